@@ -1,0 +1,222 @@
+"""The comparison: probe every form, check the gradients against each other, then time in turn."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from statistics import median
+from typing import Any
+
+import numpy as np
+from tqdm import tqdm
+
+from benchmarks.case import Case, Inputs, Settings
+from benchmarks.machine import describe_machine, versions
+from benchmarks.peers import PEERS
+from benchmarks.worker import FormError, Worker
+
+RELATIVE_TOLERANCE = 1e-8
+
+
+@dataclass(frozen=True)
+class Timing:
+    """`rounds` turns per peer, each of about `turn_seconds`; the form is chosen in `probes`.
+
+    `first_form_only` leaves out all but the first form of each peer: for tests.
+    """
+
+    rounds: int = 7
+    turn_seconds: float = 0.1
+    probes: int = 3
+    first_form_only: bool = False
+
+
+@dataclass
+class Probe:
+    """What one form did in its own process, before any peer is timed against another."""
+
+    peer: str
+    form: str
+    figures: dict[str, Any] = field(default_factory=dict)
+    value: float = float("nan")
+    gradient: Inputs = ()
+    error: str | None = None
+    worker: Worker | None = None
+
+    def record(self) -> dict[str, Any]:
+        if self.error is not None:
+            return {"error": self.error}
+        return {**self.figures, "value": self.value}
+
+
+def compare(
+    cases: Sequence[Case], peers: Sequence[str], settings: dict[str, Settings], timing: Timing
+) -> dict[str, Any]:
+    """Run `peers` on `cases`; the answer is what the JSON file holds."""
+    report: dict[str, Any] = {
+        "machine": describe_machine(),
+        "versions": versions(peer for peer in peers if PEERS[peer].installed()),
+        "timing": asdict(timing),
+        "relative_tolerance": RELATIVE_TOLERANCE,
+        "skipped": [peer for peer in peers if not PEERS[peer].installed()],
+        "cases": {},
+    }
+    present = [peer for peer in peers if PEERS[peer].installed()]
+    for case in cases:
+        report["cases"][case.name] = compare_case(case, present, settings[case.name], timing)
+    return report
+
+
+def compare_case(
+    case: Case, peers: Sequence[str], settings: Settings, timing: Timing
+) -> dict[str, Any]:
+    last = 1 if timing.first_form_only else None
+    forms = [(peer, form) for peer in peers for form in list(case.forms.get(peer, ()))[:last]]
+    best: dict[str, Probe] = {}
+    probes = []
+    try:
+        for peer, form in tqdm(forms, desc=f"{case.name}: forms", leave=False, disable=None):
+            probes.append(probe(case, peer, form, settings, timing))
+            keep_fastest(best, probes[-1])
+        disagreement = largest_disagreement([p for p in probes if p.error is None])
+        record: dict[str, Any] = {
+            "title": case.title,
+            "settings": dict(settings),
+            "steps": case.steps(settings),
+            "cells": case.cells(settings),
+            "disagreement": disagreement,
+            "forms": by_peer(probes),
+            "peers": {},
+        }
+        if agrees(disagreement):
+            record["peers"] = summarise(case, settings, best, take_turns(best, timing))
+        return record
+    finally:
+        for chosen in best.values():
+            close(chosen)
+
+
+def probe(case: Case, peer: str, form: str, settings: Settings, timing: Timing) -> Probe:
+    """First call, gradient, memory of a steady call and a first view of the steady time."""
+    result = Probe(peer, form)
+    try:
+        result.worker = Worker(case.name, peer, form, settings)
+        result.figures = result.worker.ask("first")
+        value, gradient = result.worker.ask("result")
+        result.value, result.gradient = float(value), tuple(np.asarray(g) for g in gradient)
+        result.figures["peak_growth"] = result.worker.ask("steady_memory")
+        turns = [result.worker.ask("turn", timing.turn_seconds) for _ in range(timing.probes)]
+        result.figures["probe_seconds"] = min(turns)
+    except FormError as error:
+        result.error = str(error)
+        close(result)
+    return result
+
+
+def keep_fastest(best: dict[str, Probe], candidate: Probe) -> None:
+    """Only the fastest form of a peer keeps its process."""
+    if candidate.error is not None:
+        return
+    holder = best.get(candidate.peer)
+    if holder and holder.figures["probe_seconds"] <= candidate.figures["probe_seconds"]:
+        close(candidate)
+        return
+    if holder:
+        close(holder)
+    best[candidate.peer] = candidate
+
+
+def close(result: Probe) -> None:
+    if result.worker is not None:
+        result.worker.close()
+        result.worker = None
+
+
+def largest_disagreement(probes: Sequence[Probe]) -> dict[str, Any] | None:
+    """The worst pair: the distance of two gradients' arrays in units of the array's largest entry.
+
+    None when fewer than two forms ran. A NaN or a shape that differs counts as infinite.
+    """
+    pairs = [
+        {"relative": distance(a.gradient, b.gradient), "forms": [label(a), label(b)]}
+        for i, a in enumerate(probes)
+        for b in probes[:i]
+    ]
+    return max(pairs, key=lambda pair: pair["relative"], default=None)
+
+
+def agrees(disagreement: dict[str, Any] | None) -> bool:
+    return disagreement is None or disagreement["relative"] <= RELATIVE_TOLERANCE
+
+
+def label(result: Probe) -> str:
+    return f"{result.peer}: {result.form}"
+
+
+def distance(a: Inputs, b: Inputs) -> float:
+    if [x.shape for x in a] != [y.shape for y in b]:
+        return float("inf")
+    return max(array_distance(x, y) for x, y in zip(a, b, strict=True))
+
+
+def array_distance(x: np.ndarray, y: np.ndarray) -> float:
+    scale = max(np.max(np.abs(x)), np.max(np.abs(y)))
+    if not np.isfinite(scale):
+        return float("inf")
+    return float(np.max(np.abs(x - y)) / scale) if scale else 0.0
+
+
+def take_turns(best: dict[str, Probe], timing: Timing) -> dict[str, list[float]]:
+    """A B C A B C ...: what disturbs the machine for a while disturbs every peer."""
+    seconds: dict[str, list[float]] = {peer: [] for peer in best}
+    for _ in tqdm(range(timing.rounds), desc="rounds", leave=False, disable=None):
+        for peer, chosen in best.items():
+            assert chosen.worker is not None
+            seconds[peer].append(chosen.worker.ask("turn", timing.turn_seconds))
+    return seconds
+
+
+def summarise(
+    case: Case, settings: Settings, best: dict[str, Probe], seconds: dict[str, list[float]]
+) -> dict[str, Any]:
+    medians = {peer: median(turns) for peer, turns in seconds.items()}
+    steps = case.steps(settings)
+    cell_steps = steps * case.cells(settings)
+    return {
+        peer: {
+            "form": chosen.form,
+            **chosen.figures,
+            "median_seconds": medians[peer],
+            "min_seconds": min(seconds[peer]),
+            "max_seconds": max(seconds[peer]),
+            "turns": seconds[peer],
+            "ns_per_step": 1e9 * medians[peer] / steps,
+            "ns_per_cell_step": 1e9 * medians[peer] / cell_steps,
+            "ratio_to_ckad": medians[peer] / medians["ckad"] if "ckad" in medians else None,
+        }
+        for peer, chosen in best.items()
+    }
+
+
+def by_peer(probes: Sequence[Probe]) -> dict[str, dict[str, Any]]:
+    forms: dict[str, dict[str, Any]] = {}
+    for result in probes:
+        forms.setdefault(result.peer, {})[result.form] = result.record()
+    return forms
+
+
+def faults(report: dict[str, Any]) -> list[str]:
+    """What makes the run a failure: gradients apart, or a peer of which no form ran."""
+    found = []
+    for name, case in report["cases"].items():
+        if not agrees(case["disagreement"]):
+            worst = case["disagreement"]
+            found.append(
+                f"{name}: the gradients of {' and '.join(worst['forms'])} differ by "
+                f"{worst['relative']:.1e} (allowed {RELATIVE_TOLERANCE:.0e}); nothing was timed."
+            )
+        for peer, forms in case["forms"].items():
+            if all("error" in form for form in forms.values()):
+                reason = next(iter(forms.values()))["error"]
+                found.append(f"{name}: no form of {peer} ran; the first said {reason}")
+    return found

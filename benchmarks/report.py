@@ -1,0 +1,103 @@
+"""A report as tables: Markdown, which reads well in a terminal too."""
+
+from __future__ import annotations
+
+from typing import Any
+
+COLUMNS = (
+    "peer",
+    "form",
+    "first call",
+    "median",
+    "min, max",
+    "per step",
+    "per cell and step",
+    "peak growth: steady (first)",
+    "time / ckad's",
+)
+
+
+def markdown(report: dict[str, Any], every_form: bool = False) -> str:
+    """The whole report; `every_form` adds the forms that were slower than their peer's best."""
+    parts = [describe(report)]
+    for name, case in report["cases"].items():
+        parts.append(case_table(name, case))
+        if every_form:
+            parts.append(form_table(case))
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def describe(report: dict[str, Any]) -> str:
+    machine = report["machine"]
+    packages = ", ".join(f"{name} {number}" for name, number in report["versions"].items())
+    lines = [
+        f"{machine['cpu']} ({machine['architecture']}), {machine['cores']} cores, "
+        f"{machine['system']}, Python {machine['python']}; {packages}."
+    ]
+    if report["skipped"]:
+        lines.append(f"Not installed, so left out: {', '.join(report['skipped'])}.")
+    return "\n".join(lines)
+
+
+def case_table(name: str, case: dict[str, Any]) -> str:
+    settings = ", ".join(f"{key}={value:g}" for key, value in case["settings"].items())
+    heading = f"**{name}** ({settings}). {case['title']}."
+    worst = case["disagreement"]
+    if worst is not None:
+        heading += f" Largest difference between two gradients: {worst['relative']:.1e}."
+    rows = [peer_row(peer, figures) for peer, figures in case["peers"].items()]
+    return f"{heading}\n\n{table(COLUMNS, rows)}" if rows else heading
+
+
+def peer_row(peer: str, figures: dict[str, Any]) -> tuple[str, ...]:
+    ratio = figures["ratio_to_ckad"]
+    return (
+        peer,
+        figures["form"],
+        duration(figures["first_seconds"]),
+        duration(figures["median_seconds"]),
+        f"{duration(figures['min_seconds'])}, {duration(figures['max_seconds'])}",
+        duration(figures["ns_per_step"] * 1e-9),
+        duration(figures["ns_per_cell_step"] * 1e-9),
+        f"{size(figures['peak_growth'])} ({size(figures['first_peak_growth'])})",
+        "" if ratio is None else f"{ratio:.2f}",
+    )
+
+
+def form_table(case: dict[str, Any]) -> str:
+    rows = [
+        (peer, form, *form_cells(figures))
+        for peer, forms in case["forms"].items()
+        for form, figures in forms.items()
+    ]
+    return table(("peer", "form", "first call", "one turn, best", "peak growth"), rows)
+
+
+def form_cells(figures: dict[str, Any]) -> tuple[str, str, str]:
+    if "error" in figures:
+        return "failed", figures["error"].splitlines()[0].replace("|", "\\|"), ""
+    return (
+        duration(figures["first_seconds"]),
+        duration(figures["probe_seconds"]),
+        size(figures["peak_growth"]),
+    )
+
+
+def table(columns: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+    widths = [max(map(len, column)) for column in zip(columns, *rows, strict=True)]
+    lines = [columns, tuple("-" * width for width in widths), *rows]
+    return "\n".join(
+        "| " + " | ".join(cell.ljust(w) for cell, w in zip(line, widths, strict=True)) + " |"
+        for line in lines
+    )
+
+
+def duration(seconds: float) -> str:
+    for unit, scale in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
+        if seconds >= scale:
+            return f"{seconds / scale:.3g} {unit}"
+    return f"{seconds / 1e-9:.3g} ns"
+
+
+def size(n_bytes: int | None) -> str:
+    return "not known" if n_bytes is None else f"{n_bytes / 1e6:.1f} MB"

@@ -1,0 +1,123 @@
+"""One form of one peer in a process of its own: its memory and its threads are its own.
+
+The parent sends a command's name and its arguments; the answer is ("ok", result) or
+("error", text). An end of the connection ends the process.
+"""
+
+from __future__ import annotations
+
+import importlib
+import math
+import multiprocessing
+import os
+import time
+import warnings
+from multiprocessing.connection import Connection
+from typing import Any
+
+from benchmarks.case import Inputs, Settings
+from benchmarks.memory import peak_growth
+from benchmarks.peers import PEERS
+
+
+class FormError(RuntimeError):
+    """A form could not be built or run; the text says why."""
+
+
+class Form:
+    """What runs inside the process."""
+
+    def __init__(self, case: str, peer: str, form: str, settings: Settings) -> None:
+        os.environ.update(PEERS[peer].environment)
+        start = time.perf_counter()
+        importlib.import_module(PEERS[peer].module)
+        self.import_seconds = time.perf_counter() - start
+        from benchmarks.cases import CASES
+
+        self.build = CASES[case].forms[peer][form]
+        self.settings = settings
+        self.inputs = CASES[case].inputs(settings)
+
+    def first(self) -> dict[str, Any]:
+        """Build, compile and run once."""
+        growth = peak_growth(self._build_and_run)
+        return {
+            "import_seconds": self.import_seconds,
+            "first_seconds": self.first_seconds,
+            "first_peak_growth": growth,
+        }
+
+    def _build_and_run(self) -> None:
+        start = time.perf_counter()
+        self.gradient = self.build(self.settings)
+        self.last: tuple[float, Inputs] | None = self.gradient(self.inputs)
+        self.first_seconds = time.perf_counter() - start
+
+    def result(self) -> tuple[float, Inputs] | None:
+        return self.last
+
+    def steady_memory(self) -> int | None:
+        self.last = None
+        return peak_growth(lambda: self.gradient(self.inputs))
+
+    def turn(self, seconds: float) -> float:
+        """Mean seconds per call, over as many calls as fill about `seconds` (at least one)."""
+        elapsed = self._timed(1)
+        calls = math.ceil(seconds / elapsed)
+        return elapsed if calls <= 1 else self._timed(calls) / calls
+
+    def _timed(self, calls: int) -> float:
+        start = time.perf_counter()
+        for _ in range(calls):
+            self.gradient(self.inputs)
+        return time.perf_counter() - start
+
+
+def serve(connection: Connection, case: str, peer: str, form: str, settings: Settings) -> None:
+    # A tiny size may be outside a peer's comfort; its warnings would break the table up.
+    warnings.simplefilter("ignore")
+    try:
+        served = Form(case, peer, form, settings)
+        connection.send(("ok", None))
+        while True:
+            command, *arguments = connection.recv()
+            connection.send(("ok", getattr(served, command)(*arguments)))
+    except (EOFError, KeyboardInterrupt):
+        return
+    except Exception as error:  # every failure of a peer is a line in the report
+        connection.send(("error", f"{type(error).__name__}: {error}"))
+
+
+class Worker:
+    """The parent's end: `ask` runs one of Form's methods over there."""
+
+    def __init__(self, case: str, peer: str, form: str, settings: Settings) -> None:
+        self.case, self.peer, self.form = case, peer, form
+        context = multiprocessing.get_context("spawn")
+        self.connection, there = context.Pipe()
+        arguments = (there, case, peer, form, dict(settings))
+        self.child = context.Process(target=serve, args=arguments, daemon=True)
+        self.child.start()
+        there.close()
+        self._answer()
+
+    def ask(self, command: str, *arguments: Any) -> Any:
+        self.connection.send((command, *arguments))
+        return self._answer()
+
+    def _answer(self) -> Any:
+        try:
+            status, result = self.connection.recv()
+        except (EOFError, ConnectionResetError):
+            self.child.join()
+            msg = f"the process ended with exit code {self.child.exitcode}"
+            raise FormError(msg) from None
+        if status == "error":
+            raise FormError(result)
+        return result
+
+    def close(self) -> None:
+        self.connection.close()
+        self.child.join(timeout=10)
+        if self.child.is_alive():
+            self.child.kill()

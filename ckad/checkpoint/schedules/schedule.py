@@ -1,0 +1,244 @@
+"""What a checkpointing schedule is: a stream of actions on slots, and the counts that sum it up."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from enum import IntEnum
+from functools import cached_property
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ckad.errors import ScheduleError
+
+MAX_STEPS = 2**62
+MAX_SLOTS = 2**31 - 1
+CHUNK = 65_536
+
+
+class Action(IntEnum):
+    """One kind of action; ``w`` is the working state's step, 0 at the start.
+
+    The values are fixed: compiled loop drivers read them from ``Actions.kind``.
+    """
+
+    ADVANCE = 0
+    """Run the steps [start, stop) and keep nothing; needs w == start, leaves w == stop."""
+    STORE = 1
+    """Copy the working state into a free restart slot; start == stop == w."""
+    RESTORE = 2
+    """Copy a restart slot into the working state; start == stop == the step it holds."""
+    DROP = 3
+    """Free a restart slot; start == stop == the step it held."""
+    TAPE = 4
+    """Run [start, stop), keep the residuals of step start + k in residual slot ``slot`` + k."""
+    REVERSE = 5
+    """Reverse steps stop-1 … start from residual slots ``slot`` + k, and free these."""
+    END = 6
+    """Every step is reversed. Once, last; start == stop == 0."""
+
+
+class Actions(NamedTuple):
+    """Actions in execution order, one row each; ranges are half-open."""
+
+    kind: NDArray[np.int8]
+    """int8[n], an `Action`."""
+    start: NDArray[np.int64]
+    """int64[n]."""
+    stop: NDArray[np.int64]
+    """int64[n], exclusive."""
+    slot: NDArray[np.int32]
+    """int32[n]: a residual slot for TAPE and REVERSE, else a restart slot; -1 if unused."""
+
+    @classmethod
+    def empty(cls, n_actions: int) -> Actions:
+        """Uninitialised columns of ``n_actions`` rows."""
+        return cls._make(np.empty(n_actions, dtype) for dtype in ACTION_DTYPES)
+
+    def piece(self, start: int, stop: int) -> Actions:
+        """Rows [start, stop), as views."""
+        rows = slice(start, stop)
+        return Actions(self.kind[rows], self.start[rows], self.stop[rows], self.slot[rows])
+
+    def describe(self, row: int) -> str:
+        """Row ``row`` in words, such as ``RESTORE [5, 5) slot 2``."""
+        kind, start, stop, slot = (int(column[row]) for column in self)
+        known = Action.ADVANCE <= kind <= Action.END
+        name = Action(kind).name if known else f"kind {kind}"
+        return f"{name} [{start}, {stop}) slot {slot}"
+
+
+ACTION_DTYPES = (np.int8, np.int64, np.int64, np.int32)
+
+Fill = Callable[..., int]
+"""``fill(state, kind, start, stop, slot) -> count``: write the next rows into the columns.
+
+``state`` is int64 and all the memory the generator has. Fewer rows than the columns hold are
+written only once END is among them, or has been before.
+"""
+
+
+class Source(Protocol):
+    """Where a schedule's actions come from."""
+
+    def chunks(self, n_actions: int) -> Iterator[Actions]:
+        """Consecutive pieces of at most ``n_actions`` rows, from the first action on."""
+        ...
+
+
+@dataclass(frozen=True)
+class Generated:
+    """Actions written on demand by a compiled generator."""
+
+    fill: Fill
+    registers: tuple[int, ...]
+    n_stack: int
+    max_actions: int
+
+    def state(self) -> NDArray[np.int64]:
+        """A fresh generator state: the registers, then an empty stack."""
+        state = np.zeros(len(self.registers) + self.n_stack, np.int64)
+        state[: len(self.registers)] = self.registers
+        return state
+
+    def chunks(self, n_actions: int) -> Iterator[Actions]:
+        state = self.state()
+        n_rows = min(n_actions, self.max_actions)
+        count = n_rows
+        while count == n_rows:
+            rows = Actions.empty(n_rows)
+            count = int(self.fill(state, *rows))
+            if count:
+                yield rows.piece(0, count)
+
+
+@dataclass(frozen=True, eq=False)
+class Listed:
+    """Actions held as arrays."""
+
+    actions: Actions
+
+    def chunks(self, n_actions: int) -> Iterator[Actions]:
+        for start in range(0, self.actions.kind.size, n_actions):
+            yield self.actions.piece(start, start + n_actions)
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """Which step is run, stored, restored and reversed when.
+
+    The forward phase ends with the first ADVANCE or TAPE whose stop is ``n_steps``: the final
+    state exists then. What follows is the reverse phase.
+    """
+
+    family: str
+    n_steps: int
+    n_slots: int
+    """Restart slots the schedule fills at its fullest: what has to be allocated."""
+    n_tape_slots: int
+    """Single-step residual slots in use at once."""
+    forward_steps: int
+    """Every execution of the step, the ones that tape included."""
+    source: Source = field(repr=False)
+
+    def __post_init__(self) -> None:
+        if self.n_steps > MAX_STEPS:
+            raise ScheduleError(
+                f"n_steps={self.n_steps} is above 2**62, the longest loop a schedule can count. "
+                f"forward_steps(...) alone takes any length."
+            )
+        if self.n_slots > MAX_SLOTS:
+            raise ScheduleError(
+                f"{self.n_slots} restart slots are above 2**31 - 1, the most a schedule can name. "
+                f"Pass fewer slots, or a longer period."
+            )
+
+    @classmethod
+    def from_actions(
+        cls,
+        actions: Actions,
+        *,
+        n_steps: int,
+        n_slots: int | None = None,
+        n_tape_slots: int | None = None,
+        family: str = "custom",
+    ) -> Schedule:
+        """Wrap rows made elsewhere; what is not given is counted from them.
+
+        Nothing is checked here: run `check_schedule` on the result.
+
+        >>> from ckad.schedules import revolve
+        >>> rows = revolve(4, 2).actions
+        >>> Schedule.from_actions(rows, n_steps=4).forward_steps
+        8
+        """
+        rows = Actions._make(map(np.asarray, actions, ACTION_DTYPES))
+        length = rows.stop - rows.start
+        taped = rows.kind == Action.TAPE
+        stored = rows.kind == Action.STORE
+        if n_slots is None:
+            n_slots = int(np.max(rows.slot[stored] + 1, initial=0))
+        if n_tape_slots is None:
+            n_tape_slots = int(np.max((rows.slot + length)[taped], initial=0))
+        forward_steps = int(np.sum(length[taped | (rows.kind == Action.ADVANCE)]))
+        return cls(family, n_steps, n_slots, n_tape_slots, forward_steps, Listed(rows))
+
+    def chunks(self, n_actions: int = CHUNK) -> Iterator[Actions]:
+        """Stream the actions from the first on, in pieces of at most ``n_actions`` rows.
+
+        The memory used does not grow with the number of steps; every call starts anew.
+
+        >>> from ckad.schedules import revolve
+        >>> sum(rows.kind.size for rows in revolve(1000, 10).chunks(100))
+        5427
+        """
+        return self.source.chunks(at_least(1, "n_actions", n_actions))
+
+    @cached_property
+    def actions(self) -> Actions:
+        """All actions as arrays, 21 bytes per row."""
+        # One piece holds them all: a generator's piece is never longer than its max_actions, and
+        # the pages of the columns that stay unused are never touched.
+        return next(self.chunks(8 * MAX_STEPS))
+
+    @cached_property
+    def writes(self) -> int:
+        """How often a state is stored; counted by streaming through the actions."""
+        return sum(int(np.count_nonzero(rows.kind == Action.STORE)) for rows in self.chunks())
+
+    @property
+    def recompute_factor(self) -> float:
+        """Forward steps per step of the loop; 1 when nothing is computed again."""
+        return self.forward_steps / self.n_steps if self.n_steps else 1.0
+
+    def __str__(self) -> str:
+        return (
+            f"{self.family}: n_steps={self.n_steps}, n_slots={self.n_slots}, "
+            f"n_tape_slots={self.n_tape_slots}, forward_steps={self.forward_steps}, "
+            f"recompute factor {self.recompute_factor:.3f}"
+        )
+
+
+class Family(NamedTuple):
+    """One row of the SCHEDULES table."""
+
+    name: str
+    build: Callable[..., Schedule]
+    forward_steps: Callable[..., int]
+    """The count of ``build(*arguments)`` without building anything; any length."""
+    examples: tuple[tuple[Any, ...], ...]
+    """Arguments of small schedules that together reach every branch of the family."""
+
+
+def at_least(minimum: int, name: str, value: Any) -> int:
+    """``value`` as a Python int no smaller than ``minimum``."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise ScheduleError(f"{name}={value!r} is not an integer. Pass an int.") from None
+    if number < minimum:
+        raise ScheduleError(f"{name}={number} is below {minimum}. Pass at least {minimum}.")
+    return number

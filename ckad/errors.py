@@ -1,0 +1,58 @@
+"""Every exception ckad raises.
+
+Each message states the fact, the numbers, the place in the user's program and the remedy.
+"""
+
+from __future__ import annotations
+
+
+class CkadError(Exception):
+    """Base class of all errors raised by ckad."""
+
+
+class ScheduleError(CkadError, ValueError):
+    """A checkpointing schedule that cannot be built, or that is not valid."""
+
+
+class BudgetError(CkadError, ValueError):
+    """A memory budget that cannot be read, or that is below what the program needs."""
+
+
+class TapeError(CkadError, ValueError):
+    """A tape that breaks its own rules, or a file that does not hold a tape."""
+
+
+class TraceError(CkadError, TypeError):
+    """The user's function does something that ckad cannot record."""
+
+
+class UnsupportedFunctionError(TraceError):
+    """A NumPy function, or an argument of one, that ckad has no rule for."""
+
+
+class ConcreteValueError(TraceError):
+    """Python asked a traced value for a number: ``if``, ``float()``, a write into a plain array."""
+
+
+class CarryError(TraceError):
+    """A loop's carry changes its structure, shape or dtype from one step to the next."""
+
+
+class AliasError(TraceError):
+    """A write whose effect on other names cannot be known, or that reaches out of a loop body."""
+
+
+class DtypeError(TraceError):
+    """An element type that ckad does not compute with."""
+
+
+class DifferentiationError(CkadError, TypeError):
+    """What is asked for has no derivative: a non-scalar output, an integer input, an unknown rule."""
+
+
+class TracedIndexError(CkadError, IndexError):
+    """An index computed by the program is out of range."""
+
+
+class NonFiniteError(CkadError, FloatingPointError):
+    """A NaN or an infinity was produced while ``check_finite=True``."""

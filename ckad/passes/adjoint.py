@@ -1,0 +1,268 @@
+"""The adjoint of a tape: reverse accumulation, as a tape (Griewank & Walther 2008, chapter 3).
+
+The rows are copied, then visited backwards; each turns the cotangent of its value into
+contributions to the cotangents of its operands. A loop becomes a pair: TAPED_LOOP keeps what the
+reverse needs, REVERSE_LOOP runs the steps backwards. How much is kept and how much is computed
+again is not decided here but by the schedule the pair is run with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import count
+from typing import NamedTuple
+
+from ckad.errors import DifferentiationError
+from ckad.passes import simplify
+from ckad.passes.activity import useful, varied
+from ckad.passes.dce import dce
+from ckad.passes.record import split
+from ckad.passes.rewrite import with_outputs
+from ckad.rules import RULES, Contribution
+from ckad.tape.builder import Builder
+from ckad.tape.control import Loop, read_loop, reverse_loop_attrs, taped_loop_attrs
+from ckad.tape.ops import Op
+from ckad.tape.tape import Row, Tape
+from ckad.tape.types import TOKEN, Type
+
+
+def adjoint(
+    tape: Tape,
+    wrt: Sequence[int] | None = None,
+    seeds: Sequence[int] | None = None,
+    keep_outputs: bool = False,
+) -> Tape:
+    """A tape from (inputs, cotangents of the outputs ``seeds``) to the cotangents of ``wrt``.
+
+    ``wrt`` are positions of float inputs, ``seeds`` positions of float outputs (default: all).
+    With ``keep_outputs`` the outputs of ``tape`` come first. A cotangent that nothing contributes
+    to is zero.
+    """
+    if wrt is None:
+        wrt = [k for k, t in enumerate(tape.input_types) if t.is_float]
+    if seeds is None:
+        seeds = [k for k, t in enumerate(tape.output_types) if t.is_float]
+    pull = _differentiate(tape, wrt, seeds, (), count())
+    outputs = [pull.env[k] for k in tape.outputs.tolist()] if keep_outputs else []
+    return simplify(pull.b.tape([*outputs, *pull.cotangents_of(wrt)]))
+
+
+def _differentiate(
+    tape: Tape, wrt: Sequence[int], seeds: Sequence[int], sums: Sequence[int], names: Iterator[int]
+) -> _Pull:
+    """Emit rows and reverse rows; inputs are those of ``tape``, the seeds, and ``sums`` so far."""
+    pull = _Pull(tape, wrt, seeds, names)
+    for t in tape.input_types:
+        pull.b.input(t)
+    outputs = tape.outputs.tolist()
+    given = [(outputs[k], pull.b.input(tape.output_types[k])) for k in seeds]
+    for k in sums:
+        pull.ct[tape.inputs[k]] = pull.b.input(tape.input_types[k])
+    pull.forward()
+    for x, ct in given:
+        pull.add(x, ct)
+    pull.backward()
+    return pull
+
+
+class _LoopAdjoint(NamedTuple):
+    """How one active loop is reversed."""
+
+    loop: Loop
+    name: int
+    carry: list[int]  # positions of the active carry
+    ys: list[int]  # positions of the ys that have a cotangent
+    xs: list[int]
+    captured: list[int]
+    advance: Tape
+    taping: Tape  # with ys, for the forward sweep
+    retaping: Tape  # without ys, for the reverse sweep
+    reverse: Tape
+
+
+class _Pull:
+    """One reverse accumulation in progress."""
+
+    def __init__(self, tape: Tape, wrt: Sequence[int], seeds: Sequence[int], names: Iterator[int]):
+        self.tape, self.names = tape, names
+        self.b = Builder()
+        self.env: dict[int, int] = {}
+        self.ct: dict[int, int] = {}
+        self.varied, self.varied_results = varied(tape, [k in wrt for k in range(len(tape.inputs))])
+        self.useful, self.useful_results = useful(tape, [k in seeds for k in range(len(tape.outputs))])
+        self.loops: dict[int, _LoopAdjoint] = {}
+        self.results: dict[int, list[int]] = {}
+        self.result_cts: dict[int, dict[int, int]] = {}
+
+    # --- forward -------------------------------------------------------------------------------
+
+    def forward(self) -> None:
+        for k, row in enumerate(self.tape.rows):
+            self.b.where = self.tape.sources[row.source]
+            if row.op is Op.INPUT:
+                self.env[k] = self.b.inputs[row.attrs[0]]
+            elif row.op is Op.RESULT and row.operands[0] in self.results:
+                self.env[k] = self.results[row.operands[0]][row.attrs[0]]
+            elif row.op is Op.LOOP and self._is_active(k):
+                self._taped_loop(k, row)
+            else:
+                self.env[k] = self.b.copy_row(self.tape, k, self.env)
+
+    def _is_active(self, k: int) -> bool:
+        flags = zip(self.varied_results.get(k, ()), self.useful_results.get(k, ()), strict=False)
+        return any(v and u for v, u in flags)
+
+    def _taped_loop(self, k: int, row: Row) -> None:
+        plan = self._plan_loop(k, read_loop(self.tape, row))
+        loop, b = plan.loop, self.b
+        n = len(loop.carry)
+        operands = [self.env[x] for x in (*loop.carry, *loop.xs, *loop.captured)]
+        attrs = taped_loop_attrs(
+            b.body(loop.body), b.body(plan.taping), loop.length, n, len(loop.xs), plan.name
+        )
+        types = [
+            *loop.body.output_types[:n],
+            *(t.with_shape((loop.length, *t.shape)) for t in loop.body.output_types[n:]),
+        ]
+        self.loops[k] = plan
+        self.results[k] = b.control(Op.TAPED_LOOP, operands, attrs, [*types, TOKEN])
+
+    def _plan_loop(self, k: int, loop: Loop) -> _LoopAdjoint:
+        """Derive the bodies of the pair."""
+        if loop.backward:
+            raise DifferentiationError("a loop that runs backwards has to be turned before")
+        n, first_x = len(loop.carry), 1 + len(loop.carry)
+        first_captured = first_x + len(loop.xs)
+        moves, counts = self.varied_results[k], self.useful_results[k]
+        both = [m and c for m, c in zip(moves, counts, strict=True)]
+        carry = [c for c in range(n) if both[c]]
+        ys = [y for y in range(loop.n_ys) if both[n + y]]
+        xs = [x for x in range(len(loop.xs)) if self.varied[loop.xs[x]]]
+        captured = [x for x in range(len(loop.captured)) if self.varied[loop.captured[x]]]
+        wrt_carry, wrt_xs = [1 + c for c in carry], [first_x + x for x in xs]
+        sums = [first_captured + x for x in captured]
+        pull = _differentiate(
+            loop.body, [*wrt_carry, *wrt_xs, *sums], [*carry, *(n + y for y in ys)], sums, self.names
+        )
+        primal = [pull.env[x] for x in loop.body.outputs.tolist()]
+        duals = pull.cotangents_of([*wrt_carry, *sums, *wrt_xs])
+        joint = simplify(pull.b.tape([*primal, *duals]))
+        outputs = joint.outputs.tolist()
+        parts = split(joint, len(loop.body.inputs), n, len(loop.xs), outputs[len(primal) :])
+        kept = parts.residuals
+        return _LoopAdjoint(
+            loop,
+            next(self.names),
+            carry,
+            ys,
+            xs,
+            captured,
+            dce(with_outputs(loop.body, loop.body.outputs.tolist()[:n])),
+            _primal_part(joint, len(loop.body.inputs), [*outputs[: len(primal)], *kept]),
+            _primal_part(joint, len(loop.body.inputs), [*outputs[:n], *kept]),
+            dce(parts.reverse),
+        )
+
+    # --- backward ------------------------------------------------------------------------------
+
+    def add(self, x: int, contribution: Contribution) -> None:
+        """Add a contribution to the cotangent of row x of the tape."""
+        if contribution is None or not self.varied[x]:
+            return
+        so_far = self.ct.get(x)
+        if callable(contribution):
+            self.ct[x] = contribution(self.b, so_far)
+        else:
+            self.ct[x] = contribution if so_far is None else self.b.add(so_far, contribution)
+
+    def backward(self) -> None:
+        for k in range(len(self.tape) - 1, -1, -1):
+            row = self.tape.rows[k]
+            self.b.where = self.tape.sources[row.source]
+            if k in self.loops:
+                self._reverse_loop(k)
+            elif row.op is Op.COND and k in self.result_cts:
+                self._reverse_cond(k, row)
+            elif k in self.ct and self.varied[k] and row.op is not Op.INPUT:
+                self._row(k, row)
+
+    def _row(self, k: int, row: Row) -> None:
+        if row.op is Op.RESULT:
+            self.result_cts.setdefault(row.operands[0], {})[row.attrs[0]] = self.ct[k]
+            return
+        operands = [self.env[x] for x in row.operands]
+        rule = RULES[row.op].vjp
+        if rule is None:
+            place = self.tape.source_of(k)
+            raise DifferentiationError(f"{place}: {row.op.name} has no derivative rule")
+        contributions = rule(self.b, self.ct[k], self.env[k], *operands, attrs=row.attrs)
+        for x, contribution in zip(row.operands, contributions, strict=True):
+            self.add(x, contribution)
+
+    def _reverse_loop(self, k: int) -> None:
+        plan, b = self.loops[k], self.b
+        loop, n = plan.loop, len(plan.loop.carry)
+        cts = self.result_cts.get(k, {})
+        if not cts:
+            return
+
+        def ct_of(result: int, type: Type) -> int:
+            return cts[result] if result in cts else b.full(type, 0.0)
+
+        out_types = [b.type(x) for x in self.results[k]]
+        names = [loop.captured[x] for x in plan.captured]
+        sums = [self.ct[x] if x in self.ct else b.full(self.tape.rows[x].type, 0.0) for x in names]
+        groups = [
+            [self.env[x] for x in loop.xs],
+            [self.env[x] for x in loop.captured],
+            [ct_of(c, out_types[c]) for c in plan.carry],
+            [ct_of(n + y, out_types[n + y]) for y in plan.ys],
+            sums,
+        ]
+        bodies = (b.body(plan.advance), b.body(plan.retaping), b.body(plan.reverse))
+        counts = tuple(len(g) for g in groups)
+        attrs = reverse_loop_attrs(bodies, loop.length, n, counts, plan.name)  # type: ignore[arg-type]
+        ct_xs = [self.tape.rows[loop.xs[x]].type for x in plan.xs]
+        types = [*(b.type(x) for x in groups[2]), *(b.type(x) for x in sums), *ct_xs]
+        operands = [self.results[k][-1], *(x for g in groups for x in g)]
+        values = b.control(Op.REVERSE_LOOP, operands, attrs, types)
+        n_carry, n_sums = len(plan.carry), len(sums)
+        for x, total in zip(names, values[n_carry : n_carry + n_sums], strict=True):
+            self.ct[x] = total
+        for x, ct in zip(plan.xs, values[n_carry + n_sums :], strict=True):
+            self.add(loop.xs[x], ct)
+        for c, ct in zip(plan.carry, values[:n_carry], strict=True):
+            self.add(loop.carry[c], ct)
+
+    def _reverse_cond(self, k: int, row: Row) -> None:
+        """The branch that was taken is computed again and reversed: a COND of the adjoints."""
+        b = self.b
+        cts = self.result_cts[k]
+        seeds = sorted(cts)
+        wrt = [x for x in range(len(row.operands) - 1) if self.varied[row.operands[1 + x]]]
+        bodies = []
+        for t in row.attrs[:2]:
+            pull = _differentiate(self.tape.bodies[t], wrt, seeds, (), self.names)
+            bodies.append(b.body(simplify(pull.b.tape(pull.cotangents_of(wrt)))))
+        operands = [*(self.env[x] for x in row.operands), *(cts[s] for s in seeds)]
+        types = [self.tape.rows[row.operands[1 + x]].type for x in wrt]
+        values = b.control(Op.COND, operands, bodies, types)
+        for x, ct in zip(wrt, values, strict=True):
+            self.add(row.operands[1 + x], ct)
+
+    def cotangents_of(self, inputs: Sequence[int]) -> list[int]:
+        """The cotangents of inputs by position; zero where nothing contributed."""
+        rows = [self.tape.inputs[k] for k in inputs]
+        types = self.tape.input_types
+        return [
+            self.ct[x] if x in self.ct else self.b.full(types[k], 0.0)
+            for k, x in zip(inputs, rows, strict=True)
+        ]
+
+
+def _primal_part(joint: Tape, n_inputs: int, outputs: list[int]) -> Tape:
+    """The rows of a joint tape that ``outputs`` need, without the inputs for cotangents."""
+    from ckad.passes.dce import drop_inputs
+
+    part = dce(with_outputs(joint, outputs))
+    return drop_inputs(part, set(range(n_inputs, len(part.inputs))))

@@ -1,0 +1,138 @@
+"""Constants: rows that depend on nothing but constants are computed now; trivial rows vanish.
+
+Only rewrites that keep every bit are made: ``x * 1`` and ``-(-x)`` go, ``x + 0`` stays (it turns
+-0.0 into 0.0).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ckad.passes.rewrite import rebuild
+from ckad.rules import RULES
+from ckad.tape.builder import Builder
+from ckad.tape.ops import OPS, Group, Op, is_elementwise
+from ckad.tape.tape import Row, Tape
+
+#: Results with more elements than this are left to the program.
+LARGEST = 4096
+_GROUPS = {Group.ELEMENTWISE, Group.SHAPE, Group.INDEX, Group.REDUCE}
+
+
+def fold(tape: Tape) -> Tape:
+    """``tape`` with constant rows evaluated and rows without effect removed."""
+
+    def rewrite(b: Builder, k: int, row: Row, env: dict[int, int]) -> int | None:
+        if OPS[row.op].group not in _GROUPS:
+            return None
+        operands = [env[x] for x in row.operands]
+        same = _without_effect(b, row, operands)
+        return same if same is not None else _constant(b, row, operands)
+
+    return rebuild(tape, rewrite, fold)
+
+
+def _constant(b: Builder, row: Row, operands: list[int]) -> int | None:
+    evaluate = RULES[row.op].evaluate
+    if evaluate is None or row.op is Op.BROADCAST:
+        return None
+    if is_elementwise(row.op):
+        uniform = [_uniform(b, x) for x in operands]
+        if all(u is not None for u in uniform):
+            scalar = evaluate(row.type.with_shape(()), row.attrs, *uniform)
+            return b.broadcast_to(b.const(np.asarray(scalar, row.type.numpy)), row.type.shape)
+    arrays = [_array(b, x) for x in operands]
+    if row.type.size > LARGEST or any(a is None for a in arrays):
+        return None
+    return b.const(np.asarray(evaluate(row.type, row.attrs, *arrays), row.type.numpy))
+
+
+def _array(b: Builder, x: int) -> np.ndarray | None:
+    row = b.rows[x]
+    return b.constants[row.attrs[0]] if row.op is Op.CONST else None
+
+
+def _uniform(b: Builder, x: int) -> np.ndarray | None:
+    """The scalar that a constant holds everywhere, if it was made from one."""
+    row = b.rows[x]
+    if row.op is Op.BROADCAST:
+        return _uniform(b, row.operands[0])
+    array = _array(b, x)
+    return array if array is not None and not array.shape else None
+
+
+def _is(b: Builder, x: int, number: float) -> bool:
+    u = _uniform(b, x)
+    return u is not None and bool(u == number)
+
+
+def _without_effect(b: Builder, row: Row, operands: list[int]) -> int | None:
+    """The value that the row merely repeats, if it does."""
+    rule: Any = _TRIVIAL.get(row.op)
+    return rule(b, row, operands) if rule else None
+
+
+def _product(b: Builder, row: Row, xs: list[int]) -> int | None:
+    x, y = xs
+    if _is(b, y, 1.0):
+        return x
+    return y if _is(b, x, 1.0) else None
+
+
+def _sum(b: Builder, row: Row, xs: list[int]) -> int | None:
+    x, y = xs
+    if b.rows[y].op is Op.NEG:
+        return b.sub(x, b.rows[y].operands[0])
+    return None
+
+
+def _difference(b: Builder, row: Row, xs: list[int]) -> int | None:
+    x, y = xs
+    return b.add(x, b.rows[y].operands[0]) if b.rows[y].op is Op.NEG else None
+
+
+def _negation(b: Builder, row: Row, xs: list[int]) -> int | None:
+    inner = b.rows[xs[0]]
+    return inner.operands[0] if inner.op is Op.NEG else None
+
+
+def _same_type(b: Builder, row: Row, xs: list[int]) -> int | None:
+    return xs[0] if b.type(xs[0]) == row.type else None
+
+
+def _reshape(b: Builder, row: Row, xs: list[int]) -> int | None:
+    inner = b.rows[xs[0]]
+    source = inner.operands[0] if inner.op is Op.RESHAPE else xs[0]
+    if b.type(source) == row.type or source != xs[0]:
+        return b.reshape_to(source, row.type.shape)
+    return None
+
+
+def _select(b: Builder, row: Row, xs: list[int]) -> int | None:
+    c, x, y = xs
+    u = _uniform(b, c)
+    return None if u is None else (x if u else y)
+
+
+def _slice(b: Builder, row: Row, xs: list[int]) -> int | None:
+    inner = b.rows[xs[0]]
+    if inner.op is Op.PAD and inner.attrs == row.attrs and b.type(inner.operands[0]) == row.type:
+        return inner.operands[0]
+    return xs[0] if b.type(xs[0]) == row.type and all(a == 0 for a in row.attrs[: len(row.attrs) // 2]) and all(a == 1 for a in row.attrs[len(row.attrs) // 2 :]) else None
+
+
+_TRIVIAL = {
+    Op.MUL: _product,
+    Op.DIV: lambda b, row, xs: xs[0] if _is(b, xs[1], 1.0) else None,
+    Op.ADD: _sum,
+    Op.SUB: _difference,
+    Op.NEG: _negation,
+    Op.CONVERT: _same_type,
+    Op.BROADCAST: _same_type,
+    Op.RESHAPE: _reshape,
+    Op.SELECT: _select,
+    Op.SLICE: _slice,
+    Op.SUM: lambda b, row, xs: xs[0] if not row.attrs else None,
+}

@@ -1,0 +1,64 @@
+"""The meaning of the control rows in plain NumPy, for the oracle.
+
+Their derivatives are made by the passes ``tangent`` and ``adjoint``, which transform the bodies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ckad.rules.evaluate import CONTROL, evaluate
+from ckad.tape.control import read_loop, read_reverse_loop
+from ckad.tape.ops import Op
+from ckad.tape.tape import Row, Tape
+
+
+def _loop(tape: Tape, row: Row, operands: Sequence[Any]) -> tuple[Any, ...]:
+    """LOOP, and TAPED_LOOP: its token holds the residuals of every step."""
+    loop = read_loop(tape, row)
+    n, m = len(loop.carry), len(loop.xs)
+    carry, xs, captured = list(operands[:n]), operands[n : n + m], operands[n + m :]
+    body = loop.taping or loop.body
+    ys: list[list[Any]] = [[None] * loop.length for _ in range(loop.n_ys)]
+    residuals: list[Any] = [None] * loop.length
+    order = range(loop.length)
+    for i in reversed(order) if loop.backward else order:
+        out = evaluate(body, i, *carry, *(x[i] for x in xs), *captured)
+        carry = out[:n]
+        for y, new in zip(ys, out[n:], strict=False):
+            y[i] = new
+        residuals[i] = out[n + loop.n_ys :]
+    stacked = tuple(np.stack(y) for y in ys)
+    return (*carry, *stacked, *([residuals] if loop.taping else ()))
+
+
+def _reverse_loop(tape: Tape, row: Row, operands: Sequence[Any]) -> tuple[Any, ...]:
+    loop = read_reverse_loop(tape, row)
+    residuals, rest = operands[0], list(operands[1:])
+    groups = []
+    for names in (loop.xs, loop.captured, loop.ct_carry, loop.ct_ys, loop.sums):
+        groups.append(rest[: len(names)])
+        rest = rest[len(names) :]
+    xs, captured, ct_carry, ct_ys, sums = groups
+    n, m = len(ct_carry), len(sums)
+    ct_xs: list[list[Any]] = [[None] * loop.length for _ in range(loop.n_ct_xs)]
+    for i in reversed(range(loop.length)):
+        x, ct_y = [x[i] for x in xs], [ct[i] for ct in ct_ys]
+        out = evaluate(loop.reverse, i, *residuals[i], *x, *captured, *ct_carry, *ct_y, *sums)
+        ct_carry, sums = out[:n], out[n : n + m]
+        for ct, new in zip(ct_xs, out[n + m :], strict=True):
+            ct[i] = new
+    return (*ct_carry, *sums, *(np.stack(ct) for ct in ct_xs))
+
+
+def _cond(tape: Tape, row: Row, operands: Sequence[Any]) -> tuple[Any, ...]:
+    chosen = tape.bodies[row.attrs[0 if operands[0] else 1]]
+    return tuple(evaluate(chosen, *operands[1:]))
+
+
+CONTROL.update(
+    {Op.LOOP: _loop, Op.TAPED_LOOP: _loop, Op.REVERSE_LOOP: _reverse_loop, Op.COND: _cond}
+)

@@ -1,0 +1,114 @@
+"""Rule blocks of indexing with integer arrays along one axis.
+
+``idx`` has any shape; it takes the place of the axis. Indices are in range when these ops run:
+the trace checks constant ones and puts a WRAP row before others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ckad.rules.registry import Contribution, jvp, linear, rule, vjp
+from ckad.tape.builder import Builder
+from ckad.tape.ops import Op
+from ckad.tape.types import Type
+
+
+def _gather_shape(x: Type, idx: Type, attrs: Sequence[int]) -> Type:
+    (axis,) = attrs
+    return x.with_shape((*x.shape[:axis], *idx.shape, *x.shape[axis + 1 :]))
+
+
+rule(
+    Op.GATHER,
+    shape=_gather_shape,
+    evaluate=lambda type, attrs, x, idx: np.take(x, idx, attrs[0]),
+)
+linear(Op.GATHER)
+
+
+@vjp(Op.GATHER)
+def _(b: Builder, ct: int, out: int, x: int, idx: int, attrs=()) -> tuple[Contribution, ...]:
+    def add_in_place(b: Builder, so_far: int | None) -> int:
+        total = b.full_like(x, 0.0) if so_far is None else so_far
+        return b.scatter_add(total, idx, ct, attrs=attrs)
+
+    return add_in_place, None
+
+
+def _at(axis: int, idx: np.ndarray) -> tuple[object, ...]:
+    return (*[slice(None)] * axis, idx)
+
+
+# SCATTER's second attribute says that no index occurs twice. With repeated ones the last wins.
+def _scatter(type: Type, attrs: Sequence[int], x, idx, y) -> np.ndarray:
+    out = x.copy()
+    axis = attrs[0]
+    part = np.moveaxis(out, axis, 0)
+    flat = np.moveaxis(
+        y.reshape(*x.shape[:axis], idx.size, *x.shape[axis + 1 :]), axis, 0
+    )
+    for k, i in enumerate(idx.ravel()):
+        part[i] = flat[k]
+    return out
+
+
+def _keep_shape(x: Type, idx: Type, y: Type, attrs: Sequence[int]) -> Type:
+    return x
+
+
+rule(Op.SCATTER, shape=_keep_shape, evaluate=_scatter)
+
+
+@jvp(Op.SCATTER)
+def _(b: Builder, tangents: Sequence[int | None], out: int, x: int, idx: int, y: int, attrs=()):
+    dx, _, dy = tangents
+    if dx is None and dy is None:
+        return None
+    dx = b.full_like(x, 0.0) if dx is None else dx
+    return b.scatter(dx, idx, b.full_like(y, 0.0) if dy is None else dy, attrs=attrs)
+
+
+@vjp(Op.SCATTER)
+def _(b: Builder, ct: int, out: int, x: int, idx: int, y: int, attrs=()):
+    axis, unique = attrs
+    kept = b.scatter(ct, idx, b.full_like(y, 0.0), attrs=attrs)
+    ct_y = b.gather(ct, idx, attrs=(axis,))
+    return kept, None, ct_y if unique else _only_last(b, ct_y, idx, axis, b.type(x).shape[axis])
+
+
+def _only_last(b: Builder, ct: int, idx: int, axis: int, n: int) -> int:
+    """``ct`` where the write was the last one to its place, zero elsewhere."""
+    type = b.type(idx)
+    order = b.const(np.arange(type.size).reshape(type.shape))
+    nobody = b.const(np.full(n, -1))
+    winner = b.gather(b.scatter(nobody, idx, order, attrs=(0, 0)), idx, attrs=(0,))
+    mask = b.eq(winner, order)
+    shape = b.type(ct).shape
+    tail = len(shape) - axis - len(type.shape)
+    mask = b.broadcast_to(b.reshape_to(mask, (*type.shape, *[1] * tail)), shape)
+    return b.select(mask, ct, b.full_like(ct, 0.0))
+
+
+def _scatter_add(type: Type, attrs: Sequence[int], x, idx, y) -> np.ndarray:
+    out = x.copy()
+    np.add.at(out, _at(attrs[0], idx), y)
+    return out
+
+
+rule(Op.SCATTER_ADD, shape=_keep_shape, evaluate=_scatter_add)
+
+
+@jvp(Op.SCATTER_ADD)
+def _(b: Builder, tangents: Sequence[int | None], out: int, x: int, idx: int, y: int, attrs=()):
+    dx, _, dy = tangents
+    if dy is None:
+        return dx
+    return b.scatter_add(b.full_like(x, 0.0) if dx is None else dx, idx, dy, attrs=attrs)
+
+
+@vjp(Op.SCATTER_ADD)
+def _(b: Builder, ct: int, out: int, x: int, idx: int, y: int, attrs=()):
+    return ct, None, b.gather(ct, idx, attrs=attrs)

@@ -1,0 +1,54 @@
+"""Rule block of the batched matrix product."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ckad.rules.registry import Contribution, jvp, rule, vjp
+from ckad.tape.builder import Builder
+from ckad.tape.ops import Op
+from ckad.tape.types import Type
+
+# MATMUL [b, m, k] @ [b, k, n] -> [b, m, n]; the attributes say which operands lie transposed.
+
+
+def _turned(shape: Sequence[int], transposed: int) -> tuple[int, ...]:
+    batch, rows, columns = shape
+    return (batch, columns, rows) if transposed else (batch, rows, columns)
+
+
+def _product_shape(x: Type, y: Type, attrs: Sequence[int]) -> Type:
+    batch, m, _ = _turned(x.shape, attrs[0])
+    return x.with_shape((batch, m, _turned(y.shape, attrs[1])[2]))
+
+
+def _product(type: Type, attrs: Sequence[int], x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    x = x.swapaxes(1, 2) if attrs[0] else x
+    return x @ (y.swapaxes(1, 2) if attrs[1] else y)
+
+
+rule(Op.MATMUL, shape=_product_shape, evaluate=_product)
+
+
+@jvp(Op.MATMUL)
+def _(b: Builder, tangents: Sequence[int | None], out: int, x: int, y: int, attrs=()):
+    dx, dy = tangents
+    terms = []
+    if dx is not None:
+        terms.append(b.matmul(dx, y, attrs=attrs))
+    if dy is not None:
+        terms.append(b.matmul(x, dy, attrs=attrs))
+    if not terms:
+        return None
+    return terms[0] if len(terms) == 1 else b.add(*terms)
+
+
+@vjp(Op.MATMUL)
+def _(b: Builder, ct: int, out: int, x: int, y: int, attrs=()) -> tuple[Contribution, ...]:
+    tx, ty = attrs
+    # out = X Y with X = x or x^T, Y = y or y^T:  ct_X = ct Y^T,  ct_Y = X^T ct
+    ct_x = b.matmul(y, ct, attrs=(ty, 1)) if tx else b.matmul(ct, y, attrs=(0, 1 - ty))
+    ct_y = b.matmul(ct, x, attrs=(1, tx)) if ty else b.matmul(x, ct, attrs=(1 - tx, 0))
+    return ct_x, ct_y

@@ -1,0 +1,139 @@
+"""Where the rule blocks of the ops meet: one Rule per op."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ckad.tape.builder import Builder
+from ckad.tape.ops import SHAPE_RULES, Op, ShapeRule
+from ckad.tape.types import Type
+
+#: What a VJP rule returns per operand: nothing, a value to be added, or a function that adds the
+#: contribution to the cotangent gathered so far (``None`` if there is none yet).
+Contribution = int | None | Callable[[Builder, int | None], int]
+
+
+class Over(NamedTuple):
+    """A partial derivative given as the reciprocal of a value: multiply by it is to divide."""
+
+    value: int
+
+
+Partial = Callable[..., Any]
+
+
+@dataclass
+class Rule:
+    """Everything about one op.
+
+    ``evaluate(type, attrs, *arrays)`` is the meaning in NumPy. ``emit`` maps a signature of cells
+    (``"ff->f"``, f: float64, i: int64 or bool) to a function that writes the LLVM IR for one
+    element. ``jvp(b, tangents, out, *operands, attrs=)`` and ``vjp(b, ct, out, *operands, attrs=)``
+    emit rows.
+    """
+
+    op: int
+    evaluate: Callable[..., np.ndarray] | None = None
+    emit: dict[str, Callable[..., Any]] = field(default_factory=dict)
+    jvp: Callable[..., int | None] | None = None  # None: the derivative is zero
+    vjp: Callable[..., Sequence[Contribution]] | None = None
+    cheap: bool = False  # cheaper to compute again than to keep
+
+
+RULES: dict[int, Rule] = {}
+
+
+def rule(
+    op: int,
+    *,
+    shape: ShapeRule | None = None,
+    evaluate: Callable[..., np.ndarray] | None = None,
+    emit: dict[str, Callable[..., Any]] | None = None,
+    cheap: bool = False,
+) -> Rule:
+    """Open the rule block of ``op``."""
+    if shape is not None:
+        SHAPE_RULES[op] = shape
+    RULES[op] = Rule(op, evaluate, emit or {}, cheap=cheap)
+    return RULES[op]
+
+
+def jvp(op: int) -> Callable[[Any], Any]:
+    """Decorator: the JVP rule of ``op``."""
+
+    def register(function: Any) -> Any:
+        RULES[op].jvp = function
+        return function
+
+    return register
+
+
+def vjp(op: int) -> Callable[[Any], Any]:
+    """Decorator: the VJP rule of ``op``."""
+
+    def register(function: Any) -> Any:
+        RULES[op].vjp = function
+        return function
+
+    return register
+
+
+def scale(b: Builder, ct: int, factor: Any) -> int:
+    """``ct`` times a partial derivative."""
+    if isinstance(factor, Over):
+        return b.div(ct, factor.value)
+    return b.mul(ct, factor)
+
+
+def from_partials(op: int, partials: Sequence[Partial | float | None]) -> None:
+    """Give ``op`` both derivative rules from its partial derivatives, one per operand.
+
+    A partial is a function ``(b, out, *operands)`` that emits the derivative, 1.0, -1.0, or None
+    where the derivative is zero.
+    """
+
+    def term(b: Builder, d: int, k: int, out: int, operands: Sequence[int]) -> int:
+        p = partials[k]
+        if p == 1.0:
+            return d
+        return b.neg(d) if p == -1.0 else scale(b, d, p(b, out, *operands))
+
+    def push(b: Builder, tangents: Sequence[int | None], out: int, *operands: int, attrs: Any = ()):
+        total = None
+        for k, t in enumerate(tangents):
+            if t is not None and partials[k] is not None:
+                d = term(b, t, k, out, operands)
+                total = d if total is None else b.add(total, d)
+        return total
+
+    def pull(b: Builder, ct: int, out: int, *operands: int, attrs: Any = ()):
+        return tuple(
+            None if partials[k] is None or not b.type(operands[k]).is_float else term(b, ct, k, out, operands)
+            for k in range(len(operands))
+        )
+
+    if any(p is not None for p in partials):
+        RULES[op].jvp, RULES[op].vjp = push, pull
+
+
+def linear(op: int) -> None:
+    """The JVP of an op that is linear in its first operand: the op itself, on the tangent."""
+
+    @jvp(op)
+    def _(b: Builder, tangents: Sequence[int | None], out: int, x: int, *rest: int, attrs: Any = ()):
+        if tangents[0] is None:
+            return None
+        return b.emit(op, (tangents[0], *rest), attrs, b.type(out))
+
+
+def same_shape(*types: Type, attrs: Any = ()) -> Type:
+    """Shape rule of elementwise ops: the type of the operands."""
+    return types[0]
+
+
+def op_name(op: int) -> str:
+    return Op(op).name.lower()

@@ -1,0 +1,208 @@
+"""Rule blocks of the ops that move elements: reshape, broadcast, slices, concatenation, roll."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ckad.rules.registry import Contribution, jvp, linear, rule, vjp
+from ckad.tape.builder import Builder
+from ckad.tape.ops import Op
+from ckad.tape.types import Type
+
+#: A slice that covers less than this part of its array is added in place in the reverse.
+SMALL_PART = 0.25
+
+
+def slices(attrs: Sequence[int], shape: Sequence[int]) -> tuple[slice, ...]:
+    """The NumPy index of a slice op: starts and steps from attrs, lengths from the part's shape."""
+    n = len(shape)
+    picked = []
+    for start, step, length in zip(attrs[:n], attrs[n:], shape, strict=True):
+        stop = start + step * length
+        picked.append(slice(start, None if stop < 0 else stop, step))
+    return tuple(picked)
+
+
+# --- reshape, broadcast, transpose -------------------------------------------------------------
+
+rule(Op.RESHAPE, evaluate=lambda type, attrs, x: x.reshape(type.shape), cheap=True)
+linear(Op.RESHAPE)
+
+
+@vjp(Op.RESHAPE)
+def _(b: Builder, ct: int, out: int, x: int, attrs=()) -> tuple[Contribution, ...]:
+    return (b.reshape_to(ct, b.type(x).shape),)
+
+
+rule(
+    Op.BROADCAST,
+    evaluate=lambda type, attrs, x: np.broadcast_to(x, type.shape).copy(),
+    cheap=True,
+)
+linear(Op.BROADCAST)
+
+
+@vjp(Op.BROADCAST)
+def _(b: Builder, ct: int, out: int, x: int, attrs=()) -> tuple[Contribution, ...]:
+    shape, target = b.type(x).shape, b.type(out).shape
+    lead = len(target) - len(shape)
+    stretched = [lead + k for k, d in enumerate(shape) if d != target[lead + k]]
+    return (b.reshape_to(b.sum(ct, attrs=(*range(lead), *stretched)), shape),)
+
+
+rule(
+    Op.TRANSPOSE,
+    shape=lambda x, attrs: x.with_shape(tuple(x.shape[a] for a in attrs)),
+    evaluate=lambda type, attrs, x: np.ascontiguousarray(x.transpose(attrs)),
+    cheap=True,
+)
+linear(Op.TRANSPOSE)
+
+
+@vjp(Op.TRANSPOSE)
+def _(b: Builder, ct: int, out: int, x: int, attrs: Sequence[int]) -> tuple[Contribution, ...]:
+    return (b.transpose(ct, attrs=np.argsort(attrs)),)
+
+
+# --- slices ------------------------------------------------------------------------------------
+
+rule(
+    Op.SLICE,
+    evaluate=lambda type, attrs, x: x[slices(attrs, type.shape)].copy(),
+    cheap=True,
+)
+linear(Op.SLICE)
+
+
+@vjp(Op.SLICE)
+def _(b: Builder, ct: int, out: int, x: int, attrs: Sequence[int]) -> tuple[Contribution, ...]:
+    type = b.type(x)
+    if b.type(out).size >= SMALL_PART * type.size:
+        return (b.pad(ct, attrs=attrs, type=type),)
+
+    def add_in_place(b: Builder, so_far: int | None) -> int:
+        total = b.full_like(x, 0.0) if so_far is None else so_far
+        return b.slice_add(total, ct, attrs=attrs)
+
+    return (add_in_place,)
+
+
+def _pad(type: Type, attrs: Sequence[int], x: np.ndarray) -> np.ndarray:
+    out = np.zeros(type.shape, x.dtype)
+    out[slices(attrs, x.shape)] = x
+    return out
+
+
+rule(Op.PAD, evaluate=_pad, cheap=True)
+linear(Op.PAD)
+
+
+@vjp(Op.PAD)
+def _(b: Builder, ct: int, out: int, x: int, attrs: Sequence[int]) -> tuple[Contribution, ...]:
+    return (b.slice(ct, attrs=attrs, type=b.type(x)),)
+
+
+def _first(x: Type, *rest: Type, attrs: Sequence[int]) -> Type:
+    return x
+
+
+def _update(type: Type, attrs: Sequence[int], x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    out = x.copy()
+    out[slices(attrs, y.shape)] = y
+    return out
+
+
+rule(Op.UPDATE, shape=_first, evaluate=_update, cheap=True)
+
+
+@jvp(Op.UPDATE)
+def _(b: Builder, tangents: Sequence[int | None], out: int, x: int, y: int, attrs=()):
+    dx, dy = tangents
+    if dx is None and dy is None:
+        return None
+    dx = b.full_like(x, 0.0) if dx is None else dx
+    return b.update(dx, b.full_like(y, 0.0) if dy is None else dy, attrs=attrs)
+
+
+@vjp(Op.UPDATE)
+def _(b: Builder, ct: int, out: int, x: int, y: int, attrs=()) -> tuple[Contribution, ...]:
+    kept = b.update(ct, b.full_like(y, 0.0), attrs=attrs)
+    return kept, b.slice(ct, attrs=attrs, type=b.type(y))
+
+
+def _slice_add(type: Type, attrs: Sequence[int], x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    out = x.copy()
+    out[slices(attrs, y.shape)] += y
+    return out
+
+
+rule(Op.SLICE_ADD, shape=_first, evaluate=_slice_add, cheap=True)
+
+
+@jvp(Op.SLICE_ADD)
+def _(b: Builder, tangents: Sequence[int | None], out: int, x: int, y: int, attrs=()):
+    dx, dy = tangents
+    if dy is None:
+        return dx
+    return b.slice_add(b.full_like(x, 0.0) if dx is None else dx, dy, attrs=attrs)
+
+
+@vjp(Op.SLICE_ADD)
+def _(b: Builder, ct: int, out: int, x: int, y: int, attrs=()) -> tuple[Contribution, ...]:
+    return ct, b.slice(ct, attrs=attrs, type=b.type(y))
+
+
+# --- concatenation and roll --------------------------------------------------------------------
+
+
+def _concat_shape(*types: Type, attrs: Sequence[int]) -> Type:
+    (axis,) = attrs
+    shape = list(types[0].shape)
+    shape[axis] = sum(t.shape[axis] for t in types)
+    return types[0].with_shape(tuple(shape))
+
+
+rule(
+    Op.CONCAT,
+    shape=_concat_shape,
+    evaluate=lambda type, attrs, *xs: np.concatenate(xs, attrs[0]),
+    cheap=True,
+)
+
+
+@jvp(Op.CONCAT)
+def _(b: Builder, tangents: Sequence[int | None], out: int, *xs: int, attrs=()):
+    if all(t is None for t in tangents):
+        return None
+    full = [b.full_like(x, 0.0) if t is None else t for x, t in zip(xs, tangents, strict=True)]
+    return b.concat(*full, attrs=attrs)
+
+
+@vjp(Op.CONCAT)
+def _(b: Builder, ct: int, out: int, *xs: int, attrs=()) -> tuple[Contribution, ...]:
+    (axis,) = attrs
+    rank, at, parts = len(b.type(out).shape), 0, []
+    for x in xs:
+        starts = [0] * rank
+        starts[axis] = at
+        parts.append(b.slice(ct, attrs=(*starts, *[1] * rank), type=b.type(x)))
+        at += b.type(x).shape[axis]
+    return tuple(parts)
+
+
+rule(
+    Op.ROLL,
+    shape=_first,
+    evaluate=lambda type, attrs, x: np.roll(x, attrs[0], attrs[1]),
+    cheap=True,
+)
+linear(Op.ROLL)
+
+
+@vjp(Op.ROLL)
+def _(b: Builder, ct: int, out: int, x: int, attrs: Sequence[int]) -> tuple[Contribution, ...]:
+    shift, axis = attrs
+    n = b.type(x).shape[axis]
+    return (b.roll(ct, attrs=(-shift % n if n else 0, axis)),)

@@ -1,0 +1,62 @@
+"""Checkpointing schedules: which states of a loop are kept, which are computed again.
+
+A schedule reverses a loop of ``n_steps`` steps within a number of restart slots (a slot holds one
+state from which steps can be run again) and residual slots (what the reversal of one step needs).
+``forward_steps`` counts every execution of the step, the one just before its reversal included;
+the initial state takes one of the restart slots if any step is run again from it.
+
+>>> from ckad import schedules
+>>> schedules.forward_steps("revolve", 10**6, 30)
+6623008
+>>> schedule = schedules.revolve(4, 2)
+>>> print(schedule)
+revolve: n_steps=4, n_slots=2, n_tape_slots=1, forward_steps=8, recompute factor 2.000
+>>> [schedules.Action(kind).name for kind in schedule.actions.kind[:5]]
+['STORE', 'ADVANCE', 'STORE', 'ADVANCE', 'TAPE']
+
+| family | forward steps | restart slots | residual slots |
+| --- | --- | --- | --- |
+| `store_all(n)` | n | 0 | n |
+| `two_level(n, p)` | under 2 n | n / p | p |
+| `two_level(n, p, k)` | n + the binomial count of each segment | n / p + k | 1 |
+| `revolve(n, s)` | the fewest possible | s | 1 |
+"""
+
+from __future__ import annotations
+
+from ckad.checkpoint.schedules import SCHEDULES
+from ckad.checkpoint.schedules.revolve import revolve
+from ckad.checkpoint.schedules.schedule import Action, Actions, Schedule
+from ckad.checkpoint.schedules.store_all import store_all
+from ckad.checkpoint.schedules.two_level import two_level
+from ckad.errors import ScheduleError
+
+__all__ = [
+    "Action",
+    "Actions",
+    "Schedule",
+    "forward_steps",
+    "revolve",
+    "store_all",
+    "two_level",
+]
+
+
+def forward_steps(family: str, *arguments: object, **options: object) -> int:
+    """Forward steps of ``family(*arguments, **options)``, from the closed form alone.
+
+    Nothing is built, and the length has no limit.
+
+    Raises:
+        ScheduleError: no such family, or a value that it refuses when it builds a schedule.
+
+    >>> from ckad.schedules import forward_steps
+    >>> forward_steps("revolve", 1000, 10)
+    4636
+    >>> forward_steps("two_level", 10_000, 100, extra_slots=9)
+    42200
+    """
+    if family not in SCHEDULES:
+        known = ", ".join(SCHEDULES)
+        raise ScheduleError(f"No schedule family is called {family!r}. Pass one of: {known}.")
+    return SCHEDULES[family].forward_steps(*arguments, **options)

@@ -1,0 +1,127 @@
+"""The tape: a program as a frozen structure of arrays, one row per op (a Wengert list)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from hashlib import blake2b
+from typing import NamedTuple
+
+import numpy as np
+
+from ckad.tape.ops import Op
+from ckad.tape.types import Type
+
+
+class Source(NamedTuple):
+    """A place in the user's program."""
+
+    file: str
+    line: int
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}" if self.line else "<ckad>"
+
+
+class Row(NamedTuple):
+    """One row, unpacked from the arrays."""
+
+    op: Op
+    operands: tuple[int, ...]
+    attrs: tuple[int, ...]
+    type: Type
+    source: int
+
+
+@dataclass(frozen=True, eq=False)
+class Tape:
+    """A program in single-assignment form: row k writes value k, once.
+
+    ``operand[operand_offset[k]:operand_offset[k + 1]]`` are the values that row k reads, all
+    smaller than k; ``attr`` likewise holds its integer attributes. Control rows name body tapes
+    by their index in ``bodies``. ``print(tape)`` shows it; ``save`` and ``load`` keep it in a file.
+    """
+
+    opcode: np.ndarray  # int16[n], an Op
+    operand_offset: np.ndarray  # int64[n + 1]
+    operand: np.ndarray  # int32[m]
+    attr_offset: np.ndarray  # int64[n + 1]
+    attr: np.ndarray  # int64[k]
+    type: np.ndarray  # int32[n], index into types
+    source: np.ndarray  # int32[n], index into sources
+    inputs: np.ndarray  # int32: the INPUT rows by position
+    outputs: np.ndarray  # int32: the values returned
+    types: tuple[Type, ...]
+    sources: tuple[Source, ...]
+    constants: tuple[np.ndarray, ...]
+    bodies: tuple[Tape, ...] = field(default=())
+
+    def __len__(self) -> int:
+        return len(self.opcode)
+
+    @cached_property
+    def rows(self) -> tuple[Row, ...]:
+        operands, attrs = self.operand.tolist(), self.attr.tolist()
+        o, a = self.operand_offset.tolist(), self.attr_offset.tolist()
+        return tuple(
+            Row(Op(op), tuple(operands[o[k] : o[k + 1]]), tuple(attrs[a[k] : a[k + 1]]), self.types[t], s)
+            for k, (op, t, s) in enumerate(
+                zip(self.opcode.tolist(), self.type.tolist(), self.source.tolist(), strict=True)
+            )
+        )
+
+    @cached_property
+    def input_types(self) -> tuple[Type, ...]:
+        return tuple(self.rows[k].type for k in self.inputs.tolist())
+
+    @cached_property
+    def output_types(self) -> tuple[Type, ...]:
+        return tuple(self.rows[k].type for k in self.outputs.tolist())
+
+    @cached_property
+    def nbytes(self) -> int:
+        """Bytes of the arrays and the constants, bodies included."""
+        arrays = (self.opcode, self.operand_offset, self.operand, self.attr_offset, self.attr)
+        own = sum(a.nbytes for a in (*arrays, self.type, self.source, *self.constants))
+        return own + sum(body.nbytes for body in self.bodies)
+
+    @cached_property
+    def digest(self) -> bytes:
+        """Hash of the program: equal for equal rows and constants; sources do not count."""
+        h = blake2b(digest_size=16)
+        for a in (self.opcode, self.operand_offset, self.operand, self.attr_offset, self.attr):
+            h.update(a.tobytes())
+        for a in (self.type, self.inputs, self.outputs):
+            h.update(a.tobytes())
+        h.update(repr(self.types).encode())
+        for c in self.constants:
+            h.update(f"{c.dtype}{c.shape}".encode() + np.ascontiguousarray(c).tobytes())
+        for body in self.bodies:
+            h.update(body.digest)
+        return h.digest()
+
+    def source_of(self, row: int) -> Source:
+        return self.sources[self.source[row]]
+
+    def save(self, path: str) -> None:
+        """Write the tape to ``path`` (NumPy's npz, no pickle)."""
+        from ckad.tape.storage import save
+
+        save(self, path)
+
+    @staticmethod
+    def load(path: str) -> Tape:
+        """Read a tape that ``save`` wrote; TapeError if the file does not hold a valid one."""
+        from ckad.tape.storage import load
+
+        return load(path)
+
+    def __str__(self) -> str:
+        from ckad.tape.text import to_text
+
+        return to_text(self)
+
+    def __repr__(self) -> str:
+        ins = ", ".join(map(str, self.input_types))
+        outs = ", ".join(map(str, self.output_types))
+        return f"<Tape of {len(self)} rows: ({ins}) -> ({outs})>"

@@ -1,0 +1,1 @@
+"""Recording the user's function: tracers, NumPy dispatch, loops."""

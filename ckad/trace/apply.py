@@ -1,0 +1,131 @@
+"""Appending ops to the current trace: promotion, broadcasting, conversion, result."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from ckad.errors import DtypeError
+from ckad.tape.types import Type, dtype_of
+from ckad.trace.context import current
+from ckad.trace.tracer import Tracer, concrete, fresh, lift, value
+from ckad.trace.where import at_place
+
+
+def apply(op: int, *xs: Any, attrs: Sequence[int] = (), type: Type | None = None) -> Tracer:
+    """Append ``op`` on operands that already have the shapes and dtypes it wants."""
+    return fresh(current().builder.emit(op, [value(x) for x in xs], attrs, type))
+
+
+def astype(x: Any, dtype: Any) -> Tracer:
+    """``x`` as another element type; ``x`` itself if it is that already."""
+    x = lift(x)
+    code = tape_dtype(dtype)
+    if code == x.type.dtype:
+        return x
+    row = current().builder.convert(value(x), type=x.type.with_dtype(code))
+    return fresh(row, scalar=x.scalar)
+
+
+def tape_dtype(dtype: Any) -> Any:
+    """The tape's code of a NumPy dtype, DtypeError where ckad has none."""
+    dtype = np.dtype(dtype)
+    try:
+        return dtype_of(dtype)
+    except KeyError:
+        raise DtypeError(
+            at_place(
+                f"the result would have dtype {dtype}, which ckad does not compute with. "
+                "Convert the operands with .astype(np.float64) or .astype(np.int64)."
+            )
+        ) from None
+
+
+def broadcast_to(x: Any, shape: Sequence[int]) -> Tracer:
+    """``x`` repeated to ``shape`` by NumPy's rule (a new value, not a view)."""
+    x = lift(x)
+    shape = tuple(shape)
+    if x.shape == shape:
+        return x
+    np.broadcast_shapes(x.shape, shape)  # raises as NumPy does
+    return fresh(current().builder.broadcast_to(value(x), shape), scalar=False)
+
+
+def reshape_value(x: Any, shape: Sequence[int]) -> Tracer:
+    """A new value with the elements of ``x`` in another shape."""
+    return fresh(current().builder.reshape_to(value(x), tuple(shape)))
+
+
+def promote(*xs: Any) -> list[Tracer]:
+    """All operands in their common dtype (Python scalars are weak, as in NumPy 2)."""
+    dtype = np.result_type(*[_weak_type(x) for x in xs])
+    return [astype(x, dtype) for x in xs]
+
+
+def broadcast(*xs: Any) -> list[Tracer]:
+    """All operands in their common shape."""
+    shape = np.broadcast_shapes(*[np.shape(x) if not isinstance(x, Tracer) else x.shape for x in xs])
+    return [broadcast_to(x, shape) for x in xs]
+
+
+def _weak_type(x: Any) -> Any:
+    if isinstance(x, Tracer):
+        return x.dtype
+    if isinstance(x, (bool, int, float)) and not isinstance(x, np.generic):
+        return x
+    return concrete(x).dtype
+
+
+@lru_cache(maxsize=4096)
+def _resolve(ufunc: Any, dtypes: tuple[Any, ...]) -> tuple[np.dtype, ...]:
+    return ufunc.resolve_dtypes((*dtypes, *[None] * ufunc.nout))
+
+
+def resolve(ufunc: Any, xs: Sequence[Any], dtype: Any = None) -> tuple[np.dtype, ...]:
+    """The dtypes that NumPy's loop for ``ufunc`` takes and gives."""
+    if dtype is not None:
+        return tuple([np.dtype(dtype)] * (ufunc.nin + ufunc.nout))
+    return _resolve(ufunc, tuple(_loop_type(x) for x in xs))
+
+
+def _loop_type(x: Any) -> Any:
+    kind = type(x)
+    if kind in (int, float):
+        return kind
+    if kind is bool:
+        return np.dtype(bool)
+    return x.dtype if isinstance(x, Tracer) else concrete(x).dtype
+
+
+def operands(ufunc: Any, xs: Sequence[Any], dtype: Any = None) -> list[Tracer]:
+    """The operands of an elementwise ufunc, converted and broadcast as NumPy would."""
+    dtypes = resolve(ufunc, xs, dtype)
+    return broadcast(*[_converted(x, d) for x, d in zip(xs, dtypes, strict=False)])
+
+
+def _converted(x: Any, dtype: np.dtype) -> Tracer:
+    if isinstance(x, Tracer):
+        return astype(x, dtype)
+    array = concrete(x)
+    return lift(array if array.dtype == dtype else array.astype(dtype)[()])
+
+
+def plain_layout(xs: Sequence[Tracer], result: Tracer) -> Tracer:
+    """Mark the result's memory layout as unknown if an operand is not C-contiguous.
+
+    NumPy gives the result of an elementwise function the layout of its operands; whether a later
+    reshape of it is a view depends on that.
+    """
+    if len(result.shape) > 1 and not all(is_plain(x) for x in xs):
+        result.storage.plain = False
+    return result
+
+
+def is_plain(x: Tracer) -> bool:
+    """Whether NumPy's array would certainly be C-contiguous, or its layout does not matter."""
+    if len(x.shape) < 2:
+        return True
+    return x.storage.plain and not any(type(v).__name__ == "TransposeView" for v in x.path)

@@ -1,0 +1,249 @@
+"""Tracers: what the user's function computes with while it is recorded.
+
+A tracer looks like a NumPy array. It names a storage and a view of it, so slices, aliases and
+in-place writes mean what they mean in NumPy. NumPy's protocols hand every call to the tables in
+``ufuncs`` and ``functions``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NoReturn
+
+import numpy as np
+
+from ckad.errors import ConcreteValueError, DtypeError, UnsupportedFunctionError
+from ckad.tape.types import Type, dtype_of
+from ckad.trace.context import Storage, Trace, current, local_storage, mark_place
+from ckad.trace.views import Path, read, shape_of, write
+from ckad.trace.where import at_place
+
+#: numpy ufunc -> function(*tracer or scalar) -> tracer; filled by ``ufuncs``.
+UFUNCS: dict[Any, Any] = {}
+#: (numpy ufunc, method) -> function; filled by ``ufuncs``.
+UFUNC_METHODS: dict[tuple[Any, str], Any] = {}
+#: numpy function -> function of the same arguments; filled by ``functions``.
+FUNCTIONS: dict[Any, Any] = {}
+
+
+class Tracer:
+    """A value being recorded. ``scalar`` tells a NumPy scalar (immutable) from a 0-d array."""
+
+    __slots__ = ("path", "scalar", "storage")
+    __array_priority__ = 1000
+
+    def __init__(self, storage: Storage, path: Path = (), scalar: bool = False) -> None:
+        self.storage = storage
+        self.path = path
+        self.scalar = scalar
+
+    # --- what it is ----------------------------------------------------------------------------
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return shape_of(self.storage.type, self.path)
+
+    @property
+    def dtype(self) -> np.dtype:
+        return self.storage.type.numpy
+
+    @property
+    def type(self) -> Type:
+        return self.storage.type.with_shape(self.shape)
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        return self.type.size
+
+    @property
+    def nbytes(self) -> int:
+        return self.type.nbytes
+
+    @property
+    def itemsize(self) -> int:
+        return self.dtype.itemsize
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("len() of unsized object")
+        return self.shape[0]
+
+    def __iter__(self) -> Iterator[Any]:
+        if not self.shape:
+            raise TypeError("iteration over a 0-d array")
+        return (self[i] for i in range(self.shape[0]))
+
+    def __repr__(self) -> str:
+        return f"<traced {self.type}>"
+
+    # --- NumPy's protocols ---------------------------------------------------------------------
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, out: Any = None, **options: Any):
+        if method == "__call__":
+            function = UFUNCS.get(ufunc)
+        else:
+            function = UFUNC_METHODS.get((ufunc, method))
+        if function is None:
+            name = f"np.{ufunc.__name__}" + ("" if method == "__call__" else f".{method}")
+            _unsupported(name)
+        mark_place(current())
+        if out is not None:
+            options["out"] = out[0] if len(out) == 1 else out
+        return function(*inputs, **options)
+
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any):
+        replacement = FUNCTIONS.get(function)
+        if replacement is None:
+            _unsupported(f"{function.__module__}.{function.__name__}")
+        mark_place(current())
+        kwargs.pop("like", None)
+        return replacement(*args, **kwargs)
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
+        raise ConcreteValueError(
+            at_place(
+                "a traced value is turned into a plain NumPy array or written into one; its "
+                "numbers are not known while the program is recorded. Make the array with "
+                "np.zeros_like(x), np.zeros(n, like=x) or np.stack([...]) instead."
+            )
+        )
+
+    # --- numbers are not known -----------------------------------------------------------------
+
+    def __bool__(self) -> bool:
+        raise ConcreteValueError(
+            at_place(
+                "a Python condition (if, while, and, or, not) depends on a traced value. "
+                "Use np.where(condition, a, b), or ckad.cond(condition, f, g, *operands)."
+            )
+        )
+
+    def _number(self, kind: str) -> NoReturn:
+        raise ConcreteValueError(
+            at_place(
+                f"{kind} asks a traced value for its number, which is not known while the program "
+                "is recorded. Keep it as an array, or pass it to the function as a Python int."
+            )
+        )
+
+    def __float__(self) -> float:
+        self._number("float()")
+
+    def __int__(self) -> int:
+        self._number("int()")
+
+    def __index__(self) -> int:
+        self._number("using it as a Python integer")
+
+    def __complex__(self) -> complex:
+        self._number("complex()")
+
+    def item(self, *args: Any) -> NoReturn:
+        self._number(".item()")
+
+    def tolist(self) -> NoReturn:
+        self._number(".tolist()")
+
+    __hash__ = object.__hash__
+
+    # --- indexing ------------------------------------------------------------------------------
+
+    def __getitem__(self, index: Any) -> Any:
+        from ckad.trace.indexing import getitem
+
+        mark_place(current())
+        return getitem(self, index)
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        from ckad.trace.indexing import setitem
+
+        mark_place(current())
+        setitem(self, index, value)
+
+
+def _unsupported(name: str) -> NoReturn:
+    raise UnsupportedFunctionError(
+        at_place(
+            f"ckad has no rule for {name}. Write it with supported NumPy functions "
+            "(docs/numpy.md lists them), or compute it outside of the differentiated function."
+        )
+    )
+
+
+# --- making and reading tracers ----------------------------------------------------------------
+
+
+def fresh(row: int, *, scalar: bool | None = None, trace: Trace | None = None) -> Tracer:
+    """A tracer of a new storage that holds ``row``; 0-d results are NumPy scalars."""
+    trace = trace or current()
+    if scalar is None:
+        scalar = not trace.builder.type(row).shape
+    return Tracer(Storage(trace, row), (), scalar)
+
+
+def value(x: Any) -> int:
+    """The row of ``x`` in the current trace: a tracer's present value, or a constant."""
+    builder = current().builder
+    if not isinstance(x, Tracer):
+        return builder.const(concrete(x))
+    x = localise(x)
+    return read(builder, x.storage.row, x.path, x.storage.cache)
+
+
+def localise(x: Tracer) -> Tracer:
+    """``x`` as the current trace sees it. A loop body captures the value of an outer view."""
+    if x.storage.trace is current():
+        return x
+    outer = x.storage.trace
+    row = read(outer.builder, x.storage.row, x.path, x.storage.cache)
+    return Tracer(local_storage(Storage(outer, row)), (), x.scalar)
+
+
+def assign(x: Tracer, row: int) -> None:
+    """Write ``row`` (of x's own shape and dtype) through x's view."""
+    storage = local_storage(x.storage)
+    storage.check_writable()
+    storage.write(write(storage.trace.builder, storage.row, x.path, row, storage.cache))
+
+
+def lift(x: Any) -> Tracer:
+    """``x`` itself if it is a tracer, else a tracer of the constant."""
+    if isinstance(x, Tracer):
+        return x
+    array = concrete(x)
+    return fresh(current().builder.const(array), scalar=not isinstance(x, np.ndarray) and not array.shape)
+
+
+def concrete(x: Any) -> np.ndarray:
+    """A plain array of an element type that ckad computes with (smaller integers become int64)."""
+    if isinstance(x, (list, tuple)) and _holds_tracer(x):
+        raise ConcreteValueError(
+            at_place("a list holds traced values where NumPy expects an array. Use np.stack([...]).")
+        )
+    return known_dtype(np.asarray(x))
+
+
+def known_dtype(array: np.ndarray) -> np.ndarray:
+    """``array`` in one of float64, float32, int64, bool; DtypeError for others."""
+    try:
+        dtype_of(array.dtype)
+    except KeyError:
+        if array.dtype.kind in "iu" and array.dtype != np.uint64:
+            return array.astype(np.int64)
+        raise DtypeError(
+            at_place(
+                f"dtype {array.dtype} is not supported; ckad computes with float64, float32, int64 "
+                "and bool. Convert the array with .astype(np.float64)."
+            )
+        ) from None
+    return array
+
+
+def _holds_tracer(x: Any) -> bool:
+    if isinstance(x, (list, tuple)):
+        return any(_holds_tracer(item) for item in x)
+    return isinstance(x, Tracer)

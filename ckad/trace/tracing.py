@@ -1,0 +1,124 @@
+"""From a Python function and its arguments to a Tape."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+import ckad.trace.functions
+import ckad.trace.methods
+import ckad.trace.ufuncs  # noqa: F401  (the imports fill the dispatch tables)
+from ckad import trees
+from ckad.errors import TraceError
+from ckad.tape.tape import Tape
+from ckad.tape.types import Type, type_of
+from ckad.trace.context import Storage, current, open_trace
+from ckad.trace.tracer import Tracer, concrete, fresh, localise, value
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """A call's arguments, taken apart: the array leaves are traced, the others stay as they are."""
+
+    leaves: list[Any]
+    treedef: trees.Treedef
+    traced: list[int]  # positions of the array leaves
+    spans: list[range]  # leaf positions of each argument
+
+    @property
+    def arrays(self) -> list[Any]:
+        """The array leaves: plain arrays, or tracers of an enclosing transformation."""
+        return [self.leaves[k] for k in self.traced]
+
+    def rebuild(self, arrays: Sequence[Any]) -> tuple[Any, ...]:
+        leaves = list(self.leaves)
+        for k, array in zip(self.traced, arrays, strict=True):
+            leaves[k] = array
+        return trees.unflatten(self.treedef, leaves)
+
+    def inputs_of(self, argument: int) -> list[int]:
+        """Which tape inputs the leaves of one argument are; -1 for a leaf that is not traced."""
+        position = {leaf: k for k, leaf in enumerate(self.traced)}
+        return [position.get(leaf, -1) for leaf in self.spans[argument]]
+
+
+def take_apart(args: Sequence[Any]) -> Arguments:
+    """Split arguments into leaves. Arrays and floats are traced; ints, strings, functions are not."""
+    leaves: list[Any] = []
+    spans: list[range] = []
+    for arg in args:
+        own, _ = trees.flatten(arg)
+        spans.append(range(len(leaves), len(leaves) + len(own)))
+        leaves.extend(own)
+    _, treedef = trees.flatten(tuple(args))
+    traced = [k for k, x in enumerate(leaves) if is_traced(x)]
+    for k in traced:
+        if not isinstance(leaves[k], Tracer):
+            leaves[k] = _keep_kind(leaves[k])
+    return Arguments(leaves, treedef, traced, spans)
+
+
+def is_traced(leaf: Any) -> bool:
+    """Whether a leaf becomes a tracer: arrays, floats and NumPy floats do."""
+    return isinstance(leaf, (Tracer, np.ndarray, float, np.floating)) and not isinstance(leaf, bool)
+
+
+def _keep_kind(leaf: Any) -> Any:
+    array = concrete(leaf)
+    return array if isinstance(leaf, np.ndarray) else array[()]
+
+
+@dataclass(frozen=True)
+class Recording:
+    """A recorded function: its tape, the structure of its result, what it captured."""
+
+    tape: Tape
+    out_tree: trees.Treedef
+    out_scalars: list[bool]  # which results are NumPy scalars rather than 0-d arrays
+    captured: list[int]  # rows of the enclosing trace that follow the arguments as inputs
+
+
+def record(fun: Callable[..., Any], arguments: Arguments) -> Recording:
+    """Run ``fun`` on tracers and return what it did."""
+    with open_trace() as trace:
+        tracers = []
+        for x in arguments.arrays:
+            scalar = x.scalar if isinstance(x, Tracer) else not isinstance(x, np.ndarray)
+            type = x.type if isinstance(x, Tracer) else type_of(np.asarray(x))
+            tracers.append(Tracer(Storage(trace, trace.builder.input(type)), (), scalar))
+        out = fun(*arguments.rebuild(tracers))
+        leaves, out_tree = trees.flatten(out)
+        for leaf in leaves:
+            _check_result(fun, leaf)
+        rows = [value(x) for x in leaves]
+        scalars = [x.scalar if isinstance(x, Tracer) else not isinstance(x, np.ndarray) for x in leaves]
+        return Recording(trace.tape(rows), out_tree, scalars, list(trace.captured))
+
+
+def _check_result(fun: Callable[..., Any], leaf: Any) -> None:
+    if not isinstance(leaf, (Tracer, np.ndarray, np.generic, float, int)):
+        name = getattr(fun, "__name__", "the function")
+        raise TraceError(
+            f"{name} returns a {type(leaf).__name__}; ckad can return arrays, numbers, and tuples, "
+            "lists, dicts, namedtuples and dataclasses of them."
+        )
+
+
+def argument_types(arguments: Arguments) -> list[Type]:
+    return [x.type if isinstance(x, Tracer) else type_of(np.asarray(x)) for x in arguments.arrays]
+
+
+def inline(tape: Tape, operands: Sequence[int]) -> list[Tracer]:
+    """Append the rows of ``tape`` to the current trace; one tracer per output."""
+    b = current().builder
+    env: dict[int, int] = dict(zip(tape.inputs.tolist(), operands, strict=True))
+    for k in range(len(tape)):
+        if k not in env:
+            env[k] = b.copy_row(tape, k, env)
+    return [fresh(env[k]) for k in tape.outputs.tolist()]
+
+
+__all__ = ["Arguments", "Recording", "inline", "localise", "record", "take_apart"]

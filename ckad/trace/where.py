@@ -1,0 +1,34 @@
+"""The user's place: the innermost frame that is neither ckad's nor NumPy's."""
+
+from __future__ import annotations
+
+import linecache
+import sys
+from pathlib import Path
+
+import numpy as np
+
+from ckad.tape.tape import Source
+
+_PACKAGE = str(Path(__file__).parent.parent)
+_DEMO = str(Path(_PACKAGE) / "demo")
+_SKIPPED = (_PACKAGE, str(Path(np.__file__).parent))
+
+
+def user_place() -> Source:
+    """File and line of the user's code that is running now."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        file = frame.f_code.co_filename
+        if not file.startswith(_SKIPPED) or file.startswith(_DEMO):
+            return Source(file, frame.f_lineno)
+        frame = frame.f_back
+    return Source("", 0)
+
+
+def at_place(message: str, place: Source | None = None) -> str:
+    """``message`` with the user's file, line and source line in front."""
+    place = place or user_place()
+    text = linecache.getline(place.file, place.line).strip()
+    quoted = f"\n    {text}" if text else ""
+    return f"{place}: {message}{quoted}"

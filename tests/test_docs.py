@@ -1,0 +1,40 @@
+"""Every example that the documentation shows runs: Markdown files and docstrings."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import pkgutil
+from pathlib import Path
+
+import pytest
+
+import ckad
+
+CHECKOUT = Path(__file__).parents[1]
+PAGES = sorted([*CHECKOUT.glob("*.md"), *CHECKOUT.glob("docs/**/*.md")])
+MODULES = ["ckad", *(found.name for found in pkgutil.walk_packages(ckad.__path__, "ckad."))]
+SET_UP = ("pip install '.[demo]' && ckad demo", "pip install '.[test]' && pytest")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_page(page, tmp_path, monkeypatch):
+    parsers = pytest.importorskip("sybil.parsers.markdown")
+    from sybil.document import Document
+
+    monkeypatch.chdir(tmp_path)  # where an example may write a figure
+    for example in Document.parse(str(page), parsers.PythonCodeBlockParser()).examples():
+        example.evaluate()
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_docstrings(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+    failed, _ = doctest.testmod(importlib.import_module(name), optionflags=flags)
+    assert failed == 0
+
+
+def test_the_readme_shows_both_set_up_lines():
+    lines = (CHECKOUT / "README.md").read_text().splitlines()
+    assert [line for line in lines if line in SET_UP] == list(SET_UP)

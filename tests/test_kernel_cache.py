@@ -1,0 +1,297 @@
+"""The kernel cache: warm starts are hits, and no fault of the cache costs more than time."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+
+import numba
+import numpy as np
+import pytest
+from numba.extending import intrinsic
+
+from ckad import kernel as kernels
+from ckad.kernel import CacheWarning, cache_dir, cache_fault, cache_status, kernel
+
+pytestmark = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="nothing to cache without JIT")
+
+source_digest = kernels._source_digest
+
+posix = pytest.mark.skipif(os.name != "posix", reason="permissions as POSIX has them")
+
+PROBE = """
+import numba
+from ckad.kernel import kernel
+
+@kernel
+def square(x):
+    return x * x
+
+@kernel
+def sum_of_squares(x, y):
+    return square(x) + square(y)
+
+for arguments in [(3.0, 4.0), (3, 4)]:
+    assert sum_of_squares(*arguments) == 25, "wrong number"
+if not numba.config.DISABLE_JIT:
+    print(sum(sum_of_squares.stats.cache_hits.values()))
+"""
+
+
+def increment(x):
+    return x + 1
+
+
+def fresh(function=increment):
+    """A kernel as a new process would have it: nothing compiled yet."""
+    return kernel(function)
+
+
+def hits(compiled):
+    return sum(compiled.stats.cache_hits.values())
+
+
+def entries():
+    return sorted(cache_dir().glob("kernels-*/*"))
+
+
+@pytest.fixture(autouse=True)
+def empty_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("CKAD_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setenv("CKAD_QUIET", "1")
+    monkeypatch.setattr(kernels, "_warned", set())
+    monkeypatch.setattr(kernels, "_source_digest", lambda: kernels.SOURCES)
+    kernels._directory.cache_clear()
+
+
+@pytest.fixture
+def probe(tmp_path):
+    """Start the probe program in a process of its own, with a package that holds kernels alone."""
+    (tmp_path / "ckad").mkdir()
+    (tmp_path / "ckad" / "__init__.py").touch()
+    shutil.copy(kernels.__file__, tmp_path / "ckad")
+    script = tmp_path / "probe.py"
+    script.write_text(PROBE)
+
+    def start(**variables):
+        return subprocess.Popen(
+            [sys.executable, script],
+            env={**os.environ, **variables},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    return start
+
+
+def test_the_second_process_compiles_nothing(probe):
+    out, announced = probe(CKAD_QUIET="").communicate()
+    assert (out, announced.count("compiling its kernels")) == ("0\n", 1)
+    assert probe(CKAD_QUIET="").communicate() == ("2\n", "")
+
+
+def test_an_edited_module_of_the_package_is_a_new_start(probe, tmp_path):
+    assert probe().communicate() == ("0\n", "")
+    (tmp_path / "ckad" / "__init__.py").write_text("edited = True")
+    assert probe().communicate() == ("0\n", "")
+
+
+def test_processes_that_race_on_an_empty_cache_agree(probe):
+    racers = [probe() for _ in range(4)]
+    assert all(racer.communicate()[1] == "" for racer in racers)
+    assert [racer.returncode for racer in racers] == [0] * 4
+    assert probe().communicate() == ("2\n", "")
+
+
+def test_without_jit_a_kernel_is_the_function_itself(probe):
+    plain = probe(NUMBA_DISABLE_JIT="1")
+    assert plain.communicate() == ("", "")
+    assert (plain.returncode, entries()) == (0, [])
+
+
+def test_each_signature_has_its_own_entry():
+    cold = fresh()
+    assert (cold(1), cold(1.5), hits(cold)) == (2, 2.5, 0)
+    warm = fresh()
+    assert (warm(1), warm(1.5), hits(warm)) == (2, 2.5, 2)
+    assert cache_status() == (2, sum(path.stat().st_size for path in entries()))
+
+
+def test_readonly_arrays_are_not_mistaken_for_writable_ones():
+    def total(values):
+        return values.sum()
+
+    frozen = np.ones(3)
+    frozen.flags.writeable = False
+    assert fresh(total)(np.ones(3)) == fresh(total)(frozen) == 3
+    assert len(entries()) == 2
+
+
+def adder(amount):
+    def add(x):
+        return x + amount
+
+    return add
+
+
+def applier(inner):
+    def apply(x):
+        return inner(x)
+
+    return apply
+
+
+def scaled_by(factor):
+    @intrinsic
+    def scaled(typing_context, x):
+        def emit(context, builder, signature, arguments):
+            return builder.fmul(arguments[0], context.get_constant(x, factor))
+
+        return x(x), emit
+
+    return scaled
+
+
+@pytest.mark.parametrize("wrap", [lambda n: adder(n), lambda n: applier(kernel(adder(n)))])
+def test_closures_tell_kernels_apart(wrap):
+    assert [fresh(wrap(amount))(1) for amount in (1, 2)] == [2, 3]
+    warm = fresh(wrap(2))
+    assert (warm(1), hits(warm)) == (3, 1)
+
+
+def test_intrinsics_tell_kernels_apart():
+    assert [fresh(applier(scaled_by(factor)))(1.0) for factor in (2.0, 3.0)] == [2.0, 3.0]
+    warm = fresh(applier(scaled_by(3.0)))
+    assert (warm(1.0), hits(warm)) == (3.0, 1)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda data: b"",
+        lambda data: data[: len(data) // 2],
+        lambda data: data[:-1] + bytes([data[-1] ^ 1]),
+        lambda data: b"not a cache entry",
+    ],
+    ids=["empty", "truncated", "one bit", "foreign"],
+)
+def test_a_damaged_entry_is_compiled_again_and_replaced(damage):
+    fresh()(1)
+    (entry,) = entries()
+    entry.write_bytes(damage(entry.read_bytes()))
+    with pytest.warns(CacheWarning, match="was not read"):
+        assert fresh()(1) == 2
+    repaired = fresh()
+    assert (repaired(1), hits(repaired)) == (2, 1)
+
+
+def test_a_damaged_cache_is_told_once():
+    def decrement(x):
+        return x - 1
+
+    fresh()(1), fresh(decrement)(1)
+    for entry in entries():
+        entry.write_bytes(b"")
+    with pytest.warns(CacheWarning) as told:
+        assert (fresh()(1), fresh(decrement)(1)) == (2, 0)
+    assert len(told) == 1
+
+
+def test_an_entry_filed_under_the_wrong_name_is_not_used():
+    fresh()(1), fresh()(1.5)
+    first, second = entries()
+    first.write_bytes(second.read_bytes())
+    assert (fresh()(1), fresh()(1.5)) == (2, 2.5)
+
+
+def test_a_cache_that_cannot_be_written_is_told_once(monkeypatch):
+    def refuse(path, payload):
+        raise PermissionError(13, "Read-only file system", str(path))
+
+    monkeypatch.setattr(kernels, "_write", refuse)
+    with pytest.warns(CacheWarning, match="was not written") as told:
+        assert (fresh()(1), fresh()(1.5)) == (2, 2.5)
+    assert len(told) == 1
+
+
+def test_a_cache_that_cannot_be_made_is_told_once(tmp_path):
+    (tmp_path / "cache").write_text("a file in the way")
+    with pytest.warns(CacheWarning, match="is not used") as told:
+        assert (fresh()(1), fresh()(1.5)) == (2, 2.5)
+    assert len(told) == 1
+    assert "File exists" in cache_fault()
+
+
+@posix
+def test_the_cache_is_private():
+    fresh()(1)
+    directories = (cache_dir(), entries()[0].parent)
+    assert {path.stat().st_mode & 0o777 for path in directories} == {0o700}
+    assert cache_fault() is None
+
+
+@posix
+@pytest.mark.parametrize("mode", [0o777, 0o770, 0o1777])
+def test_a_directory_that_others_can_write_is_refused(mode):
+    cache_dir().mkdir()
+    cache_dir().chmod(mode)
+    with pytest.warns(CacheWarning, match="chmod 700"):
+        assert fresh()(1) == 2
+    assert list(cache_dir().iterdir()) == []
+
+
+@posix
+def test_a_directory_of_another_user_is_refused(monkeypatch):
+    monkeypatch.setattr(os, "geteuid", lambda: cache_dir().parent.stat().st_uid + 1)
+    with pytest.warns(CacheWarning, match="belongs to user"):
+        assert fresh()(1) == 2
+    assert entries() == []
+
+
+def test_edited_sources_use_another_directory(monkeypatch):
+    fresh()(1)
+    monkeypatch.setattr(kernels, "SOURCES", "edited")
+    kernels._directory.cache_clear()
+    edited = fresh()
+    assert (edited(1), hits(edited)) == (2, 0)
+    assert len({entry.parent for entry in entries()}) == 2
+
+
+def test_nothing_is_stored_once_the_sources_were_edited_under_a_running_process(monkeypatch):
+    monkeypatch.setattr(kernels, "_source_digest", lambda: "edited")
+    assert (fresh()(1), entries()) == (2, [])
+
+
+def test_the_digest_sees_every_source_file(tmp_path, monkeypatch):
+    monkeypatch.setattr(kernels, "PACKAGE", tmp_path)
+    (tmp_path / "deep").mkdir()
+    seen = set()
+    for text in ("a = 1", "a = 2"):
+        (tmp_path / "deep" / "table.py").write_text(text)
+        seen.add(source_digest())
+    (tmp_path / "deep" / "table.py").rename(tmp_path / "table.py")
+    seen.add(source_digest())
+    assert len(seen) == 3
+
+
+def test_the_directories_used_last_are_kept():
+    for age in range(kernels.KEPT + 5):
+        (cache_dir() / f"kernels-{age}").mkdir(parents=True)
+        os.utime(cache_dir() / f"kernels-{age}", (1e9 - age, 1e9 - age))
+    (cache_dir() / "notes").mkdir()
+    cache_dir().chmod(0o700)
+    fresh()(1)
+    left = {path.name for path in cache_dir().iterdir()} - {"notes", entries()[0].parent.name}
+    assert left == {f"kernels-{age}" for age in range(kernels.KEPT - 1)}
+    assert (cache_dir() / "notes").exists()
+
+
+def test_the_default_is_the_users_cache_folder(monkeypatch, tmp_path):
+    monkeypatch.delenv("CKAD_CACHE_DIR")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    if sys.platform == "linux":
+        assert cache_dir() == tmp_path / "ckad"
+    assert cache_dir().name in {"ckad", "Cache"}
