@@ -43,7 +43,7 @@ def parser() -> argparse.ArgumentParser:
     run.add_argument(
         "--first-form",
         action="store_true",
-        help="only the first form of each peer, for a quick try",
+        help="only the first form of each peer: quick",
     )
     table = commands.add_parser("table", help="a report as Markdown")
     table.add_argument("report", type=Path)

@@ -1,0 +1,52 @@
+"""Exact gradients of long time-stepping programs, fast, inside a memory budget in bytes.
+
+>>> import numpy as np, ckad
+>>> def energy(u):
+...     u = ckad.fori_loop(0, 50, lambda i, u: u + 0.1 * np.roll(u, 1), u)
+...     return np.sum(u**2)
+>>> value, gradient = ckad.value_and_grad(energy, memory="64 KiB")(np.ones(8))
+"""
+
+from ckad import errors, schedules, testing
+from ckad.checkpoint.plan import Plan
+from ckad.errors import CkadError
+from ckad.tape.tape import Tape
+from ckad.transforms import (
+    adjoint,
+    fori_loop,
+    grad,
+    hessian,
+    hvp,
+    jacobian,
+    jit,
+    jvp,
+    plan,
+    scan,
+    tangent,
+    trace,
+    value_and_grad,
+    vjp,
+)
+
+__all__ = [
+    "CkadError",
+    "Plan",
+    "Tape",
+    "adjoint",
+    "errors",
+    "fori_loop",
+    "grad",
+    "hessian",
+    "hvp",
+    "jacobian",
+    "jit",
+    "jvp",
+    "plan",
+    "scan",
+    "schedules",
+    "tangent",
+    "testing",
+    "trace",
+    "value_and_grad",
+    "vjp",
+]

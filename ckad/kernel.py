@@ -200,9 +200,13 @@ def _digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
+# The layers whose code can reach machine code; the ones above them only call kernels.
+KERNEL_SOURCES = ("kernel.py", "tape/*.py", "rules/*.py", "checkpoint/**/*.py", "engines/**/*.py")
+
+
 def _source_digest() -> str:
     total = hashlib.sha256()
-    for path in sorted(PACKAGE.rglob("*.py")):
+    for path in sorted(path for pattern in KERNEL_SOURCES for path in PACKAGE.glob(pattern)):
         with suppress(FileNotFoundError):  # an editor's file that was there a moment ago
             total.update(f"{path.relative_to(PACKAGE)}\0{_digest(path.read_bytes())}\n".encode())
     return total.hexdigest()

@@ -2,7 +2,7 @@
 
 The value is the sum of squares of the final v minus a target. Arrays of length size x size.
 
-Source: J. E. Pearson, Complex patterns in a simple system, Science 261 (1993), eq. 2.
+Source: J. E. Pearson, Complex patterns in a simple system, Science 261 (1993) 189-192.
 """
 
 from __future__ import annotations
@@ -195,6 +195,14 @@ def with_border(out, w):
 
 
 @compiled
+def copy_into(out, state):
+    # A loop, since `out[:] = state` takes Numba over two seconds to compile.
+    flat, source = out.reshape(-1), state.reshape(-1)
+    for i in range(flat.size):
+        flat[i] = source[i]
+
+
+@compiled
 def misfit(v, observed, ct_v):
     """The value; its cotangent goes to `ct_v`. Both v and ct_v have a border."""
     value = 0.0
@@ -223,8 +231,8 @@ def two_level(u0, v0, rates, observed, length, period):
     with_border(states[0, 1], v0)
     stop = 0
     for block in range(n_blocks):
-        states[0] = states[stop]
-        checkpoints[block] = states[0]
+        copy_into(states[0], states[stop])
+        copy_into(checkpoints[block], states[0])
         stop = min(period, length - block * period)
         advance(states, stop, row_u, row_v, feed, kill)
     ct, new_ct = np.zeros_like(states[0]), np.zeros_like(states[0])
@@ -233,7 +241,7 @@ def two_level(u0, v0, rates, observed, length, period):
     for block in range(n_blocks - 1, -1, -1):
         stop = min(period, length - block * period)
         if block < n_blocks - 1:
-            states[0] = checkpoints[block]
+            copy_into(states[0], checkpoints[block])
             advance(states, stop - 1, row_u, row_v, feed, kill)
         for i in range(stop - 1, -1, -1):
             feed_ct, kill_ct = step_adjoint(new_ct, ct, states[i], row_u, row_v, feed, kill)

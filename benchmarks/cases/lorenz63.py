@@ -213,8 +213,8 @@ CASE = Case(
             "two-level": partial(build_ckad, memory="64 MiB", schedule="two_level"),
         },
         "jax": {
-            "scan": partial(build_jax, levels=1, remat_step=False),
             "scan, remat step": partial(build_jax, levels=1, remat_step=True),
+            "scan": partial(build_jax, levels=1, remat_step=False),
             "nested scan": partial(build_jax, levels=2, remat_step=False),
             "nested scan, remat step": partial(build_jax, levels=2, remat_step=True),
             "scan, remat step, unroll 2": partial(build_jax, levels=1, remat_step=True, unroll=2),

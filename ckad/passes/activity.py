@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ckad.errors import DifferentiationError
 from ckad.rules import RULES
 from ckad.tape.control import Loop, read_loop
 from ckad.tape.ops import Op
@@ -40,6 +41,13 @@ def varied(tape: Tape, inputs: Sequence[bool]) -> tuple[Flags, dict[int, Flags]]
         elif row.op is Op.LOOP:
             results[k] = varied_loop(read_loop(tape, row), rows)
             rows.append(any(results[k]))
+        elif row.op in (Op.TAPED_LOOP, Op.REVERSE_LOOP):
+            if any(rows[x] for x in row.operands):
+                raise DifferentiationError(
+                    f"{tape.source_of(k)}: the tape is the adjoint of a loop, which cannot be "
+                    "differentiated again. Take adjoint(tangent(tape)) instead."
+                )
+            rows.append(False)
         elif row.op is Op.COND:
             results[k] = _varied_cond(tape, row, rows)
             rows.append(any(results[k]))

@@ -14,6 +14,7 @@ from ckad.rules.evaluate import CONTROL, evaluate
 from ckad.tape.control import read_loop, read_reverse_loop
 from ckad.tape.ops import Op
 from ckad.tape.tape import Row, Tape
+from ckad.tape.types import Type
 
 
 def _loop(tape: Tape, row: Row, operands: Sequence[Any]) -> tuple[Any, ...]:
@@ -31,7 +32,7 @@ def _loop(tape: Tape, row: Row, operands: Sequence[Any]) -> tuple[Any, ...]:
         for y, new in zip(ys, out[n:], strict=False):
             y[i] = new
         residuals[i] = out[n + loop.n_ys :]
-    stacked = tuple(np.stack(y) for y in ys)
+    stacked = tuple(_stack(y, t) for y, t in zip(ys, loop.body.output_types[n:], strict=True))
     return (*carry, *stacked, *([residuals] if loop.taping else ()))
 
 
@@ -51,7 +52,13 @@ def _reverse_loop(tape: Tape, row: Row, operands: Sequence[Any]) -> tuple[Any, .
         ct_carry, sums = out[:n], out[n : n + m]
         for ct, new in zip(ct_xs, out[n + m :], strict=True):
             ct[i] = new
-    return (*ct_carry, *sums, *(np.stack(ct) for ct in ct_xs))
+    types = loop.reverse.output_types[n + m :]
+    return (*ct_carry, *sums, *(_stack(ct, t) for ct, t in zip(ct_xs, types, strict=True)))
+
+
+def _stack(steps: list[Any], type: Type) -> np.ndarray:
+    """The values of all steps in one array, also of no steps at all."""
+    return np.stack(steps) if steps else np.zeros((0, *type.shape), type.numpy)
 
 
 def _cond(tape: Tape, row: Row, operands: Sequence[Any]) -> tuple[Any, ...]:

@@ -14,6 +14,7 @@ import numpy as np
 import scipy.special
 
 from ckad.rules import ir
+from ckad.rules.zeta import emit_hurwitz_zeta
 from ckad.rules.registry import Over, Partial, from_partials, jvp, rule, same_shape, vjp
 from ckad.tape.builder import Builder
 from ckad.tape.ops import Op
@@ -158,12 +159,20 @@ def _emit_mod(b: Any, x: Any, y: Any) -> Any:
 
 
 def _emit_floordiv(b: Any, x: Any, y: Any) -> Any:
+    # From the exact remainder, as NumPy does: x / y may round up to the next integer.
     zero, one = ir.constant(x, 0.0), ir.constant(x, 1.0)
-    quotient = b.fdiv(b.fsub(x, _emit_mod(b, x, y)), y)
+    remainder = b.frem(x, y)
+    whole = b.fdiv(b.fsub(x, remainder), y)
+    differs = b.xor(b.fcmp_ordered("<", remainder, zero), b.fcmp_ordered("<", y, zero))
+    lower = b.and_(differs, b.fcmp_unordered("!=", remainder, zero))
+    quotient = b.select(lower, b.fsub(whole, one), whole)
     floor = ir.intrinsic("llvm.floor")(b, quotient)
     high = b.fcmp_ordered(">", b.fsub(quotient, floor), ir.constant(x, 0.5))
-    exact = b.select(high, b.fadd(floor, one), floor)
-    return b.select(b.fcmp_ordered("==", y, zero), b.fdiv(x, y), exact)
+    nearest = b.select(high, b.fadd(floor, one), floor)
+    ratio = b.fdiv(x, y)
+    signed_zero = ir.intrinsic("llvm.copysign")(b, zero, ratio)
+    signed = b.select(b.fcmp_ordered("==", quotient, zero), signed_zero, nearest)
+    return b.select(b.fcmp_ordered("==", y, zero), ratio, signed)
 
 
 def _emit_mod_integer(b: Any, x: Any, y: Any) -> Any:
@@ -181,7 +190,11 @@ def _emit_floordiv_integer(b: Any, x: Any, y: Any) -> Any:
     zero, one, minus = ir.constant(x, 0), ir.constant(x, 1), ir.constant(x, -1)
     trivial = b.or_(b.icmp_signed("==", y, zero), b.icmp_signed("==", y, minus))
     divisor = b.select(trivial, one, y)
-    quotient = b.sdiv(b.sub(x, _emit_mod_integer(b, x, divisor)), divisor)
+    remainder = b.srem(x, divisor)
+    differs = b.icmp_signed("<", b.xor(remainder, divisor), zero)
+    lower = b.and_(differs, b.icmp_signed("!=", remainder, zero))
+    whole = b.sdiv(x, divisor)
+    quotient = b.select(lower, b.sub(whole, one), whole)
     quotient = b.select(b.icmp_signed("==", y, minus), b.neg(x), quotient)
     return b.select(b.icmp_signed("==", y, zero), zero, quotient)
 
@@ -347,7 +360,7 @@ def _emit_polygamma(b: Any, n: Any, x: Any) -> Any:
     order = b.fadd(n, ir.constant(n, 1.0))
     sign = ir.libm("pow")(b, ir.constant(n, -1.0), order)
     factorial = ir.libm("tgamma")(b, order)
-    series = b.fmul(b.fmul(sign, factorial), ir.libm("ckad_zeta")(b, order, x))
+    series = b.fmul(b.fmul(sign, factorial), emit_hurwitz_zeta(b, order, x))
     return b.select(
         b.fcmp_ordered("==", n, ir.constant(n, 0.0)), ir.libm("ckad_psi")(b, x), series
     )

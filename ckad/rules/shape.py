@@ -21,7 +21,8 @@ def slices(attrs: Sequence[int], shape: Sequence[int]) -> tuple[slice, ...]:
     picked = []
     for start, step, length in zip(attrs[:n], attrs[n:], shape, strict=True):
         stop = start + step * length
-        picked.append(slice(start, None if stop < 0 else stop, step))
+        # An empty part may start where no element is, and a negative start means another place.
+        picked.append(slice(start, None if stop < 0 else stop, step) if length else slice(0))
     return tuple(picked)
 
 

@@ -12,6 +12,7 @@ from ckad.errors import DtypeError
 from ckad.tape.types import Type, dtype_of
 from ckad.trace.context import current
 from ckad.trace.tracer import Tracer, concrete, fresh, lift, value
+from ckad.trace.views import BroadcastView, TransposeView
 from ckad.trace.where import at_place
 
 
@@ -125,7 +126,10 @@ def plain_layout(xs: Sequence[Tracer], result: Tracer) -> Tracer:
 
 
 def is_plain(x: Tracer) -> bool:
-    """Whether NumPy's array would certainly be C-contiguous, or its layout does not matter."""
+    """Whether the axes certainly lie in memory in their order, or the layout does not matter.
+
+    Then NumPy's new arrays of the same layout (elementwise results, copies) are C-contiguous.
+    """
     if len(x.shape) < 2:
         return True
-    return x.storage.plain and not any(type(v).__name__ == "TransposeView" for v in x.path)
+    return x.storage.plain and not any(isinstance(v, (TransposeView, BroadcastView)) for v in x.path)

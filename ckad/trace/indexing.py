@@ -9,7 +9,7 @@ import numpy as np
 
 from ckad.errors import ConcreteValueError
 from ckad.tape.ops import Op
-from ckad.trace.apply import apply, astype, broadcast, broadcast_to, reshape_value
+from ckad.trace.apply import apply, astype, broadcast, broadcast_to, is_plain, reshape_value
 from ckad.trace.context import current
 from ckad.trace.tracer import Tracer, assign, concrete, fresh, lift, localise, value
 from ckad.trace.views import ItemView, ReshapeView, SliceView, TransposeView
@@ -18,11 +18,20 @@ from ckad.trace.where import at_place
 
 def getitem(x: Tracer, index: Any) -> Tracer:
     x = localise(x)
-    index = _expand(index, x.shape)
-    if not _is_advanced(index):
-        return _view(x, index)
-    base, idx, axis = _gather_plan(x, index)
-    return apply(Op.GATHER, base, idx, attrs=(axis,))
+    if x.scalar:
+        x = fresh(value(x), scalar=False)  # an index of a NumPy scalar makes an array of its own
+    entries = _expand(index, x.shape)
+    if not _is_advanced(entries):
+        return _view(x, entries, snapshot=not _has_ellipsis(index))
+    base, idx, axis = _gather_plan(x, entries)
+    result = apply(Op.GATHER, base, idx, attrs=(axis,))
+    # NumPy puts the indexed axes first in memory, whatever their place in the result
+    result.storage.plain = axis == 0 and is_plain(x) and is_plain(idx)
+    return result
+
+
+def _has_ellipsis(index: Any) -> bool:
+    return any(i is Ellipsis for i in (index if isinstance(index, tuple) else (index,)))
 
 
 def setitem(x: Tracer, index: Any, new: Any) -> None:
@@ -138,7 +147,7 @@ def _view(x: Tracer, index: list[Any], snapshot: bool = True) -> Tracer:
     if tuple(shape) != kept:
         path.append(ReshapeView(tuple(shape)))
     view = Tracer(x.storage, tuple(path))
-    picks_scalar = not shape and all(_is_scalar_index(i) for i in index) and bool(index)
+    picks_scalar = not shape and all(_is_scalar_index(i) for i in index)
     return fresh(value(view)) if picks_scalar and snapshot else view
 
 

@@ -27,6 +27,7 @@ class Arguments:
     treedef: trees.Treedef
     traced: list[int]  # positions of the array leaves
     spans: list[range]  # leaf positions of each argument
+    own_trees: list[trees.Treedef]  # structure of each argument
 
     @property
     def arrays(self) -> list[Any]:
@@ -49,8 +50,10 @@ def take_apart(args: Sequence[Any]) -> Arguments:
     """Split arguments into leaves. Arrays and floats are traced; ints, strings, functions are not."""
     leaves: list[Any] = []
     spans: list[range] = []
+    own_trees = []
     for arg in args:
-        own, _ = trees.flatten(arg)
+        own, tree = trees.flatten(arg)
+        own_trees.append(tree)
         spans.append(range(len(leaves), len(leaves) + len(own)))
         leaves.extend(own)
     _, treedef = trees.flatten(tuple(args))
@@ -58,7 +61,7 @@ def take_apart(args: Sequence[Any]) -> Arguments:
     for k in traced:
         if not isinstance(leaves[k], Tracer):
             leaves[k] = _keep_kind(leaves[k])
-    return Arguments(leaves, treedef, traced, spans)
+    return Arguments(leaves, treedef, traced, spans, own_trees)
 
 
 def is_traced(leaf: Any) -> bool:

@@ -148,6 +148,7 @@ def constant_like(x: Tracer, number: float) -> Tracer:
 
 
 register(np.positive, _same)
+register(np.conjugate, _same)
 register(np.absolute, lambda x: _same(x) if x.dtype == bool else apply(Op.ABS, x))
 register(np.fabs, _op(Op.ABS))
 register(np.square, lambda x: apply(Op.AND if x.dtype == bool else Op.MUL, x, x))
@@ -275,6 +276,8 @@ for _ufunc, _function in (
 for _ufunc, _function in ((np.add, np.cumsum), (np.multiply, np.cumprod)):
 
     def _accumulate(x: Any, axis: Any = 0, dtype: Any = None, out: Any = None, f: Any = _function):
+        if not np.ndim(x):
+            raise TypeError(at_place("cannot accumulate on a scalar"))
         return f(x, axis=axis, dtype=dtype, out=out)
 
     UFUNC_METHODS[_ufunc, "accumulate"] = _accumulate

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 
 import numpy as np
 
 from ckad.tape.builder import Builder
 from ckad.tape.types import Type
+from ckad.trace.where import at_place
 
 
 class SliceView(NamedTuple):
@@ -83,7 +84,68 @@ class ItemView(NamedTuple):
         return shadow[(*[slice(None)] * self.axis, 0)]
 
 
-View = SliceView | TransposeView | ReshapeView | ItemView
+class BroadcastView(NamedTuple):
+    """Repeated along axes, read-only as in NumPy."""
+
+    shape: tuple[int, ...]
+
+    def get(self, b: Builder, x: int) -> int:
+        return b.broadcast_to(x, self.shape)
+
+    def put(self, b: Builder, x: int, y: int) -> int:
+        _read_only("np.broadcast_to")
+
+    def shape_of(self, shape: Sequence[int]) -> tuple[int, ...]:
+        return self.shape
+
+    def on(self, shadow: np.ndarray) -> np.ndarray:
+        return np.broadcast_to(shadow, self.shape)
+
+
+class DiagonalView(NamedTuple):
+    """A diagonal of the last two axes, which have lengths ``rows`` and ``columns``."""
+
+    offset: int
+    rows: int
+    columns: int
+    writable: bool
+
+    def _slice(self, shape: Sequence[int]) -> SliceView:
+        """The diagonal as a slice of the array with its last two axes made one."""
+        lead = tuple(shape[:-2])
+        length = min(self.rows, self.rows + self.offset, self.columns, self.columns - self.offset)
+        length = max(length, 0)
+        start = self.offset if self.offset >= 0 else -self.offset * self.columns
+        zeros, ones = (0,) * len(lead), (1,) * len(lead)
+        attrs = (*zeros, start if length else 0, *ones, self.columns + 1)
+        return SliceView(attrs, (*lead, length))
+
+    def _flat(self, shape: Sequence[int]) -> tuple[int, ...]:
+        return (*shape[:-2], self.rows * self.columns)
+
+    def get(self, b: Builder, x: int) -> int:
+        shape = b.type(x).shape
+        return self._slice(shape).get(b, b.reshape_to(x, self._flat(shape)))
+
+    def put(self, b: Builder, x: int, y: int) -> int:
+        if not self.writable:
+            _read_only("a diagonal")
+        shape = b.type(x).shape
+        flat = self._slice(shape).put(b, b.reshape_to(x, self._flat(shape)), y)
+        return b.reshape_to(flat, shape)
+
+    def shape_of(self, shape: Sequence[int]) -> tuple[int, ...]:
+        return self._slice(shape).shape
+
+    def on(self, shadow: np.ndarray) -> np.ndarray:
+        return shadow.diagonal(self.offset, -2, -1)
+
+
+def _read_only(what: str) -> NoReturn:
+    raise ValueError(at_place(f"assignment destination is read-only: {what} in NumPy. Use a .copy()."))
+
+
+View = SliceView | TransposeView | ReshapeView | ItemView | BroadcastView | DiagonalView
 Path = tuple[View, ...]
 
 

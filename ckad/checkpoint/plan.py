@@ -1,0 +1,133 @@
+"""From bytes to slots to a schedule, and the plan that says so before anything runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from ckad.checkpoint.schedules.revolve import revolve
+from ckad.checkpoint.schedules.schedule import Schedule
+from ckad.checkpoint.schedules.store_all import store_all
+from ckad.checkpoint.schedules.two_level import two_level
+from ckad.memory import format_bytes
+
+
+def fitting_schedule(n_steps: int, state_bytes: int, residual_bytes: int, budget: int) -> Schedule | None:
+    """The schedule with the fewest forward steps whose slots fit into ``budget`` bytes.
+
+    ``state_bytes`` is one restart state, ``residual_bytes`` what the reversal of one step needs.
+    None if not even one restart state and one step's residuals fit.
+    """
+    if n_steps * residual_bytes <= budget:
+        return store_all(n_steps)
+    n_slots = (budget - residual_bytes) // max(1, state_bytes)
+    if n_slots < 1:
+        return None
+    candidates = [revolve(n_steps, min(n_slots, n_steps))]
+    period = _longest_period(n_steps, state_bytes, residual_bytes, budget)
+    if period:
+        candidates.append(two_level(n_steps, period))
+    return min(candidates, key=lambda schedule: schedule.forward_steps)
+
+
+def _longest_period(n_steps: int, state_bytes: int, residual_bytes: int, budget: int) -> int:
+    """The longest p with p residuals and a restart state per p steps within the budget; or 0."""
+
+    def fits(p: int) -> bool:
+        return -(-n_steps // p) * state_bytes + p * residual_bytes <= budget
+
+    p = min(n_steps, budget // max(1, residual_bytes))
+    # From the largest p downwards the states' share grows, so a failure is final only when the
+    # residuals' share is no longer what breaks the budget.
+    while p >= 1 and not fits(p):
+        states = -(-n_steps // p) * state_bytes
+        room = (budget - states) // max(1, residual_bytes)
+        if room >= p or room < 1:
+            return 0
+        p = room
+    return max(p, 0)
+
+
+@dataclass(frozen=True)
+class LoopPlan:
+    """How one loop is reversed. Bytes are those of a restart state and of a step's residuals."""
+
+    n_steps: int
+    state_bytes: int
+    residual_bytes: int
+    schedule: Schedule
+    runs: int = 1
+
+    def __str__(self) -> str:
+        s = self.schedule
+        times = f", {self.runs:,} times" if self.runs > 1 else ""
+        return (
+            f"{s.family} over {self.n_steps:,} steps{times}: {s.n_slots:,} restart slots of "
+            f"{format_bytes(self.state_bytes)}, {s.n_tape_slots:,} residual slots of "
+            f"{format_bytes(self.residual_bytes)}, {s.forward_steps:,} forward steps "
+            f"(factor {s.recompute_factor:.3f})"
+        )
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a gradient will cost, known before it runs. ``print(plan)`` shows it.
+
+    ``n_steps``, ``n_slots``, ``forward_steps`` and ``schedule`` are those of the outermost loop
+    (of the longest one, if there are several); ``loops`` lists all of them, inner ones after the
+    loop they are in. ``peak_bytes`` is everything ckad allocates for the call.
+    """
+
+    peak_bytes: int
+    budget: int | None
+    engine: str
+    loops: tuple[LoopPlan, ...] = field(default=())
+
+    @property
+    def _main(self) -> LoopPlan | None:
+        outermost = [loop for loop in self.loops if loop.runs == 1]
+        return max(outermost, key=lambda loop: loop.n_steps, default=None)
+
+    @property
+    def n_steps(self) -> int:
+        return self._main.n_steps if self._main else 0
+
+    @property
+    def n_slots(self) -> int:
+        return self._main.schedule.n_slots if self._main else 0
+
+    @property
+    def forward_steps(self) -> int:
+        return self._main.schedule.forward_steps if self._main else 0
+
+    @property
+    def recompute_factor(self) -> float:
+        """Forward steps per step; 1.0 if nothing is computed twice."""
+        return self.forward_steps / self.n_steps if self.n_steps else 1.0
+
+    @property
+    def schedule(self) -> Schedule | None:
+        return self._main.schedule if self._main else None
+
+    def __str__(self) -> str:
+        of = f" of {format_bytes(self.budget)}" if self.budget else ""
+        head = f"Plan: peak {format_bytes(self.peak_bytes)}{of}, engine {self.engine}"
+        if not self.loops:
+            return f"{head}, no loop to reverse"
+        lines = [
+            head,
+            f"  steps {self.n_steps:,}, slots {self.n_slots:,}, forward steps "
+            f"{self.forward_steps:,}, recompute factor {self.recompute_factor:.3f}",
+        ]
+        return "\n".join([*lines, *(f"  {loop}" for loop in self.loops)])
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the state's way through the steps: sweeps up, restarts, reversals. Needs matplotlib.
+
+        Returns the axes. Schedules with more than 200,000 actions are refused (ValueError).
+        """
+        from ckad.checkpoint.picture import draw
+
+        if self.schedule is None:
+            raise ValueError("this program has no loop to reverse, so there is nothing to draw")
+        return draw(self.schedule, ax)

@@ -1,0 +1,262 @@
+"""Kernels of the vm on whole arrays: copies with strides, reductions, indexing, matrix products.
+
+``f`` and ``i`` are the cells as float64 and as int64. Reductions fix their order by the shape
+alone: a row of n elements is summed strip by strip, each strip in eight lanes.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ckad.engines.vm.intrinsics import move
+from ckad.engines.vm.isa import INTEGERS, STRIP, Reduce
+from ckad.kernel import kernel
+
+_SUM, _PROD, _MAX, _MIN = int(Reduce.SUM), int(Reduce.PROD), int(Reduce.MAX), int(Reduce.MIN)
+_ARGMAX = int(Reduce.ARGMAX)
+_INTEGERS = INTEGERS
+#: Below this many multiplications the plain loops beat the call into BLAS.
+SMALL_PRODUCT = 4096
+
+
+@kernel
+def copy(base, f, dst, src, n):
+    if n < 16:
+        for k in range(n):
+            f[dst + k] = f[src + k]
+    else:
+        move(base, dst, src, n)
+
+
+@kernel
+def copy_nd(code, pc, base, f):
+    """COPY_ND: an odometer over the outer axes, the innermost axis in one go."""
+    add, dst, src, rank = code[pc + 1], code[pc + 2], code[pc + 3], code[pc + 4]
+    dims = code[pc + 5 : pc + 5 + rank]
+    to = code[pc + 5 + rank : pc + 5 + 2 * rank]
+    by = code[pc + 5 + 2 * rank : pc + 5 + 3 * rank]
+    inner, to_step, by_step = dims[rank - 1], to[rank - 1], by[rank - 1]
+    outer = 1
+    for a in range(rank - 1):
+        outer *= dims[a]
+    for row in range(outer):
+        d, s, left = dst, src, row
+        for a in range(rank - 2, -1, -1):
+            at = left % dims[a]
+            left //= dims[a]
+            d += at * to[a]
+            s += at * by[a]
+        copy_row(add, base, f, d, to_step, s, by_step, inner)
+
+
+@kernel
+def copy_row(add, base, f, d, to_step, s, by_step, n):
+    if add:
+        for k in range(n):
+            f[d + k * to_step] += f[s + k * by_step]
+    elif to_step == 1 and by_step == 1:
+        copy(base, f, d, s, n)
+    else:
+        for k in range(n):
+            f[d + k * to_step] = f[s + k * by_step]
+
+
+@kernel
+def sum_strip(x):
+    """Eight lanes, then the lanes in pairs."""
+    n = len(x)
+    a0 = a1 = a2 = a3 = a4 = a5 = a6 = a7 = 0.0
+    whole = n - n % 8
+    for k in range(0, whole, 8):
+        a0 += x[k]
+        a1 += x[k + 1]
+        a2 += x[k + 2]
+        a3 += x[k + 3]
+        a4 += x[k + 4]
+        a5 += x[k + 5]
+        a6 += x[k + 6]
+        a7 += x[k + 7]
+    for k in range(whole, n):
+        a0 += x[k]
+    return ((a0 + a1) + (a2 + a3)) + ((a4 + a5) + (a6 + a7))
+
+
+@kernel
+def sum_row(x):
+    total = 0.0
+    for start in range(0, len(x), STRIP):
+        total += sum_strip(x[start : start + STRIP])
+    return total
+
+
+@kernel
+def reduce(f, i, kind, dst, src, outer, n, inner):
+    """Reduce the middle axis of (outer, n, inner)."""
+    if kind == _SUM and inner == 1:
+        for o in range(outer):
+            f[dst + o] = sum_row(f[src + o * n : src + (o + 1) * n])
+        return
+    for o in range(outer):
+        for c in range(inner):
+            first = src + o * n * inner + c
+            to = dst + o * inner + c
+            if kind == _SUM:
+                f[to] = _sum_strided(f, first, n, inner)
+            elif kind == _SUM + _INTEGERS:
+                i[to] = _fold_sum(i, first, n, inner)
+            elif kind == _PROD:
+                f[to] = _product(f, first, n, inner)
+            elif kind == _PROD + _INTEGERS:
+                i[to] = _product(i, first, n, inner)
+            elif kind == _MAX or kind == _MIN:
+                f[to] = f[first + inner * _extreme(f, first, n, inner, kind == _MAX)]
+            elif kind == _MAX + _INTEGERS or kind == _MIN + _INTEGERS:
+                i[to] = i[first + inner * _extreme(i, first, n, inner, kind == _MAX + _INTEGERS)]
+            elif kind >= _INTEGERS:
+                i[to] = _extreme(i, first, n, inner, kind == _ARGMAX + _INTEGERS)
+            else:
+                i[to] = _extreme(f, first, n, inner, kind == _ARGMAX)
+
+
+@kernel
+def _sum_strided(f, first, n, step):
+    total = 0.0
+    for k in range(n):
+        total += f[first + k * step]
+    return total
+
+
+@kernel
+def _fold_sum(x, first, n, step):
+    total = 0
+    for k in range(n):
+        total += x[first + k * step]
+    return total
+
+
+@kernel
+def _product(x, first, n, step):
+    total = x[first] if n else x.dtype.type(1)
+    for k in range(1, n):
+        total *= x[first + k * step]
+    return total
+
+
+@kernel
+def _extreme(x, first, n, step, largest):
+    """Position of the first extreme element; the first NaN counts as extreme."""
+    best = 0
+    for k in range(n):
+        a, b = x[first + k * step], x[first + best * step]
+        if a != a:
+            return k
+        if (a > b) if largest else (a < b):
+            best = k
+    return best
+
+
+@kernel
+def cumsum(f, i, dst, src, outer, n, inner, backward, integers):
+    for o in range(outer):
+        for c in range(inner):
+            at = o * n * inner + c
+            total, count = 0.0, 0
+            for k in range(n):
+                place = at + (n - 1 - k if backward else k) * inner
+                if integers:
+                    count += i[src + place]
+                    i[dst + place] = count
+                else:
+                    total += f[src + place]
+                    f[dst + place] = total
+
+
+@kernel
+def recurrence(f, dst, a, x, outer, n, inner, backward):
+    for o in range(outer):
+        for c in range(inner):
+            at = o * n * inner + c
+            s = 0.0
+            for k in range(n):
+                place = at + (n - 1 - k if backward else k) * inner
+                s = f[x + place] + f[a + place] * s
+                f[dst + place] = s
+
+
+@kernel
+def gather(base, f, i, dst, src, idx, outer, n, n_idx, inner):
+    for o in range(outer):
+        for k in range(n_idx):
+            copy(base, f, dst + (o * n_idx + k) * inner, src + (o * n + i[idx + k]) * inner, inner)
+
+
+@kernel
+def scatter(base, f, i, add, dst, idx, src, outer, n, n_idx, inner):
+    for o in range(outer):
+        for k in range(n_idx):
+            to, source = dst + (o * n + i[idx + k]) * inner, src + (o * n_idx + k) * inner
+            if add == 1:
+                for c in range(inner):
+                    f[to + c] += f[source + c]
+            elif add == 2:
+                for c in range(inner):
+                    i[to + c] += i[source + c]
+            else:
+                copy(base, f, to, source, inner)
+
+
+@kernel
+def wrap(i, n, dst, src, size):
+    """Bring indices into [0, size); False if one is out of range."""
+    for k in range(n):
+        at = i[src + k]
+        if at < 0:
+            at += size
+        if at < 0 or at >= size:
+            return False
+        i[dst + k] = at
+    return True
+
+
+@kernel
+def all_finite(f, src, n):
+    for k in range(n):
+        if not np.isfinite(f[src + k]):
+            return False
+    return True
+
+
+@kernel
+def matmul(f, dst, x, y, batch, m, k, n, tx, ty):
+    for b in range(batch):
+        to = f[dst + b * m * n : dst + (b + 1) * m * n]
+        left = f[x + b * m * k : x + (b + 1) * m * k]
+        right = f[y + b * k * n : y + (b + 1) * k * n]
+        if m * k * n < SMALL_PRODUCT:
+            _small_product(to, left, right, m, k, n, tx, ty)
+        else:
+            _blas_product(to, left, right, m, k, n, tx, ty)
+
+
+@kernel
+def _small_product(to, x, y, m, k, n, tx, ty):
+    for r in range(m):
+        for c in range(n):
+            total = 0.0
+            for q in range(k):
+                a = x[q * m + r] if tx else x[r * k + q]
+                total += a * (y[c * k + q] if ty else y[q * n + c])
+            to[r * n + c] = total
+
+
+@kernel
+def _blas_product(to, x, y, m, k, n, tx, ty):
+    out = to.reshape(m, n)
+    if tx and ty:
+        np.dot(x.reshape(k, m).T, y.reshape(n, k).T, out)
+    elif tx:
+        np.dot(x.reshape(k, m).T, y.reshape(k, n), out)
+    elif ty:
+        np.dot(x.reshape(m, k), y.reshape(n, k).T, out)
+    else:
+        np.dot(x.reshape(m, k), y.reshape(k, n), out)

@@ -1,0 +1,149 @@
+"""The code of a chain: rows of one size that run together, strip by strip.
+
+A value that only the chain reads lives in a strip's worth of cells, which stays in the L1 cache.
+"""
+
+from __future__ import annotations
+
+from ckad.engines.vm.assemble import Assembler, Frame, kernels_for
+from ckad.engines.vm.grouping import is_splat, reads_in_place
+from ckad.engines.vm.heap import Region
+from ckad.engines.vm.isa import KERNEL_CODES, STRIP, Code
+from ckad.engines.vm.lower import fill, merged, roll_rows, view_of
+from ckad.tape.ops import Op
+from ckad.tape.tape import Row
+from ckad.tape.types import DType
+
+#: (address, 1 if it advances with the strip)
+Operand = tuple[int, int]
+
+
+def lower_chain(a: Assembler, frame: Frame, rows: list[int]) -> None:
+    """STRIPS and its instructions."""
+    chain = _Chain(a, frame, rows)
+    words = chain.words()
+    size = frame.tape.rows[rows[0]].operands[0] if _is_sum(frame, rows[0]) else rows[0]
+    n = frame.tape.rows[size].type.size
+    a.emit(Code.STRIPS, n, len(words), *words, cost=len(words) / 9 * n / 16)
+    chain.close()
+
+
+def _is_sum(frame: Frame, k: int) -> bool:
+    return frame.tape.rows[k].op is Op.SUM
+
+
+class _Chain:
+    """Registers of one chain and where its rows' values are while it runs."""
+
+    def __init__(self, a: Assembler, frame: Frame, rows: list[int]) -> None:
+        self.a, self.frame, self.rows = a, frame, rows
+        self.position = {k: p for p, k in enumerate(rows)}
+        self.at: dict[int, Operand] = {}
+        self.spare: list[Region] = []
+        self.registers: list[Region] = []
+        self.held: dict[int, Region] = {}
+        self.last: dict[int, int] = {}
+        for p, k in enumerate(rows):
+            for x in frame.tape.rows[k].operands:
+                self.last[x] = p
+        tape_rows = frame.tape.rows
+        self.viewed = {x for k in rows if not reads_in_place(tape_rows[k]) for x in tape_rows[k].operands}
+
+    def words(self) -> list[int]:
+        out: list[int] = []
+        for p, k in enumerate(self.rows):
+            row = self.frame.tape.rows[k]
+            operands = [self._operand(x) for x in row.operands] if reads_in_place(row) else []
+            out += self._instructions(k, row, operands)
+            for x in set(row.operands):
+                if self.last[x] == p and x in self.held:
+                    self.spare.append(self.held.pop(x))
+        return out
+
+    def close(self) -> None:
+        for register in self.registers:
+            self.a.heap.release(register.offset, register.size)
+        for k in self.rows:
+            row = self.frame.tape.rows[k]
+            if row.op is Op.SUM and row.type.dtype is DType.F32 and k in self.frame.region:
+                at = self.frame.region[k].offset
+                self.a.emit(KERNEL_CODES[Op.CONVERT, "f->s"], 1, at, at, 0, 0)
+
+    def _operand(self, x: int) -> Operand:
+        if x not in self.at:
+            if is_splat(self.frame.tape, x):
+                self.at[x] = (self._splat(x).offset, 0)
+            else:
+                self.at[x] = (self.frame.region[x].offset, 1)
+        return self.at[x]
+
+    def _splat(self, x: int) -> Region:
+        """A strip of one scalar, filled before the strips run."""
+        frame = self.frame
+        source = frame.region.get(x) or frame.region[frame.tape.rows[x].operands[0]]
+        register = self.a.new(STRIP)
+        self.registers.append(register)
+        fill(self.a, register, STRIP, source.offset)
+        return register
+
+    def _register(self, k: int) -> Operand:
+        if self.spare:
+            register = self.spare.pop()
+        else:
+            register = self.a.new(STRIP)
+            self.registers.append(register)
+        self.held[k] = register
+        return register.offset, 0
+
+    def _destination(self, k: int, row: Row) -> Operand:
+        if self.frame.last.get(k, -1) <= self.frame.now:
+            return self._register(k)
+        region = self._take_over(k, row) or self.a.new(row.type.size)
+        self.a.bind(self.frame, k, region)
+        return region.offset, 1
+
+    def _take_over(self, k: int, row: Row) -> Region | None:
+        """The region of an operand that nobody reads after this instruction."""
+        for x in row.operands if reads_in_place(row) else ():
+            free = x not in self.position and x not in self.viewed and self.last[x] <= self.position[k]
+            if free and x in self.frame.region and not is_splat(self.frame.tape, x):
+                shared = [y for y in self.viewed if self.frame.region.get(y) is self.frame.region[x]]
+                region = None if shared else self.a.take_over(self.frame, x, row.type.size)
+                if region is not None:
+                    return region
+        return None
+
+    def _instructions(self, k: int, row: Row, operands: list[Operand]) -> list[int]:
+        if row.op is Op.SUM:
+            return self._sum(k, operands[0])
+        self.at[k] = dst = self._destination(k, row)
+        if not reads_in_place(row):
+            return self._load(row, dst)
+        out: list[int] = []
+        types = [self.frame.tape.rows[x].type for x in row.operands]
+        for code in kernels_for(row, types):
+            padded = (operands + [(0, 0), (0, 0)])[:3]
+            out += [code, *dst, *(word for operand in padded for word in operand)]
+            operands = [dst]
+        return out
+
+    def _sum(self, k: int, operand: Operand) -> list[int]:
+        total = self.a.new(1)
+        self.a.bind(self.frame, k, total)
+        self.a.emit(Code.SET, total.offset, 0)
+        return [Code.SUM, total.offset, *operand]
+
+    def _load(self, row: Row, dst: Operand) -> list[int]:
+        x = row.operands[0]
+        src = self.frame.region[x].offset
+        if row.op is Op.ROLL:
+            return [Code.ROLL, *dst, src, *roll_rows(row)]
+        if row.op is Op.PAD:
+            shape = self.frame.tape.rows[x].type.shape
+            rank = len(shape)
+            return [Code.PAD, *dst, src, rank, *row.type.shape, *row.attrs[:rank], *shape]
+        offset, strides = view_of(self.frame, row)
+        dims, (steps,) = merged(row.type.shape, strides)
+        return [Code.VIEW, *dst, src + offset, len(dims), *dims, *steps]
+
+

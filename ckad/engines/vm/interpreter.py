@@ -1,0 +1,158 @@
+"""The interpreter: one loop over instructions, compiled once.
+
+All its state is in the cells, the action tables and the program counter, so it can return to
+Python at any backward jump and go on later: that answers Ctrl-C and drives progress bars.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ckad.engines.vm import arrays
+from ckad.engines.vm.intrinsics import elementwise
+from ckad.engines.vm.isa import FIRST_KERNEL, STRIP, Code, Status
+from ckad.engines.vm.strips import run_strips
+from ckad.kernel import kernel
+
+_FIRST = FIRST_KERNEL
+_HALT, _COPY, _FILL, _COPY_ND, _REDUCE = (int(c) for c in list(Code)[:5])
+_CUMSUM, _RECURRENCE, _GATHER, _SCATTER, _WRAP, _MATMUL = (int(c) for c in list(Code)[5:11])
+_STRIPS, _SET, _NEXT, _COPY_IN, _COPY_OUT = (int(c) for c in list(Code)[11:16])
+_JUMP, _IF_ZERO, _IF_LAST, _IF_AT = (int(c) for c in list(Code)[16:20])
+_ACTION, _RESTART, _RESIDUAL, _BEFORE, _STEP, _CHECK = (int(c) for c in list(Code)[20:26])
+_DONE, _PAUSED, _ACTIONS, _INDEX, _NOT_FINITE = (int(s) for s in Status)
+
+#: Columns of an action table's row: the next row, the rows filled, where its buffer begins,
+#: where the reverse phase begins.
+CURSOR, FILLED, FIRST, REVERSE = range(4)
+
+
+@kernel
+def run(code, f, i, pc, fuel, tables, actions, report):
+    """Run from ``pc`` until the program stops or ``fuel`` (about nanoseconds) is used up.
+
+    Returns the program counter to go on from. ``report`` gets the Status, a detail of it, and
+    counts the steps done.
+    """
+    base = np.int64(f.ctypes.data)
+    report[0] = _PAUSED
+    while fuel > 0:
+        op = code[pc]
+        if op >= _FIRST:
+            elementwise(op, base, code[pc + 1], code[pc + 2], code[pc + 3], code[pc + 4], code[pc + 5])
+            pc += 6
+        elif op == _COPY:
+            arrays.copy(base, f, code[pc + 2], code[pc + 3], code[pc + 1])
+            pc += 4
+        elif op == _STRIPS:
+            pc = run_strips(code, pc, base, f)
+        elif op == _COPY_IN:
+            n = code[pc + 1]
+            arrays.copy(base, f, code[pc + 2], code[pc + 3] + i[code[pc + 4]] * n, n)
+            pc += 5
+        elif op == _COPY_OUT:
+            n = code[pc + 1]
+            arrays.copy(base, f, code[pc + 2] + i[code[pc + 3]] * n, code[pc + 4], n)
+            pc += 5
+        elif op == _NEXT:
+            at = i[code[pc + 1]] + code[pc + 3]
+            i[code[pc + 1]] = at
+            stop = i[code[pc + 2]]
+            fuel -= code[pc + 5]
+            if (at < stop) if code[pc + 3] > 0 else (at >= stop):
+                pc = code[pc + 4]
+            else:
+                pc += 6
+        elif op == _ACTION:
+            table = tables[code[pc + 1]]
+            cursor = table[CURSOR]
+            if cursor == table[FILLED]:
+                report[0], report[1] = _ACTIONS, code[pc + 1]
+                return pc
+            table[CURSOR] = cursor + 1
+            fuel -= 10
+            cells = code[pc + 2]
+            i[cells], i[cells + 1] = actions[cursor, 1], actions[cursor, 2]
+            i[cells + 2] = actions[cursor, 3]
+            pc = code[pc + 3 + actions[cursor, 0]]
+        elif op == _RESIDUAL:
+            i[code[pc + 1]] = i[code[pc + 2]] + i[code[pc + 3]] - i[code[pc + 4]]
+            pc += 5
+        elif op == _SET:
+            i[code[pc + 1]] = code[pc + 2]
+            pc += 3
+        elif op == _BEFORE:
+            i[code[pc + 1]] = i[code[pc + 2]] - 1
+            pc += 3
+        elif op == _JUMP:
+            pc = code[pc + 1]
+        elif op == _IF_LAST:
+            pc = code[pc + 3] if i[code[pc + 1]] + 1 >= i[code[pc + 2]] else pc + 4
+        elif op == _IF_AT:
+            pc = code[pc + 3] if i[code[pc + 1]] == code[pc + 2] else pc + 4
+        elif op == _IF_ZERO:
+            pc = code[pc + 2] if i[code[pc + 1]] == 0 else pc + 3
+        elif op == _STEP:
+            report[2] += 1
+            pc += 1
+        elif op == _FILL:
+            n, dst, number = code[pc + 1], code[pc + 2], f[code[pc + 3]]
+            for k in range(dst, dst + n):
+                f[k] = number
+            pc += 4
+        elif op == _COPY_ND:
+            arrays.copy_nd(code, pc, base, f)
+            pc += 5 + 3 * code[pc + 4]
+        elif op == _GATHER:
+            arrays.gather(
+                base, f, i, code[pc + 1], code[pc + 2], code[pc + 3], code[pc + 4], code[pc + 5],
+                code[pc + 6], code[pc + 7],
+            )  # fmt: skip
+            pc += 8
+        elif op == _WRAP:
+            if not arrays.wrap(i, code[pc + 1], code[pc + 2], code[pc + 3], code[pc + 4]):
+                report[0], report[1] = _INDEX, code[pc + 5]
+                return pc
+            pc += 6
+        elif op == _SCATTER:
+            arrays.scatter(
+                base, f, i, code[pc + 1], code[pc + 2], code[pc + 3], code[pc + 4], code[pc + 5],
+                code[pc + 6], code[pc + 7], code[pc + 8],
+            )  # fmt: skip
+            pc += 9
+        elif op == _REDUCE:
+            arrays.reduce(
+                f, i, code[pc + 1], code[pc + 2], code[pc + 3], code[pc + 4], code[pc + 5], code[pc + 6]
+            )
+            pc += 7
+        elif op == _CUMSUM:
+            arrays.cumsum(
+                f, i, code[pc + 1], code[pc + 2], code[pc + 3], code[pc + 4], code[pc + 5],
+                code[pc + 6], code[pc + 7],
+            )  # fmt: skip
+            pc += 8
+        elif op == _RECURRENCE:
+            arrays.recurrence(
+                f, code[pc + 1], code[pc + 2], code[pc + 3], code[pc + 4], code[pc + 5], code[pc + 6],
+                code[pc + 7],
+            )  # fmt: skip
+            pc += 8
+        elif op == _MATMUL:
+            arrays.matmul(
+                f, code[pc + 1], code[pc + 2], code[pc + 3], code[pc + 4], code[pc + 5], code[pc + 6],
+                code[pc + 7], code[pc + 8], code[pc + 9],
+            )  # fmt: skip
+            pc += 10
+        elif op == _RESTART:
+            table = tables[code[pc + 1]]
+            table[CURSOR] = table[REVERSE] if code[pc + 2] else table[FIRST]
+            pc += 3
+        elif op == _CHECK:
+            if not arrays.all_finite(f, code[pc + 2], code[pc + 1]):
+                report[0], report[1] = _NOT_FINITE, code[pc + 3]
+                return pc
+            pc += 4
+        else:
+            report[0] = _DONE
+            return pc
+    return pc

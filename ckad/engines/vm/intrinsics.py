@@ -1,0 +1,99 @@
+"""The elementwise kernels as LLVM IR, made from the emitters of the rule blocks.
+
+All kernels are cases of one switch. Each is a loop over vectors of eight cells and a loop over what
+is left; because operands are read before the result of the same place is written, a result may
+take the place of an operand.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import llvmlite.binding
+from llvmlite import ir
+from numba.core import cgutils, types
+from numba.extending import get_cython_function_address, intrinsic
+
+from ckad.engines.vm.isa import FIRST_KERNEL, KERNELS
+from ckad.rules import RULES
+
+LANES = 8
+DOUBLE, I64 = ir.DoubleType(), ir.IntType(64)
+_CELL = {"f": DOUBLE, "s": DOUBLE, "i": I64, "b": I64}
+
+# SciPy's digamma under the name that its emitter uses; no C library has one.
+llvmlite.binding.add_symbol(
+    "ckad_psi", get_cython_function_address("scipy.special.cython_special", "__pyx_fuse_1psi")
+)
+
+
+@intrinsic
+def elementwise(typing: Any, code: Any, base: Any, n: Any, dst: Any, x: Any, y: Any, z: Any) -> Any:
+    """Run kernel ``code`` on n cells; ``base`` is the address of cell 0."""
+
+    def generate(context: Any, b: ir.IRBuilder, signature: Any, args: Any) -> Any:
+        code, base, n, *addresses = args
+        after = b.append_basic_block("after")
+        switch = b.switch(code, after)
+        for k, (op, cells) in enumerate(KERNELS):
+            case = b.append_basic_block(f"kernel{k}")
+            switch.add_case(ir.Constant(I64, FIRST_KERNEL + k), case)
+            b.position_at_end(case)
+            _kernel(b, RULES[op].emit[cells], cells, base, n, addresses)
+            b.branch(after)
+        b.position_at_end(after)
+        return context.get_dummy_value()
+
+    return types.void(*[types.int64] * 7), generate
+
+
+def _kernel(b: ir.IRBuilder, emit: Any, cells: str, base: Any, n: Any, addresses: Any) -> None:
+    reads, writes = cells.split("->")
+    dst, *operands = [b.add(base, b.shl(a, ir.Constant(I64, 3))) for a in addresses]
+    operands = list(zip(operands, (_CELL[c] for c in reads), strict=False))
+    done = ir.Constant(I64, 0)
+    if not getattr(emit, "scalar_only", False):
+        whole = b.and_(n, ir.Constant(I64, -LANES))
+        _loop(b, done, whole, LANES, lambda at: _apply(b, emit, at, dst, _CELL[writes], operands, LANES))
+        done = whole
+    _loop(b, done, n, 1, lambda at: _apply(b, emit, at, dst, _CELL[writes], operands, 1))
+
+
+def _loop(b: ir.IRBuilder, start: Any, stop: Any, step: int, body: Any) -> None:
+    head, inside, after = (b.append_basic_block(name) for name in ("head", "inside", "after"))
+    before = b.block
+    b.branch(head)
+    b.position_at_end(head)
+    at = b.phi(I64)
+    at.add_incoming(start, before)
+    b.cbranch(b.icmp_signed("<", at, stop), inside, after)
+    b.position_at_end(inside)
+    body(at)
+    at.add_incoming(b.add(at, ir.Constant(I64, step)), b.block)
+    b.branch(head)
+    b.position_at_end(after)
+
+
+def _apply(b: Any, emit: Any, at: Any, dst: Any, cell: Any, operands: Any, lanes: int) -> None:
+    def pointer(address: Any, type: Any) -> Any:
+        type = ir.VectorType(type, lanes) if lanes > 1 else type
+        place = b.add(address, b.shl(at, ir.Constant(I64, 3)))
+        return b.inttoptr(place, type.as_pointer())
+
+    values = [b.load(pointer(address, type), align=8) for address, type in operands]
+    b.store(emit(b, *values), pointer(dst, cell), align=8)
+
+
+@intrinsic
+def move(typing: Any, base: Any, dst: Any, src: Any, n: Any) -> Any:
+    """Copy n cells; the ranges may overlap."""
+
+    def generate(context: Any, b: ir.IRBuilder, signature: Any, args: Any) -> Any:
+        base, dst, src, n = args
+        three = ir.Constant(I64, 3)
+        byte = ir.IntType(8).as_pointer()
+        to, source = (b.inttoptr(b.add(base, b.shl(a, three)), byte) for a in (dst, src))
+        cgutils.raw_memmove(b, to, source, n, 8, align=8)
+        return context.get_dummy_value()
+
+    return types.void(*[types.int64] * 4), generate

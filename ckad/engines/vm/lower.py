@@ -1,0 +1,355 @@
+"""The code of each op but the control rows: rows alone, and chains in strips."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import prod
+
+from ckad.engines.vm.assemble import Assembler, Frame, kernels_for
+from ckad.engines.vm.grouping import is_splat
+from ckad.engines.vm.heap import Region
+from ckad.engines.vm.isa import INTEGERS, KERNEL_CODES, STRIP, Code, Reduce
+from ckad.engines.vm.lower_loops import CONTROL
+from ckad.tape.ops import Op, is_elementwise
+from ckad.tape.tape import Row
+from ckad.tape.types import DType
+
+Lowering = Callable[[Assembler, Frame, int, Row], None]
+
+
+def lower_row(a: Assembler, frame: Frame, k: int) -> None:
+    row = frame.tape.rows[k]
+    if row.op in CONTROL:
+        CONTROL[row.op](a, frame, k, row)
+    elif row.op is Op.RESULT:
+        a.take_result(frame, k, row)
+    elif frame.last.get(k, -1) < frame.now and row.op is not Op.WRAP:
+        return  # nobody reads it, or chains have read the scalar it repeats
+    elif is_elementwise(row.op) and row.op is not Op.WRAP:
+        _elementwise(a, frame, k, row)
+        a.check(frame, k)
+    else:
+        _LOWERINGS[row.op](a, frame, k, row)
+        a.check(frame, k)
+
+
+def _elementwise(a: Assembler, frame: Frame, k: int, row: Row) -> None:
+    n = row.type.size
+    dst = a.new(n)
+    operands = [frame.region[x].offset for x in row.operands]
+    types = [frame.tape.rows[x].type for x in row.operands]
+    for code in kernels_for(row, types):
+        a.emit(code, n, dst.offset, *(operands + [0, 0])[:3], cost=n)
+        operands = [dst.offset]
+    a.bind(frame, k, dst)
+
+
+# --- copies with strides -----------------------------------------------------------------------
+
+
+def c_strides(shape: Sequence[int]) -> list[int]:
+    return [prod(shape[k + 1 :]) for k in range(len(shape))]
+
+
+def merged(dims: Sequence[int], *strides: Sequence[int]) -> tuple[list[int], list[list[int]]]:
+    """Axes of length one dropped, axes that lie behind one another in all arrays made one."""
+    axes = [k for k, d in enumerate(dims) if d != 1]
+    out: list[int] = []
+    steps: list[list[int]] = [[] for _ in strides]
+    for k in axes:
+        joins = bool(out) and all(s[-1] == by[k] * dims[k] for s, by in zip(steps, strides, strict=True))
+        if joins:
+            out[-1] *= dims[k]
+        else:
+            out.append(dims[k])
+        for s, by in zip(steps, strides, strict=True):
+            if joins:
+                s[-1] = by[k]
+            else:
+                s.append(by[k])
+    return (out, steps) if out else ([1], [[1] for _ in strides])
+
+
+def copy_nd(
+    a: Assembler, dims: Sequence[int], dst: int, to: Sequence[int], src: int, by: Sequence[int], add: int = 0
+) -> None:
+    if 0 in dims:
+        return
+    shape, (to, by) = merged(dims, to, by)
+    if not add and shape and len(shape) == 1 and to == [1] and by == [1]:
+        return a.copy(dst, src, shape[0])
+    n = prod(shape)
+    a.emit(Code.COPY_ND, add, dst, src, len(shape), *shape, *to, *by, cost=n / 2)
+    return None
+
+
+def view_of(frame: Frame, row: Row) -> tuple[int, list[int]]:
+    """Offset and strides at which a SLICE, TRANSPOSE or BROADCAST reads its operand."""
+    source = frame.tape.rows[row.operands[0]].type
+    steps = c_strides(source.shape)
+    if row.op is Op.SLICE:
+        rank = len(source.shape)
+        starts, by = row.attrs[:rank], row.attrs[rank:]
+        offset = sum(s * t for s, t in zip(starts, steps, strict=True))
+        return offset, [s * t for s, t in zip(by, steps, strict=True)]
+    if row.op is Op.TRANSPOSE:
+        return 0, [steps[axis] for axis in row.attrs]
+    lead = len(row.type.shape) - len(source.shape)
+    stretched = [s if d != 1 else 0 for s, d in zip(steps, source.shape, strict=True)]
+    return 0, [0] * lead + stretched
+
+
+def _view(a: Assembler, frame: Frame, k: int, row: Row) -> None:
+    if row.op is Op.BROADCAST and is_splat(frame.tape, k):
+        return _fill(a, frame, k, row)
+    dst = a.new(row.type.size)
+    offset, by = view_of(frame, row)
+    src = frame.region[row.operands[0]].offset + offset
+    copy_nd(a, row.type.shape, dst.offset, c_strides(row.type.shape), src, by)
+    a.bind(frame, k, dst)
+    return None
+
+
+def _fill(a: Assembler, frame: Frame, k: int, row: Row) -> None:
+    if not _read_as_array(frame, k):
+        # Chains read the scalar itself.
+        region = frame.region[row.operands[0]]
+        return a.bind(frame, k, region)
+    dst = a.new(row.type.size)
+    fill(a, dst, row.type.size, frame.region[row.operands[0]].offset)
+    return a.bind(frame, k, dst)
+
+
+def fill(a: Assembler, dst: Region, n: int, src: int) -> None:
+    a.emit(Code.FILL, n, dst.offset, src, cost=n / 8)
+
+
+def _read_as_array(frame: Frame, k: int) -> bool:
+    """Whether anything but elementwise rows of chains reads a splat."""
+    tape = frame.tape
+    if tape.rows[k].type.size <= STRIP or k in tape.outputs:
+        return True
+    chained = {r for item in frame.items if isinstance(item, list) for r in item}
+    return any(
+        k in row.operands and not (r in chained and is_elementwise(row.op))
+        for r, row in enumerate(tape.rows)
+    )
+
+
+def _reshape(a: Assembler, frame: Frame, k: int, row: Row) -> None:
+    a.bind(frame, k, frame.region[row.operands[0]])
+
+
+def _zeros(a: Assembler, dst: Region, n: int) -> None:
+    fill(a, dst, n, a.zero.offset)
+
+
+def _part_strides(attrs: Sequence[int], shape: Sequence[int]) -> tuple[int, list[int]]:
+    steps, rank = c_strides(shape), len(shape)
+    offset = sum(s * t for s, t in zip(attrs[:rank], steps, strict=True))
+    return offset, [s * t for s, t in zip(attrs[rank:], steps, strict=True)]
+
+
+def _pad(a: Assembler, frame: Frame, k: int, row: Row) -> None:
+    source = frame.tape.rows[row.operands[0]].type
+    dst = a.new(row.type.size)
+    _zeros(a, dst, row.type.size)
+    offset, to = _part_strides(row.attrs, row.type.shape)
+    src = frame.region[row.operands[0]].offset
+    copy_nd(a, source.shape, dst.offset + offset, to, src, c_strides(source.shape))
+    a.bind(frame, k, dst)
+
+
+def _copy_or_take(a: Assembler, frame: Frame, row: Row) -> Region:
+    """The region for an array that is its first operand with some elements changed."""
+    x, n = row.operands[0], row.type.size
+    aliased = any(frame.region[y] is frame.region[x] for y in row.operands[1:])
+    taken = None if aliased else a.take_over(frame, x, n)
+    if taken is not None:
+        return taken
+    dst = a.new(n)
+    a.copy(dst.offset, frame.region[x].offset, n)
+    return dst
+
+
+def _update(a: Assembler, frame: Frame, k: int, row: Row) -> None:
+    part = frame.tape.rows[row.operands[1]].type
+    dst = _copy_or_take(a, frame, row)
+    offset, to = _part_strides(row.attrs, row.type.shape)
+    src = frame.region[row.operands[1]].offset
+    add = int(row.op is Op.SLICE_ADD)
+    copy_nd(a, part.shape, dst.offset + offset, to, src, c_strides(part.shape), add)
+    if add and row.type.dtype is DType.F32:
+        _round(a, dst.offset, row.type.size)
+    a.bind(frame, k, dst)
+
+
+def _round(a: Assembler, at: int, n: int) -> None:
+    a.emit(KERNEL_CODES[Op.CONVERT, "f->s"], n, at, at, 0, 0, cost=n)
+
+
+def _concat(a: Assembler, frame: Frame, k: int, row: Row) -> None:
+    (axis,) = row.attrs
+    dst, at = a.new(row.type.size), 0
+    steps = c_strides(row.type.shape)
+    for x in row.operands:
+        shape = frame.tape.rows[x].type.shape
+        src = frame.region[x].offset
+        copy_nd(a, shape, dst.offset + at * steps[axis], steps, src, c_strides(shape))
+        at += shape[axis]
+    a.bind(frame, k, dst)
+
+
+def roll_rows(row: Row) -> tuple[int, int]:
+    """A roll as turning rows: (length of a row, places)."""
+    shift, axis = row.attrs
+    inner = prod(row.type.shape[axis + 1 :])
+    n = row.type.shape[axis]
+    return n * inner, (shift % n if n else 0) * inner
+
+
+def _roll(a: Assembler, frame: Frame, k: int, row: Row) -> None:
+    length, shift = roll_rows(row)
+    region = a.new(row.type.size)
+    dst, src = region.offset, frame.region[row.operands[0]].offset
+    rows = row.type.size // length if length else 0
+    steps = [length, 1]
+    copy_nd(a, (rows, length - shift), dst + shift, steps, src, steps)
+    copy_nd(a, (rows, shift), dst, steps, src + length - shift, steps)
+    a.bind(frame, k, region)
+
+
+# --- reductions --------------------------------------------------------------------------------
+
+_KINDS = {
+    Op.SUM: Reduce.SUM,
+    Op.PROD: Reduce.PROD,
+    Op.REDUCE_MAX: Reduce.MAX,
+    Op.REDUCE_MIN: Reduce.MIN,
+    Op.ARGMAX: Reduce.ARGMAX,
+    Op.ARGMIN: Reduce.ARGMIN,
+}
+
+
+def _reduce(a: Assembler, frame: Frame, k: int, row: Row) -> None:
+    """Neighbouring axes are reduced as one, the last ones first."""
+    x = row.operands[0]
+    type, src = frame.tape.rows[x].type, frame.region[x]
+    kind = _KINDS[row.op] + (0 if type.is_float else INTEGERS)
+    runs = _runs(row.attrs, len(type.shape))
+    shape, region = list(type.shape), src
+    for first, last in reversed(runs):
+        outer, n, inner = (prod(shape[s]) for s in (slice(first), slice(first, last), slice(last, None)))
+        dst = a.new(outer * inner)
+        a.emit(Code.REDUCE, kind, dst.offset, region.offset, outer, n, inner, cost=outer * n * inner)
+        if region is not src:
+            a.heap.release(region.offset, region.size)
+        shape[first:last] = []
+        region = dst
+    if row.type.dtype is DType.F32:
+        _round(a, region.offset, row.type.size)
+    a.bind(frame, k, region)
+
+
+def _runs(axes: Sequence[int], rank: int) -> list[tuple[int, int]]:
+    runs: list[tuple[int, int]] = []
+    for axis in sorted(axes):
+        if runs and runs[-1][1] == axis:
+            runs[-1] = (runs[-1][0], axis + 1)
+        else:
+            runs.append((axis, axis + 1))
+    return runs
+
+
+def _around(shape: Sequence[int], axis: int) -> tuple[int, int, int]:
+    return prod(shape[:axis]), shape[axis], prod(shape[axis + 1 :])
+
+
+def _cumsum(a: Assembler, frame: Frame, k: int, row: Row) -> None:
+    axis, backward = row.attrs
+    dst = a.new(row.type.size)
+    src = frame.region[row.operands[0]].offset
+    integers = int(not row.type.is_float)
+    a.emit(Code.CUMSUM, dst.offset, src, *_around(row.type.shape, axis), backward, integers,
+           cost=row.type.size)  # fmt: skip
+    if row.type.dtype is DType.F32:
+        _round(a, dst.offset, row.type.size)
+    a.bind(frame, k, dst)
+
+
+def _recurrence(a: Assembler, frame: Frame, k: int, row: Row) -> None:
+    axis, backward = row.attrs
+    dst = a.new(row.type.size)
+    factors, x = (frame.region[o].offset for o in row.operands)
+    a.emit(Code.RECURRENCE, dst.offset, factors, x, *_around(row.type.shape, axis), backward,
+           cost=2 * row.type.size)  # fmt: skip
+    if row.type.dtype is DType.F32:
+        _round(a, dst.offset, row.type.size)
+    a.bind(frame, k, dst)
+
+
+# --- indexing and products ---------------------------------------------------------------------
+
+
+def _gather(a: Assembler, frame: Frame, k: int, row: Row) -> None:
+    x, idx = row.operands
+    outer, n, inner = _around(frame.tape.rows[x].type.shape, row.attrs[0])
+    count = frame.tape.rows[idx].type.size
+    dst = a.new(row.type.size)
+    a.emit(Code.GATHER, dst.offset, frame.region[x].offset, frame.region[idx].offset, outer, n,
+           count, inner, cost=2 * row.type.size)  # fmt: skip
+    a.bind(frame, k, dst)
+
+
+def _scatter(a: Assembler, frame: Frame, k: int, row: Row) -> None:
+    _, idx, y = row.operands
+    dst = _copy_or_take(a, frame, row)
+    outer, n, inner = _around(row.type.shape, row.attrs[0])
+    count = frame.tape.rows[idx].type.size
+    add = 0 if row.op is Op.SCATTER else 1 if row.type.is_float else 2
+    a.emit(Code.SCATTER, add, dst.offset, frame.region[idx].offset, frame.region[y].offset, outer, n,
+           count, inner, cost=2 * outer * count * inner)  # fmt: skip
+    if add == 1 and row.type.dtype is DType.F32:
+        _round(a, dst.offset, row.type.size)
+    a.bind(frame, k, dst)
+
+
+def _wrap(a: Assembler, frame: Frame, k: int, row: Row) -> None:
+    n = row.type.size
+    dst, src = a.new(n), frame.region[row.operands[0]].offset
+    a.emit(Code.WRAP, n, dst.offset, src, row.attrs[0], a.place(frame.tape, k), cost=n)
+    a.bind(frame, k, dst)
+
+
+def _matmul(a: Assembler, frame: Frame, k: int, row: Row) -> None:
+    x, y = row.operands
+    tx, ty = row.attrs
+    batch, m, n = row.type.shape
+    inner = frame.tape.rows[x].type.shape[1 if tx else 2]
+    dst = a.new(row.type.size)
+    a.emit(Code.MATMUL, dst.offset, frame.region[x].offset, frame.region[y].offset, batch, m, inner,
+           n, tx, ty, cost=batch * m * n * inner / 4)  # fmt: skip
+    if row.type.dtype is DType.F32:
+        _round(a, dst.offset, row.type.size)
+    a.bind(frame, k, dst)
+
+
+_LOWERINGS: dict[int, Lowering] = {
+    Op.RESHAPE: _reshape,
+    Op.SLICE: _view,
+    Op.TRANSPOSE: _view,
+    Op.BROADCAST: _view,
+    Op.PAD: _pad,
+    Op.UPDATE: _update,
+    Op.SLICE_ADD: _update,
+    Op.CONCAT: _concat,
+    Op.ROLL: _roll,
+    **dict.fromkeys(_KINDS, _reduce),
+    Op.CUMSUM: _cumsum,
+    Op.RECURRENCE: _recurrence,
+    Op.GATHER: _gather,
+    Op.SCATTER: _scatter,
+    Op.SCATTER_ADD: _scatter,
+    Op.WRAP: _wrap,
+    Op.MATMUL: _matmul,
+}

@@ -1,0 +1,135 @@
+"""Running a Program: cells are filled, the interpreter runs in time slices, results are copied out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ckad.engines.vm.interpreter import CURSOR, FILLED, FIRST, REVERSE, run
+from ckad.engines.vm.isa import Status
+from ckad.engines.vm.program import CELL, Place, Program
+from ckad.errors import NonFiniteError, TracedIndexError
+from ckad.tape.types import DType
+
+#: The interpreter returns at least this often, in about nanoseconds of work.
+SLICE = 30_000_000
+#: Rows of a table that is refilled while the program runs.
+CHUNK = 1024
+ACTION_BYTES = 4 * CELL
+
+#: Columns kind, start, stop, slot.
+Rows = np.ndarray
+
+
+class Feed(NamedTuple):
+    """The actions of one loop: all rows at once, or a stream of pieces.
+
+    ``reverse`` is the row at which the reverse phase begins; a stream is used for loops that run
+    once, which simply go on.
+    """
+
+    pieces: Callable[[], Iterator[Rows]]
+    n_rows: int  # room that the table needs
+    reverse: int
+
+
+class _Tables:
+    """The action tables of a run."""
+
+    def __init__(self, program: Program, feeds: Mapping[int, Feed]) -> None:
+        n = max(1, len(program.loops))
+        self.table = np.zeros((n, 4), np.int64)
+        self.rows = np.zeros((max(1, sum(feed.n_rows for feed in feeds.values())), 4), np.int64)
+        self.streams: dict[int, Iterator[Rows]] = {}
+        at = 0
+        for name, number in program.loops.items():
+            feed = feeds[name]
+            self.streams[number] = feed.pieces()
+            self.table[number] = (at, at, at, at + feed.reverse)
+            at += feed.n_rows
+            self.refill(number)
+
+    def refill(self, number: int) -> None:
+        table = self.table[number]
+        piece = next(self.streams[number])
+        first = table[FIRST]
+        self.rows[first : first + len(piece)] = piece
+        table[CURSOR], table[FILLED] = first, first + len(piece)
+
+
+def execute(
+    program: Program,
+    inputs: Sequence[np.ndarray],
+    feeds: Mapping[int, Feed] | None = None,
+    on_progress: Callable[[int], None] | None = None,
+) -> list[np.ndarray]:
+    """Run ``program`` on plain arrays; returns one new array per output.
+
+    Between time slices Ctrl-C is answered and ``on_progress`` is told the steps done so far.
+    Raises TracedIndexError and NonFiniteError with the user's place.
+    """
+    f = np.empty(program.n_cells)
+    i = f.view(np.int64)
+    f[0] = 0.0
+    for offset, array in program.constants:
+        put(f, i, offset, array)
+    for place, array in zip(program.inputs, inputs, strict=True):
+        put(f, i, place.offset, array)
+    tables = _Tables(program, feeds or {})
+    report = np.zeros(3, np.int64)
+    pc = 0
+    while True:
+        pc = run(program.code, f, i, pc, SLICE, tables.table, tables.rows, report)
+        status = Status(report[0])
+        if on_progress is not None:
+            on_progress(int(report[2]))
+        if status is Status.DONE:
+            return [get(f, i, place) for place in program.outputs]
+        if status is Status.ACTIONS:
+            tables.refill(int(report[1]))
+        elif status is not Status.PAUSED:
+            _fail(program, status, int(report[1]), i)
+
+
+def put(f: np.ndarray, i: np.ndarray, offset: int, array: np.ndarray) -> None:
+    """Write an array into cells."""
+    cells = f if array.dtype.kind == "f" else i
+    cells[offset : offset + array.size].reshape(array.shape)[...] = array
+
+
+def get(f: np.ndarray, i: np.ndarray, place: Place) -> np.ndarray:
+    """Read an array out of cells."""
+    type = place.type
+    cells = f if type.is_float else i
+    part = cells[place.offset : place.offset + type.size].reshape(type.shape)
+    return part != 0 if type.dtype is DType.BOOL else part.astype(type.numpy)
+
+
+def _fail(program: Program, status: Status, detail: int, i: np.ndarray) -> None:
+    source, op = program.places[detail]
+    steps = ", ".join(f"{name} {i[cell]}" for cell, name in program.counters.items())
+    where = f" at {steps}" if steps else ""
+    if status is Status.INDEX:
+        raise TracedIndexError(
+            f"{source}: an index is out of range{where}. Keep computed indices within the axis, "
+            "for example with np.clip(i, 0, n - 1) or i % n."
+        )
+    raise NonFiniteError(
+        f"{source}: {op} gives a NaN or an infinity{where}. Look for a division by zero, the "
+        "logarithm or root of a negative number, or a step that is too long to be stable."
+    )
+
+
+def run_tape(tape: Any, *inputs: Any) -> list[np.ndarray]:
+    """Run a tape; its taped loops keep the residuals of all steps."""
+    from ckad.engines.vm.assemble import assemble
+    from ckad.engines.vm.keep_all import feeds_and_slots
+
+    feeds, slots = feeds_and_slots(tape)
+    arrays = [np.asarray(x, t.numpy) for x, t in zip(inputs, tape.input_types, strict=True)]
+    return execute(assemble(tape, slots), arrays, feeds)
+
+
+__all__ = ["ACTION_BYTES", "CHUNK", "REVERSE", "Feed", "execute", "run_tape"]

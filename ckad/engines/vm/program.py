@@ -1,0 +1,47 @@
+"""What the assembler makes of a tape: code, the layout of memory, tables of actions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from ckad.tape.tape import Source
+from ckad.tape.types import Type
+
+CELL = 8  # bytes
+
+
+class Slots(NamedTuple):
+    """How many restart states and residuals of steps a loop's token holds."""
+
+    n_slots: int
+    n_tape_slots: int
+
+
+class Place(NamedTuple):
+    """An array in the cells."""
+
+    offset: int
+    type: Type
+
+
+@dataclass(frozen=True, eq=False)
+class Program:
+    """An assembled tape. ``loops`` maps the name of a taped loop to its action table."""
+
+    code: np.ndarray  # int64
+    n_cells: int
+    constants: list[tuple[int, np.ndarray]]
+    inputs: list[Place]
+    outputs: list[Place]
+    loops: dict[int, int]
+    places: list[tuple[Source, str]] = field(default_factory=list)  # where a row came from, its op
+    counters: dict[int, str] = field(default_factory=dict)  # cells that hold loop indices
+    nested: set[int] = field(default_factory=set)  # names of loops that run more than once
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of a run: code and cells."""
+        return self.code.nbytes + self.n_cells * CELL

@@ -1,0 +1,28 @@
+"""Axis arguments, read in one place."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
+
+
+def axis_of(axis: Any, rank: int) -> int:
+    """One axis in [0, rank); AxisError if out of range."""
+    return normalize_axis_index(operator.index(axis), rank)
+
+
+def axes_of(axis: Any, rank: int) -> tuple[int, ...]:
+    """The axes that an ``axis=`` argument means, in order of the array; ``None`` means all."""
+    return tuple(range(rank)) if axis is None else tuple(sorted(normalize_axis_tuple(axis, rank)))
+
+
+def reduced_axes(axis: Any, rank: int) -> tuple[int, ...]:
+    """The same where NumPy lets axis 0 of a 0-d array stand for no axis."""
+    return () if not rank and axis in (0, -1) else axes_of(axis, rank)
+
+
+def along(axis: int, index: Any) -> tuple[Any, ...]:
+    """The index that applies ``index`` to ``axis`` and takes all of the axes before it."""
+    return (*[slice(None)] * axis, index)

@@ -1,0 +1,134 @@
+"""The methods of arrays, on tracers: each is the NumPy function of the same name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ckad.trace.apply import astype, tape_dtype
+from ckad.trace.context import current, mark_place
+from ckad.trace.functions import shape
+from ckad.trace.functions.creation import converted
+from ckad.trace.functions.register import needs_numbers, reject
+from ckad.trace.functions.select import copyto
+from ckad.trace.functions.shape import copied, view
+from ckad.trace.indexing import add_at
+from ckad.trace.tracer import FUNCTIONS, UFUNC_METHODS, Tracer
+
+Method = Callable[..., Any]
+
+
+def _from_function(function: Any) -> Method:
+    def method(self: Tracer, *args: Any, **options: Any) -> Any:
+        mark_place(current())
+        return FUNCTIONS[function](self, *args, **options)
+
+    method.__name__ = function.__name__
+    return method
+
+
+for _name in """sum prod mean var std max min any all argmax argmin cumsum cumprod dot ravel
+    swapaxes squeeze repeat take diagonal trace clip round searchsorted compress""".split():
+    setattr(Tracer, _name, _from_function(getattr(np, _name)))
+
+for _name, _remedy in {
+    "nonzero": "Use np.where(condition, x, y).",
+}.items():
+    setattr(Tracer, _name, staticmethod(needs_numbers(f".{_name}()", _remedy)))
+
+
+def _refusing(name: str) -> Method:
+    def method(self: Tracer, *args: Any, **options: Any) -> Any:
+        reject(True, f"the method .{name} of a traced array")
+
+    return method
+
+
+for _name in """put sort argsort partition argpartition choose byteswap tobytes tofile dump dumps
+    setflags resize getfield setfield view""".split():
+    setattr(Tracer, _name, _refusing(_name))
+for _name in ("flat", "strides", "ctypes", "data", "base"):
+    setattr(Tracer, _name, property(_refusing(_name)))
+
+
+def _as_tuple(args: tuple[Any, ...]) -> Any:
+    """``x.reshape(2, 3)`` and ``x.reshape((2, 3))`` mean the same."""
+    return args[0] if len(args) == 1 and (args[0] is None or np.ndim(args[0])) else args
+
+
+def _reshape(self: Tracer, *dims: Any, order: str = "C", copy: Any = None) -> Tracer:
+    mark_place(current())
+    return shape.reshape(self, dims[0] if len(dims) == 1 else dims, order, copy=copy)
+
+
+def _transpose(self: Tracer, *axes: Any) -> Tracer:
+    mark_place(current())
+    return shape.transpose(self, _as_tuple(axes) if axes else None)
+
+
+def _copy(self: Tracer, order: str = "C") -> Tracer:
+    reject(order not in ("C", "K"), f".copy(order={order!r})")
+    return view(self) if self.scalar else copied(self, contiguous=order == "C")
+
+
+def _flatten(self: Tracer, order: str = "C") -> Tracer:
+    reject(order not in ("C", "F"), f".flatten(order={order!r})")
+    return copied(shape.ravel(copied(self if order == "C" else shape.transpose(self))))
+
+
+def _astype(self: Tracer, dtype: Any, order: str = "K", casting: str = "unsafe", subok: bool = True,
+            copy: bool = True) -> Tracer:  # fmt: skip
+    reject(order == "F", ".astype(order='F')")
+    if not np.can_cast(self.dtype, dtype, casting):
+        raise TypeError(f"Cannot cast array data from {self.dtype} to {dtype} according to {casting!r}")
+    mark_place(current())
+    if not copy and tape_dtype(dtype) == self.type.dtype:
+        return self
+    return view(astype(self, dtype)) if self.scalar else converted(self, dtype, order == "C")
+
+
+def _fill(self: Tracer, value: Any) -> None:
+    mark_place(current())
+    copyto(self, value, "unsafe")
+
+
+def _deepcopy(self: Tracer, memo: Any = None) -> Tracer:
+    return self if self.scalar else copied(self, contiguous=False)
+
+
+for _name, _method in {
+    "reshape": _reshape,
+    "transpose": _transpose,
+    "copy": _copy,
+    "flatten": _flatten,
+    "astype": _astype,
+    "fill": _fill,
+    "conj": lambda self: self,
+    "conjugate": lambda self: self,
+    "__copy__": _deepcopy,
+    "__deepcopy__": _deepcopy,
+    "T": property(lambda self: _transpose(self)),
+    "mT": property(lambda self: shape.matrix_transpose(self)),
+    "real": property(lambda self: view(self)),
+    "imag": property(lambda self: np.imag(self)),
+}.items():
+    setattr(Tracer, _name, _method)
+
+
+# --- ufunc.at ----------------------------------------------------------------------------------
+
+
+def _at(change: Callable[[Any], Any]) -> Method:
+    def at(x: Any, index: Any, values: Any) -> None:
+        if not isinstance(x, Tracer):
+            copyto(x, values)  # says why a plain array cannot take it
+        add_at(x, index, change(values))
+
+    return at
+
+
+UFUNC_METHODS[np.add, "at"] = _at(lambda values: values)
+UFUNC_METHODS[np.subtract, "at"] = _at(np.negative)
+

@@ -1,0 +1,24 @@
+"""The transformations: what users call."""
+
+from ckad.transforms.control import fori_loop, scan
+from ckad.transforms.forward import adjoint, jit, jvp, tangent, trace
+from ckad.transforms.gradients import Gradient, grad, plan, value_and_grad, vjp
+from ckad.transforms.second import hessian, hvp, jacobian
+
+__all__ = [
+    "Gradient",
+    "adjoint",
+    "fori_loop",
+    "grad",
+    "hessian",
+    "hvp",
+    "jacobian",
+    "jit",
+    "jvp",
+    "plan",
+    "scan",
+    "tangent",
+    "trace",
+    "value_and_grad",
+    "vjp",
+]

@@ -1,0 +1,108 @@
+"""One call of a transformed function: arguments apart, function recorded, tape compiled and run.
+
+The function is recorded at every call, so a value it reads from outside (a closure, a global) is
+always the present one. Compiled tapes are kept and found again by the tape's contents.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ckad import trees
+from ckad.loops.driver import Compiled, Options, compile_tape
+from ckad.passes import simplify
+from ckad.passes.untape import untape
+from ckad.tape.tape import Tape
+from ckad.tape.types import DType
+from ckad.trace.tracer import Tracer, value
+from ckad.trace.tracing import Arguments, Recording, inline, record, take_apart
+
+#: Compiled programs that are remembered.
+KEPT = 32
+_cache: OrderedDict[Any, Compiled] = OrderedDict()
+_tapes: OrderedDict[Any, Tape] = OrderedDict()
+_lock = threading.Lock()
+
+
+class Call:
+    """A function with the arguments of one call."""
+
+    def __init__(self, fun: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> None:
+        self.fun = fun
+        self.arguments: Arguments = take_apart(args)
+        self.recording: Recording = record(lambda *a: fun(*a, **kwargs), self.arguments)
+        self.tape = simplify(self.recording.tape)
+
+    @property
+    def name(self) -> str:
+        return getattr(self.fun, "__name__", type(self.fun).__name__)
+
+    @property
+    def is_nested(self) -> bool:
+        """Whether this call is itself being recorded by an enclosing transformation."""
+        traced = any(isinstance(x, Tracer) for x in self.arguments.arrays)
+        return traced or bool(self.recording.captured)
+
+    def derived(self, key: Any, derive: Callable[[Tape], Tape]) -> Tape:
+        """``derive(self.tape)``, remembered by the contents of the tape."""
+        return remember(_tapes, (self.tape.digest, key), lambda: derive(self.tape))
+
+    def run(self, tape: Tape, options: Options, extra: Sequence[Any] = ()) -> list[Any]:
+        """Run a tape derived from this call's, on its arguments and ``extra``.
+
+        Inside another recording the tape's rows are appended to that instead.
+        """
+        arrays = self.arguments.arrays
+        if self.is_nested or any(isinstance(x, Tracer) for x in extra):
+            captured = self.recording.captured
+            operands = [*(value(x) for x in arrays), *captured, *(value(x) for x in extra)]
+            return list(inline(simplify(untape(tape)), operands))
+        inputs = [np.asarray(x, t.numpy) for x, t in zip([*arrays, *extra], tape.input_types, strict=True)]
+        return run(compiled(tape, options), inputs, options)
+
+    def results(self, leaves: Sequence[Any]) -> Any:
+        """The function's result from the tape's outputs: its structure, scalars as scalars."""
+        shown = [finish(x, s) for x, s in zip(leaves, self.recording.out_scalars, strict=True)]
+        return trees.unflatten(self.recording.out_tree, shown)
+
+
+def finish(x: Any, scalar: bool) -> Any:
+    """A result as NumPy would give it: a scalar, or an array."""
+    return x[()] if scalar and not isinstance(x, Tracer) else x
+
+
+def compiled(tape: Tape, options: Options) -> Compiled:
+    """``compile_tape``, remembered by the contents of the tape and the options."""
+    return remember(_cache, (tape.digest, options.key), lambda: compile_tape(tape, options))
+
+
+def remember(cache: OrderedDict[Any, Any], key: Any, make: Callable[[], Any]) -> Any:
+    with _lock:
+        if key in cache:
+            cache.move_to_end(key)
+            return cache[key]
+    made = make()
+    with _lock:
+        cache[key] = made
+        while len(cache) > KEPT:
+            cache.popitem(last=False)
+    return made
+
+
+def run(program: Compiled, inputs: Sequence[np.ndarray], options: Options) -> list[np.ndarray]:
+    """Run, with a progress bar over the steps of both sweeps if that was asked for."""
+    if not options.progress:
+        return program(inputs)
+    from tqdm.auto import tqdm
+
+    with tqdm(total=program.total_steps, unit="step", unit_scale=True) as bar:
+        return program(inputs, lambda done: bar.update(done - bar.n) and None)
+
+
+def float_inputs(tape: Tape) -> list[int]:
+    return [k for k, t in enumerate(tape.input_types) if t.dtype <= DType.F32]

@@ -1,0 +1,272 @@
+"""The elementwise rows of the case table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import product
+from typing import NamedTuple
+from zlib import crc32
+
+import numpy as np
+import scipy.special
+
+from ckad.tape.ops import Op
+from ckad.tape.types import Type
+
+from .case import BOOL, F32, F64, I64, LETTERS, SHORT, Arrays, Case, code, one_row, shape_word
+
+SHAPES = ((), (1,), (0,), (5,), (3, 4), (1300,), (37, 41))
+Sampler = Callable[[np.random.Generator, Sequence[int]], Arrays]
+
+
+def box(*intervals: tuple[float, float]) -> Sampler:
+    """Each operand uniform in its interval."""
+    return lambda rng, shape: tuple(np.asarray(rng.uniform(a, b, shape)) for a, b in intervals)
+
+
+def off_zero(*intervals: tuple[float, float]) -> Sampler:
+    """The same, with random signs."""
+
+    def sample(rng: np.random.Generator, shape: Sequence[int]) -> Arrays:
+        sizes = box(*intervals)(rng, shape)
+        return tuple(x * rng.choice([-1.0, 1.0], shape) for x in sizes)
+
+    return sample
+
+
+def off_integers(rng: np.random.Generator, shape: Sequence[int]) -> Arrays:
+    """Away from the jumps of floor, ceil, trunc and rint."""
+    return (rng.integers(-3, 4, shape) + rng.choice([-1.0, 1.0], shape) * rng.uniform(0.1, 0.4, shape),)
+
+
+def no_ties(rng: np.random.Generator, shape: Sequence[int]) -> Arrays:
+    return 0.2 * rng.integers(-9, 10, shape), 0.2 * rng.integers(-9, 10, shape) + 0.1
+
+
+def quotients(rng: np.random.Generator, shape: Sequence[int]) -> Arrays:
+    """x, y with x / y away from the integers, all four pairs of signs."""
+    y = off_zero((0.7, 2.0))(rng, shape)[0]
+    return y * off_integers(rng, shape)[0], y
+
+
+def orders(rng: np.random.Generator, shape: Sequence[int]) -> Arrays:
+    return np.asarray(rng.integers(0, 4, shape), F64), np.asarray(rng.uniform(0.6, 4.0, shape))
+
+
+class Function(NamedTuple):
+    """``kinds``: letters of the element types it takes; ``ulp`` of float64 results."""
+
+    numpy: Callable[..., np.ndarray]
+    sample: Sampler
+    ulp: float = 0.0
+    kinds: str = "f"
+    complex: bool = True
+    floor: float = 0.0
+    wrt: tuple[int, ...] | None = None
+
+
+REAL, PAIR = box((-2.0, 2.0)), off_zero((0.3, 2.0), (0.3, 2.0))
+ELEMENTWISE: dict[str, Function] = {
+    "NEG": Function(np.negative, REAL, kinds="fi"),
+    "ABS": Function(np.abs, off_zero((0.3, 2.0)), kinds="fi", complex=False),
+    "SIGN": Function(np.sign, off_zero((0.3, 2.0)), kinds="fi", complex=False),
+    "SQRT": Function(np.sqrt, box((0.2, 3.0))),
+    "CBRT": Function(np.cbrt, off_zero((0.3, 3.0)), 2, complex=False),
+    "EXP": Function(np.exp, REAL, 2),
+    "EXPM1": Function(np.expm1, REAL, 2),
+    "EXP2": Function(np.exp2, REAL, 2),
+    "LOG": Function(np.log, box((0.2, 3.0)), 2),
+    "LOG1P": Function(np.log1p, box((-0.6, 2.0)), 2),
+    "LOG2": Function(np.log2, box((0.2, 3.0)), 2),
+    "LOG10": Function(np.log10, box((0.2, 3.0)), 2),
+    "SIN": Function(np.sin, box((-3.0, 3.0)), 2),
+    "COS": Function(np.cos, box((-3.0, 3.0)), 2),
+    "TAN": Function(np.tan, box((-1.2, 1.2)), 2),
+    "ASIN": Function(np.arcsin, box((-0.8, 0.8)), 2),
+    "ACOS": Function(np.arccos, box((-0.8, 0.8)), 2),
+    "ATAN": Function(np.arctan, REAL, 2),
+    "SINH": Function(np.sinh, REAL, 3),
+    "COSH": Function(np.cosh, REAL, 3),
+    "TANH": Function(np.tanh, REAL, 3),
+    "ASINH": Function(np.arcsinh, REAL, 3),
+    "ACOSH": Function(np.arccosh, box((1.4, 4.0)), 3),
+    "ATANH": Function(np.arctanh, box((-0.8, 0.8)), 3),
+    "ERF": Function(scipy.special.erf, REAL, 4),
+    "LGAMMA": Function(scipy.special.gammaln, box((0.4, 4.0)), 4, complex=False, floor=1.0),
+    "FLOOR": Function(np.floor, off_integers, complex=False),
+    "CEIL": Function(np.ceil, off_integers, complex=False),
+    "TRUNC": Function(np.trunc, off_integers, complex=False),
+    "RINT": Function(np.rint, off_integers, complex=False),
+    "NOT": Function(np.logical_not, REAL, kinds="b"),
+    "ISNAN": Function(np.isnan, REAL),
+    "ISINF": Function(np.isinf, REAL),
+    "ADD": Function(np.add, PAIR, kinds="fi"),
+    "SUB": Function(np.subtract, PAIR, kinds="fi"),
+    "MUL": Function(np.multiply, PAIR, kinds="fi"),
+    "DIV": Function(np.divide, PAIR),
+    "FLOORDIV": Function(np.floor_divide, quotients, kinds="fi", complex=False),
+    "MOD": Function(np.mod, quotients, kinds="fi", complex=False),
+    "POW": Function(np.power, box((0.3, 2.0), (-2.0, 2.0)), 2),
+    "ATAN2": Function(np.arctan2, PAIR, 2, complex=False),
+    "HYPOT": Function(np.hypot, PAIR, 2, complex=False),
+    "COPYSIGN": Function(np.copysign, PAIR, complex=False),
+    "POLYGAMMA": Function(scipy.special.polygamma, orders, 64, complex=False, floor=1.0, wrt=(1,)),
+    "MAXIMUM": Function(np.maximum, no_ties, kinds="fi", complex=False),
+    "MINIMUM": Function(np.minimum, no_ties, kinds="fi", complex=False),
+    **{
+        name: Function(f, no_ties, kinds="fib")
+        for name, f in (
+            ("EQ", np.equal),
+            ("NE", np.not_equal),
+            ("LT", np.less),
+            ("LE", np.less_equal),
+            ("GT", np.greater),
+            ("GE", np.greater_equal),
+        )
+    },
+    "AND": Function(np.bitwise_and, PAIR, kinds="ib"),
+    "OR": Function(np.bitwise_or, PAIR, kinds="ib"),
+    "XOR": Function(np.bitwise_xor, PAIR, kinds="ib"),
+    # positive operands: a fused product must not be compared where the sum cancels
+    "FMA": Function(lambda x, y, z: x * y + z, box((0.5, 2.0), (0.5, 2.0), (0.5, 2.0)), 2),
+}
+
+
+def rng_of(name: str) -> np.random.Generator:
+    return np.random.default_rng(crc32(name.encode()))
+
+
+def elementwise_cases() -> Iterator[Case]:
+    for word, f in ELEMENTWISE.items():
+        for letter in f.kinds:
+            for dtype, shape in product(LETTERS[letter], SHAPES):
+                name = f"{word}-{SHORT[dtype]}-{shape_word(shape)}"
+                rng = rng_of(name)
+                arrays = f.sample(rng, shape)
+                if dtype not in (F64, F32):
+                    arrays = tuple(_integers(rng, shape, dtype) for _ in arrays)
+                yield _case(word, f, name, tuple(np.asarray(a, dtype) for a in arrays))
+
+
+def _integers(rng: np.random.Generator, shape: Sequence[int], dtype: np.dtype) -> np.ndarray:
+    numbers = rng.integers(-9, 10, shape)
+    return np.asarray(numbers % 2 == 0) if dtype == BOOL else np.asarray(numbers)
+
+
+def _case(word: str, f: Function, name: str, arrays: Arrays, **changes: bool) -> Case:
+    op = Op[word]
+    fields = {"ulp": f.ulp, "floor": f.floor, "wrt": f.wrt, "complex": f.complex} | changes
+    return Case(name, op, arrays, one_row(op), f.numpy, **fields)
+
+
+# --- special values: only the result itself is compared ----------------------------------------
+
+INF, NAN = np.inf, np.nan
+SPECIAL = [NAN, INF, -INF, 0.0, -0.0, 1.0, -1.0, 2.0, -2.0, 0.5, -0.5, 1.5, 2.5, -2.5, 3.0, 1e-20, 1e20]
+SUBNORMAL = {F64: [5e-324, -5e-324, 1e-310, 1.7e308, -1.7e308], F32: [1e-45, -1e-40, 3.0e38, -3.0e38]}
+SPECIAL_INTEGERS = [0, 1, -1, 2, -2, 7, -7, 2**62, -(2**63), 2**63 - 1]
+#: inputs at which SciPy and the C library do not agree, or results have no use
+LEFT_OUT = {"LGAMMA": [-INF, 5e-324, -5e-324, 1e-310]}
+ZEROS_OF_ANY_SIGN = {"MAXIMUM", "MINIMUM"}
+
+
+def special_cases() -> Iterator[Case]:
+    for word, f in ELEMENTWISE.items():
+        if word in ("POLYGAMMA", "FMA"):
+            continue
+        n = len(f.sample(np.random.default_rng(0), ()))
+        for letter in f.kinds.replace("b", ""):
+            for dtype in LETTERS[letter]:
+                numbers = SPECIAL_INTEGERS if dtype == I64 else [*SPECIAL, *SUBNORMAL[dtype]]
+                left_out = LEFT_OUT.get(word, [])
+                kept = np.array([x for x in numbers if x not in left_out], dtype)
+                arrays = tuple(a.ravel() for a in np.meshgrid(*[kept] * n))
+                zeros = word not in ZEROS_OF_ANY_SIGN
+                yield _case(
+                    word, f, f"{word}-{SHORT[dtype]}-special", arrays, smooth=False, signed_zeros=zeros
+                )
+
+
+def negative_lgamma() -> Iterator[Case]:
+    x = np.array([-0.3, -1.6, -2.4, -5.5])
+    yield _case("LGAMMA", ELEMENTWISE["LGAMMA"], "LGAMMA-f64-negative", (x,))
+
+
+def negative_bases() -> Iterator[Case]:
+    x, y = np.array([-1.5, -2.0, -0.5, -1.0]), np.array([2.0, 3.0, -2.0, 1.0])
+    f = ELEMENTWISE["POW"]._replace(wrt=(0,), complex=False)
+    yield _case("POW", f, "POW-f64-negative-base", (x, y))
+
+
+# --- choice, conversion, indices ---------------------------------------------------------------
+
+
+def select_cases() -> Iterator[Case]:
+    for dtype, shape in product((F64, F32, I64, BOOL), SHAPES):
+        name = f"SELECT-{SHORT[dtype]}-{shape_word(shape)}"
+        rng = rng_of(name)
+        condition = np.asarray(rng.random(shape) < 0.5)
+        pair = [_integers(rng, shape, dtype) for _ in "xy"] if dtype in (I64, BOOL) else PAIR(rng, shape)
+        arrays = (condition, *(np.asarray(a, dtype) for a in pair))
+        yield Case(name, Op.SELECT, arrays, one_row(Op.SELECT), np.where)
+    special = np.array([NAN, -0.0, INF, 0.0])
+    arrays = (np.array([True, False, True, False]), special, special[::-1].copy())
+    yield Case("SELECT-f64-special", Op.SELECT, arrays, one_row(Op.SELECT), np.where, smooth=False)
+
+
+CONVERTED = {
+    F64: np.array([0.0, -0.0, 0.1, -2.7, 2.7, 1e10, 1e-30, 16777217.0, -5.5]),
+    F32: np.array([0.0, -0.0, 0.1, -2.7, 2.7, 1e10, 1e-30, 16777216.0, -5.5], F32),
+    I64: np.array([0, 1, -1, 7, -8, 2**40 + 1, 2**53 + 1, 3, 16777217]),
+    BOOL: np.array([True, False, False, True, True, False, True, False, True]),
+}
+#: to float32: overflow, underflow, the halfway cases of rounding
+ROUNDED = np.array([NAN, INF, -INF, 1e300, -1e39, 1e-60, 1e-40, 1.0 + 2.0**-24, 1.0 + 3 * 2.0**-24])
+
+
+def convert_cases() -> Iterator[Case]:
+    for source, target in product(CONVERTED, repeat=2):
+        name = f"CONVERT-{SHORT[source]}-to-{SHORT[target]}"
+        yield _conversion(name, CONVERTED[source], target, smooth=False)
+        floats = {source, target} <= {F64, F32}
+        x = rng_of(name).uniform(-2, 2, 1300).astype(source)
+        yield _conversion(f"{name}-long", x, target, smooth=floats)
+        if floats:
+            with np.errstate(over="ignore"):
+                special = ROUNDED.astype(source)
+            yield _conversion(f"{name}-special", special, target, smooth=False)
+    yield _conversion("CONVERT-nan-to-bool", np.array([NAN, -0.0, 5e-324]), BOOL, smooth=False)
+
+
+def _conversion(name: str, x: np.ndarray, target: np.dtype, smooth: bool) -> Case:
+    build = one_row(Op.CONVERT, (), Type(code(target), x.shape))
+
+    def expected(x: np.ndarray) -> np.ndarray:
+        return x if x.dtype.kind == "c" else x.astype(target)
+
+    return Case(name, Op.CONVERT, (x,), build, expected, smooth=smooth)
+
+
+def wrap_cases() -> Iterator[Case]:
+    for shape in SHAPES:
+        x = rng_of(f"wrap{shape}").integers(-7, 7, shape)
+        yield Case(
+            f"WRAP-{shape_word(shape)}",
+            Op.WRAP,
+            (np.asarray(x),),
+            one_row(Op.WRAP, (7,)),
+            lambda x: np.where(x < 0, x + 7, x),
+        )
+
+
+def all_elementwise() -> Iterator[Case]:
+    for family in (
+        elementwise_cases,
+        special_cases,
+        negative_lgamma,
+        negative_bases,
+        select_cases,
+        convert_cases,
+        wrap_cases,
+    ):
+        yield from family()

@@ -1,0 +1,121 @@
+"""What cannot be recorded raises an error that names the function or option, the place, the remedy."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+from ckad.errors import (
+    ConcreteValueError,
+    DtypeError,
+    TraceError,
+    UnsupportedFunctionError,
+)
+
+from .numpy_traced import record_and_evaluate
+
+X = np.arange(12.0).reshape(3, 4)
+
+UNSUPPORTED = {
+    "np.median(x)": "median",
+    "np.sort(x)": "sort",
+    "np.fft.fft(x)": "fft",
+    "np.linalg.solve(x[:, :3], x)": "solve",
+    "np.frexp(x)": "frexp",
+    "np.multiply.at(x, 0, 2.0)": "multiply.at",
+    "np.add.reduceat(x, [0, 1])": "add.reduceat",
+    "x.sort()": "sort",
+    "x.put(0, 1.0)": "put",
+    "x.view(np.int64)": "view",
+    "x.flat": "flat",
+    "x.strides": "strides",
+    "np.pad(x, 1, 'mean')": "mode='mean'",
+    "np.pad(x, 1, 'reflect', reflect_type='odd')": "reflect_type='odd'",
+    "np.pad(x, 1, 'edge', stat_length=2)": "stat_length",
+    "np.reshape(x, -1, order='A')": "order='A'",
+    "np.ravel(x, 'K')": "order='K'",
+    "np.var(x, mean=0.0)": "mean=",
+    "np.max(x, where=x > 1, initial=0)": "where=",
+    "np.searchsorted([1, 2], x, sorter=[0, 1])": "sorter=",
+    "np.linalg.norm(x, 2)": "ord=2",
+    "np.linalg.norm(x, 'nuc')": "ord='nuc'",
+    "np.zeros_like(x, order='F')": "order='F'",
+    "np.array(x, order='F', like=x)": "order='F'",
+    "np.nan_to_num(x, copy=False)": "copy=False",
+    "np.cross(x[:, :2], x[:, :2])": "2-vectors",
+    "np.digitize(x, x[0])": "traced bins",
+    "np.concatenate([x, x], casting='unsafe')": "casting='unsafe'",
+    "np.cov(x)": "cov",
+    "np.matmul(x, x.T, axes=[(0, 1), (0, 1), (0, 1)])": "axes=",
+    "np.fill_diagonal(x, 1.0, wrap=True)": "wrap=True",
+    "np.ediff1d(x, to_begin=0)": "to_begin=",
+}
+
+DTYPES = {
+    "np.sum(x, dtype=np.float16)": "float16",
+    "x.astype(complex)": "complex128",
+    "np.zeros(3, np.int32, like=x)": "int32",
+    "np.full_like(x, 1, dtype='complex64')": "complex64",
+}
+
+NUMBERS = {
+    "np.nonzero(x)": "nonzero",
+    "x.nonzero()": "nonzero",
+    "np.where(x > 1)": "one argument",
+    "np.argwhere(x)": "argwhere",
+    "np.unique(x)": "unique",
+    "np.zeros(3) + np.array([x[0, 0], 1.0])": "np.stack",
+    "np.copyto(np.zeros((3, 4)), x)": "plain NumPy array",
+    "np.add.at(np.zeros(3), [0], x[0, :1])": "plain NumPy array",
+    "np.sum(x, out=np.zeros(()))": "plain NumPy array",
+    "np.sum([x, x])": "plain NumPy array",
+    "np.full(3, x[0, 0])": "plain NumPy array",
+    "np.arange(x[0, 0], like=x)": "Python numbers",
+    "np.repeat(x, x[0].astype(int), 1)": "plain NumPy array",
+    "np.reshape(x, (x[0, 0], -1))": "Python int",
+    "np.roll(x, x[0, 0].astype(int))": "traced value",
+    "np.pad(x, x[0, 0].astype(int))": "traced value",
+    "np.linspace(0, 1, x[0, 0].astype(int))": "Python int",
+    "np.split(x, x[0].astype(int))": "Python int",
+}
+
+CASES = [
+    *((e, w, UnsupportedFunctionError) for e, w in UNSUPPORTED.items()),
+    *((e, w, DtypeError) for e, w in DTYPES.items()),
+    *((e, w, ConcreteValueError) for e, w in NUMBERS.items()),
+]
+
+
+@pytest.mark.parametrize(("expression", "word", "error"), CASES)
+def test_named_error(expression, word, error):
+    function = eval(f"lambda x: {expression}", {"np": np})
+    with pytest.raises(error, match=re.escape(word)) as caught:
+        record_and_evaluate(function, X)
+    assert "<string>:1" in str(caught.value)  # the place in the user's program
+
+
+WRONG = """
+np.reshape(x, (5, -1)) | np.reshape(x, (-1, -1)) | np.transpose(x, (0,)) | np.transpose(x, (0, 0))
+np.sum(x, 2) | np.sum(x, (0, 0)) | np.squeeze(x, 0) | np.expand_dims(x, 5) | np.split(x, 5)
+np.moveaxis(x, (0, 1), 0) | np.broadcast_to(x, (3, 5)) | np.concatenate([x, x.T]) | np.stack([x, x.T])
+np.concatenate([]) | np.take(x, 12) | np.argmax(x[:0]) | np.max(x[:0]) | np.matmul(x, x) | x @ 2.0
+np.einsum("ij,jk", x, x) | np.einsum("ijk", x) | np.einsum("i,j", x[0]) | np.tensordot(x, x, 1)
+np.interp(x, [1.0, 2.0], [1.0]) | np.interp([0.5], x[0], [1.0, 2.0]) | np.convolve(x, x) | np.diag(x[None])
+np.diff(x, -1) | np.gradient(x, 1.0, 2.0, 3.0) | np.gradient(x[:1]) | np.gradient(x, edge_order=3)
+np.pad(x, -1) | np.pad(x, ((1, 1), (1, 1), (1, 1))) | np.roll(x, 1, 2) | np.rot90(x, axes=(0, 0))
+np.meshgrid(x[0], indexing="yx") | np.sum(x, 0, out=np.zeros_like(x)) | np.copyto(x.astype(int), x)
+np.average(x, weights=np.ones(3)) | np.select([x > 1], []) | np.reshape(x.T, -1, copy=False)
+np.trace(x[0]) | np.cross(x, x) | np.linalg.norm(x[None], axis=(0, 1, 2)) | np.hsplit(x[0, 0], 1)
+np.swapaxes(x, 0, 3) | np.take_along_axis(x, np.array([0]), 0) | np.digitize(x, [0, 2, 1])
+"""
+
+
+@pytest.mark.parametrize("expression", " | ".join(WRONG.strip().splitlines()).split(" | "))
+def test_what_numpy_refuses_is_refused(expression):
+    function = eval(f"lambda x: {expression}", {"np": np})
+    with pytest.raises((ValueError, TypeError, IndexError)):
+        function(X.copy())
+    with pytest.raises((ValueError, TypeError, IndexError, TraceError)):
+        record_and_evaluate(function, X)
