@@ -56,3 +56,7 @@ class TracedIndexError(CkadError, IndexError):
 
 class NonFiniteError(CkadError, FloatingPointError):
     """A NaN or an infinity was produced while ``check_finite=True``."""
+
+
+class GradientCheckError(CkadError, AssertionError):
+    """A derivative disagrees with what `ckad.testing.check_grads` compares it with."""

@@ -155,8 +155,9 @@ class KernelCache(_Cache):  # type: ignore[misc]
 
     def _warn(self, fault: str, directory: Path, error: Exception) -> None:
         name = self._function.__qualname__
-        _warn_once(fault, f"kernel {name} {fault} the cache {directory}, so it is compiled "
-                          f"again: {error}")
+        _warn_once(
+            fault, f"kernel {name} {fault} the cache {directory}, so it is compiled again: {error}"
+        )
 
     def enable(self) -> None:
         """Part of Numba's protocol; this cache is always on."""
@@ -226,8 +227,10 @@ def _directory(base: Path, cpu: tuple[Any, ...]) -> Path | None:
         _make_private(base)
         _make_private(directory)
     except OSError as error:
-        _warn_once("directory", f"the kernel cache {base} is not used, so every process compiles "
-                                f"anew: {error}")
+        _warn_once(
+            "directory",
+            f"the kernel cache {base} is not used, so every process compiles anew: {error}",
+        )
         return None
     with suppress(OSError):
         os.utime(directory)
@@ -242,12 +245,16 @@ def _make_private(directory: Path) -> None:
         return
     found = directory.stat()
     if found.st_uid != os.geteuid():
-        raise PermissionError(f"{directory} belongs to user {found.st_uid}; name a directory of "
-                              f"your own in CKAD_CACHE_DIR")
+        raise PermissionError(
+            f"{directory} belongs to user {found.st_uid}; name a directory of "
+            f"your own in CKAD_CACHE_DIR"
+        )
     if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
         mode = f"{stat.S_IMODE(found.st_mode):o}"
-        raise PermissionError(f"{directory} can be written by others (mode {mode}); `chmod 700` it "
-                              f"if it is ckad's alone, else name another in CKAD_CACHE_DIR")
+        raise PermissionError(
+            f"{directory} can be written by others (mode {mode}); `chmod 700` it "
+            f"if it is ckad's alone, else name another in CKAD_CACHE_DIR"
+        )
 
 
 def _remove_unused(base: Path) -> None:

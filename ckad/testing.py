@@ -2,6 +2,383 @@
 
 from __future__ import annotations
 
-from ckad.checkpoint.simulate import check_schedule
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
 
-__all__ = ["check_schedule"]
+import numpy as np
+
+from ckad import trees
+from ckad.checkpoint.simulate import check_schedule
+from ckad.errors import DifferentiationError, GradientCheckError
+from ckad.transforms import grad, jvp, vjp
+
+#: First and last step of the differences, relative to the size of an argument; each is half of
+#: the one before.
+FIRST_STEP, LAST_STEP = 2.0**-4, 2.0**-20
+#: Rounding errors of a difference quotient, in units of eps * |fun| / step.
+ROUNDING = 64
+#: Elements that are looked at one by one when a gradient is found wrong.
+LOOKED_AT = 64
+#: Options that only a reverse sweep has.
+REVERSE_ONLY = ("memory", "schedule")
+
+Leaves = list[np.ndarray]
+Function = Callable[..., Any]
+
+
+class Bounds(NamedTuple):
+    """``rtol`` for differences, ``dot`` for the dot-product identity and symmetry."""
+
+    rtol: float
+    dot: float
+    eps: float
+
+
+F64 = Bounds(1e-6, 1e-12, float(np.finfo(np.float64).eps))
+F32 = Bounds(5e-3, 1e-4, float(np.finfo(np.float32).eps))
+
+
+def check_grads(
+    fun: Callable[..., Any],
+    args: Sequence[Any],
+    modes: Sequence[str] = ("fwd", "rev"),
+    order: int = 1,
+    *,
+    rtol: float | None = None,
+    atol: float | None = None,
+    seed: int = 0,
+    **options: Any,
+) -> None:
+    """Check the derivatives that ckad computes for ``fun`` at ``args``, in a random direction.
+
+    Args:
+        fun: takes positional pytrees of floats, returns a pytree of floats.
+        args: the point, a sequence of the positional arguments; it is not changed.
+        modes: ``"fwd"`` checks `ckad.jvp` against differences; ``"rev"`` checks `ckad.vjp` against
+            `ckad.jvp` by the dot-product identity <Jv, w> = <v, J'w>, and against differences.
+        order: 2 checks the derivatives of the derivatives too, and that the Hessian of <w, fun>
+            is symmetric; 3 goes on in the same way.
+        rtol: bound on ``|jvp - differences|`` relative to the largest element of the result's
+            leaf: 1e-6, or 5e-3 if anything is float32.
+        atol: absolute bound, added to that: 0 by default. The rounding error of the differences,
+            64 eps ``|fun|`` / step, is always added.
+        seed: of the random directions.
+        options: ``memory=``, ``schedule=``, ``engine=``, ``check_finite=`` as for `ckad.vjp`.
+
+    The identity and the symmetry have to hold to 1e-12 of ``|Jv| |w| + |v| |J'w|`` (1e-4 if
+    anything is float32). The differences call ``fun`` on plain arrays, so they are independent of
+    how ckad records it: central, extrapolated to step zero, with the step that gives the least
+    error estimate (Ridders, Advances in Engineering Software 4, 1982, pages 75-76). ``fun`` has to
+    be smooth around ``args``; at a kink the differences do not converge.
+
+    Raises:
+        GradientCheckError: a derivative is out of bounds; an AssertionError with the numbers and
+            the worst element.
+        DifferentiationError: an argument holds something else than floats, or no result is float.
+
+    >>> import numpy as np, ckad
+    >>> ckad.testing.check_grads(lambda x, y: np.sin(x) * y, (np.ones(3), 2.0), order=2)
+    """
+    _check_options(modes, order)
+    check = _Check(fun, tuple(args), np.random.default_rng(seed), options)
+    bounds = check.bounds._replace(**({} if rtol is None else {"rtol": rtol}))
+    check.compare_values(bounds, atol or 0.0)
+    if "fwd" in modes:
+        check.forward(bounds, atol or 0.0)
+    if "rev" in modes:
+        check.reverse(bounds, atol or 0.0)
+    if order > 1:
+        if "rev" in modes:
+            check.symmetry(bounds)
+        for derived in check.derivatives(modes):
+            check_grads(
+                derived, args, modes, order - 1, rtol=rtol, atol=atol, seed=seed + 1, **options
+            )
+
+
+def _check_options(modes: Sequence[str], order: int) -> None:
+    if isinstance(modes, str) or not modes or not set(modes) <= {"fwd", "rev"}:
+        raise ValueError(f'modes={modes!r} is not known; use ("fwd", "rev") or one of them.')
+    if order < 1:
+        raise ValueError(f"order={order}; derivatives have an order of 1 or more.")
+
+
+class _Check:
+    """A function at a point, with the random directions ``v`` (arguments) and ``w`` (results)."""
+
+    def __init__(
+        self, fun: Function, args: tuple[Any, ...], rng: np.random.Generator, options: dict[str, Any]
+    ) -> None:
+        self.fun, self.options, self.rng = fun, options, rng
+        leaves, self.tree = trees.flatten(args)
+        self.x = [_float_leaf(leaf, k) for k, leaf in enumerate(leaves)]
+        self.v = self._direction()
+        self.out = self.at(0.0)
+        if not any(_is_float(y) for y in self.out):
+            raise DifferentiationError(
+                f"{self.name} returns no floats, so there is no derivative to check."
+            )
+        self.w = [_random(rng, y) if _is_float(y) else np.zeros_like(y) for y in self.out]
+        self.differences = _ridders(self.at)
+        self.tangent = self._jvp(self.v)
+
+    @property
+    def name(self) -> str:
+        return getattr(self.fun, "__name__", type(self.fun).__name__)
+
+    @property
+    def bounds(self) -> Bounds:
+        return F32 if any(x.dtype == np.float32 for x in (*self.x, *self.out)) else F64
+
+    def _direction(self) -> Leaves:
+        """A random direction, of the size of the arguments."""
+        return [(_random(self.rng, x) * _size(x)).astype(x.dtype) for x in self.x]
+
+    def tree_of(self, leaves: Leaves) -> Any:
+        """Arguments with these leaves, in fresh arrays that ``fun`` may write into."""
+        return trees.unflatten(self.tree, [x.copy()[()] if not x.ndim else x.copy() for x in leaves])
+
+    def at(self, h: float) -> Leaves:
+        """The results of ``fun``, run by NumPy, at x + h v."""
+        moved = [(x + h * v).astype(x.dtype) for x, v in zip(self.x, self.v, strict=True)]
+        with np.errstate(all="ignore"):
+            out = self.fun(*self.tree_of(moved))
+        self.out_tree = trees.flatten(out)[1]
+        return [np.asarray(y) for y in trees.flatten(out)[0]]
+
+    def _jvp(self, v: Leaves) -> Leaves:
+        options = {k: o for k, o in self.options.items() if k not in REVERSE_ONLY}
+        out, tangent = jvp(self.fun, self.tree_of(self.x), self.tree_of(v), **options)
+        self.primal = [np.asarray(y) for y in trees.flatten(out)[0]]
+        return [np.asarray(t) for t in trees.flatten(tangent)[0]]
+
+    def _vjp(self) -> Leaves:
+        _, pullback = vjp(self.fun, *self.tree_of(self.x), **self.options)
+        return self._leaves(pullback(trees.unflatten(self.out_tree, self.w)))
+
+    def _leaves(self, tree: Any) -> Leaves:
+        return [np.asarray(x) for x in trees.flatten(tree)[0]]
+
+    # --- the checks ----------------------------------------------------------------------------
+
+    def compare_values(self, bounds: Bounds, atol: float) -> None:
+        for k, (got, plain) in enumerate(zip(self.primal, self.out, strict=True)):
+            bound = np.full(plain.shape, bounds.rtol * _largest(plain) + atol)
+            _compare(f"result {k} of {self.name}", got, "NumPy gives", plain, bound)
+
+    def forward(self, bounds: Bounds, atol: float) -> None:
+        for k, (got, plain) in enumerate(zip(self.tangent, self.differences.value, strict=True)):
+            if _is_float(self.out[k]):
+                bound = np.full(plain.shape, self._bound(k, bounds, atol))
+                what = f"jvp of {self.name}, result {k}"
+                _compare(what, got, "differences give", plain, bound, self._hint())
+
+    def reverse(self, bounds: Bounds, atol: float) -> None:
+        gradient = self._vjp()
+        across, back = _dot(self.tangent, self.w), _dot(self.v, gradient)
+        scale = _norm(self.tangent) * _norm(self.w) + _norm(self.v) * _norm(gradient)
+        if not abs(across - back) <= bounds.dot * scale:
+            raise GradientCheckError(
+                f"vjp of {self.name} disagrees with its jvp: <Jv, w> = {across!r}, "
+                f"<v, J'w> = {back!r}, which differ by {_relative(across - back, scale)} of their "
+                f"scale (bound {bounds.dot:.1e}). {self._worst_of(gradient)}"
+            )
+        plain = _dot(self.differences.value, self.w)
+        bound = sum(self._bound(k, bounds, atol) * np.abs(w).sum() for k, w in enumerate(self.w))
+        what = f"<v, vjp of {self.name}>"
+        _compare(what, np.array(back), "differences give", np.array(plain), np.array(bound), self._hint())
+
+    def symmetry(self, bounds: Bounds) -> None:
+        """<u, H v> = <v, H u> for the Hessian H of <w, fun>."""
+        u = self._direction()
+        hv, hu = self._hessian_times(self.v), self._hessian_times(u)
+        one, other = _dot(u, hv), _dot(self.v, hu)
+        scale = _norm(u) * _norm(hv) + _norm(self.v) * _norm(hu)
+        if not abs(one - other) <= bounds.dot * scale:
+            raise GradientCheckError(
+                f"the Hessian of {self.name} is not symmetric: <u, Hv> = {one!r}, <v, Hu> = "
+                f"{other!r}, which differ by {_relative(one - other, scale)} of their scale "
+                f"(bound {bounds.dot:.1e})."
+            )
+
+    def _hessian_times(self, v: Leaves) -> Leaves:
+        options = {k: o for k, o in self.options.items() if k not in REVERSE_ONLY}
+        pulled = self._pulled()
+        return self._leaves(jvp(pulled, self.tree_of(self.x), self.tree_of(v), **options)[1])
+
+    def derivatives(self, modes: Sequence[str]) -> Iterator[Function]:
+        """First derivatives as functions of the arguments, to be checked in their turn."""
+        if "fwd" in modes:
+            yield _named(
+                lambda *args: jvp(self.fun, args, self.tree_of(self.v))[1], f"the jvp of {self.name}"
+            )
+        if "rev" in modes:
+            yield self._pulled()
+
+    def _pulled(self) -> Function:
+        """x -> J(x)'w."""
+
+        def weighted(*args: Any) -> Any:
+            leaves = trees.flatten(self.fun(*args))[0]
+            return sum(np.sum(y * w) for y, w in zip(leaves, self.w, strict=True) if _is_float(w))
+
+        argnums = tuple(range(self.tree.num_children))
+        return _named(grad(weighted, argnums, **self.options), f"the gradient of <w, {self.name}>")
+
+    # --- what the messages say -----------------------------------------------------------------
+
+    def _bound(self, k: int, bounds: Bounds, atol: float) -> float:
+        noise = ROUNDING * bounds.eps * _largest(self.out[k]) / self.differences.step
+        return float(bounds.rtol * _largest(self.differences.value[k]) + noise + atol)
+
+    def _hint(self) -> str:
+        return (
+            f"The differences, with steps from {self.differences.step:.1e}, agree with each other to "
+            f"{self.differences.error:.1e}; if that is not small, the function is not smooth here."
+        )
+
+    def _worst_of(self, gradient: Leaves) -> str:
+        """The element of the gradient that is furthest from <w, J e>, among the largest ones."""
+        worst, text = -1.0, ""
+        for k, at in self._largest_places(gradient):
+            unit = [np.zeros_like(x) for x in self.x]
+            unit[k][at] = 1.0
+            right, got = _dot(self._jvp(unit), self.w), float(gradient[k][at])
+            if not abs(right - got) <= worst:
+                worst = abs(right - got)
+                text = (
+                    f"Worst element: {_place(at)} of argument leaf {k}, where vjp gives {got!r} and "
+                    f"jvp {right!r}."
+                )
+        return text
+
+    def _largest_places(self, gradient: Leaves) -> list[tuple[int, tuple[int, ...]]]:
+        parts = [np.abs(g * v) for g, v in zip(gradient, self.v, strict=True)]
+        places = [(k, at) for k, part in enumerate(parts) for at in np.ndindex(part.shape)]
+        return sorted(places, key=lambda p: -np.nan_to_num(parts[p[0]][p[1]], nan=np.inf))[:LOOKED_AT]
+
+
+# --- differences -------------------------------------------------------------------------------
+
+
+class Differences(NamedTuple):
+    """A directional derivative, its estimated error, and the smallest step that it is made of."""
+
+    value: Leaves
+    error: float
+    step: float
+
+
+def _ridders(at: Callable[[float], Leaves]) -> Differences:
+    """The derivative of ``at`` at 0 from central differences at h, h/2, h/4, ...
+
+    Row j of the tableau removes the error's term in h**(2j); the entry that differs least from
+    the two that it is made of is taken.
+    """
+    best: Differences | None = None
+    above: list[Leaves] = []
+    h = FIRST_STEP
+    while h >= LAST_STEP:
+        row = [_quotient(at(h), at(-h), h)]
+        for j, old in enumerate(above):
+            row.append(_extrapolate(row[j], old, 4.0 ** (j + 1)))
+            error = max(_apart(row[-1], row[j]), _apart(row[-1], old))
+            if np.isfinite(error) and (best is None or error < best.error):
+                best = Differences(row[-1], error, h)
+        if best is not None and best.step >= 8 * h:
+            break
+        above = row if np.isfinite(_norm(row[0])) else []
+        h /= 2
+    return best or Differences(row[0], np.inf, 2 * h)
+
+
+def _quotient(right: Leaves, left: Leaves, h: float) -> Leaves:
+    with np.errstate(all="ignore"):
+        return [
+            (a.astype(float) - b.astype(float)) / (2 * h) if _is_float(a) else np.zeros(a.shape)
+            for a, b in zip(right, left, strict=True)
+        ]
+
+
+def _extrapolate(fine: Leaves, coarse: Leaves, factor: float) -> Leaves:
+    return [(factor * f - c) / (factor - 1) for f, c in zip(fine, coarse, strict=True)]
+
+
+def _apart(one: Leaves, other: Leaves) -> float:
+    return max(_largest(a - b) for a, b in zip(one, other, strict=True))
+
+
+# --- numbers -----------------------------------------------------------------------------------
+
+
+def _compare(
+    what: str, got: np.ndarray, who: str, right: np.ndarray, bound: np.ndarray, hint: str = ""
+) -> None:
+    """Every element of ``got`` within ``bound`` of ``right``; NaNs and infinities alike."""
+    if got.shape != right.shape:
+        raise GradientCheckError(f"{what} has shape {got.shape}; {who} {right.shape}.")
+    with np.errstate(all="ignore"):
+        off = np.abs(got.astype(float) - right.astype(float))
+    alike = (got == right) | (np.isnan(got) & np.isnan(right)) | (off <= bound)
+    if np.all(alike):
+        return
+    excess = np.where(alike, -1.0, np.nan_to_num(off, nan=np.inf))
+    at = np.unravel_index(np.argmax(excess), got.shape)
+    raise GradientCheckError(
+        f"{what} is {got[at].item()!r} at {_place(at)}; {who} {right[at].item()!r}, {off[at]:.1e} off (bound "
+        f"{bound[at]:.1e}). {np.sum(~alike)} of {got.size} elements are out of bounds. {hint}".rstrip()
+    )
+
+
+def _float_leaf(leaf: Any, k: int) -> np.ndarray:
+    if not _is_float(np.asarray(leaf)):
+        raise DifferentiationError(
+            f"leaf {k} of the arguments holds {np.asarray(leaf).dtype}; check_grads takes floats. "
+            "Bind the others first: check_grads(lambda x: fun(x, n), (x,))."
+        )
+    return np.asarray(leaf)
+
+
+def _is_float(x: np.ndarray) -> bool:
+    return x.dtype.kind == "f"
+
+
+def _random(rng: np.random.Generator, x: np.ndarray) -> np.ndarray:
+    return np.asarray(rng.standard_normal(x.shape)).astype(x.dtype)
+
+
+def _size(x: np.ndarray) -> float:
+    """The root mean square of an argument, 1 if it is zero: the scale of steps."""
+    size = float(np.sqrt(np.mean(np.square(x, dtype=float)))) if x.size else 1.0
+    return size if np.isfinite(size) and size > 0 else 1.0
+
+
+def _largest(x: np.ndarray) -> float:
+    return float(np.max(np.abs(x), initial=0.0))
+
+
+def _norm(xs: Leaves) -> float:
+    return float(np.sqrt(sum(np.sum(np.square(x, dtype=float)) for x in xs)))
+
+
+def _dot(xs: Leaves, ys: Leaves) -> float:
+    return float(sum(np.sum(x.astype(float) * y) for x, y in zip(xs, ys, strict=True)))
+
+
+def _relative(x: float, scale: float) -> str:
+    return f"{abs(x) / scale:.1e}" if scale else "nan"
+
+
+def _place(at: tuple[Any, ...]) -> str:
+    return f"[{', '.join(str(int(k)) for k in at)}]" if at else "the scalar"
+
+
+def _named(function: Function, name: str) -> Function:
+    def call(*args: Any) -> Any:
+        return function(*args)
+
+    call.__name__ = name
+    return call
+
+
+__all__ = ["check_grads", "check_schedule"]

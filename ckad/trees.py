@@ -46,7 +46,7 @@ def _register(cls: type) -> None:
     def children(x: Any) -> tuple[tuple[Any, ...], None, tuple[str, ...]]:
         return tuple(getattr(x, name) for name in names), None, names
 
-    def rebuild(_: None, values: tuple[Any, ...]) -> Any:
+    def rebuild(_: Any, values: Any) -> Any:
         return cls(**dict(zip(names, values, strict=True)))
 
     with _lock:

@@ -95,7 +95,8 @@ def test_the_second_process_compiles_nothing(probe):
 
 def test_an_edited_module_of_the_package_is_a_new_start(probe, tmp_path):
     assert probe().communicate() == ("0\n", "")
-    (tmp_path / "ckad" / "__init__.py").write_text("edited = True")
+    (tmp_path / "ckad" / "rules").mkdir()
+    (tmp_path / "ckad" / "rules" / "table.py").write_text("edited = True")
     assert probe().communicate() == ("0\n", "")
 
 
@@ -265,14 +266,14 @@ def test_nothing_is_stored_once_the_sources_were_edited_under_a_running_process(
     assert (fresh()(1), entries()) == (2, [])
 
 
-def test_the_digest_sees_every_source_file(tmp_path, monkeypatch):
+def test_the_digest_sees_every_source_that_reaches_machine_code(tmp_path, monkeypatch):
     monkeypatch.setattr(kernels, "PACKAGE", tmp_path)
-    (tmp_path / "deep").mkdir()
+    (tmp_path / "engines" / "deep").mkdir(parents=True)
     seen = set()
     for text in ("a = 1", "a = 2"):
-        (tmp_path / "deep" / "table.py").write_text(text)
+        (tmp_path / "engines" / "deep" / "table.py").write_text(text)
         seen.add(source_digest())
-    (tmp_path / "deep" / "table.py").rename(tmp_path / "table.py")
+    (tmp_path / "engines" / "deep" / "table.py").rename(tmp_path / "engines" / "table.py")
     seen.add(source_digest())
     assert len(seen) == 3
 

@@ -17,6 +17,7 @@ from .ops.case import Case
 from .ops.cases import smooth_cases
 from .ops.checks import Program, check_jvp, check_second_order, check_value, check_vjp
 
+Tangents = Sequence[int | None]
 OFF = 1.0005
 FAILS = pytest.raises(AssertionError)
 
@@ -68,7 +69,7 @@ def wrong_vjp(rule: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def wrong_jvp(rule: Callable[..., Any]) -> Callable[..., Any]:
-    def push(b: Builder, tangents: Sequence[int | None], out: int, *xs: int, attrs: Any = ()) -> Any:
+    def push(b: Builder, tangents: Tangents, out: int, *xs: int, attrs: Any = ()) -> Any:
         right = rule(b, tangents, out, *xs, attrs=attrs)
         return None if right is None else _scaled(b, right)
 
@@ -87,7 +88,7 @@ def forgetful_vjp(rule: Callable[..., Any], k: int) -> Callable[..., Any]:
 
 
 def forgetful_jvp(rule: Callable[..., Any], k: int) -> Callable[..., Any]:
-    def push(b: Builder, tangents: Sequence[int | None], out: int, *xs: int, attrs: Any = ()) -> Any:
+    def push(b: Builder, tangents: Tangents, out: int, *xs: int, attrs: Any = ()) -> Any:
         rest = [None if j == k else t for j, t in enumerate(tangents)]
         return rule(b, rest, out, *xs, attrs=attrs)
 

@@ -12,7 +12,9 @@ from ckad.checkpoint.schedules.two_level import two_level
 from ckad.memory import format_bytes
 
 
-def fitting_schedule(n_steps: int, state_bytes: int, residual_bytes: int, budget: int) -> Schedule | None:
+def fitting_schedule(
+    n_steps: int, state_bytes: int, residual_bytes: int, budget: int
+) -> Schedule | None:
     """The schedule with the fewest forward steps whose slots fit into ``budget`` bytes.
 
     ``state_bytes`` is one restart state, ``residual_bytes`` what the reversal of one step needs.

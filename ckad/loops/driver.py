@@ -80,9 +80,7 @@ def compile_tape(tape: Tape, options: Options) -> Compiled:
             f"({format_bytes(peak)}). Raise memory= to at least {peak:,}."
         )
     plan = Plan(peak, None if options.memory is None else budget, "vm", chooser.plans(schedules))
-    total = sum(
-        schedules[x.name].forward_steps + x.n_steps for x in loops.values() if x.depth == 1
-    )
+    total = sum(schedules[x.name].forward_steps + x.n_steps for x in loops.values() if x.depth == 1)
     return Compiled(program, plan, feeds, total)
 
 

@@ -37,7 +37,9 @@ def varied(tape: Tape, inputs: Sequence[bool]) -> tuple[Flags, dict[int, Flags]]
         if row.op is Op.INPUT:
             rows.append(inputs[row.attrs[0]] and row.type.is_float)
         elif row.op is Op.RESULT:
-            rows.append(results[row.operands[0]][row.attrs[0]] if row.operands[0] in results else False)
+            rows.append(
+                results[row.operands[0]][row.attrs[0]] if row.operands[0] in results else False
+            )
         elif row.op is Op.LOOP:
             results[k] = varied_loop(read_loop(tape, row), rows)
             rows.append(any(results[k]))

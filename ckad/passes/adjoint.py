@@ -18,6 +18,7 @@ from ckad.passes.activity import useful, varied
 from ckad.passes.dce import dce
 from ckad.passes.record import split
 from ckad.passes.rewrite import with_outputs
+from ckad.passes.untape import untape
 from ckad.rules import RULES, Contribution
 from ckad.tape.builder import Builder
 from ckad.tape.control import Loop, read_loop, reverse_loop_attrs, taped_loop_attrs
@@ -36,8 +37,9 @@ def adjoint(
 
     ``wrt`` are positions of float inputs, ``seeds`` positions of float outputs (default: all).
     With ``keep_outputs`` the outputs of ``tape`` come first. A cotangent that nothing contributes
-    to is zero.
+    to is zero. Taped loops of ``tape``, the loops of an adjoint, become plain ones first.
     """
+    tape = untape(tape)
     if wrt is None:
         wrt = [k for k, t in enumerate(tape.input_types) if t.is_float]
     if seeds is None:
@@ -89,7 +91,9 @@ class _Pull:
         self.env: dict[int, int] = {}
         self.ct: dict[int, int] = {}
         self.varied, self.varied_results = varied(tape, [k in wrt for k in range(len(tape.inputs))])
-        self.useful, self.useful_results = useful(tape, [k in seeds for k in range(len(tape.outputs))])
+        self.useful, self.useful_results = useful(
+            tape, [k in seeds for k in range(len(tape.outputs))]
+        )
         self.loops: dict[int, _LoopAdjoint] = {}
         self.results: dict[int, list[int]] = {}
         self.result_cts: dict[int, dict[int, int]] = {}
@@ -142,7 +146,11 @@ class _Pull:
         wrt_carry, wrt_xs = [1 + c for c in carry], [first_x + x for x in xs]
         sums = [first_captured + x for x in captured]
         pull = _differentiate(
-            loop.body, [*wrt_carry, *wrt_xs, *sums], [*carry, *(n + y for y in ys)], sums, self.names
+            loop.body,
+            [*wrt_carry, *wrt_xs, *sums],
+            [*carry, *(n + y for y in ys)],
+            sums,
+            self.names,
         )
         primal = [pull.env[x] for x in loop.body.outputs.tolist()]
         duals = pull.cotangents_of([*wrt_carry, *sums, *wrt_xs])
@@ -211,7 +219,13 @@ class _Pull:
 
         out_types = [b.type(x) for x in self.results[k]]
         names = [loop.captured[x] for x in plan.captured]
-        sums = [self.ct[x] if x in self.ct else b.full(self.tape.rows[x].type, 0.0) for x in names]
+        # a value captured twice has one cotangent: the first sum goes on from it, the others from 0
+        sums = [
+            self.ct[x]
+            if x in self.ct and x not in names[:at]
+            else b.full(self.tape.rows[x].type, 0.0)
+            for at, x in enumerate(names)
+        ]
         groups = [
             [self.env[x] for x in loop.xs],
             [self.env[x] for x in loop.captured],
@@ -227,8 +241,10 @@ class _Pull:
         operands = [self.results[k][-1], *(x for g in groups for x in g)]
         values = b.control(Op.REVERSE_LOOP, operands, attrs, types)
         n_carry, n_sums = len(plan.carry), len(sums)
+        for x in names:
+            self.ct.pop(x, None)
         for x, total in zip(names, values[n_carry : n_carry + n_sums], strict=True):
-            self.ct[x] = total
+            self.add(x, total)
         for x, ct in zip(plan.xs, values[n_carry + n_sums :], strict=True):
             self.add(loop.xs[x], ct)
         for c, ct in zip(plan.carry, values[:n_carry], strict=True):

@@ -61,7 +61,9 @@ def _slim_loop(
     first = 1 + n + len(loop.xs)
     read = _inputs_read(body)
     kept = [k for k in range(len(loop.captured)) if first + k in read]
-    body = drop_inputs(body, {first + k for k in range(len(loop.captured))} - {first + k for k in kept})
+    body = drop_inputs(
+        body, {first + k for k in range(len(loop.captured))} - {first + k for k in kept}
+    )
     operands = [env[x] for x in (*loop.carry, *loop.xs, *(loop.captured[k] for k in kept))]
     attrs = loop_attrs(b.body(body), loop.length, n, len(loop.xs), loop.backward)
     places = {**{k: k for k in range(n)}, **{n + y: n + at for at, y in enumerate(ys)}}

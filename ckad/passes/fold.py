@@ -120,7 +120,13 @@ def _slice(b: Builder, row: Row, xs: list[int]) -> int | None:
     inner = b.rows[xs[0]]
     if inner.op is Op.PAD and inner.attrs == row.attrs and b.type(inner.operands[0]) == row.type:
         return inner.operands[0]
-    return xs[0] if b.type(xs[0]) == row.type and all(a == 0 for a in row.attrs[: len(row.attrs) // 2]) and all(a == 1 for a in row.attrs[len(row.attrs) // 2 :]) else None
+    return (
+        xs[0]
+        if b.type(xs[0]) == row.type
+        and all(a == 0 for a in row.attrs[: len(row.attrs) // 2])
+        and all(a == 1 for a in row.attrs[len(row.attrs) // 2 :])
+        else None
+    )
 
 
 _TRIVIAL = {

@@ -67,7 +67,9 @@ def _is_cheap(joint: Tape, k: int) -> bool:
 
 def _minimum_cut(joint: Tape, dual: list[bool], carry: set[int], read: set[int]) -> list[int]:
     """Value k is an edge 2k -> 2k + 1 of its size; cutting it means to keep the value."""
-    primal = [k for k in range(len(joint)) if not dual[k] and joint.rows[k].type.dtype != DType.TUPLE]
+    primal = [
+        k for k in range(len(joint)) if not dual[k] and joint.rows[k].type.dtype != DType.TUPLE
+    ]
     source, sink = 2 * len(joint), 2 * len(joint) + 1
     unit = max(1, -(-max((_cells(joint, k) for k in primal), default=1) // LARGEST_CAPACITY))
     edges: list[tuple[int, int, int]] = []

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from ckad.errors import DifferentiationError
 from ckad.passes.activity import varied
+from ckad.passes.untape import untape
 from ckad.rules import RULES
 from ckad.tape.builder import Builder
 from ckad.tape.control import loop_attrs, read_loop
@@ -20,8 +21,9 @@ def tangent(tape: Tape, wrt: Sequence[int] | None = None) -> Tape:
     """A tape from (inputs, tangents of the inputs ``wrt``) to (outputs, tangents of the outputs).
 
     ``wrt`` are positions of float inputs (default: all of them). Outputs that are not floats have
-    no tangent; those that do not depend on ``wrt`` have a zero one.
+    no tangent; those that do not depend on ``wrt`` have a zero one. Taped loops become plain ones.
     """
+    tape = untape(tape)
     if wrt is None:
         wrt = [k for k, t in enumerate(tape.input_types) if t.is_float]
     b = Builder()
@@ -75,7 +77,9 @@ class _Push:
         tangents = [self.tangents.get(x) for x in row.operands]
         rule = RULES[row.op].jvp
         if rule is None:
-            raise DifferentiationError(f"{self.tape.source_of(k)}: {row.op.name} has no derivative rule")
+            raise DifferentiationError(
+                f"{self.tape.source_of(k)}: {row.op.name} has no derivative rule"
+            )
         new = rule(self.b, tangents, self.env[k], *operands, attrs=row.attrs)
         if new is not None:
             self.tangents[k] = new
@@ -118,7 +122,9 @@ class _Push:
     def _cond(self, k: int, row: Row) -> None:
         b, flags = self.b, self.results[k]
         moving = [self.varied[x] for x in row.operands[1:]]
-        bodies = [_tangent_body(self.tape.bodies[t], (0, 0, 0), moving, flags) for t in row.attrs[:2]]
+        bodies = [
+            _tangent_body(self.tape.bodies[t], (0, 0, 0), moving, flags) for t in row.attrs[:2]
+        ]
         operands = [self.env[x] for x in row.operands]
         operands += [self.tangents[x] for x, m in zip(row.operands[1:], moving, strict=True) if m]
         attrs = [b.body(body) for body in bodies]
@@ -135,7 +141,9 @@ def _result_types(body: Tape, n_carry: int, length: int) -> list[Type]:
     return [*types[:n_carry], *(t.with_shape((length, *t.shape)) for t in types[n_carry:])]
 
 
-def _tangent_body(body: Tape, counts: tuple[int, int, int], inputs: Sequence[bool], flags: Sequence[bool]) -> Tape:
+def _tangent_body(
+    body: Tape, counts: tuple[int, int, int], inputs: Sequence[bool], flags: Sequence[bool]
+) -> Tape:
     """The body with tangents after each group of inputs, and after carry and ys.
 
     ``counts`` are the numbers of indices (0 for a COND), carry and xs; ``inputs`` and ``flags``
@@ -154,7 +162,10 @@ def _tangent_body(body: Tape, counts: tuple[int, int, int], inputs: Sequence[boo
     push.run(primals, tangents)
     outputs = body.outputs.tolist()
     carry, ys = outputs[:n], outputs[n:]
-    moving = [[x for x, f in zip(part, fl, strict=True) if f] for part, fl in ((carry, flags[:n]), (ys, flags[n:]))]
+    moving = [
+        [x for x, f in zip(part, fl, strict=True) if f]
+        for part, fl in ((carry, flags[:n]), (ys, flags[n:]))
+    ]
     return b.tape(
         [
             *(push.env[x] for x in carry),
@@ -163,4 +174,3 @@ def _tangent_body(body: Tape, counts: tuple[int, int, int], inputs: Sequence[boo
             *(push.tangent_or_zero(x) for x in moving[1]),
         ]
     )
-

@@ -19,7 +19,12 @@ Values = list[int]
 
 def untape(tape: Tape) -> Tape:
     """``tape`` with plain loops only."""
-    return _Untape(tape, {}).tape
+    return _Untape(tape, {}).tape if is_taped(tape) else tape
+
+
+def is_taped(tape: Tape) -> bool:
+    """Whether a loop of the tape, or of a body of it, is one of a pair."""
+    return any(row.op is Op.TAPED_LOOP for row in tape.rows) or any(map(is_taped, tape.bodies))
 
 
 class _Untape:

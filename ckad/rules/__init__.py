@@ -3,4 +3,14 @@
 from ckad.rules import control, elementwise, index, linalg, reduce, shape
 from ckad.rules.registry import RULES, Contribution, Rule
 
-__all__ = ["RULES", "Contribution", "Rule", "control", "elementwise", "index", "linalg", "reduce", "shape"]
+__all__ = [
+    "RULES",
+    "Contribution",
+    "Rule",
+    "control",
+    "elementwise",
+    "index",
+    "linalg",
+    "reduce",
+    "shape",
+]

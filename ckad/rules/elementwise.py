@@ -14,8 +14,8 @@ import numpy as np
 import scipy.special
 
 from ckad.rules import ir
-from ckad.rules.zeta import emit_hurwitz_zeta
 from ckad.rules.registry import Over, Partial, from_partials, jvp, rule, same_shape, vjp
+from ckad.rules.zeta import emit_hurwitz_zeta
 from ckad.tape.builder import Builder
 from ckad.tape.ops import Op
 from ckad.tape.types import DType, Type
@@ -303,9 +303,7 @@ elementwise(
     ir.libm("acos"),
     [lambda b, out, x: Over(b.neg(b.sqrt(_one_minus_square(b, x))))],
 )
-elementwise(
-    Op.ATAN, np.arctan, ir.libm("atan"), [lambda b, out, x: Over(_one_plus_square(b, x))]
-)
+elementwise(Op.ATAN, np.arctan, ir.libm("atan"), [lambda b, out, x: Over(_one_plus_square(b, x))])
 elementwise(
     Op.ATAN2,
     np.arctan2,
@@ -340,11 +338,7 @@ elementwise(
     Op.ERF,
     scipy.special.erf,
     ir.libm("erf"),
-    [
-        lambda b, out, x: b.mul(
-            _like(b, x, 2.0 / math.sqrt(math.pi)), b.exp(b.neg(b.mul(x, x)))
-        )
-    ],
+    [lambda b, out, x: b.mul(_like(b, x, 2.0 / math.sqrt(math.pi)), b.exp(b.neg(b.mul(x, x))))],
 )
 elementwise(
     Op.LGAMMA,
@@ -361,9 +355,7 @@ def _emit_polygamma(b: Any, n: Any, x: Any) -> Any:
     sign = ir.libm("pow")(b, ir.constant(n, -1.0), order)
     factorial = ir.libm("tgamma")(b, order)
     series = b.fmul(b.fmul(sign, factorial), emit_hurwitz_zeta(b, order, x))
-    return b.select(
-        b.fcmp_ordered("==", n, ir.constant(n, 0.0)), ir.libm("ckad_psi")(b, x), series
-    )
+    return b.select(b.fcmp_ordered("==", n, ir.constant(n, 0.0)), ir.libm("ckad_psi")(b, x), series)
 
 
 elementwise(
@@ -407,14 +399,20 @@ elementwise(
     Op.MAXIMUM,
     np.maximum,
     _emit_extremum(">="),
-    [lambda b, out, x, y: _tie(b, b.gt(x, y), x, y), lambda b, out, x, y: _tie(b, b.gt(y, x), y, x)],
+    [
+        lambda b, out, x, y: _tie(b, b.gt(x, y), x, y),
+        lambda b, out, x, y: _tie(b, b.gt(y, x), y, x),
+    ],
     cheap=True,
 )
 elementwise(
     Op.MINIMUM,
     np.minimum,
     _emit_extremum("<="),
-    [lambda b, out, x, y: _tie(b, b.lt(x, y), x, y), lambda b, out, x, y: _tie(b, b.lt(y, x), y, x)],
+    [
+        lambda b, out, x, y: _tie(b, b.lt(x, y), x, y),
+        lambda b, out, x, y: _tie(b, b.lt(y, x), y, x),
+    ],
     cheap=True,
 )
 

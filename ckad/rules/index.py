@@ -47,9 +47,7 @@ def _scatter(type: Type, attrs: Sequence[int], x, idx, y) -> np.ndarray:
     out = x.copy()
     axis = attrs[0]
     part = np.moveaxis(out, axis, 0)
-    flat = np.moveaxis(
-        y.reshape(*x.shape[:axis], idx.size, *x.shape[axis + 1 :]), axis, 0
-    )
+    flat = np.moveaxis(y.reshape(*x.shape[:axis], idx.size, *x.shape[axis + 1 :]), axis, 0)
     for k, i in enumerate(idx.ravel()):
         part[i] = flat[k]
     return out

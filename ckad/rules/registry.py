@@ -112,7 +112,9 @@ def from_partials(op: int, partials: Sequence[Partial | float | None]) -> None:
 
     def pull(b: Builder, ct: int, out: int, *operands: int, attrs: Any = ()):
         return tuple(
-            None if partials[k] is None or not b.type(operands[k]).is_float else term(b, ct, k, out, operands)
+            None
+            if partials[k] is None or not b.type(operands[k]).is_float
+            else term(b, ct, k, out, operands)
             for k in range(len(operands))
         )
 
@@ -124,7 +126,9 @@ def linear(op: int) -> None:
     """The JVP of an op that is linear in its first operand: the op itself, on the tangent."""
 
     @jvp(op)
-    def _(b: Builder, tangents: Sequence[int | None], out: int, x: int, *rest: int, attrs: Any = ()):
+    def _(
+        b: Builder, tangents: Sequence[int | None], out: int, x: int, *rest: int, attrs: Any = ()
+    ):
         if tangents[0] is None:
             return None
         return b.emit(op, (tangents[0], *rest), attrs, b.type(out))

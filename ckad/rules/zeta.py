@@ -45,9 +45,7 @@ def _tail(b: Any, s: Any, a: Any) -> Any:
     """a**(1 - s) / (s - 1) + a**-s / 2 + sum of B[2j] / (2j)! s (s + 1) ... a**(1 - s - 2j)."""
     one = ir.constant(a, 1.0)
     power = ir.libm("pow")(b, a, b.fneg(s))
-    total = b.fadd(
-        b.fdiv(b.fmul(power, a), b.fsub(s, one)), b.fmul(power, ir.constant(a, 0.5))
-    )
+    total = b.fadd(b.fdiv(b.fmul(power, a), b.fsub(s, one)), b.fmul(power, ir.constant(a, 0.5)))
     square = b.fmul(a, a)
     factor = b.fdiv(b.fmul(s, power), a)
     for j, bernoulli in enumerate(_BERNOULLI, 1):

@@ -62,11 +62,15 @@ class Builder:
     def const(self, value: object) -> int:
         """A constant; equal ones share a row."""
         array = np.asarray(value)
-        key = (array.dtype.str, array.shape, blake2b(np.ascontiguousarray(array)).digest())
+        frozen = array.copy()
+        frozen.flags.writeable = False
+        return self._pooled(frozen)
+
+    def _pooled(self, array: np.ndarray) -> int:
+        """The row of an array that nobody writes to; tapes made from each other share it."""
+        key = (array.dtype.str, array.shape, blake2b(np.ascontiguousarray(array).data).digest())
         if key not in self._pool:
-            frozen = array.copy()
-            frozen.flags.writeable = False
-            self.constants.append(frozen)
+            self.constants.append(array)
             self._pool[key] = self.emit(Op.CONST, (), (len(self.constants) - 1,), type_of(array))
         return self._pool[key]
 
@@ -111,7 +115,7 @@ class Builder:
         row = tape.rows[k]
         self.where = tape.sources[row.source]
         if row.op is Op.CONST:
-            return self.const(tape.constants[row.attrs[0]])
+            return self._pooled(tape.constants[row.attrs[0]])
         if row.op is Op.INPUT:
             return self.input(row.type)
         attrs = row.attrs
@@ -146,11 +150,13 @@ BODY_COUNT = {Op.LOOP: 1, Op.TAPED_LOOP: 2, Op.REVERSE_LOOP: 3, Op.COND: 2}
 
 
 def _array(dtype: type, values: Iterable[int]) -> np.ndarray:
-    array = np.fromiter(values, dtype=dtype)
+    array: np.ndarray = np.fromiter(values, dtype=dtype)
     array.flags.writeable = False
     return array
 
 
 def _offsets(lengths: Iterable[int]) -> np.ndarray:
-    array = np.fromiter(lengths, dtype=np.int64)
-    return np.concatenate([np.zeros(1, np.int64), np.cumsum(array)])
+    sizes = np.fromiter(lengths, dtype=np.int64)
+    offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
+    offsets.flags.writeable = False
+    return offsets

@@ -64,7 +64,13 @@ class Tape:
         operands, attrs = self.operand.tolist(), self.attr.tolist()
         o, a = self.operand_offset.tolist(), self.attr_offset.tolist()
         return tuple(
-            Row(Op(op), tuple(operands[o[k] : o[k + 1]]), tuple(attrs[a[k] : a[k + 1]]), self.types[t], s)
+            Row(
+                Op(op),
+                tuple(operands[o[k] : o[k + 1]]),
+                tuple(attrs[a[k] : a[k + 1]]),
+                self.types[t],
+                s,
+            )
             for k, (op, t, s) in enumerate(
                 zip(self.opcode.tolist(), self.type.tolist(), self.source.tolist(), strict=True)
             )
@@ -95,13 +101,14 @@ class Tape:
             h.update(a.tobytes())
         h.update(repr(self.types).encode())
         for c in self.constants:
-            h.update(f"{c.dtype}{c.shape}".encode() + np.ascontiguousarray(c).tobytes())
+            h.update(f"{c.dtype}{c.shape}".encode())
+            h.update(np.ascontiguousarray(c).data)  # not tobytes: constants may be large
         for body in self.bodies:
             h.update(body.digest)
         return h.digest()
 
     def source_of(self, row: int) -> Source:
-        return self.sources[self.source[row]]
+        return self.sources[self.rows[row].source]
 
     def save(self, path: str) -> None:
         """Write the tape to ``path`` (NumPy's npz, no pickle)."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from enum import IntEnum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 
 class DType(IntEnum):
-    """Element types; the last two are not arrays: the results of a control row, and a loop's store."""
+    """Element types; the last two are not arrays: a control row's results, and a loop's store."""
 
     F64 = 0
     F32 = 1
@@ -20,7 +20,7 @@ class DType(IntEnum):
     TOKEN = 5
 
 
-NUMPY_DTYPES = {
+NUMPY_DTYPES: dict[DType, np.dtype[Any]] = {
     DType.F64: np.dtype(np.float64),
     DType.F32: np.dtype(np.float32),
     DType.I64: np.dtype(np.int64),

@@ -68,7 +68,9 @@ def promote(*xs: Any) -> list[Tracer]:
 
 def broadcast(*xs: Any) -> list[Tracer]:
     """All operands in their common shape."""
-    shape = np.broadcast_shapes(*[np.shape(x) if not isinstance(x, Tracer) else x.shape for x in xs])
+    shape = np.broadcast_shapes(
+        *[np.shape(x) if not isinstance(x, Tracer) else x.shape for x in xs]
+    )
     return [broadcast_to(x, shape) for x in xs]
 
 
@@ -132,4 +134,6 @@ def is_plain(x: Tracer) -> bool:
     """
     if len(x.shape) < 2:
         return True
-    return x.storage.plain and not any(isinstance(v, (TransposeView, BroadcastView)) for v in x.path)
+    return x.storage.plain and not any(
+        isinstance(v, (TransposeView, BroadcastView)) for v in x.path
+    )

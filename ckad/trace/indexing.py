@@ -109,7 +109,12 @@ def _sole_mask(index: Any) -> Any:
 def _is_scalar_index(item: Any) -> bool:
     if isinstance(item, Tracer):
         return not item.shape and item.dtype != bool
-    return not isinstance(item, slice) and item is not None and np.ndim(item) == 0 and not _is_mask(item)
+    return (
+        not isinstance(item, slice)
+        and item is not None
+        and np.ndim(item) == 0
+        and not _is_mask(item)
+    )
 
 
 def _is_advanced(index: list[Any]) -> bool:
@@ -256,7 +261,10 @@ def _scatter(x: Tracer, index: list[Any], new: Tracer) -> None:
     shape = (*base.shape[:axis], *idx.shape, *base.shape[axis + 1 :])
     new = _drop_leading_ones(astype(new, x.dtype), len(shape))
     row = current().builder.scatter(
-        value(base), value(idx), value(broadcast_to(new, shape)), attrs=(axis, _is_unique(index, idx))
+        value(base),
+        value(idx),
+        value(broadcast_to(new, shape)),
+        attrs=(axis, _is_unique(index, idx)),
     )
     assign(base, row)
 
@@ -300,5 +308,3 @@ def _write_masked(x: Tracer, mask: Tracer, new: Tracer) -> None:
     chosen = broadcast_to(reshape_value(mask, shape), x.shape)
     filled = broadcast_to(reshape_value(astype(new, x.dtype), ()), x.shape)
     assign(x, value(apply(Op.SELECT, chosen, filled, x)))
-
-

@@ -28,7 +28,9 @@ def static_int(n: Any, what: str) -> int:
         ) from error
 
 
-def scan(step: Callable[..., Any], init: Any, xs: Any = None, length: int | None = None) -> Any:
+def scan(
+    step: Callable[..., Any], init: Any, xs: Any = None, length: int | None = None
+) -> tuple[Any, Any]:
     """``ckad.scan`` while tracing."""
     mark_place(current())
     x_leaves, x_tree = trees.flatten(xs)
@@ -69,7 +71,9 @@ def _call_step(step: Callable[..., Any], i: int, carry: Any, x: Any) -> Any:
 def _split_output(out: Any) -> tuple[Any, Any]:
     if not isinstance(out, tuple) or len(out) != 2:
         raise CarryError(
-            at_place(f"the step of ckad.scan returns (carry, y); this one returned {type(out).__name__}")
+            at_place(
+                f"the step of ckad.scan returns (carry, y); this one returned {type(out).__name__}"
+            )
         )
     return out
 
@@ -124,7 +128,9 @@ def _carry_rows(init: list[Tracer], tree: trees.Treedef, out: Any) -> list[int]:
     return rows
 
 
-def _loop_row(body: Trace, tape: Any, length: int, carry: list[Tracer], xs: list[Tracer]) -> list[int]:
+def _loop_row(
+    body: Trace, tape: Any, length: int, carry: list[Tracer], xs: list[Tracer]
+) -> list[int]:
     b = current().builder
     y_types = [t.with_shape((length, *t.shape)) for t in tape.output_types[len(carry) :]]
     if length == 0:

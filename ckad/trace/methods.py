@@ -78,11 +78,19 @@ def _flatten(self: Tracer, order: str = "C") -> Tracer:
     return copied(shape.ravel(copied(self if order == "C" else shape.transpose(self))))
 
 
-def _astype(self: Tracer, dtype: Any, order: str = "K", casting: str = "unsafe", subok: bool = True,
-            copy: bool = True) -> Tracer:  # fmt: skip
+def _astype(
+    self: Tracer,
+    dtype: Any,
+    order: str = "K",
+    casting: str = "unsafe",
+    subok: bool = True,
+    copy: bool = True,
+) -> Tracer:
     reject(order == "F", ".astype(order='F')")
     if not np.can_cast(self.dtype, dtype, casting):
-        raise TypeError(f"Cannot cast array data from {self.dtype} to {dtype} according to {casting!r}")
+        raise TypeError(
+            f"Cannot cast array data from {self.dtype} to {dtype} according to {casting!r}"
+        )
     mark_place(current())
     if not copy and tape_dtype(dtype) == self.type.dtype:
         return self
@@ -131,4 +139,3 @@ def _at(change: Callable[[Any], Any]) -> Method:
 
 UFUNC_METHODS[np.add, "at"] = _at(lambda values: values)
 UFUNC_METHODS[np.subtract, "at"] = _at(np.negative)
-

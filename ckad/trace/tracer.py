@@ -82,7 +82,9 @@ class Tracer:
 
     # --- NumPy's protocols ---------------------------------------------------------------------
 
-    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, out: Any = None, **options: Any):
+    def __array_ufunc__(
+        self, ufunc: Any, method: str, *inputs: Any, out: Any = None, **options: Any
+    ):
         if method == "__call__":
             function = UFUNCS.get(ufunc)
         else:
@@ -215,14 +217,18 @@ def lift(x: Any) -> Tracer:
     if isinstance(x, Tracer):
         return x
     array = concrete(x)
-    return fresh(current().builder.const(array), scalar=not isinstance(x, np.ndarray) and not array.shape)
+    return fresh(
+        current().builder.const(array), scalar=not isinstance(x, np.ndarray) and not array.shape
+    )
 
 
 def concrete(x: Any) -> np.ndarray:
     """A plain array of an element type that ckad computes with (smaller integers become int64)."""
     if isinstance(x, (list, tuple)) and _holds_tracer(x):
         raise ConcreteValueError(
-            at_place("a list holds traced values where NumPy expects an array. Use np.stack([...]).")
+            at_place(
+                "a list holds traced values where NumPy expects an array. Use np.stack([...])."
+            )
         )
     return known_dtype(np.asarray(x))
 

@@ -97,7 +97,9 @@ def record(fun: Callable[..., Any], arguments: Arguments) -> Recording:
         for leaf in leaves:
             _check_result(fun, leaf)
         rows = [value(x) for x in leaves]
-        scalars = [x.scalar if isinstance(x, Tracer) else not isinstance(x, np.ndarray) for x in leaves]
+        scalars = [
+            x.scalar if isinstance(x, Tracer) else not isinstance(x, np.ndarray) for x in leaves
+        ]
         return Recording(trace.tape(rows), out_tree, scalars, list(trace.captured))
 
 

@@ -37,7 +37,9 @@ def store(out: Any, result: Tracer) -> Tracer:
             )
         )
     if np.broadcast_shapes(result.shape, out.shape) != out.shape:
-        raise ValueError(at_place(f"shape {result.shape} does not fit into out of shape {out.shape}"))
+        raise ValueError(
+            at_place(f"shape {result.shape} does not fit into out of shape {out.shape}")
+        )
     (fitted,) = [astype(result, out.dtype)]
     assign(out, current().builder.broadcast_to(value(fitted), out.shape))
     return out
@@ -47,7 +49,9 @@ def _finish(result: Tracer, out: Any, where: Any) -> Tracer:
     if where is not True:
         if out is None:
             raise UnsupportedFunctionError(
-                at_place("where= leaves elements undefined without out=. Pass out=, or use np.where.")
+                at_place(
+                    "where= leaves elements undefined without out=. Pass out=, or use np.where."
+                )
             )
         mask, new, old = broadcast(lift(where), astype(result, out.dtype), out)
         result = apply(Op.SELECT, mask, new, old)
@@ -207,7 +211,10 @@ register(np.logaddexp, _logaddexp)
 register(scipy.special.erfc, lambda x: 1.0 - apply(Op.ERF, x))
 register(scipy.special.expit, lambda x: 1.0 / (1.0 + np.exp(-x)))
 register(scipy.special.digamma, lambda x: apply(Op.POLYGAMMA, constant_like(x, 0.0), x))
-register(scipy.special.xlogy, lambda x, y: np.where(np.equal(x, 0), 0.0, x * np.log(np.where(np.equal(x, 0), 1.0, y))))
+register(
+    scipy.special.xlogy,
+    lambda x, y: np.where(np.equal(x, 0), 0.0, x * np.log(np.where(np.equal(x, 0), 1.0, y))),
+)
 
 
 # --- powers ------------------------------------------------------------------------------------
@@ -223,7 +230,9 @@ def _integer_power(x: Tracer, n: int) -> Tracer:
     return result
 
 
-def _power(x: Any, y: Any, out: Any = None, where: Any = True, dtype: Any = None, casting: Any = None):
+def _power(
+    x: Any, y: Any, out: Any = None, where: Any = True, dtype: Any = None, casting: Any = None
+):
     if type(y) in (int, float) and y == 2 and isinstance(x, Tracer) and dtype is None:
         return UFUNCS[np.square](x, out=out, where=where)
     if type(y) in (int, float) and y == 0.5 and isinstance(x, Tracer) and dtype is None:
@@ -266,7 +275,14 @@ for _ufunc, _function in (
     (np.logical_or, np.any),
 ):
 
-    def _reduce(x: Any, axis: Any = 0, dtype: Any = None, out: Any = None, f: Any = _function, **options: Any):
+    def _reduce(
+        x: Any,
+        axis: Any = 0,
+        dtype: Any = None,
+        out: Any = None,
+        f: Any = _function,
+        **options: Any,
+    ):
         if dtype is not None:
             options["dtype"] = dtype
         return f(x, axis=axis, out=out, **options)

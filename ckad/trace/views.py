@@ -142,7 +142,9 @@ class DiagonalView(NamedTuple):
 
 
 def _read_only(what: str) -> NoReturn:
-    raise ValueError(at_place(f"assignment destination is read-only: {what} in NumPy. Use a .copy()."))
+    raise ValueError(
+        at_place(f"assignment destination is read-only: {what} in NumPy. Use a .copy().")
+    )
 
 
 View = SliceView | TransposeView | ReshapeView | ItemView | BroadcastView | DiagonalView

@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from ckad.tape.types import DType
 from ckad.trace.tracer import Tracer, value
 from ckad.trace.tracing import Arguments, Recording, inline, record, take_apart
 
+T = TypeVar("T")
 #: Compiled programs that are remembered.
 KEPT = 32
 _cache: OrderedDict[Any, Compiled] = OrderedDict()
@@ -32,7 +33,9 @@ _lock = threading.Lock()
 class Call:
     """A function with the arguments of one call."""
 
-    def __init__(self, fun: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> None:
+    def __init__(
+        self, fun: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]
+    ) -> None:
         self.fun = fun
         self.arguments: Arguments = take_apart(args)
         self.recording: Recording = record(lambda *a: fun(*a, **kwargs), self.arguments)
@@ -62,7 +65,9 @@ class Call:
             captured = self.recording.captured
             operands = [*(value(x) for x in arrays), *captured, *(value(x) for x in extra)]
             return list(inline(simplify(untape(tape)), operands))
-        inputs = [np.asarray(x, t.numpy) for x, t in zip([*arrays, *extra], tape.input_types, strict=True)]
+        inputs = [
+            np.asarray(x, t.numpy) for x, t in zip([*arrays, *extra], tape.input_types, strict=True)
+        ]
         return run(compiled(tape, options), inputs, options)
 
     def results(self, leaves: Sequence[Any]) -> Any:
@@ -81,7 +86,8 @@ def compiled(tape: Tape, options: Options) -> Compiled:
     return remember(_cache, (tape.digest, options.key), lambda: compile_tape(tape, options))
 
 
-def remember(cache: OrderedDict[Any, Any], key: Any, make: Callable[[], Any]) -> Any:
+def remember(cache: OrderedDict[Any, T], key: Any, make: Callable[[], T]) -> T:
+    """``cache[key]``, made if it is not there; the least recently used entries go."""
     with _lock:
         if key in cache:
             cache.move_to_end(key)

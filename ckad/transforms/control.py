@@ -11,7 +11,10 @@ from ckad.transforms.forward import jit
 
 
 def scan(
-    step: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any = None, length: int | None = None
+    step: Callable[[Any, Any], tuple[Any, Any]],
+    init: Any,
+    xs: Any = None,
+    length: int | None = None,
 ) -> tuple[Any, Any]:
     """Run ``carry, y = step(carry, x)`` over the first axis of ``xs``.
 

@@ -111,7 +111,10 @@ class Gradient:
         outputs = call.run(tape, self.options)
         n = len(outputs) - len(wrt)
         result = call.results(outputs[:n])
-        gradients = [finish(g, _is_scalar(call.arguments.arrays[k])) for g, k in zip(outputs[n:], wrt, strict=True)]
+        gradients = [
+            finish(g, _is_scalar(call.arguments.arrays[k]))
+            for g, k in zip(outputs[n:], wrt, strict=True)
+        ]
         return result, self._structured(call, gradients)
 
     def plan(self, *args: Any, **kwargs: Any) -> Plan:
@@ -239,7 +242,10 @@ def vjp(
         seeds = [k for k, t in enumerate(call.tape.output_types) if t.is_float]
         tape = call.derived("pullback", lambda t: adjoint(t, wrt, seeds))
         gradients = call.run(tape, options, [cts[k] for k in seeds])
-        shown = [finish(g, _is_scalar(call.arguments.arrays[k])) for g, k in zip(gradients, wrt, strict=True)]
+        shown = [
+            finish(g, _is_scalar(call.arguments.arrays[k]))
+            for g, k in zip(gradients, wrt, strict=True)
+        ]
         return tuple(Gradient(fun, range(len(primals)), False, options)._structured(call, shown))
 
     return outputs, pullback
@@ -279,7 +285,7 @@ def plan(
     >>> import numpy as np, ckad
     >>> def decay(x):
     ...     return np.sum(ckad.fori_loop(0, 1000, lambda i, x: x * np.cos(x), x))
-    >>> ckad.plan(decay, np.ones(100), memory="32 KiB").n_steps
+    >>> ckad.plan(decay, np.ones(100), memory="64 KiB").n_steps
     1000
     """
     options = Options(memory, schedule, engine)

@@ -37,7 +37,9 @@ def jacobian(fun: Callable[..., Any], argnums: int = 0, mode: str = "auto") -> C
             rows = [pullback(d)[0] for d in _units(out)]
             return np.array(rows).reshape(*out.shape, *x.shape)
         columns = [jvp(partial_of, (x,), (d,))[1] for d in _units(x)]
-        return np.moveaxis(np.array(columns).reshape(*x.shape, *out.shape), range(x.ndim), range(-x.ndim, 0))
+        return np.moveaxis(
+            np.array(columns).reshape(*x.shape, *out.shape), range(x.ndim), range(-x.ndim, 0)
+        )
 
     return compute
 

@@ -20,7 +20,9 @@ LETTERS = {"f": (F64, F32), "i": (I64,), "b": (BOOL,)}
 Arrays = tuple[np.ndarray, ...]
 
 
-def one_row(op: Op, attrs: Sequence[int] = (), type: Type | None = None) -> Callable[..., list[int]]:
+def one_row(
+    op: Op, attrs: Sequence[int] = (), type: Type | None = None
+) -> Callable[..., list[int]]:
     """A program of one row of ``op`` on all inputs."""
     return lambda b, *xs: [b.emit(op, xs, attrs, type)]
 

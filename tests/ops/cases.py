@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from functools import cache
 
-from ckad.tape.ops import OPS, Group, Op
+from ckad.tape.ops import Op
 
 from .arrays import all_arrays
 from .case import Case
 from .composites import all_composites
 from .elementwise import all_elementwise
+from .reductions import all_reductions
 
 #: Ops that no case is named after, and the ops whose cases they occur in.
 OCCURS_IN = {
@@ -23,7 +24,7 @@ OCCURS_IN = {
 
 @cache
 def table() -> tuple[Case, ...]:
-    return (*all_elementwise(), *all_arrays(), *all_composites())
+    return (*all_elementwise(), *all_arrays(), *all_reductions(), *all_composites())
 
 
 @cache
@@ -39,7 +40,3 @@ def smooth_cases() -> tuple[Case, ...]:
 
 def _has_floats(case: Case) -> bool:
     return bool(case.active) and any(t.is_float for t in case.tape().output_types)
-
-
-def is_elementwise(case: Case) -> bool:
-    return OPS[case.op].group is Group.ELEMENTWISE

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 from zlib import crc32
 
@@ -45,7 +46,9 @@ class Program:
         return np.asarray(self._rng.uniform(-1.0, 1.0, shape), dtype)
 
     def _directions(self) -> Vectors:
-        return [self._normal(self.case.arrays[k].shape, self.case.arrays[k].dtype) for k in self.wrt]
+        return [
+            self._normal(self.case.arrays[k].shape, self.case.arrays[k].dtype) for k in self.wrt
+        ]
 
     @cached_property
     def tape(self) -> Tape:
@@ -183,7 +186,7 @@ def extrapolated(move: Callable[[float], Vectors], h: float = 2e-3) -> Vectors:
     for order in (4.0, 16.0):
         rows = [
             [b + (b - a) / (order - 1) for a, b in zip(coarse, fine, strict=True)]
-            for coarse, fine in zip(rows, rows[1:], strict=False)
+            for coarse, fine in pairwise(rows)
         ]
     return rows[0]
 
@@ -240,7 +243,7 @@ def check_subsets(run: Run, program: Program) -> None:
 
 
 def check_second_order(run: Run, program: Program) -> None:
-    """H = d(J'w): reverse over forward is forward over reverse, symmetric, and a difference of J'w."""
+    """H = d(J'w) is the same both ways, symmetric, and what differences of J'w say."""
     case, w = program.case, program.w
     hv, hu = (run(program.adjoint_of_tangent, *case.arrays, *d, *w) for d in (program.v, program.u))
     tolerance = max(1e-11, program.tolerance)

@@ -36,7 +36,8 @@ def off_zero(*intervals: tuple[float, float]) -> Sampler:
 
 def off_integers(rng: np.random.Generator, shape: Sequence[int]) -> Arrays:
     """Away from the jumps of floor, ceil, trunc and rint."""
-    return (rng.integers(-3, 4, shape) + rng.choice([-1.0, 1.0], shape) * rng.uniform(0.1, 0.4, shape),)
+    (off,) = off_zero((0.1, 0.4))(rng, shape)
+    return (rng.integers(-3, 4, shape) + off,)
 
 
 def no_ties(rng: np.random.Generator, shape: Sequence[int]) -> Arrays:
@@ -162,8 +163,8 @@ def _case(word: str, f: Function, name: str, arrays: Arrays, **changes: bool) ->
 # --- special values: only the result itself is compared ----------------------------------------
 
 INF, NAN = np.inf, np.nan
-SPECIAL = [NAN, INF, -INF, 0.0, -0.0, 1.0, -1.0, 2.0, -2.0, 0.5, -0.5, 1.5, 2.5, -2.5, 3.0, 1e-20, 1e20]
-SUBNORMAL = {F64: [5e-324, -5e-324, 1e-310, 1.7e308, -1.7e308], F32: [1e-45, -1e-40, 3.0e38, -3.0e38]}
+SPECIAL = [NAN, INF, -INF, 0.0, -0.0, 1.0, -1.0, 2.0, -2.0, 0.5, -0.5, 1.5, 2.5, -2.5, 1e-20, 1e20]
+EXTREME = {F64: [5e-324, -5e-324, 1e-310, 1.7e308, -1.7e308], F32: [1e-45, -1e-40, 3e38, -3e38]}
 SPECIAL_INTEGERS = [0, 1, -1, 2, -2, 7, -7, 2**62, -(2**63), 2**63 - 1]
 #: inputs at which SciPy and the C library do not agree, or results have no use
 LEFT_OUT = {"LGAMMA": [-INF, 5e-324, -5e-324, 1e-310]}
@@ -177,14 +178,12 @@ def special_cases() -> Iterator[Case]:
         n = len(f.sample(np.random.default_rng(0), ()))
         for letter in f.kinds.replace("b", ""):
             for dtype in LETTERS[letter]:
-                numbers = SPECIAL_INTEGERS if dtype == I64 else [*SPECIAL, *SUBNORMAL[dtype]]
+                numbers = SPECIAL_INTEGERS if dtype == I64 else [*SPECIAL, *EXTREME[dtype]]
                 left_out = LEFT_OUT.get(word, [])
                 kept = np.array([x for x in numbers if x not in left_out], dtype)
                 arrays = tuple(a.ravel() for a in np.meshgrid(*[kept] * n))
-                zeros = word not in ZEROS_OF_ANY_SIGN
-                yield _case(
-                    word, f, f"{word}-{SHORT[dtype]}-special", arrays, smooth=False, signed_zeros=zeros
-                )
+                name, zeros = f"{word}-{SHORT[dtype]}-special", word not in ZEROS_OF_ANY_SIGN
+                yield _case(word, f, name, arrays, smooth=False, signed_zeros=zeros)
 
 
 def negative_lgamma() -> Iterator[Case]:
@@ -206,7 +205,9 @@ def select_cases() -> Iterator[Case]:
         name = f"SELECT-{SHORT[dtype]}-{shape_word(shape)}"
         rng = rng_of(name)
         condition = np.asarray(rng.random(shape) < 0.5)
-        pair = [_integers(rng, shape, dtype) for _ in "xy"] if dtype in (I64, BOOL) else PAIR(rng, shape)
+        pair = PAIR(rng, shape)
+        if dtype in (I64, BOOL):
+            pair = tuple(_integers(rng, shape, dtype) for _ in pair)
         arrays = (condition, *(np.asarray(a, dtype) for a in pair))
         yield Case(name, Op.SELECT, arrays, one_row(Op.SELECT), np.where)
     special = np.array([NAN, -0.0, INF, 0.0])

@@ -1,4 +1,4 @@
-"""What cannot be recorded raises an error that names the function or option, the place, the remedy."""
+"""What cannot be recorded raises an error that names the function or option, and the place."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from ckad.errors import (
     TraceError,
     UnsupportedFunctionError,
 )
+from ckad.trace.tracer import FUNCTIONS, UFUNCS
 
 from .numpy_traced import record_and_evaluate
 
@@ -99,13 +100,16 @@ def test_named_error(expression, word, error):
 WRONG = """
 np.reshape(x, (5, -1)) | np.reshape(x, (-1, -1)) | np.transpose(x, (0,)) | np.transpose(x, (0, 0))
 np.sum(x, 2) | np.sum(x, (0, 0)) | np.squeeze(x, 0) | np.expand_dims(x, 5) | np.split(x, 5)
-np.moveaxis(x, (0, 1), 0) | np.broadcast_to(x, (3, 5)) | np.concatenate([x, x.T]) | np.stack([x, x.T])
+np.moveaxis(x, (0, 1), 0) | np.broadcast_to(x, (3, 5)) | np.concatenate([x, x.T])
+np.stack([x, x.T])
 np.concatenate([]) | np.take(x, 12) | np.argmax(x[:0]) | np.max(x[:0]) | np.matmul(x, x) | x @ 2.0
 np.einsum("ij,jk", x, x) | np.einsum("ijk", x) | np.einsum("i,j", x[0]) | np.tensordot(x, x, 1)
-np.interp(x, [1.0, 2.0], [1.0]) | np.interp([0.5], x[0], [1.0, 2.0]) | np.convolve(x, x) | np.diag(x[None])
+np.interp(x, [1.0, 2.0], [1.0]) | np.interp([0.5], x[0], [1.0, 2.0]) | np.convolve(x, x)
+np.diag(x[None])
 np.diff(x, -1) | np.gradient(x, 1.0, 2.0, 3.0) | np.gradient(x[:1]) | np.gradient(x, edge_order=3)
 np.pad(x, -1) | np.pad(x, ((1, 1), (1, 1), (1, 1))) | np.roll(x, 1, 2) | np.rot90(x, axes=(0, 0))
-np.meshgrid(x[0], indexing="yx") | np.sum(x, 0, out=np.zeros_like(x)) | np.copyto(x.astype(int), x)
+np.meshgrid(x[0], indexing="yx") | np.sum(x, 0, out=np.zeros_like(x))
+np.copyto(x.astype(int), x)
 np.average(x, weights=np.ones(3)) | np.select([x > 1], []) | np.reshape(x.T, -1, copy=False)
 np.trace(x[0]) | np.cross(x, x) | np.linalg.norm(x[None], axis=(0, 1, 2)) | np.hsplit(x[0, 0], 1)
 np.swapaxes(x, 0, 3) | np.take_along_axis(x, np.array([0]), 0) | np.digitize(x, [0, 2, 1])
@@ -119,3 +123,10 @@ def test_what_numpy_refuses_is_refused(expression):
         function(X.copy())
     with pytest.raises((ValueError, TypeError, IndexError, TraceError)):
         record_and_evaluate(function, X)
+
+
+def test_every_function_is_documented(checkout):
+    page = (checkout / "docs" / "numpy.md").read_text()
+    named = set(re.findall(r"`(?:linalg\.)?(\w+)`", page))
+    functions = {f.__name__ for f in (*FUNCTIONS, *UFUNCS)}
+    assert functions - named == set()

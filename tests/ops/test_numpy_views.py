@@ -313,7 +313,13 @@ def _known(shape: tuple[int, ...]) -> int:
 
 
 def _sliced(x: Any, rng: np.random.Generator) -> Any:
-    choices = [slice(None), slice(None, None, -1), slice(None, None, 2), slice(1, None), slice(-2, None)]
+    choices = [
+        slice(None),
+        slice(None, None, -1),
+        slice(None, None, 2),
+        slice(1, None),
+        slice(-2, None),
+    ]
     return x[tuple(choices[rng.integers(len(choices))] for _ in range(x.ndim))]
 
 

@@ -29,7 +29,6 @@ from .checks import (
 from .composites import driven
 
 #: Case and engine pairs whose adjoint stops the interpreter: nothing else could be tested after it.
-CRASHES = {("LOOP-f64-driven-0-of-4", "vm")}
 
 program = cache(Program)
 engines = pytest.mark.parametrize("engine", ENGINES)
@@ -68,15 +67,9 @@ def test_value(engine: str, case: Case) -> None:
     check_value(engine, program(case))
 
 
-def skip_crashes(case: Case, engine: str) -> None:
-    if (case.name, engine) in CRASHES:
-        pytest.skip("the reverse of a loop of no steps does not end")
-
-
 @engines
 @smooth
 def test_first_order(engine: str, case: Case) -> None:
-    skip_crashes(case, engine)
     check_jvp(ENGINES[engine], program(case))
     check_vjp(ENGINES[engine], program(case))
 
@@ -84,14 +77,12 @@ def test_first_order(engine: str, case: Case) -> None:
 @engines
 @smooth
 def test_second_order(engine: str, case: Case) -> None:
-    skip_crashes(case, engine)
     check_second_order(ENGINES[engine], program(case))
 
 
 @engines
 @pytest.mark.parametrize("case", [c for c in smooth_cases() if len(c.active) > 1], ids=str)
 def test_subsets(engine: str, case: Case) -> None:
-    skip_crashes(case, engine)
     check_subsets(ENGINES[engine], program(case))
 
 
@@ -113,14 +104,6 @@ def test_a_loop_backwards_has_a_value_and_a_tangent(engine: str) -> None:
     check_jvp(ENGINES[engine], backward)
     with pytest.raises(DifferentiationError, match="backwards"):
         adjoint(backward.tape)
-
-
-def test_the_adjoint_of_a_loop_is_not_differentiated_again() -> None:
-    looped = Program(driven(3, 2, F64))
-    with pytest.raises(DifferentiationError, match="cannot be differentiated again"):
-        tangent(looped.adjoint)
-    with pytest.raises(DifferentiationError, match="cannot be differentiated again"):
-        adjoint(looped.adjoint)
 
 
 @engines

@@ -30,7 +30,10 @@ def copy(base, f, dst, src, n):
 
 @kernel
 def copy_nd(code, pc, base, f):
-    """COPY_ND: an odometer over the outer axes, the innermost axis in one go."""
+    """COPY_ND: an odometer over the outer axes, the innermost axis in one go.
+
+    ``f`` are the cells as numbers of the kind that is added; a plain copy takes either.
+    """
     add, dst, src, rank = code[pc + 1], code[pc + 2], code[pc + 3], code[pc + 4]
     dims = code[pc + 5 : pc + 5 + rank]
     to = code[pc + 5 + rank : pc + 5 + 2 * rank]
@@ -176,7 +179,7 @@ def recurrence(f, dst, a, x, outer, n, inner, backward):
     for o in range(outer):
         for c in range(inner):
             at = o * n * inner + c
-            s = 0.0
+            s = f.dtype.type(0)
             for k in range(n):
                 place = at + (n - 1 - k if backward else k) * inner
                 s = f[x + place] + f[a + place] * s
@@ -229,9 +232,7 @@ def all_finite(f, src, n):
 @kernel
 def matmul(f, dst, x, y, batch, m, k, n, tx, ty):
     for b in range(batch):
-        to = f[dst + b * m * n : dst + (b + 1) * m * n]
-        left = f[x + b * m * k : x + (b + 1) * m * k]
-        right = f[y + b * k * n : y + (b + 1) * k * n]
+        to, left, right = _pages(f, b, dst, x, y, m, k, n)
         if m * k * n < SMALL_PRODUCT:
             _small_product(to, left, right, m, k, n, tx, ty)
         else:
@@ -239,10 +240,25 @@ def matmul(f, dst, x, y, batch, m, k, n, tx, ty):
 
 
 @kernel
+def matmul_integers(i, dst, x, y, batch, m, k, n, tx, ty):
+    for b in range(batch):
+        to, left, right = _pages(i, b, dst, x, y, m, k, n)
+        _small_product(to, left, right, m, k, n, tx, ty)
+
+
+@kernel
+def _pages(f, b, dst, x, y, m, k, n):
+    """The matrices of one batch entry: result, left and right factor."""
+    to = f[dst + b * m * n : dst + (b + 1) * m * n]
+    left = f[x + b * m * k : x + (b + 1) * m * k]
+    return to, left, f[y + b * k * n : y + (b + 1) * k * n]
+
+
+@kernel
 def _small_product(to, x, y, m, k, n, tx, ty):
     for r in range(m):
         for c in range(n):
-            total = 0.0
+            total = to.dtype.type(0)
             for q in range(k):
                 a = x[q * m + r] if tx else x[r * k + q]
                 total += a * (y[c * k + q] if ty else y[q * n + c])

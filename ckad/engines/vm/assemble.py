@@ -205,7 +205,9 @@ class Assembler:
             self.emit(Code.CHECK, type.size, frame.region[k].offset, place, cost=type.size / 4)
 
 
-def assemble(tape: Tape, slots: dict[int, Slots] | None = None, check_finite: bool = False) -> Program:
+def assemble(
+    tape: Tape, slots: dict[int, Slots] | None = None, check_finite: bool = False
+) -> Program:
     """The vm's program for ``tape``; ``slots`` says how much the token of each taped loop holds."""
     assembler = Assembler(slots or {}, check_finite)
     inputs = [assembler.new(type.size) for type in tape.input_types]

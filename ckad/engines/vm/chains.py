@@ -47,7 +47,9 @@ class _Chain:
             for x in frame.tape.rows[k].operands:
                 self.last[x] = p
         tape_rows = frame.tape.rows
-        self.viewed = {x for k in rows if not reads_in_place(tape_rows[k]) for x in tape_rows[k].operands}
+        self.viewed = {
+            x for k in rows if not reads_in_place(tape_rows[k]) for x in tape_rows[k].operands
+        }
 
     def words(self) -> list[int]:
         out: list[int] = []
@@ -105,9 +107,13 @@ class _Chain:
     def _take_over(self, k: int, row: Row) -> Region | None:
         """The region of an operand that nobody reads after this instruction."""
         for x in row.operands if reads_in_place(row) else ():
-            free = x not in self.position and x not in self.viewed and self.last[x] <= self.position[k]
+            free = (
+                x not in self.position and x not in self.viewed and self.last[x] <= self.position[k]
+            )
             if free and x in self.frame.region and not is_splat(self.frame.tape, x):
-                shared = [y for y in self.viewed if self.frame.region.get(y) is self.frame.region[x]]
+                shared = [
+                    y for y in self.viewed if self.frame.region.get(y) is self.frame.region[x]
+                ]
                 region = None if shared else self.a.take_over(self.frame, x, row.type.size)
                 if region is not None:
                     return region
@@ -145,5 +151,3 @@ class _Chain:
         offset, strides = view_of(self.frame, row)
         dims, (steps,) = merged(row.type.shape, strides)
         return [Code.VIEW, *dst, src + offset, len(dims), *dims, *steps]
-
-

@@ -70,7 +70,9 @@ def _chain(
         row = tape.rows[k]
         direct = reads_in_place(row)
         ready = all(
-            done[x] or (direct and x in inside) or (direct and splats[x] and done[tape.rows[x].operands[0]])
+            done[x]
+            or (direct and x in inside)
+            or (direct and splats[x] and done[tape.rows[x].operands[0]])
             for x in row.operands
         )
         if ready:

@@ -10,7 +10,7 @@ import numpy as np
 
 from ckad.engines.vm import arrays
 from ckad.engines.vm.intrinsics import elementwise
-from ckad.engines.vm.isa import FIRST_KERNEL, STRIP, Code, Status
+from ckad.engines.vm.isa import FIRST_KERNEL, Code, Status
 from ckad.engines.vm.strips import run_strips
 from ckad.kernel import kernel
 
@@ -39,7 +39,9 @@ def run(code, f, i, pc, fuel, tables, actions, report):
     while fuel > 0:
         op = code[pc]
         if op >= _FIRST:
-            elementwise(op, base, code[pc + 1], code[pc + 2], code[pc + 3], code[pc + 4], code[pc + 5])
+            elementwise(
+                op, base, code[pc + 1], code[pc + 2], code[pc + 3], code[pc + 4], code[pc + 5]
+            )
             pc += 6
         elif op == _COPY:
             arrays.copy(base, f, code[pc + 2], code[pc + 3], code[pc + 1])
@@ -101,7 +103,10 @@ def run(code, f, i, pc, fuel, tables, actions, report):
                 f[k] = number
             pc += 4
         elif op == _COPY_ND:
-            arrays.copy_nd(code, pc, base, f)
+            if code[pc + 1] == 2:
+                arrays.copy_nd(code, pc, base, i)
+            else:
+                arrays.copy_nd(code, pc, base, f)
             pc += 5 + 3 * code[pc + 4]
         elif op == _GATHER:
             arrays.gather(
@@ -122,7 +127,14 @@ def run(code, f, i, pc, fuel, tables, actions, report):
             pc += 9
         elif op == _REDUCE:
             arrays.reduce(
-                f, i, code[pc + 1], code[pc + 2], code[pc + 3], code[pc + 4], code[pc + 5], code[pc + 6]
+                f,
+                i,
+                code[pc + 1],
+                code[pc + 2],
+                code[pc + 3],
+                code[pc + 4],
+                code[pc + 5],
+                code[pc + 6],
             )
             pc += 7
         elif op == _CUMSUM:
@@ -132,17 +144,27 @@ def run(code, f, i, pc, fuel, tables, actions, report):
             )  # fmt: skip
             pc += 8
         elif op == _RECURRENCE:
-            arrays.recurrence(
-                f, code[pc + 1], code[pc + 2], code[pc + 3], code[pc + 4], code[pc + 5], code[pc + 6],
-                code[pc + 7],
-            )  # fmt: skip
-            pc += 8
+            words = (
+                code[pc + 1],
+                code[pc + 2],
+                code[pc + 3],
+                code[pc + 4],
+                code[pc + 5],
+                code[pc + 6],
+            )
+            if code[pc + 8]:
+                arrays.recurrence(i, *words, code[pc + 7])
+            else:
+                arrays.recurrence(f, *words, code[pc + 7])
+            pc += 9
         elif op == _MATMUL:
-            arrays.matmul(
-                f, code[pc + 1], code[pc + 2], code[pc + 3], code[pc + 4], code[pc + 5], code[pc + 6],
-                code[pc + 7], code[pc + 8], code[pc + 9],
-            )  # fmt: skip
-            pc += 10
+            places = code[pc + 1], code[pc + 2], code[pc + 3]
+            sizes = code[pc + 4], code[pc + 5], code[pc + 6], code[pc + 7]
+            if code[pc + 10]:
+                arrays.matmul_integers(i, *places, *sizes, code[pc + 8], code[pc + 9])
+            else:
+                arrays.matmul(f, *places, *sizes, code[pc + 8], code[pc + 9])
+            pc += 11
         elif op == _RESTART:
             table = tables[code[pc + 1]]
             table[CURSOR] = table[REVERSE] if code[pc + 2] else table[FIRST]

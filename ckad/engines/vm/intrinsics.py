@@ -54,7 +54,13 @@ def _kernel(b: ir.IRBuilder, emit: Any, cells: str, base: Any, n: Any, addresses
     done = ir.Constant(I64, 0)
     if not getattr(emit, "scalar_only", False):
         whole = b.and_(n, ir.Constant(I64, -LANES))
-        _loop(b, done, whole, LANES, lambda at: _apply(b, emit, at, dst, _CELL[writes], operands, LANES))
+        _loop(
+            b,
+            done,
+            whole,
+            LANES,
+            lambda at: _apply(b, emit, at, dst, _CELL[writes], operands, LANES),
+        )
         done = whole
     _loop(b, done, n, 1, lambda at: _apply(b, emit, at, dst, _CELL[writes], operands, 1))
 

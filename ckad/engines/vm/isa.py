@@ -21,14 +21,14 @@ class Code(IntEnum):
     HALT = 0
     COPY = 1  # n, dst, src
     FILL = 2  # n, dst, src: the cell at src, n times
-    COPY_ND = 3  # add, dst, src, rank, dims, dst strides, src strides
+    COPY_ND = 3  # add (1: floats, 2: integers), dst, src, rank, dims, dst strides, src strides
     REDUCE = 4  # kind, dst, src, outer, n, inner
-    CUMSUM = 5  # dst, src, outer, n, inner, backward
-    RECURRENCE = 6  # dst, a, x, outer, n, inner, backward
+    CUMSUM = 5  # dst, src, outer, n, inner, backward, integers
+    RECURRENCE = 6  # dst, a, x, outer, n, inner, backward, integers
     GATHER = 7  # dst, src, idx, outer, n, n_idx, inner
     SCATTER = 8  # add, dst, idx, src, outer, n, n_idx, inner
     WRAP = 9  # n, dst, src, size, place
-    MATMUL = 10  # dst, x, y, batch, m, k, n, tx, ty
+    MATMUL = 10  # dst, x, y, batch, m, k, n, tx, ty, integers
     STRIPS = 11  # size, words: run the instructions in them strip by strip
     SET = 12  # cell, integer
     NEXT = 13  # i, stop cell, step, target, cost: i += step; go on while before the stop

@@ -57,7 +57,9 @@ def merged(dims: Sequence[int], *strides: Sequence[int]) -> tuple[list[int], lis
     out: list[int] = []
     steps: list[list[int]] = [[] for _ in strides]
     for k in axes:
-        joins = bool(out) and all(s[-1] == by[k] * dims[k] for s, by in zip(steps, strides, strict=True))
+        joins = bool(out) and all(
+            s[-1] == by[k] * dims[k] for s, by in zip(steps, strides, strict=True)
+        )
         if joins:
             out[-1] *= dims[k]
         else:
@@ -71,7 +73,13 @@ def merged(dims: Sequence[int], *strides: Sequence[int]) -> tuple[list[int], lis
 
 
 def copy_nd(
-    a: Assembler, dims: Sequence[int], dst: int, to: Sequence[int], src: int, by: Sequence[int], add: int = 0
+    a: Assembler,
+    dims: Sequence[int],
+    dst: int,
+    to: Sequence[int],
+    src: int,
+    by: Sequence[int],
+    add: int = 0,
 ) -> None:
     if 0 in dims:
         return
@@ -177,7 +185,7 @@ def _update(a: Assembler, frame: Frame, k: int, row: Row) -> None:
     dst = _copy_or_take(a, frame, row)
     offset, to = _part_strides(row.attrs, row.type.shape)
     src = frame.region[row.operands[1]].offset
-    add = int(row.op is Op.SLICE_ADD)
+    add = (1 if row.type.is_float else 2) if row.op is Op.SLICE_ADD else 0
     copy_nd(a, part.shape, dst.offset + offset, to, src, c_strides(part.shape), add)
     if add and row.type.dtype is DType.F32:
         _round(a, dst.offset, row.type.size)
@@ -239,9 +247,13 @@ def _reduce(a: Assembler, frame: Frame, k: int, row: Row) -> None:
     runs = _runs(row.attrs, len(type.shape))
     shape, region = list(type.shape), src
     for first, last in reversed(runs):
-        outer, n, inner = (prod(shape[s]) for s in (slice(first), slice(first, last), slice(last, None)))
+        outer, n, inner = (
+            prod(shape[s]) for s in (slice(first), slice(first, last), slice(last, None))
+        )
         dst = a.new(outer * inner)
-        a.emit(Code.REDUCE, kind, dst.offset, region.offset, outer, n, inner, cost=outer * n * inner)
+        a.emit(
+            Code.REDUCE, kind, dst.offset, region.offset, outer, n, inner, cost=outer * n * inner
+        )
         if region is not src:
             a.heap.release(region.offset, region.size)
         shape[first:last] = []
@@ -282,7 +294,7 @@ def _recurrence(a: Assembler, frame: Frame, k: int, row: Row) -> None:
     dst = a.new(row.type.size)
     factors, x = (frame.region[o].offset for o in row.operands)
     a.emit(Code.RECURRENCE, dst.offset, factors, x, *_around(row.type.shape, axis), backward,
-           cost=2 * row.type.size)  # fmt: skip
+           int(not row.type.is_float), cost=2 * row.type.size)  # fmt: skip
     if row.type.dtype is DType.F32:
         _round(a, dst.offset, row.type.size)
     a.bind(frame, k, dst)
@@ -328,7 +340,7 @@ def _matmul(a: Assembler, frame: Frame, k: int, row: Row) -> None:
     inner = frame.tape.rows[x].type.shape[1 if tx else 2]
     dst = a.new(row.type.size)
     a.emit(Code.MATMUL, dst.offset, frame.region[x].offset, frame.region[y].offset, batch, m, inner,
-           n, tx, ty, cost=batch * m * n * inner / 4)  # fmt: skip
+           n, tx, ty, int(not row.type.is_float), cost=batch * m * n * inner / 4)  # fmt: skip
     if row.type.dtype is DType.F32:
         _round(a, dst.offset, row.type.size)
     a.bind(frame, k, dst)

@@ -93,7 +93,9 @@ def _carry_on(a: Assembler, carried: Sequence[Region], new: Sequence[Region]) ->
 class _Steps:
     """Code that runs a body once per step: its index, its elements of the xs, its captures."""
 
-    def __init__(self, a: Assembler, frame: Frame, xs: Sequence[int], captured: Sequence[int], i: Region):
+    def __init__(
+        self, a: Assembler, frame: Frame, xs: Sequence[int], captured: Sequence[int], i: Region
+    ):
         self.a, self.frame, self.i = a, frame, i
         self.xs = [frame.region[x] for x in xs]
         self.x_sizes = [prod(frame.tape.rows[x].type.shape[1:]) for x in xs]
@@ -102,9 +104,13 @@ class _Steps:
 
     def elements(self, body: Tape, first: int) -> list[Region]:
         """Copy this step's elements of the xs that the body reads."""
-        for at, (source, n, region) in enumerate(zip(self.xs, self.x_sizes, self.x_regions, strict=True)):
+        for at, (source, n, region) in enumerate(
+            zip(self.xs, self.x_sizes, self.x_regions, strict=True)
+        ):
             if n and _reads(body, first + at):
-                self.a.emit(Code.COPY_IN, n, region.offset, source.offset, self.i.offset, cost=n / 4)
+                self.a.emit(
+                    Code.COPY_IN, n, region.offset, source.offset, self.i.offset, cost=n / 4
+                )
         return self.x_regions
 
     def run(self, body: Tape, carried: Sequence[Region]) -> tuple[Frame, list[Region]]:
@@ -126,13 +132,17 @@ def _element(t: Type) -> int:
     return max(1, t.size)
 
 
-def _put(a: Assembler, values: Sequence[Region], bases: Sequence[tuple[int, int]], index: Region) -> None:
+def _put(
+    a: Assembler, values: Sequence[Region], bases: Sequence[tuple[int, int]], index: Region
+) -> None:
     """Write each value into its array of slots at ``index``."""
     for value, (base, size) in zip(values, bases, strict=True):
         a.emit(Code.COPY_OUT, size, base, index.offset, value.offset, cost=size / 4)
 
 
-def _get(a: Assembler, values: Sequence[Region], bases: Sequence[tuple[int, int]], index: Region) -> None:
+def _get(
+    a: Assembler, values: Sequence[Region], bases: Sequence[tuple[int, int]], index: Region
+) -> None:
     for value, (base, size) in zip(values, bases, strict=True):
         a.emit(Code.COPY_IN, size, value.offset, base, index.offset, cost=size / 4)
 
@@ -165,7 +175,9 @@ def _loop(a: Assembler, frame: Frame, k: int, row: Row) -> None:
     _close(a, frame, k, [*carried, *ys], [i, stop])
 
 
-def _new_ys(a: Assembler, types: Sequence[Type], length: int) -> tuple[list[Region], list[tuple[int, int]]]:
+def _new_ys(
+    a: Assembler, types: Sequence[Type], length: int
+) -> tuple[list[Region], list[tuple[int, int]]]:
     ys = [a.hold(a.new(length * t.size)) for t in types]
     return ys, [(y.offset, t.size) for y, t in zip(ys, types, strict=True)]
 
@@ -214,7 +226,9 @@ class _Actions:
             self.a.code[at] = self.a.code[at] or here
 
 
-def _store_and_restore(a: Assembler, actions: _Actions, carried: Sequence[Region], layout: _Layout) -> None:
+def _store_and_restore(
+    a: Assembler, actions: _Actions, carried: Sequence[Region], layout: _Layout
+) -> None:
     actions.handle(STORE)
     _put(a, carried, layout.carry, actions.slot)
     actions.again()
@@ -243,7 +257,7 @@ def _taped_loop(a: Assembler, frame: Frame, k: int, row: Row) -> None:
     steps = _Steps(a, frame, loop.xs, loop.captured, i)
     ys, bases = _new_ys(a, loop.body.output_types[n:], loop.length)
     actions = _Actions(a, loop.name, reverse=False)
-    for kind, body in ((ADVANCE, loop.body), (TAPE, loop.taping)):
+    for kind, body in ((ADVANCE, loop.body), (TAPE, loop.taping)) if loop.length else ():
         actions.handle(kind)
         a.emit(Code.COPY, 1, i.offset, actions.start.offset)
         cost, head = a.cost, len(a.code)
@@ -280,7 +294,8 @@ def _reverse_loop(a: Assembler, frame: Frame, k: int, row: Row) -> None:
     actions = _Actions(a, loop.name, reverse=True)
     if slots.n_slots:
         _recompute(a, loop, actions, steps, layout, carry_cells, (i, r))
-    _reverse_steps(a, frame, loop, actions, steps, layout, totals, bases, (i, r))
+    if loop.length:
+        _reverse_steps(a, frame, loop, actions, steps, layout, totals, bases, (i, r))
     actions.close()
     steps.close()
     _close(a, frame, k, [*totals, *ct_xs], [i, r, actions.cells])

@@ -35,7 +35,16 @@ def run_strips(code, pc, base, f):
                 )
                 p += 9
             elif op == _ROLL:
-                load_roll(base, f, code[p + 1] + at * code[p + 2], code[p + 3], code[p + 4], code[p + 5], at, n)
+                load_roll(
+                    base,
+                    f,
+                    code[p + 1] + at * code[p + 2],
+                    code[p + 3],
+                    code[p + 4],
+                    code[p + 5],
+                    at,
+                    n,
+                )
                 p += 6
             elif op == _VIEW:
                 load_view(code, p, base, f, at, n)
@@ -107,5 +116,11 @@ def load_pad(code, p, base, f, at, n):
         for k in range(last, part):
             f[dst + done + k] = 0.0
         if first < last:
-            copy(base, f, dst + done + first, source + column + first - starts[rank - 1], last - first)
+            copy(
+                base,
+                f,
+                dst + done + first,
+                source + column + first - starts[rank - 1],
+                last - first,
+            )
         done += part

@@ -3,9 +3,11 @@
 from ckad.trace.functions import (
     calculus,
     creation,
+    cumulative,
     einsum,
     info,
     join,
+    norms,
     products,
     rearrange,
     reduce,
@@ -18,9 +20,11 @@ from ckad.trace.functions import (
 __all__ = [
     "calculus",
     "creation",
+    "cumulative",
     "einsum",
     "info",
     "join",
+    "norms",
     "products",
     "rearrange",
     "reduce",

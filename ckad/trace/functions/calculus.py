@@ -84,7 +84,9 @@ def _gaps(spacing: Any, n: int) -> Any:
     if not np.shape(spacing):
         return spacing
     if np.shape(spacing) != (n,):
-        raise ValueError(at_place(f"{np.shape(spacing)} coordinates do not fit an axis of length {n}"))
+        raise ValueError(
+            at_place(f"{np.shape(spacing)} coordinates do not fit an axis of length {n}")
+        )
     gaps = np.diff(spacing if isinstance(spacing, Tracer) else np.asarray(spacing, np.float64))
     evenly = not isinstance(gaps, Tracer) and len(gaps) and (gaps == gaps[0]).all()
     return gaps[0] if evenly else gaps
@@ -93,7 +95,9 @@ def _gaps(spacing: Any, n: int) -> Any:
 def _slope(x: Tracer, gap: Any, k: int, edge_order: int) -> Tracer:
     n = x.shape[k]
     if n < edge_order + 1:
-        raise ValueError(at_place(f"an axis of {n} elements is too short for edge_order={edge_order}"))
+        raise ValueError(
+            at_place(f"an axis of {n} elements is too short for edge_order={edge_order}")
+        )
 
     def at(start: int, stop: int | None) -> Tracer:
         return x[along(k, slice(start, stop))]
@@ -106,7 +110,9 @@ def _slope(x: Tracer, gap: Any, k: int, edge_order: int) -> Tracer:
     return concatenate([first, inner, -last], k)
 
 
-def _inner_slope(left: Tracer, middle: Tracer, right: Tracer, gap: Any, k: int, rank: int) -> Tracer:
+def _inner_slope(
+    left: Tracer, middle: Tracer, right: Tracer, gap: Any, k: int, rank: int
+) -> Tracer:
     if not np.shape(gap):
         return (right - left) / (2.0 * gap)
     shape = [-1 if i == k else 1 for i in range(rank)]
@@ -176,7 +182,9 @@ def _signals(a: Any, v: Any) -> list[Tracer]:
     xs = promote(lift(a), lift(v))
     if any(x.ndim != 1 or not x.size for x in xs):
         shapes = ", ".join(str(x.shape) for x in xs)
-        raise ValueError(at_place(f"one-dimensional arrays that are not empty are needed: {shapes}"))
+        raise ValueError(
+            at_place(f"one-dimensional arrays that are not empty are needed: {shapes}")
+        )
     return xs
 
 
@@ -221,5 +229,3 @@ def vander(x: Any, N: Any = None, increasing: bool = False) -> Tracer:
     if N == 0 or not x.size:
         return np.zeros_like(x, shape=(x.size, x.size if N is None else int(N)))
     return np.stack(powers if increasing else powers[::-1], 1)
-
-

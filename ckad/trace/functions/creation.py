@@ -57,7 +57,9 @@ ones = implements(np.ones)(_constant(1))
 
 
 @implements(np.full)
-def full(shape: Any, fill_value: Any, dtype: Any = None, order: str = "C", *, device: Any = None) -> Tracer:
+def full(
+    shape: Any, fill_value: Any, dtype: Any = None, order: str = "C", *, device: Any = None
+) -> Tracer:
     reject(order != "C", f"np.full with order={order!r}")
     number = lift(fill_value)
     return _filled(shape, number, number.dtype if dtype is None else dtype)
@@ -70,8 +72,8 @@ def _as_numpy(function: Any) -> Callable[..., Tracer]:
         if any(True for _ in tracers((args, tuple(options.values())))):
             raise ConcreteValueError(
                 at_place(
-                    f"an argument of np.{function.__name__} is a traced value, and the shape of the "
-                    "result depends on it. Pass Python numbers."
+                    f"an argument of np.{function.__name__} is a traced value, and the shape of "
+                    "the result depends on it. Pass Python numbers."
                 )
             )
         return fresh(current().builder.const(known_dtype(function(*args, **options))), scalar=False)
@@ -79,7 +81,7 @@ def _as_numpy(function: Any) -> Callable[..., Tracer]:
     return create
 
 
-for _function in (np.arange, np.eye, np.identity, np.tri, np.fromfunction, np.loadtxt):
+for _function in (np.arange, np.eye, np.identity, np.tri, np.fromfunction):
     FUNCTIONS[_function] = _as_numpy(_function)
 
 
@@ -87,19 +89,36 @@ for _function in (np.arange, np.eye, np.identity, np.tri, np.fromfunction, np.lo
 
 
 def _like(number: int) -> Callable[..., Tracer]:
-    def create(a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None,
-               *, device: Any = None) -> Tracer:  # fmt: skip
+    def create(
+        a: Any,
+        dtype: Any = None,
+        order: str = "K",
+        subok: bool = True,
+        shape: Any = None,
+        *,
+        device: Any = None,
+    ) -> Tracer:
         return full_like(a, number, dtype, order, subok, shape)
 
     return create
 
 
 @implements(np.full_like)
-def full_like(a: Any, fill_value: Any, dtype: Any = None, order: str = "K", subok: bool = True,
-              shape: Any = None, *, device: Any = None) -> Tracer:  # fmt: skip
+def full_like(
+    a: Any,
+    fill_value: Any,
+    dtype: Any = None,
+    order: str = "K",
+    subok: bool = True,
+    shape: Any = None,
+    *,
+    device: Any = None,
+) -> Tracer:
     reject(order == "F", "creation with order='F'")
     a = lift(a)
-    return _filled(a.shape if shape is None else shape, fill_value, a.dtype if dtype is None else dtype)
+    return _filled(
+        a.shape if shape is None else shape, fill_value, a.dtype if dtype is None else dtype
+    )
 
 
 zeros_like = implements(np.zeros_like)(_like(0))
@@ -122,8 +141,15 @@ def _gather(x: Any) -> Tracer:
 
 
 @implements(np.array)
-def array(object: Any, dtype: Any = None, *, copy: Any = True, order: str = "K", subok: bool = False,
-          ndmin: int = 0) -> Tracer:  # fmt: skip
+def array(
+    object: Any,
+    dtype: Any = None,
+    *,
+    copy: Any = True,
+    order: str = "K",
+    subok: bool = False,
+    ndmin: int = 0,
+) -> Tracer:
     reject(order == "F", "np.array with order='F'")
     x = _gather(object)
     if copy is not True:
@@ -134,7 +160,9 @@ def array(object: Any, dtype: Any = None, *, copy: Any = True, order: str = "K",
 
 
 @implements(np.asarray, np.asanyarray)
-def asarray(a: Any, dtype: Any = None, order: Any = None, *, device: Any = None, copy: Any = None) -> Tracer:
+def asarray(
+    a: Any, dtype: Any = None, order: Any = None, *, device: Any = None, copy: Any = None
+) -> Tracer:
     reject(order == "F", "np.asarray with order='F'")
     x = _gather(a)
     if copy:
@@ -167,8 +195,15 @@ def copy(a: Any, order: str = "K", subok: bool = False) -> Tracer:
 
 
 @implements(np.linspace)
-def linspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, retstep: bool = False,
-             dtype: Any = None, axis: int = 0) -> Any:  # fmt: skip
+def linspace(
+    start: Any,
+    stop: Any,
+    num: int = 50,
+    endpoint: bool = True,
+    retstep: bool = False,
+    dtype: Any = None,
+    axis: int = 0,
+) -> Any:
     start, stop, _ = promote(start, stop, 0.0)
     gap = np.subtract(stop, start)
     intervals = num - 1 if endpoint else num
@@ -182,17 +217,20 @@ def linspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, retste
 
 
 @implements(np.meshgrid)
-def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> tuple[Any, ...]:
+def meshgrid(
+    *xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy"
+) -> tuple[Any, ...]:
     if indexing not in ("xy", "ij"):
         raise ValueError(at_place(f"indexing must be 'xy' or 'ij', not {indexing!r}"))
     xs, rank = [lift(x) for x in xi], len(xi)
     place = list(range(rank))
     if indexing == "xy" and rank > 1:
         place[:2] = [1, 0]
-    grids = [x.reshape([-1 if k == p else 1 for k in range(rank)]) for x, p in zip(xs, place, strict=True)]
+    grids = [
+        x.reshape([-1 if k == p else 1 for k in range(rank)])
+        for x, p in zip(xs, place, strict=True)
+    ]
     if not sparse:
         shape = np.broadcast_shapes(*[g.shape for g in grids])
         grids = [np.broadcast_to(g, shape) for g in grids]
     return tuple(copied(g) if copy else g for g in grids)
-
-

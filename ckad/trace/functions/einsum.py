@@ -21,8 +21,14 @@ Labels = tuple[str, ...]
 
 
 @implements(np.einsum)
-def einsum(*operands: Any, out: Any = None, dtype: Any = None, order: str = "K",
-           casting: str = "safe", optimize: Any = False) -> Tracer:  # fmt: skip
+def einsum(
+    *operands: Any,
+    out: Any = None,
+    dtype: Any = None,
+    order: str = "K",
+    casting: str = "safe",
+    optimize: Any = False,
+) -> Tracer:
     reject(order not in ("K", "C", "A"), f"np.einsum with order={order!r}")
     subscripts, arrays = _read(operands)
     xs = promote(*map(lift, arrays))
@@ -62,7 +68,9 @@ def _labels(subscripts: str, xs: Sequence[Tracer]) -> tuple[list[Labels], Labels
     left, arrow, right = subscripts.partition("->")
     texts = left.split(",")
     if len(texts) != len(xs):
-        raise ValueError(at_place(f"einsum {subscripts!r} names {len(texts)} operands, {len(xs)} given"))
+        raise ValueError(
+            at_place(f"einsum {subscripts!r} names {len(texts)} operands, {len(xs)} given")
+        )
     terms = [_expanded(text, x.ndim) for text, x in zip(texts, xs, strict=True)]
     extra = max((tuple(s for s in term if s.isdigit()) for term in terms), key=len)
     dots = tuple(sorted(extra, key=int, reverse=True))
@@ -76,7 +84,9 @@ def _expanded(text: str, rank: int) -> Labels:
     # the axes of ... are numbered from the last one, so that they broadcast
     count = rank - len(text.replace("...", ""))
     if count < 0 or (count and "..." not in text):
-        raise ValueError(at_place(f"einsum subscript {text!r} does not fit an array of {rank} axes"))
+        raise ValueError(
+            at_place(f"einsum subscript {text!r} does not fit an array of {rank} axes")
+        )
     return _with_dots(text, tuple(str(k) for k in range(count)[::-1]))
 
 
@@ -93,7 +103,9 @@ def _lengths(terms: Sequence[Labels], xs: Sequence[Tracer]) -> dict[str, int]:
         for s, n in zip(term, x.shape, strict=True):
             known = lengths.get(s, 1)
             if 1 not in (n, known) and n != known:
-                raise ValueError(at_place(f"einsum subscript {s!r} stands for lengths {known} and {n}"))
+                raise ValueError(
+                    at_place(f"einsum subscript {s!r} stands for lengths {known} and {n}")
+                )
             lengths[s] = n if known == 1 else known
     return lengths
 
@@ -122,7 +134,9 @@ def _rearranged(x: Tracer, term: Labels, order: Labels, *, writable: bool) -> Tr
 # --- contraction -------------------------------------------------------------------------------
 
 
-def _contracted(pairs: list[tuple[Tracer, Labels]], output: Labels, lengths: dict[str, int]) -> Tracer:
+def _contracted(
+    pairs: list[tuple[Tracer, Labels]], output: Labels, lengths: dict[str, int]
+) -> Tracer:
     for group in _path(pairs, output):
         taken = [pairs.pop(k) for k in sorted(group, reverse=True)]
         x, term = taken.pop()
@@ -142,10 +156,14 @@ def _path(pairs: Sequence[tuple[Tracer, Labels]], output: Labels) -> list[tuple[
     """Which operands to contract after each other."""
     if len(pairs) <= 2:
         return [tuple(range(len(pairs)))]
-    letters = dict(zip(dict.fromkeys(s for _, term in pairs for s in term), ascii_letters, strict=False))
+    letters = dict(
+        zip(dict.fromkeys(s for _, term in pairs for s in term), ascii_letters, strict=False)
+    )
     text = ",".join("".join(letters[s] for s in term) for _, term in pairs)
     shapes = [np.broadcast_to(0.0, x.shape) for x, _ in pairs]
-    path, _ = np.einsum_path(f"{text}->{''.join(letters[s] for s in output)}", *shapes, optimize="greedy")
+    path, _ = np.einsum_path(
+        f"{text}->{''.join(letters[s] for s in output)}", *shapes, optimize="greedy"
+    )
     return path[1:]
 
 
@@ -163,7 +181,10 @@ def _summed(x: Tracer, term: Labels, needed: set[str]) -> tuple[Tracer, Labels]:
 
 
 def _pair(
-    left: tuple[Tracer, Labels], right: tuple[Tracer, Labels], needed: set[str], lengths: dict[str, int]
+    left: tuple[Tracer, Labels],
+    right: tuple[Tracer, Labels],
+    needed: set[str],
+    lengths: dict[str, int],
 ) -> tuple[Tracer, Labels]:
     (x, a), (y, b) = left, right
     shared = [s for s in a if s in b]

@@ -26,8 +26,9 @@ def _common(arrays: Any, dtype: Any) -> list[Tracer]:
 
 
 @implements(np.concatenate)
-def concatenate(arrays: Any, /, axis: Any = 0, out: Any = None, *, dtype: Any = None,
-                casting: str = "same_kind") -> Tracer:  # fmt: skip
+def concatenate(
+    arrays: Any, /, axis: Any = 0, out: Any = None, *, dtype: Any = None, casting: str = "same_kind"
+) -> Tracer:
     reject(casting != "same_kind", f"np.concatenate with casting={casting!r}")
     xs = _common(arrays, dtype)
     if axis is None:
@@ -47,8 +48,9 @@ def _check_shapes(xs: Sequence[Tracer], axis: int) -> None:
 
 
 @implements(np.stack)
-def stack(arrays: Any, axis: int = 0, out: Any = None, *, dtype: Any = None,
-          casting: str = "same_kind") -> Tracer:  # fmt: skip
+def stack(
+    arrays: Any, axis: int = 0, out: Any = None, *, dtype: Any = None, casting: str = "same_kind"
+) -> Tracer:
     xs = [lift(x) for x in arrays]
     if len({x.shape for x in xs}) > 1:
         raise ValueError(at_place(f"np.stack needs equal shapes, got {[x.shape for x in xs]}"))
@@ -116,5 +118,3 @@ def _block(x: Any, rank: int, depth: int) -> Tracer:
         return concatenate([_block(item, rank, depth - 1) for item in x], -depth)
     leaf = lift(x)
     return reshape_value(leaf, (*[1] * (rank - leaf.ndim), *leaf.shape))
-
-

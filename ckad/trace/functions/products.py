@@ -19,19 +19,20 @@ from ckad.trace.apply import (
     reshape_value,
     resolve,
 )
-from ckad.trace.functions.axes import axes_of, axis_of
-from ckad.trace.functions.reduce import safe_sqrt, sum_
+from ckad.trace.functions.axes import axis_of
+from ckad.trace.functions.reduce import sum_
 from ckad.trace.functions.register import finish, implements, reject
-from ckad.trace.functions.shape import copied, diagonal, moveaxis, transpose
+from ckad.trace.functions.shape import copied, diagonal, expand_dims, moveaxis, transpose
 from ckad.trace.tracer import UFUNCS, Tracer, lift
 from ckad.trace.where import at_place
 
 
 def batched(x: Tracer, y: Tracer) -> Tracer:
-    """[b, m, k] @ [b, k, n] in the common dtype of ``x`` and ``y``; truth values count as in NumPy."""
-    if x.dtype == bool:
-        return astype(batched(astype(x, np.int64), astype(y, np.int64)), bool)
-    return apply(Op.MATMUL, x, y, attrs=(0, 0))
+    """[b, m, k] @ [b, k, n] in the common dtype of ``x`` and ``y``."""
+    if x.type.is_float:
+        return apply(Op.MATMUL, x, y, attrs=(0, 0))
+    # engines multiply matrices of floats only
+    return _sum_of_products(expand_dims(x, 3), expand_dims(y, 1), 2)
 
 
 def _in_common(*xs: Any) -> list[Tracer]:
@@ -60,7 +61,9 @@ def matmul(x: Any, y: Any, out: Any = None, dtype: Any = None, **options: Any) -
 
 def _check_inner(k: int, also_k: int, *shapes: Any) -> None:
     if k != also_k:
-        raise ValueError(at_place(f"shapes {shapes[0]} and {shapes[1]} do not fit: {k} != {also_k}"))
+        raise ValueError(
+            at_place(f"shapes {shapes[0]} and {shapes[1]} do not fit: {k} != {also_k}")
+        )
 
 
 def _stacked_product(x: Tracer, y: Tracer) -> Tracer:
@@ -91,13 +94,16 @@ def _vecdot(x: Any, y: Any, out: Any = None, dtype: Any = None, axis: int = -1) 
 def _sum_of_products(a: Tracer, b: Tracer, axis: int, dtype: Any = None) -> Tracer:
     a, b = promote(a, b)
     total = sum_(np.multiply(a, b), axis, dtype)
+    # in NumPy a product of truth values is one
     return astype(total, bool) if a.dtype == bool and dtype is None else total
 
 
 UFUNCS[np.vecdot] = _vecdot
 if hasattr(np, "matvec"):  # NumPy 2.2
     UFUNCS[np.matvec] = lambda x, y, out=None: finish(matmul(x, lift(y)[..., None])[..., 0], out)
-    UFUNCS[np.vecmat] = lambda x, y, out=None: finish(matmul(lift(x)[..., None, :], y)[..., 0, :], out)
+    UFUNCS[np.vecmat] = lambda x, y, out=None: finish(
+        matmul(lift(x)[..., None, :], y)[..., 0, :], out
+    )
 
 
 # --- dot and its relatives ---------------------------------------------------------------------
@@ -146,8 +152,12 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Tracer:
     free_y = [j for j in range(y.ndim) if j not in summed_y]
     shape = [*(x.shape[i] for i in free_x), *(y.shape[j] for j in free_y)]
     k = math.prod(x.shape[i] for i in summed_x)
-    left = reshape_value(transpose(x, (*free_x, *summed_x)), (1, math.prod(x.shape[i] for i in free_x), k))
-    right = reshape_value(transpose(y, (*summed_y, *free_y)), (1, k, math.prod(y.shape[j] for j in free_y)))
+    left = reshape_value(
+        transpose(x, (*free_x, *summed_x)), (1, math.prod(x.shape[i] for i in free_x), k)
+    )
+    right = reshape_value(
+        transpose(y, (*summed_y, *free_y)), (1, k, math.prod(y.shape[j] for j in free_y))
+    )
     return copied(reshape_value(batched(left, right), shape))
 
 
@@ -172,7 +182,9 @@ def kron(a: Any, b: Any) -> Tracer:
 
 
 @implements(np.cross)
-def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: Any = None) -> Tracer:
+def cross(
+    a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: Any = None
+) -> Tracer:
     if axis is not None:
         axisa = axisb = axisc = axis
     x, y = moveaxis(lift(a), axisa, -1), moveaxis(lift(b), axisb, -1)
@@ -185,7 +197,9 @@ def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axi
 
 
 @implements(np.trace)
-def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out: Any = None) -> Tracer:
+def trace(
+    a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out: Any = None
+) -> Tracer:
     return sum_(diagonal(a, offset, axis1, axis2), -1, dtype, out)
 
 
@@ -196,52 +210,5 @@ def multi_dot(arrays: Sequence[Any], *, out: Any = None) -> Tracer:
     return finish(functools.reduce(dot, arrays), out)
 
 
-# --- norms -------------------------------------------------------------------------------------
-
-
-@implements(np.linalg.norm)
-def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Tracer:
-    x = lift(x)
-    x = x if x.type.is_float else astype(x, np.float64)
-    if axis is None and (ord is None or (ord in ("f", "fro") and x.ndim == 2) or (ord == 2 and x.ndim == 1)):
-        return _two_norm(x, None, keepdims)
-    axes = axes_of(axis, x.ndim)
-    if len(axes) == 1:
-        return _vector_norm(x, ord, axes[0], keepdims)
-    if len(axes) != 2:
-        raise ValueError(at_place(f"np.linalg.norm takes one or two axes, got {len(axes)}"))
-    row, column = axes if axis is None else (axis_of(k, x.ndim) for k in axis)
-    return _matrix_norm(x, ord, row, column, keepdims)
-
-
-def _two_norm(x: Tracer, axis: Any, keepdims: bool) -> Tracer:
-    return safe_sqrt(sum_(x * x, axis, keepdims=keepdims))
-
-
-def _vector_norm(x: Tracer, ord: Any, axis: int, keepdims: bool) -> Tracer:
-    options = {"axis": axis, "keepdims": keepdims}
-    if ord is None or ord == 2:
-        return _two_norm(x, axis, keepdims)
-    if isinstance(ord, str):
-        raise ValueError(at_place(f"invalid norm order {ord!r} for vectors"))
-    if ord == np.inf:
-        return np.max(np.abs(x), initial=0, **options)
-    if ord == -np.inf:
-        return np.min(np.abs(x), **options)
-    if ord == 0:
-        return sum_(astype(np.not_equal(x, 0), x.dtype), **options)
-    if ord == 1:
-        return sum_(np.abs(x), **options)
-    return np.power(sum_(np.power(np.abs(x), ord), **options), 1 / ord)
-
-
-def _matrix_norm(x: Tracer, ord: Any, row: int, column: int, keepdims: bool) -> Tracer:
-    if ord in (None, "f", "fro"):
-        return _two_norm(x, (row, column), keepdims)
-    reject(ord not in (1, -1, np.inf, -np.inf), f"np.linalg.norm of matrices with ord={ord!r}")
-    sums = sum_(np.abs(x), row if abs(ord) == 1 else column, keepdims=True)
-    if ord < 0:
-        return np.min(sums, axis=(row, column), keepdims=keepdims)
-    return np.max(sums, axis=(row, column), keepdims=keepdims, initial=0)
-
-
+implements(np.linalg.matmul)(matmul)
+implements(np.linalg.tensordot, contiguous=True)(tensordot)

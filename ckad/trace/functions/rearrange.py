@@ -27,7 +27,11 @@ MOST_SLICES = 8
 def roll(a: Any, shift: Any, axis: Any = None) -> Tracer:
     x = lift(a)
     if axis is None:
-        return reshape_value(roll(reshape_value(x, (x.size,)), shift, 0), x.shape) if x.shape else copied(x)
+        return (
+            reshape_value(roll(reshape_value(x, (x.size,)), shift, 0), x.shape)
+            if x.shape
+            else copied(x)
+        )
     shifts, axes = np.broadcast_arrays(shift, axis)
     if shifts.ndim > 1:
         raise ValueError(at_place("'shift' and 'axis' should be scalars or 1-D sequences"))
@@ -76,7 +80,7 @@ def _each_repeated(x: Tracer, count: int, k: int) -> Tracer:
 
 
 def gather(x: Tracer, index: Any, axis: int) -> Tracer:
-    """``x`` at ``index`` (of any shape, negative counts from the end) along one axis: a new array."""
+    """``x`` at ``index`` (any shape, negative from the end) along one axis: a new array."""
     return apply(Op.GATHER, x, wrapped(index, x.shape[axis]), attrs=(axis,))
 
 
@@ -156,4 +160,3 @@ def _run(x: Tracer, run: np.ndarray, k: int) -> Tracer:
         return broadcast_to(part, (*x.shape[:k], len(run), *x.shape[k + 1 :]))
     stop = last + step
     return x[along(k, slice(first, None if stop < 0 else stop, step))]
-

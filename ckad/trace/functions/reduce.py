@@ -34,7 +34,7 @@ def _count(shape: Sequence[int], axes: Sequence[int]) -> int:
     return math.prod(shape[k] for k in axes)
 
 
-def _summable(a: Any, dtype: Any) -> Tracer:
+def summable(a: Any, dtype: Any) -> Tracer:
     """``a`` in the dtype in which NumPy sums it: bool as int64."""
     a = lift(a)
     if dtype is None:
@@ -49,17 +49,31 @@ def _masked(x: Tracer, where: Any, neutral: float) -> Tracer:
 
 
 @implements(np.sum)
-def sum_(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False,
-        initial: Any = None, where: Any = True) -> Tracer:  # fmt: skip
-    x = _masked(_summable(a, dtype), where, 0)
+def sum_(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    keepdims: Any = False,
+    initial: Any = None,
+    where: Any = True,
+) -> Tracer:
+    x = _masked(summable(a, dtype), where, 0)
     total = _reduce(Op.SUM, x, reduced_axes(axis, x.ndim), keepdims)
     return finish(total + astype(initial, x.dtype) if given(initial) else total, out)
 
 
 @implements(np.prod)
-def prod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False,
-         initial: Any = None, where: Any = True) -> Tracer:  # fmt: skip
-    x = _masked(_summable(a, dtype), where, 1)
+def prod(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    keepdims: Any = False,
+    initial: Any = None,
+    where: Any = True,
+) -> Tracer:
+    x = _masked(summable(a, dtype), where, 1)
     axes = reduced_axes(axis, x.ndim)
     product = fresh(value(x))
     if len(axes) == x.ndim > 1:
@@ -72,8 +86,15 @@ def prod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims:
 
 
 @implements(np.mean)
-def mean(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False,
-         *, where: Any = True) -> Tracer:  # fmt: skip
+def mean(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    keepdims: Any = False,
+    *,
+    where: Any = True,
+) -> Tracer:
     a = lift(a)
     total = sum_(a, axis, _float_dtype(a, dtype), keepdims=keepdims, where=where)
     return finish(total / _how_many(a, axis, keepdims, where, total.dtype), out)
@@ -92,8 +113,9 @@ def _how_many(a: Tracer, axis: Any, keepdims: Any, where: Any, dtype: Any) -> An
 
 
 @implements(np.average)
-def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = False,
-            *, keepdims: Any = False) -> Any:  # fmt: skip
+def average(
+    a: Any, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: Any = False
+) -> Any:
     a = lift(a)
     if weights is None:
         result = mean(a, axis, keepdims=keepdims)
@@ -115,14 +137,27 @@ def _weights_like(a: Tracer, w: Tracer, axis: Any) -> Tracer:
         raise TypeError(at_place("axis= must be given when the shapes of a and weights differ"))
     axes = reduced_axes(axis, a.ndim)
     if w.shape != tuple(a.shape[k] for k in axes):
-        raise ValueError(at_place(f"weights of shape {w.shape} do not fit axis={axis} of {a.shape}"))
-    return np.broadcast_to(reshape_value(w, [a.shape[k] if k in axes else 1 for k in range(a.ndim)]), a.shape)
+        raise ValueError(
+            at_place(f"weights of shape {w.shape} do not fit axis={axis} of {a.shape}")
+        )
+    return np.broadcast_to(
+        reshape_value(w, [a.shape[k] if k in axes else 1 for k in range(a.ndim)]), a.shape
+    )
 
 
 @implements(np.var)
-def var(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: Any = 0,
-        keepdims: Any = False, *, where: Any = True, mean: Any = None,
-        correction: Any = None) -> Tracer:  # fmt: skip
+def var(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    ddof: Any = 0,
+    keepdims: Any = False,
+    *,
+    where: Any = True,
+    mean: Any = None,
+    correction: Any = None,
+) -> Tracer:
     reject(given(mean), "np.var and np.std with mean=")
     a = lift(a)
     ddof = correction if given(correction) else ddof
@@ -135,8 +170,15 @@ def var(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: Any 
 
 
 @implements(np.std)
-def std(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: Any = 0,
-        keepdims: Any = False, **options: Any) -> Tracer:  # fmt: skip
+def std(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    ddof: Any = 0,
+    keepdims: Any = False,
+    **options: Any,
+) -> Tracer:
     return finish(safe_sqrt(var(a, axis, dtype, None, ddof, keepdims, **options)), out)
 
 
@@ -163,22 +205,38 @@ def _of_nothing(x: Tracer, axes: Sequence[int], keepdims: Any, initial: Any, ufu
     shape = tuple(d for k, d in enumerate(x.shape) if k not in axes)
     if not given(initial) and math.prod(shape):
         raise ValueError(
-            at_place(f"zero-size array to reduction operation {ufunc.__name__} which has no identity")
+            at_place(
+                f"zero-size array to reduction operation {ufunc.__name__} which has no identity"
+            )
         )
     number = np.asarray(initial if given(initial) else 0, x.dtype)[()]
-    return _keep(fresh(current().builder.broadcast_to(value(number), shape)), x.shape, axes, keepdims)
+    return _keep(
+        fresh(current().builder.broadcast_to(value(number), shape)), x.shape, axes, keepdims
+    )
 
 
 @implements(np.max, np.amax)
-def max_(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, initial: Any = None,
-        where: Any = True) -> Tracer:  # fmt: skip
+def max_(
+    a: Any,
+    axis: Any = None,
+    out: Any = None,
+    keepdims: Any = False,
+    initial: Any = None,
+    where: Any = True,
+) -> Tracer:
     reject(where is not True and where is not np._NoValue, "np.max with where=")
     return finish(_extremum(Op.REDUCE_MAX, np.maximum, a, axis, keepdims, initial), out)
 
 
 @implements(np.min, np.amin)
-def min_(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, initial: Any = None,
-        where: Any = True) -> Tracer:  # fmt: skip
+def min_(
+    a: Any,
+    axis: Any = None,
+    out: Any = None,
+    keepdims: Any = False,
+    initial: Any = None,
+    where: Any = True,
+) -> Tracer:
     reject(where is not True and where is not np._NoValue, "np.min with where=")
     return finish(_extremum(Op.REDUCE_MIN, np.minimum, a, axis, keepdims, initial), out)
 
@@ -197,12 +255,16 @@ def _truth(op: int, of_nothing: bool, a: Any, axis: Any, keepdims: Any, where: A
 
 
 @implements(np.any)
-def any_(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = True) -> Tracer:
+def any_(
+    a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = True
+) -> Tracer:
     return finish(_truth(Op.REDUCE_MAX, False, a, axis, keepdims, where), out)
 
 
 @implements(np.all)
-def all_(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = True) -> Tracer:
+def all_(
+    a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = True
+) -> Tracer:
     return finish(_truth(Op.REDUCE_MIN, True, a, axis, keepdims, where), out)
 
 
@@ -211,7 +273,9 @@ def _position(op: int, a: Any, axis: Any, out: Any, keepdims: Any) -> Tracer:
     x = reshape_value(a, (a.size,)) if axis is None or not a.shape else a
     k = 0 if axis is None else axis_of(axis, x.ndim)
     if not x.shape[k]:
-        raise ValueError(at_place("attempt to get the position of an extremum of an empty sequence"))
+        raise ValueError(
+            at_place("attempt to get the position of an extremum of an empty sequence")
+        )
     result = apply(op, x, attrs=(k,))
     return finish(_keep(result, a.shape, reduced_axes(axis, a.ndim), keepdims), out)
 
@@ -235,46 +299,18 @@ def count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Tracer
 
 
 @implements(np.nansum)
-def nansum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False) -> Tracer:
+def nansum(
+    a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False
+) -> Tracer:
     return sum_(np.where(np.isnan(a), 0, a), axis, dtype, out, keepdims)
 
 
 @implements(np.nanmean)
-def nanmean(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False) -> Tracer:
+def nanmean(
+    a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False
+) -> Tracer:
     if not lift(a).type.is_float:
         return mean(a, axis, dtype, out, keepdims)
-    return mean(np.where(np.isnan(a), 0, a), axis, dtype, out, keepdims, where=np.logical_not(np.isnan(a)))
-
-
-# --- cumulative --------------------------------------------------------------------------------
-
-
-def _flat_unless(a: Any, axis: Any, dtype: Any) -> tuple[Tracer, int]:
-    x = _summable(a, dtype)
-    if axis is None or not x.shape:
-        axis_of(axis or 0, 1)
-        return reshape_value(x, (x.size,)), 0
-    return x, axis_of(axis, x.ndim)
-
-
-@implements(np.cumsum)
-def cumsum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Tracer:
-    x, k = _flat_unless(a, axis, dtype)
-    return finish(apply(Op.CUMSUM, x, attrs=(k, 0)), out)
-
-
-@implements(np.cumprod)
-def cumprod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Tracer:
-    x, k = _flat_unless(a, axis, dtype)
-    n = x.shape[k]
-    # p[i] = first[i] + rest[i] p[i - 1], with first = (x0, 0, ...) and rest = (0, x1, x2, ...)
-    first, rest = _only(x, k, 0, 1 if n else 0), _only(x, k, 1 if n else 0, n)
-    return finish(apply(Op.RECURRENCE, rest, first, attrs=(k, 0)), out)
-
-
-def _only(x: Tracer, axis: int, start: int, stop: int) -> Tracer:
-    """``x`` in [start, stop) of the axis, zero elsewhere."""
-    starts = [start if k == axis else 0 for k in range(x.ndim)]
-    part = x.type.with_shape(tuple(stop - start if k == axis else d for k, d in enumerate(x.shape)))
-    attrs = (*starts, *[1] * x.ndim)
-    return apply(Op.PAD, apply(Op.SLICE, x, attrs=attrs, type=part), attrs=attrs, type=x.type)
+    return mean(
+        np.where(np.isnan(a), 0, a), axis, dtype, out, keepdims, where=np.logical_not(np.isnan(a))
+    )

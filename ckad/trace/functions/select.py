@@ -1,4 +1,4 @@
-"""Choosing between values: where, select, clip, and rounding and tests that NumPy has no ufunc for."""
+"""Choosing between values: where, select, clip; rounding and tests that have no ufunc."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 
 from ckad.tape.ops import Op
 from ckad.tape.types import DType
+from ckad.trace import ufuncs
 from ckad.trace.apply import apply, astype, broadcast, promote
 from ckad.trace.functions.reduce import all_
 from ckad.trace.functions.register import finish, given, implements, needs_numbers, reject
@@ -36,7 +37,9 @@ def where(condition: Any, x: Any = None, y: Any = None, /) -> Tracer:
 @implements(np.select)
 def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0) -> Tracer:
     if len(condlist) != len(choicelist) or not len(condlist):
-        raise ValueError(at_place("condlist and choicelist must have the same length, at least one"))
+        raise ValueError(
+            at_place("condlist and choicelist must have the same length, at least one")
+        )
     *choices, result = promote(*choicelist, default)
     for condition, choice in reversed(list(zip(condlist, choices, strict=True))):
         result = where(condition, choice, result)
@@ -44,8 +47,16 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0)
 
 
 @implements(np.clip)
-def clip(a: Any, a_min: Any = None, a_max: Any = None, out: Any = None, *, min: Any = None,
-         max: Any = None, dtype: Any = None) -> Tracer:  # fmt: skip
+def clip(
+    a: Any,
+    a_min: Any = None,
+    a_max: Any = None,
+    out: Any = None,
+    *,
+    min: Any = None,
+    max: Any = None,
+    dtype: Any = None,
+) -> Tracer:
     low = a_min if given(a_min) else min
     high = a_max if given(a_max) else max
     result = a if dtype is None else astype(a, dtype)
@@ -75,7 +86,9 @@ def fix(x: Any, out: Any = None) -> Tracer:
 
 
 @implements(np.nan_to_num)
-def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Tracer:
+def nan_to_num(
+    x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None
+) -> Tracer:
     reject(not copy, "np.nan_to_num with copy=False")
     x = lift(x)
     if not x.type.is_float:
@@ -88,7 +101,9 @@ def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, ne
 
 
 @implements(np.isclose)
-def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Tracer:
+def isclose(
+    a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False
+) -> Tracer:
     b = lift(b) if lift(b).type.is_float else astype(b, np.float64)
     near = np.logical_and(np.abs(np.subtract(a, b)) <= atol + rtol * np.abs(b), np.isfinite(b))
     close = np.logical_or(near, np.equal(a, b))
@@ -98,7 +113,9 @@ def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: boo
 
 
 @implements(np.allclose)
-def allclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Tracer:
+def allclose(
+    a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False
+) -> Tracer:
     return all_(isclose(a, b, rtol, atol, equal_nan))
 
 
@@ -109,14 +126,27 @@ def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) ->
         finish(new, dst)
     weak = not isinstance(src, (Tracer, np.ndarray, np.generic))
     if not weak and not np.can_cast(new.dtype, dst.dtype, casting):
-        raise TypeError(at_place(f"cannot copy {new.dtype} into {dst.dtype} with casting={casting!r}"))
+        raise TypeError(
+            at_place(f"cannot copy {new.dtype} into {dst.dtype} with casting={casting!r}")
+        )
     write_into(dst, new if where is True else np.where(where, astype(new, dst.dtype), dst))
 
 
 @implements(np.putmask)
 def putmask(a: Any, mask: Any, values: Any) -> None:
-    reject(lift(values).size != 1 and lift(values).shape != lift(a).shape, "np.putmask with repeated values")
+    reject(
+        lift(values).size != 1 and lift(values).shape != lift(a).shape,
+        "np.putmask with repeated values",
+    )
     copyto(a, values, "unsafe", mask)
+
+
+def _heaviside(x: Tracer, at_zero: Tracer) -> Tracer:
+    step = where(np.less(x, 0), 0, where(np.equal(x, 0), at_zero, 1))
+    return fresh(value(astype(where(np.isnan(x), x, step), x.dtype)))
+
+
+ufuncs.register(np.heaviside, _heaviside)
 
 
 @implements(np.sinc)
@@ -136,5 +166,3 @@ def real(val: Any) -> Tracer:
 @implements(np.imag)
 def imag(val: Any) -> Tracer:
     return np.zeros_like(val) if not val.scalar else fresh(value(np.zeros_like(val)))
-
-

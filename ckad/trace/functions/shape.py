@@ -68,7 +68,9 @@ def _can_reshape(array: np.ndarray, shape: Sequence[int]) -> bool:
 
 
 @implements(np.reshape, contiguous=True)
-def reshape(a: Any, shape: Any = None, order: str = "C", *, newshape: Any = None, copy: Any = None) -> Tracer:
+def reshape(
+    a: Any, shape: Any = None, order: str = "C", *, newshape: Any = None, copy: Any = None
+) -> Tracer:
     x = localise(lift(a))
     target = _target(newshape if shape is None else shape, x)
     if order == "F":
@@ -92,7 +94,9 @@ def _target(shape: Any, x: Tracer) -> tuple[int, ...]:
     if dims.count(-1) == 1 and known and x.size % known == 0:
         dims[dims.index(-1)] = x.size // known
     if -1 in dims or math.prod(dims) != x.size:
-        raise ValueError(at_place(f"cannot reshape array of size {x.size} into shape {tuple(dims)}"))
+        raise ValueError(
+            at_place(f"cannot reshape array of size {x.size} into shape {tuple(dims)}")
+        )
     return tuple(dims)
 
 
@@ -183,7 +187,9 @@ def expand_dims(a: Any, axis: Any) -> Tracer:
     axis = axis if isinstance(axis, (tuple, list)) else (axis,)
     new = normalize_axis_tuple(axis, x.ndim + len(axis))
     lengths = iter(x.shape)
-    return view(x, ReshapeView(tuple(1 if k in new else next(lengths) for k in range(x.ndim + len(axis)))))
+    return view(
+        x, ReshapeView(tuple(1 if k in new else next(lengths) for k in range(x.ndim + len(axis))))
+    )
 
 
 @implements(np.squeeze)
@@ -192,7 +198,9 @@ def squeeze(a: Any, axis: Any = None) -> Tracer:
     ones = tuple(k for k, d in enumerate(x.shape) if d == 1)
     gone = ones if axis is None else reduced_axes(axis, x.ndim)
     if any(x.shape[k] != 1 for k in gone):
-        raise ValueError(at_place(f"cannot squeeze axes {gone} of shape {x.shape}: not of length 1"))
+        raise ValueError(
+            at_place(f"cannot squeeze axes {gone} of shape {x.shape}: not of length 1")
+        )
     return view(x, ReshapeView(tuple(d for k, d in enumerate(x.shape) if k not in gone)))
 
 
@@ -250,7 +258,9 @@ def diagonal_view(x: Tracer, offset: int, axis1: int, axis2: int, writable: bool
     if i == j:
         raise ValueError(at_place("axis1 and axis2 cannot be the same"))
     order = (*[k for k in range(x.ndim) if k not in (i, j)], i, j)
-    return view(_permuted(x, order), DiagonalView(operator.index(offset), x.shape[i], x.shape[j], writable))
+    return view(
+        _permuted(x, order), DiagonalView(operator.index(offset), x.shape[i], x.shape[j], writable)
+    )
 
 
 # --- parts and turns ---------------------------------------------------------------------------
@@ -342,5 +352,3 @@ def rot90(m: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Tracer:
             return flip(x, (i, j))
         case _:
             return flip(swapaxes(x, i, j), j)
-
-

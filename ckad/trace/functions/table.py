@@ -39,7 +39,9 @@ def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "r
 
 @implements(np.take_along_axis)
 def take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Tracer:
-    x, axis = (reshape_value(lift(arr), (lift(arr).size,)), 0) if axis is None else (lift(arr), axis)
+    x, axis = (
+        (reshape_value(lift(arr), (lift(arr).size,)), 0) if axis is None else (lift(arr), axis)
+    )
     return copied(x[_along_index(x, indices, axis_of(axis, x.ndim))])
 
 
@@ -54,7 +56,10 @@ def _along_index(x: Tracer, indices: Any, axis: int) -> tuple[Any, ...]:
     if np.ndim(indices) != x.ndim:
         raise ValueError(at_place("indices and arr must have the same number of dimensions"))
     shape = np.shape(indices)
-    grid = [np.arange(n).reshape([-1 if i == k else 1 for i in range(x.ndim)]) for k, n in enumerate(shape)]
+    grid = [
+        np.arange(n).reshape([-1 if i == k else 1 for i in range(x.ndim)])
+        for k, n in enumerate(shape)
+    ]
     return tuple(indices if k == axis else g for k, g in enumerate(grid))
 
 
@@ -120,13 +125,17 @@ def digitize(x: Any, bins: Any, right: bool = False) -> Tracer:
 
 
 @implements(np.interp)
-def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Tracer:
+def interp(
+    x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None
+) -> Tracer:
     if period is not None:
         x, xp, fp = _periodic(x, xp, fp, period)
         left = right = None
     points, nodes, values = (astype(v, np.float64) for v in (x, xp, fp))
     if nodes.ndim != 1 or nodes.shape != values.shape or not nodes.size:
-        raise ValueError(at_place(f"xp {nodes.shape} and fp {values.shape} must be equally long sequences"))
+        raise ValueError(
+            at_place(f"xp {nodes.shape} and fp {values.shape} must be equally long sequences")
+        )
     low = values[0] if left is None else left
     high = values[-1] if right is None else right
     inside = _between(points, nodes, values) if nodes.size > 1 else values[0]
@@ -148,7 +157,9 @@ def _bin_of(x: Tracer, nodes: Tracer) -> Tracer:
 
 def _periodic(x: Any, xp: Any, fp: Any, period: Any) -> tuple[Any, ...]:
     """The nodes of one period in order, with one more on each side."""
-    reject(isinstance(xp, Tracer) or isinstance(period, Tracer), "np.interp with period= and traced xp")
+    reject(
+        isinstance(xp, Tracer) or isinstance(period, Tracer), "np.interp with period= and traced xp"
+    )
     period = abs(period)
     if period == 0:
         raise ValueError(at_place("period must be a non-zero value"))
@@ -157,5 +168,3 @@ def _periodic(x: Any, xp: Any, fp: Any, period: Any) -> tuple[Any, ...]:
     order = np.concatenate([order[-1:], order, order[:1]])
     turns = np.concatenate([[-period], np.zeros(len(nodes)), [period]])
     return np.remainder(x, period), nodes[order] + turns, lift(fp)[order]
-
-
