@@ -18,6 +18,10 @@ class BudgetError(CkadError, ValueError):
     """A memory budget that cannot be read, or that is below what the program needs."""
 
 
+class EngineError(CkadError, ValueError):
+    """An engine that does not exist."""
+
+
 class TapeError(CkadError, ValueError):
     """A tape that breaks its own rules, or a file that does not hold a tape."""
 
@@ -36,6 +40,10 @@ class ConcreteValueError(TraceError):
 
 class CarryError(TraceError):
     """A loop's carry changes its structure, shape or dtype from one step to the next."""
+
+
+class LengthError(TraceError, ValueError):
+    """A loop whose number of steps is negative, missing, not an integer, or contradicted."""
 
 
 class AliasError(TraceError):

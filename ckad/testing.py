@@ -107,7 +107,11 @@ class _Check:
     """A function at a point, with the random directions ``v`` (arguments) and ``w`` (results)."""
 
     def __init__(
-        self, fun: Function, args: tuple[Any, ...], rng: np.random.Generator, options: dict[str, Any]
+        self,
+        fun: Function,
+        args: tuple[Any, ...],
+        rng: np.random.Generator,
+        options: dict[str, Any],
     ) -> None:
         self.fun, self.options, self.rng = fun, options, rng
         leaves, self.tree = trees.flatten(args)
@@ -136,7 +140,9 @@ class _Check:
 
     def tree_of(self, leaves: Leaves) -> Any:
         """Arguments with these leaves, in fresh arrays that ``fun`` may write into."""
-        return trees.unflatten(self.tree, [x.copy()[()] if not x.ndim else x.copy() for x in leaves])
+        return trees.unflatten(
+            self.tree, [x.copy()[()] if not x.ndim else x.copy() for x in leaves]
+        )
 
     def at(self, h: float) -> Leaves:
         """The results of ``fun``, run by NumPy, at x + h v."""
@@ -186,7 +192,9 @@ class _Check:
         plain = _dot(self.differences.value, self.w)
         bound = sum(self._bound(k, bounds, atol) * np.abs(w).sum() for k, w in enumerate(self.w))
         what = f"<v, vjp of {self.name}>"
-        _compare(what, np.array(back), "differences give", np.array(plain), np.array(bound), self._hint())
+        _compare(
+            what, np.array(back), "differences give", np.array(plain), np.array(bound), self._hint()
+        )
 
     def symmetry(self, bounds: Bounds) -> None:
         """<u, H v> = <v, H u> for the Hessian H of <w, fun>."""
@@ -210,7 +218,8 @@ class _Check:
         """First derivatives as functions of the arguments, to be checked in their turn."""
         if "fwd" in modes:
             yield _named(
-                lambda *args: jvp(self.fun, args, self.tree_of(self.v))[1], f"the jvp of {self.name}"
+                lambda *args: jvp(self.fun, args, self.tree_of(self.v))[1],
+                f"the jvp of {self.name}",
             )
         if "rev" in modes:
             yield self._pulled()
@@ -233,8 +242,9 @@ class _Check:
 
     def _hint(self) -> str:
         return (
-            f"The differences, with steps from {self.differences.step:.1e}, agree with each other to "
-            f"{self.differences.error:.1e}; if that is not small, the function is not smooth here."
+            f"The differences, with steps from {self.differences.step:.1e}, agree with each other "
+            f"to {self.differences.error:.1e}; where that is not small, or {self.name} has a kink, "
+            "there is nothing to compare with: move the point."
         )
 
     def _worst_of(self, gradient: Leaves) -> str:
@@ -247,15 +257,16 @@ class _Check:
             if not abs(right - got) <= worst:
                 worst = abs(right - got)
                 text = (
-                    f"Worst element: {_place(at)} of argument leaf {k}, where vjp gives {got!r} and "
-                    f"jvp {right!r}."
+                    f"Worst element: {_place(at)} of argument leaf {k}, where vjp gives {got!r} "
+                    f"and jvp {right!r}."
                 )
         return text
 
     def _largest_places(self, gradient: Leaves) -> list[tuple[int, tuple[int, ...]]]:
         parts = [np.abs(g * v) for g, v in zip(gradient, self.v, strict=True)]
         places = [(k, at) for k, part in enumerate(parts) for at in np.ndindex(part.shape)]
-        return sorted(places, key=lambda p: -np.nan_to_num(parts[p[0]][p[1]], nan=np.inf))[:LOOKED_AT]
+        size = {p: np.nan_to_num(parts[p[0]][p[1]], nan=np.inf) for p in places}
+        return sorted(places, key=lambda p: -size[p])[:LOOKED_AT]
 
 
 # --- differences -------------------------------------------------------------------------------
@@ -325,8 +336,9 @@ def _compare(
     excess = np.where(alike, -1.0, np.nan_to_num(off, nan=np.inf))
     at = np.unravel_index(np.argmax(excess), got.shape)
     raise GradientCheckError(
-        f"{what} is {got[at].item()!r} at {_place(at)}; {who} {right[at].item()!r}, {off[at]:.1e} off (bound "
-        f"{bound[at]:.1e}). {np.sum(~alike)} of {got.size} elements are out of bounds. {hint}".rstrip()
+        f"{what} is {got[at].item()!r} at {_place(at)}; {who} {right[at].item()!r}, "
+        f"{off[at]:.1e} off (bound {bound[at]:.1e}). {np.sum(~alike)} of {got.size} elements are "
+        f"out of bounds. {hint}".rstrip()
     )
 
 

@@ -31,6 +31,13 @@ def unflatten(treedef: Treedef, leaves: list[Any]) -> Any:
     return optree.tree_unflatten(treedef, leaves)
 
 
+def describe(treedef: Treedef) -> str:
+    """The structure for people: ``{'a': array, 'b': (array, array)}``."""
+    text = str(treedef).removeprefix("PyTreeSpec(").removesuffix(")")
+    text = text.removesuffix(f", namespace={_NAMESPACE!r}").replace("*", "array")
+    return text.replace("CustomTreeNode(", "(") if "CustomTreeNode" in text else text
+
+
 def map_leaves(function: Callable[..., Any], tree: Any) -> Any:
     leaves, treedef = flatten(tree)
     return unflatten(treedef, [function(x) for x in leaves])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from math import isqrt
 from typing import Any
 
 from ckad.checkpoint.schedules.revolve import revolve
@@ -26,28 +27,36 @@ def fitting_schedule(
     if n_slots < 1:
         return None
     candidates = [revolve(n_steps, min(n_slots, n_steps))]
-    period = _longest_period(n_steps, state_bytes, residual_bytes, budget)
-    if period:
-        candidates.append(two_level(n_steps, period))
+    before = _fewest_restarts(n_steps, state_bytes, residual_bytes, budget)
+    if before:
+        candidates.append(two_level(n_steps, even_period(n_steps, before)))
     return min(candidates, key=lambda schedule: schedule.forward_steps)
 
 
-def _longest_period(n_steps: int, state_bytes: int, residual_bytes: int, budget: int) -> int:
-    """The longest p with p residuals and a restart state per p steps within the budget; or 0."""
+def even_period(n_steps: int, n_slots: int) -> int:
+    """The period of `two_level` with at most ``n_slots`` restart slots and segments of like length.
 
-    def fits(p: int) -> bool:
-        return -(-n_steps // p) * state_bytes + p * residual_bytes <= budget
+    The last segment is run once, the others twice, so that it should not be shorter than needed.
+    """
+    return -(-n_steps // (n_slots + 1))
 
-    p = min(n_steps, budget // max(1, residual_bytes))
-    # From the largest p downwards the states' share grows, so a failure is final only when the
-    # residuals' share is no longer what breaks the budget.
-    while p >= 1 and not fits(p):
-        states = -(-n_steps // p) * state_bytes
-        room = (budget - states) // max(1, residual_bytes)
-        if room >= p or room < 1:
-            return 0
-        p = room
-    return max(p, 0)
+
+def _fewest_restarts(n_steps: int, state_bytes: int, residual_bytes: int, budget: int) -> int:
+    """The fewest restart slots with which a segment's residuals fit too; 0 if there is no number.
+
+    k states and n / (k + 1) residuals fit where k lies between the roots of a parabola.
+    """
+    low, high = 1, max(1, isqrt(n_steps * residual_bytes // max(1, state_bytes)))
+
+    def used(k: int) -> int:
+        return k * state_bytes + even_period(n_steps, k) * residual_bytes
+
+    if used(high) > budget:
+        return 0
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if used(middle) <= budget else (middle + 1, high)
+    return low
 
 
 @dataclass(frozen=True)

@@ -1,29 +1,52 @@
-"""Choosing a schedule for every taped loop of a program so that all fits into the budget."""
+"""Choosing a schedule for every taped loop of a program so that all fits into the budget.
+
+What a choice costs is predicted from the sizes of the loops' tokens; a whole program is assembled
+and measured only to correct the prediction.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
-from ckad.checkpoint.plan import LoopPlan, fitting_schedule
+from ckad.checkpoint.plan import LoopPlan, even_period, fitting_schedule
 from ckad.checkpoint.schedules import SCHEDULES
 from ckad.checkpoint.schedules.revolve import revolve
-from ckad.checkpoint.schedules.schedule import Schedule
+from ckad.checkpoint.schedules.schedule import Listed, Schedule
 from ckad.checkpoint.schedules.store_all import store_all
 from ckad.checkpoint.schedules.two_level import two_level
+from ckad.checkpoint.simulate import check_schedule
+from ckad.engines.vm.machine import ACTION_BYTES
 from ckad.engines.vm.measure import TapedLoop, step_bytes, token_bytes
 from ckad.engines.vm.program import Slots
 from ckad.errors import BudgetError, ScheduleError
+from ckad.loops.tables import streamed_rows, whole_rows
 from ckad.memory import format_bytes
 
 #: What ``schedule=`` takes: a name, a schedule, or a function from the number of steps to one.
 Choice = str | Schedule | Callable[[int], Schedule]
 Schedules = dict[int, Schedule]
-#: Restart slots tried for the inner loops when keeping all their residuals does not fit.
-INNER_SLOTS = (64, 32, 16, 8, 4, 2, 1)
+#: How often the prediction is corrected by a measurement before the best choice so far is taken.
+MOST_TRIES = 8
+#: A step costs about as much as moving this many bytes, beside those of its state and residuals.
+STEP_OVERHEAD = 256
 
 
 def slots_of(schedules: Schedules) -> dict[int, Slots]:
     return {name: Slots(s.n_slots, s.n_tape_slots) for name, s in schedules.items()}
+
+
+def ladder(n_steps: int) -> list[Schedule]:
+    """Schedules from much memory to little, each number of slots about 1.4 times the last."""
+    counts = [k for k in _growing(n_steps) if k < n_steps]
+    taped = [two_level(n_steps, even_period(n_steps, k)) for k in counts]
+    return [store_all(n_steps), *taped, *(revolve(n_steps, k) for k in reversed(counts or [1]))]
+
+
+def _growing(limit: int) -> Iterator[int]:
+    k = 1
+    while k < min(limit, 1 << 20):
+        yield k
+        k = max(k + 1, k * 7 // 5)
 
 
 class Chooser:
@@ -36,82 +59,160 @@ class Chooser:
         choice: Choice,
         measure: Callable[[Schedules], int],
         requested: str | int | None,
+        most_rows: int,
     ) -> None:
         self.loops, self.budget, self.choice, self.measure = loops, budget, choice, measure
-        self.requested = requested
+        self.requested, self.most_rows = requested, most_rows
         self.outer = [x for x in loops.values() if x.depth == 1]
         self.inner = [x for x in loops.values() if x.depth > 1]
+        self.ladders = {x.name: ladder(x.n_steps) for x in self.inner}
+        kept = {name for x in loops.values() for name in x.inner}
+        self.roots = [x for x in loops.values() if x.name not in kept]
 
     def schedules(self) -> Schedules:
-        """The cheapest schedules that fit; BudgetError if none do."""
+        """The cheapest schedules that were found to fit; BudgetError if none do."""
         if self.choice != "auto":
             return self._as_asked()
-        best: tuple[int, Schedules] | None = None
-        for inner in self._inner_options():
-            found = self._outer_for(inner)
+        best = self._least()
+        used = self.measure(best)
+        if used > self.budget:
+            if self.requested is None:
+                return best  # nobody asked for a limit: as little as possible
+            raise self._too_small(used)
+        beside = used - self._tokens(best)
+        for _ in range(MOST_TRIES):
+            found = self._within(self.budget - beside)
             if found is None:
-                continue
-            work = self._work(found)
-            if best is None or work < best[0]:
-                best = (work, found)
-            if not self.inner:
                 break
-        if best is None:
-            raise self._too_small()
-        return best[1]
+            used = self.measure(found)
+            if used <= self.budget and self._work(found) < self._work(best):
+                best = found
+            if used - self._tokens(found) == beside:
+                break  # predicted exactly: nothing better to be had
+            beside = used - self._tokens(found)
+        return best
 
-    def _inner_options(self) -> list[Schedules]:
-        options = [{x.name: store_all(x.n_steps) for x in self.inner}]
-        if self.inner:
-            options += [{x.name: revolve(x.n_steps, s) for x in self.inner} for s in INNER_SLOTS]
-        return options
+    # --- predictions ---------------------------------------------------------------------------
 
-    def _least(self) -> Schedules:
-        return {x.name: revolve(x.n_steps, 1) for x in self.loops.values()}
+    def _tokens(self, schedules: Schedules) -> int:
+        """Bytes that depend on the schedules: action tables and tokens.
 
-    def _outer_for(self, inner: Schedules) -> Schedules | None:
-        """Give the room that the rest of the program leaves to the outermost loops."""
-        least = {**inner, **{x.name: revolve(x.n_steps, 1) for x in self.outer}}
-        spare = self.budget - self.measure(least)
-        if spare < 0:
-            return None
-        chosen = dict(least)
-        waiting = sorted(self.outer, key=lambda x: x.n_steps * (x.state_bytes + x.residual_bytes))
-        for k, loop in enumerate(waiting):
-            step = step_bytes(self.loops, slots_of(least), loop.name)
-            base = token_bytes(self.loops, slots_of(least), loop.name)
-            share = spare // (len(waiting) - k)
-            chosen[loop.name] = self._fit(chosen, loop, step, base + share)
-            spare = self.budget - self.measure(chosen)
-        return chosen
+        An inner loop's token lies in that of the loop around it, and in cells of its own while it
+        is in use.
+        """
+        slots = slots_of(schedules)
+        tokens = sum(token_bytes(self.loops, slots, x.name) for x in self.loops.values())
+        return tokens + sum(self._table(x, schedules[x.name]) for x in self.loops.values())
 
-    def _fit(self, chosen: Schedules, loop: TapedLoop, step: int, room: int) -> Schedule:
-        """The best schedule for ``loop``; room is taken back while the whole does not fit."""
-        while True:
-            schedule = fitting_schedule(loop.n_steps, loop.state_bytes, step, room)
-            if schedule is None:
-                return chosen[loop.name]
-            excess = self.measure({**chosen, loop.name: schedule}) - self.budget
-            if excess <= 0:
-                return schedule
-            room -= excess
+    def _table(self, x: TapedLoop, schedule: Schedule) -> int:
+        inner = x.depth > 1
+        rows = whole_rows(schedule) if inner else streamed_rows(schedule, self.most_rows)
+        return rows * ACTION_BYTES
 
     def _work(self, schedules: Schedules) -> int:
-        """Forward steps of all loops together, each weighted by how often it runs."""
-        total = 0
-        for loop in self.loops.values():
-            total += loop.runs * schedules[loop.name].forward_steps
-        return total
+        """What both sweeps compute, in bytes moved: forward steps by the size of a step."""
+        return sum(x.runs * self._reversed(x, schedules) for x in self.roots)
+
+    def _reversed(self, x: TapedLoop, schedules: Schedules) -> int:
+        """A step is taped once, with its inner loops; all its other runs run them plainly."""
+        again = schedules[x.name].forward_steps - x.n_steps
+        taped = _own(x) + sum(self._reversed(self.loops[k], schedules) for k in x.inner)
+        return again * self._plain(x) + x.n_steps * taped
+
+    def _plain(self, x: TapedLoop) -> int:
+        inner = [self.loops[k] for k in x.inner]
+        return _own(x) + sum(loop.n_steps * self._plain(loop) for loop in inner)
+
+    # --- the search ----------------------------------------------------------------------------
+
+    def _least(self) -> Schedules:
+        """The fewest bytes for every loop, from the innermost ones outwards."""
+        chosen: Schedules = {}
+        for x in sorted(self.inner, key=lambda x: -x.depth):
+            chosen[x.name] = self._smallest(x, self.ladders[x.name], chosen)
+        return {**chosen, **self._least_outer(chosen)}
+
+    def _least_outer(self, inner: Schedules) -> Schedules:
+        return {
+            x.name: self._smallest(x, [store_all(x.n_steps), revolve(x.n_steps, 1)], inner)
+            for x in self.outer
+        }
+
+    def _smallest(self, x: TapedLoop, options: list[Schedule], inner: Schedules) -> Schedule:
+        loops = {k: self.loops[k] for k in (x.name, *inner)}
+
+        def size(schedule: Schedule) -> int:
+            token = token_bytes(loops, slots_of({**inner, x.name: schedule}), x.name)
+            return x.depth * token + self._table(x, schedule)
+
+        return min(options, key=lambda schedule: (size(schedule), schedule.forward_steps))
+
+    def _within(self, room: int) -> Schedules | None:
+        """The best choice whose tokens are predicted to take ``room`` bytes at most.
+
+        Inner loops are improved one after the other, each rung of its ladder with the outermost
+        loops fitted into what is left, until nothing changes.
+        """
+        least = self._least()
+        starts = [{x.name: store_all(x.n_steps) for x in self.inner}]
+        starts.append({x.name: least[x.name] for x in self.inner})
+        found = [self._improved(start, room) for start in (starts if self.inner else starts[:1])]
+        return min((s for s in found if s), key=self._work, default=None)
+
+    def _improved(self, inner: Schedules, room: int) -> Schedules | None:
+        best = self._outer_for(inner, room)
+        for _ in range(len(self.inner)):
+            before = best
+            for x in self.inner:
+                options = [self._outer_for({**inner, x.name: s}, room) for s in self.ladders[x.name]]
+                best = min((s for s in (best, *options) if s), key=self._work, default=None)
+                if best:
+                    inner = {k.name: best[k.name] for k in self.inner}
+            if best is before:
+                break
+        return best
+
+    def _outer_for(self, inner: Schedules, room: int) -> Schedules | None:
+        """Give the room that the inner loops leave to the outermost ones, shared in several ways."""
+        least = {**inner, **self._least_outer(inner)}
+        if self._tokens(least) > room:
+            return None
+        if len(self.outer) < 2:
+            return self._shared(least, self.outer, room, even=False)
+        rising = sorted(self.outer, key=lambda x: x.n_steps * _own(x))
+        orders = (rising, rising[::-1])
+        ways = [self._shared(least, o, room, even) for o in orders for even in (True, False)]
+        return min(ways, key=self._work)
+
+    def _shared(
+        self, least: Schedules, order: list[TapedLoop], room: int, even: bool
+    ) -> Schedules:
+        chosen, slots = dict(least), slots_of(least)
+        for k, loop in enumerate(order):
+            spare = room - self._tokens(chosen)
+            share = spare // (len(order) - k) if even else spare
+            step = step_bytes(self.loops, slots, loop.name)
+            own = token_bytes(self.loops, slots, loop.name)
+            best = fitting_schedule(loop.n_steps, loop.state_bytes, step, own + share)
+            chosen[loop.name] = best or chosen[loop.name]
+        return chosen
 
     # --- what the user asked for ---------------------------------------------------------------
 
     def _as_asked(self) -> Schedules:
-        inner = {x.name: store_all(x.n_steps) for x in self.inner}
-        chosen = {**inner, **{x.name: revolve(x.n_steps, 1) for x in self.outer}}
-        for loop in self.outer:
-            chosen[loop.name] = self._asked_for(chosen, loop)
-        if self.requested is not None and self.measure(chosen) > self.budget:
-            raise self._too_small(self.measure(chosen))
+        """The schedule asked for in the outermost loops; inner ones keep all, or least."""
+        least = self._least()
+        everything = {x.name: store_all(x.n_steps) for x in self.inner}
+        chosen: Schedules = {}
+        for inner in (everything, {x.name: least[x.name] for x in self.inner}):
+            chosen = {**inner, **self._least_outer(inner)}
+            for loop in self.outer:
+                chosen[loop.name] = self._asked_for(chosen, loop)
+            used = self.measure(chosen)
+            if used <= self.budget:
+                return chosen
+        if self.requested is not None:
+            raise self._too_small(used, "this schedule")
         return chosen
 
     def _asked_for(self, chosen: Schedules, loop: TapedLoop) -> Schedule:
@@ -127,6 +228,8 @@ class Chooser:
                 f"Build it for {loop.n_steps}, or pass a function: schedule=lambda n: "
                 f"ckad.schedules.{schedule.family}(n, ...)."
             )
+        if isinstance(schedule.source, Listed):
+            check_schedule(schedule)  # made elsewhere: a wrong row would be a wrong gradient
         return schedule
 
     def _named(self, chosen: Schedules, loop: TapedLoop) -> object:
@@ -145,16 +248,14 @@ class Chooser:
         names = ", ".join(repr(x) for x in ("auto", *SCHEDULES))
         raise ScheduleError(f"schedule={choice!r} is not known; use one of {names}, or a Schedule.")
 
-    def _too_small(self, needed: int | None = None) -> BudgetError:
-        least = self.measure(self._least()) if needed is None else needed
-        what = "the least that this program needs" if needed is None else "what this schedule needs"
+    def _too_small(self, needed: int, what: str = "this program") -> BudgetError:
         states = ", ".join(
             f"{x.n_steps:,} steps with a state of {format_bytes(x.state_bytes)}" for x in self.outer
         )
-        asked = f"memory={self.requested!r}" if self.requested is not None else "the free memory"
         return BudgetError(
-            f"{asked} is {self.budget:,} bytes; {what} is {least:,} bytes "
-            f"({states or 'no loop to reverse'}). Raise memory= to at least {least:,}."
+            f"memory={self.requested!r} is {self.budget:,} bytes; the least that {what} needs is "
+            f"{needed:,} bytes ({states or 'no loop to reverse'}). "
+            f"Raise memory= to at least {needed:,}."
         )
 
     def plans(self, schedules: Schedules) -> tuple[LoopPlan, ...]:
@@ -169,3 +270,8 @@ class Chooser:
             )
             for x in sorted(self.loops.values(), key=lambda x: x.depth)
         )
+
+
+def _own(x: TapedLoop) -> int:
+    """The weight of one step, without its inner loops."""
+    return STEP_OVERHEAD + x.state_bytes + x.residual_bytes

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from ckad.checkpoint.plan import Plan
-from ckad.checkpoint.schedules.schedule import Action, Actions, Schedule
+from ckad.checkpoint.schedules import SCHEDULES
 from ckad.engines.vm.assemble import assemble
-from ckad.engines.vm.machine import ACTION_BYTES, CHUNK, Feed, execute
+from ckad.engines.vm.machine import ACTION_BYTES, Feed, execute
 from ckad.engines.vm.measure import TapedLoop, taped_loops
 from ckad.engines.vm.program import Program
-from ckad.errors import BudgetError, CkadError
+from ckad.errors import BudgetError, EngineError, ScheduleError
 from ckad.loops.choose import Choice, Chooser, Schedules, slots_of
+from ckad.loops.tables import piece_rows, streamed, whole
 from ckad.memory import format_bytes, free_memory, parse_bytes
 from ckad.tape.tape import Tape
+from ckad.trace.where import at_place
 
 #: Without a budget everything is kept where that fits this part of the free memory.
 FREE_PART = 4
@@ -32,6 +34,25 @@ class Options:
     engine: str = "auto"
     progress: bool = False
     check_finite: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse what no program could be run with, at the line that asks for it."""
+        try:
+            if self.memory is not None:
+                parse_bytes(self.memory)
+        except BudgetError as error:
+            raise BudgetError(at_place(str(error))) from None
+        if self.engine not in ENGINES:
+            known = ", ".join(map(repr, ENGINES))
+            raise EngineError(at_place(f"engine={self.engine!r} is not known; use one of {known}."))
+        if isinstance(self.schedule, str) and self.schedule not in ("auto", *SCHEDULES):
+            names = ", ".join(map(repr, ("auto", *SCHEDULES)))
+            raise ScheduleError(
+                at_place(
+                    f"schedule={self.schedule!r} is not known; use one of {names}, or a schedule "
+                    "of ckad.schedules."
+                )
+            )
 
     @property
     def key(self) -> tuple[object, ...]:
@@ -58,21 +79,19 @@ def compile_tape(tape: Tape, options: Options) -> Compiled:
 
     Raises BudgetError if the budget is below the minimum, which the message names.
     """
-    if options.engine not in ENGINES:
-        known = ", ".join(map(repr, ENGINES))
-        raise CkadError(f"engine={options.engine!r} is not known; use one of {known}.")
     loops = taped_loops(tape)
 
     def program_for(schedules: Schedules) -> Program:
         return assemble(tape, slots_of(schedules), options.check_finite)
 
     def measure(schedules: Schedules) -> int:
-        return run_bytes(tape, program_for(schedules), _feeds(loops, schedules))
+        return run_bytes(tape, program_for(schedules), _feeds(loops, schedules, most_rows))
 
     budget = free_memory() // FREE_PART if options.memory is None else parse_bytes(options.memory)
-    chooser = Chooser(loops, budget, options.schedule, measure, options.memory)
+    most_rows = piece_rows(budget)
+    chooser = Chooser(loops, budget, options.schedule, measure, options.memory, most_rows)
     schedules = chooser.schedules() if loops else {}
-    program, feeds = program_for(schedules), _feeds(loops, schedules)
+    program, feeds = program_for(schedules), _feeds(loops, schedules, most_rows)
     peak = run_bytes(tape, program, feeds)
     if options.memory is not None and peak > budget:
         raise BudgetError(
@@ -91,31 +110,8 @@ def run_bytes(tape: Tape, program: Program, feeds: dict[int, Feed]) -> int:
     return tape.nbytes + program.nbytes + tables + results
 
 
-def _feeds(loops: dict[int, TapedLoop], schedules: Schedules) -> dict[int, Feed]:
+def _feeds(loops: dict[int, TapedLoop], schedules: Schedules, most_rows: int) -> dict[int, Feed]:
     return {
-        name: _streamed(schedules[name]) if loop.depth == 1 else _whole(schedules[name])
+        name: streamed(schedules[name], most_rows) if loop.depth == 1 else whole(schedules[name])
         for name, loop in loops.items()
     }
-
-
-def _streamed(schedule: Schedule) -> Feed:
-    """The rows in pieces: a loop that runs once needs no more than one piece at a time."""
-
-    def pieces() -> Iterator[np.ndarray]:
-        return (_rows(chunk) for chunk in schedule.chunks(CHUNK))
-
-    return Feed(pieces, CHUNK, 0)
-
-
-def _whole(schedule: Schedule) -> Feed:
-    """All rows, for a loop that runs again and again."""
-    actions = schedule.actions
-    forward = (actions.kind == Action.ADVANCE) | (actions.kind == Action.TAPE)
-    last = np.flatnonzero(forward & (actions.stop == schedule.n_steps))
-    reverse = int(last[0]) + 1 if len(last) else 0
-    rows = _rows(actions)
-    return Feed(lambda: iter([rows]), len(rows), reverse)
-
-
-def _rows(actions: Actions) -> np.ndarray:
-    return np.stack([column.astype(np.int64) for column in actions], axis=1)

@@ -68,9 +68,17 @@ def promote(*xs: Any) -> list[Tracer]:
 
 def broadcast(*xs: Any) -> list[Tracer]:
     """All operands in their common shape."""
-    shape = np.broadcast_shapes(
-        *[np.shape(x) if not isinstance(x, Tracer) else x.shape for x in xs]
-    )
+    shapes = [x.shape if isinstance(x, Tracer) else np.shape(x) for x in xs]
+    try:
+        shape = np.broadcast_shapes(*shapes)
+    except ValueError:
+        raise ValueError(
+            at_place(
+                f"operands could not be broadcast together with shapes "
+                f"{' '.join(map(str, shapes))}. Axes have to be equally long, or 1; "
+                "x[:, None] inserts an axis."
+            )
+        ) from None
     return [broadcast_to(x, shape) for x in xs]
 
 
@@ -116,13 +124,13 @@ def _converted(x: Any, dtype: np.dtype) -> Tracer:
     return lift(array if array.dtype == dtype else array.astype(dtype)[()])
 
 
-def plain_layout(xs: Sequence[Tracer], result: Tracer) -> Tracer:
+def plain_layout(xs: Sequence[Any], result: Tracer) -> Tracer:
     """Mark the result's memory layout as unknown if an operand is not C-contiguous.
 
-    NumPy gives the result of an elementwise function the layout of its operands; whether a later
-    reshape of it is a view depends on that.
+    NumPy gives the result of an elementwise function the layout of its operands (as they were
+    before conversion and broadcasting); whether a later reshape of it is a view depends on that.
     """
-    if len(result.shape) > 1 and not all(is_plain(x) for x in xs):
+    if len(result.shape) > 1 and not all(is_plain(x) for x in xs if isinstance(x, Tracer)):
         result.storage.plain = False
     return result
 

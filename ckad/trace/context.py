@@ -18,6 +18,10 @@ from ckad.tape.types import Type
 from ckad.trace.where import at_place, user_place
 
 _local = threading.local()
+FOREIGN = (
+    "a traced value of another function or loop body is used here. Return it from there (from a "
+    "loop body through the carry), or pass it as an argument."
+)
 
 
 class Trace:
@@ -100,6 +104,11 @@ def current() -> Trace:
     return stack[-1]
 
 
+def is_open(trace: Trace) -> bool:
+    """Whether ``trace`` is being recorded now, by this thread."""
+    return trace in _stack()
+
+
 def is_tracing() -> bool:
     return bool(_stack())
 
@@ -126,12 +135,7 @@ def local_storage(storage: Storage) -> Storage:
 
 def _mirror(storage: Storage, trace: Trace) -> Storage:
     if trace.parent is None:
-        raise TraceError(
-            at_place(
-                "a traced value of another function is used here. "
-                "Return it from that function, or pass it as an argument."
-            )
-        )
+        raise TraceError(at_place(FOREIGN))
     outer = storage if storage.trace is trace.parent else _mirror(storage, trace.parent)
     return trace.capture(outer.row)
 

@@ -96,7 +96,7 @@ def _axes_used(item: Any) -> int:
 def _is_mask(item: Any) -> bool:
     if isinstance(item, (bool, np.bool_)):
         return True
-    return getattr(item, "dtype", None) == bool
+    return getattr(item, "dtype", None) == np.dtype(bool)
 
 
 def _sole_mask(index: Any) -> Any:

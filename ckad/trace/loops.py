@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ckad import trees
-from ckad.errors import CarryError, ConcreteValueError
+from ckad.errors import CarryError, ConcreteValueError, LengthError
 from ckad.tape.control import loop_attrs
 from ckad.tape.ops import Op
 from ckad.tape.types import DType, Type
@@ -24,8 +24,15 @@ def static_int(n: Any, what: str) -> int:
         return operator.index(n)
     except ConcreteValueError as error:
         raise ConcreteValueError(
-            at_place(f"{what} is a traced value; loops need their length as a Python int.")
+            at_place(
+                f"{what} is a traced value; loops need their length as a Python int. Pass it to "
+                "the function as a Python int, or run the most steps and mask with np.where."
+            )
         ) from error
+    except TypeError:
+        raise LengthError(
+            at_place(f"{what}={n!r} is a {type(n).__name__}; pass a Python int.")
+        ) from None
 
 
 def scan(
@@ -72,7 +79,8 @@ def _split_output(out: Any) -> tuple[Any, Any]:
     if not isinstance(out, tuple) or len(out) != 2:
         raise CarryError(
             at_place(
-                f"the step of ckad.scan returns (carry, y); this one returned {type(out).__name__}"
+                f"the step of ckad.scan returned {trees.describe(trees.flatten(out)[1])}; it has "
+                "to return (carry, y), with None for y if there is no output."
             )
         )
     return out
@@ -91,17 +99,25 @@ def _common_length(xs: list[Tracer], length: int | None) -> int:
     if length is not None:
         length = static_int(length, "length")
         if length < 0:
-            raise ValueError(at_place(f"length={length} is negative; a loop runs 0 or more steps"))
+            raise LengthError(at_place(f"length={length} is negative; pass 0 or more steps."))
     for x in xs:
         if not x.shape:
-            raise ValueError(at_place("xs holds a scalar; scan runs over the first axis of its xs"))
+            raise LengthError(
+                at_place(
+                    "xs holds a scalar, and scan runs over the first axis of its xs. "
+                    "Capture the scalar in the step instead."
+                )
+            )
         if length is not None and x.shape[0] != length:
-            raise ValueError(
-                at_place(f"xs of length {x.shape[0]} in a loop of length {length}; make them agree")
+            raise LengthError(
+                at_place(
+                    f"xs of length {x.shape[0]} in a loop of length {length}; give all xs the same "
+                    "first axis, and leave length= out."
+                )
             )
         length = x.shape[0]
     if length is None:
-        raise ValueError(at_place("scan without xs needs length="))
+        raise LengthError(at_place("scan without xs does not know its length; pass length=."))
     return length
 
 
@@ -110,8 +126,9 @@ def _carry_rows(init: list[Tracer], tree: trees.Treedef, out: Any) -> list[int]:
     if out_tree != tree:
         raise CarryError(
             at_place(
-                f"the loop's carry changes its structure: it starts as {tree} and the body returns "
-                f"{out_tree}. Return what the body received, updated, in the same order."
+                "the loop's carry changes its structure: it starts as "
+                f"{trees.describe(tree)} and the body returns {trees.describe(out_tree)}. "
+                "Return what the body received, updated, in the same order."
             )
         )
     rows = []
@@ -119,8 +136,8 @@ def _carry_rows(init: list[Tracer], tree: trees.Treedef, out: Any) -> list[int]:
         if new.type != c.type:
             raise CarryError(
                 at_place(
-                    f"item {k} of the loop's carry changes from {c.type} to {new.type} in the body. "
-                    "Start the loop with an array of the shape and dtype that the body returns "
+                    f"item {k} of the loop's carry changes from {c.type} to {new.type} in the "
+                    "body. Start the loop with an array of the shape and dtype that the body returns "
                     "(0.0 instead of 0, np.float32(0) instead of 0.0), or convert with .astype."
                 )
             )

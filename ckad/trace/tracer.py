@@ -12,9 +12,9 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from ckad.errors import ConcreteValueError, DtypeError, UnsupportedFunctionError
+from ckad.errors import ConcreteValueError, DtypeError, TraceError, UnsupportedFunctionError
 from ckad.tape.types import Type, dtype_of
-from ckad.trace.context import Storage, Trace, current, local_storage, mark_place
+from ckad.trace.context import FOREIGN, Storage, Trace, current, is_open, local_storage, mark_place
 from ckad.trace.views import Path, read, shape_of, write
 from ckad.trace.where import at_place
 
@@ -106,6 +106,7 @@ class Tracer:
         return replacement(*args, **kwargs)
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
+        self._need_open_trace()
         raise ConcreteValueError(
             at_place(
                 "a traced value is turned into a plain NumPy array or written into one; its "
@@ -117,23 +118,33 @@ class Tracer:
     # --- numbers are not known -----------------------------------------------------------------
 
     def __bool__(self) -> bool:
+        self._need_open_trace()
         raise ConcreteValueError(
             at_place(
-                "a Python condition (if, while, and, or, not) depends on a traced value. "
-                "Use np.where(condition, a, b), or ckad.cond(condition, f, g, *operands)."
+                "a Python condition (if, while, and, or, not, in, max, sorted) depends on a traced "
+                "value. Use np.where(condition, a, b), np.maximum or np.minimum; to stop a loop, "
+                "run it for a fixed number of steps."
             )
         )
 
+    def _need_open_trace(self) -> None:
+        """Only while it is recorded is a tracer's number merely not known yet."""
+        if not is_open(self.storage.trace):
+            current()
+            raise TraceError(at_place(FOREIGN))
+
     def _number(self, kind: str) -> NoReturn:
+        self._need_open_trace()
         raise ConcreteValueError(
             at_place(
                 f"{kind} asks a traced value for its number, which is not known while the program "
-                "is recorded. Keep it as an array, or pass it to the function as a Python int."
+                "is recorded. Keep it as an array and use NumPy's functions; make arrays to write "
+                "into with np.zeros_like(x); pass numbers that shape the program as Python ints."
             )
         )
 
     def __float__(self) -> float:
-        self._number("float()")
+        self._number("float(), or writing it into an element of a plain array,")
 
     def __int__(self) -> int:
         self._number("int()")
@@ -149,6 +160,9 @@ class Tracer:
 
     def tolist(self) -> NoReturn:
         self._number(".tolist()")
+
+    def __format__(self, spec: str) -> str:
+        return self._number(f"the format {spec!r}") if spec else repr(self)
 
     __hash__ = object.__hash__
 
@@ -233,6 +247,15 @@ def concrete(x: Any) -> np.ndarray:
     return known_dtype(np.asarray(x))
 
 
+_CONVERT = "Convert the array with .astype(np.float64)."
+_REMEDIES = {
+    "c": "Compute with the real and the imaginary part as two float arrays.",
+    "O": "Make an array of numbers, without None and of one length in every row.",
+    "U": "Leave texts out of the computation.",
+    "S": "Leave texts out of the computation.",
+}
+
+
 def known_dtype(array: np.ndarray) -> np.ndarray:
     """``array`` in one of float64, float32, int64, bool; DtypeError for others."""
     try:
@@ -243,7 +266,7 @@ def known_dtype(array: np.ndarray) -> np.ndarray:
         raise DtypeError(
             at_place(
                 f"dtype {array.dtype} is not supported; ckad computes with float64, float32, int64 "
-                "and bool. Convert the array with .astype(np.float64)."
+                f"and bool. {_REMEDIES.get(array.dtype.kind, _CONVERT)}"
             )
         ) from None
     return array

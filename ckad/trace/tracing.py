@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,11 +12,12 @@ import ckad.trace.functions
 import ckad.trace.methods
 import ckad.trace.ufuncs  # noqa: F401  (the imports fill the dispatch tables)
 from ckad import trees
-from ckad.errors import TraceError
-from ckad.tape.tape import Tape
+from ckad.errors import CkadError, TraceError
+from ckad.tape.tape import Source, Tape
 from ckad.tape.types import Type, type_of
 from ckad.trace.context import Storage, current, open_trace
 from ckad.trace.tracer import Tracer, concrete, fresh, localise, value
+from ckad.trace.where import at_place
 
 
 @dataclass(frozen=True)
@@ -84,15 +85,17 @@ class Recording:
     captured: list[int]  # rows of the enclosing trace that follow the arguments as inputs
 
 
-def record(fun: Callable[..., Any], arguments: Arguments) -> Recording:
-    """Run ``fun`` on tracers and return what it did."""
+def record(
+    fun: Callable[..., Any], arguments: Arguments, kwargs: Mapping[str, Any] | None = None
+) -> Recording:
+    """Run ``fun`` on tracers and return what it did; ``kwargs`` are passed as they are."""
     with open_trace() as trace:
         tracers = []
         for x in arguments.arrays:
             scalar = x.scalar if isinstance(x, Tracer) else not isinstance(x, np.ndarray)
             type = x.type if isinstance(x, Tracer) else type_of(np.asarray(x))
             tracers.append(Tracer(Storage(trace, trace.builder.input(type)), (), scalar))
-        out = fun(*arguments.rebuild(tracers))
+        out = _run(fun, arguments.rebuild(tracers), kwargs or {})
         leaves, out_tree = trees.flatten(out)
         for leaf in leaves:
             _check_result(fun, leaf)
@@ -103,13 +106,31 @@ def record(fun: Callable[..., Any], arguments: Arguments) -> Recording:
         return Recording(trace.tape(rows), out_tree, scalars, list(trace.captured))
 
 
+def _run(fun: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    try:
+        return fun(*args, **kwargs)
+    except ValueError as error:
+        # NumPy answers ``plain[0] = tracer`` with a ValueError of its own, caused by ours.
+        if isinstance(error.__cause__, CkadError):
+            raise error.__cause__ from None
+        raise
+
+
 def _check_result(fun: Callable[..., Any], leaf: Any) -> None:
     if not isinstance(leaf, (Tracer, np.ndarray, np.generic, float, int)):
-        name = getattr(fun, "__name__", "the function")
         raise TraceError(
-            f"{name} returns a {type(leaf).__name__}; ckad can return arrays, numbers, and tuples, "
-            "lists, dicts, namedtuples and dataclasses of them."
+            at_place(
+                f"{named(fun)} returns a {type(leaf).__name__}; ckad can return arrays, numbers, "
+                "and tuples, lists, dicts, namedtuples and dataclasses of them. Return one of these."
+            )
         )
+
+
+def named(fun: Callable[..., Any]) -> str:
+    """A function's name and where it is written."""
+    name = getattr(fun, "__name__", type(fun).__name__)
+    code = getattr(fun, "__code__", None)
+    return f"{name} ({Source(code.co_filename, code.co_firstlineno)})" if code else name
 
 
 def argument_types(arguments: Arguments) -> list[Type]:
@@ -126,4 +147,4 @@ def inline(tape: Tape, operands: Sequence[int]) -> list[Tracer]:
     return [fresh(env[k]) for k in tape.outputs.tolist()]
 
 
-__all__ = ["Arguments", "Recording", "inline", "localise", "record", "take_apart"]
+__all__ = ["Arguments", "Recording", "inline", "localise", "named", "record", "take_apart"]

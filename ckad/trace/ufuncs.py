@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -58,12 +58,16 @@ def _finish(result: Tracer, out: Any, where: Any) -> Tracer:
     return result if out is None else store(out, result)
 
 
+def _result(xs: Sequence[Any], result: Tracer) -> Tracer:
+    """``result`` in NumPy's memory layout; without axes it is a NumPy scalar."""
+    return plain_layout(xs, result) if result.shape else fresh(value(result))
+
+
 def register(ufunc: Any, lowering: Lowering) -> None:
     """``lowering`` gets operands of NumPy's loop dtypes, broadcast to one shape."""
 
     def call(*xs: Any, out: Any = None, where: Any = True, dtype: Any = None, casting: Any = None):
-        fitted = operands(ufunc, xs, dtype)
-        return _finish(plain_layout(fitted, lowering(*fitted)), out, where)
+        return _finish(_result(xs, lowering(*operands(ufunc, xs, dtype))), out, where)
 
     UFUNCS[ufunc] = call
 
@@ -230,17 +234,21 @@ def _integer_power(x: Tracer, n: int) -> Tracer:
     return result
 
 
+def _is_float(x: Any) -> bool:
+    return isinstance(x, Tracer) and x.type.is_float
+
+
 def _power(
     x: Any, y: Any, out: Any = None, where: Any = True, dtype: Any = None, casting: Any = None
 ):
     if type(y) in (int, float) and y == 2 and isinstance(x, Tracer) and dtype is None:
         return UFUNCS[np.square](x, out=out, where=where)
-    if type(y) in (int, float) and y == 0.5 and isinstance(x, Tracer) and dtype is None:
+    if type(y) in (int, float) and y == 0.5 and _is_float(x) and dtype is None:
         return UFUNCS[np.sqrt](x, out=out, where=where)
     base, exponent = operands(np.power, (x, y), dtype)
     if base.type.dtype is DType.I64:
-        return _finish(_power_of_integers(base, y), out, where)
-    return _finish(apply(Op.POW, base, exponent), out, where)
+        return _finish(_result((x, y), _power_of_integers(base, y)), out, where)
+    return _finish(_result((x, y), apply(Op.POW, base, exponent)), out, where)
 
 
 def _power_of_integers(base: Tracer, exponent: Any) -> Tracer:
@@ -255,7 +263,7 @@ def _power_of_integers(base: Tracer, exponent: Any) -> Tracer:
 
 
 UFUNCS[np.power] = _power
-UFUNCS[np.float_power] = lambda x, y, **kw: _power(astype(x, np.float64), y, **kw)
+UFUNCS[np.float_power] = lambda x, y, **kw: _power(x, y, dtype=np.float64, **kw)
 
 
 def _divmod(x: Any, y: Any) -> tuple[Tracer, Tracer]:
@@ -302,7 +310,8 @@ for _ufunc, _function in ((np.add, np.cumsum), (np.multiply, np.cumprod)):
 def _outer_of(ufunc: Any) -> Lowering:
     def outer(x: Any, y: Any, **options: Any) -> Tracer:
         x, y = lift(x), lift(y)
-        return UFUNCS[ufunc](reshape_value(x, (*x.shape, *[1] * len(y.shape))), y, **options)
+        spread = reshape_value(x, (*x.shape, *[1] * len(y.shape)))
+        return plain_layout((x, y), UFUNCS[ufunc](spread, y, **options))
 
     return outer
 

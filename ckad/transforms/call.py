@@ -14,13 +14,15 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ckad import trees
+from ckad.errors import BudgetError, ScheduleError
 from ckad.loops.driver import Compiled, Options, compile_tape
 from ckad.passes import simplify
 from ckad.passes.untape import untape
 from ckad.tape.tape import Tape
 from ckad.tape.types import DType
 from ckad.trace.tracer import Tracer, value
-from ckad.trace.tracing import Arguments, Recording, inline, record, take_apart
+from ckad.trace.tracing import Arguments, Recording, inline, named, record, take_apart
+from ckad.trace.where import at_place
 
 T = TypeVar("T")
 #: Compiled programs that are remembered.
@@ -38,12 +40,12 @@ class Call:
     ) -> None:
         self.fun = fun
         self.arguments: Arguments = take_apart(args)
-        self.recording: Recording = record(lambda *a: fun(*a, **kwargs), self.arguments)
+        self.recording: Recording = record(fun, self.arguments, kwargs)
         self.tape = simplify(self.recording.tape)
 
     @property
     def name(self) -> str:
-        return getattr(self.fun, "__name__", type(self.fun).__name__)
+        return named(self.fun)
 
     @property
     def is_nested(self) -> bool:
@@ -53,7 +55,7 @@ class Call:
 
     def derived(self, key: Any, derive: Callable[[Tape], Tape]) -> Tape:
         """``derive(self.tape)``, remembered by the contents of the tape."""
-        return remember(_tapes, (self.tape.digest, key), lambda: derive(self.tape))
+        return remember(_tapes, (identity(self.tape), key), lambda: derive(self.tape))
 
     def run(self, tape: Tape, options: Options, extra: Sequence[Any] = ()) -> list[Any]:
         """Run a tape derived from this call's, on its arguments and ``extra``.
@@ -81,9 +83,23 @@ def finish(x: Any, scalar: bool) -> Any:
     return x[()] if scalar and not isinstance(x, Tracer) else x
 
 
+def identity(tape: Tape) -> tuple[Any, ...]:
+    """Contents and places: what an error in a compiled program names has to be this program's."""
+    places = tape.sources, tape.source.tobytes()
+    return tape.digest, *places, *(identity(body) for body in tape.bodies)
+
+
 def compiled(tape: Tape, options: Options) -> Compiled:
     """``compile_tape``, remembered by the contents of the tape and the options."""
-    return remember(_cache, (tape.digest, options.key), lambda: compile_tape(tape, options))
+    return remember(_cache, (identity(tape), options.key), lambda: _compile(tape, options))
+
+
+def _compile(tape: Tape, options: Options) -> Compiled:
+    """``compile_tape``, with the user's place in its errors."""
+    try:
+        return compile_tape(tape, options)
+    except (BudgetError, ScheduleError) as error:
+        raise type(error)(at_place(str(error))) from None
 
 
 def remember(cache: OrderedDict[Any, T], key: Any, make: Callable[[], T]) -> T:

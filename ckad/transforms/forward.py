@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 
 from ckad import passes, trees
-from ckad.errors import DifferentiationError
+from ckad.errors import DifferentiationError, TapeError
 from ckad.loops.driver import Options
 from ckad.passes.adjoint import adjoint as adjoint_pass
 from ckad.passes.tangent import tangent as tangent_pass
 from ckad.tape.tape import Tape
 from ckad.trace.tracer import Tracer
+from ckad.trace.where import at_place
 from ckad.transforms.call import Call, float_inputs
 
 
@@ -40,6 +41,8 @@ def jvp(
     1.0 2.0
     """
     options = Options(engine=engine, progress=progress, check_finite=check_finite)
+    _check_sequence("primals", primals)
+    _check_sequence("tangents", tangents)
     call = Call(fun, tuple(primals), {})
     wrt = float_inputs(call.tape)[: len(call.arguments.traced)]
     wrt = [k for k in wrt if k < len(call.arguments.traced)]
@@ -53,20 +56,56 @@ def jvp(
     return call.results(leaves[:n]), call.results(out_tangents)
 
 
+def _check_sequence(what: str, arguments: Any) -> None:
+    if not isinstance(arguments, (tuple, list)):
+        raise DifferentiationError(
+            at_place(
+                f"{what} is a {type(arguments).__name__}; pass a tuple with one item per argument, "
+                f"({what[:-1]},) for a single one."
+            )
+        )
+
+
 def _directions(call: Call, tangents: tuple[Any, ...], wrt: list[int]) -> list[Any]:
     leaves, tree = trees.flatten(tangents)
     if tree != call.arguments.treedef:
         raise DifferentiationError(
-            f"the tangents have the structure {tree}; the primals of {call.name} have {call.arguments.treedef}."
+            at_place(
+                f"the tangents have the structure {trees.describe(tree)}; pass a tuple like the "
+                f"primals of {call.name}, {trees.describe(call.arguments.treedef)}."
+            )
         )
+    _check_moving(call, leaves, wrt)
     directions = [leaves[call.arguments.traced[k]] for k in wrt]
     for k, direction in zip(wrt, directions, strict=True):
         shape = direction.shape if isinstance(direction, Tracer) else np.shape(direction)
         if shape != call.tape.input_types[k].shape:
             raise DifferentiationError(
-                f"a tangent has shape {shape}; its primal has shape {call.tape.input_types[k].shape}."
+                at_place(
+                    f"a tangent has shape {shape}; its primal has shape "
+                    f"{call.tape.input_types[k].shape}. Pass an array of that shape."
+                )
             )
     return directions
+
+
+def _check_moving(call: Call, tangents: list[Any], wrt: list[int]) -> None:
+    """What is not a float cannot move: its tangent has to be zero."""
+    floats = {call.arguments.traced[k] for k in wrt}
+    for k, (primal, tangent) in enumerate(zip(call.arguments.leaves, tangents, strict=True)):
+        if k not in floats and (isinstance(tangent, Tracer) or _moves(tangent)):
+            kind = primal.dtype if isinstance(primal, np.ndarray) else type(primal).__name__
+            raise DifferentiationError(
+                at_place(
+                    f"primal {k} of {call.name} holds {kind}, which cannot be differentiated by, "
+                    "but its tangent is not zero. Pass floats (2.0 instead of 2, or "
+                    ".astype(np.float64)), or a zero tangent."
+                )
+            )
+
+
+def _moves(tangent: Any) -> bool:
+    return isinstance(tangent, (int, float, np.ndarray, np.generic)) and bool(np.any(tangent != 0))
 
 
 def jit(
@@ -119,7 +158,7 @@ def adjoint(tape: Tape) -> Tape:
     >>> ckad.adjoint(ckad.trace(np.sin)(1.0))
     <Tape of 4 rows: (f64[], f64[]) -> (f64[])>
     """
-    return adjoint_pass(tape)
+    return adjoint_pass(_tape(tape, "adjoint"))
 
 
 def tangent(tape: Tape) -> Tape:
@@ -129,4 +168,15 @@ def tangent(tape: Tape) -> Tape:
     >>> ckad.tangent(ckad.trace(np.sin)(1.0))
     <Tape of 5 rows: (f64[], f64[]) -> (f64[], f64[])>
     """
-    return passes.simplify(tangent_pass(tape))
+    return passes.simplify(tangent_pass(_tape(tape, "tangent")))
+
+
+def _tape(tape: Any, name: str) -> Tape:
+    if not isinstance(tape, Tape):
+        raise TapeError(
+            at_place(
+                f"ckad.{name} takes a Tape, not a {type(tape).__name__}. "
+                f"Make one with ckad.trace(fun)(*args), or use ckad.vjp and ckad.jvp on functions."
+            )
+        )
+    return tape

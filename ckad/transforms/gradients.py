@@ -19,6 +19,7 @@ from ckad.passes.adjoint import adjoint
 from ckad.passes.bind import bind
 from ckad.tape.tape import Tape
 from ckad.trace.tracer import Tracer
+from ckad.trace.where import at_place
 from ckad.transforms.call import Call, compiled, finish
 
 
@@ -135,12 +136,18 @@ class Gradient:
         return call, call.derived(("gradient", tuple(wrt)), derive), wrt
 
     def _numbers(self, n_args: int) -> list[int]:
-        numbers = [self.argnums] if isinstance(self.argnums, int) else list(self.argnums)
+        numbers = [self.argnums] if isinstance(self.argnums, int) else self.argnums
+        if not isinstance(numbers, Sequence) or not all(isinstance(n, int) for n in numbers):
+            raise DifferentiationError(
+                at_place(f"argnums={self.argnums!r}; pass an int, or several in a tuple.")
+            )
         for n in numbers:
             if not -n_args <= n < n_args:
                 raise DifferentiationError(
-                    f"argnums={self.argnums} names argument {n}, but the call has {n_args} positional "
-                    "arguments. Pass the arguments to differentiate by position."
+                    at_place(
+                        f"argnums={self.argnums} names argument {n}, but the call has {n_args} "
+                        "positional arguments. Pass the arguments to differentiate by position."
+                    )
                 )
         return [n % n_args for n in numbers]
 
@@ -175,11 +182,19 @@ def _differentiable(call: Call, argument: int) -> list[int]:
             found = call.arguments.leaves[leaf]
             kind = f"dtype {types[k].numpy}" if k >= 0 else type(found).__name__
             raise DifferentiationError(
-                f"argument {argument} of {call.name} holds {kind}, which cannot be differentiated by. "
-                "Pass floats (2.0 instead of 2, or .astype(np.float64)), or leave the argument out of argnums."
+                at_place(
+                    f"argument {argument} of {call.name} holds {kind}, which cannot be "
+                    "differentiated by. Pass floats (2.0 instead of 2, or .astype(np.float64)), or "
+                    "leave the argument out of argnums."
+                )
             )
     if not inputs:
-        raise DifferentiationError(f"argument {argument} of {call.name} holds no arrays.")
+        raise DifferentiationError(
+            at_place(
+                f"argument {argument} of {call.name} holds no arrays, so there is nothing to "
+                "differentiate by. Pass an array, or leave the argument out of argnums."
+            )
+        )
     return inputs
 
 
@@ -189,18 +204,26 @@ def _check_scalar(call: Call, has_aux: bool) -> None:
         children = tree.children()
         if tree.type is not tuple or len(children) != 2 or children[0].num_leaves != 1:
             raise DifferentiationError(
-                f"with has_aux=True {call.name} has to return (scalar, aux); it returned {tree}."
+                at_place(
+                    f"with has_aux=True {call.name} has to return (scalar, aux); it returned "
+                    f"{trees.describe(tree)}."
+                )
             )
     elif tree.num_leaves != 1 or tree.num_nodes != 1:
         raise DifferentiationError(
-            f"{call.name} returned {tree}; a gradient needs one scalar. Return the scalar alone, or "
-            "(scalar, aux) with has_aux=True."
+            at_place(
+                f"{call.name} returned {trees.describe(tree)}; a gradient needs one scalar. Return "
+                "the scalar alone, or (scalar, aux) with has_aux=True."
+            )
         )
     first = call.tape.output_types[0]
     if first.shape or not first.is_float:
         raise DifferentiationError(
-            f"{call.name} returned {first.numpy} of shape {first.shape}; a gradient needs a float scalar. "
-            "Reduce the result, for example with np.sum, or use ckad.vjp or ckad.jacobian."
+            at_place(
+                f"{call.name} returned {first.numpy} of shape {first.shape}; a gradient needs a "
+                "float scalar. Reduce the result, for example with np.sum, or use ckad.vjp or "
+                "ckad.jacobian."
+            )
         )
 
 
@@ -256,13 +279,19 @@ def _match(call: Call, leaves: list[Any], tree: trees.Treedef) -> list[Any]:
     types = call.tape.output_types
     if tree != call.recording.out_tree:
         raise DifferentiationError(
-            f"the cotangent has the structure {tree}; the result of {call.name} has {call.recording.out_tree}."
+            at_place(
+                f"the cotangent has the structure {trees.describe(tree)}; pass one like the result "
+                f"of {call.name}, {trees.describe(call.recording.out_tree)}."
+            )
         )
     for leaf, type in zip(leaves, types, strict=True):
         shape = leaf.shape if isinstance(leaf, Tracer) else np.shape(leaf)
         if shape != type.shape:
             raise DifferentiationError(
-                f"a cotangent has shape {shape}; the result of {call.name} has shape {type.shape} there."
+                at_place(
+                    f"a cotangent has shape {shape}; the result of {call.name} has shape "
+                    f"{type.shape} there. Pass an array of that shape."
+                )
             )
     return leaves
 

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import wraps
 from typing import Any
 
 import numpy as np
 
+from ckad.errors import DifferentiationError
+from ckad.trace.tracer import Tracer
+from ckad.trace.where import at_place
 from ckad.transforms.forward import jvp
 from ckad.transforms.gradients import grad, vjp
 
@@ -23,29 +27,60 @@ def jacobian(fun: Callable[..., Any], argnums: int = 0, mode: str = "auto") -> C
      [0. 3. 2.]]
     """
     if mode not in ("auto", "fwd", "rev"):
-        raise ValueError(f'mode={mode!r} is not known; use "auto", "fwd" or "rev".')
-
-    def compute(*args: Any) -> np.ndarray:
-        def partial_of(x: Any) -> Any:
-            return fun(*args[:argnums], x, *args[argnums + 1 :])
-
-        x = np.asarray(args[argnums], dtype=float) if np.isscalar(args[argnums]) else args[argnums]
-        out, pullback = vjp(partial_of, x)
-        out = np.asarray(out)
-        reverse = mode == "rev" or (mode == "auto" and out.size < x.size)
-        if reverse:
-            rows = [pullback(d)[0] for d in _units(out)]
-            return np.array(rows).reshape(*out.shape, *x.shape)
-        columns = [jvp(partial_of, (x,), (d,))[1] for d in _units(x)]
-        return np.moveaxis(
-            np.array(columns).reshape(*x.shape, *out.shape), range(x.ndim), range(-x.ndim, 0)
+        raise DifferentiationError(
+            at_place(f'mode={mode!r} is not known; use "auto", "fwd" or "rev".')
         )
+
+    def compute(*args: Any, **kwargs: Any) -> Any:
+        at = _position(argnums, len(args))
+
+        @wraps(fun)
+        def partial_of(x: Any) -> Any:
+            return fun(*args[:at], x, *args[at + 1 :], **kwargs)
+
+        x = _array(args[at], f"argument {at}")
+        out, pullback = vjp(partial_of, x)
+        out = _array(out, "the result")
+        if mode == "rev" or (mode == "auto" and out.size < x.size):
+            return _stacked([pullback(d)[0] for d in _units(out)], out, x)
+        columns = _stacked([jvp(partial_of, (x,), (d,))[1] for d in _units(x)], x, out)
+        return np.moveaxis(columns, range(x.ndim), range(-x.ndim, 0)) if x.ndim else columns
 
     return compute
 
 
-def _units(x: np.ndarray) -> list[np.ndarray]:
+def _position(argnums: int, n_args: int) -> int:
+    if not isinstance(argnums, int) or not -n_args <= argnums < n_args:
+        raise DifferentiationError(
+            at_place(
+                f"argnums={argnums!r} names no argument of this call, which has {n_args}. "
+                "Pass one int, and the argument by position."
+            )
+        )
+    return argnums % n_args
+
+
+def _array(x: Any, what: str) -> Any:
+    if isinstance(x, (Tracer, np.ndarray)):
+        return x
+    if not isinstance(x, (np.generic, float, int)):
+        raise DifferentiationError(
+            at_place(
+                f"{what} is a {type(x).__name__}; jacobian and hessian take and return one array. "
+                "Use ckad.vjp or ckad.jvp for several, or join them with np.concatenate."
+            )
+        )
+    return np.asarray(x)
+
+
+def _units(x: Any) -> list[np.ndarray]:
     return list(np.eye(x.size, dtype=x.dtype).reshape(x.size, *x.shape))
+
+
+def _stacked(parts: list[Any], outer: Any, inner: Any) -> Any:
+    if not parts:
+        return np.zeros((*outer.shape, *inner.shape))
+    return np.stack(parts).reshape(*outer.shape, *inner.shape)
 
 
 def hvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
@@ -61,7 +96,7 @@ def hvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]
     return jvp(grad(fun), primals, tangents)[1]
 
 
-def hessian(fun: Callable[..., Any]) -> Callable[..., np.ndarray]:
+def hessian(fun: Callable[..., Any]) -> Callable[..., Any]:
     """Make a function that computes the Hessian of a scalar ``fun`` by its first argument.
 
     >>> import numpy as np, ckad
@@ -70,9 +105,12 @@ def hessian(fun: Callable[..., Any]) -> Callable[..., np.ndarray]:
      [2. 0.]]
     """
 
-    def compute(x: Any, *args: Any) -> np.ndarray:
-        x = np.asarray(x, dtype=float)
-        rows = [hvp(lambda x: fun(x, *args), (x,), (d,)) for d in _units(x)]
-        return np.array(rows).reshape(*x.shape, *x.shape)
+    def compute(x: Any, *args: Any, **kwargs: Any) -> Any:
+        @wraps(fun)
+        def partial_of(x: Any) -> Any:
+            return fun(x, *args, **kwargs)
+
+        x = _array(x, "argument 0")
+        return _stacked([hvp(partial_of, (x,), (d,)) for d in _units(x)], x, x)
 
     return compute

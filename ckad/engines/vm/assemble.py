@@ -28,12 +28,13 @@ _DISPATCH = 4
 class Frame:
     """One tape being assembled: where its rows lie and when they are read last."""
 
-    def __init__(self, tape: Tape, items: list[Item]) -> None:
+    def __init__(self, tape: Tape, items: list[Item], wanted: dict[int, Region]) -> None:
         self.tape = tape
         self.items = items
         self.region: dict[int, Region] = {}
         self.last = _last_reads(tape, items)
         self.results: dict[int, list[Region]] = {}
+        self.wanted = wanted  # rows that the loop around this body wants in a region of its own
         self.now = 0
 
     def dies(self, row: int) -> bool:
@@ -60,7 +61,7 @@ class Assembler:
         self.check_finite = check_finite
         self.code: list[int] = []
         self.cost = 0
-        self.heap = Heap(0)
+        self.heap = Heap()
         self.pool: dict[tuple[str, bytes], Region] = {}
         self.constants: list[tuple[Region, np.ndarray]] = []
         self.zero = self.new(1)  # cells are zero before the run; nothing ever writes this one
@@ -68,7 +69,8 @@ class Assembler:
         self.nested: set[int] = set()
         self.depth = 0
         self.places: list[tuple[Source, str]] = []
-        self.counters: dict[int, str] = {}
+        self.counters: dict[int, tuple[int, ...]] = {}
+        self.steps: list[int] = []  # index cells of the loops around the code at hand
 
     # --- regions -------------------------------------------------------------------------------
 
@@ -141,31 +143,46 @@ class Assembler:
 
     def place(self, tape: Tape, k: int) -> int:
         self.places.append((tape.source_of(k), tape.rows[k].op.name.lower()))
+        self.counters[len(self.places) - 1] = tuple(self.steps)
         return len(self.places) - 1
 
     # --- the walk ------------------------------------------------------------------------------
 
-    def walk(self, tape: Tape, inputs: Sequence[Region]) -> tuple[Frame, list[Region]]:
+    def walk(
+        self, tape: Tape, inputs: Sequence[Region], wanted: dict[int, Region] | None = None
+    ) -> tuple[Frame, list[Region]]:
         """Append the code of ``tape``; its inputs lie in the given regions.
+
+        ``wanted`` says where some of its rows had better be written.
 
         Returns the regions of the outputs; the frame's ``leave`` gives them back.
         """
         from ckad.engines.vm.chains import lower_chain
         from ckad.engines.vm.lower import lower_row
 
-        frame = Frame(tape, group(tape, chained=not self.check_finite))
+        frame = Frame(tape, group(tape, chained=not self.check_finite), wanted or {})
         for k, row in enumerate(tape.rows):
             if row.op is Op.INPUT:
                 self.bind_input(frame, k, inputs[row.attrs[0]])
             elif row.op is Op.CONST and k in frame.last:
                 self.bind_input(frame, k, self.constant(tape.constants[row.attrs[0]]))
-        for frame.now, item in enumerate(frame.items):
+        for at, item in enumerate(frame.items):
+            frame.now = at
             if isinstance(item, list):
                 lower_chain(self, frame, item)
             else:
                 lower_row(self, frame, item)
             self._release_dead(frame, item)
         return frame, [frame.region[k] for k in tape.outputs.tolist()]
+
+    def walk_step(
+        self, body: Tape, inputs: Sequence[Region], wanted: dict[int, Region]
+    ) -> tuple[Frame, list[Region]]:
+        """``walk`` for a loop's body, whose first input is the index."""
+        self.steps.append(inputs[0].offset)
+        walked = self.walk(body, inputs, wanted)
+        self.steps.pop()
+        return walked
 
     def bind_input(self, frame: Frame, row: int, region: Region) -> None:
         frame.region[row] = region

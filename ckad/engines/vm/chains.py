@@ -100,24 +100,41 @@ class _Chain:
     def _destination(self, k: int, row: Row) -> Operand:
         if self.frame.last.get(k, -1) <= self.frame.now:
             return self._register(k)
-        region = self._take_over(k, row) or self.a.new(row.type.size)
+        region = self._wanted(k) or self._take_over(k, row) or self.a.new(row.type.size)
         self.a.bind(self.frame, k, region)
         return region.offset, 1
 
+    def _wanted(self, k: int) -> Region | None:
+        """Where the loop around the body wants this row, if it may be written there already."""
+        region = self.frame.wanted.get(k)
+        if region is None or not region.users:
+            return region
+        here = [x for x in self._overwritable(k) if self.frame.region[x] is region]
+        return self.a.take_over(self.frame, here[0], region.size) if here else None
+
     def _take_over(self, k: int, row: Row) -> Region | None:
-        """The region of an operand that nobody reads after this instruction."""
-        for x in row.operands if reads_in_place(row) else ():
-            free = (
-                x not in self.position and x not in self.viewed and self.last[x] <= self.position[k]
-            )
-            if free and x in self.frame.region and not is_splat(self.frame.tape, x):
-                shared = [
-                    y for y in self.viewed if self.frame.region.get(y) is self.frame.region[x]
-                ]
-                region = None if shared else self.a.take_over(self.frame, x, row.type.size)
-                if region is not None:
-                    return region
+        """The region of an array that nobody reads after this instruction."""
+        for x in self._overwritable(k):
+            region = self.a.take_over(self.frame, x, row.type.size)
+            if region is not None:
+                return region
         return None
+
+    def _overwritable(self, k: int) -> list[int]:
+        """Arrays of full size whose reads in this chain are over, in each strip, when row k is."""
+        region, p = self.frame.region, self.position[k]
+        viewed = {id(region[y]) for y in self.viewed if y in region}
+        size = self.frame.tape.rows[k].type.size
+        return [
+            x
+            for x, last in self.last.items()
+            if last <= p
+            and x in region
+            and x not in self.position
+            and self.frame.tape.rows[x].type.size == size
+            and id(region[x]) not in viewed
+            and not is_splat(self.frame.tape, x)
+        ]
 
     def _instructions(self, k: int, row: Row, operands: list[Operand]) -> list[int]:
         if row.op is Op.SUM:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from ckad.engines.vm.isa import STRIP
 from ckad.tape.ops import Op, is_elementwise
 from ckad.tape.tape import Row, Tape
@@ -43,41 +41,93 @@ def reads_in_place(row: Row) -> bool:
 
 def group(tape: Tape, chained: bool = True) -> list[Item]:
     """The rows of ``tape`` as items in an order that respects their operands."""
-    sizes = [strip_size(tape, row) if chained else 0 for row in tape.rows]
-    done = [row.op in _LEAVES for row in tape.rows]
-    splats = [bool(sizes[k]) and is_splat(tape, k) for k in range(len(tape))]
-    items: list[Item] = []
-    for k, row in enumerate(tape.rows):
-        if done[k]:
-            continue
-        if not sizes[k] or splats[k]:
-            items.append(k)
-            done[k] = True
-        else:
-            items.append(_chain(tape, k, sizes, splats, done))
-    return items
+    return _Grouping(tape, chained).items
 
 
-def _chain(
-    tape: Tape, first: int, sizes: Sequence[int], splats: Sequence[bool], done: list[bool]
-) -> list[int]:
-    """All rows of one size, from ``first`` on, that can run before anything that is not done."""
-    chain: list[int] = []
-    inside: set[int] = set()
-    for k in range(first, len(tape)):
-        if done[k] or sizes[k] != sizes[first] or splats[k] or len(chain) == LONGEST:
-            continue
-        row = tape.rows[k]
+class _Grouping:
+    """Items in the making; ``done`` are the rows that have their place."""
+
+    def __init__(self, tape: Tape, chained: bool) -> None:
+        self.tape = tape
+        self.sizes = [strip_size(tape, row) if chained else 0 for row in tape.rows]
+        self.splats = [bool(n) and is_splat(tape, k) for k, n in enumerate(self.sizes)]
+        self.done = [row.op in _LEAVES for row in tape.rows]
+        self.outputs = set(tape.outputs.tolist())
+        self.readers: list[list[int]] = [[] for _ in tape.rows]
+        for k, row in enumerate(tape.rows):
+            for x in row.operands:
+                self.readers[x].append(k)
+        self.items: list[Item] = []
+        for k in range(len(tape)):
+            while not self.done[k]:
+                self._place(k)
+
+    def _place(self, k: int) -> None:
+        if not self.sizes[k] or self.splats[k]:
+            self.items.append(k)
+            self.done[k] = True
+            return
+        self._small_rows_first(k)
+        chain = self._without_early(self._ready(k))
+        self.items.append(chain)
+        for member in chain:
+            self.done[member] = True
+
+    def _small_rows_first(self, first: int) -> None:
+        """Rows on few elements that are ready now may make rows of the chain ready."""
+        for k in range(first, len(self.tape)):
+            row = self.tape.rows[k]
+            small = not self.sizes[k] and row.type.is_array and row.type.size <= STRIP
+            if small and not self.done[k] and all(self.done[x] for x in row.operands):
+                self.items.append(k)
+                self.done[k] = True
+
+    def _ready(self, first: int) -> list[int]:
+        """All rows of one size, from ``first`` on, that can run before anything not done."""
+        chain: list[int] = []
+        inside: set[int] = set()
+        for k in range(first, len(self.tape)):
+            fits = self.sizes[k] == self.sizes[first] and not self.splats[k] and not self.done[k]
+            if fits and len(chain) < LONGEST and self._is_ready(k, inside):
+                chain.append(k)
+                inside.add(k)
+        return chain
+
+    def _is_ready(self, k: int, inside: set[int]) -> bool:
+        row, done, splats = self.tape.rows[k], self.done, self.splats
         direct = reads_in_place(row)
-        ready = all(
+        return all(
             done[x]
             or (direct and x in inside)
-            or (direct and splats[x] and done[tape.rows[x].operands[0]])
+            or (direct and splats[x] and done[self.tape.rows[x].operands[0]])
             for x in row.operands
         )
-        if ready:
-            chain.append(k)
-            inside.add(k)
-    for k in chain:
-        done[k] = True
-    return chain
+
+    def _without_early(self, chain: list[int]) -> list[int]:
+        """Leave rows that only a later chain reads to that, if fewer arrays are written so."""
+        inside = set(chain)
+        needed: set[int] = set()
+        for k in reversed(chain):
+            if k in needed or self._is_wanted_now(k, inside):
+                needed.update((k, *(x for x in self.tape.rows[k].operands if x in inside)))
+        lean = [k for k in chain if k in needed]
+        return lean if lean and self._written(lean) < self._written(chain) else chain
+
+    def _is_wanted_now(self, k: int, inside: set[int]) -> bool:
+        """Whether something else than an elementwise row of a later chain reads the row."""
+        if k in self.outputs or self.tape.rows[k].op is Op.SUM:
+            return True
+        return any(
+            r not in inside
+            and not (self.sizes[r] == self.sizes[k] and reads_in_place(self.tape.rows[r]))
+            for r in self.readers[k]
+        )
+
+    def _written(self, chain: list[int]) -> int:
+        """How many arrays of full size the chain writes."""
+        inside = set(chain)
+        return sum(
+            k in self.outputs or any(r not in inside for r in self.readers[k])
+            for k in chain
+            if self.tape.rows[k].op is not Op.SUM
+        )

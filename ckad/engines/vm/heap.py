@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect
 from dataclasses import dataclass
 
 
@@ -20,39 +21,72 @@ class Region:
     holds: int = 0
 
 
-class Heap:
-    """First-fit allocation of cells; remembers the largest extent."""
+#: Regions of at least this many cells begin at a cache line.
+LINE = 8
+#: Cells taken at once for the smaller ones.
+CHUNK = 32 * LINE
 
-    def __init__(self, start: int) -> None:
-        self.free: list[tuple[int, int]] = []  # (offset, size), sorted, not adjacent
-        self.end = start
-        self.peak = start
+
+class Heap:
+    """First-fit allocation of cells; remembers the largest extent.
+
+    Small regions are packed into chunks of their own, so that large ones stay aligned.
+    """
+
+    def __init__(self) -> None:
+        self.large = _FreeList()
+        self.small = _FreeList()
+        self.peak = 0
 
     def allocate(self, size: int) -> int:
-        for k, (offset, room) in enumerate(self.free):
-            if room >= size:
-                if room == size:
-                    del self.free[k]
-                else:
-                    self.free[k] = (offset + size, room - size)
-                return offset
-        return self._extend(size)
-
-    def _extend(self, size: int) -> int:
-        offset = self.end
-        if self.free and sum(self.free[-1]) == self.end:
-            offset, _ = self.free.pop()
-        self.end = offset + size
-        self.peak = max(self.peak, self.end)
+        if size >= LINE:
+            return self._lines(size)
+        offset = self.small.take(size)
+        if offset is None:
+            self.small.give(self._lines(CHUNK), CHUNK)
+            offset = self.small.take(size)
+            assert offset is not None
         return offset
 
     def release(self, offset: int, size: int) -> None:
-        if not size:
-            return
-        k = next((k for k, (o, _) in enumerate(self.free) if o > offset), len(self.free))
-        self.free.insert(k, (offset, size))
-        if k + 1 < len(self.free) and offset + size == self.free[k + 1][0]:
-            self.free[k] = (offset, size + self.free.pop(k + 1)[1])
-        if k and sum(self.free[k - 1]) == self.free[k][0]:
-            o, s = self.free[k - 1]
-            self.free[k - 1] = (o, s + self.free.pop(k)[1])
+        if size >= LINE:
+            self.large.give(offset, -(-size // LINE) * LINE)
+        elif size:
+            self.small.give(offset, size)
+
+    def _lines(self, size: int) -> int:
+        size = -(-size // LINE) * LINE
+        offset = self.large.take(size)
+        if offset is None:
+            offset = self.large.take_end(self.peak)
+            self.peak = offset + size
+        return offset
+
+
+class _FreeList:
+    """Free ranges (offset, size), sorted, none adjacent to the next."""
+
+    def __init__(self) -> None:
+        self.ranges: list[tuple[int, int]] = []
+
+    def take(self, size: int) -> int | None:
+        for k, (offset, room) in enumerate(self.ranges):
+            if room >= size:
+                self.ranges[k : k + 1] = [(offset + size, room - size)] if room > size else []
+                return offset
+        return None
+
+    def take_end(self, end: int) -> int:
+        """Where an allocation at ``end`` begins: a free range that reaches it is used up first."""
+        if self.ranges and sum(self.ranges[-1]) == end:
+            return self.ranges.pop()[0]
+        return end
+
+    def give(self, offset: int, size: int) -> None:
+        k = bisect(self.ranges, (offset, size))
+        if k < len(self.ranges) and offset + size == self.ranges[k][0]:
+            size += self.ranges.pop(k)[1]
+        if k and sum(self.ranges[k - 1]) == offset:
+            before = self.ranges.pop(k - 1)
+            offset, size, k = before[0], before[1] + size, k - 1
+        self.ranges.insert(k, (offset, size))

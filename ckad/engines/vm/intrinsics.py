@@ -18,6 +18,7 @@ from ckad.engines.vm.isa import FIRST_KERNEL, KERNELS
 from ckad.rules import RULES
 
 LANES = 8
+UNROLL = 2  # vectors per turn of a kernel's loop
 DOUBLE, I64 = ir.DoubleType(), ir.IntType(64)
 _CELL = {"f": DOUBLE, "s": DOUBLE, "i": I64, "b": I64}
 
@@ -53,14 +54,10 @@ def _kernel(b: ir.IRBuilder, emit: Any, cells: str, base: Any, n: Any, addresses
     operands = list(zip(operands, (_CELL[c] for c in reads), strict=False))
     done = ir.Constant(I64, 0)
     if not getattr(emit, "scalar_only", False):
-        whole = b.and_(n, ir.Constant(I64, -LANES))
-        _loop(
-            b,
-            done,
-            whole,
-            LANES,
-            lambda at: _apply(b, emit, at, dst, _CELL[writes], operands, LANES),
-        )
+        step = UNROLL * LANES
+        whole = b.and_(n, ir.Constant(I64, -step))
+        cell = _CELL[writes]
+        _loop(b, done, whole, step, lambda at: _vectors(b, emit, at, dst, cell, operands))
         done = whole
     _loop(b, done, n, 1, lambda at: _apply(b, emit, at, dst, _CELL[writes], operands, 1))
 
@@ -78,6 +75,11 @@ def _loop(b: ir.IRBuilder, start: Any, stop: Any, step: int, body: Any) -> None:
     at.add_incoming(b.add(at, ir.Constant(I64, step)), b.block)
     b.branch(head)
     b.position_at_end(after)
+
+
+def _vectors(b: Any, emit: Any, at: Any, dst: Any, cell: Any, operands: Any) -> None:
+    for k in range(UNROLL):
+        _apply(b, emit, b.add(at, ir.Constant(I64, k * LANES)), dst, cell, operands, LANES)
 
 
 def _apply(b: Any, emit: Any, at: Any, dst: Any, cell: Any, operands: Any, lanes: int) -> None:

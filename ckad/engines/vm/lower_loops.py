@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import prod
+from typing import NamedTuple
 
 from ckad.engines.vm.assemble import Assembler, Frame
+from ckad.engines.vm.grouping import group, reads_in_place
 from ckad.engines.vm.heap import Region
-from ckad.engines.vm.isa import Code
+from ckad.engines.vm.isa import STRIP, Code
 from ckad.engines.vm.program import Slots
 from ckad.passes.dce import dce
 from ckad.passes.rewrite import with_outputs
@@ -113,10 +115,13 @@ class _Steps:
                 )
         return self.x_regions
 
-    def run(self, body: Tape, carried: Sequence[Region]) -> tuple[Frame, list[Region]]:
-        """One step of a body (i, carry, x, captured)."""
+    def run(
+        self, body: Tape, carried: Sequence[Region], targets: Sequence[Region] = ()
+    ) -> tuple[Frame, list[Region]]:
+        """One step of a body (i, carry, x, captured); ``targets`` say where to put the carry."""
         elements = self.elements(body, 1 + len(carried))
-        return self.a.walk(body, [self.i, *carried, *elements, *self.captured])
+        inputs = [self.i, *carried, *elements, *self.captured]
+        return self.a.walk_step(body, inputs, _wanted(body, targets))
 
     def close(self) -> None:
         for region in self.x_regions:
@@ -147,11 +152,81 @@ def _get(
         a.emit(Code.COPY_IN, size, value.offset, base, index.offset, cost=size / 4)
 
 
-def _next(a: Assembler, i: Region, stop: int, step: int, target: int, cost: int) -> None:
+def _wanted(body: Tape, targets: Sequence[Region]) -> dict[int, Region]:
+    """The first outputs of a body with the regions that they should lie in."""
+    return dict(zip(body.outputs.tolist(), targets, strict=False))
+
+
+#: One step's code: where the carry lies, where the next one should; it is there afterwards.
+Once = Callable[[Sequence[Region], Sequence[Region]], None]
+
+
+class _Counter(NamedTuple):
+    """The index of a counted loop, the cell that it runs to, and the direction."""
+
+    i: Region
+    stop: Region
+    step: int = 1
+
+
+def _count(
+    a: Assembler, counter: _Counter, carried: Sequence[Region], swap: Sequence[bool], once: Once
+) -> None:
+    """A counted loop around ``once``.
+
+    Large carries that a step cannot update in place have two regions that take turns: the code
+    of the step stands twice, and nothing is copied from step to step.
+    """
+    second = [a.hold(a.new(c.size)) if both else c for c, both in zip(carried, swap, strict=True)]
+    cost, head = a.cost, len(a.code)
+    once(carried, second)
+    if not any(swap):
+        return _next(a, counter, head, cost)
+    skip = _next(a, counter, 0, cost)
+    odd = a.emit(Code.JUMP, 0) + 1
+    a.code[skip] = len(a.code)
+    once(second, carried)
+    _next(a, counter, head, cost)
+    even = a.emit(Code.JUMP, 0) + 1
+    a.code[odd] = len(a.code)
+    for c, d in zip(carried, second, strict=True):
+        a.copy(c.offset, d.offset, c.size)
+        if c is not d:
+            a.unhold(d)
+    a.code[even] = len(a.code)
+    return None
+
+
+def _next(a: Assembler, counter: _Counter, target: int, cost: int) -> int:
+    """Close a step; returns the address of the jump's target."""
     if a.depth == 1:
         a.emit(Code.STEP)
-    a.emit(Code.NEXT, i.offset, stop, step, target, a.cost - cost + 8)
+    i, stop, step = counter
+    at = a.emit(Code.NEXT, i.offset, stop.offset, step, target, a.cost - cost + 8)
     a.cost = cost  # the steps are paid for while they run
+    return at + 4
+
+
+#: Carries of fewer cells are copied from step to step.
+LARGE = 4 * STRIP
+
+
+def _swaps(body: Tape, first: int, n: int) -> list[bool]:
+    """Which of the n carries from input ``first`` on are large and not updated in place.
+
+    A step that reads a carry through a view (a stencil's neighbours) has to leave it as it is
+    until the last strip is done.
+    """
+    chained = {k for item in group(body) if isinstance(item, list) for k in item}
+    outputs, inputs = body.outputs.tolist(), body.inputs.tolist()
+    viewed = {x for k in chained if not reads_in_place(body.rows[k]) for x in body.rows[k].operands}
+    return [
+        body.rows[outputs[c]].type.size >= LARGE
+        and outputs[c] in chained
+        and outputs.index(outputs[c]) == c
+        and inputs[first + c] in viewed
+        for c in range(n)
+    ]
 
 
 def _loop(a: Assembler, frame: Frame, k: int, row: Row) -> None:
@@ -164,13 +239,16 @@ def _loop(a: Assembler, frame: Frame, k: int, row: Row) -> None:
     ys, bases = _new_ys(a, loop.body.output_types[n:], loop.length)
     a.emit(Code.SET, i.offset, loop.length - 1 if loop.backward else 0)
     a.emit(Code.SET, stop.offset, 0 if loop.backward else loop.length)
-    if loop.length:
-        cost, head = a.cost, len(a.code)
-        inner, out = steps.run(loop.body, carried)
+
+    def once(now: Sequence[Region], then: Sequence[Region]) -> None:
+        inner, out = steps.run(loop.body, now, then)
         _put(a, out[n:], bases, i)
-        _carry_on(a, carried, out[:n])
+        _carry_on(a, then, out[:n])
         a.leave(inner)
-        _next(a, i, stop.offset, -1 if loop.backward else 1, head, cost)
+
+    if loop.length:
+        counter = _Counter(i, stop, -1 if loop.backward else 1)
+        _count(a, counter, carried, _swaps(loop.body, 1, n), once)
     steps.close()
     _close(a, frame, k, [*carried, *ys], [i, stop])
 
@@ -257,18 +335,28 @@ def _taped_loop(a: Assembler, frame: Frame, k: int, row: Row) -> None:
     steps = _Steps(a, frame, loop.xs, loop.captured, i)
     ys, bases = _new_ys(a, loop.body.output_types[n:], loop.length)
     actions = _Actions(a, loop.name, reverse=False)
-    for kind, body in ((ADVANCE, loop.body), (TAPE, loop.taping)) if loop.length else ():
+    counter = _Counter(i, actions.stop)
+
+    def advance(now: Sequence[Region], then: Sequence[Region]) -> None:
+        inner, out = steps.run(loop.body, now, then)
+        _put(a, out[n:], bases, i)
+        _carry_on(a, then, out[:n])
+        a.leave(inner)
+
+    def tape(now: Sequence[Region], then: Sequence[Region]) -> None:
+        assert loop.taping is not None
+        inner, out = steps.run(loop.taping, now, then)
+        a.emit(Code.RESIDUAL, r.offset, actions.slot.offset, i.offset, actions.start.offset)
+        _put(a, out[n_out:], layout.residuals, r)
+        _put(a, out[n:n_out], bases, i)
+        _carry_on(a, then, out[:n])
+        a.leave(inner)
+
+    pairs = ((ADVANCE, loop.body, advance), (TAPE, loop.taping, tape))
+    for kind, body, once in pairs if loop.length else ():
         actions.handle(kind)
         a.emit(Code.COPY, 1, i.offset, actions.start.offset)
-        cost, head = a.cost, len(a.code)
-        inner, out = steps.run(body, carried)
-        if kind == TAPE:
-            a.emit(Code.RESIDUAL, r.offset, actions.slot.offset, i.offset, actions.start.offset)
-            _put(a, out[n_out:], layout.residuals, r)
-        _put(a, out[n:n_out], bases, i)
-        _carry_on(a, carried, out[:n])
-        a.leave(inner)
-        _next(a, i, actions.stop.offset, 1, head, cost)
+        _count(a, counter, carried, _swaps(body, 1, n), once)
         actions.leave_at(loop.length)
         actions.again()
     _store_and_restore(a, actions, carried, layout)
@@ -311,15 +399,18 @@ def _recompute(
     own: tuple[Region, Region],
 ) -> None:
     """ADVANCE, TAPE, STORE and RESTORE in the reverse phase."""
-    i, r = own
+    i, _ = own
     carried = [a.hold(a.new(n)) for n in carry_cells]
     actions.handle(ADVANCE)
     a.emit(Code.COPY, 1, i.offset, actions.start.offset)
-    cost, head = a.cost, len(a.code)
-    inner, out = steps.run(loop.advance, carried)
-    _carry_on(a, carried, out)
-    a.leave(inner)
-    _next(a, i, actions.stop.offset, 1, head, cost)
+
+    def advance(now: Sequence[Region], then: Sequence[Region]) -> None:
+        inner, out = steps.run(loop.advance, now, then)
+        _carry_on(a, then, out)
+        a.leave(inner)
+
+    counter = _Counter(i, actions.stop)
+    _count(a, counter, carried, _swaps(loop.advance, 1, loop.n_carry), advance)
     actions.again()
     actions.handle(TAPE)
     _tape(a, loop, actions, steps, layout, carried, own)
@@ -346,12 +437,12 @@ def _tape(
     if slots.n_tape_slots > 1:
         cost, head = a.cost, len(a.code)
         last = a.emit(Code.JUMP_IF_LAST, i.offset, actions.stop.offset, 0) + 3
-        inner, out = steps.run(loop.taping, carried)
+        inner, out = steps.run(loop.taping, carried, carried)
         a.emit(Code.RESIDUAL, r.offset, actions.slot.offset, i.offset, actions.start.offset)
         _put(a, out[loop.n_carry :], layout.residuals, r)
         _carry_on(a, carried, out[: loop.n_carry])
         a.leave(inner)
-        _next(a, i, actions.stop.offset, 1, head, cost)
+        _next(a, _Counter(i, actions.stop), head, cost)
         a.code[last] = len(a.code)
     residuals_alone = dce(with_outputs(loop.taping, outputs[loop.n_carry :]))
     inner, out = steps.run(residuals_alone, carried)
@@ -384,19 +475,24 @@ def _reverse_steps(
     y_regions = [a.hold(a.new(n)) for n in y_sizes]
     actions.handle(REVERSE)
     a.emit(Code.BEFORE, i.offset, actions.stop.offset)
-    cost, head = a.cost, len(a.code)
-    if not alone:
-        a.emit(Code.RESIDUAL, r.offset, actions.slot.offset, i.offset, actions.start.offset)
-        _get(a, residuals, layout.residuals, r)
-    _get(a, y_regions, [(y.offset, n) for y, n in zip(ct_ys, y_sizes, strict=True)], i)
-    elements = steps.elements(loop.reverse, 1 + loop.n_residuals)
-    n_ct = len(loop.ct_carry)
-    inputs = [i, *residuals, *elements, *steps.captured, *totals[:n_ct], *y_regions, *totals[n_ct:]]
-    inner, out = a.walk(loop.reverse, inputs)
-    _put(a, out[len(totals) :], ct_xs, i)
-    _carry_on(a, totals, out[: len(totals)])
-    a.leave(inner)
-    _next(a, i, actions.start.offset, -1, head, cost)
+    n_ct, n_own = len(loop.ct_carry), len(totals)
+
+    def once(now: Sequence[Region], then: Sequence[Region]) -> None:
+        if not alone:
+            a.emit(Code.RESIDUAL, r.offset, actions.slot.offset, i.offset, actions.start.offset)
+            _get(a, residuals, layout.residuals, r)
+        _get(a, y_regions, [(y.offset, n) for y, n in zip(ct_ys, y_sizes, strict=True)], i)
+        elements = steps.elements(loop.reverse, 1 + loop.n_residuals)
+        own = [*steps.captured, *now[:n_ct], *y_regions, *now[n_ct:]]
+        inputs = [i, *residuals, *elements, *own]
+        inner, out = a.walk_step(loop.reverse, inputs, _wanted(loop.reverse, then))
+        _put(a, out[n_own:], ct_xs, i)
+        _carry_on(a, then, out[:n_own])
+        a.leave(inner)
+
+    first = 1 + loop.n_residuals + len(loop.xs) + len(loop.captured)
+    swap = _swaps(loop.reverse, first, n_ct) + [False] * len(loop.sums)
+    _count(a, _Counter(i, actions.start, -1), totals, swap, once)
     actions.again()
     for region in (*residuals, *y_regions):
         a.unhold(region)

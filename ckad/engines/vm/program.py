@@ -38,7 +38,7 @@ class Program:
     outputs: list[Place]
     loops: dict[int, int]
     places: list[tuple[Source, str]] = field(default_factory=list)  # where a row came from, its op
-    counters: dict[int, str] = field(default_factory=dict)  # cells that hold loop indices
+    counters: dict[int, tuple[int, ...]] = field(default_factory=dict)  # index cells of a place
     nested: set[int] = field(default_factory=set)  # names of loops that run more than once
 
     @property

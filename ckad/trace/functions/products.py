@@ -56,7 +56,7 @@ def matmul(x: Any, y: Any, out: Any = None, dtype: Any = None, **options: Any) -
     shape = list(product.shape)
     shape = [*shape[:-2], *shape[-2:][a.ndim == 1 :]]
     shape = shape[:-1] if b.ndim == 1 else shape
-    return finish(plain_layout([a, b], reshape_value(product, shape)), out)
+    return finish(plain_layout([x, y], reshape_value(product, shape)), out)
 
 
 def _check_inner(k: int, also_k: int, *shapes: Any) -> None:
@@ -109,7 +109,7 @@ if hasattr(np, "matvec"):  # NumPy 2.2
 # --- dot and its relatives ---------------------------------------------------------------------
 
 
-@implements(np.dot, contiguous=True)
+@implements(np.dot)
 def dot(a: Any, b: Any, out: Any = None) -> Tracer:
     x, y = _in_common(a, b)
     if not x.shape or not y.shape:

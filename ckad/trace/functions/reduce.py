@@ -1,4 +1,4 @@
-"""Reductions over axes, and cumulative sums and products."""
+"""Reductions over axes."""
 
 from __future__ import annotations
 

@@ -1,0 +1,70 @@
+"""The action tables of a run: which rows of a schedule the engine gets, and how many bytes of them.
+
+A loop that runs once gets its rows piece by piece. A loop inside of another runs again and again,
+so its rows are kept as a whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+
+import numpy as np
+
+from ckad.checkpoint.schedules.schedule import Action, Actions, Schedule
+from ckad.engines.vm.machine import ACTION_BYTES, CHUNK, Feed
+
+#: A piece takes no more than this part of the budget, unless it has the fewest rows.
+PIECE_PART = 16
+FEWEST_ROWS = 32
+#: The rows of longer inner loops are estimated while schedules are compared, not counted.
+LONGEST_COUNTED = 20_000
+
+
+def piece_rows(budget: int) -> int:
+    """Rows of a piece: few under a small budget, though each piece costs a return to Python."""
+    return min(CHUNK, max(FEWEST_ROWS, budget // PIECE_PART // ACTION_BYTES))
+
+
+def streamed(schedule: Schedule, most: int) -> Feed:
+    """The rows in pieces of ``most`` at the utmost."""
+
+    def pieces() -> Iterator[np.ndarray]:
+        return map(_rows, schedule.chunks(most))
+
+    return Feed(pieces, streamed_rows(schedule, most), 0)
+
+
+def streamed_rows(schedule: Schedule, most: int) -> int:
+    return int(next(schedule.chunks(most)).kind.size)
+
+
+def whole(schedule: Schedule) -> Feed:
+    """All rows, and the row at which the reverse phase begins."""
+    n_rows, reverse = _count(schedule)
+    return Feed(lambda: map(_rows, schedule.chunks()), n_rows, reverse)
+
+
+def whole_rows(schedule: Schedule) -> int:
+    """The number of rows; about, for a long loop that is not taped in segments."""
+    taped = schedule.n_tape_slots > 1 or schedule.n_slots == 0
+    if taped or schedule.n_steps <= LONGEST_COUNTED:
+        return _count(schedule)[0]
+    return 5 * schedule.n_steps
+
+
+@lru_cache(maxsize=512)
+def _count(schedule: Schedule) -> tuple[int, int]:
+    """(rows, rows of the forward phase)."""
+    n_rows = reverse = 0
+    for rows in schedule.chunks():
+        if not reverse:
+            forward = (rows.kind == Action.ADVANCE) | (rows.kind == Action.TAPE)
+            last = np.flatnonzero(forward & (rows.stop == schedule.n_steps))
+            reverse = n_rows + int(last[0]) + 1 if last.size else 0
+        n_rows += rows.kind.size
+    return n_rows, reverse
+
+
+def _rows(actions: Actions) -> np.ndarray:
+    return np.stack([column.astype(np.int64) for column in actions], axis=1)
