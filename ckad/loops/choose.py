@@ -19,7 +19,7 @@ from ckad.engines.vm.machine import ACTION_BYTES
 from ckad.engines.vm.measure import TapedLoop, step_bytes, token_bytes
 from ckad.engines.vm.program import Slots
 from ckad.errors import BudgetError, ScheduleError
-from ckad.loops.tables import streamed_rows, whole_rows
+from ckad.loops.tables import FEWEST_ROWS, piece_rows, streamed_rows, whole_rows
 from ckad.memory import format_bytes
 
 #: What ``schedule=`` takes: a name, a schedule, or a function from the number of steps to one.
@@ -50,19 +50,22 @@ def _growing(limit: int) -> Iterator[int]:
 
 
 class Chooser:
-    """Finds schedules for ``loops``; ``measure(schedules)`` gives the bytes of a whole run."""
+    """Finds schedules for ``loops``; ``measure`` gives the bytes of a whole run.
+
+    ``most_rows`` is how many actions of an outermost loop the program gets at a time.
+    """
 
     def __init__(
         self,
         loops: dict[int, TapedLoop],
         budget: int,
         choice: Choice,
-        measure: Callable[[Schedules], int],
+        measure: Callable[[Schedules, int], int],
         requested: str | int | None,
-        most_rows: int,
     ) -> None:
-        self.loops, self.budget, self.choice, self.measure = loops, budget, choice, measure
-        self.requested, self.most_rows = requested, most_rows
+        self.loops, self.budget, self.choice, self.requested = loops, budget, choice, requested
+        self.most_rows = piece_rows(budget)
+        self._measure = measure
         self.outer = [x for x in loops.values() if x.depth == 1]
         self.inner = [x for x in loops.values() if x.depth > 1]
         self.ladders = {x.name: ladder(x.n_steps) for x in self.inner}
@@ -74,23 +77,29 @@ class Chooser:
         if self.choice != "auto":
             return self._as_asked()
         best = self._least()
-        used = self.measure(best)
+        used = self.measured(best)
         if used > self.budget:
             if self.requested is None:
                 return best  # nobody asked for a limit: as little as possible
             raise self._too_small(used)
-        beside = used - self._tokens(best)
+        before = best
         for _ in range(MOST_TRIES):
+            beside = used - self._tokens(before)
             found = self._within(self.budget - beside)
-            if found is None:
+            if found is None or slots_of(found) == slots_of(before):
                 break
-            used = self.measure(found)
+            before, used = found, self.measured(found)
             if used <= self.budget and self._work(found) < self._work(best):
                 best = found
-            if used - self._tokens(found) == beside:
-                break  # predicted exactly: nothing better to be had
-            beside = used - self._tokens(found)
         return best
+
+    def measured(self, schedules: Schedules) -> int:
+        """Bytes of a run; where they are too many, with fewer actions at a time."""
+        used = self._measure(schedules, self.most_rows)
+        if used > self.budget and self.most_rows > FEWEST_ROWS:
+            self.most_rows = FEWEST_ROWS
+            used = self._measure(schedules, self.most_rows)
+        return used
 
     # --- predictions ---------------------------------------------------------------------------
 
@@ -208,7 +217,7 @@ class Chooser:
             chosen = {**inner, **self._least_outer(inner)}
             for loop in self.outer:
                 chosen[loop.name] = self._asked_for(chosen, loop)
-            used = self.measure(chosen)
+            used = self.measured(chosen)
             if used <= self.budget:
                 return chosen
         if self.requested is not None:
@@ -243,7 +252,7 @@ class Chooser:
         if choice == "two_level":
             return two_level(n)
         if choice == "revolve":
-            spare = self.budget - self.measure(chosen)
+            spare = self.budget - self.measured(chosen)
             return revolve(n, max(1, min(n, 1 + spare // max(1, loop.state_bytes))))
         names = ", ".join(repr(x) for x in ("auto", *SCHEDULES))
         raise ScheduleError(f"schedule={choice!r} is not known; use one of {names}, or a Schedule.")

@@ -15,7 +15,7 @@ from ckad.engines.vm.measure import TapedLoop, taped_loops
 from ckad.engines.vm.program import Program
 from ckad.errors import BudgetError, EngineError, ScheduleError
 from ckad.loops.choose import Choice, Chooser, Schedules, slots_of
-from ckad.loops.tables import piece_rows, streamed, whole
+from ckad.loops.tables import streamed, whole
 from ckad.memory import format_bytes, free_memory, parse_bytes
 from ckad.tape.tape import Tape
 from ckad.trace.where import at_place
@@ -84,14 +84,13 @@ def compile_tape(tape: Tape, options: Options) -> Compiled:
     def program_for(schedules: Schedules) -> Program:
         return assemble(tape, slots_of(schedules), options.check_finite)
 
-    def measure(schedules: Schedules) -> int:
+    def measure(schedules: Schedules, most_rows: int) -> int:
         return run_bytes(tape, program_for(schedules), _feeds(loops, schedules, most_rows))
 
     budget = free_memory() // FREE_PART if options.memory is None else parse_bytes(options.memory)
-    most_rows = piece_rows(budget)
-    chooser = Chooser(loops, budget, options.schedule, measure, options.memory, most_rows)
+    chooser = Chooser(loops, budget, options.schedule, measure, options.memory)
     schedules = chooser.schedules() if loops else {}
-    program, feeds = program_for(schedules), _feeds(loops, schedules, most_rows)
+    program, feeds = program_for(schedules), _feeds(loops, schedules, chooser.most_rows)
     peak = run_bytes(tape, program, feeds)
     if options.memory is not None and peak > budget:
         raise BudgetError(

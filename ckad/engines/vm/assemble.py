@@ -15,6 +15,7 @@ import numpy as np
 from ckad.engines.vm.grouping import Item, group
 from ckad.engines.vm.heap import Heap, Region
 from ckad.engines.vm.isa import KERNEL_CODES, Code
+from ckad.engines.vm.pairs import Joined, joined_rows
 from ckad.engines.vm.program import Place, Program, Slots
 from ckad.tape.ops import Op
 from ckad.tape.tape import Row, Source, Tape
@@ -28,33 +29,58 @@ _DISPATCH = 4
 class Frame:
     """One tape being assembled: where its rows lie and when they are read last."""
 
-    def __init__(self, tape: Tape, items: list[Item], wanted: dict[int, Region]) -> None:
+    def __init__(
+        self, tape: Tape, items: list[Item], wanted: dict[int, Region], joins: bool
+    ) -> None:
         self.tape = tape
         self.items = items
         self.region: dict[int, Region] = {}
-        self.last = _last_reads(tape, items)
+        self.joined: dict[int, Joined] = {}
+        self.absorbed: set[int] = set()
+        if joins:
+            self._join()
+        self.last = self._last_reads()
         self.results: dict[int, list[Region]] = {}
         self.wanted = wanted  # rows that the loop around this body wants in a region of its own
         self.now = 0
+
+    def _join(self) -> None:
+        """Pairs within a chain, and among the rows that stand alone."""
+        alone = [x for x in self.items if not isinstance(x, list)]
+        for rows in (alone, *(x for x in self.items if isinstance(x, list))):
+            self.joined |= joined_rows(self.tape, rows)
+        self.absorbed = {j.inner for j in self.joined.values()}
+
+    def operands(self, k: int) -> tuple[int, ...]:
+        """What the code of row k reads."""
+        if k in self.joined:
+            return self.joined[k].operands
+        return () if k in self.absorbed else self.tape.rows[k].operands
+
+    def codes(self, k: int) -> list[int]:
+        """The kernels that compute an elementwise row, one after the other."""
+        if k in self.joined:
+            return [KERNEL_CODES[self.joined[k].pair]]
+        row = self.tape.rows[k]
+        return kernels_for(row, [self.tape.rows[x].type for x in row.operands])
 
     def dies(self, row: int) -> bool:
         """Whether the item at hand is the last to read ``row``."""
         return self.last.get(row, -1) <= self.now
 
-
-def _last_reads(tape: Tape, items: list[Item]) -> dict[int, int]:
-    last: dict[int, int] = {}
-    for at, item in enumerate(items):
-        for k in item if isinstance(item, list) else [item]:
-            for x in tape.rows[k].operands:
-                last[x] = at
-    for k in tape.outputs.tolist():
-        last[k] = _FOREVER
-    return last
+    def _last_reads(self) -> dict[int, int]:
+        last: dict[int, int] = {}
+        for at, item in enumerate(self.items):
+            for k in item if isinstance(item, list) else [item]:
+                for x in self.operands(k):
+                    last[x] = at
+        for k in self.tape.outputs.tolist():
+            last[k] = _FOREVER
+        return last
 
 
 class Assembler:
-    """Heap, code and constants of one program; the ops' code is in ``lower`` and ``lower_loops``."""
+    """Heap, code and constants of one program; ``lower`` and ``lower_loops`` append the code."""
 
     def __init__(self, slots: dict[int, Slots], check_finite: bool = False) -> None:
         self.slots = slots
@@ -160,7 +186,12 @@ class Assembler:
         from ckad.engines.vm.chains import lower_chain
         from ckad.engines.vm.lower import lower_row
 
-        frame = Frame(tape, group(tape, chained=not self.check_finite), wanted or {})
+        frame = Frame(
+            tape,
+            group(tape, chained=not self.check_finite),
+            wanted or {},
+            joins=not self.check_finite,
+        )
         for k, row in enumerate(tape.rows):
             if row.op is Op.INPUT:
                 self.bind_input(frame, k, inputs[row.attrs[0]])
@@ -191,7 +222,7 @@ class Assembler:
 
     def _release_dead(self, frame: Frame, item: Item) -> None:
         rows = item if isinstance(item, list) else [item]
-        for x in {x for k in rows for x in frame.tape.rows[k].operands}:
+        for x in {x for k in rows for x in frame.operands(k)}:
             if frame.last[x] == frame.now and x in frame.region:
                 self.release(frame.region.pop(x))
 

@@ -5,7 +5,7 @@ A value that only the chain reads lives in a strip's worth of cells, which stays
 
 from __future__ import annotations
 
-from ckad.engines.vm.assemble import Assembler, Frame, kernels_for
+from ckad.engines.vm.assemble import Assembler, Frame
 from ckad.engines.vm.grouping import is_splat, reads_in_place
 from ckad.engines.vm.heap import Region
 from ckad.engines.vm.isa import KERNEL_CODES, STRIP, Code
@@ -44,7 +44,7 @@ class _Chain:
         self.held: dict[int, Region] = {}
         self.last: dict[int, int] = {}
         for p, k in enumerate(rows):
-            for x in frame.tape.rows[k].operands:
+            for x in frame.operands(k):
                 self.last[x] = p
         tape_rows = frame.tape.rows
         self.viewed = {
@@ -54,10 +54,12 @@ class _Chain:
     def words(self) -> list[int]:
         out: list[int] = []
         for p, k in enumerate(self.rows):
-            row = self.frame.tape.rows[k]
-            operands = [self._operand(x) for x in row.operands] if reads_in_place(row) else []
+            if k in self.frame.absorbed:
+                continue
+            row, reads = self.frame.tape.rows[k], self.frame.operands(k)
+            operands = [self._operand(x) for x in reads] if reads_in_place(row) else []
             out += self._instructions(k, row, operands)
-            for x in set(row.operands):
+            for x in set(reads):
                 if self.last[x] == p and x in self.held:
                     self.spare.append(self.held.pop(x))
         return out
@@ -143,8 +145,7 @@ class _Chain:
         if not reads_in_place(row):
             return self._load(row, dst)
         out: list[int] = []
-        types = [self.frame.tape.rows[x].type for x in row.operands]
-        for code in kernels_for(row, types):
+        for code in self.frame.codes(k):
             padded = (operands + [(0, 0), (0, 0)])[:3]
             out += [code, *dst, *(word for operand in padded for word in operand)]
             operands = [dst]

@@ -15,6 +15,7 @@ from numba.core import cgutils, types
 from numba.extending import get_cython_function_address, intrinsic
 
 from ckad.engines.vm.isa import FIRST_KERNEL, KERNELS
+from ckad.engines.vm.pairs import Pair
 from ckad.rules import RULES
 
 LANES = 8
@@ -36,16 +37,30 @@ def elementwise(typing: Any, code: Any, base: Any, n: Any, dst: Any, x: Any, y: 
         code, base, n, *addresses = args
         after = b.append_basic_block("after")
         switch = b.switch(code, after)
-        for k, (op, cells) in enumerate(KERNELS):
+        for k, key in enumerate(KERNELS):
             case = b.append_basic_block(f"kernel{k}")
             switch.add_case(ir.Constant(I64, FIRST_KERNEL + k), case)
             b.position_at_end(case)
-            _kernel(b, RULES[op].emit[cells], cells, base, n, addresses)
+            _kernel(b, *_emitter(key), base, n, addresses)
             b.branch(after)
         b.position_at_end(after)
         return context.get_dummy_value()
 
     return types.void(*[types.int64] * 7), generate
+
+
+def _emitter(key: Any) -> tuple[Any, str]:
+    """The emitter of a kernel and the cells it reads and writes."""
+    if not isinstance(key, Pair):
+        op, cells = key
+        return RULES[op].emit[cells], cells
+    inner, outer = (RULES[op].emit["ff->f"] for op in (key.inner, key.outer))
+
+    def both(b: Any, x: Any, y: Any, z: Any) -> Any:
+        value = inner(b, x, y)
+        return outer(b, z, value) if key.second else outer(b, value, z)
+
+    return both, "fff->f"
 
 
 def _kernel(b: ir.IRBuilder, emit: Any, cells: str, base: Any, n: Any, addresses: Any) -> None:

@@ -1,14 +1,15 @@
 """The instruction set of the vm: words of int64, the first of them the code.
 
 Memory is one array of 8-byte cells. A float64 or int64 takes one cell; so does a float32 (kept as
-the float64 of the same value, rounded after every op) and a bool (0 or 1). Addresses are cell numbers.
-Codes from ``FIRST_KERNEL`` on are the elementwise kernels: ``[code, n, dst, x, y, z]``.
+the float64 of the same value, rounded after every op) and a bool (0 or 1).
+Addresses are cell numbers. Codes from ``FIRST_KERNEL`` on are the elementwise kernels: ``[code, n, dst, x, y, z]``.
 """
 
 from __future__ import annotations
 
 from enum import IntEnum
 
+from ckad.engines.vm.pairs import PAIRS, Pair
 from ckad.rules import RULES
 
 #: Cells per strip: what one instruction works on while a chain of them stays in the L1 cache.
@@ -63,8 +64,11 @@ class Reduce(IntEnum):
 #: Added to a Reduce kind when the cells hold integers.
 INTEGERS = 8
 
-#: The elementwise kernels in the order of their codes: (op, signature of cells).
-KERNELS = [(op, signature) for op in sorted(RULES) for signature in RULES[op].emit]
+#: The elementwise kernels in the order of their codes: an op and its cells, or a pair of ops.
+KERNELS: list[tuple[int, str] | Pair] = [
+    *((op, cells) for op in sorted(RULES) for cells in RULES[op].emit),
+    *PAIRS,
+]
 FIRST_KERNEL = 64
 KERNEL_CODES = {key: FIRST_KERNEL + k for k, key in enumerate(KERNELS)}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from math import prod
 
-from ckad.engines.vm.assemble import Assembler, Frame, kernels_for
+from ckad.engines.vm.assemble import Assembler, Frame
 from ckad.engines.vm.grouping import is_splat
 from ckad.engines.vm.heap import Region
 from ckad.engines.vm.isa import INTEGERS, KERNEL_CODES, STRIP, Code, Reduce
@@ -23,8 +23,8 @@ def lower_row(a: Assembler, frame: Frame, k: int) -> None:
         CONTROL[row.op](a, frame, k, row)
     elif row.op is Op.RESULT:
         a.take_result(frame, k, row)
-    elif frame.last.get(k, -1) < frame.now and row.op is not Op.WRAP:
-        return  # nobody reads it, or chains have read the scalar it repeats
+    elif k in frame.absorbed or (frame.last.get(k, -1) < frame.now and row.op is not Op.WRAP):
+        return  # nobody reads it by itself, or chains have read the scalar it repeats
     elif is_elementwise(row.op) and row.op is not Op.WRAP:
         _elementwise(a, frame, k, row)
         a.check(frame, k)
@@ -36,9 +36,8 @@ def lower_row(a: Assembler, frame: Frame, k: int) -> None:
 def _elementwise(a: Assembler, frame: Frame, k: int, row: Row) -> None:
     n = row.type.size
     dst = a.new(n)
-    operands = [frame.region[x].offset for x in row.operands]
-    types = [frame.tape.rows[x].type for x in row.operands]
-    for code in kernels_for(row, types):
+    operands = [frame.region[x].offset for x in frame.operands(k)]
+    for code in frame.codes(k):
         a.emit(code, n, dst.offset, *(operands + [0, 0])[:3], cost=n)
         operands = [dst.offset]
     a.bind(frame, k, dst)
