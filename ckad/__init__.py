@@ -13,6 +13,7 @@ from ckad.errors import CkadError
 from ckad.tape.tape import Tape
 from ckad.transforms import (
     adjoint,
+    cond,
     fori_loop,
     grad,
     hessian,
@@ -33,6 +34,7 @@ __all__ = [
     "Plan",
     "Tape",
     "adjoint",
+    "cond",
     "errors",
     "fori_loop",
     "grad",

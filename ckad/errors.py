@@ -55,7 +55,7 @@ class DtypeError(TraceError):
 
 
 class DifferentiationError(CkadError, TypeError):
-    """What is asked for has no derivative: a non-scalar output, an integer input, an unknown rule."""
+    """What is asked for has no derivative: a non-scalar output, an integer input."""
 
 
 class TracedIndexError(CkadError, IndexError):

@@ -26,16 +26,16 @@ def parse_bytes(amount: int | str) -> int:
         match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([a-zA-Z]*)\s*", amount)
         if match is None or match[2].lower() not in _UNITS:
             raise BudgetError(
-                f"memory={amount!r} is not an amount of memory; write bytes as an int, or text such "
-                'as "64 MiB" or "50 MB".'
+                f"memory={amount!r} is not an amount of memory; write bytes as an int, or text "
+                'such as "64 MiB" or "50 MB".'
             )
         n = int(float(match[1]) * _UNITS[match[2].lower()])
     elif isinstance(amount, int) and not isinstance(amount, bool):
         n = amount
     else:
         raise BudgetError(
-            f"memory={amount!r} is a {type(amount).__name__}; write bytes as an int, or text such as "
-            '"64 MiB".'
+            f"memory={amount!r} is a {type(amount).__name__}; write bytes as an int, or text such "
+            'as "64 MiB".'
         )
     if n <= 0:
         raise BudgetError(f"memory={amount!r} leaves no memory at all; give a positive amount.")

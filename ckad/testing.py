@@ -9,8 +9,8 @@ import numpy as np
 
 from ckad import trees
 from ckad.checkpoint.simulate import check_schedule
-from ckad.errors import DifferentiationError, GradientCheckError
-from ckad.transforms import grad, jvp, vjp
+from ckad.errors import ConcreteValueError, DifferentiationError, GradientCheckError
+from ckad.transforms import grad, jit, jvp, vjp
 
 #: First and last step of the differences, relative to the size of an argument; each is half of
 #: the one before.
@@ -67,7 +67,7 @@ def check_grads(
 
     The identity and the symmetry have to hold to 1e-12 of ``|Jv| |w| + |v| |J'w|`` (1e-4 if
     anything is float32). The differences call ``fun`` on plain arrays, so they are independent of
-    how ckad records it: central, extrapolated to step zero, with the step that gives the least
+    how ckad records it (`ckad.jit` of it where it indexes a plain array by a loop's index): central, extrapolated to step zero, with the step that gives the least
     error estimate (Ridders, Advances in Engineering Software 4, 1982, pages 75-76). ``fun`` has to
     be smooth around ``args``; at a kink the differences do not converge.
 
@@ -117,6 +117,7 @@ class _Check:
         leaves, self.tree = trees.flatten(args)
         self.x = [_float_leaf(leaf, k) for k, leaf in enumerate(leaves)]
         self.v = self._direction()
+        self.plain = _plain(fun, self.tree_of(self.x))
         self.out = self.at(0.0)
         if not any(_is_float(y) for y in self.out):
             raise DifferentiationError(
@@ -148,7 +149,7 @@ class _Check:
         """The results of ``fun``, run by NumPy, at x + h v."""
         moved = [(x + h * v).astype(x.dtype) for x, v in zip(self.x, self.v, strict=True)]
         with np.errstate(all="ignore"):
-            out = self.fun(*self.tree_of(moved))
+            out = self.plain(*self.tree_of(moved))
         self.out_tree = trees.flatten(out)[1]
         return [np.asarray(y) for y in trees.flatten(out)[0]]
 
@@ -349,6 +350,16 @@ def _float_leaf(leaf: Any, k: int) -> np.ndarray:
             "Bind the others first: check_grads(lambda x: fun(x, n), (x,))."
         )
     return np.asarray(leaf)
+
+
+def _plain(fun: Function, args: tuple[Any, ...]) -> Function:
+    """``fun`` for plain arrays; recorded where only recorded arrays take a loop's index."""
+    try:
+        with np.errstate(all="ignore"):
+            fun(*args)
+    except ConcreteValueError:
+        return jit(fun)
+    return fun
 
 
 def _is_float(x: np.ndarray) -> bool:

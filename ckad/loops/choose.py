@@ -76,12 +76,17 @@ class Chooser:
         """The cheapest schedules that were found to fit; BudgetError if none do."""
         if self.choice != "auto":
             return self._as_asked()
+        everything = {x.name: store_all(x.n_steps) for x in self.loops.values()}
+        all_used = self.measured(everything)
+        if all_used <= self.budget:
+            return everything
         best = self._least()
-        used = self.measured(best)
+        used = self.measured_tightly(best)
         if used > self.budget:
-            if self.requested is None:
-                return best  # nobody asked for a limit: as little as possible
-            raise self._too_small(used)
+            used = min(used, all_used)  # a short loop's residuals may be less than what recomputes
+            if self.requested is not None:
+                raise self._too_small(used)
+            return best  # nobody asked for a limit: as little as possible
         before = best
         for _ in range(MOST_TRIES):
             beside = used - self._tokens(before)
@@ -94,12 +99,13 @@ class Chooser:
         return best
 
     def measured(self, schedules: Schedules) -> int:
-        """Bytes of a run; where they are too many, with fewer actions at a time."""
-        used = self._measure(schedules, self.most_rows)
-        if used > self.budget and self.most_rows > FEWEST_ROWS:
+        return self._measure(schedules, self.most_rows)
+
+    def measured_tightly(self, schedules: Schedules) -> int:
+        """With fewer actions at a time, from now on, where it is too much otherwise."""
+        if self.measured(schedules) > self.budget:
             self.most_rows = FEWEST_ROWS
-            used = self._measure(schedules, self.most_rows)
-        return used
+        return self.measured(schedules)
 
     # --- predictions ---------------------------------------------------------------------------
 
@@ -173,7 +179,9 @@ class Chooser:
         for _ in range(len(self.inner)):
             before = best
             for x in self.inner:
-                options = [self._outer_for({**inner, x.name: s}, room) for s in self.ladders[x.name]]
+                options = [
+                    self._outer_for({**inner, x.name: s}, room) for s in self.ladders[x.name]
+                ]
                 best = min((s for s in (best, *options) if s), key=self._work, default=None)
                 if best:
                     inner = {k.name: best[k.name] for k in self.inner}
@@ -182,7 +190,7 @@ class Chooser:
         return best
 
     def _outer_for(self, inner: Schedules, room: int) -> Schedules | None:
-        """Give the room that the inner loops leave to the outermost ones, shared in several ways."""
+        """Share what the inner loops leave among the outermost ones, in the best of a few ways."""
         least = {**inner, **self._least_outer(inner)}
         if self._tokens(least) > room:
             return None
@@ -193,9 +201,7 @@ class Chooser:
         ways = [self._shared(least, o, room, even) for o in orders for even in (True, False)]
         return min(ways, key=self._work)
 
-    def _shared(
-        self, least: Schedules, order: list[TapedLoop], room: int, even: bool
-    ) -> Schedules:
+    def _shared(self, least: Schedules, order: list[TapedLoop], room: int, even: bool) -> Schedules:
         chosen, slots = dict(least), slots_of(least)
         for k, loop in enumerate(order):
             spare = room - self._tokens(chosen)
@@ -217,7 +223,7 @@ class Chooser:
             chosen = {**inner, **self._least_outer(inner)}
             for loop in self.outer:
                 chosen[loop.name] = self._asked_for(chosen, loop)
-            used = self.measured(chosen)
+            used = self.measured_tightly(chosen)
             if used <= self.budget:
                 return chosen
         if self.requested is not None:

@@ -11,8 +11,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import maximum_flow
 
 from ckad.rules import RULES
 from ckad.tape.builder import Builder
@@ -93,6 +91,10 @@ def _cells(joint: Tape, k: int) -> int:
 
 def _source_side(edges: list[tuple[int, int, int]], n: int, source: int, sink: int) -> np.ndarray:
     """Which nodes the source still reaches when the flow is at its maximum."""
+    # loaded here because it takes a while and only programs with loops need it
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import maximum_flow
+
     start, stop, capacity = np.array(edges, np.int32).T
     graph = coo_array((capacity, (start, stop)), shape=(n, n)).tocsr()
     flow = maximum_flow(graph, source, sink).flow

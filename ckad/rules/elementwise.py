@@ -11,7 +11,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-import scipy.special
 
 from ckad.rules import ir
 from ckad.rules.registry import Over, Partial, from_partials, jvp, rule, same_shape, vjp
@@ -40,6 +39,17 @@ def elementwise(
 
     rule(op, shape=shape, evaluate=evaluate, emit=emit, cheap=cheap)
     from_partials(op, partials)
+
+
+def _special(name: str) -> Callable[..., np.ndarray]:
+    """A function of SciPy, which is loaded when it is first called: that takes a while."""
+
+    def evaluate(*arrays: np.ndarray) -> np.ndarray:
+        import scipy.special
+
+        return getattr(scipy.special, name)(*arrays)
+
+    return evaluate
 
 
 def _like(b: Builder, x: int, value: float) -> int:
@@ -336,13 +346,13 @@ elementwise(
 
 elementwise(
     Op.ERF,
-    scipy.special.erf,
+    _special("erf"),
     ir.libm("erf"),
     [lambda b, out, x: b.mul(_like(b, x, 2.0 / math.sqrt(math.pi)), b.exp(b.neg(b.mul(x, x))))],
 )
 elementwise(
     Op.LGAMMA,
-    scipy.special.gammaln,
+    _special("gammaln"),
     ir.libm("lgamma"),
     [lambda b, out, x: b.polygamma(_like(b, x, 0.0), x)],
 )
@@ -360,7 +370,7 @@ def _emit_polygamma(b: Any, n: Any, x: Any) -> Any:
 
 elementwise(
     Op.POLYGAMMA,
-    scipy.special.polygamma,
+    _special("polygamma"),
     _emit_polygamma,
     [None, lambda b, out, n, x: b.polygamma(b.add(n, _like(b, n, 1.0)), x)],
 )

@@ -111,7 +111,7 @@ class Builder:
         env: dict[int, int],
         change: Callable[[Tape], Tape] = lambda body: body,
     ) -> int:
-        """Append row k of another tape, its operands renamed through ``env``, its bodies changed."""
+        """Append row k of another tape, renamed through ``env``, its bodies changed."""
         row = tape.rows[k]
         self.where = tape.sources[row.source]
         if row.op is Op.CONST:

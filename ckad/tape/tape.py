@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import blake2b
@@ -86,10 +87,14 @@ class Tape:
 
     @cached_property
     def nbytes(self) -> int:
-        """Bytes of the arrays and the constants, bodies included."""
-        arrays = (self.opcode, self.operand_offset, self.operand, self.attr_offset, self.attr)
-        own = sum(a.nbytes for a in (*arrays, self.type, self.source, *self.constants))
-        return own + sum(body.nbytes for body in self.bodies)
+        """Bytes of the arrays and the constants, bodies included; what they share counts once."""
+        return sum({id(a): a.nbytes for a in self._arrays()}.values())
+
+    def _arrays(self) -> Iterator[np.ndarray]:
+        yield from (self.opcode, self.operand_offset, self.operand, self.attr_offset, self.attr)
+        yield from (self.type, self.source, *self.constants)
+        for body in self.bodies:
+            yield from body._arrays()
 
     @cached_property
     def digest(self) -> bytes:

@@ -85,6 +85,8 @@ class Tracer:
     def __array_ufunc__(
         self, ufunc: Any, method: str, *inputs: Any, out: Any = None, **options: Any
     ):
+        if not isinstance(ufunc, np.ufunc) or ufunc.__name__ not in np.__dict__:
+            import ckad.trace.special  # noqa: F401  (fills UFUNCS; takes as long as SciPy to load)
         if method == "__call__":
             function = UFUNCS.get(ufunc)
         else:
@@ -109,9 +111,10 @@ class Tracer:
         self._need_open_trace()
         raise ConcreteValueError(
             at_place(
-                "a traced value is turned into a plain NumPy array or written into one; its "
-                "numbers are not known while the program is recorded. Make the array with "
-                "np.zeros_like(x), np.zeros(n, like=x) or np.stack([...]) instead."
+                "a traced value is turned into a plain NumPy array, written into one, or used as its "
+                "index; its numbers are not known while the program is recorded. Make the array "
+                "with np.zeros_like(x), np.zeros(n, like=x) or np.stack([...]); read a plain array "
+                "a at a traced index by np.asarray(a, like=i)[i]."
             )
         )
 

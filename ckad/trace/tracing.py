@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -48,7 +49,7 @@ class Arguments:
 
 
 def take_apart(args: Sequence[Any]) -> Arguments:
-    """Split arguments into leaves. Arrays and floats are traced; ints, strings, functions are not."""
+    """Split arguments into leaves: arrays and floats are traced; ints, strings, functions not."""
     leaves: list[Any] = []
     spans: list[range] = []
     own_trees = []
@@ -129,7 +130,7 @@ def _check_result(fun: Callable[..., Any], leaf: Any) -> None:
 def named(fun: Callable[..., Any]) -> str:
     """A function's name and where it is written."""
     name = getattr(fun, "__name__", type(fun).__name__)
-    code = getattr(fun, "__code__", None)
+    code = getattr(inspect.unwrap(fun), "__code__", None)
     return f"{name} ({Source(code.co_filename, code.co_firstlineno)})" if code else name
 
 

@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-import scipy.special
 
 from ckad.errors import ConcreteValueError, DtypeError, UnsupportedFunctionError
 from ckad.tape.ops import Op
@@ -72,7 +71,7 @@ def register(ufunc: Any, lowering: Lowering) -> None:
     UFUNCS[ufunc] = call
 
 
-def _op(op: int) -> Lowering:
+def by_op(op: int) -> Lowering:
     return lambda *xs: apply(op, *xs)
 
 
@@ -119,10 +118,8 @@ for _ufunc, _code in {
     np.bitwise_and: Op.AND,
     np.bitwise_or: Op.OR,
     np.bitwise_xor: Op.XOR,
-    scipy.special.erf: Op.ERF,
-    scipy.special.gammaln: Op.LGAMMA,
 }.items():
-    register(_ufunc, _op(_code))
+    register(_ufunc, by_op(_code))
 
 for _ufunc, _code, _on_bool in (
     (np.add, Op.ADD, Op.OR),
@@ -158,7 +155,7 @@ def constant_like(x: Tracer, number: float) -> Tracer:
 register(np.positive, _same)
 register(np.conjugate, _same)
 register(np.absolute, lambda x: _same(x) if x.dtype == bool else apply(Op.ABS, x))
-register(np.fabs, _op(Op.ABS))
+register(np.fabs, by_op(Op.ABS))
 register(np.square, lambda x: apply(Op.AND if x.dtype == bool else Op.MUL, x, x))
 register(np.reciprocal, lambda x: apply(Op.DIV, constant_like(x, 1.0), x))
 register(np.deg2rad, lambda x: apply(Op.MUL, x, constant_like(x, math.pi / 180)))
@@ -212,13 +209,6 @@ def _logaddexp(x: Tracer, y: Tracer) -> Tracer:
 
 
 register(np.logaddexp, _logaddexp)
-register(scipy.special.erfc, lambda x: 1.0 - apply(Op.ERF, x))
-register(scipy.special.expit, lambda x: 1.0 / (1.0 + np.exp(-x)))
-register(scipy.special.digamma, lambda x: apply(Op.POLYGAMMA, constant_like(x, 0.0), x))
-register(
-    scipy.special.xlogy,
-    lambda x, y: np.where(np.equal(x, 0), 0.0, x * np.log(np.where(np.equal(x, 0), 1.0, y))),
-)
 
 
 # --- powers ------------------------------------------------------------------------------------

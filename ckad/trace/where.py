@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import linecache
+import os
 import sys
 from pathlib import Path
+from types import FrameType
 
 import numpy as np
 
@@ -12,7 +14,7 @@ from ckad.tape.tape import Source
 
 _PACKAGE = str(Path(__file__).parent.parent)
 _DEMO = str(Path(_PACKAGE) / "demo")
-_SKIPPED = (_PACKAGE, str(Path(np.__file__).parent))
+_SKIPPED = (_PACKAGE + os.sep, str(Path(np.__file__).parent) + os.sep)
 
 
 def user_place() -> Source:
@@ -20,10 +22,16 @@ def user_place() -> Source:
     frame = sys._getframe(1)
     while frame is not None:
         file = frame.f_code.co_filename
-        if not file.startswith(_SKIPPED) or file.startswith(_DEMO):
+        if not (file.startswith(_SKIPPED) or _is_generated(frame)) or file.startswith(_DEMO):
             return Source(file, frame.f_lineno)
         frame = frame.f_back
     return Source("", 0)
+
+
+def _is_generated(frame: FrameType) -> bool:
+    """Whether it is a method that the standard library wrote for one of ckad's dataclasses."""
+    name = frame.f_globals.get("__name__", "")
+    return frame.f_code.co_filename == "<string>" and name.startswith("ckad.")
 
 
 def at_place(message: str, place: Source | None = None) -> str:

@@ -1,6 +1,6 @@
 """The transformations: what users call."""
 
-from ckad.transforms.control import fori_loop, scan
+from ckad.transforms.control import cond, fori_loop, scan
 from ckad.transforms.forward import adjoint, jit, jvp, tangent, trace
 from ckad.transforms.gradients import Gradient, grad, plan, value_and_grad, vjp
 from ckad.transforms.second import hessian, hvp, jacobian
@@ -8,6 +8,7 @@ from ckad.transforms.second import hessian, hvp, jacobian
 __all__ = [
     "Gradient",
     "adjoint",
+    "cond",
     "fori_loop",
     "grad",
     "hessian",

@@ -19,7 +19,6 @@ from ckad.loops.driver import Compiled, Options, compile_tape
 from ckad.passes import simplify
 from ckad.passes.untape import untape
 from ckad.tape.tape import Tape
-from ckad.tape.types import DType
 from ckad.trace.tracer import Tracer, value
 from ckad.trace.tracing import Arguments, Recording, inline, named, record, take_apart
 from ckad.trace.where import at_place
@@ -124,7 +123,3 @@ def run(program: Compiled, inputs: Sequence[np.ndarray], options: Options) -> li
 
     with tqdm(total=program.total_steps, unit="step", unit_scale=True) as bar:
         return program(inputs, lambda done: bar.update(done - bar.n) and None)
-
-
-def float_inputs(tape: Tape) -> list[int]:
-    return [k for k, t in enumerate(tape.input_types) if t.dtype <= DType.F32]

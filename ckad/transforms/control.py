@@ -1,11 +1,11 @@
-"""Loops for users: recorded inside a transformed function, compiled and run outside of one."""
+"""Loops and branches for users: recorded inside a transformed function, else compiled and run."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
-from ckad.trace import loops
+from ckad.trace import branches, loops
 from ckad.trace.context import is_tracing
 from ckad.transforms.forward import jit
 
@@ -38,7 +38,8 @@ def scan(
     """
     if is_tracing():
         return loops.scan(step, init, xs, length)
-    return jit(lambda init, xs: loops.scan(step, init, xs, length))(init, xs)
+    carry, ys = jit(lambda init, xs: loops.scan(step, init, xs, length))(init, xs)
+    return carry, ys
 
 
 def fori_loop(lower: int, upper: int, body: Callable[[Any, Any], Any], init: Any) -> Any:
@@ -54,3 +55,21 @@ def fori_loop(lower: int, upper: int, body: Callable[[Any, Any], Any], init: Any
     if is_tracing():
         return loops.fori_loop(lower, upper, body, init)
     return jit(lambda init: loops.fori_loop(lower, upper, body, init))(init)
+
+
+def cond(
+    pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any], *operands: Any
+) -> Any:
+    """Run ``true_fun(*operands)`` or ``false_fun(*operands)``, whichever ``pred`` asks for.
+
+    Only the branch that is taken runs. Both return the same structure, shapes and dtypes, else a
+    CarryError is raised. The derivative is that of the branch taken.
+
+    >>> import numpy as np, ckad
+    >>> f = lambda x: ckad.cond(x > 1.0, lambda x: x**2, np.cos, x)
+    >>> print(ckad.grad(f)(3.0), ckad.grad(f)(0.0))
+    6.0 -0.0
+    """
+    if is_tracing():
+        return branches.cond(pred, true_fun, false_fun, *operands)
+    return (true_fun if pred else false_fun)(*operands)

@@ -15,7 +15,7 @@ from ckad.passes.tangent import tangent as tangent_pass
 from ckad.tape.tape import Tape
 from ckad.trace.tracer import Tracer
 from ckad.trace.where import at_place
-from ckad.transforms.call import Call, float_inputs
+from ckad.transforms.call import Call
 
 
 def jvp(
@@ -44,9 +44,8 @@ def jvp(
     _check_sequence("primals", primals)
     _check_sequence("tangents", tangents)
     call = Call(fun, tuple(primals), {})
-    wrt = float_inputs(call.tape)[: len(call.arguments.traced)]
-    wrt = [k for k in wrt if k < len(call.arguments.traced)]
-    directions = _directions(call, tuple(tangents), wrt)
+    wrt = moving_inputs(call)
+    directions = match_tangents(call, tuple(tangents), wrt)
     tape = call.derived(("tangent", tuple(wrt)), lambda t: passes.simplify(tangent_pass(t, wrt)))
     leaves = call.run(tape, options, directions)
     n = len(call.tape.outputs)
@@ -66,7 +65,14 @@ def _check_sequence(what: str, arguments: Any) -> None:
         )
 
 
-def _directions(call: Call, tangents: tuple[Any, ...], wrt: list[int]) -> list[Any]:
+def moving_inputs(call: Call) -> list[int]:
+    """The inputs of a call's tape that are float arguments."""
+    types = call.tape.input_types[: len(call.arguments.traced)]
+    return [k for k, t in enumerate(types) if t.is_float]
+
+
+def match_tangents(call: Call, tangents: tuple[Any, ...], wrt: list[int]) -> list[Any]:
+    """The tangents of the inputs ``wrt``; DifferentiationError if they do not match the primals."""
     leaves, tree = trees.flatten(tangents)
     if tree != call.arguments.treedef:
         raise DifferentiationError(

@@ -108,26 +108,23 @@ class Gradient:
     options: Options
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        call, tape, wrt = self._prepare(args, kwargs)
+        call, tape, wrt = self.prepare(args, kwargs)
         outputs = call.run(tape, self.options)
         n = len(outputs) - len(wrt)
         result = call.results(outputs[:n])
-        gradients = [
-            finish(g, _is_scalar(call.arguments.arrays[k]))
-            for g, k in zip(outputs[n:], wrt, strict=True)
-        ]
-        return result, self._structured(call, gradients)
+        return result, self.structured(call, outputs[n:], wrt)
 
     def plan(self, *args: Any, **kwargs: Any) -> Plan:
         """What a call with these arguments will cost; nothing is run."""
-        _, tape, _ = self._prepare(args, kwargs)
+        _, tape, _ = self.prepare(args, kwargs)
         return compiled(tape, self.options).plan
 
     def __repr__(self) -> str:
         name = getattr(self.fun, "__name__", repr(self.fun))
         return f"<value and gradient of {name} by argument {self.argnums}>"
 
-    def _prepare(self, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Call, Tape, list[int]]:
+    def prepare(self, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Call, Tape, list[int]]:
+        """The call, the tape of (outputs, gradients), the inputs differentiated by."""
         numbers = self._numbers(len(args))
         call = Call(self.fun, args, kwargs)
         wrt = [k for n in numbers for k in _differentiable(call, n)]
@@ -151,8 +148,13 @@ class Gradient:
                 )
         return [n % n_args for n in numbers]
 
-    def _structured(self, call: Call, gradients: list[Any]) -> Any:
-        out, left = [], list(gradients)
+    def structured(self, call: Call, gradients: Sequence[Any], wrt: Sequence[int]) -> Any:
+        """Gradients by the inputs ``wrt`` as pytrees like the arguments."""
+        arrays = call.arguments.arrays
+        out, left = (
+            [],
+            [finish(g, _is_scalar(arrays[k])) for g, k in zip(gradients, wrt, strict=True)],
+        )
         for n in self._numbers(len(call.arguments.spans)):
             own = call.arguments.own_trees[n]
             size = len(call.arguments.spans[n])
@@ -265,11 +267,8 @@ def vjp(
         seeds = [k for k, t in enumerate(call.tape.output_types) if t.is_float]
         tape = call.derived("pullback", lambda t: adjoint(t, wrt, seeds))
         gradients = call.run(tape, options, [cts[k] for k in seeds])
-        shown = [
-            finish(g, _is_scalar(call.arguments.arrays[k]))
-            for g, k in zip(gradients, wrt, strict=True)
-        ]
-        return tuple(Gradient(fun, range(len(primals)), False, options)._structured(call, shown))
+        every = Gradient(fun, range(len(primals)), False, options)
+        return tuple(every.structured(call, gradients, wrt))
 
     return outputs, pullback
 

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import wraps
+from functools import partial, wraps
 from typing import Any
 
 import numpy as np
 
 from ckad.errors import DifferentiationError
+from ckad.loops.choose import Choice
+from ckad.loops.driver import Options
+from ckad.passes import simplify
+from ckad.passes.adjoint import adjoint
+from ckad.passes.bind import bind
+from ckad.passes.tangent import tangent
+from ckad.tape.tape import Tape
 from ckad.trace.tracer import Tracer
 from ckad.trace.where import at_place
-from ckad.transforms.forward import jvp
-from ckad.transforms.gradients import grad, vjp
+from ckad.transforms.forward import jvp, match_tangents, moving_inputs
+from ckad.transforms.gradients import Gradient, vjp
 
 
 def jacobian(fun: Callable[..., Any], argnums: int = 0, mode: str = "auto") -> Callable[..., Any]:
@@ -83,17 +90,44 @@ def _stacked(parts: list[Any], outer: Any, inner: Any) -> Any:
     return np.stack(parts).reshape(*outer.shape, *inner.shape)
 
 
-def hvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
-    """The product of the Hessian of a scalar ``fun`` by its first argument with a direction.
+def hvp(
+    fun: Callable[..., Any],
+    primals: Sequence[Any],
+    tangents: Sequence[Any],
+    *,
+    memory: int | str | None = None,
+    schedule: Choice = "auto",
+    engine: str = "auto",
+    progress: bool = False,
+    check_finite: bool = False,
+) -> Any:
+    """The derivative of the gradient of a scalar ``fun`` by its first argument, in one direction.
 
-    Forward over reverse: the tangent of the gradient (Griewank & Walther 2008, section 5.4).
+    With one argument this is the product of the Hessian with ``tangents``. Reverse over forward:
+    the adjoint of the tangent (Griewank & Walther 2008, section 5.4), so a budget and a schedule
+    work as in `value_and_grad`.
 
     >>> import numpy as np, ckad
     >>> x, v = np.array([1.0, 2.0]), np.array([1.0, 0.0])
     >>> print(ckad.hvp(lambda x: np.sum(x**3), (x,), (v,)))
     [6. 0.]
     """
-    return jvp(grad(fun), primals, tangents)[1]
+    options = Options(memory, schedule, engine, progress, check_finite)
+    first = Gradient(fun, 0, False, options)
+    call, _, wrt = first.prepare(tuple(primals), {})
+    moving = moving_inputs(call)
+    directions = match_tangents(call, tuple(tangents), moving)
+    tape = call.derived(("hvp", tuple(wrt), tuple(moving)), partial(_product_tape, wrt, moving))
+    products = call.run(tape, options, directions)
+    return first.structured(call, products, wrt)
+
+
+def _product_tape(wrt: Sequence[int], moving: Sequence[int], tape: Tape) -> Tape:
+    """From (inputs, tangents) to the cotangents of ``wrt``, the seed on the result's tangent."""
+    moved = tangent(tape, moving)
+    joint = adjoint(moved, wrt, seeds=[len(tape.outputs)])
+    one = np.ones((), tape.output_types[0].numpy)
+    return simplify(bind(joint, {len(moved.inputs): one}))
 
 
 def hessian(fun: Callable[..., Any]) -> Callable[..., Any]:

@@ -111,9 +111,9 @@ def reduce(f, i, kind, dst, src, outer, n, inner):
                 f[to] = _product(f, first, n, inner)
             elif kind == _PROD + _INTEGERS:
                 i[to] = _product(i, first, n, inner)
-            elif kind == _MAX or kind == _MIN:
+            elif kind in (_MAX, _MIN):
                 f[to] = f[first + inner * _extreme(f, first, n, inner, kind == _MAX)]
-            elif kind == _MAX + _INTEGERS or kind == _MIN + _INTEGERS:
+            elif kind in (_MAX + _INTEGERS, _MIN + _INTEGERS):
                 i[to] = i[first + inner * _extreme(i, first, n, inner, kind == _MAX + _INTEGERS)]
             elif kind >= _INTEGERS:
                 i[to] = _extreme(i, first, n, inner, kind == _ARGMAX + _INTEGERS)
@@ -223,7 +223,7 @@ def wrap(i, n, dst, src, size):
 
 @kernel
 def all_finite(f, src, n):
-    for k in range(n):
+    for k in range(n):  # noqa: SIM110  (a generator would be a closure to compile)
         if not np.isfinite(f[src + k]):
             return False
     return True

@@ -7,6 +7,7 @@ take the place of an operand.
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import llvmlite.binding
@@ -23,10 +24,12 @@ UNROLL = 2  # vectors per turn of a kernel's loop
 DOUBLE, I64 = ir.DoubleType(), ir.IntType(64)
 _CELL = {"f": DOUBLE, "s": DOUBLE, "i": I64, "b": I64}
 
-# SciPy's digamma under the name that its emitter uses; no C library has one.
-llvmlite.binding.add_symbol(
-    "ckad_psi", get_cython_function_address("scipy.special.cython_special", "__pyx_fuse_1psi")
-)
+
+@functools.cache
+def register_symbols() -> None:
+    """Give SciPy's digamma the name that its emitter uses; kernels are loaded after this."""
+    address = get_cython_function_address("scipy.special.cython_special", "__pyx_fuse_1psi")
+    llvmlite.binding.add_symbol("ckad_psi", address)
 
 
 @intrinsic

@@ -1,8 +1,8 @@
 """The instruction set of the vm: words of int64, the first of them the code.
 
 Memory is one array of 8-byte cells. A float64 or int64 takes one cell; so does a float32 (kept as
-the float64 of the same value, rounded after every op) and a bool (0 or 1).
-Addresses are cell numbers. Codes from ``FIRST_KERNEL`` on are the elementwise kernels: ``[code, n, dst, x, y, z]``.
+the float64 of the same value, rounded after every op) and a bool (0 or 1). Addresses are cell
+numbers. Codes from ``FIRST_KERNEL`` on are the elementwise kernels: ``[code, n, dst, x, y, z]``.
 """
 
 from __future__ import annotations

@@ -318,8 +318,9 @@ def _scatter(a: Assembler, frame: Frame, k: int, row: Row) -> None:
     outer, n, inner = _around(row.type.shape, row.attrs[0])
     count = frame.tape.rows[idx].type.size
     add = 0 if row.op is Op.SCATTER else 1 if row.type.is_float else 2
-    a.emit(Code.SCATTER, add, dst.offset, frame.region[idx].offset, frame.region[y].offset, outer, n,
-           count, inner, cost=2 * outer * count * inner)  # fmt: skip
+    places = dst.offset, frame.region[idx].offset, frame.region[y].offset
+    cost = 2 * outer * count * inner
+    a.emit(Code.SCATTER, add, *places, outer, n, count, inner, cost=cost)
     if add == 1 and row.type.dtype is DType.F32:
         _round(a, dst.offset, row.type.size)
     a.bind(frame, k, dst)

@@ -1,4 +1,4 @@
-"""Running a Program: cells are filled, the interpreter runs in time slices, results are copied out."""
+"""Running a Program: fill the cells, interpret in time slices, copy the results out."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 
 from ckad.engines.vm.heap import LINE
 from ckad.engines.vm.interpreter import CURSOR, FILLED, FIRST, REVERSE, run
+from ckad.engines.vm.intrinsics import register_symbols
 from ckad.engines.vm.isa import Status
 from ckad.engines.vm.program import CELL, Place, Program
 from ckad.errors import NonFiniteError, ScheduleError, TracedIndexError
@@ -76,6 +77,7 @@ def execute(
     Between time slices Ctrl-C is answered and ``on_progress`` is told the steps done so far.
     Raises TracedIndexError and NonFiniteError with the user's place.
     """
+    register_symbols()
     f = aligned(program.n_cells)
     i = f.view(np.int64)
     f[0] = 0.0

@@ -1,0 +1,225 @@
+"""``memory=`` is a promise: held against what the operating system says of a fresh process."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+PEAK_RESET = Path("/proc/self/clear_refs")
+pytestmark = pytest.mark.skipif(
+    not PEAK_RESET.exists(), reason="the peak of a process is read and reset through /proc"
+)
+
+#: What every measured process begins with. Freed memory is given back before each figure is
+#: taken, since what a process holds in reserve would hide what a call asks for.
+PROLOGUE = """
+import ctypes, gc, json, re, sys
+import numpy as np, ckad
+
+rng = np.random.default_rng(1)
+figures = {}
+
+def trim():
+    gc.collect()
+    try:
+        ctypes.CDLL(None).malloc_trim(0)
+    except AttributeError:
+        pass
+
+def resident(which="VmRSS"):
+    status = open("/proc/self/status").read()
+    return 1024 * int(re.search(which + r":\\s+(\\d+)", status)[1])
+
+def start():
+    trim()
+    with open("/proc/self/clear_refs", "w") as file:
+        file.write("5")
+    return resident()
+
+def peak_over(before):
+    return resident("VmHWM") - before
+
+def diffusion(n_steps):
+    def fun(u, kappa):
+        def step(i, u):
+            u[1:-1] += kappa[1:-1] * (u[2:] - 2 * u[1:-1] + u[:-2])
+            return u
+        return np.sum(ckad.fori_loop(0, n_steps, step, u) ** 2)
+    return fun
+
+def warm(schedules=("revolve", "two_level", "store_all")):
+    "Load every kernel that the measured calls use."
+    for schedule in schedules:
+        both = ckad.value_and_grad(diffusion(40), (0, 1), memory="10 MB", schedule=schedule)
+        both(rng.random(2000), 0.1 * rng.random(2000))
+        sourced(30, 600, "10 MB", schedule)
+        nested(5, 4, 600, "10 MB")
+
+def sourced(n_steps, n, memory, schedule="auto"):
+    sources = 0.01 * rng.random((n_steps, n))
+    def fun(u, sources):
+        def step(u, source):
+            u = u + 0.1 * np.sin(u) + source
+            return u, np.sum(u * u)
+        u, sums = ckad.scan(step, u, sources)
+        return np.sum(u) + np.sum(np.sqrt(sums))
+    gradient = ckad.value_and_grad(fun, (0, 1), memory=memory, schedule=schedule)
+    return measure(gradient, rng.random(n), sources)
+
+def nested(n_steps, n_inner, n, memory):
+    def inner(j, u):
+        return u + 0.1 * np.sin(u) * np.roll(u, 1)
+    def fun(u):
+        outer = lambda i, u: ckad.fori_loop(0, n_inner, inner, u) * np.cos(0.1 * u)
+        return np.sum(ckad.fori_loop(0, n_steps, outer, u) ** 2)
+    return measure(ckad.value_and_grad(fun, memory=memory), rng.random(n))
+
+def measure(gradient, *arguments):
+    plan = gradient.plan(*arguments)
+    before = start()
+    result = gradient(*arguments)
+    growth = peak_over(before)
+    del result
+    trim()
+    return dict(planned=plan.peak_bytes, growth=growth, left=resident() - before, plan=str(plan))
+"""
+
+
+class Figures(NamedTuple):
+    planned: int
+    growth: int
+    left: int
+    plan: str
+
+
+def in_a_process(program: str) -> Any:
+    """What a fresh process prints last, as JSON."""
+    run = subprocess.run(
+        [sys.executable, "-c", PROLOGUE + program], capture_output=True, text=True, timeout=300
+    )
+    assert run.returncode == 0, run.stderr
+    return json.loads(run.stdout.splitlines()[-1])
+
+
+def measured(program: str) -> Figures:
+    figures = Figures(**in_a_process(f"warm()\nprint(json.dumps({program}))"))
+    share = figures.planned / figures.growth
+    print(f"grown by {figures.growth / 1e6:.2f} MB, {share:.1%} of it planned; {figures.plan}")
+    return figures
+
+
+MB = 10**6
+#: A process grows by some pages beside what a call allocates.
+PAGES = MB
+
+
+def test_two_thousand_steps_of_a_hundred_thousand_cells() -> None:
+    figures = measured(
+        "measure(ckad.value_and_grad(diffusion(2000), (0, 1), memory='50 MB'),"
+        " rng.random(100_000), 0.1 * rng.random(100_000))"
+    )
+    assert figures.growth <= 52.5 * MB
+    assert abs(figures.planned - figures.growth) <= 0.05 * figures.growth
+    assert figures.planned <= 50 * MB
+    assert figures.left <= PAGES
+
+
+@pytest.mark.parametrize("budget", [12, 25, 120])
+def test_other_budgets(budget: int) -> None:
+    figures = measured(
+        f"measure(ckad.value_and_grad(diffusion(200), (0, 1), memory='{budget} MB'),"
+        " rng.random(100_000), 0.1 * rng.random(100_000))"
+    )
+    _check(figures, budget * MB)
+
+
+def test_sources_at_every_step() -> None:
+    _check(measured("sourced(200, 20_000, '90 MB')"), 90 * MB)
+
+
+def test_a_loop_inside_a_loop() -> None:
+    _check(measured("nested(30, 20, 50_000, '40 MB')"), 40 * MB)
+
+
+def test_arrays_from_a_closure() -> None:
+    """Captured arrays are copied into the tape and into the cells: both are in the plan."""
+    figures = measured(
+        "(lambda kappa: measure("
+        "ckad.value_and_grad(lambda u: diffusion(200)(u, kappa), memory='30 MB'),"
+        " rng.random(100_000)))(0.1 * rng.random(100_000))"
+    )
+    assert figures.growth <= 30 * MB
+    assert figures.planned <= 30 * MB
+
+
+def _check(figures: Figures, budget: int) -> None:
+    assert figures.planned <= budget
+    assert figures.growth <= 1.05 * budget
+    assert abs(figures.planned - figures.growth) <= 0.05 * figures.growth + PAGES
+    assert figures.left <= PAGES
+
+
+def test_twenty_calls_do_not_grow() -> None:
+    found = in_a_process("""
+warm()
+gradient = ckad.value_and_grad(diffusion(60), (0, 1), memory="20 MB")
+arguments = rng.random(100_000), 0.1 * rng.random(100_000)
+gradient(*arguments)
+before = start()
+levels = []
+for k in range(20):
+    gradient(*arguments)
+    trim()
+    levels.append(resident() - before)
+print(json.dumps(dict(levels=levels, peak=peak_over(before))))
+""")
+    assert max(found["levels"]) <= PAGES
+    assert found["peak"] <= 21 * MB
+
+
+def test_memory_is_released_after_an_exception() -> None:
+    found = in_a_process("""
+from ckad.engines.vm import machine
+from ckad.transforms.call import compiled
+warm()
+gradient = ckad.value_and_grad(diffusion(60), (0, 1), memory="20 MB")
+arguments = rng.random(100_000), 0.1 * rng.random(100_000)
+gradient(*arguments)
+machine.SLICE = 100_000
+before = start()
+call, tape, _ = gradient.prepare(arguments, {})
+program = compiled(tape, gradient.options)
+seen = []
+def interrupt(done):
+    seen.append(done)
+    if done > 0.9 * program.total_steps:
+        raise KeyboardInterrupt
+try:
+    program(call.arguments.arrays, interrupt)
+except KeyboardInterrupt:
+    pass
+del call, tape
+trim()
+print(json.dumps(dict(left=resident() - before, peak=peak_over(before), done=seen[-1])))
+""")
+    assert found["done"] > 0
+    assert found["peak"] > 10 * MB
+    assert found["left"] <= PAGES
+
+
+def test_a_budget_below_the_minimum_allocates_nothing() -> None:
+    found = in_a_process("""
+warm()
+before = start()
+try:
+    ckad.value_and_grad(diffusion(60), (0, 1), memory="1 MB")(np.ones(100_000), np.ones(100_000))
+except ckad.errors.BudgetError:
+    pass
+print(json.dumps(dict(peak=peak_over(before))))
+""")
+    assert found["peak"] <= 2 * 800_000 + PAGES  # the arguments alone
