@@ -13,6 +13,17 @@ _UNITS = {
     "kib": 2**10, "mib": 2**20, "gib": 2**30, "tib": 2**40,
 }  # fmt: skip
 
+MEMINFO = Path("/proc/meminfo")
+CGROUPS = Path("/sys/fs/cgroup")
+CGROUPS_OF_PROCESS = Path("/proc/self/cgroup")
+#: Bytes taken for free on a system that does not say.
+GUESS = 4 * 2**30
+#: Limit, use, and the line of memory.stat that counts cached files: version 2, and version 1.
+_CGROUP_FILES = (
+    ("memory.max", "memory.current", "inactive_file"),
+    ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
+)
+
 
 def parse_bytes(amount: int | str) -> int:
     """Bytes from an int or from text such as ``"64 MiB"``, ``"50 MB"``, ``"1.5GiB"``.
@@ -59,38 +70,41 @@ def free_memory() -> int:
 
 
 def _available() -> int:
+    found = _first(MEMINFO, r"MemAvailable:\s+(\d+) kB")
+    return GUESS if found is None else found * 1024
+
+
+def _first(file: Path, pattern: str) -> int | None:
+    """The number that ``pattern`` captures in a text file, if both are there."""
     try:
-        text = Path("/proc/meminfo").read_text()
+        match = re.search(pattern, file.read_text(), re.MULTILINE)
     except OSError:
-        return 4 * 2**30  # no such file on this system: a cautious guess
-    match = re.search(r"MemAvailable:\s+(\d+) kB", text)
-    return int(match[1]) * 1024 if match else 4 * 2**30
+        return None
+    return int(match[1]) if match else None
 
 
 def _cgroup_room() -> list[int]:
-    """Limit minus use of the process's cgroups (v2, and v1's memory controller)."""
-    pairs = []
+    """What the process's cgroups, and those around them, leave below their limits."""
+    rooms = []
     for folder in _cgroup_folders():
-        for limit, used in (
-            ("memory.max", "memory.current"),
-            ("memory.limit_in_bytes", "memory.usage_in_bytes"),
-        ):
-            try:
-                pairs.append(int((folder / limit).read_text()) - int((folder / used).read_text()))
-            except (OSError, ValueError):
-                continue  # no such controller, or "max"
-    return pairs
+        for limit, used, cached in _CGROUP_FILES:
+            most, now = _first(folder / limit, r"^(\d+)$"), _first(folder / used, r"^(\d+)$")
+            if most is not None and now is not None:
+                # Files kept in memory count as used, but go as soon as a program asks for more.
+                reclaimable = _first(folder / "memory.stat", rf"^{cached} (\d+)$") or 0
+                rooms.append(most - now + reclaimable)
+    return rooms
 
 
 def _cgroup_folders() -> list[Path]:
     try:
-        lines = Path("/proc/self/cgroup").read_text().splitlines()
+        lines = CGROUPS_OF_PROCESS.read_text().splitlines()
     except OSError:
         return []
-    folders = []
+    folders: list[Path] = []
     for line in lines:
         _, controllers, path = line.split(":", 2)
-        root = Path("/sys/fs/cgroup") / ("memory" if "memory" in controllers else "")
+        root = CGROUPS / "memory" if "memory" in controllers.split(",") else CGROUPS
         folder = root / path.lstrip("/")
-        folders += [folder, *[p for p in folder.parents if p.is_relative_to(root)]]
+        folders += [p for p in (folder, *folder.parents) if p.is_relative_to(root)]
     return folders

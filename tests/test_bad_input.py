@@ -795,7 +795,7 @@ def test_read_only_and_strided_inputs() -> None:
     np.testing.assert_array_equal(gradient, 3 * x * x)
 
 
-# --- every function above --------------------------------------------------------------------------
+# --- every function above ----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", BAD)

@@ -139,7 +139,7 @@ def test_other_budgets(budget: int) -> None:
 
 
 def test_sources_at_every_step() -> None:
-    _check(measured("sourced(200, 20_000, '90 MB')"), 90 * MB)
+    _check(measured("sourced(200, 20_000, '110 MB')"), 110 * MB)
 
 
 def test_a_loop_inside_a_loop() -> None:

@@ -1,44 +1,101 @@
-"""A schedule as a picture: the step at hand over the course of the actions."""
+"""A schedule as a picture: which step is at hand while the sweeps run, and what the slots hold."""
 
 from __future__ import annotations
 
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ckad.checkpoint.schedules.schedule import Action, Schedule
+from ckad.checkpoint.schedules.schedule import Action, Actions, Schedule
 
 MOST_ACTIONS = 200_000
-_STYLES = {
-    Action.ADVANCE: ("tab:blue", "advance"),
-    Action.TAPE: ("tab:green", "tape"),
-    Action.REVERSE: ("tab:red", "reverse"),
+#: Sweeps by kind: the colour (told apart also by those who see no red or green), and in words.
+_SWEEPS = {
+    Action.ADVANCE: ("#0072b2", "advance"),
+    Action.TAPE: ("#009e73", "tape: advance and keep residuals"),
+    Action.REVERSE: ("#d55e00", "reverse"),
 }
+_HELD = "0.8"
+
+
+class Course(NamedTuple):
+    """When each action happens: ``before`` and ``after`` it, in steps run so far."""
+
+    before: NDArray[np.int64]
+    after: NDArray[np.int64]
 
 
 def draw(schedule: Schedule, ax: Any = None) -> Any:
-    """Lines for sweeps, dots for stored states; returns the matplotlib axes."""
+    """Sweeps as lines, states in slots as bars; returns the matplotlib axes."""
     import matplotlib.pyplot as plt
     from matplotlib.collections import LineCollection
+    from matplotlib.ticker import EngFormatter
 
     (actions,) = islice(schedule.chunks(MOST_ACTIONS), 1)
     if actions.kind[-1] != Action.END:
         raise ValueError(f"the schedule has more than {MOST_ACTIONS:,} actions; too many to draw")
-    ax = ax or plt.subplots(figsize=(8, 4.5), layout="constrained")[1]
-    moves = np.isin(actions.kind, list(_STYLES))
-    work = np.cumsum(np.where(moves, actions.stop - actions.start, 0))
-    before = work - np.where(moves, actions.stop - actions.start, 0)
-    for kind, (color, label) in _STYLES.items():
-        at = actions.kind == kind
-        first, last = actions.start[at], actions.stop[at]
-        if kind == Action.REVERSE:
-            first, last = last, first
-        ends = np.stack([np.stack([before[at], first], 1), np.stack([work[at], last], 1)], 1)
-        ax.add_collection(LineCollection(list(ends), colors=color, label=label, linewidths=1.2))
-    stored = actions.kind == Action.STORE
-    ax.plot(before[stored], actions.start[stored], "k.", markersize=4, label="store")
+    ax = ax or plt.subplots(figsize=(9, 5), layout="constrained")[1]
+    course = _course(actions)
+    # Thick enough to be seen where there are few, thin enough to be told apart where many.
+    width = float(np.clip(400 / max(schedule.n_steps, 1), 0.6, 2.5))
+    bars = _held(actions, course)
+    held = LineCollection(bars, colors=_HELD, linewidths=width, label="state in a slot", zorder=1)
+    ax.add_collection(held)
+    for kind, (color, label) in _SWEEPS.items():
+        lines = _lines(actions, course, kind)
+        if lines:
+            ax.add_collection(
+                LineCollection(lines, colors=color, linewidths=width, label=label, zorder=2)
+            )
     ax.autoscale()
-    ax.set(xlabel="steps run, forward and reverse", ylabel="step", title=str(schedule))
-    ax.legend(loc="upper right")
+    ax.margins(0.01)
+    ax.set(
+        xlabel="steps run so far, forward and reverse",
+        ylabel="step of the loop",
+        title=_title(schedule),
+    )
+    for axis in (ax.xaxis, ax.yaxis):
+        axis.set_major_formatter(EngFormatter(sep=""))
+    ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.13), ncols=4, frameon=False)
     return ax
+
+
+def _title(schedule: Schedule) -> str:
+    return (
+        f"{schedule.family}: {schedule.n_steps:,} steps, {schedule.n_slots:,} restart and "
+        f"{schedule.n_tape_slots:,} residual slots, {schedule.forward_steps:,} forward steps "
+        f"(× {schedule.recompute_factor:.2f})"
+    )
+
+
+def _course(actions: Actions) -> Course:
+    length = np.where(np.isin(actions.kind, list(_SWEEPS)), actions.stop - actions.start, 0)
+    after = np.cumsum(length)
+    return Course(after - length, after)
+
+
+def _lines(actions: Actions, course: Course, kind: Action) -> list[NDArray[np.float64]]:
+    at = actions.kind == kind
+    first, last = actions.start[at], actions.stop[at]
+    if kind == Action.REVERSE:
+        first, last = last, first
+    begin, end = np.stack([course.before[at], first], 1), np.stack([course.after[at], last], 1)
+    return list(np.stack([begin, end], 1).astype(float))
+
+
+def _held(actions: Actions, course: Course) -> list[NDArray[np.float64]]:
+    """A bar per stored state, from its STORE to its DROP."""
+    bars = []
+    since: dict[int, int] = {}
+    for row in np.flatnonzero((actions.kind == Action.STORE) | (actions.kind == Action.DROP)):
+        slot, now, step = int(actions.slot[row]), course.before[row], actions.start[row]
+        if actions.kind[row] == Action.STORE:
+            since[slot] = int(row)
+        else:
+            bars.append(np.array([[course.before[since.pop(slot)], step], [now, step]], float))
+    for row in since.values():
+        step = actions.start[row]
+        bars.append(np.array([[course.before[row], step], [course.after[-1], step]], float))
+    return bars

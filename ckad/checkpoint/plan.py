@@ -68,16 +68,23 @@ class LoopPlan:
     residual_bytes: int
     schedule: Schedule
     runs: int = 1
+    depth: int = 1
 
     def __str__(self) -> str:
         s = self.schedule
-        times = f", {self.runs:,} times" if self.runs > 1 else ""
+        times = f", {self.runs:,} times" if self.depth > 1 else ""
+        kept = [
+            _count(s.n_slots, "restart slot", self.state_bytes),
+            _count(s.n_tape_slots, "residual slot", self.residual_bytes),
+        ]
         return (
-            f"{s.family} over {self.n_steps:,} steps{times}: {s.n_slots:,} restart slots of "
-            f"{format_bytes(self.state_bytes)}, {s.n_tape_slots:,} residual slots of "
-            f"{format_bytes(self.residual_bytes)}, {s.forward_steps:,} forward steps "
-            f"(factor {s.recompute_factor:.3f})"
+            f"{s.family} over {self.n_steps:,} steps{times}: {', '.join(filter(None, kept))}, "
+            f"{s.forward_steps:,} forward steps (factor {s.recompute_factor:.3f})"
         )
+
+
+def _count(n: int, what: str, size: int) -> str:
+    return f"{n:,} {what}{'s' if n > 1 else ''} of {format_bytes(size)}" if n else ""
 
 
 @dataclass(frozen=True)
@@ -96,7 +103,7 @@ class Plan:
 
     @property
     def _main(self) -> LoopPlan | None:
-        outermost = [loop for loop in self.loops if loop.runs == 1]
+        outermost = [loop for loop in self.loops if loop.depth == 1]
         return max(outermost, key=lambda loop: loop.n_steps, default=None)
 
     @property
@@ -121,16 +128,17 @@ class Plan:
         return self._main.schedule if self._main else None
 
     def __str__(self) -> str:
-        of = f" of {format_bytes(self.budget)}" if self.budget else ""
-        head = f"Plan: peak {format_bytes(self.peak_bytes)}{of}, engine {self.engine}"
+        of = f" of {self.budget:,}" if self.budget else ""
+        size = f"{self.peak_bytes:,}{of} bytes ({format_bytes(self.peak_bytes)})"
+        head = f"Plan: peak {size}, engine {self.engine}"
         if not self.loops:
             return f"{head}, no loop to reverse"
-        lines = [
-            head,
+        main = (
             f"  steps {self.n_steps:,}, slots {self.n_slots:,}, forward steps "
-            f"{self.forward_steps:,}, recompute factor {self.recompute_factor:.3f}",
-        ]
-        return "\n".join([*lines, *(f"  {loop}" for loop in self.loops)])
+            f"{self.forward_steps:,}, recompute factor {self.recompute_factor:.3f}"
+        )
+        loops = [f"{'  ' * loop.depth}{loop}" for loop in self.loops]
+        return "\n".join([head, main, *loops])
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the state's way through the steps: sweeps up, restarts, reversals. Needs matplotlib.

@@ -282,6 +282,7 @@ class Chooser:
                 step_bytes(self.loops, slots, x.name),
                 schedules[x.name],
                 x.runs,
+                x.depth,
             )
             for x in sorted(self.loops.values(), key=lambda x: x.depth)
         )

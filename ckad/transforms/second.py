@@ -87,7 +87,7 @@ def _units(x: Any) -> list[np.ndarray]:
 def _stacked(parts: list[Any], outer: Any, inner: Any) -> Any:
     if not parts:
         return np.zeros((*outer.shape, *inner.shape))
-    return np.stack(parts).reshape(*outer.shape, *inner.shape)
+    return np.stack(parts).reshape((*outer.shape, *inner.shape))
 
 
 def hvp(

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ckad.engines.vm.lower_loops import END, REVERSE, TAPE
+from ckad.engines.vm.lower_taped import END, REVERSE, TAPE
 from ckad.engines.vm.machine import Feed
 from ckad.engines.vm.measure import taped_loops
 from ckad.engines.vm.program import Slots

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,8 +16,10 @@ from ckad.engines.vm.program import CELL, Place, Program
 from ckad.errors import NonFiniteError, ScheduleError, TracedIndexError
 from ckad.tape.types import DType
 
-#: The interpreter returns at least this often, in about nanoseconds of work.
+#: The interpreter returns at least this often, in its own rough nanoseconds of work.
 SLICE = 30_000_000
+#: Seconds after which it had better return: what an op really costs is only known when it runs.
+PAUSE = 0.05
 #: Rows of a table that is refilled while the program runs.
 CHUNK = 1024
 ACTION_BYTES = 4 * CELL
@@ -87,10 +90,13 @@ def execute(
         put(f, i, place.offset, array)
     tables = _Tables(program, feeds or {})
     report = np.zeros(3, np.int64)
-    pc = 0
+    pc, fuel = 0, SLICE // 16
     while True:
-        pc = run(program.code, f, i, pc, SLICE, tables.table, tables.rows, report)
+        began = perf_counter()
+        pc = run(program.code, f, i, pc, fuel, tables.table, tables.rows, report)
         status = Status(report[0])
+        if status is Status.PAUSED:
+            fuel = min(SLICE, 1 + int(fuel * PAUSE / (perf_counter() - began)))
         if on_progress is not None:
             on_progress(int(report[2]))
         if status is Status.DONE:
