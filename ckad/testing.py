@@ -67,8 +67,8 @@ def check_grads(
 
     The identity and the symmetry have to hold to 1e-12 of ``|Jv| |w| + |v| |J'w|`` (1e-4 if
     anything is float32). The differences call ``fun`` on plain arrays, so they are independent of
-    how ckad records it (`ckad.jit` of it where it indexes a plain array by a loop's index): central,
-    extrapolated to step zero, with the step that gives the least error estimate (Ridders,
+    how ckad records it (`ckad.jit` of it where it indexes a plain array by a loop's index):
+    central, extrapolated to step zero, with the step that gives the least error estimate (Ridders,
     Advances in Engineering Software 4, 1982, pages 75-76). ``fun`` has to be smooth around
     ``args``; at a kink the differences do not converge.
 

@@ -110,7 +110,7 @@ def test_a_wrong_vjp_fails(modes: tuple[str, ...], monkeypatch: pytest.MonkeyPat
 @pytest.mark.usefixtures("fresh_tapes")
 def test_a_wrong_jvp_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(RULES[Op.SIN], "jvp", wrong_jvp(RULES[Op.SIN].jvp))
-    with pytest.raises(GradientCheckError, match="jvp of ring, result 0 is .* differences give"):
+    with pytest.raises(GradientCheckError, match=r"jvp of ring, result 0 is .* differences give"):
         check_grads(ring, (U, 0.1), ("fwd",))
     with pytest.raises(GradientCheckError, match="disagrees with its jvp"):
         check_grads(ring, (U, 0.1), ("rev",))

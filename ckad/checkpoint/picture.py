@@ -31,7 +31,7 @@ def draw(schedule: Schedule, ax: Any = None) -> Any:
     """Sweeps as lines, states in slots as bars; returns the matplotlib axes."""
     import matplotlib.pyplot as plt
     from matplotlib.collections import LineCollection
-    from matplotlib.ticker import EngFormatter
+    from matplotlib.ticker import EngFormatter, MaxNLocator
 
     (actions,) = islice(schedule.chunks(MOST_ACTIONS), 1)
     if actions.kind[-1] != Action.END:
@@ -39,16 +39,13 @@ def draw(schedule: Schedule, ax: Any = None) -> Any:
     ax = ax or plt.subplots(figsize=(9, 5), layout="constrained")[1]
     course = _course(actions)
     # Thick enough to be seen where there are few, thin enough to be told apart where many.
-    width = float(np.clip(400 / max(schedule.n_steps, 1), 0.6, 2.5))
-    bars = _held(actions, course)
-    held = LineCollection(bars, colors=_HELD, linewidths=width, label="state in a slot", zorder=1)
-    ax.add_collection(held)
-    for kind, (color, label) in _SWEEPS.items():
-        lines = _lines(actions, course, kind)
+    width = float(np.clip(300 / max(schedule.n_steps, 1), 0.8, 2.5))
+    layers = [(_held(actions, course), _HELD, "state in a slot")]
+    layers += [(_lines(actions, course, k), color, label) for k, (color, label) in _SWEEPS.items()]
+    for order, (lines, color, label) in enumerate(layers):
+        style = {"colors": color, "linewidths": width, "label": label, "zorder": 1 + order}
         if lines:
-            ax.add_collection(
-                LineCollection(lines, colors=color, linewidths=width, label=label, zorder=2)
-            )
+            ax.add_collection(LineCollection(lines, **style))
     ax.autoscale()
     ax.margins(0.01)
     ax.set(
@@ -57,15 +54,18 @@ def draw(schedule: Schedule, ax: Any = None) -> Any:
         title=_title(schedule),
     )
     for axis in (ax.xaxis, ax.yaxis):
+        axis.set_major_locator(MaxNLocator(integer=True))
         axis.set_major_formatter(EngFormatter(sep=""))
-    ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.13), ncols=4, frameon=False)
+    legend = ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.13), ncols=4, frameon=False)
+    for line in legend.legend_handles:
+        line.set_linewidth(2.5)
     return ax
 
 
 def _title(schedule: Schedule) -> str:
     return (
-        f"{schedule.family}: {schedule.n_steps:,} steps, {schedule.n_slots:,} restart and "
-        f"{schedule.n_tape_slots:,} residual slots, {schedule.forward_steps:,} forward steps "
+        f"{schedule.family}: {schedule.n_steps:,} steps, slots: {schedule.n_slots:,} restart, "
+        f"{schedule.n_tape_slots:,} residual; {schedule.forward_steps:,} forward steps "
         f"(× {schedule.recompute_factor:.2f})"
     )
 

@@ -1,16 +1,18 @@
 """The rule blocks of all ops; importing this package fills the registry."""
 
-from ckad.rules import control, elementwise, index, linalg, reduce, shape
+from ckad.rules import arithmetic, control, functions, index, linalg, logic, reduce, shape
 from ckad.rules.registry import RULES, Contribution, Rule
 
 __all__ = [
     "RULES",
     "Contribution",
     "Rule",
+    "arithmetic",
     "control",
-    "elementwise",
+    "functions",
     "index",
     "linalg",
+    "logic",
     "reduce",
     "shape",
 ]

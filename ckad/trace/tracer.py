@@ -111,8 +111,8 @@ class Tracer:
         self._need_open_trace()
         raise ConcreteValueError(
             at_place(
-                "a traced value is turned into a plain NumPy array, written into one, or used as its "
-                "index; its numbers are not known while the program is recorded. Make the array "
+                "a traced value is turned into a plain NumPy array, written into one, or used as "
+                "its index; its numbers are not known while the program is recorded. Make the array "
                 "with np.zeros_like(x), np.zeros(n, like=x) or np.stack([...]); read a plain array "
                 "a at a traced index by np.asarray(a, like=i)[i]."
             )

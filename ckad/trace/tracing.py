@@ -122,7 +122,8 @@ def _check_result(fun: Callable[..., Any], leaf: Any) -> None:
         raise TraceError(
             at_place(
                 f"{named(fun)} returns a {type(leaf).__name__}; ckad can return arrays, numbers, "
-                "and tuples, lists, dicts, namedtuples and dataclasses of them. Return one of these."
+                "and tuples, lists, dicts, namedtuples and dataclasses of them. Return one of "
+                "these."
             )
         )
 
