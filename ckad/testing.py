@@ -115,6 +115,7 @@ class _Check:
         options: dict[str, Any],
     ) -> None:
         self.fun, self.options, self.rng = fun, options, rng
+        self.forward_options = {k: o for k, o in options.items() if k not in REVERSE_ONLY}
         leaves, self.tree = trees.flatten(args)
         self.x = [_float_leaf(leaf, k) for k, leaf in enumerate(leaves)]
         self.v = self._direction()
@@ -152,13 +153,12 @@ class _Check:
         with np.errstate(all="ignore"):
             out = self.plain(*self.tree_of(moved))
         self.out_tree = trees.flatten(out)[1]
-        return [np.asarray(y) for y in trees.flatten(out)[0]]
+        return self._leaves(out)
 
     def _jvp(self, v: Leaves) -> Leaves:
-        options = {k: o for k, o in self.options.items() if k not in REVERSE_ONLY}
-        out, tangent = jvp(self.fun, self.tree_of(self.x), self.tree_of(v), **options)
-        self.primal = [np.asarray(y) for y in trees.flatten(out)[0]]
-        return [np.asarray(t) for t in trees.flatten(tangent)[0]]
+        out, tangent = jvp(self.fun, self.tree_of(self.x), self.tree_of(v), **self.forward_options)
+        self.primal = self._leaves(out)
+        return self._leaves(tangent)
 
     def _vjp(self) -> Leaves:
         _, pullback = vjp(self.fun, *self.tree_of(self.x), **self.options)
@@ -188,7 +188,7 @@ class _Check:
         if not abs(across - back) <= bounds.dot * scale:
             raise GradientCheckError(
                 f"vjp of {self.name} disagrees with its jvp: <Jv, w> = {across!r}, "
-                f"<v, J'w> = {back!r}, which differ by {_relative(across - back, scale)} of their "
+                f"<v, J'w> = {back!r}, which differ by {abs(across - back) / scale:.1e} of their "
                 f"scale (bound {bounds.dot:.1e}). {self._worst_of(gradient)}"
             )
         plain = _dot(self.differences.value, self.w)
@@ -207,14 +207,13 @@ class _Check:
         if not abs(one - other) <= bounds.dot * scale:
             raise GradientCheckError(
                 f"the Hessian of {self.name} is not symmetric: <u, Hv> = {one!r}, <v, Hu> = "
-                f"{other!r}, which differ by {_relative(one - other, scale)} of their scale "
+                f"{other!r}, which differ by {abs(one - other) / scale:.1e} of their scale "
                 f"(bound {bounds.dot:.1e})."
             )
 
     def _hessian_times(self, v: Leaves) -> Leaves:
-        options = {k: o for k, o in self.options.items() if k not in REVERSE_ONLY}
-        pulled = self._pulled()
-        return self._leaves(jvp(pulled, self.tree_of(self.x), self.tree_of(v), **options)[1])
+        primals, tangents = self.tree_of(self.x), self.tree_of(v)
+        return self._leaves(jvp(self._pulled(), primals, tangents, **self.forward_options)[1])
 
     def derivatives(self, modes: Sequence[str]) -> Iterator[Function]:
         """First derivatives as functions of the arguments, to be checked in their turn."""
@@ -321,9 +320,6 @@ def _apart(one: Leaves, other: Leaves) -> float:
     return max(_largest(a - b) for a, b in zip(one, other, strict=True))
 
 
-# --- numbers -----------------------------------------------------------------------------------
-
-
 def _compare(
     what: str, got: np.ndarray, who: str, right: np.ndarray, bound: np.ndarray, hint: str = ""
 ) -> None:
@@ -387,10 +383,6 @@ def _norm(xs: Leaves) -> float:
 
 def _dot(xs: Leaves, ys: Leaves) -> float:
     return float(sum(np.sum(x.astype(float) * y) for x, y in zip(xs, ys, strict=True)))
-
-
-def _relative(x: float, scale: float) -> str:
-    return f"{abs(x) / scale:.1e}" if scale else "nan"
 
 
 def _place(at: tuple[Any, ...]) -> str:

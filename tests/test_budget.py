@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -90,7 +91,7 @@ def named_minimum(error: BudgetError) -> int:
     return int(re.findall(r"to at least ([0-9,]+)", str(error))[0].replace(",", ""))
 
 
-# --- what users write ----------------------------------------------------------------------------
+# --- what users write ---------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -111,7 +112,9 @@ def test_amounts(amount: int | str, expected: int) -> None:
     assert parse_bytes(amount) == expected
 
 
-@pytest.mark.parametrize("amount", ["", "MB", "50 MBit", "-1 MB", "1e6", "5 5", 1.5, True, None, []])
+@pytest.mark.parametrize(
+    "amount", ["", "MB", "50 MBit", "-1 MB", "1e6", "5 5", 1.5, True, None, []]
+)
 def test_what_is_no_amount(amount: Any) -> None:
     with pytest.raises(BudgetError, match="write bytes as an int"):
         parse_bytes(amount)
@@ -130,7 +133,7 @@ def test_bytes_for_people(n: int, text: str) -> None:
     assert format_bytes(n) == text
 
 
-# --- plans hold ----------------------------------------------------------------------------------
+# --- plans hold ---------------------------------------------------------------------------
 
 
 @every_case
@@ -154,15 +157,15 @@ def test_plans_stay_within_every_budget_and_more_is_never_much_slower(name: str)
         assert plan.peak_bytes <= budget
         work.append(steps_of(plan))
     assert work[-1] == min(work)
-    # The two families meet, and slots come in whole numbers: a little room for that.
-    assert all(later <= 1.1 * earlier for earlier, later in zip(work, work[1:], strict=False)), work
+    # Slots come in whole numbers, and the search is not exhaustive: a little room for that.
+    assert all(later <= 1.1 * earlier for earlier, later in pairwise(work)), work
 
 
 def steps_of(plan: Plan) -> int:
-    """Steps of the innermost loops in a nest, of all loops in a sequence."""
+    """Steps of the innermost loops in a nest; of all loops in a sequence, by their size."""
     depth = max(loop.depth for loop in plan.loops)
     if depth == 1:
-        return sum(loop.schedule.forward_steps * loop.state_bytes for loop in plan.loops)
+        return sum(loop.schedule.forward_steps * (500 + loop.state_bytes) for loop in plan.loops)
     plain = taped = 1
     for loop in reversed(plan.loops):  # from the innermost outwards
         again = loop.schedule.forward_steps - loop.n_steps
@@ -215,7 +218,8 @@ def test_everything_is_kept_where_it_fits_a_quarter_of_the_free_memory(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     case = single(500, 30)
-    needed = planned(case, schedule="store_all").peak_bytes
+    monkeypatch.setattr(driver, "free_memory", lambda: 10**12)
+    needed = _fresh(case).peak_bytes
     monkeypatch.setattr(driver, "free_memory", lambda: 4 * needed + 4)
     assert _fresh(case).schedule.family == "store_all"
     monkeypatch.setattr(driver, "free_memory", lambda: 4 * needed - 4)
@@ -286,14 +290,15 @@ def test_planning_is_fast_for_a_nest_of_long_loops() -> None:
     assert plan.peak_bytes <= 2 * MB
 
 
-# --- from bytes to slots -------------------------------------------------------------------------
+# --- from bytes to slots ------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("n", [1, 2, 7, 40])
 @pytest.mark.parametrize(("state", "residual"), [(8, 8), (8, 24), (100, 8), (8, 0)])
 def test_fitting_schedules_fit_and_improve(n: int, state: int, residual: int) -> None:
     last = None
-    for budget in range(0, n * (state + residual) + state + residual, max(1, (state + residual) // 3)):
+    most = (n + 1) * (state + residual)
+    for budget in range(0, most, max(1, (state + residual) // 3)):
         schedule = fitting_schedule(n, state, residual, budget)
         if schedule is None:
             assert budget < state + residual
@@ -309,7 +314,7 @@ def test_even_periods() -> None:
     assert schedules.two_level(101, even_period(101, 3)).n_slots == 3
 
 
-# --- a plan in words and as a picture --------------------------------------------------------------
+# --- a plan in words and as a picture -----------------------------------------------------
 
 
 def test_a_plan_in_words() -> None:
@@ -375,7 +380,7 @@ def test_too_many_actions_to_draw() -> None:
         planned(single(10**5, 3), schedule=schedules.revolve(10**5, 9)).plot()
 
 
-# --- free memory -----------------------------------------------------------------------------------
+# --- free memory --------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -392,7 +397,9 @@ V1 = ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")
 V2 = ("memory.max", "memory.current", "inactive_file")
 
 
-def cgroup(folder: Path, names: tuple[str, str, str], limit: Any, used: int, cached: int = 0) -> None:
+def cgroup(
+    folder: Path, names: tuple[str, str, str], limit: Any, used: int, cached: int = 0
+) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / names[0]).write_text(f"{limit}\n")
     (folder / names[1]).write_text(f"{used}\n")

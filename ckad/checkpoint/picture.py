@@ -43,9 +43,10 @@ def draw(schedule: Schedule, ax: Any = None) -> Any:
     layers = [(_held(actions, course), _HELD, "state in a slot")]
     layers += [(_lines(actions, course, k), color, label) for k, (color, label) in _SWEEPS.items()]
     for order, (lines, color, label) in enumerate(layers):
-        style = {"colors": color, "linewidths": width, "label": label, "zorder": 1 + order}
         if lines:
-            ax.add_collection(LineCollection(lines, **style))
+            sweep = LineCollection(lines, colors=color, linewidths=width, label=label)
+            sweep.set_zorder(1 + order)
+            ax.add_collection(sweep)
     ax.autoscale()
     ax.margins(0.01)
     ax.set(
@@ -54,7 +55,7 @@ def draw(schedule: Schedule, ax: Any = None) -> Any:
         title=_title(schedule),
     )
     for axis in (ax.xaxis, ax.yaxis):
-        axis.set_major_locator(MaxNLocator(integer=True))
+        axis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
         axis.set_major_formatter(EngFormatter(sep=""))
     legend = ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.13), ncols=4, frameon=False)
     for line in legend.legend_handles:
@@ -95,7 +96,7 @@ def _held(actions: Actions, course: Course) -> list[NDArray[np.float64]]:
             since[slot] = int(row)
         else:
             bars.append(np.array([[course.before[since.pop(slot)], step], [now, step]], float))
-    for row in since.values():
-        step = actions.start[row]
-        bars.append(np.array([[course.before[row], step], [course.after[-1], step]], float))
+    for stored in since.values():
+        step = actions.start[stored]
+        bars.append(np.array([[course.before[stored], step], [course.after[-1], step]], float))
     return bars

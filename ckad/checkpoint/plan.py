@@ -9,6 +9,7 @@ from typing import Any
 from ckad.checkpoint.schedules.revolve import revolve
 from ckad.checkpoint.schedules.schedule import Schedule
 from ckad.checkpoint.schedules.store_all import store_all
+from ckad.checkpoint.schedules.two_level import forward_steps as two_level_steps
 from ckad.checkpoint.schedules.two_level import two_level
 from ckad.memory import format_bytes
 
@@ -27,9 +28,8 @@ def fitting_schedule(
     if n_slots < 1:
         return None
     candidates = [revolve(n_steps, min(n_slots, n_steps))]
-    before = _fewest_restarts(n_steps, state_bytes, residual_bytes, budget)
-    if before:
-        candidates.append(two_level(n_steps, even_period(n_steps, before)))
+    periods = _periods(n_steps, state_bytes, residual_bytes, budget)
+    candidates += [two_level(n_steps, p) for p in periods]
     return min(candidates, key=lambda schedule: schedule.forward_steps)
 
 
@@ -41,10 +41,11 @@ def even_period(n_steps: int, n_slots: int) -> int:
     return -(-n_steps // (n_slots + 1))
 
 
-def _fewest_restarts(n_steps: int, state_bytes: int, residual_bytes: int, budget: int) -> int:
-    """The fewest restart slots with which a segment's residuals fit too; 0 if there is no number.
+def _periods(n_steps: int, state_bytes: int, residual_bytes: int, budget: int) -> list[int]:
+    """The period that runs the fewest steps with two levels, if any fits.
 
-    k states and n / (k + 1) residuals fit where k lies between the roots of a parabola.
+    k states and n / (k + 1) residuals fit where k lies between the roots of a parabola; the fewest
+    steps are run near the lower one.
     """
     low, high = 1, max(1, isqrt(n_steps * residual_bytes // max(1, state_bytes)))
 
@@ -52,16 +53,23 @@ def _fewest_restarts(n_steps: int, state_bytes: int, residual_bytes: int, budget
         return k * state_bytes + even_period(n_steps, k) * residual_bytes
 
     if used(high) > budget:
-        return 0
+        return []
+    last = high
     while low < high:
         middle = (low + high) // 2
         low, high = (low, middle) if used(middle) <= budget else (middle + 1, high)
-    return low
+    some = range(low, min(last, low + 32) + 1)
+    best = min(some, key=lambda k: two_level_steps(n_steps, even_period(n_steps, k)))
+    return [even_period(n_steps, best)]
 
 
 @dataclass(frozen=True)
 class LoopPlan:
-    """How one loop is reversed. Bytes are those of a restart state and of a step's residuals."""
+    """How one loop is reversed. Bytes are those of a restart state and of a step's residuals.
+
+    ``runs`` says how often the loops around it run it in one sweep, ``depth`` is 1 for a loop
+    inside of none.
+    """
 
     n_steps: int
     state_bytes: int

@@ -7,6 +7,8 @@ and measured only to correct the prediction.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import pairwise
+from typing import NamedTuple
 
 from ckad.checkpoint.plan import LoopPlan, even_period, fitting_schedule
 from ckad.checkpoint.schedules import SCHEDULES
@@ -49,6 +51,31 @@ def _growing(limit: int) -> Iterator[int]:
         k = max(k + 1, k * 7 // 5)
 
 
+class Offer(NamedTuple):
+    """A schedule for one loop: bytes that it takes, work that it leaves to be done."""
+
+    size: int
+    work: int
+    schedule: Schedule
+
+
+def _saving(a: Offer, b: Offer) -> float:
+    """Work saved per byte by taking b for a."""
+    return (a.work - b.work) / max(1, b.size - a.size)
+
+
+def _worthwhile(offers: list[Offer]) -> list[Offer]:
+    """Those on the convex hull, by size: each saves less per byte than the one before."""
+    hull: list[Offer] = []
+    for offer in sorted(offers, key=lambda x: (x.size, x.work)):
+        if hull and offer.work >= hull[-1].work:
+            continue
+        while len(hull) > 1 and _saving(hull[-2], hull[-1]) <= _saving(hull[-1], offer):
+            hull.pop()
+        hull.append(offer)
+    return hull
+
+
 class Chooser:
     """Finds schedules for ``loops``; ``measure`` gives the bytes of a whole run.
 
@@ -64,11 +91,11 @@ class Chooser:
         requested: str | int | None,
     ) -> None:
         self.loops, self.budget, self.choice, self.requested = loops, budget, choice, requested
-        self.most_rows = piece_rows(budget)
         self._measure = measure
         self.outer = [x for x in loops.values() if x.depth == 1]
+        self.most_rows = piece_rows(budget // max(1, len(self.outer)))
         self.inner = [x for x in loops.values() if x.depth > 1]
-        self.ladders = {x.name: ladder(x.n_steps) for x in self.inner}
+        self.ladders = {x.name: ladder(x.n_steps) for x in loops.values()}
         kept = {name for x in loops.values() for name in x.inner}
         self.roots = [x for x in loops.values() if x.name not in kept]
 
@@ -190,27 +217,49 @@ class Chooser:
         return best
 
     def _outer_for(self, inner: Schedules, room: int) -> Schedules | None:
-        """Share what the inner loops leave among the outermost ones, in the best of a few ways."""
-        least = {**inner, **self._least_outer(inner)}
-        if self._tokens(least) > room:
+        """Give the room that the inner loops leave to the outermost ones, where it saves most."""
+        chosen = {**inner, **self._least_outer(inner)}
+        spare = room - self._tokens(chosen)
+        if spare < 0:
             return None
-        if len(self.outer) < 2:
-            return self._shared(least, self.outer, room, even=False)
-        rising = sorted(self.outer, key=lambda x: x.n_steps * _own(x))
-        orders = (rising, rising[::-1])
-        ways = [self._shared(least, o, room, even) for o in orders for even in (True, False)]
-        return min(ways, key=self._work)
-
-    def _shared(self, least: Schedules, order: list[TapedLoop], room: int, even: bool) -> Schedules:
-        chosen, slots = dict(least), slots_of(least)
-        for k, loop in enumerate(order):
-            spare = room - self._tokens(chosen)
-            share = spare // (len(order) - k) if even else spare
-            step = step_bytes(self.loops, slots, loop.name)
-            own = token_bytes(self.loops, slots, loop.name)
-            best = fitting_schedule(loop.n_steps, loop.state_bytes, step, own + share)
-            chosen[loop.name] = best or chosen[loop.name]
+        if len(self.outer) > 1:
+            spare = self._spend(chosen, spare)
+        slots = slots_of(chosen)
+        for x in self.outer:
+            step, own = (f(self.loops, slots, x.name) for f in (step_bytes, token_bytes))
+            best = fitting_schedule(x.n_steps, x.state_bytes, step, own + spare)
+            if best and best.forward_steps < chosen[x.name].forward_steps:
+                chosen[x.name] = best
+                spare = room - self._tokens(chosen)
         return chosen
+
+    def _spend(self, chosen: Schedules, spare: int) -> int:
+        """Take better schedules, what saves most per byte first; returns the bytes left."""
+        steps = []
+        for x in self.outer:
+            offers = _worthwhile(self._offers(x, chosen))
+            steps += [(_saving(a, b), x.name, a, b) for a, b in pairwise(offers)]
+        stuck = set()
+        for _, name, a, b in sorted(steps, key=lambda step: -step[0]):
+            if name in stuck or b.size - a.size > spare:
+                stuck.add(name)  # its larger offers build on this one
+            else:
+                chosen[name], spare = b.schedule, spare - (b.size - a.size)
+        return spare
+
+    def _offers(self, x: TapedLoop, chosen: Schedules) -> list[Offer]:
+        """What each rung of a loop's ladder takes and costs, after the schedule chosen so far."""
+        step = step_bytes(self.loops, slots_of(chosen), x.name)
+        plain = self._plain(x)
+        offers = [
+            Offer(
+                s.n_slots * x.state_bytes + s.n_tape_slots * step + self._table(x, s),
+                s.forward_steps * plain,
+                s,
+            )
+            for s in (chosen[x.name], *self.ladders[x.name])
+        ]
+        return [offer for offer in offers if offer.size >= offers[0].size]
 
     # --- what the user asked for ---------------------------------------------------------------
 

@@ -14,8 +14,8 @@ import numpy as np
 from ckad.checkpoint.schedules.schedule import Action, Actions, Schedule
 from ckad.engines.vm.machine import ACTION_BYTES, CHUNK, Feed
 
-#: A piece takes no more than this part of the budget, unless it has the fewest rows.
-PIECE_PART = 16
+#: The pieces of all loops together take no more than this part of the budget, or fewest rows each.
+PIECE_PART = 32
 FEWEST_ROWS = 32
 #: The rows of longer inner loops are estimated while schedules are compared, not counted.
 LONGEST_COUNTED = 20_000
@@ -35,6 +35,7 @@ def streamed(schedule: Schedule, most: int) -> Feed:
     return Feed(pieces, streamed_rows(schedule, most), 0)
 
 
+@lru_cache(maxsize=1024)
 def streamed_rows(schedule: Schedule, most: int) -> int:
     return int(next(schedule.chunks(most)).kind.size)
 

@@ -138,7 +138,8 @@ def _carry_rows(init: list[Tracer], tree: trees.Treedef, out: Any) -> list[int]:
                 at_place(
                     f"item {k} of the loop's carry changes from {c.type} to {new.type} in the "
                     "body. Start the loop with an array of the shape and dtype that the body "
-                    "returns (0.0 instead of 0, np.float32(0) instead of 0.0), or convert with .astype."
+                    "returns (0.0 instead of 0, np.float32(0) instead of 0.0), or convert with "
+                    ".astype."
                 )
             )
         rows.append(value(new))

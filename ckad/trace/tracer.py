@@ -112,9 +112,9 @@ class Tracer:
         raise ConcreteValueError(
             at_place(
                 "a traced value is turned into a plain NumPy array, written into one, or used as "
-                "its index; its numbers are not known while the program is recorded. Make the array "
-                "with np.zeros_like(x), np.zeros(n, like=x) or np.stack([...]); read a plain array "
-                "a at a traced index by np.asarray(a, like=i)[i]."
+                "its index; its numbers are not known while the program is recorded. Make the "
+                "array with np.zeros_like(x), np.zeros(n, like=x) or np.stack([...]); read a plain "
+                "array a at a traced index by np.asarray(a, like=i)[i]."
             )
         )
 
@@ -125,8 +125,9 @@ class Tracer:
         raise ConcreteValueError(
             at_place(
                 "a Python condition (if, while, and, or, not, in, max, sorted) depends on a traced "
-                "value. Use np.where(condition, a, b), np.maximum or np.minimum; to stop a loop, "
-                "run it for a fixed number of steps."
+                "value. Use np.where(condition, a, b), np.maximum or np.minimum, or "
+                "ckad.cond(condition, f, g, *operands); to stop a loop, run it for a fixed number "
+                "of steps."
             )
         )
 

@@ -9,7 +9,6 @@ import pytest
 
 from ckad.errors import DifferentiationError
 from ckad.passes.adjoint import adjoint
-from ckad.passes.tangent import tangent
 from ckad.rules import RULES
 from ckad.tape.builder import Builder
 from ckad.tape.ops import OPS, Op
