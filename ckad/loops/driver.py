@@ -68,6 +68,11 @@ class Compiled:
     feeds: dict[int, Feed]
     total_steps: int  # of the outermost loops, both sweeps
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes that the program holds between runs."""
+        return self.program.code.nbytes + sum(c.nbytes for _, c in self.program.constants)
+
     def __call__(
         self, inputs: Sequence[np.ndarray], on_progress: Callable[[int], None] | None = None
     ) -> list[np.ndarray]:

@@ -26,6 +26,8 @@ from ckad.trace.where import at_place
 T = TypeVar("T")
 #: Compiled programs that are remembered.
 KEPT = 32
+#: Older programs go when all together hold more than this, in bytes.
+KEPT_BYTES = 2**26
 _cache: OrderedDict[Any, Compiled] = OrderedDict()
 _tapes: OrderedDict[Any, Tape] = OrderedDict()
 _lock = threading.Lock()
@@ -110,10 +112,14 @@ def remember(cache: OrderedDict[Any, T], key: Any, make: Callable[[], T]) -> T:
     made = make()
     with _lock:
         cache[key] = made
-        while len(cache) > KEPT:
+        while len(cache) > 1 and (len(cache) > KEPT or _bytes_of(cache) > KEPT_BYTES):
             cache.popitem(last=False)
     return made
 
+
+def _bytes_of(cache: OrderedDict[Any, Any]) -> int:
+    """Constants are most of what a tape or a program holds."""
+    return sum(entry.nbytes for entry in cache.values())
 
 def run(program: Compiled, inputs: Sequence[np.ndarray], options: Options) -> list[np.ndarray]:
     """Run, with a progress bar over the steps of both sweeps if that was asked for."""
