@@ -8,24 +8,25 @@ from __future__ import annotations
 
 import numpy as np
 
-from ckad.engines.vm.intrinsics import move
+from ckad.engines.vm.intrinsics import copy_long, copy_short, sum_cells
 from ckad.engines.vm.isa import INTEGERS, STRIP, Reduce
 from ckad.kernel import kernel
 
 _SUM, _PROD, _MAX, _MIN = int(Reduce.SUM), int(Reduce.PROD), int(Reduce.MAX), int(Reduce.MIN)
 _ARGMAX = int(Reduce.ARGMAX)
 _INTEGERS = INTEGERS
+#: From this many cells on the C library copies faster than a loop.
+LONG = 4096
 #: Below this many multiplications the plain loops beat the call into BLAS.
 SMALL_PRODUCT = 4096
 
 
 @kernel
-def copy(base, f, dst, src, n):
-    if n < 16:
-        for k in range(n):
-            f[dst + k] = f[src + k]
+def copy(base, dst, src, n):
+    if n < LONG:
+        copy_short(base, dst, src, n)
     else:
-        move(base, dst, src, n)
+        copy_long(base, dst, src, n)
 
 
 @kernel
@@ -58,46 +59,27 @@ def copy_row(add, base, f, d, to_step, s, by_step, n):
         for k in range(n):
             f[d + k * to_step] += f[s + k * by_step]
     elif to_step == 1 and by_step == 1:
-        copy(base, f, d, s, n)
+        copy(base, d, s, n)
     else:
         for k in range(n):
             f[d + k * to_step] = f[s + k * by_step]
 
 
 @kernel
-def sum_strip(x):
-    """Eight lanes, then the lanes in pairs."""
-    n = len(x)
-    a0 = a1 = a2 = a3 = a4 = a5 = a6 = a7 = 0.0
-    whole = n - n % 8
-    for k in range(0, whole, 8):
-        a0 += x[k]
-        a1 += x[k + 1]
-        a2 += x[k + 2]
-        a3 += x[k + 3]
-        a4 += x[k + 4]
-        a5 += x[k + 5]
-        a6 += x[k + 6]
-        a7 += x[k + 7]
-    for k in range(whole, n):
-        a0 += x[k]
-    return ((a0 + a1) + (a2 + a3)) + ((a4 + a5) + (a6 + a7))
-
-
-@kernel
-def sum_row(x):
+def sum_row(base, src, n):
+    """Strip by strip, as a chain does it."""
     total = 0.0
-    for start in range(0, len(x), STRIP):
-        total += sum_strip(x[start : start + STRIP])
+    for at in range(0, n, STRIP):
+        total += sum_cells(base, src + at, min(STRIP, n - at))
     return total
 
 
 @kernel
-def reduce(f, i, kind, dst, src, outer, n, inner):
+def reduce(base, f, i, kind, dst, src, outer, n, inner):
     """Reduce the middle axis of (outer, n, inner)."""
     if kind == _SUM and inner == 1:
         for o in range(outer):
-            f[dst + o] = sum_row(f[src + o * n : src + (o + 1) * n])
+            f[dst + o] = sum_row(base, src + o * n, n)
         return
     for o in range(outer):
         for c in range(inner):
@@ -190,7 +172,7 @@ def recurrence(f, dst, a, x, outer, n, inner, backward):
 def gather(base, f, i, dst, src, idx, outer, n, n_idx, inner):
     for o in range(outer):
         for k in range(n_idx):
-            copy(base, f, dst + (o * n_idx + k) * inner, src + (o * n + i[idx + k]) * inner, inner)
+            copy(base, dst + (o * n_idx + k) * inner, src + (o * n + i[idx + k]) * inner, inner)
 
 
 @kernel
@@ -205,7 +187,7 @@ def scatter(base, f, i, add, dst, idx, src, outer, n, n_idx, inner):
                 for c in range(inner):
                     i[to + c] += i[source + c]
             else:
-                copy(base, f, to, source, inner)
+                copy(base, to, source, inner)
 
 
 @kernel

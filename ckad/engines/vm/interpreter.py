@@ -44,17 +44,17 @@ def run(code, f, i, pc, fuel, tables, actions, report):
             )
             pc += 6
         elif op == _COPY:
-            arrays.copy(base, f, code[pc + 2], code[pc + 3], code[pc + 1])
+            arrays.copy(base, code[pc + 2], code[pc + 3], code[pc + 1])
             pc += 4
         elif op == _STRIPS:
             pc = run_strips(code, pc, base, f)
         elif op == _COPY_IN:
             n = code[pc + 1]
-            arrays.copy(base, f, code[pc + 2], code[pc + 3] + i[code[pc + 4]] * n, n)
+            arrays.copy(base, code[pc + 2], code[pc + 3] + i[code[pc + 4]] * n, n)
             pc += 5
         elif op == _COPY_OUT:
             n = code[pc + 1]
-            arrays.copy(base, f, code[pc + 2] + i[code[pc + 3]] * n, code[pc + 4], n)
+            arrays.copy(base, code[pc + 2] + i[code[pc + 3]] * n, code[pc + 4], n)
             pc += 5
         elif op == _NEXT:
             at = i[code[pc + 1]] + code[pc + 3]
@@ -127,6 +127,7 @@ def run(code, f, i, pc, fuel, tables, actions, report):
             pc += 9
         elif op == _REDUCE:
             arrays.reduce(
+                base,
                 f,
                 i,
                 code[pc + 1],

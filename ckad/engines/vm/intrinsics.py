@@ -68,7 +68,7 @@ def _emitter(key: Any) -> tuple[Any, str]:
 
 def _kernel(b: ir.IRBuilder, emit: Any, cells: str, base: Any, n: Any, addresses: Any) -> None:
     reads, writes = cells.split("->")
-    dst, *operands = [b.add(base, b.shl(a, ir.Constant(I64, 3))) for a in addresses]
+    dst, *operands = [_address(b, base, a) for a in addresses]
     operands = list(zip(operands, (_CELL[c] for c in reads), strict=False))
     done = ir.Constant(I64, 0)
     if not getattr(emit, "scalar_only", False):
@@ -110,16 +110,84 @@ def _apply(b: Any, emit: Any, at: Any, dst: Any, cell: Any, operands: Any, lanes
     b.store(emit(b, *values), pointer(dst, cell), align=8)
 
 
+def _address(b: ir.IRBuilder, base: Any, cell: Any) -> Any:
+    return b.add(base, b.shl(cell, ir.Constant(I64, 3)))
+
+
 @intrinsic
-def move(typing: Any, base: Any, dst: Any, src: Any, n: Any) -> Any:
-    """Copy n cells; the ranges may overlap."""
+def copy_short(typing: Any, base: Any, dst: Any, src: Any, n: Any) -> Any:
+    """Copy n cells by the loop of an elementwise kernel, without a call."""
 
     def generate(context: Any, b: ir.IRBuilder, signature: Any, args: Any) -> Any:
         base, dst, src, n = args
-        three = ir.Constant(I64, 3)
+        _kernel(b, lambda b, x: x, "i->i", base, n, (dst, src))
+        return context.get_dummy_value()
+
+    return types.void(*[types.int64] * 4), generate
+
+
+@intrinsic
+def copy_long(typing: Any, base: Any, dst: Any, src: Any, n: Any) -> Any:
+    """Copy n cells by the C library."""
+
+    def generate(context: Any, b: ir.IRBuilder, signature: Any, args: Any) -> Any:
+        base, dst, src, n = args
         byte = ir.IntType(8).as_pointer()
-        to, source = (b.inttoptr(b.add(base, b.shl(a, three)), byte) for a in (dst, src))
+        to, source = (b.inttoptr(_address(b, base, a), byte) for a in (dst, src))
         cgutils.raw_memmove(b, to, source, n, 8, align=8)
         return context.get_dummy_value()
 
     return types.void(*[types.int64] * 4), generate
+
+
+#: Vectors that a sum adds into in turn: additions wait for the one before them.
+SUMS = 4
+
+
+@intrinsic
+def sum_cells(typing: Any, base: Any, src: Any, n: Any) -> Any:
+    """The sum of n cells: in lanes, the lanes in pairs, then what is left, in order."""
+
+    def generate(context: Any, b: ir.IRBuilder, signature: Any, args: Any) -> Any:
+        base, src, n = args
+        first = _address(b, base, src)
+        whole = b.and_(n, ir.Constant(I64, -SUMS * LANES))
+        sums = [
+            cgutils.alloca_once_value(b, ir.Constant(_LANES, [0.0] * LANES)) for _ in range(SUMS)
+        ]
+        tail = cgutils.alloca_once_value(b, ir.Constant(DOUBLE, 0.0))
+        # allocas are set at the function's entry, a sum begins anew each time
+        for place in sums:
+            b.store(ir.Constant(_LANES, [0.0] * LANES), place)
+        b.store(ir.Constant(DOUBLE, 0.0), tail)
+
+        def add_vectors(at: Any) -> None:
+            for k, place in enumerate(sums):
+                x = _load(b, first, b.add(at, ir.Constant(I64, k * LANES)), _LANES)
+                b.store(b.fadd(b.load(place), x), place)
+
+        def add_one(at: Any) -> None:
+            b.store(b.fadd(b.load(tail), _load(b, first, at, DOUBLE)), tail)
+
+        _loop(b, ir.Constant(I64, 0), whole, SUMS * LANES, add_vectors)
+        _loop(b, whole, n, 1, add_one)
+        vectors = [b.load(place) for place in sums]
+        total = _in_pairs(b, vectors)
+        lanes = [b.extract_element(total, ir.Constant(ir.IntType(32), k)) for k in range(LANES)]
+        return b.fadd(_in_pairs(b, lanes), b.load(tail))
+
+    return types.float64(*[types.int64] * 3), generate
+
+
+_LANES = ir.VectorType(DOUBLE, LANES)
+
+
+def _load(b: ir.IRBuilder, first: Any, at: Any, type: Any) -> Any:
+    place = _address(b, first, at)
+    return b.load(b.inttoptr(place, type.as_pointer()), align=8)
+
+
+def _in_pairs(b: ir.IRBuilder, values: list[Any]) -> Any:
+    while len(values) > 1:
+        values = [b.fadd(x, y) for x, y in zip(values[::2], values[1::2], strict=True)]
+    return values[0]

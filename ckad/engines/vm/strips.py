@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ckad.engines.vm.arrays import copy, copy_row, sum_strip
-from ckad.engines.vm.intrinsics import elementwise
+from ckad.engines.vm.arrays import copy, copy_row
+from ckad.engines.vm.intrinsics import elementwise, sum_cells
 from ckad.engines.vm.isa import FIRST_KERNEL, STRIP, Code
 from ckad.kernel import kernel
 
@@ -37,7 +37,6 @@ def run_strips(code, pc, base, f):
             elif op == _ROLL:
                 load_roll(
                     base,
-                    f,
                     code[p + 1] + at * code[p + 2],
                     code[p + 3],
                     code[p + 4],
@@ -54,41 +53,48 @@ def run_strips(code, pc, base, f):
                 p += 5 + 3 * code[p + 4]
             else:  # SUM
                 src = code[p + 2] + at * code[p + 3]
-                f[code[p + 1]] += sum_strip(f[src : src + n])
+                f[code[p + 1]] += sum_cells(base, src, n)
                 p += 4
     return end
 
 
 @kernel
-def load_roll(base, f, dst, src, length, shift, at, n):
+def load_roll(base, dst, src, length, shift, at, n):
     """n cells from place ``at`` on of rows of ``length``, each turned by ``shift``."""
+    row, column = divmod(at, length)
+    row *= length
     done = 0
     while done < n:
-        row, column = divmod(at + done, length)
         source = column - shift
         if source < 0:
             source += length
         part = min(n - done, length - column, length - source)
-        copy(base, f, dst + done, src + row * length + source, part)
+        copy(base, dst + done, src + row + source, part)
         done += part
+        column += part
+        if column == length:
+            row, column = row + length, 0
 
 
 @kernel
 def load_view(code, p, base, f, at, n):
     """n elements from place ``at`` on of a strided view, in C order."""
     dst, src, rank = code[p + 1] + at * code[p + 2], code[p + 3], code[p + 4]
-    dims, strides = code[p + 5 : p + 5 + rank], code[p + 5 + rank : p + 5 + 2 * rank]
-    inner, step = dims[rank - 1], strides[rank - 1]
+    dims, strides = p + 5, p + 5 + rank
+    inner, step = code[dims + rank - 1], code[strides + rank - 1]
+    row, column = divmod(at, inner)
     done = 0
     while done < n:
-        row, column = divmod(at + done, inner)
-        source = src + column * step
-        for a in range(rank - 2, -1, -1):
-            row, place = divmod(row, dims[a])
-            source += place * strides[a]
+        source, left = src + column * step, row
+        for a in range(rank - 2, 0, -1):
+            left, place = divmod(left, code[dims + a])
+            source += place * code[strides + a]
+        if rank > 1:
+            source += left * code[strides]
         part = min(n - done, inner - column)
         copy_row(0, base, f, dst + done, 1, source, step, part)
         done += part
+        row, column = row + 1, 0
 
 
 @kernel
@@ -118,7 +124,6 @@ def load_pad(code, p, base, f, at, n):
         if first < last:
             copy(
                 base,
-                f,
                 dst + done + first,
                 source + column + first - starts[rank - 1],
                 last - first,
