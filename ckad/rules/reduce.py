@@ -117,6 +117,8 @@ def shifted(b: Builder, x: int, axis: int, by: int) -> int:
     """``x`` moved by one place along ``axis``, zero moved in."""
     type = b.type(x)
     n, rank = type.shape[axis], len(type.shape)
+    if n == 0:
+        return x
     part = tuple(n - 1 if k == axis else d for k, d in enumerate(type.shape))
     first = [0] * rank
     second = [0] * rank
