@@ -133,8 +133,6 @@ class _Pull:
 
     def _plan_loop(self, k: int, loop: Loop) -> _LoopAdjoint:
         """Derive the bodies of the pair."""
-        if loop.backward:
-            raise DifferentiationError("a loop that runs backwards has to be turned before")
         n, first_x = len(loop.carry), 1 + len(loop.carry)
         first_captured = first_x + len(loop.xs)
         moves, counts = self.varied_results[k], self.useful_results[k]

@@ -65,7 +65,7 @@ def _slim_loop(
         body, {first + k for k in range(len(loop.captured))} - {first + k for k in kept}
     )
     operands = [env[x] for x in (*loop.carry, *loop.xs, *(loop.captured[k] for k in kept))]
-    attrs = loop_attrs(b.body(body), loop.length, n, len(loop.xs), loop.backward)
+    attrs = loop_attrs(b.body(body), loop.length, n, len(loop.xs))
     places = {**{k: k for k in range(n)}, **{n + y: n + at for at, y in enumerate(ys)}}
     return b.emit(Op.LOOP, operands, attrs, TUPLE), places
 

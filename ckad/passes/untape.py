@@ -65,7 +65,7 @@ class _Untape:
         b, n, n_out = self.b, len(loop.carry), len(loop.body.outputs)
         taping = _Untape(loop.taping, {})
         operands = self._flat((*loop.carry, *loop.xs, *loop.captured))
-        attrs = loop_attrs(b.body(taping.tape), loop.length, n, len(loop.xs), False)
+        attrs = loop_attrs(b.body(taping.tape), loop.length, n, len(loop.xs))
         types = _stacked(taping.tape.output_types, n, loop.length)
         values = b.control(Op.LOOP, operands, attrs, types)
         self.results[k] = [[x] for x in values[:n_out]] + [values[n_out:]]
@@ -81,7 +81,7 @@ class _Untape:
         xs = [*residuals, *self._flat(loop.xs), *self._flat(loop.ct_ys)]
         turned = [_flip(b, x) for x in xs]
         operands = [*carry, *turned, *self._flat(loop.captured)]
-        attrs = loop_attrs(b.body(body), loop.length, len(carry), len(xs), False)
+        attrs = loop_attrs(b.body(body), loop.length, len(carry), len(xs))
         values = b.control(
             Op.LOOP, operands, attrs, _stacked(body.output_types, len(carry), loop.length)
         )

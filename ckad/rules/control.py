@@ -25,8 +25,7 @@ def _loop(tape: Tape, row: Row, operands: Sequence[Any]) -> tuple[Any, ...]:
     body = loop.taping or loop.body
     ys: list[list[Any]] = [[None] * loop.length for _ in range(loop.n_ys)]
     residuals: list[Any] = [None] * loop.length
-    order = range(loop.length)
-    for i in reversed(order) if loop.backward else order:
+    for i in range(loop.length):
         out = evaluate(body, i, *carry, *(x[i] for x in xs), *captured)
         carry = out[:n]
         for y, new in zip(ys, out[n:], strict=False):

@@ -28,7 +28,6 @@ class Loop(NamedTuple):
     body: Tape
     taping: Tape | None
     length: int
-    backward: bool
     name: int
     carry: tuple[int, ...]
     xs: tuple[int, ...]
@@ -68,8 +67,8 @@ class ReverseLoop(NamedTuple):
         return len(self.reverse.outputs) - len(self.ct_carry) - len(self.sums)
 
 
-def loop_attrs(body: int, length: int, n_carry: int, n_xs: int, backward: bool) -> tuple[int, ...]:
-    return (body, length, n_carry, n_xs, int(backward))
+def loop_attrs(body: int, length: int, n_carry: int, n_xs: int) -> tuple[int, ...]:
+    return (body, length, n_carry, n_xs)
 
 
 def taped_loop_attrs(
@@ -80,20 +79,13 @@ def taped_loop_attrs(
 
 
 def read_loop(tape: Tape, row: Row) -> Loop:
-    *bodies, length, n_carry, n_xs, last = row.attrs
-    tapes = [tape.bodies[k] for k in bodies]
+    if row.op is Op.TAPED_LOOP:
+        body, taping, length, n_carry, n_xs, name = row.attrs
+    else:
+        (body, length, n_carry, n_xs), taping, name = row.attrs, -1, -1
     carry, rest = row.operands[:n_carry], row.operands[n_carry:]
-    taped = row.op is Op.TAPED_LOOP
-    return Loop(
-        tapes[0],
-        tapes[1] if taped else None,
-        length,
-        bool(last) and not taped,
-        last if taped else -1,
-        carry,
-        rest[:n_xs],
-        rest[n_xs:],
-    )
+    tapes = tape.bodies[body], tape.bodies[taping] if taping >= 0 else None
+    return Loop(*tapes, length, name, carry, rest[:n_xs], rest[n_xs:])
 
 
 def reverse_loop_attrs(

@@ -4,7 +4,7 @@
     outputs %4
     %0 = input (0) : f64[]
     %1 = const (0) 0.5 : f64[]
-    %2 = loop %0, %1 (body=0, length=10, n_carry=1, n_xs=0, backward=0) : tuple    # model.py:7
+    %2 = loop %0, %1 (body=0, length=10, n_carry=1, n_xs=0) : tuple    # model.py:7
         body 0:
             inputs %0, %1, %2
             outputs %3
@@ -45,7 +45,7 @@ ROLES = {
     Op.COND: ("if true", "if false"),
 }
 _COUNTS = {
-    Op.LOOP: ("length", "n_carry", "n_xs", "backward"),
+    Op.LOOP: ("length", "n_carry", "n_xs"),
     Op.TAPED_LOOP: ("length", "n_carry", "n_xs", "name"),
     Op.REVERSE_LOOP: (
         *("length", "n_carry", "name"),

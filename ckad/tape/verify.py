@@ -279,12 +279,12 @@ def _returns(name: str, body: Tape, types: Types) -> None:
 
 def _loop(tape: Tape, row: Row, xs: Types) -> list[Type]:
     taped = row.op is Op.TAPED_LOOP
-    count(row.attrs, 6 if taped else 5)
+    count(row.attrs, 6 if taped else 4)
     _bodies(tape, row)
-    length, n_carry, n_xs, last = row.attrs[-4:]
+    length, n_carry, n_xs = row.attrs[2:5] if taped else row.attrs[1:4]
     _counts(row, 0, (n_carry, n_xs, len(xs) - n_carry - n_xs))
     _length(length)
-    need(last >= 0 if taped else last in (0, 1), f"last attribute {last}")
+    need(not taped or row.attrs[5] >= 0, f"name {row.attrs[-1]}")
     _arrays_only(xs)
     loop, carry = read_loop(tape, row), xs[:n_carry]
     elements = _elements(xs[n_carry : n_carry + n_xs], length)

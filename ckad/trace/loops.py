@@ -154,5 +154,5 @@ def _loop_row(
     if length == 0:
         return [value(c) for c in carry] + [b.const(np.zeros(t.shape, t.numpy)) for t in y_types]
     operands = [*(value(c) for c in carry), *(value(x) for x in xs), *body.captured]
-    attrs = loop_attrs(b.body(tape), length, len(carry), len(xs), False)
+    attrs = loop_attrs(b.body(tape), length, len(carry), len(xs))
     return b.control(Op.LOOP, operands, attrs, [*(c.type for c in carry), *y_types])

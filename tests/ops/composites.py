@@ -33,7 +33,6 @@ def loop(
     carry: Sequence[int] = (),
     xs: Sequence[int] = (),
     captured: Sequence[int] = (),
-    backward: bool = False,
 ) -> list[int]:
     """A LOOP row around ``emit(b, i, *carry, *x, *captured) -> (*carry, *y)``."""
     elements = [b.type(x).with_shape(b.type(x).shape[1:]) for x in xs]
@@ -41,7 +40,7 @@ def loop(
     tape = body(types, emit)
     n = len(carry)
     ys = [t.with_shape((length, *t.shape)) for t in tape.output_types[n:]]
-    attrs = loop_attrs(b.body(tape), length, n, len(xs), backward)
+    attrs = loop_attrs(b.body(tape), length, n, len(xs))
     return b.control(Op.LOOP, [*carry, *xs, *captured], attrs, [*tape.output_types[:n], *ys])
 
 
@@ -64,25 +63,25 @@ def _driven(b: Builder, i: int, c: int, x: int, k: int) -> list[int]:
     return [new, b.mul(new, x)]
 
 
-def _driven_numpy(c: Any, k: Any, xs: Any, backward: bool = False) -> tuple[Any, Any]:
+def _driven_numpy(c: Any, k: Any, xs: Any) -> tuple[Any, Any]:
     ys = [None] * len(xs)
-    for i in reversed(range(len(xs))) if backward else range(len(xs)):
+    for i in range(len(xs)):
         c = c * k + np.sin(c * xs[i])
         ys[i] = c * xs[i]
     return c, _stack(ys, c)
 
 
-def driven(length: int, width: int, dtype: np.dtype, backward: bool = False) -> Case:
-    name = f"LOOP-{SHORT[dtype]}-driven-{length}-of-{width}{'-backward' * backward}"
+def driven(length: int, width: int, dtype: np.dtype) -> Case:
+    name = f"LOOP-{SHORT[dtype]}-driven-{length}-of-{width}"
     rng = rng_of(name)
     c, k = rng.uniform(-1, 1, (2, width)).astype(dtype)
     xs = rng.uniform(-1, 1, (length, width)).astype(dtype)
 
     def build(b: Builder, c: int, k: int, xs: int) -> list[int]:
-        return loop(b, _driven, length, [c], [xs], [k], backward)
+        return loop(b, _driven, length, [c], [xs], [k])
 
     def expected(c: Any, k: Any, xs: Any) -> tuple[Any, Any]:
-        return _driven_numpy(c, k, xs, backward)
+        return _driven_numpy(c, k, xs)
 
     return Case(name, Op.LOOP, (c, k, xs), build, expected, ulp=16, floor=1.0)
 

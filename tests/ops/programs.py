@@ -214,7 +214,7 @@ def _add_loop(p: Pool, depth: int) -> None:
         ys = [q.any() for _ in range(p.number(0, 1))]
         return [*(q.pick(t) for t in types), *ys]
 
-    results = loop(b, emit, length, carry, xs, captured, backward=False)
+    results = loop(b, emit, length, carry, xs, captured)
     p.values += [_fitted(b, r) for r in results]
 
 

@@ -7,14 +7,12 @@ from functools import cache
 import numpy as np
 import pytest
 
-from ckad.errors import DifferentiationError
-from ckad.passes.adjoint import adjoint
 from ckad.rules import RULES
 from ckad.tape.builder import Builder
 from ckad.tape.ops import OPS, Op
 from ckad.tape.types import type_of
 
-from .case import F64, Case, one_row
+from .case import Case, one_row
 from .cases import OCCURS_IN, cases_of, smooth_cases, table
 from .checks import (
     ENGINES,
@@ -25,7 +23,6 @@ from .checks import (
     check_value,
     check_vjp,
 )
-from .composites import driven
 
 #: Case and engine pairs whose adjoint stops the interpreter: nothing else could be tested after it.
 
@@ -94,15 +91,6 @@ def test_wrap_stops_at_an_index_out_of_range(engine: str, index: int) -> None:
     case = Case("WRAP", Op.WRAP, (np.array([0, index, 3]),), one_row(Op.WRAP, (7,)), lambda x: x)
     with pytest.raises(IndexError):
         ENGINES[engine](case.tape(), *case.arrays)
-
-
-@engines
-def test_a_loop_backwards_has_a_value_and_a_tangent(engine: str) -> None:
-    backward = Program(driven(5, 4, F64, backward=True))
-    check_value(engine, backward)
-    check_jvp(ENGINES[engine], backward)
-    with pytest.raises(DifferentiationError, match="backwards"):
-        adjoint(backward.tape)
 
 
 @engines

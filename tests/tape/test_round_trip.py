@@ -71,7 +71,7 @@ def emit_loop(draw, b, x):
     length = draw(st.integers(1, 5))
     y = body.type(outputs[1])
     types = [b.type(x), y.with_shape((length, *y.shape))]
-    attrs = loop_attrs(b.body(body.tape(outputs)), length, 1, 0, draw(st.booleans()))
+    attrs = loop_attrs(b.body(body.tape(outputs)), length, 1, 0)
     return b.control(Op.LOOP, [x], attrs, types)[draw(st.integers(0, 1))]
 
 

@@ -238,8 +238,8 @@ MATMUL (0,1)        f64[1,2,3] f64[1,2,3]           -> f64[1,3,3] | the operands
 MATMUL (0,0)        f64[1,2,3] f32[1,3,2]           -> f64[1,2,2] | dtype may not change
 RESULT (0)          f64[]                           -> f64[]      | %0 is no control row
 RESULT              f64[]                           -> f64[]      | 0 attributes; it takes 1
-LOOP (0,1,0,0,0)                                    -> tuple      | bodies (0,) of a tape
-LOOP (0,1,0,0,0)                                    -> f64[]      | its type is f64[], not tuple
+LOOP (0,1,0,0)                                      -> tuple      | bodies (0,) of a tape
+LOOP (0,1,0,0)                                      -> f64[]      | its type is f64[], not tuple
 INPUT (0)                                           -> tuple      | an input cannot be a tuple
 """
 
@@ -265,7 +265,7 @@ def test_broken_rows(op, attrs, types, result, message):
         if t == TUPLE:
             body = Builder()
             body.input(parse_type("i64[]"))
-            b.emit(Op.LOOP, (), (b.body(body.tape([])), 1, 0, 0, 0), TUPLE)
+            b.emit(Op.LOOP, (), (b.body(body.tape([])), 1, 0, 0), TUPLE)
         else:
             b.input(t)
     b.where = Source("model.py", 9)
@@ -286,22 +286,21 @@ def body(inputs, *outputs):
 
 
 LOOPS = """
-0 3 1 1 0     | i64[] f64[] f64[] i64[] -> 1 2    | ok
-1 3 1 1 0     | i64[] f64[] f64[] i64[] -> 1 2    | bodies (1,)
-0 0 1 1 0     | i64[] f64[] f64[] i64[] -> 1 2    | a length of 0
-0 -3 1 1 0    | i64[] f64[] f64[] i64[] -> 1 2    | a length of -3
-0 4 1 1 0     | i64[] f64[] f64[] i64[] -> 1 2    | in a loop of length 4
-0 3 1 1 2     | i64[] f64[] f64[] i64[] -> 1 2    | last attribute 2
-0 3 1 1       | i64[] f64[] f64[] i64[] -> 1 2    | 4 attributes; it takes 5
-0 3 2 2 0     | i64[] f64[] f64[] i64[] -> 1 2    | groups of [2, 2, -1] operands
-0 3 1 -1 0    | i64[] f64[] f64[] i64[] -> 1 2    | groups of [1, -1, 3] operands
-0 3 0 2 0     | i64[] f64[] f64[] i64[] -> 1 2    | xs or cotangents of ys (f64[], f64[3])
-0 3 1 1 0     | f64[] f64[] f64[] i64[] -> 1 2    | body takes (f64[]
-0 3 1 1 0     | i64[] f64[] f64[3] i64[] -> 1 2   | body takes
-0 3 1 1 0     | i64[] f64[] f64[] f64[] -> 1 2    | body takes
-0 3 1 1 0     | i64[] f64[] f64[] -> 1 2          | body takes
-0 3 1 1 0     | i64[] f64[] f64[] i64[] -> 3 2    | body returns (i64[], f64[]); first
-0 3 1 1 0     | i64[] f64[] f64[] i64[] ->        | body returns ()
+0 3 1 1       | i64[] f64[] f64[] i64[] -> 1 2    | ok
+1 3 1 1       | i64[] f64[] f64[] i64[] -> 1 2    | bodies (1,)
+0 0 1 1       | i64[] f64[] f64[] i64[] -> 1 2    | a length of 0
+0 -3 1 1      | i64[] f64[] f64[] i64[] -> 1 2    | a length of -3
+0 4 1 1       | i64[] f64[] f64[] i64[] -> 1 2    | in a loop of length 4
+0 3 1         | i64[] f64[] f64[] i64[] -> 1 2    | 3 attributes; it takes 4
+0 3 2 2       | i64[] f64[] f64[] i64[] -> 1 2    | groups of [2, 2, -1] operands
+0 3 1 -1      | i64[] f64[] f64[] i64[] -> 1 2    | groups of [1, -1, 3] operands
+0 3 0 2       | i64[] f64[] f64[] i64[] -> 1 2    | xs or cotangents of ys (f64[], f64[3])
+0 3 1 1       | f64[] f64[] f64[] i64[] -> 1 2    | body takes (f64[]
+0 3 1 1       | i64[] f64[] f64[3] i64[] -> 1 2   | body takes
+0 3 1 1       | i64[] f64[] f64[] f64[] -> 1 2    | body takes
+0 3 1 1       | i64[] f64[] f64[] -> 1 2          | body takes
+0 3 1 1       | i64[] f64[] f64[] i64[] -> 3 2    | body returns (i64[], f64[]); first
+0 3 1 1       | i64[] f64[] f64[] i64[] ->        | body returns ()
 """
 
 
@@ -332,7 +331,7 @@ def test_broken_loops(line):
 def test_broken_results(at, type, message):
     b = Builder()
     x = b.input(parse_type("f64[]"))
-    attrs = loop_attrs(b.body(body("i64[] f64[]", 1, 1)), 3, 1, 0, False)
+    attrs = loop_attrs(b.body(body("i64[] f64[]", 1, 1)), 3, 1, 0)
     row = b.emit(Op.LOOP, [x], attrs, TUPLE)
     with pytest.raises(TapeError, match=message):
         verify(b.tape([b.emit(Op.RESULT, [row], (at,), parse_type(type))]))
@@ -340,7 +339,7 @@ def test_broken_results(at, type, message):
 
 def test_a_control_row_is_no_output():
     b = Builder()
-    attrs = loop_attrs(b.body(body("i64[]")), 3, 0, 0, False)
+    attrs = loop_attrs(b.body(body("i64[]")), 3, 0, 0)
     with pytest.raises(TapeError, match="output %0 is a control row"):
         verify(b.tape([b.emit(Op.LOOP, [], attrs, TUPLE)]))
 
@@ -412,7 +411,7 @@ def longer(array):
 
 
 PAIRS = [
-    ("last attribute -1", with_attr(Op.TAPED_LOOP, 5, -1)),
+    ("name -1", with_attr(Op.TAPED_LOOP, 5, -1)),
     ("bodies .* of a tape", with_attr(Op.TAPED_LOOP, 1, 9)),
     ("body takes|taping takes", with_attr(Op.TAPED_LOOP, 0, 4)),
     ("taping takes|taping returns", with_attr(Op.TAPED_LOOP, 1, 4)),
@@ -449,7 +448,7 @@ def test_a_reverse_loop_needs_a_token(pair):
 def test_a_token_is_no_carry():
     b = Builder()
     token = b.input(TOKEN)
-    b.emit(Op.LOOP, [token], loop_attrs(b.body(body("i64[] token", 1)), 3, 1, 0, False), TUPLE)
+    b.emit(Op.LOOP, [token], loop_attrs(b.body(body("i64[] token", 1)), 3, 1, 0), TUPLE)
     with pytest.raises(TapeError, match="have to be arrays"):
         verify(b.tape([]))
 

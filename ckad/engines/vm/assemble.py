@@ -209,9 +209,15 @@ class Assembler:
     def walk_step(
         self, body: Tape, inputs: Sequence[Region], wanted: dict[int, Region]
     ) -> tuple[Frame, list[Region]]:
-        """``walk`` for a loop's body, whose first input is the index."""
-        self.steps.append(inputs[0].offset)
+        """``walk`` for a loop's body, whose first input is the index.
+
+        The loop itself reads the index after the step, so nothing may be written over it.
+        """
+        index = inputs[0]
+        self.steps.append(index.offset)
+        index.users += 1
         walked = self.walk(body, inputs, wanted)
+        index.users -= 1
         self.steps.pop()
         return walked
 

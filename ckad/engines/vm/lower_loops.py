@@ -32,8 +32,8 @@ def _loop(a: Assembler, frame: Frame, k: int, row: Row) -> None:
     i, stop = a.hold(a.new(1)), a.hold(a.new(1))
     steps = Steps(a, frame, loop.xs, loop.captured, i)
     ys, bases = new_ys(a, loop.body.output_types[n:], loop.length)
-    a.emit(Code.SET, i.offset, loop.length - 1 if loop.backward else 0)
-    a.emit(Code.SET, stop.offset, 0 if loop.backward else loop.length)
+    a.emit(Code.SET, i.offset, 0)
+    a.emit(Code.SET, stop.offset, loop.length)
 
     def once(now: Sequence[Region], then: Sequence[Region]) -> None:
         inner, out = steps.run(loop.body, now, then)
@@ -42,7 +42,7 @@ def _loop(a: Assembler, frame: Frame, k: int, row: Row) -> None:
         a.leave(inner)
 
     if loop.length:
-        counter = Counter(i, stop, -1 if loop.backward else 1)
+        counter = Counter(i, stop)
         count(a, counter, carried, swaps(loop.body, 1, n), once)
     steps.close()
     close(a, frame, k, [*carried, *ys], [i, stop])
