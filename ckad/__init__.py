@@ -29,6 +29,12 @@ from ckad.transforms import (
     vjp,
 )
 
+
+def __dir__() -> list[str]:
+    """The public names alone: layers are reached by importing them."""
+    return __all__
+
+
 __all__ = [
     "CkadError",
     "Plan",

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from decimal import Decimal
+from numbers import Integral
 from pathlib import Path
 
 from ckad.errors import BudgetError
@@ -40,9 +42,9 @@ def parse_bytes(amount: int | str) -> int:
                 f"memory={amount!r} is not an amount of memory; write bytes as an int, or text "
                 'such as "64 MiB" or "50 MB".'
             )
-        n = int(float(match[1]) * _UNITS[match[2].lower()])
-    elif isinstance(amount, int) and not isinstance(amount, bool):
-        n = amount
+        n = int(Decimal(match[1]) * _UNITS[match[2].lower()])
+    elif isinstance(amount, Integral) and not isinstance(amount, bool):
+        n = int(amount)
     else:
         raise BudgetError(
             f"memory={amount!r} is a {type(amount).__name__}; write bytes as an int, or text such "

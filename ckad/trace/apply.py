@@ -51,7 +51,7 @@ def broadcast_to(x: Any, shape: Sequence[int]) -> Tracer:
     shape = tuple(shape)
     if x.shape == shape:
         return x
-    np.broadcast_shapes(x.shape, shape)  # raises as NumPy does
+    common_shape(x.shape, shape)
     return fresh(current().builder.broadcast_to(value(x), shape), scalar=False)
 
 
@@ -69,17 +69,24 @@ def promote(*xs: Any) -> list[Tracer]:
 def broadcast(*xs: Any) -> list[Tracer]:
     """All operands in their common shape."""
     shapes = [x.shape if isinstance(x, Tracer) else np.shape(x) for x in xs]
-    try:
-        shape = np.broadcast_shapes(*shapes)
-    except ValueError:
+    shape = common_shape(*shapes)
+    return [broadcast_to(x, shape) for x in xs]
+
+
+def common_shape(*shapes: Sequence[int]) -> tuple[int, ...]:
+    """``np.broadcast_shapes``, for all ranks that NumPy's arrays can have."""
+    rank = max(map(len, shapes), default=0)
+    aligned = zip(*((*[1] * (rank - len(s)), *s) for s in shapes), strict=True)
+    lengths = [{n for n in axis if n != 1} or {1} for axis in aligned]
+    if any(len(n) > 1 for n in lengths):
         raise ValueError(
             at_place(
                 f"operands could not be broadcast together with shapes "
-                f"{' '.join(map(str, shapes))}. Axes have to be equally long, or 1; "
+                f"{' '.join(str(tuple(s)) for s in shapes)}. Axes have to be equally long, or 1; "
                 "x[:, None] inserts an axis."
             )
-        ) from None
-    return [broadcast_to(x, shape) for x in xs]
+        )
+    return tuple(n for (n,) in lengths)
 
 
 def _weak_type(x: Any) -> Any:

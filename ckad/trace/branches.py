@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from ckad import trees
 from ckad.errors import CarryError, ConcreteValueError
 from ckad.tape.builder import Builder
@@ -22,7 +24,7 @@ def cond(
     """``ckad.cond`` while tracing."""
     mark_place(current())
     if not isinstance(pred, Tracer):
-        return (true_fun if pred else false_fun)(*operands)
+        return run_side(true_fun if pred else false_fun, operands)
     if pred.shape:
         raise ConcreteValueError(
             at_place(f"the condition has shape {pred.shape}; pass a scalar, for example np.any(x).")
@@ -32,6 +34,20 @@ def cond(
     sides = [_record(fun, tree, traced) for fun in (true_fun, false_fun)]
     _check_sides(sides[0], sides[1])
     return _cond_row(astype(pred, bool), traced, sides)
+
+
+def run_side(fun: Callable[..., Any], operands: tuple[Any, ...]) -> Any:
+    """The branch of a condition known now, apart from its surroundings as a recorded one is.
+
+    What it writes into its operands, and what is written into its results, reaches nothing else.
+    """
+    return trees.map_leaves(_own, fun(*trees.map_leaves(_own, operands)))
+
+
+def _own(x: Any) -> Any:
+    if isinstance(x, Tracer):
+        return fresh(value(x), scalar=x.scalar)
+    return x.copy() if isinstance(x, np.ndarray) else x
 
 
 class _Side:

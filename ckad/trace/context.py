@@ -13,7 +13,7 @@ from typing import Any
 
 from ckad.errors import AliasError, TraceError
 from ckad.tape.builder import Builder
-from ckad.tape.tape import Source, Tape
+from ckad.tape.tape import Tape
 from ckad.tape.types import Type
 from ckad.trace.where import at_place, user_place
 
@@ -49,14 +49,14 @@ class Trace:
 class Storage:
     """The memory that one or more tracers view."""
 
-    __slots__ = ("cache", "plain", "read_only", "row", "trace", "twin")
+    __slots__ = ("cache", "plain", "read_only", "row", "shared", "trace")
 
     def __init__(self, trace: Trace, row: int, *, read_only: bool = False, plain: bool = True):
         self.trace = trace
         self.row = row
         self.read_only = read_only
         self.plain = plain  # known to be C-contiguous in NumPy
-        self.twin: tuple[Storage, Source] | None = None  # NumPy may or may not share memory with it
+        self.shared: str | None = None  # what else may lie in the same memory in NumPy
         self.cache: dict[Any, int] = {}
 
     @property
@@ -76,12 +76,11 @@ class Storage:
                     "Pass the array through the carry and return it, or write into a copy."
                 )
             )
-        if self.twin is not None:
+        if self.shared is not None:
             raise AliasError(
                 at_place(
-                    f"this array and a reshape of it made at {self.twin[1]} may or may not share "
-                    "memory in NumPy, so the effect of this write is not known. "
-                    "Make the reshape from a .copy()."
+                    f"this array and {self.shared} may share memory in NumPy, so the effect of "
+                    "this write is not known. Write into a .copy(), or copy the other one first."
                 )
             )
 

@@ -17,6 +17,9 @@ from ckad.trace.context import Storage, Trace, current, mark_place, open_trace
 from ckad.trace.tracer import Tracer, fresh, lift, value
 from ckad.trace.where import at_place
 
+#: Step numbers are int64.
+LONGEST = 2**63 - 1
+
 
 def static_int(n: Any, what: str) -> int:
     """A loop bound as a Python int."""
@@ -116,6 +119,8 @@ def _common_length(xs: list[Tracer], length: int | None) -> int:
                 )
             )
         length = x.shape[0]
+    if length is not None and length > LONGEST:
+        raise LengthError(at_place(f"a loop of {length} steps; the most are {LONGEST}."))
     if length is None:
         raise LengthError(at_place("scan without xs does not know its length; pass length=."))
     return length

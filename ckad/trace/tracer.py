@@ -248,6 +248,13 @@ def concrete(x: Any) -> np.ndarray:
                 "a list holds traced values where NumPy expects an array. Use np.stack([...])."
             )
         )
+    if isinstance(x, (np.matrix, np.ma.MaskedArray)):
+        raise TraceError(
+            at_place(
+                f"a {type(x).__name__} does not compute as an array does, and ckad computes with "
+                "arrays. Pass np.asarray(x) for a matrix, x.filled(...) for a masked array."
+            )
+        )
     return known_dtype(np.asarray(x))
 
 

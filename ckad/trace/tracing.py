@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,8 @@ from ckad import trees
 from ckad.errors import CkadError, TraceError
 from ckad.tape.tape import Source, Tape
 from ckad.tape.types import Type, type_of
-from ckad.trace.context import Storage, current, open_trace
+from ckad.trace.apply import is_plain
+from ckad.trace.context import Storage, Trace, current, open_trace
 from ckad.trace.tracer import Tracer, concrete, fresh, localise, value
 from ckad.trace.where import at_place
 
@@ -91,11 +93,9 @@ def record(
 ) -> Recording:
     """Run ``fun`` on tracers and return what it did; ``kwargs`` are passed as they are."""
     with open_trace() as trace:
-        tracers = []
-        for x in arguments.arrays:
-            scalar = x.scalar if isinstance(x, Tracer) else not isinstance(x, np.ndarray)
-            type = x.type if isinstance(x, Tracer) else type_of(np.asarray(x))
-            tracers.append(Tracer(Storage(trace, trace.builder.input(type)), (), scalar))
+        tracers = [_argument(trace, x) for x in arguments.arrays]
+        for k in _sharing(arguments.arrays):
+            tracers[k].storage.shared = "another argument"
         out = _run(fun, arguments.rebuild(tracers), kwargs or {})
         leaves, out_tree = trees.flatten(out)
         for leaf in leaves:
@@ -105,6 +105,33 @@ def record(
             x.scalar if isinstance(x, Tracer) else not isinstance(x, np.ndarray) for x in leaves
         ]
         return Recording(trace.tape(rows), out_tree, scalars, list(trace.captured))
+
+
+def _argument(trace: Trace, x: Any) -> Tracer:
+    if isinstance(x, Tracer):
+        return Tracer(Storage(trace, trace.builder.input(x.type), plain=is_plain(x)), (), x.scalar)
+    array = np.asarray(x)
+    row = trace.builder.input(type_of(array))
+    plain = array.ndim < 2 or array.flags.c_contiguous
+    return Tracer(Storage(trace, row, plain=plain), (), not isinstance(x, np.ndarray))
+
+
+def _sharing(arrays: Sequence[Any]) -> set[int]:
+    """Positions of the arrays whose memory overlaps that of another one."""
+    found: set[int] = set()
+    storages: dict[int, int] = {}
+    extents = []
+    for k, x in enumerate(arrays):
+        if isinstance(x, Tracer):
+            other = storages.setdefault(id(x.storage), k)
+            found.update({k, other} if other != k else ())
+        elif isinstance(x, np.ndarray) and x.size:
+            extents.append((*np.lib.array_utils.byte_bounds(x), k))
+    extents.sort()
+    for (_, end, k), (start, _, other) in pairwise(extents):
+        if start < end:
+            found.update((k, other))
+    return found
 
 
 def _run(fun: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:

@@ -6,6 +6,7 @@ always the present one. Compiled tapes are kept and found again by the tape's co
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
@@ -42,7 +43,8 @@ class Call:
         self.fun = fun
         self.arguments: Arguments = take_apart(args)
         self.recording: Recording = record(fun, self.arguments, kwargs)
-        self.tape = simplify(self.recording.tape)
+        raw = self.recording.tape
+        self.tape = remember(_tapes, (identity(raw), "simplified"), lambda: simplify(raw))
 
     @property
     def name(self) -> str:
@@ -121,11 +123,15 @@ def _bytes_of(cache: OrderedDict[Any, Any]) -> int:
     """Constants are most of what a tape or a program holds."""
     return sum(entry.nbytes for entry in cache.values())
 
+
 def run(program: Compiled, inputs: Sequence[np.ndarray], options: Options) -> list[np.ndarray]:
     """Run, with a progress bar over the steps of both sweeps if that was asked for."""
     if not options.progress:
         return program(inputs)
     from tqdm.auto import tqdm
 
-    with tqdm(total=program.total_steps, unit="step", unit_scale=True) as bar:
+    # a file gets a line now and then, a terminal a bar that moves
+    pause = 0.1 if sys.stderr.isatty() else 10.0
+    bar = tqdm(total=program.total_steps, unit="step", unit_scale=True, mininterval=pause)
+    with bar:
         return program(inputs, lambda done: bar.update(done - bar.n) and None)

@@ -31,6 +31,10 @@ def scan(
     Raises:
         CarryError: the carry changes its structure, shape or dtype.
 
+    Outside of a transformed function the loop is compiled and run all the same; ``step`` never gets
+    plain arrays. A plain array is read at each step by passing it in ``xs``. Under a budget ``xs``
+    and the stacked outputs count.
+
     >>> import numpy as np, ckad
     >>> total, sums = ckad.scan(lambda c, x: (c + x, c + x), 0.0, np.array([1.0, 2.0, 3.0]))
     >>> print(total, sums)
@@ -47,6 +51,9 @@ def fori_loop(lower: int, upper: int, body: Callable[[Any, Any], Any], init: Any
 
     ``body`` may write into the arrays it gets through the carry; ``init`` itself is not changed.
     The bounds are Python ints. Raises CarryError if the carry changes structure, shape or dtype.
+    Outside of a transformed function the loop is compiled and run all the same; ``i`` is traced in
+    either case, never a Python int: ``u[i]`` reads a traced array, ``np.asarray(a, like=i)[i]`` a
+    plain one.
 
     >>> import ckad
     >>> print(ckad.fori_loop(0, 10, lambda i, x: x + i, 0.0))
@@ -63,7 +70,8 @@ def cond(
     """Run ``true_fun(*operands)`` or ``false_fun(*operands)``, whichever ``pred`` asks for.
 
     Only the branch that is taken runs. Both return the same structure, shapes and dtypes, else a
-    CarryError is raised. The derivative is that of the branch taken.
+    CarryError is raised. The derivative is that of the branch taken. A branch may write into its
+    operands; those of the caller are not changed.
 
     >>> import numpy as np, ckad
     >>> f = lambda x: ckad.cond(x > 1.0, lambda x: x**2, np.cos, x)
@@ -72,4 +80,4 @@ def cond(
     """
     if is_tracing():
         return branches.cond(pred, true_fun, false_fun, *operands)
-    return (true_fun if pred else false_fun)(*operands)
+    return branches.run_side(true_fun if pred else false_fun, operands)

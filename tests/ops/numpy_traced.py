@@ -42,7 +42,7 @@ def _known(leaf: Any, storages: list[Any]) -> Known:
         return Known(not isinstance(leaf, np.ndarray), True, frozenset())
     # whether a scalar is a new one cannot be seen
     shared = frozenset(k for k, s in enumerate(storages) if s is leaf.storage and not leaf.scalar)
-    return Known(leaf.scalar, contiguity(leaf), None if leaf.storage.twin else shared)
+    return Known(leaf.scalar, contiguity(leaf), None if leaf.storage.shared else shared)
 
 
 def record_and_evaluate(fun: Function, *args: Any) -> list[Leaf]:

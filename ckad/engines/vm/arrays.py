@@ -169,7 +169,7 @@ def recurrence(f, dst, a, x, outer, n, inner, backward):
 
 
 @kernel
-def gather(base, f, i, dst, src, idx, outer, n, n_idx, inner):
+def gather(base, i, dst, src, idx, outer, n, n_idx, inner):
     for o in range(outer):
         for k in range(n_idx):
             copy(base, dst + (o * n_idx + k) * inner, src + (o * n + i[idx + k]) * inner, inner)

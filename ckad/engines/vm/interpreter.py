@@ -7,6 +7,7 @@ Python at any backward jump and go on later: that answers Ctrl-C and drives prog
 from __future__ import annotations
 
 import numpy as np
+from numba.np.unsafe.ndarray import to_fixed_tuple as words
 
 from ckad.engines.vm import arrays
 from ckad.engines.vm.intrinsics import elementwise
@@ -39,9 +40,7 @@ def run(code, f, i, pc, fuel, tables, actions, report):
     while fuel > 0:
         op = code[pc]
         if op >= _FIRST:
-            elementwise(
-                op, base, code[pc + 1], code[pc + 2], code[pc + 3], code[pc + 4], code[pc + 5]
-            )
+            elementwise(op, base, *words(code[pc + 1 :], 5))
             pc += 6
         elif op == _COPY:
             arrays.copy(base, code[pc + 2], code[pc + 3], code[pc + 1])
@@ -109,62 +108,33 @@ def run(code, f, i, pc, fuel, tables, actions, report):
                 arrays.copy_nd(code, pc, base, f)
             pc += 5 + 3 * code[pc + 4]
         elif op == _GATHER:
-            arrays.gather(
-                base, f, i, code[pc + 1], code[pc + 2], code[pc + 3], code[pc + 4], code[pc + 5],
-                code[pc + 6], code[pc + 7],
-            )  # fmt: skip
+            arrays.gather(base, i, *words(code[pc + 1 :], 7))
             pc += 8
         elif op == _WRAP:
-            if not arrays.wrap(i, code[pc + 1], code[pc + 2], code[pc + 3], code[pc + 4]):
+            if not arrays.wrap(i, *words(code[pc + 1 :], 4)):
                 report[0], report[1] = _INDEX, code[pc + 5]
                 return pc
             pc += 6
         elif op == _SCATTER:
-            arrays.scatter(
-                base, f, i, code[pc + 1], code[pc + 2], code[pc + 3], code[pc + 4], code[pc + 5],
-                code[pc + 6], code[pc + 7], code[pc + 8],
-            )  # fmt: skip
+            arrays.scatter(base, f, i, *words(code[pc + 1 :], 8))
             pc += 9
         elif op == _REDUCE:
-            arrays.reduce(
-                base,
-                f,
-                i,
-                code[pc + 1],
-                code[pc + 2],
-                code[pc + 3],
-                code[pc + 4],
-                code[pc + 5],
-                code[pc + 6],
-            )
+            arrays.reduce(base, f, i, *words(code[pc + 1 :], 6))
             pc += 7
         elif op == _CUMSUM:
-            arrays.cumsum(
-                f, i, code[pc + 1], code[pc + 2], code[pc + 3], code[pc + 4], code[pc + 5],
-                code[pc + 6], code[pc + 7],
-            )  # fmt: skip
+            arrays.cumsum(f, i, *words(code[pc + 1 :], 7))
             pc += 8
         elif op == _RECURRENCE:
-            words = (
-                code[pc + 1],
-                code[pc + 2],
-                code[pc + 3],
-                code[pc + 4],
-                code[pc + 5],
-                code[pc + 6],
-            )
             if code[pc + 8]:
-                arrays.recurrence(i, *words, code[pc + 7])
+                arrays.recurrence(i, *words(code[pc + 1 :], 7))
             else:
-                arrays.recurrence(f, *words, code[pc + 7])
+                arrays.recurrence(f, *words(code[pc + 1 :], 7))
             pc += 9
         elif op == _MATMUL:
-            places = code[pc + 1], code[pc + 2], code[pc + 3]
-            sizes = code[pc + 4], code[pc + 5], code[pc + 6], code[pc + 7]
             if code[pc + 10]:
-                arrays.matmul_integers(i, *places, *sizes, code[pc + 8], code[pc + 9])
+                arrays.matmul_integers(i, *words(code[pc + 1 :], 9))
             else:
-                arrays.matmul(f, *places, *sizes, code[pc + 8], code[pc + 9])
+                arrays.matmul(f, *words(code[pc + 1 :], 9))
             pc += 11
         elif op == _RESTART:
             table = tables[code[pc + 1]]

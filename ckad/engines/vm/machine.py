@@ -14,6 +14,7 @@ from ckad.engines.vm.intrinsics import register_symbols
 from ckad.engines.vm.isa import Status
 from ckad.engines.vm.program import CELL, Place, Program
 from ckad.errors import NonFiniteError, ScheduleError, TracedIndexError
+from ckad.memory import format_bytes
 from ckad.tape.types import DType
 
 #: The interpreter returns at least this often, in its own rough nanoseconds of work.
@@ -109,7 +110,13 @@ def execute(
 
 def aligned(n: int) -> np.ndarray:
     """Fresh cells that begin at a cache line: vector loads across lines take twice as long."""
-    f = np.empty(n + LINE)
+    try:
+        f = np.empty(n + LINE)
+    except (MemoryError, ValueError):  # ValueError: more than NumPy can count
+        raise MemoryError(
+            f"the program needs {format_bytes(n * CELL)} at once, more than there are. Make its "
+            "arrays smaller, or give a gradient a budget with memory=."
+        ) from None
     skip = (-f.ctypes.data // CELL) % LINE
     return f[skip : skip + n]
 

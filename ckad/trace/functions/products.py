@@ -14,6 +14,7 @@ from ckad.trace.apply import (
     apply,
     astype,
     broadcast_to,
+    common_shape,
     plain_layout,
     promote,
     reshape_value,
@@ -69,7 +70,7 @@ def _check_inner(k: int, also_k: int, *shapes: Any) -> None:
 def _stacked_product(x: Tracer, y: Tracer) -> Tracer:
     """The product of stacks of matrices, [..., m, k] @ [..., k, n]."""
     (m, k), n = x.shape[-2:], y.shape[-1]
-    lead = np.broadcast_shapes(x.shape[:-2], y.shape[:-2])
+    lead = common_shape(x.shape[:-2], y.shape[:-2])
     if y.ndim == 2:
         # the stack is only more rows of one matrix
         rows = math.prod(x.shape[:-1])

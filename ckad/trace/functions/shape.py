@@ -106,7 +106,7 @@ def view_or_copy(x: Tracer, seen: Tracer, shared: bool | None) -> Tracer:
         return seen
     copy = copied(seen)
     if shared is None:
-        copy.storage.twin, x.storage.twin = (x.storage, user_place()), (copy.storage, user_place())
+        copy.storage.shared = x.storage.shared = f"a reshape of it made at {user_place()}"
     return copy
 
 

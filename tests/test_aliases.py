@@ -1,0 +1,46 @@
+"""Arguments that share memory in NumPy, or lie in an unusual order."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import ckad
+from ckad.errors import AliasError
+
+X = np.array([2.0, 3.0, 5.0, 7.0])
+
+
+def writes(a, b):
+    a[0] = 1.0
+    return np.sum(a * b)
+
+
+@pytest.mark.parametrize("pair", [(X, X), (X[:3], X[1:]), (X[::2], X[1::2]), (X, X[::-1])])
+def test_a_write_to_arguments_that_share_memory_is_refused(pair):
+    with pytest.raises(AliasError, match=r"test_aliases.py:\d+: .*another argument.*\.copy\(\)"):
+        ckad.grad(writes)(*pair)
+
+
+def test_arguments_that_share_memory_can_be_read():
+    value, (ga, gb) = ckad.value_and_grad(lambda a, b: np.sum(a * b), argnums=(0, 1))(X, X)
+    assert value == np.sum(X * X)
+    np.testing.assert_array_equal(ga, X)
+    np.testing.assert_array_equal(gb, X)
+
+
+def test_neighbours_in_memory_do_not_share_it():
+    assert ckad.jit(writes)(X[:2], X[2:]) == writes(X[:2].copy(), X[2:])
+
+
+def test_a_reshape_of_an_argument_in_fortran_order_is_no_view():
+    def flat_write(m):
+        flat = m.reshape(-1)
+        flat[1] = 10.0
+        return np.sum(m**2)
+
+    m = np.asfortranarray(np.arange(6.0).reshape(2, 3))
+    with pytest.raises(AliasError, match="may share memory"):
+        ckad.jit(flat_write)(m)
+    c = np.ascontiguousarray(m)
+    assert ckad.jit(flat_write)(c) == flat_write(c.copy())

@@ -1,0 +1,120 @@
+"""Programs that once gave a wrong number, or an error that said nothing."""
+
+import numpy as np
+import pytest
+
+import ckad
+from ckad import schedules
+from ckad.engines.vm.machine import aligned
+from ckad.errors import LengthError, TraceError
+
+
+def counted_inside(x):
+    """An inner loop carries the outer step number, and changes it."""
+
+    def outer(i, c):
+        return ckad.fori_loop(0, 2, lambda _, s: (s[0] * x + s[1], s[1] * 0 + 7), (c, i))[0]
+
+    return ckad.fori_loop(0, 3, outer, x)
+
+
+def written_over(x):
+    """The step number is written over through a view of it."""
+
+    def step(i, c):
+        number = np.atleast_1d(i)
+        number[0] = 5
+        return c * x + number[0]
+
+    return ckad.fori_loop(0, 3, step, x)
+
+
+def plainly_counted(x):
+    c = x
+    for i in range(3):
+        c = (c * x + i) * x + 7
+    return c
+
+
+def plainly_written(x):
+    c = x
+    for _ in range(3):
+        c = c * x + 5
+    return c
+
+
+@pytest.mark.parametrize(
+    ("loop", "plain"), [(counted_inside, plainly_counted), (written_over, plainly_written)]
+)
+def test_a_step_cannot_change_the_number_of_its_own_loop(loop, plain):
+    value, slope = plain(1.25), ckad.grad(plain)(1.25)
+    assert ckad.jit(loop)(1.25) == value
+    for schedule in ("store_all", "two_level", lambda n: schedules.revolve(n, 1)):
+        assert ckad.value_and_grad(loop, schedule=schedule)(1.25) == (value, slope)
+
+
+def double_first(c):
+    c[0] = 2 * c[0]
+    return c
+
+
+def same(c):
+    return c
+
+
+@pytest.mark.parametrize("traced", [False, True])
+def test_a_branch_changes_nothing_of_its_caller(traced):
+    def misfit(x):
+        y = x * 1.0
+        z = ckad.cond(x[0] > 0 if traced else True, double_first, same, y)
+        kept = ckad.cond(x[0] > 0 if traced else True, same, same, y)
+        kept[1] = 0.0
+        return np.sum(y * z)
+
+    value, gradient = ckad.value_and_grad(misfit)(np.array([1.0, 3.0]))
+    assert value == 11.0
+    np.testing.assert_array_equal(gradient, [4.0, 6.0])
+
+
+def test_a_branch_run_outside_changes_nothing_of_its_caller():
+    x = np.array([1.0, 3.0])
+    np.testing.assert_array_equal(ckad.cond(True, double_first, same, x), [2.0, 3.0])
+    assert ckad.cond(False, double_first, same, x) is not x
+    np.testing.assert_array_equal(x, [1.0, 3.0])
+
+
+@pytest.mark.parametrize(
+    "x",
+    [np.ma.array([1.0, 2.0, 3.0], mask=[0, 1, 0]), np.array([[1.0, 2.0]]).view(np.matrix)],
+    ids=["masked", "matrix"],
+)
+def test_arrays_with_rules_of_their_own_are_refused(x):
+    for call in (lambda: ckad.grad(np.sum)(x), lambda: ckad.jit(lambda y: np.sum(y + x))(1.0)):
+        with pytest.raises(TraceError, match=r"test_regressions.*np\.asarray\(x\).*filled"):
+            call()
+
+
+def test_budgets_are_integers_of_any_kind_and_size():
+    for memory in (np.int64(10**6), 10**40, "9" * 400):
+        assert ckad.grad(np.sin, memory=memory)(0.0) == 1.0
+
+
+def test_more_steps_than_can_be_counted():
+    with pytest.raises(LengthError, match=f"{2**63} steps; the most are {2**63 - 1}"):
+        ckad.plan(lambda x: ckad.fori_loop(0, 2**63, lambda i, c: c * x, x), 1.0)
+
+
+def test_forty_axes():
+    x = np.arange(4.0).reshape((1,) * 39 + (4,))
+    np.testing.assert_array_equal(ckad.grad(lambda x: np.sum(x.T**2))(x), 2 * x)
+
+
+def test_stacks_of_matrices_that_do_not_fit_name_the_line():
+    with pytest.raises(ValueError, match=r"test_regressions.*\(3,\) \(2,\)"):
+        ckad.jit(np.matmul)(np.ones((3, 2, 2)), np.ones((2, 2, 2)))
+
+
+@pytest.mark.parametrize("cells", [2**50, 2**62])
+def test_more_memory_than_there_is(cells):
+    with pytest.raises(MemoryError, match="at once, more than there are.*memory="):
+        aligned(cells)
