@@ -6,7 +6,7 @@ import pytest
 import ckad
 from ckad import schedules
 from ckad.engines.vm.machine import aligned
-from ckad.errors import LengthError, TraceError
+from ckad.errors import AliasError, LengthError, TraceError
 
 
 def counted_inside(x):
@@ -116,5 +116,30 @@ def test_stacks_of_matrices_that_do_not_fit_name_the_line():
 
 @pytest.mark.parametrize("cells", [2**50, 2**62])
 def test_more_memory_than_there_is(cells):
-    with pytest.raises(MemoryError, match="at once, more than there are.*memory="):
+    with pytest.raises(MemoryError, match=r"at once, more than there are.*memory="):
         aligned(cells)
+
+
+def test_an_array_too_large_to_be_indexed():
+    with pytest.raises(MemoryError, match="more than there are"):
+        ckad.jit(lambda x: np.sum(np.zeros((2**40, 2**40), like=x)) + x)(1.0)
+
+
+def test_fmod_is_exact():
+    x = np.array([5.0, -5.0, 1.0, -0.0, 1e17, -7.5, 1e308])
+    y = np.array([0.1, 0.1, np.inf, 2.0, -3.1, 2.0, 0.3])
+    found = ckad.jit(np.fmod)(x, y)
+    np.testing.assert_array_equal(found, np.fmod(x, y))
+    np.testing.assert_array_equal(np.signbit(found), np.signbit(x))
+    assert ckad.grad(np.fmod, argnums=(0, 1))(-7.5, 2.0) == (1.0, 3.0)
+    assert ckad.grad(np.fmod)(0.0, 2.0) == 1.0
+
+
+def test_a_small_argument_inside_a_large_one_shares_its_memory():
+    def write(whole, first, second):
+        second[0] = 5.0
+        return np.sum(whole) + np.sum(first)
+
+    x = np.arange(9.0)
+    with pytest.raises(AliasError):
+        ckad.grad(write)(x, x[1:3], x[5:7])

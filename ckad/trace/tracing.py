@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -127,10 +126,12 @@ def _sharing(arrays: Sequence[Any]) -> set[int]:
             found.update({k, other} if other != k else ())
         elif isinstance(x, np.ndarray) and x.size:
             extents.append((*np.lib.array_utils.byte_bounds(x), k))
-    extents.sort()
-    for (_, end, k), (start, _, other) in pairwise(extents):
-        if start < end:
-            found.update((k, other))
+    furthest, last = 0, -1
+    for start, end, k in sorted(extents):
+        if start < furthest:
+            found.update((k, last))
+        if end > furthest:
+            furthest, last = end, k
     return found
 
 

@@ -162,11 +162,18 @@ register(np.deg2rad, lambda x: apply(Op.MUL, x, constant_like(x, math.pi / 180))
 register(np.radians, lambda x: apply(Op.MUL, x, constant_like(x, math.pi / 180)))
 register(np.rad2deg, lambda x: apply(Op.MUL, x, constant_like(x, 180 / math.pi)))
 register(np.degrees, lambda x: apply(Op.MUL, x, constant_like(x, 180 / math.pi)))
-register(np.fmod, lambda x, y: x - np.trunc(x / y) * y if x.type.is_float else _int_fmod(x, y))
 
 
-def _int_fmod(x: Tracer, y: Tracer) -> Tracer:
-    return np.sign(x) * (np.abs(x) % np.abs(y))
+def _fmod(x: Tracer, y: Tracer) -> Tracer:
+    """The remainder of the sizes, exact, with the sign of ``x``; derivative 1 by x at 0 too."""
+    if not x.type.is_float:
+        return np.sign(x) * (np.abs(x) % np.abs(y))
+    negative = np.signbit(x)
+    size = np.where(negative, -x, x) % np.abs(y)
+    return np.where(negative, -size, size)
+
+
+register(np.fmod, _fmod)
 
 
 def _truth(x: Tracer) -> Tracer:

@@ -16,7 +16,7 @@ from ckad.engines.vm.grouping import Item, group
 from ckad.engines.vm.heap import Heap, Region
 from ckad.engines.vm.isa import KERNEL_CODES, Code
 from ckad.engines.vm.pairs import Joined, joined_rows
-from ckad.engines.vm.program import Place, Program, Slots
+from ckad.engines.vm.program import MOST_CELLS, Place, Program, Slots, too_much
 from ckad.tape.ops import Op
 from ckad.tape.tape import Row, Source, Tape
 from ckad.tape.types import DType, Type
@@ -268,6 +268,8 @@ def assemble(
     assembler.place_constants(tape)
     _, outputs = assembler.walk(tape, inputs)
     assembler.emit(Code.HALT)
+    if assembler.heap.peak > MOST_CELLS:
+        raise MemoryError(too_much(assembler.heap.peak))
     return Program(
         code=np.array(assembler.code, np.int64),
         n_cells=assembler.heap.peak,

@@ -12,9 +12,8 @@ from ckad.engines.vm.heap import LINE
 from ckad.engines.vm.interpreter import CURSOR, FILLED, FIRST, REVERSE, run
 from ckad.engines.vm.intrinsics import register_symbols
 from ckad.engines.vm.isa import Status
-from ckad.engines.vm.program import CELL, Place, Program
+from ckad.engines.vm.program import CELL, Place, Program, too_much
 from ckad.errors import NonFiniteError, ScheduleError, TracedIndexError
-from ckad.memory import format_bytes
 from ckad.tape.types import DType
 
 #: The interpreter returns at least this often, in its own rough nanoseconds of work.
@@ -113,10 +112,7 @@ def aligned(n: int) -> np.ndarray:
     try:
         f = np.empty(n + LINE)
     except (MemoryError, ValueError):  # ValueError: more than NumPy can count
-        raise MemoryError(
-            f"the program needs {format_bytes(n * CELL)} at once, more than there are. Make its "
-            "arrays smaller, or give a gradient a budget with memory=."
-        ) from None
+        raise MemoryError(too_much(n)) from None
     skip = (-f.ctypes.data // CELL) % LINE
     return f[skip : skip + n]
 
