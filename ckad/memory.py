@@ -27,7 +27,7 @@ _CGROUP_FILES = (
 )
 
 
-def parse_bytes(amount: int | str) -> int:
+def parse_bytes(amount: object) -> int:
     """Bytes from an int or from text such as ``"64 MiB"``, ``"50 MB"``, ``"1.5GiB"``.
 
     Raises BudgetError for anything else, and for amounts that are not positive.
@@ -43,13 +43,13 @@ def parse_bytes(amount: int | str) -> int:
                 'such as "64 MiB" or "50 MB".'
             )
         n = int(Decimal(match[1]) * _UNITS[match[2].lower()])
-    elif isinstance(amount, Integral) and not isinstance(amount, bool):
-        n = int(amount)
-    else:
+    elif isinstance(amount, bool) or not isinstance(amount, Integral):
         raise BudgetError(
             f"memory={amount!r} is a {type(amount).__name__}; write bytes as an int, or text such "
             'as "64 MiB".'
         )
+    else:
+        n = int(amount)
     if n <= 0:
         raise BudgetError(f"memory={amount!r} leaves no memory at all; give a positive amount.")
     return n

@@ -1,12 +1,14 @@
 """Programs that once gave a wrong number, or an error that said nothing."""
 
+import re
+
 import numpy as np
 import pytest
 
 import ckad
 from ckad import schedules
 from ckad.engines.vm.machine import aligned
-from ckad.errors import AliasError, LengthError, TraceError
+from ckad.errors import AliasError, BudgetError, LengthError, TraceError
 
 
 def counted_inside(x):
@@ -143,3 +145,37 @@ def test_a_small_argument_inside_a_large_one_shares_its_memory():
     x = np.arange(9.0)
     with pytest.raises(AliasError):
         ckad.grad(write)(x, x[1:3], x[5:7])
+
+
+def least_budget(fun, *args, **options):
+    with pytest.raises(BudgetError) as error:
+        ckad.plan(fun, *args, memory=1, **options)
+    return int(re.search(r"at least ([\d,]+)", str(error.value))[1].replace(",", ""))
+
+
+def test_the_least_budget_that_an_error_names_is_enough():
+    """How many actions there are at a time decides which schedule takes the least."""
+
+    def misfit(n, x, beside):
+        def step(_, c):
+            return np.concatenate([np.sin(c[:n]), c[n:]])
+
+        return np.sum(ckad.fori_loop(0, 17, step, x)) + np.sum(np.sin(beside))
+
+    for n in range(8, 40):
+        arguments = n, np.linspace(0.0, 1.0, 50), np.ones(8000)
+        least = least_budget(misfit, *arguments, argnums=1)
+        assert ckad.plan(misfit, *arguments, argnums=1, memory=least).peak_bytes <= least
+
+
+def test_the_least_budget_of_a_schedule_by_name_is_enough():
+    def misfit(x):
+        y = ckad.fori_loop(0, 5, lambda i, c: np.sin(c), x)
+        return np.sum(ckad.fori_loop(0, 3, lambda i, c: np.cos(c[::-1]) * c, y))
+
+    for size in (1, 40, 600):
+        x = np.linspace(0.0, 1.0, size)
+        least = least_budget(misfit, x, schedule="revolve")
+        assert ckad.plan(misfit, x, schedule="revolve", memory=least).peak_bytes <= least
+        more = ckad.plan(misfit, x, schedule="revolve", memory=10 * least)
+        assert [loop.schedule.n_slots for loop in more.loops] == [4, 2]

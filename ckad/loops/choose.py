@@ -108,11 +108,18 @@ class Chooser:
         if all_used <= self.budget:
             return everything
         best = self._least()
-        used = self.measured_tightly(best)
+        used = self.measured(best)
+        if used > self.budget:  # what is least depends on how many actions there are at a time
+            self.most_rows = FEWEST_ROWS
+            best = self._least()
+            used = self.measured(best)
         if used > self.budget:
-            used = min(used, all_used)  # a short loop's residuals may be less than what recomputes
+            # a short loop's residuals may be less than what recomputes them
+            all_used = self.measured(everything)
+            if all_used <= self.budget:
+                return everything
             if self.requested is not None:
-                raise self._too_small(used)
+                raise self._too_small(min(used, all_used))
             return best  # nobody asked for a limit: as little as possible
         before = best
         for _ in range(MOST_TRIES):
@@ -268,19 +275,34 @@ class Chooser:
         least = self._least()
         everything = {x.name: store_all(x.n_steps) for x in self.inner}
         chosen: Schedules = {}
+        outer = {x.name: self._asked_for(x) for x in self.outer}
+        needed = []
         for inner in (everything, {x.name: least[x.name] for x in self.inner}):
-            chosen = {**inner, **self._least_outer(inner)}
-            for loop in self.outer:
-                chosen[loop.name] = self._asked_for(chosen, loop)
-            used = self.measured_tightly(chosen)
-            if used <= self.budget:
-                return chosen
+            chosen = {**inner, **outer}
+            needed.append(self.measured_tightly(chosen))
+            if needed[-1] <= self.budget:
+                return self._with_more_slots(chosen) if self.choice == "revolve" else chosen
         if self.requested is not None:
-            raise self._too_small(used, "this schedule")
+            raise self._too_small(min(needed), "this schedule")
         return chosen
 
-    def _asked_for(self, chosen: Schedules, loop: TapedLoop) -> Schedule:
-        schedule = self._named(chosen, loop)
+    def _with_more_slots(self, chosen: Schedules) -> Schedules:
+        """Give one loop after the other the slots that fit into the room left over."""
+        used = self.measured(chosen)
+        for x in self.outer:
+            state = max(1, x.state_bytes)
+            slots = min(x.n_steps, 1 + (self.budget - used) // state)
+            while slots > 1:
+                more = {**chosen, x.name: revolve(x.n_steps, slots)}
+                needed = self.measured(more)
+                if needed <= self.budget:
+                    chosen, used = more, needed
+                    break
+                slots -= -((self.budget - needed) // state)
+        return chosen
+
+    def _asked_for(self, loop: TapedLoop) -> Schedule:
+        schedule = self._named(loop)
         if not isinstance(schedule, Schedule):
             raise ScheduleError(
                 f"schedule={self.choice!r} gave {type(schedule).__name__}; a schedule of "
@@ -296,7 +318,7 @@ class Chooser:
             check_schedule(schedule)  # made elsewhere: a wrong row would be a wrong gradient
         return schedule
 
-    def _named(self, chosen: Schedules, loop: TapedLoop) -> object:
+    def _named(self, loop: TapedLoop) -> object:
         n, choice = loop.n_steps, self.choice
         if isinstance(choice, Schedule):
             return choice
@@ -307,8 +329,7 @@ class Chooser:
         if choice == "two_level":
             return two_level(n)
         if choice == "revolve":
-            spare = self.budget - self.measured(chosen)
-            return revolve(n, max(1, min(n, 1 + spare // max(1, loop.state_bytes))))
+            return revolve(n, 1)
         names = ", ".join(repr(x) for x in ("auto", *SCHEDULES))
         raise ScheduleError(f"schedule={choice!r} is not known; use one of {names}, or a Schedule.")
 
