@@ -80,7 +80,7 @@ def check_grads(
     >>> import numpy as np, ckad
     >>> ckad.testing.check_grads(lambda x, y: np.sin(x) * y, (np.ones(3), 2.0), order=2)
     """
-    _check_options(modes, order)
+    _check_options(args, modes, order)
     check = _Check(fun, tuple(args), np.random.default_rng(seed), options)
     bounds = check.bounds._replace(**({} if rtol is None else {"rtol": rtol}))
     check.compare_values(bounds, atol or 0.0)
@@ -97,7 +97,9 @@ def check_grads(
             )
 
 
-def _check_options(modes: Sequence[str], order: int) -> None:
+def _check_options(args: Any, modes: Sequence[str], order: int) -> None:
+    if not isinstance(args, (tuple, list)):
+        raise TypeError(f"args={args!r}; pass the arguments of fun in a tuple, (x,) for one.")
     if isinstance(modes, str) or not modes or not set(modes) <= {"fwd", "rev"}:
         raise ValueError(f'modes={modes!r} is not known; use ("fwd", "rev") or one of them.')
     if order < 1:

@@ -193,3 +193,8 @@ def test_order_zero_is_refused() -> None:
 
 def test_check_schedule_is_here_too() -> None:
     ckad.testing.check_schedule(ckad.schedules.revolve(10, 3))
+
+
+def test_arguments_come_in_a_tuple() -> None:
+    with pytest.raises(TypeError, match=r"pass the arguments of fun in a tuple, \(x,\) for one"):
+        check_grads(np.sin, np.ones(3))

@@ -7,7 +7,7 @@ from hashlib import blake2b
 
 import numpy as np
 
-from ckad.tape.ops import SHAPE_RULES, Op
+from ckad.tape.ops import BY_CODE, SHAPE_RULES, Op
 from ckad.tape.tape import Row, Source, Tape
 from ckad.tape.types import TUPLE, Type, type_of
 
@@ -33,10 +33,10 @@ class Builder:
         attrs: Iterable[int] = (),
         type: Type | None = None,
     ) -> int:
-        operands, attrs = tuple(operands), tuple(int(a) for a in attrs)
+        operands, attrs = tuple(operands), tuple(map(int, attrs))
         if type is None:
             type = SHAPE_RULES[op](*(self.rows[x].type for x in operands), attrs=attrs)
-        self.rows.append(Row(Op(op), operands, attrs, type, self._source()))
+        self.rows.append(Row(BY_CODE[op], operands, attrs, type, self._source()))
         return len(self.rows) - 1
 
     def __getattr__(self, name: str) -> Callable[..., int]:

@@ -84,6 +84,8 @@ _TABLE: dict[str, OpRow] = {
 }
 
 Op = IntEnum("Op", list(_TABLE), start=0)  # type: ignore[misc]
+#: The ops by their code; much faster than calling the enumeration.
+BY_CODE = tuple(Op)
 OPS: dict[int, OpRow] = {Op[name]: row for name, row in _TABLE.items()}
 
 ShapeRule = Callable[..., Type]

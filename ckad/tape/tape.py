@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ckad.tape.ops import Op
+from ckad.tape.ops import BY_CODE, Op
 from ckad.tape.types import Type
 
 
@@ -66,7 +66,7 @@ class Tape:
         o, a = self.operand_offset.tolist(), self.attr_offset.tolist()
         return tuple(
             Row(
-                Op(op),
+                BY_CODE[op],
                 tuple(operands[o[k] : o[k + 1]]),
                 tuple(attrs[a[k] : a[k + 1]]),
                 self.types[t],

@@ -22,11 +22,20 @@ from ckad.transforms.forward import jvp, match_tangents, moving_inputs
 from ckad.transforms.gradients import Gradient, vjp
 
 
-def jacobian(fun: Callable[..., Any], argnums: int = 0, mode: str = "auto") -> Callable[..., Any]:
+def jacobian(
+    fun: Callable[..., Any],
+    argnums: int = 0,
+    mode: str = "auto",
+    *,
+    memory: int | str | None = None,
+    schedule: Choice = "auto",
+    engine: str = "auto",
+) -> Callable[..., Any]:
     """Make a function that computes the Jacobian of ``fun`` by one array argument.
 
     ``fun`` returns one array. The result has the shape ``out.shape + argument.shape``. ``mode`` is
     ``"fwd"`` (one sweep per input), ``"rev"`` (one per output), or ``"auto"`` (the fewer).
+    ``memory`` and ``schedule`` are those of `value_and_grad`, for each reverse sweep.
 
     >>> import numpy as np, ckad
     >>> print(ckad.jacobian(lambda x: x[:2] * x[2])(np.array([1.0, 2.0, 3.0])))
@@ -46,7 +55,7 @@ def jacobian(fun: Callable[..., Any], argnums: int = 0, mode: str = "auto") -> C
             return fun(*args[:at], x, *args[at + 1 :], **kwargs)
 
         x = _array(args[at], f"argument {at}")
-        out, pullback = vjp(partial_of, x)
+        out, pullback = vjp(partial_of, x, memory=memory, schedule=schedule, engine=engine)
         out = _array(out, "the result")
         if mode == "rev" or (mode == "auto" and out.size < x.size):
             return _stacked([pullback(d)[0] for d in _units(out)], out, x)
@@ -130,8 +139,16 @@ def _product_tape(wrt: Sequence[int], moving: Sequence[int], tape: Tape) -> Tape
     return simplify(bind(joint, {len(moved.inputs): one}))
 
 
-def hessian(fun: Callable[..., Any]) -> Callable[..., Any]:
+def hessian(
+    fun: Callable[..., Any],
+    *,
+    memory: int | str | None = None,
+    schedule: Choice = "auto",
+    engine: str = "auto",
+) -> Callable[..., Any]:
     """Make a function that computes the Hessian of a scalar ``fun`` by its first argument.
+
+    One product (see `hvp`) per element of the argument; the keyword arguments are those of `hvp`.
 
     >>> import numpy as np, ckad
     >>> print(ckad.hessian(lambda x: x[0] ** 2 * x[1])(np.array([1.0, 2.0])))
@@ -145,6 +162,7 @@ def hessian(fun: Callable[..., Any]) -> Callable[..., Any]:
             return fun(x, *args, **kwargs)
 
         x = _array(x, "argument 0")
-        return _stacked([hvp(partial_of, (x,), (d,)) for d in _units(x)], x, x)
+        product = partial(hvp, memory=memory, schedule=schedule, engine=engine)
+        return _stacked([product(partial_of, (x,), (d,)) for d in _units(x)], x, x)
 
     return compute
