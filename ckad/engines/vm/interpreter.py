@@ -10,14 +10,14 @@ import numpy as np
 from numba.np.unsafe.ndarray import to_fixed_tuple as words
 
 from ckad.engines.vm import arrays
+from ckad.engines.vm.array_code import array_instruction
 from ckad.engines.vm.intrinsics import elementwise
 from ckad.engines.vm.isa import FIRST_KERNEL, Code, Status
 from ckad.engines.vm.strips import run_strips
 from ckad.kernel import kernel
 
 _FIRST = FIRST_KERNEL
-_HALT, _COPY, _FILL, _COPY_ND, _REDUCE = (int(c) for c in list(Code)[:5])
-_CUMSUM, _RECURRENCE, _GATHER, _SCATTER, _WRAP, _MATMUL = (int(c) for c in list(Code)[5:11])
+_HALT, _COPY, _WRAP = int(Code.HALT), int(Code.COPY), int(Code.WRAP)
 _STRIPS, _SET, _NEXT, _COPY_IN, _COPY_OUT = (int(c) for c in list(Code)[11:16])
 _JUMP, _IF_ZERO, _IF_LAST, _IF_AT = (int(c) for c in list(Code)[16:20])
 _ACTION, _RESTART, _RESIDUAL, _BEFORE, _STEP, _CHECK = (int(c) for c in list(Code)[20:26])
@@ -96,46 +96,11 @@ def run(code, f, i, pc, fuel, tables, actions, report):
         elif op == _STEP:
             report[2] += 1
             pc += 1
-        elif op == _FILL:
-            n, dst, number = code[pc + 1], code[pc + 2], f[code[pc + 3]]
-            for k in range(dst, dst + n):
-                f[k] = number
-            pc += 4
-        elif op == _COPY_ND:
-            if code[pc + 1] == 2:
-                arrays.copy_nd(code, pc, base, i)
-            else:
-                arrays.copy_nd(code, pc, base, f)
-            pc += 5 + 3 * code[pc + 4]
-        elif op == _GATHER:
-            arrays.gather(base, i, *words(code[pc + 1 :], 7))
-            pc += 8
         elif op == _WRAP:
             if not arrays.wrap(i, *words(code[pc + 1 :], 4)):
                 report[0], report[1] = _INDEX, code[pc + 5]
                 return pc
             pc += 6
-        elif op == _SCATTER:
-            arrays.scatter(base, f, i, *words(code[pc + 1 :], 8))
-            pc += 9
-        elif op == _REDUCE:
-            arrays.reduce(base, f, i, *words(code[pc + 1 :], 6))
-            pc += 7
-        elif op == _CUMSUM:
-            arrays.cumsum(f, i, *words(code[pc + 1 :], 7))
-            pc += 8
-        elif op == _RECURRENCE:
-            if code[pc + 8]:
-                arrays.recurrence(i, *words(code[pc + 1 :], 7))
-            else:
-                arrays.recurrence(f, *words(code[pc + 1 :], 7))
-            pc += 9
-        elif op == _MATMUL:
-            if code[pc + 10]:
-                arrays.matmul_integers(i, *words(code[pc + 1 :], 9))
-            else:
-                arrays.matmul(f, *words(code[pc + 1 :], 9))
-            pc += 11
         elif op == _RESTART:
             table = tables[code[pc + 1]]
             table[CURSOR] = table[REVERSE] if code[pc + 2] else table[FIRST]
@@ -145,7 +110,9 @@ def run(code, f, i, pc, fuel, tables, actions, report):
                 report[0], report[1] = _NOT_FINITE, code[pc + 3]
                 return pc
             pc += 4
-        else:
+        elif op == _HALT:
             report[0] = _DONE
             return pc
+        else:
+            pc = array_instruction(op, code, pc, base, f, i)
     return pc
