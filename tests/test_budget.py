@@ -460,3 +460,16 @@ def test_a_group_over_its_limit(machine: Path) -> None:
     (machine / "of_process").write_text("0::/a\n")
     cgroup(machine / "cgroup/a", V2, 500_000, 600_000)
     assert free_memory() == 0
+
+
+def test_a_plan_does_not_outlive_the_free_memory_it_was_made_for(monkeypatch):
+    def decay(u):
+        return np.sum(ckad.fori_loop(0, 1000, lambda i, u: u + 0.1 * np.sin(u), u))
+
+    u = np.ones(100)
+    monkeypatch.setattr("ckad.loops.driver.SMALL", 2**16)
+    monkeypatch.setattr("ckad.loops.driver.free_memory", lambda: 2**34)
+    kept = ckad.plan(decay, u)
+    monkeypatch.setattr("ckad.loops.driver.free_memory", lambda: 2**20)
+    assert kept.schedule.family == "store_all"
+    assert ckad.plan(decay, u).peak_bytes <= 2**18 < kept.peak_bytes

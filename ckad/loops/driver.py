@@ -22,6 +22,8 @@ from ckad.trace.where import at_place
 
 #: Without a budget everything is kept where that fits this part of the free memory.
 FREE_PART = 4
+#: Smaller plans are not held against the free memory again: to ask for it takes a millisecond.
+SMALL = 2**26
 ENGINES = ("auto", "vm")
 
 
@@ -77,6 +79,13 @@ class Compiled:
         self, inputs: Sequence[np.ndarray], on_progress: Callable[[int], None] | None = None
     ) -> list[np.ndarray]:
         return execute(self.program, inputs, self.feeds, on_progress)
+
+
+def fits_still(plan: Plan) -> bool:
+    """Whether a plan made without a budget keeps to its part of what is free now."""
+    if plan.budget is not None or not plan.loops or plan.peak_bytes < SMALL:
+        return True
+    return plan.peak_bytes <= free_memory() // FREE_PART
 
 
 def compile_tape(tape: Tape, options: Options) -> Compiled:

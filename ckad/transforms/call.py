@@ -16,7 +16,7 @@ import numpy as np
 
 from ckad import trees
 from ckad.errors import BudgetError, ScheduleError
-from ckad.loops.driver import Compiled, Options, compile_tape
+from ckad.loops.driver import Compiled, Options, compile_tape, fits_still
 from ckad.passes import simplify
 from ckad.passes.untape import untape
 from ckad.tape.tape import Tape
@@ -94,7 +94,13 @@ def identity(tape: Tape) -> tuple[Any, ...]:
 
 def compiled(tape: Tape, options: Options) -> Compiled:
     """``compile_tape``, remembered by the contents of the tape and the options."""
-    return remember(_cache, (identity(tape), options.key), lambda: _compile(tape, options))
+    key = identity(tape), options.key
+    program = remember(_cache, key, lambda: _compile(tape, options))
+    if not fits_still(program.plan):
+        with _lock:
+            _cache.pop(key, None)
+        program = remember(_cache, key, lambda: _compile(tape, options))
+    return program
 
 
 def _compile(tape: Tape, options: Options) -> Compiled:
