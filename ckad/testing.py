@@ -12,8 +12,7 @@ from ckad.checkpoint.simulate import check_schedule
 from ckad.errors import ConcreteValueError, DifferentiationError, GradientCheckError
 from ckad.transforms import grad, jit, jvp, vjp
 
-#: First and last step of the differences, relative to the size of an argument; each is half of
-#: the one before.
+#: First and last step of the differences, relative to an argument's size; each half of the last.
 FIRST_STEP, LAST_STEP = 2.0**-4, 2.0**-20
 #: Rounding errors of a difference quotient, in units of eps * |fun| / step.
 ROUNDING = 64

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from math import isqrt
 from typing import Any
 
+from ckad.checkpoint.picture import draw
 from ckad.checkpoint.schedules.revolve import revolve
 from ckad.checkpoint.schedules.schedule import Schedule
 from ckad.checkpoint.schedules.store_all import store_all
@@ -153,8 +154,6 @@ class Plan:
 
         Returns the axes. Schedules with more than 200,000 actions are refused (ValueError).
         """
-        from ckad.checkpoint.picture import draw
-
         if self.schedule is None:
             raise ValueError("this program has no loop to reverse, so there is nothing to draw")
         return draw(self.schedule, ax)

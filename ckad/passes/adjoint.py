@@ -15,7 +15,7 @@ from typing import NamedTuple
 from ckad.errors import DifferentiationError
 from ckad.passes import simplify
 from ckad.passes.activity import useful, varied
-from ckad.passes.dce import dce
+from ckad.passes.dce import dce, drop_inputs
 from ckad.passes.record import split
 from ckad.passes.rewrite import with_outputs
 from ckad.passes.untape import untape
@@ -233,7 +233,7 @@ class _Pull:
         ]
         bodies = (b.body(plan.advance), b.body(plan.retaping), b.body(plan.reverse))
         counts = tuple(len(g) for g in groups)
-        attrs = reverse_loop_attrs(bodies, loop.length, n, counts, plan.name)  # type: ignore[arg-type]
+        attrs = reverse_loop_attrs(bodies, loop.length, n, counts, plan.name)
         ct_xs = [self.tape.rows[loop.xs[x]].type for x in plan.xs]
         types = [*(b.type(x) for x in groups[2]), *(b.type(x) for x in sums), *ct_xs]
         operands = [self.results[k][-1], *(x for g in groups for x in g)]
@@ -276,7 +276,5 @@ class _Pull:
 
 def _primal_part(joint: Tape, n_inputs: int, outputs: list[int]) -> Tape:
     """The rows of a joint tape that ``outputs`` need, without the inputs for cotangents."""
-    from ckad.passes.dce import drop_inputs
-
     part = dce(with_outputs(joint, outputs))
     return drop_inputs(part, set(range(n_inputs, len(part.inputs))))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ckad.passes.liveness import needed
 from ckad.passes.rewrite import with_outputs
 from ckad.tape.builder import Builder
 from ckad.tape.control import loop_attrs, read_loop
@@ -12,13 +13,13 @@ from ckad.tape.types import TUPLE
 
 def dce(tape: Tape) -> Tape:
     """``tape`` without the rows that no output depends on."""
-    needed = _needed(tape)
-    used_results = _used_results(tape, needed)
+    live = needed(tape, tape.outputs.tolist())
+    used_results = _used_results(tape, live)
     b, env = Builder(), dict[int, int]()
     places: dict[int, dict[int, int]] = {}
     for k, row in enumerate(tape.rows):
         b.where = tape.sources[row.source]
-        if not needed[k] and row.op is not Op.INPUT:
+        if not live[k] and row.op is not Op.INPUT:
             continue
         if row.op is Op.LOOP:
             env[k], places[k] = _slim_loop(b, tape, row, env, used_results.get(k, set()))
@@ -30,21 +31,10 @@ def dce(tape: Tape) -> Tape:
     return b.tape(env[k] for k in tape.outputs.tolist())
 
 
-def _needed(tape: Tape) -> list[bool]:
-    needed = [False] * len(tape)
-    for k in tape.outputs.tolist():
-        needed[k] = True
-    for k in range(len(tape) - 1, -1, -1):
-        if needed[k]:
-            for x in tape.rows[k].operands:
-                needed[x] = True
-    return needed
-
-
-def _used_results(tape: Tape, needed: list[bool]) -> dict[int, set[int]]:
+def _used_results(tape: Tape, live: list[bool]) -> dict[int, set[int]]:
     used: dict[int, set[int]] = {}
     for k, row in enumerate(tape.rows):
-        if row.op is Op.RESULT and needed[k]:
+        if row.op is Op.RESULT and live[k]:
             used.setdefault(row.operands[0], set()).add(row.attrs[0])
     return used
 

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ckad.passes.liveness import needed
 from ckad.rules import RULES
 from ckad.tape.builder import Builder
 from ckad.tape.ops import Op
@@ -126,19 +127,8 @@ def _reverse_body(
     for k in inputs[1 + n_carry :]:
         fed = b.input(joint.rows[k].type)
         env.setdefault(k, fed)
-    needed = _needed(joint, outputs, set(env))
+    live = needed(joint, outputs, known=set(env))
     for k in range(len(joint)):
-        if needed[k] and k not in env:
+        if live[k] and k not in env:
             env[k] = b.copy_row(joint, k, env)
     return b.tape(env[k] for k in outputs)
-
-
-def _needed(joint: Tape, outputs: list[int], known: set[int]) -> list[bool]:
-    needed = [False] * len(joint)
-    for k in outputs:
-        needed[k] = True
-    for k in range(len(joint) - 1, -1, -1):
-        if needed[k] and k not in known:
-            for x in joint.rows[k].operands:
-                needed[x] = True
-    return needed

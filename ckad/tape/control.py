@@ -16,6 +16,7 @@ COND          operands  predicate, operands;  bodies: if true, if false
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from ckad.tape.ops import Op
@@ -89,10 +90,10 @@ def read_loop(tape: Tape, row: Row) -> Loop:
 
 
 def reverse_loop_attrs(
-    bodies: tuple[int, int, int],
+    bodies: Sequence[int],
     length: int,
     n_carry: int,
-    counts: tuple[int, int, int, int, int],
+    counts: Sequence[int],
     name: int,
 ) -> tuple[int, ...]:
     """``counts``: how many xs, captured, ct_carry, ct_ys and sums the operands hold."""

@@ -7,6 +7,7 @@ from typing import NamedTuple, NoReturn
 
 import numpy as np
 
+from ckad.rules.shape import slices
 from ckad.tape.builder import Builder
 from ckad.tape.types import Type
 from ckad.trace.where import at_place
@@ -28,8 +29,6 @@ class SliceView(NamedTuple):
         return self.shape
 
     def on(self, shadow: np.ndarray) -> np.ndarray:
-        from ckad.rules.shape import slices
-
         return shadow[slices(self.attrs, self.shape)]
 
 

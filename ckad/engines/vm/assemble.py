@@ -1,269 +1,24 @@
-"""From a tape to a Program: one walk over the rows that allocates cells and appends code.
-
-A value's cells are free again after its last reader. Copies that change nothing are not made: a
-reshape is the same region under another name, an update takes over the region of the array it
-updates if nobody reads that any more.
-"""
+"""From a tape to a Program: one walk over the rows that allocates cells and appends code."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from hashlib import blake2b
-
 import numpy as np
 
-from ckad.engines.vm.grouping import Item, group
-from ckad.engines.vm.heap import Heap, Region
-from ckad.engines.vm.isa import KERNEL_CODES, Code
-from ckad.engines.vm.pairs import Joined, joined_rows
+from ckad.engines.vm.assembler import Assembler
+from ckad.engines.vm.chains import lower_chain
+from ckad.engines.vm.frame import Frame
+from ckad.engines.vm.grouping import Item
+from ckad.engines.vm.isa import Code
+from ckad.engines.vm.lower import lower_row
 from ckad.engines.vm.program import MOST_CELLS, Place, Program, Slots, too_much
-from ckad.tape.ops import Op
-from ckad.tape.tape import Row, Source, Tape
-from ckad.tape.types import DType, Type
-
-_FOREVER = 1 << 60
-#: Largest number of words an instruction's cost is counted for, in nanoseconds.
-_DISPATCH = 4
-
-
-class Frame:
-    """One tape being assembled: where its rows lie and when they are read last."""
-
-    def __init__(
-        self, tape: Tape, items: list[Item], wanted: dict[int, Region], joins: bool
-    ) -> None:
-        self.tape = tape
-        self.items = items
-        self.region: dict[int, Region] = {}
-        self.joined: dict[int, Joined] = {}
-        self.absorbed: set[int] = set()
-        if joins:
-            self._join()
-        self.last = self._last_reads()
-        self.results: dict[int, list[Region]] = {}
-        self.wanted = wanted  # rows that the loop around this body wants in a region of its own
-        self.now = 0
-
-    def _join(self) -> None:
-        """Pairs within a chain, and among the rows that stand alone."""
-        alone = [x for x in self.items if not isinstance(x, list)]
-        for rows in (alone, *(x for x in self.items if isinstance(x, list))):
-            self.joined |= joined_rows(self.tape, rows)
-        self.absorbed = {j.inner for j in self.joined.values()}
-
-    def operands(self, k: int) -> tuple[int, ...]:
-        """What the code of row k reads."""
-        if k in self.joined:
-            return self.joined[k].operands
-        return () if k in self.absorbed else self.tape.rows[k].operands
-
-    def codes(self, k: int) -> list[int]:
-        """The kernels that compute an elementwise row, one after the other."""
-        if k in self.joined:
-            return [KERNEL_CODES[self.joined[k].pair]]
-        row = self.tape.rows[k]
-        return kernels_for(row, [self.tape.rows[x].type for x in row.operands])
-
-    def dies(self, row: int) -> bool:
-        """Whether the item at hand is the last to read ``row``."""
-        return self.last.get(row, -1) <= self.now
-
-    def _last_reads(self) -> dict[int, int]:
-        last: dict[int, int] = {}
-        for at, item in enumerate(self.items):
-            for k in item if isinstance(item, list) else [item]:
-                for x in self.operands(k):
-                    last[x] = at
-        for k in self.tape.outputs.tolist():
-            last[k] = _FOREVER
-        return last
-
-
-class Assembler:
-    """Heap, code and constants of one program; ``lower`` and ``lower_loops`` append the code."""
-
-    def __init__(self, slots: dict[int, Slots], check_finite: bool = False) -> None:
-        self.slots = slots
-        self.check_finite = check_finite
-        self.code: list[int] = []
-        self.cost = 0
-        self.heap = Heap()
-        self.pool: dict[tuple[str, bytes], Region] = {}
-        self.constants: list[tuple[Region, np.ndarray]] = []
-        self.zero = self.new(1)  # cells are zero before the run; nothing ever writes this one
-        self.loops: dict[int, int] = {}
-        self.nested: set[int] = set()
-        self.depth = 0
-        self.places: list[tuple[Source, str]] = []
-        self.counters: dict[int, tuple[int, ...]] = {}
-        self.steps: list[int] = []  # index cells of the loops around the code at hand
-
-    # --- regions -------------------------------------------------------------------------------
-
-    def new(self, size: int) -> Region:
-        size = max(size, 1)
-        return Region(self.heap.allocate(size), size)
-
-    def bind(self, frame: Frame, row: int, region: Region) -> None:
-        frame.region[row] = region
-        if row in frame.last:
-            region.users += 1
-        else:
-            self._free_if_unused(region)
-
-    def release(self, region: Region) -> None:
-        region.users -= 1
-        self._free_if_unused(region)
-
-    def hold(self, region: Region) -> Region:
-        region.holds += 1
-        return region
-
-    def unhold(self, region: Region) -> None:
-        region.holds -= 1
-        self._free_if_unused(region)
-
-    def _free_if_unused(self, region: Region) -> None:
-        if region.writable and not region.users and not region.holds:
-            self.heap.release(region.offset, region.size)
-
-    def constant(self, array: np.ndarray) -> Region:
-        return self.pool[_key(array)]
-
-    def place_constants(self, tape: Tape) -> None:
-        """Give every constant of the program its cells, before any code uses the heap.
-
-        They are written once before the run, so no temporary may share their cells.
-        """
-        for array in tape.constants:
-            if _key(array) not in self.pool:
-                size = max(1, array.size)
-                region = Region(self.heap.allocate(size), size, writable=False)
-                self.pool[_key(array)] = region
-                self.constants.append((region, array))
-        for body in tape.bodies:
-            self.place_constants(body)
-
-    def take_over(self, frame: Frame, row: int, size: int) -> Region | None:
-        """The region of ``row`` if a result may be written over it."""
-        region = frame.region[row]
-        free = region.writable and region.users == 1 and frame.dies(row)
-        return region if free and region.size >= size else None
-
-    def cells_of(self, frame: Frame, row: int) -> int:
-        type = frame.tape.rows[row].type
-        return type.size if type.is_array else frame.region[row].size
-
-    # --- code ----------------------------------------------------------------------------------
-
-    def emit(self, *words: int, cost: float = 0.0) -> int:
-        """Append an instruction; returns its address."""
-        at = len(self.code)
-        self.code.extend(int(w) for w in words)
-        self.cost += _DISPATCH + int(cost)
-        return at
-
-    def copy(self, dst: int, src: int, n: int) -> None:
-        if dst != src and n:
-            self.emit(Code.COPY, n, dst, src, cost=n / 4)
-
-    def place(self, tape: Tape, k: int) -> int:
-        self.places.append((tape.source_of(k), tape.rows[k].op.name.lower()))
-        self.counters[len(self.places) - 1] = tuple(self.steps)
-        return len(self.places) - 1
-
-    # --- the walk ------------------------------------------------------------------------------
-
-    def walk(
-        self, tape: Tape, inputs: Sequence[Region], wanted: dict[int, Region] | None = None
-    ) -> tuple[Frame, list[Region]]:
-        """Append the code of ``tape``; its inputs lie in the given regions.
-
-        ``wanted`` says where some of its rows had better be written.
-
-        Returns the regions of the outputs; the frame's ``leave`` gives them back.
-        """
-        from ckad.engines.vm.chains import lower_chain
-        from ckad.engines.vm.lower import lower_row
-
-        frame = Frame(
-            tape,
-            group(tape, chained=not self.check_finite),
-            wanted or {},
-            joins=not self.check_finite,
-        )
-        for k, row in enumerate(tape.rows):
-            if row.op is Op.INPUT:
-                self.bind_input(frame, k, inputs[row.attrs[0]])
-            elif row.op is Op.CONST and k in frame.last:
-                self.bind_input(frame, k, self.constant(tape.constants[row.attrs[0]]))
-        for at, item in enumerate(frame.items):
-            frame.now = at
-            if isinstance(item, list):
-                lower_chain(self, frame, item)
-            else:
-                lower_row(self, frame, item)
-            self._release_dead(frame, item)
-        return frame, [frame.region[k] for k in tape.outputs.tolist()]
-
-    def walk_step(
-        self, body: Tape, inputs: Sequence[Region], wanted: dict[int, Region]
-    ) -> tuple[Frame, list[Region]]:
-        """``walk`` for a loop's body, whose first input is the index.
-
-        The loop itself reads the index after the step, so nothing may be written over it.
-        """
-        index = inputs[0]
-        self.steps.append(index.offset)
-        index.users += 1
-        walked = self.walk(body, inputs, wanted)
-        index.users -= 1
-        self.steps.pop()
-        return walked
-
-    def bind_input(self, frame: Frame, row: int, region: Region) -> None:
-        frame.region[row] = region
-        if row in frame.last:
-            region.users += 1
-
-    def _release_dead(self, frame: Frame, item: Item) -> None:
-        rows = item if isinstance(item, list) else [item]
-        for x in {x for k in rows for x in frame.operands(k)}:
-            if frame.last[x] == frame.now and x in frame.region:
-                self.release(frame.region.pop(x))
-
-    def give_results(self, frame: Frame, k: int, regions: list[Region]) -> None:
-        """Hold a control row's results until its RESULT rows name them; drop those without one."""
-        named = {r.attrs[0] for r in frame.tape.rows if r.op is Op.RESULT and r.operands[0] == k}
-        frame.results[k] = [self.hold(region) for region in regions]
-        for at, region in enumerate(regions):
-            if at not in named:
-                self.unhold(region)
-
-    def take_result(self, frame: Frame, k: int, row: Row) -> None:
-        region = frame.results[row.operands[0]][row.attrs[0]]
-        if k in frame.last:
-            self.bind(frame, k, region)
-        self.unhold(region)
-
-    def leave(self, frame: Frame) -> None:
-        """Give back the regions of a walked tape's outputs."""
-        for x in set(frame.tape.outputs.tolist()):
-            self.release(frame.region[x])
-
-    def check(self, frame: Frame, k: int) -> None:
-        """Under ``check_finite``: stop where row k is not finite."""
-        type = frame.tape.rows[k].type
-        if self.check_finite and type.is_float:
-            place = self.place(frame.tape, k)
-            self.emit(Code.CHECK, type.size, frame.region[k].offset, place, cost=type.size / 4)
+from ckad.tape.tape import Tape
 
 
 def assemble(
     tape: Tape, slots: dict[int, Slots] | None = None, check_finite: bool = False
 ) -> Program:
     """The vm's program for ``tape``; ``slots`` says how much the token of each taped loop holds."""
-    assembler = Assembler(slots or {}, check_finite)
+    assembler = Assembler(slots or {}, _lower, check_finite)
     inputs = [assembler.new(type.size) for type in tape.input_types]
     assembler.place_constants(tape)
     _, outputs = assembler.walk(tape, inputs)
@@ -283,34 +38,8 @@ def assemble(
     )
 
 
-def _key(array: np.ndarray) -> tuple[str, bytes]:
-    return array.dtype.str, blake2b(np.ascontiguousarray(array)).digest()
-
-
-def signature(operands: Sequence[Type], out: Type, op: int) -> str:
-    """The cells an elementwise row reads and writes."""
-    if op == Op.SELECT:
-        return "iii->i"
-    reads = "".join("f" if t.is_float else "i" for t in operands)
-    return f"{reads}->{'f' if out.is_float else 'i'}"
-
-
-def kernels_for(row: Row, operands: Sequence[Type]) -> list[int]:
-    """The codes that compute an elementwise row; the second rounds the result in place."""
-    cells = signature(operands, row.type, row.op)
-    if row.op is Op.CONVERT:
-        target = {DType.BOOL: "b", DType.F32: "s"}.get(row.type.dtype)
-        if target and operands[0].dtype != row.type.dtype:
-            if target == "s" and not operands[0].is_float:
-                return [KERNEL_CODES[Op.CONVERT, "i->f"], KERNEL_CODES[Op.CONVERT, "f->s"]]
-            cells = f"{cells[0]}->{target}"
-        return [KERNEL_CODES[Op.CONVERT, cells]]
-    codes = [KERNEL_CODES[row.op, cells]]
-    if row.type.dtype is DType.F32 and row.op not in _EXACT:
-        codes.append(KERNEL_CODES[Op.CONVERT, "f->s"])
-    return codes
-
-
-#: Ops whose float32 result needs no rounding.
-_EXACT = {Op.NEG, Op.ABS, Op.SIGN, Op.SELECT, Op.MAXIMUM, Op.MINIMUM, Op.COPYSIGN, Op.FLOOR,
-          Op.CEIL, Op.TRUNC, Op.RINT}  # fmt: skip
+def _lower(a: Assembler, frame: Frame, item: Item) -> None:
+    if isinstance(item, list):
+        lower_chain(a, frame, item)
+    else:
+        lower_row(a, frame, item)

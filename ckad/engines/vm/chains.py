@@ -5,7 +5,8 @@ A value that only the chain reads lives in a strip's worth of cells, which stays
 
 from __future__ import annotations
 
-from ckad.engines.vm.assemble import Assembler, Frame
+from ckad.engines.vm.assembler import Assembler
+from ckad.engines.vm.frame import Frame
 from ckad.engines.vm.grouping import is_splat, reads_in_place
 from ckad.engines.vm.heap import Region
 from ckad.engines.vm.isa import KERNEL_CODES, STRIP, Code

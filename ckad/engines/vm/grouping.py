@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ckad.engines.vm.isa import STRIP
+from ckad.passes.liveness import readers
 from ckad.tape.ops import Op, is_elementwise
 from ckad.tape.tape import Row, Tape
 
@@ -12,6 +13,11 @@ _VIEWS = {Op.SLICE, Op.ROLL, Op.PAD, Op.TRANSPOSE, Op.BROADCAST}
 _LEAVES = {Op.INPUT, Op.CONST}
 #: Rows of a chain at most: what the chain keeps in L1 grows with it.
 LONGEST = 256
+
+
+def members(item: Item) -> list[int]:
+    """The rows of an item."""
+    return item if isinstance(item, list) else [item]
 
 
 def is_splat(tape: Tape, k: int) -> bool:
@@ -53,10 +59,7 @@ class _Grouping:
         self.splats = [bool(n) and is_splat(tape, k) for k, n in enumerate(self.sizes)]
         self.done = [row.op in _LEAVES for row in tape.rows]
         self.outputs = set(tape.outputs.tolist())
-        self.readers: list[list[int]] = [[] for _ in tape.rows]
-        for k, row in enumerate(tape.rows):
-            for x in row.operands:
-                self.readers[x].append(k)
+        self.readers = readers(tape)
         self.items: list[Item] = []
         for k in range(len(tape)):
             while not self.done[k]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from math import prod
 
-from ckad.engines.vm.assemble import Assembler, Frame
+from ckad.engines.vm.assembler import Assembler
+from ckad.engines.vm.frame import Frame
 from ckad.engines.vm.grouping import is_splat
 from ckad.engines.vm.heap import Region
 from ckad.engines.vm.isa import INTEGERS, KERNEL_CODES, STRIP, Code, Reduce

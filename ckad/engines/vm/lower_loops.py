@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from ckad.engines.vm.assemble import Assembler, Frame
+from ckad.engines.vm.assembler import Assembler
+from ckad.engines.vm.frame import Frame
 from ckad.engines.vm.heap import Region
 from ckad.engines.vm.isa import Code
 from ckad.engines.vm.lower_taped import lower_reverse_loop, lower_taped_loop

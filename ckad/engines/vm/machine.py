@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from ckad.engines.vm.heap import LINE
-from ckad.engines.vm.interpreter import CURSOR, FILLED, FIRST, REVERSE, run
+from ckad.engines.vm.interpreter import CURSOR, FILLED, FIRST, run
 from ckad.engines.vm.intrinsics import register_symbols
 from ckad.engines.vm.isa import Status
 from ckad.engines.vm.program import CELL, Place, Program, too_much
@@ -144,16 +144,3 @@ def _fail(program: Program, status: Status, detail: int, i: np.ndarray) -> None:
         f"{source}: {op} gives a NaN or an infinity{where}. Look for a division by zero, the "
         "logarithm or root of a negative number, or a step that is too long to be stable."
     )
-
-
-def run_tape(tape: Any, *inputs: Any) -> list[np.ndarray]:
-    """Run a tape; its taped loops keep the residuals of all steps."""
-    from ckad.engines.vm.assemble import assemble
-    from ckad.engines.vm.keep_all import feeds_and_slots
-
-    feeds, slots = feeds_and_slots(tape)
-    arrays = [np.asarray(x, t.numpy) for x, t in zip(inputs, tape.input_types, strict=True)]
-    return execute(assemble(tape, slots), arrays, feeds)
-
-
-__all__ = ["ACTION_BYTES", "CHUNK", "REVERSE", "Feed", "execute", "run_tape"]

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from ckad.passes.liveness import readers
 from ckad.tape.ops import Op
 from ckad.tape.tape import Tape
 from ckad.tape.types import DType
@@ -40,7 +41,7 @@ class Joined(NamedTuple):
 
 def joined_rows(tape: Tape, rows: Sequence[int]) -> dict[int, Joined]:
     """Outer rows among ``rows`` with what they absorb; a row takes part in one pair only."""
-    inside, readers = set(rows), _reader_counts(tape)
+    inside, readers_of, outputs = set(rows), readers(tape), set(tape.outputs.tolist())
     found: dict[int, Joined] = {}
     absorbed: set[int] = set()
     for k in rows:
@@ -49,20 +50,10 @@ def joined_rows(tape: Tape, rows: Sequence[int]) -> dict[int, Joined]:
             continue
         for side, x in enumerate(row.operands):
             inner = tape.rows[x]
-            free = x in inside and x not in found and x not in absorbed
-            if free and inner.op in _INNER and readers[x] == 1 and inner.type == row.type:
+            free = x in inside and x not in found and x not in absorbed and x not in outputs
+            if free and inner.op in _INNER and len(readers_of[x]) == 1 and inner.type == row.type:
                 pair = Pair(inner.op, row.op, bool(side) and row.op is Op.SUB)
                 found[k] = Joined(pair, x, (*inner.operands, row.operands[1 - side]))
                 absorbed.add(x)
                 break
     return found
-
-
-def _reader_counts(tape: Tape) -> list[int]:
-    counts = [0] * len(tape)
-    for row in tape.rows:
-        for x in row.operands:
-            counts[x] += 1
-    for x in tape.outputs.tolist():
-        counts[x] += 1
-    return counts

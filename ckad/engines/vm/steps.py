@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from math import prod
 from typing import NamedTuple
 
-from ckad.engines.vm.assemble import Assembler, Frame
+from ckad.engines.vm.assembler import Assembler
+from ckad.engines.vm.frame import Frame
 from ckad.engines.vm.grouping import group, reads_in_place
 from ckad.engines.vm.heap import Region
 from ckad.engines.vm.isa import STRIP, Code

@@ -1,0 +1,40 @@
+"""Liveness: which rows are needed, who reads them, and when for the last time."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Sequence
+
+from ckad.tape.tape import Tape
+
+#: The last read of an output: after everything.
+FOREVER = 1 << 60
+
+
+def needed(tape: Tape, outputs: Iterable[int], known: Container[int] = ()) -> list[bool]:
+    """Per row: does it have to run for ``outputs``, when the rows in ``known`` are given?"""
+    flags = [False] * len(tape)
+    for k in outputs:
+        flags[k] = True
+    for k in range(len(tape) - 1, -1, -1):
+        if flags[k] and k not in known:
+            for x in tape.rows[k].operands:
+                flags[x] = True
+    return flags
+
+
+def readers(tape: Tape) -> list[list[int]]:
+    """Per row: the rows that read it, once for each operand."""
+    found: list[list[int]] = [[] for _ in tape.rows]
+    for k, row in enumerate(tape.rows):
+        for x in row.operands:
+            found[x].append(k)
+    return found
+
+
+def last_reads(reads: Iterable[Iterable[int]], outputs: Sequence[int]) -> dict[int, int]:
+    """The place in an execution order at which each value is read last.
+
+    ``reads`` lists, in that order, the values that each item reads. An output is read for ever.
+    """
+    last = {x: at for at, values in enumerate(reads) for x in values}
+    return last | dict.fromkeys(outputs, FOREVER)
