@@ -1,65 +1,139 @@
-"""`python -m benchmarks list | compare | table`; see benchmarks/README.md."""
+"""The benchmarks' command line; benchmarks/README.md says what its commands measure."""
 
 from __future__ import annotations
 
 import argparse
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
+from benchmarks import latency, ratio, report, scaling, targets
 from benchmarks.case import Case, Settings
 from benchmarks.cases import CASES
 from benchmarks.compare import Timing, compare, faults
 from benchmarks.peers import PEERS
-from benchmarks.report import markdown
+from benchmarks.worker import FormError
+
+TABLES = {
+    "compare": report.markdown,
+    "scaling": scaling.markdown,
+    "ratio": ratio.markdown,
+    "latency": latency.markdown,
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     options = parser().parse_args(arguments)
     try:
         return options.run(options)
-    except ValueError as error:
+    except (ValueError, FormError) as error:
         print(f"benchmarks: {error}", file=sys.stderr)
         return 2
+
+
+# The command line --------------------------------------------------------------------------------
 
 
 def parser() -> argparse.ArgumentParser:
     top = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     commands = top.add_subparsers(required=True)
     commands.add_parser("list", help="the cases, their settings and forms").set_defaults(run=show)
+    add_compare(commands)
+    add_scaling(commands)
+    add_ratio(commands)
+    add_latency(commands)
+    table = commands.add_parser("table", help="a report as Markdown, or as pictures")
+    table.add_argument("report", type=Path)
+    table.add_argument("--forms", action="store_true", help="with every form of a comparison")
+    table.add_argument("--plots", type=Path, metavar="DIRECTORY", help="draw it there too")
+    table.set_defaults(run=print_table)
+    aims = commands.add_parser("targets", help="what ckad sets itself, beside what was measured")
+    aims.add_argument("reports", type=Path, nargs="+")
+    aims.set_defaults(run=print_targets)
+    return top
+
+
+def add_compare(commands: Any) -> None:
     run = commands.add_parser("compare", help="run peers on the same work, in turn")
     run.set_defaults(run=run_compare)
-    run.add_argument("--cases", type=names, default=list(CASES), help="default: all of them")
+    add_cases(run)
     run.add_argument("--peers", type=names, default=list(PEERS), help="default: all of them")
-    run.add_argument("--json", type=Path, help="write the report here too")
+    run.add_argument(
+        "--first-form", action="store_true", help="only the first form of each peer: quick"
+    )
+    add_timing(run)
+    add_output(run)
+
+
+def add_scaling(commands: Any) -> None:
+    run = commands.add_parser("scaling", help="ckad's time against steps, cells and memory")
+    run.set_defaults(run=run_scaling)
+    run.add_argument(
+        "--only", type=names, default=list(scaling.PARTS), help=", ".join(scaling.PARTS)
+    )
+    run.add_argument("--memory", help="a budget for the points along steps and cells")
+    add_engine(run)
+    add_timing(run, rounds=3)
+    add_output(run)
+
+
+def add_ratio(commands: Any) -> None:
+    run = commands.add_parser("ratio", help="ckad's gradient in units of the value alone")
+    run.set_defaults(run=run_ratio)
+    add_cases(run)
+    add_engine(run)
+    add_timing(run)
+    add_output(run)
+
+
+def add_latency(commands: Any) -> None:
+    run = commands.add_parser("latency", help="first gradients, compile time, call overhead")
+    run.set_defaults(run=run_latency)
+    add_engine(run)
+    run.add_argument("--rounds", type=int, default=latency.Extent.rounds, help="new programs")
     run.add_argument("--tiny", action="store_true", help="the sizes of the tests")
+    add_output(run)
+
+
+def add_cases(run: argparse.ArgumentParser) -> None:
+    run.add_argument("--cases", type=names, default=list(CASES), help="default: all of them")
     run.add_argument(
         "--set", nargs="+", default=[], metavar="CASE.KEY=VALUE", help="change single settings"
     )
-    run.add_argument("--rounds", type=int, default=Timing.rounds, help="turns per peer")
+
+
+def add_engine(run: argparse.ArgumentParser) -> None:
+    run.add_argument("--engine", default="auto", help="ckad's engine= (default: auto)")
+
+
+def add_timing(run: argparse.ArgumentParser, rounds: int = Timing.rounds) -> None:
+    run.add_argument("--tiny", action="store_true", help="the sizes of the tests")
+    run.add_argument("--rounds", type=int, default=rounds, help="turns per peer or point")
     run.add_argument("--turn", type=float, default=Timing.turn_seconds, help="seconds of a turn")
-    run.add_argument("--forms", action="store_true", help="print every form, not only the best")
     run.add_argument(
-        "--first-form",
-        action="store_true",
-        help="only the first form of each peer: quick",
+        "--limit", type=float, default=Timing.limit_seconds, help="seconds after which it gives up"
     )
-    table = commands.add_parser("table", help="a report as Markdown")
-    table.add_argument("report", type=Path)
-    table.add_argument("--forms", action="store_true")
-    table.set_defaults(run=print_table)
-    return top
+
+
+def add_output(run: argparse.ArgumentParser) -> None:
+    run.add_argument("--json", type=Path, help="write the report here")
+    run.add_argument("--markdown", type=Path, help="write the tables here")
+    run.add_argument("--plots", type=Path, metavar="DIRECTORY", help="draw the report there")
+    run.add_argument("--forms", action="store_true", help="show every form of a comparison")
 
 
 def names(text: str) -> list[str]:
     return [name for name in text.split(",") if name]
 
 
+# The commands ------------------------------------------------------------------------------------
+
+
 def show(options: argparse.Namespace) -> int:
     for case in CASES.values():
-        defaults = ", ".join(f"{key}={value:g}" for key, value in case.defaults.items())
-        print(f"{case.name} ({defaults}): {case.title}")
+        print(f"{case.name} ({report.settings_text(case.defaults)}): {case.title}")
         for peer, forms in case.forms.items():
             missing = "" if PEERS[peer].installed() else " (not installed)"
             print(f"    {peer}{missing}: {'; '.join(forms)}")
@@ -70,29 +144,92 @@ def run_compare(options: argparse.Namespace) -> int:
     cases = [pick(CASES, name, "case") for name in options.cases]
     for peer in options.peers:
         pick(PEERS, peer, "peer")
-    if options.rounds < 1:
-        raise ValueError(f"--rounds {options.rounds} times nothing; give at least 1.")
     settings = chosen_settings(cases, options.tiny, options.set)
-    timing = Timing(options.rounds, options.turn, first_form_only=options.first_form)
-    report = compare(cases, options.peers, settings, timing)
-    if options.json:
-        options.json.write_text(json.dumps(report, indent=1) + "\n")
-    print(markdown(report, options.forms))
-    for fault in faults(report):
+    record = compare(cases, options.peers, settings, timing_of(options))
+    write(record, options)
+    for fault in faults(record):
         print(fault, file=sys.stderr)
-    return 1 if faults(report) else 0
+    return 1 if faults(record) else 0
 
 
-def pick(choices: dict, name: str, kind: str):
+def run_scaling(options: argparse.Namespace) -> int:
+    for part in options.only:
+        pick(dict.fromkeys(scaling.PARTS), part, "part")
+    chosen = {"engine": options.engine, "memory": options.memory}
+    write(scaling.scaling(options.only, options.tiny, timing_of(options), chosen), options)
+    return 0
+
+
+def run_ratio(options: argparse.Namespace) -> int:
+    cases = [pick(CASES, name, "case") for name in options.cases]
+    settings = chosen_settings(cases, options.tiny, options.set, in_cache=True)
+    record = ratio.ratio(cases, settings, timing_of(options), {"engine": options.engine})
+    write(record, options)
+    return 1 if any("error" in case for case in record["cases"].values()) else 0
+
+
+def run_latency(options: argparse.Namespace) -> int:
+    check_rounds(options.rounds)
+    extent = latency.TINY if options.tiny else latency.Extent(options.rounds)
+    write(latency.latency(extent, options.engine), options)
+    return 0
+
+
+def print_table(options: argparse.Namespace) -> int:
+    options.json = options.markdown = None
+    write(json.loads(options.report.read_text()), options)
+    return 0
+
+
+def print_targets(options: argparse.Namespace) -> int:
+    print(targets.markdown([json.loads(path.read_text()) for path in options.reports]))
+    return 0
+
+
+# What they share ---------------------------------------------------------------------------------
+
+
+def write(record: Mapping[str, Any], options: argparse.Namespace) -> None:
+    """The report as JSON, as tables on the screen and in a file, and as pictures."""
+    if options.json:
+        options.json.write_text(json.dumps(record, indent=1) + "\n")
+    every_form = {"every_form": True} if options.forms and record["kind"] == "compare" else {}
+    tables = TABLES[record["kind"]](record, **every_form)
+    print(tables)
+    if options.markdown:
+        options.markdown.write_text(tables)
+    if options.plots:
+        from benchmarks.plots import draw  # matplotlib may be absent where nothing is drawn
+
+        draw(record, options.plots)
+
+
+def timing_of(options: argparse.Namespace) -> Timing:
+    check_rounds(options.rounds)
+    first_form_only = getattr(options, "first_form", False)
+    return Timing(
+        options.rounds,
+        options.turn,
+        limit_seconds=options.limit,
+        first_form_only=first_form_only,
+    )
+
+
+def check_rounds(rounds: int) -> None:
+    if rounds < 1:
+        raise ValueError(f"--rounds {rounds} times nothing; give at least 1.")
+
+
+def pick(choices: Mapping[str, Any], name: str, kind: str) -> Any:
     if name not in choices:
         raise ValueError(f"no {kind} is called {name!r}; there are {', '.join(choices)}.")
     return choices[name]
 
 
 def chosen_settings(
-    cases: Sequence[Case], tiny: bool, changes: Sequence[str]
+    cases: Sequence[Case], tiny: bool, changes: Sequence[str], in_cache: bool = False
 ) -> dict[str, Settings]:
-    settings = {case.name: dict(case.tiny if tiny else case.defaults) for case in cases}
+    settings = {case.name: start_settings(case, tiny, in_cache) for case in cases}
     for change in changes:
         name, _, value = change.partition("=")
         case, _, key = name.partition(".")
@@ -106,9 +243,10 @@ def chosen_settings(
     return dict(settings)
 
 
-def print_table(options: argparse.Namespace) -> int:
-    print(markdown(json.loads(options.report.read_text()), options.forms))
-    return 0
+def start_settings(case: Case, tiny: bool, in_cache: bool) -> dict[str, float]:
+    if tiny:
+        return dict(case.tiny)
+    return {**case.defaults, **case.cache_settings} if in_cache else dict(case.defaults)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from statistics import median
 from typing import Any
@@ -11,7 +11,7 @@ import numpy as np
 from tqdm import tqdm
 
 from benchmarks.case import Case, Inputs, Settings
-from benchmarks.machine import describe_machine, versions
+from benchmarks.machine import heading
 from benchmarks.peers import PEERS
 from benchmarks.worker import FormError, Worker
 
@@ -22,12 +22,14 @@ RELATIVE_TOLERANCE = 1e-8
 class Timing:
     """`rounds` turns per peer, each of about `turn_seconds`; the form is chosen in `probes`.
 
-    `first_form_only` leaves out all but the first form of each peer: for tests.
+    `first_form_only` leaves out all but the first form of each peer: for tests. A form of which
+    one call, or one turn, takes more than `limit_seconds` is given up.
     """
 
     rounds: int = 7
     turn_seconds: float = 0.1
     probes: int = 3
+    limit_seconds: float = 300.0
     first_form_only: bool = False
 
 
@@ -37,6 +39,7 @@ class Probe:
 
     peer: str
     form: str
+    settings: Settings = field(default_factory=dict)
     figures: dict[str, Any] = field(default_factory=dict)
     value: float = float("nan")
     gradient: Inputs = ()
@@ -46,22 +49,21 @@ class Probe:
     def record(self) -> dict[str, Any]:
         if self.error is not None:
             return {"error": self.error}
-        return {**self.figures, "value": self.value}
+        return {**self.figures, "value": self.value, "settings": dict(self.settings)}
 
 
 def compare(
     cases: Sequence[Case], peers: Sequence[str], settings: dict[str, Settings], timing: Timing
 ) -> dict[str, Any]:
     """Run `peers` on `cases`; the answer is what the JSON file holds."""
+    present = [peer for peer in peers if PEERS[peer].installed()]
     report: dict[str, Any] = {
-        "machine": describe_machine(),
-        "versions": versions(peer for peer in peers if PEERS[peer].installed()),
+        **heading("compare", present),
         "timing": asdict(timing),
         "relative_tolerance": RELATIVE_TOLERANCE,
-        "skipped": [peer for peer in peers if not PEERS[peer].installed()],
+        "skipped": [peer for peer in peers if peer not in present],
         "cases": {},
     }
-    present = [peer for peer in peers if PEERS[peer].installed()]
     for case in cases:
         report["cases"][case.name] = compare_case(case, present, settings[case.name], timing)
     return report
@@ -76,9 +78,12 @@ def compare_case(
     probes = []
     try:
         for peer, form in tqdm(forms, desc=f"{case.name}: forms", leave=False, disable=None):
-            probes.append(probe(case, peer, form, settings, timing))
-            keep_fastest(best, probes[-1])
-        disagreement = largest_disagreement([p for p in probes if p.error is None])
+            probes.append(probe(case, peer, form, case.settings_of(peer, settings), timing))
+            keep(best, probes[-1], case.also)
+        if "ckad" in best:
+            best.pop(row_name(best["ckad"]), None)  # the fastest has its row already
+        ran = [p for p in probes if p.error is None]
+        disagreement = largest_disagreement([*ran, *witnesses(case, ran, settings, timing)])
         record: dict[str, Any] = {
             "title": case.title,
             "settings": dict(settings),
@@ -89,7 +94,7 @@ def compare_case(
             "peers": {},
         }
         if agrees(disagreement):
-            record["peers"] = summarise(case, settings, best, take_turns(best, timing))
+            record["peers"] = summarise(case, best, take_turns(best, timing))
         return record
     finally:
         for chosen in best.values():
@@ -98,12 +103,9 @@ def compare_case(
 
 def probe(case: Case, peer: str, form: str, settings: Settings, timing: Timing) -> Probe:
     """First call, gradient, memory of a steady call and a first view of the steady time."""
-    result = Probe(peer, form)
+    result = Probe(peer, form, settings)
     try:
-        result.worker = Worker(case.name, peer, form, settings)
-        result.figures = result.worker.ask("first")
-        value, gradient = result.worker.ask("result")
-        result.value, result.gradient = float(value), tuple(np.asarray(g) for g in gradient)
+        start(result, case, timing)
         result.figures["peak_growth"] = result.worker.ask("steady_memory")
         turns = [result.worker.ask("turn", timing.turn_seconds) for _ in range(timing.probes)]
         result.figures["probe_seconds"] = min(turns)
@@ -113,17 +115,53 @@ def probe(case: Case, peer: str, form: str, settings: Settings, timing: Timing) 
     return result
 
 
-def keep_fastest(best: dict[str, Probe], candidate: Probe) -> None:
-    """Only the fastest form of a peer keeps its process."""
+def start(result: Probe, case: Case, timing: Timing) -> None:
+    """The form's process and its first call."""
+    result.worker = Worker(
+        case.name,
+        result.peer,
+        result.form,
+        result.settings,
+        limit_seconds=timing.limit_seconds,
+    )
+    result.figures = result.worker.ask("first")
+    value, gradient = result.worker.ask("result")
+    result.value, result.gradient = float(value), tuple(np.asarray(g) for g in gradient)
+
+
+def witnesses(
+    case: Case, ran: Sequence[Probe], settings: Settings, timing: Timing
+) -> Iterator[Probe]:
+    """For each size that only shortened peers ran at, the gradient by a form of another peer."""
+    full = next((p for p in ran if p.settings == settings), None)
+    shortened = [p.settings for p in ran if p.settings != settings]
+    for k, smaller in enumerate(shortened):
+        if full is not None and smaller not in shortened[:k]:
+            witness = Probe(full.peer, full.form, smaller)
+            try:
+                start(witness, case, timing)
+                yield witness
+            finally:
+                close(witness)
+
+
+def keep(best: dict[str, Probe], candidate: Probe, also: Sequence[str]) -> None:
+    """Only the fastest form of a peer keeps its process, and those that are timed in any case."""
     if candidate.error is not None:
         return
+    if candidate.peer == "ckad" and candidate.form in also:
+        best[row_name(candidate)] = candidate
     holder = best.get(candidate.peer)
-    if holder and holder.figures["probe_seconds"] <= candidate.figures["probe_seconds"]:
-        close(candidate)
-        return
-    if holder:
-        close(holder)
-    best[candidate.peer] = candidate
+    is_slower = holder and holder.figures["probe_seconds"] <= candidate.figures["probe_seconds"]
+    if not is_slower:
+        best[candidate.peer] = candidate
+    loser = candidate if is_slower else holder
+    if loser and not any(kept is loser for kept in best.values()):
+        close(loser)
+
+
+def row_name(result: Probe) -> str:
+    return f"{result.peer}, {result.form}"
 
 
 def close(result: Probe) -> None:
@@ -135,12 +173,14 @@ def close(result: Probe) -> None:
 def largest_disagreement(probes: Sequence[Probe]) -> dict[str, Any] | None:
     """The worst pair: the distance of two gradients' arrays in units of the array's largest entry.
 
-    None when fewer than two forms ran. A NaN or a shape that differs counts as infinite.
+    Only forms that ran at the same size are compared; None when no two did. A NaN or a shape that
+    differs counts as infinite.
     """
     pairs = [
         {"relative": distance(a.gradient, b.gradient), "forms": [label(a), label(b)]}
         for i, a in enumerate(probes)
         for b in probes[:i]
+        if a.settings == b.settings
     ]
     return max(pairs, key=lambda pair: pair["relative"], default=None)
 
@@ -177,24 +217,27 @@ def take_turns(best: dict[str, Probe], timing: Timing) -> dict[str, list[float]]
 
 
 def summarise(
-    case: Case, settings: Settings, best: dict[str, Probe], seconds: dict[str, list[float]]
+    case: Case, best: dict[str, Probe], seconds: dict[str, list[float]]
 ) -> dict[str, Any]:
-    medians = {peer: median(turns) for peer, turns in seconds.items()}
-    steps = case.steps(settings)
-    cell_steps = steps * case.cells(settings)
+    figures = {peer: peer_figures(case, best[peer], turns) for peer, turns in seconds.items()}
+    reference = figures.get("ckad", {}).get("ns_per_cell_step")
+    for found in figures.values():
+        found["ratio_to_ckad"] = found["ns_per_cell_step"] / reference if reference else None
+    return figures
+
+
+def peer_figures(case: Case, chosen: Probe, turns: list[float]) -> dict[str, Any]:
+    middle, steps = median(turns), case.steps(chosen.settings)
     return {
-        peer: {
-            "form": chosen.form,
-            **chosen.figures,
-            "median_seconds": medians[peer],
-            "min_seconds": min(seconds[peer]),
-            "max_seconds": max(seconds[peer]),
-            "turns": seconds[peer],
-            "ns_per_step": 1e9 * medians[peer] / steps,
-            "ns_per_cell_step": 1e9 * medians[peer] / cell_steps,
-            "ratio_to_ckad": medians[peer] / medians["ckad"] if "ckad" in medians else None,
-        }
-        for peer, chosen in best.items()
+        "form": chosen.form,
+        "settings": dict(chosen.settings),
+        **chosen.figures,
+        "median_seconds": middle,
+        "min_seconds": min(turns),
+        "max_seconds": max(turns),
+        "turns": turns,
+        "ns_per_step": 1e9 * middle / steps,
+        "ns_per_cell_step": 1e9 * middle / (steps * case.cells(chosen.settings)),
     }
 
 

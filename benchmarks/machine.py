@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import os
 import platform
+import subprocess
 from collections.abc import Iterable
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import Any
 
-from benchmarks.peers import PEERS
+from benchmarks.peers import PEERS, found_program
+
+
+def heading(kind: str, peers: Iterable[str] = ("ckad",)) -> dict[str, Any]:
+    """What every report begins with."""
+    return {"kind": kind, "machine": describe_machine(), "versions": versions(peers)}
 
 
 def describe_machine() -> dict[str, str | int]:
@@ -37,8 +44,12 @@ def usable_cores() -> int:
 
 
 def versions(peers: Iterable[str]) -> dict[str, str]:
-    names = {"numpy"}.union(*(PEERS[peer].distributions for peer in peers))
-    return {name: installed_version(name) for name in sorted(names)}
+    chosen = [PEERS[peer] for peer in peers]
+    names = {"numpy"}.union(*(peer.distributions for peer in chosen))
+    found = {name: installed_version(name) for name in sorted(names)}
+    for program in filter(None, (found_program(peer.programs) for peer in chosen)):
+        found["C compiler"] = program_version(program)
+    return found
 
 
 def installed_version(distribution: str) -> str:
@@ -46,3 +57,9 @@ def installed_version(distribution: str) -> str:
         return version(distribution)
     except PackageNotFoundError:
         return "source tree"
+
+
+def program_version(program: str) -> str:
+    """The first line of `--version`, without the path that some programs begin it with."""
+    answer = subprocess.run([program, "--version"], capture_output=True, text=True).stdout
+    return Path(answer.splitlines()[0]).name if answer else "unknown"

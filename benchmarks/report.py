@@ -1,4 +1,4 @@
-"""A report as tables: Markdown, which reads well in a terminal too."""
+"""Reports as tables: Markdown, which reads well in a terminal too."""
 
 from __future__ import annotations
 
@@ -34,26 +34,25 @@ def describe(report: dict[str, Any]) -> str:
         f"{machine['cpu']} ({machine['architecture']}), {machine['cores']} cores, "
         f"{machine['system']}, Python {machine['python']}; {packages}."
     ]
-    if report["skipped"]:
+    if report.get("skipped"):
         lines.append(f"Not installed, so left out: {', '.join(report['skipped'])}.")
     return "\n".join(lines)
 
 
 def case_table(name: str, case: dict[str, Any]) -> str:
-    settings = ", ".join(f"{key}={value:g}" for key, value in case["settings"].items())
-    heading = f"**{name}** ({settings}). {case['title']}."
+    heading = f"**{name}** ({settings_text(case['settings'])}). {case['title']}."
     worst = case["disagreement"]
     if worst is not None:
         heading += f" Largest difference between two gradients: {worst['relative']:.1e}."
-    rows = [peer_row(peer, figures) for peer, figures in case["peers"].items()]
+    rows = [peer_row(peer, figures, case["settings"]) for peer, figures in case["peers"].items()]
     return f"{heading}\n\n{table(COLUMNS, rows)}" if rows else heading
 
 
-def peer_row(peer: str, figures: dict[str, Any]) -> tuple[str, ...]:
+def peer_row(peer: str, figures: dict[str, Any], full: dict[str, float]) -> tuple[str, ...]:
     ratio = figures["ratio_to_ckad"]
     return (
         peer,
-        figures["form"],
+        figures["form"] + shortened(figures["settings"], full),
         duration(figures["first_seconds"]),
         duration(figures["median_seconds"]),
         f"{duration(figures['min_seconds'])}, {duration(figures['max_seconds'])}",
@@ -64,9 +63,23 @@ def peer_row(peer: str, figures: dict[str, Any]) -> tuple[str, ...]:
     )
 
 
+def shortened(settings: dict[str, float], full: dict[str, float]) -> str:
+    """The settings in which a peer ran at a smaller size than the others; empty if in none."""
+    smaller = {key: value for key, value in settings.items() if value != full[key]}
+    return f" (only {settings_text(smaller)})" if smaller else ""
+
+
+def settings_text(settings: dict[str, float]) -> str:
+    return ", ".join(f"{key}={value:.15g}" for key, value in settings.items())
+
+
 def form_table(case: dict[str, Any]) -> str:
     rows = [
-        (peer, form, *form_cells(figures))
+        (
+            peer,
+            form + shortened(figures.get("settings", {}), case["settings"]),
+            *form_cells(figures),
+        )
         for peer, forms in case["forms"].items()
         for form, figures in forms.items()
     ]
@@ -100,4 +113,6 @@ def duration(seconds: float) -> str:
 
 
 def size(n_bytes: int | None) -> str:
-    return "not known" if n_bytes is None else f"{n_bytes / 1e6:.1f} MB"
+    if n_bytes is None:
+        return "not known"
+    return f"{n_bytes / 1e6:.1f} MB" if n_bytes >= 1e5 else f"{n_bytes / 1e3:.0f} kB"

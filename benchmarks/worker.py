@@ -12,12 +12,17 @@ import multiprocessing
 import os
 import time
 import warnings
+from collections.abc import Mapping
+from functools import partial
 from multiprocessing.connection import Connection
+from types import MappingProxyType
 from typing import Any
 
 from benchmarks.case import Inputs, Settings
 from benchmarks.memory import peak_growth
 from benchmarks.peers import PEERS
+
+NO_OPTIONS: Mapping[str, Any] = MappingProxyType({})
 
 
 class FormError(RuntimeError):
@@ -27,14 +32,14 @@ class FormError(RuntimeError):
 class Form:
     """What runs inside the process."""
 
-    def __init__(self, case: str, peer: str, form: str, settings: Settings) -> None:
+    def __init__(self, case: str, peer: str, form: str, settings: Settings, options: Any) -> None:
         os.environ.update(PEERS[peer].environment)
         start = time.perf_counter()
         importlib.import_module(PEERS[peer].module)
         self.import_seconds = time.perf_counter() - start
         from benchmarks.cases import CASES
 
-        self.build = CASES[case].forms[peer][form]
+        self.build = partial(CASES[case].builder(peer, form), **options)
         self.settings = settings
         self.inputs = CASES[case].inputs(settings)
 
@@ -50,10 +55,10 @@ class Form:
     def _build_and_run(self) -> None:
         start = time.perf_counter()
         self.gradient = self.build(self.settings)
-        self.last: tuple[float, Inputs] | None = self.gradient(self.inputs)
+        self.last: tuple[float, Inputs] | float | None = self.gradient(self.inputs)
         self.first_seconds = time.perf_counter() - start
 
-    def result(self) -> tuple[float, Inputs] | None:
+    def result(self) -> tuple[float, Inputs] | float | None:
         return self.last
 
     def steady_memory(self) -> int | None:
@@ -73,11 +78,11 @@ class Form:
         return time.perf_counter() - start
 
 
-def serve(connection: Connection, case: str, peer: str, form: str, settings: Settings) -> None:
+def serve(connection: Connection, *work: Any) -> None:
     # A tiny size may be outside a peer's comfort; its warnings would break the table up.
     warnings.simplefilter("ignore")
     try:
-        served = Form(case, peer, form, settings)
+        served = Form(*work)
         connection.send(("ok", None))
         while True:
             command, *arguments = connection.recv()
@@ -89,17 +94,38 @@ def serve(connection: Connection, case: str, peer: str, form: str, settings: Set
 
 
 class Worker:
-    """The parent's end: `ask` runs one of Form's methods over there."""
+    """The parent's end: `ask` runs one of Form's methods over there.
 
-    def __init__(self, case: str, peer: str, form: str, settings: Settings) -> None:
-        self.case, self.peer, self.form = case, peer, form
+    `options` are keywords for the form's builder. No answer may take longer than `limit_seconds`.
+    """
+
+    def __init__(
+        self,
+        case: str,
+        peer: str,
+        form: str,
+        settings: Settings,
+        options: Mapping[str, Any] = NO_OPTIONS,
+        limit_seconds: float | None = None,
+    ) -> None:
+        self.limit_seconds = limit_seconds
         context = multiprocessing.get_context("spawn")
         self.connection, there = context.Pipe()
-        arguments = (there, case, peer, form, dict(settings))
+        arguments = (there, case, peer, form, dict(settings), dict(options))
         self.child = context.Process(target=serve, args=arguments, daemon=True)
         self.child.start()
         there.close()
-        self._answer()
+        try:
+            self._answer()
+        except BaseException:
+            self.close()
+            raise
+
+    def __enter__(self) -> Worker:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
 
     def ask(self, command: str, *arguments: Any) -> Any:
         self.connection.send((command, *arguments))
@@ -107,6 +133,9 @@ class Worker:
 
     def _answer(self) -> Any:
         try:
+            if not self.connection.poll(self.limit_seconds):
+                self.child.kill()
+                raise FormError(f"it took more than {self.limit_seconds:g} s")
             status, result = self.connection.recv()
         except (EOFError, ConnectionResetError):
             self.child.join()

@@ -14,7 +14,7 @@ from typing import NoReturn
 import llvmlite.binding
 import numba
 
-from ckad import kernel, schedules
+from ckad import cache, schedules
 from ckad.errors import CkadError
 from ckad.memory import parse_bytes
 
@@ -148,9 +148,9 @@ def run_doctor(options: argparse.Namespace) -> int:
         print(f"{package:<11} {installed(package)}")
     print(f"processor   {llvmlite.binding.get_host_cpu_name()}, {os.cpu_count()} cores")
     print(f"threads     {numba.config.NUMBA_NUM_THREADS}")
-    cached = kernel.cache_status()
-    print(f"cache       {cached.n_files} files, {readable(cached.n_bytes)}, {kernel.cache_dir()}")
-    fault = kernel.cache_fault()
+    cached = cache.cache_status()
+    print(f"cache       {cached.n_files} files, {readable(cached.n_bytes)}, {cache.cache_dir()}")
+    fault = cache.cache_fault()
     if fault:
         print(f"not usable: {fault}")
     return 1 if fault else 0

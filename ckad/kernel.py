@@ -1,29 +1,22 @@
 """The one way ckad compiles its own functions: no GIL, NumPy's error model, cached on disk.
 
 Numba's own cache misses edits of a callee in another file, stops at a truncated file, and can hand
-one signature the code of another when two processes fill it at once. Here one entry is one file,
-written in one piece, under a directory named after everything that the machine code depends on; a
-fault of the cache costs a compilation, never an error or a wrong number.
+one signature the code of another when two processes fill it at once. So kernels are kept as
+``ckad.cache`` keeps its entries.
 """
 
 from __future__ import annotations
 
 import functools
-import hashlib
 import os
 import pickle
 import re
-import shutil
-import stat
 import sys
-import tempfile
-import warnings
 from collections.abc import Callable, Hashable
 from contextlib import suppress
-from importlib.metadata import version
 from pathlib import Path
 from types import FunctionType
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import numba
 from numba.core.caching import _Cache
@@ -31,14 +24,12 @@ from numba.core.compiler import CompileResult
 from numba.core.dispatcher import Dispatcher
 from numba.core.extending import _Intrinsic
 from numba.core.serialize import dumps
-from numba.misc.appdirs import AppDirs
+
+from ckad import cache
+from ckad.cache import Cache, cache_dir, digest, warn_once
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-PACKAGE = Path(__file__).parent
-PREFIX = "kernels-"
-KEPT = 16  # directories; each edit of the sources makes a new one
-VERSIONS = ("numba", "llvmlite", "numpy", "scipy")
 FLAGS = (
     "BOUNDSCHECK",
     "CPU_FEATURES",
@@ -54,15 +45,11 @@ FLAGS = (
 )
 
 
-class CacheWarning(UserWarning):
-    """The kernel cache could not be used; ckad compiles instead, which only takes longer."""
-
-
-class CacheStatus(NamedTuple):
-    """What the kernel cache holds, for all versions of ckad together."""
-
-    n_files: int
-    n_bytes: int
+# The layers whose code can reach machine code; the ones above them only call kernels.
+KERNELS = Cache(
+    "kernels-",
+    ("kernel.py", "tape/*.py", "rules/**/*.py", "checkpoint/**/*.py", "engines/vm/*.py"),
+)
 
 
 def kernel(function: F) -> F:
@@ -78,30 +65,6 @@ def kernel(function: F) -> F:
     dispatcher = compiled(function)
     dispatcher._cache = KernelCache(function)
     return dispatcher  # type: ignore[no-any-return]
-
-
-def cache_dir() -> Path:
-    """The directory that holds compiled kernels: ``CKAD_CACHE_DIR``, else the user's cache folder.
-
-    It need not exist. ``cache_fault()`` says why it is not used, if it is not.
-    """
-    named = os.environ.get("CKAD_CACHE_DIR") or AppDirs("ckad", appauthor=False).user_cache_dir
-    return Path(named).expanduser().absolute()
-
-
-def cache_status() -> CacheStatus:
-    """Count the files of the kernel cache and their bytes."""
-    sizes = [_size(path) for path in cache_dir().glob(f"{PREFIX}*/*")]
-    return CacheStatus(len(sizes), sum(sizes))
-
-
-def cache_fault() -> str | None:
-    """Say why the kernel cache cannot be used, or return None if it can. Creates the directory."""
-    try:
-        _make_private(cache_dir())
-    except OSError as error:
-        return str(error)
-    return None
 
 
 class KernelCache(_Cache):  # type: ignore[misc]
@@ -122,12 +85,12 @@ class KernelCache(_Cache):  # type: ignore[misc]
         return result
 
     def _load(self, sig: Any, target_context: Any) -> CompileResult | None:
-        directory = _directory(cache_dir(), target_context.codegen().magic_tuple())
+        directory = _directory(target_context.codegen())
         if directory is None:
             return None
         try:
             key, path = self._entry(sig, directory)
-            stored, reduced = _read(path)
+            stored, reduced = pickle.loads(cache.read(path))
             return CompileResult._rebuild(target_context, *reduced) if stored == key else None
         except FileNotFoundError:
             return None
@@ -136,26 +99,26 @@ class KernelCache(_Cache):  # type: ignore[misc]
             return None
 
     def save_overload(self, sig: Any, data: CompileResult) -> None:
-        directory = _directory(cache_dir(), data.library.codegen.magic_tuple())
+        directory = _directory(data.library.codegen)
         # An edit since the import would file old code under new sources, or the reverse.
-        if directory is None or _source_digest() != SOURCES:
+        if directory is None or KERNELS.edited():
             return
         try:
             if data.lifted or data.library.has_dynamic_globals:
                 raise ValueError("it holds addresses of this process")
             key, path = self._entry(sig, directory)
-            _write(path, dumps((key, data._reduce())))
+            cache.write(path, dumps((key, data._reduce())))
         except Exception as error:  # a full disk, a read-only one, a closure that does not pickle
             self._warn("was not written to", directory, error)
 
     def _entry(self, sig: Any, directory: Path) -> tuple[Hashable, Path]:
         key = (sig, _identity(self._function))
         name = re.sub(r"\W+", "_", self._function.__qualname__)[-60:]
-        return key, directory / f"{name}-{_digest(repr(key).encode())[:32]}"
+        return key, directory / f"{name}-{digest(repr(key).encode())[:32]}"
 
     def _warn(self, fault: str, directory: Path, error: Exception) -> None:
         name = self._function.__qualname__
-        _warn_once(
+        warn_once(
             fault, f"kernel {name} {fault} the cache {directory}, so it is compiled again: {error}"
         )
 
@@ -167,6 +130,11 @@ class KernelCache(_Cache):  # type: ignore[misc]
 
     def flush(self) -> None:
         """Part of Numba's protocol; an entry is replaced when it is written again."""
+
+
+def _directory(codegen: Any) -> Path | None:
+    flags = tuple((name, str(getattr(numba.config, name, None))) for name in FLAGS)
+    return KERNELS.directory(flags, codegen.magic_tuple())
 
 
 def _identity(value: Any) -> Hashable:
@@ -181,8 +149,8 @@ def _identity(value: Any) -> Hashable:
         case FunctionType():
             cells = tuple(_identity(cell.cell_contents) for cell in value.__closure__ or ())
             code = value.__code__
-            return value.__module__, value.__qualname__, _digest(code.co_code), _file(code), cells
-    return _digest(dumps(value))
+            return value.__module__, value.__qualname__, digest(code.co_code), _file(code), cells
+    return digest(dumps(value))
 
 
 def _file(code: Any) -> str:
@@ -194,108 +162,7 @@ def _file(code: Any) -> str:
 
 @functools.cache
 def _file_digest(path: str) -> str:
-    return _digest(Path(path).read_bytes())
-
-
-def _digest(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()
-
-
-# The layers whose code can reach machine code; the ones above them only call kernels.
-KERNEL_SOURCES = ("kernel.py", "tape/*.py", "rules/*.py", "checkpoint/**/*.py", "engines/**/*.py")
-
-
-def _source_digest() -> str:
-    total = hashlib.sha256()
-    for path in sorted(path for pattern in KERNEL_SOURCES for path in PACKAGE.glob(pattern)):
-        with suppress(FileNotFoundError):  # an editor's file that was there a moment ago
-            total.update(f"{path.relative_to(PACKAGE)}\0{_digest(path.read_bytes())}\n".encode())
-    return total.hexdigest()
-
-
-# Taken at import, so that it describes the code that runs and not a later edit of it.
-SOURCES = _source_digest()
-
-
-@functools.cache
-def _directory(base: Path, cpu: tuple[Any, ...]) -> Path | None:
-    """The directory for this package, these versions and this CPU, or None if it is not safe."""
-    flags = [(name, str(getattr(numba.config, name, None))) for name in FLAGS]
-    facts = (SOURCES, sys.version, [(name, version(name)) for name in VERSIONS], flags, cpu)
-    directory = base / f"{PREFIX}{_digest(repr(facts).encode())[:32]}"
-    try:
-        _make_private(base)
-        _make_private(directory)
-    except OSError as error:
-        _warn_once(
-            "directory",
-            f"the kernel cache {base} is not used, so every process compiles anew: {error}",
-        )
-        return None
-    with suppress(OSError):
-        os.utime(directory)
-        _remove_unused(base)
-    return directory
-
-
-def _make_private(directory: Path) -> None:
-    """Create ``directory`` for the user alone; reading another's pickle would run their code."""
-    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-    if os.name != "posix":
-        return
-    found = directory.stat()
-    if found.st_uid != os.geteuid():
-        raise PermissionError(
-            f"{directory} belongs to user {found.st_uid}; name a directory of "
-            f"your own in CKAD_CACHE_DIR"
-        )
-    if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-        mode = f"{stat.S_IMODE(found.st_mode):o}"
-        raise PermissionError(
-            f"{directory} can be written by others (mode {mode}); `chmod 700` it "
-            f"if it is ckad's alone, else name another in CKAD_CACHE_DIR"
-        )
-
-
-def _remove_unused(base: Path) -> None:
-    used = sorted(base.glob(f"{PREFIX}*"), key=lambda path: path.stat().st_mtime, reverse=True)
-    for directory in used[KEPT:]:
-        shutil.rmtree(directory, ignore_errors=True)
-
-
-def _read(path: Path) -> Any:
-    data = path.read_bytes()
-    checksum, payload = data[:64], data[64:]
-    if checksum != _digest(payload).encode():
-        raise ValueError(f"its {len(data)} bytes do not match their checksum")
-    return pickle.loads(payload)
-
-
-def _write(path: Path, payload: bytes) -> None:
-    """Write in one piece: another process sees no file, the old one or the new one."""
-    with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
-        try:
-            file.write(_digest(payload).encode() + payload)
-            file.close()
-            os.replace(file.name, path)
-        except BaseException:
-            os.unlink(file.name)
-            raise
-
-
-def _size(path: Path) -> int:
-    with suppress(OSError):
-        return path.stat().st_size
-    return 0
-
-
-_warned: set[str] = set()
-
-
-def _warn_once(kind: str, message: str) -> None:
-    if kind not in _warned:
-        _warned.add(kind)
-        warnings.warn(f"ckad: {message}", CacheWarning, stacklevel=2)
+    return digest(Path(path).read_bytes())
 
 
 @functools.cache

@@ -14,7 +14,7 @@ from ckad.errors import DifferentiationError, GradientCheckError
 from ckad.rules import RULES
 from ckad.tape.ops import Op
 from ckad.testing import check_grads
-from ckad.transforms import call
+from ckad.transforms import call, reuse
 
 from .test_wrong_rule import wrong_jvp, wrong_vjp
 
@@ -55,6 +55,7 @@ def fresh_tapes(monkeypatch: pytest.MonkeyPatch) -> None:
     """No derived tape from before a rule was replaced, and none left behind."""
     monkeypatch.setattr(call, "_tapes", OrderedDict())
     monkeypatch.setattr(call, "_cache", OrderedDict())
+    monkeypatch.setattr(reuse, "_kept", OrderedDict())
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)

@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 from numba.extending import intrinsic
 
+from ckad import cache
 from ckad import kernel as kernels
-from ckad.kernel import CacheWarning, cache_dir, cache_fault, cache_status, kernel
+from ckad.cache import CacheWarning, cache_dir, cache_fault, cache_status, source_digest
+from ckad.kernel import KERNELS, kernel
 
 pytestmark = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="nothing to cache without JIT")
-
-source_digest = kernels._source_digest
 
 posix = pytest.mark.skipif(os.name != "posix", reason="permissions as POSIX has them")
 
@@ -61,9 +61,9 @@ def entries():
 def empty_cache(tmp_path, monkeypatch):
     monkeypatch.setenv("CKAD_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setenv("CKAD_QUIET", "1")
-    monkeypatch.setattr(kernels, "_warned", set())
-    monkeypatch.setattr(kernels, "_source_digest", lambda: kernels.SOURCES)
-    kernels._directory.cache_clear()
+    monkeypatch.setattr(cache, "_warned", set())
+    monkeypatch.setattr(KERNELS, "edited", lambda: False)
+    cache._directory.cache_clear()
 
 
 @pytest.fixture
@@ -71,7 +71,8 @@ def probe(tmp_path):
     """Start the probe program in a process of its own, with a package that holds kernels alone."""
     (tmp_path / "ckad").mkdir()
     (tmp_path / "ckad" / "__init__.py").touch()
-    shutil.copy(kernels.__file__, tmp_path / "ckad")
+    for module in (kernels, cache):
+        shutil.copy(module.__file__, tmp_path / "ckad")
     script = tmp_path / "probe.py"
     script.write_text(PROBE)
 
@@ -212,7 +213,7 @@ def test_a_cache_that_cannot_be_written_is_told_once(monkeypatch):
     def refuse(path, payload):
         raise PermissionError(13, "Read-only file system", str(path))
 
-    monkeypatch.setattr(kernels, "_write", refuse)
+    monkeypatch.setattr(cache, "write", refuse)
     with pytest.warns(CacheWarning, match="was not written") as told:
         assert (fresh()(1), fresh()(1.5)) == (2, 2.5)
     assert len(told) == 1
@@ -254,39 +255,38 @@ def test_a_directory_of_another_user_is_refused(monkeypatch):
 
 def test_edited_sources_use_another_directory(monkeypatch):
     fresh()(1)
-    monkeypatch.setattr(kernels, "SOURCES", "edited")
-    kernels._directory.cache_clear()
+    monkeypatch.setattr(KERNELS, "sources", "edited")
     edited = fresh()
     assert (edited(1), hits(edited)) == (2, 0)
     assert len({entry.parent for entry in entries()}) == 2
 
 
 def test_nothing_is_stored_once_the_sources_were_edited_under_a_running_process(monkeypatch):
-    monkeypatch.setattr(kernels, "_source_digest", lambda: "edited")
+    monkeypatch.setattr(KERNELS, "edited", lambda: True)
     assert (fresh()(1), entries()) == (2, [])
 
 
 def test_the_digest_sees_every_source_that_reaches_machine_code(tmp_path, monkeypatch):
-    monkeypatch.setattr(kernels, "PACKAGE", tmp_path)
-    (tmp_path / "engines" / "deep").mkdir(parents=True)
+    monkeypatch.setattr(cache, "PACKAGE", tmp_path)
+    (tmp_path / "rules" / "deep").mkdir(parents=True)
     seen = set()
     for text in ("a = 1", "a = 2"):
-        (tmp_path / "engines" / "deep" / "table.py").write_text(text)
-        seen.add(source_digest())
-    (tmp_path / "engines" / "deep" / "table.py").rename(tmp_path / "engines" / "table.py")
-    seen.add(source_digest())
+        (tmp_path / "rules" / "deep" / "table.py").write_text(text)
+        seen.add(source_digest(KERNELS.patterns))
+    (tmp_path / "rules" / "deep" / "table.py").rename(tmp_path / "rules" / "table.py")
+    seen.add(source_digest(KERNELS.patterns))
     assert len(seen) == 3
 
 
 def test_the_directories_used_last_are_kept():
-    for age in range(kernels.KEPT + 5):
+    for age in range(cache.KEPT + 5):
         (cache_dir() / f"kernels-{age}").mkdir(parents=True)
         os.utime(cache_dir() / f"kernels-{age}", (1e9 - age, 1e9 - age))
     (cache_dir() / "notes").mkdir()
     cache_dir().chmod(0o700)
     fresh()(1)
     left = {path.name for path in cache_dir().iterdir()} - {"notes", entries()[0].parent.name}
-    assert left == {f"kernels-{age}" for age in range(kernels.KEPT - 1)}
+    assert left == {f"kernels-{age}" for age in range(cache.KEPT - 1)}
     assert (cache_dir() / "notes").exists()
 
 

@@ -1,5 +1,36 @@
 """The table of cases. A new case is one file here and one row in CASES."""
 
-from benchmarks.cases import gray_scott, lorenz63
+from benchmarks.cases import (
+    black_scholes,
+    burgers,
+    fastad,
+    gray_scott,
+    heat1d,
+    heat2d,
+    lorenz63,
+    lorenz96,
+    n_body,
+    neural_ode,
+    shallow_water,
+    van_der_pol,
+    wave2d,
+)
 
-CASES = {case.name: case for case in (lorenz63.CASE, gray_scott.CASE)}
+CASES = {
+    case.name: case
+    for case in (
+        lorenz63.CASE,
+        lorenz96.CASE,
+        van_der_pol.CASE,
+        n_body.CASE,
+        gray_scott.CASE,
+        burgers.CASE,
+        heat1d.CASE,
+        heat2d.CASE,
+        wave2d.CASE,
+        shallow_water.CASE,
+        neural_ode.CASE,
+        black_scholes.CASE,
+        *fastad.CASES,
+    )
+}

@@ -7,12 +7,15 @@ Source: J. E. Pearson, Complex patterns in a simple system, Science 261 (1993) 1
 
 from __future__ import annotations
 
+import ctypes
+from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 
 import numpy as np
-from numba import njit
 
-from benchmarks.case import Case, Gradient, Inputs, Settings
+from benchmarks.case import Case, Gradient, Inputs, Settings, Value
+from benchmarks.two_level import compiled, period_of, two_level, wrap_border
 
 DIFFUSION_U, DIFFUSION_V = 0.16, 0.08
 
@@ -54,7 +57,7 @@ def laplacian_by_roll(w, roll):
 # ckad --------------------------------------------------------------------------------------------
 
 
-def build_ckad(settings: Settings, **options) -> Gradient:
+def ckad_value(settings: Settings) -> Callable:
     import ckad
 
     length, observed = n_steps(settings), target(settings)
@@ -71,11 +74,24 @@ def build_ckad(settings: Settings, **options) -> Gradient:
         u, v = ckad.fori_loop(0, length, advance, (u, v))
         return np.sum((v - observed) ** 2)
 
-    gradient = ckad.value_and_grad(value, argnums=(0, 1, 2), **options)
+    return value
+
+
+def build_ckad(settings: Settings, **options) -> Gradient:
+    import ckad
+
+    gradient = ckad.value_and_grad(ckad_value(settings), argnums=(0, 1, 2), **options)
     return lambda arrays: gradient(*arrays)
 
 
-# JAX ---------------------------------------------------------------------------------------------
+def build_primal(settings: Settings) -> Value:
+    import ckad
+
+    value = ckad.jit(ckad_value(settings))
+    return lambda arrays: float(value(*arrays))
+
+
+# JAX and PyTorch ---------------------------------------------------------------------------------
 
 
 def build_jax(settings: Settings, levels: int, stencil: str, remat_step: bool) -> Gradient:
@@ -92,8 +108,19 @@ def build_jax(settings: Settings, levels: int, stencil: str, remat_step: bool) -
         neighbours = w[2:, 1:-1] + w[:-2, 1:-1] + w[1:-1, 2:] + w[1:-1, :-2]
         return neighbours - 4.0 * w[1:-1, 1:-1]
 
-    rolled = partial(laplacian_by_roll, roll=jnp.roll)
-    laplacian = {"roll": rolled, "slices": laplacian_by_slices}[stencil]
+    def roll_by_pad(w, by, axis):
+        # The sum of both parts, each among zeros: XLA fuses pads better than a concatenation.
+        size, split = w.shape[axis], -by % w.shape[axis]
+        head, tail = jnp.split(w, [split], axis)
+        widths = np.zeros((2, 2, 2), int)
+        widths[:, axis] = (0, split), (size - split, 0)
+        return jnp.pad(tail, widths[0]) + jnp.pad(head, widths[1])
+
+    laplacian = {
+        "pad": partial(laplacian_by_roll, roll=roll_by_pad),
+        "roll": partial(laplacian_by_roll, roll=jnp.roll),
+        "slices": laplacian_by_slices,
+    }[stencil]
 
     def value(u, v, rates):
         feed, kill = rates[0], rates[1]
@@ -108,103 +135,85 @@ def build_jax(settings: Settings, levels: int, stencil: str, remat_step: bool) -
     return jax_gradient(jax, value, n_inputs=3)
 
 
+def build_torch(settings: Settings) -> Gradient:
+    import torch
+
+    from benchmarks.peers import torch_gradient
+
+    length, observed = n_steps(settings), torch.tensor(target(settings))
+
+    def value(u, v, rates):
+        feed, kill = rates.unbind()
+        laplacian = partial(laplacian_by_roll, roll=torch.roll)
+        for _ in range(length):
+            u, v = react(u, v, laplacian(u), laplacian(v), feed, kill)
+        return torch.sum((v - observed) ** 2)
+
+    return torch_gradient(value)
+
+
 # Numba, the adjoint by hand ----------------------------------------------------------------------
 # A state is stored with a border that repeats the other side, so that no index wraps around. Rows
 # of Laplacians lie in two temporaries that stay in the L1 cache, and no loop writes more than one
 # array: so few pointers that each loop is vectorised after a check that they do not overlap.
 
-compiled = njit(error_model="numpy", fastmath={"contract", "reassoc"})
+
+@compiled
+def laplacian_row(out, w, i):
+    for j in range(1, out.size - 1):
+        out[j] = w[i - 1, j] + w[i + 1, j] + w[i, j - 1] + w[i, j + 1] - 4.0 * w[i, j]
 
 
 @compiled
-def wrap_border(w):
-    last = w.shape[0] - 1
-    for j in range(1, last):
-        w[0, j], w[last, j] = w[last - 1, j], w[1, j]
-    for i in range(last + 1):
-        w[i, 0], w[i, last] = w[i, last - 1], w[i, 1]
+def numba_step(new, old, _older, _i, parameters):
+    (feed, kill), (row_u, row_v), _, _ = parameters
+    (u, v), (new_u, new_v) = (old[0], old[1]), (new[0], new[1])
+    last = u.shape[0] - 1
+    for i in range(1, last):
+        laplacian_row(row_u, u, i)
+        laplacian_row(row_v, v, i)
+        for j in range(1, last):
+            reaction = u[i, j] * v[i, j] * v[i, j]
+            change = DIFFUSION_U * row_u[j] - reaction + feed * (1.0 - u[i, j])
+            new_u[i, j] = u[i, j] + change
+        for j in range(1, last):
+            reaction = u[i, j] * v[i, j] * v[i, j]
+            change = DIFFUSION_V * row_v[j] + reaction - (feed + kill) * v[i, j]
+            new_v[i, j] = v[i, j] + change
+    wrap_border(new_u)
+    wrap_border(new_v)
 
 
 @compiled
-def laplacian_row(out, above, row, below):
-    for j in range(out.size):
-        out[j] = above[j + 1] + below[j + 1] + row[j] + row[j + 2] - 4.0 * row[j + 1]
-
-
-@compiled
-def laplacian_rows(row_u, row_v, state, i):
-    laplacian_row(row_u, state[0, i - 1], state[0, i], state[0, i + 1])
-    laplacian_row(row_v, state[1, i - 1], state[1, i], state[1, i + 1])
-
-
-@compiled
-def numba_step(new, old, row_u, row_v, feed, kill):
-    size = row_u.size
-    for i in range(1, size + 1):
-        laplacian_rows(row_u, row_v, old, i)
-        u, v = old[0, i, 1:-1], old[1, i, 1:-1]
-        new_u, new_v = new[0, i, 1:-1], new[1, i, 1:-1]
-        for j in range(size):
-            new_u[j] = u[j] + (DIFFUSION_U * row_u[j] - u[j] * v[j] * v[j] + feed * (1.0 - u[j]))
-        for j in range(size):
-            new_v[j] = v[j] + (DIFFUSION_V * row_v[j] + u[j] * v[j] * v[j] - (feed + kill) * v[j])
-    wrap_border(new[0])
-    wrap_border(new[1])
-
-
-@compiled
-def step_adjoint(new, ct, state, row_u, row_v, feed, kill):
-    """The cotangents `new` of `state` from those of its successor; returns those of (F, k)."""
-    size = row_u.size
+def step_adjoint(new, ct, _newer_ct, state, _i, parameters):
+    (feed, kill), (row_u, row_v), rates_ct, _ = parameters
+    (u, v), (new_u, new_v), (ct_u, ct_v) = (state[0], state[1]), (new[0], new[1]), (ct[0], ct[1])
+    last = u.shape[0] - 1
     feed_ct = kill_ct = 0.0
-    for i in range(1, size + 1):
-        laplacian_rows(row_u, row_v, ct, i)
-        u, v = state[0, i, 1:-1], state[1, i, 1:-1]
-        ct_u, ct_v = ct[0, i, 1:-1], ct[1, i, 1:-1]
-        new_u, new_v = new[0, i, 1:-1], new[1, i, 1:-1]
-        for j in range(size):
-            new_u[j] = (
-                (1.0 - feed) * ct_u[j] + DIFFUSION_U * row_u[j] + (ct_v[j] - ct_u[j]) * v[j] * v[j]
-            )
-        for j in range(size):
-            new_v[j] = (
-                (1.0 - feed - kill) * ct_v[j]
-                + DIFFUSION_V * row_v[j]
-                + (ct_v[j] - ct_u[j]) * 2.0 * u[j] * v[j]
-            )
-        for j in range(size):
-            feed_ct += ct_u[j] * (1.0 - u[j])
-            kill_ct -= ct_v[j] * v[j]
-    wrap_border(new[0])
-    wrap_border(new[1])
-    return feed_ct + kill_ct, kill_ct
+    for i in range(1, last):
+        laplacian_row(row_u, ct_u, i)
+        laplacian_row(row_v, ct_v, i)
+        for j in range(1, last):
+            reaction_ct = (ct_v[i, j] - ct_u[i, j]) * v[i, j]
+            direct = (1.0 - feed) * ct_u[i, j] + DIFFUSION_U * row_u[j]
+            new_u[i, j] = direct + reaction_ct * v[i, j]
+        for j in range(1, last):
+            reaction_ct = (ct_v[i, j] - ct_u[i, j]) * v[i, j]
+            direct = (1.0 - feed - kill) * ct_v[i, j] + DIFFUSION_V * row_v[j]
+            new_v[i, j] = direct + 2.0 * reaction_ct * u[i, j]
+        for j in range(1, last):
+            feed_ct += ct_u[i, j] * (1.0 - u[i, j])
+            kill_ct -= ct_v[i, j] * v[i, j]
+    wrap_border(new_u)
+    wrap_border(new_v)
+    rates_ct[0] += feed_ct + kill_ct
+    rates_ct[1] += kill_ct
 
 
 @compiled
-def advance(states, stop, row_u, row_v, feed, kill):
-    for i in range(stop):
-        numba_step(states[i + 1], states[i], row_u, row_v, feed, kill)
-
-
-@compiled
-def with_border(out, w):
-    for i in range(w.shape[0]):
-        for j in range(w.shape[1]):
-            out[i + 1, j + 1] = w[i, j]
-    wrap_border(out)
-
-
-@compiled
-def copy_into(out, state):
-    # A loop, since `out[:] = state` takes Numba over two seconds to compile.
-    flat, source = out.reshape(-1), state.reshape(-1)
-    for i in range(flat.size):
-        flat[i] = source[i]
-
-
-@compiled
-def misfit(v, observed, ct_v):
-    """The value; its cotangent goes to `ct_v`. Both v and ct_v have a border."""
+def misfit(ct, last, parameters):
+    observed = parameters[-1]
+    v, ct_v = last[1], ct[1]
     value = 0.0
     for i in range(observed.shape[0]):
         for j in range(observed.shape[1]):
@@ -215,50 +224,39 @@ def misfit(v, observed, ct_v):
     return value
 
 
-@compiled
-def two_level(u0, v0, rates, observed, length, period):
-    """Forward with a checkpoint every `period` steps; then block by block from its checkpoint.
-
-    A period of `length` keeps every state in the one forward sweep: no step is run twice.
-    """
-    size = u0.shape[0]
-    feed, kill = rates
-    n_blocks = (length + period - 1) // period
-    checkpoints = np.empty((n_blocks, 2, size + 2, size + 2))
-    states = np.empty((period + 1, 2, size + 2, size + 2))
-    row_u, row_v = np.empty(size), np.empty(size)
-    with_border(states[0, 0], u0)
-    with_border(states[0, 1], v0)
-    stop = 0
-    for block in range(n_blocks):
-        copy_into(states[0], states[stop])
-        copy_into(checkpoints[block], states[0])
-        stop = min(period, length - block * period)
-        advance(states, stop, row_u, row_v, feed, kill)
-    ct, new_ct = np.zeros_like(states[0]), np.zeros_like(states[0])
-    value = misfit(states[stop, 1], observed, ct[1])
-    rates_ct = np.zeros(2)
-    for block in range(n_blocks - 1, -1, -1):
-        stop = min(period, length - block * period)
-        if block < n_blocks - 1:
-            copy_into(states[0], checkpoints[block])
-            advance(states, stop - 1, row_u, row_v, feed, kill)
-        for i in range(stop - 1, -1, -1):
-            feed_ct, kill_ct = step_adjoint(new_ct, ct, states[i], row_u, row_v, feed, kill)
-            rates_ct[0] += feed_ct
-            rates_ct[1] += kill_ct
-            ct, new_ct = new_ct, ct
-    return value, ct, rates_ct
-
-
 def build_numba(settings: Settings, store_all: bool) -> Gradient:
     length, observed = n_steps(settings), target(settings)
-    period = length if store_all else max(1, round(length**0.5))
+    period = period_of(length, store_all)
 
     def gradient(arrays):
         u, v, rates = arrays
-        value, ct, rates_ct = two_level(u, v, tuple(rates), observed, length, period)
+        start = np.stack([np.pad(u, 1, "wrap"), np.pad(v, 1, "wrap")])[None]
+        rates_ct = np.zeros(2)
+        parameters = tuple(rates), tuple(np.empty((2, u.shape[1] + 2))), rates_ct, observed
+        value, ct = two_level(start, length, period, numba_step, misfit, step_adjoint, parameters)
         return value, (ct[0, 1:-1, 1:-1], ct[1, 1:-1, 1:-1], rates_ct)
+
+    return gradient
+
+
+# C, the adjoint by hand --------------------------------------------------------------------------
+
+
+def build_c(settings: Settings) -> Gradient:
+    from benchmarks.peers import compile_c
+
+    length, observed = n_steps(settings), target(settings)
+    period = period_of(length)
+    library = compile_c(Path(__file__).with_suffix(".c").read_text())
+    array = np.ctypeslib.ndpointer(np.float64, flags="C_CONTIGUOUS")
+    library.gray_scott_gradient.argtypes = [ctypes.c_size_t] * 3 + [array] * 7
+    library.gray_scott_gradient.restype = ctypes.c_double
+
+    def gradient(arrays):
+        cotangents = tuple(np.empty_like(array) for array in arrays)
+        size = observed.shape[0]
+        value = library.gray_scott_gradient(size, length, period, *arrays, observed, *cotangents)
+        return value, cotangents
 
     return gradient
 
@@ -267,9 +265,9 @@ JAX_FORMS = {
     f"{scan}, {stencil}{', remat step' * remat_step}": partial(
         build_jax, levels=levels, stencil=stencil, remat_step=remat_step
     )
-    for levels, scan in ((1, "scan"), (2, "nested scan"))
-    for stencil in ("roll", "slices")
-    for remat_step in (False, True)
+    for levels, scan in ((2, "nested scan"), (1, "scan"))
+    for stencil in ("pad", "roll", "slices")
+    for remat_step in (True, False)
 }
 
 CASE = Case(
@@ -285,11 +283,17 @@ CASE = Case(
             "auto": build_ckad,
             "64 MiB": partial(build_ckad, memory="64 MiB"),
             "two-level": partial(build_ckad, memory="64 MiB", schedule="two_level"),
+            "vm": partial(build_ckad, engine="vm"),
         },
         "jax": JAX_FORMS,
         "numba": {
             "two-level": partial(build_numba, store_all=False),
             "store-all": partial(build_numba, store_all=True),
         },
+        "c": {"two-level": build_c},
+        "torch": {"eager loop": build_torch},
     },
+    primal=build_primal,
+    cache_settings={"size": 64, "n_steps": 20},
+    shorter={"torch": {"n_steps": 50}},
 )

@@ -8,12 +8,13 @@ Source: E. N. Lorenz, Deterministic nonperiodic flow, J. Atmos. Sci. 20 (1963), 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 import numpy as np
 from numba import njit
 
-from benchmarks.case import Case, Gradient, Inputs, Settings
+from benchmarks.case import Case, Gradient, Inputs, Settings, Value
 
 
 def inputs(settings: Settings) -> Inputs:
@@ -53,7 +54,7 @@ def rk4(state, parameters, h):
 # ckad --------------------------------------------------------------------------------------------
 
 
-def build_ckad(settings: Settings, **options) -> Gradient:
+def ckad_value(settings: Settings) -> Callable:
     import ckad
 
     length, h = n_steps(settings), step_size(settings)
@@ -64,11 +65,24 @@ def build_ckad(settings: Settings, **options) -> Gradient:
         x, y, z = ckad.fori_loop(0, length, lambda _, state: rk4(state, constants, h), start)
         return x * x + y * y + z * z
 
-    gradient = ckad.value_and_grad(value, argnums=(0, 1), **options)
+    return value
+
+
+def build_ckad(settings: Settings, **options) -> Gradient:
+    import ckad
+
+    gradient = ckad.value_and_grad(ckad_value(settings), argnums=(0, 1), **options)
     return lambda arrays: gradient(*arrays)
 
 
-# JAX ---------------------------------------------------------------------------------------------
+def build_primal(settings: Settings) -> Value:
+    import ckad
+
+    value = ckad.jit(ckad_value(settings))
+    return lambda arrays: float(value(*arrays))
+
+
+# JAX and diffrax ---------------------------------------------------------------------------------
 
 
 def build_jax(settings: Settings, levels: int, remat_step: bool, unroll: int = 1) -> Gradient:
@@ -90,6 +104,55 @@ def build_jax(settings: Settings, levels: int, remat_step: bool, unroll: int = 1
         return x * x + y * y + z * z
 
     return jax_gradient(jax, value, n_inputs=2)
+
+
+def build_diffrax(settings: Settings, checkpoints: int | None = None) -> Gradient:
+    import jax
+
+    from benchmarks.peers import diffrax_rk4, jax_gradient
+
+    length, h = n_steps(settings), step_size(settings)
+
+    def value(initial, parameters):
+        start = initial[0], initial[1], initial[2]
+        constants = parameters[0], parameters[1], parameters[2]
+        x, y, z = diffrax_rk4(velocity, start, constants, length, h, checkpoints)
+        return x * x + y * y + z * z
+
+    return jax_gradient(jax, value, n_inputs=2)
+
+
+# CasADi and PyTorch ------------------------------------------------------------------------------
+
+
+def build_casadi(settings: Settings, base: int, through_c: bool = False) -> Gradient:
+    import casadi
+
+    from benchmarks.peers import casadi_gradient, casadi_loop
+
+    length, h = n_steps(settings), step_size(settings)
+
+    def advance(state, parameters):
+        return casadi.vertcat(*rk4(casadi.vertsplit(state), casadi.vertsplit(parameters), h))
+
+    def value(initial, parameters):
+        return casadi.sumsqr(casadi_loop(advance, initial, parameters, length, base))
+
+    return casadi_gradient(value, inputs(settings), through_c)
+
+
+def build_torch(settings: Settings) -> Gradient:
+    from benchmarks.peers import torch_gradient
+
+    length, h = n_steps(settings), step_size(settings)
+
+    def value(initial, parameters):
+        state, constants = initial.unbind(), parameters.unbind()
+        for _ in range(length):
+            state = rk4(state, constants, h)
+        return sum(s * s for s in state)
+
+    return torch_gradient(value)
 
 
 # Numba, the adjoint by hand ----------------------------------------------------------------------
@@ -201,7 +264,7 @@ def build_numba(settings: Settings, store_all: bool) -> Gradient:
 CASE = Case(
     name="lorenz63",
     title="Lorenz-63, RK4: final sum of squares in the initial state and the three parameters",
-    defaults={"n_steps": 100_000, "horizon": 10.0},
+    defaults={"n_steps": 1_000_000, "horizon": 10.0},
     tiny={"n_steps": 200, "horizon": 10.0},
     inputs=inputs,
     steps=n_steps,
@@ -209,8 +272,9 @@ CASE = Case(
     forms={
         "ckad": {
             "auto": build_ckad,
-            "64 MiB": partial(build_ckad, memory="64 MiB"),
-            "two-level": partial(build_ckad, memory="64 MiB", schedule="two_level"),
+            "1 MiB": partial(build_ckad, memory="1 MiB"),
+            "two-level": partial(build_ckad, memory="1 MiB", schedule="two_level"),
+            "vm": partial(build_ckad, engine="vm"),
         },
         "jax": {
             "scan, remat step": partial(build_jax, levels=1, remat_step=True),
@@ -223,5 +287,16 @@ CASE = Case(
             "two-level": partial(build_numba, store_all=False),
             "store-all": partial(build_numba, store_all=True),
         },
+        "casadi": {
+            "mapaccum, base 100": partial(build_casadi, base=100),
+            "mapaccum, base 1000": partial(build_casadi, base=1000),
+            "mapaccum, base 100, C": partial(build_casadi, base=100, through_c=True),
+        },
+        "diffrax": {"RK4, recursive checkpoints": build_diffrax},
+        "torch": {"eager loop": build_torch},
     },
+    primal=build_primal,
+    cache_settings={"n_steps": 10_000},
+    shorter={"diffrax": {"n_steps": 100_000}, "torch": {"n_steps": 1000}},
+    also=("1 MiB",),
 )

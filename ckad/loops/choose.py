@@ -17,9 +17,8 @@ from ckad.checkpoint.schedules.schedule import Listed, Schedule
 from ckad.checkpoint.schedules.store_all import store_all
 from ckad.checkpoint.schedules.two_level import two_level
 from ckad.checkpoint.simulate import check_schedule
-from ckad.engines.vm.machine import ACTION_BYTES
-from ckad.engines.vm.measure import TapedLoop, step_bytes, token_bytes
-from ckad.engines.vm.program import Slots
+from ckad.engines.actions import ACTION_BYTES, Slots
+from ckad.engines.measure import TapedLoop, step_bytes, token_bytes
 from ckad.errors import BudgetError, ScheduleError
 from ckad.loops.tables import FEWEST_ROWS, piece_rows, streamed_rows, whole_rows
 from ckad.memory import format_bytes

@@ -9,13 +9,14 @@ import numpy as np
 
 from ckad.checkpoint.plan import Plan
 from ckad.checkpoint.schedules import SCHEDULES
-from ckad.engines.vm.assemble import assemble
-from ckad.engines.vm.machine import ACTION_BYTES, Feed, execute
-from ckad.engines.vm.measure import TapedLoop, taped_loops
-from ckad.engines.vm.program import Program
+from ckad.engines.actions import ACTION_BYTES, Feed, Slots
+from ckad.engines.engine import Loaded
+from ckad.engines.measure import TapedLoop, taped_loops
 from ckad.errors import BudgetError, EngineError, ScheduleError
 from ckad.loops.choose import Choice, Chooser, Schedules, slots_of
+from ckad.loops.engines import AUTO, ENGINES, chosen, engine_named
 from ckad.loops.tables import streamed, whole
+from ckad.loops.threads import n_threads
 from ckad.memory import format_bytes, free_memory, parse_bytes
 from ckad.tape.tape import Tape
 from ckad.trace.where import at_place
@@ -24,7 +25,6 @@ from ckad.trace.where import at_place
 FREE_PART = 4
 #: Smaller plans are not held against the free memory again: to ask for it takes a millisecond.
 SMALL = 2**26
-ENGINES = ("auto", "vm")
 
 
 @dataclass(frozen=True)
@@ -36,6 +36,7 @@ class Options:
     engine: str = "auto"
     progress: bool = False
     check_finite: bool = False
+    threads: int | None = None
 
     def __post_init__(self) -> None:
         """Refuse what no program could be run with, at the line that asks for it."""
@@ -44,9 +45,21 @@ class Options:
                 parse_bytes(self.memory)
         except BudgetError as error:
             raise BudgetError(at_place(str(error))) from None
-        if self.engine not in ENGINES:
-            known = ", ".join(map(repr, ENGINES))
+        if self.engine not in (AUTO, *ENGINES):
+            known = ", ".join(map(repr, (AUTO, *ENGINES)))
             raise EngineError(at_place(f"engine={self.engine!r} is not known; use one of {known}."))
+        if self.engine == "native" and self.check_finite:
+            raise EngineError(
+                at_place(
+                    "check_finite=True is the vm's: it looks at every row, which machine code does "
+                    'not have. Leave engine="native" out, or check_finite.'
+                )
+            )
+        threads = self.threads
+        if threads is not None and (not isinstance(threads, int) or threads < 1):
+            raise EngineError(
+                at_place(f"threads={threads!r}; pass how many threads to use, 1 or more.")
+            )
         if isinstance(self.schedule, str) and self.schedule not in ("auto", *SCHEDULES):
             names = ", ".join(map(repr, ("auto", *SCHEDULES)))
             raise ScheduleError(
@@ -58,27 +71,29 @@ class Options:
 
     @property
     def key(self) -> tuple[object, ...]:
-        return self.memory, self.schedule, self.engine, self.check_finite
+        return self.memory, self.schedule, self.engine, self.check_finite, self.threads
 
 
 @dataclass(frozen=True, eq=False)
 class Compiled:
     """A tape ready to run under its plan."""
 
-    program: Program
+    tape: Tape
+    loaded: Loaded
     plan: Plan
     feeds: dict[int, Feed]
+    slots: dict[int, Slots]
     total_steps: int  # of the outermost loops, both sweeps
 
     @property
     def nbytes(self) -> int:
         """Bytes that the program holds between runs."""
-        return self.program.code.nbytes + sum(c.nbytes for _, c in self.program.constants)
+        return self.loaded.kept_bytes()
 
     def __call__(
         self, inputs: Sequence[np.ndarray], on_progress: Callable[[int], None] | None = None
     ) -> list[np.ndarray]:
-        return execute(self.program, inputs, self.feeds, on_progress)
+        return self.loaded.run(inputs, self.feeds, self.slots, on_progress)
 
 
 def fits_still(plan: Plan) -> bool:
@@ -89,38 +104,39 @@ def fits_still(plan: Plan) -> bool:
 
 
 def compile_tape(tape: Tape, options: Options) -> Compiled:
-    """Choose schedules for the taped loops of ``tape`` within the budget and assemble it.
+    """Choose schedules for the taped loops of ``tape`` within the budget and load it.
 
     Raises BudgetError if the budget is below the minimum, which the message names.
     """
-    loops = taped_loops(tape)
-
-    def program_for(schedules: Schedules) -> Program:
-        return assemble(tape, slots_of(schedules), options.check_finite)
+    name = chosen(tape, options.engine, options.check_finite)
+    engine = engine_named(name)
+    loaded = engine.load(tape, options.check_finite, n_threads(options.threads))
+    loops = taped_loops(tape, engine.record_bytes)
 
     def measure(schedules: Schedules, most_rows: int) -> int:
-        return run_bytes(tape, program_for(schedules), _feeds(loops, schedules, most_rows))
+        feeds = _feeds(loops, schedules, most_rows)
+        return run_bytes(tape, loaded, slots_of(schedules), feeds)
 
     budget = free_memory() // FREE_PART if options.memory is None else parse_bytes(options.memory)
     chooser = Chooser(loops, budget, options.schedule, measure, options.memory)
     schedules = chooser.schedules() if loops else {}
-    program, feeds = program_for(schedules), _feeds(loops, schedules, chooser.most_rows)
-    peak = run_bytes(tape, program, feeds)
+    slots, feeds = slots_of(schedules), _feeds(loops, schedules, chooser.most_rows)
+    peak = run_bytes(tape, loaded, slots, feeds)
     if options.memory is not None and peak > budget:
         raise BudgetError(
             f"memory={options.memory!r} is {budget:,} bytes; the program needs {peak:,} bytes "
             f"({format_bytes(peak)}). Raise memory= to at least {peak:,}."
         )
-    plan = Plan(peak, None if options.memory is None else budget, "vm", chooser.plans(schedules))
+    plan = Plan(peak, None if options.memory is None else budget, name, chooser.plans(schedules))
     total = sum(schedules[x.name].forward_steps + x.n_steps for x in loops.values() if x.depth == 1)
-    return Compiled(program, plan, feeds, total)
+    return Compiled(tape, loaded, plan, feeds, slots, total)
 
 
-def run_bytes(tape: Tape, program: Program, feeds: dict[int, Feed]) -> int:
-    """Everything that a run allocates: tape, code, cells, action tables, results."""
-    results = sum(place.type.nbytes for place in program.outputs)
+def run_bytes(tape: Tape, loaded: Loaded, slots: dict[int, Slots], feeds: dict[int, Feed]) -> int:
+    """Everything that a run allocates: tape, code, values, action tables, results."""
+    results = sum(type.nbytes for type in tape.output_types)
     tables = sum(feed.n_rows for feed in feeds.values()) * ACTION_BYTES
-    return tape.nbytes + program.nbytes + tables + results
+    return tape.nbytes + loaded.run_bytes(slots) + tables + results
 
 
 def _feeds(loops: dict[int, TapedLoop], schedules: Schedules, most_rows: int) -> dict[int, Feed]:

@@ -12,7 +12,7 @@ from functools import lru_cache
 import numpy as np
 
 from ckad.checkpoint.schedules.schedule import Action, Actions, Schedule
-from ckad.engines.vm.machine import ACTION_BYTES, CHUNK, Feed
+from ckad.engines.actions import ACTION_BYTES, CHUNK, Feed
 
 #: The pieces of all loops together take no more than this part of the budget, or fewest rows each.
 PIECE_PART = 32

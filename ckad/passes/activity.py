@@ -25,6 +25,15 @@ class LoopFlags:
     ys: Flags
 
 
+def dependent(tape: Tape, inputs: Sequence[bool]) -> Flags:
+    """Per row: does it read one of the chosen inputs, itself or through other rows."""
+    flags: Flags = []
+    of = flags.__getitem__
+    for op, operands, attrs, _, _ in tape.rows:
+        flags.append(inputs[attrs[0]] if op is Op.INPUT else any(map(of, operands)))
+    return flags
+
+
 def has_derivative(op: int) -> bool:
     return op in RULES and RULES[op].jvp is not None
 

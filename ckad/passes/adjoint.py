@@ -13,9 +13,10 @@ from itertools import count
 from typing import NamedTuple
 
 from ckad.errors import DifferentiationError
-from ckad.passes import simplify
-from ckad.passes.activity import useful, varied
+from ckad.passes import mark_simple, simplify
+from ckad.passes.activity import dependent, useful, varied
 from ckad.passes.dce import dce, drop_inputs
+from ckad.passes.fma import fuse
 from ckad.passes.record import split
 from ckad.passes.rewrite import with_outputs
 from ckad.passes.untape import untape
@@ -32,34 +33,45 @@ def adjoint(
     wrt: Sequence[int] | None = None,
     seeds: Sequence[int] | None = None,
     keep_outputs: bool = False,
+    contract: bool = False,
 ) -> Tape:
     """A tape from (inputs, cotangents of the outputs ``seeds``) to the cotangents of ``wrt``.
 
     ``wrt`` are positions of float inputs, ``seeds`` positions of float outputs (default: all).
     With ``keep_outputs`` the outputs of ``tape`` come first. A cotangent that nothing contributes
     to is zero. Taped loops of ``tape``, the loops of an adjoint, become plain ones first.
+
+    With ``contract`` products and sums of cotangents are fused. The rows of ``tape`` stay as they
+    are, so that its values are the same wherever they are computed; `fma` fuses them before.
     """
     tape = untape(tape)
     if wrt is None:
         wrt = [k for k, t in enumerate(tape.input_types) if t.is_float]
     if seeds is None:
         seeds = [k for k, t in enumerate(tape.output_types) if t.is_float]
-    pull = _differentiate(tape, wrt, seeds, (), count())
+    pull = _differentiate(tape, wrt, seeds, (), _Common(count(), contract))
     outputs = [pull.env[k] for k in tape.outputs.tolist()] if keep_outputs else []
-    return simplify(pull.b.tape([*outputs, *pull.cotangents_of(wrt)]))
+    return pull.finished([*outputs, *pull.cotangents_of(wrt)])
+
+
+class _Common(NamedTuple):
+    """What the bodies of one adjoint have in common."""
+
+    names: Iterator[int]  # of the loops
+    contract: bool
 
 
 def _differentiate(
-    tape: Tape, wrt: Sequence[int], seeds: Sequence[int], sums: Sequence[int], names: Iterator[int]
+    tape: Tape, wrt: Sequence[int], seeds: Sequence[int], sums: Sequence[int], common: _Common
 ) -> _Pull:
     """Emit rows and reverse rows; inputs are those of ``tape``, the seeds, and ``sums`` so far."""
-    pull = _Pull(tape, wrt, seeds, names)
+    pull = _Pull(tape, wrt, seeds, common)
     for t in tape.input_types:
         pull.b.input(t)
     outputs = tape.outputs.tolist()
     given = [(outputs[k], pull.b.input(tape.output_types[k])) for k in seeds]
     for k in sums:
-        pull.ct[tape.inputs[k]] = pull.b.input(tape.input_types[k])
+        pull.ct[int(tape.inputs[k])] = pull.b.input(tape.input_types[k])
     pull.forward()
     for x, ct in given:
         pull.add(x, ct)
@@ -85,8 +97,8 @@ class _LoopAdjoint(NamedTuple):
 class _Pull:
     """One reverse accumulation in progress."""
 
-    def __init__(self, tape: Tape, wrt: Sequence[int], seeds: Sequence[int], names: Iterator[int]):
-        self.tape, self.names = tape, names
+    def __init__(self, tape: Tape, wrt: Sequence[int], seeds: Sequence[int], common: _Common):
+        self.tape, self.common = tape, common
         self.b = Builder()
         self.env: dict[int, int] = {}
         self.ct: dict[int, int] = {}
@@ -148,26 +160,36 @@ class _Pull:
             [*wrt_carry, *wrt_xs, *sums],
             [*carry, *(n + y for y in ys)],
             sums,
-            self.names,
+            self.common,
         )
         primal = [pull.env[x] for x in loop.body.outputs.tolist()]
         duals = pull.cotangents_of([*wrt_carry, *sums, *wrt_xs])
-        joint = simplify(pull.b.tape([*primal, *duals]))
+        joint = pull.finished([*primal, *duals])
         outputs = joint.outputs.tolist()
-        parts = split(joint, len(loop.body.inputs), n, len(loop.xs), outputs[len(primal) :])
-        kept = parts.residuals
+        values, n_inputs = outputs[: len(primal)], len(loop.body.inputs)
+        parts = split(joint, n_inputs, n, len(loop.xs), outputs[len(primal) :])
+        taping = _primal_part(joint, n_inputs, [*values, *parts.residuals])
+        with_ys, kept = loop.n_ys > 0, [*values[:n], *parts.residuals]
         return _LoopAdjoint(
             loop,
-            next(self.names),
+            next(self.common.names),
             carry,
             ys,
             xs,
             captured,
-            dce(with_outputs(loop.body, loop.body.outputs.tolist()[:n])),
-            _primal_part(joint, len(loop.body.inputs), [*outputs[: len(primal)], *kept]),
-            _primal_part(joint, len(loop.body.inputs), [*outputs[:n], *kept]),
-            dce(parts.reverse),
+            dce(with_outputs(loop.body, loop.body.outputs.tolist()[:n])) if with_ys else loop.body,
+            taping,
+            _primal_part(joint, n_inputs, kept) if with_ys else taping,
+            mark_simple(dce(parts.reverse)),
         )
+
+    def finished(self, outputs: Sequence[int]) -> Tape:
+        """The tape made so far, simplified; its cotangents fused if that is wanted."""
+        tape = simplify(self.b.tape(outputs))
+        if not self.common.contract:
+            return tape
+        is_seed = [k >= len(self.tape.inputs) for k in range(len(tape.inputs))]
+        return mark_simple(fuse(tape, dependent(tape, is_seed)))
 
     # --- backward ------------------------------------------------------------------------------
 
@@ -256,8 +278,8 @@ class _Pull:
         wrt = [x for x in range(len(row.operands) - 1) if self.varied[row.operands[1 + x]]]
         bodies = []
         for t in row.attrs[:2]:
-            pull = _differentiate(self.tape.bodies[t], wrt, seeds, (), self.names)
-            bodies.append(b.body(simplify(pull.b.tape(pull.cotangents_of(wrt)))))
+            pull = _differentiate(self.tape.bodies[t], wrt, seeds, (), self.common)
+            bodies.append(b.body(pull.finished(pull.cotangents_of(wrt))))
         operands = [*(self.env[x] for x in row.operands), *(cts[s] for s in seeds)]
         types = [self.tape.rows[row.operands[1 + x]].type for x in wrt]
         values = b.control(Op.COND, operands, bodies, types)
@@ -266,15 +288,13 @@ class _Pull:
 
     def cotangents_of(self, inputs: Sequence[int]) -> list[int]:
         """The cotangents of inputs by position; zero where nothing contributed."""
-        rows = [self.tape.inputs[k] for k in inputs]
-        types = self.tape.input_types
+        rows, types = self.tape.inputs.tolist(), self.tape.input_types
         return [
-            self.ct[x] if x in self.ct else self.b.full(types[k], 0.0)
-            for k, x in zip(inputs, rows, strict=True)
+            self.ct[rows[k]] if rows[k] in self.ct else self.b.full(types[k], 0.0) for k in inputs
         ]
 
 
 def _primal_part(joint: Tape, n_inputs: int, outputs: list[int]) -> Tape:
     """The rows of a joint tape that ``outputs`` need, without the inputs for cotangents."""
     part = dce(with_outputs(joint, outputs))
-    return drop_inputs(part, set(range(n_inputs, len(part.inputs))))
+    return mark_simple(drop_inputs(part, set(range(n_inputs, len(part.inputs)))))

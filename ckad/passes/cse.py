@@ -2,23 +2,33 @@
 
 from __future__ import annotations
 
-from ckad.passes.rewrite import rebuild
+from ckad.passes.rewrite import as_it_is, rebuild
 from ckad.tape.builder import Builder
-from ckad.tape.ops import OPS, Group, Op
-from ckad.tape.tape import Row, Tape
+from ckad.tape.ops import BY_CODE, OPS, Group, Op
+from ckad.tape.tape import Tape
+from ckad.tape.types import Type
+
+#: Control rows are left alone; inputs differ, and a builder pools constants already.
+_SHARED = {
+    op for op in BY_CODE if OPS[op].group not in (Group.LEAF, Group.CONTROL) or op is Op.RESULT
+}
 
 
 def cse(tape: Tape) -> Tape:
     """``tape`` with every value computed once (control rows are left alone)."""
-    seen: dict[tuple[object, ...], int] = {}
+    return rebuild(tape, as_it_is, cse, Sharing())
 
-    def rewrite(b: Builder, k: int, row: Row, env: dict[int, int]) -> int | None:
-        shared = OPS[row.op].group is not Group.LEAF or row.op is Op.RESULT
-        if not shared or OPS[row.op].group is Group.CONTROL:
-            return None
-        key = (row.op, tuple(env[x] for x in row.operands), row.attrs, row.type)
-        if key not in seen:
-            seen[key] = b.copy_row(tape, k, env)
-        return seen[key]
 
-    return rebuild(tape, rewrite, cse)
+class Sharing(Builder):
+    """A builder that appends no row twice."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._seen: dict[tuple[object, ...], int] = {}
+
+    def append(self, op: Op, operands: tuple[int, ...], attrs: tuple[int, ...], type: Type) -> int:
+        if op not in _SHARED:
+            return super().append(op, operands, attrs, type)
+        key = (op, operands, attrs, type)
+        found = self._seen.setdefault(key, len(self.rows))
+        return found if found < len(self.rows) else super().append(op, operands, attrs, type)

@@ -13,30 +13,41 @@ import numpy as np
 from ckad.passes.rewrite import rebuild
 from ckad.rules import RULES
 from ckad.tape.builder import Builder
-from ckad.tape.ops import OPS, Group, Op, is_elementwise
+from ckad.tape.ops import BY_CODE, OPS, Group, Op, is_elementwise
 from ckad.tape.tape import Row, Tape
 
 #: Results with more elements than this are left to the program.
 LARGEST = 4096
-_GROUPS = {Group.ELEMENTWISE, Group.SHAPE, Group.INDEX, Group.REDUCE}
+_GROUPS = (Group.ELEMENTWISE, Group.SHAPE, Group.INDEX, Group.REDUCE)
+#: Rows that are computed now if their operands are known; a repeated scalar stays one.
+_CONSTANT = {op for op in BY_CODE if OPS[op].group in _GROUPS and op is not Op.BROADCAST}
+_UNIFORM = (Op.CONST, Op.BROADCAST)
 
 
 def fold(tape: Tape) -> Tape:
     """``tape`` with constant rows evaluated and rows without effect removed."""
+    return rebuild(tape, fold_row, fold)
 
-    def rewrite(b: Builder, k: int, row: Row, env: dict[int, int]) -> int | None:
-        if OPS[row.op].group not in _GROUPS:
-            return None
-        operands = [env[x] for x in row.operands]
-        same = _without_effect(b, row, operands)
-        return same if same is not None else _constant(b, row, operands)
 
-    return rebuild(tape, rewrite, fold)
+def fold_row(b: Builder, row: Row, env: list[int]) -> int | None:
+    """The value of a row that is constant or without effect, else None."""
+    op, operands, *_ = row
+    rule: Any = _TRIVIAL.get(op)
+    if rule is not None:
+        same = rule(b, row, [env[x] for x in operands])
+        if same is not None:
+            return same
+    if op not in _CONSTANT:
+        return None
+    for x in operands:
+        if b.rows[env[x]].op not in _UNIFORM:
+            return None  # most rows end here
+    return _constant(b, row, [env[x] for x in operands])
 
 
 def _constant(b: Builder, row: Row, operands: list[int]) -> int | None:
     evaluate = RULES[row.op].evaluate
-    if evaluate is None or row.op is Op.BROADCAST:
+    if evaluate is None:
         return None
     if is_elementwise(row.op):
         uniform = [_uniform(b, x) for x in operands]
@@ -64,14 +75,10 @@ def _uniform(b: Builder, x: int) -> np.ndarray | None:
 
 
 def _is(b: Builder, x: int, number: float) -> bool:
+    if b.rows[x].op not in _UNIFORM:
+        return False
     u = _uniform(b, x)
     return u is not None and bool(u == number)
-
-
-def _without_effect(b: Builder, row: Row, operands: list[int]) -> int | None:
-    """The value that the row merely repeats, if it does."""
-    rule: Any = _TRIVIAL.get(row.op)
-    return rule(b, row, operands) if rule else None
 
 
 def _product(b: Builder, row: Row, xs: list[int]) -> int | None:
@@ -81,11 +88,18 @@ def _product(b: Builder, row: Row, xs: list[int]) -> int | None:
     return y if _is(b, x, 1.0) else None
 
 
+def _fused(b: Builder, row: Row, xs: list[int]) -> int | None:
+    x, y, z = xs
+    if _is(b, y, 1.0):
+        return b.add(x, z)
+    return b.add(y, z) if _is(b, x, 1.0) else None
+
+
 def _sum(b: Builder, row: Row, xs: list[int]) -> int | None:
     x, y = xs
     if b.rows[y].op is Op.NEG:
         return b.sub(x, b.rows[y].operands[0])
-    return None
+    return b.sub(y, b.rows[x].operands[0]) if b.rows[x].op is Op.NEG else None
 
 
 def _difference(b: Builder, row: Row, xs: list[int]) -> int | None:
@@ -132,6 +146,7 @@ def _slice(b: Builder, row: Row, xs: list[int]) -> int | None:
 _TRIVIAL = {
     Op.MUL: _product,
     Op.DIV: lambda b, row, xs: xs[0] if _is(b, xs[1], 1.0) else None,
+    Op.FMA: _fused,
     Op.ADD: _sum,
     Op.SUB: _difference,
     Op.NEG: _negation,

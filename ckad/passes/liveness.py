@@ -15,9 +15,10 @@ def needed(tape: Tape, outputs: Iterable[int], known: Container[int] = ()) -> li
     flags = [False] * len(tape)
     for k in outputs:
         flags[k] = True
-    for k in range(len(tape) - 1, -1, -1):
+    rows = tape.rows
+    for k in range(len(rows) - 1, -1, -1):
         if flags[k] and k not in known:
-            for x in tape.rows[k].operands:
+            for x in rows[k].operands:
                 flags[x] = True
     return flags
 

@@ -8,20 +8,17 @@ cut between the values that must come from the forward sweep and those the rever
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
-import numpy as np
-
+from ckad.passes.activity import dependent
+from ckad.passes.cut import UNLIMITED, Network
 from ckad.passes.liveness import needed
 from ckad.rules import RULES
 from ckad.tape.builder import Builder
 from ckad.tape.ops import Op
 from ckad.tape.tape import Tape
 from ckad.tape.types import DType
-
-#: Capacities of the cut are scaled to fit scipy's 32-bit flows.
-LARGEST_CAPACITY = 1 << 20
-UNLIMITED = 1 << 28
 
 
 class Split(NamedTuple):
@@ -36,21 +33,10 @@ def split(joint: Tape, n_primal: int, n_carry: int, n_xs: int, outputs: list[int
 
     ``outputs`` are the rows of the joint tape that the reverse body returns.
     """
-    dual = _depends_on_cotangents(joint, n_primal)
+    dual = dependent(joint, [k >= n_primal for k in range(len(joint.inputs))])
     carry = set(joint.inputs[1 : 1 + n_carry].tolist())
-    read = _read_by(joint, dual, outputs)
-    residuals = _minimum_cut(joint, dual, carry, read)
+    residuals = _minimum_cut(joint, dual, carry, _read_by(joint, dual, outputs))
     return Split(residuals, _reverse_body(joint, n_primal, (n_carry, n_xs), residuals, outputs))
-
-
-def _depends_on_cotangents(joint: Tape, n_primal: int) -> list[bool]:
-    dual: list[bool] = []
-    for row in joint.rows:
-        if row.op is Op.INPUT:
-            dual.append(row.attrs[0] >= n_primal)
-        else:
-            dual.append(any(dual[x] for x in row.operands))
-    return dual
 
 
 def _read_by(joint: Tape, dual: list[bool], outputs: list[int]) -> set[int]:
@@ -59,60 +45,62 @@ def _read_by(joint: Tape, dual: list[bool], outputs: list[int]) -> set[int]:
     return read | {x for x in outputs if not dual[x]}
 
 
-def _is_cheap(joint: Tape, k: int) -> bool:
-    row = joint.rows[k]
-    return row.op is Op.CONST or (row.op in RULES and RULES[row.op].cheap)
+def _is_cheap(op: int) -> bool:
+    return op is Op.CONST or (op in RULES and RULES[op].cheap)
 
 
 def _minimum_cut(joint: Tape, dual: list[bool], carry: set[int], read: set[int]) -> list[int]:
-    """Value k is an edge 2k -> 2k + 1 of its size; cutting it means to keep the value."""
-    primal = [
-        k for k in range(len(joint)) if not dual[k] and joint.rows[k].type.dtype != DType.TUPLE
-    ]
-    source, sink = 2 * len(joint), 2 * len(joint) + 1
-    unit = max(1, -(-max((_cells(joint, k) for k in primal), default=1) // LARGEST_CAPACITY))
-    edges: list[tuple[int, int, int]] = []
-    for k in primal:
-        row = joint.rows[k]
-        edges.append((2 * k, 2 * k + 1, -(-_cells(joint, k) // unit)))
-        if k in carry or (row.op is not Op.INPUT and not _is_cheap(joint, k)):
-            edges.append((source, 2 * k, UNLIMITED))
-        elif row.op is not Op.INPUT:
-            edges.extend((2 * x + 1, 2 * k, UNLIMITED) for x in set(row.operands))
+    """The values to keep, of the least bytes in all.
+
+    Most are settled without a search: a value that is read and cannot be computed again is kept,
+    and what follows from such values, or from those that are the same in every step, is free.
+    """
+    sizes: dict[int, int] = {}  # of the values left, which might be kept
+    sources: set[int] = set()  # those that cannot be computed again
+    kept: list[int] = []
+    for k, row in enumerate(joint.rows):
+        if dual[k] or row.type.dtype == DType.TUPLE:
+            continue
+        if k in carry or (row.op is not Op.INPUT and not _is_cheap(row.op)):
+            if k in read:
+                kept.append(k)
+                continue
+            sources.add(k)
+        elif not any(x in sizes for x in row.operands):
+            continue
+        sizes[k] = max(1, row.type.nbytes) if row.type.is_array else 1
+    wanted = _wanted(joint, sizes, sources, read)
+    return sorted(kept + _cut(joint, {k: sizes[k] for k in wanted}, sources, read))
+
+
+def _wanted(joint: Tape, sizes: dict[int, int], sources: set[int], read: set[int]) -> Iterator[int]:
+    """The rows among ``sizes`` that the reverse reads or computes what it reads from."""
+    wanted = read & sizes.keys()
+    for k in range(max(wanted, default=-1), -1, -1):
+        if k in wanted:
+            yield k
+            if k not in sources:
+                wanted.update(x for x in joint.rows[k].operands if x in sizes)
+
+
+def _cut(joint: Tape, sizes: dict[int, int], sources: set[int], read: set[int]) -> list[int]:
+    """Each value is an edge of its size between two nodes; to cut it means to keep the value."""
+    if not sizes:
+        return []
+    network = Network(2 * len(sizes) + 2)
+    source, sink = 2 * len(sizes), 2 * len(sizes) + 1
+    place = {k: 2 * at for at, k in enumerate(sizes)}
+    for k, at in place.items():
+        network.connect(at, at + 1, sizes[k])
+        if k in sources:
+            network.connect(source, at, UNLIMITED)
+        else:
+            for x in {x for x in joint.rows[k].operands if x in place}:
+                network.connect(place[x] + 1, at, UNLIMITED)
         if k in read:
-            edges.append((2 * k + 1, sink, UNLIMITED))
-    reachable = _source_side(edges, 2 * len(joint) + 2, source, sink)
-    return [k for k in primal if reachable[2 * k] and not reachable[2 * k + 1]]
-
-
-def _cells(joint: Tape, k: int) -> int:
-    type = joint.rows[k].type
-    return max(1, type.nbytes) if type.is_array else 1
-
-
-def _source_side(edges: list[tuple[int, int, int]], n: int, source: int, sink: int) -> np.ndarray:
-    """Which nodes the source still reaches when the flow is at its maximum."""
-    # loaded here because it takes a while and only programs with loops need it
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import maximum_flow
-
-    start, stop, capacity = np.array(edges, np.int32).T
-    graph = coo_array((capacity, (start, stop)), shape=(n, n)).tocsr()
-    flow = maximum_flow(graph, source, sink).flow
-    rest = (graph - flow).tocoo()
-    left: dict[int, list[int]] = {}
-    for a, b, c in zip(*rest.coords, rest.data, strict=True):
-        if c > 0:
-            left.setdefault(int(a), []).append(int(b))
-    reachable = np.zeros(n, bool)
-    stack = [source]
-    reachable[source] = True
-    while stack:
-        for b in left.get(stack.pop(), ()):
-            if not reachable[b]:
-                reachable[b] = True
-                stack.append(b)
-    return reachable
+            network.connect(at + 1, sink, UNLIMITED)
+    reached = network.source_side(source, sink)
+    return [k for k, at in place.items() if reached[at] and not reached[at + 1]]
 
 
 def _reverse_body(
@@ -131,4 +119,4 @@ def _reverse_body(
     for k in range(len(joint)):
         if live[k] and k not in env:
             env[k] = b.copy_row(joint, k, env)
-    return b.tape(env[k] for k in outputs)
+    return b.tape([env[k] for k in outputs])

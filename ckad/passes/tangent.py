@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 
 from ckad.errors import DifferentiationError
-from ckad.passes.activity import varied
+from ckad.passes import simplify
+from ckad.passes.activity import dependent, varied
+from ckad.passes.fma import fuse
 from ckad.passes.untape import untape
 from ckad.rules import RULES
 from ckad.tape.builder import Builder
@@ -17,30 +19,34 @@ from ckad.tape.types import Type
 Env = dict[int, int]
 
 
-def tangent(tape: Tape, wrt: Sequence[int] | None = None) -> Tape:
+def tangent(tape: Tape, wrt: Sequence[int] | None = None, contract: bool = False) -> Tape:
     """A tape from (inputs, tangents of the inputs ``wrt``) to (outputs, tangents of the outputs).
 
     ``wrt`` are positions of float inputs (default: all of them). Outputs that are not floats have
     no tangent; those that do not depend on ``wrt`` have a zero one. Taped loops become plain ones.
+    With ``contract`` products and sums of tangents are fused; the values stay as they are.
     """
     tape = untape(tape)
     if wrt is None:
         wrt = [k for k, t in enumerate(tape.input_types) if t.is_float]
     b = Builder()
-    push = _Push(b, tape, [k in wrt for k in range(len(tape.inputs))])
+    push = _Push(b, tape, [k in wrt for k in range(len(tape.inputs))], contract)
     primals = [b.input(t) for t in tape.input_types]
     tangents = {k: b.input(tape.input_types[k]) for k in wrt}
     push.run(primals, tangents)
     outputs = tape.outputs.tolist()
     floats = [k for k in outputs if tape.rows[k].type.is_float]
-    return b.tape([*(push.env[k] for k in outputs), *(push.tangent_or_zero(k) for k in floats)])
+    return push.finished(
+        [*(push.env[k] for k in outputs), *(push.tangent_or_zero(k) for k in floats)],
+        tangents.values(),
+    )
 
 
 class _Push:
     """Copies the rows of a tape and emits the tangent of each right after it."""
 
-    def __init__(self, b: Builder, tape: Tape, inputs: Sequence[bool]) -> None:
-        self.b, self.tape = b, tape
+    def __init__(self, b: Builder, tape: Tape, inputs: Sequence[bool], contract: bool) -> None:
+        self.b, self.tape, self.contract = b, tape, contract
         self.env: Env = {}
         self.tangents: Env = {}
         self.varied, self.results = varied(tape, inputs)
@@ -56,6 +62,15 @@ class _Push:
                     self.tangents[k] = tangents[row.attrs[0]]
             else:
                 self._row(k, row)
+
+    def finished(self, outputs: Sequence[int], tangents: Container[int]) -> Tape:
+        """The tape made so far; what depends on the inputs ``tangents`` fused if that is wanted."""
+        is_tangent = [x in tangents for x in self.b.inputs]
+        tape = self.b.tape(outputs)
+        if not self.contract:
+            return tape
+        tape = simplify(tape)
+        return fuse(tape, dependent(tape, is_tangent))
 
     def _row(self, k: int, row: Row) -> None:
         if row.op is Op.LOOP and self.varied[k]:
@@ -101,6 +116,7 @@ class _Push:
             (1, n, len(loop.xs)),
             [False, *flags[:n], *(self.varied[x] for x in (*loop.xs, *loop.captured))],
             flags,
+            self.contract,
         )
         operands = [
             *(self.env[x] for x in loop.carry),
@@ -123,7 +139,8 @@ class _Push:
         b, flags = self.b, self.results[k]
         moving = [self.varied[x] for x in row.operands[1:]]
         bodies = [
-            _tangent_body(self.tape.bodies[t], (0, 0, 0), moving, flags) for t in row.attrs[:2]
+            _tangent_body(self.tape.bodies[t], (0, 0, 0), moving, flags, self.contract)
+            for t in row.attrs[:2]
         ]
         operands = [self.env[x] for x in row.operands]
         operands += [self.tangents[x] for x, m in zip(row.operands[1:], moving, strict=True) if m]
@@ -142,7 +159,11 @@ def _result_types(body: Tape, n_carry: int, length: int) -> list[Type]:
 
 
 def _tangent_body(
-    body: Tape, counts: tuple[int, int, int], inputs: Sequence[bool], flags: Sequence[bool]
+    body: Tape,
+    counts: tuple[int, int, int],
+    inputs: Sequence[bool],
+    flags: Sequence[bool],
+    contract: bool,
 ) -> Tape:
     """The body with tangents after each group of inputs, and after carry and ys.
 
@@ -153,7 +174,7 @@ def _tangent_body(
     groups = [range(0, lead), range(lead, lead + n), range(lead + n, lead + n + m)]
     groups.append(range(lead + n + m, len(inputs)))
     b = Builder()
-    push = _Push(b, body, inputs)
+    push = _Push(b, body, inputs, contract)
     primals: list[int] = []
     tangents: dict[int, int] = {}
     for group in groups:
@@ -166,11 +187,12 @@ def _tangent_body(
         [x for x, f in zip(part, fl, strict=True) if f]
         for part, fl in ((carry, flags[:n]), (ys, flags[n:]))
     ]
-    return b.tape(
+    return push.finished(
         [
             *(push.env[x] for x in carry),
             *(push.tangent_or_zero(x) for x in moving[0]),
             *(push.env[x] for x in ys),
             *(push.tangent_or_zero(x) for x in moving[1]),
-        ]
+        ],
+        tangents.values(),
     )

@@ -33,10 +33,13 @@ class _Untape:
     def __init__(self, tape: Tape, tokens: dict[int, list[Type]]) -> None:
         self.source, self.b = tape, Builder()
         self.env: dict[int, Values] = {}
+        self.single: dict[int, int] = {}  # all but the tokens
         self.results: dict[int, list[Values]] = {}
         for k, row in enumerate(tape.rows):
             self.b.where = tape.sources[row.source]
             self._row(k, tokens)
+            if len(self.env.get(k, ())) == 1:
+                (self.single[k],) = self.env[k]
         outputs = [self.env[k] for k in tape.outputs.tolist()]
         self.widths = [len(values) for values in outputs]
         self.tape = self.b.tape(x for values in outputs for x in values)
@@ -53,8 +56,7 @@ class _Untape:
         elif row.op is Op.RESULT and row.operands[0] in self.results:
             self.env[k] = self.results[row.operands[0]][row.attrs[0]]
         else:
-            single = {x: values[0] for x, values in self.env.items() if len(values) == 1}
-            self.env[k] = [b.copy_row(self.source, k, single, untape)]
+            self.env[k] = [b.copy_row(self.source, k, self.single, untape)]
 
     def _flat(self, rows: tuple[int, ...]) -> Values:
         return [x for row in rows for x in self.env[row]]

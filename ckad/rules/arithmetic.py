@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from ckad.rules import ir
+from ckad.rules import ir, vector_math
 from ckad.rules.elementwise import elementwise, like
+from ckad.rules.fused import multiply_add
 from ckad.rules.registry import Over, jvp, vjp
 from ckad.tape.builder import Builder
 from ckad.tape.ops import Op
@@ -66,7 +67,7 @@ def _(b, ct, out, x, y, attrs=()):
 
 elementwise(
     Op.FMA,
-    lambda x, y, z: x * y + z,
+    multiply_add,
     ir.intrinsic("llvm.fma"),
     [lambda b, out, x, y, z: y, lambda b, out, x, y, z: x, 1.0],
     cheap=True,
@@ -191,7 +192,7 @@ def _power_by_exponent(b: Builder, out: int, x: int, y: int) -> int:
     return b.select(at_zero, zero, b.mul(out, b.log(b.select(at_zero, one, x))))
 
 
-elementwise(Op.POW, np.power, ir.libm("pow"), [_power_by_base, _power_by_exponent])
+elementwise(Op.POW, np.power, vector_math.pow, [_power_by_base, _power_by_exponent])
 elementwise(
     Op.SQRT,
     np.sqrt,

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ckad.rules import ir
+from ckad.rules import ir, vector_math
 from ckad.rules.elementwise import elementwise, like
 from ckad.rules.registry import Over
 from ckad.rules.zeta import emit_hurwitz_zeta
@@ -26,36 +26,38 @@ def _one_plus_square(b: Builder, x: int) -> int:
 
 # --- exponentials and logarithms ---------------------------------------------------------------
 
-elementwise(Op.EXP, np.exp, ir.libm("exp"), [lambda b, out, x: out])
-elementwise(Op.EXPM1, np.expm1, ir.libm("expm1"), [lambda b, out, x: b.add(out, like(b, out, 1.0))])
+elementwise(Op.EXP, np.exp, vector_math.exp, [lambda b, out, x: out])
+elementwise(
+    Op.EXPM1, np.expm1, vector_math.expm1, [lambda b, out, x: b.add(out, like(b, out, 1.0))]
+)
 elementwise(
     Op.EXP2,
     np.exp2,
-    ir.libm("exp2"),
+    vector_math.exp2,
     [lambda b, out, x: b.mul(out, like(b, out, math.log(2.0)))],
 )
-elementwise(Op.LOG, np.log, ir.libm("log"), [lambda b, out, x: Over(x)])
+elementwise(Op.LOG, np.log, vector_math.log, [lambda b, out, x: Over(x)])
 elementwise(
-    Op.LOG1P, np.log1p, ir.libm("log1p"), [lambda b, out, x: Over(b.add(like(b, x, 1.0), x))]
+    Op.LOG1P, np.log1p, vector_math.log1p, [lambda b, out, x: Over(b.add(like(b, x, 1.0), x))]
 )
 elementwise(
     Op.LOG2,
     np.log2,
-    ir.libm("log2"),
+    vector_math.log2,
     [lambda b, out, x: Over(b.mul(x, like(b, x, math.log(2.0))))],
 )
 elementwise(
     Op.LOG10,
     np.log10,
-    ir.libm("log10"),
+    vector_math.log10,
     [lambda b, out, x: Over(b.mul(x, like(b, x, math.log(10.0))))],
 )
 
 # --- trigonometric and hyperbolic functions ----------------------------------------------------
 
-elementwise(Op.SIN, np.sin, ir.libm("sin"), [lambda b, out, x: b.cos(x)])
-elementwise(Op.COS, np.cos, ir.libm("cos"), [lambda b, out, x: b.neg(b.sin(x))])
-elementwise(Op.TAN, np.tan, ir.libm("tan"), [lambda b, out, x: _one_plus_square(b, out)])
+elementwise(Op.SIN, np.sin, vector_math.sin, [lambda b, out, x: b.cos(x)])
+elementwise(Op.COS, np.cos, vector_math.cos, [lambda b, out, x: b.neg(b.sin(x))])
+elementwise(Op.TAN, np.tan, vector_math.tan, [lambda b, out, x: _one_plus_square(b, out)])
 elementwise(
     Op.ASIN,
     np.arcsin,
@@ -78,9 +80,9 @@ elementwise(
         lambda b, out, y, x: b.neg(b.div(y, b.add(b.mul(x, x), b.mul(y, y)))),
     ],
 )
-elementwise(Op.SINH, np.sinh, ir.libm("sinh"), [lambda b, out, x: b.cosh(x)])
-elementwise(Op.COSH, np.cosh, ir.libm("cosh"), [lambda b, out, x: b.sinh(x)])
-elementwise(Op.TANH, np.tanh, ir.libm("tanh"), [lambda b, out, x: _one_minus_square(b, out)])
+elementwise(Op.SINH, np.sinh, vector_math.sinh, [lambda b, out, x: b.cosh(x)])
+elementwise(Op.COSH, np.cosh, vector_math.cosh, [lambda b, out, x: b.sinh(x)])
+elementwise(Op.TANH, np.tanh, vector_math.tanh, [lambda b, out, x: _one_minus_square(b, out)])
 elementwise(
     Op.ASINH,
     np.arcsinh,
@@ -114,7 +116,7 @@ def _special(name: str) -> Callable[..., np.ndarray]:
 elementwise(
     Op.ERF,
     _special("erf"),
-    ir.libm("erf"),
+    vector_math.erf,
     [lambda b, out, x: b.mul(like(b, x, 2.0 / math.sqrt(math.pi)), b.exp(b.neg(b.mul(x, x))))],
 )
 elementwise(

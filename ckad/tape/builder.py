@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from hashlib import blake2b
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -22,9 +23,14 @@ class Builder:
         self.constants: list[np.ndarray] = []
         self.bodies: list[Tape] = []
         self.inputs: list[int] = []
+        self.where: Source = NOWHERE
         self._pool: dict[tuple[str, tuple[int, ...], bytes], int] = {}
         self._sources: dict[Source, int] = {NOWHERE: 0}
-        self.where: Source = NOWHERE
+        self._latest: tuple[Source, int] = (NOWHERE, 0)
+
+    if TYPE_CHECKING:  # a method for every op; they are made below, from the op table
+
+        def __getattr__(self, name: str) -> Callable[..., int]: ...
 
     def emit(
         self,
@@ -36,21 +42,16 @@ class Builder:
         operands, attrs = tuple(operands), tuple(map(int, attrs))
         if type is None:
             type = SHAPE_RULES[op](*(self.rows[x].type for x in operands), attrs=attrs)
-        self.rows.append(Row(BY_CODE[op], operands, attrs, type, self._source()))
+        return self.append(BY_CODE[op], operands, attrs, type)
+
+    def append(self, op: Op, operands: tuple[int, ...], attrs: tuple[int, ...], type: Type) -> int:
+        """``emit`` for a row that is complete."""
+        latest, source = self._latest
+        if self.where is not latest:
+            source = self._sources.setdefault(self.where, len(self._sources))
+            self._latest = self.where, source
+        self.rows.append(_new(Row, (op, operands, attrs, type, source)))
         return len(self.rows) - 1
-
-    def __getattr__(self, name: str) -> Callable[..., int]:
-        if name.startswith("_") or name.upper() not in Op.__members__:
-            raise AttributeError(name)
-        op = Op[name.upper()]
-
-        def append(*operands: int, attrs: Iterable[int] = (), type: Type | None = None) -> int:
-            return self.emit(op, operands, attrs, type)
-
-        return append
-
-    def _source(self) -> int:
-        return self._sources.setdefault(self.where, len(self._sources))
 
     def type(self, value: int) -> Type:
         return self.rows[value].type
@@ -68,7 +69,7 @@ class Builder:
 
     def _pooled(self, array: np.ndarray) -> int:
         """The row of an array that nobody writes to; tapes made from each other share it."""
-        key = (array.dtype.str, array.shape, blake2b(np.ascontiguousarray(array).data).digest())
+        key = (array.dtype.str, array.shape, _contents(array))
         if key not in self._pool:
             self.constants.append(array)
             self._pool[key] = self.emit(Op.CONST, (), (len(self.constants) - 1,), type_of(array))
@@ -108,55 +109,55 @@ class Builder:
         self,
         tape: Tape,
         k: int,
-        env: dict[int, int],
+        env: Mapping[int, int] | Sequence[int],
         change: Callable[[Tape], Tape] = lambda body: body,
     ) -> int:
         """Append row k of another tape, renamed through ``env``, its bodies changed."""
-        row = tape.rows[k]
-        self.where = tape.sources[row.source]
-        if row.op is Op.CONST:
-            return self._pooled(tape.constants[row.attrs[0]])
-        if row.op is Op.INPUT:
-            return self.input(row.type)
-        attrs = row.attrs
-        if row.op in BODY_COUNT:
-            n = BODY_COUNT[row.op]
+        op, operands, attrs, type, source = tape.rows[k]
+        self.where = tape.sources[source]
+        if op is Op.CONST:
+            return self._pooled(tape.constants[attrs[0]])
+        if op is Op.INPUT:
+            return self.input(type)
+        if op in BODY_COUNT:
+            n = BODY_COUNT[op]
             attrs = (*(self.body(change(tape.bodies[k])) for k in attrs[:n]), *attrs[n:])
-        return self.emit(row.op, [env[x] for x in row.operands], attrs, row.type)
+        return self.append(op, tuple([env[x] for x in operands]), attrs, type)
 
     def tape(self, outputs: Iterable[int]) -> Tape:
         """Freeze the rows into a Tape."""
-        types: dict[Type, int] = {}
-        rows = self.rows
-        return Tape(
-            opcode=_array(np.int16, (r.op for r in rows)),
-            operand_offset=_offsets(len(r.operands) for r in rows),
-            operand=_array(np.int32, (x for r in rows for x in r.operands)),
-            attr_offset=_offsets(len(r.attrs) for r in rows),
-            attr=_array(np.int64, (a for r in rows for a in r.attrs)),
-            type=_array(np.int32, (types.setdefault(r.type, len(types)) for r in rows)),
-            source=_array(np.int32, (r.source for r in rows)),
-            inputs=_array(np.int32, self.inputs),
-            outputs=_array(np.int32, outputs),
-            types=tuple(types),
-            sources=tuple(self._sources),
-            constants=tuple(self.constants),
-            bodies=tuple(self.bodies),
+        return Tape.of_rows(
+            self.rows,
+            self.inputs,
+            list(outputs),
+            tuple(self._sources),
+            tuple(self.constants),
+            tuple(self.bodies),
         )
 
 
 #: control ops -> how many of their leading attributes are body numbers
 BODY_COUNT = {Op.LOOP: 1, Op.TAPED_LOOP: 2, Op.REVERSE_LOOP: 3, Op.COND: 2}
+#: Makes a Row without the detour through its own constructor, which takes twice as long.
+_new = tuple.__new__
 
 
-def _array(dtype: type, values: Iterable[int]) -> np.ndarray:
-    array: np.ndarray = np.fromiter(values, dtype=dtype)
-    array.flags.writeable = False
-    return array
+def _contents(array: np.ndarray) -> bytes:
+    """What tells constants of one type apart: their bytes, or if those are many, a hash of them."""
+    if array.nbytes <= 64:
+        return array.tobytes()
+    return blake2b(np.ascontiguousarray(array).data).digest()
 
 
-def _offsets(lengths: Iterable[int]) -> np.ndarray:
-    sizes = np.fromiter(lengths, dtype=np.int64)
-    offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
-    offsets.flags.writeable = False
-    return offsets
+def _method(op: Op) -> Callable[..., int]:
+    def append(
+        self: Builder, *operands: int, attrs: Iterable[int] = (), type: Type | None = None
+    ) -> int:
+        return self.emit(op, operands, attrs, type)
+
+    return append
+
+
+for _op in BY_CODE:
+    if not hasattr(Builder, _op.name.lower()):
+        setattr(Builder, _op.name.lower(), _method(_op))

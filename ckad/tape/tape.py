@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import blake2b
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -41,6 +41,9 @@ class Tape:
     ``operand[operand_offset[k]:operand_offset[k + 1]]`` are the values that row k reads, all
     smaller than k; ``attr`` likewise holds its integer attributes. Control rows name body tapes
     by their index in ``bodies``. ``print(tape)`` shows it; ``save`` and ``load`` keep it in a file.
+
+    A tape made of rows has its arrays and types from the first time that they are asked for: most
+    tapes are only on the way from one pass to the next.
     """
 
     opcode: np.ndarray  # int16[n], an Op
@@ -57,8 +60,36 @@ class Tape:
     constants: tuple[np.ndarray, ...]
     bodies: tuple[Tape, ...] = field(default=())
 
+    @staticmethod
+    def of_rows(
+        rows: Iterable[Row],
+        inputs: Sequence[int],
+        outputs: Sequence[int],
+        sources: tuple[Source, ...],
+        constants: tuple[np.ndarray, ...],
+        bodies: tuple[Tape, ...],
+    ) -> Tape:
+        """A tape of rows that fit together, as a Builder makes them."""
+        tape = object.__new__(Tape)
+        tape.__dict__.update(
+            rows=tuple(rows),
+            inputs=_array(np.int32, inputs),
+            outputs=_array(np.int32, outputs),
+            sources=sources,
+            constants=constants,
+            bodies=bodies,
+        )
+        return tape
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in _OF_ROWS or "rows" not in self.__dict__:
+            raise AttributeError(name)
+        self.__dict__.update(_arrays_of(self.rows))
+        return self.__dict__[name]
+
     def __len__(self) -> int:
-        return len(self.opcode)
+        # the rows of a damaged tape cannot be read
+        return len(self.rows if "rows" in self.__dict__ else self.opcode)
 
     @cached_property
     def rows(self) -> tuple[Row, ...]:
@@ -91,8 +122,8 @@ class Tape:
         return sum({id(a): a.nbytes for a in self._arrays()}.values())
 
     def _arrays(self) -> Iterator[np.ndarray]:
-        yield from (self.opcode, self.operand_offset, self.operand, self.attr_offset, self.attr)
-        yield from (self.type, self.source, *self.constants)
+        yield from (getattr(self, name) for name in _OF_ROWS if name != "types")
+        yield from self.constants
         for body in self.bodies:
             yield from body._arrays()
 
@@ -137,3 +168,36 @@ class Tape:
         ins = ", ".join(map(str, self.input_types))
         outs = ", ".join(map(str, self.output_types))
         return f"<Tape of {len(self)} rows: ({ins}) -> ({outs})>"
+
+
+#: What a tape of rows is without until it is asked for.
+_OF_ROWS = (
+    "opcode", "operand_offset", "operand", "attr_offset", "attr", "type", "source", "types",
+)  # fmt: skip
+
+
+def _arrays_of(rows: Sequence[Row]) -> dict[str, Any]:
+    types: dict[Type, int] = {}
+    return {
+        "opcode": _array(np.int16, [r.op for r in rows]),
+        "operand_offset": _offsets([len(r.operands) for r in rows]),
+        "operand": _array(np.int32, [x for r in rows for x in r.operands]),
+        "attr_offset": _offsets([len(r.attrs) for r in rows]),
+        "attr": _array(np.int64, [a for r in rows for a in r.attrs]),
+        "type": _array(np.int32, [types.setdefault(r.type, len(types)) for r in rows]),
+        "source": _array(np.int32, [r.source for r in rows]),
+        "types": tuple(types),
+    }
+
+
+def _array(dtype: type, values: Sequence[int]) -> np.ndarray:
+    array: np.ndarray = np.array(values, dtype=dtype)
+    array.flags.writeable = False
+    return array
+
+
+def _offsets(lengths: Sequence[int]) -> np.ndarray:
+    offsets = np.zeros(len(lengths) + 1, np.int64)
+    np.cumsum(lengths, out=offsets[1:])
+    offsets.flags.writeable = False
+    return offsets

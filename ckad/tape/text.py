@@ -220,7 +220,9 @@ def _tape(lines: _Lines, depth: int) -> Tape:
                 bodies[at] = _tape(lines, depth + 2)
     b.constants = _located(first, _numbered, constants, "constants")
     b.bodies = _located(first, _numbered, bodies, "bodies")
-    return _located(first, b.tape, outputs)
+    tape = _located(first, b.tape, outputs)
+    _located(first, getattr, tape, "opcode")  # fails if a number is too large for the arrays
+    return tape
 
 
 def _located(number: int, read: Callable[..., T], *args: Any) -> T:

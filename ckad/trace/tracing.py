@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,8 +22,7 @@ from ckad.trace.tracer import Tracer, concrete, fresh, localise, value
 from ckad.trace.where import at_place
 
 
-@dataclass(frozen=True)
-class Arguments:
+class Arguments(NamedTuple):
     """A call's arguments, taken apart: the array leaves are traced, the others stay as they are."""
 
     leaves: list[Any]
@@ -36,6 +35,12 @@ class Arguments:
     def arrays(self) -> list[Any]:
         """The array leaves: plain arrays, or tracers of an enclosing transformation."""
         return [self.leaves[k] for k in self.traced]
+
+    def like(self, args: Sequence[Any]) -> Arguments:
+        """``args`` taken apart, which have the structure of these and leaves of the same kinds."""
+        flat = len(args) == self.treedef.num_leaves == self.treedef.num_nodes - 1
+        leaves = list(args) if flat else trees.flatten(tuple(args))[0]
+        return Arguments(leaves, self.treedef, self.traced, self.spans, self.own_trees)
 
     def rebuild(self, arrays: Sequence[Any]) -> tuple[Any, ...]:
         leaves = list(self.leaves)
@@ -93,7 +98,7 @@ def record(
     """Run ``fun`` on tracers and return what it did; ``kwargs`` are passed as they are."""
     with open_trace() as trace:
         tracers = [_argument(trace, x) for x in arguments.arrays]
-        for k in _sharing(arguments.arrays):
+        for k in sharing(arguments.arrays):
             tracers[k].storage.shared = "another argument"
         out = _run(fun, arguments.rebuild(tracers), kwargs or {})
         leaves, out_tree = trees.flatten(out)
@@ -115,7 +120,7 @@ def _argument(trace: Trace, x: Any) -> Tracer:
     return Tracer(Storage(trace, row, plain=plain), (), not isinstance(x, np.ndarray))
 
 
-def _sharing(arrays: Sequence[Any]) -> set[int]:
+def sharing(arrays: Sequence[Any]) -> set[int]:
     """Positions of the arrays whose memory overlaps that of another one."""
     found: set[int] = set()
     storages: dict[int, int] = {}
@@ -177,4 +182,13 @@ def inline(tape: Tape, operands: Sequence[int]) -> list[Tracer]:
     return [fresh(env[k]) for k in tape.outputs.tolist()]
 
 
-__all__ = ["Arguments", "Recording", "inline", "localise", "named", "record", "take_apart"]
+__all__ = [
+    "Arguments",
+    "Recording",
+    "inline",
+    "localise",
+    "named",
+    "record",
+    "sharing",
+    "take_apart",
+]

@@ -1,7 +1,8 @@
 """One call of a transformed function: arguments apart, function recorded, tape compiled and run.
 
-The function is recorded at every call, so a value it reads from outside (a closure, a global) is
-always the present one. Compiled tapes are kept and found again by the tape's contents.
+A value that the function reads from outside (a closure, a global) is always the present one: a
+recording is used again only while everything it depends on is as it was (see ``reuse``), else the
+function is recorded anew. Compiled tapes are kept and found again by the tape's contents.
 """
 
 from __future__ import annotations
@@ -9,7 +10,9 @@ from __future__ import annotations
 import sys
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -17,14 +20,19 @@ import numpy as np
 from ckad import trees
 from ckad.errors import BudgetError, ScheduleError
 from ckad.loops.driver import Compiled, Options, compile_tape, fits_still
+from ckad.loops.engines import chosen
 from ckad.passes import simplify
+from ckad.passes.fma import fma
 from ckad.passes.untape import untape
 from ckad.tape.tape import Tape
 from ckad.trace.tracer import Tracer, value
 from ckad.trace.tracing import Arguments, Recording, inline, named, record, take_apart
 from ckad.trace.where import at_place
+from ckad.transforms import reuse
+from ckad.transforms.reuse import Recorded
 
 T = TypeVar("T")
+DEFAULT = Options()
 #: Compiled programs that are remembered.
 KEPT = 32
 #: Older programs go when all together hold more than this, in bytes.
@@ -38,13 +46,26 @@ class Call:
     """A function with the arguments of one call."""
 
     def __init__(
-        self, fun: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]
+        self,
+        fun: Callable[..., Any],
+        args: Sequence[Any],
+        kwargs: dict[str, Any],
+        options: Options = DEFAULT,
     ) -> None:
         self.fun = fun
-        self.arguments: Arguments = take_apart(args)
-        self.recording: Recording = record(fun, self.arguments, kwargs)
-        raw = self.recording.tape
-        self.tape = remember(_tapes, (identity(raw), "simplified"), lambda: simplify(raw))
+        key = reuse.key_of(fun, args, kwargs)
+        known = reuse.find(key) if key is not None else None
+        if known is None:
+            self.arguments: Arguments = take_apart(args)
+            known = recorded(fun, self.arguments, kwargs, key)
+        else:
+            self.arguments = known.form.like(args)
+        self.recording: Recording = known.recording
+        self.tape = known.tape
+        self._derived = known.derived
+        self._has_key = key is not None
+        resolve = partial(resolved, self.tape, options)
+        self.options = self.once(("options", options), resolve)
 
     @property
     def name(self) -> str:
@@ -53,37 +74,89 @@ class Call:
     @property
     def is_nested(self) -> bool:
         """Whether this call is itself being recorded by an enclosing transformation."""
+        if self._has_key:
+            return False
         traced = any(isinstance(x, Tracer) for x in self.arguments.arrays)
         return traced or bool(self.recording.captured)
 
-    def derived(self, key: Any, derive: Callable[[Tape], Tape]) -> Tape:
-        """``derive(self.tape)``, remembered by the contents of the tape."""
-        return remember(_tapes, (identity(self.tape), key), lambda: derive(self.tape))
+    def once(self, key: Any, make: Callable[[], T]) -> T:
+        """``make()``, which depends on the recording alone, remembered as long as that is."""
+        try:
+            made: T = self._derived[key]
+        except KeyError:
+            made = self._derived[key] = make()
+        return made
 
-    def run(self, tape: Tape, options: Options, extra: Sequence[Any] = ()) -> list[Any]:
+    @property
+    def contracts(self) -> bool:
+        """Whether products and sums become one op: the native engine has an instruction for it.
+
+        Inside another recording that is for the enclosing transformation to decide.
+        """
+        return self.options.engine == "native" and not self.is_nested
+
+    @property
+    def primal(self) -> Tape:
+        """The tape to run and to derive from."""
+        return self.derived("primal", lambda tape, contract: tape)
+
+    def derived(self, key: Any, derive: Callable[[Tape, bool], Tape]) -> Tape:
+        """``derive`` of the primal and whether to contract, remembered by the tape's contents."""
+        contract = self.contracts
+
+        def found() -> Tape:
+            def make() -> Tape:
+                return derive(fma(self.tape) if contract else self.tape, contract)
+
+            return remember(_tapes, (identity(self.tape), key, contract), make)
+
+        return self.once(("tape", key, contract), found)
+
+    def run(self, tape: Tape, extra: Sequence[Any] = ()) -> list[Any]:
         """Run a tape derived from this call's, on its arguments and ``extra``.
 
         Inside another recording the tape's rows are appended to that instead.
         """
         arrays = self.arguments.arrays
-        if self.is_nested or any(isinstance(x, Tracer) for x in extra):
+        if self.is_nested or (extra and any(isinstance(x, Tracer) for x in extra)):
             captured = self.recording.captured
             operands = [*(value(x) for x in arrays), *captured, *(value(x) for x in extra)]
             return list(inline(simplify(untape(tape)), operands))
         inputs = [
             np.asarray(x, t.numpy) for x, t in zip([*arrays, *extra], tape.input_types, strict=True)
         ]
-        return run(compiled(tape, options), inputs, options)
+        return run(compiled(tape, self.options), inputs, self.options)
 
     def results(self, leaves: Sequence[Any]) -> Any:
         """The function's result from the tape's outputs: its structure, scalars as scalars."""
-        shown = [finish(x, s) for x, s in zip(leaves, self.recording.out_scalars, strict=True)]
-        return trees.unflatten(self.recording.out_tree, shown)
+        tree = self.recording.out_tree
+        shown = finished(leaves, self.recording.out_scalars)
+        return shown[0] if tree.num_nodes == tree.num_leaves == 1 else trees.unflatten(tree, shown)
 
 
-def finish(x: Any, scalar: bool) -> Any:
-    """A result as NumPy would give it: a scalar, or an array."""
-    return x[()] if scalar and not isinstance(x, Tracer) else x
+def resolved(tape: Tape, options: Options) -> Options:
+    """The options with the engine that runs ``tape`` and what is derived from it."""
+    name = chosen(tape, options.engine, options.check_finite)
+    return replace(options, engine=name) if name != options.engine else options
+
+
+def recorded(
+    fun: Callable[..., Any], arguments: Arguments, kwargs: dict[str, Any], key: Hashable | None
+) -> Recorded:
+    """Record ``fun`` and simplify its tape; kept under ``key`` where that is safe."""
+    # what the function reads is looked up before it runs, since it could change that
+    guard = None if key is None else reuse.guard_of(fun)
+    recording = record(fun, arguments, kwargs)
+    raw = recording.tape
+    tape = remember(_tapes, (identity(raw), "simplified"), lambda: simplify(raw))
+    made = Recorded(arguments._replace(leaves=[]), recording, tape, guard)
+    reuse.keep(key, made)
+    return made
+
+
+def finished(xs: Sequence[Any], scalars: Sequence[bool]) -> list[Any]:
+    """Results as NumPy would give them: scalars, or arrays."""
+    return [x[()] if s and type(x) is not Tracer else x for x, s in zip(xs, scalars, strict=True)]
 
 
 def identity(tape: Tape) -> tuple[Any, ...]:

@@ -7,9 +7,11 @@ from typing import Any
 
 from ckad.trace import branches, loops
 from ckad.trace.context import is_tracing
+from ckad.trace.purity import pure
 from ckad.transforms.forward import jit
 
 
+@pure
 def scan(
     step: Callable[[Any, Any], tuple[Any, Any]],
     init: Any,
@@ -46,6 +48,7 @@ def scan(
     return carry, ys
 
 
+@pure
 def fori_loop(lower: int, upper: int, body: Callable[[Any, Any], Any], init: Any) -> Any:
     """Run ``carry = body(i, carry)`` for ``i`` in ``range(lower, upper)``; returns the last carry.
 
@@ -64,6 +67,7 @@ def fori_loop(lower: int, upper: int, body: Callable[[Any, Any], Any], init: Any
     return jit(lambda init: loops.fori_loop(lower, upper, body, init))(init)
 
 
+@pure
 def cond(
     pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any], *operands: Any
 ) -> Any:

@@ -9,13 +9,13 @@ import numpy as np
 
 from ckad import passes, trees
 from ckad.errors import DifferentiationError, TapeError
-from ckad.loops.driver import Options
+from ckad.loops.driver import Compiled, Options
 from ckad.passes.adjoint import adjoint as adjoint_pass
 from ckad.passes.tangent import tangent as tangent_pass
 from ckad.tape.tape import Tape
 from ckad.trace.tracer import Tracer
 from ckad.trace.where import at_place
-from ckad.transforms.call import Call
+from ckad.transforms.call import Call, compiled
 
 
 def jvp(
@@ -24,6 +24,7 @@ def jvp(
     tangents: Sequence[Any],
     *,
     engine: str = "auto",
+    threads: int | None = None,
     progress: bool = False,
     check_finite: bool = False,
 ) -> tuple[Any, Any]:
@@ -40,14 +41,18 @@ def jvp(
     >>> print(*ckad.jvp(np.exp, (0.0,), (2.0,)))
     1.0 2.0
     """
-    options = Options(engine=engine, progress=progress, check_finite=check_finite)
+    options = Options(None, "auto", engine, progress, check_finite, threads)
     _check_sequence("primals", primals)
     _check_sequence("tangents", tangents)
-    call = Call(fun, tuple(primals), {})
+    call = Call(fun, tuple(primals), {}, options)
     wrt = moving_inputs(call)
     directions = match_tangents(call, tuple(tangents), wrt)
-    tape = call.derived(("tangent", tuple(wrt)), lambda t: passes.simplify(tangent_pass(t, wrt)))
-    leaves = call.run(tape, options, directions)
+
+    def derive(tape: Tape, contract: bool) -> Tape:
+        return passes.simplify(tangent_pass(tape, wrt, contract))
+
+    tape = call.derived(("tangent", tuple(wrt)), derive)
+    leaves = call.run(tape, directions)
     n = len(call.tape.outputs)
     moving = iter(leaves[n:])
     types = call.tape.output_types
@@ -118,9 +123,10 @@ def jit(
     fun: Callable[..., Any],
     *,
     engine: str = "auto",
+    threads: int | None = None,
     progress: bool = False,
     check_finite: bool = False,
-) -> Callable[..., Any]:
+) -> Jitted:
     """Make a function that computes ``fun`` with the compiled engine, without derivatives.
 
     Its arguments are never written to. Errors are those of `ckad.value_and_grad`.
@@ -129,15 +135,30 @@ def jit(
     >>> print(ckad.jit(lambda n, x: ckad.fori_loop(0, n, lambda i, x: x * 1.5, x))(2, 4.0))
     9.0
     """
-    options = Options(engine=engine, progress=progress, check_finite=check_finite)
+    options = Options(None, "auto", engine, progress, check_finite, threads)
 
-    def run(*args: Any, **kwargs: Any) -> Any:
-        call = Call(fun, args, kwargs)
-        return call.results(call.run(call.tape, options))
+    return Jitted(fun, options)
 
-    run.__name__ = getattr(fun, "__name__", "run")
-    run.__doc__ = fun.__doc__
-    return run
+
+class Jitted:
+    """A function compiled without derivatives; made by `jit`."""
+
+    def __init__(self, fun: Callable[..., Any], options: Options) -> None:
+        self.fun, self.options = fun, options
+        self.__name__ = getattr(fun, "__name__", "run")
+        self.__doc__ = fun.__doc__
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        call = Call(self.fun, args, kwargs, self.options)
+        return call.results(call.run(call.primal))
+
+    def compiled(self, *args: Any, **kwargs: Any) -> Compiled:
+        """The program of a call with these arguments, to look inside; nothing is run."""
+        call = Call(self.fun, args, kwargs, self.options)
+        return compiled(call.primal, call.options)
+
+    def __repr__(self) -> str:
+        return f"<compiled {self.__name__}>"
 
 
 def trace(fun: Callable[..., Any]) -> Callable[..., Tape]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import partial
-from typing import Any
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,14 +13,14 @@ from ckad import trees
 from ckad.checkpoint.plan import Plan
 from ckad.errors import DifferentiationError
 from ckad.loops.choose import Choice
-from ckad.loops.driver import Options
+from ckad.loops.driver import Compiled, Options
 from ckad.passes import simplify
 from ckad.passes.adjoint import adjoint
 from ckad.passes.bind import bind
 from ckad.tape.tape import Tape
 from ckad.trace.tracer import Tracer
 from ckad.trace.where import at_place
-from ckad.transforms.call import Call, compiled, finish
+from ckad.transforms.call import Call, compiled, finished
 
 
 def value_and_grad(
@@ -31,6 +31,7 @@ def value_and_grad(
     memory: int | str | None = None,
     schedule: Choice = "auto",
     engine: str = "auto",
+    threads: int | None = None,
     progress: bool = False,
     check_finite: bool = False,
 ) -> Gradient:
@@ -47,7 +48,12 @@ def value_and_grad(
         schedule: ``"auto"``, ``"store_all"``, ``"revolve"``, ``"two_level"``, a schedule of
             ``ckad.schedules``, or a function from the number of steps to one. It is used for the
             outermost loops.
-        engine: ``"auto"`` or ``"vm"``.
+        engine: ``"vm"``, which interprets and starts at once, ``"native"``, which compiles the
+            program to machine code first, or ``"auto"``: native where its speed is predicted to
+            be worth that. ``plan`` says which it is.
+        threads: how many threads share the work on large arrays. By default what
+            ``CKAD_NUM_THREADS``, ``NUMBA_NUM_THREADS`` or ``OMP_NUM_THREADS`` say, else one per
+            CPU. The result does not depend on it, bit by bit.
         progress: show a bar over the steps of both sweeps.
         check_finite: stop at the first row that gives a NaN or an infinity, and name it.
 
@@ -70,7 +76,7 @@ def value_and_grad(
     >>> print(value, gradient)
     14.0 [2. 4. 6.]
     """
-    options = Options(memory, schedule, engine, progress, check_finite)
+    options = Options(memory, schedule, engine, progress, check_finite, threads)
     return Gradient(fun, argnums, has_aux, options)
 
 
@@ -82,6 +88,7 @@ def grad(
     memory: int | str | None = None,
     schedule: Choice = "auto",
     engine: str = "auto",
+    threads: int | None = None,
     progress: bool = False,
     check_finite: bool = False,
 ) -> Callable[..., Any]:
@@ -94,7 +101,7 @@ def grad(
     >>> print(ckad.grad(np.sin)(0.0))
     1.0
     """
-    options = Options(memory, schedule, engine, progress, check_finite)
+    options = Options(memory, schedule, engine, progress, check_finite, threads)
     return _GradientAlone(fun, argnums, has_aux, options)
 
 
@@ -106,61 +113,55 @@ class Gradient:
     argnums: int | Sequence[int]
     has_aux: bool
     options: Options
+    _positions: dict[int, tuple[int, ...]] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
+
+    def __post_init__(self) -> None:
+        if isinstance(self.argnums, list):  # which could change
+            object.__setattr__(self, "argnums", tuple(self.argnums))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        call, tape, wrt = self.prepare(args, kwargs)
-        outputs = call.run(tape, self.options)
-        n = len(outputs) - len(wrt)
-        result = call.results(outputs[:n])
-        return result, self.structured(call, outputs[n:], wrt)
+        call, tape, layout = self.prepare(args, kwargs)
+        outputs = call.run(tape)
+        n = len(outputs) - len(layout.wrt)
+        return call.results(outputs[:n]), layout.structured(outputs[n:])
 
     def plan(self, *args: Any, **kwargs: Any) -> Plan:
         """What a call with these arguments will cost; nothing is run."""
-        _, tape, _ = self.prepare(args, kwargs)
-        return compiled(tape, self.options).plan
+        return self.compiled(*args, **kwargs).plan
+
+    def compiled(self, *args: Any, **kwargs: Any) -> Compiled:
+        """The program of a call with these arguments, to look inside; nothing is run."""
+        call, tape, _ = self.prepare(args, kwargs)
+        return compiled(tape, call.options)
 
     def __repr__(self) -> str:
         name = getattr(self.fun, "__name__", repr(self.fun))
         return f"<value and gradient of {name} by argument {self.argnums}>"
 
-    def prepare(self, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Call, Tape, list[int]]:
-        """The call, the tape of (outputs, gradients), the inputs differentiated by."""
+    def prepare(self, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Call, Tape, Layout]:
+        """The call, the tape of (outputs, gradients), where the gradients belong."""
         numbers = self._numbers(len(args))
-        call = Call(self.fun, args, kwargs)
-        wrt = [k for n in numbers for k in _differentiable(call, n)]
+        call = Call(self.fun, args, kwargs, self.options)
+        key = "gradient", numbers, self.single, self.has_aux, call.options.engine
+        return call, *call.once(key, lambda: self._derive(call, numbers))
+
+    def _derive(self, call: Call, numbers: Sequence[int]) -> tuple[Tape, Layout]:
+        layout = layout_of(call, numbers, self.single)
         _check_scalar(call, self.has_aux)
-        derive = partial(_gradient_tape, wrt=tuple(wrt))
-        return call, call.derived(("gradient", tuple(wrt)), derive), wrt
+        derive = partial(_gradient_tape, wrt=layout.wrt)
+        return call.derived(("gradient", layout.wrt), derive), layout
 
-    def _numbers(self, n_args: int) -> list[int]:
-        numbers = [self.argnums] if isinstance(self.argnums, int) else self.argnums
-        if not isinstance(numbers, Sequence) or not all(isinstance(n, int) for n in numbers):
-            raise DifferentiationError(
-                at_place(f"argnums={self.argnums!r}; pass an int, or several in a tuple.")
-            )
-        for n in numbers:
-            if not -n_args <= n < n_args:
-                raise DifferentiationError(
-                    at_place(
-                        f"argnums={self.argnums} names argument {n}, but the call has {n_args} "
-                        "positional arguments. Pass the arguments to differentiate by position."
-                    )
-                )
-        return [n % n_args for n in numbers]
+    @cached_property
+    def single(self) -> bool:
+        """Whether the gradient is that by one argument, not a tuple of several."""
+        return isinstance(self.argnums, int)
 
-    def structured(self, call: Call, gradients: Sequence[Any], wrt: Sequence[int]) -> Any:
-        """Gradients by the inputs ``wrt`` as pytrees like the arguments."""
-        arrays = call.arguments.arrays
-        out, left = (
-            [],
-            [finish(g, _is_scalar(arrays[k])) for g, k in zip(gradients, wrt, strict=True)],
-        )
-        for n in self._numbers(len(call.arguments.spans)):
-            own = call.arguments.own_trees[n]
-            size = len(call.arguments.spans[n])
-            out.append(trees.unflatten(own, left[:size]))
-            left = left[size:]
-        return out[0] if isinstance(self.argnums, int) else tuple(out)
+    def _numbers(self, n_args: int) -> tuple[int, ...]:
+        if n_args not in self._positions:
+            self._positions[n_args] = _positions(self.argnums, n_args)
+        return self._positions[n_args]
 
 
 class _GradientAlone(Gradient):
@@ -169,6 +170,51 @@ class _GradientAlone(Gradient):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         result, gradient = super().__call__(*args, **kwargs)
         return (gradient, result[1]) if self.has_aux else gradient
+
+
+def _positions(argnums: int | Sequence[int], n_args: int) -> tuple[int, ...]:
+    """The arguments to differentiate by, counted from the first."""
+    numbers = [argnums] if isinstance(argnums, int) else argnums
+    if not isinstance(numbers, Sequence) or not all(isinstance(n, int) for n in numbers):
+        raise DifferentiationError(
+            at_place(f"argnums={argnums!r}; pass an int, or several in a tuple.")
+        )
+    for n in numbers:
+        if not -n_args <= n < n_args:
+            raise DifferentiationError(
+                at_place(
+                    f"argnums={argnums} names argument {n}, but the call has {n_args} "
+                    "positional arguments. Pass the arguments to differentiate by position."
+                )
+            )
+    return tuple(n % n_args for n in numbers)
+
+
+class Layout(NamedTuple):
+    """Where the gradients by the inputs ``wrt`` belong in pytrees like the arguments."""
+
+    wrt: tuple[int, ...]
+    scalars: list[bool]  # which are NumPy scalars rather than 0-d arrays
+    own_trees: list[trees.Treedef]  # one per argument
+    single: bool  # one pytree alone, not a tuple of several
+    flat: bool  # one gradient per argument, and nothing around it
+
+    def structured(self, gradients: Sequence[Any]) -> Any:
+        left = finished(gradients, self.scalars)
+        out = left if self.flat else []
+        for own in () if self.flat else self.own_trees:
+            out.append(trees.unflatten(own, left[: own.num_leaves]))
+            left = left[own.num_leaves :]
+        return out[0] if self.single else tuple(out)
+
+
+def layout_of(call: Call, numbers: Sequence[int], single: bool) -> Layout:
+    """The layout of the gradients by the arguments ``numbers``; an error if one has no floats."""
+    wrt = tuple(k for n in numbers for k in _differentiable(call, n))
+    arrays = call.arguments.arrays
+    own_trees = [call.arguments.own_trees[n] for n in numbers]
+    flat = all(own.num_nodes == own.num_leaves == 1 for own in own_trees)
+    return Layout(wrt, [_is_scalar(arrays[k]) for k in wrt], own_trees, single, flat)
 
 
 def _is_scalar(x: Any) -> bool:
@@ -229,9 +275,9 @@ def _check_scalar(call: Call, has_aux: bool) -> None:
         )
 
 
-def _gradient_tape(tape: Tape, wrt: tuple[int, ...]) -> Tape:
+def _gradient_tape(tape: Tape, contract: bool, wrt: tuple[int, ...]) -> Tape:
     """From the inputs to (outputs, gradients): the adjoint with its seed fixed to one."""
-    joint = adjoint(tape, wrt, seeds=[0], keep_outputs=True)
+    joint = adjoint(tape, wrt, seeds=[0], keep_outputs=True, contract=contract)
     one = np.ones((), tape.output_types[0].numpy)
     return simplify(bind(joint, {len(tape.inputs): one}))
 
@@ -242,6 +288,7 @@ def vjp(
     memory: int | str | None = None,
     schedule: Choice = "auto",
     engine: str = "auto",
+    threads: int | None = None,
     progress: bool = False,
     check_finite: bool = False,
 ) -> tuple[Any, Callable[[Any], tuple[Any, ...]]]:
@@ -256,19 +303,20 @@ def vjp(
     >>> print(out, pullback(np.array([1.0, 10.0]))[0])
     [1. 9.] [ 2. 60.]
     """
-    options = Options(memory, schedule, engine, progress, check_finite)
-    call = Call(fun, primals, {})
-    wrt = [k for n in range(len(primals)) for k in _differentiable(call, n)]
-    outputs = call.results(call.run(call.tape, options))
+    options = Options(memory, schedule, engine, progress, check_finite, threads)
+    call = Call(fun, primals, {}, options)
+    layout = layout_of(call, range(len(primals)), False)
+    outputs = call.results(call.run(call.primal))
 
     def pullback(cotangent: Any) -> tuple[Any, ...]:
         leaves, tree = trees.flatten(cotangent)
         cts = _match(call, leaves, tree)
         seeds = [k for k, t in enumerate(call.tape.output_types) if t.is_float]
-        tape = call.derived("pullback", lambda t: adjoint(t, wrt, seeds))
-        gradients = call.run(tape, options, [cts[k] for k in seeds])
-        every = Gradient(fun, range(len(primals)), False, options)
-        return tuple(every.structured(call, gradients, wrt))
+        tape = call.derived(
+            "pullback", lambda t, contract: adjoint(t, layout.wrt, seeds, contract=contract)
+        )
+        gradients = call.run(tape, [cts[k] for k in seeds])
+        return tuple(layout.structured(gradients))
 
     return outputs, pullback
 
@@ -303,6 +351,7 @@ def plan(
     memory: int | str | None = None,
     schedule: Choice = "auto",
     engine: str = "auto",
+    threads: int | None = None,
 ) -> Plan:
     """Say what ``value_and_grad(fun, argnums, memory=memory)(*args)`` will cost, before it runs.
 
@@ -316,7 +365,7 @@ def plan(
     >>> ckad.plan(decay, np.ones(100), memory="64 KiB").n_steps
     1000
     """
-    options = Options(memory, schedule, engine)
+    options = Options(memory, schedule, engine, threads=threads)
     return Gradient(fun, argnums, has_aux, options).plan(*args)
 
 

@@ -30,6 +30,7 @@ def jacobian(
     memory: int | str | None = None,
     schedule: Choice = "auto",
     engine: str = "auto",
+    threads: int | None = None,
 ) -> Callable[..., Any]:
     """Make a function that computes the Jacobian of ``fun`` by one array argument.
 
@@ -55,11 +56,14 @@ def jacobian(
             return fun(*args[:at], x, *args[at + 1 :], **kwargs)
 
         x = _array(args[at], f"argument {at}")
-        out, pullback = vjp(partial_of, x, memory=memory, schedule=schedule, engine=engine)
+        out, pullback = vjp(
+            partial_of, x, memory=memory, schedule=schedule, engine=engine, threads=threads
+        )
         out = _array(out, "the result")
         if mode == "rev" or (mode == "auto" and out.size < x.size):
             return _stacked([pullback(d)[0] for d in _units(out)], out, x)
-        columns = _stacked([jvp(partial_of, (x,), (d,))[1] for d in _units(x)], x, out)
+        push = partial(jvp, engine=engine, threads=threads)
+        columns = _stacked([push(partial_of, (x,), (d,))[1] for d in _units(x)], x, out)
         return np.moveaxis(columns, range(x.ndim), range(-x.ndim, 0)) if x.ndim else columns
 
     return compute
@@ -107,6 +111,7 @@ def hvp(
     memory: int | str | None = None,
     schedule: Choice = "auto",
     engine: str = "auto",
+    threads: int | None = None,
     progress: bool = False,
     check_finite: bool = False,
 ) -> Any:
@@ -121,20 +126,20 @@ def hvp(
     >>> print(ckad.hvp(lambda x: np.sum(x**3), (x,), (v,)))
     [6. 0.]
     """
-    options = Options(memory, schedule, engine, progress, check_finite)
+    options = Options(memory, schedule, engine, progress, check_finite, threads)
     first = Gradient(fun, 0, False, options)
-    call, _, wrt = first.prepare(tuple(primals), {})
-    moving = moving_inputs(call)
+    call, _, layout = first.prepare(tuple(primals), {})
+    wrt, moving = layout.wrt, moving_inputs(call)
     directions = match_tangents(call, tuple(tangents), moving)
-    tape = call.derived(("hvp", tuple(wrt), tuple(moving)), partial(_product_tape, wrt, moving))
-    products = call.run(tape, options, directions)
-    return first.structured(call, products, wrt)
+    tape = call.derived(("hvp", wrt, tuple(moving)), partial(_product_tape, wrt, moving))
+    products = call.run(tape, directions)
+    return layout.structured(products)
 
 
-def _product_tape(wrt: Sequence[int], moving: Sequence[int], tape: Tape) -> Tape:
+def _product_tape(wrt: Sequence[int], moving: Sequence[int], tape: Tape, contract: bool) -> Tape:
     """From (inputs, tangents) to the cotangents of ``wrt``, the seed on the result's tangent."""
-    moved = tangent(tape, moving)
-    joint = adjoint(moved, wrt, seeds=[len(tape.outputs)])
+    moved = tangent(tape, moving, contract)
+    joint = adjoint(moved, wrt, seeds=[len(tape.outputs)], contract=contract)
     one = np.ones((), tape.output_types[0].numpy)
     return simplify(bind(joint, {len(moved.inputs): one}))
 
@@ -145,6 +150,7 @@ def hessian(
     memory: int | str | None = None,
     schedule: Choice = "auto",
     engine: str = "auto",
+    threads: int | None = None,
 ) -> Callable[..., Any]:
     """Make a function that computes the Hessian of a scalar ``fun`` by its first argument.
 
@@ -162,7 +168,7 @@ def hessian(
             return fun(x, *args, **kwargs)
 
         x = _array(x, "argument 0")
-        product = partial(hvp, memory=memory, schedule=schedule, engine=engine)
+        product = partial(hvp, memory=memory, schedule=schedule, engine=engine, threads=threads)
         return _stacked([product(partial_of, (x,), (d,)) for d in _units(x)], x, x)
 
     return compute

@@ -13,7 +13,7 @@ from zlib import crc32
 
 import numpy as np
 
-from ckad.engines import vm
+from ckad.engines import native, vm
 from ckad.passes.adjoint import adjoint
 from ckad.passes.tangent import tangent
 from ckad.rules.evaluate import evaluate
@@ -23,10 +23,10 @@ from ckad.tape.types import DType
 from .case import F32, F64, Arrays, Case
 
 Run = Callable[..., list[np.ndarray]]
-ENGINES: dict[str, Run] = {"numpy": evaluate, "vm": vm.run}
+ENGINES: dict[str, Run] = {"numpy": evaluate, "vm": vm.run, "native": native.run}
 
 #: float32 results of NumPy's own float32 loops; the vm computes in float64 and rounds once.
-SINGLE_ULP = {"numpy": 4.0, "vm": 1.0}
+SINGLE_ULP = {"numpy": 4.0, "vm": 1.0, "native": 1.0}
 #: relative: to complex steps, to difference quotients; <Jv, w> to <v, J'w>; all of float32
 COMPLEX_STEP, DIFFERENCES, DOT, SINGLE = 1e-11, 1e-8, 1e-12, 2e-5
 Vectors = list[np.ndarray]

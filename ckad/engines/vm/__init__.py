@@ -2,7 +2,7 @@
 
 from ckad.engines.vm.assemble import assemble
 from ckad.engines.vm.keep_all import run
-from ckad.engines.vm.machine import Feed, execute
-from ckad.engines.vm.program import Program, Slots
+from ckad.engines.vm.machine import execute
+from ckad.engines.vm.program import Program
 
-__all__ = ["Feed", "Program", "Slots", "assemble", "execute", "run"]
+__all__ = ["Program", "assemble", "execute", "run"]

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
+from ckad.engines.actions import Slots
+from ckad.engines.heap import too_much
 from ckad.engines.vm.assembler import Assembler
 from ckad.engines.vm.chains import lower_chain
 from ckad.engines.vm.frame import Frame
 from ckad.engines.vm.grouping import Item
 from ckad.engines.vm.isa import Code
 from ckad.engines.vm.lower import lower_row
-from ckad.engines.vm.program import MOST_CELLS, Place, Program, Slots, too_much
+from ckad.engines.vm.program import CELL, MOST_CELLS, Place, Program
 from ckad.tape.tape import Tape
 
 
@@ -24,7 +26,7 @@ def assemble(
     _, outputs = assembler.walk(tape, inputs)
     assembler.emit(Code.HALT)
     if assembler.heap.peak > MOST_CELLS:
-        raise MemoryError(too_much(assembler.heap.peak))
+        raise MemoryError(too_much(assembler.heap.peak * CELL))
     return Program(
         code=np.array(assembler.code, np.int64),
         n_cells=assembler.heap.peak,

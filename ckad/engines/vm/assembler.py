@@ -12,11 +12,12 @@ from hashlib import blake2b
 
 import numpy as np
 
+from ckad.engines.actions import Slots
+from ckad.engines.heap import Heap
 from ckad.engines.vm.frame import Frame
 from ckad.engines.vm.grouping import Item, group, members
-from ckad.engines.vm.heap import Heap, Region
 from ckad.engines.vm.isa import Code
-from ckad.engines.vm.program import Slots
+from ckad.engines.vm.region import Region
 from ckad.tape.ops import Op
 from ckad.tape.tape import Row, Source, Tape
 

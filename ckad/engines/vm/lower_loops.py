@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 
 from ckad.engines.vm.assembler import Assembler
 from ckad.engines.vm.frame import Frame
-from ckad.engines.vm.heap import Region
 from ckad.engines.vm.isa import Code
 from ckad.engines.vm.lower_taped import lower_reverse_loop, lower_taped_loop
+from ckad.engines.vm.region import Region
 from ckad.engines.vm.steps import (
     Counter,
     Steps,

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
+from ckad.engines.actions import Kind, Slots
 from ckad.engines.vm.assembler import Assembler
 from ckad.engines.vm.frame import Frame
-from ckad.engines.vm.heap import Region
 from ckad.engines.vm.isa import Code
-from ckad.engines.vm.program import Slots
+from ckad.engines.vm.region import Region
 from ckad.engines.vm.steps import (
     Counter,
     Steps,
@@ -34,8 +34,7 @@ from ckad.tape.control import Loop, read_loop, read_reverse_loop
 from ckad.tape.tape import Row, Tape
 from ckad.tape.types import Type
 
-#: The targets of an ACTION, in the order of checkpoint.schedules.Action.
-ADVANCE, STORE, RESTORE, DROP, TAPE, REVERSE, END = range(7)
+ADVANCE, STORE, RESTORE, DROP, TAPE, REVERSE, _END = Kind
 _FIRST_TARGET = 3
 
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from time import perf_counter
-from typing import NamedTuple
 
 import numpy as np
 
-from ckad.engines.vm.heap import LINE
+from ckad.engines.actions import Feed
+from ckad.engines.heap import LINE, too_much
 from ckad.engines.vm.interpreter import CURSOR, FILLED, FIRST, run
 from ckad.engines.vm.intrinsics import register_symbols
 from ckad.engines.vm.isa import Status
-from ckad.engines.vm.program import CELL, Place, Program, too_much
+from ckad.engines.vm.program import CELL, Place, Program
 from ckad.errors import NonFiniteError, ScheduleError, TracedIndexError
 from ckad.tape.types import DType
 
@@ -20,24 +20,6 @@ from ckad.tape.types import DType
 SLICE = 30_000_000
 #: Seconds after which it had better return: what an op really costs is only known when it runs.
 PAUSE = 0.05
-#: Rows of a table that is refilled while the program runs.
-CHUNK = 1024
-ACTION_BYTES = 4 * CELL
-
-#: Columns kind, start, stop, slot.
-Rows = np.ndarray
-
-
-class Feed(NamedTuple):
-    """The actions of one loop: all rows at once, or a stream of pieces.
-
-    ``reverse`` is the row at which the reverse phase begins; a stream is used for loops that run
-    once, which simply go on.
-    """
-
-    pieces: Callable[[], Iterator[Rows]]
-    n_rows: int  # room that the table needs
-    reverse: int
 
 
 class _Tables:
@@ -47,7 +29,7 @@ class _Tables:
         n = max(1, len(program.loops))
         self.table = np.zeros((n, 4), np.int64)
         self.rows = np.zeros((max(1, sum(feed.n_rows for feed in feeds.values())), 4), np.int64)
-        self.streams: dict[int, Iterator[Rows]] = {}
+        self.streams: dict[int, Iterator[np.ndarray]] = {}
         self.room: dict[int, int] = {}
         at = 0
         for name, number in program.loops.items():
@@ -112,7 +94,7 @@ def aligned(n: int) -> np.ndarray:
     try:
         f = np.empty(n + LINE)
     except (MemoryError, ValueError):  # ValueError: more than NumPy can count
-        raise MemoryError(too_much(n)) from None
+        raise MemoryError(too_much(n * CELL)) from None
     skip = (-f.ctypes.data // CELL) % LINE
     return f[skip : skip + n]
 

@@ -7,28 +7,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ckad.memory import format_bytes
 from ckad.tape.tape import Source
 from ckad.tape.types import Type
 
 CELL = 8  # bytes
 #: An array of more cells than this cannot be indexed.
 MOST_CELLS = 2**60
-
-
-def too_much(n_cells: int) -> str:
-    """The words of a MemoryError."""
-    return (
-        f"the program needs {format_bytes(n_cells * CELL)} at once, more than there are. Make its "
-        "arrays smaller, or give a gradient a budget with memory=."
-    )
-
-
-class Slots(NamedTuple):
-    """How many restart states and residuals of steps a loop's token holds."""
-
-    n_slots: int
-    n_tape_slots: int
 
 
 class Place(NamedTuple):

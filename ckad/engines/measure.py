@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from ckad.engines.vm.program import CELL, Slots
+from ckad.engines.actions import Slots
 from ckad.tape.control import Loop, read_loop
 from ckad.tape.ops import Op
 from ckad.tape.tape import Tape
+from ckad.tape.types import Type
+
+#: Bytes that values of these types take in a restart state, or in the residuals of a step.
+RecordBytes = Callable[[Sequence[Type]], int]
 
 
 @dataclass(frozen=True)
@@ -27,38 +32,41 @@ class TapedLoop:
     inner: tuple[int, ...]
 
 
-def taped_loops(tape: Tape, runs: int = 1, depth: int = 1) -> dict[int, TapedLoop]:
+def taped_loops(tape: Tape, record_bytes: RecordBytes = lambda types: 0) -> dict[int, TapedLoop]:
     """Every taped loop of ``tape`` and of its bodies, by name."""
+    return _found(tape, record_bytes, 1, 1)
+
+
+def _found(tape: Tape, bytes_of: RecordBytes, runs: int, depth: int) -> dict[int, TapedLoop]:
     found: dict[int, TapedLoop] = {}
     for row in tape.rows:
         if row.op is Op.TAPED_LOOP:
             loop = read_loop(tape, row)
             assert loop.taping is not None
-            found[loop.name] = _measure(loop, loop.taping, runs, depth)
-            found |= taped_loops(loop.taping, runs * loop.length, depth + 1)
+            found[loop.name] = _measure(loop, loop.taping, bytes_of, runs, depth)
+            found |= _found(loop.taping, bytes_of, runs * loop.length, depth + 1)
         elif row.op is Op.LOOP:
             loop = read_loop(tape, row)
-            found |= taped_loops(loop.body, runs * loop.length, depth + 1)
+            found |= _found(loop.body, bytes_of, runs * loop.length, depth + 1)
         elif row.op is Op.REVERSE_LOOP:
             reverse = tape.bodies[row.attrs[2]]
-            found |= taped_loops(reverse, runs * row.attrs[3], depth + 1) | found
+            found |= _found(reverse, bytes_of, runs * row.attrs[3], depth + 1) | found
         elif row.op is Op.COND:
             for k in row.attrs[:2]:
-                found |= taped_loops(tape.bodies[k], runs, depth + 1)
+                found |= _found(tape.bodies[k], bytes_of, runs, depth + 1)
     return found
 
 
-def _measure(loop: Loop, taping: Tape, runs: int, depth: int) -> TapedLoop:
-    n = len(loop.carry)
-    residual_bytes, inner = 0, []
+def _measure(loop: Loop, taping: Tape, bytes_of: RecordBytes, runs: int, depth: int) -> TapedLoop:
+    kept, inner = [], []
     for k in taping.outputs.tolist()[len(loop.body.outputs) :]:
         row = taping.rows[k]
         if row.type.is_array:
-            residual_bytes += CELL * max(1, row.type.size)
+            kept.append(row.type)
         else:
             inner.append(taping.rows[row.operands[0]].attrs[-1])
-    state = sum(CELL * max(1, t.size) for t in loop.body.output_types[:n])
-    return TapedLoop(loop.name, loop.length, runs, depth, state, residual_bytes, tuple(inner))
+    state = bytes_of(loop.body.output_types[: len(loop.carry)])
+    return TapedLoop(loop.name, loop.length, runs, depth, state, bytes_of(kept), tuple(inner))
 
 
 def token_bytes(loops: dict[int, TapedLoop], slots: dict[int, Slots], name: int) -> int:

@@ -1,25 +1,10 @@
-"""Where values lie: a heap of cells, and regions that rows share."""
+"""Where values lie: a heap of cells of eight bytes."""
 
 from __future__ import annotations
 
 from bisect import bisect
-from dataclasses import dataclass
 
-
-@dataclass(eq=False)
-class Region:
-    """Cells that hold a value.
-
-    ``users`` counts the rows that name it and are still to be read, ``holds`` the loops that own
-    it whether or not a row does. The cells are free when both are zero; a constant's never are.
-    """
-
-    offset: int
-    size: int
-    writable: bool = True
-    users: int = 0
-    holds: int = 0
-
+from ckad.memory import format_bytes
 
 #: Regions of at least this many cells begin at a cache line.
 LINE = 8
@@ -90,3 +75,11 @@ class _FreeList:
             before = self.ranges.pop(k - 1)
             offset, size, k = before[0], before[1] + size, k - 1
         self.ranges.insert(k, (offset, size))
+
+
+def too_much(nbytes: int) -> str:
+    """The words of a MemoryError."""
+    return (
+        f"the program needs {format_bytes(nbytes)} at once, more than there are. Make its arrays "
+        "smaller, or give a gradient a budget with memory=."
+    )

@@ -1,0 +1,211 @@
+"""Heat in a rod whose conductivity varies from cell to cell; explicit, written with slices.
+
+The value is the sum of squares of the final temperature minus a target. The two end cells keep
+theirs. The conductivity is in units of dx^2 / dt.
+
+Source: R. J. LeVeque, Finite Difference Methods for Ordinary and Partial Differential Equations
+(SIAM, 2007), section 9.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+
+from benchmarks.case import Case, Gradient, Inputs, Settings, Value
+from benchmarks.two_level import compiled, period_of, two_level
+
+
+def inputs(settings: Settings) -> Inputs:
+    """The conductivity and the initial temperature."""
+    size = int(settings["size"])
+    noise = np.random.default_rng(9).uniform(size=(2, size))
+    x = np.linspace(0.0, 1.0, size)
+    return 0.1 + 0.3 * noise[0], np.sin(3 * x) + 0.1 * noise[1]
+
+
+def target(settings: Settings) -> np.ndarray:
+    x = np.linspace(0.0, 1.0, int(settings["size"]))
+    return x * (1.0 - x)
+
+
+def n_steps(settings: Settings) -> int:
+    return int(settings["n_steps"])
+
+
+def laplacian(u):
+    """Of the interior."""
+    return u[2:] - 2.0 * u[1:-1] + u[:-2]
+
+
+# ckad --------------------------------------------------------------------------------------------
+
+
+def ckad_value(settings: Settings) -> Callable:
+    import ckad
+
+    length, observed = n_steps(settings), target(settings)
+
+    def value(kappa, u0):
+        def advance(_, u):
+            new = u.copy()
+            new[1:-1] += kappa[1:-1] * laplacian(u)
+            return new
+
+        return np.sum((ckad.fori_loop(0, length, advance, u0) - observed) ** 2)
+
+    return value
+
+
+def build_ckad(settings: Settings, **options) -> Gradient:
+    import ckad
+
+    gradient = ckad.value_and_grad(ckad_value(settings), argnums=(0, 1), **options)
+    return lambda arrays: gradient(*arrays)
+
+
+def build_primal(settings: Settings) -> Value:
+    import ckad
+
+    value = ckad.jit(ckad_value(settings))
+    return lambda arrays: float(value(*arrays))
+
+
+# JAX and PyTorch ---------------------------------------------------------------------------------
+
+
+def build_jax(settings: Settings, levels: int, update: str, remat_step: bool) -> Gradient:
+    import jax
+    import jax.numpy as jnp
+
+    from benchmarks.peers import jax_gradient, jax_nested_scan
+
+    length, observed = n_steps(settings), target(settings)
+
+    def by_pad(u, kappa):
+        return u + jnp.pad(kappa[1:-1] * laplacian(u), 1)
+
+    def by_concatenate(u, kappa):
+        return jnp.concatenate([u[:1], u[1:-1] + kappa[1:-1] * laplacian(u), u[-1:]])
+
+    def by_roll(u, kappa):
+        return u + kappa * (jnp.roll(u, -1) - 2.0 * u + jnp.roll(u, 1))
+
+    step = {"pad": by_pad, "concatenate": by_concatenate, "roll": by_roll}[update]
+
+    def value(kappa, u0):
+        inner = jnp.pad(kappa[1:-1], 1)
+
+        def advance(u, _):
+            return step(u, inner), None
+
+        u = jax_nested_scan(advance, u0, length, levels, remat_step)
+        return jnp.sum((u - observed) ** 2)
+
+    return jax_gradient(jax, value, n_inputs=2)
+
+
+def build_torch(settings: Settings) -> Gradient:
+    import torch
+
+    from benchmarks.peers import torch_gradient
+
+    length, observed = n_steps(settings), torch.tensor(target(settings))
+
+    def value(kappa, u0):
+        u = u0
+        for _ in range(length):
+            change = kappa[1:-1] * laplacian(u)
+            u = u + torch.nn.functional.pad(change, (1, 1))
+        return torch.sum((u - observed) ** 2)
+
+    return torch_gradient(value)
+
+
+# Numba, the adjoint by hand ----------------------------------------------------------------------
+# A conductivity of zero keeps an end as it is, and a zero beyond each end is read where it has no
+# neighbour: one formula for all cells.
+
+
+@compiled
+def numba_step(new, old, _older, _i, parameters):
+    kappa = parameters[0]
+    for j in range(1, old.size - 1):
+        new[j] = old[j] + kappa[j] * (old[j + 1] - 2.0 * old[j] + old[j - 1])
+
+
+@compiled
+def step_adjoint(new_ct, ct, _newer_ct, old, _i, parameters):
+    kappa, kappa_ct, weighted, _ = parameters
+    for j in range(old.size):
+        weighted[j] = kappa[j] * ct[j]
+    for j in range(1, old.size - 1):
+        new_ct[j] = ct[j] + (weighted[j + 1] - 2.0 * weighted[j] + weighted[j - 1])
+    for j in range(1, old.size - 1):
+        kappa_ct[j] += ct[j] * (old[j + 1] - 2.0 * old[j] + old[j - 1])
+
+
+@compiled
+def misfit(ct, last, parameters):
+    observed = parameters[-1]
+    value = 0.0
+    for j in range(1, last.size - 1):
+        difference = last[j] - observed[j - 1]
+        value += difference * difference
+        ct[j] = 2.0 * difference
+    return value
+
+
+def build_numba(settings: Settings, store_all: bool) -> Gradient:
+    length, observed = n_steps(settings), target(settings)
+    period = period_of(length, store_all)
+
+    def gradient(arrays):
+        kappa, u0 = arrays
+        inner = np.pad(kappa[1:-1], 2)
+        kappa_ct = np.zeros_like(inner)
+        parameters = inner, kappa_ct, np.empty_like(inner), observed
+        value, ct = two_level(
+            np.pad(u0, 1)[None], length, period, numba_step, misfit, step_adjoint, parameters
+        )
+        return value, (np.pad(kappa_ct[2:-2], 1), ct[1:-1])
+
+    return gradient
+
+
+JAX_FORMS = {
+    f"{scan}, {update}{', remat step' * remat_step}": partial(
+        build_jax, levels=levels, update=update, remat_step=remat_step
+    )
+    for levels, scan in ((2, "nested scan"), (1, "scan"))
+    for update in ("concatenate", "pad", "roll")
+    for remat_step in (True, False)
+}
+
+CASE = Case(
+    name="heat1d",
+    title="heat in a rod, explicit: final misfit in the conductivity field and the initial state",
+    defaults={"size": 1000, "n_steps": 10_000},
+    tiny={"size": 20, "n_steps": 30},
+    inputs=inputs,
+    steps=n_steps,
+    cells=lambda settings: int(settings["size"]),
+    forms={
+        "ckad": {
+            "auto": build_ckad,
+            "64 MiB": partial(build_ckad, memory="64 MiB"),
+            "vm": partial(build_ckad, engine="vm"),
+        },
+        "jax": JAX_FORMS,
+        "numba": {
+            "two-level": partial(build_numba, store_all=False),
+            "store-all": partial(build_numba, store_all=True),
+        },
+        "torch": {"eager loop": build_torch},
+    },
+    primal=build_primal,
+    cache_settings={"n_steps": 100},
+    shorter={"torch": {"n_steps": 200}},
+)

@@ -1,0 +1,197 @@
+"""Machine code kept on disk, in a private directory, one file per entry.
+
+An entry is written in one piece, under a directory named after everything that the machine code
+depends on. A fault of the cache costs a compilation, never an error or a wrong number.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+import shutil
+import stat
+import sys
+import tempfile
+import warnings
+from collections.abc import Hashable, Iterator
+from contextlib import suppress
+from importlib.metadata import version
+from pathlib import Path
+from typing import NamedTuple
+
+from numba.misc.appdirs import AppDirs
+
+PACKAGE = Path(__file__).parent
+PREFIXES = ("kernels-", "programs-")  # of the directories, one per kind of entry
+KEPT = 16  # directories of a kind; each edit of the sources makes a new one
+VERSIONS = ("numba", "llvmlite", "numpy", "scipy")
+CHECKSUM = 64  # bytes, at the start of an entry
+
+
+class CacheWarning(UserWarning):
+    """The cache could not be used; ckad compiles instead, which only takes longer."""
+
+
+class CacheStatus(NamedTuple):
+    """What the cache holds, for all versions of ckad together."""
+
+    n_files: int
+    n_bytes: int
+
+
+def cache_dir() -> Path:
+    """The directory that holds compiled code: ``CKAD_CACHE_DIR``, else the user's cache folder.
+
+    It need not exist. ``cache_fault()`` says why it is not used, if it is not.
+    """
+    named = os.environ.get("CKAD_CACHE_DIR") or AppDirs("ckad", appauthor=False).user_cache_dir
+    return Path(named).expanduser().absolute()
+
+
+def cache_status() -> CacheStatus:
+    """Count the files of the cache and their bytes."""
+    sizes = [size for prefix in PREFIXES for _, size, _ in _files(prefix)]
+    return CacheStatus(len(sizes), sum(sizes))
+
+
+def cache_fault() -> str | None:
+    """Say why the cache cannot be used, or return None if it can. Creates the directory."""
+    try:
+        _make_private(cache_dir())
+    except OSError as error:
+        return str(error)
+    return None
+
+
+class Cache:
+    """Entries of one kind, which stem from the package's files that match ``patterns``."""
+
+    def __init__(self, prefix: str, patterns: tuple[str, ...]) -> None:
+        self.prefix = prefix
+        self.patterns = patterns
+        # Taken at import, so that it describes the code that runs and not a later edit of it.
+        self.sources = source_digest(patterns)
+
+    def directory(self, *facts: Hashable) -> Path | None:
+        """Where the entries for ``facts`` (the CPU, flags) lie, or None if it is not safe."""
+        return _directory(cache_dir(), self.prefix, self.sources, facts)
+
+    def edited(self) -> bool:
+        """Whether the sources changed since the import, so that they no longer name the code."""
+        return source_digest(self.patterns) != self.sources
+
+    def trim(self, n_files: int, n_bytes: int) -> None:
+        """Remove the entries used least recently, until at most so many are left."""
+        newest_first = sorted(_files(self.prefix), key=lambda file: file[2], reverse=True)
+        total = 0
+        for k, (path, size, _) in enumerate(newest_first):
+            total += size
+            if k >= n_files or total > n_bytes:
+                with suppress(OSError):
+                    path.unlink()
+
+
+def digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def source_digest(patterns: tuple[str, ...]) -> str:
+    total = hashlib.sha256()
+    for path in sorted({path for pattern in patterns for path in PACKAGE.glob(pattern)}):
+        with suppress(FileNotFoundError):  # an editor's file that was there a moment ago
+            total.update(f"{path.relative_to(PACKAGE)}\0{digest(path.read_bytes())}\n".encode())
+    return total.hexdigest()
+
+
+def read(path: Path) -> bytes:
+    """The payload of an entry.
+
+    Raises:
+        ValueError: the file is not what was written.
+        OSError: it cannot be read; FileNotFoundError if there is none.
+    """
+    data = path.read_bytes()
+    payload = data[CHECKSUM:]
+    if data[:CHECKSUM] != digest(payload).encode():
+        raise ValueError(f"its {len(data)} bytes do not match their checksum")
+    return payload
+
+
+def write(path: Path, payload: bytes) -> None:
+    """Write in one piece: another process sees no file, the old one or the new one."""
+    with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
+        try:
+            file.write(digest(payload).encode() + payload)
+            file.close()
+            os.replace(file.name, path)
+        except BaseException:
+            with suppress(OSError):
+                os.unlink(file.name)
+            raise
+
+
+@functools.cache
+def _directory(base: Path, prefix: str, sources: str, facts: tuple[Hashable, ...]) -> Path | None:
+    everything = (sources, sys.version, _versions(), facts)
+    directory = base / f"{prefix}{digest(repr(everything).encode())[:32]}"
+    try:
+        _make_private(base)
+        _make_private(directory)
+    except OSError as error:
+        warn_once(
+            "directory",
+            f"the cache {base} is not used, so every process compiles anew: {error}",
+        )
+        return None
+    with suppress(OSError):
+        os.utime(directory)
+        _remove_unused(base, prefix)
+    return directory
+
+
+@functools.cache
+def _versions() -> list[tuple[str, str]]:
+    return [(name, version(name)) for name in VERSIONS]
+
+
+def _make_private(directory: Path) -> None:
+    """Create ``directory`` for the user alone; loading another's entry would run their code."""
+    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if os.name != "posix":
+        return
+    found = directory.stat()
+    if found.st_uid != os.geteuid():
+        raise PermissionError(
+            f"{directory} belongs to user {found.st_uid}; name a directory of "
+            f"your own in CKAD_CACHE_DIR"
+        )
+    if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        mode = f"{stat.S_IMODE(found.st_mode):o}"
+        raise PermissionError(
+            f"{directory} can be written by others (mode {mode}); `chmod 700` it "
+            f"if it is ckad's alone, else name another in CKAD_CACHE_DIR"
+        )
+
+
+def _remove_unused(base: Path, prefix: str) -> None:
+    used = sorted(base.glob(f"{prefix}*"), key=lambda path: path.stat().st_mtime, reverse=True)
+    for directory in used[KEPT:]:
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+def _files(prefix: str) -> Iterator[tuple[Path, int, int]]:
+    """Path, bytes and time of last use of the files under directories of a kind."""
+    for path in cache_dir().glob(f"{prefix}*/*"):
+        with suppress(OSError):  # another process may have removed it
+            found = path.stat()
+            yield path, found.st_size, found.st_mtime_ns
+
+
+_warned: set[str] = set()
+
+
+def warn_once(kind: str, message: str) -> None:
+    if kind not in _warned:
+        _warned.add(kind)
+        warnings.warn(f"ckad: {message}", CacheWarning, stacklevel=2)

@@ -1,0 +1,187 @@
+"""What a loop carries from step to step: registers, and large arrays in pools of equal buffers.
+
+A step reads its arrays from some buffers of a pool and writes new ones to those that are free; then
+the buffers change their roles. Nothing is copied, also where arrays only change their names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from ckad.engines.native import registers
+from ckad.engines.native.element import Array, Value, nbytes
+from ckad.engines.native.frame import Frame, Held, Memory, Wanted
+from ckad.engines.native.kernels import emit_copy
+from ckad.engines.native.layout import is_small
+from ckad.engines.native.registers import Registers
+from ckad.engines.native.unit import Buffer, Unit
+from ckad.engines.native.writer import Writer
+from ckad.tape.ops import Op
+from ckad.tape.tape import Tape
+from ckad.tape.types import Type
+
+
+@dataclass(eq=False)
+class Pool:
+    """The buffers of the carried arrays of one size; ``members`` are their places in the carry."""
+
+    nbytes: int
+    members: list[int]
+    n_buffers: int
+    buffers: list[Buffer] = field(default_factory=list)
+    users: set[tuple[int, int]] = field(default_factory=set)
+
+    def leave(self, writer: Writer, user: tuple[int, int]) -> None:
+        self.users.discard(user)
+        if not self.users:
+            self.free(writer)
+
+    def free(self, writer: Writer) -> None:
+        for buffer in self.buffers:
+            writer.release(buffer)
+        self.buffers = []
+
+
+class Carry:
+    """The types of what a loop carries and the pools of its large arrays.
+
+    ``bodies`` are the tapes that compute a new carry, each with the position of its first carry
+    input; their first outputs are the new carry.
+    """
+
+    def __init__(self, types: Sequence[Type], bodies: Sequence[tuple[Tape, int]]) -> None:
+        self.types = list(types)
+        self.small = [k for k, t in enumerate(types) if is_small(t)]
+        sizes: dict[int, list[int]] = {}
+        for k, t in enumerate(types):
+            if not is_small(t):
+                sizes.setdefault(nbytes(t), []).append(k)
+        self.pools = [
+            Pool(size, members, max(self._needed(members, *body) for body in bodies))
+            for size, members in sizes.items()
+        ]
+
+    def _needed(self, members: list[int], tape: Tape, first: int) -> int:
+        """A buffer for each array, and one for each that a step writes anew or twice."""
+        outputs, inputs = tape.outputs.tolist(), tape.inputs.tolist()
+        own = {inputs[first + k] for k in members}
+        kept = {outputs[k] for k in members} & own
+        return 2 * len(members) - len(kept)
+
+    # --- as a list of values: parts of registers, then pointers ----------------------------------
+
+    def flat(self, smalls: Sequence[Registers], pointers: Sequence[Value]) -> list[Value]:
+        return [*(part for x in smalls for part in x.parts), *pointers]
+
+    def smalls(self, values: Sequence[Value]) -> list[Registers]:
+        found, at = [], 0
+        for k in self.small:
+            n = len(registers.widths(self.types[k].size))
+            found.append(Registers(self.types[k], tuple(values[at : at + n])))
+            at += n
+        return found
+
+    def pointers(self, values: Sequence[Value]) -> list[list[Value]]:
+        """The pointers of each pool, those that hold the carry first."""
+        at = len(values) - sum(p.n_buffers for p in self.pools)
+        found = []
+        for pool in self.pools:
+            found.append(list(values[at : at + pool.n_buffers]))
+            at += pool.n_buffers
+        return found
+
+    # --- the values of a step -------------------------------------------------------------------
+
+    def held(self, values: Sequence[Value], pools: bool = False) -> list[Held]:
+        """The carry as values; ``pools`` says that they belong to their pools from now on."""
+        found: dict[int, Held] = dict(zip(self.small, self.smalls(values), strict=True))
+        for pool, pointers in zip(self.pools, self.pointers(values), strict=True):
+            for k, pointer in zip(pool.members, pointers, strict=False):
+                owner = pool if pools else None
+                buffer = Buffer(pointer, pool.nbytes, pool=owner)
+                found[k] = Memory(Array(pointer, self.types[k]), buffer)
+        return [found[k] for k in range(len(self.types))]
+
+    def wanted(self, values: Sequence[Value], tape: Tape, first: int) -> Wanted:
+        """Free buffers for the outputs that a step writes anew."""
+        outputs, inputs = tape.outputs.tolist(), set(tape.inputs.tolist())
+        found: Wanted = {}
+        for pool, pointers in zip(self.pools, self.pointers(values), strict=True):
+            free = iter(pointers[len(pool.members) :])
+            for k in pool.members:
+                row = outputs[k]
+                if row not in inputs and row not in found and tape.rows[row].op is not Op.CONST:
+                    pointer = next(free, None)
+                    if pointer is not None:
+                        found[row] = Buffer(pointer, pool.nbytes)
+        return found
+
+    def following(
+        self, unit: Unit, values: Sequence[Value], outputs: Sequence[Held]
+    ) -> list[Value]:
+        """The values of the next step from the outputs of this one."""
+        new = [x for k in self.small for x in _parts(outputs[k])]
+        for pool, pointers in zip(self.pools, self.pointers(values), strict=True):
+            new += self._next_pool(unit, pool, pointers, outputs)
+        return new
+
+    def _next_pool(
+        self, unit: Unit, pool: Pool, pointers: list[Value], outputs: Sequence[Held]
+    ) -> list[Value]:
+        taken: dict[int, Value] = {}
+        for k in pool.members:
+            memory = outputs[k]
+            assert isinstance(memory, Memory)
+            pointer = memory.array.pointer
+            if any(pointer is p for p in pointers) and not _among(pointer, taken.values()):
+                taken[k] = pointer
+        free = [p for p in pointers if not _among(p, taken.values())]
+        for k in pool.members:
+            if k not in taken:
+                memory = outputs[k]
+                assert isinstance(memory, Memory)
+                taken[k] = free.pop(0)
+                emit_copy(unit.b, taken[k], memory.array.pointer, pool.nbytes)
+        return [*(taken[k] for k in pool.members), *free]
+
+    # --- the first values -----------------------------------------------------------------------
+
+    def allocate(self, frame: Frame, rows: Sequence[int]) -> list[Value]:
+        """Buffers for the pools, and the carry's first values in them, from rows of a frame."""
+        pointers: list[Value] = []
+        for pool in self.pools:
+            for k in pool.members:
+                pool.buffers.append(self._first(frame, rows[k], rows, pool.nbytes))
+            while len(pool.buffers) < pool.n_buffers:
+                pool.buffers.append(frame.writer.allocate(frame.unit, pool.nbytes))
+            pointers += [buffer.pointer for buffer in pool.buffers]
+        return self.flat([frame.small(rows[k]) for k in self.small], pointers)
+
+    def _first(self, frame: Frame, row: int, rows: Sequence[int], size: int) -> Buffer:
+        """The buffer of an array that nobody else reads, or a copy."""
+        once = list(frame.rows[frame_item(frame)].operands).count(row) == 1
+        old = frame.takes(row) if once else None
+        if old is not None and old.buffer.offset is not None and old.buffer.pool is None:
+            old.buffer.users.discard(row)
+            frame.held[row] = Memory(old.array, Buffer(old.array.pointer, size, writable=False))
+            return Buffer(old.array.pointer, old.buffer.nbytes, old.buffer.offset)
+        buffer = frame.writer.allocate(frame.unit, size)
+        frame.put_row(Array(buffer.pointer, frame.rows[row].type), row)
+        return buffer
+
+
+def frame_item(frame: Frame) -> int:
+    """The row that the frame is at."""
+    item = frame.fusion.items[frame.now]
+    assert isinstance(item, int)
+    return item
+
+
+def _parts(value: Held) -> tuple[Value, ...]:
+    assert isinstance(value, Registers)
+    return value.parts
+
+
+def _among(pointer: Value, others: object) -> bool:
+    return any(pointer is p for p in others)  # type: ignore[attr-defined]

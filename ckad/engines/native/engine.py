@@ -1,0 +1,43 @@
+"""The native engine as the loop driver sees it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+
+from ckad.engines.actions import Feed, Slots
+from ckad.engines.native.layout import record_bytes
+from ckad.engines.native.machine import execute
+from ckad.engines.native.program import Program, prepare
+from ckad.tape.tape import Tape
+
+name = "native"
+__all__ = ["Loaded", "load", "name", "record_bytes"]
+
+
+class Loaded:
+    """A compiled program; the slots are given to each run."""
+
+    def __init__(self, program: Program, threads: int) -> None:
+        self.program, self.threads = program, threads
+
+    def run_bytes(self, slots: Mapping[int, Slots]) -> int:
+        return self.program.homes(slots)[-1] + 8 * self.program.facts.n_cells
+
+    def kept_bytes(self) -> int:
+        return self.program.kept_bytes
+
+    def run(
+        self,
+        inputs: Sequence[np.ndarray],
+        feeds: Mapping[int, Feed],
+        slots: Mapping[int, Slots],
+        on_progress: Callable[[int], None] | None,
+    ) -> list[np.ndarray]:
+        return execute(self.program, inputs, feeds, slots, on_progress, self.threads)
+
+
+def load(tape: Tape, check_finite: bool, threads: int) -> Loaded:
+    """Compile a tape, or take its code from the cache."""
+    return Loaded(prepare(tape), threads)

@@ -1,0 +1,367 @@
+"""A nest as a function of IR: loops over its boxes, eight lanes at a time.
+
+The shape is cut into boxes within which every index is one plain offset from the loop's own: the
+interior, and thin pieces at the borders. The last axis runs in vectors; where its length in a box
+is no multiple of the lanes the last vector overlaps the one before it, which writes the same
+numbers once more. A nest without shifts is one flat axis, and may write over what it reads.
+
+    void nest(i8** arguments, i64 first, i64 last)
+
+computes the indices [first, last) of the first axis, or of blocks of BLOCK elements where there is
+one axis alone. Sums are written per index, to be added in a fixed order.
+
+A value may be summed in several nests that differ in everything else, and has to come out the same:
+an element is added to the lane that its place along the last axis has, place after place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise, product
+from typing import Any
+
+from llvmlite import ir
+
+from ckad.engines.native.apply import apply
+from ckad.engines.native.element import (
+    DOUBLE,
+    I32,
+    I64,
+    POINTER,
+    Array,
+    Value,
+    load,
+    register_type,
+    store,
+    whole,
+)
+from ckad.engines.native.flow import count
+from ckad.engines.native.fusion import Fusion, Nest, work_of
+from ckad.engines.native.registers import LANES, splat, total
+from ckad.engines.native.walk import Box, Index, Split, Walk, identity
+from ckad.tape.tape import Row
+from ckad.tape.types import DType, Type
+
+#: Elements of one axis that are computed, summed and handed to a thread together.
+BLOCK = 4096
+#: Nests with less work per element run several vectors per turn.
+LIGHT, UNROLL = 12, 4
+VECTOR = ir.VectorType(DOUBLE, LANES)
+SIGNATURE = ir.FunctionType(ir.VoidType(), [POINTER.as_pointer(), I64, I64])
+
+
+class _Probe:
+    """Walks to see where a box has to be cut, and which leaves are read out of place."""
+
+    def __init__(self, rows: Sequence[Row], nest: Nest) -> None:
+        self.rows, self.shape, self.own = rows, nest.shape, identity(nest.shape)
+        self.straight, self.flops, self.loads = True, 0, 0
+
+    def leaf(self, k: int, index: Index) -> None:
+        self.straight &= index == self.own and self.rows[k].type.shape == self.shape
+        self.loads += 1
+
+    def uniform(self, k: int) -> None:
+        pass
+
+    def zero(self, row: Row) -> None:
+        self.straight = False
+
+    def apply(self, op: int, operands: Sequence[Row], out: Row, values: Sequence[Any]) -> None:
+        self.flops += work_of(op)
+
+
+@dataclass
+class Shape:
+    """How a nest is cut: borders per axis, or one flat axis."""
+
+    flat: bool
+    borders: list[list[int]]
+    flops: int  # per element of the interior
+    loads: int
+
+    @property
+    def n_outer(self) -> int:
+        """The length of the axis that is divided among threads."""
+        if len(self.borders) > 1:
+            return self.borders[0][-1]
+        return -(-self.borders[0][-1] // BLOCK)
+
+
+def roots(fusion: Fusion, nest: Nest) -> list[int]:
+    return [*nest.outputs, *(fusion.rows[k].operands[0] for k in nest.sums)]
+
+
+def cut(fusion: Fusion, nest: Nest) -> Shape:
+    """The boxes of a nest."""
+    borders = [{0, n} for n in nest.shape]
+    straight, most, loads = True, 0, 0
+    done: set[Box] = set()
+    while True:
+        try:
+            for box in product(*(pairwise(sorted(b)) for b in borders)):
+                if box in done:
+                    continue
+                walk = Walk(fusion, nest, box, probe := _Probe(fusion.rows, nest))
+                for k in roots(fusion, nest):
+                    walk.root(k)
+                straight &= probe.straight
+                most, loads = max(most, probe.flops), max(loads, probe.loads)
+                done.add(box)
+            break
+        except Split as split:
+            borders[split.axis].add(split.at)
+    one_axis = len(nest.shape) == 1 or not nest.sums
+    flat = straight and one_axis and all(len(b) == 2 for b in borders)
+    size = [0, Type(0, nest.shape).size]  # type: ignore[arg-type]
+    return Shape(flat, [size] if flat else [sorted(b) for b in borders], most, loads)
+
+
+class NestWriter:
+    """Writes the function of one nest."""
+
+    def __init__(self, module: ir.Module, name: str, fusion: Fusion, nest: Nest, shape: Shape):
+        self.fusion, self.nest, self.rows, self.shape = fusion, nest, fusion.rows, shape
+        self.function = ir.Function(module, SIGNATURE, name)
+        self.function.linkage = "internal"
+        self.function.attributes.add("noinline")
+        self.b = ir.IRBuilder(self.function.append_basic_block("entry"))
+        self.partials: list[Value] = []
+        self._arguments()
+
+    def _arguments(self) -> None:
+        """Pointers to the arrays read and written, scalars, and where the sums go, in order."""
+        b, block = self.b, self.function.args[0]
+        self.arrays: dict[int, Array] = {}
+        self.scalars: dict[int, Value] = {}
+        for at, k in enumerate(argument_rows(self.fusion, self.nest)):
+            place = b.gep(block, [whole(at)])
+            row = self.rows[k]
+            if k in self.nest.sums:
+                self.partials.append(b.load(b.bitcast(place, DOUBLE.as_pointer().as_pointer())))
+            elif row.type.size == 1 and k not in self.nest.outputs:
+                kind = register_type(row.type.dtype)
+                self.scalars[k] = b.load(b.bitcast(place, kind.as_pointer()))
+            else:
+                self.arrays[k] = Array(b.load(place), row.type)
+
+    def write(self) -> ir.Function:
+        self.sums = [self.b.alloca(VECTOR) for _ in self.nest.sums]
+        first, last = self.function.args[1:]
+        if len(self.shape.borders) == 1:
+            self._blocks(first, last)
+        else:
+            self._axis(0, (), [], first, last)
+        self.b.ret_void()
+        return self.function
+
+    # --- loops ----------------------------------------------------------------------------------
+
+    def _blocks(self, first: Value, last: Value) -> None:
+        """One axis: blocks of it, each in its boxes."""
+        with count(self.b, first, last) as r:
+            self._clear()
+            start = self.b.mul(r, whole(BLOCK))
+            stop = self.b.add(start, whole(BLOCK))
+            for box in pairwise(self.shape.borders[0]):
+                self._last_axis((box,), [], start, stop)
+            self._keep(r)
+
+    def _axis(self, axis: int, box: Box, outer: list[Value], first: Value, last: Value) -> None:
+        """All axes from ``axis`` on; ``first`` and ``last`` bound the first one."""
+        if axis == len(self.shape.borders) - 1:
+            for span in pairwise(self.shape.borders[axis]):
+                self._last_axis((*box, span), outer)
+            return
+        for low, high in pairwise(self.shape.borders[axis]):
+            start, stop = whole(low), whole(high)
+            if axis == 0:
+                start, stop = larger(self.b, start, first), smaller(self.b, stop, last)
+            with count(self.b, start, stop) as at:
+                if axis == 0:
+                    self._clear()
+                self._axis(axis + 1, (*box, (low, high)), [*outer, at], first, last)
+                if axis == 0:
+                    self._keep(at)
+
+    def _last_axis(
+        self, box: Box, outer: list[Value], first: Value | None = None, stop: Value | None = None
+    ) -> None:
+        low, high = box[-1]
+        if high - low < LANES:
+            for place in range(low, high):
+                if first is None:
+                    self._element(box, [*outer, whole(place)], 1, lane=place % LANES)
+                    continue
+                b = self.b
+                mine = b.icmp_signed("<=", first, whole(place))
+                with b.if_then(b.and_(mine, b.icmp_signed("<", whole(place), stop))):
+                    self._element(box, [whole(place)], 1, lane=place % LANES)
+        elif self.shape.flat:
+            self._flat(box, first, stop, high)
+        else:
+            self._overlapping(box, outer, first, stop)
+
+    def _flat(self, box: Box, first: Value, stop: Value, n: int) -> None:
+        """Whole vectors of a block, then single elements."""
+        b = self.b
+        end = smaller(b, stop, whole(n))
+        step = LANES * (UNROLL if self._light else 1)
+        length = b.sub(end, first)
+        vectors = b.add(first, b.and_(length, whole(-step)))
+        with count(b, first, vectors, step) as at:
+            for u in range(step // LANES):
+                self._element(box, [b.add(at, whole(u * LANES))], LANES)
+        if self._light:
+            rest = b.add(first, b.and_(length, whole(-LANES)))
+            with count(b, vectors, rest, LANES) as at:
+                self._element(box, [at], LANES)
+        if n % LANES:
+            with b.if_then(b.icmp_signed("==", end, whole(n))):
+                for place in range(n - n % LANES, n):
+                    self._element(box, [whole(place)], 1, lane=place % LANES)
+
+    @property
+    def _light(self) -> bool:
+        return self.shape.flops < LIGHT and not self.nest.sums
+
+    def _overlapping(
+        self, box: Box, outer: list[Value], first: Value | None, stop: Value | None
+    ) -> None:
+        """Vectors at multiples of the lanes, the first and the last one moved into the box."""
+        b = self.b
+        low, high = box[-1]
+        start, end = whole(low // LANES), whole(-(-high // LANES))
+        if first is not None:
+            start = larger(b, start, b.sdiv(first, whole(LANES)))
+            end = smaller(b, end, b.sdiv(stop, whole(LANES)))
+        with count(b, start, end) as turn:
+            aligned = b.mul(turn, whole(LANES))
+            at = aligned
+            if low % LANES:
+                at = larger(b, at, whole(low))
+            if high % LANES:
+                at = smaller(b, at, whole(high - LANES))
+            counted = aligned if low % LANES or high % LANES else None
+            self._element(box, [*outer, at], LANES, counted)
+
+    # --- elements -------------------------------------------------------------------------------
+
+    def _element(
+        self,
+        box: Box,
+        indices: list[Value],
+        lanes: int,
+        counted: Value | None = None,
+        lane: int = 0,
+    ) -> None:
+        """All outputs and sums at one index.
+
+        ``counted`` is where the lanes begin that a sum has not seen yet, ``lane`` the one that a
+        single element is added to.
+        """
+        target = _Writer(self, indices, lanes)
+        walk = Walk(self.fusion, self.nest, self._box(box), target)
+        outputs = [(k, walk.root(k)) for k in self.nest.outputs]
+        terms = [walk.root(self.rows[k].operands[0]) for k in self.nest.sums]
+        for k, value in outputs:
+            store(self.b, self.arrays[k], target.place(k, walk.own), value)
+        for place, term in zip(self.sums, terms, strict=True):
+            self._add(place, term, indices[-1], counted, lane)
+
+    def _box(self, box: Box) -> Box:
+        """The walk of a flat nest does not ask where in the box it is."""
+        return tuple((0, n) for n in self.nest.shape) if self.shape.flat else box
+
+    def _add(self, place: Value, term: Value, at: Value, counted: Value | None, lane: int) -> None:
+        b = self.b
+        before = b.load(place)
+        if not isinstance(term.type, ir.VectorType):
+            number = ir.Constant(I32, lane)
+            after = b.fadd(b.extract_element(before, number), term)
+            after = b.insert_element(before, after, number)
+        else:
+            after = b.fadd(before, term)
+        if counted is not None:
+            offset = b.sub(counted, at)  # of the first lane that counts; LANES of them do
+            numbers = ir.Constant(ir.VectorType(I64, LANES), list(range(LANES)))
+            shifted = b.sub(numbers, splat(b, offset, LANES))
+            mine = b.icmp_unsigned("<", shifted, ir.Constant(shifted.type, [LANES] * LANES))
+            after = b.select(mine, after, before)
+        b.store(after, place)
+
+    def _clear(self) -> None:
+        for place in self.sums:
+            self.b.store(ir.Constant(VECTOR, [0.0] * LANES), place)
+
+    def _keep(self, r: Value) -> None:
+        for place, partial in zip(self.sums, self.partials, strict=True):
+            value = total(self.b, DType.F64, self.b.load(place))
+            self.b.store(value, self.b.gep(partial, [r]))
+
+
+class _Writer:
+    """Writes the IR of one element or vector."""
+
+    def __init__(self, nest: NestWriter, indices: Sequence[Value], lanes: int) -> None:
+        self.nest, self.b, self.indices, self.lanes = nest, nest.b, indices, lanes
+
+    def leaf(self, k: int, index: Index) -> Value:
+        if k in self.nest.scalars:
+            return splat(self.b, self.nest.scalars[k], self.lanes)
+        array = self.nest.arrays[k]
+        place = self.place(k, index)
+        last = len(self.nest.shape.borders) - 1
+        if self.nest.shape.flat or any(at.axis == last for at in index):
+            return load(self.b, array, place, self.lanes)
+        return splat(self.b, load(self.b, array, place), self.lanes)
+
+    def place(self, k: int, index: Index) -> Value:
+        """The number of the element at ``index``."""
+        b = self.b
+        if self.nest.shape.flat:
+            return self.indices[0]
+        shape = self.nest.rows[k].type.shape
+        place, constant, stride = None, 0, 1
+        for at, n in zip(reversed(index), reversed(shape), strict=True):
+            if at.axis < 0 or not at.around:
+                constant += at.shift * stride
+            if at.axis >= 0:
+                part = self._around(at) if at.around else self.indices[at.axis]
+                part = b.mul(part, whole(stride)) if stride != 1 else part
+                place = part if place is None else b.add(place, part)
+            stride *= n
+        if place is None:
+            return whole(constant)
+        return b.add(place, whole(constant)) if constant else place
+
+    def _around(self, at: Any) -> Value:
+        b = self.b
+        moved = b.add(self.indices[at.axis], whole(at.shift))
+        beyond = b.icmp_signed(">=", moved, whole(at.around))
+        return b.select(beyond, b.sub(moved, whole(at.around)), moved)
+
+    def uniform(self, k: int) -> Value:
+        return splat(self.b, self.nest.scalars[k], self.lanes)
+
+    def zero(self, row: Row) -> Value:
+        kind = register_type(row.type.dtype)
+        return splat(self.b, ir.Constant(kind, 0), self.lanes)
+
+    def apply(self, op: int, operands: Sequence[Row], out: Row, values: Sequence[Value]) -> Value:
+        dtypes = [x.type.dtype for x in operands]
+        return apply(self.b, op, dtypes, out.type.dtype, values)
+
+
+def argument_rows(fusion: Fusion, nest: Nest) -> list[int]:
+    """The rows whose pointers or scalars a nest is given, in order."""
+    return [*nest.leaves, *nest.outputs, *nest.sums]
+
+
+def larger(b: ir.IRBuilder, x: Value, y: Value) -> Value:
+    return b.select(b.icmp_signed(">", x, y), x, y)
+
+
+def smaller(b: ir.IRBuilder, x: Value, y: Value) -> Value:
+    return b.select(b.icmp_signed("<", x, y), x, y)

@@ -1,0 +1,131 @@
+"""Nests over several threads: each takes a part of the first axis.
+
+A run with threads starts helpers, which wait for passes to share until they are told to end. There
+is nothing left of them after the run, so that forks and runs from several threads do not meet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from llvmlite import ir
+
+from ckad.engines.native.element import I64, POINTER, Value, whole
+from ckad.engines.native.flow import count
+from ckad.engines.native.fusion import Nest
+from ckad.engines.native.hooks import declared
+from ckad.engines.native.nests import SIGNATURE, Shape
+from ckad.engines.native.state import Cell
+from ckad.engines.native.unit import Unit
+from ckad.tape.types import DType, Type
+
+#: Additions and loads below which a pass is not worth being shared.
+LEAST_WORK = 60_000
+#: Looks at the epoch before a waiting thread lets others run.
+PATIENCE = 4000
+ACQUIRE, RELEASE = "acquire", "release"
+WORKER = ir.FunctionType(ir.VoidType(), [POINTER, I64])
+
+
+def call_nest(
+    unit: Unit, function: ir.Function, values: Sequence[Value], shape: Shape, nest: Nest
+) -> None:
+    """Run a nest on its arguments, pointers and scalars."""
+    b = unit.b
+    block = unit.alloca(ir.ArrayType(I64, max(1, len(values))))
+    block = b.bitcast(block, POINTER.as_pointer())
+    for at, value in enumerate(values):
+        place = b.gep(block, [whole(at)])
+        b.store(value, b.bitcast(place, value.type.as_pointer()))
+    n = shape.n_outer
+    size = Type(DType.F64, nest.shape).size
+    if n > 1 and size * (shape.flops + shape.loads) >= LEAST_WORK:
+        b.call(_shared(unit.module), [unit.state, function, block, whole(n)])
+    else:
+        b.call(function, [block, whole(0), whole(n)])
+
+
+def _cell(b: ir.IRBuilder, state: Value, number: int) -> Value:
+    return b.bitcast(b.gep(state, [whole(8 * number)]), I64.as_pointer())
+
+
+def _shared(module: ir.Module) -> ir.Function:
+    """``void share(state, nest, arguments, n)``: a pass over [0, n) by all threads."""
+    if "share" in module.globals:
+        return module.globals["share"]
+    kinds = [POINTER, SIGNATURE.as_pointer(), POINTER.as_pointer(), I64]
+    function = ir.Function(module, ir.FunctionType(ir.VoidType(), kinds), "share")
+    function.linkage = "internal"
+    function.attributes.add("noinline")
+    b = ir.IRBuilder(function.append_basic_block())
+    state, nest, arguments, n = function.args
+    threads = b.load(_cell(b, state, Cell.N_THREADS))
+    with b.if_else(b.icmp_signed(">", threads, whole(1))) as (several, one):
+        with several:
+            b.store(b.ptrtoint(nest, I64), _cell(b, state, Cell.FUNCTION))
+            b.store(b.ptrtoint(arguments, I64), _cell(b, state, Cell.ARGUMENTS))
+            b.store(n, _cell(b, state, Cell.LENGTH))
+            b.store_atomic(whole(0), _cell(b, state, Cell.DONE), RELEASE, 8)
+            b.atomic_rmw("add", _cell(b, state, Cell.EPOCH), whole(1), "seq_cst")
+            b.call(nest, [arguments, whole(0), b.sdiv(n, threads)])
+            _wait(b, state, Cell.DONE, b.sub(threads, whole(1)))
+        with one:
+            b.call(nest, [arguments, whole(0), n])
+    b.ret_void()
+    return function
+
+
+def _wait(b: ir.IRBuilder, state: Value, cell: int, wanted: Value) -> None:
+    """Until a cell holds ``wanted``."""
+    place = _cell(b, state, cell)
+    look, more, give_way, ready = (
+        b.append_basic_block(s) for s in ("look", "more", "way", "ready")
+    )
+    before = b.block
+    b.branch(look)
+    b.position_at_end(look)
+    tries = b.phi(I64)
+    tries.add_incoming(whole(0), before)
+    found = b.load_atomic(place, ACQUIRE, 8)
+    b.cbranch(b.icmp_signed("==", found, wanted), ready, more)
+    b.position_at_end(more)
+    next_try = b.add(tries, whole(1))
+    tries.add_incoming(next_try, b.block)
+    b.cbranch(b.icmp_signed(">", next_try, whole(PATIENCE)), give_way, look)
+    b.position_at_end(give_way)
+    b.call(declared(b.module, "sched_yield", ir.FunctionType(ir.IntType(32), [])), [])
+    tries.add_incoming(whole(0), b.block)
+    b.branch(look)
+    b.position_at_end(ready)
+
+
+def write_worker(module: ir.Module) -> None:
+    """``void worker(state, number)``: what a helper does until LENGTH is negative."""
+    function = ir.Function(module, WORKER, "worker")
+    b = ir.IRBuilder(function.append_basic_block())
+    state, number = function.args
+    forever = whole(2**62)
+    with count(b, whole(1), forever) as epoch:
+        _wait(b, state, Cell.EPOCH, epoch)
+        n = b.load(_cell(b, state, Cell.LENGTH))
+        with b.if_then(b.icmp_signed("<", n, whole(0))):
+            b.ret_void()
+        threads = b.load(_cell(b, state, Cell.N_THREADS))
+        nest = b.inttoptr(b.load(_cell(b, state, Cell.FUNCTION)), SIGNATURE.as_pointer())
+        address = b.load(_cell(b, state, Cell.ARGUMENTS))
+        arguments = b.inttoptr(address, POINTER.as_pointer())
+        first, last = (b.sdiv(b.mul(n, k), threads) for k in (number, b.add(number, whole(1))))
+        b.call(nest, [arguments, first, last])
+        b.atomic_rmw("add", _cell(b, state, Cell.DONE), whole(1), "seq_cst")
+    b.ret_void()
+
+
+def write_end(module: ir.Module) -> None:
+    """``void end(state)``: tell the helpers that there is nothing more to do."""
+    kind = ir.FunctionType(ir.VoidType(), [POINTER])
+    function = ir.Function(module, kind, "end")
+    b = ir.IRBuilder(function.append_basic_block())
+    (state,) = function.args
+    b.store(whole(-1), _cell(b, state, Cell.LENGTH))
+    b.atomic_rmw("add", _cell(b, state, Cell.EPOCH), whole(1), "seq_cst")
+    b.ret_void()

@@ -1,0 +1,70 @@
+"""Predictions from a tape alone: how long each engine runs it, and how long it is compiled."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import NamedTuple
+
+from ckad.tape.control import read_loop, read_reverse_loop
+from ckad.tape.ops import OPS, Group, Op
+from ckad.tape.tape import Row, Tape
+
+#: Arrays of at most this many elements are small.
+SMALL = 64
+
+
+class Rates(NamedTuple):
+    """Nanoseconds of a row on a small array, and of one on a large array per element."""
+
+    row: float
+    element: float
+
+
+VM, NATIVE = Rates(4.0, 0.35), Rates(0.6, 0.08)
+#: Seconds of compilation: at the least, and per row of all bodies, small ones and large ones.
+LEAST, PER_ROW, PER_LARGE_ROW = 0.05, 6e-5, 2e-3
+
+
+def vm_seconds(tape: Tape) -> float:
+    return 1e-9 * _run(tape, VM)
+
+
+def native_seconds(tape: Tape) -> float:
+    return 1e-9 * _run(tape, NATIVE)
+
+
+def compile_seconds(tape: Tape) -> float:
+    """About how long the native engine takes to compile ``tape``."""
+    return LEAST + _rows(tape)
+
+
+def _run(tape: Tape, rates: Rates) -> float:
+    return sum(map(partial(_row, tape, rates), tape.rows))
+
+
+def _row(tape: Tape, rates: Rates, row: Row) -> float:
+    group = OPS[row.op].group
+    if group is Group.LEAF:
+        return 0.0
+    if group is Group.CONTROL:
+        return _control(tape, rates, row)
+    size = max([row.type.size, *(tape.rows[x].type.size for x in row.operands)])
+    if row.op is Op.MATMUL:
+        size *= max(1, tape.rows[row.operands[0]].type.size // max(1, row.type.shape[1]))
+    return rates.row + rates.element * size
+
+
+def _control(tape: Tape, rates: Rates, row: Row) -> float:
+    if row.op in (Op.LOOP, Op.TAPED_LOOP):
+        loop = read_loop(tape, row)
+        return loop.length * _run(loop.taping or loop.body, rates)
+    if row.op is Op.REVERSE_LOOP:
+        reverse = read_reverse_loop(tape, row)
+        return reverse.length * _run(reverse.reverse, rates)
+    return max(_run(tape.bodies[k], rates) for k in row.attrs[:2])
+
+
+def _rows(tape: Tape) -> float:
+    large = sum(row.type.is_array and row.type.size > SMALL for row in tape.rows)
+    own = PER_ROW * (len(tape) - large) + PER_LARGE_ROW * large
+    return own + sum(_rows(body) for body in tape.bodies)
