@@ -13,6 +13,7 @@ from ckad.errors import CkadError
 from ckad.tape.tape import Tape
 from ckad.transforms import (
     adjoint,
+    clear_caches,
     cond,
     fori_loop,
     grad,
@@ -40,6 +41,7 @@ __all__ = [
     "Plan",
     "Tape",
     "adjoint",
+    "clear_caches",
     "cond",
     "errors",
     "fori_loop",

@@ -6,8 +6,10 @@ and measured only to correct the prediction.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from itertools import pairwise
+from math import isqrt
+from types import MappingProxyType
 from typing import NamedTuple
 
 from ckad.checkpoint.plan import LoopPlan, even_period, fitting_schedule
@@ -30,6 +32,9 @@ Schedules = dict[int, Schedule]
 MOST_TRIES = 8
 #: A step costs about as much as moving this many bytes, beside those of its state and residuals.
 STEP_OVERHEAD = 256
+#: Bytes that the caches are thought to hold, and nanoseconds that a byte takes beyond them: it is
+#: written and read once, and lies on a page that the system has to find.
+CACHE, MEMORY = 10 * 2**20, 0.2
 
 
 def slots_of(schedules: Schedules) -> dict[int, Slots]:
@@ -88,9 +93,10 @@ class Chooser:
         choice: Choice,
         measure: Callable[[Schedules, int], int],
         requested: str | int | None,
+        step_ns: Mapping[int, float] = MappingProxyType({}),
     ) -> None:
         self.loops, self.budget, self.choice, self.requested = loops, budget, choice, requested
-        self._measure = measure
+        self._measure, self._step_ns = measure, step_ns
         self.outer = [x for x in loops.values() if x.depth == 1]
         self.most_rows = piece_rows(budget // max(1, len(self.outer)))
         self.inner = [x for x in loops.values() if x.depth > 1]
@@ -100,8 +106,9 @@ class Chooser:
 
     def schedules(self) -> Schedules:
         """The cheapest schedules that were found to fit; BudgetError if none do."""
-        if self.choice != "auto":
-            return self._as_asked()
+        return self._as_asked() if self.choice != "auto" else self._nearer(self._fewest_steps())
+
+    def _fewest_steps(self) -> Schedules:
         everything = {x.name: store_all(x.n_steps) for x in self.loops.values()}
         all_used = self.measured(everything)
         if all_used <= self.budget:
@@ -139,6 +146,27 @@ class Chooser:
         if self.measured(schedules) > self.budget:
             self.most_rows = FEWEST_ROWS
         return self.measured(schedules)
+
+    def _nearer(self, chosen: Schedules) -> Schedules:
+        """Instead of residuals in memory so few that caches hold them, where that is faster.
+
+        To run a step again may take less time than to move its residuals to memory and back.
+        """
+        slots, found = slots_of(chosen), dict(chosen)
+        for x in self.outer:
+            if x.name in self._step_ns and x.n_steps > 1:
+                size = step_bytes(self.loops, slots, x.name)
+                period = isqrt(x.n_steps * x.state_bytes // max(1, size))
+                period = max(1, min(period, CACHE // max(1, size), x.n_steps))
+                options = chosen[x.name], two_level(x.n_steps, period)
+                found[x.name] = min(options, key=lambda s: self._nanoseconds(x, size, s))
+        return found if found == chosen or self.measured(found) <= self.budget else chosen
+
+    def _nanoseconds(self, x: TapedLoop, size: int, schedule: Schedule) -> float:
+        """What a schedule adds to the time of a loop whose steps keep ``size`` bytes."""
+        far = schedule.n_tape_slots > 1 and schedule.n_tape_slots * size > CACHE
+        moved = (x.n_steps if far else 0) * size + 2 * schedule.n_slots * x.state_bytes
+        return schedule.forward_steps * self._step_ns[x.name] + moved * MEMORY
 
     # --- predictions ---------------------------------------------------------------------------
 

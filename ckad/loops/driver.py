@@ -17,6 +17,7 @@ from ckad.loops.choose import Choice, Chooser, Schedules, slots_of
 from ckad.loops.engines import AUTO, ENGINES, chosen, engine_named
 from ckad.loops.tables import streamed, whole
 from ckad.loops.threads import n_threads
+from ckad.loops.work import step_nanoseconds
 from ckad.memory import format_bytes, free_memory, parse_bytes
 from ckad.tape.tape import Tape
 from ckad.trace.where import at_place
@@ -118,7 +119,8 @@ def compile_tape(tape: Tape, options: Options) -> Compiled:
         return run_bytes(tape, loaded, slots_of(schedules), feeds)
 
     budget = free_memory() // FREE_PART if options.memory is None else parse_bytes(options.memory)
-    chooser = Chooser(loops, budget, options.schedule, measure, options.memory)
+    step_ns = step_nanoseconds(tape, name)
+    chooser = Chooser(loops, budget, options.schedule, measure, options.memory, step_ns)
     schedules = chooser.schedules() if loops else {}
     slots, feeds = slots_of(schedules), _feeds(loops, schedules, chooser.most_rows)
     peak = run_bytes(tape, loaded, slots, feeds)

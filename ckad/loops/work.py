@@ -20,7 +20,8 @@ class Rates(NamedTuple):
     element: float
 
 
-VM, NATIVE = Rates(4.0, 0.35), Rates(0.6, 0.08)
+VM, NATIVE = Rates(4.0, 0.35), Rates(0.6, 0.03)
+RATES = {"vm": VM, "native": NATIVE}
 #: Seconds of compilation: at the least, and per row of all bodies, small ones and large ones.
 LEAST, PER_ROW, PER_LARGE_ROW = 0.05, 6e-5, 2e-3
 
@@ -36,6 +37,12 @@ def native_seconds(tape: Tape) -> float:
 def compile_seconds(tape: Tape) -> float:
     """About how long the native engine takes to compile ``tape``."""
     return LEAST + _rows(tape)
+
+
+def step_nanoseconds(tape: Tape, engine: str) -> dict[int, float]:
+    """About how long a step of each taped loop of ``tape`` takes, by the loop's name."""
+    loops = [read_loop(tape, row) for row in tape.rows if row.op is Op.TAPED_LOOP]
+    return {loop.name: _run(loop.body, RATES[engine]) for loop in loops}
 
 
 def _run(tape: Tape, rates: Rates) -> float:

@@ -12,6 +12,8 @@ from collections.abc import Iterator, Sequence
 from itertools import count
 from typing import NamedTuple
 
+import numpy as np
+
 from ckad.errors import DifferentiationError
 from ckad.passes import mark_simple, simplify
 from ckad.passes.activity import dependent, useful, varied
@@ -26,6 +28,9 @@ from ckad.tape.control import Loop, read_loop, reverse_loop_attrs, taped_loop_at
 from ckad.tape.ops import Op
 from ckad.tape.tape import Row, Tape
 from ckad.tape.types import TOKEN, Type
+
+#: Terms of a cotangent that are looked through for a part that is still zero.
+MOST_TERMS = 16
 
 
 def adjoint(
@@ -201,7 +206,30 @@ class _Pull:
         if callable(contribution):
             self.ct[x] = contribution(self.b, so_far)
         else:
-            self.ct[x] = contribution if so_far is None else self.b.add(so_far, contribution)
+            self.ct[x] = contribution if so_far is None else self._sum(so_far, contribution)
+
+    def _sum(self, x: int, y: int) -> int:
+        """x + y; where x has zeros in place of a part, and y is that part alone, it is put there.
+
+        The zeros may be the first of several terms.
+        """
+        b, padded = self.b, self.b.rows[y]
+        terms = [x]
+        while b.rows[terms[-1]].op is Op.ADD and len(terms) < MOST_TERMS:
+            terms.append(b.rows[terms[-1]].operands[0])
+        cleared = b.rows[terms[-1]]
+        if (
+            padded.op is Op.PAD
+            and cleared.op is Op.UPDATE
+            and cleared.attrs == padded.attrs
+            and b.type(cleared.operands[1]) == b.type(padded.operands[0])
+            and _is_zero(b, cleared.operands[1])
+        ):
+            total = b.update(cleared.operands[0], padded.operands[0], attrs=padded.attrs)
+            for term in reversed(terms[:-1]):
+                total = b.add(total, b.rows[term].operands[1])
+            return total
+        return b.add(x, y)
 
     def backward(self) -> None:
         for k in range(len(self.tape) - 1, -1, -1):
@@ -292,6 +320,13 @@ class _Pull:
         return [
             self.ct[rows[k]] if rows[k] in self.ct else self.b.full(types[k], 0.0) for k in inputs
         ]
+
+
+def _is_zero(b: Builder, x: int) -> bool:
+    row = b.rows[x]
+    if row.op is Op.BROADCAST:
+        return _is_zero(b, row.operands[0])
+    return row.op is Op.CONST and not np.any(b.constants[row.attrs[0]])
 
 
 def _primal_part(joint: Tape, n_inputs: int, outputs: list[int]) -> Tape:

@@ -132,8 +132,10 @@ def _select(b: Builder, row: Row, xs: list[int]) -> int | None:
 
 def _slice(b: Builder, row: Row, xs: list[int]) -> int | None:
     inner = b.rows[xs[0]]
-    if inner.op is Op.PAD and inner.attrs == row.attrs and b.type(inner.operands[0]) == row.type:
-        return inner.operands[0]
+    if inner.op in (Op.PAD, Op.UPDATE) and inner.attrs == row.attrs:
+        part = inner.operands[-1]
+        if b.type(part) == row.type:
+            return part
     return (
         xs[0]
         if b.type(xs[0]) == row.type
@@ -141,6 +143,18 @@ def _slice(b: Builder, row: Row, xs: list[int]) -> int | None:
         and all(a == 1 for a in row.attrs[len(row.attrs) // 2 :])
         else None
     )
+
+
+def _update(b: Builder, row: Row, xs: list[int]) -> int | None:
+    """A part written back to where it came from, or over what was written there before."""
+    x, part = xs
+    inner, before = b.rows[part], b.rows[x]
+    if inner.op is Op.SLICE and inner.operands == (x,) and inner.attrs == row.attrs:
+        return x
+    same = before.op is Op.UPDATE and before.attrs == row.attrs
+    if same and b.type(before.operands[1]) == b.type(part):
+        return b.update(before.operands[0], part, attrs=row.attrs)
+    return None
 
 
 _TRIVIAL = {
@@ -155,5 +169,6 @@ _TRIVIAL = {
     Op.RESHAPE: _reshape,
     Op.SELECT: _select,
     Op.SLICE: _slice,
+    Op.UPDATE: _update,
     Op.SUM: lambda b, row, xs: xs[0] if not row.attrs else None,
 }

@@ -20,6 +20,9 @@ from ckad.tape.ops import Op
 from ckad.tape.tape import Tape
 from ckad.tape.types import DType
 
+#: The weights of a byte of the carry, and of a byte of what a step computes.
+CARRIED, COMPUTED = 8, 9
+
 
 class Split(NamedTuple):
     """A body's adjoint in two: rows to keep, and the reverse body that starts from them."""
@@ -50,7 +53,9 @@ def _is_cheap(op: int) -> bool:
 
 
 def _minimum_cut(joint: Tape, dual: list[bool], carry: set[int], read: set[int]) -> list[int]:
-    """The values to keep, of the least bytes in all.
+    """The values to keep, of the least bytes in all, or nearly: the carry is there already.
+
+    Another value has to be a little smaller than it to be computed and kept in its place.
 
     Most are settled without a search: a value that is read and cannot be computed again is kept,
     and what follows from such values, or from those that are the same in every step, is free.
@@ -68,7 +73,8 @@ def _minimum_cut(joint: Tape, dual: list[bool], carry: set[int], read: set[int])
             sources.add(k)
         elif not any(x in sizes for x in row.operands):
             continue
-        sizes[k] = max(1, row.type.nbytes) if row.type.is_array else 1
+        size = max(1, row.type.nbytes) if row.type.is_array else 1
+        sizes[k] = size * (CARRIED if k in carry else COMPUTED)
     wanted = _wanted(joint, sizes, sources, read)
     return sorted(kept + _cut(joint, {k: sizes[k] for k in wanted}, sources, read))
 

@@ -1,5 +1,6 @@
 """The transformations: what users call."""
 
+from ckad.transforms.call import clear_caches
 from ckad.transforms.control import cond, fori_loop, scan
 from ckad.transforms.forward import adjoint, jit, jvp, tangent, trace
 from ckad.transforms.gradients import Gradient, grad, plan, value_and_grad, vjp
@@ -8,6 +9,7 @@ from ckad.transforms.second import hessian, hvp, jacobian
 __all__ = [
     "Gradient",
     "adjoint",
+    "clear_caches",
     "cond",
     "fori_loop",
     "grad",

@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ckad import trees
+from ckad.engines import arena
 from ckad.errors import BudgetError, ScheduleError
 from ckad.loops.driver import Compiled, Options, compile_tape, fits_still
 from ckad.loops.engines import chosen
@@ -214,3 +215,19 @@ def run(program: Compiled, inputs: Sequence[np.ndarray], options: Options) -> li
     bar = tqdm(total=program.total_steps, unit="step", unit_scale=True, mininterval=pause)
     with bar:
         return program(inputs, lambda done: bar.update(done - bar.n) and None)
+
+
+def clear_caches() -> None:
+    """Forget recordings, compiled programs and the work memory that is kept between calls.
+
+    What was computed stays right without it; it is for long processes that want their memory back
+    (at most 64 MiB of work memory and 64 MiB of constants). Files on disk stay.
+
+    >>> import ckad
+    >>> ckad.clear_caches()
+    """
+    with _lock:
+        _cache.clear()
+        _tapes.clear()
+    reuse.clear()
+    arena.clear()

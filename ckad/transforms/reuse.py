@@ -127,3 +127,9 @@ def keep(key: Hashable, recorded: Recorded) -> None:
         _kept.move_to_end(key)
         while len(_kept) > KEPT:
             _kept.popitem(last=False)
+
+
+def clear() -> None:
+    """Forget all recordings."""
+    with _lock:
+        _kept.clear()

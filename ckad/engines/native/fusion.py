@@ -17,7 +17,7 @@ from ckad.tape.ops import Op, is_elementwise
 from ckad.tape.tape import Row, Tape
 
 #: Work repeated at shifted places, or in several nests, that still beats a trip through memory.
-REPEATED = 12
+REPEATED = 6
 REPEATED_IN_NESTS = 6
 #: Rows deeper than this in virtual operands are put into memory, and nests heavier are split.
 DEEPEST, HEAVIEST = 100, 400

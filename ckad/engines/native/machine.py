@@ -9,8 +9,8 @@ from time import perf_counter
 
 import numpy as np
 
+from ckad.engines import arena
 from ckad.engines.actions import Feed, Rows, Slots
-from ckad.engines.heap import too_much
 from ckad.engines.native.layout import LINE
 from ckad.engines.native.program import Program
 from ckad.engines.native.state import DEEPEST, Cell, Control, Status
@@ -36,10 +36,10 @@ class Run:
     ) -> None:
         facts = program.facts
         self.program, self.on_progress = program, on_progress
-        self.state = _aligned(8 * facts.n_cells).view(np.int64)
+        self.state = arena.aligned(8 * facts.n_cells).view(np.int64)
         self.state[: Cell.END] = 0
         homes = program.homes(slots)
-        self.memory = _aligned(homes[-1])
+        self.memory = arena.take(homes[-1])
         self.state[Cell.ARENA] = self.memory.ctypes.data
         self.state[Cell.LOOP] = -1
         self.state[Cell.FUEL] = self.fuel = FIRST_FUEL
@@ -127,6 +127,7 @@ def execute(
         on_progress(int(run.state[Cell.STEPS]))
     if status != Status.DONE:
         _fail(program, run)
+    arena.give(run.memory)
     return results
 
 
@@ -149,16 +150,6 @@ def _call(program: Program, run: Run, n_threads: int) -> int:
         end(address)
         for helper in helpers:
             helper.join()
-
-
-def _aligned(nbytes: int) -> np.ndarray:
-    """Fresh memory that begins at a line of the cache."""
-    try:
-        raw = np.empty(nbytes + LINE, np.uint8)
-    except (MemoryError, ValueError):  # ValueError: more than NumPy can count
-        raise MemoryError(too_much(nbytes)) from None
-    skip = -raw.ctypes.data % LINE
-    return raw[skip : skip + nbytes]
 
 
 def _fail(program: Program, run: Run) -> None:

@@ -148,6 +148,7 @@ class NestWriter:
 
     def write(self) -> ir.Function:
         self.sums = [self.b.alloca(VECTOR) for _ in self.nest.sums]
+        self.turned = self.b.alloca(ir.ArrayType(DOUBLE, 3 * LANES))
         first, last = self.function.args[1:]
         if len(self.shape.borders) == 1:
             self._blocks(first, last)
@@ -258,8 +259,8 @@ class NestWriter:
     ) -> None:
         """All outputs and sums at one index.
 
-        ``counted`` is where the lanes begin that a sum has not seen yet, ``lane`` the one that a
-        single element is added to.
+        ``counted`` is where the vector would begin if it had not been moved into the box, ``lane``
+        the one that a single element is added to.
         """
         target = _Writer(self, indices, lanes)
         walk = Walk(self.fusion, self.nest, self._box(box), target)
@@ -281,15 +282,27 @@ class NestWriter:
             number = ir.Constant(I32, lane)
             after = b.fadd(b.extract_element(before, number), term)
             after = b.insert_element(before, after, number)
-        else:
+        elif counted is None:
             after = b.fadd(before, term)
-        if counted is not None:
-            offset = b.sub(counted, at)  # of the first lane that counts; LANES of them do
-            numbers = ir.Constant(ir.VectorType(I64, LANES), list(range(LANES)))
-            shifted = b.sub(numbers, splat(b, offset, LANES))
-            mine = b.icmp_unsigned("<", shifted, ir.Constant(shifted.type, [LANES] * LANES))
-            after = b.select(mine, after, before)
+        else:
+            placed, mine = self._in_lanes(term, b.sub(at, counted))
+            after = b.select(mine, b.fadd(before, placed), before)
         b.store(after, place)
+
+    def _in_lanes(self, term: Value, moved: Value) -> tuple[Value, Value]:
+        """A vector that was moved into its box: its elements in their own lanes, and which count.
+
+        They go by way of memory, which only the first and the last vector have to wait for.
+        """
+        b = self.b
+        first = b.gep(self.turned, [whole(0), b.add(moved, whole(LANES))])
+        b.store(term, b.bitcast(first, VECTOR.as_pointer()), align=8)
+        own = b.gep(self.turned, [whole(0), whole(LANES)])
+        placed = b.load(b.bitcast(own, VECTOR.as_pointer()), align=8)
+        numbers = ir.Constant(ir.VectorType(I64, LANES), list(range(LANES)))
+        shifted = b.sub(numbers, splat(b, moved, LANES))
+        mine = b.icmp_unsigned("<", shifted, ir.Constant(shifted.type, [LANES] * LANES))
+        return placed, mine
 
     def _clear(self) -> None:
         for place in self.sums:
