@@ -59,7 +59,7 @@ def take_turns(
     value: list[float] = []
     gradient: list[float] = []
     with (
-        Worker(case.name, "ckad", PRIMAL, settings, limit_seconds=limit) as primal,
+        Worker(case.name, "ckad", PRIMAL, settings, options, limit) as primal,
         Worker(case.name, "ckad", form, settings, options, limit) as adjoint,
     ):
         for worker in (primal, adjoint):

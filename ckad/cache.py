@@ -14,7 +14,7 @@ import stat
 import sys
 import tempfile
 import warnings
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Sequence
 from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
@@ -23,7 +23,7 @@ from typing import NamedTuple
 from numba.misc.appdirs import AppDirs
 
 PACKAGE = Path(__file__).parent
-PREFIXES = ("kernels-", "programs-")  # of the directories, one per kind of entry
+PREFIXES = KERNELS, PROGRAMS = "kernels-", "programs-"  # of the directories, one per kind of entry
 KEPT = 16  # directories of a kind; each edit of the sources makes a new one
 VERSIONS = ("numba", "llvmlite", "numpy", "scipy")
 CHECKSUM = 64  # bytes, at the start of an entry
@@ -34,7 +34,7 @@ class CacheWarning(UserWarning):
 
 
 class CacheStatus(NamedTuple):
-    """What the cache holds, for all versions of ckad together."""
+    """What the cache holds of one or both kinds, for all versions of ckad together."""
 
     n_files: int
     n_bytes: int
@@ -49,9 +49,9 @@ def cache_dir() -> Path:
     return Path(named).expanduser().absolute()
 
 
-def cache_status() -> CacheStatus:
-    """Count the files of the cache and their bytes."""
-    sizes = [size for prefix in PREFIXES for _, size, _ in _files(prefix)]
+def cache_status(prefixes: Sequence[str] = PREFIXES) -> CacheStatus:
+    """Count the files of the cache and their bytes, of all kinds or of some."""
+    sizes = [size for prefix in prefixes for _, size, _ in _files(prefix)]
     return CacheStatus(len(sizes), sum(sizes))
 
 

@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import NoReturn
 
 import llvmlite.binding
-import numba
 
 from ckad import cache, schedules
+from ckad.engines.native import compiler
 from ckad.errors import CkadError
+from ckad.loops.threads import n_threads
 from ckad.memory import parse_bytes
 
 PACKAGES = ("numba", "llvmlite", "numpy", "scipy", "optree", "tqdm", "matplotlib")
@@ -99,7 +100,7 @@ def add_plan(commands: Commands[Parser]) -> None:
 
 
 def add_doctor(commands: Commands[Parser]) -> None:
-    text = "Versions, processor, threads and the kernel cache: what a bug report needs."
+    text = "Versions, processor, threads, compiler and cache: what a bug report needs."
     parser = commands.add_parser("doctor", help=text, description=text)
     parser.set_defaults(run=run_doctor, fail=parser.error)
 
@@ -141,19 +142,31 @@ def run_plan(options: argparse.Namespace) -> int:
 
 
 def run_doctor(options: argparse.Namespace) -> int:
-    """Status 1 if the kernel cache cannot be used."""
+    """Status 1 if the cache cannot be used, or the native engine."""
     print(f"ckad        {installed('ckad')}")
     print(f"python      {platform.python_version()} on {platform.platform()}")
     for package in PACKAGES:
         print(f"{package:<11} {installed(package)}")
     print(f"processor   {llvmlite.binding.get_host_cpu_name()}, {os.cpu_count()} cores")
-    print(f"threads     {numba.config.NUMBA_NUM_THREADS}")
-    cached = cache.cache_status()
-    print(f"cache       {cached.n_files} files, {readable(cached.n_bytes)}, {cache.cache_dir()}")
-    fault = cache.cache_fault()
-    if fault:
+    print(f"threads     {n_threads(None)}")
+    print(f"cache       {cache.cache_dir()}")
+    for kind, prefix in (("kernels", cache.KERNELS), ("programs", cache.PROGRAMS)):
+        cached = cache.cache_status([prefix])
+        print(f"{kind:<11} {cached.n_files} files, {readable(cached.n_bytes)}")
+    faults = [fault for fault in (cache.cache_fault(), native_fault()) if fault]
+    for fault in faults:
         print(f"not usable: {fault}")
-    return 1 if fault else 0
+    return 1 if faults else 0
+
+
+def native_fault() -> str | None:
+    """Try the native engine out, and say how long it took; else what is wrong with it."""
+    try:
+        seconds = compiler.try_out()
+    except Exception as error:  # whatever LLVM, the linker or the system have against it
+        return f'the native engine; pass engine="vm". {type(error).__name__}: {error}'
+    print(f"native      works, compiled a function in {1000 * seconds:.0f} ms")
+    return None
 
 
 def installed(package: str) -> str:

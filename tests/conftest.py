@@ -7,6 +7,9 @@ from pathlib import Path
 import pytest
 
 import ckad
+from ckad.loops import driver, engines
+from ckad.tape.tape import Tape
+from ckad.transforms import call
 
 
 def pytest_report_header() -> str:
@@ -17,3 +20,19 @@ def pytest_report_header() -> str:
 def checkout() -> Path:
     """The source tree, for tests that read files which the wheel does not carry."""
     return Path(__file__).parents[1]
+
+
+@pytest.fixture(params=engines.ENGINES)
+def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """What engine="auto" means for a test: each of the engines, one after the other."""
+    name: str = request.param
+    predicted = engines.chosen
+
+    def forced(tape: Tape, engine: str, check_finite: bool) -> str:
+        asked = engine != engines.AUTO or check_finite
+        return predicted(tape, engine, check_finite) if asked else name
+
+    for module in (driver, call):
+        monkeypatch.setattr(module, "chosen", forced)
+    ckad.clear_caches()  # recordings remember the engine that was chosen for them
+    return name

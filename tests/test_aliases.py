@@ -8,6 +8,8 @@ import pytest
 import ckad
 from ckad.errors import AliasError
 
+pytestmark = pytest.mark.usefixtures("engine")
+
 X = np.array([2.0, 3.0, 5.0, 7.0])
 
 

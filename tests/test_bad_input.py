@@ -34,6 +34,8 @@ from ckad.errors import (
     UnsupportedFunctionError,
 )
 
+pytestmark = pytest.mark.usefixtures("engine")
+
 X = np.linspace(0.1, 1.0, 5)
 FILE = Path(__file__).name
 BUFFER = np.zeros(5)

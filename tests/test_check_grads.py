@@ -18,6 +18,8 @@ from ckad.transforms import call, reuse
 
 from .test_wrong_rule import wrong_jvp, wrong_vjp
 
+pytestmark = pytest.mark.usefixtures("engine")
+
 U = np.linspace(0.2, 1.4, 6)
 Pair = namedtuple("Pair", ["a", "b"])
 

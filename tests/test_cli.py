@@ -139,7 +139,21 @@ def test_doctor(capsys: pytest.CaptureFixture[str]) -> None:
     text = printed(capsys, "doctor")
     assert row(text, "numpy") == np.__version__
     assert int(row(text, "threads")) >= 1
-    assert row(text, "cache").endswith(str(kernel.cache_dir()))
+    assert row(text, "cache") == str(kernel.cache_dir())
+    for kind in ("kernels", "programs"):
+        assert re.fullmatch(r"\d+ files, [\d.]+ .?B", row(text, kind))
+    assert re.fullmatch(r"works, compiled a function in \d+ ms", row(text, "native"))
+
+
+def test_doctor_reports_a_compiler_that_fails(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail() -> float:
+        raise RuntimeError("no target")
+
+    monkeypatch.setattr("ckad.engines.native.compiler.try_out", fail)
+    assert cli.main(["doctor"]) == 1
+    assert "not usable: the native engine" in capsys.readouterr().out
 
 
 def test_doctor_reports_an_unusable_cache(

@@ -21,6 +21,7 @@ def lynx_hare(checkout: Path) -> SimpleNamespace:
     return SimpleNamespace(**runpy.run_path(str(checkout / "examples" / "lynx_hare.py")))
 
 
+@pytest.mark.usefixtures("engine")
 def test_lynx_hare_agrees_with_the_published_fit(lynx_hare: SimpleNamespace) -> None:
     # Posterior means in B. Carpenter's case study (2018); the misfit here has no prior.
     found = lynx_hare.fit(substeps=8)
@@ -44,6 +45,7 @@ def test_lynx_hare_draws(
     assert "alpha  0.5" in capsys.readouterr().out
 
 
+@pytest.mark.usefixtures("engine")
 def test_landscape_recovers_the_diffusivity(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -11,6 +11,8 @@ import pytest
 import ckad
 from ckad.testing import check_grads
 
+pytestmark = pytest.mark.usefixtures("engine")
+
 U = np.linspace(0.2, 1.1, 6)
 V = np.cos(np.arange(6.0))
 

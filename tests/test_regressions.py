@@ -10,6 +10,8 @@ from ckad import schedules
 from ckad.engines.vm.machine import aligned
 from ckad.errors import AliasError, BudgetError, LengthError, TraceError
 
+pytestmark = pytest.mark.usefixtures("engine")
+
 
 def counted_inside(x):
     """An inner loop carries the outer step number, and changes it."""

@@ -11,6 +11,7 @@ from ckad import cli, schedules
 pytestmark = pytest.mark.slow
 
 
+@pytest.mark.usefixtures("engine")
 def test_the_demo_recovers_the_diffusivity(tmp_path, capsys):
     assert cli.main(["demo", "--no-progress", "--output", str(tmp_path / "figure.png")]) == 0
     lines = capsys.readouterr().out.splitlines()
@@ -43,6 +44,7 @@ def lorenz(parameters, state):
     return x * x + y * y + z * z
 
 
+@pytest.mark.usefixtures("engine")
 def test_a_million_steps_are_the_same_bits_under_every_budget():
     point = np.array([10.0, 28.0, 8 / 3]), np.array([1.0, 1.0, 1.0])
     found = [

@@ -76,10 +76,10 @@ def build_ckad(settings: Settings, **options) -> Gradient:
     return lambda arrays: gradient(*arrays, normals)
 
 
-def build_primal(settings: Settings) -> Value:
+def build_primal(settings: Settings, **options) -> Value:
     import ckad
 
-    normals, value = draw_normals(settings), ckad.jit(ckad_value(settings))
+    normals, value = draw_normals(settings), ckad.jit(ckad_value(settings), **options)
     return lambda arrays: float(value(*arrays, normals))
 
 

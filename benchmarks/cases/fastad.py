@@ -19,12 +19,7 @@ import numpy as np
 
 from benchmarks.case import Case, Gradient, Inputs, Settings, Value
 
-
-class Library(NamedTuple):
-    """What a function is written with: a namespace like NumPy's and a `scan` like JAX's."""
-
-    xp: Any
-    scan: Callable
+Function = Callable[..., Any]
 
 
 def size(settings: Settings) -> int:
@@ -50,28 +45,27 @@ def no_data(_: Settings) -> Inputs:
     return ()
 
 
-# The functions: of a library, the inputs and the data --------------------------------------------
+# The functions, made from a namespace like NumPy and a scan like JAX ------------------------------
 
 
-def total(library: Library, x: Any) -> Any:
-    return library.xp.sum(x)
+def total(xp: Any, scan: Callable) -> Function:
+    return lambda x: xp.sum(x)
 
 
-def total_by_loop(library: Library, x: Any) -> Any:
-    return library.scan(lambda partial_sum, e: (partial_sum + e, None), 0.0, x)[0]
+def total_by_loop(xp: Any, scan: Callable) -> Function:
+    return lambda x: scan(lambda partial_sum, e: (partial_sum + e, None), 0.0, x)[0]
 
 
-def product(library: Library, x: Any) -> Any:
-    return library.xp.prod(x)
+def product(xp: Any, scan: Callable) -> Function:
+    return lambda x: xp.prod(x)
 
 
-def product_by_loop(library: Library, x: Any) -> Any:
-    return library.scan(lambda partial_product, e: (partial_product * e, None), 1.0, x)[0]
+def product_by_loop(xp: Any, scan: Callable) -> Function:
+    return lambda x: scan(lambda partial_product, e: (partial_product * e, None), 1.0, x)[0]
 
 
-def log_sum_exp(library: Library, x: Any) -> Any:
-    xp = library.xp
-    return xp.log(xp.sum(xp.exp(x)))
+def log_sum_exp(xp: Any, scan: Callable) -> Function:
+    return lambda x: xp.log(xp.sum(xp.exp(x)))
 
 
 def matrices(settings: Settings) -> Inputs:
@@ -79,18 +73,19 @@ def matrices(settings: Settings) -> Inputs:
     return a, b
 
 
-def matrix_product(library: Library, a: Any, b: Any) -> Any:
-    return library.xp.sum(a @ b)
+def matrix_product(xp: Any, scan: Callable) -> Function:
+    return lambda a, b: xp.sum(a @ b)
 
 
-def normal_log_density(xp: Any, z: Any, sigma: Any) -> Any:
+def normal_log_density(xp: Any) -> Function:
     """Without the constant, as everywhere in the suite; sigma is one number."""
-    return -0.5 * (xp.sum(z * z) / sigma**2) - z.size * xp.log(sigma)
+    return lambda z, sigma: -0.5 * (xp.sum(z * z) / sigma**2) - z.size * xp.log(sigma)
 
 
-def normal_log_pdf(library: Library, x: Any) -> Any:
+def normal_log_pdf(xp: Any, scan: Callable) -> Function:
     mu, sigma = -0.56, 1.37
-    return normal_log_density(library.xp, x - mu, sigma)
+    log_density = normal_log_density(xp)
+    return lambda x: log_density(x - mu, sigma)
 
 
 def weights(settings: Settings) -> Inputs:
@@ -105,10 +100,15 @@ def observations(settings: Settings) -> Inputs:
     return table, generator.uniform(-1.0, 1.0, rows)
 
 
-def regression(library: Library, w: Any, parameters: Any, table: Any, observed: Any) -> Any:
-    xp, offset, sigma = library.xp, parameters[0], parameters[1]
-    likelihood = normal_log_density(xp, observed - (table @ w + offset), sigma)
-    return likelihood + normal_log_density(xp, w, 1.0) - 0.5 * offset**2 - np.log(9.9)
+def regression(xp: Any, scan: Callable) -> Function:
+    log_density = normal_log_density(xp)
+
+    def value(w, parameters, table, observed):
+        offset, sigma = parameters[0], parameters[1]
+        likelihood = log_density(observed - (table @ w + offset), sigma)
+        return likelihood + log_density(w, 1.0) - 0.5 * offset**2 - np.log(9.9)
+
+    return value
 
 
 def volatility_inputs(settings: Settings) -> Inputs:
@@ -120,32 +120,36 @@ def returns(settings: Settings) -> Inputs:
     return (np.random.default_rng(13).uniform(-1.0, 1.0, size(settings)),)
 
 
-def stochastic_volatility(library: Library, innovations: Any, parameters: Any, seen: Any) -> Any:
-    xp, phi, sigma, mu = library.xp, parameters[0], parameters[1], parameters[2]
+def stochastic_volatility(xp: Any, scan: Callable) -> Function:
+    log_density = normal_log_density(xp)
 
-    def step(previous, innovation):
-        h = mu + sigma * innovation + phi * (previous - mu)
-        return h, h
+    def log_cauchy(x, scale):
+        return -xp.log(scale * (1.0 + (x / scale) ** 2))
 
-    first = mu + sigma * innovations[:1] / xp.sqrt(1.0 - phi * phi)
-    _, rest = library.scan(step, first[0], innovations[1:])
-    deviation = xp.exp(xp.concatenate([first, rest]) / 2)
-    likelihood = -0.5 * xp.sum((seen / deviation) ** 2) - xp.sum(xp.log(deviation))
-    prior = normal_log_density(xp, innovations, 1.0)
-    return likelihood + prior + log_cauchy(xp, sigma, 5.0) + log_cauchy(xp, mu, 10.0)
+    def value(innovations, parameters, seen):
+        phi, sigma, mu = parameters[0], parameters[1], parameters[2]
 
+        def step(previous, innovation):
+            h = mu + sigma * innovation + phi * (previous - mu)
+            return h, h
 
-def log_cauchy(xp: Any, x: Any, scale: float) -> Any:
-    return -xp.log(scale * (1.0 + (x / scale) ** 2))
+        first = mu + sigma * innovations[:1] / xp.sqrt(1.0 - phi * phi)
+        _, rest = scan(step, first[0], innovations[1:])
+        deviation = xp.exp(xp.concatenate([first, rest]) / 2)
+        likelihood = -0.5 * xp.sum((seen / deviation) ** 2) - xp.sum(xp.log(deviation))
+        prior = log_density(innovations, 1.0)
+        return likelihood + prior + log_cauchy(sigma, 5.0) + log_cauchy(mu, 10.0)
+
+    return value
 
 
 # ckad and JAX ------------------------------------------------------------------------------------
 
 
 class Work(NamedTuple):
-    """A function, and how to make what it takes."""
+    """How to make a function and what it takes."""
 
-    function: Callable
+    function: Callable[[Any, Callable], Function]
     inputs: Callable[[Settings], Inputs]
     data: Callable[[Settings], Inputs]
 
@@ -154,15 +158,15 @@ def build_ckad(work: Work, settings: Settings, **options) -> Gradient:
     import ckad
 
     count, data = len(work.inputs(settings)), work.data(settings)
-    value = partial(work.function, Library(np, ckad.scan))
+    value = work.function(np, ckad.scan)
     gradient = ckad.value_and_grad(value, argnums=tuple(range(count)), **options)
     return lambda arrays: gradient(*arrays, *data)
 
 
-def build_primal(work: Work, settings: Settings) -> Value:
+def build_primal(work: Work, settings: Settings, **options) -> Value:
     import ckad
 
-    data, value = work.data(settings), ckad.jit(partial(work.function, Library(np, ckad.scan)))
+    data, value = work.data(settings), ckad.jit(work.function(np, ckad.scan), **options)
     return lambda arrays: float(value(*arrays, *data))
 
 
@@ -178,7 +182,7 @@ def build_jax(
         step = jax.checkpoint(step) if remat_step else step
         return jax.lax.scan(step, init, xs, unroll=unroll)
 
-    value = partial(work.function, Library(jnp, scan))
+    value = work.function(jnp, scan)
     gradient = jax_gradient(jax, value, len(work.inputs(settings)))
     data = jax.device_put(work.data(settings))
     return lambda arrays: gradient((*arrays, *data))

@@ -84,10 +84,10 @@ def build_ckad(settings: Settings, **options) -> Gradient:
     return lambda arrays: gradient(*arrays)
 
 
-def build_primal(settings: Settings) -> Value:
+def build_primal(settings: Settings, **options) -> Value:
     import ckad
 
-    value = ckad.jit(ckad_value(settings))
+    value = ckad.jit(ckad_value(settings), **options)
     return lambda arrays: float(value(*arrays))
 
 
@@ -278,11 +278,14 @@ CASE = Case(
     inputs=inputs,
     steps=n_steps,
     cells=lambda settings: int(settings["size"]) ** 2,
+    also=("threads=1", "threads=2"),
     forms={
         "ckad": {
             "auto": build_ckad,
             "64 MiB": partial(build_ckad, memory="64 MiB"),
             "two-level": partial(build_ckad, memory="64 MiB", schedule="two_level"),
+            "threads=1": partial(build_ckad, threads=1),
+            "threads=2": partial(build_ckad, threads=2),
             "vm": partial(build_ckad, engine="vm"),
         },
         "jax": JAX_FORMS,

@@ -94,10 +94,10 @@ def build_ckad(settings: Settings, **options) -> Gradient:
     return lambda arrays: gradient(*arrays)
 
 
-def build_primal(settings: Settings) -> Value:
+def build_primal(settings: Settings, **options) -> Value:
     import ckad
 
-    value = ckad.jit(ckad_value(settings))
+    value = ckad.jit(ckad_value(settings), **options)
     return lambda arrays: float(value(*arrays))
 
 

@@ -8,12 +8,33 @@ from typing import Protocol
 import numpy as np
 
 from ckad.engines.actions import Feed, Slots
+from ckad.engines.counts import Body
 from ckad.engines.measure import RecordBytes
 from ckad.tape.tape import Tape
 
 
 class Loaded(Protocol):
     """A tape that an engine can run."""
+
+    @property
+    def text(self) -> str:
+        """The program, readable."""
+
+    @property
+    def llvm(self) -> str:
+        """Its LLVM IR; EngineError if it has none."""
+
+    @property
+    def asm(self) -> str:
+        """Its assembly; EngineError if it has none."""
+
+    @property
+    def compile_seconds(self) -> float:
+        """What it took to make the program from its tape; 0 if it was read from a disk."""
+
+    @property
+    def from_cache(self) -> bool:
+        """Whether it was read from a disk."""
 
     def run_bytes(self, slots: Mapping[int, Slots]) -> int:
         """What a run allocates beside tape, action tables and results."""
@@ -35,5 +56,8 @@ class Engine(Protocol):
 
     name: str
     record_bytes: RecordBytes
+
+    def moved_bytes(self, body: Body) -> int:
+        """Bytes that one run of a body reads from memory and writes to it."""
 
     def load(self, tape: Tape, check_finite: bool, threads: int) -> Loaded: ...

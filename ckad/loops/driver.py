@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-
-import numpy as np
 
 from ckad.checkpoint.plan import Plan
 from ckad.checkpoint.schedules import SCHEDULES
 from ckad.engines.actions import ACTION_BYTES, Feed, Slots
 from ckad.engines.engine import Loaded
 from ckad.engines.measure import TapedLoop, taped_loops
+from ckad.engines.work import step_nanoseconds
 from ckad.errors import BudgetError, EngineError, ScheduleError
 from ckad.loops.choose import Choice, Chooser, Schedules, slots_of
+from ckad.loops.compiled import Compiled
 from ckad.loops.engines import AUTO, ENGINES, chosen, engine_named
 from ckad.loops.tables import streamed, whole
 from ckad.loops.threads import n_threads
-from ckad.loops.work import step_nanoseconds
 from ckad.memory import format_bytes, free_memory, parse_bytes
 from ckad.tape.tape import Tape
 from ckad.trace.where import at_place
@@ -73,28 +71,6 @@ class Options:
     @property
     def key(self) -> tuple[object, ...]:
         return self.memory, self.schedule, self.engine, self.check_finite, self.threads
-
-
-@dataclass(frozen=True, eq=False)
-class Compiled:
-    """A tape ready to run under its plan."""
-
-    tape: Tape
-    loaded: Loaded
-    plan: Plan
-    feeds: dict[int, Feed]
-    slots: dict[int, Slots]
-    total_steps: int  # of the outermost loops, both sweeps
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes that the program holds between runs."""
-        return self.loaded.kept_bytes()
-
-    def __call__(
-        self, inputs: Sequence[np.ndarray], on_progress: Callable[[int], None] | None = None
-    ) -> list[np.ndarray]:
-        return self.loaded.run(inputs, self.feeds, self.slots, on_progress)
 
 
 def fits_still(plan: Plan) -> bool:

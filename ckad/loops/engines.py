@@ -6,13 +6,13 @@ import importlib
 from typing import cast
 
 from ckad.engines.engine import Engine
-from ckad.loops.work import compile_seconds, native_seconds, vm_seconds
+from ckad.engines.work import compile_seconds, nanoseconds
 from ckad.tape.tape import Tape
 
 AUTO = "auto"
 ENGINES = ("vm", "native")
 #: How often a program is thought to be run: that often its time is held against the compiler's.
-RUNS = 10
+RUNS = 50
 
 
 def engine_named(name: str) -> Engine:
@@ -31,5 +31,5 @@ def chosen(tape: Tape, engine: str, check_finite: bool) -> str:
         return engine
     if check_finite:
         return "vm"
-    saved = RUNS * (vm_seconds(tape) - native_seconds(tape))
-    return "native" if saved > compile_seconds(tape) else "vm"
+    saved = RUNS * (nanoseconds(tape, "vm") - nanoseconds(tape, "native"))
+    return "native" if 1e-9 * saved > compile_seconds(tape) else "vm"

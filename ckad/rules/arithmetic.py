@@ -236,6 +236,8 @@ for _op, _numpy, _name in (
 def _emit_extremum(relation: str) -> dict[str, ir.Emitter]:
     def floats(b: Any, x: Any, y: Any) -> Any:
         # NaN wins, whichever operand it is
+        if ir.is_number(y):
+            return b.select(b.fcmp_unordered(relation, x, y), x, y)
         first = b.or_(b.fcmp_ordered(relation, x, y), ir.is_nan(b, x))
         return b.select(first, x, y)
 

@@ -89,3 +89,12 @@ def method(name: str) -> Emitter:
 
 def is_nan(b: Any, x: Value) -> Value:
     return b.fcmp_unordered("uno", x, x)
+
+
+def is_number(x: Value) -> bool:
+    """A constant that is not NaN, in all lanes."""
+    if not isinstance(x, llvm.Constant):
+        return False
+    parts = x.constant if isinstance(x.type, llvm.VectorType) else [x]
+    numbers = [p.constant if isinstance(p, llvm.Constant) else p for p in parts or ()]
+    return bool(numbers) and all(isinstance(n, (int, float)) and n == n for n in numbers)

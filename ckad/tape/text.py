@@ -100,7 +100,7 @@ def _row_line(tape: Tape, k: int, row: Row, full: bool, shown: set[tuple[str, in
         words.append(f"({_attributes(row)})")
     if row.op is Op.CONST and ("const", row.attrs[0]) not in shown:
         shown.add(("const", row.attrs[0]))
-        words.append(_constant(tape.constants[row.attrs[0]], full))
+        words.append(constant_text(tape.constants[row.attrs[0]], full))
     return " ".join([*words, ":", str(row.type)]) + _comment(tape.source_of(k), full)
 
 
@@ -123,7 +123,8 @@ def _comment(source: Source, full: bool) -> str:
     return f"    # {quoted[1:-1]}:{source.line}"
 
 
-def _constant(array: np.ndarray, full: bool) -> str:
+def constant_text(array: np.ndarray, full: bool = False) -> str:
+    """The elements of an array, those of a large one cut unless ``full``."""
     flat = array.ravel()
     if not array.shape:
         return _element(flat[0], full)

@@ -20,7 +20,8 @@ import numpy as np
 from ckad import trees
 from ckad.engines import arena
 from ckad.errors import BudgetError, ScheduleError
-from ckad.loops.driver import Compiled, Options, compile_tape, fits_still
+from ckad.loops.compiled import Compiled
+from ckad.loops.driver import Options, compile_tape, fits_still
 from ckad.loops.engines import chosen
 from ckad.passes import simplify
 from ckad.passes.fma import fma

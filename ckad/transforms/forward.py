@@ -9,7 +9,8 @@ import numpy as np
 
 from ckad import passes, trees
 from ckad.errors import DifferentiationError, TapeError
-from ckad.loops.driver import Compiled, Options
+from ckad.loops.compiled import Compiled
+from ckad.loops.driver import Options
 from ckad.passes.adjoint import adjoint as adjoint_pass
 from ckad.passes.tangent import tangent as tangent_pass
 from ckad.tape.tape import Tape
@@ -129,7 +130,8 @@ def jit(
 ) -> Jitted:
     """Make a function that computes ``fun`` with the compiled engine, without derivatives.
 
-    Its arguments are never written to. Errors are those of `ckad.value_and_grad`.
+    Its arguments are never written to. Its ``compiled(*args)`` shows the program, as that of
+    `ckad.value_and_grad` does, whose errors it shares.
 
     >>> import numpy as np, ckad
     >>> print(ckad.jit(lambda n, x: ckad.fori_loop(0, n, lambda i, x: x * 1.5, x))(2, 4.0))

@@ -13,7 +13,8 @@ from ckad import trees
 from ckad.checkpoint.plan import Plan
 from ckad.errors import DifferentiationError
 from ckad.loops.choose import Choice
-from ckad.loops.driver import Compiled, Options
+from ckad.loops.compiled import Compiled
+from ckad.loops.driver import Options
 from ckad.passes import simplify
 from ckad.passes.adjoint import adjoint
 from ckad.passes.bind import bind
@@ -60,7 +61,8 @@ def value_and_grad(
     Returns:
         A function of the same arguments that returns ``(value, gradient)``, or
         ``((value, aux), gradient)``. The gradient has the structure and dtypes of the argument (a
-        tuple for several ``argnums``). Its ``plan(*args)`` says what a call will cost.
+        tuple for several ``argnums``). Its ``plan(*args)`` says what a call will cost, its
+        ``compiled(*args)`` shows the program: text, machine code, operations and bytes per step.
 
     Raises:
         DifferentiationError: the result is not a float scalar, or an argument to differentiate by

@@ -17,8 +17,10 @@ from ckad.engines import native, vm
 from ckad.passes.adjoint import adjoint
 from ckad.passes.tangent import tangent
 from ckad.rules.evaluate import evaluate
+from ckad.tape.builder import Builder
+from ckad.tape.ops import Op
 from ckad.tape.tape import Tape
-from ckad.tape.types import DType
+from ckad.tape.types import DType, type_of
 
 from .case import F32, F64, Arrays, Case
 
@@ -55,6 +57,10 @@ class Program:
         return self.case.tape()
 
     @property
+    def n_outputs(self) -> int:
+        return len(self.tape.outputs)
+
+    @property
     def float_types(self) -> list[Any]:
         return [t for t in self.tape.output_types if t.is_float]
 
@@ -76,6 +82,16 @@ class Program:
         return tangent(self.adjoint, self.wrt)
 
     @cached_property
+    def joined(self) -> Tape:
+        """Value, tangent and adjoint as one tape, for what takes long to compile."""
+        b = Builder()
+        xs, vs, ws = (
+            [b.input(type_of(a)) for a in arrays] for arrays in (self.case.arrays, self.v, self.w)
+        )
+        outputs = _copied(b, self.tangent, [*xs, *vs])
+        return b.tape([*outputs, *_copied(b, self.adjoint, [*xs, *ws])])
+
+    @cached_property
     def is_single(self) -> bool:
         """Some of it is float32, so no derivative is better than that."""
         return any(t.dtype is DType.F32 for t in (*self.tape.input_types, *self.tape.output_types))
@@ -91,13 +107,33 @@ class Program:
         return run(self.adjoint, *(self.case.arrays if arrays is None else arrays), *w)
 
 
+def _copied(b: Builder, tape: Tape, inputs: Sequence[int]) -> list[int]:
+    env = dict(zip(tape.inputs.tolist(), inputs, strict=True))
+    for k in range(len(tape)):
+        if k not in env:
+            env[k] = b.copy_row(tape, k, env)
+    return [env[k] for k in tape.outputs.tolist()]
+
+
+def run_joined(run: Run, program: Program) -> Run:
+    """Runs the tapes of ``program`` at its inputs: the results of one run of them all."""
+    results = run(program.joined, *program.case.arrays, *program.v, *program.w)
+    n = len(program.tangent.outputs)
+    known = {
+        program.tape: results[: program.n_outputs],
+        program.tangent: results[:n],
+        program.adjoint: results[n:],
+    }
+    return lambda tape, *inputs: known[tape]
+
+
 # --- values ------------------------------------------------------------------------------------
 
 
-def check_value(engine: str, program: Program) -> None:
+def check_value(engine: str, program: Program, run: Run | None = None) -> None:
     """The results of the engine are NumPy's: exact, or within the ulps that the table allows."""
     case = program.case
-    results = ENGINES[engine](program.tape, *case.arrays)
+    results = (run or ENGINES[engine])(program.tape, *case.arrays)
     for type, got, want in zip(program.tape.output_types, results, reference(case), strict=True):
         assert (got.dtype, got.shape) == (type.numpy, type.shape), case.name
         if type.is_float:
@@ -134,6 +170,45 @@ def assert_close_ulp(got: np.ndarray, want: np.ndarray, ulp: float, case: Case) 
         off = np.abs(got.astype(F64) - want.astype(F64)) / np.spacing(size).astype(F64)
     worst = off.max(initial=0.0)
     assert worst <= ulp, f"{case.name}: {worst:g} ulp, allowed {ulp:g}"
+
+
+#: from native to vm: of each element of a value, of the largest one of a derivative
+ENGINE_ULP = 4.0
+
+
+def engine_ulp(case: Case) -> float:
+    """Long products are taken in another order."""
+    return ENGINE_ULP * (case.arrays[0].size ** 0.5 if case.op is Op.PROD else 1.0)
+
+
+def check_value_like_the_vm(run: Run, program: Program) -> None:
+    case = program.case
+    results, others = (r(program.tape, *case.arrays) for r in (run, ENGINES["vm"]))
+    for got, want in zip(results, others, strict=True):
+        assert (got.dtype, got.shape) == (want.dtype, want.shape), case.name
+        if got.dtype.kind == "f":
+            assert_close_ulp(got, want, engine_ulp(case), case)
+        else:
+            np.testing.assert_array_equal(got, want, case.name)
+
+
+def check_derivatives_like_the_vm(run: Run, program: Program) -> None:
+    other = run_joined(ENGINES["vm"], program)
+    for tape, first in ((program.tangent, program.n_outputs), (program.adjoint, 0)):
+        for got, want in zip(run(tape)[first:], other(tape)[first:], strict=True):
+            assert_same_size(got, want, program.case)
+
+
+def assert_same_size(got: np.ndarray, want: np.ndarray, case: Case) -> None:
+    assert (got.dtype, got.shape) == (want.dtype, want.shape), case.name
+    finite = np.isfinite(want)
+    np.testing.assert_array_equal(got[~finite], want[~finite], case.name)
+    got, want = got[finite].astype(F64), want[finite]
+    if not want.size:
+        return
+    size = want.dtype.type(max(np.abs(want).max(), case.floor))
+    worst = np.abs(got - want.astype(F64)).max() / float(np.spacing(size))
+    assert worst <= engine_ulp(case), f"{case.name}: {worst:g} ulp from the vm"
 
 
 # --- first derivatives -------------------------------------------------------------------------

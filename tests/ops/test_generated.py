@@ -19,7 +19,10 @@ repeatable = settings(
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
-engines = pytest.mark.parametrize("engine", ENGINES)
+#: Each program is another one to compile.
+engines = pytest.mark.parametrize(
+    "engine", [pytest.param(e, marks=pytest.mark.slow if e == "native" else ()) for e in ENGINES]
+)
 
 
 def check_modes(run: Run, program: Generated, tolerance: float = 1e-11) -> None:
@@ -48,6 +51,12 @@ def test_straight_programs(engine: str, program: Generated) -> None:
 @given(program=programs(loops=1))
 def test_programs_with_loops(engine: str, program: Generated) -> None:
     check_modes(ENGINES[engine], program)
+
+
+@settings(repeatable, max_examples=40)
+@given(program=programs(loops=1))
+def test_some_programs_compiled(program: Generated) -> None:
+    check_modes(ENGINES["native"], program)
 
 
 @engines

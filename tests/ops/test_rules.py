@@ -17,17 +17,22 @@ from .cases import OCCURS_IN, cases_of, smooth_cases, table
 from .checks import (
     ENGINES,
     Program,
+    check_derivatives_like_the_vm,
     check_jvp,
     check_second_order,
     check_subsets,
     check_value,
+    check_value_like_the_vm,
     check_vjp,
+    run_joined,
 )
-
-#: Case and engine pairs whose adjoint stops the interpreter: nothing else could be tested after it.
 
 program = cache(Program)
 engines = pytest.mark.parametrize("engine", ENGINES)
+#: Thousands of small programs take minutes to compile one by one.
+most = pytest.mark.parametrize(
+    "engine", [pytest.param(e, marks=pytest.mark.slow if e == "native" else ()) for e in ENGINES]
+)
 smooth = pytest.mark.parametrize("case", smooth_cases(), ids=str)
 
 
@@ -57,29 +62,44 @@ def test_case_names_are_unique() -> None:
     assert sorted(set(names)) == sorted(names)
 
 
-@engines
+@most
 @pytest.mark.parametrize("case", table(), ids=str)
 def test_value(engine: str, case: Case) -> None:
     check_value(engine, program(case))
 
 
-@engines
+@most
 @smooth
 def test_first_order(engine: str, case: Case) -> None:
     check_jvp(ENGINES[engine], program(case))
     check_vjp(ENGINES[engine], program(case))
 
 
-@engines
+@most
 @smooth
 def test_second_order(engine: str, case: Case) -> None:
     check_second_order(ENGINES[engine], program(case))
 
 
-@engines
+@most
 @pytest.mark.parametrize("case", [c for c in smooth_cases() if len(c.active) > 1], ids=str)
 def test_subsets(engine: str, case: Case) -> None:
     check_subsets(ENGINES[engine], program(case))
+
+
+@pytest.mark.parametrize("case", table(), ids=str)
+def test_native(case: Case) -> None:
+    """Value, tangent and adjoint, compiled as one program: right, and the vm's to 4 ulp."""
+    made, run = program(case), ENGINES["native"]
+    smooth = case in smooth_cases()
+    if smooth:
+        run = run_joined(run, made)
+    check_value("native", made, run)
+    check_value_like_the_vm(run, made)
+    if smooth:
+        check_jvp(run, made)
+        check_vjp(run, made)
+        check_derivatives_like_the_vm(run, made)
 
 
 # --- what stands outside of the table ----------------------------------------------------------

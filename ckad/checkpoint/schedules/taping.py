@@ -1,4 +1,7 @@
-"""The generator for segments that are taped whole: the last at once, the others when restored."""
+"""The generator for segments that are taped whole: the last at once, the others when restored.
+
+Every row follows from its number alone, so that a piece of the table is computed at once.
+"""
 
 from __future__ import annotations
 
@@ -6,62 +9,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ckad.checkpoint.schedules.schedule import Action
-from ckad.kernel import kernel
 
-ADVANCE = int(Action.ADVANCE)
-STORE = int(Action.STORE)
-RESTORE = int(Action.RESTORE)
-DROP = int(Action.DROP)
-TAPE = int(Action.TAPE)
-REVERSE = int(Action.REVERSE)
-END = int(Action.END)
-FINISHED = END + 1
-
-# The registers of a generator state. Segment k starts at k · period and is stored in slot k.
-NEXT, HERE, FRONTIER, SEGMENT, PERIOD = range(5)
+# The registers of a generator state.
+ROW, N_STEPS, PERIOD = range(3)
+_ON_THE_WAY = np.array([Action.STORE, Action.ADVANCE])
+_BACK = np.array([Action.RESTORE, Action.DROP, Action.TAPE, Action.REVERSE])
 
 
 def registers(n_steps: int, period: int) -> tuple[int, ...]:
     """Start of `fill` for segments of ``period`` steps, the last one perhaps shorter."""
-    first = END if n_steps == 0 else TAPE if n_steps <= period else STORE
-    return (first, 0, n_steps, 0, period)
+    return (0, n_steps, period)
 
 
-@kernel
-def perform(state: NDArray[np.int64]) -> tuple[int, int, int]:
-    """Carry out the next action on the state; return its start, stop and slot."""
-    action, here, frontier, segment = state[NEXT], state[HERE], state[FRONTIER], state[SEGMENT]
-    base = segment * state[PERIOD]
-    if action == STORE:
-        state[NEXT] = ADVANCE
-        return here, here, segment
-    if action == ADVANCE:
-        stop = here + state[PERIOD]
-        state[HERE] = stop
-        state[SEGMENT] = segment + 1
-        state[NEXT] = TAPE if frontier - stop <= state[PERIOD] else STORE
-        return here, stop, -1
-    if action == TAPE:
-        state[HERE] = frontier
-        state[NEXT] = REVERSE
-        return here, frontier, 0
-    if action == REVERSE:
-        state[FRONTIER] = base
-        state[SEGMENT] = segment - 1
-        state[NEXT] = RESTORE if base > 0 else END
-        return base, frontier, 0
-    if action == RESTORE:
-        state[HERE] = base
-        state[NEXT] = DROP
-        return base, base, segment
-    if action == DROP:
-        state[NEXT] = TAPE
-        return here, here, segment
-    state[NEXT] = FINISHED
-    return 0, 0, -1
-
-
-@kernel
 def fill(
     state: NDArray[np.int64],
     kind: NDArray[np.int8],
@@ -70,10 +29,22 @@ def fill(
     slot: NDArray[np.int32],
 ) -> int:
     """Write the next actions, one row each; return how many (see `schedule.Fill`)."""
-    for row in range(kind.size):
-        action = state[NEXT]
-        if action == FINISHED:
-            return row
-        kind[row] = action
-        start[row], stop[row], slot[row] = perform(state)
-    return kind.size
+    first, n_steps, period = (int(x) for x in state[: PERIOD + 1])
+    before = max(n_steps - 1, 0) // period
+    n_rows = 6 * before + 3 if n_steps else 1
+    row = np.arange(first, min(first + kind.size, n_rows))
+    state[ROW] = first + row.size
+    forward = row < 2 * before
+    back = row - 2 * before + 2  # four rows per segment, of which the last has only two
+    segment = np.where(forward, row // 2, before - back // 4)
+    action = np.where(forward, _ON_THE_WAY[row % 2], _BACK[back % 4])
+    runs = (action != Action.STORE) & (action != Action.RESTORE) & (action != Action.DROP)
+    kind[: row.size] = action
+    start[: row.size] = segment * period
+    stop[: row.size] = np.where(runs, np.minimum((segment + 1) * period, n_steps), segment * period)
+    at = np.where(action == Action.ADVANCE, -1, segment)
+    slot[: row.size] = np.where((action == Action.TAPE) | (action == Action.REVERSE), 0, at)
+    if row.size and row[-1] == n_rows - 1:
+        end = row.size - 1
+        kind[end], start[end], stop[end], slot[end] = Action.END, 0, 0, -1
+    return int(row.size)

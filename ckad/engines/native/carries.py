@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 
 from ckad.engines.native import registers
 from ckad.engines.native.element import Array, Value, nbytes
-from ckad.engines.native.frame import Frame, Held, Memory, Wanted
+from ckad.engines.native.frame import Frame
+from ckad.engines.native.held import Held, Memory, Wanted
 from ckad.engines.native.kernels import emit_copy
 from ckad.engines.native.layout import is_small
 from ckad.engines.native.registers import Registers

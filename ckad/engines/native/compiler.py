@@ -32,7 +32,7 @@ from ckad.cache import Cache
 
 # What a program's machine code follows from, besides its key: all that lowering imports.
 PROGRAMS = Cache(
-    "programs-",
+    cache.PROGRAMS,
     (
         "cache.py",
         "tape/*.py",
@@ -107,6 +107,10 @@ class Library:
 
 
 _lock = threading.RLock()  # held while a program is compiled, so that none is compiled twice
+if hasattr(os, "register_at_fork"):  # a child that finds it held would wait for ever, so forks wait
+    os.register_at_fork(
+        before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release
+    )
 _libraries: weakref.WeakValueDictionary[bytes, Library] = weakref.WeakValueDictionary()
 
 
@@ -123,23 +127,39 @@ def compile_module(key: bytes, build: Callable[[], Source]) -> Library:
         return library
 
 
+def try_out() -> float:
+    """Compile a small program and run it; the seconds that took. Nothing is kept on disk."""
+    start = time.perf_counter()
+    module = ir.Module("trial")
+    function = ir.Function(module, ir.FunctionType(ir.IntType(64), []), "answer")
+    ir.IRBuilder(function.append_basic_block()).ret(ir.Constant(ir.IntType(64), 42))
+    library = _load(_code(str(module), ""), 0.0, cached=False)
+    answer = ctypes.CFUNCTYPE(ctypes.c_int64)(library.address("answer"))()
+    if answer != 42:
+        raise RuntimeError(f"a compiled program returned {answer} instead of 42")
+    return time.perf_counter() - start
+
+
 def _compile(key: bytes, build: Callable[[], Source]) -> Library:
     start = time.perf_counter()
     source = build()
     source, facts = source if isinstance(source, tuple) else (source, "")
-    text = str(source)
+    code = _code(str(source), facts)
+    library = _load(code, time.perf_counter() - start, cached=False)
+    _to_disk(key, code)
+    return library
+
+
+def _code(text: str, facts: str) -> Code:
     with _optimised(text) as module:
         functions = list(module.functions)
-        code = Code(
+        return Code(
             _machine().emit_object(module),
             tuple(f.name for f in functions if not f.is_declaration and _is_exported(f)),
             tuple(f.name for f in functions if f.is_declaration),
             zlib.compress(text.encode(), 1),
             facts,
         )
-    library = _load(code, time.perf_counter() - start, cached=False)
-    _to_disk(key, code)
-    return library
 
 
 def _is_exported(function: Any) -> bool:

@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from llvmlite import ir
 
 from ckad.engines.native import registers
-from ckad.engines.native.element import DOUBLE, POINTER, Array, Value, nbytes, rounded, whole
+from ckad.engines.native.boxes import Shape
+from ckad.engines.native.element import DOUBLE, POINTER, Array, Value, nbytes, rounded
 from ckad.engines.native.fusion import Fusion, Item, Nest
+from ckad.engines.native.held import Held, Memory, Wanted
 from ckad.engines.native.kernels import KERNELS, emit_call, emit_copy, emit_fill
 from ckad.engines.native.layout import is_small
-from ckad.engines.native.nests import Shape, argument_rows
+from ckad.engines.native.nests import argument_rows
 from ckad.engines.native.registers import Registers
 from ckad.engines.native.threads import call_nest
 from ckad.engines.native.unit import Buffer, Unit
 from ckad.engines.native.wrap import wrap_array, wrap_registers
-from ckad.engines.native.writer import Writer
+from ckad.engines.native.writer import Part, Writer
 from ckad.passes.liveness import last_reads
 from ckad.rules import RULES
 from ckad.tape.ops import OPS, Group, Op, is_elementwise
@@ -28,25 +29,6 @@ from ckad.tape.types import DType, Type
 
 #: Matrix products with more multiplications than this work on memory.
 MOST_PRODUCTS = 512
-
-
-@dataclass
-class Memory:
-    """A large array."""
-
-    array: Array
-    buffer: Buffer
-
-
-@dataclass
-class Token:
-    """The place where a taped loop keeps restart states and residuals."""
-
-    pointer: Value
-
-
-Held = Registers | Memory | Token
-Wanted = dict[int, Buffer]
 
 
 class Frame:
@@ -86,6 +68,7 @@ class Frame:
 
     def run(self) -> list[Held]:
         """Write all code; the outputs."""
+        self.writer.parts.append(Part(self.unit.function.name, self.tape))
         for now, item in enumerate(self.fusion.items):
             self.now = now
             if isinstance(item, Nest):
@@ -209,7 +192,7 @@ class Frame:
                 values.append(registers.scalar(self.b, self.small(k)))
             else:
                 values.append(self.memory(k).pointer)
-        call_nest(self.unit, function, values, shape, nest)
+        self.writer.shares |= call_nest(self.unit, function, values, shape, nest)
         for k, partial in zip(nest.sums, partials, strict=True):
             self.bind(k, self._sum(self.rows[k].type, partial.array, shape.n_outer))
         for k, memory in outputs.items():
@@ -273,7 +256,8 @@ class Frame:
 
     def _wrap(self, k: int, row: Row) -> None:
         source = self.tape.source_of(k)
-        self.writer.places.append((str(source), row.op.name))
+        depth = self.unit.depth + len(self.unit.steps)
+        self.writer.places.append((str(source), row.op.name, depth))
         place = len(self.writer.places) - 1
         (x,) = row.operands
         if is_small(row.type):
@@ -393,17 +377,3 @@ class Frame:
 Lower = Callable[[Frame, int, Row], Sequence[Any]]
 #: control op -> code that returns its results; filled by the modules of loops and branches.
 CONTROL: dict[int, Lower] = {}
-
-
-def element(b: ir.IRBuilder, array: Array, i: Value) -> Array:
-    """Element ``i`` along the first axis of an array."""
-    type = array.type.with_shape(array.type.shape[1:])
-    distance = b.mul(i, whole(nbytes(type)))
-    return Array(b.gep(array.pointer, [distance]), type)
-
-
-def taken(b: ir.IRBuilder, array: Array) -> Held:
-    """An array that is only read: in registers if it is small."""
-    if is_small(array.type):
-        return registers.read(b, array)
-    return Memory(array, Buffer(array.pointer, 0, writable=False))

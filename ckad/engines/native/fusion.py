@@ -8,10 +8,10 @@ phase reads at its own place what the phase computes, and at any place what earl
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 
-from ckad.engines.native.registers import SMALL
+from ckad.engines.native.registers import is_small
 from ckad.passes.liveness import readers
 from ckad.tape.ops import Op, is_elementwise
 from ckad.tape.tape import Row, Tape
@@ -50,17 +50,20 @@ Item = int | Nest
 
 
 def is_large(row: Row) -> bool:
-    return row.type.is_array and row.type.size > SMALL
+    return row.type.is_array and not is_small(row.type)
 
 
 class Fusion:
-    """The rows of a tape as items in an order that respects their operands."""
+    """The rows of a tape as items in an order that respects their operands.
 
-    def __init__(self, tape: Tape) -> None:
+    The rows ``alone`` are in no nest.
+    """
+
+    def __init__(self, tape: Tape, alone: Collection[int] = ()) -> None:
         self.tape, self.rows = tape, tape.rows
         self.readers = readers(tape)
         self.uniform = [self._uniform(k) for k in range(len(tape))]
-        self.fusable = [self._fusable(row) for row in self.rows]
+        self.fusable = [k not in alone and self._fusable(row) for k, row in enumerate(self.rows)]
         self.sum_root = [self._is_sum_root(row) for row in self.rows]
         outputs = set(tape.outputs.tolist())
         self.in_memory = [
@@ -153,13 +156,14 @@ class Fusion:
 
     def _weigh_fusable(self, k: int, row: Row) -> None:
         zero = self.zero_reads(row)
-        first = max(self.here[x] if x in zero else self.anywhere[x] for x in row.operands)
-        any_place = max(self.anywhere[x] for x in row.operands)
         virtual = [x for x in row.operands if self.is_virtual(x)]
-        self.here[k] = first
-        self.anywhere[k] = first + 1 if self.in_memory[k] else any_place
         self.work[k] = work_of(row.op) + sum(self.work[x] for x in virtual)
         self.depth[k] = 1 + max((self.depth[x] for x in virtual), default=0)
+        self.in_memory[k] |= self.depth[k] > DEEPEST
+        first = max(self.here[x] if x in zero else self.anywhere[x] for x in row.operands)
+        any_place = max(self.anywhere[x] for x in row.operands)
+        self.here[k] = first
+        self.anywhere[k] = first + 1 if self.in_memory[k] else any_place
 
     def is_virtual(self, k: int) -> bool:
         return self.fusable[k] and not self.in_memory[k]
@@ -189,7 +193,7 @@ class Fusion:
             work = self.work[k]
             repeated = work * (times[k] - 1) > REPEATED
             spread = work * (len(nests[k]) - 1) > REPEATED_IN_NESTS
-            if repeated or spread or self.depth[k] > DEEPEST:
+            if repeated or spread:
                 self.in_memory[k] = found = True
                 times[k] = 1
         return found
@@ -227,23 +231,23 @@ class Fusion:
 
     def _finished(self, nest: Nest) -> Nest:
         inside = set(nest.outputs)
-        roots = [*nest.outputs, *(self.rows[k].operands[0] for k in nest.sums)]
-        nest.leaves = [k for k in self._leaves(roots, inside) if k not in inside]
+        leaves = (k for k in self.rows_within(nest) if not self._is_inside(k, inside))
+        sources = {k if self.uniform[k] is None else self.uniform[k] for k in leaves}
+        nest.leaves = sorted(sources)  # type: ignore[type-var]
         return nest
 
-    def _leaves(self, roots: Iterable[int], inside: set[int]) -> list[int]:
-        seen: dict[int, None] = {}
-        stack, visited = list(roots), set[int]()
+    def _is_inside(self, k: int, outputs: Collection[int]) -> bool:
+        """Whether a nest computes row k, rather than reads it."""
+        return self.uniform[k] is None and (self.is_virtual(k) or k in outputs)
+
+    def rows_within(self, nest: Nest) -> set[int]:
+        """The rows that a nest computes or reads."""
+        inside = set(nest.outputs)
+        stack = [*nest.outputs, *(self.rows[k].operands[0] for k in nest.sums)]
+        seen: set[int] = set()
         while stack:
             k = stack.pop()
-            if k in visited:
-                continue
-            visited.add(k)
-            uniform = self.uniform[k]
-            if uniform is not None:
-                seen.setdefault(uniform)
-            elif self.is_virtual(k) or k in inside:
-                stack.extend(self.rows[k].operands)
-            else:
-                seen.setdefault(k)
-        return sorted(seen)
+            if k not in seen:
+                seen.add(k)
+                stack.extend(self.rows[k].operands if self._is_inside(k, inside) else ())
+        return seen

@@ -5,15 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from ckad.engines.native.element import nbytes
-from ckad.engines.native.registers import SMALL
+from ckad.engines.native.registers import is_small
 from ckad.tape.types import Type
 
 WORD, LINE = 8, 64
-
-
-def is_small(type: Type) -> bool:
-    """Whether values of the type are kept in registers."""
-    return type.size <= SMALL
 
 
 def rounded_up(n: int, unit: int) -> int:

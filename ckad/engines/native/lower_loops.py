@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from llvmlite import ir
+
 from ckad.engines.native import registers
 from ckad.engines.native.carries import Carry
-from ckad.engines.native.cost import nanoseconds
-from ckad.engines.native.element import Array, Value, nbytes, whole
-from ckad.engines.native.frame import CONTROL, Frame, Held, Memory, Wanted, element, taken
+from ckad.engines.native.element import Array, Value, nbytes, register_type, whole
+from ckad.engines.native.frame import CONTROL, Frame
+from ckad.engines.native.held import Held, Memory, Wanted, element, taken
 from ckad.engines.native.layout import is_small
 from ckad.engines.native.registers import Registers
 from ckad.engines.native.stepping import run_steps
 from ckad.engines.native.unit import Buffer
+from ckad.engines.work import nanoseconds
 from ckad.tape.control import read_loop
 from ckad.tape.ops import Op
 from ckad.tape.tape import Row, Tape
@@ -39,7 +42,7 @@ def lower_loop(frame: Frame, k: int, row: Row) -> Sequence[Held]:
         inputs = [index_of(i), *carry.held(values), *elements, *captured]
         wanted = carry.wanted(values, body, 1)
         places = [element(unit.b, y.array, i) for y in ys]
-        want_ys(wanted, body, n, places)
+        want_at(wanted, body, body.outputs.tolist()[n:], places)
         inner = Frame(frame.writer, unit, body, inputs, wanted)
         outputs = inner.run()
         for place, value in zip(places, outputs[n:], strict=True):
@@ -49,7 +52,9 @@ def lower_loop(frame: Frame, k: int, row: Row) -> Sequence[Held]:
         return following
 
     stop = whole(loop.length)
-    values = run_steps(unit, whole(0), stop, initial, once, nanoseconds(body), loop.length)
+    values = run_steps(
+        unit, whole(0), stop, initial, once, nanoseconds(body, "native"), loop.length
+    )
     return [*carry.held(values, pools=True), *(as_held(frame, y) for y in ys)]
 
 
@@ -66,9 +71,9 @@ def new_ys(frame: Frame, types: Sequence[Type], length: int) -> list[Memory]:
     return [frame.new(t.with_shape((length, *t.shape))) for t in types]
 
 
-def want_ys(wanted: Wanted, body: Tape, n: int, places: Sequence[Array]) -> None:
+def want_at(wanted: Wanted, body: Tape, rows: Sequence[int], places: Sequence[Array]) -> None:
     """Large results of a step are computed where they are to lie."""
-    for row, place in zip(body.outputs.tolist()[n:], places, strict=True):
+    for row, place in zip(rows, places, strict=True):
         fresh = row not in wanted and body.rows[row].op not in (Op.INPUT, Op.CONST)
         if fresh and not is_small(place.type):
             wanted[row] = Buffer(place.pointer, nbytes(place.type))
@@ -90,7 +95,7 @@ def lower_cond(frame: Frame, k: int, row: Row) -> Sequence[Held]:
     operands = [borrowed(frame, x) for x in row.operands[1:]]
     large = {at: frame.new(t) for at, t in enumerate(types) if not is_small(t)}
     predicate = registers.scalar(b, frame.small(row.operands[0]))
-    found: list[tuple[list[Held], object]] = []
+    found: list[tuple[list[Held], ir.Block]] = []
     with b.if_else(b.icmp_signed("!=", predicate, whole(0))) as sides:
         for side, tape in zip(sides, branches, strict=True):
             with side:
@@ -121,11 +126,13 @@ def _branch(
     return outputs
 
 
-def _joined(b, type: Type, pairs) -> Registers:  # type: ignore[no-untyped-def]
+def _joined(b: ir.IRBuilder, type: Type, pairs: Sequence[tuple[Held, ir.Block]]) -> Registers:
+    """The value of the branch that was taken."""
     parts = []
-    for n in range(len(registers.widths(type.size))):
-        phi = b.phi(pairs[0][0].parts[n].type)
+    for n, width in enumerate(registers.widths(type.size)):
+        phi = b.phi(register_type(type.dtype, width))
         for value, block in pairs:
+            assert isinstance(value, Registers)
             phi.add_incoming(value.parts[n], block)
         parts.append(phi)
     return Registers(type, tuple(parts))

@@ -11,70 +11,168 @@ import numpy as np
 
 from ckad.engines import arena
 from ckad.engines.actions import Feed, Rows, Slots
-from ckad.engines.native.layout import LINE
+from ckad.engines.native.layout import LINE, rounded_up
 from ckad.engines.native.program import Program
 from ckad.engines.native.state import DEEPEST, Cell, Control, Status
 from ckad.errors import ScheduleError, TracedIndexError
+from ckad.tape.types import Type
 
 #: Seconds between two calls into Python, about.
 PAUSE = 0.05
 FIRST_FUEL, MOST_FUEL = 2_000_000, 10**12
+#: Inputs and results of at most this many elements are copied to places of their own, which takes
+#: less time than to find out where an array lies.
+FEW = 16
+#: Workspaces that a program keeps, for as many threads as call it at once.
+MOST_IDLE = 4
 _ENTRY = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p)
 _WORKER = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)
 _END = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 
 
-class Run:
-    """One run of a program: its state, its memory, its action tables."""
+class Runner:
+    """A program with its schedules, ready to run again and again, from several threads."""
 
     def __init__(
-        self,
-        program: Program,
-        feeds: Mapping[int, Feed],
-        slots: Mapping[int, Slots],
-        on_progress: Callable[[int], None] | None,
+        self, program: Program, feeds: Mapping[int, Feed], slots: Mapping[int, Slots]
     ) -> None:
-        facts = program.facts
-        self.program, self.on_progress = program, on_progress
+        self.program, self.feeds, self.slots = program, feeds, slots
+        self.homes = program.homes(slots)
+        self.entry = _ENTRY(program.library.address("run"))
+        self._idle: list[Workspace] = []
+        self._lock = threading.Lock()
+
+    def __call__(
+        self,
+        inputs: Sequence[np.ndarray],
+        on_progress: Callable[[int], None] | None = None,
+        n_threads: int = 1,
+    ) -> list[np.ndarray]:
+        """Run on plain arrays; returns one new array per output.
+
+        Ctrl-C is answered while it runs, and ``on_progress`` told the steps done so far. Raises
+        TracedIndexError with the user's place.
+        """
+        with self._lock:
+            space = self._idle.pop() if self._idle else None
+        space = space or Workspace(self)
+        results = space.run(inputs, on_progress, n_threads)
+        with self._lock:
+            if len(self._idle) < MOST_IDLE:
+                self._idle.append(space)
+        return results
+
+
+class Workspace:
+    """The state of one run at a time: cells, action tables, memory, places of small arrays."""
+
+    def __init__(self, runner: Runner) -> None:
+        facts = runner.program.facts
+        self.runner, self.program, self.entry = runner, runner.program, runner.entry
         self.state = arena.aligned(8 * facts.n_cells).view(np.int64)
         self.state[: Cell.END] = 0
-        homes = program.homes(slots)
-        self.memory = arena.take(homes[-1])
-        self.state[Cell.ARENA] = self.memory.ctypes.data
-        self.state[Cell.LOOP] = -1
-        self.state[Cell.FUEL] = self.fuel = FIRST_FUEL
-        for cell, array in program.constants:
+        self.address = self.state.ctypes.data
+        for cell, array in runner.program.constants:
             self.state[cell] = array.ctypes.data
-        self._tables(feeds, slots, homes)
-        self.hook = self._hook  # a bound method is made anew at each look, this one stays
-        self.state[Cell.HOOK] = id(self.hook)
-        self.since = perf_counter()
+        types = runner.program.tape.input_types, runner.program.tape.output_types
+        self.inputs = self._places(facts.inputs, types[0])
+        self.outputs = self._places(facts.outputs, types[1])
+        self.nbytes = runner.homes[-1]
+        # what is not worth being kept by the arena is kept here
+        self.memory = arena.aligned(self.nbytes) if self.nbytes < arena.LEAST else None
+        if self.memory is not None:
+            self.state[Cell.ARENA] = self.memory.ctypes.data
+        self.rows = np.empty((max(1, sum(f.n_rows for f in runner.feeds.values())), 4), np.int64)
 
-    def _tables(
-        self, feeds: Mapping[int, Feed], slots: Mapping[int, Slots], homes: Mapping[int, int]
-    ) -> None:
-        self.rows = np.empty((max(1, sum(feed.n_rows for feed in feeds.values())), 4), np.int64)
+    def _places(
+        self, cells: Sequence[int], types: Sequence[Type]
+    ) -> list[tuple[int, Type, np.ndarray | None]]:
+        """Cell, type, and for few elements the array that the cell points to."""
+        found: list[tuple[int, Type, np.ndarray | None]] = []
+        for cell, type in zip(cells, types, strict=True):
+            own = np.empty(type.shape, type.numpy) if type.size <= FEW else None
+            if own is not None:
+                self.state[cell] = own.ctypes.data
+            found.append((cell, type, own))
+        return found
+
+    def run(
+        self,
+        inputs: Sequence[np.ndarray],
+        on_progress: Callable[[int], None] | None,
+        n_threads: int,
+    ) -> list[np.ndarray]:
+        memory = self._begin(on_progress)
+        kept = [self._take(x, place) for x, place in zip(inputs, self.inputs, strict=True)]
+        results = [self._room(place) for place in self.outputs]
+        hook = self._hook  # a bound method is made anew at each look; this one outlives the call
+        self.state[Cell.HOOK] = id(hook)
+        status = self._call(n_threads if self.program.facts.shares else 1)
+        del kept, hook
+        if on_progress is not None:
+            on_progress(int(self.state[Cell.STEPS]))
+        if status != Status.DONE:
+            self._fail()
+        if memory is not None:
+            arena.give(memory)
+        return [own.copy() if r is None else r
+                for r, (_, _, own) in zip(results, self.outputs, strict=True)]  # fmt: skip
+
+    def _begin(self, on_progress: Callable[[int], None] | None) -> np.ndarray | None:
+        """Set the cells that a run changes; the memory, if it is to be given back."""
+        self.on_progress = on_progress
+        state, memory = self.state, None
+        if self.memory is None:
+            memory = arena.take(self.nbytes)
+            state[Cell.ARENA] = memory.ctypes.data
+        state[Cell.LOOP], state[Cell.STEPS] = -1, 0
+        state[Cell.FUEL] = self.fuel = FIRST_FUEL
+        self.since = perf_counter()
+        if self.program.taped:
+            self._fill_tables(int(state[Cell.ARENA]))
+        return memory
+
+    def _take(self, x: np.ndarray, place: tuple[int, Type, np.ndarray | None]) -> np.ndarray | None:
+        cell, _, own = place
+        if own is not None:
+            own[...] = x
+            return None
+        x = np.ascontiguousarray(x)
+        self.state[cell] = x.ctypes.data
+        return x
+
+    def _room(self, place: tuple[int, Type, np.ndarray | None]) -> np.ndarray | None:
+        cell, type, own = place
+        if own is not None:
+            return None
+        result = np.empty(type.shape, type.numpy)
+        self.state[cell] = result.ctypes.data
+        return result
+
+    # --- action tables --------------------------------------------------------------------------
+
+    def _fill_tables(self, memory: int) -> None:
+        """Begin the actions of every taped loop anew, and say where its token lies."""
         self.streams: dict[int, tuple[Iterator[Rows], int]] = {}
-        at = 0
-        program = self.program
+        at, program, slots = 0, self.program, self.runner.slots
         for name, loop in program.taped.items():
-            feed, own = feeds[name], slots[name]
+            feed, own = self.runner.feeds[name], slots[name]
             cells = self.state[loop.control : loop.control + Control.SIZE]
             cells[: Control.ROWS] = at, at, at, at + feed.reverse
             cells[Control.ROWS] = self.rows.ctypes.data
             cells[Control.RESIDUALS] = own.n_slots * loop.carry_bytes
             cells[Control.STRIDE] = program.stride(name, slots)
-            if name in homes:
-                cells[Control.TOKEN] = self.memory.ctypes.data + homes[name]
+            if name in self.runner.homes:
+                cells[Control.TOKEN] = memory + self.runner.homes[name]
             offset = loop.residual_bytes
             for inner in loop.inner:
                 self.state[program.taped[inner].control + Control.OFFSET] = offset
-                offset += -(-program.token_bytes(inner, slots) // LINE) * LINE
+                offset += rounded_up(program.token_bytes(inner, slots), LINE)
             self.streams[name] = feed.pieces(), feed.n_rows
             at += feed.n_rows
-            self.refill(name)
+            self._refill(name)
 
-    def refill(self, name: int) -> None:
+    def _refill(self, name: int) -> None:
         """The next pieces, as many as there is room for: one of a stream, all of a whole table."""
         cells = self.state[self.program.taped[name].control :]
         stream, room = self.streams[name]
@@ -86,11 +184,13 @@ class Run:
             raise ScheduleError("the schedule has no more actions, and END was not among them.")
         cells[Control.CURSOR], cells[Control.FILLED] = first, first + n_rows
 
+    # --- the call -------------------------------------------------------------------------------
+
     def _hook(self) -> None:
         """What compiled code calls now and then; Ctrl-C is answered on the way into here."""
         state = self.state
         if state[Cell.LOOP] >= 0:
-            self.refill(int(state[Cell.LOOP]))
+            self._refill(int(state[Cell.LOOP]))
         if state[Cell.FUEL] <= 0:
             now = perf_counter()
             faster = PAUSE / max(now - self.since, 1e-6)
@@ -99,6 +199,38 @@ class Run:
             self.since = now
             if self.on_progress is not None:
                 self.on_progress(int(state[Cell.STEPS]))
+
+    def _call(self, n_threads: int) -> int:
+        if n_threads == 1:
+            self.state[Cell.N_THREADS] = 1
+            return int(self.entry(self.address))
+        self.state[Cell.N_THREADS : Cell.END] = 0
+        self.state[Cell.N_THREADS] = n_threads
+        worker = _WORKER(self.program.library.address("worker"))
+        end = _END(self.program.library.address("end"))
+        helpers = [
+            threading.Thread(target=worker, args=(self.address, k), daemon=True)
+            for k in range(1, n_threads)
+        ]
+        started: list[threading.Thread] = []
+        try:
+            for helper in helpers:
+                helper.start()
+                started.append(helper)
+            return int(self.entry(self.address))
+        finally:
+            end(self.address)
+            for helper in started:
+                helper.join()
+
+    def _fail(self) -> None:
+        source, _, depth = self.program.facts.places[int(self.state[Cell.PLACE])]
+        steps = [f"step {self.state[Cell.STEP + k]}" for k in range(min(depth, DEEPEST))]
+        where = f" at {', inner '.join(steps)}" if steps else ""
+        raise TracedIndexError(
+            f"{source}: an index is out of range{where}. Keep computed indices within the axis, "
+            "for example with np.clip(i, 0, n - 1) or i % n."
+        )
 
 
 def execute(
@@ -109,54 +241,5 @@ def execute(
     on_progress: Callable[[int], None] | None = None,
     n_threads: int = 1,
 ) -> list[np.ndarray]:
-    """Run a program on plain arrays; returns one new array per output.
-
-    Ctrl-C is answered while it runs, and ``on_progress`` told the steps done so far. Raises
-    TracedIndexError with the user's place.
-    """
-    run = Run(program, feeds or {}, slots or {}, on_progress)
-    types = program.tape.output_types
-    results = [np.empty(t.shape, t.numpy) for t in types]
-    kept = [np.ascontiguousarray(x) for x in inputs]
-    for cell, array in zip(program.facts.inputs, kept, strict=True):
-        run.state[cell] = array.ctypes.data
-    for cell, array in zip(program.facts.outputs, results, strict=True):
-        run.state[cell] = array.ctypes.data
-    status = _call(program, run, n_threads)
-    if on_progress is not None:
-        on_progress(int(run.state[Cell.STEPS]))
-    if status != Status.DONE:
-        _fail(program, run)
-    arena.give(run.memory)
-    return results
-
-
-def _call(program: Program, run: Run, n_threads: int) -> int:
-    address = run.state.ctypes.data
-    entry = _ENTRY(program.library.address("run"))
-    run.state[Cell.N_THREADS] = n_threads
-    if n_threads == 1:
-        return int(entry(address))
-    worker = _WORKER(program.library.address("worker"))
-    end = _END(program.library.address("end"))
-    helpers = [
-        threading.Thread(target=worker, args=(address, k), daemon=True) for k in range(1, n_threads)
-    ]
-    for helper in helpers:
-        helper.start()
-    try:
-        return int(entry(address))
-    finally:
-        end(address)
-        for helper in helpers:
-            helper.join()
-
-
-def _fail(program: Program, run: Run) -> None:
-    source, _ = program.facts.places[int(run.state[Cell.PLACE])]
-    steps = [int(run.state[Cell.STEP + k]) for k in range(DEEPEST)]
-    where = f" at step {', inner step '.join(map(str, steps[:1]))}"
-    raise TracedIndexError(
-        f"{source}: an index is out of range{where}. Keep computed indices within the axis, "
-        "for example with np.clip(i, 0, n - 1) or i % n."
-    )
+    """Run a program once; see Runner."""
+    return Runner(program, feeds or {}, slots or {})(inputs, on_progress, n_threads)

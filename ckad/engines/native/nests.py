@@ -17,13 +17,14 @@ an element is added to the lane that its place along the last axis has, place af
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from itertools import pairwise, product
+from itertools import pairwise
+from math import prod
 from typing import Any
 
 from llvmlite import ir
 
 from ckad.engines.native.apply import apply
+from ckad.engines.native.boxes import BLOCK, Shape
 from ckad.engines.native.element import (
     DOUBLE,
     I32,
@@ -37,85 +38,17 @@ from ckad.engines.native.element import (
     whole,
 )
 from ckad.engines.native.flow import count
-from ckad.engines.native.fusion import Fusion, Nest, work_of
-from ckad.engines.native.registers import LANES, splat, total
-from ckad.engines.native.walk import Box, Index, Split, Walk, identity
+from ckad.engines.native.fusion import Fusion, Nest
+from ckad.engines.native.registers import LANES, constant, scalar, splat, total
+from ckad.engines.native.walk import Box, Index, Walk
+from ckad.tape.ops import Op
 from ckad.tape.tape import Row
-from ckad.tape.types import DType, Type
+from ckad.tape.types import DType
 
-#: Elements of one axis that are computed, summed and handed to a thread together.
-BLOCK = 4096
 #: Nests with less work per element run several vectors per turn.
 LIGHT, UNROLL = 12, 4
 VECTOR = ir.VectorType(DOUBLE, LANES)
 SIGNATURE = ir.FunctionType(ir.VoidType(), [POINTER.as_pointer(), I64, I64])
-
-
-class _Probe:
-    """Walks to see where a box has to be cut, and which leaves are read out of place."""
-
-    def __init__(self, rows: Sequence[Row], nest: Nest) -> None:
-        self.rows, self.shape, self.own = rows, nest.shape, identity(nest.shape)
-        self.straight, self.flops, self.loads = True, 0, 0
-
-    def leaf(self, k: int, index: Index) -> None:
-        self.straight &= index == self.own and self.rows[k].type.shape == self.shape
-        self.loads += 1
-
-    def uniform(self, k: int) -> None:
-        pass
-
-    def zero(self, row: Row) -> None:
-        self.straight = False
-
-    def apply(self, op: int, operands: Sequence[Row], out: Row, values: Sequence[Any]) -> None:
-        self.flops += work_of(op)
-
-
-@dataclass
-class Shape:
-    """How a nest is cut: borders per axis, or one flat axis."""
-
-    flat: bool
-    borders: list[list[int]]
-    flops: int  # per element of the interior
-    loads: int
-
-    @property
-    def n_outer(self) -> int:
-        """The length of the axis that is divided among threads."""
-        if len(self.borders) > 1:
-            return self.borders[0][-1]
-        return -(-self.borders[0][-1] // BLOCK)
-
-
-def roots(fusion: Fusion, nest: Nest) -> list[int]:
-    return [*nest.outputs, *(fusion.rows[k].operands[0] for k in nest.sums)]
-
-
-def cut(fusion: Fusion, nest: Nest) -> Shape:
-    """The boxes of a nest."""
-    borders = [{0, n} for n in nest.shape]
-    straight, most, loads = True, 0, 0
-    done: set[Box] = set()
-    while True:
-        try:
-            for box in product(*(pairwise(sorted(b)) for b in borders)):
-                if box in done:
-                    continue
-                walk = Walk(fusion, nest, box, probe := _Probe(fusion.rows, nest))
-                for k in roots(fusion, nest):
-                    walk.root(k)
-                straight &= probe.straight
-                most, loads = max(most, probe.flops), max(loads, probe.loads)
-                done.add(box)
-            break
-        except Split as split:
-            borders[split.axis].add(split.at)
-    one_axis = len(nest.shape) == 1 or not nest.sums
-    flat = straight and one_axis and all(len(b) == 2 for b in borders)
-    size = [0, Type(0, nest.shape).size]  # type: ignore[arg-type]
-    return Shape(flat, [size] if flat else [sorted(b) for b in borders], most, loads)
 
 
 class NestWriter:
@@ -145,6 +78,10 @@ class NestWriter:
                 self.scalars[k] = b.load(b.bitcast(place, kind.as_pointer()))
             else:
                 self.arrays[k] = Array(b.load(place), row.type)
+        for k in self.nest.leaves:
+            if is_number(self.rows[k]):
+                array = self.fusion.tape.constants[self.rows[k].attrs[0]]
+                self.scalars[k] = scalar(b, constant(array, self.rows[k].type))
 
     def write(self) -> ir.Function:
         self.sums = [self.b.alloca(VECTOR) for _ in self.nest.sums]
@@ -323,12 +260,28 @@ class _Writer:
     def leaf(self, k: int, index: Index) -> Value:
         if k in self.nest.scalars:
             return splat(self.b, self.nest.scalars[k], self.lanes)
-        array = self.nest.arrays[k]
-        place = self.place(k, index)
-        last = len(self.nest.shape.borders) - 1
-        if self.nest.shape.flat or any(at.axis == last for at in index):
+        array, place = self.nest.arrays[k], self.place(k, index)
+        distance = 1 if self.nest.shape.flat else self._distance(array.type.shape, index)
+        if distance == 1:
             return load(self.b, array, place, self.lanes)
-        return splat(self.b, load(self.b, array, place), self.lanes)
+        if distance == 0:
+            return splat(self.b, load(self.b, array, place), self.lanes)
+        return self._strided(array, place, distance)
+
+    def _distance(self, shape: Sequence[int], index: Index) -> int:
+        """How many elements apart neighbours along the nest's last axis lie in an array."""
+        last = len(self.nest.shape.borders) - 1
+        return sum(prod(shape[a + 1 :]) for a, at in enumerate(index) if at.axis == last)
+
+    def _strided(self, array: Array, place: Value, distance: int) -> Value:
+        b = self.b
+        if self.lanes == 1:
+            return load(b, array, place)
+        value = ir.Constant(register_type(array.type.dtype, self.lanes), ir.Undefined)
+        for lane in range(self.lanes):
+            one = load(b, array, b.add(place, whole(lane * distance)))
+            value = b.insert_element(value, one, ir.Constant(I32, lane))
+        return value
 
     def place(self, k: int, index: Index) -> Value:
         """The number of the element at ``index``."""
@@ -367,9 +320,15 @@ class _Writer:
         return apply(self.b, op, dtypes, out.type.dtype, values)
 
 
+def is_number(row: Row) -> bool:
+    """A constant scalar, which is part of the code."""
+    return row.op is Op.CONST and row.type.size == 1
+
+
 def argument_rows(fusion: Fusion, nest: Nest) -> list[int]:
     """The rows whose pointers or scalars a nest is given, in order."""
-    return [*nest.leaves, *nest.outputs, *nest.sums]
+    given = [k for k in nest.leaves if not is_number(fusion.rows[k])]
+    return [*given, *nest.outputs, *nest.sums]
 
 
 def larger(b: ir.IRBuilder, x: Value, y: Value) -> Value:

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from ckad.engines.native import registers
 from ckad.engines.native.element import I64, POINTER, Array, Value, nbytes
-from ckad.engines.native.frame import Frame, Held, Memory
+from ckad.engines.native.frame import Frame
+from ckad.engines.native.held import Held, Memory
 from ckad.engines.native.layout import WORD
 from ckad.engines.native.registers import Registers
 from ckad.engines.native.unit import Buffer, Unit

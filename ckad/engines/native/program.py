@@ -11,10 +11,12 @@ import numpy as np
 from llvmlite import ir
 
 from ckad.engines.actions import Slots
-from ckad.engines.native import lower_taped  # noqa: F401  (fills the table of control rows)
+from ckad.engines.native import lower_forward, lower_reverse  # noqa: F401  (fill CONTROL)
 from ckad.engines.native.compiler import Library, compile_module
+from ckad.engines.native.describe import program_text
 from ckad.engines.native.element import Array
-from ckad.engines.native.frame import Frame, Held, taken
+from ckad.engines.native.frame import Frame
+from ckad.engines.native.held import Held, taken
 from ckad.engines.native.hooks import write_entry
 from ckad.engines.native.layout import LINE, is_small, rounded_up
 from ckad.engines.native.threads import write_end, write_worker
@@ -35,8 +37,8 @@ class Facts:
     constants: list[tuple[int, list[int]]]  # cell, path to the constant: bodies, then its number
     outputs: list[int]
     loops: dict[str, TapedFacts]
-    places: list[tuple[str, str]]
-    text: str
+    places: list[tuple[str, str, int]]  # source, op, how many loops are around it
+    shares: bool  # whether threads could share some of the work
 
     @staticmethod
     def parse(text: str) -> Facts:
@@ -67,6 +69,13 @@ class Program:
         """Bytes that the program holds between runs: constants; its code lies outside of Python."""
         return sum(array.nbytes for _, array in self.constants)
 
+    @property
+    def text(self) -> str:
+        """What the code computes, readable: the rows and nests of each of its functions."""
+        writer = Writer(ir.Module("ckad"))  # written again, since few ever ask
+        _write(writer, self.tape)
+        return program_text(self.tape, writer)
+
     def token_bytes(self, name: int, slots: Mapping[int, Slots]) -> int:
         """Bytes of a loop's token."""
         own, facts = slots[name], self.taped[name]
@@ -96,8 +105,13 @@ def prepare(tape: Tape) -> Program:
 
 
 def _build(tape: Tape) -> tuple[ir.Module, str]:
-    module = ir.Module("ckad")
-    writer = Writer(module)
+    writer = Writer(ir.Module("ckad"))
+    facts = _write(writer, tape)
+    return writer.module, json.dumps(asdict(facts))
+
+
+def _write(writer: Writer, tape: Tape) -> Facts:
+    module = writer.module
     unit = Unit(module, "body")
     inputs = [writer.cells(1) for _ in tape.inputs]
     outputs = [writer.cells(1) for _ in tape.outputs]
@@ -112,17 +126,16 @@ def _build(tape: Tape) -> tuple[ir.Module, str]:
     write_worker(module)
     write_end(module)
     paths = dict(_constants(tape, []))
-    facts = Facts(
+    return Facts(
         8 * writer.heap.peak,
         writer.n_cells,
         inputs,
         [(writer.constants[id(a)], paths[id(a)]) for a in writer.arrays],
         outputs,
         {str(name): loop for name, loop in writer.loops.items()},
-        writer.places,  # type: ignore[arg-type]
-        "\n".join(writer.notes),
+        writer.places,
+        writer.shares,
     )
-    return module, json.dumps(asdict(facts))
 
 
 def _given(unit: Unit, cell: int, type: Type) -> Held:

@@ -28,8 +28,10 @@ from ckad.tape.ops import Op
 from ckad.tape.types import DType, Type
 
 LANES = 8
-#: Arrays of at most this many elements are kept in registers.
+#: Arrays of at most this many elements are kept in registers; if their last axis is short, which
+#: makes loops over them slow, also larger ones.
 SMALL = 64
+SHORT, SMALL_IF_SHORT = 16, 256
 ZERO = -1
 
 
@@ -38,6 +40,13 @@ class Registers(NamedTuple):
 
     type: Type
     parts: tuple[Value, ...]
+
+
+def is_small(type: Type) -> bool:
+    """Whether values of the type are kept in registers."""
+    if type.size <= SMALL:
+        return True
+    return type.size <= SMALL_IF_SHORT and type.shape[-1] < SHORT
 
 
 def widths(n: int) -> list[int]:

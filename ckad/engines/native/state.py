@@ -24,6 +24,7 @@ class Cell(IntEnum):
     FUNCTION = 17  # what the threads run, on which arguments, over how many indices
     ARGUMENTS = 18
     LENGTH = 19
+    START = 20  # the first of these indices
     EPOCH = 24  # counts the parallel passes; a line of the cache of its own, as is the next
     DONE = 32  # how many threads are through with the present pass
     END = 40

@@ -7,20 +7,25 @@ is nothing left of them after the run, so that forks and runs from several threa
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 
 from llvmlite import ir
 
+from ckad.engines.native.boxes import Shape
 from ckad.engines.native.element import I64, POINTER, Value, whole
 from ckad.engines.native.flow import count
 from ckad.engines.native.fusion import Nest
-from ckad.engines.native.hooks import declared
-from ckad.engines.native.nests import SIGNATURE, Shape
+from ckad.engines.native.hooks import declared, spend
+from ckad.engines.native.nests import SIGNATURE, smaller
 from ckad.engines.native.state import Cell
+from ckad.engines.native.stepping import CHUNK
 from ckad.engines.native.unit import Unit
-from ckad.tape.types import DType, Type
 
 #: Additions and loads below which a pass is not worth being shared.
 LEAST_WORK = 60_000
+#: Nanoseconds of an addition or a load, about: a long pass is done in pieces, with Python called
+#: now and then.
+PER_WORK = 0.05
 #: Looks at the epoch before a waiting thread lets others run.
 PATIENCE = 4000
 ACQUIRE, RELEASE = "acquire", "release"
@@ -29,20 +34,32 @@ WORKER = ir.FunctionType(ir.VoidType(), [POINTER, I64])
 
 def call_nest(
     unit: Unit, function: ir.Function, values: Sequence[Value], shape: Shape, nest: Nest
-) -> None:
-    """Run a nest on its arguments, pointers and scalars."""
+) -> bool:
+    """Run a nest on its arguments, pointers and scalars; whether threads may share it."""
     b = unit.b
     block = unit.alloca(ir.ArrayType(I64, max(1, len(values))))
     block = b.bitcast(block, POINTER.as_pointer())
     for at, value in enumerate(values):
         place = b.gep(block, [whole(at)])
         b.store(value, b.bitcast(place, value.type.as_pointer()))
-    n = shape.n_outer
-    size = Type(DType.F64, nest.shape).size
-    if n > 1 and size * (shape.flops + shape.loads) >= LEAST_WORK:
-        b.call(_shared(unit.module), [unit.state, function, block, whole(n)])
-    else:
-        b.call(function, [block, whole(0), whole(n)])
+    n, work = shape.n_outer, prod(nest.shape) * (shape.flops + shape.loads)
+    shared = n > 1 and work >= LEAST_WORK
+
+    def run(first: Value, last: Value) -> None:
+        if shared:
+            b.call(_shared(unit.module), [unit.state, function, block, first, last])
+        else:
+            b.call(function, [block, first, last])
+
+    nanoseconds = int(work * PER_WORK)
+    if nanoseconds <= 2 * CHUNK or n == 1:
+        run(whole(0), whole(n))
+        return shared
+    rows = max(1, n * CHUNK // nanoseconds)
+    with count(b, whole(0), whole(n), rows) as first:
+        run(first, smaller(b, b.add(first, whole(rows)), whole(n)))
+        spend(unit, whole(CHUNK))
+    return shared
 
 
 def _cell(b: ir.IRBuilder, state: Value, number: int) -> Value:
@@ -50,27 +67,29 @@ def _cell(b: ir.IRBuilder, state: Value, number: int) -> Value:
 
 
 def _shared(module: ir.Module) -> ir.Function:
-    """``void share(state, nest, arguments, n)``: a pass over [0, n) by all threads."""
+    """``void share(state, nest, arguments, first, last)``: a pass over a range by all threads."""
     if "share" in module.globals:
         return module.globals["share"]
-    kinds = [POINTER, SIGNATURE.as_pointer(), POINTER.as_pointer(), I64]
+    kinds = [POINTER, SIGNATURE.as_pointer(), POINTER.as_pointer(), I64, I64]
     function = ir.Function(module, ir.FunctionType(ir.VoidType(), kinds), "share")
     function.linkage = "internal"
     function.attributes.add("noinline")
     b = ir.IRBuilder(function.append_basic_block())
-    state, nest, arguments, n = function.args
+    state, nest, arguments, first, last = function.args
     threads = b.load(_cell(b, state, Cell.N_THREADS))
     with b.if_else(b.icmp_signed(">", threads, whole(1))) as (several, one):
         with several:
             b.store(b.ptrtoint(nest, I64), _cell(b, state, Cell.FUNCTION))
             b.store(b.ptrtoint(arguments, I64), _cell(b, state, Cell.ARGUMENTS))
+            n = b.sub(last, first)
+            b.store(first, _cell(b, state, Cell.START))
             b.store(n, _cell(b, state, Cell.LENGTH))
             b.store_atomic(whole(0), _cell(b, state, Cell.DONE), RELEASE, 8)
             b.atomic_rmw("add", _cell(b, state, Cell.EPOCH), whole(1), "seq_cst")
-            b.call(nest, [arguments, whole(0), b.sdiv(n, threads)])
+            b.call(nest, [arguments, first, b.add(first, b.sdiv(n, threads))])
             _wait(b, state, Cell.DONE, b.sub(threads, whole(1)))
         with one:
-            b.call(nest, [arguments, whole(0), n])
+            b.call(nest, [arguments, first, last])
     b.ret_void()
     return function
 
@@ -114,7 +133,9 @@ def write_worker(module: ir.Module) -> None:
         nest = b.inttoptr(b.load(_cell(b, state, Cell.FUNCTION)), SIGNATURE.as_pointer())
         address = b.load(_cell(b, state, Cell.ARGUMENTS))
         arguments = b.inttoptr(address, POINTER.as_pointer())
-        first, last = (b.sdiv(b.mul(n, k), threads) for k in (number, b.add(number, whole(1))))
+        start = b.load(_cell(b, state, Cell.START))
+        parts = (b.sdiv(b.mul(n, k), threads) for k in (number, b.add(number, whole(1))))
+        first, last = (b.add(start, part) for part in parts)
         b.call(nest, [arguments, first, last])
         b.atomic_rmw("add", _cell(b, state, Cell.DONE), whole(1), "seq_cst")
     b.ret_void()

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from llvmlite import ir
 
 from ckad.engines.heap import Heap
-from ckad.engines.native.describe import nest_text
+from ckad.engines.native.boxes import Shape, fused
 from ckad.engines.native.fusion import Fusion, Nest
 from ckad.engines.native.layout import LINE, WORD, rounded_up
-from ckad.engines.native.nests import NestWriter, Shape, cut
+from ckad.engines.native.nests import NestWriter
 from ckad.engines.native.state import Cell, Control
 from ckad.engines.native.unit import Buffer, Unit
 from ckad.tape.tape import Tape
@@ -27,7 +27,13 @@ class TapedFacts:
     residual_bytes: int
     inner: list[int]  # names of the loops whose tokens follow the residuals
     is_residual: bool = False  # its token is among the residuals of the loop around it
-    nested: bool = False
+
+
+class Part(NamedTuple):
+    """A tape whose code stands in a function."""
+
+    function: str
+    tape: Tape
 
 
 @dataclass
@@ -40,9 +46,11 @@ class Writer:
     constants: dict[int, int] = field(default_factory=dict)  # id of an array -> its cell
     arrays: list[np.ndarray] = field(default_factory=list)
     loops: dict[int, TapedFacts] = field(default_factory=dict)
-    places: list[tuple[str, int]] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)  # the readable text of the program
+    places: list[tuple[str, str, int]] = field(default_factory=list)
+    shares: bool = False  # whether a nest is large enough for several threads
+    parts: list[Part] = field(default_factory=list)  # in the order in which they were written
     _fusions: dict[int, Fusion] = field(default_factory=dict)
+    _shapes: dict[int, Shape] = field(default_factory=dict)
     _nests: dict[tuple[int, int], tuple[Any, Shape]] = field(default_factory=dict)
     _n_functions: int = 0
 
@@ -77,25 +85,36 @@ class Writer:
 
     def fusion(self, tape: Tape) -> Fusion:
         if id(tape) not in self._fusions:
-            self._fusions[id(tape)] = Fusion(tape)
+            self._fusions[id(tape)], shapes = fused(tape)
+            self._shapes |= shapes
         return self._fusions[id(tape)]
 
     def nest(self, tape: Tape, nest: Nest) -> tuple[ir.Function, Shape]:
         """The function of a nest, and how it is cut."""
         key = id(tape), id(nest)
         if key not in self._nests:
-            fusion = self.fusion(tape)
-            shape = cut(fusion, nest)
+            fusion, shape = self.fusion(tape), self._shapes[id(nest)]
             name = self.name("nest")
             self._nests[key] = NestWriter(self.module, name, fusion, nest, shape).write(), shape
-            self.notes.append(nest_text(name, fusion, nest, shape))
         return self._nests[key]
 
-    def taped(self, name: int, facts: TapedFacts) -> TapedFacts:
-        """The facts of a taped loop; both of its sweeps share them."""
-        return self.loops.setdefault(name, facts)
+    def note_loop(self, name: int, carry_bytes: int, residual_bytes: int, inner: list[int]) -> int:
+        """Note what a taped loop's token holds; its first control cell.
+
+        Both sweeps note it, and a loop that is known from the residuals of another one by its name
+        alone gets its own facts later.
+        """
+        facts = self._facts(name)
+        facts.carry_bytes, facts.residual_bytes, facts.inner = carry_bytes, residual_bytes, inner
+        for loop in inner:
+            self._facts(loop).is_residual = True
+        return facts.control
 
     def control(self, name: int) -> int:
-        if name in self.loops:
-            return self.loops[name].control
-        return self.cells(int(Control.SIZE))
+        """The first control cell of a taped loop that has been noted."""
+        return self.loops[name].control
+
+    def _facts(self, name: int) -> TapedFacts:
+        if name not in self.loops:
+            self.loops[name] = TapedFacts(self.cells(int(Control.SIZE)), 0, 0, [])
+        return self.loops[name]

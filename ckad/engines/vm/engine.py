@@ -3,22 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from time import perf_counter
 
 import numpy as np
 
 from ckad.engines.actions import Feed, Slots
+from ckad.engines.counts import Body, total, touched
 from ckad.engines.vm.assemble import assemble
 from ckad.engines.vm.machine import execute
 from ckad.engines.vm.program import CELL, Program
+from ckad.errors import EngineError
+from ckad.tape.ops import OPS, Group
 from ckad.tape.tape import Tape
 from ckad.tape.types import Type
 
 name = "vm"
+_NO_CODE = (
+    'the vm interprets its tape, so this program has no {} of its own. Pass engine="native" to '
+    "compile it, or look at .text, which is the tape."
+)
 
 
 def record_bytes(types: Sequence[Type]) -> int:
     """Every element takes a cell."""
     return sum(CELL * max(1, t.size) for t in types)
+
+
+def moved_bytes(body: Body) -> int:
+    """Bytes of the cells that one run of ``body`` reads and writes, in caches or not."""
+    tape = body.tape
+    cells = [part.type.size for k in range(len(tape)) for part in touched(tape, k)]
+    inner = [row for row in tape.rows if OPS[row.op].group is Group.CONTROL]
+    return CELL * sum(cells) + sum(total(tape, row, moved_bytes) for row in inner)
 
 
 class Loaded:
@@ -27,12 +43,28 @@ class Loaded:
     def __init__(self, tape: Tape, check_finite: bool) -> None:
         self.tape, self.check_finite = tape, check_finite
         self.slots: dict[int, Slots] | None = None
+        self.compile_seconds = 0.0
+        self.from_cache = False
 
     def program(self, slots: Mapping[int, Slots]) -> Program:
         if slots != self.slots:
             self.slots = dict(slots)
+            start = perf_counter()
             self._program = assemble(self.tape, self.slots, self.check_finite)
+            self.compile_seconds = perf_counter() - start
         return self._program
+
+    @property
+    def text(self) -> str:
+        return str(self.tape)
+
+    @property
+    def llvm(self) -> str:
+        raise EngineError(_NO_CODE.format("IR"))
+
+    @property
+    def asm(self) -> str:
+        raise EngineError(_NO_CODE.format("assembly"))
 
     def run_bytes(self, slots: Mapping[int, Slots]) -> int:
         return self.program(slots).nbytes

@@ -26,12 +26,9 @@ RATES = {"vm": VM, "native": NATIVE}
 LEAST, PER_ROW, PER_LARGE_ROW = 0.05, 6e-5, 2e-3
 
 
-def vm_seconds(tape: Tape) -> float:
-    return 1e-9 * _run(tape, VM)
-
-
-def native_seconds(tape: Tape) -> float:
-    return 1e-9 * _run(tape, NATIVE)
+def nanoseconds(tape: Tape, engine: str) -> float:
+    """About how long an engine runs ``tape``."""
+    return _run(tape, RATES[engine])
 
 
 def compile_seconds(tape: Tape) -> float:
@@ -42,7 +39,7 @@ def compile_seconds(tape: Tape) -> float:
 def step_nanoseconds(tape: Tape, engine: str) -> dict[int, float]:
     """About how long a step of each taped loop of ``tape`` takes, by the loop's name."""
     loops = [read_loop(tape, row) for row in tape.rows if row.op is Op.TAPED_LOOP]
-    return {loop.name: _run(loop.body, RATES[engine]) for loop in loops}
+    return {loop.name: nanoseconds(loop.body, engine) for loop in loops}
 
 
 def _run(tape: Tape, rates: Rates) -> float:

@@ -1,0 +1,84 @@
+"""The code of TAPED_LOOP rows: the forward sweep, which stores restart states and residuals."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from llvmlite import ir
+
+from ckad.engines.actions import Kind
+from ckad.engines.native.carries import Carry
+from ckad.engines.native.element import POINTER, Value
+from ckad.engines.native.frame import CONTROL, Frame
+from ckad.engines.native.held import Held, Token
+from ckad.engines.native.lower_loops import as_held, borrowed, new_ys
+from ckad.engines.native.records import Record, record_of, residual_record
+from ckad.engines.native.state import Control
+from ckad.engines.native.sweep import (
+    Shared,
+    Steps,
+    Store,
+    Sweep,
+    drive,
+    in_memory,
+    store_and_restore,
+)
+from ckad.tape.control import read_loop
+from ckad.tape.ops import Op
+from ckad.tape.tape import Row, Tape
+
+
+def lower_taped_loop(frame: Frame, k: int, row: Row) -> Sequence[Held]:
+    """Results, ys, and the token."""
+    loop = read_loop(frame.tape, row)
+    body, taping, n = loop.body, loop.taping, len(loop.carry)
+    assert taping is not None
+    carry = Carry(body.output_types[:n], [(body, 1), (taping, 1)])
+    state = record_of(carry.types)
+    kept = residual_record(taping, taping.outputs.tolist()[len(body.outputs) :])
+    control = frame.writer.note_loop(loop.name, state.nbytes, kept.nbytes, kept.inner)
+    initial = carry.allocate(frame, loop.carry)
+    ys = new_ys(frame, body.output_types[n:], loop.length)
+    shared = Shared(
+        [in_memory(frame, x) for x in loop.xs],
+        [borrowed(frame, x) for x in loop.captured],
+        [],
+        ys,
+    )
+    token = _token_of(frame, k, len(body.outputs), control)
+    sweep = Sweep(frame, loop.name, loop.length, shared, token)
+    store = Store(sweep, carry, initial)
+    if loop.length:
+        handlers = store_and_restore(sweep, store, state)
+        handlers[Kind.ADVANCE] = _steps(sweep, "advance", body, store, None)
+        handlers[Kind.TAPE] = _steps(sweep, "tape", taping, store, kept)
+        drive(sweep, handlers, reverse=False)
+    held = carry.held(store.get(frame.unit), pools=True)
+    results = [*held, *(as_held(frame, y) for y in ys), Token(token)]
+    sweep.free()
+    return results
+
+
+def _token_of(frame: Frame, k: int, number: int, control: int) -> Value:
+    """Where a token lies: among the residuals of the step around it, or at a place of its own."""
+    for r in frame.fusion.readers[k]:
+        row = frame.rows[r]
+        if row.op is Op.RESULT and row.attrs[0] == number and r in frame.wanted:
+            return frame.wanted.pop(r).pointer
+    return frame.unit.b.inttoptr(frame.unit.get(control + Control.TOKEN), POINTER)
+
+
+def _steps(sweep: Sweep, kind: str, body: Tape, store: Store, record: Record | None) -> ir.Function:
+    """ADVANCE or TAPE: the steps [start, stop), with their ys."""
+    steps = Steps(sweep, kind, store)
+
+    def once(i: Value, values: list[Value]) -> list[Value]:
+        inputs = steps.inputs(i, values)
+        return steps.step(body, i, inputs, values, steps.shared.results, record)
+
+    steps.run(once, body)
+    steps.unit.finish()
+    return steps.unit.function
+
+
+CONTROL[Op.TAPED_LOOP] = lower_taped_loop

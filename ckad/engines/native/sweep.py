@@ -1,0 +1,285 @@
+"""What the functions of one sweep over a taped loop share, and the code that calls them.
+
+Actions are read from a table; each kind has a function. The carry, what the body captures and where
+the token is lie at fixed places of the arena.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from llvmlite import ir
+
+from ckad.engines.actions import Kind
+from ckad.engines.native import registers
+from ckad.engines.native.carries import Carry
+from ckad.engines.native.element import I64, Array, Value, nbytes, whole
+from ckad.engines.native.frame import Frame
+from ckad.engines.native.held import Held, Memory, Token, Wanted, element, taken
+from ckad.engines.native.hooks import call_python
+from ckad.engines.native.kernels import emit_copy
+from ckad.engines.native.lower_loops import index_of, want_at
+from ckad.engines.native.packets import Packet, Slot
+from ckad.engines.native.records import Record, arrays_at, write_record
+from ckad.engines.native.state import Cell, Control
+from ckad.engines.native.stepping import Body, run_steps
+from ckad.engines.native.unit import Buffer, Unit
+from ckad.engines.native.writer import TapedFacts
+from ckad.engines.work import nanoseconds
+from ckad.tape.tape import Tape
+
+Handlers = dict[Kind, ir.Function]
+
+
+class Shared(NamedTuple):
+    """The values that all functions of a sweep read, by what they are."""
+
+    xs: Sequence[Held]
+    captured: Sequence[Held]
+    ct_ys: Sequence[Held]
+    results: Sequence[Held]  # what each step writes an element of: ys, or cotangents of xs
+
+
+class Sweep:
+    """One sweep over a loop while its functions are written."""
+
+    def __init__(self, frame: Frame, name: int, length: int, shared: Shared, token: Value) -> None:
+        self.frame, self.writer, self.name, self.length = frame, frame.writer, name, length
+        self.counts = [len(group) for group in shared]
+        self.packet = Packet(frame, [value for group in shared for value in group])
+        self.token = Slot(frame.writer, frame.unit, None)
+        self.token.put_pointer(frame.unit, token)
+        self.stores: list[Store] = []
+
+    @property
+    def facts(self) -> TapedFacts:
+        return self.writer.loops[self.name]
+
+    def function(self, kind: str) -> Unit:
+        """A new function of this sweep."""
+        unit = Unit(self.writer.module, self.writer.name(kind))
+        unit.depth = self.frame.unit.depth + len(self.frame.unit.steps)
+        return unit
+
+    def open(self, unit: Unit) -> Shared:
+        """The shared values in a function."""
+        values = iter(self.packet.open(unit))
+        return Shared(*([next(values) for _ in range(n)] for n in self.counts))
+
+    def residuals(self, unit: Unit, i: Value) -> Value:
+        """The address of step i's residuals, for a function that was given a slot for its start."""
+        b, control = unit.b, self.facts.control
+        slot = b.sub(b.add(unit.slot, i), unit.start)
+        distance = b.mul(slot, unit.fixed(control + Control.STRIDE))
+        distance = b.add(distance, unit.fixed(control + Control.RESIDUALS))
+        return b.gep(self.token.pointer(unit), [distance])
+
+    def inner_tokens(self, unit: Unit, place: Value, record: Record) -> Iterator[Value]:
+        """The addresses of the tokens that follow the residuals at ``place``."""
+        for name in record.inner:
+            distance = unit.get(self.writer.control(name) + Control.OFFSET)
+            yield unit.b.gep(place, [distance])
+
+    def free(self) -> None:
+        self.packet.free(self.writer)
+        self.writer.release(self.token.buffer)
+        for store in self.stores:
+            store.free_slots()
+
+
+class Store:
+    """A carry between the functions of a sweep: small values and the addresses of buffers."""
+
+    def __init__(self, sweep: Sweep, carry: Carry, initial: Sequence[Value]) -> None:
+        unit, self.carry, self.writer = sweep.frame.unit, carry, sweep.writer
+        self.small = [Slot(self.writer, unit, carry.types[k]) for k in carry.small]
+        n_pointers = sum(p.n_buffers for p in carry.pools)
+        self.large = [Slot(self.writer, unit, None) for _ in range(n_pointers)]
+        sweep.stores.append(self)
+        self.put(unit, initial)
+
+    def put(self, unit: Unit, values: Sequence[Value]) -> None:
+        for slot, value in zip(self.small, self.carry.smalls(values), strict=True):
+            slot.put(unit, value)
+        pointers = [p for pool in self.carry.pointers(values) for p in pool]
+        for slot, pointer in zip(self.large, pointers, strict=True):
+            slot.put_pointer(unit, pointer)
+
+    def get(self, unit: Unit) -> list[Value]:
+        smalls = [slot.get(unit) for slot in self.small]
+        return self.carry.flat(smalls, [slot.pointer(unit) for slot in self.large])
+
+    def free_slots(self) -> None:
+        for slot in (*self.small, *self.large):
+            self.writer.release(slot.buffer)
+
+
+# --- the driver ----------------------------------------------------------------------------------
+
+
+def drive(sweep: Sweep, handlers: Handlers, reverse: bool) -> None:
+    """Fetch actions and call their functions until the sweep is over."""
+    unit, control = sweep.frame.unit, sweep.facts.control
+    b = unit.b
+    if unit.depth + len(unit.steps):
+        begin = Control.REVERSE if reverse else Control.FIRST
+        unit.put(control + Control.CURSOR, unit.get(control + begin))
+    fetch, over = b.append_basic_block("fetch"), b.append_basic_block("over")
+    b.branch(fetch)
+    b.position_at_end(fetch)
+    kind, start, stop, slot = _next_action(unit, sweep.name, control)
+    switch = b.switch(kind, over)
+    for action, function in handlers.items():
+        block = b.append_basic_block(action.name.lower())
+        switch.add_case(whole(int(action)), block)
+        b.position_at_end(block)
+        unit.check(b.call(function, [unit.state, start, stop, slot]))
+        if action in (Kind.ADVANCE, Kind.TAPE) and not reverse:
+            b.cbranch(b.icmp_signed("==", stop, whole(sweep.length)), over, fetch)
+        else:
+            b.branch(fetch)
+    switch.add_case(whole(int(Kind.DROP)), fetch)
+    b.position_at_end(over)
+
+
+def _next_action(unit: Unit, name: int, control: int) -> list[Value]:
+    b = unit.b
+    cursor = unit.get(control + Control.CURSOR)
+    empty = b.icmp_signed(">=", cursor, unit.get(control + Control.FILLED))
+    with b.if_then(empty, likely=False):
+        unit.put(Cell.LOOP, whole(name))
+        call_python(unit)
+        unit.put(Cell.LOOP, whole(-1))
+    cursor = unit.get(control + Control.CURSOR)
+    unit.put(control + Control.CURSOR, b.add(cursor, whole(1)))
+    rows = b.inttoptr(unit.fixed(control + Control.ROWS), I64.as_pointer())
+    first = b.mul(cursor, whole(4))
+    return [b.load(b.gep(rows, [b.add(first, whole(k))])) for k in range(4)]
+
+
+def store_and_restore(sweep: Sweep, store: Store, record: Record) -> Handlers:
+    """STORE and RESTORE: the carry to a slot, and back."""
+    found: Handlers = {}
+    for kind in (Kind.STORE, Kind.RESTORE):
+        unit = sweep.function(kind.name.lower())
+        distance = unit.b.mul(unit.slot, whole(record.nbytes))
+        place = unit.b.gep(sweep.token.pointer(unit), [distance])
+        values = store.get(unit)
+        if kind is Kind.STORE:
+            write_record(unit, place, record, store.carry.held(values))
+        else:
+            store.put(unit, _restored(unit, place, record, store.carry, values))
+        unit.finish()
+        found[kind] = unit.function
+    return found
+
+
+def _restored(
+    unit: Unit, place: Value, record: Record, carry: Carry, values: list[Value]
+) -> list[Value]:
+    """The carry from a record: large arrays are copied into its buffers."""
+    arrays = arrays_at(unit, place, record)
+    for array, value in zip(arrays, carry.held(values), strict=True):
+        if isinstance(value, Memory):
+            emit_copy(unit.b, value.array.pointer, array.pointer, nbytes(array.type))
+    smalls = [registers.read(unit.b, arrays[k]) for k in carry.small]
+    return carry.flat(smalls, [p for pool in carry.pointers(values) for p in pool])
+
+
+# --- steps ---------------------------------------------------------------------------------------
+
+
+class Steps:
+    """A function of a sweep that runs steps of a body.
+
+    The outputs of a body are the new carry, then what is written to an element of ``results``, then
+    residuals.
+    """
+
+    def __init__(self, sweep: Sweep, kind: str, store: Store, first: int = 1) -> None:
+        self.sweep, self.unit, self.store = sweep, sweep.function(kind), store
+        self.first = first  # the position of the first carry input
+        self.shared = sweep.open(self.unit)
+
+    def elements(self, group: Sequence[Held], i: Value) -> list[Held]:
+        """The elements that step i reads."""
+        b = self.unit.b
+        return [taken(b, element(b, array_of(x), i)) for x in group]
+
+    def inputs(self, i: Value, values: Sequence[Value]) -> list[Held]:
+        """What a primal body is given."""
+        own, shared = self.store.carry.held(values), self.shared
+        return [index_of(i), *own, *self.elements(shared.xs, i), *shared.captured]
+
+    def step(
+        self,
+        body: Tape,
+        i: Value,
+        inputs: Sequence[Held],
+        values: Sequence[Value] | None,
+        results: Sequence[Held] = (),
+        record: Record | None = None,
+    ) -> list[Value]:
+        """One step; the values of the next. Without ``values`` it computes residuals alone."""
+        unit, carry, rows = self.unit, self.store.carry, body.outputs.tolist()
+        n = 0 if values is None else len(carry.types)
+        wanted = {} if values is None else carry.wanted(values, body, self.first)
+        places = [element(unit.b, array_of(y), i) for y in results]
+        places += self._kept(wanted, body, rows[n + len(places) :], i, record)
+        arrays = [k for k in rows[n:] if body.rows[k].type.is_array]
+        want_at(wanted, body, arrays, places)
+        frame = Frame(self.sweep.writer, unit, body, inputs, wanted)
+        outputs = frame.run()
+        found = [x for x in outputs[n:] if not isinstance(x, Token)]
+        for place, value in zip(places, found, strict=True):
+            frame.put(place, value)
+        following = [] if values is None else carry.following(unit, values, outputs[:n])
+        frame.close()
+        return following
+
+    def _kept(
+        self, wanted: Wanted, body: Tape, rows: Sequence[int], i: Value, record: Record | None
+    ) -> list[Array]:
+        """Where residuals go; tokens of inner loops are wanted there."""
+        if record is None:
+            return []
+        place = self.sweep.residuals(self.unit, i)
+        tokens = self.sweep.inner_tokens(self.unit, place, record)
+        for row in rows:
+            if not body.rows[row].type.is_array:
+                wanted[row] = Buffer(next(tokens), 0)
+        return arrays_at(self.unit, place, record)
+
+    def run(
+        self, once: Body, body: Tape, stop: Value | None = None, backward: bool = False
+    ) -> None:
+        """All steps, from the carry as it was left to the carry for the next function."""
+        unit, cost = self.unit, nanoseconds(body, "native")
+        values = run_steps(
+            unit,
+            unit.start,
+            unit.stop if stop is None else stop,
+            self.store.get(unit),
+            once,
+            cost,
+            self.sweep.length,
+            backward,
+            self.is_outermost,
+        )
+        self.store.put(unit, values)
+
+    @property
+    def is_outermost(self) -> bool:
+        return self.unit.depth == 0
+
+
+def array_of(value: Held) -> Array:
+    assert isinstance(value, Memory)
+    return value.array
+
+
+def in_memory(frame: Frame, k: int) -> Memory:
+    """A row's value for functions that read elements of it."""
+    array = frame.memory(k)
+    return Memory(array, Buffer(array.pointer, 0, writable=False))

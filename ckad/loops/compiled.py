@@ -1,0 +1,179 @@
+"""A compiled program under its plan, and a look inside: text, machine code, what a step costs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from ckad.checkpoint.plan import Plan
+from ckad.engines.actions import Feed, Slots
+from ckad.engines.counts import Body, flops, main_steps
+from ckad.engines.engine import Loaded
+from ckad.errors import EngineError
+from ckad.loops.engines import engine_named
+from ckad.tape.tape import Tape
+from ckad.trace.where import at_place
+
+
+class PerStep(NamedTuple):
+    """A count for one step of a loop, and for its reverse; 0 for a loop that is not reversed."""
+
+    primal: int
+    reverse: int
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Compiled:
+    """A tape ready to run under its plan, to look inside.
+
+    `value_and_grad(fun).compiled(*args)` and `jit(fun).compiled(*args)` return it.
+
+    >>> import numpy as np, ckad
+    >>> def decay(x):
+    ...     return ckad.fori_loop(0, 1000, lambda i, x: x - 0.1 * x**2, x)
+    >>> compiled = ckad.value_and_grad(decay, engine="native").compiled(1.0)
+    >>> print(compiled)  # doctest: +ELLIPSIS
+    engine native, ...
+    one of 1,000 steps: 3 flops, 0 bytes moved; its reverse: 4 flops, 8 bytes moved
+    Plan: ...
+    """
+
+    tape: Tape
+    loaded: Loaded
+    plan: Plan
+    feeds: dict[int, Feed]
+    slots: dict[int, Slots]
+    total_steps: int  # of the outermost loops, both sweeps
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that the program holds between runs."""
+        return self.loaded.kept_bytes()
+
+    @property
+    def engine(self) -> str:
+        """The name of the engine that runs it."""
+        return self.plan.engine
+
+    @property
+    def text(self) -> str:
+        """The program as one can read it.
+
+        The native engine shows each function that it compiled: a row per line for what is computed
+        in registers, and for each *nest*, one pass over arrays, what it computes at a place of
+        their interior. Names are those of ``llvm`` and ``asm``, numbers with ``%`` those of the
+        rows of its tape. The vm shows the tape.
+
+        >>> import numpy as np, ckad
+        >>> print(ckad.jit(lambda u: u + 0.5 * np.roll(u, 1), engine="native")
+        ...     .compiled(np.ones(100)).text)
+        body: the program
+            given %0 f64[100]
+            nest_1: for i in [0, 100)  # borders [[0, 1, 100]]
+                t0 = 0.5 * %0[i - 1] + %0[i]
+                %4[i] = t0
+            gives %4 f64[100]
+        """
+        return self.loaded.text
+
+    @property
+    def llvm(self) -> str:
+        """The optimised LLVM IR. EngineError if the vm runs the program."""
+        return _placed(lambda: self.loaded.llvm)
+
+    @property
+    def asm(self) -> str:
+        """The assembly of the CPU at hand. EngineError if the vm runs the program.
+
+        >>> import numpy as np, ckad
+        >>> "nest_1" in ckad.jit(np.sin, engine="native").compiled(np.ones(100)).asm
+        True
+        """
+        return _placed(lambda: self.loaded.asm)
+
+    @property
+    def compile_seconds(self) -> float:
+        """What it took to make the program from its tape; 0 if it was found on disk."""
+        return self.loaded.compile_seconds
+
+    @property
+    def from_cache(self) -> bool:
+        """Whether the machine code was found on disk."""
+        return self.loaded.from_cache
+
+    @property
+    def flops_per_step(self) -> PerStep:
+        """Floating-point operations of one step of the main loop, and of its reverse.
+
+        The main loop is the outermost one with the most work; a program without loops counts as
+        one step. Counted once per element: additions, multiplications, divisions, roots, other
+        functions such as exp, minima and maxima; FMA counts twice, a sum of n numbers n - 1, a
+        product of matrices 2 m k n. Changes of sign or type, selections, comparisons and integers
+        count nothing. Each op of the tape counts once, also where a nest computes it again; inner
+        loops count all their steps. The reverse is that of a step whose residuals are kept; how
+        many steps run again to keep them, the plan says.
+
+        >>> import numpy as np, ckad
+        >>> step = lambda i, u: u * np.exp(-u)
+        >>> decay = lambda u: np.sum(ckad.fori_loop(0, 50, step, u))
+        >>> ckad.value_and_grad(decay, engine="native").compiled(np.ones(1000)).flops_per_step
+        PerStep(primal=2000, reverse=4000)
+        """
+        return self._per_step(lambda body: flops(body.tape))
+
+    @property
+    def bytes_per_step(self) -> PerStep:
+        """Bytes that one step of the main loop moves, and those that its reverse moves.
+
+        The native engine counts every array that a nest or a kernel on whole arrays reads or
+        writes, whole and once, however often it looks at an element, and whether it comes from a
+        cache or not; parts that are changed in place count alone. Arrays of up to 64 elements are
+        in registers and count only as residuals, elements of xs and results of steps, which lie in
+        memory. The vm counts the cells of 8 bytes that each row reads and writes. What a step that
+        keeps its residuals writes in addition, is ``plan.loops[0].residual_bytes``.
+
+        >>> import numpy as np, ckad
+        >>> step = lambda i, u: u + 0.1 * np.roll(u, 1)
+        >>> mixing = lambda u: np.sum(ckad.fori_loop(0, 50, step, u))
+        >>> ckad.value_and_grad(mixing, engine="native").compiled(np.ones(1000)).bytes_per_step
+        PerStep(primal=16000, reverse=16000)
+        """
+        return self._per_step(engine_named(self.engine).moved_bytes)
+
+    def _per_step(self, count: Callable[[Body], int]) -> PerStep:
+        steps = main_steps(self.tape)
+        return PerStep(count(steps.primal), count(steps.reverse) if steps.reverse else 0)
+
+    def __repr__(self) -> str:
+        ins, outs = (
+            ", ".join(map(str, ts)) for ts in (self.tape.input_types, self.tape.output_types)
+        )
+        return f"<Compiled for engine {self.engine}: ({ins}) -> ({outs})>"
+
+    def __str__(self) -> str:
+        """Engine, time of compilation, what a step costs, the plan."""
+        n, flops, moved = main_steps(self.tape).length, self.flops_per_step, self.bytes_per_step
+        what = f"one of {n:,} steps" if n > 1 else "one run"
+        step = f"{what}: {flops.primal:,} flops, {moved.primal:,} bytes moved"
+        if flops.reverse or moved.reverse:
+            step += f"; its reverse: {flops.reverse:,} flops, {moved.reverse:,} bytes moved"
+        origin = f"compiled in {self.compile_seconds:.3f} s"
+        if self.from_cache:
+            origin = "machine code found on disk"
+        return f"engine {self.engine}, {origin}\n{step}\n{self.plan}"
+
+    def __call__(
+        self, inputs: Sequence[np.ndarray], on_progress: Callable[[int], None] | None = None
+    ) -> list[np.ndarray]:
+        return self.loaded.run(inputs, self.feeds, self.slots, on_progress)
+
+
+def _placed(look: Callable[[], str]) -> str:
+    """What a look gives, its errors with the user's place."""
+    try:
+        return look()
+    except EngineError as error:
+        raise EngineError(at_place(str(error))) from None
