@@ -225,9 +225,7 @@ def build_numba(settings: Settings, store_all: bool) -> Gradient:
         positions, velocities, masses = arrays
         masses_ct, start = np.zeros_like(masses), np.stack([positions, velocities])[None]
         parameters = masses, masses_ct, np.empty_like(positions), h
-        value, ct, _ = two_level(
-            start, length, period, numba_step, squares, step_adjoint, parameters
-        )
+        value, ct = two_level(start, length, period, numba_step, squares, step_adjoint, parameters)
         return value, (ct[0], ct[1], masses_ct)
 
     return gradient

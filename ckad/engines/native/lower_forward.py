@@ -71,10 +71,15 @@ def _token_of(frame: Frame, k: int, number: int, control: int) -> Value:
 def _steps(sweep: Sweep, kind: str, body: Tape, store: Store, record: Record | None) -> ir.Function:
     """ADVANCE or TAPE: the steps [start, stop), with their ys."""
     steps = Steps(sweep, kind, store)
+    n_kept = len(store.carry.types) + len(steps.shared.results)
+    residents = steps.residents(body, body.outputs.tolist()[n_kept:]) if record else {}
+    if record and residents:
+        steps.move_in(residents, record)
 
     def once(i: Value, values: list[Value]) -> list[Value]:
-        inputs = steps.inputs(i, values)
-        return steps.step(body, i, inputs, values, steps.shared.results, record)
+        homes = steps.homes(residents, i, values, record) if record and residents else None
+        inputs = steps.inputs(i, values, homes)
+        return steps.step(body, i, inputs, values, steps.shared.results, record, homes)
 
     steps.run(once, body)
     steps.unit.finish()

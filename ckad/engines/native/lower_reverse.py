@@ -17,6 +17,7 @@ from ckad.engines.native.records import Record, arrays_at, record_of, residual_r
 from ckad.engines.native.registers import Registers
 from ckad.engines.native.state import Cell
 from ckad.engines.native.sweep import (
+    Homes,
     Shared,
     Steps,
     Store,
@@ -120,17 +121,25 @@ def _advance(sweep: Sweep, body: Tape, store: Store) -> ir.Function:
 def _retape(sweep: Sweep, taping: Tape, store: Store, record: Record) -> ir.Function:
     """TAPE in the reverse phase; the last step's new state is never read, so it is not computed."""
     steps = Steps(sweep, "retape", store)
-    unit = steps.unit
+    unit, kept = steps.unit, taping.outputs.tolist()[len(store.carry.types) :]
+    residents = steps.residents(taping, kept)
+    if residents:
+        steps.move_in(residents, record)
+
+    def homes(i: Value, values: Sequence[Value]) -> Homes | None:
+        return steps.homes(residents, i, values, record) if residents else None
 
     def once(i: Value, values: list[Value]) -> list[Value]:
-        return steps.step(taping, i, steps.inputs(i, values), values, (), record)
+        at = homes(i, values)
+        return steps.step(taping, i, steps.inputs(i, values, at), values, (), record, at)
 
     last = unit.b.sub(unit.stop, whole(1))
     steps.run(once, taping, stop=last)
-    residuals = taping.outputs.tolist()[len(store.carry.types) :]
     with unit.step(last):
-        inputs = steps.inputs(last, store.get(unit))
-        steps.step(dce(with_outputs(taping, residuals)), last, inputs, None, (), record)
+        values = store.get(unit)
+        at = homes(last, values)
+        inputs = steps.inputs(last, values, at)
+        steps.step(dce(with_outputs(taping, kept)), last, inputs, None, (), record, at)
     if steps.is_outermost:
         unit.put(Cell.STEPS, unit.b.add(unit.get(Cell.STEPS), whole(1)))
     unit.finish()

@@ -26,8 +26,7 @@ FEW = 16
 #: Workspaces that a program keeps, for as many threads as call it at once.
 MOST_IDLE = 4
 _ENTRY = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p)
-_WORKER = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)
-_END = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+_WORKER = _END = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 
 
 class Runner:
@@ -209,8 +208,8 @@ class Workspace:
         worker = _WORKER(self.program.library.address("worker"))
         end = _END(self.program.library.address("end"))
         helpers = [
-            threading.Thread(target=worker, args=(self.address, k), daemon=True)
-            for k in range(1, n_threads)
+            threading.Thread(target=worker, args=(self.address,), daemon=True)
+            for _ in range(1, n_threads)
         ]
         started: list[threading.Thread] = []
         try:

@@ -25,8 +25,8 @@ class Cell(IntEnum):
     ARGUMENTS = 18
     LENGTH = 19
     START = 20  # the first of these indices
-    EPOCH = 24  # counts the parallel passes; a line of the cache of its own, as is the next
-    DONE = 32  # how many threads are through with the present pass
+    TICKET = 24  # parts that nobody has taken; a line of the cache of its own, as is the next
+    DONE = 32  # parts that are done
     END = 40
 
 

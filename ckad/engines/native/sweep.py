@@ -27,6 +27,7 @@ from ckad.engines.native.stepping import Body, run_steps
 from ckad.engines.native.unit import Buffer, Unit
 from ckad.engines.native.writer import TapedFacts
 from ckad.engines.work import nanoseconds
+from ckad.tape.ops import Op
 from ckad.tape.tape import Tape
 
 Handlers = dict[Kind, ir.Function]
@@ -190,6 +191,17 @@ def _restored(
 # --- steps ---------------------------------------------------------------------------------------
 
 
+class Homes(NamedTuple):
+    """Large carried arrays that are residuals themselves: they live in the records of the steps.
+
+    By their place in the carry: where a step reads them, and where it puts the new ones.
+    """
+
+    here: dict[int, Array]
+    following: dict[int, Array]
+    kept: set[int]  # which of the residuals they are
+
+
 class Steps:
     """A function of a sweep that runs steps of a body.
 
@@ -207,10 +219,73 @@ class Steps:
         b = self.unit.b
         return [taken(b, element(b, array_of(x), i)) for x in group]
 
-    def inputs(self, i: Value, values: Sequence[Value]) -> list[Held]:
+    def inputs(self, i: Value, values: Sequence[Value], homes: Homes | None = None) -> list[Held]:
         """What a primal body is given."""
         own, shared = self.store.carry.held(values), self.shared
+        for k, array in homes.here.items() if homes else ():
+            own[k] = Memory(array, Buffer(array.pointer, 0, writable=False))
         return [index_of(i), *own, *self.elements(shared.xs, i), *shared.captured]
+
+    # --- carried arrays in the records ----------------------------------------------------------
+
+    def residents(self, body: Tape, rows: Sequence[int]) -> dict[int, int]:
+        """Which of the arrays ``rows`` are carried ones, by their place in the carry.
+
+        All large ones or none: the others would have to take turns with buffers.
+        """
+        carry, inputs = self.store.carry, body.inputs.tolist()
+        arrays = [k for k in rows if body.rows[k].type.is_array]
+        own = {inputs[self.first + k]: k for pool in carry.pools for k in pool.members}
+        found = {own[row]: at for at, row in reversed(list(enumerate(arrays))) if row in own}
+        return found if len(found) == len(own) else {}
+
+    def homes(
+        self, residents: dict[int, int], i: Value, values: Sequence[Value], record: Record
+    ) -> Homes:
+        """Where step i finds the residents, and where the next step, or what follows, does."""
+        unit, b = self.unit, self.unit.b
+        after = b.add(i, whole(1))
+        more = b.icmp_signed("<", after, unit.stop)
+        now, then = (
+            arrays_at(unit, self.sweep.residuals(unit, step), record) for step in (i, after)
+        )
+        own = self.store.carry.held(values)
+        following = {
+            k: Array(b.select(more, then[at].pointer, array_of(own[k]).pointer), now[at].type)
+            for k, at in residents.items()
+        }
+        here = {k: now[at] for k, at in residents.items()}
+        return Homes(here, following, set(residents.values()))
+
+    def move_in(self, residents: dict[int, int], record: Record) -> None:
+        """Copy the carry to the record of the first step."""
+        unit, values = self.unit, self.store.get(self.unit)
+        first = arrays_at(unit, self.sweep.residuals(unit, unit.start), record)
+        own = self.store.carry.held(values)
+        for k, at in residents.items():
+            emit_copy(unit.b, first[at].pointer, array_of(own[k]).pointer, nbytes(first[at].type))
+
+    def _wanted_home(self, body: Tape, homes: Homes) -> Wanted:
+        wanted: Wanted = {}
+        for k, array in homes.following.items():
+            row = body.outputs.tolist()[k]
+            if row not in wanted and body.rows[row].op not in (Op.INPUT, Op.CONST):
+                wanted[row] = Buffer(array.pointer, nbytes(array.type))
+        return wanted
+
+    def _moved_on(
+        self, homes: Homes, values: Sequence[Value], outputs: Sequence[Held]
+    ) -> list[Value]:
+        """The values of the next step; buffers keep their roles."""
+        carry = self.store.carry
+        for k, array in homes.following.items():
+            new = array_of(outputs[k])
+            if new.pointer is not array.pointer:
+                emit_copy(self.unit.b, array.pointer, new.pointer, nbytes(array.type))
+        smalls = [outputs[k] for k in carry.small]
+        return carry.flat(smalls, [p for pool in carry.pointers(values) for p in pool])
+
+    # --- a step ---------------------------------------------------------------------------------
 
     def step(
         self,
@@ -220,11 +295,17 @@ class Steps:
         values: Sequence[Value] | None,
         results: Sequence[Held] = (),
         record: Record | None = None,
+        homes: Homes | None = None,
     ) -> list[Value]:
         """One step; the values of the next. Without ``values`` it computes residuals alone."""
         unit, carry, rows = self.unit, self.store.carry, body.outputs.tolist()
         n = 0 if values is None else len(carry.types)
-        wanted = {} if values is None else carry.wanted(values, body, self.first)
+        if values is None:
+            wanted: Wanted = {}
+        elif homes:
+            wanted = self._wanted_home(body, homes)
+        else:
+            wanted = carry.wanted(values, body, self.first)
         places = [element(unit.b, array_of(y), i) for y in results]
         places += self._kept(wanted, body, rows[n + len(places) :], i, record)
         arrays = [k for k in rows[n:] if body.rows[k].type.is_array]
@@ -232,9 +313,15 @@ class Steps:
         frame = Frame(self.sweep.writer, unit, body, inputs, wanted)
         outputs = frame.run()
         found = [x for x in outputs[n:] if not isinstance(x, Token)]
-        for place, value in zip(places, found, strict=True):
-            frame.put(place, value)
-        following = [] if values is None else carry.following(unit, values, outputs[:n])
+        for at, (place, value) in enumerate(zip(places, found, strict=True), -len(results)):
+            if not homes or at not in homes.kept:
+                frame.put(place, value)
+        if values is None:
+            following: list[Value] = []
+        elif homes:
+            following = self._moved_on(homes, values, outputs[:n])
+        else:
+            following = carry.following(unit, values, outputs[:n])
         frame.close()
         return following
 

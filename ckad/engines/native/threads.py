@@ -1,7 +1,9 @@
-"""Nests over several threads: each takes a part of the first axis.
+"""Nests over several threads: whoever is free takes the next part of the first axis.
 
 A run with threads starts helpers, which wait for passes to share until they are told to end. There
-is nothing left of them after the run, so that forks and runs from several threads do not meet.
+is nothing left of them after the run, so that forks and runs from several threads do not meet. A
+pass is cut into parts; TICKET counts those that nobody has taken. A helper that gets no time on a
+processor takes none, and holds nobody up.
 """
 
 from __future__ import annotations
@@ -29,7 +31,8 @@ PER_WORK = 0.05
 #: Looks at the epoch before a waiting thread lets others run.
 PATIENCE = 4000
 ACQUIRE, RELEASE = "acquire", "release"
-WORKER = ir.FunctionType(ir.VoidType(), [POINTER, I64])
+#: The parts of a pass, and a ticket that ends the helpers.
+PARTS, END = 8, 2**62
 
 
 def call_nest(
@@ -81,72 +84,92 @@ def _shared(module: ir.Module) -> ir.Function:
         with several:
             b.store(b.ptrtoint(nest, I64), _cell(b, state, Cell.FUNCTION))
             b.store(b.ptrtoint(arguments, I64), _cell(b, state, Cell.ARGUMENTS))
-            n = b.sub(last, first)
+            b.store(b.sub(last, first), _cell(b, state, Cell.LENGTH))
             b.store(first, _cell(b, state, Cell.START))
-            b.store(n, _cell(b, state, Cell.LENGTH))
             b.store_atomic(whole(0), _cell(b, state, Cell.DONE), RELEASE, 8)
-            b.atomic_rmw("add", _cell(b, state, Cell.EPOCH), whole(1), "seq_cst")
-            b.call(nest, [arguments, first, b.add(first, b.sdiv(n, threads))])
-            _wait(b, state, Cell.DONE, b.sub(threads, whole(1)))
+            b.store_atomic(whole(PARTS), _cell(b, state, Cell.TICKET), "seq_cst", 8)
+            b.call(_part(module), [state])
+            _wait(b, state, Cell.DONE, whole(PARTS), "==")
         with one:
             b.call(nest, [arguments, first, last])
     b.ret_void()
     return function
 
 
-def _wait(b: ir.IRBuilder, state: Value, cell: int, wanted: Value) -> None:
-    """Until a cell holds ``wanted``."""
-    place = _cell(b, state, cell)
-    look, more, give_way, ready = (
-        b.append_basic_block(s) for s in ("look", "more", "way", "ready")
-    )
+def _part(module: ir.Module) -> ir.Function:
+    """``void take(state)``: parts of the present pass, as long as there are any."""
+    if "take" in module.globals:
+        return module.globals["take"]
+    function = ir.Function(module, ir.FunctionType(ir.VoidType(), [POINTER]), "take")
+    function.linkage = "internal"
+    function.attributes.add("noinline")
+    (state,) = function.args
+    b = ir.IRBuilder(function.append_basic_block())
+    look, take, out = (function.append_basic_block(name) for name in ("look", "part", "out"))
+    b.branch(look)
+    b.position_at_end(look)
+    ticket = b.atomic_rmw("sub", _cell(b, state, Cell.TICKET), whole(1), "seq_cst")
+    # none left gives 0 and less, the end of the run more than there are parts
+    valid = b.icmp_unsigned("<", b.sub(ticket, whole(1)), whole(PARTS))
+    b.cbranch(valid, take, out)
+    b.position_at_end(take)  # what follows stays as it is until this part is done
+    nest = b.inttoptr(b.load(_cell(b, state, Cell.FUNCTION)), SIGNATURE.as_pointer())
+    address = b.load(_cell(b, state, Cell.ARGUMENTS))
+    n, start = (b.load(_cell(b, state, cell)) for cell in (Cell.LENGTH, Cell.START))
+    borders = (b.sdiv(b.mul(n, k), whole(PARTS)) for k in (b.sub(ticket, whole(1)), ticket))
+    first, last = (b.add(start, border) for border in borders)
+    b.call(nest, [b.inttoptr(address, POINTER.as_pointer()), first, last])
+    b.atomic_rmw("add", _cell(b, state, Cell.DONE), whole(1), "seq_cst")
+    b.branch(look)
+    ir.IRBuilder(out).ret_void()
+    return function
+
+
+def _wait(b: ir.IRBuilder, state: Value, cell: int, wanted: Value, relation: str) -> None:
+    """Until a cell is in a relation to ``wanted``: looking at first, then letting others run."""
+    look, more, give_way, ready = (b.append_basic_block(f"wait{k}") for k in range(4))
     before = b.block
     b.branch(look)
     b.position_at_end(look)
     tries = b.phi(I64)
     tries.add_incoming(whole(0), before)
-    found = b.load_atomic(place, ACQUIRE, 8)
-    b.cbranch(b.icmp_signed("==", found, wanted), ready, more)
+    found = b.load_atomic(_cell(b, state, cell), ACQUIRE, 8)
+    b.cbranch(b.icmp_signed(relation, found, wanted), ready, more)
     b.position_at_end(more)
     next_try = b.add(tries, whole(1))
     tries.add_incoming(next_try, b.block)
     b.cbranch(b.icmp_signed(">", next_try, whole(PATIENCE)), give_way, look)
     b.position_at_end(give_way)
     b.call(declared(b.module, "sched_yield", ir.FunctionType(ir.IntType(32), [])), [])
-    tries.add_incoming(whole(0), b.block)
+    tries.add_incoming(next_try, b.block)
     b.branch(look)
     b.position_at_end(ready)
 
 
 def write_worker(module: ir.Module) -> None:
-    """``void worker(state, number)``: what a helper does until LENGTH is negative."""
-    function = ir.Function(module, WORKER, "worker")
+    """``void worker(state)``: what a helper does until there is nothing more to do."""
+    function = ir.Function(module, ir.FunctionType(ir.VoidType(), [POINTER]), "worker")
     b = ir.IRBuilder(function.append_basic_block())
-    state, number = function.args
-    forever = whole(2**62)
-    with count(b, whole(1), forever) as epoch:
-        _wait(b, state, Cell.EPOCH, epoch)
-        n = b.load(_cell(b, state, Cell.LENGTH))
-        with b.if_then(b.icmp_signed("<", n, whole(0))):
-            b.ret_void()
-        threads = b.load(_cell(b, state, Cell.N_THREADS))
-        nest = b.inttoptr(b.load(_cell(b, state, Cell.FUNCTION)), SIGNATURE.as_pointer())
-        address = b.load(_cell(b, state, Cell.ARGUMENTS))
-        arguments = b.inttoptr(address, POINTER.as_pointer())
-        start = b.load(_cell(b, state, Cell.START))
-        parts = (b.sdiv(b.mul(n, k), threads) for k in (number, b.add(number, whole(1))))
-        first, last = (b.add(start, part) for part in parts)
-        b.call(nest, [arguments, first, last])
-        b.atomic_rmw("add", _cell(b, state, Cell.DONE), whole(1), "seq_cst")
+    (state,) = function.args
+    again, over = b.append_basic_block("again"), b.append_basic_block("over")
+    b.branch(again)
+    b.position_at_end(again)
+    _wait(b, state, Cell.TICKET, whole(0), ">")
+    ticket = b.load_atomic(_cell(b, state, Cell.TICKET), ACQUIRE, 8)
+    ended = b.icmp_signed(">", ticket, whole(PARTS))
+    part = b.append_basic_block("parts")
+    b.cbranch(ended, over, part)
+    b.position_at_end(part)
+    b.call(_part(module), [state])
+    b.branch(again)
+    b.position_at_end(over)
     b.ret_void()
 
 
 def write_end(module: ir.Module) -> None:
     """``void end(state)``: tell the helpers that there is nothing more to do."""
-    kind = ir.FunctionType(ir.VoidType(), [POINTER])
-    function = ir.Function(module, kind, "end")
+    function = ir.Function(module, ir.FunctionType(ir.VoidType(), [POINTER]), "end")
     b = ir.IRBuilder(function.append_basic_block())
     (state,) = function.args
-    b.store(whole(-1), _cell(b, state, Cell.LENGTH))
-    b.atomic_rmw("add", _cell(b, state, Cell.EPOCH), whole(1), "seq_cst")
+    b.store_atomic(whole(END), _cell(b, state, Cell.TICKET), "seq_cst", 8)
     b.ret_void()
