@@ -181,3 +181,66 @@ def test_the_least_budget_of_a_schedule_by_name_is_enough():
         assert ckad.plan(misfit, x, schedule="revolve", memory=least).peak_bytes <= least
         more = ckad.plan(misfit, x, schedule="revolve", memory=10 * least)
         assert [loop.schedule.n_slots for loop in more.loops] == [4, 2]
+
+
+@pytest.mark.parametrize("shape", [(100, 2), (3, 70, 2), (70, 3, 2), (2, 50, 1, 7)])
+def test_elements_apart_in_memory_are_read_one_by_one(shape):
+    """A slice of one column has its elements a row apart; vectors were loaded side by side."""
+    u = np.random.default_rng(0).normal(size=shape)
+    for axis in range(u.ndim):
+        for at in range(shape[axis]):
+            index = (*[slice(None)] * axis, at)
+
+            def column(u, index=index):
+                return np.sin(u[index]) + 2.0 * u[index]
+
+            np.testing.assert_allclose(ckad.jit(column)(u), column(u), rtol=1e-14)
+            gradient = ckad.grad(lambda u, f=column: np.sum(f(u)))(u)
+            expected = np.zeros(shape)
+            expected[index] = np.cos(u[index]) + 2.0
+            np.testing.assert_allclose(gradient, expected, rtol=1e-14)
+
+
+def test_many_borders_along_many_axes_are_not_written_out_one_by_one():
+    u = np.random.default_rng(1).normal(size=(3, 4, 3, 4, 3))
+
+    def padded(u):
+        return np.sum(np.pad(u, 1, mode="edge") ** 2)
+
+    np.testing.assert_allclose(ckad.jit(padded)(u), padded(u), rtol=1e-12)
+    ckad.testing.check_grads(padded, (u,), modes=("rev",))
+
+
+def test_a_long_chain_on_a_large_array_is_a_few_passes():
+    def chain(u):
+        for k in range(300):
+            u = u * 1.001 + 0.001 * k
+        return np.sum(u)
+
+    u = np.linspace(0.0, 1.0, 1000)
+    np.testing.assert_allclose(ckad.grad(chain)(u), np.full(1000, 1.001**300), rtol=1e-12)
+
+
+def test_a_state_that_is_kept_twice_and_changes_names():
+    """Carried arrays lie in the records of the steps, where they are residuals themselves."""
+
+    def misfit(p, q, c):
+        def step(i, state):
+            older, newer = state
+            return newer, 2.0 * newer - older + c * np.sin(newer) * np.roll(older, 1) * older
+
+        p, q = ckad.fori_loop(0, 12, step, (p, q))
+        return np.sum(p * q)
+
+    rng = np.random.default_rng(2)
+    p, q, c = 0.1 * rng.random((3, 300))
+    arguments = p, q, c
+    results = [
+        ckad.value_and_grad(misfit, argnums=(0, 1, 2), schedule=schedule)(*arguments)
+        for schedule in ("store_all", "two_level", "revolve", lambda n: schedules.two_level(n, 5))
+    ]
+    for value, gradient in results[1:]:
+        assert value == results[0][0]
+        for a, b in zip(gradient, results[0][1], strict=True):
+            np.testing.assert_array_equal(a, b)
+    ckad.testing.check_grads(misfit, arguments, modes=("fwd", "rev"))

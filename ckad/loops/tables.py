@@ -27,7 +27,11 @@ def piece_rows(budget: int) -> int:
 
 
 def streamed(schedule: Schedule, most: int) -> Feed:
-    """The rows in pieces of ``most`` at the utmost."""
+    """The rows in pieces of ``most`` at the utmost; made once, if one piece holds them all."""
+    first = _rows(next(schedule.chunks(most)))
+    if first[-1, 0] == Action.END:
+        first.flags.writeable = False
+        return Feed(lambda: iter((first,)), len(first), 0)
 
     def pieces() -> Iterator[np.ndarray]:
         return map(_rows, schedule.chunks(most))

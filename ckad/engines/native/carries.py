@@ -185,4 +185,4 @@ def _parts(value: Held) -> tuple[Value, ...]:
 
 
 def _among(pointer: Value, others: object) -> bool:
-    return any(pointer is p for p in others)  # type: ignore[attr-defined]
+    return any(pointer is p for p in others)

@@ -206,7 +206,7 @@ def _address(name: str) -> int | None:
         return SYMBOLS[name]()
     if name.startswith("Py"):
         return ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value
-    return llvm.address_of_symbol(name)  # type: ignore[no-any-return]
+    return llvm.address_of_symbol(name)
 
 
 @functools.cache

@@ -47,7 +47,7 @@ class Frame:
         reads = [self.reads(item) for item in self.fusion.items]
         outputs = tape.outputs.tolist()
         splats = [self.fusion.uniform[k] for k in outputs if self._is_virtual_splat(k)]
-        self.last = last_reads(reads, [*outputs, *splats])  # type: ignore[list-item]
+        self.last = last_reads(reads, [*outputs, *splats])
         for k, value in self.held.items():
             self._name(k, value)
 
@@ -61,7 +61,7 @@ class Frame:
             return item.leaves
         uniform = self.fusion.uniform
         xs = self.rows[item].operands
-        return [uniform[x] if self._is_virtual_splat(x) else x for x in xs]  # type: ignore[misc]
+        return [uniform[x] if self._is_virtual_splat(x) else x for x in xs]
 
     def _is_virtual_splat(self, k: int) -> bool:
         return self.fusion.uniform[k] is not None and not self.fusion.in_memory[k]

@@ -146,7 +146,7 @@ class Fusion:
         for k, row in enumerate(self.rows):
             xs = row.operands
             if self.uniform[k] is not None and not self.in_memory[k]:
-                self.here[k] = self.anywhere[k] = self.anywhere[self.uniform[k]]  # type: ignore[index]
+                self.here[k] = self.anywhere[k] = self.anywhere[self.uniform[k]]
             elif self.fusable[k]:
                 self._weigh_fusable(k, row)
             elif self.sum_root[k]:
@@ -233,7 +233,7 @@ class Fusion:
         inside = set(nest.outputs)
         leaves = (k for k in self.rows_within(nest) if not self._is_inside(k, inside))
         sources = {k if self.uniform[k] is None else self.uniform[k] for k in leaves}
-        nest.leaves = sorted(sources)  # type: ignore[type-var]
+        nest.leaves = sorted(sources)
         return nest
 
     def _is_inside(self, k: int, outputs: Collection[int]) -> bool:

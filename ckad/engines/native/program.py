@@ -22,9 +22,13 @@ from ckad.engines.native.layout import LINE, is_small, rounded_up
 from ckad.engines.native.threads import write_end, write_worker
 from ckad.engines.native.unit import Buffer, Unit
 from ckad.engines.native.writer import TapedFacts, Writer
+from ckad.engines.work import nanoseconds
 from ckad.tape.ops import Op
 from ckad.tape.tape import Tape
 from ckad.tape.types import Type
+
+#: Predicted nanoseconds of a run for which threads are started.
+WORTH_THREADS = 2e6
 
 
 @dataclass(frozen=True)
@@ -38,7 +42,7 @@ class Facts:
     outputs: list[int]
     loops: dict[str, TapedFacts]
     places: list[tuple[str, str, int]]  # source, op, how many loops are around it
-    shares: bool  # whether threads could share some of the work
+    shares: bool  # whether there is work to share that is worth the start of threads
 
     @staticmethod
     def parse(text: str) -> Facts:
@@ -134,7 +138,7 @@ def _write(writer: Writer, tape: Tape) -> Facts:
         outputs,
         {str(name): loop for name, loop in writer.loops.items()},
         writer.places,
-        writer.shares,
+        writer.shares and nanoseconds(tape, "native") > WORTH_THREADS,
     )
 
 
@@ -153,7 +157,7 @@ def _wanted(unit: Unit, tape: Tape, cells: list[int]) -> dict[int, Buffer]:
     return found
 
 
-def _constants(tape: Tape, path: list[int]):  # type: ignore[no-untyped-def]
+def _constants(tape: Tape, path: list[int]):
     for k, array in enumerate(tape.constants):
         yield id(array), [*path, k]
     for k, body in enumerate(tape.bodies):
