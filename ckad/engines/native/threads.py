@@ -29,7 +29,7 @@ LEAST_WORK = 60_000
 #: now and then.
 PER_WORK = 0.05
 #: Looks at the epoch before a waiting thread lets others run.
-PATIENCE = 4000
+PATIENCE = 100_000
 ACQUIRE, RELEASE = "acquire", "release"
 #: The parts of a pass, and a ticket that ends the helpers.
 PARTS, END = 8, 2**62
