@@ -244,3 +244,20 @@ def test_a_state_that_is_kept_twice_and_changes_names():
         for a, b in zip(gradient, results[0][1], strict=True):
             np.testing.assert_array_equal(a, b)
     ckad.testing.check_grads(misfit, arguments, modes=("fwd", "rev"))
+
+
+def reads_beyond(x):
+    return ckad.fori_loop(0, 9, lambda i, c: c + np.asarray(x, like=i)[i + 2], 0.0)
+
+
+def reads_beyond_elsewhere(x):
+    return ckad.fori_loop(0, 9, lambda i, c: c + np.asarray(x, like=i)[i + 2], 0.0)
+
+
+@pytest.mark.parametrize("fun", [reads_beyond, reads_beyond_elsewhere])
+def test_equal_programs_in_two_places_fail_in_their_own(fun):
+    """Compiled code is found by the program's contents, and its errors name a line."""
+    line = fun.__code__.co_firstlineno + 1
+    for transformed in (ckad.jit(fun), ckad.grad(fun)):
+        with pytest.raises(IndexError, match=rf"test_regressions.py:{line}: .* at step 3"):
+            transformed(np.ones(5))

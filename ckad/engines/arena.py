@@ -6,16 +6,15 @@ take as long as the run itself. So what a run has used is kept for the next one,
 
 from __future__ import annotations
 
-import threading
-
 import numpy as np
 
+from ckad import locks
 from ckad.engines.heap import too_much
 
 LINE = 64  # bytes of a line of the cache
 #: Bytes that are kept between runs at most; less than the least is not worth it.
 MOST, LEAST = 2**26, 2**16
-_lock = threading.Lock()
+_lock = locks.lock()
 _kept: list[np.ndarray] = []
 
 

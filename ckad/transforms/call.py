@@ -8,7 +8,6 @@ function is recorded anew. Compiled tapes are kept and found again by the tape's
 from __future__ import annotations
 
 import sys
-import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
@@ -17,7 +16,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ckad import trees
+from ckad import locks, trees
 from ckad.engines import arena
 from ckad.errors import BudgetError, ScheduleError
 from ckad.loops.compiled import Compiled
@@ -41,7 +40,7 @@ KEPT = 32
 KEPT_BYTES = 2**26
 _cache: OrderedDict[Any, Compiled] = OrderedDict()
 _tapes: OrderedDict[Any, Tape] = OrderedDict()
-_lock = threading.Lock()
+_lock = locks.lock()
 
 
 class Call:

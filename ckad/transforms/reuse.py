@@ -7,7 +7,6 @@ that is as it was, and if recording it changed nothing of it.
 from __future__ import annotations
 
 import functools
-import threading
 from collections import OrderedDict
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from ckad import locks
 from ckad.tape.tape import Tape
 from ckad.trace.context import is_tracing
 from ckad.trace.purity import is_harmless_text
@@ -30,7 +30,7 @@ LARGEST_TAPE = 2**20
 _FLOATS = {float, *(t for t in np.sctypeDict.values() if np.dtype(t).kind == "f")}
 _STATIC = {int, bool, NoneType, *(t for t in np.sctypeDict.values() if np.dtype(t).kind in "iub")}
 _kept: OrderedDict[Hashable, Recorded] = OrderedDict()
-_lock = threading.Lock()
+_lock = locks.lock()
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,6 @@ import functools
 import itertools
 import json
 import os
-import threading
 import time
 import weakref
 import zlib
@@ -27,7 +26,7 @@ from llvmlite import ir
 from numba.core.codegen import get_host_cpu_features
 from numba.extending import get_cython_function_address
 
-from ckad import cache
+from ckad import cache, locks
 from ckad.cache import Cache
 
 # What a program's machine code follows from, besides its key: all that lowering imports.
@@ -106,11 +105,7 @@ class Library:
             return str(_machine().emit_assembly(module))
 
 
-_lock = threading.RLock()  # held while a program is compiled, so that none is compiled twice
-if hasattr(os, "register_at_fork"):  # a child that finds it held would wait for ever, so forks wait
-    os.register_at_fork(
-        before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release
-    )
+_lock = locks.lock()  # held while a program is compiled, so that none is compiled twice
 _libraries: weakref.WeakValueDictionary[bytes, Library] = weakref.WeakValueDictionary()
 
 

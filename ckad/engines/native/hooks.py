@@ -10,7 +10,7 @@ from llvmlite import ir
 
 from ckad.engines.native.element import I32, I64, POINTER, Value, whole
 from ckad.engines.native.state import Cell, Status
-from ckad.engines.native.unit import STEPS, Unit
+from ckad.engines.native.unit import STEPS, Unit, cell, internal
 
 ENTRY = ir.FunctionType(I32, [POINTER])
 
@@ -35,13 +35,11 @@ def call_python(unit: Unit) -> None:
 def _tick(module: ir.Module) -> ir.Function:
     if "tick" in module.globals:
         return module.globals["tick"]
-    function = ir.Function(module, ENTRY, "tick")
-    function.linkage = "internal"
-    function.attributes.add("noinline")
+    function = internal(module, "tick", ENTRY)
     b = ir.IRBuilder(function.append_basic_block())
     (state,) = function.args
     _restore_thread(b, state)
-    hook = b.inttoptr(b.load(_cell(b, state, Cell.HOOK)), POINTER)
+    hook = b.inttoptr(b.load(cell(b, state, Cell.HOOK)), POINTER)
     call = declared(module, "PyObject_CallNoArgs", ir.FunctionType(POINTER, [POINTER]))
     result = b.call(call, [hook])
     failed = b.icmp_unsigned("==", result, ir.Constant(POINTER, None))
@@ -66,17 +64,13 @@ def write_entry(module: ir.Module, body: ir.Function) -> None:
     b.ret(status)
 
 
-def _cell(b: ir.IRBuilder, state: Value, number: int) -> Value:
-    return b.bitcast(b.gep(state, [whole(8 * number)]), I64.as_pointer())
-
-
 def _save_thread(b: ir.IRBuilder, state: Value) -> None:
     save = declared(b.module, "PyEval_SaveThread", ir.FunctionType(POINTER, []))
-    b.store(b.ptrtoint(b.call(save, []), I64), _cell(b, state, Cell.THREAD))
+    b.store(b.ptrtoint(b.call(save, []), I64), cell(b, state, Cell.THREAD))
 
 
 def _restore_thread(b: ir.IRBuilder, state: Value) -> None:
     kind = ir.FunctionType(ir.VoidType(), [POINTER])
     restore = declared(b.module, "PyEval_RestoreThread", kind)
-    thread = b.inttoptr(b.load(_cell(b, state, Cell.THREAD)), POINTER)
+    thread = b.inttoptr(b.load(cell(b, state, Cell.THREAD)), POINTER)
     b.call(restore, [thread])

@@ -26,7 +26,7 @@ FEW = 16
 #: Workspaces that a program keeps, for as many threads as call it at once.
 MOST_IDLE = 4
 _ENTRY = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p)
-_WORKER = _END = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+_PLAIN = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 
 
 class Runner:
@@ -38,8 +38,7 @@ class Runner:
         self.program, self.feeds, self.slots = program, feeds, slots
         self.homes = program.homes(slots)
         self.entry = _ENTRY(program.library.address("run"))
-        self._idle: list[Workspace] = []
-        self._lock = threading.Lock()
+        self._idle: list[Workspace] = []  # threads take from it and give back, each in one step
 
     def __call__(
         self,
@@ -52,13 +51,13 @@ class Runner:
         Ctrl-C is answered while it runs, and ``on_progress`` told the steps done so far. Raises
         TracedIndexError with the user's place.
         """
-        with self._lock:
-            space = self._idle.pop() if self._idle else None
-        space = space or Workspace(self)
+        try:
+            space = self._idle.pop()
+        except IndexError:
+            space = Workspace(self)
         results = space.run(inputs, on_progress, n_threads)
-        with self._lock:
-            if len(self._idle) < MOST_IDLE:
-                self._idle.append(space)
+        if len(self._idle) < MOST_IDLE:
+            self._idle.append(space)
         return results
 
 
@@ -205,8 +204,8 @@ class Workspace:
             return int(self.entry(self.address))
         self.state[Cell.N_THREADS : Cell.END] = 0
         self.state[Cell.N_THREADS] = n_threads
-        worker = _WORKER(self.program.library.address("worker"))
-        end = _END(self.program.library.address("end"))
+        worker = _PLAIN(self.program.library.address("worker"))
+        end = _PLAIN(self.program.library.address("end"))
         helpers = [
             threading.Thread(target=worker, args=(self.address,), daemon=True)
             for _ in range(1, n_threads)

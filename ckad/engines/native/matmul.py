@@ -8,6 +8,7 @@ fused with an addition. A float32 is added up as a double and rounded once, what
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import NamedTuple
 
 from llvmlite import ir
@@ -171,7 +172,7 @@ def _by_dots(b: ir.IRBuilder, p: Product, out: Array, x: Array, y: Array) -> Non
 def _lone_dots(b: ir.IRBuilder, p: Product, out: Array, x: Array, y: Array) -> None:
     """One result after the other; each as a row is summed where both factors are contiguous."""
     dtype = out.type.dtype
-    add = lambda u, v: plus(b, dtype, u, v)  # noqa: E731
+    add = partial(plus, b, dtype)
     with nest(b, [p.m, p.n]) as (r, c):
         row = moved(b, x, offset(b, [r], [1 if p.tx else p.k]))
         column = moved(b, y, offset(b, [c], [p.k]))

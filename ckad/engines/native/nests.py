@@ -40,6 +40,7 @@ from ckad.engines.native.element import (
 from ckad.engines.native.flow import count
 from ckad.engines.native.fusion import Fusion, Nest
 from ckad.engines.native.registers import LANES, constant, scalar, splat, total
+from ckad.engines.native.unit import internal
 from ckad.engines.native.walk import Box, Index, Walk
 from ckad.tape.ops import Op
 from ckad.tape.tape import Row
@@ -56,9 +57,7 @@ class NestWriter:
 
     def __init__(self, module: ir.Module, name: str, fusion: Fusion, nest: Nest, shape: Shape):
         self.fusion, self.nest, self.rows, self.shape = fusion, nest, fusion.rows, shape
-        self.function = ir.Function(module, SIGNATURE, name)
-        self.function.linkage = "internal"
-        self.function.attributes.add("noinline")
+        self.function = internal(module, name, SIGNATURE)
         self.b = ir.IRBuilder(self.function.append_basic_block("entry"))
         self.partials: list[Value] = []
         self._arguments()

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
+from hashlib import blake2b
 
 import numpy as np
 from llvmlite import ir
@@ -104,8 +105,19 @@ class Program:
 
 def prepare(tape: Tape) -> Program:
     """The program of a tape, compiled or from the cache."""
-    library = compile_module(tape.digest, lambda: _build(tape))
+    places = repr(list(_places(tape))).encode()
+    key = blake2b(tape.digest + places, digest_size=16).digest()
+    library = compile_module(key, lambda: _build(tape))
     return Program(tape, library, Facts.parse(library.facts))
+
+
+def _places(tape: Tape) -> Iterator[str]:
+    """Where in the user's program a run may fail: errors name these, so that they are facts too."""
+    for k, row in enumerate(tape.rows):
+        if row.op is Op.WRAP:
+            yield str(tape.source_of(k))
+    for body in tape.bodies:
+        yield from _places(body)
 
 
 def _build(tape: Tape) -> tuple[ir.Module, str]:
@@ -157,7 +169,8 @@ def _wanted(unit: Unit, tape: Tape, cells: list[int]) -> dict[int, Buffer]:
     return found
 
 
-def _constants(tape: Tape, path: list[int]):
+def _constants(tape: Tape, path: list[int]) -> Iterator[tuple[int, list[int]]]:
+    """The id of each constant array, and the way to it."""
     for k, array in enumerate(tape.constants):
         yield id(array), [*path, k]
     for k, body in enumerate(tape.bodies):

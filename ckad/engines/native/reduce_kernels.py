@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import groupby
 from typing import NamedTuple
 
@@ -91,15 +92,14 @@ def _rows(b: ir.IRBuilder, how: Fold, groups: Sequence[Axis], out: Array, x: Arr
     """The last axis is reduced: folds of whole rows."""
     dtype, kept = x.type.dtype, [g for g in groups if not g.reduced]
     *outer, last = [g for g in groups if g.reduced]
-    combine: Combine = lambda u, v: how.combine(b, dtype, u, v)  # noqa: E731
+    combine = partial(how.combine, b, dtype)
     with nest(b, [g.extent for g in kept]) as at:
         base = moved(b, x, offset(b, at, [g.stride for g in kept]))
         start = _start(b, how, base, whole(0), 1)
 
         def row(indices: Sequence[Value], values: Sequence[Value]) -> list[Value]:
             first = moved(b, base, offset(b, indices, [g.stride for g in outer]))
-            element = lambda place, lanes: load(b, first, place, lanes)  # noqa: E731
-            value = fold_row(b, last.extent, element, combine, start)
+            value = fold_row(b, last.extent, partial(load, b, first), combine, start)
             return [combine(values[0], value) if outer else value]
 
         (value,) = fold(b, [g.extent for g in outer], [start], row)

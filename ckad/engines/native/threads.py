@@ -21,15 +21,16 @@ from ckad.engines.native.hooks import declared, spend
 from ckad.engines.native.nests import SIGNATURE, smaller
 from ckad.engines.native.state import Cell
 from ckad.engines.native.stepping import CHUNK
-from ckad.engines.native.unit import Unit
+from ckad.engines.native.unit import Unit, cell, internal
 
 #: Additions and loads below which a pass is not worth being shared.
 LEAST_WORK = 60_000
 #: Nanoseconds of an addition or a load, about: a long pass is done in pieces, with Python called
 #: now and then.
 PER_WORK = 0.05
-#: Looks at the epoch before a waiting thread lets others run.
+#: Looks at a cell before a waiting thread lets others run.
 PATIENCE = 100_000
+ON_STATE = ir.FunctionType(ir.VoidType(), [POINTER])
 ACQUIRE, RELEASE = "acquire", "release"
 #: The parts of a pass, and a ticket that ends the helpers.
 PARTS, END = 8, 2**62
@@ -65,30 +66,24 @@ def call_nest(
     return shared
 
 
-def _cell(b: ir.IRBuilder, state: Value, number: int) -> Value:
-    return b.bitcast(b.gep(state, [whole(8 * number)]), I64.as_pointer())
-
-
 def _shared(module: ir.Module) -> ir.Function:
     """``void share(state, nest, arguments, first, last)``: a pass over a range by all threads."""
     if "share" in module.globals:
         return module.globals["share"]
     kinds = [POINTER, SIGNATURE.as_pointer(), POINTER.as_pointer(), I64, I64]
-    function = ir.Function(module, ir.FunctionType(ir.VoidType(), kinds), "share")
-    function.linkage = "internal"
-    function.attributes.add("noinline")
+    function = internal(module, "share", ir.FunctionType(ir.VoidType(), kinds))
     b = ir.IRBuilder(function.append_basic_block())
     state, nest, arguments, first, last = function.args
-    threads = b.load(_cell(b, state, Cell.N_THREADS))
+    threads = b.load(cell(b, state, Cell.N_THREADS))
     with b.if_else(b.icmp_signed(">", threads, whole(1))) as (several, one):
         with several:
-            b.store(b.ptrtoint(nest, I64), _cell(b, state, Cell.FUNCTION))
-            b.store(b.ptrtoint(arguments, I64), _cell(b, state, Cell.ARGUMENTS))
-            b.store(b.sub(last, first), _cell(b, state, Cell.LENGTH))
-            b.store(first, _cell(b, state, Cell.START))
-            b.store_atomic(whole(0), _cell(b, state, Cell.DONE), RELEASE, 8)
-            b.store_atomic(whole(PARTS), _cell(b, state, Cell.TICKET), "seq_cst", 8)
-            b.call(_part(module), [state])
+            b.store(b.ptrtoint(nest, I64), cell(b, state, Cell.FUNCTION))
+            b.store(b.ptrtoint(arguments, I64), cell(b, state, Cell.ARGUMENTS))
+            b.store(b.sub(last, first), cell(b, state, Cell.LENGTH))
+            b.store(first, cell(b, state, Cell.START))
+            b.store_atomic(whole(0), cell(b, state, Cell.DONE), RELEASE, 8)
+            b.store_atomic(whole(PARTS), cell(b, state, Cell.TICKET), "seq_cst", 8)
+            b.call(_take(module), [state])
             _wait(b, state, Cell.DONE, whole(PARTS), "==")
         with one:
             b.call(nest, [arguments, first, last])
@@ -96,36 +91,34 @@ def _shared(module: ir.Module) -> ir.Function:
     return function
 
 
-def _part(module: ir.Module) -> ir.Function:
+def _take(module: ir.Module) -> ir.Function:
     """``void take(state)``: parts of the present pass, as long as there are any."""
     if "take" in module.globals:
         return module.globals["take"]
-    function = ir.Function(module, ir.FunctionType(ir.VoidType(), [POINTER]), "take")
-    function.linkage = "internal"
-    function.attributes.add("noinline")
+    function = internal(module, "take", ON_STATE)
     (state,) = function.args
     b = ir.IRBuilder(function.append_basic_block())
     look, take, out = (function.append_basic_block(name) for name in ("look", "part", "out"))
     b.branch(look)
     b.position_at_end(look)
-    ticket = b.atomic_rmw("sub", _cell(b, state, Cell.TICKET), whole(1), "seq_cst")
+    ticket = b.atomic_rmw("sub", cell(b, state, Cell.TICKET), whole(1), "seq_cst")
     # none left gives 0 and less, the end of the run more than there are parts
     valid = b.icmp_unsigned("<", b.sub(ticket, whole(1)), whole(PARTS))
     b.cbranch(valid, take, out)
     b.position_at_end(take)  # what follows stays as it is until this part is done
-    nest = b.inttoptr(b.load(_cell(b, state, Cell.FUNCTION)), SIGNATURE.as_pointer())
-    address = b.load(_cell(b, state, Cell.ARGUMENTS))
-    n, start = (b.load(_cell(b, state, cell)) for cell in (Cell.LENGTH, Cell.START))
+    nest = b.inttoptr(b.load(cell(b, state, Cell.FUNCTION)), SIGNATURE.as_pointer())
+    address = b.load(cell(b, state, Cell.ARGUMENTS))
+    n, start = (b.load(cell(b, state, x)) for x in (Cell.LENGTH, Cell.START))
     borders = (b.sdiv(b.mul(n, k), whole(PARTS)) for k in (b.sub(ticket, whole(1)), ticket))
     first, last = (b.add(start, border) for border in borders)
     b.call(nest, [b.inttoptr(address, POINTER.as_pointer()), first, last])
-    b.atomic_rmw("add", _cell(b, state, Cell.DONE), whole(1), "seq_cst")
+    b.atomic_rmw("add", cell(b, state, Cell.DONE), whole(1), "seq_cst")
     b.branch(look)
     ir.IRBuilder(out).ret_void()
     return function
 
 
-def _wait(b: ir.IRBuilder, state: Value, cell: int, wanted: Value, relation: str) -> None:
+def _wait(b: ir.IRBuilder, state: Value, number: int, wanted: Value, relation: str) -> None:
     """Until a cell is in a relation to ``wanted``: looking at first, then letting others run."""
     look, more, give_way, ready = (b.append_basic_block(f"wait{k}") for k in range(4))
     before = b.block
@@ -133,7 +126,7 @@ def _wait(b: ir.IRBuilder, state: Value, cell: int, wanted: Value, relation: str
     b.position_at_end(look)
     tries = b.phi(I64)
     tries.add_incoming(whole(0), before)
-    found = b.load_atomic(_cell(b, state, cell), ACQUIRE, 8)
+    found = b.load_atomic(cell(b, state, number), ACQUIRE, 8)
     b.cbranch(b.icmp_signed(relation, found, wanted), ready, more)
     b.position_at_end(more)
     next_try = b.add(tries, whole(1))
@@ -148,19 +141,19 @@ def _wait(b: ir.IRBuilder, state: Value, cell: int, wanted: Value, relation: str
 
 def write_worker(module: ir.Module) -> None:
     """``void worker(state)``: what a helper does until there is nothing more to do."""
-    function = ir.Function(module, ir.FunctionType(ir.VoidType(), [POINTER]), "worker")
+    function = ir.Function(module, ON_STATE, "worker")
     b = ir.IRBuilder(function.append_basic_block())
     (state,) = function.args
     again, over = b.append_basic_block("again"), b.append_basic_block("over")
     b.branch(again)
     b.position_at_end(again)
     _wait(b, state, Cell.TICKET, whole(0), ">")
-    ticket = b.load_atomic(_cell(b, state, Cell.TICKET), ACQUIRE, 8)
+    ticket = b.load_atomic(cell(b, state, Cell.TICKET), ACQUIRE, 8)
     ended = b.icmp_signed(">", ticket, whole(PARTS))
     part = b.append_basic_block("parts")
     b.cbranch(ended, over, part)
     b.position_at_end(part)
-    b.call(_part(module), [state])
+    b.call(_take(module), [state])
     b.branch(again)
     b.position_at_end(over)
     b.ret_void()
@@ -168,8 +161,8 @@ def write_worker(module: ir.Module) -> None:
 
 def write_end(module: ir.Module) -> None:
     """``void end(state)``: tell the helpers that there is nothing more to do."""
-    function = ir.Function(module, ir.FunctionType(ir.VoidType(), [POINTER]), "end")
+    function = ir.Function(module, ON_STATE, "end")
     b = ir.IRBuilder(function.append_basic_block())
     (state,) = function.args
-    b.store_atomic(whole(END), _cell(b, state, Cell.TICKET), "seq_cst", 8)
+    b.store_atomic(whole(END), cell(b, state, Cell.TICKET), "seq_cst", 8)
     b.ret_void()

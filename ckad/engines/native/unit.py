@@ -16,6 +16,19 @@ from ckad.engines.native.state import DEEPEST, Cell, Status
 STEPS = ir.FunctionType(I32, [POINTER, I64, I64, I64])
 
 
+def cell(b: ir.IRBuilder, state: Value, number: int) -> Value:
+    """The address of a cell of the state."""
+    return b.bitcast(b.gep(state, [whole(8 * number)]), I64.as_pointer())
+
+
+def internal(module: ir.Module, name: str, type: ir.FunctionType) -> ir.Function:
+    """A new function for this module alone, which stays a function of its own."""
+    function = ir.Function(module, type, name)
+    function.linkage = "internal"
+    function.attributes.add("noinline")
+    return function
+
+
 class Shared(Protocol):
     """Memory that is freed when nobody names any part of it."""
 
@@ -48,9 +61,7 @@ class Unit:
 
     def __init__(self, module: ir.Module, name: str) -> None:
         self.module = module
-        self.function = ir.Function(module, STEPS, name)
-        self.function.linkage = "internal"
-        self.function.attributes.add("noinline")
+        self.function = internal(module, name, STEPS)
         self.state, self.start, self.stop, self.slot = self.function.args
         self.entry = self.function.append_basic_block("entry")
         self.b = ir.IRBuilder(self.function.append_basic_block("start"))
@@ -65,22 +76,17 @@ class Unit:
 
     # --- the state ------------------------------------------------------------------------------
 
-    def cell(self, number: int, b: ir.IRBuilder | None = None) -> Value:
-        """The address of a cell of the state."""
-        b = b or self.b
-        return b.bitcast(b.gep(self.state, [whole(8 * number)]), I64.as_pointer())
-
     def get(self, number: int) -> Value:
         """A cell as it is now."""
-        return self.b.load(self.cell(number))
+        return self.b.load(cell(self.b, self.state, number))
 
     def put(self, number: int, value: Value) -> None:
-        self.b.store(value, self.cell(number))
+        self.b.store(value, cell(self.b, self.state, number))
 
     def fixed(self, number: int) -> Value:
         """A cell that does not change while the function runs."""
         if number not in self._loaded:
-            self._loaded[number] = self._top.load(self.cell(number, self._top))
+            self._loaded[number] = self._top.load(cell(self._top, self.state, number))
         return self._loaded[number]
 
     def address(self, number: int) -> Value:
@@ -121,14 +127,3 @@ class Unit:
         self.steps.append(index)
         yield
         self.steps.pop()
-
-    def offset(self, pointer: Value, nbytes: Value) -> Value:
-        return self.b.gep(pointer, [nbytes])
-
-    def copy(self, to: Value, source: Value, nbytes: int | Value) -> None:
-        if isinstance(nbytes, int):
-            nbytes = whole(nbytes)
-        kinds = [POINTER, POINTER, I64]
-        name = "llvm.memcpy"
-        function = self.module.declare_intrinsic(name, kinds)
-        self.b.call(function, [to, source, nbytes, ir.Constant(ir.IntType(1), 0)])
