@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.case import Gradient
+from benchmarks.case import Gradient, Inputs, Settings, Value
 
 C_FLAGS = ("-O3", "-march=native", "-ffast-math", "-std=c11")
 
@@ -70,6 +70,44 @@ PEERS = {
 def found_program(names: Sequence[str]) -> str | None:
     """The path of the first of these programs that exists."""
     return next(filter(None, map(shutil.which, names)), None)
+
+
+# ckad --------------------------------------------------------------------------------------------
+
+
+def ckad_gradient(value: Callable, n_inputs: int, data: Inputs = (), **options: Any) -> Gradient:
+    """The gradient of `value(*inputs, *data)` in the inputs; options are ckad's."""
+    import ckad
+
+    gradient = ckad.value_and_grad(value, argnums=tuple(range(n_inputs)), **options)
+    return lambda arrays: gradient(*arrays, *data)
+
+
+def ckad_primal(value: Callable, data: Inputs = (), **options: Any) -> Value:
+    """The value alone."""
+    import ckad
+
+    run = ckad.jit(value, **options)
+    return lambda arrays: float(run(*arrays, *data))
+
+
+def ckad_builders(
+    value_of: Callable[[Settings], Callable],
+    n_inputs: int,
+    data_of: Callable[[Settings], Inputs] = lambda settings: (),
+) -> tuple[Callable[..., Gradient], Callable[..., Value]]:
+    """A case's builders of its gradient and of its value, which take ckad's options.
+
+    `value_of(settings)` is the function of the inputs, and of what `data_of(settings)` adds.
+    """
+
+    def gradient(settings: Settings, **options: Any) -> Gradient:
+        return ckad_gradient(value_of(settings), n_inputs, data_of(settings), **options)
+
+    def primal(settings: Settings, **options: Any) -> Value:
+        return ckad_primal(value_of(settings), data_of(settings), **options)
+
+    return gradient, primal
 
 
 # JAX and diffrax ---------------------------------------------------------------------------------

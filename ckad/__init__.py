@@ -15,6 +15,7 @@ from ckad.transforms import (
     adjoint,
     clear_caches,
     cond,
+    debug,
     fori_loop,
     grad,
     hessian,
@@ -28,6 +29,7 @@ from ckad.transforms import (
     trace,
     value_and_grad,
     vjp,
+    while_loop,
 )
 
 
@@ -43,6 +45,7 @@ __all__ = [
     "adjoint",
     "clear_caches",
     "cond",
+    "debug",
     "errors",
     "fori_loop",
     "grad",
@@ -59,4 +62,5 @@ __all__ = [
     "trace",
     "value_and_grad",
     "vjp",
+    "while_loop",
 ]

@@ -34,6 +34,10 @@ class UnsupportedFunctionError(TraceError):
     """A NumPy function, or an argument of one, that ckad has no rule for."""
 
 
+class UnrecordableError(TraceError):
+    """A loop or branch whose body cannot be recorded once for all its steps, or written into."""
+
+
 class ConcreteValueError(TraceError):
     """Python asked a traced value for a number: ``if``, ``float()``, a write into a plain array."""
 
@@ -62,8 +66,28 @@ class TracedIndexError(CkadError, IndexError):
     """An index computed by the program is out of range."""
 
 
+class UnboundError(CkadError, UnboundLocalError):
+    """A variable is read that no step of a loop, or no branch taken, has bound."""
+
+
+class RaisedError(CkadError, RuntimeError):
+    """The program came to a ``raise`` or a failing ``assert`` in a loop or branch."""
+
+
 class NonFiniteError(CkadError, FloatingPointError):
-    """A NaN or an infinity was produced while ``check_finite=True``."""
+    """A NaN or an infinity was produced while ``check_finite=True``.
+
+    ``row`` is the row of the tape that produced it or holds the loop around it, ``reverse`` whether
+    that was in the reverse body of a loop.
+    """
+
+    def __init__(self, message: str, row: int = -1, reverse: bool = False) -> None:
+        super().__init__(message)
+        self.row, self.reverse = row, reverse
+
+
+class PlaceError(CkadError, LookupError):
+    """A place of the user's program that no op comes from, or that was not run."""
 
 
 class GradientCheckError(CkadError, AssertionError):

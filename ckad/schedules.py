@@ -20,11 +20,13 @@ revolve: n_steps=4, n_slots=2, n_tape_slots=1, forward_steps=8, recompute factor
 | `two_level(n, p)` | under 2 n | n / p | p |
 | `two_level(n, p, k)` | n + the binomial count of each segment | n / p + k | 1 |
 | `revolve(n, s)` | the fewest possible | s | 1 |
+| `online(n, s)` | about 1 % more, n learnt at the end of the loop | s | 1 |
 """
 
 from __future__ import annotations
 
 from ckad.checkpoint.schedules import SCHEDULES
+from ckad.checkpoint.schedules.online import online
 from ckad.checkpoint.schedules.revolve import revolve
 from ckad.checkpoint.schedules.schedule import Action, Actions, Schedule
 from ckad.checkpoint.schedules.store_all import store_all
@@ -36,6 +38,7 @@ __all__ = [
     "Actions",
     "Schedule",
     "forward_steps",
+    "online",
     "revolve",
     "store_all",
     "two_level",

@@ -11,6 +11,7 @@ from ckad import trees
 from ckad.checkpoint.simulate import check_schedule
 from ckad.errors import ConcreteValueError, DifferentiationError, GradientCheckError
 from ckad.transforms import grad, jit, jvp, vjp
+from ckad.transforms.gradients import conjugated
 
 #: First and last step of the differences, relative to an argument's size; each half of the last.
 FIRST_STEP, LAST_STEP = 2.0**-4, 2.0**-20
@@ -163,7 +164,12 @@ class _Check:
 
     def _vjp(self) -> Leaves:
         _, pullback = vjp(self.fun, *self.tree_of(self.x), **self.options)
-        return self._leaves(pullback(trees.unflatten(self.out_tree, self.w)))
+        w = conjugated(self.w, trees.imaginary(self.out_tree))
+        return self._transposed(pullback(trees.unflatten(self.out_tree, w)))
+
+    def _transposed(self, gradient: Any) -> Leaves:
+        """The leaves of a gradient, by real and imaginary parts as if they were arguments."""
+        return conjugated(self._leaves(gradient), trees.imaginary(self.tree))
 
     def _leaves(self, tree: Any) -> Leaves:
         return [np.asarray(x) for x in trees.flatten(tree)[0]]
@@ -214,7 +220,7 @@ class _Check:
 
     def _hessian_times(self, v: Leaves) -> Leaves:
         primals, tangents = self.tree_of(self.x), self.tree_of(v)
-        return self._leaves(jvp(self._pulled(), primals, tangents, **self.forward_options)[1])
+        return self._transposed(jvp(self._pulled(), primals, tangents, **self.forward_options)[1])
 
     def derivatives(self, modes: Sequence[str]) -> Iterator[Function]:
         """First derivatives as functions of the arguments, to be checked in their turn."""

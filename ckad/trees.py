@@ -1,4 +1,7 @@
-"""Pytrees: nested tuples, lists, dicts, namedtuples and dataclasses of arrays."""
+"""Pytrees: nested tuples, lists, dicts, namedtuples and dataclasses of arrays.
+
+A complex leaf is a subtree of two real leaves, its real and its imaginary part.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import optree
 
 _NAMESPACE = "ckad"
@@ -21,10 +25,92 @@ def flatten(tree: Any) -> tuple[list[Any], Treedef]:
     leaves, treedef = optree.tree_flatten(tree, namespace=_NAMESPACE)
     new = {type(x) for x in leaves if _is_dataclass(x)}
     if not new:
-        return leaves, treedef
+        return _with_parts(leaves, treedef)
     for cls in new:
         _register(cls)
     return flatten(tree)
+
+
+# --- complex leaves ----------------------------------------------------------------------------
+
+
+class Complex(tuple[Any, Any]):  # optree's annotations want a collection
+    """Stands in a structure for a complex number or array, whose leaves are its two parts."""
+
+
+#: Class of a traced part -> what puts two of them together; the classes of what comes out.
+_joins: dict[type, Callable[[Any, Any], Any]] = {}
+_wholes: tuple[type, ...] = ()
+
+
+def register_complex(whole: type, part: type, join: Callable[[Any, Any], Any]) -> None:
+    """Make instances of ``whole``, which have two ``parts``, two leaves that ``join`` unites."""
+    global _wholes
+    _joins[part] = join
+    _wholes = (*_wholes, whole)
+
+
+def is_complex(x: Any) -> bool:
+    """Whether ``x`` is one complex number or array, plain or traced."""
+    if isinstance(x, (np.ndarray, np.generic)):
+        return x.dtype.kind == "c"
+    return isinstance(x, (complex, *_wholes))
+
+
+def parts(x: Any) -> tuple[Any, Any]:
+    """The real and the imaginary part of a complex leaf; of an array they are views."""
+    return getattr(x, "parts", None) or (x.real, x.imag)
+
+
+def joined(real: Any, imag: Any) -> Any:
+    """The complex leaf with these parts; a pair of what are no numbers."""
+    for part, join in _joins.items():
+        if isinstance(real, part) or isinstance(imag, part):
+            return join(real, imag)
+    if not all(isinstance(x, (np.ndarray, np.generic, int, float)) for x in (real, imag)):
+        return real, imag
+    whole = np.empty(np.broadcast_shapes(np.shape(real), np.shape(imag)), _complex_type(real, imag))
+    whole.real, whole.imag = real, imag
+    return whole if isinstance(real, np.ndarray) else whole[()]
+
+
+def _complex_type(real: Any, imag: Any) -> np.dtype:
+    return np.result_type(np.asarray(real).dtype, np.asarray(imag).dtype, np.complex64)
+
+
+optree.register_pytree_node(
+    Complex,
+    lambda _: ((0.0, 0.0), None, ("real", "imag")),
+    lambda _, children: joined(*children),
+    namespace=_NAMESPACE,
+)
+_ANY_PAIR: Any = Complex()
+_ANY_LEAF: Any = 0.0
+_PAIR = optree.tree_structure(_ANY_PAIR, namespace=_NAMESPACE)
+_LEAF = optree.tree_structure(_ANY_LEAF, namespace=_NAMESPACE)
+
+
+def _with_parts(leaves: list[Any], treedef: Treedef) -> tuple[list[Any], Treedef]:
+    """The same tree with every complex leaf taken apart."""
+    found = [is_complex(x) for x in leaves]
+    if not any(found):
+        return leaves, treedef
+    pending = iter(found)
+    whole = optree.treespec_transform(treedef, None, lambda leaf: _PAIR if next(pending) else leaf)
+    split = [parts(x) if pair else (x,) for x, pair in zip(leaves, found, strict=True)]
+    return [x for group in split for x in group], whole
+
+
+def imaginary(treedef: Treedef) -> list[bool]:
+    """Per leaf, whether it is the imaginary part of a complex number or array."""
+    if treedef.type is Complex:
+        return [False, True]
+    if treedef == _LEAF:
+        return [False]
+    return [own for child in treedef.children() for own in imaginary(child)]
+
+
+# --- structures --------------------------------------------------------------------------------
 
 
 def unflatten(treedef: Treedef, leaves: list[Any]) -> Any:
@@ -34,7 +120,9 @@ def unflatten(treedef: Treedef, leaves: list[Any]) -> Any:
 def describe(treedef: Treedef) -> str:
     """The structure for people: ``{'a': array, 'b': (array, array)}``."""
     text = str(treedef).removeprefix("PyTreeSpec(").removesuffix(")")
-    text = text.removesuffix(f", namespace={_NAMESPACE!r}").replace("*", "array")
+    text = text.removesuffix(f", namespace={_NAMESPACE!r}")
+    text = text.replace("CustomTreeNode(Complex[None], [*, *])", "complex array")
+    text = text.replace("*", "array")
     return text.replace("CustomTreeNode(", "(") if "CustomTreeNode" in text else text
 
 
@@ -45,6 +133,16 @@ def map_leaves(function: Callable[..., Any], tree: Any) -> Any:
 
 def _is_dataclass(x: Any) -> bool:
     return dataclasses.is_dataclass(x) and not isinstance(x, type)
+
+
+def register(
+    cls: type, children: Callable[[Any], Any], rebuild: Callable[[Any, Any], Any]
+) -> None:
+    """Make instances of ``cls`` inner nodes of structures.
+
+    ``children(x)`` gives the children and what else says how ``rebuild(that, children)`` makes it.
+    """
+    optree.register_pytree_node(cls, children, rebuild, namespace=_NAMESPACE)
 
 
 def _register(cls: type) -> None:

@@ -28,9 +28,8 @@ def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> s
     name: str = request.param
     predicted = engines.chosen
 
-    def forced(tape: Tape, engine: str, check_finite: bool) -> str:
-        asked = engine != engines.AUTO or check_finite
-        return predicted(tape, engine, check_finite) if asked else name
+    def forced(tape: Tape, engine: str) -> str:
+        return name if engine == engines.AUTO else predicted(tape, engine)
 
     for module in (driver, call):
         monkeypatch.setattr(module, "chosen", forced)

@@ -6,7 +6,6 @@ Every function under ``@bad`` does one thing wrong, at the line that ends in ``#
 from __future__ import annotations
 
 import inspect
-import math
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -31,6 +30,7 @@ from ckad.errors import (
     TapeError,
     TracedIndexError,
     TraceError,
+    UnrecordableError,
     UnsupportedFunctionError,
 )
 
@@ -76,120 +76,10 @@ def unknown_ufunc() -> None:
     ckad.grad(f)(X)
 
 
-@bad(UnsupportedFunctionError, r"no rule for the method \.partition .*docs/numpy\.md")
-def unknown_method() -> None:
-    def f(x: Any) -> Any:
-        x.partition(2)  # here
-        return np.sum(x)
-
-    ckad.grad(f)(X)
-
-
-@bad(ConcreteValueError, r"a Python condition .* Use np\.where")
-def data_dependent_if() -> None:
-    def f(x: Any) -> Any:
-        if x[0] > 0:  # here
-            return np.sum(x)
-        return x[0]
-
-    ckad.grad(f)(X)
-
-
-@bad(ConcreteValueError, r"a Python condition .* Use np\.where")
-def data_dependent_while() -> None:
-    def f(x: Any) -> Any:
-        while np.sum(x) < 10:  # here
-            x = 2 * x
-        return np.sum(x)
-
-    ckad.grad(f)(X)
-
-
-@bad(ConcreteValueError, r"a Python condition .* np\.maximum")
-def builtin_max() -> None:
-    def f(x: Any) -> Any:
-        return max(x)  # here
-
-    ckad.grad(f)(X)
-
-
-@bad(ConcreteValueError, r"float\(\).* asks a traced value for its number.* NumPy's functions")
-def calls_float() -> None:
-    def f(x: Any) -> Any:
-        return float(x[0])  # here
-
-    ckad.grad(f)(X)
-
-
-@bad(ConcreteValueError, r"int\(\) asks a traced value .* Python ints")
-def calls_int() -> None:
-    def f(x: Any) -> Any:
-        return x[int(x[0])]  # here
-
-    ckad.grad(f)(X)
-
-
 @bad(ConcreteValueError, "asks a traced value .* Python ints")
 def range_of_a_traced_value() -> None:
     def f(x: Any) -> Any:
         return sum(x[i] for i in range(np.argmax(x)))  # here
-
-    ckad.grad(f)(X)
-
-
-@bad(ConcreteValueError, "asks a traced value .* NumPy's functions")
-def the_math_module() -> None:
-    def f(x: Any) -> Any:
-        return math.sin(x[0])  # here
-
-    ckad.grad(f)(X)
-
-
-@bad(ConcreteValueError, "the format '.3f' asks a traced value")
-def formats_a_number() -> None:
-    def f(x: Any) -> Any:
-        print(f"{x[0]:.3f}")  # here
-        return np.sum(x)
-
-    ckad.grad(f)(X)
-
-
-@bad(ConcreteValueError, r"\.item\(\) asks a traced value")
-def takes_the_item() -> None:
-    def f(x: Any) -> Any:
-        return x[0].item()  # here
-
-    ckad.grad(f)(X)
-
-
-@bad(ConcreteValueError, "a slice bound is a traced value.* Use Python ints")
-def traced_slice_bound() -> None:
-    def f(x: Any) -> Any:
-        return np.sum(x[: np.argmax(x)])  # here
-
-    ckad.grad(f)(X)
-
-
-@bad(ConcreteValueError, r"used as its index.* a traced index by np\.asarray\(a, like=i\)\[i\]")
-def traced_index_of_a_plain_array() -> None:
-    def body(i: Any, s: Any) -> Any:
-        return s + X[i]  # here
-
-    ckad.fori_loop(0, 3, body, 0.0)
-
-
-@bad(ConcreteValueError, r"a traced boolean array is used as an index.* Use np\.where")
-def traced_mask() -> None:
-    def f(x: Any) -> Any:
-        return np.sum(x[x > 0.5])  # here
-
-    ckad.grad(f)(X)
-
-
-@bad(DtypeError, "dtype complex128 is not supported.*real and the imaginary part")
-def complex_inside() -> None:
-    def f(x: Any) -> Any:
-        return np.sum(x * 1j)  # here
 
     ckad.grad(f)(X)
 
@@ -202,7 +92,7 @@ def returns_text() -> None:
 # --- writes into plain arrays ------------------------------------------------------------------
 
 
-@bad(ConcreteValueError, r"writing it into an element of a plain array.* np\.zeros_like")
+@bad(UnrecordableError, r"an array that it did not get as an argument.* a = np\.array\(a\)")
 def writes_an_element() -> None:
     def f(x: Any) -> Any:
         BUFFER[0] = x[0]  # here
@@ -211,7 +101,7 @@ def writes_an_element() -> None:
     ckad.grad(f)(X)
 
 
-@bad(ConcreteValueError, r"written into one.* np\.zeros_like")
+@bad(UnrecordableError, r"an array that it did not get as an argument.* a = np\.array\(a\)")
 def writes_a_slice() -> None:
     def f(x: Any) -> Any:
         BUFFER[:] = x  # here
@@ -220,7 +110,7 @@ def writes_a_slice() -> None:
     ckad.grad(f)(X)
 
 
-@bad(ConcreteValueError, r"written into a plain NumPy array.* np\.zeros_like")
+@bad(UnrecordableError, r"an array that it did not get as an argument.* a = np\.array\(a\)")
 def adds_in_place() -> None:
     def f(x: Any) -> Any:
         buffer = BUFFER
@@ -492,7 +382,7 @@ def adjoint_of_a_function() -> None:
     ckad.adjoint(np.sin)  # type: ignore[arg-type]  # here
 
 
-@pytest.mark.parametrize("dtype", [complex, np.float16, object, np.longdouble, "U3", np.uint64])
+@pytest.mark.parametrize("dtype", [np.float16, object, np.longdouble, "U3", np.uint64])
 def test_unsupported_dtypes_are_named(dtype: Any) -> None:
     x = np.ones(3).astype(dtype)
     with pytest.raises(DtypeError, match=rf"{FILE}:.*{re.escape(str(x.dtype))} is not supported"):
@@ -652,7 +542,7 @@ def test_negative_lengths_of_schedules(make: Any) -> None:
 @bad(TracedIndexError, r"an index is out of range at step 5\. Keep computed indices within")
 def index_out_of_range() -> None:
     def body(i: Any, s: Any) -> Any:
-        return s + np.asarray(X, like=i)[i]  # here
+        return 0.5 * s + X[i]  # here
 
     ckad.fori_loop(0, 10, body, 0.0)
 
@@ -661,7 +551,7 @@ def index_out_of_range() -> None:
 def index_out_of_range_in_a_nested_loop() -> None:
     def f(x: Any) -> Any:
         def inner(j: Any, s: Any, i: Any) -> Any:
-            return s + x[2 * i + j]  # here
+            return 0.5 * s + x[2 * i + j]  # here
 
         def outer(i: Any, s: Any) -> Any:
             return ckad.fori_loop(0, 4, lambda j, s: inner(j, s, i), s)
@@ -676,7 +566,7 @@ def index_out_of_range_outside_of_loops() -> None:
     ckad.jit(lambda x, i: x[i])(X, np.array(9))  # here
 
 
-@bad(NonFiniteError, r"log gives a NaN or an infinity at step 1\. Look for")
+@bad(NonFiniteError, r"log gives a NaN at step 1 of the loop at line \d+\. Look for")
 def not_finite() -> None:
     def body(i: Any, s: Any) -> Any:
         return np.log(s)  # here
@@ -684,10 +574,10 @@ def not_finite() -> None:
     ckad.grad(lambda x: ckad.fori_loop(0, 50, body, x), check_finite=True)(0.5)
 
 
-@bad(NonFiniteError, r"div gives a NaN or an infinity at step 2, inner step 5\.")
+@bad(NonFiniteError, r"at step 2 of the loop at line \d+, inner step 5 of the loop at line \d+\.")
 def not_finite_in_a_nested_loop() -> None:
     def inner(i: Any, j: Any, s: Any) -> Any:
-        return s - 1 / (10.0 * i + j - 25)  # here
+        return 0.5 * s - 1 / (10.0 * i + j - 25)  # here
 
     def outer(i: Any, s: Any) -> Any:
         return ckad.fori_loop(0, 10, lambda j, s: inner(i, j, s), s)
@@ -695,7 +585,7 @@ def not_finite_in_a_nested_loop() -> None:
     ckad.jit(lambda x: ckad.fori_loop(0, 4, outer, x), check_finite=True)(0.5)
 
 
-@bad(NonFiniteError, r"at step 3\.")
+@bad(NonFiniteError, r"at step 3 of the loop at line \d+\.")
 def not_finite_in_the_second_of_two_loops() -> None:
     def second(i: Any, s: Any) -> Any:
         return s / (i - 3.0)  # here
@@ -707,7 +597,7 @@ def not_finite_in_the_second_of_two_loops() -> None:
     ckad.grad(f, check_finite=True)(0.5)
 
 
-@bad(NonFiniteError, r"sqrt|div")
+@bad(NonFiniteError, r"div gives an infinity\. .*This is in the reverse sweep\.")
 def not_finite_in_the_reverse_sweep() -> None:
     def f(x: Any) -> Any:
         return np.sqrt(x)  # here

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import doctest
 import importlib
+import io
 import pkgutil
+import re
 from pathlib import Path
 
 import pytest
@@ -38,3 +41,16 @@ def test_docstrings(name, tmp_path, monkeypatch):
 def test_the_readme_shows_both_set_up_lines():
     lines = (CHECKOUT / "README.md").read_text().splitlines()
     assert [line for line in lines if line in SET_UP] == list(SET_UP)
+
+
+def test_the_readme_shows_the_plan_that_is_printed():
+    text = (CHECKOUT / "README.md").read_text()
+    code = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    names: dict[str, object] = {}
+    at = next(k for k, block in enumerate(code) if "ckad.plan(" in block)
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        for block in (code[0], code[at]):
+            exec(block, names)
+    shown = text.split(code[at])[1].split("```")[2].strip()
+    assert printed.getvalue().strip() == shown

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import mpmath
 import numpy as np
@@ -30,6 +30,8 @@ from ckad.tape.tape import Tape
 from ckad.tape.types import parse_type, type_of
 from ckad.tape.verify import verify
 from ckad.trace.tracing import record, take_apart
+
+from .loop_programs import REACTION, Program
 
 # --- the op ------------------------------------------------------------------------------------
 
@@ -225,20 +227,6 @@ def test_constants_are_rounded_once() -> None:
 # --- programs ----------------------------------------------------------------------------------
 
 
-class Program(NamedTuple):
-    """A scalar function, and how many steps its outermost loop has."""
-
-    fun: Callable[..., Any]
-    n_steps: int
-    shapes: tuple[tuple[int, ...], ...]
-    dtype: type = np.float64
-
-    def arguments(self) -> list[Any]:
-        rng = np.random.default_rng(6)
-        draws = [rng.uniform(0.2, 0.9, shape).astype(self.dtype) for shape in self.shapes]
-        return [x[()] if x.ndim == 0 else x for x in draws]
-
-
 def diffusion(u: Any, kappa: Any) -> Any:
     """A stencil of slices, written in place, observed at every step."""
 
@@ -249,24 +237,6 @@ def diffusion(u: Any, kappa: Any) -> Any:
 
     u, ys = ckad.scan(step, u, length=19)
     return np.sum(u**2) - np.sum(ys * ys)
-
-
-def reaction(u: Any, v: Any) -> Any:
-    """Gray-Scott with rolls; the products of its reverse stand behind rolls."""
-
-    def laplacian(w: Any) -> Any:
-        return sum(np.roll(w, s, a) for s in (1, -1) for a in (0, 1)) - 4 * w
-
-    def step(i: Any, carry: Any) -> Any:
-        u, v = carry
-        uvv = u * v * v
-        return (
-            u + 0.16 * laplacian(u) - uvv + 0.035 * (1 - u),
-            v + 0.08 * laplacian(v) + uvv - 0.1 * v,
-        )
-
-    u, v = ckad.fori_loop(0, 9, step, (u, v))
-    return np.mean(u * v) + np.sum(np.cos(v))
 
 
 def nested(x: Any, rate: Any, sources: Any) -> Any:
@@ -301,7 +271,7 @@ PROGRAMS = {
     for p in (
         Program(lorenz, 10, ((),) * 6),
         Program(diffusion, 19, ((30,), (30,))),
-        Program(reaction, 9, ((24, 40), (24, 40))),  # larger than a strip
+        REACTION,
         Program(nested, 12, ((5,), (), (4, 5))),
         Program(in_float32, 15, ((9,),), np.float32),
     )

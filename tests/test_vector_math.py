@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 from llvmlite import ir
 
+from ckad.engines import flags
 from ckad.rules import vector_math
 
 DOUBLE, I64 = ir.DoubleType(), ir.IntType(64)
@@ -342,6 +343,26 @@ def test_huge_angles_in_one_lane_leave_the_others_alone():
         among_huge[3] = 1e300
         f = compiled(name, LANES)
         assert_same(np.delete(f(among_huge), 3), np.delete(f(x), 3))
+
+
+@pytest.mark.skipif(not flags.AVAILABLE, reason="the processor's flags are not known here")
+@pytest.mark.parametrize("lanes", [1, LANES])
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_the_processor_notes_what_is_not_finite_and_nothing_else(name, lanes):
+    f = compiled(name, lanes)
+    special = np.array([*_NUMBERS, 709.7, 709.8, -750.0, 1e300, -1e300, 1e-200, 1e50, 1e17, -0.999])
+    special = special[np.isfinite(special)]
+    if name == "pow":
+        operands = tuple(a.ravel() for a in np.meshgrid(special, special))
+    else:
+        operands = (np.append(special, points(name, 30)),)
+    for at in zip(*operands, strict=True):
+        if np.all(np.isfinite(at)):
+            with flags.watching() as watch:
+                flags.begin()
+                (result,) = f(*([x] for x in at))
+                flags.note()
+            assert watch.seen == (not np.isfinite(result)), (at, result)
 
 
 def test_the_test_sees_a_wrong_result():

@@ -15,7 +15,8 @@ from functools import partial
 import numpy as np
 from numba import njit
 
-from benchmarks.case import Case, Gradient, Inputs, Settings, Value
+from benchmarks.case import Case, Gradient, Inputs, Settings
+from benchmarks.peers import ckad_builders
 
 STRIKE, YEARS = 100.0, 1.0
 
@@ -68,19 +69,9 @@ def ckad_value(settings: Settings) -> Callable:
     return value
 
 
-def build_ckad(settings: Settings, **options) -> Gradient:
-    import ckad
-
-    normals = draw_normals(settings)
-    gradient = ckad.value_and_grad(ckad_value(settings), argnums=(0, 1, 2), **options)
-    return lambda arrays: gradient(*arrays, normals)
-
-
-def build_primal(settings: Settings, **options) -> Value:
-    import ckad
-
-    normals, value = draw_normals(settings), ckad.jit(ckad_value(settings), **options)
-    return lambda arrays: float(value(*arrays, normals))
+build_ckad, build_primal = ckad_builders(
+    ckad_value, n_inputs=3, data_of=lambda settings: (draw_normals(settings),)
+)
 
 
 # JAX and PyTorch ---------------------------------------------------------------------------------

@@ -13,7 +13,8 @@ from functools import partial
 
 import numpy as np
 
-from benchmarks.case import Case, Gradient, Inputs, Settings, Value
+from benchmarks.case import Case, Gradient, Inputs, Settings
+from benchmarks.peers import ckad_builders
 from benchmarks.two_level import compiled, period_of, two_level
 
 COURANT = 0.25  # dt / dx; the velocity stays below 1
@@ -65,18 +66,7 @@ def ckad_value(settings: Settings) -> Callable:
     return value
 
 
-def build_ckad(settings: Settings, **options) -> Gradient:
-    import ckad
-
-    gradient = ckad.value_and_grad(ckad_value(settings), argnums=(0, 1), **options)
-    return lambda arrays: gradient(*arrays)
-
-
-def build_primal(settings: Settings, **options) -> Value:
-    import ckad
-
-    value = ckad.jit(ckad_value(settings), **options)
-    return lambda arrays: float(value(*arrays))
+build_ckad, build_primal = ckad_builders(ckad_value, n_inputs=2)
 
 
 # JAX and PyTorch ---------------------------------------------------------------------------------

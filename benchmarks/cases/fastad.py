@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from benchmarks.case import Case, Gradient, Inputs, Settings, Value
+from benchmarks.peers import ckad_gradient, ckad_primal
 
 Function = Callable[..., Any]
 
@@ -157,17 +158,14 @@ class Work(NamedTuple):
 def build_ckad(work: Work, settings: Settings, **options) -> Gradient:
     import ckad
 
-    count, data = len(work.inputs(settings)), work.data(settings)
-    value = work.function(np, ckad.scan)
-    gradient = ckad.value_and_grad(value, argnums=tuple(range(count)), **options)
-    return lambda arrays: gradient(*arrays, *data)
+    value, count = work.function(np, ckad.scan), len(work.inputs(settings))
+    return ckad_gradient(value, count, work.data(settings), **options)
 
 
 def build_primal(work: Work, settings: Settings, **options) -> Value:
     import ckad
 
-    data, value = work.data(settings), ckad.jit(work.function(np, ckad.scan), **options)
-    return lambda arrays: float(value(*arrays, *data))
+    return ckad_primal(work.function(np, ckad.scan), work.data(settings), **options)
 
 
 def build_jax(

@@ -14,7 +14,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from benchmarks.case import Case, Gradient, Inputs, Settings, Value
+from benchmarks.case import Case, Gradient, Inputs, Settings
+from benchmarks.peers import ckad_builders
 
 DIMENSION = 2
 
@@ -77,18 +78,7 @@ def ckad_value(settings: Settings) -> Callable:
     return value
 
 
-def build_ckad(settings: Settings, **options) -> Gradient:
-    import ckad
-
-    gradient = ckad.value_and_grad(ckad_value(settings), argnums=tuple(range(6)), **options)
-    return lambda arrays: gradient(*arrays)
-
-
-def build_primal(settings: Settings, **options) -> Value:
-    import ckad
-
-    value = ckad.jit(ckad_value(settings), **options)
-    return lambda arrays: float(value(*arrays))
+build_ckad, build_primal = ckad_builders(ckad_value, n_inputs=6)
 
 
 # JAX and diffrax ---------------------------------------------------------------------------------

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from math import isqrt
 from typing import Any
 
 from ckad.checkpoint.picture import draw
+from ckad.checkpoint.schedules.online import MOST_SLOTS
 from ckad.checkpoint.schedules.revolve import revolve
 from ckad.checkpoint.schedules.schedule import Schedule
 from ckad.checkpoint.schedules.store_all import store_all
@@ -16,19 +18,24 @@ from ckad.memory import format_bytes
 
 
 def fitting_schedule(
-    n_steps: int, state_bytes: int, residual_bytes: int, budget: int
+    n_steps: int,
+    state_bytes: int,
+    residual_bytes: int,
+    budget: int,
+    binomial: Callable[[int, int], Schedule] = revolve,
 ) -> Schedule | None:
     """The schedule with the fewest forward steps whose slots fit into ``budget`` bytes.
 
-    ``state_bytes`` is one restart state, ``residual_bytes`` what the reversal of one step needs.
-    None if not even one restart state and one step's residuals fit.
+    ``state_bytes`` is one restart state, ``residual_bytes`` what the reversal of one step needs,
+    ``binomial`` the family to take where states are restored again and again. None if not even one
+    restart state and one step's residuals fit.
     """
     if n_steps * residual_bytes <= budget:
         return store_all(n_steps)
     n_slots = (budget - residual_bytes) // max(1, state_bytes)
     if n_slots < 1:
         return None
-    candidates = [revolve(n_steps, min(n_slots, n_steps))]
+    candidates = [binomial(n_steps, min(n_slots, max(n_steps, MOST_SLOTS)))]
     periods = _periods(n_steps, state_bytes, residual_bytes, budget)
     candidates += [two_level(n_steps, p) for p in periods]
     return min(candidates, key=lambda schedule: schedule.forward_steps)
@@ -69,7 +76,8 @@ class LoopPlan:
     """How one loop is reversed. Bytes are those of a restart state and of a step's residuals.
 
     ``runs`` says how often the loops around it run it in one sweep, ``depth`` is 1 for a loop
-    inside of none.
+    inside of none. Where a loop ``is_open``, its number of steps is known when it has run:
+    ``n_steps`` is what is thought, after a run that needed more what was needed, or more.
     """
 
     n_steps: int
@@ -78,6 +86,7 @@ class LoopPlan:
     schedule: Schedule
     runs: int = 1
     depth: int = 1
+    is_open: bool = False
 
     def __str__(self) -> str:
         s = self.schedule
@@ -87,9 +96,15 @@ class LoopPlan:
             _count(s.n_tape_slots, "residual slot", self.residual_bytes),
         ]
         return (
-            f"{s.family} over {self.n_steps:,} steps{times}: {', '.join(filter(None, kept))}, "
+            f"{s.family} over {self._length}{times}: {', '.join(filter(None, kept))}, "
             f"{s.forward_steps:,} forward steps (factor {s.recompute_factor:.3f})"
         )
+
+    @property
+    def _length(self) -> str:
+        steps = f"{self.n_steps:,} steps"
+        unknown = f"a number of steps not known before the run (here {steps})"
+        return unknown if self.is_open else steps
 
 
 def _count(n: int, what: str, size: int) -> str:
@@ -142,8 +157,9 @@ class Plan:
         head = f"Plan: peak {size}, engine {self.engine}"
         if not self.loops:
             return f"{head}, no loop to reverse"
+        unknown = " (not known before the run)" if self._main and self._main.is_open else ""
         main = (
-            f"  steps {self.n_steps:,}, slots {self.n_slots:,}, forward steps "
+            f"  steps {self.n_steps:,}{unknown}, slots {self.n_slots:,}, forward steps "
             f"{self.forward_steps:,}, recompute factor {self.recompute_factor:.3f}"
         )
         loops = [f"{'  ' * loop.depth}{loop}" for loop in self.loops]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from ckad.tape.control import read_loop, read_reverse_loop
+from ckad.tape.control import likely_length, read_loop, read_reverse_loop
 from ckad.tape.ops import OPS, Group, Op, is_elementwise
 from ckad.tape.tape import Row, Tape
 from ckad.tape.types import Type
@@ -40,9 +40,11 @@ def main_steps(tape: Tape) -> Steps:
     found = []
     for row in tape.rows:
         if row.op in (Op.LOOP, Op.TAPED_LOOP):
-            other = backward.get(row.attrs[-1]) if row.op is Op.TAPED_LOOP else None
+            other = backward.get(row.attrs[5]) if row.op is Op.TAPED_LOOP else None
             reverse = bodies(tape, other)[0] if other else None
-            found.append(Steps(read_loop(tape, row).length, bodies(tape, row)[0], reverse))
+            loop = read_loop(tape, row)
+            length = likely_length(loop.length, loop.guard)
+            found.append(Steps(length, bodies(tape, row)[0], reverse))
     if not found:
         whole = Body(tape, range(len(tape.inputs)), range(len(tape.outputs)))
         return Steps(1, whole, None)
@@ -71,8 +73,8 @@ def total(tape: Tape, row: Row, count: Callable[[Body], int]) -> int:
     counts = [count(body) for body in bodies(tape, row)]
     if row.op is Op.COND:
         return max(counts)
-    length: int = row.attrs[3] if row.op is Op.REVERSE_LOOP else read_loop(tape, row).length
-    return length * counts[0]
+    loop = (read_reverse_loop if row.op is Op.REVERSE_LOOP else read_loop)(tape, row)
+    return likely_length(loop.length, loop.guard) * counts[0]
 
 
 # --- operations ----------------------------------------------------------------------------------

@@ -42,6 +42,10 @@ class Loaded(Protocol):
     def kept_bytes(self) -> int:
         """What is held between runs."""
 
+    @property
+    def longest(self) -> Mapping[int, int]:
+        """How many steps each guarded loop ran at the most, in the last run that ended."""
+
     def run(
         self,
         inputs: Sequence[np.ndarray],

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 from ckad.engines.actions import Slots
-from ckad.tape.control import Loop, read_loop
+from ckad.tape.control import UNGUARDED, Loop, is_open, likely_length, read_loop
 from ckad.tape.ops import Op
 from ckad.tape.tape import Tape
 from ckad.tape.types import Type
 
 #: Bytes that values of these types take in a restart state, or in the residuals of a step.
 RecordBytes = Callable[[Sequence[Type]], int]
+#: Bytes, at the most, of a guarded loop's token that say how long the loop ran.
+HEAD = 64
 
 
 @dataclass(frozen=True)
@@ -20,7 +23,8 @@ class TapedLoop:
     """One taped loop: its length, and the bytes of a restart state and of a step's residuals.
 
     ``inner`` are the loops whose tokens are among the residuals; their bytes come on top.
-    ``runs`` says how often the loop runs in one sweep (1 for an outermost loop).
+    ``runs`` says how often the loop runs in one sweep (1 for an outermost loop). It ``is_open``
+    if nobody knows how long it runs: ``n_steps`` is what is assumed, ``most_steps`` a bound.
     """
 
     name: int
@@ -30,11 +34,25 @@ class TapedLoop:
     state_bytes: int
     residual_bytes: int
     inner: tuple[int, ...]
+    is_open: bool = False
+    most_steps: int = 0
+    head_bytes: int = 0
 
 
-def taped_loops(tape: Tape, record_bytes: RecordBytes = lambda types: 0) -> dict[int, TapedLoop]:
-    """Every taped loop of ``tape`` and of its bodies, by name."""
-    return _found(tape, record_bytes, 1, 1)
+def taped_loops(
+    tape: Tape,
+    record_bytes: RecordBytes = lambda types: 0,
+    assumed: Mapping[int, int] = MappingProxyType({}),
+) -> dict[int, TapedLoop]:
+    """Every taped loop of ``tape`` and of its bodies, by name.
+
+    ``assumed`` says how long open loops are thought to run.
+    """
+    found = _found(tape, record_bytes, 1, 1)
+    for name, n in assumed.items():
+        if name in found:
+            found[name] = replace(found[name], n_steps=min(n, found[name].most_steps))
+    return found
 
 
 def _found(tape: Tape, bytes_of: RecordBytes, runs: int, depth: int) -> dict[int, TapedLoop]:
@@ -44,13 +62,16 @@ def _found(tape: Tape, bytes_of: RecordBytes, runs: int, depth: int) -> dict[int
             loop = read_loop(tape, row)
             assert loop.taping is not None
             found[loop.name] = _measure(loop, loop.taping, bytes_of, runs, depth)
-            found |= _found(loop.taping, bytes_of, runs * loop.length, depth + 1)
+            again = runs * likely_length(loop.length, loop.guard)
+            found |= _found(loop.taping, bytes_of, again, depth + 1)
         elif row.op is Op.LOOP:
             loop = read_loop(tape, row)
-            found |= _found(loop.body, bytes_of, runs * loop.length, depth + 1)
+            again = runs * likely_length(loop.length, loop.guard)
+            found |= _found(loop.body, bytes_of, again, depth + 1)
         elif row.op is Op.REVERSE_LOOP:
             reverse = tape.bodies[row.attrs[2]]
-            found |= _found(reverse, bytes_of, runs * row.attrs[3], depth + 1) | found
+            again = runs * likely_length(row.attrs[3], row.attrs[-1])
+            found |= _found(reverse, bytes_of, again, depth + 1) | found
         elif row.op is Op.COND:
             for k in row.attrs[:2]:
                 found |= _found(tape.bodies[k], bytes_of, runs, depth + 1)
@@ -64,15 +85,20 @@ def _measure(loop: Loop, taping: Tape, bytes_of: RecordBytes, runs: int, depth: 
         if row.type.is_array:
             kept.append(row.type)
         else:
-            inner.append(taping.rows[row.operands[0]].attrs[-1])
+            inner.append(taping.rows[row.operands[0]].attrs[5])
     state = bytes_of(loop.body.output_types[: len(loop.carry)])
-    return TapedLoop(loop.name, loop.length, runs, depth, state, bytes_of(kept), tuple(inner))
+    length = likely_length(loop.length, loop.guard)
+    own = state, bytes_of(kept), tuple(inner)
+    learnt = is_open(loop.length, loop.guard)
+    head = HEAD if loop.guard != UNGUARDED else 0
+    return TapedLoop(loop.name, length, runs, depth, *own, learnt, loop.length, head)
 
 
 def token_bytes(loops: dict[int, TapedLoop], slots: dict[int, Slots], name: int) -> int:
     """Bytes of a loop's token under ``slots``."""
     loop, own = loops[name], slots[name]
-    return own.n_slots * loop.state_bytes + own.n_tape_slots * step_bytes(loops, slots, name)
+    steps = own.n_tape_slots * step_bytes(loops, slots, name)
+    return loop.head_bytes + own.n_slots * loop.state_bytes + steps
 
 
 def step_bytes(loops: dict[int, TapedLoop], slots: dict[int, Slots], name: int) -> int:

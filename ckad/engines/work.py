@@ -5,12 +5,15 @@ from __future__ import annotations
 from functools import partial
 from typing import NamedTuple
 
-from ckad.tape.control import read_loop, read_reverse_loop
+from ckad.tape.control import likely_length, read_loop, read_reverse_loop
 from ckad.tape.ops import OPS, Group, Op
 from ckad.tape.tape import Row, Tape
 
 #: Arrays of at most this many elements are small.
 SMALL = 64
+
+
+_WRITES = (Op.UPDATE, Op.SLICE_ADD, Op.SCATTER, Op.SCATTER_ADD)
 
 
 class Rates(NamedTuple):
@@ -52,19 +55,27 @@ def _row(tape: Tape, rates: Rates, row: Row) -> float:
         return 0.0
     if group is Group.CONTROL:
         return _control(tape, rates, row)
-    size = max([row.type.size, *(tape.rows[x].type.size for x in row.operands)])
+    size = _elements(tape, row)
     if row.op is Op.MATMUL:
         size *= max(1, tape.rows[row.operands[0]].type.size // max(1, row.type.shape[1]))
     return rates.row + rates.element * size
 
 
+def _elements(tape: Tape, row: Row) -> int:
+    """How many elements a row works on; of an array that is written in place, those that change."""
+    sizes = [row.type.size, *(tape.rows[x].type.size for x in row.operands)]
+    if row.op in (Op.GATHER, Op.SLICE):
+        return sizes[0]
+    return sizes[-1] if row.op in _WRITES else max(sizes)
+
+
 def _control(tape: Tape, rates: Rates, row: Row) -> float:
     if row.op in (Op.LOOP, Op.TAPED_LOOP):
         loop = read_loop(tape, row)
-        return loop.length * _run(loop.taping or loop.body, rates)
+        return likely_length(loop.length, loop.guard) * _run(loop.taping or loop.body, rates)
     if row.op is Op.REVERSE_LOOP:
         reverse = read_reverse_loop(tape, row)
-        return reverse.length * _run(reverse.reverse, rates)
+        return likely_length(reverse.length, reverse.guard) * _run(reverse.reverse, rates)
     return max(_run(tape.bodies[k], rates) for k in row.attrs[:2])
 
 

@@ -14,8 +14,9 @@ from typing import NamedTuple
 
 from ckad.checkpoint.plan import LoopPlan, even_period, fitting_schedule
 from ckad.checkpoint.schedules import SCHEDULES
+from ckad.checkpoint.schedules.online import MOST_SLOTS, Online, online, unknown
 from ckad.checkpoint.schedules.revolve import revolve
-from ckad.checkpoint.schedules.schedule import Listed, Schedule
+from ckad.checkpoint.schedules.schedule import MAX_STEPS, Listed, Schedule
 from ckad.checkpoint.schedules.store_all import store_all
 from ckad.checkpoint.schedules.two_level import two_level
 from ckad.checkpoint.simulate import check_schedule
@@ -38,14 +39,29 @@ CACHE, MEMORY = 10 * 2**20, 0.2
 
 
 def slots_of(schedules: Schedules) -> dict[int, Slots]:
-    return {name: Slots(s.n_slots, s.n_tape_slots) for name, s in schedules.items()}
+    return {name: Slots(s.n_slots, s.n_tape_slots, _most(s)) for name, s in schedules.items()}
 
 
-def ladder(n_steps: int) -> list[Schedule]:
+def _most(schedule: Schedule) -> int:
+    """How many steps a loop may run at the most under a schedule."""
+    return MAX_STEPS if isinstance(schedule.source, Online) else schedule.n_steps
+
+
+def binomial(x: TapedLoop) -> Callable[[int, int], Schedule]:
+    """The schedules that restore states again and again: made on the way if a loop is open.
+
+    An inner loop's actions are made once for all its runs.
+    """
+    return unknown if x.is_open and x.depth == 1 else revolve
+
+
+def ladder(x: TapedLoop) -> list[Schedule]:
     """Schedules from much memory to little, each number of slots about 1.4 times the last."""
+    n_steps = x.n_steps
     counts = [k for k in _growing(n_steps) if k < n_steps]
+    make = binomial(x)
     taped = [two_level(n_steps, even_period(n_steps, k)) for k in counts]
-    return [store_all(n_steps), *taped, *(revolve(n_steps, k) for k in reversed(counts or [1]))]
+    return [store_all(n_steps), *taped, *(make(n_steps, k) for k in reversed(counts or [1]))]
 
 
 def _growing(limit: int) -> Iterator[int]:
@@ -100,7 +116,7 @@ class Chooser:
         self.outer = [x for x in loops.values() if x.depth == 1]
         self.most_rows = piece_rows(budget // max(1, len(self.outer)))
         self.inner = [x for x in loops.values() if x.depth > 1]
-        self.ladders = {x.name: ladder(x.n_steps) for x in loops.values()}
+        self.ladders = {x.name: ladder(x) for x in loops.values()}
         kept = {name for x in loops.values() for name in x.inner}
         self.roots = [x for x in loops.values() if x.name not in kept]
 
@@ -210,7 +226,7 @@ class Chooser:
 
     def _least_outer(self, inner: Schedules) -> Schedules:
         return {
-            x.name: self._smallest(x, [store_all(x.n_steps), revolve(x.n_steps, 1)], inner)
+            x.name: self._smallest(x, [store_all(x.n_steps), binomial(x)(x.n_steps, 1)], inner)
             for x in self.outer
         }
 
@@ -261,7 +277,8 @@ class Chooser:
         slots = slots_of(chosen)
         for x in self.outer:
             step, own = (f(self.loops, slots, x.name) for f in (step_bytes, token_bytes))
-            best = fitting_schedule(x.n_steps, x.state_bytes, step, own + spare)
+            room_here = own + spare - x.head_bytes
+            best = fitting_schedule(x.n_steps, x.state_bytes, step, room_here, binomial(x))
             if best and best.forward_steps < chosen[x.name].forward_steps:
                 chosen[x.name] = best
                 spare = room - self._tokens(chosen)
@@ -308,7 +325,8 @@ class Chooser:
             chosen = {**inner, **outer}
             needed.append(self.measured_tightly(chosen))
             if needed[-1] <= self.budget:
-                return self._with_more_slots(chosen) if self.choice == "revolve" else chosen
+                grows = self.choice in ("revolve", "online")
+                return self._with_more_slots(chosen) if grows else chosen
         if self.requested is not None:
             raise self._too_small(min(needed), "this schedule")
         return chosen
@@ -318,15 +336,22 @@ class Chooser:
         used = self.measured(chosen)
         for x in self.outer:
             state = max(1, x.state_bytes)
-            slots = min(x.n_steps, 1 + (self.budget - used) // state)
+            make = self._family(x)
+            most = MOST_SLOTS if make is unknown else x.n_steps
+            slots = min(most, 1 + (self.budget - used) // state)
             while slots > 1:
-                more = {**chosen, x.name: revolve(x.n_steps, slots)}
+                more = {**chosen, x.name: make(x.n_steps, slots)}
                 needed = self.measured(more)
                 if needed <= self.budget:
                     chosen, used = more, needed
                     break
                 slots -= -((self.budget - needed) // state)
         return chosen
+
+    def _family(self, x: TapedLoop) -> Callable[[int, int], Schedule]:
+        if self.choice == "revolve":
+            return revolve
+        return unknown if x.is_open else online
 
     def _asked_for(self, loop: TapedLoop) -> Schedule:
         schedule = self._named(loop)
@@ -335,7 +360,7 @@ class Chooser:
                 f"schedule={self.choice!r} gave {type(schedule).__name__}; a schedule of "
                 "ckad.schedules is wanted, its name, or a function from n_steps to one."
             )
-        if schedule.n_steps != loop.n_steps:
+        if schedule.n_steps != loop.n_steps and not loop.is_open:
             raise ScheduleError(
                 f"the schedule is made for {schedule.n_steps} steps, the loop has {loop.n_steps}. "
                 f"Build it for {loop.n_steps}, or pass a function: schedule=lambda n: "
@@ -355,8 +380,8 @@ class Chooser:
             return store_all(n)
         if choice == "two_level":
             return two_level(n)
-        if choice == "revolve":
-            return revolve(n, 1)
+        if choice in ("revolve", "online"):
+            return self._family(loop)(n, 1)
         names = ", ".join(repr(x) for x in ("auto", *SCHEDULES))
         raise ScheduleError(f"schedule={choice!r} is not known; use one of {names}, or a Schedule.")
 
@@ -380,6 +405,7 @@ class Chooser:
                 schedules[x.name],
                 x.runs,
                 x.depth,
+                x.is_open,
             )
             for x in sorted(self.loops.values(), key=lambda x: x.depth)
         )

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
 import numpy as np
 
 from ckad.checkpoint.plan import Plan
-from ckad.engines.actions import Feed, Slots
+from ckad.checkpoint.schedules.schedule import MAX_STEPS
+from ckad.engines.actions import Feed, Slots, TooManySteps
 from ckad.engines.counts import Body, flops, main_steps
 from ckad.engines.engine import Loaded
-from ckad.errors import EngineError
+from ckad.errors import BudgetError, EngineError, ScheduleError
 from ckad.loops.engines import engine_named
+from ckad.loops.watch import Watch
 from ckad.tape.tape import Tape
 from ckad.trace.where import at_place
 
@@ -25,7 +27,25 @@ class PerStep(NamedTuple):
     reverse: int
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+class Run(NamedTuple):
+    """How a program is run: the plan, and what the engine is given for its taped loops."""
+
+    plan: Plan
+    feeds: dict[int, Feed]
+    slots: dict[int, Slots]
+    total_steps: int  # of the outermost loops, both sweeps
+    lengths: dict[int, int]  # how long the open loops are thought to run
+
+
+#: From how long open loops are thought to run, by name, to a run.
+Planner = Callable[[Mapping[int, int]], Run]
+#: An open loop that ran longer than was thought is thought to run so many times as long.
+GROWTH = 4
+#: Where so many times less is enough, and a run takes at least so many bytes, less is thought next
+#: time: twice what was needed.
+SLACK, WORTH = 4, 2**20
+
+
 class Compiled:
     """A tape ready to run under its plan, to look inside.
 
@@ -41,12 +61,22 @@ class Compiled:
     Plan: ...
     """
 
-    tape: Tape
-    loaded: Loaded
-    plan: Plan
-    feeds: dict[int, Feed]
-    slots: dict[int, Slots]
-    total_steps: int  # of the outermost loops, both sweeps
+    def __init__(
+        self, tape: Tape, loaded: Loaded, planned: Planner, watch: Watch | None = None
+    ) -> None:
+        self.tape, self.loaded, self._planned, self._watch = tape, loaded, planned, watch
+        self._assumed: dict[int, int] = {}
+        self._run = planned({})
+
+    @property
+    def plan(self) -> Plan:
+        """What a run costs; that of the last run, if loops turned out longer than was thought."""
+        return self._run.plan
+
+    @property
+    def total_steps(self) -> int:
+        """Steps of the outermost loops, both sweeps."""
+        return self._run.total_steps
 
     @property
     def nbytes(self) -> int:
@@ -168,7 +198,60 @@ class Compiled:
     def __call__(
         self, inputs: Sequence[np.ndarray], on_progress: Callable[[int], None] | None = None
     ) -> list[np.ndarray]:
-        return self.loaded.run(inputs, self.feeds, self.slots, on_progress)
+        if self._watch is None:
+            return self._execute(inputs, on_progress)
+        return self._watch(lambda: self._execute(inputs, on_progress), inputs)
+
+    def _execute(
+        self, inputs: Sequence[np.ndarray], on_progress: Callable[[int], None] | None
+    ) -> list[np.ndarray]:
+        run = self._run
+        while True:
+            try:
+                results = self.loaded.run(inputs, run.feeds, run.slots, on_progress)
+            except TooManySteps as longer:
+                run = self._longer(run, longer)
+            else:
+                self._note(run)
+                return results
+
+    def _note(self, run: Run) -> None:
+        """Let the next run expect what this one has needed, if it was much less, or more."""
+        if not run.lengths or run.plan.peak_bytes < WORTH:
+            return
+        longest = self.loaded.longest
+        new = {
+            name: max(1, 2 * longest[name])
+            for name, n in run.lengths.items()
+            if name in longest and not n // SLACK <= 2 * longest[name] <= 2 * n
+        }
+        if new:
+            self._assumed = {**self._assumed, **new}
+            with suppress(BudgetError, ScheduleError):
+                self._run = self._planned(self._assumed)
+
+    def _longer(self, run: Run, longer: TooManySteps) -> Run:
+        """The run with more steps for one loop; later runs begin with it.
+
+        Nothing is compiled again: how many steps there are is no part of the code.
+        """
+        n = max(longer.wanted, GROWTH * run.slots[longer.loop].n_steps)
+        self._assumed = {**self._assumed, longer.loop: min(n, MAX_STEPS)}
+        try:
+            self._run = self._planned(self._assumed)
+        except (BudgetError, ScheduleError) as error:
+            done = run.slots[longer.loop].n_steps
+            why = f"{error} A loop of a length not known before has run {done:,} steps and goes on."
+            raise type(error)(at_place(why)) from None
+        if self._run.slots[longer.loop].n_steps <= run.slots[longer.loop].n_steps:
+            raise ScheduleError(
+                at_place(
+                    f"the schedule is made for {run.slots[longer.loop].n_steps:,} steps, and the "
+                    'loop runs on. Pass schedule="online", which needs no number of steps, or a '
+                    "function from a number of steps to a schedule."
+                )
+            )
+        return self._run
 
 
 def _placed(look: Callable[[], str]) -> str:

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
 
 from ckad.checkpoint.plan import Plan
 from ckad.checkpoint.schedules import SCHEDULES
+from ckad.checkpoint.schedules.online import Online
+from ckad.checkpoint.schedules.schedule import Schedule
 from ckad.engines.actions import ACTION_BYTES, Feed, Slots
 from ckad.engines.engine import Loaded
 from ckad.engines.measure import TapedLoop, taped_loops
+from ckad.engines.stops import Stops
 from ckad.engines.work import step_nanoseconds
 from ckad.errors import BudgetError, EngineError, ScheduleError
 from ckad.loops.choose import Choice, Chooser, Schedules, slots_of
-from ckad.loops.compiled import Compiled
+from ckad.loops.compiled import Compiled, Run
 from ckad.loops.engines import AUTO, ENGINES, chosen, engine_named
-from ckad.loops.tables import streamed, whole
+from ckad.loops.tables import learnt, streamed, whole
 from ckad.loops.threads import n_threads
+from ckad.loops.watch import Watch
 from ckad.memory import format_bytes, free_memory, parse_bytes
 from ckad.tape.tape import Tape
 from ckad.trace.where import at_place
@@ -47,13 +55,6 @@ class Options:
         if self.engine not in (AUTO, *ENGINES):
             known = ", ".join(map(repr, (AUTO, *ENGINES)))
             raise EngineError(at_place(f"engine={self.engine!r} is not known; use one of {known}."))
-        if self.engine == "native" and self.check_finite:
-            raise EngineError(
-                at_place(
-                    "check_finite=True is the vm's: it looks at every row, which machine code does "
-                    'not have. Leave engine="native" out, or check_finite.'
-                )
-            )
         threads = self.threads
         if threads is not None and (not isinstance(threads, int) or threads < 1):
             raise EngineError(
@@ -85,17 +86,56 @@ def compile_tape(tape: Tape, options: Options) -> Compiled:
 
     Raises BudgetError if the budget is below the minimum, which the message names.
     """
-    name = chosen(tape, options.engine, options.check_finite)
+    watch = Watch(tape, partial(_row_by_row, tape, options)) if options.check_finite else None
+    return _compile(tape, options, watch=watch)
+
+
+def _row_by_row(tape: Tape, options: Options, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """Run ``tape`` on the vm, which stops at the first row that is not finite."""
+    options, load = replace(options, engine="vm"), partial(engine_named("vm").load, tape, True, 1)
+    try:
+        looking = _compile(tape, options, load)
+    except BudgetError:  # elements take more bytes in the vm
+        looking = _compile(tape, replace(options, memory=None), load)
+    return looking(inputs)
+
+
+def run_to(tape: Tape, stops: Stops, inputs: Sequence[np.ndarray]) -> None:
+    """Run ``tape`` on the vm until all that ``stops`` asks for has been seen, or to its end."""
+    from ckad.engines.vm.engine import Loaded as Stopping  # an engine is imported when it is used
+
+    _compile(tape, Options(engine="vm"), partial(Stopping, tape, False, stops))(inputs)
+
+
+def _compile(
+    tape: Tape,
+    options: Options,
+    load: Callable[[], Loaded] | None = None,
+    watch: Watch | None = None,
+) -> Compiled:
+    """``load`` makes the program, if that is to be done in another way than the engine does it."""
+    name = chosen(tape, options.engine)
     engine = engine_named(name)
-    loaded = engine.load(tape, options.check_finite, n_threads(options.threads))
-    loops = taped_loops(tape, engine.record_bytes)
+    loaded = engine.load(tape, False, n_threads(options.threads)) if load is None else load()
+
+    def planned(assumed: Mapping[int, int]) -> Run:
+        loops = taped_loops(tape, engine.record_bytes, assumed)
+        return _planned(tape, loaded, loops, options, name)
+
+    return Compiled(tape, loaded, planned, watch)
+
+
+def _planned(
+    tape: Tape, loaded: Loaded, loops: dict[int, TapedLoop], options: Options, engine: str
+) -> Run:
+    """Schedules for ``loops`` within the budget."""
 
     def measure(schedules: Schedules, most_rows: int) -> int:
         feeds = _feeds(loops, schedules, most_rows)
         return run_bytes(tape, loaded, slots_of(schedules), feeds)
 
     budget = free_memory() // FREE_PART if options.memory is None else parse_bytes(options.memory)
-    step_ns = step_nanoseconds(tape, name)
+    step_ns = step_nanoseconds(tape, engine)
     chooser = Chooser(loops, budget, options.schedule, measure, options.memory, step_ns)
     schedules = chooser.schedules() if loops else {}
     slots, feeds = slots_of(schedules), _feeds(loops, schedules, chooser.most_rows)
@@ -105,9 +145,10 @@ def compile_tape(tape: Tape, options: Options) -> Compiled:
             f"memory={options.memory!r} is {budget:,} bytes; the program needs {peak:,} bytes "
             f"({format_bytes(peak)}). Raise memory= to at least {peak:,}."
         )
-    plan = Plan(peak, None if options.memory is None else budget, name, chooser.plans(schedules))
+    plan = Plan(peak, None if options.memory is None else budget, engine, chooser.plans(schedules))
     total = sum(schedules[x.name].forward_steps + x.n_steps for x in loops.values() if x.depth == 1)
-    return Compiled(tape, loaded, plan, feeds, slots, total)
+    lengths = {name: x.n_steps for name, x in loops.items() if x.is_open}
+    return Run(plan, feeds, slots, total, lengths)
 
 
 def run_bytes(tape: Tape, loaded: Loaded, slots: dict[int, Slots], feeds: dict[int, Feed]) -> int:
@@ -118,7 +159,12 @@ def run_bytes(tape: Tape, loaded: Loaded, slots: dict[int, Slots], feeds: dict[i
 
 
 def _feeds(loops: dict[int, TapedLoop], schedules: Schedules, most_rows: int) -> dict[int, Feed]:
-    return {
-        name: streamed(schedules[name], most_rows) if loop.depth == 1 else whole(schedules[name])
-        for name, loop in loops.items()
-    }
+    return {name: _feed(loop, schedules[name], most_rows) for name, loop in loops.items()}
+
+
+def _feed(loop: TapedLoop, schedule: Schedule, most_rows: int) -> Feed:
+    if loop.depth > 1:
+        return whole(schedule)
+    if loop.is_open and isinstance(schedule.source, Online):
+        return learnt(schedule.source, most_rows)
+    return streamed(schedule, most_rows)

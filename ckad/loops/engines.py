@@ -7,6 +7,7 @@ from typing import cast
 
 from ckad.engines.engine import Engine
 from ckad.engines.work import compile_seconds, nanoseconds
+from ckad.tape.control import has_open_loop
 from ckad.tape.tape import Tape
 
 AUTO = "auto"
@@ -20,16 +21,17 @@ def engine_named(name: str) -> Engine:
     return cast(Engine, importlib.import_module(f"ckad.engines.{name}.engine"))
 
 
-def chosen(tape: Tape, engine: str, check_finite: bool) -> str:
+def chosen(tape: Tape, engine: str) -> str:
     """The name of the engine that runs ``tape``.
 
     "auto" takes the native engine where the time it is predicted to save in RUNS runs exceeds that
-    of compilation. The prediction reads the tape alone, never a budget, a schedule or a cache: one
-    program gives the same bits under all of them.
+    of compilation, and where a loop may run longer than can be predicted. The prediction reads the
+    tape alone, never a budget, a schedule or a cache: one program gives the same bits under all of
+    them.
     """
     if engine != AUTO:
         return engine
-    if check_finite:
-        return "vm"
+    if has_open_loop(tape):
+        return "native"
     saved = RUNS * (nanoseconds(tape, "vm") - nanoseconds(tape, "native"))
     return "native" if 1e-9 * saved > compile_seconds(tape) else "vm"

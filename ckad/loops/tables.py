@@ -11,6 +11,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from ckad.checkpoint.schedules.online import Online
 from ckad.checkpoint.schedules.schedule import Action, Actions, Schedule
 from ckad.engines.actions import ACTION_BYTES, CHUNK, Feed
 
@@ -24,6 +25,18 @@ LONGEST_COUNTED = 20_000
 def piece_rows(budget: int) -> int:
     """Rows of a piece: few under a small budget, though each piece costs a return to Python."""
     return min(CHUNK, max(FEWEST_ROWS, budget // PIECE_PART // ACTION_BYTES))
+
+
+def learnt(source: Online, most: int) -> Feed:
+    """The rows of a loop that nobody knows the length of, the reverse phase when it is known."""
+
+    def pieces() -> Iterator[np.ndarray]:
+        return map(_rows, source.sweep(most))
+
+    def after(n_steps: int) -> Iterator[np.ndarray]:
+        return map(_rows, source.after(n_steps, most))
+
+    return Feed(pieces, most, 0, after)
 
 
 def streamed(schedule: Schedule, most: int) -> Feed:

@@ -17,6 +17,7 @@ import numpy as np
 from ckad.errors import DifferentiationError
 from ckad.passes import mark_simple, simplify
 from ckad.passes.activity import dependent, useful, varied
+from ckad.passes.branch import BranchAdjoint, shared_types
 from ckad.passes.dce import dce, drop_inputs
 from ckad.passes.fma import fuse
 from ckad.passes.record import split
@@ -138,9 +139,8 @@ class _Pull:
         loop, b = plan.loop, self.b
         n = len(loop.carry)
         operands = [self.env[x] for x in (*loop.carry, *loop.xs, *loop.captured)]
-        attrs = taped_loop_attrs(
-            b.body(loop.body), b.body(plan.taping), loop.length, n, len(loop.xs), plan.name
-        )
+        bodies = b.body(loop.body), b.body(plan.taping)
+        attrs = taped_loop_attrs(*bodies, loop.length, n, len(loop.xs), plan.name, loop.guard)
         types = [
             *loop.body.output_types[:n],
             *(t.with_shape((loop.length, *t.shape)) for t in loop.body.output_types[n:]),
@@ -202,6 +202,11 @@ class _Pull:
         """Add a contribution to the cotangent of row x of the tape."""
         if contribution is None or not self.varied[x]:
             return
+        row = self.tape.rows[x]
+        if row.op is Op.RESHAPE:  # an array has one sum in all its shapes: parts are added in place
+            source = row.operands[0]
+            shape = self.tape.rows[source].type.shape
+            return self.add(source, _reshaped(self.b, contribution, row.type.shape, shape))
         so_far = self.ct.get(x)
         if callable(contribution):
             self.ct[x] = contribution(self.b, so_far)
@@ -283,7 +288,7 @@ class _Pull:
         ]
         bodies = (b.body(plan.advance), b.body(plan.retaping), b.body(plan.reverse))
         counts = tuple(len(g) for g in groups)
-        attrs = reverse_loop_attrs(bodies, loop.length, n, counts, plan.name)
+        attrs = reverse_loop_attrs(bodies, loop.length, n, counts, plan.name, loop.guard)
         ct_xs = [self.tape.rows[loop.xs[x]].type for x in plan.xs]
         types = [*(b.type(x) for x in groups[2]), *(b.type(x) for x in sums), *ct_xs]
         operands = [self.results[k][-1], *(x for g in groups for x in g)]
@@ -299,20 +304,41 @@ class _Pull:
             self.add(loop.carry[c], ct)
 
     def _reverse_cond(self, k: int, row: Row) -> None:
-        """The branch that was taken is computed again and reversed: a COND of the adjoints."""
-        b = self.b
+        """A COND of the adjoints; the one in the forward sweep keeps what they read.
+
+        They go on from the cotangents of arrays gathered so far, so that what a branch reads of an
+        array is added in place, and what it leaves alone stays.
+        """
+        b, operands = self.b, row.operands[1:]
         cts = self.result_cts[k]
         seeds = sorted(cts)
-        wrt = [x for x in range(len(row.operands) - 1) if self.varied[row.operands[1 + x]]]
-        bodies = []
-        for t in row.attrs[:2]:
-            pull = _differentiate(self.tape.bodies[t], wrt, seeds, (), self.common)
-            bodies.append(b.body(pull.finished(pull.cotangents_of(wrt))))
-        operands = [*(self.env[x] for x in row.operands), *(cts[s] for s in seeds)]
-        types = [self.tape.rows[row.operands[1 + x]].type for x in wrt]
-        values = b.control(Op.COND, operands, bodies, types)
+        wrt = [x for x in range(len(operands)) if self.varied[operands[x]]]
+        sums = [
+            x
+            for x in wrt
+            if operands[x] in self.ct
+            and operands.index(operands[x]) == x
+            and self.tape.rows[operands[x]].type.size > 1
+        ]
+        given = len(seeds), len(sums)
+        branches = [
+            _branch_adjoint(self.tape.bodies[t], wrt, seeds, sums, self.common)
+            for t in row.attrs[:2]
+        ]
+        kept = shared_types([branch.kept_types for branch in branches])
+        taping = [b.body(branch.taping(kept)) for branch in branches]
+        at = self.env[k]
+        b.rows[at] = b.rows[at]._replace(attrs=(*taping, *row.attrs[2:]))
+        n = len(self.tape.bodies[row.attrs[0]].outputs)
+        residuals = [b.emit(Op.RESULT, (at,), (n + j,), t) for j, t in enumerate(kept)]
+        read = sorted({x for branch in branches for x in branch.read})
+        bodies = [b.body(branch.reverse(read, kept, given)) for branch in branches]
+        duals = [*(cts[s] for s in seeds), *(self.ct.pop(operands[x]) for x in sums)]
+        primal = [*(self.env[operands[x]] for x in read), *residuals]
+        types = [self.tape.rows[operands[x]].type for x in wrt]
+        values = b.control(Op.COND, [self.env[row.operands[0]], *primal, *duals], bodies, types)
         for x, ct in zip(wrt, values, strict=True):
-            self.add(row.operands[1 + x], ct)
+            self.add(operands[x], ct)
 
     def cotangents_of(self, inputs: Sequence[int]) -> list[int]:
         """The cotangents of inputs by position; zero where nothing contributed."""
@@ -320,6 +346,30 @@ class _Pull:
         return [
             self.ct[rows[k]] if rows[k] in self.ct else self.b.full(types[k], 0.0) for k in inputs
         ]
+
+
+def _branch_adjoint(
+    tape: Tape, wrt: Sequence[int], seeds: Sequence[int], sums: Sequence[int], common: _Common
+) -> BranchAdjoint:
+    """The adjoint of a branch, cut in two."""
+    pull = _differentiate(tape, wrt, seeds, sums, common)
+    primal = [pull.env[x] for x in tape.outputs.tolist()]
+    joint = pull.finished([*primal, *pull.cotangents_of(wrt)])
+    return BranchAdjoint(joint, len(tape.inputs), len(primal))
+
+
+def _reshaped(
+    b: Builder, contribution: Contribution, seen: Sequence[int], shape: Sequence[int]
+) -> Contribution:
+    """A contribution to an array seen in the shape ``seen`` as one to the array of ``shape``."""
+    if not callable(contribution):
+        return None if contribution is None else b.reshape_to(contribution, shape)
+
+    def add_in_place(b: Builder, so_far: int | None) -> int:
+        before = None if so_far is None else b.reshape_to(so_far, seen)
+        return b.reshape_to(contribution(b, before), shape)
+
+    return add_in_place
 
 
 def _is_zero(b: Builder, x: int) -> bool:

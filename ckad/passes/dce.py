@@ -1,18 +1,26 @@
-"""Dead code: rows that no output needs go; inputs stay. Unused ys and captures of loops go too."""
+"""Dead code: rows that no output needs go; inputs stay.
+
+Loops lose the ys, carries and captures that nothing needs, and carry only what they change.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Iterable
 
 from ckad.passes.liveness import needed
 from ckad.passes.rewrite import with_outputs
 from ckad.tape.builder import Builder
-from ckad.tape.control import loop_attrs, read_loop
+from ckad.tape.control import UNGUARDED, Loop, loop_attrs, read_loop
 from ckad.tape.ops import Op
 from ckad.tape.tape import Row, Tape
 from ckad.tape.types import TUPLE
 
 
 def dce(tape: Tape) -> Tape:
-    """``tape`` without the rows that no output depends on."""
+    """``tape`` without the rows that no output depends on.
+
+    A loop carries only what its results need; what its body returns as it came in is captured.
+    """
     live = needed(tape, tape.outputs.tolist())
     for k in tape.inputs.tolist():
         live[k] = True
@@ -21,20 +29,35 @@ def dce(tape: Tape) -> Tape:
         return tape
     used_results = _used_results(tape, live) if tape.bodies else {}
     b, env = Builder(), [-1] * len(rows)
-    places: dict[int, dict[int, int]] = {}
+    results: dict[int, dict[int, int]] = {}
     for k, row in enumerate(rows):
         if not live[k]:
             continue
         if row.op is Op.LOOP:
             b.where = tape.sources[row.source]
-            env[k], places[k] = _slim_loop(b, tape, row, env, used_results.get(k, set()))
-        elif row.op is Op.RESULT and row.operands[0] in places:
+            env[k], results[k] = _slim_loop(b, tape, row, env, used_results.get(k, set()))
+        elif row.op is Op.RESULT and row.operands[0] in results:
             b.where = tape.sources[row.source]
-            loop = row.operands[0]
-            env[k] = b.emit(Op.RESULT, (env[loop],), (places[loop][row.attrs[0]],), row.type)
+            env[k] = _result(b, row, env, results[row.operands[0]][row.attrs[0]])
         else:
             env[k] = b.copy_row(tape, k, env, dce)
-    return b.tape([env[k] for k in tape.outputs.tolist()])
+    made = b.tape([env[k] for k in tape.outputs.tolist()])
+    # what only a dropped carry or capture read is dead as well
+    return dce(made) if _reads_less(tape, made, env, results) else made
+
+
+def _reads_less(tape: Tape, made: Tape, env: list[int], loops: Iterable[int]) -> bool:
+    """Whether a loop has fewer operands than it had."""
+    return any(
+        env[k] < 0 or len(made.rows[env[k]].operands) < len(tape.rows[k].operands) for k in loops
+    )
+
+
+def _result(b: Builder, row: Row, env: list[int], place: int) -> int:
+    """A result of a loop: the one at ``place``, or the row ``~place`` that it never changes."""
+    if place < 0:
+        return ~place
+    return b.emit(Op.RESULT, (env[row.operands[0]],), (place,), row.type)
 
 
 def _used_results(tape: Tape, live: list[bool]) -> dict[int, set[int]]:
@@ -48,25 +71,74 @@ def _used_results(tape: Tape, live: list[bool]) -> dict[int, set[int]]:
 def _slim_loop(
     b: Builder, tape: Tape, row: Row, env: list[int], used: set[int]
 ) -> tuple[int, dict[int, int]]:
-    """The loop with the ys that are used and the captures its body reads; where results went."""
+    """The loop with what its used results need; per result its new place, or ``~row``."""
     loop = read_loop(tape, row)
-    n = len(loop.carry)
-    ys = [k for k in range(loop.n_ys) if n + k in used]
-    outputs = loop.body.outputs.tolist()
-    body = loop.body
-    if len(ys) < loop.n_ys:
-        body = with_outputs(body, [*outputs[:n], *(outputs[n + k] for k in ys)])
-    body = dce(body)
-    first = 1 + n + len(loop.xs)
+    n, inputs, outputs = len(loop.carry), loop.body.inputs.tolist(), loop.body.outputs.tolist()
+    ys = [k for k in range(n, len(outputs)) if k in used]
+    wanted = _wanted_carries(loop, {k for k in used if k < n}, ys)
+    body = dce(_returning(loop.body, [*wanted, *ys]))
+    outputs = body.outputs.tolist()
+    inputs = body.inputs.tolist()
+    first = 1 if loop.guard != UNGUARDED else 0
+    same = {c for at, c in enumerate(wanted) if c >= first and outputs[at] == inputs[1 + c]}
+    carry = [c for c in wanted if c not in same]
+    places = {**{c: ~env[loop.carry[c]] for c in same}}
+    places |= {k: at for at, k in enumerate([*carry, *ys])}
+    if not carry and not ys:
+        return -1, places
+    kept = [outputs[at] for at, c in enumerate(wanted) if c not in same]
+    body = with_outputs(body, [*kept, *outputs[len(wanted) :]])
     read = _inputs_read(body)
-    kept = [k for k in range(len(loop.captured)) if first + k in read]
-    body = drop_inputs(
-        body, {first + k for k in range(len(loop.captured))} - {first + k for k in kept}
+    xs = [x for x in range(len(loop.xs)) if 1 + n + x in read]
+    captured = [x for x in range(len(loop.captured)) if 1 + n + len(loop.xs) + x in read]
+    constant = sorted(c for c in same if 1 + c in read)
+    groups = ([1 + c for c in carry], [1 + n + x for x in xs], [1 + c for c in constant])
+    late = [1 + n + len(loop.xs) + x for x in captured]
+    body = _with_inputs(body, [0, *groups[0], *groups[1], *groups[2], *late])
+    operands = (
+        *(loop.carry[c] for c in carry),
+        *(loop.xs[x] for x in xs),
+        *(loop.carry[c] for c in constant),
+        *(loop.captured[x] for x in captured),
     )
-    operands = [env[x] for x in (*loop.carry, *loop.xs, *(loop.captured[k] for k in kept))]
-    attrs = loop_attrs(b.body(body), loop.length, n, len(loop.xs))
-    places = {**{k: k for k in range(n)}, **{n + y: n + at for at, y in enumerate(ys)}}
-    return b.emit(Op.LOOP, operands, attrs, TUPLE), places
+    attrs = loop_attrs(b.body(body), loop.length, len(carry), len(xs), loop.guard)
+    return b.emit(Op.LOOP, [env[x] for x in operands], attrs, TUPLE), places
+
+
+def _wanted_carries(loop: Loop, used: set[int], ys: list[int]) -> list[int]:
+    """The carries that the used results depend on, through any number of steps."""
+    inputs, outputs = loop.body.inputs.tolist(), loop.body.outputs.tolist()
+    n = len(loop.carry)
+    wanted = used | ({0} if loop.guard != UNGUARDED else set())
+    while len(wanted) < n:
+        live = needed(loop.body, [outputs[k] for k in (*wanted, *ys)])
+        found = wanted | {c for c in range(n) if live[inputs[1 + c]]}
+        if found == wanted:
+            break
+        wanted = found
+    return sorted(wanted)
+
+
+def _returning(body: Tape, places: list[int]) -> Tape:
+    outputs = body.outputs.tolist()
+    if len(places) == len(outputs):
+        return body
+    return with_outputs(body, [outputs[k] for k in places])
+
+
+def _with_inputs(tape: Tape, positions: list[int]) -> Tape:
+    """``tape`` with these of its inputs, in this order; the others are not read."""
+    dropped = set(range(len(tape.inputs))) - set(positions)
+    if positions == sorted(positions):
+        return drop_inputs(tape, dropped)
+    inputs = tape.inputs.tolist()
+    b, env = Builder(), [-1] * len(tape)
+    for p in positions:
+        env[inputs[p]] = b.input(tape.rows[inputs[p]].type)
+    for k, row in enumerate(tape.rows):
+        if row.op is not Op.INPUT:
+            env[k] = b.copy_row(tape, k, env)
+    return b.tape([env[k] for k in tape.outputs.tolist()])
 
 
 def _inputs_read(tape: Tape) -> set[int]:

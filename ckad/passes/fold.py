@@ -52,12 +52,18 @@ def _constant(b: Builder, row: Row, operands: list[int]) -> int | None:
     if is_elementwise(row.op):
         uniform = [_uniform(b, x) for x in operands]
         if all(u is not None for u in uniform):
-            scalar = evaluate(row.type.with_shape(()), row.attrs, *uniform)
+            try:
+                scalar = evaluate(row.type.with_shape(()), row.attrs, *uniform)
+            except IndexError:
+                return None  # the program itself stops, if it comes there
             return b.broadcast_to(b.const(np.asarray(scalar, row.type.numpy)), row.type.shape)
     arrays = [_array(b, x) for x in operands]
     if row.type.size > LARGEST or any(a is None for a in arrays):
         return None
-    return b.const(np.asarray(evaluate(row.type, row.attrs, *arrays), row.type.numpy))
+    try:
+        return b.const(np.asarray(evaluate(row.type, row.attrs, *arrays), row.type.numpy))
+    except IndexError:
+        return None  # the program itself stops, if it comes there
 
 
 def _array(b: Builder, x: int) -> np.ndarray | None:

@@ -17,11 +17,13 @@ from ckad.passes.liveness import needed
 from ckad.rules import RULES
 from ckad.tape.builder import Builder
 from ckad.tape.ops import Op
-from ckad.tape.tape import Tape
+from ckad.tape.tape import Row, Tape
 from ckad.tape.types import DType
 
 #: The weights of a byte of the carry, and of a byte of what a step computes.
 CARRIED, COMPUTED = 8, 9
+#: So many elements are read again from an array rather than kept.
+FEW = 8
 
 
 class Split(NamedTuple):
@@ -38,21 +40,25 @@ def split(joint: Tape, n_primal: int, n_carry: int, n_xs: int, outputs: list[int
     """
     dual = dependent(joint, [k >= n_primal for k in range(len(joint.inputs))])
     carry = set(joint.inputs[1 : 1 + n_carry].tolist())
-    residuals = _minimum_cut(joint, dual, carry, _read_by(joint, dual, outputs))
+    residuals = least(joint, dual, carry, read_by(joint, dual, outputs))
     return Split(residuals, _reverse_body(joint, n_primal, (n_carry, n_xs), residuals, outputs))
 
 
-def _read_by(joint: Tape, dual: list[bool], outputs: list[int]) -> set[int]:
+def read_by(joint: Tape, dual: list[bool], outputs: list[int]) -> set[int]:
     """The primal values that the reverse reads."""
     read = {x for k, row in enumerate(joint.rows) if dual[k] for x in row.operands if not dual[x]}
     return read | {x for x in outputs if not dual[x]}
 
 
-def _is_cheap(op: int) -> bool:
+def _is_cheap(row: Row) -> bool:
+    """Whether to compute a row again costs no more than to keep it: an element is read as fast."""
+    op = row.op
+    if op is Op.WRAP or (op is Op.GATHER and row.type.size <= FEW):
+        return True
     return op is Op.CONST or (op in RULES and RULES[op].cheap)
 
 
-def _minimum_cut(joint: Tape, dual: list[bool], carry: set[int], read: set[int]) -> list[int]:
+def least(joint: Tape, dual: list[bool], carry: set[int], read: set[int]) -> list[int]:
     """The values to keep, of the least bytes in all, or nearly: the carry is there already.
 
     Another value has to be a little smaller than it to be computed and kept in its place.
@@ -66,7 +72,7 @@ def _minimum_cut(joint: Tape, dual: list[bool], carry: set[int], read: set[int])
     for k, row in enumerate(joint.rows):
         if dual[k] or row.type.dtype == DType.TUPLE:
             continue
-        if k in carry or (row.op is not Op.INPUT and not _is_cheap(row.op)):
+        if k in carry or (row.op is not Op.INPUT and not _is_cheap(row)):
             if k in read:
                 kept.append(k)
                 continue

@@ -127,7 +127,7 @@ class _Push:
             *(self.tangents[x] for x in captured),
         ]
         n_carry, n_xs = n + len(moving), len(loop.xs) + len(xs)
-        attrs = loop_attrs(b.body(body), loop.length, n_carry, n_xs)
+        attrs = loop_attrs(b.body(body), loop.length, n_carry, n_xs, loop.guard)
         types = _result_types(body, n_carry, loop.length)
         values = b.control(Op.LOOP, operands, attrs, types)
         moving_ys = [y for y in range(n, len(flags)) if flags[y]]

@@ -7,8 +7,9 @@ other passes meet.
 
 from __future__ import annotations
 
+from ckad.passes.untape_guarded import Reversal, counting_loop
 from ckad.tape.builder import Builder
-from ckad.tape.control import ReverseLoop, loop_attrs, read_loop, read_reverse_loop
+from ckad.tape.control import UNGUARDED, ReverseLoop, loop_attrs, read_loop, read_reverse_loop
 from ckad.tape.ops import Op
 from ckad.tape.tape import Tape
 from ckad.tape.types import DType, Type
@@ -64,6 +65,12 @@ class _Untape:
     def _taped_loop(self, k: int) -> None:
         loop = read_loop(self.source, self.source.rows[k])
         assert loop.taping is not None
+        if loop.guard != UNGUARDED:
+            given = self._flat((*loop.carry, *loop.xs, *loop.captured))
+            *last, count = counting_loop(self.b, loop, untape(loop.body), given)
+            # in place of residuals: the number of steps, and where to begin
+            self.results[k] = [[x] for x in last] + [[count, *self._flat(loop.carry)]]
+            return
         b, n, n_out = self.b, len(loop.carry), len(loop.body.outputs)
         taping = _Untape(loop.taping, {})
         operands = self._flat((*loop.carry, *loop.xs, *loop.captured))
@@ -78,7 +85,15 @@ class _Untape:
         residuals = self.env[loop.token]
         taping = _Untape(loop.taping, {})
         kept_types = list(taping.tape.output_types[loop.n_carry :])
-        body = _reverse_body(loop.reverse, taping.widths[loop.n_carry :], kept_types, loop)
+        widths = taping.widths[loop.n_carry :]
+        if loop.guard != UNGUARDED:
+            reverse = _Untape(loop.reverse, _token_types(loop.reverse, widths, kept_types)).tape
+            totals, shared = (*loop.ct_carry, *loop.sums), (*loop.xs, *loop.captured)
+            parts = Reversal(loop, taping.tape, reverse)
+            values = parts.emit(b, residuals, self._flat(totals), self._flat(shared))
+            self.results[k] = [[x] for x in values]
+            return
+        body = _reverse_body(loop.reverse, widths, kept_types, loop)
         carry = self._flat((*loop.ct_carry, *loop.sums))
         xs = [*residuals, *self._flat(loop.xs), *self._flat(loop.ct_ys)]
         turned = [_flip(b, x) for x in xs]
@@ -103,18 +118,23 @@ def _flip(b: Builder, x: int) -> int:
     return b.slice(x, attrs=(*starts, *steps), type=type)
 
 
+def _token_types(reverse: Tape, widths: list[int], kept: list[Type]) -> dict[int, list[Type]]:
+    """The types that each residual of a reverse body, a token among them, stands for."""
+    inputs = reverse.inputs.tolist()
+    tokens, at = {}, 0
+    for k, width in zip(inputs[1 : 1 + len(widths)], widths, strict=True):
+        tokens[k] = kept[at : at + width]
+        at += width
+    return tokens
+
+
 def _reverse_body(reverse: Tape, widths: list[int], kept: list[Type], loop: ReverseLoop) -> Tape:
     """The reverse body as the body of a plain loop.
 
     From (i, residuals, x, captured, ct_carry, ct_y, sums) to
     (j, ct_carry, sums, residuals, x, ct_y, captured) with i = length - 1 - j.
     """
-    inputs = reverse.inputs.tolist()
-    tokens, at = {}, 0
-    for k, width in zip(inputs[1 : 1 + len(widths)], widths, strict=True):
-        tokens[k] = kept[at : at + width]
-        at += width
-    inner = _Untape(reverse, tokens).tape
+    inner = _Untape(reverse, _token_types(reverse, widths, kept)).tape
     counts = [1, len(kept), len(loop.xs), len(loop.captured), len(loop.ct_carry), len(loop.ct_ys)]
     bounds = [sum(counts[:k]) for k in range(len(counts) + 1)]
     i, residuals, xs, captured, ct_carry, ct_ys = (

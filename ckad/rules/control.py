@@ -6,12 +6,13 @@ Their derivatives are made by the passes ``tangent`` and ``adjoint``, which tran
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import count
 from typing import Any
 
 import numpy as np
 
 from ckad.rules.evaluate import CONTROL, evaluate
-from ckad.tape.control import read_loop, read_reverse_loop
+from ckad.tape.control import COUNTED, UNGUARDED, Loop, read_loop, read_reverse_loop
 from ckad.tape.ops import Op
 from ckad.tape.tape import Row, Tape
 from ckad.tape.types import Type
@@ -23,16 +24,24 @@ def _loop(tape: Tape, row: Row, operands: Sequence[Any]) -> tuple[Any, ...]:
     n, m = len(loop.carry), len(loop.xs)
     carry, xs, captured = list(operands[:n]), operands[n : n + m], operands[n + m :]
     body = loop.taping or loop.body
-    ys: list[list[Any]] = [[None] * loop.length for _ in range(loop.n_ys)]
-    residuals: list[Any] = [None] * loop.length
-    for i in range(loop.length):
+    ys: list[list[Any]] = [[] for _ in range(loop.n_ys)]
+    residuals: list[Any] = []
+    for i in count():
+        if not _goes_on(loop, i, carry):
+            break
         out = evaluate(body, i, *carry, *(x[i] for x in xs), *captured)
         carry = out[:n]
         for y, new in zip(ys, out[n:], strict=False):
-            y[i] = new
-        residuals[i] = out[n + loop.n_ys :]
+            y.append(new)
+        residuals.append(out[n + loop.n_ys :])
     stacked = tuple(_stack(y, t) for y, t in zip(ys, loop.body.output_types[n:], strict=True))
     return (*carry, *stacked, *([residuals] if loop.taping else ()))
+
+
+def _goes_on(loop: Loop, i: int, carry: Sequence[Any]) -> bool:
+    if i >= loop.length or loop.guard == UNGUARDED:
+        return i < loop.length
+    return i < carry[0] if loop.guard == COUNTED else bool(carry[0])
 
 
 def _reverse_loop(tape: Tape, row: Row, operands: Sequence[Any]) -> tuple[Any, ...]:
@@ -44,14 +53,15 @@ def _reverse_loop(tape: Tape, row: Row, operands: Sequence[Any]) -> tuple[Any, .
         rest = rest[len(names) :]
     xs, captured, ct_carry, ct_ys, sums = groups
     n, m = len(ct_carry), len(sums)
-    ct_xs: list[list[Any]] = [[None] * loop.length for _ in range(loop.n_ct_xs)]
-    for i in reversed(range(loop.length)):
+    types = loop.reverse.output_types[n + m :]
+    # Steps that a guarded loop did not run contribute nothing.
+    ct_xs = [[np.zeros(t.shape, t.numpy)] * loop.length for t in types]
+    for i in reversed(range(len(residuals))):
         x, ct_y = [x[i] for x in xs], [ct[i] for ct in ct_ys]
         out = evaluate(loop.reverse, i, *residuals[i], *x, *captured, *ct_carry, *ct_y, *sums)
         ct_carry, sums = out[:n], out[n : n + m]
         for ct, new in zip(ct_xs, out[n + m :], strict=True):
             ct[i] = new
-    types = loop.reverse.output_types[n + m :]
     return (*ct_carry, *sums, *(_stack(ct, t) for ct, t in zip(ct_xs, types, strict=True)))
 
 

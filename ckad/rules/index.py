@@ -71,9 +71,10 @@ def _(b: Builder, tangents: Sequence[int | None], out: int, x: int, idx: int, y:
 
 @vjp(Op.SCATTER)
 def _(b: Builder, ct: int, out: int, x: int, idx: int, y: int, attrs=()):
+    # what is read comes first, so that the write can take the place of the cotangent
     axis, unique = attrs
-    kept = b.scatter(ct, idx, b.full_like(y, 0.0), attrs=attrs)
     ct_y = b.gather(ct, idx, attrs=(axis,))
+    kept = b.scatter(ct, idx, b.full_like(y, 0.0), attrs=attrs)
     return kept, None, ct_y if unique else _only_last(b, ct_y, idx, axis, b.type(x).shape[axis])
 
 

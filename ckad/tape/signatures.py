@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from ckad.errors import TapeError
 from ckad.tape.ops import OPS, Group, Op
+from ckad.tape.reasons import Reason
 from ckad.tape.types import DType, Type
 
 Types = Sequence[Type]
@@ -71,7 +72,9 @@ def _convert(out: Type, xs: Types, attrs: Sequence[int]) -> None:
 
 
 def _wrap(out: Type, xs: Types, attrs: Sequence[int]) -> None:
-    count(attrs, 1)
+    count(attrs[:1], 1)
+    need(len(attrs) < 3, f"attributes {tuple(attrs)}; it has a length and a reason")
+    need(len(attrs) < 2 or attrs[1] in set(Reason), f"the reason {attrs[-1]}, which is unknown")
     need(xs[0].dtype == DType.I64 and out == xs[0], f"{xs[0]} to {out}; indices are int64")
     need(attrs[0] >= 0, f"an axis of length {attrs[0]}")
 

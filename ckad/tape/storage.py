@@ -28,7 +28,7 @@ from ckad.tape.tape import Source, Tape
 from ckad.tape.types import NUMPY_DTYPES, Type, parse_type
 from ckad.tape.verify import INDEX_ARRAYS, MAX_DEPTH, verify
 
-FORMAT = 1
+FORMAT = 2
 
 
 def save(tape: Tape, path: str | os.PathLike[str]) -> None:

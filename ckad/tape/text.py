@@ -14,12 +14,16 @@
 
 Attributes stand in parentheses, those of control rows with their names. A constant's attribute
 is its number in the pool, and its elements follow in C order; a body follows the first row that
-holds it.
+holds it. For reading, rows of one line of the user's program stand below it, where it is found:
+
+    # model.py:9: return np.sin(y)
+    %4 = sin %3 : f64[]
 """
 
 from __future__ import annotations
 
 import json
+import linecache
 import re
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import PurePath
@@ -45,11 +49,11 @@ ROLES = {
     Op.COND: ("if true", "if false"),
 }
 _COUNTS = {
-    Op.LOOP: ("length", "n_carry", "n_xs"),
-    Op.TAPED_LOOP: ("length", "n_carry", "n_xs", "name"),
+    Op.LOOP: ("length", "n_carry", "n_xs", "guard"),
+    Op.TAPED_LOOP: ("length", "n_carry", "n_xs", "name", "guard"),
     Op.REVERSE_LOOP: (
         *("length", "n_carry", "name"),
-        *("n_xs", "n_captured", "n_ct_carry", "n_ct_ys", "n_sums"),
+        *("n_xs", "n_captured", "n_ct_carry", "n_ct_ys", "n_sums", "guard"),
     ),
     Op.COND: (),
 }
@@ -63,7 +67,8 @@ def to_text(tape: Tape, full: bool = False) -> str:
     """The rows of ``tape``, one per line.
 
     ``full`` writes every element of the constants and the whole paths of the sources, so that
-    ``from_text`` can read the text; else large constants are cut and only file names shown.
+    ``from_text`` can read the text; else large constants are cut, only file names shown, and rows
+    stand below the source line that they come from.
 
     Examples
     --------
@@ -83,8 +88,13 @@ def _tape_lines(tape: Tape, full: bool) -> Iterator[str]:
     yield f"inputs {_values(tape.inputs.tolist())}".rstrip()
     yield f"outputs {_values(tape.outputs.tolist())}".rstrip()
     shown: set[tuple[str, int]] = set()
+    above = ""
     for k, row in enumerate(tape.rows):
-        yield _row_line(tape, k, row, full, shown)
+        line = "" if full else _source_line(tape.source_of(k))
+        if line and line != above:
+            yield line
+            above = line
+        yield _row_line(tape, k, row, full, shown) + ("" if line else _comment(tape, k, full))
         for role, at in zip(ROLES.get(row.op, ()), row.attrs, strict=False):
             if ("body", at) not in shown:
                 shown.add(("body", at))
@@ -101,7 +111,13 @@ def _row_line(tape: Tape, k: int, row: Row, full: bool, shown: set[tuple[str, in
     if row.op is Op.CONST and ("const", row.attrs[0]) not in shown:
         shown.add(("const", row.attrs[0]))
         words.append(constant_text(tape.constants[row.attrs[0]], full))
-    return " ".join([*words, ":", str(row.type)]) + _comment(tape.source_of(k), full)
+    return " ".join([*words, ":", str(row.type)])
+
+
+def _source_line(source: Source) -> str:
+    """A comment with the text of a source line; empty where that is not found."""
+    text = linecache.getline(source.file, source.line).strip()
+    return f"# {_quoted(source, full=False)}: {text}" if text.isprintable() and text else ""
 
 
 def _values(rows: Iterable[int]) -> str:
@@ -114,13 +130,16 @@ def _attributes(row: Row) -> str:
     return ", ".join(map(str, row.attrs))
 
 
-def _comment(source: Source, full: bool) -> str:
-    if source == NOWHERE:
-        return ""
+def _comment(tape: Tape, k: int, full: bool) -> str:
+    source = tape.source_of(k)
+    return "" if source == NOWHERE else f"    # {_quoted(source, full)}"
+
+
+def _quoted(source: Source, full: bool) -> str:
+    """The place, as in a JSON string, so that no character of a file's name can end the line."""
     file = source.file if full else PurePath(source.file).name
-    # As in a JSON string, so that no character of a file's name can end the line.
     quoted = json.dumps(file, ensure_ascii=full or not file.isprintable())
-    return f"    # {quoted[1:-1]}:{source.line}"
+    return f"{quoted[1:-1]}:{source.line}"
 
 
 def constant_text(array: np.ndarray, full: bool = False) -> str:
@@ -166,7 +185,7 @@ class _Lines:
         self.left = []
         for number, line in enumerate(text.split("\n"), 1):
             content = line.lstrip(" ")
-            if content.strip():
+            if content.strip() and not content.startswith("#"):
                 depth, rest = divmod(len(line) - len(content), len(INDENT))
                 if rest:
                     raise TapeError(f"line {number}: indented by no multiple of {len(INDENT)}")

@@ -13,7 +13,7 @@ import numpy as np
 
 from ckad.errors import TapeError
 from ckad.tape.builder import BODY_COUNT
-from ckad.tape.control import read_loop, read_reverse_loop
+from ckad.tape.control import COUNTED, UNGUARDED, WHILE, Loop, read_loop, read_reverse_loop
 from ckad.tape.ops import OPS, SHAPE_RULES, Group, Op
 from ckad.tape.signatures import SIGNATURES, Types, count, listed, need
 from ckad.tape.tape import Row, Source, Tape
@@ -26,6 +26,7 @@ MAX_DEPTH = 40
 #: The largest rank NumPy has.
 MAX_RANK = 64
 INDEX = Type(DType.I64, ())
+FLAG = Type(DType.BOOL, ())
 INDEX_ARRAYS = {
     "opcode": np.int16,
     "operand_offset": np.int64,
@@ -279,18 +280,20 @@ def _returns(name: str, body: Tape, types: Types) -> None:
 
 def _loop(tape: Tape, row: Row, xs: Types) -> list[Type]:
     taped = row.op is Op.TAPED_LOOP
-    count(row.attrs, 6 if taped else 4)
+    count(row.attrs, 7 if taped else 5)
     _bodies(tape, row)
     length, n_carry, n_xs = row.attrs[2:5] if taped else row.attrs[1:4]
     _counts(row, 0, (n_carry, n_xs, len(xs) - n_carry - n_xs))
     _length(length)
-    need(not taped or row.attrs[5] >= 0, f"name {row.attrs[-1]}")
+    name = row.attrs[5] if taped else 0
+    need(name >= 0, f"name {name}")
     _arrays_only(xs)
     loop, carry = read_loop(tape, row), xs[:n_carry]
     elements = _elements(xs[n_carry : n_carry + n_xs], length)
     inputs = [INDEX, *carry, *elements, *xs[n_carry + n_xs :]]
     _takes("body", loop.body, inputs)
     _returns_first("body", loop.body, carry)
+    _guarded(loop, carry)
     results = [*carry, *_stacked(loop.body.output_types[n_carry:], length)]
     if loop.taping is None:
         return results
@@ -299,10 +302,27 @@ def _loop(tape: Tape, row: Row, xs: Types) -> list[Type]:
     return [*results, TOKEN]
 
 
+def _guarded(loop: Loop, carry: Types) -> None:
+    """What ends the loop comes first in its carry, and nothing is stacked."""
+    _guard(loop.guard, carry)
+    if loop.guard == UNGUARDED:
+        return
+    need(not loop.n_ys, f"{loop.n_ys} ys in a loop with a guard; it stacks none")
+    kept = int(loop.body.outputs[0]) == int(loop.body.inputs[1])
+    need(loop.guard != COUNTED or kept, "body returns another number of steps than it takes")
+
+
+def _guard(guard: int, carry: Types) -> None:
+    need(guard in (UNGUARDED, WHILE, COUNTED), f"guard {guard}; there are 0, 1 and 2")
+    if guard != UNGUARDED:
+        expected = FLAG if guard == WHILE else INDEX
+        need(list(carry[:1]) == [expected], f"guard {guard} and the carry {listed(carry)}")
+
+
 def _reverse_loop(tape: Tape, row: Row, xs: Types) -> list[Type]:
-    count(row.attrs, 11)
+    count(row.attrs, 12)
     _bodies(tape, row)
-    _counts(row, 1, row.attrs[6:])
+    _counts(row, 1, row.attrs[6:-1])
     need(xs[0] == TOKEN, f"its first operand is {xs[0]}, not a token")
     _arrays_only(xs[1:])
     loop = read_reverse_loop(tape, row)
@@ -315,6 +335,7 @@ def _reverse_loop(tape: Tape, row: Row, xs: Types) -> list[Type]:
     x, ct_y = _elements(x, loop.length), _elements(ct_ys, loop.length)
     carry = loop.advance.output_types
     need(len(carry) == loop.n_carry, f"advance returns {len(carry)} of {loop.n_carry} carries")
+    _guard(loop.guard, carry)
     _takes("advance", loop.advance, [INDEX, *carry, *x, *captured])
     _takes("taping", loop.taping, [INDEX, *carry, *x, *captured])
     _returns_first("taping", loop.taping, carry)
@@ -335,6 +356,8 @@ def _same_loop(tape: Tape, row: Row, residuals: Types) -> None:
     fits = (loop.name, loop.length) == (reverse.name, reverse.length)
     token = f"the token of loop {loop.name} of length {loop.length}"
     need(fits, f"loop {reverse.name} of length {reverse.length} has {token}")
+    same = loop.guard == reverse.guard
+    need(same, f"guard {reverse.guard} with the token of a loop of guard {loop.guard}")
     assert loop.taping is not None
     kept = loop.taping.output_types[len(loop.body.outputs) :]
     need(kept == tuple(residuals), f"residuals {listed(residuals)}; its pair keeps {listed(kept)}")

@@ -32,8 +32,13 @@ def astype(x: Any, dtype: Any) -> Tracer:
 
 
 def tape_dtype(dtype: Any) -> Any:
-    """The tape's code of a NumPy dtype, DtypeError where ckad has none."""
+    """The tape's code of a NumPy dtype, DtypeError where ckad has none.
+
+    int16 and int32 are computed as int64.
+    """
     dtype = np.dtype(dtype)
+    if dtype in (np.int16, np.int32):
+        dtype = np.dtype(np.int64)
     try:
         return dtype_of(dtype)
     except KeyError:
@@ -51,7 +56,8 @@ def broadcast_to(x: Any, shape: Sequence[int]) -> Tracer:
     shape = tuple(shape)
     if x.shape == shape:
         return x
-    common_shape(x.shape, shape)
+    if common_shape(x.shape, shape) != shape:
+        raise ValueError(at_place(f"an array of shape {x.shape} does not fit into shape {shape}"))
     return fresh(current().builder.broadcast_to(value(x), shape), scalar=False)
 
 
@@ -91,10 +97,14 @@ def common_shape(*shapes: Sequence[int]) -> tuple[int, ...]:
 
 def _weak_type(x: Any) -> Any:
     if isinstance(x, Tracer):
-        return x.dtype
+        return _PYTHON[x.dtype.kind]() if x.weak else x.dtype
     if isinstance(x, (bool, int, float)) and not isinstance(x, np.generic):
         return x
     return concrete(x).dtype
+
+
+#: Kinds of dtypes, and the Python numbers of the kind.
+_PYTHON: dict[str, type] = {"f": float, "i": int, "b": bool}
 
 
 @lru_cache(maxsize=4096)
@@ -106,16 +116,19 @@ def resolve(ufunc: Any, xs: Sequence[Any], dtype: Any = None) -> tuple[np.dtype,
     """The dtypes that NumPy's loop for ``ufunc`` takes and gives."""
     if dtype is not None:
         return tuple([np.dtype(dtype)] * (ufunc.nin + ufunc.nout))
-    return _resolve(ufunc, tuple(_loop_type(x) for x in xs))
+    types = tuple(_loop_type(x) for x in xs)
+    if all(type(t) is type for t in types):  # Python's numbers alone
+        types = tuple(np.dtype(t) for t in types)
+    return _resolve(ufunc, types)
 
 
 def _loop_type(x: Any) -> Any:
     kind = type(x)
+    if isinstance(x, Tracer):
+        return _PYTHON[x.dtype.kind] if x.weak and x.dtype != bool else x.dtype
     if kind in (int, float):
         return kind
-    if kind is bool:
-        return np.dtype(bool)
-    return x.dtype if isinstance(x, Tracer) else concrete(x).dtype
+    return np.dtype(bool) if kind is bool else concrete(x).dtype
 
 
 def operands(ufunc: Any, xs: Sequence[Any], dtype: Any = None) -> list[Tracer]:

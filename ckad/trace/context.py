@@ -7,57 +7,135 @@ NumPy calls an array's memory: it holds the row of its current value; a write gi
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from ckad.errors import AliasError, TraceError
 from ckad.tape.builder import Builder
+from ckad.tape.ops import Op
 from ckad.tape.tape import Tape
 from ckad.tape.types import Type
 from ckad.trace.where import at_place, user_place
 
 _local = threading.local()
+#: Constants of at most so many elements are repeated in the bodies that read them.
+SMALL = 64
 FOREIGN = (
     "a traced value of another function or loop body is used here. Return it from there (from a "
     "loop body through the carry), or pass it as an argument."
 )
 
 
-class Trace:
-    """One function or loop body being recorded."""
+class Written(BaseException):
+    """A body that is being recorded from its source writes into an array from outside of it.
 
-    def __init__(self, parent: Trace | None) -> None:
+    It is recorded anew, with that array among what it changes. (No Exception: code of the user's
+    between must not catch it.)
+    """
+
+    def __init__(self, root: Storage, trace: Trace) -> None:
+        self.root = root
+        self.trace = trace
+
+
+class Trace:
+    """One function or loop body being recorded.
+
+    A body that is recorded from source (``adopts``) may write into storages from outside: those in
+    ``adopted``, by the identity of their root, have a storage of their own here.
+    """
+
+    def __init__(self, parent: Trace | None, adopts: bool = False) -> None:
         self.parent = parent
+        self.adopts = adopts
         self.builder = Builder()
         self.captured: dict[int, int] = {}  # row of the parent -> input row here
-        self.mirrors: dict[int, Storage] = {}  # row of the parent -> read-only storage here
+        self.mirrors: dict[tuple[int, int], Storage] = {}  # (row of the parent, root) -> storage
+        self.adopted: dict[int, Storage] = {}
+        self.adopted_inputs: dict[int, int] = {}
+        self.index_range: tuple[int, int] | None = None  # of the step's number, half-open
+        self.ranges: dict[int, tuple[int, int]] = {}  # integer row -> least and greatest number
+        self.forms: dict[int, Any] = {}  # integer row -> its Form (``affine``)
 
-    def capture(self, outer: int) -> Storage:
+    def capture_row(self, outer: int) -> int:
+        """The row here that shows row ``outer`` of the parent trace."""
+        assert self.parent is not None
+        b = self.parent.builder
+        row = b.rows[outer]
+        if row.op is Op.CONST and row.type.size <= SMALL:
+            return self.builder.const(b.constants[row.attrs[0]])
+        if outer not in self.captured:
+            self.captured[outer] = self.builder.input(row.type)
+        return self.captured[outer]
+
+    def capture(self, outer: int, origin: Storage) -> Storage:
         """The read-only storage here that shows row ``outer`` of the parent trace."""
-        if outer not in self.mirrors:
-            assert self.parent is not None
-            row = self.builder.input(self.parent.builder.type(outer))
-            self.captured[outer] = row
-            self.mirrors[outer] = Storage(self, row, read_only=True)
-        return self.mirrors[outer]
+        key = outer, id(origin.root)
+        if key not in self.mirrors:
+            row = self.capture_row(outer)
+            self.mirrors[key] = Storage(
+                self, row, read_only=True, plain=origin.plain, root=origin.root
+            )
+        return self.mirrors[key]
 
-    def tape(self, outputs: list[int]) -> Tape:
-        return self.builder.tape(outputs)
+    def adopt(self, root: Storage) -> Storage:
+        """Give ``root`` a storage of its own here, with the value it has around this body."""
+        outer = storage_in(self.parent, root)
+        local = Storage(self, self.builder.input(outer.type), plain=outer.plain, root=root)
+        local.shared = outer.shared
+        self.adopted[id(root)] = local
+        self.adopted_inputs[id(root)] = local.row
+        return local
+
+    def tape(self, outputs: list[int], inputs: Sequence[int | Type] | None = None) -> Tape:
+        """What was recorded; with ``inputs``, rows or types of inputs that nothing reads, these
+        come first in this order."""
+        if inputs is None:
+            return self.builder.tape(outputs)
+        b, rows = Builder(), self.builder.rows
+        frozen = self.builder.tape(outputs)
+        env: dict[int, int] = {}
+        for x in inputs:
+            if isinstance(x, Type):
+                b.input(x)
+            else:
+                b.where = frozen.sources[rows[x].source]
+                env[x] = b.input(rows[x].type)
+        for k in range(len(rows)):
+            if k not in env:
+                env[k] = b.copy_row(frozen, k, env)
+        return b.tape([env[k] for k in outputs])
 
 
 class Storage:
     """The memory that one or more tracers view."""
 
-    __slots__ = ("cache", "plain", "read_only", "row", "shared", "trace")
+    __slots__ = ("_root", "cache", "plain", "read_only", "row", "shared", "trace", "watched", "writes")
 
-    def __init__(self, trace: Trace, row: int, *, read_only: bool = False, plain: bool = True):
+    def __init__(
+        self,
+        trace: Trace,
+        row: int,
+        *,
+        read_only: bool = False,
+        plain: bool = True,
+        root: Storage | None = None,
+    ) -> None:
         self.trace = trace
         self.row = row
+        self._root = root
+        self.writes = 0
+        self.watched = False  # seen after the function has ended, whatever its names are
         self.read_only = read_only
         self.plain = plain  # known to be C-contiguous in NumPy
         self.shared: str | None = None  # what else may lie in the same memory in NumPy
         self.cache: dict[Any, int] = {}
+
+    @property
+    def root(self) -> Storage:
+        """The memory itself, of which this may be what a body sees."""
+        return self._root or self
 
     @property
     def type(self) -> Type:
@@ -66,9 +144,12 @@ class Storage:
     def write(self, row: int) -> None:
         """Give the storage its next value."""
         self.row = row
+        self.writes += 1
         self.cache.clear()
 
     def check_writable(self) -> None:
+        if self.read_only and self.trace.adopts:
+            raise Written(self.root, self.trace)
         if self.read_only:
             raise AliasError(
                 at_place(
@@ -103,6 +184,11 @@ def current() -> Trace:
     return stack[-1]
 
 
+def watch(storage: Storage) -> None:
+    """Note that what is in ``storage`` at the end of the function is wanted."""
+    storage.root.watched = True
+
+
 def is_open(trace: Trace) -> bool:
     """Whether ``trace`` is being recorded now, by this thread."""
     return trace in _stack()
@@ -113,10 +199,10 @@ def is_tracing() -> bool:
 
 
 @contextmanager
-def open_trace() -> Iterator[Trace]:
+def open_trace(adopts: bool = False) -> Iterator[Trace]:
     """Record into a new trace, nested in the current one."""
     stack = _stack()
-    trace = Trace(stack[-1] if stack else None)
+    trace = Trace(stack[-1] if stack else None, adopts)
     stack.append(trace)
     try:
         yield trace
@@ -125,18 +211,32 @@ def open_trace() -> Iterator[Trace]:
 
 
 def local_storage(storage: Storage) -> Storage:
-    """``storage`` as the current trace sees it: itself, or a read-only mirror."""
-    trace = current()
+    """``storage`` as the current trace sees it: itself, adopted, or a read-only mirror."""
+    return storage_in(current(), storage)
+
+
+@contextmanager
+def resumed(trace: Trace) -> Iterator[Trace]:
+    """Go on recording into a trace that was closed; the current one is the one around it."""
+    stack = _stack()
+    stack.append(trace)
+    try:
+        yield trace
+    finally:
+        stack.pop()
+
+
+def storage_in(trace: Trace | None, storage: Storage) -> Storage:
+    """``storage`` as ``trace`` sees it."""
+    if trace is None:
+        raise TraceError(at_place(FOREIGN))
     if storage.trace is trace:
         return storage
-    return _mirror(storage, trace)
-
-
-def _mirror(storage: Storage, trace: Trace) -> Storage:
-    if trace.parent is None:
-        raise TraceError(at_place(FOREIGN))
-    outer = storage if storage.trace is trace.parent else _mirror(storage, trace.parent)
-    return trace.capture(outer.row)
+    adopted = trace.adopted.get(id(storage.root))
+    if adopted is not None:
+        return adopted
+    outer = storage_in(trace.parent, storage)
+    return trace.capture(outer.row, outer)
 
 
 def mark_place(trace: Trace) -> None:

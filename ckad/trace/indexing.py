@@ -2,27 +2,36 @@
 
 from __future__ import annotations
 
-import operator
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from ckad.errors import ConcreteValueError
 from ckad.tape.ops import Op
+from ckad.trace import extent_writes, extents, masked
 from ckad.trace.apply import apply, astype, broadcast, broadcast_to, is_plain, reshape_value
 from ckad.trace.context import current
-from ckad.trace.tracer import Tracer, assign, concrete, fresh, lift, localise, value
-from ckad.trace.views import ItemView, ReshapeView, SliceView, TransposeView
+from ckad.trace.known import known
+from ckad.trace.places import at_places, position, wrapped
+from ckad.trace.spans import is_traced_slice, known_slice
+from ckad.trace.tracer import Tracer, assign, fresh, lift, localise, value
+from ckad.trace.views import ReshapeView, SliceView, TransposeView, shape_of
 from ckad.trace.where import at_place
 
 
-def getitem(x: Tracer, index: Any) -> Tracer:
+def getitem(x: Tracer, index: Any) -> Any:
     x = localise(x)
     if x.scalar:
         x = fresh(value(x), scalar=False)  # an index of a NumPy scalar makes an array of its own
-    entries = _expand(index, x.shape)
-    if not _is_advanced(entries):
-        return _view(x, entries, snapshot=not _has_ellipsis(index))
+    entries = expand(index, x.shape)
+    if any(map(is_traced_slice, entries)):
+        return extents.part_of(x, [None] * len(x.shape), tuple(entries))
+    if not is_advanced(entries):
+        return view_of(x, entries, snapshot=not _has_ellipsis(index))
+    mask = traced_mask(entries)
+    if mask is not None:
+        return _read_masked(x, entries, mask)
     base, idx, axis = _gather_plan(x, entries)
     result = apply(Op.GATHER, base, idx, attrs=(axis,))
     # NumPy puts the indexed axes first in memory, whatever their place in the result
@@ -36,14 +45,29 @@ def _has_ellipsis(index: Any) -> bool:
 
 def setitem(x: Tracer, index: Any, new: Any) -> None:
     x = localise(x)
-    new = lift(_from_list(new))
-    mask = _sole_mask(index)
-    if mask is not None and isinstance(mask, Tracer):
-        return _write_masked(x, mask, new)
-    index = _expand(index, x.shape)
-    if not _is_advanced(index):
-        return write_into(_view(x, index, snapshot=False), new)
-    return _scatter(x, index, new)
+    entries = expand(index, x.shape)
+    if any(map(is_traced_slice, entries)) or isinstance(new, extents.Padded):
+        target = extents.part_of(x, [None] * len(x.shape), tuple(entries), snapshot=False)
+        return extent_writes.write_part(target, new)
+    mask = traced_mask(entries)
+    if mask is not None:
+        return _write_masked(x, entries, mask, from_list(new))
+    if is_advanced(entries):
+        return _scatter(x, entries, lift(from_list(new)))
+    target = view_of(x, entries, snapshot=False)
+    if not extent_writes.is_same(target, new):
+        write_into(target, lift(from_list(new)))
+    return None
+
+
+def _read_masked(x: Tracer, entries: list[Any], mask: Tracer) -> Any:
+    view, before = mask_first(x, entries, mask)
+    return masked.read(view, mask, before)
+
+
+def _write_masked(x: Tracer, entries: list[Any], mask: Tracer, new: Any) -> None:
+    view, before = mask_first(x, entries, mask)
+    masked.write(view, mask, new, before)
 
 
 def write_into(target: Tracer, new: Tracer) -> None:
@@ -59,7 +83,7 @@ def _drop_leading_ones(x: Tracer, rank: int) -> Tracer:
     return x
 
 
-def _from_list(new: Any) -> Any:
+def from_list(new: Any) -> Any:
     if isinstance(new, (list, tuple)) and any(isinstance(v, Tracer) for v in new):
         return np.stack(new)
     return new
@@ -68,10 +92,11 @@ def _from_list(new: Any) -> Any:
 # --- reading the index -------------------------------------------------------------------------
 
 
-def _expand(index: Any, shape: tuple[int, ...]) -> list[Any]:
+def expand(index: Any, shape: tuple[int, ...]) -> list[Any]:
     """One entry per axis (and per newaxis): slice, integer, array or None; ``...`` filled in."""
     items = list(index) if isinstance(index, tuple) else [index]
     items = [np.asarray(i) if isinstance(i, list) else i for i in items]
+    items = [_known(i) for i in items]
     if any(i is Ellipsis for i in items):
         at = next(k for k, i in enumerate(items) if i is Ellipsis)
     else:
@@ -83,6 +108,14 @@ def _expand(index: Any, shape: tuple[int, ...]) -> list[Any]:
             at_place(f"too many indices: the array has {len(shape)} axes, {used} were indexed")
         )
     return [*items[:at], *[slice(None)] * (len(shape) - used), *items[at + 1 :]]
+
+
+def _known(item: Any) -> Any:
+    """An index without what is known of it while recording being traced."""
+    if isinstance(item, Tracer):
+        numbers = known(item)
+        return item if numbers is None else numbers
+    return known_slice(item) if is_traced_slice(item) else item
 
 
 def _axes_used(item: Any) -> int:
@@ -99,11 +132,31 @@ def _is_mask(item: Any) -> bool:
     return getattr(item, "dtype", None) == np.dtype(bool)
 
 
-def _sole_mask(index: Any) -> Any:
-    if isinstance(index, tuple):
-        masks = [i for i in index if _is_mask(i)]
-        return masks[0] if len(index) == 1 and masks else None
-    return index if _is_mask(index) else None
+def traced_mask(entries: list[Any]) -> Tracer | None:
+    """The mask among integers and slices, if it is traced."""
+    masks = [i for i in entries if isinstance(i, Tracer) and i.dtype == bool and i.shape]
+    return masks[0] if len(masks) == 1 and not is_advanced(_without(entries, masks[0])) else None
+
+
+def _without(entries: list[Any], mask: Tracer) -> list[Any]:
+    return [i for i in entries if i is not mask]
+
+
+def mask_first(x: Tracer, entries: list[Any], mask: Tracer) -> tuple[Tracer, int]:
+    """The view that the integers and slices beside ``mask`` pick, the axes of the mask first.
+
+    Also how many axes stood before them.
+    """
+    at = next(k for k, i in enumerate(entries) if i is mask)
+    basic = [*entries[:at], *[slice(None)] * len(mask.shape), *entries[at + 1 :]]
+    view = view_of(x, basic, snapshot=False)
+    before = len(_kept(entries[:at]))
+    if not before:
+        return view, 0
+    covered = range(before, before + len(mask.shape))
+    order = (*covered, *range(before), *range(covered.stop, len(view.shape)))
+    # where integers are apart from the mask, NumPy puts what both index first
+    return Tracer(view.storage, (*view.path, TransposeView(order))), before * _adjacent(entries)
 
 
 def _is_scalar_index(item: Any) -> bool:
@@ -117,82 +170,48 @@ def _is_scalar_index(item: Any) -> bool:
     )
 
 
-def _is_advanced(index: list[Any]) -> bool:
+def is_advanced(index: list[Any]) -> bool:
     return not all(i is None or isinstance(i, slice) or _is_scalar_index(i) for i in index)
 
 
 # --- basic indexing: a view --------------------------------------------------------------------
 
 
-def _view(x: Tracer, index: list[Any], snapshot: bool = True) -> Tracer:
+def view_of(x: Tracer, index: list[Any], snapshot: bool = True) -> Tracer:
     """The view of ``x`` that a basic index picks; a whole set of integers picks a scalar."""
-    starts, steps, lengths, traced = [], [], [], []
-    shape: list[int] = []
-    axis = 0
-    for item in index:
-        if item is None:
-            shape.append(1)
-            continue
-        n = x.shape[axis]
-        if isinstance(item, slice):
-            start, step, length = _slice_of(item, n)
-            shape.append(length)
-        elif isinstance(item, Tracer):
-            start, step, length = 0, 1, n
-            traced.append((axis, item))
-        else:
-            start, step, length = _position(item, n, axis), 1, 1
-        starts.append(start), steps.append(step), lengths.append(length)
-        axis += 1
-    path = list(x.path)
-    if tuple(lengths) != x.shape or any(s != 1 for s in steps):
-        path.append(SliceView((*starts, *steps), tuple(lengths)))
-    path.extend(_item_views(traced, lengths))
-    kept = tuple(n for k, n in enumerate(lengths) if k not in {a for a, _ in traced})
-    if tuple(shape) != kept:
-        path.append(ReshapeView(tuple(shape)))
-    view = Tracer(x.storage, tuple(path))
+    path, per_axis = at_places(x, [item for item in index if item is not None])
+    left = shape_of(x.storage.type, path)
+    starts, steps, lengths = _slice_attrs(per_axis, left)
+    if tuple(lengths) != left or any(s != 1 for s in steps):
+        path = (*path, SliceView((*starts, *steps), tuple(lengths)))
+    kept = iter(n for item, n in zip(per_axis, lengths, strict=True) if isinstance(item, slice))
+    shape = [1 if item is None else next(kept) for item in _kept(index)]
+    if shape != lengths:
+        path = (*path, ReshapeView(tuple(shape)))
+    view = Tracer(x.storage, path)
     picks_scalar = not shape and all(_is_scalar_index(i) for i in index)
     return fresh(value(view)) if picks_scalar and snapshot else view
 
 
-def _item_views(traced: list[tuple[int, Tracer]], lengths: list[int]) -> list[ItemView]:
-    views = []
-    for gone, (axis, index) in enumerate(traced):
-        row = wrapped(index, lengths[axis])
-        views.append(ItemView(value(row), axis - gone))
-    return views
+def _kept(index: list[Any]) -> list[Any]:
+    """The entries that leave an axis: slices and newaxes."""
+    return [item for item in index if item is None or isinstance(item, slice)]
 
 
-def wrapped(index: Any, n: int) -> Tracer:
-    """An index in [0, n): constants are checked now, traced ones when the program runs."""
-    if isinstance(index, Tracer):
-        return apply(Op.WRAP, astype(index, np.int64), attrs=(n,))
-    array = concrete(index)
-    if array.size and (array.min() < -n or array.max() >= n):
-        wrong = int(array.min() if array.min() < -n else array.max())
-        raise IndexError(at_place(f"index {wrong} is out of bounds for an axis of size {n}"))
-    return lift(np.where(array < 0, array + n, array).astype(np.int64))
+def _slice_attrs(index: list[Any], shape: Sequence[int]) -> tuple[list[int], list[int], list[int]]:
+    """Starts, steps and lengths of slices and Python ints."""
+    starts, steps, lengths = [], [], []
+    for axis, (item, n) in enumerate(zip(index, shape, strict=True)):
+        start, step, length = (
+            _slice_of(item, n) if isinstance(item, slice) else (position(item, n, axis), 1, 1)
+        )
+        starts.append(start), steps.append(step), lengths.append(length)
+    return starts, steps, lengths
 
 
 def _slice_of(item: slice, n: int) -> tuple[int, int, int]:
-    try:
-        start, stop, step = item.indices(n)
-    except ConcreteValueError as error:
-        raise ConcreteValueError(
-            at_place(
-                "a slice bound is a traced value, so the part's length is not known while the "
-                "program is recorded. Use Python ints for bounds, or np.where with a mask."
-            )
-        ) from error
+    start, stop, step = item.indices(n)
     return start, step, len(range(start, stop, step))
-
-
-def _position(item: Any, n: int, axis: int) -> int:
-    i = operator.index(item)
-    if not -n <= i < n:
-        raise IndexError(at_place(f"index {i} is out of bounds for axis {axis} with size {n}"))
-    return i % n
 
 
 # --- advanced indexing: gather and scatter -----------------------------------------------------
@@ -226,7 +245,7 @@ def _split_slices(x: Tracer, index: list[Any]) -> tuple[Tracer, list[Any], list[
     """Apply the slices and newaxes as a view; what is left are arrays per axis of the result."""
     index = _masks_as_integers(index)
     basic = [slice(None) if not (i is None or isinstance(i, slice)) else i for i in index]
-    view = _view(x, basic, snapshot=False)
+    view = view_of(x, basic, snapshot=False)
     arrays = [(k, i) for k, i in enumerate(index) if not (i is None or isinstance(i, slice))]
     return view, index, arrays
 
@@ -284,27 +303,12 @@ def _is_unique(index: list[Any], idx: Tracer) -> int:
 def add_at(x: Tracer, index: Any, new: Any) -> None:
     """``np.add.at``: every occurrence of a repeated index counts."""
     x, new = localise(x), lift(new)
-    index = _expand(index, x.shape)
-    if not _is_advanced(index):
-        view = _view(x, index, snapshot=False)
+    index = expand(index, x.shape)
+    if not is_advanced(index):
+        view = view_of(x, index, snapshot=False)
         return write_into(view, np.add(view, new))
     base, idx, axis = _gather_plan(x, index)
     shape = (*base.shape[:axis], *idx.shape, *base.shape[axis + 1 :])
     fitted = value(broadcast_to(astype(new, x.dtype), shape))
     assign(base, current().builder.scatter_add(value(base), value(idx), fitted, attrs=(axis,)))
     return None
-
-
-def _write_masked(x: Tracer, mask: Tracer, new: Tracer) -> None:
-    """``x[mask] = scalar`` (or something that broadcasts against x) with a traced mask."""
-    if new.size != 1:
-        raise ConcreteValueError(
-            at_place(
-                "values are written where a traced mask is true, and how many there are is not "
-                "known while the program is recorded. Use x[:] = np.where(mask, values, x)."
-            )
-        )
-    shape = (*mask.shape, *[1] * (len(x.shape) - len(mask.shape)))
-    chosen = broadcast_to(reshape_value(mask, shape), x.shape)
-    filled = broadcast_to(reshape_value(astype(new, x.dtype), ()), x.shape)
-    assign(x, value(apply(Op.SELECT, chosen, filled, x)))

@@ -50,6 +50,7 @@ def scan(
     carry = [lift(c) for c in carry]
     with open_trace() as body:
         i = body.builder.input(Type(DType.I64, ()))
+        body.index_range = 0, length
         c_in = [_argument(body, c) for c in carry]
         x_in = [_element(body, x) for x in x_leaves]
         out = _call_step(step, i, trees.unflatten(carry_tree, c_in), trees.unflatten(x_tree, x_in))

@@ -7,15 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from ckad.trace.apply import astype, tape_dtype
+from ckad.trace.apply import astype, reshape_value, tape_dtype
 from ckad.trace.context import current, mark_place
+from ckad.trace.flat import flat, set_flat
 from ckad.trace.functions import shape
 from ckad.trace.functions.creation import converted
-from ckad.trace.functions.register import needs_numbers, reject
+from ckad.trace.functions.register import reject
+from ckad.trace.functions.scalars import BUILTINS, as_python
 from ckad.trace.functions.select import copyto
 from ckad.trace.functions.shape import copied, view
-from ckad.trace.indexing import add_at
-from ckad.trace.tracer import FUNCTIONS, UFUNC_METHODS, Tracer
+from ckad.trace.tracer import FUNCTIONS, Tracer
+from ckad.trace.where import at_place
 
 Method = Callable[..., Any]
 
@@ -30,13 +32,9 @@ def _from_function(function: Any) -> Method:
 
 
 for _name in """sum prod mean var std max min any all argmax argmin cumsum cumprod dot ravel
-    swapaxes squeeze repeat take diagonal trace clip round searchsorted compress""".split():
+    swapaxes squeeze repeat take diagonal trace clip round searchsorted compress
+    argsort argpartition nonzero put choose""".split():
     setattr(Tracer, _name, _from_function(getattr(np, _name)))
-
-for _name, _remedy in {
-    "nonzero": "Use np.where(condition, x, y).",
-}.items():
-    setattr(Tracer, _name, staticmethod(needs_numbers(f".{_name}()", _remedy)))
 
 
 def _refusing(name: str) -> Method:
@@ -46,10 +44,9 @@ def _refusing(name: str) -> Method:
     return method
 
 
-for _name in """put sort argsort partition argpartition choose byteswap tobytes tofile dump dumps
-    setflags resize getfield setfield view""".split():
+for _name in """byteswap tobytes tofile dump dumps setflags resize getfield setfield""".split():
     setattr(Tracer, _name, _refusing(_name))
-for _name in ("flat", "strides", "ctypes", "data", "base"):
+for _name in ("strides", "ctypes", "data", "base"):
     setattr(Tracer, _name, property(_refusing(_name)))
 
 
@@ -102,6 +99,43 @@ def _fill(self: Tracer, value: Any) -> None:
     copyto(self, value, "unsafe")
 
 
+def _in_order(self: Tracer, *args: Any, **options: Any) -> None:
+    """``x.sort()`` and ``x.partition(k)`` change the array itself."""
+    mark_place(current())
+    axis = options.get("axis", args[0] if args else -1)
+    copyto(self, FUNCTIONS[np.sort](self, axis))
+
+
+def _partition(self: Tracer, kth: Any, axis: int = -1, **options: Any) -> None:
+    _in_order(self, axis)
+
+
+def _view(self: Tracer, dtype: Any = None) -> Tracer:
+    reject(dtype is not None and dtype != self.dtype, "the method .view with another dtype")
+    return view(self)
+
+
+# --- single numbers ----------------------------------------------------------------------------
+
+
+def _item(self: Tracer, *index: Any) -> Tracer:
+    """The element as a Python number; it stays traced."""
+    if not index and self.size != 1:
+        raise ValueError(at_place("can only convert an array of size 1 to a Python scalar"))
+    place = (0,) if not index else index[0] if len(index) == 1 else index
+    one = self[place] if isinstance(place, tuple) and len(index) > 1 else flat(self)[place]
+    return BUILTINS[float](one) if one.type.is_float else as_python(reshape_value(one, ()))
+
+
+def _tolist(self: Tracer) -> Any:
+    mark_place(current())
+    return [_tolist(x) for x in self] if self.shape else _item(self)
+
+
+def _floor(self: Tracer) -> Tracer:
+    return BUILTINS[int](np.floor(self))
+
+
 def _deepcopy(self: Tracer, memo: Any = None) -> Tracer:
     return self if self.scalar else copied(self, contiguous=False)
 
@@ -113,6 +147,16 @@ for _name, _method in {
     "flatten": _flatten,
     "astype": _astype,
     "fill": _fill,
+    "sort": _in_order,
+    "partition": _partition,
+    "view": _view,
+    "item": _item,
+    "tolist": _tolist,
+    "flat": property(flat, set_flat),
+    "__round__": lambda self, digits=None: BUILTINS[round](self, digits),
+    "__trunc__": lambda self: BUILTINS[int](self),
+    "__floor__": _floor,
+    "__ceil__": lambda self: -_floor(-self),
     "conj": lambda self: self,
     "conjugate": lambda self: self,
     "__copy__": _deepcopy,
@@ -123,19 +167,3 @@ for _name, _method in {
     "imag": property(lambda self: np.imag(self)),
 }.items():
     setattr(Tracer, _name, _method)
-
-
-# --- ufunc.at ----------------------------------------------------------------------------------
-
-
-def _at(change: Callable[[Any], Any]) -> Method:
-    def at(x: Any, index: Any, values: Any) -> None:
-        if not isinstance(x, Tracer):
-            copyto(x, values)  # says why a plain array cannot take it
-        add_at(x, index, change(values))
-
-    return at
-
-
-UFUNC_METHODS[np.add, "at"] = _at(lambda values: values)
-UFUNC_METHODS[np.subtract, "at"] = _at(np.negative)

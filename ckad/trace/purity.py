@@ -57,14 +57,17 @@ _BUILTINS = """abs all any bool callable complex dict divmod enumerate filter fl
     len list map max min pow range reversed round slice sorted sum tuple zip ArithmeticError
     AssertionError IndexError KeyError NotImplementedError RuntimeError TypeError ValueError
     ZeroDivisionError"""
-_NUMPY = """bool_ broadcast_shapes float32 float64 floating geomspace indices int32 int64 integer
-    isscalar ix_ logspace number ravel_multi_index triu_indices tril_indices unravel_index"""
+_NUMPY = """bool_ broadcast_shapes complex64 complex128 float32 float64 floating geomspace indices
+    int32 int64 integer isscalar ix_ logspace number ravel_multi_index triu_indices tril_indices
+    unravel_index"""
 #: Callables that compute from their arguments alone, beside those that have a traced counterpart.
 PURE: set[Any] = {
     *(getattr(builtins, name) for name in _BUILTINS.split()),
     *(getattr(np, name) for name in _NUMPY.split()),
     *(x for x in vars(math).values() if callable(x) and getattr(x, "__module__", "") == "math"),
     functools.reduce,
+    np.fft.fftfreq,
+    np.fft.rfftfreq,
 }
 # what they give is not determined by their arguments
 _UNDEFINED = (np.empty, np.empty_like)

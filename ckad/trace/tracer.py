@@ -12,9 +12,10 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from ckad import trees
 from ckad.errors import ConcreteValueError, DtypeError, TraceError, UnsupportedFunctionError
 from ckad.tape.types import Type, dtype_of
-from ckad.trace.context import FOREIGN, Storage, Trace, current, is_open, local_storage, mark_place
+from ckad.trace.context import FOREIGN, Storage, Trace, current, is_open, mark_place
 from ckad.trace.views import Path, read, shape_of, write
 from ckad.trace.where import at_place
 
@@ -26,16 +27,30 @@ UFUNC_METHODS: dict[tuple[Any, str], Any] = {}
 FUNCTIONS: dict[Any, Any] = {}
 
 
-class Tracer:
-    """A value being recorded. ``scalar`` tells a NumPy scalar (immutable) from a 0-d array."""
+class Part:
+    """What NumPy's protocols reach before tracers do: arrays of run-time extent or under a mask."""
 
-    __slots__ = ("path", "scalar", "storage")
+    __slots__ = ()
+    __array_priority__ = 2000
+
+
+class Tracer:
+    """A value being recorded.
+
+    ``scalar`` tells a NumPy scalar (immutable) from a 0-d array; ``weak`` says that it stands for a
+    Python number, which takes the dtype of the array it meets.
+    """
+
+    __slots__ = ("path", "scalar", "storage", "weak")
     __array_priority__ = 1000
 
-    def __init__(self, storage: Storage, path: Path = (), scalar: bool = False) -> None:
+    def __init__(
+        self, storage: Storage, path: Path = (), scalar: bool = False, weak: bool = False
+    ) -> None:
         self.storage = storage
         self.path = path
         self.scalar = scalar
+        self.weak = weak
 
     # --- what it is ----------------------------------------------------------------------------
 
@@ -85,6 +100,13 @@ class Tracer:
     def __array_ufunc__(
         self, ufunc: Any, method: str, *inputs: Any, out: Any = None, **options: Any
     ):
+        if any(isinstance(x, Part) for x in (*inputs, *(out or ()))):
+            return NotImplemented
+        if any(map(holds_complex, (*inputs, out, options.get("dtype")))):
+            from ckad.trace import complex_ufuncs
+
+            mark_place(current())
+            return complex_ufuncs.call(ufunc, method, inputs, out, options)
         if not isinstance(ufunc, np.ufunc) or ufunc.__name__ not in np.__dict__:
             import ckad.trace.special  # noqa: F401  (fills UFUNCS; takes as long as SciPy to load)
         if method == "__call__":
@@ -100,6 +122,8 @@ class Tracer:
         return function(*inputs, **options)
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any):
+        if any(issubclass(t, Part) for t in types):
+            return NotImplemented
         replacement = FUNCTIONS.get(function)
         if replacement is None:
             _unsupported(f"{function.__module__}.{function.__name__}")
@@ -107,8 +131,10 @@ class Tracer:
         kwargs.pop("like", None)
         return replacement(*args, **kwargs)
 
-    def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
-        self._need_open_trace()
+    def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
+        numbers = self._known()
+        if numbers is not None:
+            return np.array(numbers, dtype)
         raise ConcreteValueError(
             at_place(
                 "a traced value is turned into a plain NumPy array, written into one, or used as "
@@ -120,8 +146,17 @@ class Tracer:
 
     # --- numbers are not known -----------------------------------------------------------------
 
-    def __bool__(self) -> bool:
+    def _known(self) -> np.ndarray | None:
+        """The numbers of a value that depends on constants alone."""
+        from ckad.trace.known import known
+
         self._need_open_trace()
+        return known(self)
+
+    def __bool__(self) -> bool:
+        numbers = self._known()
+        if numbers is not None:
+            return bool(numbers)
         raise ConcreteValueError(
             at_place(
                 "a Python condition (if, while, and, or, not, in, max, sorted) depends on a traced "
@@ -137,8 +172,11 @@ class Tracer:
             current()
             raise TraceError(at_place(FOREIGN))
 
-    def _number(self, kind: str) -> NoReturn:
-        self._need_open_trace()
+    def _number(self, kind: str) -> Any:
+        """The number itself, if it depends on constants alone."""
+        numbers = self._known()
+        if numbers is not None:
+            return numbers
         raise ConcreteValueError(
             at_place(
                 f"{kind} asks a traced value for its number, which is not known while the program "
@@ -159,12 +197,6 @@ class Tracer:
     def __complex__(self) -> complex:
         self._number("complex()")
 
-    def item(self, *args: Any) -> NoReturn:
-        self._number(".item()")
-
-    def tolist(self) -> NoReturn:
-        self._number(".tolist()")
-
     def __format__(self, spec: str) -> str:
         return self._number(f"the format {spec!r}") if spec else repr(self)
 
@@ -182,7 +214,24 @@ class Tracer:
         from ckad.trace.indexing import setitem
 
         mark_place(current())
+        if holds_complex(value):
+            from ckad.trace.complex_numbers import discarded
+
+            value = discarded(value)
         setitem(self, index, value)
+
+
+def holds_complex(x: Any) -> bool:
+    """Whether an operand or a list holds complex numbers, or an argument names their dtype."""
+    if type(x) is Tracer or x is None:
+        return False
+    if isinstance(x, (list, tuple)):
+        return any(map(holds_complex, x))
+    if isinstance(x, type):
+        return issubclass(x, (complex, np.complexfloating))
+    if isinstance(x, np.dtype):
+        return x.kind == "c"
+    return x.startswith("complex") if isinstance(x, str) else trees.is_complex(x)
 
 
 def _unsupported(name: str) -> NoReturn:
@@ -215,17 +264,29 @@ def value(x: Any) -> int:
 
 
 def localise(x: Tracer) -> Tracer:
-    """``x`` as the current trace sees it. A loop body captures the value of an outer view."""
-    if x.storage.trace is current():
+    """``x`` as the current trace sees it. A body captures the value of an outer view."""
+    return x if x.storage.trace is current() else _seen_from(current(), x)
+
+
+def _seen_from(trace: Trace | None, x: Tracer) -> Tracer:
+    if trace is None:
+        raise TraceError(at_place(FOREIGN))
+    if x.storage.trace is trace:
         return x
-    outer = x.storage.trace
-    row = read(outer.builder, x.storage.row, x.path, x.storage.cache)
-    return Tracer(local_storage(Storage(outer, row)), (), x.scalar)
+    outer = _seen_from(trace.parent, x)
+    own = trace.adopted.get(id(outer.storage.root))
+    if own is not None:
+        path = tuple(v.renamed(trace.capture_row) for v in outer.path)
+        return Tracer(own, path, x.scalar, x.weak)
+    b = outer.storage.trace.builder
+    row = read(b, outer.storage.row, outer.path, outer.storage.cache)
+    return Tracer(trace.capture(row, outer.storage), (), x.scalar, x.weak)
 
 
 def assign(x: Tracer, row: int) -> None:
     """Write ``row`` (of x's own shape and dtype) through x's view."""
-    storage = local_storage(x.storage)
+    x = localise(x)
+    storage = x.storage
     storage.check_writable()
     storage.write(write(storage.trace.builder, storage.row, x.path, row, storage.cache))
 
@@ -235,9 +296,11 @@ def lift(x: Any) -> Tracer:
     if isinstance(x, Tracer):
         return x
     array = concrete(x)
-    return fresh(
+    lead = fresh(
         current().builder.const(array), scalar=not isinstance(x, np.ndarray) and not array.shape
     )
+    lead.weak = type(x) in (int, float, bool)
+    return lead
 
 
 def concrete(x: Any) -> np.ndarray:

@@ -9,8 +9,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+import ckad.trace.complex_methods
+import ckad.trace.extent_methods
 import ckad.trace.functions
 import ckad.trace.methods
+import ckad.trace.operators
+import ckad.trace.ufunc_methods
 import ckad.trace.ufuncs  # noqa: F401  (the imports fill the dispatch tables)
 from ckad import trees
 from ckad.errors import CkadError, TraceError
@@ -18,6 +22,7 @@ from ckad.tape.tape import Source, Tape
 from ckad.tape.types import Type, type_of
 from ckad.trace.apply import is_plain
 from ckad.trace.context import Storage, Trace, current, open_trace
+from ckad.trace.source import follow
 from ckad.trace.tracer import Tracer, concrete, fresh, localise, value
 from ckad.trace.where import at_place
 
@@ -78,6 +83,8 @@ def is_traced(leaf: Any) -> bool:
 
 
 def _keep_kind(leaf: Any) -> Any:
+    if type(leaf) is float:
+        return leaf
     array = concrete(leaf)
     return array if isinstance(leaf, np.ndarray) else array[()]
 
@@ -116,33 +123,59 @@ def _argument(trace: Trace, x: Any) -> Tracer:
         return Tracer(Storage(trace, trace.builder.input(x.type), plain=is_plain(x)), (), x.scalar)
     array = np.asarray(x)
     row = trace.builder.input(type_of(array))
-    plain = array.ndim < 2 or array.flags.c_contiguous
-    return Tracer(Storage(trace, row, plain=plain), (), not isinstance(x, np.ndarray))
+    plain = array.ndim < 2 or array.flags.c_contiguous or _is_plain_part(array)
+    scalar = not isinstance(x, np.ndarray)
+    return Tracer(Storage(trace, row, plain=plain), (), scalar, type(x) is float)
+
+
+def _is_plain_part(array: np.ndarray) -> bool:
+    """Whether it lies as the real or imaginary part of a C-contiguous complex array."""
+    steps = np.cumprod([2 * array.itemsize, *array.shape[:0:-1]])[::-1]
+    return array.strides == tuple(map(int, steps))
 
 
 def sharing(arrays: Sequence[Any]) -> set[int]:
     """Positions of the arrays whose memory overlaps that of another one."""
     found: set[int] = set()
     storages: dict[int, int] = {}
-    extents = []
+    extents: list[tuple[int, int, int]] = []
+    parts: list[set[int]] = []
     for k, x in enumerate(arrays):
         if isinstance(x, Tracer):
             other = storages.setdefault(id(x.storage), k)
             found.update({k, other} if other != k else ())
         elif isinstance(x, np.ndarray) and x.size:
-            extents.append((*np.lib.array_utils.byte_bounds(x), k))
+            bounds = np.lib.array_utils.byte_bounds(x)
+            if k and _are_parts(arrays[k - 1], x):  # one complex array, found or not as a whole
+                bounds = (extents.pop()[0], bounds[1])
+                parts.append({k - 1, k})
+            extents.append((*bounds, k))
     furthest, last = 0, -1
     for start, end, k in sorted(extents):
         if start < furthest:
             found.update((k, last))
         if end > furthest:
             furthest, last = end, k
+    for pair in parts:
+        found |= pair if found & pair else set()
     return found
+
+
+def _are_parts(real: Any, imag: np.ndarray) -> bool:
+    """Whether they are the parts of one complex array, whose elements lie between each other."""
+    if not isinstance(real, np.ndarray) or real.shape != imag.shape:
+        return False
+    whole = real.base
+    if not isinstance(whole, np.ndarray) or whole is not imag.base or whole.dtype.kind != "c":
+        return False
+    apart = imag.ctypes.data - real.ctypes.data == real.itemsize
+    wide = all(abs(step) >= 2 * real.itemsize for step in real.strides)
+    return apart and wide and real.strides == imag.strides
 
 
 def _run(fun: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
     try:
-        return fun(*args, **kwargs)
+        return follow(fun)(*args, **kwargs)
     except ValueError as error:
         # NumPy answers ``plain[0] = tracer`` with a ValueError of its own, caused by ours.
         if isinstance(error.__cause__, CkadError):

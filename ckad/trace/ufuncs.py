@@ -11,16 +11,16 @@ import numpy as np
 from ckad.errors import ConcreteValueError, DtypeError, UnsupportedFunctionError
 from ckad.tape.ops import Op
 from ckad.tape.types import DType
-from ckad.trace.apply import apply, astype, broadcast, operands, plain_layout, reshape_value
+from ckad.trace.apply import apply, astype, broadcast, operands, plain_layout
 from ckad.trace.context import current
-from ckad.trace.tracer import UFUNC_METHODS, UFUNCS, Tracer, assign, fresh, lift, value
+from ckad.trace.tracer import UFUNCS, Tracer, assign, fresh, lift, value
 from ckad.trace.where import at_place
 
 Lowering = Callable[..., Tracer]
 
 
-def store(out: Any, result: Tracer) -> Tracer:
-    """Write ``result`` into ``out`` by NumPy's ``same_kind`` rule and return ``out``."""
+def store(out: Any, result: Tracer, casting: str = "same_kind") -> Tracer:
+    """Write ``result`` into ``out`` by NumPy's rule ``casting`` and return ``out``."""
     if not isinstance(out, Tracer):
         raise ConcreteValueError(
             at_place(
@@ -28,13 +28,7 @@ def store(out: Any, result: Tracer) -> Tracer:
                 "function with np.zeros_like(x) or np.zeros(n, like=x)."
             )
         )
-    if not np.can_cast(result.dtype, out.dtype, "same_kind"):
-        raise DtypeError(
-            at_place(
-                f"cannot write {result.dtype} into an array of {out.dtype}: numbers would be lost. "
-                "Convert with .astype, or make the array a float array."
-            )
-        )
+    _check_cast(result, out, casting)
     if np.broadcast_shapes(result.shape, out.shape) != out.shape:
         raise ValueError(
             at_place(f"shape {result.shape} does not fit into out of shape {out.shape}")
@@ -44,17 +38,24 @@ def store(out: Any, result: Tracer) -> Tracer:
     return out
 
 
-def _finish(result: Tracer, out: Any, where: Any) -> Tracer:
-    if where is not True:
-        if out is None:
-            raise UnsupportedFunctionError(
-                at_place(
-                    "where= leaves elements undefined without out=. Pass out=, or use np.where."
-                )
+def _check_cast(result: Tracer, out: Tracer, casting: str) -> None:
+    if not np.can_cast(result.dtype, out.dtype, casting):
+        raise DtypeError(
+            at_place(
+                f"cannot write {result.dtype} into an array of {out.dtype}: numbers would be lost. "
+                "Convert with .astype, or make the array a float array."
             )
-        mask, new, old = broadcast(lift(where), astype(result, out.dtype), out)
-        result = apply(Op.SELECT, mask, new, old)
-    return result if out is None else store(out, result)
+        )
+
+
+def _finish(result: Tracer, out: Any, where: Any, casting: str = "same_kind") -> Tracer:
+    if where is not True:
+        # what NumPy leaves undefined is 0, as in np.empty
+        old = constant_like(result, 0) if out is None else out
+        _check_cast(result, old, casting)
+        mask, new, kept = broadcast(lift(where), astype(result, old.dtype), old)
+        result = apply(Op.SELECT, mask, new, kept)
+    return result if out is None else store(out, result, casting)
 
 
 def _result(xs: Sequence[Any], result: Tracer) -> Tracer:
@@ -62,13 +63,55 @@ def _result(xs: Sequence[Any], result: Tracer) -> Tracer:
     return plain_layout(xs, result) if result.shape else fresh(value(result))
 
 
+#: Their derivatives are finite wherever the operands are.
+_LINEAR = frozenset({np.add, np.subtract, np.negative, np.positive, np.conjugate})
+
+
+def _harmless(ufunc: Any, xs: Sequence[Tracer], where: Any) -> list[Tracer]:
+    """The operands, where the ufunc is not computed replaced by numbers in its domain.
+
+    Else a derivative that is infinite there would spoil the others: 0 times infinity is NaN.
+    """
+    if where is True or ufunc in _LINEAR:
+        return list(xs)
+    inside = 2 if ufunc is np.arccosh else 0.5
+    return [
+        apply(Op.SELECT, *broadcast(lift(where), x, constant_like(x, inside)))
+        if x.type.is_float
+        else x
+        for x in broadcast(*xs, lift(where))[:-1]
+    ]
+
+
 def register(ufunc: Any, lowering: Lowering) -> None:
     """``lowering`` gets operands of NumPy's loop dtypes, broadcast to one shape."""
 
-    def call(*xs: Any, out: Any = None, where: Any = True, dtype: Any = None, casting: Any = None):
-        return _finish(_result(xs, lowering(*operands(ufunc, xs, dtype))), out, where)
+    def call(
+        *xs: Any,
+        out: Any = None,
+        where: Any = True,
+        dtype: Any = None,
+        casting: str = "same_kind",
+        **options: Any,
+    ) -> Tracer:
+        refuse_options(ufunc, options)
+        ins = _harmless(ufunc, operands(ufunc, xs, dtype), where)
+        return _finish(_result(xs, lowering(*ins)), out, where, casting)
 
     UFUNCS[ufunc] = call
+
+
+def refuse_options(ufunc: Any, options: dict[str, Any]) -> None:
+    """``order`` and ``subok`` change nothing in the numbers; other options have no rule."""
+    unknown = options.keys() - {"subok"}
+    if options.get("order", "K") in ("K", "C"):
+        unknown -= {"order"}
+    if unknown:
+        raise UnsupportedFunctionError(
+            at_place(
+                f"ckad has no rule for np.{ufunc.__name__} with {min(unknown)}=. Leave it out."
+            )
+        )
 
 
 def by_op(op: int) -> Lowering:
@@ -208,6 +251,9 @@ register(np.fmax, _fextremum(np.maximum))
 register(np.fmin, _fextremum(np.minimum))
 
 
+_LN2 = math.log(2)
+
+
 def _logaddexp(x: Tracer, y: Tracer) -> Tracer:
     high, low = np.maximum(x, y), np.minimum(x, y)
     # equal infinities have no difference
@@ -216,6 +262,8 @@ def _logaddexp(x: Tracer, y: Tracer) -> Tracer:
 
 
 register(np.logaddexp, _logaddexp)
+register(np.logaddexp2, lambda x, y: _logaddexp(x * _LN2, y * _LN2) / _LN2)
+register(np.ldexp, lambda x, n: x * np.exp2(astype(n, x.dtype)))
 
 
 # --- powers ------------------------------------------------------------------------------------
@@ -235,142 +283,88 @@ def _is_float(x: Any) -> bool:
     return isinstance(x, Tracer) and x.type.is_float
 
 
-def _power(
-    x: Any, y: Any, out: Any = None, where: Any = True, dtype: Any = None, casting: Any = None
-):
+def _power(x: Any, y: Any, dtype: Any = None, where: Any = True, **options: Any) -> Tracer:
     if type(y) in (int, float) and y == 2 and isinstance(x, Tracer) and dtype is None:
-        return UFUNCS[np.square](x, out=out, where=where)
+        return UFUNCS[np.square](x, where=where, **options)
     if type(y) in (int, float) and y == 0.5 and _is_float(x) and dtype is None:
-        return UFUNCS[np.sqrt](x, out=out, where=where)
-    base, exponent = operands(np.power, (x, y), dtype)
+        return UFUNCS[np.sqrt](x, where=where, **options)
+    out, casting = options.pop("out", None), options.pop("casting", "same_kind")
+    refuse_options(np.power, options)
+    base, exponent = _harmless(np.power, operands(np.power, (x, y), dtype), where)
     if base.type.dtype is DType.I64:
-        return _finish(_result((x, y), _power_of_integers(base, y)), out, where)
-    return _finish(_result((x, y), apply(Op.POW, base, exponent)), out, where)
+        return _finish(_result((x, y), _power_of_integers(base, y)), out, where, casting)
+    return _finish(_result((x, y), apply(Op.POW, base, exponent)), out, where, casting)
 
 
 def _power_of_integers(base: Tracer, exponent: Any) -> Tracer:
-    if isinstance(exponent, Tracer) or np.ndim(exponent) or exponent < 0:
-        raise UnsupportedFunctionError(
-            at_place(
-                "an integer array to a power that is not a non-negative Python int. "
-                "Convert the base with .astype(np.float64)."
-            )
-        )
+    if isinstance(exponent, Tracer) or np.ndim(exponent):
+        return _by_bits(base, lift(exponent))
+    if exponent < 0:
+        raise ValueError(at_place("Integers to negative integer powers are not allowed."))
     return _integer_power(base, int(exponent))
+
+
+def _by_bits(base: Tracer, exponent: Tracer) -> Tracer:
+    """Repeated squaring for an exponent that is not known yet; a negative one stops the program."""
+    base, exponent = broadcast(base, astype(exponent, np.int64))
+    negative = astype(np.less(exponent, 0), np.int64)
+    exponent = exponent + apply(Op.WRAP, negative, attrs=(1,))
+    exponent = np.where(exponent > _FULL, _FULL - 1 + exponent % 2, exponent)
+    result, square = constant_like(base, 1), base
+    for bit in range(_FULL.bit_length()):
+        result = np.where(np.equal((exponent // (1 << bit)) % 2, 1), result * square, result)
+        square = square * square
+    return fresh(value(result))
+
+
+#: Larger exponents overflow unless the base is -1, 0 or 1, for which the last bit is enough.
+_FULL = 127
 
 
 UFUNCS[np.power] = _power
 UFUNCS[np.float_power] = lambda x, y, **kw: _power(x, y, dtype=np.float64, **kw)
 
 
-def _divmod(x: Any, y: Any) -> tuple[Tracer, Tracer]:
-    return np.floor_divide(x, y), np.remainder(x, y)
+# --- shifts ------------------------------------------------------------------------------------
+
+#: 2**k for the shifts that stay in int64
+_POWERS_OF_TWO = np.left_shift(1, np.arange(63))
 
 
-UFUNCS[np.divmod] = _divmod
-
-# --- methods of ufuncs -------------------------------------------------------------------------
-
-for _ufunc, _function in (
-    (np.add, np.sum),
-    (np.multiply, np.prod),
-    (np.maximum, np.max),
-    (np.minimum, np.min),
-    (np.logical_and, np.all),
-    (np.logical_or, np.any),
-):
-
-    def _reduce(
-        x: Any,
-        axis: Any = 0,
-        dtype: Any = None,
-        out: Any = None,
-        f: Any = _function,
-        **options: Any,
-    ):
-        if dtype is not None:
-            options["dtype"] = dtype
-        return f(x, axis=axis, out=out, **options)
-
-    UFUNC_METHODS[_ufunc, "reduce"] = _reduce
-
-for _ufunc, _function in ((np.add, np.cumsum), (np.multiply, np.cumprod)):
-
-    def _accumulate(x: Any, axis: Any = 0, dtype: Any = None, out: Any = None, f: Any = _function):
-        if not np.ndim(x):
-            raise TypeError(at_place("cannot accumulate on a scalar"))
-        return f(x, axis=axis, dtype=dtype, out=out)
-
-    UFUNC_METHODS[_ufunc, "accumulate"] = _accumulate
+def _power_of_two(exponent: Tracer) -> Tracer:
+    places = apply(Op.WRAP, exponent, attrs=(len(_POWERS_OF_TWO),))
+    return apply(Op.GATHER, lift(_POWERS_OF_TWO), places, attrs=(0,))
 
 
-def _outer_of(ufunc: Any) -> Lowering:
-    def outer(x: Any, y: Any, **options: Any) -> Tracer:
-        x, y = lift(x), lift(y)
-        spread = reshape_value(x, (*x.shape, *[1] * len(y.shape)))
-        return plain_layout((x, y), UFUNCS[ufunc](spread, y, **options))
-
-    return outer
+register(np.left_shift, lambda x, y: apply(Op.MUL, x, _power_of_two(y)))
+register(np.right_shift, lambda x, y: apply(Op.FLOORDIV, x, _power_of_two(y)))
 
 
-for _ufunc in list(UFUNCS):
-    if getattr(_ufunc, "nin", 0) == 2:
-        UFUNC_METHODS[_ufunc, "outer"] = _outer_of(_ufunc)
+# --- two results -------------------------------------------------------------------------------
 
 
-# --- Python's operators ------------------------------------------------------------------------
+def _of_two(first: Callable[..., Tracer], second: Callable[..., Tracer]) -> Any:
+    def call(*xs: Any, out: Any = None, **options: Any) -> tuple[Tracer, Tracer]:
+        pair = first(*xs, **options), second(*xs, **options)
+        if out is None:
+            return pair
+        targets = out if isinstance(out, tuple) else (out, None)
+        return tuple(  # type: ignore[return-value]
+            x if target is None else store(target, x)
+            for x, target in zip(pair, targets, strict=True)
+        )
+
+    return call
 
 
-def _operator(ufunc: Any, turned: bool = False) -> Any:
-    def method(self: Tracer, other: Any = None) -> Any:
-        return ufunc(other, self) if turned else ufunc(self, other)
-
-    return method
+UFUNCS[np.divmod] = _of_two(np.floor_divide, np.remainder)
 
 
-def _in_place(ufunc: Any) -> Any:
-    # NumPy scalars are immutable: x += 1 binds the name to a new one.
-    def method(self: Tracer, other: Any) -> Any:
-        return ufunc(self, other) if self.scalar else ufunc(self, other, out=self)
-
-    return method
+def _as_floats(x: Any) -> Tracer:
+    return operands(np.modf, (x,))[0]
 
 
-for _name, _ufunc in {
-    "add": np.add,
-    "sub": np.subtract,
-    "mul": np.multiply,
-    "truediv": np.divide,
-    "floordiv": np.floor_divide,
-    "mod": np.remainder,
-    "pow": np.power,
-    "matmul": np.matmul,
-    "and": np.bitwise_and,
-    "or": np.bitwise_or,
-    "xor": np.bitwise_xor,
-    "divmod": np.divmod,
-}.items():
-    setattr(Tracer, f"__{_name}__", _operator(_ufunc))
-    setattr(Tracer, f"__r{_name}__", _operator(_ufunc, turned=True))
-    if _name != "divmod":
-        setattr(Tracer, f"__i{_name}__", _in_place(_ufunc))
-
-for _name, _ufunc in {
-    "eq": np.equal,
-    "ne": np.not_equal,
-    "lt": np.less,
-    "le": np.less_equal,
-    "gt": np.greater,
-    "ge": np.greater_equal,
-}.items():
-    setattr(Tracer, f"__{_name}__", _operator(_ufunc))
-
-for _name, _ufunc in {
-    "neg": np.negative,
-    "pos": np.positive,
-    "abs": np.absolute,
-    "invert": np.invert,
-}.items():
-    setattr(Tracer, f"__{_name}__", lambda self, f=_ufunc: f(self))
-
-Tracer.__hash__ = object.__hash__  # type: ignore[method-assign]
+UFUNCS[np.modf] = _of_two(
+    lambda x, **kw: plain_layout([x], np.fmod(_as_floats(x), 1.0, **kw)),
+    lambda x, **kw: plain_layout([x], np.trunc(_as_floats(x), **kw)),
+)

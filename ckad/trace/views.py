@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from typing import NamedTuple, NoReturn
 
 import numpy as np
@@ -11,6 +12,9 @@ from ckad.rules.shape import slices
 from ckad.tape.builder import Builder
 from ckad.tape.types import Type
 from ckad.trace.where import at_place
+
+#: From a row that a view holds to the row of another trace that shows the same.
+Rename = Callable[[int], int]
 
 
 class SliceView(NamedTuple):
@@ -31,6 +35,9 @@ class SliceView(NamedTuple):
     def on(self, shadow: np.ndarray) -> np.ndarray:
         return shadow[slices(self.attrs, self.shape)]
 
+    def renamed(self, rename: Rename) -> View:
+        return self
+
 
 class TransposeView(NamedTuple):
     permutation: tuple[int, ...]
@@ -46,6 +53,9 @@ class TransposeView(NamedTuple):
 
     def on(self, shadow: np.ndarray) -> np.ndarray:
         return shadow.transpose(self.permutation)
+
+    def renamed(self, rename: Rename) -> View:
+        return self
 
 
 class ReshapeView(NamedTuple):
@@ -63,24 +73,69 @@ class ReshapeView(NamedTuple):
     def on(self, shadow: np.ndarray) -> np.ndarray:
         return shadow.reshape(self.shape, copy=False)
 
+    def renamed(self, rename: Rename) -> View:
+        return self
+
 
 class ItemView(NamedTuple):
-    """One place along an axis, at an index computed by the program (row ``index``, in range)."""
+    """One place along ``count`` neighbouring axes taken as one, at an index that the program
+    computes (row ``index``, in range)."""
 
     index: int
     axis: int
+    count: int = 1
+
+    def _merged(self, shape: Sequence[int]) -> tuple[int, ...]:
+        stop = self.axis + self.count
+        return (*shape[: self.axis], math.prod(shape[self.axis : stop]), *shape[stop:])
 
     def get(self, b: Builder, x: int) -> int:
-        return b.gather(x, self.index, attrs=(self.axis,))
+        flat = b.reshape_to(x, self._merged(b.type(x).shape))
+        return b.gather(flat, self.index, attrs=(self.axis,))
 
     def put(self, b: Builder, x: int, y: int) -> int:
-        return b.scatter(x, self.index, y, attrs=(self.axis, 1))
+        shape = b.type(x).shape
+        flat = b.reshape_to(x, self._merged(shape))
+        return b.reshape_to(b.scatter(flat, self.index, y, attrs=(self.axis, 1)), shape)
 
     def shape_of(self, shape: Sequence[int]) -> tuple[int, ...]:
-        return (*shape[: self.axis], *shape[self.axis + 1 :])
+        return (*shape[: self.axis], *shape[self.axis + self.count :])
 
     def on(self, shadow: np.ndarray) -> np.ndarray:
-        return shadow[(*[slice(None)] * self.axis, 0)]
+        return shadow[(*[slice(None)] * self.axis, *[0] * self.count)]
+
+    def renamed(self, rename: Rename) -> View:
+        return self._replace(index=rename(self.index))
+
+
+class WindowView(NamedTuple):
+    """``length`` neighbouring places along an axis, from a place that the program computes.
+
+    Row ``index`` holds the first; all places are in range.
+    """
+
+    index: int
+    axis: int
+    length: int
+
+    def _places(self, b: Builder) -> int:
+        first = b.broadcast_to(self.index, (self.length,))
+        return b.add(first, b.const(np.arange(self.length)))
+
+    def get(self, b: Builder, x: int) -> int:
+        return b.gather(x, self._places(b), attrs=(self.axis,))
+
+    def put(self, b: Builder, x: int, y: int) -> int:
+        return b.scatter(x, self._places(b), y, attrs=(self.axis, 1))
+
+    def shape_of(self, shape: Sequence[int]) -> tuple[int, ...]:
+        return (*shape[: self.axis], self.length, *shape[self.axis + 1 :])
+
+    def on(self, shadow: np.ndarray) -> np.ndarray:
+        return shadow[(*[slice(None)] * self.axis, slice(0, self.length))]
+
+    def renamed(self, rename: Rename) -> View:
+        return self._replace(index=rename(self.index))
 
 
 class BroadcastView(NamedTuple):
@@ -99,6 +154,9 @@ class BroadcastView(NamedTuple):
 
     def on(self, shadow: np.ndarray) -> np.ndarray:
         return np.broadcast_to(shadow, self.shape)
+
+    def renamed(self, rename: Rename) -> View:
+        return self
 
 
 class DiagonalView(NamedTuple):
@@ -139,6 +197,9 @@ class DiagonalView(NamedTuple):
     def on(self, shadow: np.ndarray) -> np.ndarray:
         return shadow.diagonal(self.offset, -2, -1)
 
+    def renamed(self, rename: Rename) -> View:
+        return self
+
 
 def _read_only(what: str) -> NoReturn:
     raise ValueError(
@@ -146,7 +207,9 @@ def _read_only(what: str) -> NoReturn:
     )
 
 
-View = SliceView | TransposeView | ReshapeView | ItemView | BroadcastView | DiagonalView
+View = (
+    SliceView | TransposeView | ReshapeView | ItemView | WindowView | BroadcastView | DiagonalView
+)
 Path = tuple[View, ...]
 
 
@@ -164,6 +227,11 @@ def write(b: Builder, row: int, path: Path, value: int, cache: dict[Path, int]) 
     for k in range(len(path) - 1, -1, -1):
         value = path[k].put(b, read(b, row, path[:k], cache), value)
     return value
+
+
+def is_static(path: Path) -> bool:
+    """Whether no view of ``path`` holds a row of the trace it was made in."""
+    return all(view.renamed(lambda row: -1 - row) == view for view in path)
 
 
 def shape_of(type: Type, path: Path) -> tuple[int, ...]:

@@ -5,16 +5,39 @@ from __future__ import annotations
 import linecache
 import os
 import sys
+import threading
 from pathlib import Path
 from types import FrameType
+from typing import Protocol
 
 import numpy as np
 
 from ckad.tape.tape import Source
 
 _PACKAGE = str(Path(__file__).parent.parent)
+_INTERPRETER = str(Path(__file__).parent / "source") + os.sep
 _DEMO = str(Path(_PACKAGE) / "demo")
 _SKIPPED = (_PACKAGE + os.sep, str(Path(np.__file__).parent) + os.sep)
+
+
+class Placed(Protocol):
+    """A function of the user that is run from its source."""
+
+    @property
+    def place(self) -> Source: ...
+
+
+class _Running(threading.local):
+    def __init__(self) -> None:
+        self.functions: list[Placed] = []
+
+
+_running = _Running()
+
+
+def running() -> list[Placed]:
+    """The functions that are run from their source now, by this thread, the innermost last."""
+    return _running.functions
 
 
 def user_place() -> Source:
@@ -22,6 +45,8 @@ def user_place() -> Source:
     frame = sys._getframe(1)
     while frame is not None:
         file = frame.f_code.co_filename
+        if file.startswith(_INTERPRETER) and _running.functions:
+            return _running.functions[-1].place
         if not (file.startswith(_SKIPPED) or _is_generated(frame)) or file.startswith(_DEMO):
             return Source(file, frame.f_lineno)
         frame = frame.f_back

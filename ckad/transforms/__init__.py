@@ -1,7 +1,8 @@
 """The transformations: what users call."""
 
 from ckad.transforms.call import clear_caches
-from ckad.transforms.control import cond, fori_loop, scan
+from ckad.transforms.control import cond, fori_loop, scan, while_loop
+from ckad.transforms.debug import debug
 from ckad.transforms.forward import adjoint, jit, jvp, tangent, trace
 from ckad.transforms.gradients import Gradient, grad, plan, value_and_grad, vjp
 from ckad.transforms.second import hessian, hvp, jacobian
@@ -11,6 +12,7 @@ __all__ = [
     "adjoint",
     "clear_caches",
     "cond",
+    "debug",
     "fori_loop",
     "grad",
     "hessian",
@@ -24,4 +26,5 @@ __all__ = [
     "trace",
     "value_and_grad",
     "vjp",
+    "while_loop",
 ]

@@ -18,18 +18,22 @@ import numpy as np
 
 from ckad import locks, trees
 from ckad.engines import arena
-from ckad.errors import BudgetError, ScheduleError
+from ckad.errors import BudgetError, NonFiniteError, ScheduleError
 from ckad.loops.compiled import Compiled
 from ckad.loops.driver import Options, compile_tape, fits_still
 from ckad.loops.engines import chosen
 from ckad.passes import simplify
 from ckad.passes.fma import fma
+from ckad.passes.places import steady
+from ckad.passes.ranges import in_range
 from ckad.passes.untape import untape
+from ckad.passes.vectorise import vectorise
 from ckad.tape.tape import Tape
 from ckad.trace.tracer import Tracer, value
 from ckad.trace.tracing import Arguments, Recording, inline, named, record, take_apart
 from ckad.trace.where import at_place
 from ckad.transforms import reuse
+from ckad.transforms.finite import explained
 from ckad.transforms.reuse import Recorded
 
 T = TypeVar("T")
@@ -107,14 +111,17 @@ class Call:
 
         def found() -> Tape:
             def make() -> Tape:
-                return derive(fma(self.tape) if contract else self.tape, contract)
+                tape = in_range(self.tape)
+                tape = simplify(steady(tape))
+                return derive(fma(tape) if contract else tape, contract)
 
             return remember(_tapes, (identity(self.tape), key, contract), make)
 
         return self.once(("tape", key, contract), found)
 
-    def run(self, tape: Tape, extra: Sequence[Any] = ()) -> list[Any]:
-        """Run a tape derived from this call's, on its arguments and ``extra``.
+    def run(self, tape: Tape, extra: Sequence[Any] = (), pullback: bool = False) -> list[Any]:
+        """Run a tape derived from this call's, on its arguments and ``extra``: of a pullback,
+        cotangents of the results.
 
         Inside another recording the tape's rows are appended to that instead.
         """
@@ -126,7 +133,11 @@ class Call:
         inputs = [
             np.asarray(x, t.numpy) for x, t in zip([*arrays, *extra], tape.input_types, strict=True)
         ]
-        return run(compiled(tape, self.options), inputs, self.options)
+        try:
+            return run(compiled(tape, self.options), inputs, self.options)
+        except NonFiniteError as error:
+            given = self.fun, self.tape, tape, pullback, self.arguments, inputs
+            raise explained(error, *given) from None
 
     def results(self, leaves: Sequence[Any]) -> Any:
         """The function's result from the tape's outputs: its structure, scalars as scalars."""
@@ -137,19 +148,19 @@ class Call:
 
 def resolved(tape: Tape, options: Options) -> Options:
     """The options with the engine that runs ``tape`` and what is derived from it."""
-    name = chosen(tape, options.engine, options.check_finite)
+    name = chosen(tape, options.engine)
     return replace(options, engine=name) if name != options.engine else options
 
 
 def recorded(
     fun: Callable[..., Any], arguments: Arguments, kwargs: dict[str, Any], key: Hashable | None
 ) -> Recorded:
-    """Record ``fun`` and simplify its tape; kept under ``key`` where that is safe."""
+    """Record ``fun``, simplify and vectorise its tape; kept under ``key`` where that is safe."""
     # what the function reads is looked up before it runs, since it could change that
     guard = None if key is None else reuse.guard_of(fun)
     recording = record(fun, arguments, kwargs)
     raw = recording.tape
-    tape = remember(_tapes, (identity(raw), "simplified"), lambda: simplify(raw))
+    tape = remember(_tapes, (identity(raw), "simplified"), lambda: vectorise(simplify(raw)))
     made = Recorded(arguments._replace(leaves=[]), recording, tape, guard)
     reuse.keep(key, made)
     return made

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ckad.trace import branches, loops
+from ckad.trace import branches, loops, while_loops
 from ckad.trace.context import is_tracing
 from ckad.trace.purity import pure
+from ckad.trace.source import follow
 from ckad.transforms.forward import jit
 
 
@@ -43,8 +44,8 @@ def scan(
     6.0 [1. 3. 6.]
     """
     if is_tracing():
-        return loops.scan(step, init, xs, length)
-    carry, ys = jit(lambda init, xs: loops.scan(step, init, xs, length))(init, xs)
+        return loops.scan(follow(step), init, xs, length)
+    carry, ys = jit(lambda init, xs: loops.scan(follow(step), init, xs, length))(init, xs)
     return carry, ys
 
 
@@ -63,8 +64,30 @@ def fori_loop(lower: int, upper: int, body: Callable[[Any, Any], Any], init: Any
     45.0
     """
     if is_tracing():
-        return loops.fori_loop(lower, upper, body, init)
-    return jit(lambda init: loops.fori_loop(lower, upper, body, init))(init)
+        return loops.fori_loop(lower, upper, follow(body), init)
+    return jit(lambda init: loops.fori_loop(lower, upper, follow(body), init))(init)
+
+
+@pure
+def while_loop(cond: Callable[[Any], Any], body: Callable[[Any], Any], init: Any) -> Any:
+    """Run ``state = body(state)`` while ``cond(state)`` holds; returns the last state.
+
+    ``init`` is a pytree of arrays; its shapes and dtypes stay the same, else a CarryError is
+    raised. ``cond`` returns a scalar. The number of steps need not be known nor bounded: the gradient of
+    the loop is found within the budget however long it runs. Outside of a transformed function the
+    loop is compiled and run all the same.
+
+    >>> import ckad
+    >>> def root(a):
+    ...     newton = lambda x: 0.5 * (x + a / x)
+    ...     return ckad.while_loop(lambda x: abs(x * x - a) > 1e-12, newton, a)
+    >>> value, gradient = ckad.value_and_grad(root)(9.0)
+    >>> print(round(value, 9), round(gradient, 9))
+    3.0 0.166666667
+    """
+    if is_tracing():
+        return while_loops.while_loop(follow(cond), follow(body), init)
+    return jit(lambda init: while_loops.while_loop(follow(cond), follow(body), init))(init)
 
 
 @pure
@@ -83,5 +106,5 @@ def cond(
     6.0 -0.0
     """
     if is_tracing():
-        return branches.cond(pred, true_fun, false_fun, *operands)
+        return branches.cond(pred, follow(true_fun), follow(false_fun), *operands)
     return branches.run_side(true_fun if pred else false_fun, operands)

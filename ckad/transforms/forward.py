@@ -17,6 +17,7 @@ from ckad.tape.tape import Tape
 from ckad.trace.tracer import Tracer
 from ckad.trace.where import at_place
 from ckad.transforms.call import Call, compiled
+from ckad.transforms.returns import returning
 
 
 def jvp(
@@ -28,11 +29,13 @@ def jvp(
     threads: int | None = None,
     progress: bool = False,
     check_finite: bool = False,
+    returns: int | Sequence[int] | None = None,
 ) -> tuple[Any, Any]:
     """Compute ``fun(*primals)`` and its derivative in the direction ``tangents``.
 
     ``tangents`` is a sequence like ``primals``, with an array of the same shape for each float
-    array. Returns ``(out, out_tangent)``; results that are not floats have a zero tangent.
+    array, complex for a complex one. Returns ``(out, out_tangent)``; results that are not floats
+    have a zero tangent.
 
     Raises:
         DifferentiationError: primals and tangents do not match.
@@ -45,7 +48,7 @@ def jvp(
     options = Options(None, "auto", engine, progress, check_finite, threads)
     _check_sequence("primals", primals)
     _check_sequence("tangents", tangents)
-    call = Call(fun, tuple(primals), {}, options)
+    call = Call(returning(fun, returns), tuple(primals), {}, options)
     wrt = moving_inputs(call)
     directions = match_tangents(call, tuple(tangents), wrt)
 
@@ -127,6 +130,7 @@ def jit(
     threads: int | None = None,
     progress: bool = False,
     check_finite: bool = False,
+    returns: int | Sequence[int] | None = None,
 ) -> Jitted:
     """Make a function that computes ``fun`` with the compiled engine, without derivatives.
 
@@ -139,7 +143,7 @@ def jit(
     """
     options = Options(None, "auto", engine, progress, check_finite, threads)
 
-    return Jitted(fun, options)
+    return Jitted(returning(fun, returns), options)
 
 
 class Jitted:

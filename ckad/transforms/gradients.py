@@ -22,6 +22,7 @@ from ckad.tape.tape import Tape
 from ckad.trace.tracer import Tracer
 from ckad.trace.where import at_place
 from ckad.transforms.call import Call, compiled, finished
+from ckad.transforms.returns import returning
 
 
 def value_and_grad(
@@ -35,6 +36,7 @@ def value_and_grad(
     threads: int | None = None,
     progress: bool = False,
     check_finite: bool = False,
+    returns: int | Sequence[int] | None = None,
 ) -> Gradient:
     """Make a function that computes ``fun`` and its exact gradient.
 
@@ -56,13 +58,17 @@ def value_and_grad(
             ``CKAD_NUM_THREADS``, ``NUMBA_NUM_THREADS`` or ``OMP_NUM_THREADS`` say, else one per
             CPU. The result does not depend on it, bit by bit.
         progress: show a bar over the steps of both sweeps.
-        check_finite: stop at the first row that gives a NaN or an infinity, and name it.
+        check_finite: raise if a step gives a NaN or an infinity, and name the first that does.
+        returns: the position of an argument, or several, that ``fun`` writes into and that are to
+            be returned; what ``fun`` itself returns, if anything, comes before: use ``has_aux``
+            then. The caller's arrays stay as they are.
 
     Returns:
         A function of the same arguments that returns ``(value, gradient)``, or
         ``((value, aux), gradient)``. The gradient has the structure and dtypes of the argument (a
-        tuple for several ``argnums``). Its ``plan(*args)`` says what a call will cost, its
-        ``compiled(*args)`` shows the program: text, machine code, operations and bytes per step.
+        tuple for several ``argnums``); by a complex ``x + iy`` it is ``df/dx - i df/dy``. Its
+        ``plan(*args)`` says what a call will cost, its ``compiled(*args)`` shows the program: text,
+        machine code, operations and bytes per step.
 
     Raises:
         DifferentiationError: the result is not a float scalar, or an argument to differentiate by
@@ -79,7 +85,7 @@ def value_and_grad(
     14.0 [2. 4. 6.]
     """
     options = Options(memory, schedule, engine, progress, check_finite, threads)
-    return Gradient(fun, argnums, has_aux, options)
+    return Gradient(returning(fun, returns), argnums, has_aux, options)
 
 
 def grad(
@@ -93,6 +99,7 @@ def grad(
     threads: int | None = None,
     progress: bool = False,
     check_finite: bool = False,
+    returns: int | Sequence[int] | None = None,
 ) -> Callable[..., Any]:
     """Like `value_and_grad`, but the function returned gives the gradient alone.
 
@@ -104,7 +111,7 @@ def grad(
     1.0
     """
     options = Options(memory, schedule, engine, progress, check_finite, threads)
-    return _GradientAlone(fun, argnums, has_aux, options)
+    return _GradientAlone(returning(fun, returns), argnums, has_aux, options)
 
 
 @dataclass(frozen=True)
@@ -200,9 +207,11 @@ class Layout(NamedTuple):
     own_trees: list[trees.Treedef]  # one per argument
     single: bool  # one pytree alone, not a tuple of several
     flat: bool  # one gradient per argument, and nothing around it
+    imaginary: list[bool]  # which are by the imaginary part of a complex number
 
     def structured(self, gradients: Sequence[Any]) -> Any:
         left = finished(gradients, self.scalars)
+        left = left if self.flat else conjugated(left, self.imaginary)
         out = left if self.flat else []
         for own in () if self.flat else self.own_trees:
             out.append(trees.unflatten(own, left[: own.num_leaves]))
@@ -216,7 +225,14 @@ def layout_of(call: Call, numbers: Sequence[int], single: bool) -> Layout:
     arrays = call.arguments.arrays
     own_trees = [call.arguments.own_trees[n] for n in numbers]
     flat = all(own.num_nodes == own.num_leaves == 1 for own in own_trees)
-    return Layout(wrt, [_is_scalar(arrays[k]) for k in wrt], own_trees, single, flat)
+    scalars = [_is_scalar(arrays[k]) for k in wrt]
+    imaginary = [part for own in own_trees for part in trees.imaginary(own)]
+    return Layout(wrt, scalars, own_trees, single, flat, imaginary)
+
+
+def conjugated(leaves: Sequence[Any], imaginary: Sequence[bool]) -> list[Any]:
+    """The leaves of complex values conjugated: a gradient is ``df/dx - i df/dy``."""
+    return [-x if part else x for x, part in zip(leaves, imaginary, strict=True)]
 
 
 def _is_scalar(x: Any) -> bool:
@@ -250,6 +266,7 @@ def _differentiable(call: Call, argument: int) -> list[int]:
 
 def _check_scalar(call: Call, has_aux: bool) -> None:
     tree = call.recording.out_tree
+    _check_real(call, tree, has_aux)
     if has_aux:
         children = tree.children()
         if tree.type is not tuple or len(children) != 2 or children[0].num_leaves != 1:
@@ -277,6 +294,19 @@ def _check_scalar(call: Call, has_aux: bool) -> None:
         )
 
 
+def _check_real(call: Call, result: trees.Treedef, has_aux: bool) -> None:
+    if has_aux and result.type is tuple:
+        result = (*result.children(), result)[0]
+    if result.type is trees.Complex:
+        raise DifferentiationError(
+            at_place(
+                f"{call.name} returned a complex value; a gradient needs a real scalar. Return "
+                "np.abs(z) ** 2, z.real or z.imag, or use ckad.vjp or ckad.jvp, which take "
+                "complex results."
+            )
+        )
+
+
 def _gradient_tape(tape: Tape, contract: bool, wrt: tuple[int, ...]) -> Tape:
     """From the inputs to (outputs, gradients): the adjoint with its seed fixed to one."""
     joint = adjoint(tape, wrt, seeds=[0], keep_outputs=True, contract=contract)
@@ -293,12 +323,14 @@ def vjp(
     threads: int | None = None,
     progress: bool = False,
     check_finite: bool = False,
+    returns: int | Sequence[int] | None = None,
 ) -> tuple[Any, Callable[[Any], tuple[Any, ...]]]:
     """Compute ``fun(*primals)`` and a pullback from cotangents of the result to those of primals.
 
     Every primal has to hold floats. ``pullback(ct)`` takes a pytree like the result and returns a
     tuple with one pytree per primal; it may be called again and again, and runs both sweeps each
-    time. The keyword arguments and errors are those of `value_and_grad`.
+    time. For complex values ``Re(sum(ct * dout))`` is ``Re(sum(pulled * dprimal))``. The keyword
+    arguments and errors are those of `value_and_grad`.
 
     >>> import numpy as np, ckad
     >>> out, pullback = ckad.vjp(lambda x: x**2, np.array([1.0, 3.0]))
@@ -306,7 +338,7 @@ def vjp(
     [1. 9.] [ 2. 60.]
     """
     options = Options(memory, schedule, engine, progress, check_finite, threads)
-    call = Call(fun, primals, {}, options)
+    call = Call(returning(fun, returns), primals, {}, options)
     layout = layout_of(call, range(len(primals)), False)
     outputs = call.results(call.run(call.primal))
 
@@ -317,7 +349,7 @@ def vjp(
         tape = call.derived(
             "pullback", lambda t, contract: adjoint(t, layout.wrt, seeds, contract=contract)
         )
-        gradients = call.run(tape, [cts[k] for k in seeds])
+        gradients = call.run(tape, [cts[k] for k in seeds], pullback=True)
         return tuple(layout.structured(gradients))
 
     return outputs, pullback
@@ -342,7 +374,7 @@ def _match(call: Call, leaves: list[Any], tree: trees.Treedef) -> list[Any]:
                     f"{type.shape} there. Pass an array of that shape."
                 )
             )
-    return leaves
+    return conjugated(leaves, trees.imaginary(tree))
 
 
 def plan(
@@ -354,6 +386,7 @@ def plan(
     schedule: Choice = "auto",
     engine: str = "auto",
     threads: int | None = None,
+    returns: int | Sequence[int] | None = None,
 ) -> Plan:
     """Say what ``value_and_grad(fun, argnums, memory=memory)(*args)`` will cost, before it runs.
 
@@ -368,7 +401,7 @@ def plan(
     1000
     """
     options = Options(memory, schedule, engine, threads=threads)
-    return Gradient(fun, argnums, has_aux, options).plan(*args)
+    return Gradient(returning(fun, returns), argnums, has_aux, options).plan(*args)
 
 
 __all__ = ["Gradient", "grad", "plan", "value_and_grad", "vjp"]

@@ -20,7 +20,7 @@ LARGEST = 2**16
 MOST = 256
 _ABSENT = object()
 _OWN = tuple(str(Path(file).parent) + os.sep for file in (Path(__file__).parent, np.__file__))
-_NUMBERS = frozenset(t for t in np.sctypeDict.values() if np.dtype(t).kind in "fiub")
+_NUMBERS = frozenset(t for t in np.sctypeDict.values() if np.dtype(t).kind in "fiubc")
 _IMMUTABLE = _NUMBERS | {int, float, complex, bool, str, NoneType, EllipsisType}
 _FUNCTIONS = frozenset({BuiltinFunctionType, FunctionType, type, type(np.sum)})
 _FUNCTION_PARTS = ("__code__", "__defaults__", "__kwdefaults__")
@@ -95,14 +95,14 @@ class Guard:
         elif kind is functools.partial:
             self._watch_parts(value, _PARTIAL_PARTS)
         elif isinstance(value, np.dtype):
-            if value.kind not in "fiub":
+            if value.kind not in "fiubc":
                 raise Unwatchable
         elif not ((kind in _FUNCTIONS or kind is np.ufunc) and is_pure(value)):
             self._watch_function(value)
 
     def _watch_array(self, value: np.ndarray) -> None:
         self._nbytes += value.nbytes
-        if self._nbytes > LARGEST or value.dtype.kind not in "fiub":
+        if self._nbytes > LARGEST or value.dtype.kind not in "fiubc":
             raise Unwatchable
         self._arrays.append((value, _contents(value)))
 

@@ -27,7 +27,7 @@ from ckad.transforms.guard import Guard, Unwatchable
 KEPT = 32
 #: Tapes above this size, in bytes, are recorded anew: that takes a small part of what they run.
 LARGEST_TAPE = 2**20
-_FLOATS = {float, *(t for t in np.sctypeDict.values() if np.dtype(t).kind == "f")}
+_FLOATS = {float, complex, *(t for t in np.sctypeDict.values() if np.dtype(t).kind in "fc")}
 _STATIC = {int, bool, NoneType, *(t for t in np.sctypeDict.values() if np.dtype(t).kind in "iub")}
 _kept: OrderedDict[Hashable, Recorded] = OrderedDict()
 _lock = locks.lock()

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ckad import trees
 from ckad.errors import DifferentiationError
 from ckad.loops.choose import Choice
 from ckad.loops.driver import Options
@@ -81,6 +82,13 @@ def _position(argnums: int, n_args: int) -> int:
 
 
 def _array(x: Any, what: str) -> Any:
+    if trees.is_complex(x):
+        raise DifferentiationError(
+            at_place(
+                f"{what} is complex; jacobian and hessian take and return real arrays. Take or "
+                "return the real and the imaginary part, or use ckad.vjp and ckad.jvp."
+            )
+        )
     if isinstance(x, (Tracer, np.ndarray)):
         return x
     if not isinstance(x, (np.generic, float, int)):

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from ckad.checkpoint.schedules import SCHEDULES
+from ckad.engines.actions import Kind
 from ckad.errors import CkadError, ScheduleError
 from ckad.schedules import Action, Schedule, forward_steps, revolve, store_all, two_level
 
@@ -23,6 +24,10 @@ def test_the_action_codes_are_fixed():
     assert [(action.name, int(action)) for action in Action] == [
         (name, code) for code, name in enumerate(names)
     ]
+
+
+def test_engines_have_the_same_codes():
+    assert [(k.name, int(k)) for k in Kind] == [(a.name, int(a)) for a in Action]
 
 
 @pytest.mark.parametrize(("family", "arguments"), EXAMPLES)
@@ -51,7 +56,8 @@ def test_the_final_state_exists_before_anything_is_restored(family, arguments):
         assert rows.kind.tolist() == [Action.END]
         return
     last = np.flatnonzero(runs & (rows.stop == schedule.n_steps))[0]
-    assert set(rows.kind[: last + 1]) <= {Action.ADVANCE, Action.STORE, Action.TAPE}
+    forward = {Action.ADVANCE, Action.STORE, Action.DROP, Action.TAPE}
+    assert set(rows.kind[: last + 1]) <= forward
 
 
 def step(x, k):

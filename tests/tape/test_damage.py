@@ -25,7 +25,7 @@ inputs %0
 outputs %4
 %0 = input (0) : f64[]
 %1 = const (0) 0.5 : f64[]
-%2 = loop %0, %1 (body=0, length=3, n_carry=1, n_xs=0) : tuple    # model.py:7
+%2 = loop %0, %1 (body=0, length=3, n_carry=1, n_xs=0, guard=0) : tuple    # model.py:7
     body 0:
         inputs %0, %1, %2
         outputs %3
@@ -123,7 +123,7 @@ def test_damaged_text_leads_to_no_other_error(at, length, new):
 
 
 def test_deeply_nested_text():
-    loop = "%0 = loop (body=0, length=1, n_carry=0, n_xs=0) : tuple"
+    loop = "%0 = loop (body=0, length=1, n_carry=0, n_xs=0, guard=0) : tuple"
     lines = []
     for depth in range(0, 400, 2):
         pad = depth * "    "
@@ -207,7 +207,7 @@ DAMAGE = [
     ("format is missing", lambda a: {"format": None}),
     ("tables is missing", lambda a: {"tables": None}),
     ("constants/1 is missing", lambda a: {"constants/1": None}),
-    ("it has format 2", lambda a: {"format": np.array(2)}),
+    ("it has format 3", lambda a: {"format": np.array(3)}),
     ("it has format", lambda a: {"format": np.array([1])}),
     ("it holds more than a tape", lambda a: {"extra": np.zeros(3)}),
     ("it holds more than a tape", lambda a: {"bodies/0/opcode": np.zeros(3, np.int16)}),

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 
+import ckad
 from ckad.tape.builder import Builder
 from ckad.tape.control import loop_attrs
 from ckad.tape.ops import Op
@@ -202,6 +203,27 @@ def test_rows_as_text():
         "%2 = sin %1 : f64[10]    # model.py:12",
     ]
     assert "# models/model.py:12" in to_text(small(), full=True)
+
+
+def test_rows_stand_below_their_source_line():
+    def f(x):
+        def step(i, x):
+            return np.sin(x)  # inside
+
+        return ckad.fori_loop(0, 3, step, x) * 2.0  # outside
+
+    tape = ckad.trace(f)(np.ones(3))
+    lines = str(tape).split("\n")
+    inside, outside = (
+        next(k for k, line in enumerate(lines) if line.endswith(f"# {word}"))
+        for word in ("inside", "outside")
+    )
+    assert lines[inside].startswith("        # test_round_trip.py:")
+    assert lines[inside + 1] == "        %2 = sin %1 : f64[3]"
+    assert lines[outside].startswith("# test_round_trip.py:")
+    assert lines[outside + 1].startswith("%1 = loop %0")
+    assert from_text(str(tape)).digest == tape.digest
+    assert "# inside" not in to_text(tape, full=True)
 
 
 def test_constants_are_cut_when_they_are_long():

@@ -19,6 +19,7 @@ from ckad.tape.control import loop_attrs
 from ckad.tape.ops import OPS, Group, Op
 from ckad.tape.signatures import SIGNATURES
 from ckad.tape.tape import Source, Tape
+from ckad.tape.text import from_text, to_text
 from ckad.tape.types import TOKEN, TUPLE, DType, Type, parse_type
 from ckad.tape.verify import INDEX_ARRAYS, MAX_DEPTH, verify
 
@@ -238,8 +239,8 @@ MATMUL (0,1)        f64[1,2,3] f64[1,2,3]           -> f64[1,3,3] | the operands
 MATMUL (0,0)        f64[1,2,3] f32[1,3,2]           -> f64[1,2,2] | dtype may not change
 RESULT (0)          f64[]                           -> f64[]      | %0 is no control row
 RESULT              f64[]                           -> f64[]      | 0 attributes; it takes 1
-LOOP (0,1,0,0)                                      -> tuple      | bodies (0,) of a tape
-LOOP (0,1,0,0)                                      -> f64[]      | its type is f64[], not tuple
+LOOP (0,1,0,0,0)                                    -> tuple      | bodies (0,) of a tape
+LOOP (0,1,0,0,0)                                    -> f64[]      | its type is f64[], not tuple
 INPUT (0)                                           -> tuple      | an input cannot be a tuple
 """
 
@@ -265,7 +266,7 @@ def test_broken_rows(op, attrs, types, result, message):
         if t == TUPLE:
             body = Builder()
             body.input(parse_type("i64[]"))
-            b.emit(Op.LOOP, (), (b.body(body.tape([])), 1, 0, 0), TUPLE)
+            b.emit(Op.LOOP, (), loop_attrs(b.body(body.tape([])), 1, 0, 0), TUPLE)
         else:
             b.input(t)
     b.where = Source("model.py", 9)
@@ -286,21 +287,21 @@ def body(inputs, *outputs):
 
 
 LOOPS = """
-0 3 1 1       | i64[] f64[] f64[] i64[] -> 1 2    | ok
-1 3 1 1       | i64[] f64[] f64[] i64[] -> 1 2    | bodies (1,)
-0 0 1 1       | i64[] f64[] f64[] i64[] -> 1 2    | a length of 0
-0 -3 1 1      | i64[] f64[] f64[] i64[] -> 1 2    | a length of -3
-0 4 1 1       | i64[] f64[] f64[] i64[] -> 1 2    | in a loop of length 4
-0 3 1         | i64[] f64[] f64[] i64[] -> 1 2    | 3 attributes; it takes 4
-0 3 2 2       | i64[] f64[] f64[] i64[] -> 1 2    | groups of [2, 2, -1] operands
-0 3 1 -1      | i64[] f64[] f64[] i64[] -> 1 2    | groups of [1, -1, 3] operands
-0 3 0 2       | i64[] f64[] f64[] i64[] -> 1 2    | xs or cotangents of ys (f64[], f64[3])
-0 3 1 1       | f64[] f64[] f64[] i64[] -> 1 2    | body takes (f64[]
-0 3 1 1       | i64[] f64[] f64[3] i64[] -> 1 2   | body takes
-0 3 1 1       | i64[] f64[] f64[] f64[] -> 1 2    | body takes
-0 3 1 1       | i64[] f64[] f64[] -> 1 2          | body takes
-0 3 1 1       | i64[] f64[] f64[] i64[] -> 3 2    | body returns (i64[], f64[]); first
-0 3 1 1       | i64[] f64[] f64[] i64[] ->        | body returns ()
+0 3 1 1 0       | i64[] f64[] f64[] i64[] -> 1 2    | ok
+1 3 1 1 0       | i64[] f64[] f64[] i64[] -> 1 2    | bodies (1,)
+0 0 1 1 0       | i64[] f64[] f64[] i64[] -> 1 2    | a length of 0
+0 -3 1 1 0      | i64[] f64[] f64[] i64[] -> 1 2    | a length of -3
+0 4 1 1 0       | i64[] f64[] f64[] i64[] -> 1 2    | in a loop of length 4
+0 3 1 0         | i64[] f64[] f64[] i64[] -> 1 2    | 4 attributes; it takes 5
+0 3 2 2 0       | i64[] f64[] f64[] i64[] -> 1 2    | groups of [2, 2, -1] operands
+0 3 1 -1 0      | i64[] f64[] f64[] i64[] -> 1 2    | groups of [1, -1, 3] operands
+0 3 0 2 0       | i64[] f64[] f64[] i64[] -> 1 2    | xs or cotangents of ys (f64[], f64[3])
+0 3 1 1 0       | f64[] f64[] f64[] i64[] -> 1 2    | body takes (f64[]
+0 3 1 1 0       | i64[] f64[] f64[3] i64[] -> 1 2   | body takes
+0 3 1 1 0       | i64[] f64[] f64[] f64[] -> 1 2    | body takes
+0 3 1 1 0       | i64[] f64[] f64[] -> 1 2          | body takes
+0 3 1 1 0       | i64[] f64[] f64[] i64[] -> 3 2    | body returns (i64[], f64[]); first
+0 3 1 1 0       | i64[] f64[] f64[] i64[] ->        | body returns ()
 """
 
 
@@ -455,3 +456,35 @@ def test_a_token_is_no_carry():
 
 def test_the_empty_tape_is_valid():
     assert isinstance(verify(Builder().tape([])), Tape)
+
+
+# --- guarded loops -------------------------------------------------------------------------------
+
+GUARDED = """
+bool[] f64[]  | i64[] bool[] f64[] -> 1 2   | 9 2 0 1              | ok
+i64[] f64[]   | i64[] i64[] f64[] -> 1 2    | 4611686018427387904 2 0 2 | ok
+bool[] f64[]  | i64[] bool[] f64[] -> 1 2   | 9 2 0 3              | guard 3; there are 0, 1 and 2
+f64[] f64[]   | i64[] f64[] f64[] -> 1 2    | 9 2 0 1              | guard 1 and the carry (f64[]
+bool[] f64[]  | i64[] bool[] f64[] -> 1 2   | 9 2 0 2              | guard 2 and the carry (bool[]
+bool[2] f64[] | i64[] bool[2] f64[] -> 1 2  | 9 2 0 1              | guard 1 and the carry (bool[2]
+i64[] f64[]   | i64[] i64[] f64[] -> 0 2    | 9 2 0 2              | another number of steps
+bool[] f64[]  | i64[] bool[] f64[] -> 1 2 2 | 9 2 0 1              | 1 ys in a loop with a guard
+f64[]         | i64[] f64[] -> 1            | 9 0 0 1              | guard 1 and the carry ()
+"""
+
+
+@pytest.mark.parametrize("line", GUARDED.strip().split("\n"))
+def test_guarded_loops(line):
+    types, signature, attrs, message = (part.strip() for part in line.split(" | "))
+    inputs, outputs = signature.split("->")
+    b = Builder()
+    operands = [b.input(parse_type(t)) for t in types.split()]
+    b.body(body(inputs, *map(int, outputs.split())))
+    b.emit(Op.LOOP, operands, (0, *map(int, attrs.split())), TUPLE)
+    if message == "ok":
+        tape = verify(b.tape([b.emit(Op.RESULT, [len(operands)], (1,), parse_type("f64[]"))]))
+        assert from_text(to_text(tape, full=True)).digest == tape.digest
+        return
+    with pytest.raises(TapeError) as caught:
+        verify(b.tape([]))
+    assert message in str(caught.value)

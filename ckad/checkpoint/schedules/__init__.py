@@ -6,9 +6,10 @@ table below.
 
 from __future__ import annotations
 
-from ckad.checkpoint.schedules import revolve, store_all, two_level
+from ckad.checkpoint.schedules import online, revolve, store_all, two_level
 from ckad.checkpoint.schedules.schedule import Family
 
 SCHEDULES: dict[str, Family] = {
-    family.name: family for family in (store_all.FAMILY, two_level.FAMILY, revolve.FAMILY)
+    family.name: family
+    for family in (store_all.FAMILY, two_level.FAMILY, revolve.FAMILY, online.FAMILY)
 }

@@ -1,7 +1,8 @@
 """What a loop carries from step to step: registers, and large arrays in pools of equal buffers.
 
 A step reads its arrays from some buffers of a pool and writes new ones to those that are free; then
-the buffers change their roles. Nothing is copied, also where arrays only change their names.
+the buffers change their roles. Nothing is copied, also where arrays only change their names. An
+array of which a step only changes parts has one buffer for the whole loop.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from ckad.engines.native import registers
 from ckad.engines.native.element import Array, Value, nbytes
 from ckad.engines.native.frame import Frame
 from ckad.engines.native.held import Held, Memory, Wanted
+from ckad.engines.native.in_place import takes_place_of
 from ckad.engines.native.kernels import emit_copy
 from ckad.engines.native.layout import is_small
 from ckad.engines.native.registers import Registers
@@ -40,8 +42,14 @@ class Pool:
 
     def free(self, writer: Writer) -> None:
         for buffer in self.buffers:
-            writer.release(buffer)
+            if buffer.offset is not None:
+                writer.release(buffer)
         self.buffers = []
+
+    @property
+    def stays(self) -> bool:
+        """Whether its only array is at one place all the time."""
+        return self.n_buffers == 1
 
 
 class Carry:
@@ -55,18 +63,27 @@ class Carry:
         self.types = list(types)
         self.small = [k for k, t in enumerate(types) if is_small(t)]
         sizes: dict[int, list[int]] = {}
+        self.pools: list[Pool] = []
         for k, t in enumerate(types):
-            if not is_small(t):
+            if is_small(t):
+                continue
+            if all(takes_place_of(tape, k) == self._position(k, first) for tape, first in bodies):
+                self.pools.append(Pool(nbytes(t), [k], 1))
+            else:
                 sizes.setdefault(nbytes(t), []).append(k)
-        self.pools = [
+        self.pools += [
             Pool(size, members, max(self._needed(members, *body) for body in bodies))
             for size, members in sizes.items()
         ]
 
+    def _position(self, k: int, first: int) -> int:
+        """The position of a carried value among a body's inputs."""
+        return first + k
+
     def _needed(self, members: list[int], tape: Tape, first: int) -> int:
         """A buffer for each array, and one for each that a step writes anew or twice."""
         outputs, inputs = tape.outputs.tolist(), tape.inputs.tolist()
-        own = {inputs[first + k] for k in members}
+        own = {inputs[self._position(k, first)] for k in members}
         kept = {outputs[k] for k in members} & own
         return 2 * len(members) - len(kept)
 
@@ -153,30 +170,39 @@ class Carry:
         pointers: list[Value] = []
         for pool in self.pools:
             for k in pool.members:
-                pool.buffers.append(self._first(frame, rows[k], rows, pool.nbytes))
+                pool.buffers.append(self._first(frame, rows[k], pool))
             while len(pool.buffers) < pool.n_buffers:
                 pool.buffers.append(frame.writer.allocate(frame.unit, pool.nbytes))
             pointers += [buffer.pointer for buffer in pool.buffers]
         return self.flat([frame.small(rows[k]) for k in self.small], pointers)
 
-    def _first(self, frame: Frame, row: int, rows: Sequence[int], size: int) -> Buffer:
-        """The buffer of an array that nobody else reads, or a copy."""
-        once = list(frame.rows[frame_item(frame)].operands).count(row) == 1
-        old = frame.takes(row) if once else None
-        if old is not None and old.buffer.offset is not None and old.buffer.pool is None:
-            old.buffer.users.discard(row)
-            frame.held[row] = Memory(old.array, Buffer(old.array.pointer, size, writable=False))
-            return Buffer(old.array.pointer, old.buffer.nbytes, old.buffer.offset)
-        buffer = frame.writer.allocate(frame.unit, size)
+    def _first(self, frame: Frame, row: int, pool: Pool) -> Buffer:
+        """The buffer of an array that nobody else reads, or a copy.
+
+        An array that stays where it is can also lie in a buffer of the loop around this one.
+        """
+        old = frame.takes(row)
+        buffer = None if old is None else _given(old.buffer, pool)
+        if old is not None and buffer is not None:
+            frame.give(row, old)
+            return Buffer(old.array.pointer, buffer.nbytes, buffer.offset)
+        buffer = frame.writer.allocate(frame.unit, pool.nbytes)
         frame.put_row(Array(buffer.pointer, frame.rows[row].type), row)
         return buffer
 
 
-def frame_item(frame: Frame) -> int:
-    """The row that the frame is at."""
-    item = frame.fusion.items[frame.now]
-    assert isinstance(item, int)
-    return item
+def _given(buffer: Buffer, pool: Pool) -> Buffer | None:
+    """What a pool gets of a buffer that nobody else reads."""
+    owner = buffer.pool
+    if owner is None:
+        return buffer if buffer.offset is not None or pool.stays else None
+    if not isinstance(owner, Pool) or not owner.stays or not owner.buffers:
+        return None
+    (own,) = owner.buffers
+    if own.offset is None and not pool.stays:
+        return None
+    owner.buffers, owner.users = [], set()
+    return own
 
 
 def _parts(value: Held) -> tuple[Value, ...]:

@@ -16,7 +16,7 @@ from ckad.engines.native.layout import is_small
 from ckad.engines.native.walk import At, Index, Walk
 from ckad.engines.native.writer import Part, Writer
 from ckad.tape.builder import NOWHERE
-from ckad.tape.control import read_loop, read_reverse_loop
+from ckad.tape.control import UNBOUNDED, Loop, ReverseLoop, read_loop, read_reverse_loop
 from ckad.tape.ops import OPS, Group, Op
 from ckad.tape.tape import Row, Tape
 from ckad.tape.text import constant_text
@@ -63,16 +63,23 @@ def _bodies(tape: Tape, row: Row) -> Iterator[tuple[Tape, str]]:
         yield no, "where the condition does not hold"
     elif row.op is Op.REVERSE_LOOP:
         back = read_reverse_loop(tape, row)
-        name = f"of loop {back.name} ({back.length:,} steps)"
+        name = f"of loop {back.name} ({_steps(back)})"
         yield back.reverse, f"the reverse of a step {name}"
         yield back.taping, f"a step {name} run again, which keeps its residuals"
         yield back.advance, f"a step {name} run again"
     else:
         loop = read_loop(tape, row)
-        name = f"of loop {loop.name} ({loop.length:,} steps)" if loop.taping else ""
-        yield loop.body, f"a step {name or f'of a loop ({loop.length:,} steps)'}"
+        name = f"of loop {loop.name} ({_steps(loop)})" if loop.taping else ""
+        yield loop.body, f"a step {name or f'of a loop ({_steps(loop)})'}"
         if loop.taping:
             yield loop.taping, f"a step {name}, which keeps its residuals"
+
+
+def _steps(loop: Loop | ReverseLoop) -> str:
+    """How many steps a loop runs, as far as its tape says."""
+    if loop.length >= UNBOUNDED:
+        return "any number of steps"
+    return f"{'at most ' if loop.guard else ''}{loop.length:,} steps"
 
 
 def _place(tape: Tape, row: Row) -> str:

@@ -50,6 +50,10 @@ class Loaded:
     def from_cache(self) -> bool:
         return self.program.library.cached
 
+    @property
+    def longest(self) -> Mapping[int, int]:
+        return self._runner.longest if self._runner else {}
+
     def run(
         self,
         inputs: Sequence[np.ndarray],

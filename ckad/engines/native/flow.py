@@ -19,11 +19,18 @@ def count(b: ir.IRBuilder, start: Value, stop: Value, step: int = 1) -> Iterator
 
 @contextmanager
 def carry(
-    b: ir.IRBuilder, start: Value, stop: Value, initial: Sequence[Value], step: int = 1
+    b: ir.IRBuilder,
+    start: Value,
+    stop: Value,
+    initial: Sequence[Value],
+    step: int = 1,
+    goes_on: Callable[[list[Value]], Value] | None = None,
 ) -> Iterator[tuple[Value, list[Value], Callable[[Sequence[Value]], None]]]:
     """A loop that carries values: yields (index, values, a function that takes the new values).
 
-    After the loop the values yielded hold what the last turn left.
+    ``goes_on`` reads from the values whether there is another turn. After the loop the index and
+    the values yielded hold what the last turn left; a value that no turn changes is the same as
+    before, so that pointers are known by their identity.
     """
     head, body, done = (b.append_basic_block(name) for name in ("head", "body", "done"))
     before = b.block
@@ -34,7 +41,8 @@ def carry(
     values = [b.phi(x.type) for x in initial]
     for phi, x in zip(values, initial, strict=True):
         phi.add_incoming(x, before)
-    b.cbranch(b.icmp_signed("<", at, stop), body, done)
+    more = b.icmp_signed("<", at, stop)
+    b.cbranch(b.and_(more, goes_on(values)) if goes_on else more, body, done)
     b.position_at_end(body)
     following: list[Value] = []
     yield at, values, following.extend
@@ -44,3 +52,5 @@ def carry(
     at.add_incoming(after, b.block)
     b.branch(head)
     b.position_at_end(done)
+    same = [phi is x for phi, x in zip(values, following, strict=True)]
+    values[:] = [x if k else phi for phi, x, k in zip(values, initial, same, strict=True)]

@@ -13,9 +13,11 @@ from ckad.engines.native.boxes import Shape
 from ckad.engines.native.element import DOUBLE, POINTER, Array, Value, nbytes, rounded
 from ckad.engines.native.fusion import Fusion, Item, Nest
 from ckad.engines.native.held import Held, Memory, Wanted
+from ckad.engines.native.in_place import WRITES
 from ckad.engines.native.kernels import KERNELS, emit_call, emit_copy, emit_fill
 from ckad.engines.native.layout import is_small
 from ckad.engines.native.nests import argument_rows
+from ckad.engines.native.pieces import is_piece, lower_piece
 from ckad.engines.native.registers import Registers
 from ckad.engines.native.threads import call_nest
 from ckad.engines.native.unit import Buffer, Unit
@@ -24,6 +26,7 @@ from ckad.engines.native.writer import Part, Writer
 from ckad.passes.liveness import last_reads
 from ckad.rules import RULES
 from ckad.tape.ops import OPS, Group, Op, is_elementwise
+from ckad.tape.reasons import reason_of
 from ckad.tape.tape import Row, Tape
 from ckad.tape.types import DType, Type
 
@@ -113,6 +116,11 @@ class Frame:
         registers.write(self.b, array, value)
         return array
 
+    def repeated(self, k: int) -> Registers | None:
+        """The scalar that a row repeats, if it lies nowhere else."""
+        source = self.fusion.uniform[k] if self._is_virtual_splat(k) else None
+        return None if source is None else self.small(source)
+
     def _filled(self, k: int) -> Memory:
         memory = self.new(self.rows[k].type)
         source = self.fusion.uniform[k]
@@ -147,15 +155,27 @@ class Frame:
         return self.last.get(k, -1) <= self.now
 
     def takes(self, k: int) -> Memory | None:
-        """The memory of row k, if this item may write over it."""
+        """The memory of row k, if this item may write over it and reads it once."""
         value = self.held.get(k)
         if not isinstance(value, Memory) or not value.buffer.writable:
             return None
+        item = self.fusion.items[self.now]
+        if isinstance(item, int):
+            named = [x for x in self.rows[item].operands if x in value.buffer.users]
+            if len(named) > 1:
+                return None
         alone = all(self.dies(x) for x in value.buffer.users)
         pool = value.buffer.pool
         if pool is not None and any(user != (id(self), k) for user in pool.users):
             return None
         return value if alone and self.dies(k) else None
+
+    def give(self, k: int, memory: Memory) -> None:
+        """Row k's memory belongs to another value from now on."""
+        memory.buffer.users.discard(k)
+        if memory.buffer.pool is not None:
+            memory.buffer.pool.users.discard((id(self), k))
+        self.held[k] = Memory(memory.array, Buffer(memory.array.pointer, 0, writable=False))
 
     def _release(self, item: Item) -> None:
         done = {k for k in self.reads(item) if self.dies(k)}
@@ -207,10 +227,7 @@ class Frame:
                 continue
             if k in self.wanted and old.buffer.offset is not None:
                 continue
-            old.buffer.users.discard(x)
-            if old.buffer.pool is not None:
-                old.buffer.pool.users.discard((id(self), x))
-            self.held[x] = Memory(old.array, Buffer(old.array.pointer, size, writable=False))
+            self.give(x, old)
             return Memory(Array(old.array.pointer, self.rows[k].type), old.buffer)
         return self.place(k)
 
@@ -241,6 +258,8 @@ class Frame:
             self._wrap(k, row)
         elif self._fits_registers(row):
             self.held[k] = self._in_registers(row)
+        elif is_piece(self.tape, row):
+            lower_piece(self, k, row)
         elif row.op is Op.RESHAPE:
             self._alias(k, row)
         else:
@@ -257,7 +276,7 @@ class Frame:
     def _wrap(self, k: int, row: Row) -> None:
         source = self.tape.source_of(k)
         depth = self.unit.depth + len(self.unit.steps)
-        self.writer.places.append((str(source), row.op.name, depth))
+        self.writer.places.append((str(source), reason_of(row).name.lower(), depth))
         place = len(self.writer.places) - 1
         (x,) = row.operands
         if is_small(row.type):
@@ -333,7 +352,7 @@ class Frame:
         return self.bind(k, Memory(Array(value.array.pointer, row.type), value.buffer))
 
     def _kernel(self, k: int, row: Row) -> None:
-        out = self._in_place(k, row) or (
+        out = self.in_place(k, row) or (
             self._spilled(row.type) if is_small(row.type) else self.place(k)
         )
         emit_call(self.b, row.op, row.attrs, out.array, *(self.memory(x) for x in row.operands))
@@ -347,11 +366,9 @@ class Frame:
         self.temporary.append(memory.buffer)
         return memory
 
-    def _in_place(self, k: int, row: Row) -> Memory | None:
+    def in_place(self, k: int, row: Row) -> Memory | None:
         """The first operand's memory, if the op only changes a part of it and nobody reads on."""
-        if row.op not in (Op.UPDATE, Op.SLICE_ADD, Op.SCATTER, Op.SCATTER_ADD):
-            return None
-        if is_small(row.type) or row.operands[0] in row.operands[1:]:
+        if row.op not in WRITES or is_small(row.type):
             return None
         return self.takes(row.operands[0])
 
@@ -359,10 +376,9 @@ class Frame:
 
     def put_row(self, to: Array, k: int) -> None:
         """Write a row's value to memory."""
-        if self._is_virtual_splat(k):
-            source = self.fusion.uniform[k]
-            assert source is not None
-            emit_fill(self.b, to, registers.scalar(self.b, self.small(source)))
+        source = self.repeated(k)
+        if source is not None:
+            emit_fill(self.b, to, registers.scalar(self.b, source))
         else:
             self.put(to, self.held[k])
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ckad.engines.keep_all import feeds_and_slots
+from ckad.engines.keep_all import run_growing
 from ckad.engines.native.machine import execute
 from ckad.engines.native.program import prepare
 from ckad.tape.tape import Tape
@@ -14,6 +14,6 @@ from ckad.tape.tape import Tape
 
 def run(tape: Tape, *inputs: Any) -> list[np.ndarray]:
     """Run a tape on arrays; one new array per output."""
-    feeds, slots = feeds_and_slots(tape)
     arrays = [np.asarray(x, t.numpy) for x, t in zip(inputs, tape.input_types, strict=True)]
-    return execute(prepare(tape), arrays, feeds, slots)
+    program = prepare(tape)
+    return run_growing(tape, lambda feeds, slots: execute(program, arrays, feeds, slots))

@@ -8,22 +8,31 @@ from llvmlite import ir
 
 from ckad.engines.actions import Kind
 from ckad.engines.native.carries import Carry
-from ckad.engines.native.element import POINTER, Value
+from ckad.engines.native.element import POINTER, Value, whole
 from ckad.engines.native.frame import CONTROL, Frame
 from ckad.engines.native.held import Held, Token
-from ckad.engines.native.lower_loops import as_held, borrowed, new_ys
+from ckad.engines.native.lower_loops import (
+    as_held,
+    borrowed,
+    first_small,
+    new_ys,
+    while_flag,
+)
 from ckad.engines.native.records import Record, record_of, residual_record
-from ckad.engines.native.state import Control
+from ckad.engines.native.state import LEARNT, Control
+from ckad.engines.native.stepping import Ran
 from ckad.engines.native.sweep import (
     Shared,
     Steps,
     Store,
     Sweep,
+    begin_count,
+    count_place,
     drive,
     in_memory,
     store_and_restore,
 )
-from ckad.tape.control import read_loop
+from ckad.tape.control import UNGUARDED, WHILE, read_loop
 from ckad.tape.ops import Op
 from ckad.tape.tape import Row, Tape
 
@@ -36,7 +45,9 @@ def lower_taped_loop(frame: Frame, k: int, row: Row) -> Sequence[Held]:
     carry = Carry(body.output_types[:n], [(body, 1), (taping, 1)])
     state = record_of(carry.types)
     kept = residual_record(taping, taping.outputs.tolist()[len(body.outputs) :])
-    control = frame.writer.note_loop(loop.name, state.nbytes, kept.nbytes, kept.inner)
+    control = frame.writer.note_loop(
+        loop.name, state.nbytes, kept.nbytes, kept.inner, loop.guard != UNGUARDED
+    )
     initial = carry.allocate(frame, loop.carry)
     ys = new_ys(frame, body.output_types[n:], loop.length)
     shared = Shared(
@@ -46,17 +57,36 @@ def lower_taped_loop(frame: Frame, k: int, row: Row) -> Sequence[Held]:
         ys,
     )
     token = _token_of(frame, k, len(body.outputs), control)
-    sweep = Sweep(frame, loop.name, loop.length, shared, token)
+    sweep = Sweep(frame, loop, shared, token)
     store = Store(sweep, carry, initial)
+    if sweep.is_guarded:
+        begin_count(sweep, first_small(carry, initial))
     if loop.length:
         handlers = store_and_restore(sweep, store, state)
         handlers[Kind.ADVANCE] = _steps(sweep, "advance", body, store, None)
         handlers[Kind.TAPE] = _steps(sweep, "tape", taping, store, kept)
         drive(sweep, handlers, reverse=False)
+    if sweep.is_guarded:
+        _note_count(sweep, token)
     held = carry.held(store.get(frame.unit), pools=True)
     results = [*held, *(as_held(frame, y) for y in ys), Token(token)]
     sweep.free()
     return results
+
+
+def _note_count(sweep: Sweep, token: Value) -> None:
+    """Keep in the token how many steps were run, for the reverse sweep.
+
+    Where that was not known before, the rest of the actions is for nothing.
+    """
+    unit, control = sweep.frame.unit, sweep.facts.control
+    b, count, most = unit.b, *(unit.get(control + c) for c in (Control.COUNT, Control.MOST))
+    b.store(count, count_place(unit, token))
+    unit.put(control + Control.MOST, b.select(b.icmp_signed(">", count, most), count, most))
+    learns = b.icmp_signed("!=", unit.get(control + Control.LEARNS), whole(0))
+    unit.put(control + Control.LEARNS, b.select(learns, whole(LEARNT), whole(0)))
+    cursor, filled = (unit.get(control + c) for c in (Control.CURSOR, Control.FILLED))
+    unit.put(control + Control.FILLED, b.select(learns, cursor, filled))
 
 
 def _token_of(frame: Frame, k: int, number: int, control: int) -> Value:
@@ -81,9 +111,23 @@ def _steps(sweep: Sweep, kind: str, body: Tape, store: Store, record: Record | N
         inputs = steps.inputs(i, values, homes)
         return steps.step(body, i, inputs, values, steps.shared.results, record, homes)
 
-    steps.run(once, body)
+    guarded = sweep.loop.guard == WHILE
+    ran = steps.run(once, body, guard=while_flag(steps.unit, store.carry) if guarded else None)
+    if guarded:
+        _end_early(steps, ran, residents, record)
     steps.unit.finish()
     return steps.unit.function
+
+
+def _end_early(steps: Steps, ran: Ran, residents: dict[int, int], record: Record | None) -> None:
+    """Where the flag has ended the loop: how many steps there were, and the carry at its home."""
+    unit, store = steps.unit, steps.store
+    b = unit.b
+    with b.if_then(b.not_(while_flag(unit, store.carry)(ran.values))):
+        unit.put(steps.sweep.facts.control + Control.COUNT, ran.at)
+    if record and residents:
+        with b.if_then(b.icmp_signed("<", ran.at, unit.stop)):
+            steps.move_out(residents, ran.at, ran.values, record)
 
 
 CONTROL[Op.TAPED_LOOP] = lower_taped_loop

@@ -1,22 +1,21 @@
-"""The code of LOOP and COND rows."""
+"""The code of LOOP rows."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from llvmlite import ir
-
 from ckad.engines.native import registers
 from ckad.engines.native.carries import Carry
-from ckad.engines.native.element import Array, Value, nbytes, register_type, whole
+from ckad.engines.native.element import Array, Value, nbytes, whole
 from ckad.engines.native.frame import CONTROL, Frame
 from ckad.engines.native.held import Held, Memory, Wanted, element, taken
 from ckad.engines.native.layout import is_small
+from ckad.engines.native.nests import smaller
 from ckad.engines.native.registers import Registers
-from ckad.engines.native.stepping import run_steps
-from ckad.engines.native.unit import Buffer
+from ckad.engines.native.stepping import Guard, Run, run_steps
+from ckad.engines.native.unit import Buffer, Unit
 from ckad.engines.work import nanoseconds
-from ckad.tape.control import read_loop
+from ckad.tape.control import COUNTED, WHILE, read_loop
 from ckad.tape.ops import Op
 from ckad.tape.tape import Row, Tape
 from ckad.tape.types import DType, Type
@@ -51,11 +50,23 @@ def lower_loop(frame: Frame, k: int, row: Row) -> Sequence[Held]:
         inner.close()
         return following
 
-    stop = whole(loop.length)
-    values = run_steps(
-        unit, whole(0), stop, initial, once, nanoseconds(body, "native"), loop.length
-    )
+    stop, guard = whole(loop.length), None
+    if loop.guard == WHILE:
+        guard = while_flag(unit, carry)
+    elif loop.guard == COUNTED:
+        stop = smaller(unit.b, first_small(carry, initial), stop)
+    run = Run(whole(0), stop, nanoseconds(body, "native"), loop.length, guard)
+    values = run_steps(unit, run, initial, once).values
     return [*carry.held(values, pools=True), *(as_held(frame, y) for y in ys)]
+
+
+def first_small(carry: Carry, values: list[Value]) -> Value:
+    """What ends a guarded loop: the first of its carry, a scalar."""
+    return carry.smalls(values)[0].parts[0]
+
+
+def while_flag(unit: Unit, carry: Carry) -> Guard:
+    return lambda values: unit.b.icmp_signed("!=", first_small(carry, values), whole(0))
 
 
 def as_held(frame: Frame, memory: Memory) -> Held:
@@ -87,56 +98,4 @@ def borrowed(frame: Frame, k: int) -> Held:
     return Memory(array, Buffer(array.pointer, 0, writable=False))
 
 
-def lower_cond(frame: Frame, k: int, row: Row) -> Sequence[Held]:
-    """Both branches write their large results to the same places."""
-    unit, b = frame.unit, frame.b
-    branches = [frame.tape.bodies[t] for t in row.attrs[:2]]
-    types = branches[0].output_types
-    operands = [borrowed(frame, x) for x in row.operands[1:]]
-    large = {at: frame.new(t) for at, t in enumerate(types) if not is_small(t)}
-    predicate = registers.scalar(b, frame.small(row.operands[0]))
-    found: list[tuple[list[Held], ir.Block]] = []
-    with b.if_else(b.icmp_signed("!=", predicate, whole(0))) as sides:
-        for side, tape in zip(sides, branches, strict=True):
-            with side:
-                found.append((_branch(frame, tape, operands, large), b.block))
-    results: list[Held] = []
-    for at, type in enumerate(types):
-        if at in large:
-            results.append(large[at])
-            continue
-        pairs = [(outputs[at], block) for outputs, block in found]
-        results.append(_joined(unit.b, type, pairs))
-    return results
-
-
-def _branch(
-    frame: Frame, tape: Tape, operands: Sequence[Held], large: dict[int, Memory]
-) -> list[Held]:
-    wanted: Wanted = {}
-    for at, memory in large.items():
-        row = tape.outputs.tolist()[at]
-        if row not in wanted and tape.rows[row].op not in (Op.INPUT, Op.CONST):
-            wanted[row] = Buffer(memory.array.pointer, memory.buffer.nbytes)
-    inner = Frame(frame.writer, frame.unit, tape, operands, wanted)
-    outputs = inner.run()
-    for at, memory in large.items():
-        inner.put(memory.array, outputs[at])
-    inner.close()
-    return outputs
-
-
-def _joined(b: ir.IRBuilder, type: Type, pairs: Sequence[tuple[Held, ir.Block]]) -> Registers:
-    """The value of the branch that was taken."""
-    parts = []
-    for n, width in enumerate(registers.widths(type.size)):
-        phi = b.phi(register_type(type.dtype, width))
-        for value, block in pairs:
-            assert isinstance(value, Registers)
-            phi.add_incoming(value.parts[n], block)
-        parts.append(phi)
-    return Registers(type, tuple(parts))
-
-
 CONTROL[Op.LOOP] = lower_loop
-CONTROL[Op.COND] = lower_cond

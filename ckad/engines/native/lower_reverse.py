@@ -15,20 +15,22 @@ from ckad.engines.native.held import Held, Token, taken
 from ckad.engines.native.lower_loops import as_held, borrowed, index_of, new_ys
 from ckad.engines.native.records import Record, arrays_at, record_of, residual_record
 from ckad.engines.native.registers import Registers
-from ckad.engines.native.state import Cell
+from ckad.engines.native.row_kernels import emit_zeros
+from ckad.engines.native.state import Cell, Control
 from ckad.engines.native.sweep import (
     Homes,
     Shared,
     Steps,
     Store,
     Sweep,
+    count_place,
     drive,
     in_memory,
     store_and_restore,
 )
 from ckad.passes.dce import dce
 from ckad.passes.rewrite import with_outputs
-from ckad.tape.control import ReverseLoop, read_reverse_loop
+from ckad.tape.control import UNGUARDED, ReverseLoop, read_reverse_loop
 from ckad.tape.ops import Op
 from ckad.tape.tape import Row, Tape
 
@@ -40,7 +42,8 @@ def lower_reverse_loop(frame: Frame, k: int, row: Row) -> Sequence[Held]:
     primal = Carry(loop.taping.output_types[:n], [(loop.advance, 1), (loop.taping, 1)])
     state = record_of(primal.types)
     kept = residual_record(loop.taping, loop.taping.outputs.tolist()[n:])
-    frame.writer.note_loop(loop.name, state.nbytes, kept.nbytes, kept.inner)
+    guarded = loop.guard != UNGUARDED
+    control = frame.writer.note_loop(loop.name, state.nbytes, kept.nbytes, kept.inner, guarded)
     totals = _Totals(loop)
     initial = totals.allocate(frame, duals)
     ct_xs = new_ys(frame, loop.reverse.output_types[len(duals) :], loop.length)
@@ -52,7 +55,12 @@ def lower_reverse_loop(frame: Frame, k: int, row: Row) -> Sequence[Held]:
     )
     token = frame.held[loop.token]
     assert isinstance(token, Token)
-    sweep = Sweep(frame, loop.name, loop.length, shared, token.pointer)
+    sweep = Sweep(frame, loop, shared, token.pointer)
+    if guarded:
+        count = frame.b.load(count_place(frame.unit, token.pointer))
+        frame.unit.put(control + Control.COUNT, count)
+        for x in ct_xs:
+            emit_zeros(frame.b, x.array)
     store = Store(sweep, totals, initial)
     again = Store(sweep, primal, _undefined(frame, primal))
     if loop.length:
@@ -79,10 +87,8 @@ class _Totals(Carry):
         self.positions = [first + k + (between if k >= n_carry else 0) for k in range(n)]
         super().__init__(loop.reverse.output_types[:n], [(loop.reverse, first)])
 
-    def _needed(self, members: list[int], tape: Tape, first: int) -> int:
-        outputs, inputs = tape.outputs.tolist(), tape.inputs.tolist()
-        own = {inputs[self.positions[k]] for k in members}
-        return 2 * len(members) - len({outputs[k] for k in members} & own)
+    def _position(self, k: int, first: int) -> int:
+        return self.positions[k]
 
 
 def _undefined(frame: Frame, carry: Carry) -> list[Value]:

@@ -9,12 +9,13 @@ from time import perf_counter
 
 import numpy as np
 
-from ckad.engines import arena
-from ckad.engines.actions import Feed, Rows, Slots
+from ckad.engines import arena, flags
+from ckad.engines.actions import Feed, Rows, Slots, TooManySteps
 from ckad.engines.native.layout import LINE, rounded_up
 from ckad.engines.native.program import Program
-from ckad.engines.native.state import DEEPEST, Cell, Control, Status
-from ckad.errors import ScheduleError, TracedIndexError
+from ckad.engines.native.state import DEEPEST, LEARNT, Cell, Control, Status
+from ckad.engines.origin import stopped
+from ckad.errors import ScheduleError
 from ckad.tape.types import Type
 
 #: Seconds between two calls into Python, about.
@@ -38,6 +39,8 @@ class Runner:
         self.program, self.feeds, self.slots = program, feeds, slots
         self.homes = program.homes(slots)
         self.entry = _ENTRY(program.library.address("run"))
+        self.guarded = [(k, v.control) for k, v in program.taped.items() if v.head_bytes]
+        self.longest: dict[int, int] = {}
         self._idle: list[Workspace] = []  # threads take from it and give back, each in one step
 
     def __call__(
@@ -56,6 +59,9 @@ class Runner:
         except IndexError:
             space = Workspace(self)
         results = space.run(inputs, on_progress, n_threads)
+        if self.guarded:
+            cells = space.state
+            self.longest = {k: int(cells[at + Control.MOST]) for k, at in self.guarded}
         if len(self._idle) < MOST_IDLE:
             self._idle.append(space)
         return results
@@ -110,7 +116,7 @@ class Workspace:
         if on_progress is not None:
             on_progress(int(self.state[Cell.STEPS]))
         if status != Status.DONE:
-            self._fail()
+            self._fail(status)
         if memory is not None:
             arena.give(memory)
         return [own.copy() if r is None else r
@@ -161,10 +167,13 @@ class Workspace:
             cells[Control.RESIDUALS] = own.n_slots * loop.carry_bytes
             cells[Control.STRIDE] = program.stride(name, slots)
             if name in self.runner.homes:
-                cells[Control.TOKEN] = memory + self.runner.homes[name]
+                cells[Control.TOKEN] = memory + self.runner.homes[name] + loop.head_bytes
+            cells[Control.LIMIT], cells[Control.MOST] = own.n_steps, 0
+            cells[Control.COUNT], cells[Control.LEARNS] = own.n_steps, int(feed.after is not None)
             offset = loop.residual_bytes
             for inner in loop.inner:
-                self.state[program.taped[inner].control + Control.OFFSET] = offset
+                within = program.taped[inner]
+                self.state[within.control + Control.OFFSET] = offset + within.head_bytes
                 offset += rounded_up(program.token_bytes(inner, slots), LINE)
             self.streams[name] = feed.pieces(), feed.n_rows
             at += feed.n_rows
@@ -173,6 +182,10 @@ class Workspace:
     def _refill(self, name: int) -> None:
         """The next pieces, as many as there is room for: one of a stream, all of a whole table."""
         cells = self.state[self.program.taped[name].control :]
+        after, count = self.runner.feeds[name].after, int(cells[Control.COUNT])
+        if after and cells[Control.LEARNS] == LEARNT:
+            self.streams[name] = after(count), self.streams[name][1]
+            cells[Control.LEARNS] = 0
         stream, room = self.streams[name]
         first, n_rows = int(cells[Control.FIRST]), 0
         while n_rows < room and (piece := next(stream, None)) is not None:
@@ -186,6 +199,7 @@ class Workspace:
 
     def _hook(self) -> None:
         """What compiled code calls now and then; Ctrl-C is answered on the way into here."""
+        flags.note()
         state = self.state
         if state[Cell.LOOP] >= 0:
             self._refill(int(state[Cell.LOOP]))
@@ -197,14 +211,15 @@ class Workspace:
             self.since = now
             if self.on_progress is not None:
                 self.on_progress(int(state[Cell.STEPS]))
+        flags.begin()
 
     def _call(self, n_threads: int) -> int:
         if n_threads == 1:
             self.state[Cell.N_THREADS] = 1
-            return int(self.entry(self.address))
+            return self._enter()
         self.state[Cell.N_THREADS : Cell.END] = 0
         self.state[Cell.N_THREADS] = n_threads
-        worker = _PLAIN(self.program.library.address("worker"))
+        worker = flags.helping(_PLAIN(self.program.library.address("worker")))
         end = _PLAIN(self.program.library.address("end"))
         helpers = [
             threading.Thread(target=worker, args=(self.address,), daemon=True)
@@ -215,20 +230,26 @@ class Workspace:
             for helper in helpers:
                 helper.start()
                 started.append(helper)
-            return int(self.entry(self.address))
+            return self._enter()
         finally:
             end(self.address)
             for helper in started:
                 helper.join()
 
-    def _fail(self) -> None:
-        source, _, depth = self.program.facts.places[int(self.state[Cell.PLACE])]
-        steps = [f"step {self.state[Cell.STEP + k]}" for k in range(min(depth, DEEPEST))]
-        where = f" at {', inner '.join(steps)}" if steps else ""
-        raise TracedIndexError(
-            f"{source}: an index is out of range{where}. Keep computed indices within the axis, "
-            "for example with np.clip(i, 0, n - 1) or i % n."
-        )
+    def _enter(self) -> int:
+        flags.begin()
+        status = int(self.entry(self.address))
+        flags.note()
+        return status
+
+    def _fail(self, status: int) -> None:
+        if status == Status.LENGTH:
+            name = int(self.state[Cell.LOOP])
+            count = int(self.state[self.program.taped[name].control + Control.COUNT])
+            raise TooManySteps(name, max(0, count))
+        source, reason, depth = self.program.facts.places[int(self.state[Cell.PLACE])]
+        steps = [int(self.state[Cell.STEP + k]) for k in range(min(depth, DEEPEST))]
+        raise stopped(source, reason, steps)
 
 
 def execute(

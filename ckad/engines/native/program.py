@@ -12,7 +12,11 @@ import numpy as np
 from llvmlite import ir
 
 from ckad.engines.actions import Slots
-from ckad.engines.native import lower_forward, lower_reverse  # noqa: F401  (fill CONTROL)
+from ckad.engines.native import (  # noqa: F401  (fill CONTROL)
+    lower_branches,
+    lower_forward,
+    lower_reverse,
+)
 from ckad.engines.native.compiler import Library, compile_module
 from ckad.engines.native.describe import program_text
 from ckad.engines.native.element import Array
@@ -84,7 +88,8 @@ class Program:
     def token_bytes(self, name: int, slots: Mapping[int, Slots]) -> int:
         """Bytes of a loop's token."""
         own, facts = slots[name], self.taped[name]
-        return own.n_slots * facts.carry_bytes + own.n_tape_slots * self.stride(name, slots)
+        steps = own.n_tape_slots * self.stride(name, slots)
+        return facts.head_bytes + own.n_slots * facts.carry_bytes + steps
 
     def stride(self, name: int, slots: Mapping[int, Slots]) -> int:
         """Bytes of the residuals of one step."""

@@ -35,7 +35,7 @@ def record_of(types: Sequence[Type], inner: Sequence[int] = ()) -> Record:
 def residual_record(taping: Tape, rows: Sequence[int]) -> Record:
     """The record of a step's residuals: the arrays among ``rows``, then the tokens."""
     kept = [taping.rows[k] for k in rows]
-    inner = [taping.rows[row.operands[0]].attrs[-1] for row in kept if not row.type.is_array]
+    inner = [taping.rows[row.operands[0]].attrs[5] for row in kept if not row.type.is_array]
     return record_of([row.type for row in kept if row.type.is_array], inner)
 
 

@@ -46,7 +46,15 @@ class Control(IntEnum):
     RESIDUALS = 6  # bytes from the token to its residuals
     STRIDE = 7  # bytes of one step's residuals
     OFFSET = 8  # bytes from the residuals of the step around it to this loop's token
-    SIZE = 9
+    LIMIT = 9  # the steps that the actions of an open loop are made for
+    COUNT = 10  # how many steps a guarded loop runs, as far as that is known
+    MOST = 11  # the most that it ran
+    LEARNS = 12  # 1 if the actions of the reverse phase wait for COUNT, LEARNT if it is known now
+    SIZE = 13
+
+
+#: See Control.LEARNS.
+LEARNT = 2
 
 
 class Status(IntEnum):
@@ -55,3 +63,4 @@ class Status(IntEnum):
     DONE = 0
     STOPPED = 1  # a Python exception is set
     INDEX = 2
+    LENGTH = 3  # an open loop runs longer than its actions are made for

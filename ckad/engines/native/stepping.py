@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from ckad.engines.native.element import Value, whole
 from ckad.engines.native.flow import carry
@@ -16,54 +17,61 @@ CHUNK = 1_000_000
 
 #: (index, values of this step) -> values of the next
 Body = Callable[[Value, list[Value]], list[Value]]
+#: values -> whether there is another step
+Guard = Callable[[list[Value]], Value]
 
 
-def run_steps(
-    unit: Unit,
-    start: Value,
-    stop: Value,
-    initial: Sequence[Value],
-    body: Body,
-    cost: float,
-    length: int,
-    backward: bool = False,
-    outermost: bool = False,
-) -> list[Value]:
-    """The values after the steps [start, stop), in chunks after which fuel is spent.
+class Run(NamedTuple):
+    """Which steps are run: [start, stop), as long as the guard holds if there is one.
 
     ``cost`` are the nanoseconds of a step, ``length`` how many there are at most.
     """
+
+    start: Value
+    stop: Value
+    cost: float
+    length: int
+    guard: Guard | None = None
+    backward: bool = False
+    outermost: bool = False
+
+
+class Ran(NamedTuple):
+    """The values after the last step, and the index of the step that would be next."""
+
+    values: list[Value]
+    at: Value
+
+
+def run_steps(unit: Unit, run: Run, initial: Sequence[Value], body: Body) -> Ran:
+    """Run steps, in chunks after which fuel is spent."""
     b = unit.b
-    one_by_one = max(1, int(CHUNK / max(cost, 1.0)))
-    if one_by_one >= length and not outermost:
-        return _steps(unit, start, stop, initial, body, backward, start, stop)
-    chunk = min(one_by_one, max(1, length))
-    with carry(b, start, stop, initial, chunk) as (first, values, set_values):
-        last = smaller(b, b.add(first, whole(chunk)), stop)
-        new = _steps(unit, first, last, values, body, backward, start, stop)
-        n_done = b.sub(last, first)
-        if outermost:
+    one_by_one = max(1, int(CHUNK / max(run.cost, 1.0)))
+    if one_by_one >= run.length and not run.outermost:
+        return _steps(unit, run, run.start, run.stop, initial, body)
+    chunk = min(one_by_one, max(1, run.length))
+    # where the last chunk ended is one of the values: a guard may end it early
+    first_values = [run.start, *initial]
+    goes_on = (lambda values: run.guard(values[1:])) if run.guard else None
+    with carry(b, run.start, run.stop, first_values, chunk, goes_on) as (first, values, put):
+        last = smaller(b, b.add(first, whole(chunk)), run.stop)
+        new = _steps(unit, run, first, last, values[1:], body)
+        n_done = b.sub(new.at, first)
+        if run.outermost:
             unit.put(Cell.STEPS, b.add(unit.get(Cell.STEPS), n_done))
-        spend(unit, b.mul(n_done, whole(max(1, int(cost)))))
-        set_values(new)
-    return values
+        spend(unit, b.mul(n_done, whole(max(1, int(run.cost)))))
+        put([new.at, *new.values])
+    return Ran(values[1:], values[0])
 
 
 def _steps(
-    unit: Unit,
-    first: Value,
-    last: Value,
-    initial: Sequence[Value],
-    body: Body,
-    backward: bool,
-    start: Value,
-    stop: Value,
-) -> list[Value]:
+    unit: Unit, run: Run, first: Value, last: Value, initial: Sequence[Value], body: Body
+) -> Ran:
     b = unit.b
-    with carry(b, first, last, initial) as (at, values, set_values):
+    with carry(b, first, last, initial, goes_on=run.guard) as (at, values, set_values):
         index = at
-        if backward:
-            index = b.sub(b.add(start, b.sub(stop, whole(1))), at)
+        if run.backward:
+            index = b.sub(b.add(run.start, b.sub(run.stop, whole(1))), at)
         with unit.step(index):
             set_values(body(index, values))
-    return values
+    return Ran(values, at)

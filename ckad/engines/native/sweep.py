@@ -14,19 +14,22 @@ from llvmlite import ir
 from ckad.engines.actions import Kind
 from ckad.engines.native import registers
 from ckad.engines.native.carries import Carry
-from ckad.engines.native.element import I64, Array, Value, nbytes, whole
+from ckad.engines.native.element import I32, I64, Array, Value, nbytes, whole
 from ckad.engines.native.frame import Frame
 from ckad.engines.native.held import Held, Memory, Token, Wanted, element, taken
 from ckad.engines.native.hooks import call_python
 from ckad.engines.native.kernels import emit_copy
+from ckad.engines.native.layout import WORD
 from ckad.engines.native.lower_loops import index_of, want_at
+from ckad.engines.native.nests import smaller
 from ckad.engines.native.packets import Packet, Slot
 from ckad.engines.native.records import Record, arrays_at, write_record
-from ckad.engines.native.state import Cell, Control
-from ckad.engines.native.stepping import Body, run_steps
+from ckad.engines.native.state import Cell, Control, Status
+from ckad.engines.native.stepping import Body, Guard, Ran, Run, run_steps
 from ckad.engines.native.unit import Buffer, Unit
 from ckad.engines.native.writer import TapedFacts
 from ckad.engines.work import nanoseconds
+from ckad.tape.control import UNGUARDED, WHILE, Loop, ReverseLoop, is_open
 from ckad.tape.ops import Op
 from ckad.tape.tape import Tape
 
@@ -45,8 +48,10 @@ class Shared(NamedTuple):
 class Sweep:
     """One sweep over a loop while its functions are written."""
 
-    def __init__(self, frame: Frame, name: int, length: int, shared: Shared, token: Value) -> None:
-        self.frame, self.writer, self.name, self.length = frame, frame.writer, name, length
+    def __init__(
+        self, frame: Frame, loop: Loop | ReverseLoop, shared: Shared, token: Value
+    ) -> None:
+        self.frame, self.writer, self.loop = frame, frame.writer, loop
         self.counts = [len(group) for group in shared]
         self.packet = Packet(frame, [value for group in shared for value in group])
         self.token = Slot(frame.writer, frame.unit, None)
@@ -55,7 +60,11 @@ class Sweep:
 
     @property
     def facts(self) -> TapedFacts:
-        return self.writer.loops[self.name]
+        return self.writer.loops[self.loop.name]
+
+    @property
+    def is_guarded(self) -> bool:
+        return self.loop.guard != UNGUARDED
 
     def function(self, kind: str) -> Unit:
         """A new function of this sweep."""
@@ -122,26 +131,98 @@ class Store:
 def drive(sweep: Sweep, handlers: Handlers, reverse: bool) -> None:
     """Fetch actions and call their functions until the sweep is over."""
     unit, control = sweep.frame.unit, sweep.facts.control
-    b = unit.b
+    b, length = unit.b, sweep.loop.length
     if unit.depth + len(unit.steps):
         begin = Control.REVERSE if reverse else Control.FIRST
         unit.put(control + Control.CURSOR, unit.get(control + begin))
     fetch, over = b.append_basic_block("fetch"), b.append_basic_block("over")
-    b.branch(fetch)
+    if sweep.is_guarded:
+        none = b.icmp_signed("<=", unit.get(control + Control.COUNT), whole(0))
+        b.cbranch(none, over, fetch)
+    else:
+        b.branch(fetch)
     b.position_at_end(fetch)
-    kind, start, stop, slot = _next_action(unit, sweep.name, control)
+    kind, start, stop, slot = _next_action(unit, sweep.loop.name, control)
     switch = b.switch(kind, over)
     for action, function in handlers.items():
         block = b.append_basic_block(action.name.lower())
         switch.add_case(whole(int(action)), block)
         b.position_at_end(block)
-        unit.check(b.call(function, [unit.state, start, stop, slot]))
+        last = stop
+        if sweep.is_guarded:
+            last = _clipped(unit, control, start, stop, fetch)
+        unit.check(b.call(function, [unit.state, start, last, slot]))
         if action in (Kind.ADVANCE, Kind.TAPE) and not reverse:
-            b.cbranch(b.icmp_signed("==", stop, whole(sweep.length)), over, fetch)
+            if sweep.is_guarded:
+                leave_if_ended(sweep, stop)
+                ended = b.icmp_signed(">=", stop, unit.get(control + Control.COUNT))
+            else:
+                ended = b.icmp_signed("==", stop, whole(length))
+            b.cbranch(ended, over, fetch)
         else:
             b.branch(fetch)
     switch.add_case(whole(int(Kind.DROP)), fetch)
     b.position_at_end(over)
+
+
+def _clipped(unit: Unit, control: int, start: Value, stop: Value, skip: ir.Block) -> Value:
+    """Where an action ends in a loop that runs COUNT steps; those past its end are skipped.
+
+    Actions made for more steps than there are do the right ones if each is clipped. States past the
+    end are neither stored nor restored: nothing reads them.
+    """
+    b = unit.b
+    count = unit.get(control + Control.COUNT)
+    inside = b.append_basic_block("inside")
+    b.cbranch(b.icmp_signed("<", start, count), inside, skip)
+    b.position_at_end(inside)
+    return smaller(b, stop, count)
+
+
+def begin_count(sweep: Sweep, first: Value) -> None:
+    """How many steps a guarded loop runs, from what ends it: in a loop with a flag, too many.
+
+    In an open one LIMIT + 1 stands for more than the actions are made for.
+    """
+    unit, loop, control = sweep.frame.unit, sweep.loop, sweep.facts.control
+    b = unit.b
+    limit = unit.get(control + Control.LIMIT)
+    most = whole(loop.length)
+    if is_open(loop.length, loop.guard):
+        most = smaller(b, b.add(limit, whole(1)), most)
+    if loop.guard == WHILE:
+        count = b.select(b.icmp_signed("!=", first, whole(0)), most, whole(0))
+        unit.put(control + Control.COUNT, count)
+        return
+    positive = b.select(b.icmp_signed(">", first, whole(0)), first, whole(0))
+    count = smaller(b, positive, whole(loop.length))
+    unit.put(control + Control.COUNT, count)
+    if is_open(loop.length, loop.guard):
+        with b.if_then(b.icmp_signed(">", count, limit), likely=False):
+            _too_long(sweep)
+
+
+def leave_if_ended(sweep: Sweep, stop: Value) -> None:
+    """Give up where an open loop is at the end of its actions and would go on."""
+    unit, control = sweep.frame.unit, sweep.facts.control
+    if is_open(sweep.loop.length, sweep.loop.guard) and sweep.loop.guard == WHILE:
+        b, limit = unit.b, unit.get(control + Control.LIMIT)
+        at_end = b.icmp_signed(">=", stop, limit)
+        goes_on = b.icmp_signed(">", unit.get(control + Control.COUNT), limit)
+        with b.if_then(b.and_(at_end, goes_on), likely=False):
+            unit.put(control + Control.COUNT, whole(0))
+            _too_long(sweep)
+
+
+def _too_long(sweep: Sweep) -> None:
+    unit = sweep.frame.unit
+    unit.put(Cell.LOOP, whole(sweep.loop.name))
+    unit.b.ret(ir.Constant(I32, int(Status.LENGTH)))
+
+
+def count_place(unit: Unit, token: Value) -> Value:
+    """Where a guarded loop's number of steps lies: just before its token."""
+    return unit.b.bitcast(unit.b.gep(token, [whole(-WORD)]), I64.as_pointer())
 
 
 def _next_action(unit: Unit, name: int, control: int) -> list[Value]:
@@ -265,6 +346,16 @@ class Steps:
         for k, at in residents.items():
             emit_copy(unit.b, first[at].pointer, array_of(own[k]).pointer, nbytes(first[at].type))
 
+    def move_out(
+        self, residents: dict[int, int], i: Value, values: Sequence[Value], record: Record
+    ) -> None:
+        """Copy the carry from the record of step i, where the step before has left it."""
+        unit = self.unit
+        here = arrays_at(unit, self.sweep.residuals(unit, i), record)
+        own = self.store.carry.held(values)
+        for k, at in residents.items():
+            emit_copy(unit.b, array_of(own[k]).pointer, here[at].pointer, nbytes(here[at].type))
+
     def _wanted_home(self, body: Tape, homes: Homes) -> Wanted:
         wanted: Wanted = {}
         for k, array in homes.following.items():
@@ -339,22 +430,21 @@ class Steps:
         return arrays_at(self.unit, place, record)
 
     def run(
-        self, once: Body, body: Tape, stop: Value | None = None, backward: bool = False
-    ) -> None:
+        self,
+        once: Body,
+        body: Tape,
+        stop: Value | None = None,
+        backward: bool = False,
+        guard: Guard | None = None,
+    ) -> Ran:
         """All steps, from the carry as it was left to the carry for the next function."""
         unit, cost = self.unit, nanoseconds(body, "native")
-        values = run_steps(
-            unit,
-            unit.start,
-            unit.stop if stop is None else stop,
-            self.store.get(unit),
-            once,
-            cost,
-            self.sweep.length,
-            backward,
-            self.is_outermost,
-        )
-        self.store.put(unit, values)
+        stop = unit.stop if stop is None else stop
+        length = self.sweep.loop.length
+        run = Run(unit.start, stop, cost, length, guard, backward, self.is_outermost)
+        ran = run_steps(unit, run, self.store.get(unit), once)
+        self.store.put(unit, ran.values)
+        return ran
 
     @property
     def is_outermost(self) -> bool:

@@ -27,6 +27,7 @@ class TapedFacts:
     residual_bytes: int
     inner: list[int]  # names of the loops whose tokens follow the residuals
     is_residual: bool = False  # its token is among the residuals of the loop around it
+    head_bytes: int = 0  # of its token, before the restart states: how many steps it ran
 
 
 class Part(NamedTuple):
@@ -98,7 +99,9 @@ class Writer:
             self._nests[key] = NestWriter(self.module, name, fusion, nest, shape).write(), shape
         return self._nests[key]
 
-    def note_loop(self, name: int, carry_bytes: int, residual_bytes: int, inner: list[int]) -> int:
+    def note_loop(
+        self, name: int, carry_bytes: int, residual_bytes: int, inner: list[int], guarded: bool
+    ) -> int:
         """Note what a taped loop's token holds; its first control cell.
 
         Both sweeps note it, and a loop that is known from the residuals of another one by its name
@@ -106,6 +109,7 @@ class Writer:
         """
         facts = self._facts(name)
         facts.carry_bytes, facts.residual_bytes, facts.inner = carry_bytes, residual_bytes, inner
+        facts.head_bytes = LINE if guarded else 0
         for loop in inner:
             self._facts(loop).is_residual = True
         return facts.control

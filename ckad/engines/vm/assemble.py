@@ -6,6 +6,7 @@ import numpy as np
 
 from ckad.engines.actions import Slots
 from ckad.engines.heap import too_much
+from ckad.engines.stops import Stops
 from ckad.engines.vm.assembler import Assembler
 from ckad.engines.vm.chains import lower_chain
 from ckad.engines.vm.frame import Frame
@@ -17,10 +18,13 @@ from ckad.tape.tape import Tape
 
 
 def assemble(
-    tape: Tape, slots: dict[int, Slots] | None = None, check_finite: bool = False
+    tape: Tape,
+    slots: dict[int, Slots] | None = None,
+    check_finite: bool = False,
+    stops: Stops | None = None,
 ) -> Program:
     """The vm's program for ``tape``; ``slots`` says how much the token of each taped loop holds."""
-    assembler = Assembler(slots or {}, _lower, check_finite)
+    assembler = Assembler(slots or {}, _lower, check_finite, stops)
     inputs = [assembler.new(type.size) for type in tape.input_types]
     assembler.place_constants(tape)
     _, outputs = assembler.walk(tape, inputs)
@@ -36,6 +40,7 @@ def assemble(
         loops=assembler.loops,
         places=assembler.places,
         counters=assembler.counters,
+        results=assembler.results,
         nested=assembler.nested,
     )
 

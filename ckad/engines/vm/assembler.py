@@ -14,12 +14,15 @@ import numpy as np
 
 from ckad.engines.actions import Slots
 from ckad.engines.heap import Heap
+from ckad.engines.origin import Origin, origin
+from ckad.engines.stops import Stops
 from ckad.engines.vm.frame import Frame
 from ckad.engines.vm.grouping import Item, group, members
 from ckad.engines.vm.isa import Code
+from ckad.engines.vm.program import Place
 from ckad.engines.vm.region import Region
 from ckad.tape.ops import Op
-from ckad.tape.tape import Row, Source, Tape
+from ckad.tape.tape import Row, Tape
 
 #: What an instruction costs beside its work, in nanoseconds.
 _DISPATCH = 4
@@ -31,10 +34,17 @@ Lower = Callable[["Assembler", Frame, Item], None]
 class Assembler:
     """Heap, code and constants of one program; ``lower`` and ``lower_loops`` append the code."""
 
-    def __init__(self, slots: dict[int, Slots], lower: Lower, check_finite: bool = False) -> None:
+    def __init__(
+        self,
+        slots: dict[int, Slots],
+        lower: Lower,
+        check_finite: bool = False,
+        stops: Stops | None = None,
+    ) -> None:
         self.lower = lower
         self.slots = slots
-        self.check_finite = check_finite
+        self.check_finite, self.stops = check_finite, stops
+        self.each_row = check_finite or stops is not None
         self.code: list[int] = []
         self.cost = 0
         self.heap = Heap()
@@ -44,7 +54,13 @@ class Assembler:
         self.loops: dict[int, int] = {}
         self.nested: set[int] = set()
         self.depth = 0
-        self.places: list[tuple[Source, str]] = []
+        self.places: list[Origin] = []
+        self.around: list[tuple[Tape, int]] = []  # the rows whose code is being written
+        self.results: dict[int, Place] = {}  # where what is to be shown of a place lies
+        if stops is not None:
+            stops.begin()
+            self.nan = self.new(1)
+            self.constants.append((self.nan, np.array([np.nan])))
         self.counters: dict[int, tuple[int, ...]] = {}
         self.steps: list[int] = []  # index cells of the loops around the code at hand
 
@@ -118,7 +134,7 @@ class Assembler:
             self.emit(Code.COPY, n, dst, src, cost=n / 4)
 
     def place(self, tape: Tape, k: int) -> int:
-        self.places.append((tape.source_of(k), tape.rows[k].op.name.lower()))
+        self.places.append(origin([*self.around[:-1], (tape, k)]))
         self.counters[len(self.places) - 1] = tuple(self.steps)
         return len(self.places) - 1
 
@@ -135,9 +151,9 @@ class Assembler:
         """
         frame = Frame(
             tape,
-            group(tape, chained=not self.check_finite),
+            group(tape, chained=not self.each_row),
             wanted or {},
-            joins=not self.check_finite,
+            joins=not self.each_row,
         )
         for k, row in enumerate(tape.rows):
             if row.op is Op.INPUT:
@@ -146,7 +162,9 @@ class Assembler:
                 self.bind_input(frame, k, self.constant(tape.constants[row.attrs[0]]))
         for at, item in enumerate(frame.items):
             frame.now = at
+            self.around.append((tape, members(item)[-1]))
             self.lower(self, frame, item)
+            self.around.pop()
             self._release_dead(frame, item)
         return frame, [frame.region[k] for k in tape.outputs.tolist()]
 
@@ -195,11 +213,33 @@ class Assembler:
             self.release(frame.region[x])
 
     def check(self, frame: Frame, k: int) -> None:
-        """Under ``check_finite``: stop where row k is not finite."""
+        """Under ``check_finite``: stop where row k is not finite. With stops: stop after it."""
         type = frame.tape.rows[k].type
+        if self.stops is not None and type.is_array and k in frame.region:
+            self._stop(frame, k, self.stops)
         if self.check_finite and type.is_float:
-            place = self.place(frame.tape, k)
+            place = self._shown(frame, k)
             self.emit(Code.CHECK, type.size, frame.region[k].offset, place, cost=type.size / 4)
+
+    def _shown(self, frame: Frame, k: int) -> int:
+        """The place of a row whose value is to be shown."""
+        place = self.place(frame.tape, k)
+        self.results[place] = Place(frame.region[k].offset, frame.tape.rows[k].type)
+        return place
+
+    def _stop(self, frame: Frame, k: int, stops: Stops) -> None:
+        """Leave the interpreter after row k, if it is wanted, at the steps that are wanted."""
+        if not stops.wanted(origin([*self.around[:-1], (frame.tape, k)])):
+            return
+        place = self._shown(frame, k)
+        stops.places.add(place)
+        jumps = []
+        for cell, step in zip(self.steps, stops.steps, strict=False):
+            self.emit(Code.JUMP_IF_AT, cell, step, len(self.code) + 6)
+            jumps.append(self.emit(Code.JUMP, 0) + 1)
+        self.emit(Code.CHECK, 1, self.nan.offset, place)  # never finite
+        for at in jumps:
+            self.code[at] = len(self.code)
 
 
 def _key(array: np.ndarray) -> tuple[str, bytes]:

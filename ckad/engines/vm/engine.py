@@ -9,6 +9,7 @@ import numpy as np
 
 from ckad.engines.actions import Feed, Slots
 from ckad.engines.counts import Body, total, touched
+from ckad.engines.stops import Stops
 from ckad.engines.vm.assemble import assemble
 from ckad.engines.vm.machine import execute
 from ckad.engines.vm.program import CELL, Program
@@ -40,17 +41,18 @@ def moved_bytes(body: Body) -> int:
 class Loaded:
     """Programs of a tape; the slots are part of their code, so each choice has one of its own."""
 
-    def __init__(self, tape: Tape, check_finite: bool) -> None:
-        self.tape, self.check_finite = tape, check_finite
+    def __init__(self, tape: Tape, check_finite: bool, stops: Stops | None = None) -> None:
+        self.tape, self.check_finite, self.stops = tape, check_finite, stops
         self.slots: dict[int, Slots] | None = None
         self.compile_seconds = 0.0
         self.from_cache = False
+        self.longest: dict[int, int] = {}
 
     def program(self, slots: Mapping[int, Slots]) -> Program:
         if slots != self.slots:
             self.slots = dict(slots)
             start = perf_counter()
-            self._program = assemble(self.tape, self.slots, self.check_finite)
+            self._program = assemble(self.tape, self.slots, self.check_finite, self.stops)
             self.compile_seconds = perf_counter() - start
         return self._program
 
@@ -80,7 +82,8 @@ class Loaded:
         slots: Mapping[int, Slots],
         on_progress: Callable[[int], None] | None,
     ) -> list[np.ndarray]:
-        return execute(self.program(slots), inputs, feeds, on_progress)
+        program = self.program(slots)
+        return execute(program, inputs, feeds, on_progress, self.stops, self.longest)
 
 
 def load(tape: Tape, check_finite: bool, threads: int) -> Loaded:

@@ -21,19 +21,21 @@ _HALT, _COPY, _WRAP = int(Code.HALT), int(Code.COPY), int(Code.WRAP)
 _STRIPS, _SET, _NEXT, _COPY_IN, _COPY_OUT = (int(c) for c in list(Code)[11:16])
 _JUMP, _IF_ZERO, _IF_LAST, _IF_AT = (int(c) for c in list(Code)[16:20])
 _ACTION, _RESTART, _RESIDUAL, _BEFORE, _STEP, _CHECK = (int(c) for c in list(Code)[20:26])
-_DONE, _PAUSED, _ACTIONS, _INDEX, _NOT_FINITE = (int(s) for s in Status)
+_CLIP, _NEXT_WHILE, _REACHED, _TOO_LONG, _LEARNT = (int(c) for c in list(Code)[30:35])
+_DONE, _PAUSED, _ACTIONS, _INDEX, _NOT_FINITE, _LENGTH = (int(s) for s in Status)
 
 #: Columns of an action table's row: the next row, the rows filled, where its buffer begins,
-#: where the reverse phase begins.
-CURSOR, FILLED, FIRST, REVERSE = range(4)
+#: where the reverse phase begins, whether that waits for the number of steps, this number, and the
+#: largest that it was.
+CURSOR, FILLED, FIRST, REVERSE, LEARNS, COUNT, MOST = range(7)
 
 
 @kernel
 def run(code, f, i, pc, fuel, tables, actions, report):
     """Run from ``pc`` until the program stops or ``fuel`` (about nanoseconds) is used up.
 
-    Returns the program counter to go on from. ``report`` gets the Status, a detail of it, and
-    counts the steps done.
+    Returns the program counter to go on from. ``report`` gets the Status, a detail of it, counts
+    the steps done, and gets how many steps an open loop wants.
     """
     base = np.int64(f.ctypes.data)
     report[0] = _PAUSED
@@ -110,6 +112,30 @@ def run(code, f, i, pc, fuel, tables, actions, report):
                 report[0], report[1] = _NOT_FINITE, code[pc + 3]
                 return pc
             pc += 4
+        elif op == _NEXT_WHILE:
+            at = i[code[pc + 1]] + code[pc + 3]
+            i[code[pc + 1]] = at
+            fuel -= code[pc + 5]
+            if at < i[code[pc + 2]] and i[code[pc + 6]] != 0:
+                pc = code[pc + 4]
+            else:
+                pc += 7
+        elif op == _CLIP:
+            last = min(i[code[pc + 2]], i[code[pc + 3]])
+            i[code[pc + 2]] = last
+            pc = code[pc + 4] if i[code[pc + 1]] >= last else pc + 5
+        elif op == _REACHED:
+            pc = code[pc + 3] if i[code[pc + 1]] >= i[code[pc + 2]] else pc + 4
+        elif op == _LEARNT:
+            table = tables[code[pc + 1]]
+            table[COUNT] = i[code[pc + 2]]
+            table[MOST] = max(table[MOST], table[COUNT])
+            if table[LEARNS]:
+                table[FILLED] = table[CURSOR]
+            pc += 3
+        elif op == _TOO_LONG:
+            report[0], report[1], report[3] = _LENGTH, code[pc + 1], i[code[pc + 2]]
+            return pc
         elif op == _HALT:
             report[0] = _DONE
             return pc

@@ -50,6 +50,12 @@ class Code(IntEnum):
     ROLL = 27  # dst, advance, src, row length, shift
     PAD = 28  # dst, advance, src, rank, outer dims, starts, inner dims
     SUM = 29  # cell, src, advance
+    # guarded loops
+    CLIP = 30  # start, stop, count, target: stop <- min(stop, count); jump if start >= stop
+    NEXT_WHILE = 31  # i, stop, step, target, cost, flag: NEXT that ends too when the flag is 0
+    JUMP_IF_REACHED = 32  # cell, other, target: jump if cell >= other
+    TOO_LONG = 33  # table, cell: a loop needs actions for more steps, as many as the cell says
+    LEARNT = 34  # table, cell: the loop runs as many steps as the cell says
 
 
 class Reduce(IntEnum):
@@ -81,3 +87,4 @@ class Status(IntEnum):
     ACTIONS = 2  # a table of actions has to be filled
     INDEX = 3  # an index is out of range
     NOT_FINITE = 4
+    LENGTH = 5  # an open loop runs longer than its actions are made for

@@ -24,6 +24,8 @@ def lower_row(a: Assembler, frame: Frame, k: int) -> None:
         CONTROL[row.op](a, frame, k, row)
     elif row.op is Op.RESULT:
         a.take_result(frame, k, row)
+        if a.stops is not None:
+            a.check(frame, k)
     elif k in frame.absorbed or (frame.last.get(k, -1) < frame.now and row.op is not Op.WRAP):
         return  # nobody reads it by itself, or chains have read the scalar it repeats
     elif is_elementwise(row.op) and row.op is not Op.WRAP:

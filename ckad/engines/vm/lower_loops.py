@@ -20,7 +20,7 @@ from ckad.engines.vm.steps import (
     swaps,
     take_carry,
 )
-from ckad.tape.control import read_loop
+from ckad.tape.control import COUNTED, WHILE, read_loop
 from ckad.tape.ops import Op
 from ckad.tape.tape import Row, Tape
 
@@ -42,9 +42,16 @@ def _loop(a: Assembler, frame: Frame, k: int, row: Row) -> None:
         carry_on(a, then, out[:n])
         a.leave(inner)
 
+    skip = None
+    if loop.guard == WHILE:
+        skip = a.emit(Code.JUMP_IF_ZERO, carried[0].offset, 0) + 2
+    elif loop.guard == COUNTED:
+        skip = a.emit(Code.CLIP, i.offset, stop.offset, carried[0].offset, 0) + 4
     if loop.length:
-        counter = Counter(i, stop)
+        counter = Counter(i, stop, 1, carried[0] if loop.guard == WHILE else None)
         count(a, counter, carried, swaps(loop.body, 1, n), once)
+    if skip is not None:
+        a.code[skip] = len(a.code)
     steps.close()
     close(a, frame, k, [*carried, *ys], [i, stop])
 

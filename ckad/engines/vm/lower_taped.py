@@ -30,7 +30,16 @@ from ckad.engines.vm.steps import (
 )
 from ckad.passes.dce import dce
 from ckad.passes.rewrite import with_outputs
-from ckad.tape.control import Loop, read_loop, read_reverse_loop
+from ckad.tape.control import (
+    COUNTED,
+    UNGUARDED,
+    WHILE,
+    Loop,
+    ReverseLoop,
+    is_open,
+    read_loop,
+    read_reverse_loop,
+)
 from ckad.tape.tape import Row, Tape
 from ckad.tape.types import Type
 
@@ -46,7 +55,12 @@ def token_cells(a: Assembler, loop: Loop) -> int:
     carry = sum(max(1, t.size) for t in loop.body.output_types[:n])
     kept = loop.taping.outputs.tolist()[len(loop.body.outputs) :]
     residuals = sum(value_cells(a, loop.taping, k) for k in kept)
-    return slots.n_slots * carry + slots.n_tape_slots * residuals
+    return _head(loop) + slots.n_slots * carry + slots.n_tape_slots * residuals
+
+
+def _head(loop: Loop | ReverseLoop) -> int:
+    """Cells of a token before its slots: in a guarded loop one for the number of its steps."""
+    return int(loop.guard != UNGUARDED)
 
 
 def value_cells(a: Assembler, tape: Tape, k: int) -> int:
@@ -100,6 +114,11 @@ class _Actions:
         words = cell.offset, self.slot.offset, i.offset, self.start.offset
         self.a.emit(Code.RESIDUAL, *words)
 
+    def clip(self, n_steps: Region) -> None:
+        """Skip an action past the end of a guarded loop, or end it there."""
+        words = self.start.offset, self.stop.offset, n_steps.offset, self.fetch
+        self.a.emit(Code.CLIP, *words)
+
     def leave_at(self, length: int) -> None:
         """Leave when the step just run was the last one of the loop."""
         self.exits.append(self.a.emit(Code.JUMP_IF_AT, self.stop.offset, length, 0) + 3)
@@ -147,7 +166,7 @@ class _Forward:
         token = a.hold(a.new(token_cells(a, loop)))
         kept = loop.taping.outputs.tolist()[self.n_out :]
         self.layout = _Layout(
-            token.offset,
+            token.offset + _head(loop),
             a.slots[loop.name],
             [_element(t) for t in loop.body.output_types[: self.n]],
             [value_cells(a, loop.taping, r) for r in kept],
@@ -156,22 +175,34 @@ class _Forward:
         self.i, self.r = a.hold(a.new(1)), a.hold(a.new(1))
         self.steps = Steps(a, frame, loop.xs, loop.captured, self.i)
         ys, self.bases = new_ys(a, loop.body.output_types[self.n :], loop.length)
+        self.end = _End(a, loop, token, self.carried[0]) if loop.guard else None
         self.actions = _Actions(a, loop.name, reverse=False)
         self.results = [*self.carried, *ys, token]
         self.own = [self.i, self.r, self.actions.cells]
+        if self.end:
+            self.actions.exits.append(self.end.none)
+            self.own.append(self.end.limit)
 
     def emit(self) -> None:
         pairs = ((ADVANCE, self.loop.body, self.advance), (TAPE, self.taping, self.tape))
         a, actions = self.a, self.actions
         for kind, body, once in pairs if self.loop.length else ():
             actions.handle(kind)
+            flag = self.carried[0] if self.loop.guard == WHILE else None
+            if self.end:
+                actions.clip(self.end.n_steps)
             a.emit(Code.COPY, 1, self.i.offset, actions.start.offset)
-            counter = Counter(self.i, actions.stop)
+            counter = Counter(self.i, actions.stop, 1, flag)
             count(a, counter, self.carried, swaps(body, 1, self.n), once)
-            actions.leave_at(self.loop.length)
+            if self.end:
+                actions.exits.append(self.end.leave(self.i, actions.stop))
+            else:
+                actions.leave_at(self.loop.length)
             actions.again()
         _store_and_restore(a, actions, self.carried, self.layout)
         actions.close()
+        if self.end:
+            a.emit(Code.LEARNT, self.end.table, self.end.n_steps.offset)
 
     def advance(self, now: Sequence[Region], then: Sequence[Region]) -> None:
         inner, out = self.steps.run(self.loop.body, now, then)
@@ -186,6 +217,59 @@ class _Forward:
         put(self.a, out[self.n : self.n_out], self.bases, self.i)
         carry_on(self.a, then, out[: self.n])
         self.a.leave(inner)
+
+
+class _End:
+    """How many steps a guarded loop runs: in the first cell of its token, too many until known.
+
+    In an open loop ``limit`` + 1 stands for more than the actions are made for.
+    """
+
+    def __init__(self, a: Assembler, loop: Loop, token: Region, first: Region) -> None:
+        self.a, self.guard, self.first = a, loop.guard, first
+        self.n_steps = Region(token.offset, 1)
+        self.limit = a.hold(a.new(1))
+        self.is_open = is_open(loop.length, loop.guard)
+        self.table = a.loops.setdefault(loop.name, len(a.loops))
+        limit = a.slots[loop.name].n_steps if self.is_open else loop.length
+        a.emit(Code.SET, self.limit.offset, limit)
+        a.emit(Code.SET, self.n_steps.offset, min(limit + 1, loop.length))
+        if loop.guard == COUNTED:
+            a.emit(Code.SET, self.n_steps.offset, loop.length)
+            words = a.zero.offset, self.n_steps.offset, first.offset, 0
+            skip = a.emit(Code.CLIP, *words) + 4
+        else:
+            skip = a.emit(Code.JUMP_IF_ZERO, first.offset, 0) + 2
+        begin = a.emit(Code.JUMP, 0) + 1
+        a.code[skip] = len(a.code)
+        a.emit(Code.SET, self.n_steps.offset, 0)
+        self.none = a.emit(Code.JUMP, 0) + 1  # out of the loop
+        a.code[begin] = len(a.code)
+        if self.is_open and loop.guard == COUNTED:
+            self._give_up_unless_reached(self.limit, self.n_steps, self.n_steps)
+
+    def leave(self, i: Region, stop: Region) -> int:
+        """The code after steps were run; returns the address of the exit's target."""
+        a = self.a
+        if self.guard == WHILE:
+            ended = a.emit(Code.JUMP_IF_ZERO, self.first.offset, 0) + 2
+            on = a.emit(Code.JUMP, 0) + 1
+            a.code[ended] = len(a.code)
+            a.emit(Code.COPY, 1, self.n_steps.offset, i.offset)
+            a.code[on] = len(a.code)
+        if self.guard == WHILE and self.is_open:
+            last = a.emit(Code.JUMP_IF_REACHED, stop.offset, self.limit.offset, 0) + 3
+            on = a.emit(Code.JUMP, 0) + 1
+            a.code[last] = len(a.code)
+            self._give_up_unless_reached(self.limit, self.n_steps, a.zero)
+            a.code[on] = len(a.code)
+        return a.emit(Code.JUMP_IF_REACHED, stop.offset, self.n_steps.offset, 0) + 3
+
+    def _give_up_unless_reached(self, limit: Region, n_steps: Region, wanted: Region) -> None:
+        a = self.a
+        enough = a.emit(Code.JUMP_IF_REACHED, limit.offset, n_steps.offset, 0) + 3
+        a.emit(Code.TOO_LONG, self.table, wanted.offset)
+        a.code[enough] = len(a.code)
 
 
 def lower_reverse_loop(a: Assembler, frame: Frame, k: int, row: Row) -> None:
@@ -208,12 +292,16 @@ class _Reverse:
         self.carry_cells = [_element(t) for t in loop.taping.output_types[: loop.n_carry]]
         residual_cells = [value_cells(a, loop.taping, r) for r in kept]
         offset = frame.region[loop.token].offset
+        self.n_steps = Region(offset, 1) if loop.guard else None
+        offset += _head(loop)
         self.layout = _Layout(offset, self.slots, self.carry_cells, residual_cells)
         self.totals = take_carry(a, frame, row, (*loop.ct_carry, *loop.sums))
         self.i, self.r = a.hold(a.new(1)), a.hold(a.new(1))
         self.steps = Steps(a, frame, loop.xs, loop.captured, self.i)
         ct_types = loop.reverse.output_types[len(self.totals) :]
         ct_xs, self.bases = new_ys(a, ct_types, loop.length)
+        for ct in ct_xs if loop.guard else ():
+            a.emit(Code.FILL, ct.size, ct.offset, a.zero.offset, cost=ct.size / 4)
         self.actions = _Actions(a, loop.name, reverse=True)
         self.results = [*self.totals, *ct_xs]
         self.own = [self.i, self.r, self.actions.cells]
@@ -221,21 +309,34 @@ class _Reverse:
     def emit(self) -> None:
         if self.slots.n_slots:
             self._run_again()
+        elif self.n_steps:
+            self._skip_forward()
         if self.loop.length:
             self._reverse_steps()
         self.actions.close()
 
     # --- ADVANCE, TAPE, STORE and RESTORE in the reverse phase ---------------------------------
 
+    def _handle(self, kind: int) -> None:
+        self.actions.handle(kind)
+        if self.n_steps:
+            self.actions.clip(self.n_steps)
+
+    def _skip_forward(self) -> None:
+        """A guarded loop that ended early has left actions of its forward sweep."""
+        for kind in (ADVANCE, TAPE):
+            self.actions.handle(kind)
+        self.actions.again()
+
     def _run_again(self) -> None:
         a, actions, loop = self.a, self.actions, self.loop
         carried = [a.hold(a.new(n)) for n in self.carry_cells]
-        actions.handle(ADVANCE)
+        self._handle(ADVANCE)
         a.emit(Code.COPY, 1, self.i.offset, actions.start.offset)
         counter = Counter(self.i, actions.stop)
         count(a, counter, carried, swaps(loop.advance, 1, loop.n_carry), self._advance)
         actions.again()
-        actions.handle(TAPE)
+        self._handle(TAPE)
         self._tape(carried)
         actions.again()
         _store_and_restore(a, actions, carried, self.layout)
@@ -285,7 +386,7 @@ class _Reverse:
             for x in loop.ct_ys
         ]
         self.y_regions = [a.hold(a.new(n)) for _, n in self.ct_ys]
-        actions.handle(REVERSE)
+        self._handle(REVERSE)
         a.emit(Code.BEFORE, self.i.offset, actions.stop.offset)
         first = 1 + loop.n_residuals + len(loop.xs) + len(loop.captured)
         swap = swaps(loop.reverse, first, len(loop.ct_carry)) + [False] * len(loop.sums)

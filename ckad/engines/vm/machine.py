@@ -7,19 +7,23 @@ from time import perf_counter
 
 import numpy as np
 
-from ckad.engines.actions import Feed
+from ckad.engines import flags
+from ckad.engines.actions import Feed, TooManySteps
 from ckad.engines.heap import LINE, too_much
-from ckad.engines.vm.interpreter import CURSOR, FILLED, FIRST, run
+from ckad.engines.origin import not_finite, stopped
+from ckad.engines.stops import Seen, Stops
+from ckad.engines.vm.interpreter import COUNT, CURSOR, FILLED, FIRST, MOST, run
 from ckad.engines.vm.intrinsics import register_symbols
 from ckad.engines.vm.isa import Status
 from ckad.engines.vm.program import CELL, Place, Program
-from ckad.errors import NonFiniteError, ScheduleError, TracedIndexError
+from ckad.errors import NonFiniteError, ScheduleError
 from ckad.tape.types import DType
 
 #: The interpreter returns at least this often, in its own rough nanoseconds of work.
 SLICE = 30_000_000
 #: Seconds after which it had better return: what an op really costs is only known when it runs.
 PAUSE = 0.05
+CHECK_WORDS = 4
 
 
 class _Tables:
@@ -27,7 +31,8 @@ class _Tables:
 
     def __init__(self, program: Program, feeds: Mapping[int, Feed]) -> None:
         n = max(1, len(program.loops))
-        self.table = np.zeros((n, 4), np.int64)
+        self.table = np.zeros((n, 7), np.int64)
+        self.after: dict[int, Callable[[int], Iterator[np.ndarray]] | None] = {}
         self.rows = np.zeros((max(1, sum(feed.n_rows for feed in feeds.values())), 4), np.int64)
         self.streams: dict[int, Iterator[np.ndarray]] = {}
         self.room: dict[int, int] = {}
@@ -35,13 +40,17 @@ class _Tables:
         for name, number in program.loops.items():
             feed = feeds[name]
             self.streams[number], self.room[number] = feed.pieces(), feed.n_rows
-            self.table[number] = (at, at, at, at + feed.reverse)
+            self.after[number] = feed.after
+            self.table[number] = (at, at, at, at + feed.reverse, feed.after is not None, -1, 0)
             at += feed.n_rows
             self.refill(number)
 
     def refill(self, number: int) -> None:
         """The next pieces, as many as there is room for: one of a stream, all of a whole table."""
         first, room = int(self.table[number, FIRST]), self.room[number]
+        after, n_steps = self.after[number], int(self.table[number, COUNT])
+        if after and n_steps >= 0:
+            self.streams[number], self.after[number] = after(n_steps), None
         n_rows = 0
         while n_rows < room and (piece := next(self.streams[number], None)) is not None:
             self.rows[first + n_rows : first + n_rows + len(piece)] = piece
@@ -56,11 +65,14 @@ def execute(
     inputs: Sequence[np.ndarray],
     feeds: Mapping[int, Feed] | None = None,
     on_progress: Callable[[int], None] | None = None,
+    stops: Stops | None = None,
+    longest: dict[int, int] | None = None,
 ) -> list[np.ndarray]:
-    """Run ``program`` on plain arrays; returns one new array per output.
+    """Run ``program`` on plain arrays; returns one new array per output, none if it was stopped.
 
     Between time slices Ctrl-C is answered and ``on_progress`` is told the steps done so far.
-    Raises TracedIndexError and NonFiniteError with the user's place.
+    ``longest`` gets the steps that guarded loops ran at the most. Raises TracedIndexError and
+    NonFiniteError with the user's place.
     """
     register_symbols()
     f = aligned(program.n_cells)
@@ -71,22 +83,36 @@ def execute(
     for place, array in zip(program.inputs, inputs, strict=True):
         put(f, i, place.offset, array)
     tables = _Tables(program, feeds or {})
-    report = np.zeros(3, np.int64)
+    report = np.zeros(4, np.int64)
     pc, fuel = 0, SLICE // 16
     while True:
         began = perf_counter()
+        flags.begin()
         pc = run(program.code, f, i, pc, fuel, tables.table, tables.rows, report)
+        flags.note()
         status = Status(report[0])
         if status is Status.PAUSED:
             fuel = min(SLICE, 1 + int(fuel * PAUSE / (perf_counter() - began)))
         if on_progress is not None:
             on_progress(int(report[2]))
         if status is Status.DONE:
+            if longest is not None:
+                longest.update({k: int(tables.table[x, MOST]) for k, x in program.loops.items()})
             return [get(f, i, place) for place in program.outputs]
         if status is Status.ACTIONS:
             tables.refill(int(report[1]))
+        elif status is Status.LENGTH:
+            (name,) = (k for k, number in program.loops.items() if number == report[1])
+            raise TooManySteps(name, int(report[3]))
+        elif status is Status.NOT_FINITE and stops is not None:
+            place = int(report[1])
+            numbers = tuple(int(i[cell]) for cell in program.counters[place])
+            seen = Seen(program.places[place], numbers, get(f, i, program.results[place]))
+            if stops.see(place, seen):
+                return []
+            pc += CHECK_WORDS
         elif status is not Status.PAUSED:
-            _fail(program, status, int(report[1]), i)
+            _fail(program, status, int(report[1]), f)
 
 
 def aligned(n: int) -> np.ndarray:
@@ -113,16 +139,10 @@ def get(f: np.ndarray, i: np.ndarray, place: Place) -> np.ndarray:
     return part != 0 if type.dtype is DType.BOOL else part.astype(type.numpy)
 
 
-def _fail(program: Program, status: Status, detail: int, i: np.ndarray) -> None:
-    source, op = program.places[detail]
-    steps = [f"step {i[cell]}" for cell in program.counters.get(detail, ())]
-    where = f" at {', inner '.join(steps)}" if steps else ""
+def _fail(program: Program, status: Status, detail: int, f: np.ndarray) -> None:
+    origin, i = program.places[detail], f.view(np.int64)
+    numbers = [int(i[cell]) for cell in program.counters.get(detail, ())]
     if status is Status.INDEX:
-        raise TracedIndexError(
-            f"{source}: an index is out of range{where}. Keep computed indices within the axis, "
-            "for example with np.clip(i, 0, n - 1) or i % n."
-        )
-    raise NonFiniteError(
-        f"{source}: {op} gives a NaN or an infinity{where}. Look for a division by zero, the "
-        "logarithm or root of a negative number, or a step that is too long to be stable."
-    )
+        raise stopped(str(origin.source), origin.op, numbers)
+    value = get(f, i, program.results[detail])
+    raise NonFiniteError(not_finite(origin, numbers, value), origin.row, origin.reverse)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ckad.tape.tape import Source
+from ckad.engines.origin import Origin
 from ckad.tape.types import Type
 
 CELL = 8  # bytes
@@ -32,8 +32,9 @@ class Program:
     inputs: list[Place]
     outputs: list[Place]
     loops: dict[int, int]
-    places: list[tuple[Source, str]] = field(default_factory=list)  # where a row came from, its op
+    places: list[Origin] = field(default_factory=list)  # of the rows that may fail
     counters: dict[int, tuple[int, ...]] = field(default_factory=dict)  # index cells of a place
+    results: dict[int, Place] = field(default_factory=dict)  # what to show of places to stop at
     nested: set[int] = field(default_factory=set)  # names of loops that run more than once
 
     @property

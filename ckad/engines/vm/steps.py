@@ -114,11 +114,12 @@ Once = Callable[[Sequence[Region], Sequence[Region]], None]
 
 
 class Counter(NamedTuple):
-    """The index of a counted loop, the cell that it runs to, and the direction."""
+    """The index of a counted loop, the cell that it runs to, the direction, a flag that ends it."""
 
     i: Region
     stop: Region
     step: int = 1
+    flag: Region | None = None
 
 
 def count(
@@ -153,8 +154,12 @@ def next_step(a: Assembler, counter: Counter, target: int, cost: int) -> int:
     """Close a step; returns the address of the jump's target."""
     if a.depth == 1:
         a.emit(Code.STEP)
-    i, stop, step = counter
-    at = a.emit(Code.NEXT, i.offset, stop.offset, step, target, a.cost - cost + 8)
+    i, stop, step, flag = counter
+    words = i.offset, stop.offset, step, target, a.cost - cost + 8
+    if flag is None:
+        at = a.emit(Code.NEXT, *words)
+    else:
+        at = a.emit(Code.NEXT_WHILE, *words, flag.offset)
     a.cost = cost  # the steps are paid for while they run
     return at + 4
 

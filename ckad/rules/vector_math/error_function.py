@@ -57,5 +57,7 @@ def _far(x: Real) -> Real:
 @function
 def erf(x: Real) -> Real:
     """At most 1.25 ulp."""
-    near = fma(x, polynomial(x * x, _NEAR), x)
-    return where(abs(x) < _BORDER, near, _far(abs(x)).flipped(x.sign()))
+    is_near = abs(x) < _BORDER
+    inner = where(is_near, x, 0.0)  # the polynomial of a large x would overflow
+    near = fma(inner, polynomial(inner * inner, _NEAR), inner)
+    return where(is_near, near, _far(abs(x)).flipped(x.sign()))

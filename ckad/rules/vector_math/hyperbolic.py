@@ -8,7 +8,7 @@ from ckad.rules.vector_math.definition import function
 from ckad.rules.vector_math.double_double import Pair, fast_two_sum, quotient
 from ckad.rules.vector_math.exponential import expm1_pair, reduced
 from ckad.rules.vector_math.polynomial import polynomial
-from ckad.rules.vector_math.real import Real, at_least, at_most, fma, where
+from ckad.rules.vector_math.real import Real, at_most, fma, where
 from ckad.rules.vector_math.scaling import power_of_two
 
 #: (sinh(r) / r - 1) / z at z = r**2, |r| <= 0.3467: minimax, 2**-60.7 relative to sinh(r)
@@ -32,7 +32,7 @@ _COSH = (
 @function
 def tanh(x: Real) -> Real:
     """At most 1 ulp: -e / (2 + e) with e = expm1(-2 |x|)."""
-    e = expm1_pair(*reduced(at_least(abs(x) * -2.0, -44.0)))
+    e = expm1_pair(*reduced(at_most(abs(x), 22.0) * -2.0))
     total, rest = fast_two_sum(2.0, e.high)
     value = quotient(Pair(-e.high, -e.low), Pair(total, rest + e.low))
     return value.flipped(x.sign())

@@ -33,9 +33,13 @@ _ARTANH = (
 )
 
 
-def _log_of(f: Real) -> Pair:
-    """log(1 + f) for f from sqrt(1/2) - 1 to sqrt(2) - 1; what rounds is below f**3."""
-    s = f / (2.0 + f)
+def _log_of(f: Real, x: Real) -> Pair:
+    """log(1 + f) for f from sqrt(1/2) - 1 to sqrt(2) - 1; what rounds is below f**3.
+
+    Where x, whose logarithm this is a part of, has none, it divides by zero: the processor then
+    notes that what follows is not finite.
+    """
+    s = f / where(x > 0.0, 2.0 + f, 0.0)
     z = s * s
     square, lost = two_product(0.5 * f, f)
     high, low = fast_two_sum(f, -square)
@@ -57,7 +61,7 @@ def with_limits(x: Real, value: Real) -> Real:
 def log(x: Real) -> Real:
     """At most 1 ulp."""
     k, m = split(x)
-    return with_limits(x, _natural(k, _log_of(m - 1.0)))
+    return with_limits(x, _natural(k, _log_of(m - 1.0, x)))
 
 
 @function
@@ -68,7 +72,7 @@ def log1p(x: Real) -> Real:
     # beyond 2**1000 what is lost does not matter, and 2**-k might not be normal
     lost = lost * power_of_two(-at_most(k, 1000.0))
     f, low = fast_two_sum(m - 1.0, lost)
-    high, rest = _log_of(f)
+    high, rest = _log_of(f, y)
     # log(1 + f + low) is log(1 + f) + low / (1 + f), and 1 - f is near enough to 1 / (1 + f)
     value = with_limits(y, _natural(k, Pair(high, fma(low, 1.0 - f, rest))))
     return where(x.equals(0.0), x, value)
@@ -86,7 +90,7 @@ def _in_base(k: Pair, m: Pair, factor: tuple[float, float]) -> Real:
 def log2(x: Real) -> Real:
     """At most 1 ulp; exact for powers of two."""
     k, m = split(x)
-    return with_limits(x, _in_base(Pair(k, 0.0 * m), _log_of(m - 1.0), LOG2_E))
+    return with_limits(x, _in_base(Pair(k, 0.0 * m), _log_of(m - 1.0, x), LOG2_E))
 
 
 @function
@@ -95,4 +99,4 @@ def log10(x: Real) -> Real:
     k, m = split(x)
     product, low = two_product(k, LOG10_2[0])
     exponent = Pair(product, fma(k, LOG10_2[1], low))
-    return with_limits(x, _in_base(exponent, _log_of(m - 1.0), LOG10_E))
+    return with_limits(x, _in_base(exponent, _log_of(m - 1.0, x), LOG10_E))

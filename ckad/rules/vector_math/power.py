@@ -31,17 +31,17 @@ _ARTANH = (
 )
 
 
-def _log(x: Real) -> Pair:
+def _log(x: Real, no_value: Mask) -> Pair:
     """log(x) for x > 0 and finite, with a relative error of about 2**-65."""
     k, m = split(x)
-    high, low = _log_of(m)
+    high, low = _log_of(m, no_value)
     total, rest = fast_two_sum(k * _LOG_2[0], high)
     return fast_two_sum(total, rest + fma(k, _LOG_2[1], low))
 
 
-def _log_of(m: Real) -> Pair:
+def _log_of(m: Real, no_value: Mask) -> Pair:
     """log(m) = s (2 + 2/3 z + c z**2 + ...) with s = (m - 1) / (m + 1), z = s**2, as a pair."""
-    s, s_low = _ratio(m)
+    s, s_low = _ratio(m, no_value)
     z, z_low = two_product(s, s)
     z_low = fma(s + s, s_low, z_low)
     w, w_low = fast_two_sum(_TWO_THIRDS[0], z * polynomial(z, _ARTANH))
@@ -53,9 +53,12 @@ def _log_of(m: Real) -> Pair:
     return fast_two_sum(high, low + (t_low + (s_low + s_low)))
 
 
-def _ratio(m: Real) -> Pair:
-    """(m - 1) / (m + 1) for m from sqrt(1/2) to sqrt(2)."""
-    f, below = m - 1.0, m + 1.0
+def _ratio(m: Real, no_value: Mask) -> Pair:
+    """(m - 1) / (m + 1) for m from sqrt(1/2) to sqrt(2).
+
+    Where there is no value it divides by zero, so that the processor notes it.
+    """
+    f, below = m - 1.0, where(no_value, 0.0, m + 1.0)
     below_low = m - (below - 1.0)
     inverse = 1.0 / below
     s = f * inverse
@@ -67,13 +70,15 @@ def _is_integer(x: Real) -> Mask:
     return Real(x.b, ir.intrinsic("llvm.trunc")(x.b, x.value)).equals(x)
 
 
-def _magnitude(x: Real, y: Real) -> Real:
+def _magnitude(x: Real, y: Real, no_value: Mask) -> Real:
     """x**y for x >= 0, or NaN; 0 and infinity included."""
-    log, log_low = _log(x)
-    log = where(x.equals(0.0), -math.inf, where(x < math.inf, log, x))
+    log, log_low = _log(x, no_value)
     y = at_least(at_most(y, 1e300), -1e300)  # 0 times infinity would be NaN for x = 1
     high = y * log
     low = fma(y, log, -high) + y * log_low
+    # 0 and infinity have no logarithm to multiply: the processor would note 0**2 as not finite
+    unit = where(y < 0.0, -1.0, where(y > 0.0, 1.0, y))
+    high = where(x.equals(0.0), unit * -800.0, where(x < math.inf, high, x * unit))
     inside = abs(high) < 800.0
     return exp_of_pair(at_least(at_most(high, 800.0), -800.0), where(inside, low, 0.0))
 
@@ -87,7 +92,7 @@ def _sign(x: Real, y: Real) -> Bits:
 @function
 def pow(x: Real, y: Real) -> Real:
     """At most 1.5 ulp."""
-    value = _magnitude(abs(x), y).flipped(_sign(x, y))
     no_value = (x < 0.0) & (x > -math.inf) & ~_is_integer(y) & (abs(y) < math.inf)
+    value = _magnitude(abs(x), y, no_value).flipped(_sign(x, y))
     always_one = x.equals(1.0) | y.equals(0.0)
     return where(always_one, 1.0, where(no_value, math.nan, value))

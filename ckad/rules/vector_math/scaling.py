@@ -49,7 +49,8 @@ def scaled(x: Real, n: Real) -> Real:
 def split(x: Real) -> tuple[Real, Real]:
     """k, m with x = 2**k m for x > 0 and finite, k an integer, m from sqrt(1/2) to sqrt(2)."""
     tiny = x < _SMALLEST_NORMAL
-    bits = where(tiny, x * 2.0**54, x).bits()
+    factor = where(tiny, Real(x.b, x._of(2.0**54)), 1.0)  # a large x times 2**54 would overflow
+    bits = (x * factor).bits()
     raised = bits + (_ONE - _SQRT_HALF)
     k = ((raised >> _EXPONENT) | _TWO_TO_52).real() - (2.0**52 + BIAS)
     m = (bits - ((raised & (-1 << _EXPONENT)) - _ONE)).real()

@@ -17,7 +17,7 @@ from ckad.rules import ir
 from ckad.rules.vector_math.definition import apart, function
 from ckad.rules.vector_math.double_double import Pair, fast_two_sum, quotient, two_product, two_sum
 from ckad.rules.vector_math.polynomial import polynomial
-from ckad.rules.vector_math.real import Bits, Mask, Real, fma, where
+from ckad.rules.vector_math.real import Bits, Mask, Real, at_most, fma, where
 from ckad.rules.vector_math.scaling import nearest
 
 LARGE = 2.0**30
@@ -73,7 +73,7 @@ def _sin_and_cos(r: Real, low: Real) -> tuple[Pair, Pair]:
 
 def _wave(x: Real, quarter: int, sign: Bits) -> Real:
     """sin(|x| + quarter pi/2) with the given sign."""
-    quadrant, r, low = _reduced(abs(x))
+    quadrant, r, low = _reduced(at_most(abs(x), LARGE))
     sin, cos = (part.high + part.low for part in _sin_and_cos(r, low))
     quadrant = quadrant + quarter
     value = where((quadrant & 1).is_nonzero(), cos, sin)
@@ -95,7 +95,7 @@ def cos(x: Real) -> Real:
 @function
 def tan(x: Real) -> Real:
     """At most 1 ulp."""
-    quadrant, r, low = _reduced(abs(x))
+    quadrant, r, low = _reduced(at_most(abs(x), LARGE))
     sin, cos = (fast_two_sum(*part) for part in _sin_and_cos(r, low))
     odd = (quadrant & 1).is_nonzero()
     above = Pair(where(odd, cos.high, sin.high), where(odd, cos.low, sin.low))

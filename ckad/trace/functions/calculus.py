@@ -46,10 +46,29 @@ def _edge(number: Any, x: Tracer, k: int) -> Tracer | None:
 
 
 @implements(np.ediff1d)
-def ediff1d(ary: Any) -> Tracer:
+def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Tracer:
     x = lift(ary)
     flat = reshape_value(x, (x.size,))
-    return np.subtract(flat[1:], flat[:-1])
+    gaps = np.subtract(flat[1:], flat[:-1])
+    ends = [astype(v, x.dtype) for v in (to_begin, to_end) if v is not None]
+    first = [reshape_value(v, (v.size,)) for v in ends]
+    before, after = first[: to_begin is not None], first[to_begin is not None :]
+    return concatenate([*before, gaps, *after]) if ends else gaps
+
+
+@implements(np.unwrap)
+def unwrap(p: Any, discont: Any = None, axis: int = -1, *, period: Any = 2 * np.pi) -> Tracer:
+    """The jumps taken out are multiples of ``period``, with derivative 0."""
+    x = lift(p)
+    reject(not x.type.is_float, "np.unwrap of integers")
+    k = axis_of(axis, x.ndim)
+    gaps = diff(x, axis=k)
+    half = period / 2
+    turned = np.remainder(gaps + half, period) - half
+    turned = np.where(np.equal(turned, -half) & (gaps > 0), half, turned)
+    jump = np.where(np.abs(gaps) < (half if discont is None else discont), 0, turned - gaps)
+    first, rest = x[along(k, slice(0, 1))], x[along(k, slice(1, None))]
+    return concatenate([first, rest + np.cumsum(jump, k)], k)
 
 
 # --- np.gradient -------------------------------------------------------------------------------
@@ -158,6 +177,8 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Tracer:
 
 
 implements(np.trapezoid)(trapezoid)
+if "trapz" in np.__dict__:  # before NumPy 2.4
+    implements(np.trapz)(trapezoid)
 
 
 # --- convolution -------------------------------------------------------------------------------
@@ -229,3 +250,49 @@ def vander(x: Any, N: Any = None, increasing: bool = False) -> Tracer:
     if N == 0 or not x.size:
         return np.zeros_like(x, shape=(x.size, x.size if N is None else int(N)))
     return np.stack(powers if increasing else powers[::-1], 1)
+
+
+def _coefficients(p: Any) -> Tracer:
+    x = lift(p)
+    if x.ndim != 1:
+        raise ValueError(at_place(f"a polynomial has one axis of coefficients, not {x.ndim}"))
+    return x
+
+
+@implements(np.polyder)
+def polyder(p: Any, m: int = 1) -> Tracer:
+    result = _coefficients(p)
+    for _ in range(m):
+        result = result[:-1] * np.arange(result.size)[:0:-1]
+    return copied(result)
+
+
+@implements(np.polyint)
+def polyint(p: Any, m: int = 1, k: Any = None) -> Tracer:
+    result = _coefficients(p)
+    constants = np.zeros(m) if k is None else np.broadcast_to(k, (m,))
+    for c in constants:
+        grown = np.true_divide(result, np.arange(result.size, 0, -1))
+        result = concatenate([grown, reshape_value(astype(c, grown.dtype), (1,))])
+    return result
+
+
+@implements(np.polyadd)
+def polyadd(a1: Any, a2: Any) -> Tracer:
+    return np.add(*_of_one_degree(a1, a2))
+
+
+@implements(np.polysub)
+def polysub(a1: Any, a2: Any) -> Tracer:
+    return np.subtract(*_of_one_degree(a1, a2))
+
+
+def _of_one_degree(a: Any, b: Any) -> list[Tracer]:
+    xs = promote(_coefficients(a), _coefficients(b))
+    n = max(x.size for x in xs)
+    return [concatenate([np.zeros_like(x, shape=n - x.size), x]) for x in xs]
+
+
+@implements(np.polymul)
+def polymul(a1: Any, a2: Any) -> Tracer:
+    return convolve(a1, a2)

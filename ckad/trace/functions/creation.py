@@ -13,7 +13,8 @@ from ckad.tape.types import Type
 from ckad.trace.apply import astype, is_plain, promote, tape_dtype
 from ckad.trace.context import current
 from ckad.trace.functions.join import concatenate, stack
-from ckad.trace.functions.register import implements, reject, tracers
+from ckad.trace.functions.rearrange import repeat, tile
+from ckad.trace.functions.register import called, implements, or_complex, reject, tracers
 from ckad.trace.functions.shape import (
     atleast_1d,
     contiguity,
@@ -22,6 +23,7 @@ from ckad.trace.functions.shape import (
     moveaxis,
     view_or_copy,
 )
+from ckad.trace.known import known
 from ckad.trace.tracer import FUNCTIONS, Tracer, fresh, known_dtype, lift, value
 from ckad.trace.where import at_place
 
@@ -70,19 +72,46 @@ def _as_numpy(function: Any) -> Callable[..., Tracer]:
 
     def create(*args: Any, **options: Any) -> Tracer:
         if any(True for _ in tracers((args, tuple(options.values())))):
-            raise ConcreteValueError(
-                at_place(
-                    f"an argument of np.{function.__name__} is a traced value, and the shape of "
-                    "the result depends on it. Pass Python numbers."
-                )
-            )
-        return fresh(current().builder.const(known_dtype(function(*args, **options))), scalar=False)
+            args, options = _numbers(args, function), _numbers(options, function)
+        made = known_dtype(function(*args, **options))
+        return fresh(current().builder.const(made), scalar=False)
 
     return create
 
 
-for _function in (np.arange, np.eye, np.identity, np.tri, np.fromfunction):
-    FUNCTIONS[_function] = _as_numpy(_function)
+def _numbers(args: Any, function: Any) -> Any:
+    """The arguments, their tracers replaced by the numbers that are known while recording."""
+    if isinstance(args, dict):
+        return {name: _numbers(x, function) for name, x in args.items()}
+    if isinstance(args, (list, tuple)):
+        return type(args)([_numbers(x, function) for x in args])
+    number = known(args) if isinstance(args, Tracer) else args
+    if number is None:
+        raise ConcreteValueError(
+            at_place(
+                f"an argument of np.{function.__name__} is a traced value, and the shape of "
+                "the result depends on it. Pass Python numbers."
+            )
+        )
+    return number[()] if isinstance(args, Tracer) else number
+
+
+for _function in (np.arange, np.eye, np.identity, np.tri, np.indices):
+    FUNCTIONS[_function] = or_complex(_function, _as_numpy(_function))
+
+
+@implements(np.fromfunction)
+def fromfunction(
+    function: Callable[..., Any], shape: Any, *, dtype: Any = float, **options: Any
+) -> Any:
+    result = called(function, *lift(known_dtype(np.indices(shape, dtype))), **options)
+    return lift(result) if isinstance(result, np.ndarray) else result
+
+
+def ndarray(shape: Any, dtype: Any = float, *layout: Any, **options: Any) -> Tracer:
+    """``np.ndarray(shape, dtype)``: an array to be filled."""
+    reject(any(x is not None for x in layout) or options, "np.ndarray with a buffer or strides")
+    return empty(shape, dtype)
 
 
 # --- *_like ------------------------------------------------------------------------------------
@@ -185,6 +214,11 @@ def ascontiguousarray(a: Any, dtype: Any = None) -> Tracer:
     return view_or_copy(x, x, contiguity(x))
 
 
+@implements(np.astype)
+def astype_(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Tracer:
+    return lift(x).astype(dtype, copy=copy)  # type: ignore[attr-defined]
+
+
 @implements(np.copy)
 def copy(a: Any, order: str = "K", subok: bool = False) -> Tracer:
     reject(order == "F", "np.copy with order='F'")
@@ -203,7 +237,12 @@ def linspace(
     retstep: bool = False,
     dtype: Any = None,
     axis: int = 0,
+    *,
+    device: Any = None,
 ) -> Any:
+    if not any(True for _ in tracers([start, stop])):
+        made = np.linspace(start, stop, operator.index(num), endpoint, retstep, dtype, axis)
+        return (lift(made[0]), made[1]) if retstep else lift(known_dtype(made))
     start, stop, _ = promote(start, stop, 0.0)
     gap = np.subtract(stop, start)
     intervals = num - 1 if endpoint else num
@@ -234,3 +273,51 @@ def meshgrid(
         shape = np.broadcast_shapes(*[g.shape for g in grids])
         grids = [np.broadcast_to(g, shape) for g in grids]
     return tuple(copied(g) if copy else g for g in grids)
+
+
+@implements(np.logspace)
+def logspace(
+    start: Any,
+    stop: Any,
+    num: int = 50,
+    endpoint: bool = True,
+    base: Any = 10.0,
+    dtype: Any = None,
+    axis: int = 0,
+) -> Tracer:
+    powers = np.power(base, linspace(start, stop, num, endpoint, axis=axis))
+    return powers if dtype is None else astype(powers, dtype)
+
+
+@implements(np.geomspace)
+def geomspace(
+    start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0
+) -> Tracer:
+    """Between numbers of one sign; the ends are the numbers themselves."""
+    if not any(True for _ in tracers([start, stop])):
+        return lift(known_dtype(np.geomspace(start, stop, num, endpoint, dtype, axis)))
+    ratio = np.divide(stop, start)
+    share = np.linspace(0.0, 1.0, num, endpoint).reshape(-1, *[1] * np.ndim(ratio))
+    points = start * np.power(ratio, share)
+    return moveaxis(points if dtype is None else astype(points, dtype), 0, axis)
+
+
+# --- what is traced also for plain arguments ---------------------------------------------------
+
+#: NumPy callables whose results the program may write into, with their traced counterparts.
+CREATIONS: dict[Any, Callable[..., Any]] = {
+    np.ndarray: ndarray,
+    np.tile: tile,
+    np.repeat: repeat,
+    **{
+        function: FUNCTIONS[function]
+        for function in (
+            *(np.zeros, np.ones, np.empty, np.full, np.arange, np.eye, np.identity, np.tri),
+            *(np.zeros_like, np.ones_like, np.empty_like, np.full_like, np.copy, np.array),
+            *(np.asarray, np.asanyarray, np.ascontiguousarray, np.fromfunction, np.indices),
+            *(np.linspace, np.logspace, np.geomspace, np.meshgrid),
+            *(np.concatenate, np.stack, np.hstack, np.vstack, np.dstack, np.column_stack),
+            *(np.block, np.append),
+        )
+    },
+}

@@ -11,11 +11,12 @@ from ckad.trace.apply import apply, reshape_value
 from ckad.trace.functions.axes import along, axis_of
 from ckad.trace.functions.reduce import summable
 from ckad.trace.functions.register import finish, implements
-from ckad.trace.tracer import Tracer, fresh, value
+from ckad.trace.tracer import Tracer, fresh, lift, value
+from ckad.trace.where import at_place
 
 
-def _flat_unless(a: Any, axis: Any, dtype: Any) -> tuple[Tracer, int]:
-    x = summable(a, dtype)
+def _flat_unless(a: Any, axis: Any, dtype: Any, out: Any) -> tuple[Tracer, int]:
+    x = summable(a, dtype, out)
     if axis is None or not x.shape:
         axis_of(axis or 0, 1)
         return reshape_value(x, (x.size,)), 0
@@ -24,13 +25,13 @@ def _flat_unless(a: Any, axis: Any, dtype: Any) -> tuple[Tracer, int]:
 
 @implements(np.cumsum)
 def cumsum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Tracer:
-    x, k = _flat_unless(a, axis, dtype)
+    x, k = _flat_unless(a, axis, dtype, out)
     return finish(apply(Op.CUMSUM, x, attrs=(k, 0)), out)
 
 
 @implements(np.cumprod)
 def cumprod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Tracer:
-    x, k = _flat_unless(a, axis, dtype)
+    x, k = _flat_unless(a, axis, dtype, out)
     n = x.shape[k]
     if not x.type.is_float:
         return finish(_doubling_products(x, k), out)
@@ -56,3 +57,44 @@ def _only(x: Tracer, axis: int, start: int, stop: int) -> Tracer:
     part = x.type.with_shape(tuple(stop - start if k == axis else d for k, d in enumerate(x.shape)))
     attrs = (*starts, *[1] * x.ndim)
     return apply(Op.PAD, apply(Op.SLICE, x, attrs=attrs, type=part), attrs=attrs, type=x.type)
+
+
+@implements(np.cumulative_sum)
+def cumulative_sum(
+    x: Any,
+    /,
+    *,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    include_initial: bool = False,
+) -> Tracer:
+    return _from_one_axis(cumsum, 0, x, axis, dtype, out, include_initial)
+
+
+@implements(np.cumulative_prod)
+def cumulative_prod(
+    x: Any,
+    /,
+    *,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    include_initial: bool = False,
+) -> Tracer:
+    return _from_one_axis(cumprod, 1, x, axis, dtype, out, include_initial)
+
+
+def _from_one_axis(
+    function: Any, first: int, x: Any, axis: Any, dtype: Any, out: Any, include_initial: bool
+) -> Tracer:
+    x = reshape_value(x, lift(x).shape or (1,))
+    if axis is None and x.ndim != 1:
+        raise ValueError(at_place("axis= must be given for arrays that have not one axis"))
+    k = 0 if axis is None else axis_of(axis, x.ndim)
+    result = function(x, k, dtype)
+    if include_initial:
+        shape = (*result.shape[:k], 1, *result.shape[k + 1 :])
+        start = np.full_like(result, first, shape=shape)
+        result = np.concatenate([start, result], k)
+    return finish(result, out)

@@ -8,7 +8,7 @@ import numpy as np
 
 from ckad.trace.functions.axes import axes_of
 from ckad.trace.functions.register import implements
-from ckad.trace.tracer import Tracer, lift
+from ckad.trace.tracer import FUNCTIONS, Tracer, lift
 
 
 @implements(np.shape)
@@ -54,3 +54,27 @@ def iscomplexobj(x: Any) -> bool:
 @implements(np.isrealobj)
 def isrealobj(x: Any) -> bool:
     return True
+
+
+def isscalar(element: Any) -> bool:
+    """``np.isscalar``, for which NumPy does not ask the argument."""
+    return element.scalar if isinstance(element, Tracer) else np.isscalar(element)
+
+
+FUNCTIONS[np.isscalar] = isscalar
+
+
+@implements(np.may_share_memory, np.shares_memory)
+def shares_memory(a: Any, b: Any, max_work: Any = None) -> bool:
+    return isinstance(a, Tracer) and isinstance(b, Tracer) and a.storage.root is b.storage.root
+
+
+def _places_in(function: Any) -> Any:
+    def places(arr: Any, *args: Any, **options: Any) -> tuple[np.ndarray, ...]:
+        return function(np.empty(lift(arr).shape, bool), *args, **options)
+
+    return places
+
+
+for _function in (np.diag_indices_from, np.tril_indices_from, np.triu_indices_from):
+    FUNCTIONS[_function] = _places_in(_function)

@@ -37,7 +37,9 @@ def batched(x: Tracer, y: Tracer) -> Tracer:
 
 
 def _in_common(*xs: Any) -> list[Tracer]:
-    return promote(*[x if isinstance(x, Tracer) else lift(x) for x in xs])
+    """The operands in one dtype; a Python number counts as an array here, not as a weak scalar."""
+    arrays = map(lift, xs)
+    return promote(*[Tracer(x.storage, x.path, x.scalar) if x.weak else x for x in arrays])
 
 
 # --- matmul ------------------------------------------------------------------------------------

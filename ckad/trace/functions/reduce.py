@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from ckad.tape.ops import Op
-from ckad.trace.apply import apply, astype, reshape_value
+from ckad.trace.apply import apply, astype, broadcast, reshape_value
 from ckad.trace.context import current
 from ckad.trace.functions.axes import axes_of, axis_of, reduced_axes
-from ckad.trace.functions.register import finish, given, implements, reject
+from ckad.trace.functions.register import finish, given, implements
 from ckad.trace.functions.shape import copied
 from ckad.trace.tracer import Tracer, fresh, lift, value
 from ckad.trace.where import at_place
@@ -34,18 +34,20 @@ def _count(shape: Sequence[int], axes: Sequence[int]) -> int:
     return math.prod(shape[k] for k in axes)
 
 
-def summable(a: Any, dtype: Any) -> Tracer:
-    """``a`` in the dtype in which NumPy sums it: bool as int64."""
+def summable(a: Any, dtype: Any, out: Any = None) -> Tracer:
+    """``a`` in the dtype in which NumPy sums it: that of ``out``, or bool as int64."""
     a = lift(a)
+    if dtype is None and isinstance(out, Tracer) and np.can_cast(a.dtype, out.dtype, "same_kind"):
+        dtype = out.dtype
     if dtype is None:
         dtype = np.int64 if a.dtype == bool else a.dtype
     return astype(a, dtype)
 
 
-def _masked(x: Tracer, where: Any, neutral: float) -> Tracer:
+def _masked(x: Tracer, where: Any, neutral: Any) -> Tracer:
     if where is True or where is np._NoValue:
         return x
-    return np.where(where, x, np.asarray(neutral, x.dtype)[()])
+    return np.where(where, x, astype(neutral, x.dtype))
 
 
 @implements(np.sum)
@@ -58,7 +60,7 @@ def sum_(
     initial: Any = None,
     where: Any = True,
 ) -> Tracer:
-    x = _masked(summable(a, dtype), where, 0)
+    x = _masked(summable(a, dtype, out), where, 0)
     total = _reduce(Op.SUM, x, reduced_axes(axis, x.ndim), keepdims)
     return finish(total + astype(initial, x.dtype) if given(initial) else total, out)
 
@@ -73,7 +75,7 @@ def prod(
     initial: Any = None,
     where: Any = True,
 ) -> Tracer:
-    x = _masked(summable(a, dtype), where, 1)
+    x = _masked(summable(a, dtype, out), where, 1)
     axes = reduced_axes(axis, x.ndim)
     product = fresh(value(x))
     if len(axes) == x.ndim > 1:
@@ -158,11 +160,10 @@ def var(
     mean: Any = None,
     correction: Any = None,
 ) -> Tracer:
-    reject(given(mean), "np.var and np.std with mean=")
     a = lift(a)
     ddof = correction if given(correction) else ddof
     x = astype(a, _float_dtype(a, dtype))
-    centred = x - np.mean(x, axis, keepdims=True, where=where)
+    centred = x - (mean if given(mean) else np.mean(x, axis, keepdims=True, where=where))
     squares = sum_(centred * centred, axis, keepdims=keepdims, where=where)
     freedom = _how_many(a, axis, keepdims, where, squares.dtype) - ddof
     at_least_zero = np.maximum(freedom, 0) if isinstance(freedom, Tracer) else max(freedom, 0)
@@ -215,6 +216,17 @@ def _of_nothing(x: Tracer, axes: Sequence[int], keepdims: Any, initial: Any, ufu
     )
 
 
+def _under(where: Any, a: Any, initial: Any, name: str) -> Any:
+    """``a`` with ``initial`` where it is not to be looked at."""
+    if where is True or where is np._NoValue:
+        return a
+    if not given(initial):
+        raise ValueError(
+            at_place(f"reduction operation {name} with where= needs initial=, a least result")
+        )
+    return _masked(*broadcast(a, where), astype(initial, lift(a).dtype))
+
+
 @implements(np.max, np.amax)
 def max_(
     a: Any,
@@ -224,7 +236,7 @@ def max_(
     initial: Any = None,
     where: Any = True,
 ) -> Tracer:
-    reject(where is not True and where is not np._NoValue, "np.max with where=")
+    a = _under(where, a, initial, "max")
     return finish(_extremum(Op.REDUCE_MAX, np.maximum, a, axis, keepdims, initial), out)
 
 
@@ -237,7 +249,7 @@ def min_(
     initial: Any = None,
     where: Any = True,
 ) -> Tracer:
-    reject(where is not True and where is not np._NoValue, "np.min with where=")
+    a = _under(where, a, initial, "min")
     return finish(_extremum(Op.REDUCE_MIN, np.minimum, a, axis, keepdims, initial), out)
 
 

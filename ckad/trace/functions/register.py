@@ -11,7 +11,7 @@ import numpy as np
 
 from ckad.errors import ConcreteValueError, UnsupportedFunctionError
 from ckad.trace.apply import is_plain
-from ckad.trace.tracer import FUNCTIONS, Tracer
+from ckad.trace.tracer import FUNCTIONS, Tracer, holds_complex
 from ckad.trace.ufuncs import store
 from ckad.trace.where import at_place
 
@@ -27,12 +27,27 @@ def implements(*functions: Any, contiguous: bool = False) -> Callable[[Function]
     def register(function: Function) -> Function:
         name = functions[0].__name__
         checked = _rejecting_unknown_options(name, function)
-        dispatched = checked if contiguous else _marking_layout(checked)
+        marked = checked if contiguous else _marking_layout(checked)
+        dispatched = or_complex(functions[0], marked)
         for numpy_function in functions:
             FUNCTIONS[numpy_function] = dispatched
         return dispatched
 
     return register
+
+
+def or_complex(numpy_function: Any, function: Function) -> Function:
+    """Calls that hold complex numbers, or ask for them, have a table of their own."""
+
+    @wraps(function)
+    def either(*args: Any, **options: Any) -> Any:
+        if any(map(holds_complex, args)) or any(map(holds_complex, options.values())):
+            from ckad.trace import complex_functions
+
+            return complex_functions.call(numpy_function, args, options)
+        return function(*args, **options)
+
+    return either
 
 
 def _rejecting_unknown_options(name: str, function: Function) -> Function:
@@ -64,6 +79,13 @@ def _marking_layout(function: Function) -> Function:
         return result
 
     return marking
+
+
+def called(function: Function, *args: Any, **options: Any) -> Any:
+    """What the user's ``function`` returns, its loops and branches read from its source."""
+    from ckad.trace.source.calls import call
+
+    return call(function, args, options)
 
 
 def tracers(x: Any) -> Iterator[Tracer]:

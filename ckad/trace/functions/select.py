@@ -14,22 +14,20 @@ from ckad.trace.apply import apply, astype, broadcast, promote
 from ckad.trace.functions.reduce import all_
 from ckad.trace.functions.register import finish, given, implements, needs_numbers, reject
 from ckad.trace.indexing import write_into
-from ckad.trace.tracer import FUNCTIONS, Tracer, fresh, lift, value
+from ckad.trace.known import known
+from ckad.trace.tracer import Tracer, fresh, lift, value
 from ckad.trace.where import at_place
 
 _unknown_length = needs_numbers(
     "np.where(condition) with one argument", "Use np.where(condition, x, y)."
 )
-for _function in (np.nonzero, np.argwhere, np.flatnonzero, np.unique, np.extract, np.trim_zeros):
-    FUNCTIONS[_function] = needs_numbers(
-        f"np.{_function.__name__}", "Use np.where(condition, x, 0), or compute it outside."
-    )
 
 
 @implements(np.where)
-def where(condition: Any, x: Any = None, y: Any = None, /) -> Tracer:
+def where(condition: Any, x: Any = None, y: Any = None, /) -> Any:
     if x is None and y is None:
-        return _unknown_length()
+        numbers = known(condition)
+        return _unknown_length() if numbers is None else tuple(map(lift, np.nonzero(numbers)))
     chosen, first, second = broadcast(astype(condition, bool), *promote(x, y))
     return fresh(value(apply(Op.SELECT, chosen, first, second)), scalar=False)
 
@@ -132,13 +130,31 @@ def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) ->
     write_into(dst, new if where is True else np.where(where, astype(new, dst.dtype), dst))
 
 
-@implements(np.putmask)
-def putmask(a: Any, mask: Any, values: Any) -> None:
-    reject(
-        lift(values).size != 1 and lift(values).shape != lift(a).shape,
-        "np.putmask with repeated values",
-    )
-    copyto(a, values, "unsafe", mask)
+@implements(np.array_equal)
+def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
+    x, y = lift(a1), lift(a2)
+    if x.shape != y.shape:
+        return False
+    same = np.equal(x, y)
+    return all_(same | (np.isnan(x) & np.isnan(y)) if equal_nan else same)
+
+
+@implements(np.array_equiv)
+def array_equiv(a1: Any, a2: Any) -> Any:
+    try:
+        return all_(np.equal(a1, a2))
+    except ValueError:
+        return False
+
+
+@implements(np.isposinf)
+def isposinf(x: Any, out: Any = None) -> Tracer:
+    return finish(np.equal(x, np.inf), out)
+
+
+@implements(np.isneginf)
+def isneginf(x: Any, out: Any = None) -> Tracer:
+    return finish(np.equal(x, -np.inf), out)
 
 
 def _heaviside(x: Tracer, at_zero: Tracer) -> Tracer:

@@ -11,6 +11,7 @@ from ckad.trace.functions.axes import axis_of
 from ckad.trace.functions.rearrange import gather
 from ckad.trace.functions.register import finish, implements, reject
 from ckad.trace.functions.shape import copied
+from ckad.trace.known import known
 from ckad.trace.tracer import Tracer, fresh, lift, value
 from ckad.trace.where import at_place
 
@@ -55,10 +56,9 @@ def put_along_axis(arr: Any, indices: Any, values: Any, axis: Any) -> None:
 def _along_index(x: Tracer, indices: Any, axis: int) -> tuple[Any, ...]:
     if np.ndim(indices) != x.ndim:
         raise ValueError(at_place("indices and arr must have the same number of dimensions"))
-    shape = np.shape(indices)
     grid = [
         np.arange(n).reshape([-1 if i == k else 1 for i in range(x.ndim)])
-        for k, n in enumerate(shape)
+        for k, n in enumerate(x.shape)
     ]
     return tuple(indices if k == axis else g for k, g in enumerate(grid))
 
@@ -84,10 +84,11 @@ def delete(arr: Any, obj: Any, axis: Any = None) -> Tracer:
 
 @implements(np.searchsorted)
 def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Tracer:
-    reject(sorter is not None, "np.searchsorted with sorter=")
     if side not in ("left", "right"):
         raise ValueError(at_place(f"side must be 'left' or 'right', got {side!r}"))
-    table, x = lift(a), lift(v)
+    if np.ndim(a) != 1:
+        raise ValueError(at_place(f"the sorted array has to have one axis, not {np.ndim(a)}"))
+    table, x = lift(a) if sorter is None else gather(lift(a), sorter, 0), lift(v)
     goes_before = np.less if side == "left" else np.less_equal
     search = _scan if table.size <= LONGEST_SCAN else _bisect
     return search(table, x, goes_before)
@@ -110,9 +111,11 @@ def _bisect(table: Tracer, x: Tracer, goes_before: Any) -> Tracer:
 
 @implements(np.digitize)
 def digitize(x: Any, bins: Any, right: bool = False) -> Tracer:
-    reject(isinstance(bins, Tracer), "np.digitize with traced bins")
-    edges = np.asarray(bins)
-    side = "left" if right else "right"
+    edges, side = known(bins), "left" if right else "right"
+    if edges is None:
+        rising = searchsorted(bins, x, side)
+        falling = len(bins) - searchsorted(bins[::-1], x, side)
+        return np.where(bins[0] <= bins[-1], rising, falling)
     steps = np.diff(edges)
     if np.any(steps > 0) and np.any(steps < 0):
         raise ValueError(at_place("bins must be monotonically increasing or decreasing"))

@@ -1,0 +1,105 @@
+"""Small parts of arrays, read and written where code stands: elements, and rows of a few of them.
+
+A part is what an index of one number, or a slice, names, if its elements are neighbours. Loops over
+elements consist of such rows: each is a load or a store, and no array is copied.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import TYPE_CHECKING
+
+from ckad.engines.native import registers
+from ckad.engines.native.element import POINTER, Array, Value, address, whole
+from ckad.engines.native.held import Memory
+from ckad.engines.native.in_place import WRITES
+from ckad.engines.native.registers import Registers, is_small
+from ckad.engines.native.row_kernels import c_strides
+from ckad.tape.ops import Op
+from ckad.tape.tape import Row, Tape
+from ckad.tape.types import Type
+
+if TYPE_CHECKING:
+    from ckad.engines.native.frame import Frame
+
+_READS = (Op.GATHER, Op.SLICE)
+_INDEXED = (Op.GATHER, Op.SCATTER, Op.SCATTER_ADD)
+
+
+def part_of(tape: Tape, row: Row) -> Type:
+    """The type of the part that a row reads or writes."""
+    return row.type if row.op in _READS else tape.rows[row.operands[-1]].type
+
+
+def is_piece(tape: Tape, row: Row) -> bool:
+    """Whether a row reads or writes a small part of neighbouring elements."""
+    if row.op not in WRITES and row.op not in _READS:
+        return False
+    part, array = part_of(tape, row), tape.rows[row.operands[0]].type
+    if not is_small(part) or not part.size:
+        return False
+    if row.op in _INDEXED:
+        one = tape.rows[row.operands[1]].type.size == 1
+        return one and prod(array.shape[: row.attrs[0]]) == 1
+    return part.size == 1 or _are_neighbours(part, array, row.attrs[len(array.shape) :])
+
+
+def _are_neighbours(part: Type, array: Type, steps: tuple[int, ...]) -> bool:
+    """One axis may be cut; those before it have one index, those after it all of theirs."""
+    cut = [a for a, (m, n) in enumerate(zip(part.shape, array.shape, strict=True)) if m != n]
+    first = max(cut, default=0)
+    return prod(part.shape[:first]) == 1 and all(s == 1 for s in steps)
+
+
+def lower_piece(frame: Frame, k: int, row: Row) -> None:
+    """The code of a row for which ``is_piece`` holds."""
+    x = row.operands[0]
+    if row.op in WRITES:
+        return _write(frame, k, row)
+    source = frame.repeated(x)
+    if source is not None:
+        picks = [0] * row.type.size
+        frame.held[k] = registers.shuffled(frame.b, row.type, [source], picks)
+    else:
+        frame.held[k] = registers.read(frame.b, _piece(frame, row, frame.memory(x), row.type))
+    return None
+
+
+def _write(frame: Frame, k: int, row: Row) -> None:
+    memory = None if is_small(row.type) else frame.in_place(k, row) or _copied(frame, k, row)
+    array = frame.memory(row.operands[0]) if memory is None else memory.array
+    new = frame.small(row.operands[-1])
+    piece = _piece(frame, row, array, new.type)
+    if row.op in (Op.SLICE_ADD, Op.SCATTER_ADD):
+        before = registers.read(frame.b, piece)
+        new = registers.elementwise(frame.b, Op.ADD, new.type, [before, new])
+    registers.write(frame.b, piece, new)
+    if memory is None:
+        frame.held[k] = registers.read(frame.b, array)
+    else:
+        frame.bind(k, memory)
+
+
+def _copied(frame: Frame, k: int, row: Row) -> Memory:
+    """Another place with the array in it."""
+    memory = frame.place(k)
+    frame.put_row(memory.array, row.operands[0])
+    return memory
+
+
+def _piece(frame: Frame, row: Row, array: Array, part: Type) -> Array:
+    """The part of an array in memory that the row names."""
+    b, shape = frame.b, frame.rows[row.operands[0]].type.shape
+    first = _first(frame, row, shape)
+    return Array(b.bitcast(address(b, array, first), POINTER), part)
+
+
+def _first(frame: Frame, row: Row, shape: tuple[int, ...]) -> Value:
+    """The number of the part's first element."""
+    if row.op not in _INDEXED:
+        starts = row.attrs[: len(shape)]
+        return whole(sum(s * n for s, n in zip(starts, c_strides(shape), strict=True)))
+    index: Registers = frame.small(row.operands[1])
+    distance = prod(shape[row.attrs[0] + 1 :])
+    first = registers.scalar(frame.b, index)
+    return first if distance == 1 else frame.b.mul(first, whole(distance))

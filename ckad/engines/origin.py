@@ -1,0 +1,103 @@
+"""Where in the user's program a row of a tape comes from: line, loops around it, sweep."""
+
+from __future__ import annotations
+
+import linecache
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from ckad.errors import CkadError, RaisedError, TracedIndexError, UnboundError
+from ckad.tape.control import read_reverse_loop
+from ckad.tape.ops import Op
+from ckad.tape.reasons import reason_of
+from ckad.tape.tape import Source, Tape
+
+LOOPS = (Op.LOOP, Op.TAPED_LOOP, Op.REVERSE_LOOP)
+
+
+class Origin(NamedTuple):
+    """Of one row."""
+
+    source: Source
+    op: str
+    loops: tuple[Source, ...]  # around it, the outermost first
+    reverse: bool  # whether it is in the reverse body of a loop
+    row: int  # of the whole program: itself, or what is around it
+
+
+def origin(path: Sequence[tuple[Tape, int]]) -> Origin:
+    """The origin of the last row of ``path``; each of the others holds the tape of the next."""
+    *around, (tape, k) = path
+    loops = tuple(t.source_of(r) for t, r in around if t.rows[r].op in LOOPS)
+    inside = zip(around, [t for t, _ in path[1:]], strict=True)
+    sweeps = [
+        read_reverse_loop(t, t.rows[r]).reverse is body
+        for (t, r), body in inside
+        if t.rows[r].op is Op.REVERSE_LOOP
+    ]
+    # the reverse phase runs steps forward again, also those of loops inside of a reverse body
+    reverse = bool(sweeps) and all(sweeps)
+    row = tape.rows[k]
+    name = (reason_of(row) if row.op is Op.WRAP else row.op).name.lower()
+    return Origin(tape.source_of(k), name, loops, reverse, path[0][1])
+
+
+def stopped(source: str, reason: str, steps: Sequence[int]) -> CkadError:
+    """The error of a WRAP row, whose reason is named in lower case, at these steps of its loops."""
+    where = f" at {', inner '.join(f'step {n}' for n in steps)}" if steps else ""
+    error, said = _STOPPED[reason]
+    return error(f"{source}: {said.format(where=where)}{_quoted(source)}")
+
+
+def _quoted(source: str) -> str:
+    file, _, line = source.rpartition(":")
+    text = linecache.getline(file, int(line)).strip() if line.isdigit() else ""
+    return f"\n    {text}" if text else ""
+
+
+_STOPPED: dict[str, tuple[type[CkadError], str]] = {
+    "index": (
+        TracedIndexError,
+        "an index is out of range{where}. Keep computed indices within the axis, for example with "
+        "np.clip(i, 0, n - 1) or i % n.",
+    ),
+    "unbound": (
+        UnboundError,
+        "a variable is read{where} that nothing has bound: its loop made no step, or its branch "
+        "was not taken. Bind it before.",
+    ),
+    "raised": (RaisedError, "the program raises an error{where}."),
+}
+
+
+def steps_text(origin: Origin, steps: Sequence[int]) -> str:
+    """ "at step 3 of the loop at line 12, inner step 5 of that at line 14"."""
+    if not steps:
+        return ""
+    words = [
+        f"step {n} of the loop at {_line(origin.source, loop)}"
+        for n, loop in zip(steps, origin.loops, strict=False)
+    ]
+    return " at " + ", inner ".join(words)
+
+
+def _line(source: Source, loop: Source) -> str:
+    return f"line {loop.line}" if loop.file == source.file else str(loop)
+
+
+def first_not_finite(x: np.ndarray) -> str:
+    """ "a NaN in element [3, 4]"."""
+    at = tuple(map(int, np.argwhere(~np.isfinite(x))[0]))
+    what = "a NaN" if np.isnan(x[at]) else "an infinity"
+    return f"{what} in element {list(at)}" if at else what
+
+
+def not_finite(origin: Origin, steps: Sequence[int], value: np.ndarray) -> str:
+    """What is to be said of a row with such a value."""
+    return (
+        f"{origin.source}: {origin.op} gives {first_not_finite(value)}{steps_text(origin, steps)}. "
+        "Look for a division by zero, the logarithm or root of a negative number, or a step that "
+        "is too long to be stable."
+    )

@@ -1,0 +1,322 @@
+"""Loops over elements whose iterations can run side by side become array ops.
+
+``for i: b[i] = a[i - 1] + a[i + 1]`` becomes the rows that ``b[1:-1] = a[:-2] + a[2:]`` has, an
+inner loop first, then the outer one over its rows. What is computed stays the same but for the
+order of sums: a sum over iterations is the sum of an array, added to what the loop starts from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+
+from ckad.passes import region as regions
+from ckad.passes import simplify
+from ckad.passes.access import Access, Value
+from ckad.passes.batch import batched, spread
+from ckad.passes.cse import Sharing
+from ckad.passes.extremum import Record, kept
+from ckad.passes.order import Order
+from ckad.passes.predicate import Interval, predicated, ranges_of_body
+from ckad.passes.reduction import Term, joined, masked, total
+from ckad.passes.region import Range, Region, View
+from ckad.passes.survey import (
+    LONGEST,
+    Blank,
+    Carried,
+    Cell,
+    Initial,
+    Source,
+    Survey,
+    Unfit,
+    Written,
+)
+from ckad.passes.transposes import transposes_last
+from ckad.passes.unflatten import unflatten
+from ckad.tape.builder import Builder
+from ckad.tape.control import UNGUARDED, Loop, read_loop
+from ckad.tape.ops import Op
+from ckad.tape.tape import Row, Tape
+from ckad.tape.types import Type
+
+#: Values of all iterations may be as large as this times what the loop reads and writes,
+MOST_TIMES = 4
+#: or as many bytes.
+ALWAYS = 1 << 20
+
+
+def vectorise(tape: Tape) -> Tape:
+    """``tape`` with its loops over elements as array ops where their iterations allow it."""
+    return _vectorised(tape, {})
+
+
+def _vectorised(tape: Tape, ranges: Mapping[int, Interval]) -> Tape:
+    """`vectorise`, the ranges of some integer inputs being known."""
+    if not any(row.op in (Op.LOOP, Op.COND) for row in tape.rows):
+        return tape
+    b, env = Sharing(), [-1] * len(tape)
+    results: dict[int, list[int]] = {}
+    for k, row in enumerate(tape.rows):
+        b.where = tape.sources[row.source]
+        if row.op is Op.LOOP:
+            env[k] = _loop(b, tape, k, env, results, ranges)
+        elif row.op is Op.RESULT and row.operands[0] in results:
+            env[k] = results[row.operands[0]][row.attrs[0]]
+        else:
+            env[k] = b.copy_row(tape, k, env, vectorise)
+    made = simplify(b.tape([env[k] for k in tape.outputs.tolist()]))
+    return simplify(transposes_last(made)) if results else made
+
+
+def _loop(
+    b: Builder,
+    tape: Tape,
+    k: int,
+    env: Sequence[int],
+    results: dict[int, list[int]],
+    ranges: Mapping[int, Interval],
+) -> int:
+    """The loop with its inner loops vectorised, or its results as rows of their own."""
+    loop = read_loop(tape, tape.rows[k])
+    inner = ranges_of_body(tape, tape.rows[k], ranges)
+    body = _vectorised(loop.body, inner)
+    if loop.guard == UNGUARDED and 0 < loop.length <= LONGEST:
+        groups = loop.carry, loop.xs, loop.captured
+        renamed = (tuple(env[x] for x in group) for group in groups)
+        clear = simplify(unflatten(simplify(predicated(body, inner))))
+        with suppress(Unfit):
+            results[k] = _Rows(b, Loop(clear, None, loop.length, -1, *renamed)).results()
+    return b.copy_row(tape, k, env, lambda _: body)
+
+
+class _Rows:
+    """The rows that take the place of a loop."""
+
+    def __init__(self, b: Builder, loop: Loop) -> None:
+        self.b, self.n = b, loop.length
+        self.survey = survey = Survey(loop)
+        self.order = Order(survey)
+        self.access = Access(b, survey.known.vectors, self.n)
+        self.values: dict[int, Value] = {}
+        sizes = {x: b.type(x).nbytes for x in (*loop.carry, *loop.xs, *loop.captured)}
+        results = sum(t.nbytes for t in survey.body.output_types[len(loop.carry) :])
+        self.most = max(ALWAYS, MOST_TIMES * (sum(sizes.values()) + self.n * results))
+        for x, k in zip(loop.captured, survey.inputs[-len(loop.captured) :], strict=False):
+            self.values[k] = Value(x, False)
+
+    def results(self) -> list[int]:
+        survey, b = self.survey, self.b
+        for k in self.order.rows:
+            row = survey.rows[k]
+            b.where = survey.body.sources[row.source]
+            self.values.setdefault(k, self._value(k, row))
+            self._check_size(self.values[k].row)
+        carry = [
+            self._stored(c) if c in survey.stored else -1 for c in range(len(survey.loop.carry))
+        ]
+        for at, cell in enumerate(survey.cells):
+            if cell.region is None:
+                carry[cell.carry] = self._last(at)
+        ys = survey.outputs[len(carry) :]
+        return [*carry, *(spread(b, self.n, self.values[y]) for y in ys)]
+
+    def _check_size(self, row: int) -> None:
+        type = self.b.type(row)
+        if type.is_array and type.nbytes > self.most:
+            raise Unfit("all iterations at once would take too much memory")
+
+    def _value(self, k: int, row: Row) -> Value:
+        survey, b = self.survey, self.b
+        if k in self.values:
+            return self.values[k]
+        if k in survey.values and not survey.fixed[k]:
+            return Value(b.const(survey.values[k]), True)
+        if k in survey.xs:
+            return Value(survey.loop.xs[survey.xs[k]], True)
+        if k in self.order.sources:
+            return self._shown(survey.views[k], row.type)
+        operands = [self.values[x] for x in row.operands]
+        if any(x.varies for x in operands):
+            return Value(batched(b, self.n, row, operands), True)
+        env = {x: self.values[x].row for x in row.operands}
+        return Value(b.copy_row(survey.body, k, env), False)
+
+    # --- views ---------------------------------------------------------------------------------
+
+    def _shown(self, view: View, type: Type) -> Value:
+        """The value of a view: its region's, axes in the view's order."""
+        canonical = self._canonical(view.base, self.survey.source(view))
+        row, lead = canonical.row, int(canonical.varies)
+        ranges = [k for k, a in enumerate(view.region) if isinstance(a, Range)]
+        shown = [ranges.index(a) for a in view.dims if a != regions.UNIT]
+        order = [*shown, *(k for k in range(len(ranges)) if k not in shown)]
+        if order != sorted(order):
+            row = self.b.transpose(row, attrs=[*range(lead), *(k + lead for k in order)])
+        return Value(self.b.reshape_to(row, ((self.n,) * lead) + type.shape), canonical.varies)
+
+    def _from_view(self, x: Value, region: Region, dims: Sequence[int]) -> Value:
+        """The canonical value of a region from one whose axes are ``dims`` of the array."""
+        lead = int(x.varies)
+        shape = self.b.type(x.row).shape[lead:]
+        axes = [a for a in dims if a != regions.UNIT]
+        row = self.b.reshape_to(
+            x.row,
+            ((self.n,) * lead)
+            + tuple(d for d, a in zip(shape, dims, strict=True) if a != regions.UNIT),
+        )
+        order = [axes.index(a) + lead for a in sorted(axes)]
+        if order != sorted(order):
+            row = self.b.transpose(row, attrs=[*range(lead), *order])
+        return Value(self.b.reshape_to(row, ((self.n,) * lead) + regions.lengths(region)), x.varies)
+
+    def _canonical(self, base: int, source: Source) -> Value:
+        survey = self.survey
+        if isinstance(source, Blank):
+            type = self.b.type(self._initial(base)).with_shape(regions.lengths(source.region))
+            return Value(self.b.full(type, 0), False)
+        if isinstance(source, Initial):
+            return self.access.read(self._initial(source.base), source.region, self.values)
+        if isinstance(source, Carried):
+            held = self._carried_in(source.cell)
+            return self._part(held, self._region_of(source.cell), source.region)
+        write = survey.writes[source.write]
+        new = self._from_view(self.values[write.value], write.region, write.dims)
+        if isinstance(source, Written):
+            return self._part(new, write.region, source.region)
+        before = self._canonical(base, source.before)
+        if new.varies and not before.varies:
+            before = Value(spread(self.b, self.n, before), True)
+        if before.varies and not new.varies:
+            new = Value(spread(self.b, self.n, new), True)
+        attrs = _relative(source.larger, write.region, before.varies)
+        patched = Value(self.b.update(before.row, new.row, attrs=attrs), before.varies)
+        return self._part(patched, source.larger, source.region)
+
+    def _part(self, x: Value, whole: Region, region: Region) -> Value:
+        """A region of one with the same single places, from that one's canonical value."""
+        if whole == region:
+            return x
+        if any(
+            isinstance(a, Range) and not isinstance(p, Range)
+            for a, p in zip(whole, region, strict=True)
+        ):
+            return self._elements(x, whole, region)
+        type = self.b.type(x.row)
+        shape = ((self.n,) * x.varies) + regions.lengths(region)
+        attrs = _relative(whole, region, x.varies)
+        return Value(self.b.slice(x.row, attrs=attrs, type=type.with_shape(shape)), x.varies)
+
+    def _elements(self, x: Value, whole: Region, region: Region) -> Value:
+        raise Unfit("single elements of what was carried or written as a whole")
+
+    def _initial(self, base: int) -> int:
+        """The row of an array as it was before the loop."""
+        survey = self.survey
+        if base in survey.carries:
+            return survey.loop.carry[survey.carries[base]]
+        return self.values[base].row
+
+    # --- what is carried -----------------------------------------------------------------------
+
+    def _region_of(self, at: int) -> Region:
+        cell = self.survey.cells[at]
+        if cell.region is not None:
+            return cell.region
+        return regions.everything(self.b.type(self.survey.loop.carry[cell.carry]).shape)
+
+    def _start(self, cell: Cell) -> int:
+        """What a cell holds before the loop, in canonical form."""
+        x = self.survey.loop.carry[cell.carry]
+        if cell.region is None:
+            return x
+        return self.access.read(x, cell.region, self.values).row
+
+    def _next(self, cell: Cell) -> Value:
+        out = self.values[cell.out]
+        return out if cell.region is None else self._from_view(out, cell.region, cell.dims)
+
+    def _carried_in(self, at: int) -> Value:
+        """What every iteration finds in a cell: what the one before left there."""
+        b, cell = self.b, self.survey.cells[at]
+        start, out = self._start(cell), spread(b, self.n, self._next(cell))
+        shape = b.type(start).shape
+        first = b.reshape_to(start, (1, *shape))
+        if self.n == 1:
+            return Value(first, True)
+        attrs = [0] * len(b.type(out).shape) + [1] * len(b.type(out).shape)
+        others = b.slice(out, attrs=attrs, type=b.type(out).with_shape((self.n - 1, *shape)))
+        return Value(b.concat(first, others, attrs=(0,)), True)
+
+    def _last(self, at: int) -> int:
+        """What a cell holds after the loop."""
+        b, cell, terms = self.b, self.survey.cells[at], self.order.terms[at]
+        if terms is not None:
+            new = joined(b, self._spread_terms(cell, terms))
+            return total(b, terms[0].op, self._start(cell), new)
+        if at in self.order.records:
+            return self._recorded(cell, self.order.records[at])
+        out = self._next(cell)
+        if not out.varies:
+            return out.row
+        return self._iteration(out.row, self.n - 1)
+
+    def _recorded(self, cell: Cell, record: Record) -> int:
+        """What a cell that holds the largest or the smallest value has found."""
+        leader = self.survey.cells[self.order.leader(record)]
+        found, value = (
+            spread(self.b, self.n, self.values[k]) for k in (record.found, record.value)
+        )
+        start, of = (self.b.reshape_to(self._start(c), ()) for c in (cell, leader))
+        last = kept(self.b, record, start, of, found, value)
+        return self.b.reshape_to(last, regions.lengths(cell.region or ()))
+
+    def _spread_terms(self, cell: Cell, terms: Sequence[Term]) -> list[tuple[Op, int]]:
+        found = []
+        for op, k, masks in terms:
+            x = spread(self.b, self.n, self.values[k])
+            for mask in masks:
+                chosen = spread(self.b, self.n, self.values[mask.row])
+                x = masked(self.b, op, x, chosen, mask.wanted)
+            new = Value(x, True)
+            if cell.region is not None:
+                new = self._from_view(new, cell.region, cell.dims)
+            found.append((op, new.row))
+        return found
+
+    def _iteration(self, x: int, i: int) -> int:
+        b, type = self.b, self.b.type(x)
+        rank = len(type.shape)
+        attrs = (i, *[0] * (rank - 1), *[1] * rank)
+        part = b.slice(x, attrs=attrs, type=type.with_shape((1, *type.shape[1:])))
+        return b.reshape_to(part, type.shape[1:])
+
+    def _stored(self, c: int) -> int:
+        """The array after all writes of all iterations."""
+        survey, x = self.survey, self.survey.loop.carry[c]
+        for w in survey.spread(c):
+            write = survey.writes[w]
+            new = self._from_view(self.values[write.value], write.region, write.dims)
+            x = self.access.put(x, write.region, new, self.values)
+        for at, cell in enumerate(survey.cells):
+            if cell.carry == c and cell.region is not None:
+                x = self._with_cell(x, at, cell)
+        return x
+
+    def _with_cell(self, x: int, at: int, cell: Cell) -> int:
+        assert cell.region is not None
+        if not cell.merged:
+            return self.access.put(x, cell.region, Value(self._last(at), False), self.values)
+        terms = self.order.terms[at]
+        assert terms is not None
+        new = joined(self.b, self._spread_terms(cell, terms))
+        return self.access.add(x, cell.region, new, self.values)
+
+
+def _relative(whole: Region, part: Region, varies: bool) -> tuple[int, ...]:
+    """Starts and steps of a part in the canonical value of a region."""
+    starts, steps = [0] * varies, [1] * varies
+    for a, p in zip(whole, part, strict=True):
+        if isinstance(a, Range) and isinstance(p, Range):
+            starts.append((p.start - a.start) // a.step)
+            steps.append(p.step // a.step if p.length > 1 else 1)
+    return (*starts, *steps)

@@ -1,0 +1,19 @@
+"""Why a WRAP row stops a program: its second attribute, an index out of range if there is none."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+from ckad.tape.tape import Row
+
+
+class Reason(IntEnum):
+    """What is wrong where a number is not in the range that a WRAP row allows."""
+
+    INDEX = 0
+    UNBOUND = 1
+    RAISED = 2
+
+
+def reason_of(row: Row) -> Reason:
+    return Reason(row.attrs[1]) if len(row.attrs) > 1 else Reason.INDEX

@@ -1,0 +1,23 @@
+"""Functions run from their source over tracers, so that loops and branches are recorded.
+
+``follow`` is the way in: it calls a function so that Python's own ``for``, ``while`` and ``if``
+become loops and branches of the tape where they depend on traced values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ckad.trace.source.calls import call
+from ckad.trace.source.checks import checked
+
+
+def follow(function: Callable[..., Any]) -> Callable[..., Any]:
+    """``function``, run from its source where that can be read."""
+
+    def followed(*args: Any, **options: Any) -> Any:
+        with checked() as after:
+            return after(call(function, args, options))
+
+    return followed

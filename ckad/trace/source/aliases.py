@@ -1,0 +1,47 @@
+"""Which names see the memory of an array: what decides whether a value may stand for it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Iterator
+from typing import Any
+
+from ckad.trace.complex_numbers import ComplexTracer
+from ckad.trace.context import Storage
+from ckad.trace.extents import Padded
+from ckad.trace.source.frame import Frame, Key
+from ckad.trace.source.values import arrays_of
+from ckad.trace.tracer import Tracer
+from ckad.trace.where import running
+
+
+def live_names(root: Storage, but: Collection[Key], loop: ast.stmt | None = None) -> Iterator[Key]:
+    """The names, other than ``but``, that show ``root`` and may be read later, or in ``loop``."""
+    if root.watched:
+        yield next(_frames()), "an argument to be returned"
+    for frame in _frames():
+        for name, value in frame.names.items():
+            if (frame, name) in but or not _shows(value, root):
+                continue
+            if frame.is_read_later(name) or (loop is not None and frame.is_read_in(name, loop)):
+                yield frame, name
+
+
+def _frames() -> Iterator[Frame]:
+    seen: set[int] = set()
+    for function in running():
+        frame = function if isinstance(function, Frame) else None
+        while frame is not None and id(frame) not in seen:
+            seen.add(id(frame))
+            yield frame
+            frame = frame.outer
+
+
+def _shows(value: Any, root: Storage) -> bool:
+    if type(value) in (Tracer, ComplexTracer):
+        return any(not x.scalar and x.storage.root is root for x in arrays_of(value))
+    if isinstance(value, Padded):
+        return _shows(value.base, root)
+    if type(value) in (tuple, list):
+        return any(_shows(item, root) for item in value)
+    return type(value) is dict and any(_shows(item, root) for item in value.values())

@@ -1,0 +1,387 @@
+"""Branches on traced conditions: both sides are recorded, what they change is merged."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ckad import trees
+from ckad.errors import CarryError
+from ckad.tape.ops import OPS, Group, Op
+from ckad.trace.apply import astype
+from ckad.trace.context import (
+    Storage,
+    Trace,
+    Written,
+    current,
+    mark_place,
+    open_trace,
+    resumed,
+    storage_in,
+)
+from ckad.trace.parts import opened
+from ckad.trace.source.aliases import live_names
+from ckad.trace.source.checks import Stops, maybe
+from ckad.trace.source.flow import Flow, definite
+from ckad.trace.source.frame import (
+    MISSING,
+    RETURN,
+    Key,
+    Ledger,
+    Maybe,
+    Region,
+    Unclear,
+    open_region,
+)
+from ckad.trace.source.values import Slot, flatten, join, same, slot_of, truth, weakened
+from ckad.trace.tracer import Tracer, value
+from ckad.trace.where import at_place
+
+Thunk = Callable[[], Any]
+#: The key under which the value of an expression, or the flow of a side, is merged.
+VALUE = "value"
+
+
+class _Recorded(NamedTuple):
+    """One side: its trace, what it gives, and what the names it changed are bound to then."""
+
+    trace: Trace
+    result: Any
+    ends: dict[Key, Any]
+    raises: bool  # whether the program stops on this side
+
+
+def either(predicate: Tracer, if_true: Thunk, if_false: Thunk) -> Any:
+    """The value of one of two expressions, whichever the condition asks for."""
+    merged = _Merge(predicate, _record((if_true, if_false)))
+    one, other = merged.sides
+    if one.raises or other.raises:
+        result = merged.of_other_side(
+            *((other.result, False) if one.raises else (one.result, True))
+        )
+    else:
+        result = merged.joined(VALUE, "the conditional expression", *merged.results)
+    merged.names()
+    merged.finish()
+    value = merged.bound(result)
+    if type(value) is Unclear:
+        raise value.error
+    return value
+
+
+def branch(predicate: Tracer, if_true: Thunk, if_false: Thunk) -> Flow | None:
+    """Run one of two blocks, whichever the condition asks for; how they end."""
+    merged = _Merge(predicate, _record((if_true, if_false)))
+    flows = [f if f is not None else definite(Flow.NEXT) for f in merged.results]
+    merged.flows(flows)
+    merged.names()
+    merged.finish()
+    return merged.flow
+
+
+def logical(is_and: bool, first: Any, verdict: Tracer, rest: Thunk) -> Any:
+    """``first and rest()``, or ``or``, where ``first`` is traced.
+
+    What follows is evaluated only where it counts, unless it is harmless.
+    """
+    with open_region(), open_trace(adopts=True) as trace:
+        try:
+            found = rest()
+            plain = isinstance(found, Tracer) and found.dtype == bool and not found.shape
+            harmless = plain and not trace.adopted and _is_harmless(trace)
+        except (Written, Stops):
+            harmless = False
+    if harmless and isinstance(first, Tracer) and first.dtype == bool:
+        second = truth(rest())
+        both = np.logical_and(verdict, second) if is_and else np.logical_or(verdict, second)
+        return weakened(both)
+    return either(verdict, rest, lambda: first) if is_and else either(verdict, lambda: first, rest)
+
+
+def _is_harmless(trace: Trace) -> bool:
+    """Whether all rows can be computed whatever the numbers are, and cost little."""
+    return all(
+        OPS[row.op].group in (Group.LEAF, Group.ELEMENTWISE)
+        and row.op is not Op.WRAP
+        and row.type.size == 1
+        for row in trace.builder.rows
+    )
+
+
+def item(items: Sequence[Any], index: Tracer) -> Any:
+    """``items[index]`` of a list or tuple of numbers, with a traced index."""
+    from ckad.trace.functions.join import stack
+
+    kinds = [slot_of(x) for x in items]
+    if not items or any(kind is None or not kind.scalar for kind in kinds):
+        return items[index.__index__()]  # says why this cannot be
+    return stack(list(items))[index]
+
+
+# --- recording both sides ------------------------------------------------------------------------
+
+
+def _record(sides: Sequence[Thunk]) -> list[_Recorded]:
+    """Each side in a trace of its own; again while one writes into an array from outside."""
+    written: dict[int, Storage] = {}
+    while True:
+        try:
+            return [_record_side(side, written) for side in sides]
+        except _Again:
+            continue
+
+
+class _Again(Exception):
+    """A side has to be recorded again."""
+
+
+def _record_side(side: Thunk, written: dict[int, Storage]) -> _Recorded:
+    with open_trace(adopts=True) as trace, open_region() as region:
+        for root in written.values():
+            trace.adopt(root)
+        raises = False
+        try:
+            result = side()
+        except Written as found:
+            if found.trace is not trace:
+                raise
+            written[id(found.root)] = found.root
+            raise _Again from None
+        except Stops:
+            result, raises = definite(Flow.RAISE), True
+        return _Recorded(trace, result, _ends(region), raises)
+
+
+def _ends(region: Region) -> dict[Key, Any]:
+    return {(frame, name): frame.names.get(name, MISSING) for frame, name in region.changed}
+
+
+# --- merging -------------------------------------------------------------------------------------
+
+
+class _Leaf(NamedTuple):
+    """One traced leaf of a merged value: its kind, and which result of the COND it is."""
+
+    slot: Slot
+    result: int
+
+
+class _Joined(NamedTuple):
+    """A merged value: its structure, and leaves that are traced or the same on both sides.
+
+    ``outer`` are the arrays from outside of the branch that it may be one of.
+    """
+
+    tree: trees.Treedef
+    leaves: list[Any]
+    outer: list[Storage]
+
+
+class _Merge:
+    """Two recorded sides on their way to one COND row."""
+
+    def __init__(self, predicate: Tracer, sides: list[_Recorded]) -> None:
+        self.predicate, self.sides = predicate, sides
+        self.results = [side.result for side in sides]
+        self.outputs: list[list[int]] = [[], []]
+        self.slots: list[Slot] = []
+        self.bindings: dict[Key, Any] = {}
+        self.rows: list[int] = []
+        self.flow: Flow | None = None
+        self._flow: tuple[frozenset[int], int] | None = None
+
+    def output(self, slot: Slot, xs: Sequence[Any]) -> int:
+        """A result of the COND: ``xs`` on the two sides."""
+        for side, rows, x in zip(self.sides, self.outputs, xs, strict=True):
+            with resumed(side.trace):
+                rows.append(slot.undefined() if x is MISSING else slot.row(x))
+        self.slots.append(slot)
+        return len(self.slots) - 1
+
+    def flows(self, flows: Sequence[Flow]) -> None:
+        kinds = flows[0].kinds | flows[1].kinds
+        if len(kinds) > 1:
+            kinds -= {Flow.RAISE}
+        if len(kinds) == 1:
+            (kind,) = kinds
+            self.flow = None if kind == Flow.NEXT else definite(kind)
+            return
+        signals = [MISSING if f.always(Flow.RAISE) else f.signal for f in flows]
+        slot = slot_of(0)
+        assert slot is not None
+        self._flow = kinds, self.output(slot, signals)
+
+    def names(self) -> None:
+        ends = [side.ends for side in self.sides]
+        for key in dict.fromkeys((*ends[0], *ends[1])):
+            frame, name = key
+            before = frame.names.get(name, MISSING)
+            if not all(key in e for e in ends) and before is not MISSING:
+                frame.note_read(name)
+            values = [e.get(key, before) for e in ends]
+            self.bindings[key] = self._binding(key, values)
+
+    def _binding(self, key: Key, values: Sequence[Any]) -> Any:
+        frame, name = key
+        if values[0] is values[1]:
+            return values[0]
+        if type(frame) is not Ledger:
+            for side, x in zip(self.sides, reversed(values), strict=True):
+                if side.raises:
+                    return self.of_other_side(x, side is self.sides[1])
+        for x in values:
+            if type(x) is Unclear:
+                return x
+        if any(x is MISSING for x in values) and name == RETURN:
+            (bound,) = [x for x in values if x is not MISSING]
+            return self.of_other_side(bound, values[1] is MISSING)
+        if any(x is MISSING or type(x) is Maybe for x in values):
+            return self._half_bound(name, values)
+        said = "what the function returns" if name == RETURN else f"the variable {name!r}"
+        return self.joined(name, said, *values)
+
+    def of_other_side(self, bound: Any, first: bool) -> Any:
+        """A value that only the first, or the second, side gives; it is of no account elsewhere."""
+        if bound is MISSING or type(bound) is Unclear:
+            return bound
+        leaves, tree = flatten(bound)
+        slots = [slot_of(x) if isinstance(x, Tracer) else None for x in leaves]
+        found = [
+            x if s is None else _Leaf(s, self.output(s, (x, MISSING) if first else (MISSING, x)))
+            for s, x in zip(slots, leaves, strict=True)
+        ]
+        return _Joined(tree, found, [])
+
+    def _half_bound(self, name: str, values: Sequence[Any]) -> Any:
+        """A name that may not be bound: it can be read where it is."""
+        full = next((x for x in values if x is not MISSING), None)
+        filler = full.value if type(full) is Maybe else full
+        both = [Maybe(filler, False) if x is MISSING else maybe(x) for x in values]
+        flags = self.joined(name, name, both[0].bound, both[1].bound)
+        leaves, tree = flatten(filler)
+        parts = [MISSING if x is MISSING else flatten(maybe(x).value) for x in values]
+        if any(p is not MISSING and p[1] != tree for p in parts):
+            return self.joined(name, f"the variable {name!r}", both[0].value, both[1].value)
+        found: list[Any] = []
+        for k in range(len(leaves)):
+            xs = [MISSING if p is MISSING else p[0][k] for p in parts]
+            made = self._leaf(xs)
+            if made is None:
+                return _unclear(f"the variable {name!r}", repr(xs[0]), repr(xs[1]))
+            found.append(made)
+        return Maybe(_Joined(tree, found, []), flags)
+
+    def _leaf(self, xs: Sequence[Any]) -> Any:
+        """One leaf of both sides, either of which may have none."""
+        given = [x for x in xs if x is not MISSING]
+        slots = [slot_of(x) for x in given]
+        if any(s is None for s in slots):
+            return given[0] if len(given) == 1 or same(*given) else None
+        slot = slots[0] if len(slots) == 1 else join(slots[0], slots[1])
+        return None if slot is None else _Leaf(slot, self.output(slot, xs))
+
+    def joined(self, name: str, said: str, x: Any, y: Any) -> _Joined | Unclear:
+        """``x`` of the first side and ``y`` of the second as one value."""
+        x, y = opened(x, y)
+        xs, tree = flatten(x)
+        ys, other = flatten(y)
+        if tree != other:
+            return _unclear(said, trees.describe(tree), trees.describe(other))
+        leaves: list[Any] = []
+        outer: list[Storage] = []
+        for a, b in zip(xs, ys, strict=True):
+            if same(a, b):
+                leaves.append(a)
+                continue
+            s, t = slot_of(a), slot_of(b)
+            if s is None or t is None:
+                return _unclear(said, repr(a), repr(b))
+            slot = join(s, t, broadcasts=True) or join(t, s, broadcasts=True)
+            if slot is None:
+                return _unclear(said, str(s.type), str(t.type))
+            outer += [z.storage.root for z in (a, b) if self._is_outer(z)]
+            leaves.append(_Leaf(slot, self.output(slot, (a, b))))
+        return _Joined(tree, leaves, outer)
+
+    def _is_outer(self, x: Any) -> bool:
+        """Whether it is an array from outside of the branch, which has other names."""
+        if type(x) is not Tracer or x.scalar:
+            return False
+        return x.storage.root.trace not in [side.trace for side in self.sides]
+
+    # --- the row --------------------------------------------------------------------------------
+
+    def finish(self) -> None:
+        """Append the COND row and bind what the sides changed."""
+        one, other = (side.trace for side in self.sides)
+        roots = {**one.adopted, **other.adopted}
+        changed = [
+            key
+            for key in roots
+            if any(t.adopted[key].writes for t in (one, other) if key in t.adopted)
+        ]
+        for key in changed:
+            for side, rows in zip(self.sides, self.outputs, strict=True):
+                with resumed(side.trace):
+                    rows.append(storage_in(side.trace, roots[key].root).row)
+        self._emit(roots, changed)
+        for (frame, name), end in self.bindings.items():
+            bound = self.bound(end, (frame, name))
+            frame.note_change(name)
+            frame.restore(name, bound)
+        if self._flow is not None:
+            kinds, at = self._flow
+            self.flow = Flow(kinds, self.slots[at].show(self.rows[at]))
+
+    def _emit(self, roots: Mapping[int, Storage], changed: Sequence[int]) -> None:
+        if not self.outputs[0]:
+            return
+        trace = current()
+        mark_place(trace)
+        b = trace.builder
+        operands = [storage_in(trace, root.root) for root in roots.values()]
+        for side in self.sides:
+            with resumed(side.trace):
+                for key in roots.keys() - side.trace.adopted.keys():
+                    side.trace.adopt(roots[key].root)
+        captured = list(dict.fromkeys(x for s in self.sides for x in s.trace.captured))
+        bodies = []
+        for side, outputs in zip(self.sides, self.outputs, strict=True):
+            own = side.trace
+            inputs = [own.adopted_inputs[key] for key in roots]
+            inputs += [own.captured.get(x, b.type(x)) for x in captured]
+            bodies.append(b.body(own.tape(outputs, inputs)))
+        rows = [value(astype(self.predicate, bool)), *(s.row for s in operands), *captured]
+        self.rows = b.control(Op.COND, rows, bodies, b.bodies[bodies[0]].output_types)
+        for key, row in zip(changed, self.rows[len(self.rows) - len(changed) :], strict=True):
+            local = storage_in(trace, roots[key].root)
+            local.check_writable()
+            local.write(row)
+
+    def bound(self, end: Any, key: Key | None = None) -> Any:
+        """The value behind a binding, now that the row is there."""
+        if type(end) is Maybe:
+            return Maybe(self.bound(end.value, key), self.bound(end.bound))
+        if not isinstance(end, _Joined):
+            return end
+        leaves = [
+            x.slot.show(self.rows[x.result]) if isinstance(x, _Leaf) else x for x in end.leaves
+        ]
+        others = [root for root in end.outer if any(live_names(root, (key,) if key else ()))]
+        arrays = [x.storage for x in leaves if type(x) is Tracer and not x.scalar]
+        for storage in (*arrays, *(storage_in(current(), x) for x in others)) if others else ():
+            storage.shared = "another one that a branch chose among"
+        return trees.unflatten(end.tree, leaves)
+
+
+def _unclear(said: str, one: str, other: str) -> Unclear:
+    return Unclear(
+        CarryError(
+            at_place(
+                f"{said} is {one} on one side of a branch and {other} on the other, and the "
+                "condition is traced. Give both sides the same structure, shape and kind."
+            )
+        )
+    )

@@ -1,0 +1,217 @@
+"""Calls in functions that are run from source: the user's functions are followed, others mapped.
+
+A function of the user is run from its source too. What NumPy, ``math`` and Python's builtins do
+with traced values stands in the tables of ``functions``. In the body of a loop or branch, which is
+recorded once for all its steps, only calls are made that compute from their arguments alone.
+"""
+
+from __future__ import annotations
+
+import builtins
+import functools
+import math
+import sys
+import sysconfig
+import types
+from collections.abc import Callable, Sequence
+from types import BuiltinFunctionType, FunctionType, MethodType
+from typing import Any
+
+import numpy as np
+
+from ckad.errors import UnrecordableError
+from ckad.trace.context import current, mark_place
+from ckad.trace.extent_joins import SIZED, is_sized
+from ckad.trace.external import external
+from ckad.trace.functions.creation import CREATIONS
+from ckad.trace.functions.grids import GRIDS
+from ckad.trace.functions.scalars import BUILTINS, CONSTRUCTORS, MATH
+from ckad.trace.parts import counterpart, part_in
+from ckad.trace.purity import is_pure
+from ckad.trace.source.closures import Closure, call_from_source
+from ckad.trace.source.frame import check_changeable, made, region
+from ckad.trace.source.iteration import ITERATORS
+from ckad.trace.source.reader import definition_of
+from ckad.trace.source.values import holds_tracer, is_weak, lifted, weakened
+from ckad.trace.tracer import FUNCTIONS, Tracer
+from ckad.trace.where import at_place
+
+#: Top-level packages whose functions are called as they are.
+_LIBRARIES = frozenset(
+    {"ckad", "numpy", "scipy", "numba", "jax", "matplotlib", *sys.stdlib_module_names}
+) - {"__main__"}
+_OWN_FILES = sysconfig.get_path("stdlib")
+#: Methods that change a list, dict or set.
+_CHANGING = frozenset(
+    """append extend insert pop remove clear update setdefault popitem add discard sort reverse
+    __setitem__ __delitem__ intersection_update difference_update""".split()
+)
+_CONTAINERS = (list, dict, set)
+#: Python numbers come out of these if only such go in.
+_WEAK_RESULTS = {abs, float, int, bool, round, min, max, sum, pow, *MATH}
+
+
+def call(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
+    """``callee(*args, **options)``."""
+    kind = type(callee)
+    if kind is Closure:
+        return callee(*args, **options)
+    if kind is functools.partial:
+        return call(callee.func, (*callee.args, *args), {**callee.keywords, **options})
+    function, owner = _python_function(callee)
+    if function is not None and is_followed(function):
+        return call_from_source(function, (*owner, *args), options)
+    return _call_library(callee if function is None or owner else function, args, options)
+
+
+def _python_function(callee: Any) -> tuple[FunctionType | None, tuple[Any, ...]]:
+    """The function that a call runs, and what goes before its arguments."""
+    kind = type(callee)
+    if kind is FunctionType:
+        return callee, ()
+    if kind is MethodType:
+        inner = callee.__func__
+        return (inner, (callee.__self__,)) if type(inner) is FunctionType else (None, ())
+    if kind is BuiltinFunctionType or isinstance(callee, (type, np.ufunc)):
+        return None, ()
+    if kind.__module__.startswith("numba."):
+        compiled = getattr(callee, "py_func", None)
+        return (compiled if type(compiled) is FunctionType else None), ()
+    if kind is type(_sample):
+        return callee.__wrapped__, ()
+    method = None if _is_library(kind.__module__) else kind.__dict__.get("__call__")
+    return (method, (callee,)) if type(method) is FunctionType else (None, ())
+
+
+@functools.lru_cache
+def _sample() -> None: ...
+
+
+def is_followed(function: FunctionType) -> bool:
+    """Whether a function is run from its source."""
+    if _is_library(function.__module__) and not _is_namesake(function):
+        return False
+    return definition_of(function) is not None
+
+
+def _is_namesake(function: FunctionType) -> bool:
+    """Whether a module of the user has the name of one of Python's own (``trace``, ``test``)."""
+    named = function.__module__.partition(".")[0] in sys.stdlib_module_names
+    return named and not function.__code__.co_filename.startswith((_OWN_FILES, "<frozen"))
+
+
+def _is_library(module: str | None) -> bool:
+    return module is not None and module.partition(".")[0] in _LIBRARIES
+
+
+def _call_library(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
+    counterpart = _counterpart(callee, args, options)
+    if counterpart is not None:
+        options.pop("like", None)
+        mark_place(current())
+        result = counterpart(*args, **options)
+    else:
+        _check_callable(callee)
+        result = callee(*args, **options)
+        if isinstance(callee, type) and not _is_library(callee.__module__):
+            return made(result)
+    if type(result) is Tracer and _is_weak_call(callee, args, options):
+        return weakened(result)
+    if isinstance(result, _CONTAINERS):
+        return made(result)
+    return lifted(result)
+
+
+def _is_weak_call(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> bool:
+    try:
+        if callee not in _WEAK_RESULTS:
+            return False
+    except TypeError:
+        return False
+    if callee in (float, int, bool) or callee in MATH:
+        return True
+    return not options and all(is_weak(x) for x in args)
+
+
+def _counterpart(
+    callee: Any, args: Sequence[Any], options: dict[str, Any]
+) -> Callable[..., Any] | None:
+    try:
+        part = part_in((*args, *options.values()))
+        if part is not None:
+            return counterpart(callee, part) or ITERATORS.get(callee)
+        if is_sized(callee, args):
+            return SIZED[callee]
+        if callee in ITERATORS:
+            return ITERATORS[callee]
+        if callee in CREATIONS:
+            return CREATIONS[callee]
+        if not (holds_tracer(list(args)) or holds_tracer(options)):
+            return None
+        for table in (BUILTINS, MATH, CONSTRUCTORS):
+            if callee in table:
+                return table[callee]
+        if callee in FUNCTIONS and not isinstance(callee, np.ufunc):
+            return FUNCTIONS[callee]
+    except TypeError:  # not hashable
+        return None
+    return external(callee)
+
+
+def _check_callable(callee: Any) -> None:
+    """In a body, which is recorded once, refuse what depends on more than its arguments."""
+    owner = getattr(callee, "__self__", None)
+    name = getattr(callee, "__name__", type(callee).__name__)
+    if isinstance(owner, _CONTAINERS) and name in _CHANGING:
+        return check_changeable(owner)
+    if region() is None or _is_repeatable(callee, owner):
+        return None
+    raise UnrecordableError(
+        at_place(
+            f"the body of a loop or branch calls {_named(callee)}, and is recorded once for all "
+            "its steps: what the call gives or does at each of them is not known. Call it before "
+            "the loop (draw random numbers into an array, for example)."
+        )
+    )
+
+
+def _named(callee: Any) -> str:
+    module = getattr(callee, "__module__", None)
+    name = getattr(callee, "__qualname__", type(callee).__name__)
+    return f"{module}.{name}" if module and module != "builtins" else str(name)
+
+
+_PLAIN = (int, float, complex, bool, str, bytes, tuple, list, dict, set, frozenset, np.ndarray)
+
+
+def _is_repeatable(callee: Any, owner: Any) -> bool:
+    try:
+        if is_pure(callee) or callee in FUNCTIONS or callee is print:
+            return True
+    except TypeError:
+        return False
+    if isinstance(owner, (Tracer, np.generic, *_PLAIN)) or isinstance(callee, type(str.join)):
+        return True
+    if isinstance(callee, type):
+        return True
+    module = getattr(callee, "__module__", None) or ""
+    if module.partition(".")[0] == "ckad":
+        return True
+    if isinstance(callee, BuiltinFunctionType):
+        return (
+            isinstance(owner, types.ModuleType)
+            and owner in (builtins, math)
+            and (callee not in (next, input, open, setattr, delattr, id, vars, globals, locals))
+        )
+    if type(callee) is FunctionType:  # its source is not known: it is called on traced values
+        return not _is_library(module) or module.startswith(("numpy", "scipy", "functools"))
+    return type(callee).__module__.startswith("ckad")
+
+
+def writable(owner: Any, index: Any) -> Any:
+    """``np.mgrid[index]`` and its like; None for any other owner."""
+    try:
+        grid = GRIDS.get(owner) if type(owner).__module__.startswith("numpy") else None
+    except TypeError:
+        return None
+    return None if grid is None else grid(index)

@@ -1,0 +1,76 @@
+"""What stops a program while it runs: a ``raise`` in a body, a variable that nothing has bound.
+
+A check is a WRAP row. It takes part in what is computed: a `Maybe` becomes its value only by its
+check, and the checks of ``raise`` statements are counted by a variable of their own, which loops
+and branches carry like any other and on which the function's result depends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from ckad import trees
+from ckad.tape.ops import Op
+from ckad.tape.reasons import Reason
+from ckad.trace.apply import apply, astype, broadcast_to
+from ckad.trace.context import current, mark_place
+from ckad.trace.source.frame import Ledger, Maybe, ledger, open_ledger
+from ckad.trace.tracer import Tracer, fresh, lift, value
+
+
+def maybe(x: Any) -> Maybe:
+    return x if type(x) is Maybe else Maybe(x, True)
+
+
+def stop_if(wrong: Any, reason: Reason) -> Tracer:
+    """Stop the program where ``wrong``, a flag, is true; the number 0."""
+    mark_place(current())
+    return apply(Op.WRAP, astype(lift(wrong), np.int64), attrs=(1, int(reason)))
+
+
+def certain(x: Maybe) -> Any:
+    """The value of a name that is read: the program stops where it is not bound."""
+    zero = stop_if(np.logical_not(x.bound), Reason.UNBOUND)
+    return trees.map_leaves(lambda leaf: _after(leaf, zero), x.value)
+
+
+def _after(x: Any, zero: Tracer) -> Any:
+    """``x``, computed after a check has passed."""
+    if not isinstance(x, (Tracer, float, int, np.number, np.ndarray)) or isinstance(x, bool):
+        return x
+    x = lift(x)
+    passed = broadcast_to(np.equal(zero, 0), x.shape)
+    made = fresh(value(apply(Op.SELECT, passed, x, x)), scalar=x.scalar)
+    made.weak = x.weak
+    return made
+
+
+# --- raise ---------------------------------------------------------------------------------------
+
+
+class Stops(BaseException):
+    """The side of a branch, or the body of a loop, that is being recorded ends with a ``raise``."""
+
+
+def note_raise(wrong: Any = True) -> None:
+    """The program stops here if ``wrong``, whatever it computes afterwards."""
+    checks = ledger()
+    before = checks.lookup(Ledger.CHECKS)
+    checks.bind(Ledger.CHECKS, np.add(before, stop_if(wrong, Reason.RAISED)))
+
+
+@contextmanager
+def checked() -> Iterator[Callable[[Any], Any]]:
+    """Gives what makes a result depend on the checks that were noted in the meantime."""
+    with open_ledger() as opened:
+        yield lambda result: _after_all(result, opened.names[Ledger.CHECKS])
+
+
+def _after_all(result: Any, checks: Any) -> Any:
+    if not isinstance(checks, Tracer):
+        return result
+    return trees.map_leaves(lambda leaf: _after(leaf, checks), result)

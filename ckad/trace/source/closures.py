@@ -1,0 +1,115 @@
+"""Functions that are run from their source: how they are called."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping, Sequence
+from types import FunctionType
+from typing import Any
+
+from ckad.errors import CkadError
+from ckad.trace.context import current, is_tracing, mark_place
+from ckad.trace.source.frame import Frame
+from ckad.trace.source.reader import Definition, definition_of
+from ckad.trace.where import at_place, running
+
+
+class Closure:
+    """A function that was defined in one that is run from its source."""
+
+    def __init__(
+        self,
+        definition: Definition,
+        frame: Frame,
+        defaults: Sequence[Any],
+        named_defaults: Mapping[str, Any],
+    ) -> None:
+        self.definition, self.frame = definition, frame
+        self.defaults, self.named_defaults = tuple(defaults), dict(named_defaults)
+        self.__name__ = self.__qualname__ = definition.name
+        self.__doc__ = None
+        self.__wrapped__ = None
+
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        frame = Frame(self.definition, self.frame.function, self.frame)
+        bind_arguments(frame, args, options, self.defaults, self.named_defaults)
+        return run(frame)
+
+    def __repr__(self) -> str:
+        return f"<function {self.definition.name} at line {self.definition.node.lineno}>"
+
+
+def call_from_source(function: FunctionType, args: Sequence[Any], options: dict[str, Any]) -> Any:
+    """Call a function whose definition is known."""
+    definition = definition_of(function)
+    assert definition is not None
+    frame = Frame(definition, function)
+    bind_arguments(frame, args, options, function.__defaults__ or (), function.__kwdefaults__ or {})
+    return run(frame)
+
+
+def run(frame: Frame) -> Any:
+    """Run the body of a function; what it returns."""
+    from ckad.trace.source.statements import returned_by, run_block
+
+    functions = running()
+    functions.append(frame)
+    try:
+        return returned_by(frame, run_block(frame, frame.definition.body))
+    except (CkadError, RecursionError):
+        raise
+    except Exception as error:
+        if not getattr(error, "__notes__", None) and str(frame.place) not in str(error):
+            error.add_note(at_place("raised here", frame.place))
+        raise
+    finally:
+        functions.pop()
+        if functions and is_tracing():
+            mark_place(current())
+
+
+def bind_arguments(
+    frame: Frame,
+    args: Sequence[Any],
+    options: Mapping[str, Any],
+    defaults: Sequence[Any],
+    named_defaults: Mapping[str, Any],
+) -> None:
+    """Bind a function's parameters as Python does; TypeError if the arguments do not fit."""
+    wanted: ast.arguments = frame.definition.node.args
+    given, names = dict(options), frame.names
+    positional = [a.arg for a in (*wanted.posonlyargs, *wanted.args)]
+    for name, value in zip(positional, args, strict=False):
+        if name in given and name not in {a.arg for a in wanted.posonlyargs}:
+            raise _misfit(frame, f"got multiple values for argument {name!r}")
+        names[name] = value
+    if wanted.vararg is not None:
+        names[wanted.vararg.arg] = tuple(args[len(positional) :])
+    elif len(args) > len(positional):
+        raise _misfit(frame, f"takes {len(positional)} positional arguments, {len(args)} given")
+    first_default = len(positional) - len(defaults)
+    for k, name in enumerate(positional):
+        if name in names:
+            continue
+        if name in given and k >= len(wanted.posonlyargs):
+            names[name] = given.pop(name)
+        elif k >= first_default:
+            names[name] = defaults[k - first_default]
+        else:
+            raise _misfit(frame, f"is missing the argument {name!r}")
+    for parameter in wanted.kwonlyargs:
+        name = parameter.arg
+        if name in given:
+            names[name] = given.pop(name)
+        elif name in named_defaults:
+            names[name] = named_defaults[name]
+        else:
+            raise _misfit(frame, f"is missing the keyword argument {name!r}")
+    if wanted.kwarg is not None:
+        names[wanted.kwarg.arg] = given
+    elif given:
+        raise _misfit(frame, f"got an unexpected keyword argument {next(iter(given))!r}")
+
+
+def _misfit(frame: Frame, what: str) -> TypeError:
+    return TypeError(at_place(f"{frame.definition.name}() {what}"))

@@ -1,0 +1,317 @@
+"""A function that is being run from its source: its names, and what a body changes of them.
+
+While a body (of a loop, of a branch) is recorded, a `Region` notes which names from outside of it
+are bound, so that they can be put back, and which are read before: those carry from step to step.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FunctionType
+from typing import Any, ClassVar, NamedTuple
+
+from ckad.errors import UnrecordableError
+from ckad.tape.tape import Source
+from ckad.trace.source.reader import Definition
+from ckad.trace.where import at_place
+
+#: Where the value that a function returns is kept among its names.
+RETURN = "return"
+Key = tuple["Frame", str]
+
+
+class _Missing:
+    def __repr__(self) -> str:
+        return "<not bound>"
+
+
+MISSING: Any = _Missing()
+
+
+class Unclear:
+    """What a name is bound to where no one value can be recorded; to read it is an error."""
+
+    def __init__(self, error: Exception) -> None:
+        self.error = error
+
+
+class Maybe(NamedTuple):
+    """What a name is bound to if ``bound``, a flag, is true; else it is not bound."""
+
+    value: Any
+    bound: Any
+
+
+class Region:
+    """What the recording of one body has changed and read of the names around it."""
+
+    def __init__(self, outer: Region | None) -> None:
+        self.outer = outer
+        self.depth: int = outer.depth + 1 if outer else 1
+        self.changed: dict[Key, Any] = {}  # the values before
+        self.read: set[Key] = set()  # read before they were changed
+        self.made: dict[int, Any] = {}  # lists, dicts and sets made here, by identity
+
+    def roll_back(self) -> None:
+        for (frame, name), value in self.changed.items():
+            frame.restore(name, value)
+
+
+class _Regions(threading.local):
+    def __init__(self) -> None:
+        self.innermost: Region | None = None
+        self.ledgers: list[Ledger] = []
+
+
+_regions = _Regions()
+
+
+def region() -> Region | None:
+    """The body being recorded now; None in straight code."""
+    return _regions.innermost
+
+
+@contextmanager
+def open_region() -> Iterator[Region]:
+    """Note what is changed from here on; at the end everything is as it was."""
+    outer = _regions.innermost
+    _regions.innermost = opened = Region(outer)
+    try:
+        yield opened
+    finally:
+        _regions.innermost = outer
+        opened.roll_back()
+
+
+def made(container: Any) -> Any:
+    """Note a list, dict or set that the body being recorded has made: it may be changed there."""
+    if _regions.innermost is not None:
+        _regions.innermost.made[id(container)] = container
+    return container
+
+
+def check_changeable(container: Any) -> None:
+    """A container from outside must not be changed by a body: that would happen only once."""
+    inner = _regions.innermost
+    if inner is None or id(container) in inner.made:
+        return
+    kind = type(container).__name__
+    raise UnrecordableError(
+        at_place(
+            f"the body of a loop or branch changes a {kind} that was made outside of it, and is "
+            "recorded once for all its steps. Write into an element of an array "
+            "(history[k] = x, made before by np.zeros), or return the values from ckad.scan."
+        )
+    )
+
+
+class Frame:
+    """The names of one call of a function, and where in it the program is."""
+
+    __slots__ = (
+        "definition",
+        "depth",
+        "function",
+        "line",
+        "loops",
+        "names",
+        "outer",
+        "sources",
+        "statement",
+    )
+
+    def __init__(
+        self,
+        definition: Definition,
+        function: FunctionType,
+        outer: Frame | None = None,
+        depth: int | None = None,
+    ) -> None:
+        self.definition = definition
+        self.function = function  # the outermost one, for its globals and closure
+        self.outer = outer
+        inner = _regions.innermost
+        self.depth: int = (inner.depth if inner else 0) if depth is None else depth
+        self.names: dict[str, Any] = {}
+        self.line = definition.node.lineno
+        self.loops: list[ast.stmt] = []
+        self.statement: ast.stmt | None = None
+        self.sources: dict[int, Source] = {}
+
+    @property
+    def place(self) -> Source:
+        found = self.sources.get(self.line)
+        if found is None:
+            found = self.sources[self.line] = Source(self.definition.file, self.line)
+        return found
+
+    # --- names ----------------------------------------------------------------------------------
+
+    def lookup(self, name: str) -> Any:
+        frame: Frame | None = self
+        while frame is not None:
+            if name in frame.definition.locals:
+                return frame._local(name, frame is self)
+            if name in frame.definition.globals:
+                break
+            frame = frame.outer
+        return self._from_outside(name)
+
+    def _local(self, name: str, own: bool) -> Any:
+        self.note_read(name)
+        value = self.names.get(name, MISSING)
+        if value is MISSING:
+            if own:
+                raise UnboundLocalError(
+                    at_place(f"cannot access local variable {name!r}: it is not bound yet")
+                )
+            raise NameError(at_place(f"the variable {name!r} is not bound yet"))
+        if type(value) is Unclear:
+            raise value.error
+        if type(value) is Maybe:
+            from ckad.trace.source.checks import certain
+
+            return certain(value)
+        return value
+
+    def note_read(self, name: str) -> None:
+        inner, key = _regions.innermost, (self, name)
+        while inner is not None and inner.depth > self.depth and key not in inner.changed:
+            inner.read.add(key)
+            inner = inner.outer
+
+    def _from_outside(self, name: str) -> Any:
+        function = self.function
+        free = function.__code__.co_freevars
+        if name in free and function.__closure__ is not None:
+            try:
+                return function.__closure__[free.index(name)].cell_contents
+            except ValueError:
+                raise NameError(at_place(f"the variable {name!r} is not bound yet")) from None
+        if name in function.__globals__:
+            return function.__globals__[name]
+        try:
+            return vars(builtins)[name]
+        except KeyError:
+            raise NameError(at_place(f"name {name!r} is not defined")) from None
+
+    def bind(self, name: str, value: Any) -> None:
+        frame = self._owner(name)
+        if frame is None:
+            return self._bind_outside(name, value)
+        frame.note_change(name)
+        frame.names[name] = value
+        return None
+
+    def unbind(self, name: str) -> None:
+        frame = self._owner(name)
+        if frame is None or name not in frame.names:
+            raise NameError(at_place(f"name {name!r} is not defined"))
+        frame.note_change(name)
+        del frame.names[name]
+
+    def note_change(self, name: str) -> None:
+        inner = _regions.innermost
+        if inner is not None and inner.depth > self.depth:
+            inner.changed.setdefault((self, name), self.names.get(name, MISSING))
+
+    def restore(self, name: str, value: Any) -> None:
+        if value is MISSING:
+            self.names.pop(name, None)
+        else:
+            self.names[name] = value
+
+    def _owner(self, name: str) -> Frame | None:
+        if name in self.definition.locals or name == RETURN:
+            return self
+        frame = self.outer
+        while frame is not None and name not in self.definition.globals:
+            if name in frame.definition.locals:
+                return frame
+            frame = frame.outer
+        return None
+
+    def _bind_outside(self, name: str, value: Any) -> None:
+        if _regions.innermost is not None:
+            raise UnrecordableError(
+                at_place(
+                    f"the body of a loop or branch binds {name!r}, a variable from outside of the "
+                    "transformed function. Return the value instead."
+                )
+            )
+        free = self.function.__code__.co_freevars
+        if name in free and self.function.__closure__ is not None:
+            self.function.__closure__[free.index(name)].cell_contents = value
+        else:
+            self.function.__globals__[name] = value
+
+    # --- what follows ---------------------------------------------------------------------------
+
+    def is_read_later(self, name: str) -> bool:
+        """Whether a name may be read after the present statement, or by another step of a loop."""
+        if name == RETURN:
+            return True
+        lines = self.definition.reads.get(name, ())
+        statement = self.statement
+        if statement is None or not lines:
+            return bool(lines)
+        if isinstance(statement, ast.Assign) and name in _targets(statement):
+            return False
+        end = statement.end_lineno or statement.lineno
+        if max(lines) > end:
+            return True
+        return any(self.is_read_in(name, x) for x in self.loops if x is not statement)
+
+    def is_read_in(self, name: str, part: ast.stmt) -> bool:
+        """Whether a name is read somewhere in a statement of this function."""
+        lines = self.definition.reads.get(name, ())
+        return any(part.lineno <= line <= (part.end_lineno or part.lineno) for line in lines)
+
+
+def _targets(statement: ast.Assign) -> set[str]:
+    return {
+        node.id
+        for target in statement.targets
+        for node in ast.walk(target)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+    }
+
+
+class Ledger(Frame):
+    """The checks of a recording: a variable that loops and branches carry like any other."""
+
+    __slots__ = ()
+    CHECKS: ClassVar[str] = "checks"
+
+    def __init__(self) -> None:
+        nothing = ast.parse("lambda: 0", mode="eval").body
+        assert isinstance(nothing, ast.Lambda)
+        names = frozenset({self.CHECKS})
+        definition = Definition(nothing, "", "", names, frozenset(), frozenset())
+        super().__init__(definition, _nothing)
+        self.names[self.CHECKS] = 0
+
+    def is_read_later(self, name: str) -> bool:
+        return True
+
+
+def _nothing() -> None: ...
+
+
+@contextmanager
+def open_ledger() -> Iterator[Ledger]:
+    """Note the checks of what is recorded from here on."""
+    opened = Ledger()
+    _regions.ledgers.append(opened)
+    try:
+        yield opened
+    finally:
+        _regions.ledgers.pop()
+
+
+def ledger() -> Ledger:
+    return _regions.ledgers[-1]

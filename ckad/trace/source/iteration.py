@@ -1,0 +1,140 @@
+"""What loops run over: sequences whose items are known by their number, also a traced one."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from ckad.trace.bounds import upper_bound
+from ckad.trace.complex_numbers import ComplexTracer
+from ckad.trace.extents import Padded
+from ckad.trace.known import known
+from ckad.trace.source.values import lifted, weakened
+from ckad.trace.tracer import Tracer
+
+
+class Items:
+    """A sequence to loop over: its length, traced or not, and the item at a number.
+
+    ``most`` is a bound of a traced length; None if none is known.
+    """
+
+    def __init__(self, length: Any, item: Callable[[Any], Any], most: int | None = None) -> None:
+        self.length, self.item, self.most = length, item, most
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self.item(k) for k in builtins.range(self.__index_of_length()))
+
+    def __index_of_length(self) -> int:
+        return self.length.__index__()
+
+    def __len__(self) -> int:
+        return self.__index_of_length()
+
+    def __reversed__(self) -> Items:
+        return self.backwards()
+
+    def backwards(self) -> Items:
+        last = self.length - 1
+        return Items(self.length, lambda k: self.item(number(last - k)), self.most)
+
+
+def number(x: Any) -> Any:
+    """A number computed from a step's number, which stands for a Python int."""
+    return weakened(x) if isinstance(x, Tracer) else x
+
+
+def items_of(x: Any) -> Items | None:
+    """``x`` as items with numbers; None for what only Python can iterate over."""
+    if isinstance(x, Items):
+        return x
+    if isinstance(x, builtins.range):
+        return Items(len(x), lambda k: number(_affine(x.start, x.step, k)))
+    if isinstance(x, (Tracer, ComplexTracer)):
+        if not x.shape:
+            raise TypeError("iteration over a 0-d array")
+        return Items(x.shape[0], lambda k: x[k])
+    if isinstance(x, Padded):
+        return Items(x.shape[0], lambda k: x[k], x.base.shape[0])
+    if isinstance(x, np.ndarray) and x.ndim and x.dtype.kind in "fiubc":
+        return items_of(lifted(x))
+    return None
+
+
+def _affine(start: Any, step: Any, k: Any) -> Any:
+    scaled = k if _is(step, 1) else k * step
+    return scaled if _is(start, 0) else scaled + start
+
+
+def _is(x: Any, number: int) -> bool:
+    return not isinstance(x, Tracer) and x == number
+
+
+# --- builtins that make sequences ----------------------------------------------------------------
+
+
+def _range(*bounds: Any) -> Any:
+    plain = [_plain(b) for b in bounds]
+    if not any(isinstance(b, Tracer) for b in plain):
+        return builtins.range(*plain)
+    start, stop, step = (0, plain[0], 1) if len(plain) == 1 else (*plain, 1)[:3]
+    distance = stop - start if not _is(start, 0) else stop
+    if isinstance(step, Tracer):
+        count = np.maximum(np.floor_divide(distance + step - np.sign(step), step), 0)
+    elif step > 0:
+        count = np.maximum(distance if step == 1 else (distance + (step - 1)) // step, 0)
+    else:
+        count = np.maximum((distance + (step + 1)) // step, 0)
+    count = number(count)
+    return Items(count, lambda k: number(_affine(start, step, k)), upper_bound(count))
+
+
+def _plain(x: Any) -> Any:
+    """A number that is known, as Python's range wants it."""
+    numbers = known(x) if isinstance(x, Tracer) else None
+    return x if numbers is None else numbers[()].__index__()
+
+
+def _enumerate(iterable: Any, start: Any = 0) -> Any:
+    found = items_of(iterable)
+    if found is None:
+        return builtins.enumerate(iterable, start)
+    return Items(
+        found.length,
+        lambda k: (number(k if _is(start, 0) else k + start), found.item(k)),
+        found.most,
+    )
+
+
+def _zip(*iterables: Any, strict: bool = False) -> Any:
+    found = [items_of(x) for x in iterables]
+    if not found or any(x is None or isinstance(x.length, Tracer) for x in found):
+        return builtins.zip(*iterables, strict=strict)
+    sequences: list[Items] = [x for x in found if x is not None]
+    lengths = {x.length for x in sequences}
+    if strict and len(lengths) > 1:
+        raise ValueError("zip() arguments have different lengths")
+    return Items(min(lengths), lambda k: tuple(x.item(k) for x in sequences))
+
+
+def _reversed(sequence: Any) -> Any:
+    if isinstance(sequence, builtins.range):
+        return sequence[::-1]
+    found = items_of(sequence)
+    return builtins.reversed(sequence) if found is None else found.backwards()
+
+
+def _length(x: Any) -> Any:
+    return x.length if isinstance(x, Items) else builtins.len(x)
+
+
+ITERATORS: dict[Any, Callable[..., Any]] = {
+    builtins.range: _range,
+    builtins.enumerate: _enumerate,
+    builtins.zip: _zip,
+    builtins.reversed: _reversed,
+    builtins.len: _length,
+}

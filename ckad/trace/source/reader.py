@@ -1,0 +1,233 @@
+"""The source of a function as a syntax tree, if it is certainly the source of what would run."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import linecache
+import textwrap
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import lru_cache
+from types import CodeType, FunctionType
+
+Function = ast.FunctionDef | ast.Lambda
+#: Statements and expressions that are left to Python: their functions are not read.
+_LEFT = (
+    ast.AsyncFunctionDef,
+    ast.AsyncFor,
+    ast.AsyncWith,
+    ast.Await,
+    ast.ClassDef,
+    ast.Match,
+    ast.TryStar,
+    ast.Yield,
+    ast.YieldFrom,
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Definition:
+    """A function as it is written: its tree, and what can be told from it."""
+
+    node: Function
+    file: str
+    name: str
+    locals: frozenset[str]
+    nonlocals: frozenset[str]
+    globals: frozenset[str]
+    #: lines on which a name is read, by name
+    reads: dict[str, list[int]] = field(default_factory=dict)
+
+    @property
+    def body(self) -> list[ast.stmt]:
+        if isinstance(self.node, ast.FunctionDef):
+            return self.node.body
+        value = ast.copy_location(ast.Return(self.node.body), self.node.body)
+        return [value]
+
+
+def define(node: Function, file: str) -> Definition:
+    """The definition of a function from its tree."""
+    name = node.name if isinstance(node, ast.FunctionDef) else "<lambda>"
+    bound, nonlocals, global_names = set(_parameters(node.args)), set(), set()
+    body = node.body if isinstance(node, ast.FunctionDef) else [node.body]
+    for part in body:
+        for inner in own_nodes(part):
+            if isinstance(inner, ast.Nonlocal):
+                nonlocals.update(inner.names)
+            elif isinstance(inner, ast.Global):
+                global_names.update(inner.names)
+            else:
+                bound.update(_bound(inner))
+    reads: dict[str, list[int]] = {}
+    for inner in ast.walk(node):
+        if isinstance(inner, ast.Name) and not isinstance(inner.ctx, ast.Store):
+            reads.setdefault(inner.id, []).append(inner.lineno)
+    local = frozenset(bound - nonlocals - global_names)
+    return Definition(node, file, name, local, frozenset(nonlocals), frozenset(global_names), reads)
+
+
+def _parameters(args: ast.arguments) -> Iterator[str]:
+    for arg in (*args.posonlyargs, *args.args, *args.kwonlyargs, args.vararg, args.kwarg):
+        if arg is not None:
+            yield arg.arg
+
+
+_SCOPES = (ast.FunctionDef, ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+
+
+def own_nodes(node: ast.AST) -> Iterator[ast.AST]:
+    """The nodes of a statement that belong to the scope it stands in."""
+    yield node
+    if isinstance(node, _SCOPES):
+        if not isinstance(node, (ast.FunctionDef, ast.Lambda)):
+            # a name that ``:=`` binds in a comprehension is outside of it
+            yield from (x for x in ast.walk(node) if isinstance(x, ast.NamedExpr))
+        return
+    for child in ast.iter_child_nodes(node):
+        yield from own_nodes(child)
+
+
+def _bound(node: ast.AST) -> Iterator[str]:
+    if isinstance(node, ast.Name) and isinstance(node.ctx, (ast.Store, ast.Del)):
+        yield node.id
+    elif isinstance(node, ast.NamedExpr):
+        yield node.target.id
+    elif isinstance(node, ast.FunctionDef) or (isinstance(node, ast.ExceptHandler) and node.name):
+        yield node.name
+    elif isinstance(node, (ast.Import, ast.ImportFrom)):
+        for alias in node.names:
+            yield alias.asname or alias.name.partition(".")[0]
+
+
+# --- from a function to its tree -----------------------------------------------------------------
+
+
+def definition_of(function: FunctionType) -> Definition | None:
+    """The definition of a function; None if its source is not known, or Python has to run it."""
+    return _definition(function.__code__)
+
+
+@lru_cache(maxsize=4096)
+def _definition(code: CodeType) -> Definition | None:
+    lines = linecache.getlines(code.co_filename)
+    for tree in _trees(code, lines):
+        for node in _candidates(tree, code):
+            if _compiles_to(tree, code):
+                if any(isinstance(inner, _LEFT) for inner in ast.walk(node)):
+                    return None
+                return define(node, code.co_filename)
+    return None
+
+
+def _trees(code: CodeType, lines: list[str]) -> Iterator[ast.Module]:
+    """The file as a whole; the function's lines alone, for code that stands in a document."""
+    whole = _parsed("".join(lines), code.co_filename)
+    if whole is not None:
+        yield whole
+    elif lines:
+        part = _part(code, lines)
+        if part is not None:
+            yield part
+
+
+@lru_cache(maxsize=256)
+def _parsed(text: str, file: str) -> ast.Module | None:
+    try:
+        return ast.parse(text, file)
+    except (SyntaxError, ValueError):
+        return None
+
+
+def _part(code: CodeType, lines: list[str]) -> ast.Module | None:
+    first = code.co_firstlineno - 1
+    prompts = (">>> ", "... ")
+    rest = [line.lstrip() for line in lines[first:]]
+    if rest and rest[0].startswith(prompts):
+        ended = next((k for k, x in enumerate(rest) if not x.startswith("...") and k), len(rest))
+        block = [line[4:] or "\n" for line in rest[:ended]]
+    else:
+        try:
+            block = inspect.getblock(lines[first:])
+        except (IndentationError, SyntaxError):
+            return None
+    text = textwrap.dedent("".join(block))
+    names = list(code.co_freevars)
+    if names:  # the function closes over names of one around it
+        given = ", ".join(f"{name}=None" for name in names)
+        text = f"def _({given}):\n" + textwrap.indent(text, "    ")
+    tree = _parsed(text, code.co_filename)
+    if tree is not None:
+        tree = ast.parse(text)  # a tree of its own, since its lines are moved
+        ast.increment_lineno(tree, first - (1 if names else 0))
+    return tree
+
+
+def _candidates(tree: ast.Module, code: CodeType) -> Iterator[Function]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef) and node.name == code.co_name:
+            first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
+            if first == code.co_firstlineno:
+                yield node
+        elif isinstance(node, ast.Lambda) and code.co_name == "<lambda>" and _spans(node, code):
+            yield node
+
+
+def _spans(node: ast.Lambda, code: CodeType) -> bool:
+    """Whether the instructions of ``code`` stand inside of the lambda, and begin its body."""
+    places = [p for p in code.co_positions() if p[0] is not None and p[2] is not None]
+    body = node.body
+    first = (body.lineno, body.col_offset)
+    last = (body.end_lineno or 0, body.end_col_offset or 0)
+    inside = [(p[0], p[2]) for p in places if (p[0], p[2]) >= (node.lineno, node.col_offset + 1)]
+    return bool(inside) and min(inside) == first and max(inside) <= last
+
+
+def _compiles_to(tree: ast.Module, code: CodeType) -> bool:
+    """Whether the tree gives this very code: a file may have been edited after its import."""
+    return any(_same(code, other) for other in _codes(tree, code.co_filename))
+
+
+_compiled: dict[int, tuple[ast.Module, list[CodeType]]] = {}
+
+
+def _codes(tree: ast.Module, file: str) -> list[CodeType]:
+    if id(tree) not in _compiled:
+        try:
+            code = compile(tree, file, "exec", dont_inherit=True)
+        except (SyntaxError, ValueError):
+            return []
+        _compiled[id(tree)] = tree, list(_nested(code))
+    return _compiled[id(tree)][1]
+
+
+def _nested(code: CodeType) -> Iterator[CodeType]:
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield constant
+            yield from _nested(constant)
+
+
+def _same(one: CodeType, other: CodeType) -> bool:
+    if one.co_name != other.co_name or one.co_firstlineno != other.co_firstlineno:
+        return False
+    return _contents(one) == _contents(other)
+
+
+def _contents(code: CodeType) -> tuple[object, ...]:
+    constants = [
+        _contents(c) if isinstance(c, CodeType) else (type(c), repr(c)) for c in code.co_consts
+    ]
+    return (
+        code.co_code,
+        code.co_names,
+        code.co_varnames,
+        sorted(code.co_freevars),
+        constants,
+    )
+
+
+def reads_source(function: Callable[..., object]) -> bool:
+    """Whether a function's loops and branches can be recorded from its source."""
+    return type(function) is FunctionType and definition_of(function) is not None

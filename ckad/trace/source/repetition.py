@@ -1,0 +1,321 @@
+"""``for`` and ``while``: run step by step in Python, or recorded as one loop.
+
+A loop over numbers or over the first axis of an array is recorded once for all its steps, if it
+computes with arrays at all. What cannot be recorded so (an index that has to be a Python int) is
+run step by step, and a warning names the line where that makes the program long.
+"""
+
+from __future__ import annotations
+
+import ast
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from ckad.errors import (
+    AliasError,
+    CarryError,
+    CkadError,
+    ConcreteValueError,
+    UnrecordableError,
+    UnsupportedFunctionError,
+)
+from ckad.trace.context import Trace, current
+from ckad.trace.source.checks import Stops
+from ckad.trace.source.flow import Flow
+from ckad.trace.source.frame import Frame, open_region
+from ckad.trace.source.iteration import Items, items_of, number
+from ckad.trace.source.loops import StagedLoop, Steps
+from ckad.trace.source.values import truth
+from ckad.trace.tracer import Tracer
+from ckad.trace.where import at_place
+
+#: Loops of at most so many steps are written out.
+SHORT = 4
+#: Loops that are written out because they cannot be recorded: rows without a warning, and at most.
+QUIET, MOST_ROWS = 2_000, 100_000
+
+
+class UnrolledLoopWarning(UserWarning):
+    """A loop is recorded step by step, since its body needs its index as a Python int."""
+
+
+# --- for -----------------------------------------------------------------------------------------
+
+
+def for_loop(frame: Frame, node: ast.For) -> Flow | None:
+    from ckad.trace.source.expressions import evaluate
+
+    iterable = evaluate(frame, node.iter)
+    items = items_of(iterable)
+    with _inside(frame, node):
+        if items is None:
+            flow = _For(frame, node, _listed(iterable)).run_each()
+        else:
+            flow = _For(frame, node, items).run()
+    frame.statement = node
+    return _after(frame, node, flow)
+
+
+def _listed(iterable: Any) -> Items:
+    found = list(iterable)
+    return Items(len(found), found.__getitem__)
+
+
+@contextmanager
+def _inside(frame: Frame, node: ast.stmt) -> Iterator[None]:
+    frame.loops.append(node)
+    try:
+        yield
+    finally:
+        frame.loops.pop()
+
+
+class _For:
+    """A ``for`` statement over items."""
+
+    def __init__(self, frame: Frame, node: ast.For, items: Items) -> None:
+        self.frame, self.node, self.items = frame, node, items
+
+    def step(self, k: Any) -> Flow | None:
+        from ckad.trace.source.statements import assign, run_block
+
+        self.frame.line = self.node.lineno
+        assign(self.frame, self.node.target, self.items.item(k))
+        return run_block(self.frame, self.node.body)
+
+    def run(self, peels: bool = True) -> Flow | None:
+        """Record the loop once if it computes with arrays, else run it step by step."""
+        length = self.items.length
+        if isinstance(length, Tracer):
+            return self.staged()
+        if length <= SHORT or not _records(lambda: self.step(0)):
+            return self.run_each()
+        try:
+            return self.staged()
+        except CarryError as error:
+            return self._peeled() if peels else self._written_out(error)
+        except _WRITTEN_OUT as error:
+            return self._written_out(error)
+
+    def staged(self) -> Flow | None:
+        length = self.items.length
+        flow = StagedLoop(self.frame, Steps(self.node, length, self.items.most, self.step)).run()
+        if flow is None and isinstance(length, int) and length:
+            from ckad.trace.source.statements import assign
+
+            assign(self.frame, self.node.target, self.items.item(length - 1))
+        return flow
+
+    def _peeled(self) -> Flow | None:
+        """The first step alone, since what it starts from is of another kind; then the others."""
+        flow = self.step(0)
+        if flow is not None and not flow.always(Flow.CONTINUE):
+            return _run_on_from(self.run_each, flow, 1)
+        rest = Items(self.items.length - 1, lambda k: self.items.item(number(k + 1)))
+        return _For(self.frame, self.node, rest).run(peels=False)
+
+    def run_each(self, first: int = 0) -> Flow | None:
+        for k in range(first, self.items.length):
+            flow = self.step(k)
+            if flow is not None and not flow.always(Flow.CONTINUE):
+                return _run_on_from(self.run_each, flow, k + 1)
+        return None
+
+    def _written_out(self, error: CkadError) -> Flow | None:
+        with _limited(self.frame, self.node, error) as check:
+            return self._each_checked(check, 0)
+
+    def _each_checked(self, check: Callable[[], None], first: int) -> Flow | None:
+        for k in range(first, self.items.length):
+            flow = self.step(k)
+            check()
+            if flow is not None and not flow.always(Flow.CONTINUE):
+                return _run_on_from(lambda k: self._each_checked(check, k), flow, k + 1)
+        return None
+
+
+def _run_on_from(run: Callable[[int], Flow | None], flow: Flow, k: int) -> Flow | None:
+    """The steps from number ``k`` on, where ``flow``, with which a step ended, lets them run."""
+    from ckad.trace.source import branches
+
+    goes = flow.goes(Flow.NEXT, Flow.CONTINUE)
+    if goes is False:
+        return flow
+    if goes is True:
+        return run(k)
+    left = Flow(flow.kinds - {Flow.NEXT, Flow.CONTINUE}, flow.signal)
+    assert isinstance(goes, Tracer)
+    return branches.branch(goes, lambda: run(k), lambda: left)
+
+
+# --- while ---------------------------------------------------------------------------------------
+
+
+def while_loop(frame: Frame, node: ast.While) -> Flow | None:
+    with _inside(frame, node):
+        flow = _While(frame, node).run()
+    frame.statement = node
+    return _after(frame, node, flow)
+
+
+class _While:
+    """A ``while`` statement."""
+
+    def __init__(self, frame: Frame, node: ast.While) -> None:
+        self.frame, self.node = frame, node
+
+    def goes_on(self) -> bool | Tracer:
+        from ckad.trace.source.expressions import evaluate
+
+        self.frame.line = self.node.lineno
+        return truth(evaluate(self.frame, self.node.test))
+
+    def step(self, _: Any = None) -> Flow | None:
+        from ckad.trace.source.statements import run_block
+
+        return run_block(self.frame, self.node.body)
+
+    def run(self) -> Flow | None:
+        """Run steps in Python as long as they do nothing else, then record the others once."""
+        while True:
+            first = self.goes_on()
+            if first is False:
+                return None
+            if first is not True or _records(lambda: (self.step(), self.goes_on())):
+                return self._recorded(first)
+            flow = self.step()
+            if flow is not None and not flow.always(Flow.CONTINUE):
+                return flow
+
+    def _recorded(self, first: bool | Tracer) -> Flow | None:
+        try:
+            return self.staged()
+        except CarryError:
+            if first is not True:
+                raise
+            flow = self.step()  # what the first step starts from may be of another kind
+            if flow is not None and not flow.always(Flow.CONTINUE):
+                return _run_on_from(lambda _: self.staged(), flow, 1)
+            return self.staged()
+        except _WRITTEN_OUT as error:
+            if first is not True:
+                raise
+            with _limited(self.frame, self.node, error) as check:
+                return self._each(check)
+
+    def staged(self) -> Flow | None:
+        return StagedLoop(self.frame, Steps(self.node, None, None, self.step, self.goes_on)).run()
+
+    def _each(self, check: Callable[[], None]) -> Flow | None:
+        while True:
+            goes = self.goes_on()
+            if goes is False:
+                return None
+            if goes is not True:
+                return self.staged()
+            flow = self.step()
+            check()
+            if flow is not None and not flow.always(Flow.CONTINUE):
+                return _run_on_from(lambda _: self._each(check), flow, 1)
+
+
+# --- step by step --------------------------------------------------------------------------------
+
+_WRITTEN_OUT = (ConcreteValueError, UnrecordableError, AliasError, UnsupportedFunctionError)
+
+
+@contextmanager
+def _limited(
+    frame: Frame, node: ast.For | ast.While, error: CkadError
+) -> Iterator[Callable[[], None]]:
+    """A check for each step of a loop that ``error`` keeps from being recorded once."""
+    rows = current().builder.rows
+    before, warned = len(rows), False
+
+    def check() -> None:
+        nonlocal warned
+        made = len(rows) - before
+        if made > MOST_ROWS:
+            raise error
+        if made > QUIET and not warned:
+            warned = True
+            frame.line = node.lineno
+            reason = str(error).partition("\n")[0]
+            message = at_place(
+                "this loop is recorded step by step, which makes a long program, because it "
+                f"cannot be recorded once for all its steps: {reason}"
+            )
+            warnings.warn(message, UnrolledLoopWarning, stacklevel=2)
+
+    yield check
+
+
+def _after(frame: Frame, node: ast.For | ast.While, flow: Flow | None) -> Flow | None:
+    """What a loop's end means for the block it stands in; its ``else`` runs unless it was left."""
+    from ckad.trace.source import branches
+    from ckad.trace.source.statements import run_block
+
+    if flow is None:
+        return run_block(frame, node.orelse) if node.orelse else None
+    if not node.orelse:
+        return _left(flow)
+    goes = flow.goes(Flow.NEXT)
+    if goes is True:
+        return run_block(frame, node.orelse)
+    left = _left(Flow(flow.kinds - {Flow.NEXT}, flow.signal))
+    if goes is False:
+        return left
+    return branches.branch(goes, lambda: run_block(frame, node.orelse), lambda: left)
+
+
+def _left(flow: Flow) -> Flow | None:
+    """A flow out of a loop: to have left it is to run on after it."""
+    if Flow.RETURN not in flow.kinds:
+        return None
+    if flow.kinds == {Flow.RETURN}:
+        return flow
+    signal = np.where(np.equal(flow.signal, Flow.RETURN), Flow.RETURN, Flow.NEXT)
+    return Flow(frozenset({Flow.NEXT, Flow.RETURN}), signal)
+
+
+# --- does it compute with arrays -----------------------------------------------------------------
+
+
+class _Recorded(BaseException):
+    """A step appended a row. (No Exception: code of the user's between must not catch it.)"""
+
+
+def _records(step: Callable[[], Any]) -> bool:
+    """Whether a step appends rows, or does what cannot be tried; whatever it does is undone."""
+    trace = current()
+    with _refusing_rows(trace), open_region():
+        try:
+            step()
+        except (_Recorded, Stops):
+            return True
+        except CkadError:
+            return True
+    return False
+
+
+@contextmanager
+def _refusing_rows(trace: Trace) -> Iterator[None]:
+    builder: Any = trace.builder
+
+    def refuse(*row: Any) -> int:
+        raise _Recorded
+
+    had, n_constants = builder.__dict__.get("append"), len(builder.constants)
+    builder.append = refuse
+    try:
+        yield
+    finally:
+        del builder.constants[n_constants:]
+        if had is None:
+            del builder.append
+        else:
+            builder.append = had

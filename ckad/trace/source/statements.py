@@ -1,0 +1,365 @@
+"""Statements, run over tracers. A block ends with a `Flow`, or None if it runs on."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import importlib
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ckad.errors import CkadError, UnrecordableError
+from ckad.trace.complex_numbers import ComplexTracer
+from ckad.trace.source import branches, repetition
+from ckad.trace.source.calls import call
+from ckad.trace.source.checks import Stops, note_raise
+from ckad.trace.source.expressions import IN_PLACE, closure, combine, element, evaluate
+from ckad.trace.source.flow import Flow, definite
+from ckad.trace.source.frame import (
+    MISSING,
+    RETURN,
+    Frame,
+    Unclear,
+    check_changeable,
+    region,
+)
+from ckad.trace.source.values import holds_tracer, truth
+from ckad.trace.tracer import Tracer
+from ckad.trace.where import at_place
+
+
+def run_block(frame: Frame, statements: Sequence[ast.stmt]) -> Flow | None:
+    """Run statements one after the other."""
+    for k, statement in enumerate(statements):
+        flow = run_statement(frame, statement)
+        if flow is None:
+            continue
+        rest = statements[k + 1 :]
+        if Flow.NEXT not in flow.kinds or not rest:
+            return flow
+        return _run_where(frame, flow, rest)
+    return None
+
+
+def _run_where(frame: Frame, flow: Flow, rest: Sequence[ast.stmt]) -> Flow | None:
+    """Run ``rest`` where the flow so far runs on."""
+    goes = flow.goes(Flow.NEXT)
+    if goes is True:
+        return run_block(frame, rest)
+    others = Flow(flow.kinds - {Flow.NEXT}, flow.signal)
+    assert isinstance(goes, Tracer)
+    return branches.branch(goes, lambda: run_block(frame, rest), lambda: others)
+
+
+def run_statement(frame: Frame, node: ast.stmt) -> Flow | None:
+    frame.line, frame.statement = node.lineno, node
+    return _TABLE[type(node)](frame, node)
+
+
+def returned_by(frame: Frame, flow: Flow | None) -> Any:
+    """What a function returns whose body has ended with ``flow``."""
+    value = frame.names.get(RETURN, MISSING)
+    if flow is None or not flow.kinds & {Flow.RETURN} or value is MISSING:
+        return None
+    if Flow.NEXT in flow.kinds and value is not None:
+        raise CkadReturn(
+            at_place(
+                f"{frame.definition.name}() returns a value on one path and nothing on another, "
+                "and which one is taken depends on a traced value. Return a value on each path."
+            )
+        )
+    if type(value) is Unclear:
+        raise value.error
+    return value
+
+
+class CkadReturn(UnrecordableError):
+    """Paths of a function return different things."""
+
+
+# --- simple statements ---------------------------------------------------------------------------
+
+
+def _expression(frame: Frame, node: ast.Expr) -> None:
+    evaluate(frame, node.value)
+
+
+def _pass(frame: Frame, node: ast.stmt) -> None:
+    return None
+
+
+def _assign(frame: Frame, node: ast.Assign) -> None:
+    value = evaluate(frame, node.value)
+    for target in node.targets:
+        frame.line = target.lineno
+        assign(frame, target, value)
+
+
+def _annotated(frame: Frame, node: ast.AnnAssign) -> None:
+    if node.value is not None:
+        assign(frame, node.target, evaluate(frame, node.value))
+
+
+def assign(frame: Frame, target: ast.expr, value: Any) -> None:
+    """``target = value``."""
+    if isinstance(target, ast.Name):
+        frame.bind(target.id, value)
+    elif isinstance(target, (ast.Tuple, ast.List)):
+        _unpack(frame, target.elts, value)
+    elif isinstance(target, ast.Subscript):
+        owner, index = evaluate(frame, target.value), evaluate(frame, target.slice)
+        store(owner, index, value)
+    elif isinstance(target, ast.Attribute):
+        _set_attribute(evaluate(frame, target.value), target.attr, value)
+    else:
+        assert isinstance(target, ast.Starred)
+        assign(frame, target.value, value)
+
+
+def _set_attribute(owner: Any, name: str, value: Any) -> None:
+    if isinstance(owner, Tracer):
+        if name == "flat":
+            owner[...] = np.reshape(value, owner.shape)
+            return
+        owner = _property_owner(owner, name)
+    elif region() is not None and not isinstance(owner, ComplexTracer):
+        check_changeable(owner)
+    setattr(owner, name, value)
+
+
+def _property_owner(owner: Tracer, name: str) -> Tracer:
+    if not isinstance(getattr(type(owner), name, None), property):
+        message = f"the attribute {name!r} of a traced array cannot be set. Make a new array."
+        raise UnrecordableError(at_place(message))
+    return owner
+
+
+def _unpack(frame: Frame, targets: Sequence[ast.expr], value: Any) -> None:
+    values = list(value)
+    starred = [k for k, t in enumerate(targets) if isinstance(t, ast.Starred)]
+    if not starred:
+        if len(values) != len(targets):
+            many = "too many" if len(values) > len(targets) else "not enough"
+            raise ValueError(
+                at_place(f"{many} values to unpack: expected {len(targets)}, got {len(values)}")
+            )
+    else:
+        (at,) = starred
+        tail = len(targets) - at - 1
+        if len(values) < len(targets) - 1:
+            raise ValueError(at_place(f"not enough values to unpack: got {len(values)}"))
+        stop = len(values) - tail
+        values = [*values[:at], values[at:stop], *values[stop:]]
+    for target, item in zip(targets, values, strict=True):
+        assign(frame, target, item)
+
+
+def store(owner: Any, index: Any, value: Any) -> None:
+    """``owner[index] = value``."""
+    if isinstance(owner, (list, dict)):
+        check_changeable(owner)
+    elif isinstance(owner, np.ndarray):
+        _check_plain(holds_tracer(value) or holds_tracer(index))
+    owner[index] = value
+
+
+def _check_plain(traced: bool) -> None:
+    """A plain array in a function that is run from source was made outside of it."""
+    if traced or region() is not None:
+        raise UnrecordableError(
+            at_place(
+                "the function writes into an array that it did not get as an argument and did not "
+                "make itself. Pass it as an argument, or write into a copy: a = np.array(a)."
+            )
+        )
+
+
+def _augmented(frame: Frame, node: ast.AugAssign) -> None:
+    in_place = IN_PLACE[type(node.op)]
+    target = node.target
+    if isinstance(target, ast.Name):
+        old = frame.lookup(target.id)
+        new = _combined(frame, node, in_place, old)
+        frame.bind(target.id, new)
+    elif isinstance(target, ast.Subscript):
+        owner, index = evaluate(frame, target.value), evaluate(frame, target.slice)
+        store(owner, index, _combined(frame, node, in_place, element(owner, index)))
+    else:
+        assert isinstance(target, ast.Attribute)
+        owner = evaluate(frame, target.value)
+        new = _combined(frame, node, in_place, getattr(owner, target.attr))
+        if not isinstance(owner, Tracer):
+            _set_attribute(owner, target.attr, new)
+
+
+def _combined(
+    frame: Frame, node: ast.AugAssign, in_place: Callable[[Any, Any], Any], old: Any
+) -> Any:
+    value = evaluate(frame, node.value)
+    frame.line = node.lineno
+    if isinstance(old, (list, dict, set)):
+        check_changeable(old)
+    elif isinstance(old, np.ndarray):
+        _check_plain(holds_tracer(value))
+    return combine(in_place, old, value)
+
+
+def _delete(frame: Frame, node: ast.Delete) -> None:
+    for target in node.targets:
+        if isinstance(target, ast.Name):
+            frame.unbind(target.id)
+        elif isinstance(target, ast.Subscript):
+            owner = evaluate(frame, target.value)
+            check_changeable(owner)
+            operator.delitem(owner, evaluate(frame, target.slice))
+        elif isinstance(target, ast.Attribute):
+            delattr(evaluate(frame, target.value), target.attr)
+
+
+def _assert(frame: Frame, node: ast.Assert) -> None:
+    verdict = truth(evaluate(frame, node.test))
+    if isinstance(verdict, Tracer):
+        note_raise(np.logical_not(verdict))
+    elif not verdict:
+        if region() is not None:
+            note_raise()
+            raise Stops
+        raise AssertionError(*([evaluate(frame, node.msg)] if node.msg else []))
+
+
+def _raise(frame: Frame, node: ast.Raise) -> None:
+    if node.exc is None:
+        raise
+    if region() is not None:
+        note_raise()
+        raise Stops
+    error = evaluate(frame, node.exc)
+    if node.cause is not None:
+        raise error from evaluate(frame, node.cause)
+    raise error
+
+
+def _define(frame: Frame, node: ast.FunctionDef) -> None:
+    function: Any = closure(frame, node)
+    for decorator in reversed(node.decorator_list):
+        wrap = evaluate(frame, decorator)
+        if not _compiles(wrap):
+            function = call(wrap, (function,), {})
+    frame.bind(node.name, function)
+
+
+def _compiles(decorator: Any) -> bool:
+    """Whether a decorator only compiles its function, as Numba's do."""
+    module = getattr(decorator, "__module__", None) or ""
+    return module.partition(".")[0] == "numba"
+
+
+def _import(frame: Frame, node: ast.Import) -> None:
+    for alias in node.names:
+        module = importlib.import_module(alias.name)
+        if alias.asname is None:
+            name = alias.name.partition(".")[0]
+            frame.bind(name, importlib.import_module(name))
+        else:
+            frame.bind(alias.asname, module)
+
+
+def _import_from(frame: Frame, node: ast.ImportFrom) -> None:
+    package = frame.function.__globals__.get("__package__")
+    module = importlib.import_module("." * node.level + (node.module or ""), package)
+    for alias in node.names:
+        try:
+            found = getattr(module, alias.name)
+        except AttributeError:
+            found = importlib.import_module(f"{module.__name__}.{alias.name}")
+        frame.bind(alias.asname or alias.name, found)
+
+
+# --- compound statements -------------------------------------------------------------------------
+
+
+def _if(frame: Frame, node: ast.If) -> Flow | None:
+    verdict = truth(evaluate(frame, node.test))
+    if isinstance(verdict, bool):
+        return run_block(frame, node.body if verdict else node.orelse)
+    flow = branches.branch(
+        verdict, lambda: run_block(frame, node.body), lambda: run_block(frame, node.orelse)
+    )
+    frame.statement = node
+    return flow
+
+
+def _return(frame: Frame, node: ast.Return) -> Flow:
+    value = None if node.value is None else evaluate(frame, node.value)
+    frame.bind(RETURN, value)
+    return definite(Flow.RETURN)
+
+
+def _break(frame: Frame, node: ast.Break) -> Flow:
+    return definite(Flow.BREAK)
+
+
+def _continue(frame: Frame, node: ast.Continue) -> Flow:
+    return definite(Flow.CONTINUE)
+
+
+def _with(frame: Frame, node: ast.With) -> Flow | None:
+    with contextlib.ExitStack() as stack:
+        for item in node.items:
+            entered = stack.enter_context(evaluate(frame, item.context_expr))
+            if item.optional_vars is not None:
+                assign(frame, item.optional_vars, entered)
+        return run_block(frame, node.body)
+    return None
+
+
+def _try(frame: Frame, node: ast.Try) -> Flow | None:
+    try:
+        flow = _guarded(frame, node)
+    finally:
+        last = run_block(frame, node.finalbody)
+    return flow if last is None else last
+
+
+def _guarded(frame: Frame, node: ast.Try) -> Flow | None:
+    try:
+        flow = run_block(frame, node.body)
+    except CkadError:
+        raise
+    except Exception as error:
+        for handler in node.handlers:
+            kinds = Exception if handler.type is None else evaluate(frame, handler.type)
+            if isinstance(error, kinds):
+                if handler.name:
+                    frame.bind(handler.name, error)
+                return run_block(frame, handler.body)
+        raise
+    return flow if flow is not None else run_block(frame, node.orelse)
+
+
+_TABLE: dict[type, Callable[[Frame, Any], Flow | None]] = {
+    ast.Expr: _expression,
+    ast.Pass: _pass,
+    ast.Global: _pass,
+    ast.Nonlocal: _pass,
+    ast.Assign: _assign,
+    ast.AnnAssign: _annotated,
+    ast.AugAssign: _augmented,
+    ast.Delete: _delete,
+    ast.Assert: _assert,
+    ast.Raise: _raise,
+    ast.FunctionDef: _define,
+    ast.Import: _import,
+    ast.ImportFrom: _import_from,
+    ast.If: _if,
+    ast.Return: _return,
+    ast.Break: _break,
+    ast.Continue: _continue,
+    ast.For: repetition.for_loop,
+    ast.While: repetition.while_loop,
+    ast.With: _with,
+    ast.Try: _try,
+}

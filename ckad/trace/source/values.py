@@ -1,0 +1,171 @@
+"""Values in functions that are run from source: which are traced, true, or Python's numbers."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ckad import trees
+from ckad.errors import CkadError
+from ckad.tape.types import DType, Type
+from ckad.trace.apply import astype, broadcast_to, reshape_value
+from ckad.trace.complex_numbers import ComplexTracer, as_complex
+from ckad.trace.context import Storage, Trace, current
+from ckad.trace.known import known
+from ckad.trace.tracer import Part, Tracer, fresh, lift, value
+from ckad.trace.where import at_place
+
+
+def holds_tracer(x: Any) -> bool:
+    """Whether ``x`` is traced, or a slice or nested container of what is."""
+    if isinstance(x, (Tracer, Part, ComplexTracer)):
+        return True
+    if isinstance(x, (tuple, list)):
+        return any(holds_tracer(item) for item in x)
+    if isinstance(x, slice):
+        return any(isinstance(b, Tracer) for b in (x.start, x.stop, x.step))
+    if isinstance(x, dict):
+        return any(holds_tracer(item) for item in x.values())
+    return False
+
+
+def is_weak(x: Any) -> bool:
+    """Whether ``x`` is a Python number, or stands for one."""
+    if type(x) is Tracer:
+        return x.weak
+    if type(x) is ComplexTracer:
+        return all(map(is_weak, x.parts))
+    return type(x) in (int, float, bool, complex)
+
+
+def weakened(x: Any) -> Any:
+    """A traced scalar as one that stands for a Python number."""
+    if type(x) is ComplexTracer:
+        return ComplexTracer(*map(weakened, x.parts))
+    return Tracer(x.storage, x.path, True, True) if type(x) is Tracer else x
+
+
+def lifted(x: Any) -> Any:
+    """A new plain array as a tracer, so that traced values can be written into it later."""
+    if type(x) is np.ndarray and x.ndim and x.dtype.kind in "fiub":
+        return lift(x)
+    return as_complex(x) if type(x) is np.ndarray and x.ndim and x.dtype.kind == "c" else x
+
+
+def arrays_of(x: Any) -> tuple[Tracer, ...]:
+    """The traced arrays that ``x`` is: one, the two parts of a complex one, or none."""
+    if type(x) is ComplexTracer:
+        return tuple(part for part in x.parts if type(part) is Tracer)
+    return (x,) if type(x) is Tracer else ()
+
+
+def truth(x: Any) -> bool | Tracer:
+    """What a condition makes of ``x``: a bool, or a traced scalar of dtype bool."""
+    if type(x) is ComplexTracer:
+        x = np.not_equal(x, 0)
+    if not isinstance(x, Tracer):
+        return bool(x)
+    if x.size != 1:
+        raise ValueError(
+            at_place(
+                f"the truth value of an array of shape {x.shape} is ambiguous. Use np.any(x) or "
+                "np.all(x), or np.where for a choice per element."
+            )
+        )
+    numbers = known(x)
+    if numbers is not None:
+        return bool(numbers)
+    return astype(reshape_value(x, ()) if x.shape else x, bool)
+
+
+# --- leaves of what is carried or chosen ---------------------------------------------------------
+
+
+class Slot(NamedTuple):
+    """The kind of one traced leaf: its type, whether it is a scalar, and a Python number."""
+
+    type: Type
+    scalar: bool
+    weak: bool
+
+    def enter(self, trace: Trace) -> Tracer:
+        """A new input of ``trace`` of this kind."""
+        row = trace.builder.input(self.type)
+        return Tracer(Storage(trace, row), (), self.scalar, self.weak)
+
+    def show(self, row: int) -> Tracer:
+        """The tracer of a result of this kind."""
+        shown = fresh(row, scalar=self.scalar)
+        shown.weak = self.weak
+        return shown
+
+    def row(self, x: Any) -> int:
+        """``x`` converted to this kind, as a row of the current trace."""
+        return value(broadcast_to(astype(x, self.type.numpy), self.type.shape))
+
+    def undefined(self) -> int:
+        """A row for a value that nothing may use."""
+        number = np.nan if self.type.is_float else 0
+        return current().builder.full(self.type, number)
+
+
+_WEAK = {bool: DType.BOOL, int: DType.I64, float: DType.F64}
+
+
+def slot_of(x: Any) -> Slot | None:
+    """The kind of a leaf; None for one that is not a number or array."""
+    if type(x) is Tracer:
+        return Slot(x.type, x.scalar, x.weak)
+    if type(x) in _WEAK:
+        return Slot(Type(_WEAK[type(x)], ()), True, True)
+    if isinstance(x, (np.ndarray, np.number, np.bool_)):
+        try:
+            lead = lift(x)
+        except CkadError:
+            return None
+        return Slot(lead.type, lead.scalar, False)
+    return None
+
+
+def join(a: Slot, b: Slot, broadcasts: bool = False) -> Slot | None:
+    """The kind that holds values of both; None where their shapes differ.
+
+    With ``broadcasts`` a Python number may become an array.
+    """
+    if a.type.shape != b.type.shape:
+        if broadcasts and a.weak and not a.type.shape:
+            a = Slot(a.type.with_shape(b.type.shape), False, True)
+        else:
+            return None
+    dtype = np.result_type(_sample(a), _sample(b))
+    type = Type(_code(dtype), a.type.shape)
+    return Slot(type, a.scalar and b.scalar, a.weak and b.weak and a.scalar)
+
+
+def _sample(slot: Slot) -> Any:
+    if slot.weak and slot.type.dtype != DType.BOOL:
+        return 0.0 if slot.type.is_float else 0
+    return slot.type.numpy
+
+
+def _code(dtype: np.dtype) -> DType:
+    return lift(np.zeros((), dtype)).type.dtype
+
+
+def flatten(x: Any) -> tuple[list[Any], trees.Treedef]:
+    return trees.flatten(x)
+
+
+def same(x: Any, y: Any) -> bool:
+    """Whether two leaves that are not traced are one value."""
+    if x is y:
+        return True
+    if isinstance(x, Tracer) or isinstance(y, Tracer) or type(x) is not type(y):
+        return False
+    if isinstance(x, np.ndarray):
+        return False
+    try:
+        return bool(x == y)
+    except Exception:
+        return False

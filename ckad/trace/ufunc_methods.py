@@ -1,0 +1,237 @@
+"""``reduce``, ``accumulate``, ``outer``, ``reduceat`` and ``at`` of ufuncs on tracers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from ckad.trace.apply import astype, broadcast_to, operands, plain_layout, reshape_value
+from ckad.trace.functions.axes import along, axis_of, reduced_axes
+from ckad.trace.functions.register import finish, needs_numbers, reject
+from ckad.trace.functions.select import copyto
+from ckad.trace.functions.shape import copied
+from ckad.trace.indexing import add_at, getitem, setitem
+from ckad.trace.known import known
+from ckad.trace.tracer import UFUNC_METHODS, UFUNCS, Tracer, fresh, lift, value
+from ckad.trace.where import at_place
+
+#: ufuncs that may be applied to neighbours in any grouping
+ASSOCIATIVE = (
+    *(np.maximum, np.minimum, np.fmax, np.fmin, np.logaddexp, np.hypot, np.logical_and),
+    *(np.logical_or, np.logical_xor, np.bitwise_and, np.bitwise_or, np.bitwise_xor),
+)
+
+# --- reduce ------------------------------------------------------------------------------------
+
+for _ufunc, _function in (
+    (np.add, np.sum),
+    (np.multiply, np.prod),
+    (np.maximum, np.max),
+    (np.minimum, np.min),
+    (np.logical_and, np.all),
+    (np.logical_or, np.any),
+):
+
+    def _reduce(
+        x: Any,
+        axis: Any = 0,
+        dtype: Any = None,
+        out: Any = None,
+        f: Any = _function,
+        **options: Any,
+    ):
+        if dtype is not None:
+            options["dtype"] = dtype
+        return f(x, axis=axis, out=out, **options)
+
+    UFUNC_METHODS[_ufunc, "reduce"] = _reduce
+
+
+def _halving(ufunc: Any) -> Callable[..., Tracer]:
+    def reduce(a: Any, axis: Any = 0, out: Any = None, keepdims: bool = False) -> Tracer:
+        x = _operand(ufunc, a)
+        axes = reduced_axes(axis, x.ndim)
+        kept = [1 if k in axes else d for k, d in enumerate(x.shape)]
+        for k in reversed(axes):
+            x = _halved(ufunc, x, k)
+        x = reshape_value(x, kept) if keepdims else x
+        return finish(plain_layout([a], x) if x.shape else fresh(value(x)), out)
+
+    return reduce
+
+
+def _operand(ufunc: Any, a: Any) -> Tracer:
+    """``a`` in the dtype that the ufunc computes with."""
+    x = lift(a)
+    return astype(x, operands(ufunc, (x, x))[0].dtype)
+
+
+def _halved(ufunc: Any, x: Tracer, k: int) -> Tracer:
+    if not x.shape[k]:
+        return _of_nothing(ufunc, x, k)
+    while x.shape[k] > 1:
+        half = x.shape[k] // 2
+        pairs = ufunc(x[along(k, slice(None, half))], x[along(k, slice(half, 2 * half))])
+        x = np.concatenate([pairs, x[along(k, slice(2 * half, None))]], k)
+    return copied(x[along(k, 0)])
+
+
+def _of_nothing(ufunc: Any, x: Tracer, k: int) -> Tracer:
+    if ufunc.identity is None:
+        raise ValueError(
+            at_place(
+                f"zero-size array to reduction operation {ufunc.__name__} which has no identity"
+            )
+        )
+    dtype = ufunc(x, x).dtype
+    return np.full((*x.shape[:k], *x.shape[k + 1 :]), ufunc.identity, dtype, like=x)
+
+
+# --- accumulate --------------------------------------------------------------------------------
+
+for _ufunc, _function in ((np.add, np.cumsum), (np.multiply, np.cumprod)):
+
+    def _accumulate(x: Any, axis: Any = 0, dtype: Any = None, out: Any = None, f: Any = _function):
+        if not np.ndim(x):
+            raise TypeError(at_place("cannot accumulate on a scalar"))
+        return f(x, axis=axis, dtype=dtype, out=out)
+
+    UFUNC_METHODS[_ufunc, "accumulate"] = _accumulate
+
+
+def _doubling(ufunc: Any) -> Callable[..., Tracer]:
+    """Results over the last 1, 2, 4, ... elements."""
+
+    def accumulate(x: Any, axis: Any = 0, out: Any = None) -> Tracer:
+        given, x = x, _operand(ufunc, x)
+        if not x.ndim:
+            raise TypeError(at_place("cannot accumulate on a scalar"))
+        k, reach, result = axis_of(axis, x.ndim), 1, x
+        while reach < x.shape[k]:
+            start, far = along(k, slice(None, reach)), along(k, slice(reach, None))
+            near = along(k, slice(None, -reach))
+            result = np.concatenate([result[start], ufunc(result[near], result[far])], k)
+            reach *= 2
+        return finish(plain_layout([given], copied(result)), out)
+
+    return accumulate
+
+
+for _ufunc in ASSOCIATIVE:
+    UFUNC_METHODS.setdefault((_ufunc, "reduce"), _halving(_ufunc))
+    UFUNC_METHODS[_ufunc, "accumulate"] = _doubling(_ufunc)
+
+
+# --- outer -------------------------------------------------------------------------------------
+
+
+def _outer_of(ufunc: Any) -> Callable[..., Tracer]:
+    def outer(x: Any, y: Any, **options: Any) -> Tracer:
+        x, y = lift(x), lift(y)
+        spread = reshape_value(x, (*x.shape, *[1] * len(y.shape)))
+        return plain_layout((x, y), UFUNCS[ufunc](spread, y, **options))
+
+    return outer
+
+
+def add_outer(ufuncs: Any) -> None:
+    """Give ``outer`` to those of ``ufuncs`` that have two operands."""
+    for ufunc in ufuncs:
+        if getattr(ufunc, "nin", 0) == 2 and ufunc.signature is None:
+            UFUNC_METHODS[ufunc, "outer"] = _outer_of(ufunc)
+
+
+add_outer(list(UFUNCS))
+
+
+# --- reduceat ----------------------------------------------------------------------------------
+
+_where_to_cut = needs_numbers("ufunc.reduceat with traced indices", "Pass plain indices.")
+
+
+def _reduceat_of(ufunc: Any) -> Callable[..., Tracer]:
+    def reduceat(array: Any, indices: Any, axis: int = 0, dtype: Any = None, out: Any = None):
+        x, cuts = lift(array), known(indices)
+        if cuts is None:
+            return _where_to_cut()
+        x = x if dtype is None else astype(x, dtype)
+        k = axis_of(axis, x.ndim)
+        if cuts.size and (cuts.min() < 0 or cuts.max() >= x.shape[k]):
+            raise IndexError(
+                at_place(f"indices out of bounds in {ufunc.__name__}.reduceat [0, {x.shape[k]})")
+            )
+        ends = [*cuts.tolist()[1:], x.shape[k]]
+        parts = [
+            ufunc.reduce(x[along(k, slice(a, max(b, a + 1)))], axis=k, keepdims=True)
+            for a, b in zip(cuts.tolist(), ends, strict=True)
+        ]
+        return finish(np.concatenate(parts, k), out)
+
+    return reduceat
+
+
+for _ufunc, _method in list(UFUNC_METHODS):
+    if _method == "reduce":
+        UFUNC_METHODS[_ufunc, "reduceat"] = _reduceat_of(_ufunc)
+
+
+# --- at ----------------------------------------------------------------------------------------
+
+
+def _into(x: Any, values: Any) -> None:
+    if not isinstance(x, Tracer):
+        copyto(x, values)  # says why a plain array cannot take it
+
+
+def _adding(change: Callable[[Any], Any]) -> Callable[..., None]:
+    def at(x: Any, index: Any, values: Any) -> None:
+        _into(x, values)
+        add_at(x, index, change(values))
+
+    return at
+
+
+def _at_of(ufunc: Any) -> Callable[..., None]:
+    """Repeated places are changed one after the other, each time with the next value."""
+
+    def at(x: Any, index: Any, values: Any = None) -> None:
+        _into(x, index if values is None else values)
+        items = index if isinstance(index, tuple) else (index,)
+        known_items = [i if isinstance(i, slice) else known(i) for i in items]
+        reject(any(i is None for i in known_items), f"np.{ufunc.__name__}.at with traced indices")
+        for places, chosen in _rounds(x.shape, tuple(known_items)):
+            old = getitem(x, places)
+            if values is None:
+                setitem(x, places, ufunc(old))
+            else:
+                new = broadcast_to(values, chosen.shape)
+                setitem(x, places, ufunc(old, _picked(new, chosen)))
+
+    return at
+
+
+def _rounds(shape: Any, index: Any) -> Iterator[tuple[Any, np.ndarray]]:
+    """The places in rounds without repetition, each with a mask of the values that it takes."""
+    flat = np.arange(int(np.prod(shape))).reshape(shape)[index]
+    order = np.argsort(flat, axis=None, kind="stable")
+    ranked = flat.ravel()[order]
+    first = np.searchsorted(ranked, ranked)
+    turn = np.empty(flat.size, int)
+    turn[order] = np.arange(flat.size) - first
+    turn = turn.reshape(flat.shape)
+    for k in range(int(turn.max(initial=-1)) + 1):
+        chosen = turn == k
+        yield np.unravel_index(flat[chosen], shape), chosen
+
+
+def _picked(values: Tracer, chosen: np.ndarray) -> Tracer:
+    return reshape_value(values, (values.size,))[np.flatnonzero(chosen)]
+
+
+for _ufunc in list(UFUNCS):
+    if getattr(_ufunc, "nout", 0) == 1 and _ufunc.signature is None:
+        UFUNC_METHODS[_ufunc, "at"] = _at_of(_ufunc)
+UFUNC_METHODS[np.add, "at"] = _adding(lambda values: values)
+UFUNC_METHODS[np.subtract, "at"] = _adding(np.negative)

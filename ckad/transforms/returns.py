@@ -1,0 +1,56 @@
+"""Functions whose result is what they write into their arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ckad import trees
+from ckad.errors import TraceError
+from ckad.trace.context import is_tracing, watch
+from ckad.trace.source import follow
+from ckad.trace.tracer import Tracer
+from ckad.trace.where import at_place
+
+Function = Callable[..., Any]
+
+
+def returning(fun: Function, returns: int | Sequence[int] | None) -> Function:
+    """``fun``, giving the arguments at the positions ``returns`` as they are after the call.
+
+    What ``fun`` itself returns, unless that is None, comes before them: ``(result, argument)``.
+    """
+    if returns is None:
+        return fun
+    return _Returning(fun, returns)
+
+
+class _Returning:
+    def __init__(self, fun: Function, returns: int | Sequence[int]) -> None:
+        self.fun = fun
+        self.returns = returns if isinstance(returns, int) else tuple(returns)
+        self.__name__ = getattr(fun, "__name__", type(fun).__name__)
+        self.__doc__ = fun.__doc__
+        self.__wrapped__ = fun
+
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        single = isinstance(self.returns, int)
+        positions = (self.returns,) if isinstance(self.returns, int) else self.returns
+        written = [_argument(self, args, k) for k in positions]
+        for leaf in trees.flatten(written)[0] if is_tracing() else ():
+            if isinstance(leaf, Tracer):
+                watch(leaf.storage)
+        result = follow(self.fun)(*args, **options)
+        after: Any = written[0] if single else tuple(written)
+        return after if result is None else (result, after)
+
+
+def _argument(function: _Returning, args: Sequence[Any], k: int) -> Any:
+    if not -len(args) <= k < len(args):
+        raise TraceError(
+            at_place(
+                f"returns={function.returns} names argument {k} of {function.__name__}, but the "
+                f"call has {len(args)} positional arguments. Pass those to return by position."
+            )
+        )
+    return args[k]

@@ -1,0 +1,1 @@
+"""NumPy and Numba programs as their users write them; ``registry`` lists them with arguments."""

@@ -1,0 +1,151 @@
+"""Programs with random mistakes in them: the right gradient or an error, never another number.
+
+An operator, a number, a name, a statement of a program is changed. What NumPy makes of the result
+decides: where it raises, ckad has to raise; where it gives numbers, ckad gives the same ones with
+their derivatives, or refuses with a `CkadError`.
+"""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ckad
+from ckad.trace.source import repetition
+
+from .programs.mutations import mutated
+from .programs.oracles import Arrays, Plain, copied, floats
+from .programs.program import Program
+from .programs.registry import PROGRAMS
+from .test_programs import Differentiated, assert_dots, check_value, size
+
+#: Mutants of one test; seconds that a mutant may take in NumPy, and in ckad.
+MUTANTS, PLAIN_SECONDS, SECONDS = 8, 1, 60
+#: What changes much over a small step has no derivative worth comparing; relative.
+SMOOTH, CLOSE = 1e-6, 1e-5
+#: Errors that Python's numbers raise, and NumPy's do not: arguments that are floats are traced.
+OF_PYTHON = (ZeroDivisionError, OverflowError, AttributeError)
+
+
+class TooLong(BaseException):
+    """A mutant that runs on."""
+
+
+@contextmanager
+def seconds(n: int) -> Iterator[None]:
+    def late(*_: Any) -> None:
+        raise TooLong
+
+    before = signal.signal(signal.SIGALRM, late)
+    signal.alarm(n)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
+@pytest.fixture
+def unset_is_nan(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Results show whether a mutant reads elements of ``np.empty`` that it has not written."""
+
+    def filled(make: Any) -> Any:
+        def empty(*args: Any, **options: Any) -> Any:
+            made = make(*args, **options)
+            made.fill(np.nan if made.dtype.kind in "fc" else 7)
+            return made
+
+        return empty
+
+    for name in ("empty", "empty_like"):
+        monkeypatch.setattr(np, name, filled(getattr(np, name)))
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("short", [0, 4])
+@pytest.mark.parametrize(
+    "seed", [*range(12), *(pytest.param(k, marks=pytest.mark.slow) for k in range(12, 100))]
+)
+def test_mutants(
+    seed: int, short: int, tmp_path: Path, unset_is_nan: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(repetition, "SHORT", short)
+    rng = np.random.default_rng([seed, short])
+    for _ in range(MUTANTS):
+        program = PROGRAMS[rng.integers(len(PROGRAMS))]
+        function, said = mutated(program, rng, tmp_path, int(rng.integers(1, 3)))
+        mutant = program._replace(
+            function=getattr(function, "py_func", function), complex_step=False
+        )
+        with np.errstate(all="ignore"):
+            try:
+                check(mutant)
+            except (AssertionError, TooLong) as error:
+                raise AssertionError(f"{program.name}, {said}: {error!r}") from error
+
+
+def check(mutant: Program) -> None:
+    plain = Plain(mutant)
+    direction = plain.directions[0]
+    try:
+        with seconds(PLAIN_SECONDS):
+            results = plain.results
+            derivative, other = (
+                Plain(mutant._replace(step=h * mutant.step)).derivative(direction)
+                for h in (1.0, 0.6)
+            )
+    except (TooLong, *OF_PYTHON):
+        return
+    except Exception as error:
+        return check_raises(mutant, plain, error)
+    if results and all(np.isfinite(x).all() for x in (*results, *derivative)):
+        smooth = off(other, derivative) < SMOOTH
+        check_like_numpy(mutant, plain, direction, derivative if smooth else None)
+
+
+def check_raises(mutant: Program, plain: Plain, error: Exception) -> None:
+    """ckad raises too; or gives NaN for what NumPy has no number for."""
+    options: dict[str, Any] = {} if mutant.returns is None else {"returns": mutant.returns}
+    try:
+        with seconds(SECONDS):
+            result = ckad.jit(mutant.function, engine="vm", **options)(
+                *(copied(a) for a in plain.arguments)
+            )
+    except Exception:
+        return
+    lost = all(np.isfinite(x).all() for x in floats(result))
+    assert not lost, f"NumPy raises {error!r}, ckad gives {result}"
+
+
+def check_like_numpy(
+    mutant: Program, plain: Plain, direction: Arrays, derivative: Arrays | None
+) -> None:
+    run = Differentiated(mutant, "vm", plain)
+    with seconds(SECONDS):
+        try:
+            tangent = run.pushforward(direction)
+            gradient = run.gradient
+        except Exception as refusal:
+            if not tells_the_place(refusal):
+                raise AssertionError("an error without a place") from refusal
+            return
+        check_value(run)
+    single = any(x.dtype == np.float32 for x in (*plain.leaves, *plain.results))
+    if all(np.isfinite(x).all() for x in (*tangent, *gradient)):
+        assert_dots(run, direction, tangent, CLOSE if single else SMOOTH)
+        if derivative is not None and not single:
+            assert off(tangent, derivative) < CLOSE, "tangent"
+
+
+def tells_the_place(refusal: Exception) -> bool:
+    return ".py:" in "\n".join([str(refusal), *getattr(refusal, "__notes__", ())])
+
+
+def off(got: Arrays, want: Arrays) -> float:
+    return size([x - y for x, y in zip(got, want, strict=True)]) / max(size(want), 1e-9)

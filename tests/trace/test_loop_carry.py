@@ -1,0 +1,691 @@
+"""What a loop carries from step to step: inferred rightly, or a named error.
+
+Cases decide it: buffers that are swapped, names bound inside, views made before the loop, numbers
+that become traced, shapes and dtypes that change, indices that are only read, ``break`` and early
+``return``, lists that grow. Lengths are plain, or traced and known at run time only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ckad
+from ckad.errors import AliasError, CarryError, CkadError
+
+pytestmark = pytest.mark.usefixtures("engine")
+
+Fun = Callable[..., Any]
+X = np.array([0.9, -0.4, 1.3, 0.7, -1.1])
+FEW = np.array(3)  # an array, so that a count of steps is known at run time only
+NONE = np.array(0)
+TOLERANCE = 1e-12
+
+
+def complex_step(fun: Fun, x: np.ndarray, *rest: Any) -> np.ndarray:
+    gradient = np.zeros(x.shape)
+    for place in np.ndindex(x.shape):
+        moved = x.astype(complex)
+        moved[place] += 1e-30j
+        gradient[place] = np.imag(fun(moved if moved.ndim else moved[()], *rest)) / 1e-30
+    return gradient
+
+
+def check(fun: Fun, x: Any = X, *rest: Any) -> None:
+    """Value and gradient by the first argument are NumPy's."""
+    value, got = ckad.value_and_grad(fun)(x, *rest)
+    want = complex_step(fun, np.asarray(x, float), *rest)
+    np.testing.assert_allclose(value, fun(np.array(x), *rest), rtol=TOLERANCE)
+    np.testing.assert_allclose(got, want, rtol=TOLERANCE, atol=TOLERANCE * np.abs(want).max())
+
+
+def check_or_refused(fun: Fun, error: type[CkadError], *rest: Any) -> None:
+    """NumPy's value and gradient, or an error of this kind that names this file."""
+    try:
+        ckad.value_and_grad(fun)(X, *rest)
+    except error as refusal:
+        assert_places(refusal)
+    else:
+        check(fun, X, *rest)
+
+
+def assert_places(refusal: BaseException) -> None:
+    assert "test_loop_carry.py:" in str(refusal), str(refusal)
+
+
+# --- buffers swapped by name ---------------------------------------------------------------------
+
+
+def test_two_buffers_swapped() -> None:
+    def fun(u: Any) -> Any:
+        un = np.zeros_like(u)
+        for _ in range(5):
+            un[1:-1] = u[1:-1] + 0.2 * (u[2:] - 2 * u[1:-1] + u[:-2])
+            u, un = un, u
+        return np.sum(u**2) + np.sum(un**3)
+
+    check(fun)
+
+
+def test_two_buffers_swapped_as_often_as_is_known_at_run_time() -> None:
+    def fun(u: Any, n: Any) -> Any:
+        un = 0.5 * u
+        for _ in range(n):
+            un[1:] = np.sin(u[:-1])
+            u, un = un, u
+        return np.sum(u**2) + 10 * np.sum(un**3)
+
+    for n in (0, 1, 2, 3):
+        check(fun, X, np.array(n))
+
+
+def test_three_buffers_in_turn() -> None:
+    def fun(x: Any) -> Any:
+        a, b, c = x.copy(), 0.5 * x, np.zeros_like(x)
+        for _ in range(4):
+            c[1:-1] = 2 * b[1:-1] - a[1:-1] + 0.1 * (b[2:] - 2 * b[1:-1] + b[:-2])
+            a, b, c = b, c, a
+        return np.sum(a * b) + np.sum(c**2)
+
+    check(fun)
+
+
+def test_swapped_by_a_third_name() -> None:
+    def fun(x: Any) -> Any:
+        old, new = x.copy(), np.zeros_like(x)
+        for _ in range(5):
+            new[:] = 0.5 * old + 0.1 * np.roll(old, 1) ** 2
+            spare = old
+            old = new
+            new = spare
+        return np.sum(old) + np.sum(new**2)
+
+    check(fun)
+
+
+def test_buffers_swapped_under_a_condition() -> None:
+    def fun(x: Any) -> Any:
+        u, v = x.copy(), 2.0 * x
+        for i in range(5):
+            u[i] = u[i] ** 2 + v[i - 1]
+            if x[i] > 0:
+                u, v = v, u
+        return np.sum(u) + 3.0 * np.sum(v**2)
+
+    check(fun)
+
+
+def test_swapped_while_another_name_of_a_buffer_lives() -> None:
+    """The other name means one buffer before the swap and the other after it."""
+
+    def fun(x: Any) -> Any:
+        u, un = x.copy(), np.zeros_like(x)
+        first = u
+        for _ in range(3):
+            un[:] = np.sin(u) + 0.1
+            u, un = un, u
+        return np.sum(u) + np.sum(first**2)
+
+    check_or_refused(fun, AliasError)
+
+
+def test_swapped_while_a_view_of_a_buffer_lives() -> None:
+    def fun(x: Any) -> Any:
+        u, un = x.copy(), np.zeros_like(x)
+        inner = u[1:-1]
+        for _ in range(3):
+            un[:] = 0.5 * u
+            un[1:-1] += inner**2
+            u, un = un, u
+        return np.sum(u * u)
+
+    check_or_refused(fun, AliasError)
+
+
+def test_views_swapped() -> None:
+    def fun(x: Any) -> Any:
+        both = np.zeros((2, 5), dtype=x.dtype)
+        both[0] = x
+        old, new = both[0], both[1]
+        for _ in range(3):
+            new[:] = np.cos(old) + 0.2 * old[::-1]
+            old, new = new, old
+        return np.sum(both[0] ** 2) + np.sum(both[1])
+
+    check_or_refused(fun, AliasError)
+
+
+# --- names first bound inside the body -----------------------------------------------------------
+
+
+def test_a_name_bound_inside_and_read_after() -> None:
+    def fun(x: Any) -> Any:
+        for i in range(5):
+            y = np.exp(x[i]) * x[0]
+        return y * 2.0
+
+    check(fun)
+
+
+def test_a_name_bound_inside_a_loop_of_unknown_length() -> None:
+    def fun(x: Any, n: Any) -> Any:
+        for i in range(n):
+            y = np.exp(x[i]) * x[0]
+        return y * 2.0
+
+    check(fun, X, FEW)
+
+
+def test_a_name_bound_inside_a_loop_that_does_not_run() -> None:
+    def known(x: Any) -> Any:
+        for i in range(0):
+            y = x[i]
+        return y
+
+    def unknown(x: Any, n: Any) -> Any:
+        for i in range(n):
+            y = np.exp(x[i])
+        return y * 2.0
+
+    with pytest.raises((CkadError, UnboundLocalError), match="y"):
+        ckad.grad(known)(X)
+    with pytest.raises((CkadError, UnboundLocalError), match="y"):
+        ckad.grad(unknown)(X, NONE)
+
+
+def test_a_name_bound_inside_a_while() -> None:
+    def fun(x: Any) -> Any:
+        s = x[0]
+        while s < 10.0:
+            step = 1.0 + x[2] * s
+            s = s + step
+        return s * step
+
+    check(fun)
+    with pytest.raises((CkadError, UnboundLocalError), match="step"):
+        ckad.grad(fun)(X + 20.0)
+
+
+def test_a_temporary_is_not_carried() -> None:
+    """It has another shape in every step of another loop, and nobody reads it afterwards."""
+
+    def fun(x: Any) -> Any:
+        total = 0.0
+        for _ in range(3):
+            t = np.sin(x)
+            total = total + t[0]
+        for _ in range(2):
+            t = np.outer(x, x)
+            total = total + t[1, 2]
+        return total
+
+    check(fun)
+
+
+def test_the_variable_of_the_loop_after_it() -> None:
+    def fun(x: Any, n: Any) -> Any:
+        total = 0.0
+        for i in range(n):
+            total = total + x[i]
+        return total * i + x[i]
+
+    check(fun, X, 4)
+    check(fun, X, FEW)
+
+
+def test_a_name_deleted_in_the_body() -> None:
+    def fun(x: Any) -> Any:
+        for _ in range(3):
+            t = np.sin(x)
+            x = x + 0.5 * t
+            del t
+        return np.sum(x)
+
+    check(fun)
+
+
+# --- arrays written through other names ----------------------------------------------------------
+
+
+def test_an_array_written_through_a_view_made_before_the_loop() -> None:
+    def fun(x: Any) -> Any:
+        u = x.copy()
+        inner = u[1:-1]
+        for _ in range(4):
+            inner *= 0.5
+            inner += 0.1 * u[:-2] ** 2
+        return np.sum(u**2)
+
+    check(fun)
+
+
+def test_an_array_read_through_a_view_made_before_the_loop() -> None:
+    def fun(x: Any) -> Any:
+        u = x.copy()
+        left, right = u[:-2], u[2:]
+        for _ in range(4):
+            u[1:-1] = 0.5 * (left + right) * u[1:-1]
+        return np.sum(left) + np.sum(right**2)
+
+    check(fun)
+
+
+def test_two_names_of_one_array() -> None:
+    def fun(x: Any) -> Any:
+        u = x.copy()
+        v = u
+        for i in range(4):
+            u[i] = v[i + 1] ** 2
+            v[i + 1] = 0.5 * u[i]
+        return np.sum(v)
+
+    check(fun)
+
+
+def test_a_name_rebound_to_a_new_array_in_the_body() -> None:
+    """After the first step the two names mean two arrays."""
+
+    def fun(x: Any) -> Any:
+        u = x.copy()
+        v = u
+        for _ in range(3):
+            u = u * 0.5
+            u[0] += 1.0
+            v[1] += u[1]
+        return np.sum(u) + np.sum(v**2)
+
+    check_or_refused(fun, AliasError)
+
+
+def test_an_array_in_a_container() -> None:
+    def fun(x: Any) -> Any:
+        state = {"u": x.copy(), "pair": [x * 2, 0.0]}
+        for i in range(4):
+            state["u"][i] += state["pair"][0][i + 1] ** 2
+            state["pair"][1] = state["pair"][1] + state["u"][i]
+            state["pair"][0] = 0.5 * state["pair"][0]
+        return np.sum(state["u"]) * state["pair"][1]
+
+    check(fun)
+
+
+def test_an_array_of_the_closure_written_by_an_inner_function() -> None:
+    def fun(x: Any) -> Any:
+        seen = np.zeros_like(x)
+
+        def note(i: Any, v: Any) -> None:
+            seen[i] = v
+
+        for i in range(5):
+            note(i, x[i] ** 2)
+            x = 0.9 * x
+        return np.sum(seen * x)
+
+    check(fun)
+
+
+def test_a_number_of_the_closure_rebound_by_an_inner_function() -> None:
+    def fun(x: Any) -> Any:
+        total = 0.0
+
+        def add(v: Any) -> None:
+            nonlocal total
+            total = total + v * v
+
+        for i in range(5):
+            add(x[i])
+        return total * x[0]
+
+    check(fun)
+
+
+def test_an_argument_written_and_rebound() -> None:
+    def fun(x: Any) -> Any:
+        for _ in range(3):
+            x[0] = x[1] ** 2
+            x = np.roll(x, 1)
+        return np.sum(x * np.arange(5.0))
+
+    check(fun)
+
+
+# --- Python numbers that become traced -----------------------------------------------------------
+
+
+def test_a_float_that_becomes_traced_in_the_first_step() -> None:
+    def fun(x: Any) -> Any:
+        s = 0.0
+        for i in range(5):
+            s = s * 0.5 + x[i]
+        return s**2
+
+    check(fun)
+
+
+def test_an_integer_that_becomes_a_float() -> None:
+    def fun(x: Any) -> Any:
+        s = 0
+        p = 1
+        for i in range(5):
+            s += x[i] ** 2
+            p *= 1.5
+        return s * p
+
+    check(fun)
+
+
+def test_a_float_that_becomes_an_array() -> None:
+    def fun(x: Any) -> Any:
+        s = 0.0
+        for i in range(5):
+            s = s + x * (i + 1)
+        return np.sum(s**2)
+
+    check_or_refused(fun, CarryError)
+
+
+def test_a_boolean_flag() -> None:
+    def fun(x: Any) -> Any:
+        seen = False
+        total = 0.0
+        for i in range(5):
+            if x[i] < 0:
+                seen = True
+            total = total + (2.0 * x[i] if seen else x[i])
+        return total
+
+    check(fun)
+
+
+def test_a_count_under_a_condition() -> None:
+    def fun(x: Any) -> Any:
+        count = 0
+        for i in range(5):
+            if x[i] > 0:
+                count += 1
+        return np.sum(x) / count
+
+    check(fun)
+
+
+def test_none_before_the_first_step() -> None:
+    def fun(x: Any) -> Any:
+        best = None
+        for i in range(5):
+            if best is None or x[i] > best:
+                best = x[i]
+        return best * 3.0
+
+    check_or_refused(fun, CkadError)
+
+
+def test_single_precision_stays_single() -> None:
+    def fun(x: Any) -> Any:
+        s = np.float32(0.0)
+        for i in range(5):
+            s = s * np.float32(0.5) + x[i] * 2.0
+        return s
+
+    x = X.astype(np.float32)
+    value, gradient = ckad.value_and_grad(fun)(x)
+    assert value.dtype == gradient.dtype == np.float32
+    np.testing.assert_allclose(value, fun(x), rtol=1e-6)
+    np.testing.assert_allclose(gradient, 2.0 * 0.5 ** np.arange(4.0, -1.0, -1.0), rtol=1e-6)
+
+
+# --- shapes and dtypes that change ---------------------------------------------------------------
+
+
+def growing(x: Any, n: Any) -> Any:
+    for _ in range(n):
+        x = np.concatenate([x, x[:1] ** 2])
+    return np.sum(x)
+
+
+def test_a_shape_that_changes() -> None:
+    """Right if the loop is short enough to be unrolled, else a named error."""
+
+    def fun(x: Any) -> Any:
+        return growing(x, 3)
+
+    check_or_refused(fun, CarryError)
+
+
+def test_a_shape_that_changes_as_often_as_is_known_at_run_time() -> None:
+    with pytest.raises(CarryError, match=r"test_loop_carry\.py:\d+.*shape"):
+        ckad.grad(growing)(X, FEW)
+
+
+def test_a_dtype_that_changes() -> None:
+    """float32 that a float64 array widens in the first step, as in NumPy."""
+
+    def fun(x: Any) -> Any:
+        u = np.zeros(5, dtype=np.float32)
+        for _ in range(3):
+            u = u * 0.5 + x
+        return np.sum(u * u)
+
+    def plain(x: Any) -> Any:
+        return np.sum((1.75 * x) ** 2)
+
+    try:
+        value, gradient = ckad.value_and_grad(fun)(X)
+    except CarryError as refusal:
+        assert_places(refusal)
+    else:
+        np.testing.assert_allclose(value, plain(X), rtol=TOLERANCE)
+        np.testing.assert_allclose(gradient, complex_step(plain, X), rtol=TOLERANCE)
+
+
+def test_a_structure_that_changes() -> None:
+    def fun(x: Any, n: Any) -> Any:
+        state: Any = x
+        for _ in range(n):
+            state = (state, x)
+        return np.sum(state[1])
+
+    with pytest.raises(CkadError, match=r"test_loop_carry\.py:\d+"):
+        ckad.grad(fun)(X, FEW)
+
+
+# --- what the body only reads --------------------------------------------------------------------
+
+
+def test_a_body_that_only_reads_its_index() -> None:
+    def fun(x: Any) -> Any:
+        last = 0
+        for i in range(5):
+            last = i
+        return x[last] * (last + 1) + np.sum(x)
+
+    check(fun)
+
+
+def test_a_body_that_does_nothing() -> None:
+    def fun(x: Any, n: Any) -> Any:
+        for _ in range(n):
+            pass
+        return np.sum(x * x)
+
+    check(fun, X, 5)
+    check(fun, X, FEW)
+
+
+def test_an_index_that_weighs() -> None:
+    def fun(x: Any) -> Any:
+        total = 0.0
+        for i in range(2, 11, 3):
+            total = total + i * x[0] ** i
+        return total
+
+    check(fun)
+
+
+def test_the_variable_of_the_loop_rebound_in_the_body() -> None:
+    """The next step has its own number, whatever the body did to the name."""
+
+    def fun(x: Any) -> Any:
+        total = 0.0
+        for i in range(4):
+            total = total + x[i]
+            i = i + 1
+            total = total * x[i]
+        return total
+
+    check(fun)
+
+
+# --- break, continue, return ---------------------------------------------------------------------
+
+
+def test_break_keeps_what_was_done_before_it() -> None:
+    def fun(x: Any, limit: Any) -> Any:
+        s = 0.0
+        n = 0
+        for i in range(5):
+            s = s + x[i] ** 2
+            if s > limit:
+                break
+            n = n + 1
+            s = s * 1.1
+        return s * (n + 1)
+
+    for limit in (0.0, 1.0, 3.0, 100.0):
+        check(fun, X, limit)
+
+
+def test_continue_skips_the_rest() -> None:
+    def fun(x: Any) -> Any:
+        s = 0.0
+        for i in range(5):
+            s = s + x[i]
+            if x[i] < 0:
+                continue
+            s = s * x[i]
+        return s
+
+    check(fun)
+
+
+def test_an_early_return_from_the_loop() -> None:
+    def fun(x: Any, limit: Any) -> Any:
+        s = x[0]
+        for i in range(1, 5):
+            s = s + x[i] * s
+            if s < limit:
+                return s * i
+        return s**2
+
+    for limit in (-10.0, 0.3, 5.0):
+        check(fun, X, limit)
+
+
+def test_a_return_from_two_loops() -> None:
+    def fun(x: Any, limit: Any) -> Any:
+        s = 0.0
+        for i in range(5):
+            for j in range(i, 5):
+                s = s + x[i] * x[j]
+                if s > limit:
+                    return s * x[j]
+        return s
+
+    for limit in (0.5, 2.0, 100.0):
+        check(fun, X, limit)
+
+
+def test_else_of_a_loop() -> None:
+    def fun(x: Any, limit: Any) -> Any:
+        s = 0.0
+        for i in range(5):
+            s = s + x[i] ** 2
+            if s > limit:
+                break
+        else:
+            s = -s
+        return s
+
+    for limit in (1.0, 100.0):
+        check(fun, X, limit)
+
+
+def test_an_array_written_before_a_break() -> None:
+    def fun(x: Any) -> Any:
+        u = x.copy()
+        for i in range(5):
+            u[i] = u[i] ** 2
+            if u[i] > 1.5:
+                break
+            u[i - 1] += 0.5 * u[i]
+        return np.sum(u * np.arange(1.0, 6.0))
+
+    check(fun)
+
+
+# --- lists ---------------------------------------------------------------------------------------
+
+
+def test_a_list_appended_to() -> None:
+    def fun(x: Any) -> Any:
+        history = []
+        for i in range(4):
+            x = np.sin(x) + 0.1 * i
+            history.append(x[i])
+        return sum(history) + history[-1] * history[0]
+
+    check(fun)
+
+
+def test_a_list_of_arrays_made_into_one() -> None:
+    def fun(x: Any) -> Any:
+        rows = [x]
+        for _ in range(4):
+            rows.append(0.5 * rows[-1] ** 2)
+        return np.sum(np.array(rows)[1:-1] ** 2) + np.sum(np.stack(rows)[:, 2])
+
+    check(fun)
+
+
+def test_a_list_appended_to_as_often_as_is_known_at_run_time() -> None:
+    def fun(x: Any, n: Any) -> Any:
+        history = []
+        for i in range(n):
+            history.append(x[i] ** 2)
+        return history[0] + history[-1]
+
+    check_or_refused(fun, CkadError, FEW)
+
+
+def test_a_list_appended_to_under_a_condition() -> None:
+    def fun(x: Any) -> Any:
+        kept = []
+        for i in range(5):
+            if x[i] > 0:
+                kept.append(x[i] ** 2)
+        return sum(kept)
+
+    check_or_refused(fun, CkadError)
+
+
+def test_items_of_a_list_rebound() -> None:
+    def fun(x: Any) -> Any:
+        s = [0.0] * 5
+        for i in range(5):
+            s[i] = x[i] * (s[i - 1] if i > 0 else 1.0)
+        return s[4] + s[2]
+
+    check(fun)
+
+
+def test_a_list_popped() -> None:
+    def fun(x: Any) -> Any:
+        stack = [x, 2 * x]
+        for _ in range(3):
+            top = stack.pop()
+            stack.append(np.sin(top))
+        return np.sum(stack[0] * stack[1])
+
+    check_or_refused(fun, CkadError)

@@ -1,0 +1,177 @@
+"""Elements under traced masks and at traced indices, against NumPy and against differences."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ckad
+from ckad.errors import ConcreteValueError, UnsupportedFunctionError
+
+_rng = np.random.default_rng(3)
+A, B = _rng.normal(size=7), _rng.normal(size=7)
+PROGRAMS: list[Callable[[Any, Any], Any]] = []
+
+
+def program(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    PROGRAMS.append(function)
+    return function
+
+
+@program
+def assignments(a, b):
+    m = a > 0
+    a[m] = b[m]
+    a[a > 0.5] += 1.0
+    a[~m] *= b[~m]
+    a[m] = np.log(a[m] ** 2 + 1) * b[m] + np.sqrt(np.abs(b[m])) / 3
+    a[a > 1] = 0
+    a[np.logical_and(a > -1, b > 0)] -= 0.25
+    return np.sum(a**2)
+
+
+@program
+def matrices(a, b):
+    c = np.outer(a, b)
+    m = c > 0.2
+    c[m] -= np.sqrt(c[m])
+    c[c < 0] = c[c < 0] ** 2
+    rows = a > 0
+    c[rows] = c[rows] * b + 1.0
+    c[rows, 1] = 3.0 * a[rows]
+    c[rows, :2] *= 1.5
+    c[:, rows] += np.sum(c[:, rows] * c[:, rows], axis=1)[3] - np.max(c[:, rows])
+    c[2, rows] = a[rows]
+    c[:, ~rows] = 0.5 * a[0]
+    return np.sum(c**2)
+
+
+@program
+def reductions(a, b):
+    s = np.outer(a, b)
+    t = s[s > 0.1]
+    v = a[a > 0]
+    total = t.mean() + t.max() + t.min() * t.std() + t.sum() + np.linalg.norm(t) + t @ t
+    total += len(v) * a[0] + v.shape[0] * np.var(v) + v.prod() + np.dot(v, b[a > 0])
+    total += np.any(v > 1) * a[1] + np.all(v > 0) * a[2] + np.sum(s[a > 0], axis=0) @ b
+    return total + np.sum(s[a > 0], axis=1) @ a[a > 0]
+
+
+@program
+def in_loops(a, b):
+    s = 0.0
+    for k in range(1, len(a)):
+        a[a > k * 0.1] -= 0.05 * b[a > k * 0.1]
+        v = a[:k]
+        v[v < 0] = -v[v < 0]
+        a[k:][a[k:] > 0.3] = 0.3
+        s += np.sum(a[a > 0])
+    return s + np.sum(a * np.arange(len(a)))
+
+
+@program
+def harmless_outside(a, b):
+    """Functions without a value, or a derivative, where the mask is false."""
+    m = a > 0
+    a[m] = np.sqrt(a[m]) + np.log(a[m]) + 1 / a[m] + np.arccosh(1 + a[m]) + a[m] ** b[m]
+    return np.sum(a**2)
+
+
+@program
+def indices(a, b):
+    i = np.floor(np.abs(b) * 2).astype(int)
+    a[i] += b  # a repeated index counts once
+    np.add.at(a, i - 3, b * b)
+    a[i[0] - 5] *= 2
+    a[-i - 1] = b**2  # the last of equal ones wins
+    c = np.outer(a, b)
+    c[i, :2] += b[:2]
+    c[1, i] = b
+    c[i, i[::-1]] *= 1.5
+    return np.sum(a * np.arange(len(a))) + np.sum(b[i] * a[i - 2]) + np.sum(c**2)
+
+
+@pytest.mark.parametrize("function", PROGRAMS)
+def test_program_like_numpy_and_its_gradient(engine, function):
+    expected = function(A.copy(), B.copy())
+    np.testing.assert_allclose(ckad.jit(function)(A, B), expected, rtol=1e-11)
+    ckad.testing.check_grads(function, (A, B))
+
+
+@pytest.mark.parametrize("function", [assignments, indices])
+def test_second_order(engine, function):
+    ckad.testing.check_grads(function, (A, B), order=2)
+
+
+def test_a_read_is_a_copy(engine):
+    def copy_stays(a):
+        m = a > 0
+        v = a[m]
+        a[m] = 5.0
+        v += 1
+        return np.sum(v) + np.sum(a)
+
+    assert ckad.jit(copy_stays)(A) == pytest.approx(copy_stays(A.copy()))
+
+
+def test_an_index_out_of_range_names_the_line(engine):
+    def item(a, k):
+        b = np.outer(a, a)
+        b[1, k] = 2.0
+        return b[k, 1] + b[0, k - 9]
+
+    np.testing.assert_equal(ckad.jit(item)(A, np.array(2)), item(A, 2))
+    for k in (-8, 7):
+        with pytest.raises(IndexError, match=r"test_masked.py:\d+.*out of range"):
+            ckad.jit(item)(A, np.array(k))
+
+
+def test_the_maximum_under_an_empty_mask_stops_the_program(engine):
+    def largest(a):
+        return np.max(a[a > 100])
+
+    with pytest.raises(IndexError, match=r"test_masked.py:\d+"):
+        ckad.jit(largest)(A)
+
+
+def _two_masks(a):
+    return np.sum(a[a > 0] + a[a < 0])
+
+
+def _changed_mask(a):
+    m = a > 0
+    v = a[m]
+    a += 1.0
+    a[a > 0] = v
+    return np.sum(a)
+
+
+def _places(a):
+    return np.where(a > 0)[0]
+
+
+def _nonzero(a):
+    return np.nonzero(a)[0]
+
+
+def _array_beside(a):
+    a[a > 0] = np.arange(3.0)
+    return np.sum(a)
+
+
+@pytest.mark.parametrize(
+    ("function", "error", "message"),
+    [
+        (_two_masks, UnsupportedFunctionError, "another mask"),
+        (_changed_mask, UnsupportedFunctionError, "another mask"),
+        (_places, ConcreteValueError, "np.where"),
+        (_nonzero, ConcreteValueError, "np.nonzero"),
+        (_array_beside, UnsupportedFunctionError, r"an array of shape \(3,\)"),
+    ],
+)
+def test_what_is_not_supported_is_named(function, error, message):
+    with pytest.raises(error, match=f"test_masked.py:.*{message}"):
+        ckad.jit(function)(A)
