@@ -2,7 +2,8 @@
 
 >>> import numpy as np, ckad
 >>> def energy(u):
-...     u = ckad.fori_loop(0, 50, lambda i, u: u + 0.1 * np.roll(u, 1), u)
+...     for _ in range(50):
+...         u = u + 0.1 * np.roll(u, 1)
 ...     return np.sum(u**2)
 >>> value, gradient = ckad.value_and_grad(energy, memory="64 KiB")(np.ones(8))
 """
@@ -16,6 +17,7 @@ from ckad.transforms import (
     clear_caches,
     cond,
     debug,
+    explain,
     fori_loop,
     grad,
     hessian,
@@ -47,6 +49,7 @@ __all__ = [
     "cond",
     "debug",
     "errors",
+    "explain",
     "fori_loop",
     "grad",
     "hessian",

@@ -92,3 +92,7 @@ class PlaceError(CkadError, LookupError):
 
 class GradientCheckError(CkadError, AssertionError):
     """A derivative disagrees with what `ckad.testing.check_grads` compares it with."""
+
+
+class UnrolledLoopWarning(UserWarning):
+    """A long loop is recorded step by step, since its body cannot be recorded once for all."""

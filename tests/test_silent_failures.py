@@ -436,6 +436,37 @@ def test_a_function_that_asks_for_the_type_of_a_value() -> None:
     check(fun, X)
 
 
+def test_keys_and_text_made_of_the_variable_of_a_loop() -> None:
+    """They are what they are without ckad; a loop that needs them is written out."""
+    weights = {0: 1.0, 3: 2.0, (1, 2): 4.0, "k4": 8.0}
+
+    def fun(x: Any) -> Any:
+        total = 0.0
+        for i in range(5):
+            total = total + weights.get(i, 0.5) * x[i] ** 2
+            total = total + weights.get((i, i + 1), 0.25) * x[i]
+            if str(i) == "3" or f"k{i}" in weights or "{}-{:d}".format("n", i) == "n-1":
+                total = total * 2.0
+        return total
+
+    check(fun, X)
+
+
+def test_keys_and_text_made_of_traced_values_are_refused() -> None:
+    def key(x: Any) -> Any:
+        return {0.9: 2.0}.get(x[0], 3.0) * x[1]
+
+    def text(x: Any) -> Any:
+        return x[1] if f"{x[0]:.1f}" == "0.9" else x[2]
+
+    def other_text(x: Any) -> Any:
+        return x[1] if str(x[0]) + "" in ("0.9", "1.0") else x[2]
+
+    for fun in (key, text, other_text):
+        with pytest.raises(CkadError, match=r"test_silent_failures\.py:\d+"):
+            ckad.grad(fun)(X)
+
+
 # --- a second control after the first ------------------------------------------------------------
 
 

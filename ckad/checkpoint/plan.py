@@ -77,7 +77,8 @@ class LoopPlan:
 
     ``runs`` says how often the loops around it run it in one sweep, ``depth`` is 1 for a loop
     inside of none. Where a loop ``is_open``, its number of steps is known when it has run:
-    ``n_steps`` is what is thought, after a run that needed more what was needed, or more.
+    ``n_steps`` is what is thought, after a run that needed more what was needed, or more. ``place``
+    is its file and line.
     """
 
     n_steps: int
@@ -87,6 +88,13 @@ class LoopPlan:
     runs: int = 1
     depth: int = 1
     is_open: bool = False
+    place: str = ""
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all restart states and residuals of one run of the loop."""
+        s = self.schedule
+        return s.n_slots * self.state_bytes + s.n_tape_slots * self.residual_bytes
 
     def __str__(self) -> str:
         s = self.schedule
@@ -97,7 +105,8 @@ class LoopPlan:
         ]
         return (
             f"{s.family} over {self._length}{times}: {', '.join(filter(None, kept))}, "
-            f"{s.forward_steps:,} forward steps (factor {s.recompute_factor:.3f})"
+            f"{'about ' if self.is_open else ''}{s.forward_steps:,} forward steps "
+            f"(factor {s.recompute_factor:.3f})"
         )
 
     @property

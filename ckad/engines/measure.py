@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from ckad.engines.actions import Slots
+from ckad.tape.builder import NOWHERE
 from ckad.tape.control import UNGUARDED, Loop, is_open, likely_length, read_loop
 from ckad.tape.ops import Op
-from ckad.tape.tape import Tape
+from ckad.tape.tape import Source, Tape
 from ckad.tape.types import Type
 
 #: Bytes that values of these types take in a restart state, or in the residuals of a step.
@@ -25,6 +26,7 @@ class TapedLoop:
     ``inner`` are the loops whose tokens are among the residuals; their bytes come on top.
     ``runs`` says how often the loop runs in one sweep (1 for an outermost loop). It ``is_open``
     if nobody knows how long it runs: ``n_steps`` is what is assumed, ``most_steps`` a bound.
+    ``place`` is the line of the loop.
     """
 
     name: int
@@ -37,6 +39,7 @@ class TapedLoop:
     is_open: bool = False
     most_steps: int = 0
     head_bytes: int = 0
+    place: Source = NOWHERE
 
 
 def taped_loops(
@@ -61,7 +64,8 @@ def _found(tape: Tape, bytes_of: RecordBytes, runs: int, depth: int) -> dict[int
         if row.op is Op.TAPED_LOOP:
             loop = read_loop(tape, row)
             assert loop.taping is not None
-            found[loop.name] = _measure(loop, loop.taping, bytes_of, runs, depth)
+            measured = _measure(loop, loop.taping, bytes_of, runs, depth)
+            found[loop.name] = replace(measured, place=tape.sources[row.source])
             again = runs * likely_length(loop.length, loop.guard)
             found |= _found(loop.taping, bytes_of, again, depth + 1)
         elif row.op is Op.LOOP:

@@ -406,6 +406,7 @@ class Chooser:
                 x.runs,
                 x.depth,
                 x.is_open,
+                str(x.place),
             )
             for x in sorted(self.loops.values(), key=lambda x: x.depth)
         )

@@ -12,26 +12,30 @@ from collections.abc import Iterator, Sequence
 from itertools import count
 from typing import NamedTuple
 
-import numpy as np
-
 from ckad.errors import DifferentiationError
 from ckad.passes import mark_simple, simplify
 from ckad.passes.activity import dependent, useful, varied
 from ckad.passes.branch import BranchAdjoint, shared_types
+from ckad.passes.contributions import plus
 from ckad.passes.dce import dce, drop_inputs
 from ckad.passes.fma import fuse
 from ckad.passes.record import split
 from ckad.passes.rewrite import with_outputs
+from ckad.passes.thread import threaded
 from ckad.passes.untape import untape
 from ckad.rules import RULES, Contribution
 from ckad.tape.builder import Builder
-from ckad.tape.control import Loop, read_loop, reverse_loop_attrs, taped_loop_attrs
+from ckad.tape.control import (
+    UNBOUNDED,
+    Loop,
+    likely_length,
+    read_loop,
+    reverse_loop_attrs,
+    taped_loop_attrs,
+)
 from ckad.tape.ops import Op
 from ckad.tape.tape import Row, Tape
 from ckad.tape.types import TOKEN, Type
-
-#: Terms of a cotangent that are looked through for a part that is still zero.
-MOST_TERMS = 16
 
 
 def adjoint(
@@ -50,12 +54,14 @@ def adjoint(
     With ``contract`` products and sums of cotangents are fused. The rows of ``tape`` stay as they
     are, so that its values are the same wherever they are computed; `fma` fuses them before.
     """
-    tape = untape(tape)
+    tape = threaded(untape(tape))
     if wrt is None:
         wrt = [k for k, t in enumerate(tape.input_types) if t.is_float]
     if seeds is None:
         seeds = [k for k, t in enumerate(tape.output_types) if t.is_float]
-    pull = _differentiate(tape, wrt, seeds, (), _Common(count(), contract))
+    pull = _differentiate(
+        tape, wrt, seeds, (), _Common(count(), contract), [True] * len(tape.inputs)
+    )
     outputs = [pull.env[k] for k in tape.outputs.tolist()] if keep_outputs else []
     return pull.finished([*outputs, *pull.cotangents_of(wrt)])
 
@@ -68,10 +74,19 @@ class _Common(NamedTuple):
 
 
 def _differentiate(
-    tape: Tape, wrt: Sequence[int], seeds: Sequence[int], sums: Sequence[int], common: _Common
+    tape: Tape,
+    wrt: Sequence[int],
+    seeds: Sequence[int],
+    sums: Sequence[int],
+    common: _Common,
+    stays: Sequence[bool],
 ) -> _Pull:
-    """Emit rows and reverse rows; inputs are those of ``tape``, the seeds, and ``sums`` so far."""
+    """Emit rows and reverse rows; inputs are those of ``tape``, the seeds, and ``sums`` so far.
+
+    An input that ``stays`` is there in the reverse without being kept.
+    """
     pull = _Pull(tape, wrt, seeds, common)
+    pull.stays = [not x for x in dependent(tape, [not x for x in stays])]
     for t in tape.input_types:
         pull.b.input(t)
     outputs = tape.outputs.tolist()
@@ -112,6 +127,7 @@ class _Pull:
         self.useful, self.useful_results = useful(
             tape, [k in seeds for k in range(len(tape.outputs))]
         )
+        self.stays: list[bool] = []  # per row: whether the reverse has it without keeping anything
         self.loops: dict[int, _LoopAdjoint] = {}
         self.results: dict[int, list[int]] = {}
         self.result_cts: dict[int, dict[int, int]] = {}
@@ -166,13 +182,15 @@ class _Pull:
             [*carry, *(n + y for y in ys)],
             sums,
             self.common,
+            [True, *[False] * n, *(self.stays[x] for x in (*loop.xs, *loop.captured))],
         )
         primal = [pull.env[x] for x in loop.body.outputs.tolist()]
         duals = pull.cotangents_of([*wrt_carry, *sums, *wrt_xs])
         joint = pull.finished([*primal, *duals])
         outputs = joint.outputs.tolist()
         values, n_inputs = outputs[: len(primal)], len(loop.body.inputs)
-        parts = split(joint, n_inputs, n, len(loop.xs), outputs[len(primal) :])
+        shared = self._shared(loop, first_captured)
+        parts = split(joint, n_inputs, n, len(loop.xs), outputs[len(primal) :], shared)
         taping = _primal_part(joint, n_inputs, [*values, *parts.residuals])
         with_ys, kept = loop.n_ys > 0, [*values[:n], *parts.residuals]
         return _LoopAdjoint(
@@ -187,6 +205,18 @@ class _Pull:
             _primal_part(joint, n_inputs, kept) if with_ys else taping,
             mark_simple(dce(parts.reverse)),
         )
+
+    def _shared(self, loop: Loop, first: int) -> dict[int, int]:
+        """Captured arrays that the step around has to keep: position -> bytes per step."""
+        types = [self.tape.rows[x].type for x in loop.captured]
+        steps = max(
+            1, loop.length if loop.length < UNBOUNDED else likely_length(loop.length, loop.guard)
+        )
+        return {
+            first + at: -(-t.nbytes // steps)
+            for at, (x, t) in enumerate(zip(loop.captured, types, strict=True))
+            if t.is_array and t.size > 1 and not self.stays[x]
+        }
 
     def finished(self, outputs: Sequence[int]) -> Tape:
         """The tape made so far, simplified; its cotangents fused if that is wanted."""
@@ -211,30 +241,7 @@ class _Pull:
         if callable(contribution):
             self.ct[x] = contribution(self.b, so_far)
         else:
-            self.ct[x] = contribution if so_far is None else self._sum(so_far, contribution)
-
-    def _sum(self, x: int, y: int) -> int:
-        """x + y; where x has zeros in place of a part, and y is that part alone, it is put there.
-
-        The zeros may be the first of several terms.
-        """
-        b, padded = self.b, self.b.rows[y]
-        terms = [x]
-        while b.rows[terms[-1]].op is Op.ADD and len(terms) < MOST_TERMS:
-            terms.append(b.rows[terms[-1]].operands[0])
-        cleared = b.rows[terms[-1]]
-        if (
-            padded.op is Op.PAD
-            and cleared.op is Op.UPDATE
-            and cleared.attrs == padded.attrs
-            and b.type(cleared.operands[1]) == b.type(padded.operands[0])
-            and _is_zero(b, cleared.operands[1])
-        ):
-            total = b.update(cleared.operands[0], padded.operands[0], attrs=padded.attrs)
-            for term in reversed(terms[:-1]):
-                total = b.add(total, b.rows[term].operands[1])
-            return total
-        return b.add(x, y)
+            self.ct[x] = contribution if so_far is None else plus(self.b, so_far, contribution)
 
     def backward(self) -> None:
         for k in range(len(self.tape) - 1, -1, -1):
@@ -321,8 +328,9 @@ class _Pull:
             and self.tape.rows[operands[x]].type.size > 1
         ]
         given = len(seeds), len(sums)
+        stays = [self.stays[x] for x in operands]
         branches = [
-            _branch_adjoint(self.tape.bodies[t], wrt, seeds, sums, self.common)
+            _branch_adjoint(self.tape.bodies[t], wrt, seeds, sums, self.common, stays)
             for t in row.attrs[:2]
         ]
         kept = shared_types([branch.kept_types for branch in branches])
@@ -349,13 +357,18 @@ class _Pull:
 
 
 def _branch_adjoint(
-    tape: Tape, wrt: Sequence[int], seeds: Sequence[int], sums: Sequence[int], common: _Common
+    tape: Tape,
+    wrt: Sequence[int],
+    seeds: Sequence[int],
+    sums: Sequence[int],
+    common: _Common,
+    stays: Sequence[bool],
 ) -> BranchAdjoint:
     """The adjoint of a branch, cut in two."""
-    pull = _differentiate(tape, wrt, seeds, sums, common)
+    pull = _differentiate(tape, wrt, seeds, sums, common, stays)
     primal = [pull.env[x] for x in tape.outputs.tolist()]
     joint = pull.finished([*primal, *pull.cotangents_of(wrt)])
-    return BranchAdjoint(joint, len(tape.inputs), len(primal))
+    return BranchAdjoint(joint, stays, len(primal))
 
 
 def _reshaped(
@@ -370,13 +383,6 @@ def _reshaped(
         return b.reshape_to(contribution(b, before), shape)
 
     return add_in_place
-
-
-def _is_zero(b: Builder, x: int) -> bool:
-    row = b.rows[x]
-    if row.op is Op.BROADCAST:
-        return _is_zero(b, row.operands[0])
-    return row.op is Op.CONST and not np.any(b.constants[row.attrs[0]])
 
 
 def _primal_part(joint: Tape, n_inputs: int, outputs: list[int]) -> Tape:

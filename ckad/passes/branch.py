@@ -24,25 +24,20 @@ from ckad.tape.types import Type
 class BranchAdjoint:
     """A joint tape (inputs, cotangents) -> (outputs, cotangents of inputs), to be cut."""
 
-    def __init__(self, joint: Tape, n_inputs: int, n_outputs: int) -> None:
-        self.joint, self.n_inputs = joint, n_inputs
+    def __init__(self, joint: Tape, stays: Sequence[bool], n_outputs: int) -> None:
+        self.joint, self.n_inputs = joint, len(stays)
+        n_inputs = len(stays)
         outputs = joint.outputs.tolist()
         self.values, self.duals = outputs[:n_outputs], outputs[n_outputs:]
         inputs = joint.inputs.tolist()[:n_inputs]
         dual = dependent(joint, [k >= n_inputs for k in range(len(joint.inputs))])
         # tokens of loops stay within the branch, which is then run again
         loops = any(row.op is Op.TAPED_LOOP for row in joint.rows)
-        residuals = (
-            self._given(inputs)
-            if loops
-            else least(joint, dual, set(inputs), read_by(joint, dual, self.duals))
-        )
-        self.read = [at for at, k in enumerate(inputs) if k in residuals]
+        costly = {k for k, free in zip(inputs, stays, strict=True) if not free}
+        residuals = [] if loops else least(joint, dual, costly, read_by(joint, dual, self.duals))
         self.kept = [k for k in residuals if k not in inputs]
-
-    def _given(self, inputs: list[int]) -> list[int]:
-        live = needed(self.joint, self.duals)
-        return [k for k in inputs if live[k]]
+        live = needed(joint, self.duals, known=set(self.kept))
+        self.read = [at for at, k in enumerate(inputs) if live[k]]
 
     @property
     def kept_types(self) -> list[Type]:

@@ -47,14 +47,22 @@ def fuse(
 def _products(tape: Tape, chosen: Sequence[bool]) -> dict[int, int]:
     """Row of a sum -> row of the product that it takes up, the later one of two."""
     reads = _reads(tape)
-    rows = tape.rows
+    rows, outputs = tape.rows, set(tape.outputs.tolist())
     found: dict[int, int] = {}
     for k, (op, operands, _, type, _) in enumerate(rows):
         if (op is Op.ADD or op is Op.SUB) and chosen[k] and type.is_float:
             free = [x for x in operands if rows[x].op is Op.MUL and reads[x] == 1]
-            if free:
+            if free and not _is_tally(tape, k, reads, outputs):
                 found[k] = max(free)
     return found
+
+
+def _is_tally(tape: Tape, k: int, reads: Sequence[int], outputs: set[int]) -> bool:
+    """Whether row k is a scalar that steps only add to: they wait for it, and a sum is faster."""
+    rows = tape.rows
+    if k not in outputs or reads[k] > 1 or rows[k].type.size > 1:
+        return False
+    return any(rows[x].op is Op.INPUT and reads[x] == 1 for x in rows[k].operands)
 
 
 def _reads(tape: Tape) -> list[int]:

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ckad.passes.accesses import WRITES, Survey
 from ckad.passes.affine import Sum, Symbols
 from ckad.passes.liveness import readers
 from ckad.passes.ranges import Ranges
@@ -23,8 +24,6 @@ from ckad.tape.control import UNGUARDED, Loop, loop_attrs, read_loop
 from ckad.tape.ops import Op, is_elementwise
 from ckad.tape.tape import Row, Tape
 from ckad.tape.types import TUPLE
-
-_WRITES = (Op.UPDATE, Op.SLICE_ADD, Op.SCATTER, Op.SCATTER_ADD)
 
 
 def steady(tape: Tape) -> Tape:
@@ -35,96 +34,34 @@ def steady(tape: Tape) -> Tape:
     return _Steady(tape, [symbols.new() for _ in tape.inputs], symbols).run()
 
 
-class Access(NamedTuple):
-    """A read of, or a write to, an array that a tape was given."""
+class Carried(NamedTuple):
+    """An element of a carried array that each step reads and writes."""
 
-    position: int  # of the input
-    row: int
-    writes: bool
-    place: Sum | None  # None: anywhere
-
-
-class Survey(Ranges):
-    """What a tape does to the arrays that it is given."""
-
-    def __init__(self, tape: Tape, inputs: Sequence[Sum], symbols: Symbols) -> None:
-        super().__init__(tape, inputs, symbols)
-        self.accesses: list[Access] = []
-        self._roots: dict[int, int | None] = {}
-        self._bodies_of: dict[int, tuple[list[list[int]], Sequence[Survey]]] = {}
-
-    def copied(self, k: int, row: Row) -> int:
-        at = super().copied(k, row)
-        if row.op in (Op.INPUT, Op.CONST, Op.RESULT, Op.RESHAPE, Op.LOOP, Op.COND):
-            return at
-        for n, x in enumerate(row.operands):
-            position = self.root(x)
-            if position is not None:
-                writes = row.op in _WRITES and n == 0
-                self.accesses.append(Access(position, k, writes, self.place(row, n)))
-        return at
-
-    def place(self, row: Row, n: int = 0) -> Sum | None:
-        """The number of the one element that a row reads or writes of its n-th operand."""
-        if n or row.op not in (Op.GATHER, Op.SCATTER, Op.SCATTER_ADD):
-            return None
-        x, idx = (self.rows[k].type for k in row.operands[:2])
-        return self.value(row.operands[1]) if len(x.shape) == 1 and not idx.shape else None
-
-    def seen(self, k: int, fed: list[list[int]], bodies: Sequence[Ranges]) -> None:
-        found = [body for body in bodies if isinstance(body, Survey)]
-        self._bodies_of[k] = fed, found
-        for operands, body in zip(fed, found, strict=True):
-            for access in body.accesses:
-                position = self.root(operands[access.position])
-                if position is not None:
-                    self.accesses.append(access._replace(position=position, row=k))
-
-    def root(self, k: int) -> int | None:
-        """The position of the input that an array is, changed in places or not."""
-        if k not in self._roots:
-            self._roots[k] = self._root(k)
-        return self._roots[k]
-
-    def _root(self, k: int) -> int | None:
-        row = self.rows[k]
-        if not row.type.is_array or row.type.size <= 1:
-            return None
-        if row.op is Op.INPUT:
-            return row.attrs[0]
-        if row.op is Op.RESHAPE or row.op in _WRITES:
-            return self.root(row.operands[0])
-        if row.op is not Op.RESULT or row.operands[0] not in self._bodies_of:
-            return None
-        fed, bodies = self._bodies_of[row.operands[0]]
-        sources = set()
-        for operands, body in zip(fed, bodies, strict=True):
-            inner = body.root(int(body.tape.outputs[row.attrs[0]]))
-            if inner is None:
-                return None
-            if self.rows[row.operands[0]].op is Op.LOOP and inner != 1 + row.attrs[0]:
-                return None
-            sources.add(self.root(operands[inner]))
-        return sources.pop() if len(sources) == 1 else None
-
-    def apart(self, x: Sum, y: Sum) -> bool:
-        """Whether two places are never the same."""
-        least, most = self.symbols.bounds(x.minus(y))
-        return least > 0 or most < 0
+    position: int  # of the array among the inputs
+    array: int  # rows of a read: of the array, and of the index
+    index: int
+    reads: list[int]
+    writes: list[int]
 
 
-class _Plan(NamedTuple):
+class Plan(NamedTuple):
     """What changes in the body of a loop."""
 
-    read_once: dict[int, int]  # row of a read -> number of the new captured scalar
-    indices: list[tuple[int, int]]  # of these: (row of the array, row of the index)
+    read_once: dict[int, tuple[int, int]]  # row of a read -> (row of the array, row of the index)
+    carried: list[Carried]
     added: dict[int, tuple[int, bool]]  # row of a write -> (what it adds, whether negated)
 
 
 class _Steady(Ranges):
     """One tape being rewritten, its bodies first."""
 
+    def __init__(self, tape: Tape, inputs: Sequence[Sum], symbols: Symbols) -> None:
+        super().__init__(tape, inputs, symbols)
+        self.new_results: dict[int, _Results] = {}
+
     def copied(self, k: int, row: Row) -> int:
+        if row.op is Op.RESULT and row.operands[0] in self.new_results:
+            return self.new_results[row.operands[0]].of(self.b, row)
         if row.op is not Op.LOOP:
             return super().copied(k, row)
         loop, symbols = read_loop(self.tape, row), self.symbols
@@ -132,23 +69,39 @@ class _Steady(Ranges):
         first = len(symbols.lower)
         survey = Survey(body, self.inputs_of(loop), symbols)
         survey.run()
-        return self._rewritten(loop, body, _planned(survey, first, len(loop.carry)))
+        return self._rewritten(k, loop, survey, planned(survey, first, len(loop.carry)))
 
-    def _rewritten(self, loop: Loop, body: Tape, plan: _Plan) -> int:
+    def _rewritten(self, k: int, loop: Loop, survey: Survey, plan: Plan) -> int:
+        body, n = survey.tape, len(loop.carry)
         lifted = _Lifted(self.b, body, self._operands(loop, body))
-        new: list[int] = []
-        done: dict[int, int] = {}  # number of a new scalar -> its place among those captured
-        for number, (array, index) in enumerate(plan.indices):
+        captured: dict[tuple[int, int], int] = {}  # (array, index) out here -> the element
+        read: dict[int, int] = {}  # row of a read -> its place among those captured
+        for row, (array, index) in plan.read_once.items():
             source, at = lifted.of(array), lifted.of(index)
-            if source is not None and at is not None:
-                done[number] = len(new)
-                new.append(self._read(source, at, loop))
-        body = _edited(body, plan, done)
-        fixed = [self.env[x] for x in (*loop.carry, *loop.xs, *loop.captured)]
-        attrs = loop_attrs(
-            self.b.body(body), loop.length, len(loop.carry), len(loop.xs), loop.guard
-        )
-        return self.b.append(Op.LOOP, (*fixed, *new), attrs, TUPLE)
+            if source is None or at is None:
+                continue
+            if (source, at) not in captured:
+                captured[source, at] = self._read(source, self._inside(source, at, loop))
+            read[row] = list(captured).index((source, at))
+        carried: list[Carried] = []
+        places: list[tuple[int, int]] = []  # (number of the result, index out here)
+        scalars: list[int] = []
+        for element in plan.carried:
+            source, at = lifted.of(element.array), lifted.of(element.index)
+            if source is None or at is None:
+                continue
+            at = self._inside(source, at, loop)
+            carried.append(element)
+            places.append((element.position - 1, at))
+            scalars.append(self._read(source, at))
+        edited = _Edited(survey, plan, read, carried, n).tape
+        groups = [loop.carry, loop.xs, loop.captured]
+        first, xs, fixed = ([self.env[x] for x in group] for group in groups)
+        attrs = loop_attrs(self.b.body(edited), loop.length, n + len(scalars), len(xs), loop.guard)
+        operands = (*first, *scalars, *xs, *fixed, *captured.values())
+        new = self.b.append(Op.LOOP, operands, attrs, TUPLE)
+        self.new_results[k] = _Results(new, n, places)
+        return new
 
     def _operands(self, loop: Loop, body: Tape) -> dict[int, int]:
         """Row of an input of the body that is the same in every step -> row out here.
@@ -164,49 +117,86 @@ class _Steady(Ranges):
             found[inputs[at]] = self.env[x]
         return found
 
-    def _read(self, array: int, index: int, loop: Loop) -> int:
-        """The element; where the loop may run no step, its index is brought into range."""
+    def _inside(self, array: int, index: int, loop: Loop) -> int:
+        """An index, brought into range where the loop may run no step."""
         b = self.b
-        (n,) = b.type(array).shape
-        if loop.guard != UNGUARDED or not loop.length:
-            index = b.minimum(b.maximum(index, b.const(np.int64(0))), b.const(np.int64(n - 1)))
-        return b.gather(array, index, attrs=(0,))
+        if loop.guard == UNGUARDED and loop.length:
+            return index
+        last = b.const(np.int64(b.type(array).size - 1))
+        return b.minimum(b.maximum(index, b.const(np.int64(0))), last)
+
+    def _read(self, array: int, index: int) -> int:
+        return self.b.gather(array, index, attrs=(0,))
 
 
-def _planned(survey: Survey, first: int, n_carry: int) -> _Plan:
-    """What is read at a place that stays the same, and what is added to."""
-    tape, rows = survey.tape, survey.rows
-    outputs = tape.outputs.tolist()
-    written: dict[int, list[Access]] = {}
-    for access in survey.accesses:
-        if access.writes:
-            written.setdefault(access.position, []).append(access)
+class _Results(NamedTuple):
+    """The results of a loop that carries new scalars, which go back to their places."""
+
+    loop: int
+    n_carry: int
+    places: list[tuple[int, int]]  # (number of an array, index of the element)
+
+    def of(self, b: Builder, row: Row) -> int:
+        (number,) = row.attrs
+        moved = number + len(self.places) if number >= self.n_carry else number
+        found = b.emit(Op.RESULT, (self.loop,), (moved,), row.type)
+        for j, (array, index) in enumerate(self.places):
+            if array == number:
+                element = row.type.with_shape(())
+                scalar = b.emit(Op.RESULT, (self.loop,), (self.n_carry + j,), element)
+                flat = b.reshape_to(found, (row.type.size,))
+                flat = b.scatter(flat, index, scalar, attrs=(0, 1))
+                found = b.reshape_to(flat, row.type.shape)
+        return found
+
+
+# --- what can be changed ------------------------------------------------------------------------
+
+
+def planned(survey: Survey, first: int, n_carry: int) -> Plan:
+    """What a body reads, or changes, at a place that stays the same, and what it adds to.
+
+    Symbols from ``first`` on change from step to step.
+    """
+    outputs = survey.tape.outputs.tolist()
     moved = {1 + at for at in range(n_carry) if survey.root(outputs[at]) != 1 + at}
-    plan = _Plan({}, [], {})
-    numbers: dict[tuple[int, Sum], int] = {}
-    for k, row in enumerate(rows):
-        place = survey.place(row) if row.op is Op.GATHER else None
-        position = survey.root(row.operands[0]) if place is not None else None
+    plan = Plan({}, [], {})
+    steady: dict[tuple[int, Sum], list[int]] = {}  # (array, place) -> rows
+    for k, row in enumerate(survey.rows):
+        place = survey.place(row)
+        position = None if place is None else survey.root(row.operands[0])
         if place is None or position is None or position in moved:
             continue
-        if any(symbol >= first for symbol, _ in place.terms):
+        if all(symbol < first for symbol, _ in place.terms):
+            steady.setdefault((position, place), []).append(k)
+    for (position, place), rows in steady.items():
+        others = [a for a in survey.accesses if a.position == position and a.row not in rows]
+        reads = [k for k in rows if survey.rows[k].op is Op.GATHER]
+        writes = [k for k in rows if k not in reads]
+        others = [a for a in others if writes or a.writes]
+        if not all(a.place is not None and survey.apart(a.place, place) for a in others):
             continue
-        writes = written.get(position, [])
-        if all(w.place is not None and survey.apart(w.place, place) for w in writes):
-            key = position, place
-            if key not in numbers:
-                numbers[key] = len(plan.indices)
-                plan.indices.append((row.operands[0], row.operands[1]))
-            plan.read_once[k] = numbers[key]
+        array, index = survey.rows[rows[0]].operands[:2]
+        if not writes:
+            plan.read_once.update(dict.fromkeys(reads, (array, index)))
+        elif 1 <= position <= n_carry and _is_carried(survey, reads, writes):
+            plan.carried.append(Carried(position, array, index, reads, writes))
     _plan_sums(survey, plan)
     return plan
 
 
-def _plan_sums(survey: Survey, plan: _Plan) -> None:
+def _is_carried(survey: Survey, reads: list[int], writes: list[int]) -> bool:
+    """Whether a step reads the element before it writes it, or adds to it."""
+    adds = any(survey.rows[k].op is Op.SCATTER_ADD for k in writes)
+    return adds or any(k < min(writes) for k in reads)
+
+
+def _plan_sums(survey: Survey, plan: Plan) -> None:
     rows, reads = survey.rows, readers(survey.tape)
     outputs = set(survey.tape.outputs.tolist())
+    taken = {k for element in plan.carried for k in element.writes}
     for k, row in enumerate(rows):
-        place = survey.place(row) if row.op is Op.SCATTER else None
+        place = survey.place(row) if row.op is Op.SCATTER and k not in taken else None
         if place is None or not row.type.is_float:
             continue
         total = row.operands[2]
@@ -251,7 +241,7 @@ class _Lifted:
         row = self.body.rows[k]
         if row.op is Op.CONST:
             return self.b.const(self.body.constants[row.attrs[0]])
-        if row.op in _WRITES:  # elsewhere
+        if row.op in WRITES:  # elsewhere
             return self.of(row.operands[0])
         if row.op is not Op.RESHAPE and not (is_elementwise(row.op) and row.op is not Op.WRAP):
             return None
@@ -262,24 +252,78 @@ class _Lifted:
         return self.b.append(row.op, tuple(found), row.attrs, row.type)
 
 
-def _edited(body: Tape, plan: _Plan, done: dict[int, int]) -> Tape:
-    b, env = Builder(), dict[int, int]()
-    for k in body.inputs.tolist():
-        env[k] = b.input(body.rows[k].type)
-    scalars: list[int] = []
-    for number in done:
-        k = next(k for k, at in plan.read_once.items() if at == number)
-        scalars.append(b.input(body.rows[k].type))
-    for k, row in enumerate(body.rows):
-        if k in env:
-            continue
-        b.where = body.sources[row.source]
-        if k in plan.read_once and plan.read_once[k] in done:
-            env[k] = scalars[done[plan.read_once[k]]]
-        elif k in plan.added:
-            more, negated = plan.added[k]
-            term = b.neg(env[more]) if negated else env[more]
-            env[k] = b.scatter_add(env[row.operands[0]], env[row.operands[1]], term, attrs=(0,))
-        else:
-            env[k] = b.copy_row(body, k, env)
-    return b.tape([env[k] for k in body.outputs.tolist()])
+class _Edited:
+    """The new body of a loop: (i, carry, new scalars, xs, captured, elements read once)."""
+
+    def __init__(
+        self,
+        survey: Survey,
+        plan: Plan,
+        read: dict[int, int],
+        carried: Sequence[Carried],
+        n_carry: int,
+    ) -> None:
+        self.survey, self.carried = survey, carried
+        self.b, self.env = Builder(), dict[int, int]()
+        self.states: list[dict[int, int]] = [{} for _ in carried]  # row of the array -> element
+        body, b = survey.tape, self.b
+        inputs = body.inputs.tolist()
+        self._enter(inputs[: 1 + n_carry])
+        for element, state in zip(carried, self.states, strict=True):
+            own = inputs[element.position]
+            state[own] = b.input(body.rows[own].type.with_shape(()))
+        self._enter(inputs[1 + n_carry :])
+        elements = {place: body.rows[k].type for k, place in read.items()}
+        captured = [b.input(elements[place]) for place in sorted(elements)]
+        for k, row in enumerate(body.rows):
+            if k in self.env:
+                continue
+            b.where = body.sources[row.source]
+            if k in read:
+                self.env[k] = captured[read[k]]
+            elif not self._is_element(k, row):
+                self.env[k] = (
+                    self._added(row, *plan.added[k])
+                    if k in plan.added
+                    else (b.copy_row(body, k, self.env))
+                )
+        outputs = body.outputs.tolist()
+        scalars = [
+            self._state(j, outputs[element.position - 1]) for j, element in enumerate(carried)
+        ]
+        first, rest = outputs[:n_carry], outputs[n_carry:]
+        self.tape = b.tape([*(self.env[k] for k in first), *scalars, *(self.env[k] for k in rest)])
+
+    def _enter(self, inputs: Sequence[int]) -> None:
+        for k in inputs:
+            self.env[k] = self.b.input(self.survey.rows[k].type)
+
+    def _added(self, row: Row, more: int, negated: bool) -> int:
+        b, (x, index, _) = self.b, row.operands
+        term = b.neg(self.env[more]) if negated else self.env[more]
+        return b.scatter_add(self.env[x], self.env[index], term, attrs=(0,))
+
+    def _is_element(self, k: int, row: Row) -> bool:
+        """Whether a row reads or writes an element that is carried; its value is noted then."""
+        for j, element in enumerate(self.carried):
+            if k in element.reads:
+                self.env[k] = self._state(j, row.operands[0])
+            elif k in element.writes:
+                new = self.env[row.operands[2]]
+                if row.op is Op.SCATTER_ADD:
+                    new = self.b.add(self._state(j, row.operands[0]), new)
+                self.states[j][k] = new
+                self.env[k] = self.env[row.operands[0]]
+            else:
+                continue
+            return True
+        return False
+
+    def _state(self, j: int, k: int) -> int:
+        """The element in a state of the array."""
+        state = self.states[j]
+        before: int | None = k
+        while before is not None and before not in state:
+            before = self.survey.before(before)
+        assert before is not None
+        return state[before]

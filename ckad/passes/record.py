@@ -8,7 +8,7 @@ cut between the values that must come from the forward sweep and those the rever
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from ckad.passes.activity import dependent
@@ -33,14 +33,24 @@ class Split(NamedTuple):
     reverse: Tape  # (i, residuals, x, captured, ct..., sums...) -> outputs
 
 
-def split(joint: Tape, n_primal: int, n_carry: int, n_xs: int, outputs: list[int]) -> Split:
+def split(
+    joint: Tape,
+    n_primal: int,
+    n_carry: int,
+    n_xs: int,
+    outputs: list[int],
+    shared: Mapping[int, int] | None = None,
+) -> Split:
     """Split ``joint``, whose first ``n_primal`` inputs are (i, carry, x, captured).
 
-    ``outputs`` are the rows of the joint tape that the reverse body returns.
+    ``outputs`` are the rows of the joint tape that the reverse body returns; ``shared`` are
+    positions of captured arrays that something else has to keep if the reverse reads them, and what
+    that costs in bytes per step.
     """
     dual = dependent(joint, [k >= n_primal for k in range(len(joint.inputs))])
     carry = set(joint.inputs[1 : 1 + n_carry].tolist())
-    residuals = least(joint, dual, carry, read_by(joint, dual, outputs))
+    rows = {int(joint.inputs[at]): size for at, size in (shared or {}).items()}
+    residuals = least(joint, dual, carry, read_by(joint, dual, outputs), rows)
     return Split(residuals, _reverse_body(joint, n_primal, (n_carry, n_xs), residuals, outputs))
 
 
@@ -58,10 +68,18 @@ def _is_cheap(row: Row) -> bool:
     return op is Op.CONST or (op in RULES and RULES[op].cheap)
 
 
-def least(joint: Tape, dual: list[bool], carry: set[int], read: set[int]) -> list[int]:
+def least(
+    joint: Tape,
+    dual: list[bool],
+    carry: set[int],
+    read: set[int],
+    shared: Mapping[int, int] | None = None,
+) -> list[int]:
     """The values to keep, of the least bytes in all, or nearly: the carry is there already.
 
     Another value has to be a little smaller than it to be computed and kept in its place.
+
+    An input that is ``shared`` is there in the reverse, for its price.
 
     Most are settled without a search: a value that is read and cannot be computed again is kept,
     and what follows from such values, or from those that are the same in every step, is free.
@@ -71,6 +89,11 @@ def least(joint: Tape, dual: list[bool], carry: set[int], read: set[int]) -> lis
     kept: list[int] = []
     for k, row in enumerate(joint.rows):
         if dual[k] or row.type.dtype == DType.TUPLE:
+            continue
+        if shared and k in shared:
+            if k not in read:
+                sources.add(k)
+                sizes[k] = CARRIED * shared[k]
             continue
         if k in carry or (row.op is not Op.INPUT and not _is_cheap(row)):
             if k in read:
@@ -82,7 +105,8 @@ def least(joint: Tape, dual: list[bool], carry: set[int], read: set[int]) -> lis
         size = max(1, row.type.nbytes) if row.type.is_array else 1
         sizes[k] = size * (CARRIED if k in carry else COMPUTED)
     wanted = _wanted(joint, sizes, sources, read)
-    return sorted(kept + _cut(joint, {k: sizes[k] for k in wanted}, sources, read))
+    cut = _cut(joint, {k: sizes[k] for k in wanted}, sources, read)
+    return sorted(kept + [k for k in cut if not shared or k not in shared])
 
 
 def _wanted(joint: Tape, sizes: dict[int, int], sources: set[int], read: set[int]) -> Iterator[int]:

@@ -130,11 +130,13 @@ elementwise(
 @ir.scalar_only
 def _emit_polygamma(b: Any, n: Any, x: Any) -> Any:
     # psi, and for n >= 1: (-1)**(n + 1) n! zeta(n + 1, x)   (DLMF 5.15.2)
-    order = b.fadd(n, ir.constant(n, 1.0))
+    is_psi = b.fcmp_ordered("==", n, ir.constant(n, 0.0))
+    # zeta(1, x) is not finite: where psi is wanted, any other order will do
+    order = b.select(is_psi, ir.constant(n, 2.0), b.fadd(n, ir.constant(n, 1.0)))
     sign = ir.libm("pow")(b, ir.constant(n, -1.0), order)
     factorial = ir.libm("tgamma")(b, order)
     series = b.fmul(b.fmul(sign, factorial), emit_hurwitz_zeta(b, order, x))
-    return b.select(b.fcmp_ordered("==", n, ir.constant(n, 0.0)), ir.libm("ckad_psi")(b, x), series)
+    return b.select(is_psi, ir.libm("ckad_psi")(b, x), series)
 
 
 elementwise(

@@ -85,7 +85,9 @@ def range_of(x: int | Tracer) -> Range:
 
 def declare(x: Tracer, low: int, high: int) -> None:
     """State that ``x`` lies in [low, high] whenever the code being recorded runs."""
-    current().ranges[value(x)] = (low, high)
+    trace, row = current(), value(x)
+    trace.ranges[row] = (low, high)
+    trace.forms[row] = _atom((trace, row))
 
 
 # --- forms -------------------------------------------------------------------------------------

@@ -63,4 +63,3 @@ for _name, _ufunc in {
 }.items():
     setattr(Tracer, f"__{_name}__", lambda self, f=_ufunc: f(self))
 
-Tracer.__hash__ = object.__hash__  # type: ignore[method-assign]

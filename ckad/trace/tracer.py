@@ -200,7 +200,8 @@ class Tracer:
     def __format__(self, spec: str) -> str:
         return self._number(f"the format {spec!r}") if spec else repr(self)
 
-    __hash__ = object.__hash__
+    def __hash__(self) -> int:
+        return hash(self._number("a key of a dict or an item of a set").item())
 
     # --- indexing ------------------------------------------------------------------------------
 
@@ -295,6 +296,10 @@ def lift(x: Any) -> Tracer:
     """``x`` itself if it is a tracer, else a tracer of the constant."""
     if isinstance(x, Tracer):
         return x
+    if isinstance(x, (list, tuple)) and _holds_tracer(x):
+        from ckad.trace.functions.creation import asarray
+
+        return asarray(x)
     array = concrete(x)
     lead = fresh(
         current().builder.const(array), scalar=not isinstance(x, np.ndarray) and not array.shape

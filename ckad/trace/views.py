@@ -117,6 +117,7 @@ class WindowView(NamedTuple):
     index: int
     axis: int
     length: int
+    kind: str = "window"  # as tuples, an ItemView of the same numbers would be equal
 
     def _places(self, b: Builder) -> int:
         first = b.broadcast_to(self.index, (self.length,))

@@ -3,6 +3,7 @@
 from ckad.transforms.call import clear_caches
 from ckad.transforms.control import cond, fori_loop, scan, while_loop
 from ckad.transforms.debug import debug
+from ckad.transforms.explain import explain
 from ckad.transforms.forward import adjoint, jit, jvp, tangent, trace
 from ckad.transforms.gradients import Gradient, grad, plan, value_and_grad, vjp
 from ckad.transforms.second import hessian, hvp, jacobian
@@ -13,6 +14,7 @@ __all__ = [
     "clear_caches",
     "cond",
     "debug",
+    "explain",
     "fori_loop",
     "grad",
     "hessian",

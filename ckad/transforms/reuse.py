@@ -20,6 +20,7 @@ from ckad import locks
 from ckad.tape.tape import Tape
 from ckad.trace.context import is_tracing
 from ckad.trace.purity import is_harmless_text
+from ckad.trace.source.notes import is_noting
 from ckad.trace.tracing import Arguments, Recording, sharing
 from ckad.transforms.guard import Guard, Unwatchable
 
@@ -52,9 +53,9 @@ def key_of(function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Has
     """What calls have in common that may use one recording; None for one that has its own.
 
     A call that is itself being recorded has its own: its arguments or its function may hold traced
-    values.
+    values. So has one whose recording is to be noted.
     """
-    if type(function) not in (FunctionType, functools.partial) or is_tracing():
+    if type(function) not in (FunctionType, functools.partial) or is_tracing() or is_noting():
         return None
     arrays: list[np.ndarray] = []
     try:

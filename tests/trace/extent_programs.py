@@ -288,9 +288,10 @@ def chosen_parts(x):
         elif i == 3:
             w = 3 * x
         s += np.max(w) + np.cumsum(w)[-1]
-        u = x[i:]
+        u = x[i:].copy()
         while u[0] > 0.3:
             u *= 0.5
+        s += u @ u
     return s + np.sum(w * w) + np.sum(x * np.arange(n))
 
 

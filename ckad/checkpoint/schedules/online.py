@@ -274,7 +274,8 @@ class Online:
                 yield kind, start, stop, slot
 
     def _backward(self, n: int, n_actions: int) -> Iterator[Actions]:
-        return reversal(held_at(n, self.n_slots), n - 1, n_actions)
+        # a generator, since to find out what is held takes as long as the sweep's actions
+        yield from reversal(held_at(n, self.n_slots), n - 1, n_actions)
 
     # --- where the number of steps is learnt ----------------------------------------------------
 
@@ -331,9 +332,12 @@ def online(n_steps: int, n_slots: int) -> Schedule:
 
 
 def unknown(n_steps: int, n_slots: int) -> Schedule:
-    """`online` for a loop that is thought to run ``n_steps`` steps: it has all the slots."""
+    """`online` for a loop that is thought to run ``n_steps`` steps: it has all the slots.
+
+    ``forward_steps`` is that of `revolve`, a little less than what will be run.
+    """
     n, s = _arguments(n_steps, n_slots)
-    return Schedule("online", n, s, 1, forward_steps(n, s), Online(n, s))
+    return Schedule("online", n, s, 1, binomial.binomial_forward_steps(n, s), Online(n, s))
 
 
 FAMILY = Family(

@@ -45,3 +45,9 @@ def _shows(value: Any, root: Storage) -> bool:
     if type(value) in (tuple, list):
         return any(_shows(item, root) for item in value)
     return type(value) is dict and any(_shows(item, root) for item in value.values())
+
+
+def names_of(root: Storage) -> list[str]:
+    """Names that show ``root``, one per function."""
+    found = ((name, value) for frame in _frames() for name, value in frame.names.items())
+    return list(dict.fromkeys(name for name, value in found if _shows(value, root)))[:1]

@@ -28,10 +28,12 @@ from ckad.trace.functions.grids import GRIDS
 from ckad.trace.functions.scalars import BUILTINS, CONSTRUCTORS, MATH
 from ckad.trace.parts import counterpart, part_in
 from ckad.trace.purity import is_pure
+from ckad.trace.source.appends import append
 from ckad.trace.source.closures import Closure, call_from_source
 from ckad.trace.source.frame import check_changeable, made, region
 from ckad.trace.source.iteration import ITERATORS
 from ckad.trace.source.reader import definition_of
+from ckad.trace.source.text import shown
 from ckad.trace.source.values import holds_tracer, is_weak, lifted, weakened
 from ckad.trace.tracer import FUNCTIONS, Tracer
 from ckad.trace.where import at_place
@@ -105,6 +107,8 @@ def _is_library(module: str | None) -> bool:
 
 
 def _call_library(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
+    if type(getattr(callee, "__self__", None)) is list and callee.__name__ == "append":
+        return append(callee.__self__, *args)
     counterpart = _counterpart(callee, args, options)
     if counterpart is not None:
         options.pop("like", None)
@@ -119,6 +123,8 @@ def _call_library(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> 
         return weakened(result)
     if isinstance(result, _CONTAINERS):
         return made(result)
+    if type(result) is str:
+        return shown(result, (*args, *options.values(), getattr(callee, "__self__", None)))
     return lifted(result)
 
 

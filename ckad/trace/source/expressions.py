@@ -12,10 +12,12 @@ import numpy as np
 from ckad.errors import TraceError
 from ckad.trace.complex_numbers import ComplexTracer
 from ckad.trace.source import branches
+from ckad.trace.source.appends import appending, seen
 from ckad.trace.source.calls import call, writable
 from ckad.trace.source.closures import Closure
 from ckad.trace.source.frame import Frame, made
 from ckad.trace.source.reader import Definition, define
+from ckad.trace.source.text import shown
 from ckad.trace.source.values import holds_tracer, is_weak, lifted, truth, weakened
 from ckad.trace.tracer import Tracer
 from ckad.trace.where import at_place
@@ -78,13 +80,13 @@ def _constant(frame: Frame, node: ast.Constant) -> Any:
 
 
 def _name(frame: Frame, node: ast.Name) -> Any:
-    return frame.lookup(node.id)
+    return seen(frame.lookup(node.id))
 
 
 def _attribute(frame: Frame, node: ast.Attribute) -> Any:
     owner = evaluate(frame, node.value)
     frame.line = node.lineno
-    return getattr(owner, node.attr)
+    return seen(getattr(owner, node.attr))
 
 
 def items(frame: Frame, nodes: Iterable[ast.expr]) -> Iterator[Any]:
@@ -119,16 +121,18 @@ def _dict(frame: Frame, node: ast.Dict) -> Any:
 
 
 def _text(frame: Frame, node: ast.JoinedStr) -> str:
-    return "".join(str(evaluate(frame, part)) for part in node.values)
+    parts = [evaluate(frame, part) for part in node.values]
+    return shown("".join(parts), parts)
 
 
 _CONVERSIONS: dict[int, Callable[[Any], Any]] = {-1: lambda x: x, 114: repr, 115: str, 97: ascii}
 
 
 def _formatted(frame: Frame, node: ast.FormattedValue) -> str:
-    value = _CONVERSIONS[node.conversion](evaluate(frame, node.value))
+    found = evaluate(frame, node.value)
+    value = _CONVERSIONS[node.conversion](found)
     spec = evaluate(frame, node.format_spec) if node.format_spec else ""
-    return repr(value) if isinstance(value, Tracer) else format(value, spec)
+    return shown(repr(value) if isinstance(value, Tracer) else format(value, spec), found)
 
 
 # --- operators -----------------------------------------------------------------------------------
@@ -147,7 +151,7 @@ def combine(function: Callable[[Any, Any], Any], x: Any, y: Any) -> Any:
         if result.scalar and is_weak(x) and is_weak(y):
             return weakened(result)
         return result
-    return lifted(result)
+    return shown(result, (x, y)) if type(result) is str else lifted(result)
 
 
 def _unary(frame: Frame, node: ast.UnaryOp) -> Any:
@@ -260,7 +264,7 @@ def element(owner: Any, index: Any) -> Any:
         owner = lifted(owner)
     elif isinstance(owner, (list, tuple)) and isinstance(index, Tracer):
         return branches.item(owner, index)
-    return owner[index]
+    return seen(owner[index])
 
 
 def _slice(frame: Frame, node: ast.Slice) -> slice:
@@ -272,7 +276,11 @@ def _slice(frame: Frame, node: ast.Slice) -> slice:
 
 
 def _call(frame: Frame, node: ast.Call) -> Any:
-    callee = evaluate(frame, node.func)
+    if isinstance(node.func, ast.Attribute) and node.func.attr == "append":
+        with appending():
+            callee = evaluate(frame, node.func)
+    else:
+        callee = evaluate(frame, node.func)
     args = list(items(frame, node.args))
     options: dict[str, Any] = {}
     for keyword in node.keywords:

@@ -55,8 +55,14 @@ class Region:
         self.changed: dict[Key, Any] = {}  # the values before
         self.read: set[Key] = set()  # read before they were changed
         self.made: dict[int, Any] = {}  # lists, dicts and sets made here, by identity
+        self.is_trial = False  # whether all that is done here will be undone
+        self.tried: list[list[Any]] = []  # lists that a trial has appended to
+        self.takes_appends = False  # a loop's body, whose steps may append to lists
+        self.appends: dict[int, tuple[list[Any], list[Any]]] = {}  # lists, and what is appended
 
     def roll_back(self) -> None:
+        for target in reversed(self.tried):
+            target.pop()
         for (frame, name), value in self.changed.items():
             frame.restore(name, value)
 

@@ -29,7 +29,9 @@ from ckad.trace.context import (
     storage_in,
 )
 from ckad.trace.parts import own_part, part_in
-from ckad.trace.source.aliases import live_names
+from ckad.trace.source import notes
+from ckad.trace.source.aliases import live_names, names_of
+from ckad.trace.source.appends import Appended, extend
 from ckad.trace.source.checks import Stops, maybe
 from ckad.trace.source.flow import Flow, definite
 from ckad.trace.source.frame import (
@@ -37,13 +39,15 @@ from ckad.trace.source.frame import (
     RETURN,
     Frame,
     Key,
+    Ledger,
     Maybe,
     Region,
     Unclear,
+    check_changeable,
     open_region,
 )
 from ckad.trace.source.values import Slot, arrays_of, flatten, join, same, slot_of
-from ckad.trace.tracer import Tracer, assign, lift, value
+from ckad.trace.tracer import Tracer, assign, fresh, lift, value
 from ckad.trace.views import is_static
 from ckad.trace.where import at_place
 
@@ -101,6 +105,7 @@ class StagedLoop:
         self.frame, self.steps = frame, steps
         self.carried: dict[Key, _Carried] = {}
         self.written: dict[int, Storage] = {}
+        self.lists: dict[int, list[Any]] = {}  # what the body appends to
         self.guard = 0 if isinstance(steps.count, int) else 2
         if steps.goes_on is not None:
             self.guard = 1
@@ -137,6 +142,8 @@ class StagedLoop:
         with open_trace(adopts=True) as trace, open_region() as region:
             stop = self.length
             trace.index_range = (0, stop) if stop < UNBOUNDED else None
+            region.takes_appends = self.guard == 0
+            region.appends = {key: (target, []) for key, target in self.lists.items()}
             try:
                 body = _Body(self, trace, region)
                 body.enter()
@@ -145,6 +152,11 @@ class StagedLoop:
                 if found.trace is not trace:
                     raise
                 self.written[id(found.root)] = found.root
+                raise _Again from None
+            except Appended as found:
+                if found.region is not region:
+                    raise
+                self.lists[id(found.target)] = found.target
                 raise _Again from None
             self.frame.statement = self.steps.node
             self.frame.line = self.steps.node.lineno
@@ -180,13 +192,35 @@ class StagedLoop:
         carry += [s.row for s in locals_]
         operands = [*carry, *body.trace.captured]
         attrs = loop_attrs(b.body(tape), self.length, len(carry), 0, self.guard)
-        rows = b.control(Op.LOOP, operands, attrs, tape.output_types)
+        types, n = tape.output_types, len(carry)
+        types = [*types[:n], *(t.with_shape((self.length, *t.shape)) for t in types[n:])]
+        rows = b.control(Op.LOOP, operands, attrs, types)
+        self._extend_lists(body, rows[n:])
+        rows = rows[:n]
         for key, local, row in zip(roots, locals_, rows[len(rows) - len(roots) :], strict=True):
             if body.trace.adopted[key].writes:
                 local.check_writable()
                 local.write(row)
+        self._note(body)
         self._bind(body, rows)
         return self._flow(body, rows)
+
+    def _extend_lists(self, body: _Body, rows: list[int]) -> None:
+        """What the steps have appended, at the end of the lists."""
+        stacks = iter(rows)
+        for target, entries in body.region.appends.values():
+            found = [(fresh(next(stacks), scalar=False), entry.many) for entry in entries]
+            extend(target, found, self.length)
+
+    def _note(self, body: _Body) -> None:
+        """What `ckad.explain` says of this loop."""
+        arrays = [adopted for adopted in body.trace.adopted.values() if adopted.writes]
+        state = [name for _, name in self.carried if name not in (RETURN, Ledger.CHECKS)]
+        state += [f"{name}[...]" for x in arrays for name in names_of(x.root)]
+        length = self.length
+        known = self.guard == 0
+        steps = f"{length:,}" if known else "unknown" if length >= UNBOUNDED else f"≤ {length:,}"
+        notes.note(self.frame.place, "recorded once", steps, state)
 
     def _bind(self, body: _Body, rows: list[int]) -> None:
         start = (self.guard > 0) + self.signals
@@ -264,6 +298,8 @@ class _Body:
         kinds = flow.kinds if flow is not None else self.kinds
         self.kinds = kinds
         ends_early = bool(kinds & {Flow.BREAK, Flow.RETURN})
+        if ends_early and loop.lists:
+            check_changeable(next(iter(loop.lists.values())))
         if ends_early and not loop.signals:
             loop.signals, loop.guard = True, 1
             loop.restart()
@@ -320,6 +356,10 @@ class _Body:
         self._check_aliases()
         outputs = [*self.lead, *self.outputs]
         outputs += [local.row for local in self.trace.adopted.values()]
+        for target, entries in self.region.appends.values():
+            if any(x.storage.writes for xs in self.inputs.values() for x in xs):
+                check_changeable(target)  # an item may be an array that a later step writes into
+            outputs += [value(entry.value) for entry in entries]
         self.tape = self.trace.tape(outputs, self._inputs())
 
     def _find_carried(self) -> None:

@@ -21,9 +21,12 @@ from ckad.errors import (
     CkadError,
     ConcreteValueError,
     UnrecordableError,
+    UnrolledLoopWarning,
     UnsupportedFunctionError,
 )
 from ckad.trace.context import Trace, current
+from ckad.trace.source import notes
+from ckad.trace.source.appends import Appended
 from ckad.trace.source.checks import Stops
 from ckad.trace.source.flow import Flow
 from ckad.trace.source.frame import Frame, open_region
@@ -37,10 +40,6 @@ from ckad.trace.where import at_place
 SHORT = 4
 #: Loops that are written out because they cannot be recorded: rows without a warning, and at most.
 QUIET, MOST_ROWS = 2_000, 100_000
-
-
-class UnrolledLoopWarning(UserWarning):
-    """A loop is recorded step by step, since its body needs its index as a Python int."""
 
 
 # --- for -----------------------------------------------------------------------------------------
@@ -93,6 +92,8 @@ class _For:
         if isinstance(length, Tracer):
             return self.staged()
         if length <= SHORT or not _records(lambda: self.step(0)):
+            way = "written out: short" if length <= SHORT else "run by Python: no arrays in it"
+            notes.note(self.frame.place, way, f"{length:,}")
             return self.run_each()
         try:
             return self.staged()
@@ -235,6 +236,9 @@ def _limited(
     """A check for each step of a loop that ``error`` keeps from being recorded once."""
     rows = current().builder.rows
     before, warned = len(rows), False
+    reason = str(error).partition("\n")[0].removeprefix(f"{frame.place}: ")
+    frame.line = node.lineno
+    notes.note(frame.place, f"written out: {reason}", "each")
 
     def check() -> None:
         nonlocal warned
@@ -244,7 +248,6 @@ def _limited(
         if made > QUIET and not warned:
             warned = True
             frame.line = node.lineno
-            reason = str(error).partition("\n")[0]
             message = at_place(
                 "this loop is recorded step by step, which makes a long program, because it "
                 f"cannot be recorded once for all its steps: {reason}"
@@ -292,10 +295,11 @@ class _Recorded(BaseException):
 def _records(step: Callable[[], Any]) -> bool:
     """Whether a step appends rows, or does what cannot be tried; whatever it does is undone."""
     trace = current()
-    with _refusing_rows(trace), open_region():
+    with _refusing_rows(trace), open_region() as region:
+        region.is_trial = True
         try:
             step()
-        except (_Recorded, Stops):
+        except (_Recorded, Stops, Appended):
             return True
         except CkadError:
             return True

@@ -1,0 +1,102 @@
+"""Which places of its arrays a tape reads and writes, those of its loops and branches included."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from ckad.passes.affine import Sum, Symbols
+from ckad.passes.ranges import Ranges
+from ckad.tape.ops import Op
+from ckad.tape.tape import Row, Tape
+
+WRITES = (Op.UPDATE, Op.SLICE_ADD, Op.SCATTER, Op.SCATTER_ADD)
+
+
+class Access(NamedTuple):
+    """A read of, or a write to, an array that a tape was given."""
+
+    position: int  # of the input
+    row: int
+    writes: bool
+    place: Sum | None  # None: anywhere
+
+
+class Survey(Ranges):
+    """What a tape does to the arrays that it is given."""
+
+    def __init__(self, tape: Tape, inputs: Sequence[Sum], symbols: Symbols) -> None:
+        super().__init__(tape, inputs, symbols)
+        self.accesses: list[Access] = []
+        self._roots: dict[int, int | None] = {}
+        self._bodies_of: dict[int, tuple[list[list[int]], Sequence[Survey]]] = {}
+
+    def copied(self, k: int, row: Row) -> int:
+        at = super().copied(k, row)
+        if row.op in (Op.INPUT, Op.CONST, Op.RESULT, Op.RESHAPE, Op.LOOP, Op.COND):
+            return at
+        for n, x in enumerate(row.operands):
+            position = self.root(x)
+            if position is not None:
+                writes = row.op in WRITES and n == 0
+                self.accesses.append(Access(position, k, writes, self.place(row, n)))
+        return at
+
+    def place(self, row: Row, n: int = 0) -> Sum | None:
+        """The number of the one element that a row reads or writes of its n-th operand."""
+        if n or row.op not in (Op.GATHER, Op.SCATTER, Op.SCATTER_ADD):
+            return None
+        x, idx = (self.rows[k].type for k in row.operands[:2])
+        return self.value(row.operands[1]) if len(x.shape) == 1 and not idx.shape else None
+
+    def seen(self, k: int, fed: list[list[int]], bodies: Sequence[Ranges]) -> None:
+        found = [body for body in bodies if isinstance(body, Survey)]
+        self._bodies_of[k] = fed, found
+        for operands, body in zip(fed, found, strict=True):
+            for access in body.accesses:
+                position = self.root(operands[access.position])
+                if position is not None:
+                    self.accesses.append(access._replace(position=position, row=k))
+
+    def root(self, k: int) -> int | None:
+        """The position of the input that an array is, changed in places or not."""
+        if k not in self._roots:
+            self._roots[k] = self._root(k)
+        return self._roots[k]
+
+    def _root(self, k: int) -> int | None:
+        row = self.rows[k]
+        if not row.type.is_array or row.type.size <= 1:
+            return None
+        if row.op is Op.INPUT:
+            return row.attrs[0]
+        if row.op is Op.RESHAPE or row.op in WRITES:
+            return self.root(row.operands[0])
+        if row.op is not Op.RESULT or row.operands[0] not in self._bodies_of:
+            return None
+        fed, bodies = self._bodies_of[row.operands[0]]
+        sources = set()
+        for operands, body in zip(fed, bodies, strict=True):
+            inner = body.root(int(body.tape.outputs[row.attrs[0]]))
+            if inner is None:
+                return None
+            if self.rows[row.operands[0]].op is Op.LOOP and inner != 1 + row.attrs[0]:
+                return None
+            sources.add(self.root(operands[inner]))
+        return sources.pop() if len(sources) == 1 else None
+
+    def before(self, k: int) -> int | None:
+        """The row that has the array as it was before row k, if k is not an input."""
+        row = self.rows[k]
+        if row.op is Op.INPUT:
+            return None
+        if row.op is not Op.RESULT:
+            return row.operands[0]
+        (operands, *_), (body, *_) = self._bodies_of[row.operands[0]]
+        inner = body.root(int(body.tape.outputs[row.attrs[0]]))
+        return None if inner is None else operands[inner]
+
+    def apart(self, x: Sum, y: Sum) -> bool:
+        """Whether two places are never the same."""
+        least, most = self.symbols.bounds(x.minus(y))
+        return least > 0 or most < 0

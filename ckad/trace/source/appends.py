@@ -1,0 +1,134 @@
+"""Lists that the body of a loop appends to: what each step appends is an output of the loop.
+
+After the loop the list holds views of the stacked outputs. While the body is recorded the list is
+as it was before, so the body may do nothing else with it.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ckad.errors import UnrecordableError
+from ckad.trace.apply import reshape_value
+from ckad.trace.context import current
+from ckad.trace.source.frame import Region, check_changeable, region
+from ckad.trace.source.values import slot_of
+from ckad.trace.tracer import Tracer, lift
+from ckad.trace.views import ReshapeView, SliceView
+from ckad.trace.where import at_place
+
+
+class Entry(NamedTuple):
+    """What one call appends in each step: one item, or with ``many`` a stack of items."""
+
+    value: Tracer
+    many: bool
+
+
+class Appended(BaseException):
+    """A body appends to a list from outside: it is recorded again, with that known."""
+
+    def __init__(self, target: list[Any], region: Region) -> None:
+        self.target, self.region = target, region
+
+
+class _Allowed(threading.local):
+    def __init__(self) -> None:
+        self.now = False
+
+
+_allowed = _Allowed()
+
+
+@contextmanager
+def appending() -> Iterator[None]:
+    """Within, a list that is appended to may be looked up, for just that."""
+    before, _allowed.now = _allowed.now, True
+    try:
+        yield
+    finally:
+        _allowed.now = before
+
+
+def seen(value: Any) -> Any:
+    """``value``, which the program looked up; an error for a list whose items are not known."""
+    inner = region()
+    while type(value) is list and inner is not None and not _allowed.now:
+        if id(value) in inner.appends:
+            raise UnrecordableError(
+                at_place(
+                    "the body of a loop reads a list that it appends to, and is recorded once for "
+                    "all its steps. Carry what it reads in a variable of its own."
+                )
+            )
+        inner = inner.outer
+    return value
+
+
+def append(target: list[Any], item: Any) -> None:
+    """``target.append(item)``."""
+    inner = region()
+    if inner is None or id(target) in inner.made:
+        target.append(item)
+        return
+    if inner.is_trial:
+        target.append(item)
+        inner.tried.append(target)
+        return
+    if slot_of(item) is None:
+        check_changeable(target)
+    if type(item) is Tracer and not item.scalar and item.storage.root.trace is not current():
+        check_changeable(target)  # each item would be the same array, as it is in the end
+    _note(inner, target, Entry(lift(item), False))
+
+
+def _note(inner: Region, target: list[Any], entry: Entry) -> None:
+    if not inner.takes_appends:
+        check_changeable(target)
+    if id(target) not in inner.appends:
+        raise Appended(target, inner)
+    inner.appends[id(target)][1].append(entry)
+
+
+def extend(target: list[Any], entries: list[tuple[Tracer, bool]], length: int) -> None:
+    """Append what ``length`` steps have: each entry stacked, and whether one step's is a stack."""
+    inner = region()
+    if inner is not None and id(target) not in inner.made:
+        stacked = _interleaved(entries, length)
+        if stacked is None:
+            check_changeable(target)
+            return
+        _note(inner, target, Entry(stacked, True))
+        return
+    items = [_items(stack, many) for stack, many in entries]
+    for k in range(length):
+        for found, (_, many) in zip(items, entries, strict=True):
+            each = len(found) // length if many else 1
+            target.extend(found[k * each : (k + 1) * each])
+
+
+def _interleaved(entries: list[tuple[Tracer, bool]], length: int) -> Tracer | None:
+    """All items in their order in one stack; None if they are of different kinds."""
+    shapes = {stack.shape[2 if many else 1 :] for stack, many in entries}
+    if len(shapes) != 1 or not length:
+        return None
+    (shape,) = shapes
+    each = [s if many else reshape_value(s, (length, 1, *shape)) for s, many in entries]
+    joined = np.concatenate(each, axis=1) if len(each) > 1 else each[0]
+    return reshape_value(joined, (joined.shape[0] * joined.shape[1], *shape))
+
+
+def _items(stack: Tracer, many: bool) -> list[Tracer]:
+    """Views of the items of a stack; nothing is recorded before they are read."""
+    if many:
+        stack = reshape_value(stack, (stack.shape[0] * stack.shape[1], *stack.shape[2:]))
+    n, *shape = stack.shape
+    rest, steps = (0,) * len(shape), (1,) * (len(shape) + 1)
+    views = [SliceView((k, *rest, *steps), (1, *shape)) for k in range(n)]
+    one = ReshapeView(tuple(shape))
+    return [Tracer(stack.storage, (*stack.path, view, one), not shape) for view in views]

@@ -1,0 +1,118 @@
+"""What was found in a program: its loops, what they carry, how they are reversed."""
+
+from __future__ import annotations
+
+import linecache
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ckad.checkpoint.plan import LoopPlan, Plan
+from ckad.loops.choose import Choice
+from ckad.loops.driver import Options
+from ckad.memory import format_bytes
+from ckad.tape.ops import Op
+from ckad.tape.tape import Source, Tape
+from ckad.trace.source.notes import LoopNote, noting
+from ckad.transforms.call import compiled
+from ckad.transforms.gradients import Gradient
+from ckad.transforms.returns import returning
+
+
+@dataclass(frozen=True)
+class LoopFound:
+    """One loop of a program.
+
+    ``way`` says how it was recorded, ``steps`` how many there are, ``state`` which names go from
+    step to step (``u[...]``: an array that is written in place), ``reverse`` how it is reversed,
+    ``nbytes`` what that keeps in memory while the loop runs once.
+    """
+
+    place: Source
+    way: str
+    steps: str
+    state: tuple[str, ...]
+    reverse: str
+    nbytes: int
+
+    def __str__(self) -> str:
+        text = linecache.getline(*self.place).strip()
+        state = ", ".join(self.state) or "nothing"
+        kept = f", {format_bytes(self.nbytes)}" if self.nbytes else ""
+        return (
+            f"{self.place}: {text}\n    {self.way}; steps: {self.steps}; carries {state}\n"
+            f"    reverse: {self.reverse}{kept}"
+        )
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """The loops of a program in source order, and the plan of its gradient; made by `explain`."""
+
+    loops: tuple[LoopFound, ...]
+    plan: Plan
+
+    def __str__(self) -> str:
+        found = [str(loop) for loop in self.loops] or ["no loop"]
+        return "\n".join([*found, str(self.plan)])
+
+
+def explain(
+    fun: Callable[..., Any],
+    *args: Any,
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    memory: int | str | None = None,
+    schedule: Choice = "auto",
+    engine: str = "auto",
+    threads: int | None = None,
+    returns: int | Sequence[int] | None = None,
+) -> Explanation:
+    """Say what ckad makes of each loop of ``fun(*args)`` and of its gradient; nothing is run.
+
+    ``print`` lists the loops in source order: how each was recorded, the number of its steps, the
+    names that go from step to step, how it is reversed and what that keeps in memory. Arguments and
+    errors are those of `value_and_grad`.
+
+    >>> import numpy as np, ckad
+    >>> def decay(x):
+    ...     for i in range(1000):
+    ...         x = x - 0.001 * x**2
+    ...     return np.sum(x)
+    >>> print(ckad.explain(decay, np.ones(3)))  # doctest: +ELLIPSIS
+    <doctest ...>:2: for i in range(1000):
+        recorded once; steps: 1,000; carries x
+        reverse: ...
+    Plan: ...
+    """
+    options = Options(memory, schedule, engine, threads=threads)
+    with noting() as notes:
+        gradient = Gradient(returning(fun, returns), argnums, has_aux, options)
+        call, tape, _ = gradient.prepare(args, {})
+    plan = compiled(tape, call.options).plan
+    reversed_loops: dict[str, list[LoopPlan]] = {}
+    for loop in plan.loops:
+        reversed_loops.setdefault(loop.place, []).append(loop)
+    plain = {str(source) for source in _loops(tape)}
+    found = [_found(note, reversed_loops.get(str(place)), plain) for place, note in notes.items()]
+    return Explanation(tuple(sorted(found, key=lambda x: x.place)), plan)
+
+
+def _loops(tape: Tape) -> Iterator[Source]:
+    for row in tape.rows:
+        if row.op is Op.LOOP:
+            yield tape.sources[row.source]
+    for body in tape.bodies:
+        yield from _loops(body)
+
+
+def _found(note: LoopNote, plans: list[LoopPlan] | None, plain: set[str]) -> LoopFound:
+    if not note.way.startswith("recorded"):
+        reverse, size = "step by step, as part of what is around it", 0
+    elif plans:
+        reverse, size = "; ".join(map(str, plans)), max(p.nbytes for p in plans)
+    elif str(note.place) in plain:
+        reverse, size = "the gradient does not depend on it, or runs it again", 0
+    else:
+        reverse, size = "its steps are independent: computed as whole arrays, nothing is kept", 0
+    return LoopFound(note.place, note.way, note.steps, note.state, reverse, size)

@@ -1,0 +1,101 @@
+"""Programs that have no derivative ckad could give: each is answered by an error with its line."""
+
+import numpy as np
+
+COUNT = 0
+
+
+def random_numbers_in_the_loop(x):
+    rng = np.random.default_rng(0)
+    total = np.sum(x)
+    while total < 10.0:
+        total = total + rng.normal() ** 2
+    return total
+
+
+def length_of_an_array_from_values(x):
+    n = int(np.sum(x > 0))
+    return np.sum(np.ones(n)) * x[0]
+
+
+def comprehension_with_a_condition(x):
+    return sum(v**2 for v in x if v > 0)
+
+
+def structure_from_values(x):
+    found = []
+    for i in range(len(x)):
+        if x[i] > 0:
+            found.append(x[i])
+    return found[0] * len(found)
+
+
+def structure_that_grows(x):
+    state = x
+    while np.sum(np.abs(x)) < 100.0:
+        state = (state, x)
+        x = 2 * x
+    return x[0]
+
+
+def shape_that_grows(x):
+    while np.sum(x) < 100.0:
+        x = np.concatenate([x, 2 * np.abs(x[:1]) + 1])
+    return x[0]
+
+
+def global_count(x):
+    global COUNT
+    while np.sum(x) < 100.0:
+        x = x + 1.0
+        COUNT += 1
+    return np.sum(x) * COUNT
+
+
+def text_from_values(x):
+    if f"{x[0]:.1f}" == "0.5":
+        return x[0]
+    return x[1]
+
+
+def unending_recursion(x):
+    if x[0] > 1e9:
+        return x[0]
+    return unending_recursion(2 * np.abs(x) + 1)
+
+
+def dictionary_by_values(x):
+    table = {0: 1.0, 1: 2.0}
+    return sum(table[int(v > 0)] * v for v in x)
+
+
+def one_of_two_kinds(x):
+    result = x if x[0] > 0 else "negative"
+    return np.sum(result)
+
+
+def returns_nothing_sometimes(x):
+    if x[0] > 0:
+        return np.sum(x)
+    return None
+
+
+def python_numbers_by_values(x):
+    return np.sum(x.reshape(int(abs(x[0])) + 1, -1))
+
+
+REFUSED = (
+    random_numbers_in_the_loop,
+    length_of_an_array_from_values,
+    comprehension_with_a_condition,
+    structure_from_values,
+    structure_that_grows,
+    shape_that_grows,
+    global_count,
+    text_from_values,
+    unending_recursion,
+    dictionary_by_values,
+    one_of_two_kinds,
+    returns_nothing_sometimes,
+    python_numbers_by_values,
+)
