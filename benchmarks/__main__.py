@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks import latency, ratio, report, scaling, targets
+from benchmarks import latency, loops, ratio, report, scaling, targets
 from benchmarks.case import Case, Settings
 from benchmarks.cases import CASES
 from benchmarks.compare import Timing, compare, faults
@@ -21,6 +21,7 @@ TABLES = {
     "scaling": scaling.markdown,
     "ratio": ratio.markdown,
     "latency": latency.markdown,
+    "loops": loops.markdown,
 }
 
 
@@ -44,6 +45,7 @@ def parser() -> argparse.ArgumentParser:
     add_scaling(commands)
     add_ratio(commands)
     add_latency(commands)
+    add_loops(commands)
     table = commands.add_parser("table", help="a report as Markdown, or as pictures")
     table.add_argument("report", type=Path)
     table.add_argument("--forms", action="store_true", help="with every form of a comparison")
@@ -94,6 +96,16 @@ def add_latency(commands: Any) -> None:
     add_engine(run)
     run.add_argument("--rounds", type=int, default=latency.Extent.rounds, help="new programs")
     run.add_argument("--tiny", action="store_true", help="the sizes of the tests")
+    add_output(run)
+
+
+def add_loops(commands: Any) -> None:
+    run = commands.add_parser("loops", help="loops over elements in units of @njit")
+    run.set_defaults(run=run_loops)
+    run.add_argument("--programs", type=names, default=list(loops.PROGRAMS), help="default: all")
+    run.add_argument("--threads", type=int, default=1, help="of ckad (default: 1, as njit)")
+    add_engine(run)
+    add_timing(run)
     add_output(run)
 
 
@@ -172,6 +184,14 @@ def run_latency(options: argparse.Namespace) -> int:
     check_rounds(options.rounds)
     extent = latency.TINY if options.tiny else latency.Extent(options.rounds)
     write(latency.latency(extent, options.engine), options)
+    return 0
+
+
+def run_loops(options: argparse.Namespace) -> int:
+    for name in options.programs:
+        pick(loops.PROGRAMS, name, "program")
+    chosen = {"engine": options.engine, "threads": options.threads}
+    write(loops.loops(options.programs, options.tiny, timing_of(options), chosen), options)
     return 0
 
 

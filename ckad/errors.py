@@ -66,6 +66,10 @@ class TracedIndexError(CkadError, IndexError):
     """An index computed by the program is out of range."""
 
 
+class TracedShapeError(CkadError, ValueError):
+    """Arrays whose lengths the program computes do not fit together."""
+
+
 class UnboundError(CkadError, UnboundLocalError):
     """A variable is read that no step of a loop, or no branch taken, has bound."""
 

@@ -261,6 +261,15 @@ def test_ratio_divides_by_the_value(tmp_path):
     assert case["ratio"] == pytest.approx(case["gradient_seconds"] / case["value_seconds"])
 
 
+def test_loops_are_held_against_njit(tmp_path):
+    quick = ["--tiny", "--rounds", "1", "--turn", "0.001"]
+    process = run("loops", "--programs", "thomas,lu", *quick, "--json", str(tmp_path / "l.json"))
+    assert process.returncode == 0, process.stderr
+    programs = json.loads((tmp_path / "l.json").read_text())["programs"]
+    assert set(programs) == {"thomas", "lu"}
+    assert all(found["gradient"] > 0 for found in programs.values())
+
+
 def test_programs_of_latency_run():
     for name in latency.FIRST_GRADIENTS:
         figures = latency.run_program(name, (latency.new_number(), "auto"), cache_dir())

@@ -8,6 +8,7 @@ import importlib
 import io
 import pkgutil
 import re
+import runpy
 from pathlib import Path
 
 import pytest
@@ -43,14 +44,14 @@ def test_the_readme_shows_both_set_up_lines():
     assert [line for line in lines if line in SET_UP] == list(SET_UP)
 
 
-def test_the_readme_shows_the_plan_that_is_printed():
+def test_the_readme_shows_the_plan_that_is_printed(tmp_path):
     text = (CHECKOUT / "README.md").read_text()
-    code = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
-    names: dict[str, object] = {}
+    code = re.findall(r"(?:```|code-block: )python\n(.*?)(?:```|--->)", text, re.DOTALL)
     at = next(k for k, block in enumerate(code) if "ckad.plan(" in block)
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
-        for block in (code[0], code[at]):
-            exec(block, names)
+        script = tmp_path / "readme.py"
+        script.write_text("\n".join((code[0], code[1], code[at])))
+        runpy.run_path(str(script))
     shown = text.split(code[at])[1].split("```")[2].strip()
     assert printed.getvalue().strip() == shown

@@ -78,6 +78,29 @@ def relaxed(u, k):
     return np.sum(u**2)
 
 
+def burgers(u, k):
+    """A large state whose every step is read in reverse."""
+
+    def step(s):
+        u, v, n = s
+        u = u - 0.05 * u * (u - np.roll(u, 1)) + k * np.roll(v, 2)
+        return u, 0.5 * v + 0.01 * u * v, n + 1
+
+    u, v, _ = ckad.while_loop(lambda s: np.sum(s[0] ** 2) > 181.0, step, (1.0 + u, u, 0))
+    return np.sum(u * v) + np.sum(u)
+
+
+def inner_burgers(u, k):
+    def outer(i, u):
+        def step(s):
+            u, n = s
+            return u - 0.1 * u * (u - np.roll(u, 1)) + 1e-3 * k, n + 1
+
+        return ckad.while_loop(lambda s: s[1] < 2 + i % 3, step, (u * np.cos(u), 0))[0]
+
+    return np.sum(ckad.fori_loop(0, 9, outer, 1.0 + u))
+
+
 def inner_while(u, k):
     """A time loop whose steps iterate until they converge, each as long as it takes."""
 
@@ -161,6 +184,8 @@ PROGRAMS = {
     "assumed": (steps_below(GUESS), 0.3, 0.01),
     "one more": (steps_below(GUESS + 1), 0.3, 0.01),
     "relaxed": (relaxed, U, 0.2),
+    "burgers": (burgers, U, -0.02),
+    "inner burgers": (inner_burgers, U, 0.3),
     "inner": (inner_while, 0.4, 0.8),
     "twice": (twice_unknown, 0.5, 0.9),
     "triangular": (triangular, 0.7, 0.3),

@@ -16,11 +16,12 @@ import optree
 import pytest
 
 import ckad
-from ckad.errors import BudgetError
+from ckad.errors import BudgetError, CkadError
 from ckad.trace.source import repetition
 
 from .programs.oracles import Arrays, Plain, copied, floats, scale
 from .programs.program import Program
+from .programs.refused import REFUSED
 from .programs.registry import PROGRAMS
 
 ENGINES = ("vm", "native")
@@ -245,3 +246,12 @@ def least_memory(run: Differentiated) -> int:
         else:
             break
     return memory
+
+
+# --- outside of the language ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("function", REFUSED, ids=lambda f: f.__name__)
+def test_what_cannot_be_recorded_is_refused(function: Callable[..., Any]) -> None:
+    with pytest.raises(CkadError, match=r"refused\.py:\d+"):
+        ckad.value_and_grad(function)(np.array([0.9, -0.4, 1.3, 0.7]))

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ckad.errors import CkadError, RaisedError, TracedIndexError, UnboundError
+from ckad.errors import CkadError, RaisedError, TracedIndexError, TracedShapeError, UnboundError
 from ckad.tape.control import read_reverse_loop
 from ckad.tape.ops import Op
 from ckad.tape.reasons import reason_of
@@ -67,6 +67,10 @@ _STOPPED: dict[str, tuple[type[CkadError], str]] = {
         UnboundError,
         "a variable is read{where} that nothing has bound: its loop made no step, or its branch "
         "was not taken. Bind it before.",
+    ),
+    "length": (
+        TracedShapeError,
+        "lengths that the program computes differ{where}, and the arrays are combined.",
     ),
     "raised": (RaisedError, "the program raises an error{where}."),
 }

@@ -6,13 +6,12 @@ and measured only to correct the prediction.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from itertools import pairwise
 from math import isqrt
 from types import MappingProxyType
-from typing import NamedTuple
 
-from ckad.checkpoint.plan import LoopPlan, even_period, fitting_schedule
+from ckad.checkpoint.plan import LoopPlan, fitting_schedule
 from ckad.checkpoint.schedules import SCHEDULES
 from ckad.checkpoint.schedules.online import MOST_SLOTS, Online, online, unknown
 from ckad.checkpoint.schedules.revolve import revolve
@@ -23,6 +22,7 @@ from ckad.checkpoint.simulate import check_schedule
 from ckad.engines.actions import ACTION_BYTES, Slots
 from ckad.engines.measure import TapedLoop, step_bytes, token_bytes
 from ckad.errors import BudgetError, ScheduleError
+from ckad.loops.offers import Offer, binomial, ladder, saving, worthwhile
 from ckad.loops.tables import FEWEST_ROWS, piece_rows, streamed_rows, whole_rows
 from ckad.memory import format_bytes
 
@@ -45,55 +45,6 @@ def slots_of(schedules: Schedules) -> dict[int, Slots]:
 def _most(schedule: Schedule) -> int:
     """How many steps a loop may run at the most under a schedule."""
     return MAX_STEPS if isinstance(schedule.source, Online) else schedule.n_steps
-
-
-def binomial(x: TapedLoop) -> Callable[[int, int], Schedule]:
-    """The schedules that restore states again and again: made on the way if a loop is open.
-
-    An inner loop's actions are made once for all its runs.
-    """
-    return unknown if x.is_open and x.depth == 1 else revolve
-
-
-def ladder(x: TapedLoop) -> list[Schedule]:
-    """Schedules from much memory to little, each number of slots about 1.4 times the last."""
-    n_steps = x.n_steps
-    counts = [k for k in _growing(n_steps) if k < n_steps]
-    make = binomial(x)
-    taped = [two_level(n_steps, even_period(n_steps, k)) for k in counts]
-    return [store_all(n_steps), *taped, *(make(n_steps, k) for k in reversed(counts or [1]))]
-
-
-def _growing(limit: int) -> Iterator[int]:
-    k = 1
-    while k < min(limit, 1 << 20):
-        yield k
-        k = max(k + 1, k * 7 // 5)
-
-
-class Offer(NamedTuple):
-    """A schedule for one loop: bytes that it takes, work that it leaves to be done."""
-
-    size: int
-    work: int
-    schedule: Schedule
-
-
-def _saving(a: Offer, b: Offer) -> float:
-    """Work saved per byte by taking b for a."""
-    return (a.work - b.work) / max(1, b.size - a.size)
-
-
-def _worthwhile(offers: list[Offer]) -> list[Offer]:
-    """Those on the convex hull, by size: each saves less per byte than the one before."""
-    hull: list[Offer] = []
-    for offer in sorted(offers, key=lambda x: (x.size, x.work)):
-        if hull and offer.work >= hull[-1].work:
-            continue
-        while len(hull) > 1 and _saving(hull[-2], hull[-1]) <= _saving(hull[-1], offer):
-            hull.pop()
-        hull.append(offer)
-    return hull
 
 
 class Chooser:
@@ -288,8 +239,8 @@ class Chooser:
         """Take better schedules, what saves most per byte first; returns the bytes left."""
         steps = []
         for x in self.outer:
-            offers = _worthwhile(self._offers(x, chosen))
-            steps += [(_saving(a, b), x.name, a, b) for a, b in pairwise(offers)]
+            offers = worthwhile(self._offers(x, chosen))
+            steps += [(saving(a, b), x.name, a, b) for a, b in pairwise(offers)]
         stuck = set()
         for _, name, a, b in sorted(steps, key=lambda step: -step[0]):
             if name in stuck or b.size - a.size > spare:

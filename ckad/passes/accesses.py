@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import NamedTuple
 
 from ckad.passes.affine import Sum, Symbols
@@ -39,8 +40,18 @@ class Survey(Ranges):
             position = self.root(x)
             if position is not None:
                 writes = row.op in WRITES and n == 0
-                self.accesses.append(Access(position, k, writes, self.place(row, n)))
+                self.accesses.append(Access(position, k, writes, self._where(row, n)))
         return at
+
+    def _where(self, row: Row, n: int) -> Sum | None:
+        """The place, also of a part of one element that is known beforehand."""
+        if n or row.op not in (Op.SLICE, Op.UPDATE, Op.SLICE_ADD):
+            return self.place(row, n)
+        part = row.type if row.op is Op.SLICE else self.rows[row.operands[1]].type
+        shape = self.rows[row.operands[0]].type.shape
+        if part.size != 1:
+            return None
+        return Sum(sum(s * prod(shape[a + 1 :]) for a, s in enumerate(row.attrs[: len(shape)])))
 
     def place(self, row: Row, n: int = 0) -> Sum | None:
         """The number of the one element that a row reads or writes of its n-th operand."""

@@ -73,36 +73,33 @@ def _slim_loop(
 ) -> tuple[int, dict[int, int]]:
     """The loop with what its used results need; per result its new place, or ``~row``."""
     loop = read_loop(tape, row)
-    n, inputs, outputs = len(loop.carry), loop.body.inputs.tolist(), loop.body.outputs.tolist()
-    ys = [k for k in range(n, len(outputs)) if k in used]
+    n, first_captured = len(loop.carry), 1 + len(loop.carry) + len(loop.xs)
+    ys = [k for k in range(n, len(loop.body.outputs)) if k in used]
     wanted = _wanted_carries(loop, {k for k in used if k < n}, ys)
     body = dce(_returning(loop.body, [*wanted, *ys]))
-    outputs = body.outputs.tolist()
-    inputs = body.inputs.tolist()
-    first = 1 if loop.guard != UNGUARDED else 0
-    same = {c for at, c in enumerate(wanted) if c >= first and outputs[at] == inputs[1 + c]}
+    same = _unchanged(body, wanted, loop.guard)
     carry = [c for c in wanted if c not in same]
-    places = {**{c: ~env[loop.carry[c]] for c in same}}
+    places = {c: ~env[loop.carry[c]] for c in same}
     places |= {k: at for at, k in enumerate([*carry, *ys])}
     if not carry and not ys:
         return -1, places
-    kept = [outputs[at] for at, c in enumerate(wanted) if c not in same]
-    body = with_outputs(body, [*kept, *outputs[len(wanted) :]])
+    kept = [at for at, k in enumerate([*wanted, *ys]) if k not in same]
+    body = _returning(body, kept)
     read = _inputs_read(body)
-    xs = [x for x in range(len(loop.xs)) if 1 + n + x in read]
-    captured = [x for x in range(len(loop.captured)) if 1 + n + len(loop.xs) + x in read]
-    constant = sorted(c for c in same if 1 + c in read)
-    groups = ([1 + c for c in carry], [1 + n + x for x in xs], [1 + c for c in constant])
-    late = [1 + n + len(loop.xs) + x for x in captured]
-    body = _with_inputs(body, [0, *groups[0], *groups[1], *groups[2], *late])
-    operands = (
-        *(loop.carry[c] for c in carry),
-        *(loop.xs[x] for x in xs),
-        *(loop.carry[c] for c in constant),
-        *(loop.captured[x] for x in captured),
-    )
+    xs = [p for p in range(1 + n, first_captured) if p in read]
+    constant = [1 + c for c in wanted if c in same and 1 + c in read]
+    captured = [p for p in range(first_captured, len(body.inputs)) if p in read]
+    inputs = [*(1 + c for c in carry), *xs, *constant, *captured]
+    body = _with_inputs(body, [0, *inputs])
     attrs = loop_attrs(b.body(body), loop.length, len(carry), len(xs), loop.guard)
-    return b.emit(Op.LOOP, [env[x] for x in operands], attrs, TUPLE), places
+    return b.emit(Op.LOOP, [env[row.operands[p - 1]] for p in inputs], attrs, TUPLE), places
+
+
+def _unchanged(body: Tape, carry: list[int], guard: int) -> set[int]:
+    """The carries, those of the first outputs, that ``body`` returns as they came in."""
+    inputs, outputs = body.inputs.tolist(), body.outputs.tolist()
+    first = 0 if guard == UNGUARDED else 1
+    return {c for at, c in enumerate(carry) if c >= first and outputs[at] == inputs[1 + c]}
 
 
 def _wanted_carries(loop: Loop, used: set[int], ys: list[int]) -> list[int]:

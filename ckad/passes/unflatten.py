@@ -67,12 +67,14 @@ def _places(b: Builder, index: int, dims: Sequence[int]) -> list[int] | None:
     for k, d in enumerate(dims):
         stride = _product(dims[k + 1 :])
         digit, const = divmod(const, stride)
-        found = [x for x, coefficient in terms.items() if coefficient == stride and d > 1]
+        # a coefficient of more than one stride belongs to an index of several axes
+        found = [x for x, coefficient in terms.items() if coefficient // stride == 1 and d > 1]
         if not found and 0 <= digit < d:
             places.append(b.const(digit))
         elif len(found) == 1 and digit == 0 and _is_wrapped(b, found[0], d):
             places.append(found[0])
-            terms.pop(found[0])
+            terms[found[0]] -= stride
+            terms = {x: coefficient for x, coefficient in terms.items() if coefficient}
         else:
             return None
     return None if terms else places

@@ -13,6 +13,7 @@ class Reason(IntEnum):
     INDEX = 0
     UNBOUND = 1
     RAISED = 2
+    LENGTH = 3
 
 
 def reason_of(row: Row) -> Reason:

@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 
 from ckad.tape.ops import Op
+from ckad.tape.reasons import Reason
 from ckad.trace.affine import settled
-from ckad.trace.apply import apply
+from ckad.trace.apply import apply, broadcast_to
 from ckad.trace.context import current
 from ckad.trace.extents import Extent, Padded
 from ckad.trace.spans import Number, minus, same
@@ -51,8 +52,11 @@ class Operand:
         if own is None and n == 1:
             return to
         own = own or Extent(0, n)
-        to = to._replace(length=checked(to.length, own.length))
+        zero = mismatch(to.length, own.length)
         self.data = moved(self.data, axis, own.origin, to.origin, size)
+        if zero is not None:
+            to = to._replace(length=np.add(lift(to.length), zero))
+            self.data = _after(self.data, zero)
         self.extents[axis] = to
         return to
 
@@ -79,16 +83,21 @@ def _align_axis(operands: list[tuple[Operand, int]]) -> Extent | None:
     return to
 
 
-def checked(length: Number, other: Number) -> Number:
-    """``length``; the program stops where ``other`` is not equal to it."""
+def mismatch(length: Number, other: Number) -> Tracer | None:
+    """Stop the program where lengths differ; the number 0, None if they are known not to."""
     if same(length, other):
-        return length
+        return None
     if isinstance(length, int) and isinstance(other, int):
         raise ValueError(
             at_place(f"operands of lengths {length} and {other} could not be broadcast together")
         )
     difference = np.abs(np.subtract(length, other))
-    return np.add(lift(length), apply(Op.WRAP, lift(difference), attrs=(1,)))
+    return apply(Op.WRAP, lift(difference), attrs=(1, Reason.LENGTH))
+
+
+def _after(x: Tracer, zero: Tracer) -> Tracer:
+    """``x``, computed after a check has passed: what is made of it may need no length."""
+    return apply(Op.SELECT, broadcast_to(np.equal(zero, 0), x.shape), x, x)
 
 
 def moved(x: Tracer, axis: int, origin: Number, to: Number, size: int) -> Tracer:

@@ -14,13 +14,15 @@ from typing import Any
 from ckad.errors import AliasError, TraceError
 from ckad.tape.builder import Builder
 from ckad.tape.ops import Op
-from ckad.tape.tape import Tape
+from ckad.tape.tape import Source, Tape
 from ckad.tape.types import Type
 from ckad.trace.where import at_place, user_place
 
 _local = threading.local()
 #: Constants of at most so many elements are repeated in the bodies that read them.
 SMALL = 64
+#: A recording of more rows takes minutes, and is hardly what was meant.
+MOST_ROWS = 1_000_000
 FOREIGN = (
     "a traced value of another function or loop body is used here. Return it from there (from a "
     "loop body through the carry), or pass it as an argument."
@@ -111,7 +113,19 @@ class Trace:
 class Storage:
     """The memory that one or more tracers view."""
 
-    __slots__ = ("_root", "cache", "plain", "read_only", "row", "shared", "trace", "watched", "writes")
+    __slots__ = (
+        "_root",
+        "cache",
+        "plain",
+        "read_only",
+        "rivals",
+        "row",
+        "shared",
+        "spoilt",
+        "trace",
+        "watched",
+        "writes",
+    )
 
     def __init__(
         self,
@@ -130,6 +144,8 @@ class Storage:
         self.read_only = read_only
         self.plain = plain  # known to be C-contiguous in NumPy
         self.shared: str | None = None  # what else may lie in the same memory in NumPy
+        self.rivals: list[Storage] = []  # roots that may be this very memory in NumPy
+        self.spoilt: Source | None = None  # where it may have changed in a way that is not known
         self.cache: dict[Any, int] = {}
 
     @property
@@ -164,6 +180,8 @@ class Storage:
                     "this write is not known. Write into a .copy(), or copy the other one first."
                 )
             )
+        for rival in self.root.rivals:
+            spoil(rival)
 
 
 def _stack() -> list[Trace]:
@@ -182,6 +200,71 @@ def current() -> Trace:
             )
         )
     return stack[-1]
+
+
+# --- memory that may have two storages --------------------------------------------------------------
+#
+# A loop or a branch gives the arrays it has bound new storages, though in NumPy these may be memory
+# that has other names too. As long as nothing writes, that does not show. A write into one of them
+# spoils the others: what they hold then depends on what is only known when the program runs.
+
+
+def _journal() -> list[Storage]:
+    if not hasattr(_local, "spoilt"):
+        _local.spoilt = []
+    return _local.spoilt
+
+
+def spoil(root: Storage) -> None:
+    """What ``root`` holds is not known from here on: to read it is an error."""
+    if root.spoilt is None:
+        root.spoilt = user_place()
+        _journal().append(root)
+
+
+def spoil_first(root: Storage) -> None:
+    """``root`` is written into in a way that is not recorded, and so is what may be the same."""
+    for x in (root, *root.rivals):
+        spoil(x)
+
+
+def spoilt_so_far() -> int:
+    return len(_journal())
+
+
+def spoilt_since(count: int) -> list[Storage]:
+    return _journal()[count:]
+
+
+def restore_spoilt(count: int) -> list[Storage]:
+    """Undo what was spoilt since there were ``count``; these."""
+    undone = spoilt_since(count)
+    del _journal()[count:]
+    for root in undone:
+        root.spoilt = None
+    return undone
+
+
+def spoilt_error(place: Source) -> AliasError:
+    return AliasError(
+        at_place(
+            "what this array holds is not known here. In NumPy it may be the memory that is written "
+            f"into at {place}, where a loop or branch may have bound a name to other memory "
+            "meanwhile. Make a copy of one of them before: b = a.copy()."
+        )
+    )
+
+
+def may_be(storage: Storage) -> list[Storage]:
+    """The storages that may be the memory of ``storage``: its root first."""
+    return [storage.root, *storage.root.rivals]
+
+
+def link(one: Storage, other: Storage) -> None:
+    """Both may be the same memory in NumPy."""
+    if one is not other and other not in one.rivals:
+        one.rivals.append(other)
+        other.rivals.append(one)
 
 
 def watch(storage: Storage) -> None:
@@ -208,6 +291,8 @@ def open_trace(adopts: bool = False) -> Iterator[Trace]:
         yield trace
     finally:
         stack.pop()
+        if not stack:
+            _journal().clear()
 
 
 def local_storage(storage: Storage) -> Storage:
@@ -241,3 +326,11 @@ def storage_in(trace: Trace | None, storage: Storage) -> Storage:
 
 def mark_place(trace: Trace) -> None:
     trace.builder.where = user_place()
+    if len(trace.builder.rows) > MOST_ROWS:
+        raise TraceError(
+            at_place(
+                f"the program has more than {MOST_ROWS:,} operations, one after the other. Loops "
+                "are recorded once where the source of their function can be read; in code that "
+                "was typed at Python's prompt or made by exec use ckad.fori_loop or ckad.scan."
+            )
+        )

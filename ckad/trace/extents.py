@@ -199,6 +199,13 @@ def tamed(part: Padded) -> Tracer:
     return filled(part.base, inside(part.extents, part.base.shape))
 
 
+def gathered(x: Tracer, places: Padded) -> Padded:
+    """``x[places]``: elements of the first axis, as many as ``places`` turns out to have."""
+    within = inside(places.extents, places.base.shape)
+    taken = x[filled(places.base, within, 0)]
+    return Padded(taken, [*places.extents, *[None] * (len(x.shape) - 1)])
+
+
 # --- parts of parts ----------------------------------------------------------------------------
 
 

@@ -24,6 +24,8 @@ def getitem(x: Tracer, index: Any) -> Any:
     x = localise(x)
     if x.scalar:
         x = fresh(value(x), scalar=False)  # an index of a NumPy scalar makes an array of its own
+    if isinstance(index, extents.Padded) and index.dtype.kind == "i":
+        return extents.gathered(x, index)
     entries = expand(index, x.shape)
     if any(map(is_traced_slice, entries)):
         return extents.part_of(x, [None] * len(x.shape), tuple(entries))

@@ -15,7 +15,15 @@ import numpy as np
 from ckad import trees
 from ckad.errors import ConcreteValueError, DtypeError, TraceError, UnsupportedFunctionError
 from ckad.tape.types import Type, dtype_of
-from ckad.trace.context import FOREIGN, Storage, Trace, current, is_open, mark_place
+from ckad.trace.context import (
+    FOREIGN,
+    Storage,
+    Trace,
+    current,
+    is_open,
+    mark_place,
+    spoilt_error,
+)
 from ckad.trace.views import Path, read, shape_of, write
 from ckad.trace.where import at_place
 
@@ -266,6 +274,8 @@ def value(x: Any) -> int:
 
 def localise(x: Tracer) -> Tracer:
     """``x`` as the current trace sees it. A body captures the value of an outer view."""
+    if x.storage.root.spoilt is not None:
+        raise spoilt_error(x.storage.root.spoilt)
     return x if x.storage.trace is current() else _seen_from(current(), x)
 
 

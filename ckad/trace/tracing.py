@@ -53,6 +53,17 @@ class Arguments(NamedTuple):
             leaves[k] = array
         return trees.unflatten(self.treedef, leaves)
 
+    def pinned(self) -> Arguments:
+        """The same with plain arrays of integers and bools as they are, not traced."""
+        leaves, traced = list(self.leaves), []
+        for k in self.traced:
+            x = leaves[k]
+            if isinstance(x, np.ndarray) and x.dtype.kind in "iub":
+                leaves[k] = x.copy()
+            else:
+                traced.append(k)
+        return self._replace(leaves=leaves, traced=traced)
+
     def inputs_of(self, argument: int) -> list[int]:
         """Which tape inputs the leaves of one argument are; -1 for a leaf that is not traced."""
         position = {leaf: k for k, leaf in enumerate(self.traced)}

@@ -18,7 +18,7 @@ import numpy as np
 
 from ckad import locks, trees
 from ckad.engines import arena
-from ckad.errors import BudgetError, NonFiniteError, ScheduleError
+from ckad.errors import BudgetError, ConcreteValueError, NonFiniteError, ScheduleError
 from ckad.loops.compiled import Compiled
 from ckad.loops.driver import Options, compile_tape, fits_still
 from ckad.loops.engines import chosen
@@ -62,7 +62,7 @@ class Call:
         known = reuse.find(key) if key is not None else None
         if known is None:
             self.arguments: Arguments = take_apart(args)
-            known = recorded(fun, self.arguments, kwargs, key)
+            known = self._recorded(kwargs, key)
         else:
             self.arguments = known.form.like(args)
         self.recording: Recording = known.recording
@@ -71,6 +71,21 @@ class Call:
         self._has_key = key is not None
         resolve = partial(resolved, self.tape, options)
         self.options = self.once(("options", options), resolve)
+
+    def _recorded(self, kwargs: dict[str, Any], key: Hashable | None) -> Recorded:
+        """Record the function; where it asks for numbers in arrays of integers or bools, with these
+        arrays as constants."""
+        try:
+            return recorded(self.fun, self.arguments, kwargs, key)
+        except ConcreteValueError as error:
+            pinned = self.arguments.pinned()
+            if len(pinned.traced) == len(self.arguments.traced):
+                raise
+            self.arguments = pinned
+            try:
+                return recorded(self.fun, pinned, kwargs, None)
+            except ConcreteValueError:
+                raise error from None
 
     @property
     def name(self) -> str:

@@ -73,9 +73,9 @@ def while_loop(cond: Callable[[Any], Any], body: Callable[[Any], Any], init: Any
     """Run ``state = body(state)`` while ``cond(state)`` holds; returns the last state.
 
     ``init`` is a pytree of arrays; its shapes and dtypes stay the same, else a CarryError is
-    raised. ``cond`` returns a scalar. The number of steps need not be known nor bounded: the gradient of
-    the loop is found within the budget however long it runs. Outside of a transformed function the
-    loop is compiled and run all the same.
+    raised. ``cond`` returns a scalar. The number of steps need not be known nor bounded: the
+    gradient of the loop is found within the budget however long it runs. Outside of a transformed
+    function the loop is compiled and run all the same.
 
     >>> import ckad
     >>> def root(a):

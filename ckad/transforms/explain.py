@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from ckad.checkpoint.plan import LoopPlan, Plan
+from ckad.engines.origin import LOOPS
 from ckad.loops.choose import Choice
 from ckad.loops.driver import Options
 from ckad.memory import format_bytes
-from ckad.tape.ops import Op
 from ckad.tape.tape import Source, Tape
 from ckad.trace.source.notes import LoopNote, noting
 from ckad.transforms.call import compiled
@@ -99,8 +99,9 @@ def explain(
 
 
 def _loops(tape: Tape) -> Iterator[Source]:
+    """The lines of the loops that are left."""
     for row in tape.rows:
-        if row.op is Op.LOOP:
+        if row.op in LOOPS:
             yield tape.sources[row.source]
     for body in tape.bodies:
         yield from _loops(body)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import ckad
+
 from .numpy_traced import assert_same
 from .test_numpy_semantics import DTYPES, numbers
 
@@ -110,3 +112,14 @@ def test_statements_on_views(statements):
 
     for shape in [(6,), (4, 5), (2, 3, 4)]:
         assert_same(on_part, numbers(shape, np.float64))
+
+
+def test_what_is_not_computed_has_no_derivative():
+    """Where ``where=`` is false an infinite derivative must not spoil the others."""
+
+    def f(x):
+        ratio = np.divide(1.0, x, out=np.zeros_like(x), where=x != 0)
+        return np.sum(ratio + np.sqrt(x, out=np.ones_like(x), where=x > 0))
+
+    x = np.array([0.0, 2.0, 4.0])
+    np.testing.assert_allclose(ckad.grad(f)(x), [0.0, -0.25 + 0.5**1.5, -0.0625 + 0.25], rtol=1e-14)

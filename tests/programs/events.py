@@ -1,5 +1,6 @@
 """Motions with events, and steps of a size that the solution decides."""
 
+import numba
 import numpy as np
 
 from .numerics import GRAVITY
@@ -48,6 +49,7 @@ def thermostat(start, loss, power, dt=0.1, steps=60):
     return record
 
 
+@numba.jit(nopython=True)
 def integrate_and_fire(current, leak, threshold=1.0):
     v = 0.0
     spikes = 0

@@ -1,5 +1,6 @@
 """Option prices: paths with given normals, trees, grids."""
 
+import numba
 import numpy as np
 
 
@@ -29,6 +30,7 @@ def asian_paths(S0, K, r, sigma, normals, T=1.0):
     return np.exp(-r * T) * payoff / n_paths
 
 
+@numba.njit
 def barrier_paths(S0, K, barrier, sigma, normals, dt=0.1):
     """A path that reaches the barrier is worth nothing, and is followed no further."""
     n_steps, n_paths = normals.shape

@@ -62,6 +62,7 @@ STENCILS = (
         complex_step=True,
     ),
     P(stencils.smooth_life, drawn((5, 5))),
+    P(stencils.heat_2d_numba, drawn((5, 6), (5, 6), high=0.4)),
     P(stencils.moving_source, then(normal((10,)), numbers(0.4, 1.5)), budgets=True),
     P(stencils.gray_scott, drawn((5, 5), (5, 5)), complex_step=True),
     P(stencils.shift_register, signed((5,), (8,))),

@@ -2,6 +2,7 @@
 
 import numba
 import numpy as np
+from numba import njit, prange
 
 from .numerics import laplacian
 
@@ -348,6 +349,20 @@ def smooth_life(cells, steps=4):
         death = 1 / (1 + np.exp(-(neighbours - 6.0)))
         cells = birth * (1 - death) * (0.5 + 0.5 * cells)
     return cells
+
+
+@njit(nogil=True, error_model="numpy")
+def heat_2d_numba(u, kappa, steps=4):
+    n, m = u.shape
+    total = 0.0
+    for _ in range(steps):
+        new = np.zeros_like(u)
+        for i in prange(1, n - 1):
+            for j in range(1, m - 1):
+                new[i, j] = u[i, j] + kappa[i, j] * laplacian(u, i, j)
+        u = new
+        total += u.sum()
+    return u, total
 
 
 def moving_source(u, speed, power, dt=0.1, steps=15):

@@ -80,8 +80,22 @@ def test_different_lengths_stop_the_program(engine):
 
     compiled = ckad.jit(total)
     assert compiled(VECTOR, np.array(3), np.array(3)) == np.sum(VECTOR[:3] ** 2)
-    with pytest.raises(IndexError, match=r"test_extents.py:\d+"):
+    with pytest.raises(ValueError, match=r"test_extents.py:\d+: lengths .* differ"):
         compiled(VECTOR, np.array(3), np.array(2))
+
+
+def test_different_lengths_stop_a_program_that_needs_only_one_of_them(engine):
+    """Both parts reach to an end of their array: no place is compared with the lengths."""
+
+    def total(x, j):
+        return np.sum(x[j:] * x[:j])
+
+    compiled = ckad.jit(total)
+    half = len(VECTOR) // 2
+    assert len(VECTOR) % 2 == 0
+    assert compiled(VECTOR, np.array(half)) == np.sum(VECTOR[half:] * VECTOR[:half])
+    with pytest.raises(ValueError, match=r"test_extents.py:\d+: lengths .* differ"):
+        compiled(VECTOR, np.array(1))
 
 
 def test_the_maximum_of_nothing_stops_the_program(engine):

@@ -81,3 +81,21 @@ def test_a_plain_array_is_read_at_a_traced_index():
 
     assert ckad.jit(f)(2.0) == pytest.approx(f(2.0))
     assert ckad.fori_loop(0, 5, lambda i, s: 0.5 * s + X[i] ** 2, 2.0) == pytest.approx(f(2.0))
+
+
+def test_numbers_of_integer_arguments_are_known_where_the_program_asks_for_them():
+    mask, order = X > 0.4, np.array([3, 1, 2])
+
+    def f(x, mask, order):
+        chosen = np.nonzero(mask)[0]
+        u = np.zeros(int(order[0]) + 2)
+        for k in order:
+            u[k] = x[k] ** 2
+        return np.sum(x[chosen] ** 2) + u.sum()
+
+    value, gradient = ckad.value_and_grad(f)(X, mask, order)
+    assert value == pytest.approx(f(X, mask, order))
+    expected = 2 * X * mask
+    expected[order] += 2 * X[order]
+    np.testing.assert_allclose(gradient, expected)
+    assert ckad.value_and_grad(f)(X, ~mask, order)[0] == pytest.approx(f(X, ~mask, order))

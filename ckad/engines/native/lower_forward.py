@@ -11,6 +11,7 @@ from ckad.engines.native.carries import Carry
 from ckad.engines.native.element import POINTER, Value, whole
 from ckad.engines.native.frame import CONTROL, Frame
 from ckad.engines.native.held import Held, Token
+from ckad.engines.native.lengths import begin_count, count_place
 from ckad.engines.native.lower_loops import (
     as_held,
     borrowed,
@@ -26,8 +27,6 @@ from ckad.engines.native.sweep import (
     Steps,
     Store,
     Sweep,
-    begin_count,
-    count_place,
     drive,
     in_memory,
     store_and_restore,

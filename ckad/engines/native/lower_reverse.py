@@ -12,6 +12,7 @@ from ckad.engines.native.carries import Carry
 from ckad.engines.native.element import Value, register_type, whole
 from ckad.engines.native.frame import CONTROL, Frame
 from ckad.engines.native.held import Held, Token, taken
+from ckad.engines.native.lengths import count_place
 from ckad.engines.native.lower_loops import as_held, borrowed, index_of, new_ys
 from ckad.engines.native.records import Record, arrays_at, record_of, residual_record
 from ckad.engines.native.registers import Registers
@@ -23,7 +24,6 @@ from ckad.engines.native.sweep import (
     Steps,
     Store,
     Sweep,
-    count_place,
     drive,
     in_memory,
     store_and_restore,

@@ -35,6 +35,11 @@ class Slot:
         place = unit.b.bitcast(self._pointer(unit), I64.as_pointer())
         return unit.b.inttoptr(unit.b.load(place), POINTER)
 
+    def fixed_pointer(self, unit: Unit) -> Value:
+        """The address, in a function that begins when it has been put."""
+        assert self.buffer.offset is not None
+        return unit.pointer_at(self.buffer.offset)
+
     def put(self, unit: Unit, value: Registers) -> None:
         registers.write(unit.b, Array(self._pointer(unit), value.type), value)
 

@@ -14,22 +14,21 @@ from llvmlite import ir
 from ckad.engines.actions import Kind
 from ckad.engines.native import registers
 from ckad.engines.native.carries import Carry
-from ckad.engines.native.element import I32, I64, Array, Value, nbytes, whole
+from ckad.engines.native.element import I64, Array, Value, nbytes, whole
 from ckad.engines.native.frame import Frame
 from ckad.engines.native.held import Held, Memory, Token, Wanted, element, taken
 from ckad.engines.native.hooks import call_python
 from ckad.engines.native.kernels import emit_copy
-from ckad.engines.native.layout import WORD
+from ckad.engines.native.lengths import clipped, leave_if_ended
 from ckad.engines.native.lower_loops import index_of, want_at
-from ckad.engines.native.nests import smaller
 from ckad.engines.native.packets import Packet, Slot
 from ckad.engines.native.records import Record, arrays_at, write_record
-from ckad.engines.native.state import Cell, Control, Status
+from ckad.engines.native.state import Cell, Control
 from ckad.engines.native.stepping import Body, Guard, Ran, Run, run_steps
 from ckad.engines.native.unit import Buffer, Unit
 from ckad.engines.native.writer import TapedFacts
 from ckad.engines.work import nanoseconds
-from ckad.tape.control import UNGUARDED, WHILE, Loop, ReverseLoop, is_open
+from ckad.tape.control import UNGUARDED, Loop, ReverseLoop
 from ckad.tape.ops import Op
 from ckad.tape.tape import Tape
 
@@ -83,7 +82,7 @@ class Sweep:
         slot = b.sub(b.add(unit.slot, i), unit.start)
         distance = b.mul(slot, unit.fixed(control + Control.STRIDE))
         distance = b.add(distance, unit.fixed(control + Control.RESIDUALS))
-        return b.gep(self.token.pointer(unit), [distance])
+        return b.gep(self.token.fixed_pointer(unit), [distance])
 
     def inner_tokens(self, unit: Unit, place: Value, record: Record) -> Iterator[Value]:
         """The addresses of the tokens that follow the residuals at ``place``."""
@@ -148,9 +147,7 @@ def drive(sweep: Sweep, handlers: Handlers, reverse: bool) -> None:
         block = b.append_basic_block(action.name.lower())
         switch.add_case(whole(int(action)), block)
         b.position_at_end(block)
-        last = stop
-        if sweep.is_guarded:
-            last = _clipped(unit, control, start, stop, fetch)
+        last = clipped(unit, control, start, stop, fetch) if sweep.is_guarded else stop
         unit.check(b.call(function, [unit.state, start, last, slot]))
         if action in (Kind.ADVANCE, Kind.TAPE) and not reverse:
             if sweep.is_guarded:
@@ -163,66 +160,6 @@ def drive(sweep: Sweep, handlers: Handlers, reverse: bool) -> None:
             b.branch(fetch)
     switch.add_case(whole(int(Kind.DROP)), fetch)
     b.position_at_end(over)
-
-
-def _clipped(unit: Unit, control: int, start: Value, stop: Value, skip: ir.Block) -> Value:
-    """Where an action ends in a loop that runs COUNT steps; those past its end are skipped.
-
-    Actions made for more steps than there are do the right ones if each is clipped. States past the
-    end are neither stored nor restored: nothing reads them.
-    """
-    b = unit.b
-    count = unit.get(control + Control.COUNT)
-    inside = b.append_basic_block("inside")
-    b.cbranch(b.icmp_signed("<", start, count), inside, skip)
-    b.position_at_end(inside)
-    return smaller(b, stop, count)
-
-
-def begin_count(sweep: Sweep, first: Value) -> None:
-    """How many steps a guarded loop runs, from what ends it: in a loop with a flag, too many.
-
-    In an open one LIMIT + 1 stands for more than the actions are made for.
-    """
-    unit, loop, control = sweep.frame.unit, sweep.loop, sweep.facts.control
-    b = unit.b
-    limit = unit.get(control + Control.LIMIT)
-    most = whole(loop.length)
-    if is_open(loop.length, loop.guard):
-        most = smaller(b, b.add(limit, whole(1)), most)
-    if loop.guard == WHILE:
-        count = b.select(b.icmp_signed("!=", first, whole(0)), most, whole(0))
-        unit.put(control + Control.COUNT, count)
-        return
-    positive = b.select(b.icmp_signed(">", first, whole(0)), first, whole(0))
-    count = smaller(b, positive, whole(loop.length))
-    unit.put(control + Control.COUNT, count)
-    if is_open(loop.length, loop.guard):
-        with b.if_then(b.icmp_signed(">", count, limit), likely=False):
-            _too_long(sweep)
-
-
-def leave_if_ended(sweep: Sweep, stop: Value) -> None:
-    """Give up where an open loop is at the end of its actions and would go on."""
-    unit, control = sweep.frame.unit, sweep.facts.control
-    if is_open(sweep.loop.length, sweep.loop.guard) and sweep.loop.guard == WHILE:
-        b, limit = unit.b, unit.get(control + Control.LIMIT)
-        at_end = b.icmp_signed(">=", stop, limit)
-        goes_on = b.icmp_signed(">", unit.get(control + Control.COUNT), limit)
-        with b.if_then(b.and_(at_end, goes_on), likely=False):
-            unit.put(control + Control.COUNT, whole(0))
-            _too_long(sweep)
-
-
-def _too_long(sweep: Sweep) -> None:
-    unit = sweep.frame.unit
-    unit.put(Cell.LOOP, whole(sweep.loop.name))
-    unit.b.ret(ir.Constant(I32, int(Status.LENGTH)))
-
-
-def count_place(unit: Unit, token: Value) -> Value:
-    """Where a guarded loop's number of steps lies: just before its token."""
-    return unit.b.bitcast(unit.b.gep(token, [whole(-WORD)]), I64.as_pointer())
 
 
 def _next_action(unit: Unit, name: int, control: int) -> list[Value]:

@@ -67,6 +67,7 @@ class Unit:
         self.b = ir.IRBuilder(self.function.append_basic_block("start"))
         self._top = ir.IRBuilder(self.entry)
         self._loaded: dict[int, Value] = {}
+        self._pointers: dict[int, Value] = {}
         self.steps: list[Value] = []  # the indices of the loops around the present place
         self.depth = 0  # loops of other functions around this one
 
@@ -95,6 +96,13 @@ class Unit:
         if key not in self._loaded:
             self._loaded[key] = self._top.inttoptr(self.fixed(number), POINTER)
         return self._loaded[key]
+
+    def pointer_at(self, offset: int) -> Value:
+        """The address at a place of the arena, which does not change while the function runs."""
+        if offset not in self._pointers:
+            place = self._top.bitcast(self.at(offset), I64.as_pointer())
+            self._pointers[offset] = self._top.inttoptr(self._top.load(place), POINTER)
+        return self._pointers[offset]
 
     def at(self, offset: int) -> Value:
         """A place of the arena."""

@@ -13,6 +13,7 @@ from ckad.engines.actions import Kind, Slots
 from ckad.engines.vm.assembler import Assembler
 from ckad.engines.vm.frame import Frame
 from ckad.engines.vm.isa import Code
+from ckad.engines.vm.lengths import End
 from ckad.engines.vm.region import Region
 from ckad.engines.vm.steps import (
     Counter,
@@ -31,12 +32,10 @@ from ckad.engines.vm.steps import (
 from ckad.passes.dce import dce
 from ckad.passes.rewrite import with_outputs
 from ckad.tape.control import (
-    COUNTED,
     UNGUARDED,
     WHILE,
     Loop,
     ReverseLoop,
-    is_open,
     read_loop,
     read_reverse_loop,
 )
@@ -175,7 +174,7 @@ class _Forward:
         self.i, self.r = a.hold(a.new(1)), a.hold(a.new(1))
         self.steps = Steps(a, frame, loop.xs, loop.captured, self.i)
         ys, self.bases = new_ys(a, loop.body.output_types[self.n :], loop.length)
-        self.end = _End(a, loop, token, self.carried[0]) if loop.guard else None
+        self.end = End(a, loop, token, self.carried[0]) if loop.guard else None
         self.actions = _Actions(a, loop.name, reverse=False)
         self.results = [*self.carried, *ys, token]
         self.own = [self.i, self.r, self.actions.cells]
@@ -217,59 +216,6 @@ class _Forward:
         put(self.a, out[self.n : self.n_out], self.bases, self.i)
         carry_on(self.a, then, out[: self.n])
         self.a.leave(inner)
-
-
-class _End:
-    """How many steps a guarded loop runs: in the first cell of its token, too many until known.
-
-    In an open loop ``limit`` + 1 stands for more than the actions are made for.
-    """
-
-    def __init__(self, a: Assembler, loop: Loop, token: Region, first: Region) -> None:
-        self.a, self.guard, self.first = a, loop.guard, first
-        self.n_steps = Region(token.offset, 1)
-        self.limit = a.hold(a.new(1))
-        self.is_open = is_open(loop.length, loop.guard)
-        self.table = a.loops.setdefault(loop.name, len(a.loops))
-        limit = a.slots[loop.name].n_steps if self.is_open else loop.length
-        a.emit(Code.SET, self.limit.offset, limit)
-        a.emit(Code.SET, self.n_steps.offset, min(limit + 1, loop.length))
-        if loop.guard == COUNTED:
-            a.emit(Code.SET, self.n_steps.offset, loop.length)
-            words = a.zero.offset, self.n_steps.offset, first.offset, 0
-            skip = a.emit(Code.CLIP, *words) + 4
-        else:
-            skip = a.emit(Code.JUMP_IF_ZERO, first.offset, 0) + 2
-        begin = a.emit(Code.JUMP, 0) + 1
-        a.code[skip] = len(a.code)
-        a.emit(Code.SET, self.n_steps.offset, 0)
-        self.none = a.emit(Code.JUMP, 0) + 1  # out of the loop
-        a.code[begin] = len(a.code)
-        if self.is_open and loop.guard == COUNTED:
-            self._give_up_unless_reached(self.limit, self.n_steps, self.n_steps)
-
-    def leave(self, i: Region, stop: Region) -> int:
-        """The code after steps were run; returns the address of the exit's target."""
-        a = self.a
-        if self.guard == WHILE:
-            ended = a.emit(Code.JUMP_IF_ZERO, self.first.offset, 0) + 2
-            on = a.emit(Code.JUMP, 0) + 1
-            a.code[ended] = len(a.code)
-            a.emit(Code.COPY, 1, self.n_steps.offset, i.offset)
-            a.code[on] = len(a.code)
-        if self.guard == WHILE and self.is_open:
-            last = a.emit(Code.JUMP_IF_REACHED, stop.offset, self.limit.offset, 0) + 3
-            on = a.emit(Code.JUMP, 0) + 1
-            a.code[last] = len(a.code)
-            self._give_up_unless_reached(self.limit, self.n_steps, a.zero)
-            a.code[on] = len(a.code)
-        return a.emit(Code.JUMP_IF_REACHED, stop.offset, self.n_steps.offset, 0) + 3
-
-    def _give_up_unless_reached(self, limit: Region, n_steps: Region, wanted: Region) -> None:
-        a = self.a
-        enough = a.emit(Code.JUMP_IF_REACHED, limit.offset, n_steps.offset, 0) + 3
-        a.emit(Code.TOO_LONG, self.table, wanted.offset)
-        a.code[enough] = len(a.code)
 
 
 def lower_reverse_loop(a: Assembler, frame: Frame, k: int, row: Row) -> None:

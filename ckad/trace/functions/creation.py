@@ -251,7 +251,9 @@ def linspace(
     points = counts * (step if intervals > 0 else gap) + start
     if endpoint and num > 1:
         points = concatenate([points[:-1], expand_dims(np.broadcast_to(stop, points.shape[1:]), 0)])
-    points = moveaxis(points if dtype is None else astype(np.floor(points), dtype), 0, axis)
+    if dtype is not None:
+        points = astype(np.floor(points) if np.dtype(dtype).kind in "iu" else points, dtype)
+    points = moveaxis(points, 0, axis)
     return (points, step) if retstep else points
 
 

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterator
+import functools
+from collections.abc import Collection, Iterable, Iterator
+from types import BuiltinMethodType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 from ckad.trace.complex_numbers import ComplexTracer
 from ckad.trace.context import Storage
 from ckad.trace.extents import Padded
+from ckad.trace.source.closures import Closure
 from ckad.trace.source.frame import Frame, Key
 from ckad.trace.source.values import arrays_of
 from ckad.trace.tracer import Tracer
 from ckad.trace.where import running
+
+
+#: Containers in containers are looked into to this depth.
+DEEPEST = 4
 
 
 def live_names(root: Storage, but: Collection[Key], loop: ast.stmt | None = None) -> Iterator[Key]:
@@ -37,14 +44,29 @@ def _frames() -> Iterator[Frame]:
             frame = frame.outer
 
 
-def _shows(value: Any, root: Storage) -> bool:
+def _shows(value: Any, root: Storage, depth: int = DEEPEST) -> bool:
     if type(value) in (Tracer, ComplexTracer):
         return any(not x.scalar and x.storage.root is root for x in arrays_of(value))
     if isinstance(value, Padded):
         return _shows(value.base, root)
-    if type(value) in (tuple, list):
-        return any(_shows(item, root) for item in value)
-    return type(value) is dict and any(_shows(item, root) for item in value.values())
+    return depth > 0 and any(_shows(part, root, depth - 1) for part in _parts(value))
+
+
+def _parts(value: Any) -> Iterable[Any]:
+    """What a container, an object or a function holds."""
+    if isinstance(value, (tuple, list, set, frozenset)):
+        return value
+    if isinstance(value, dict):
+        return value.values()
+    if isinstance(value, Closure):
+        return (*value.defaults, *value.named_defaults.values())
+    if isinstance(value, functools.partial):
+        return (*value.args, *value.keywords.values())
+    if isinstance(value, (MethodType, BuiltinMethodType)):
+        return (value.__self__,)
+    if isinstance(value, (type, ModuleType, FunctionType)):
+        return ()
+    return getattr(value, "__dict__", {}).values()
 
 
 def names_of(root: Storage) -> list[str]:

@@ -22,7 +22,6 @@ from ckad.trace.context import (
     storage_in,
 )
 from ckad.trace.parts import opened
-from ckad.trace.source.aliases import live_names
 from ckad.trace.source.checks import Stops, maybe
 from ckad.trace.source.flow import Flow, definite
 from ckad.trace.source.frame import (
@@ -35,6 +34,7 @@ from ckad.trace.source.frame import (
     Unclear,
     open_region,
 )
+from ckad.trace.source.sharing import Chosen, memory, settle_branch
 from ckad.trace.source.values import Slot, flatten, join, same, slot_of, truth, weakened
 from ckad.trace.tracer import Tracer, value
 from ckad.trace.where import at_place
@@ -50,6 +50,7 @@ class _Recorded(NamedTuple):
     trace: Trace
     result: Any
     ends: dict[Key, Any]
+    region: Region
     raises: bool  # whether the program stops on this side
 
 
@@ -66,6 +67,7 @@ def either(predicate: Tracer, if_true: Thunk, if_false: Thunk) -> Any:
     merged.names()
     merged.finish()
     value = merged.bound(result)
+    merged.settle()
     if type(value) is Unclear:
         raise value.error
     return value
@@ -78,6 +80,7 @@ def branch(predicate: Tracer, if_true: Thunk, if_false: Thunk) -> Flow | None:
     merged.flows(flows)
     merged.names()
     merged.finish()
+    merged.settle()
     return merged.flow
 
 
@@ -151,7 +154,7 @@ def _record_side(side: Thunk, written: dict[int, Storage]) -> _Recorded:
             raise _Again from None
         except Stops:
             result, raises = definite(Flow.RAISE), True
-        return _Recorded(trace, result, _ends(region), raises)
+        return _Recorded(trace, result, _ends(region), region, raises)
 
 
 def _ends(region: Region) -> dict[Key, Any]:
@@ -166,17 +169,14 @@ class _Leaf(NamedTuple):
 
     slot: Slot
     result: int
+    roots: tuple[Storage | None, ...] = ()  # of which memory it is on each side
 
 
 class _Joined(NamedTuple):
-    """A merged value: its structure, and leaves that are traced or the same on both sides.
-
-    ``outer`` are the arrays from outside of the branch that it may be one of.
-    """
+    """A merged value: its structure, and leaves that are traced or the same on both sides."""
 
     tree: trees.Treedef
     leaves: list[Any]
-    outer: list[Storage]
 
 
 class _Merge:
@@ -190,6 +190,7 @@ class _Merge:
         self.bindings: dict[Key, Any] = {}
         self.rows: list[int] = []
         self.flow: Flow | None = None
+        self.chosen: list[Chosen] = []
         self._flow: tuple[frozenset[int], int] | None = None
 
     def output(self, slot: Slot, xs: Sequence[Any]) -> int:
@@ -249,10 +250,14 @@ class _Merge:
         leaves, tree = flatten(bound)
         slots = [slot_of(x) if isinstance(x, Tracer) else None for x in leaves]
         found = [
-            x if s is None else _Leaf(s, self.output(s, (x, MISSING) if first else (MISSING, x)))
+            x if s is None else self._output_leaf(s, (x, MISSING) if first else (MISSING, x))
             for s, x in zip(slots, leaves, strict=True)
         ]
-        return _Joined(tree, found, [])
+        return _Joined(tree, found)
+
+    def _output_leaf(self, slot: Slot, xs: Sequence[Any]) -> _Leaf:
+        storages = [memory(x) for x in xs]
+        return _Leaf(slot, self.output(slot, xs), tuple(x and x.root for x in storages))
 
     def _half_bound(self, name: str, values: Sequence[Any]) -> Any:
         """A name that may not be bound: it can be read where it is."""
@@ -271,7 +276,7 @@ class _Merge:
             if made is None:
                 return _unclear(f"the variable {name!r}", repr(xs[0]), repr(xs[1]))
             found.append(made)
-        return Maybe(_Joined(tree, found, []), flags)
+        return Maybe(_Joined(tree, found), flags)
 
     def _leaf(self, xs: Sequence[Any]) -> Any:
         """One leaf of both sides, either of which may have none."""
@@ -280,7 +285,7 @@ class _Merge:
         if any(s is None for s in slots):
             return given[0] if len(given) == 1 or same(*given) else None
         slot = slots[0] if len(slots) == 1 else join(slots[0], slots[1])
-        return None if slot is None else _Leaf(slot, self.output(slot, xs))
+        return None if slot is None else self._output_leaf(slot, xs)
 
     def joined(self, name: str, said: str, x: Any, y: Any) -> _Joined | Unclear:
         """``x`` of the first side and ``y`` of the second as one value."""
@@ -290,7 +295,6 @@ class _Merge:
         if tree != other:
             return _unclear(said, trees.describe(tree), trees.describe(other))
         leaves: list[Any] = []
-        outer: list[Storage] = []
         for a, b in zip(xs, ys, strict=True):
             if same(a, b):
                 leaves.append(a)
@@ -301,15 +305,8 @@ class _Merge:
             slot = join(s, t, broadcasts=True) or join(t, s, broadcasts=True)
             if slot is None:
                 return _unclear(said, str(s.type), str(t.type))
-            outer += [z.storage.root for z in (a, b) if self._is_outer(z)]
-            leaves.append(_Leaf(slot, self.output(slot, (a, b))))
-        return _Joined(tree, leaves, outer)
-
-    def _is_outer(self, x: Any) -> bool:
-        """Whether it is an array from outside of the branch, which has other names."""
-        if type(x) is not Tracer or x.scalar:
-            return False
-        return x.storage.root.trace not in [side.trace for side in self.sides]
+            leaves.append(self._output_leaf(slot, (a, b)))
+        return _Joined(tree, leaves)
 
     # --- the row --------------------------------------------------------------------------------
 
@@ -328,7 +325,7 @@ class _Merge:
                     rows.append(storage_in(side.trace, roots[key].root).row)
         self._emit(roots, changed)
         for (frame, name), end in self.bindings.items():
-            bound = self.bound(end, (frame, name))
+            bound = self.bound(end)
             frame.note_change(name)
             frame.restore(name, bound)
         if self._flow is not None:
@@ -360,20 +357,25 @@ class _Merge:
             local.check_writable()
             local.write(row)
 
-    def bound(self, end: Any, key: Key | None = None) -> Any:
+    def settle(self) -> None:
+        """Note which arrays may be the same memory, now that all are bound."""
+        settle_branch(self.chosen, (root for side in self.sides for root in side.region.spoilt))
+
+    def bound(self, end: Any) -> Any:
         """The value behind a binding, now that the row is there."""
         if type(end) is Maybe:
-            return Maybe(self.bound(end.value, key), self.bound(end.bound))
+            return Maybe(self.bound(end.value), self.bound(end.bound))
         if not isinstance(end, _Joined):
             return end
-        leaves = [
-            x.slot.show(self.rows[x.result]) if isinstance(x, _Leaf) else x for x in end.leaves
-        ]
-        others = [root for root in end.outer if any(live_names(root, (key,) if key else ()))]
-        arrays = [x.storage for x in leaves if type(x) is Tracer and not x.scalar]
-        for storage in (*arrays, *(storage_in(current(), x) for x in others)) if others else ():
-            storage.shared = "another one that a branch chose among"
-        return trees.unflatten(end.tree, leaves)
+        return trees.unflatten(end.tree, [self._shown(x) for x in end.leaves])
+
+    def _shown(self, leaf: Any) -> Any:
+        if not isinstance(leaf, _Leaf):
+            return leaf
+        shown = leaf.slot.show(self.rows[leaf.result])
+        if not shown.scalar:
+            self.chosen.append(Chosen(shown.storage, leaf.roots))
+        return shown
 
 
 def _unclear(said: str, one: str, other: str) -> Unclear:

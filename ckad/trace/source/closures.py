@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from types import FunctionType
 from typing import Any
 
-from ckad.errors import CkadError
+from ckad.errors import CkadError, TraceError
 from ckad.trace.context import current, is_tracing, mark_place
 from ckad.trace.source.frame import Frame
 from ckad.trace.source.reader import Definition, definition_of
@@ -56,8 +56,16 @@ def run(frame: Frame) -> Any:
     functions.append(frame)
     try:
         return returned_by(frame, run_block(frame, frame.definition.body))
-    except (CkadError, RecursionError):
+    except CkadError:
         raise
+    except RecursionError:  # from a frame that has room for a message
+        raise TraceError(
+            at_place(
+                f"{frame.definition.name}() calls itself deeper than can be recorded. Calls are "
+                "written out, on both sides of a condition that is traced. Write a loop.",
+                frame.place,
+            )
+        ) from None
     except Exception as error:
         if not getattr(error, "__notes__", None) and str(frame.place) not in str(error):
             error.add_note(at_place("raised here", frame.place))

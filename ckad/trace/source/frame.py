@@ -16,8 +16,9 @@ from typing import Any, ClassVar, NamedTuple
 
 from ckad.errors import UnrecordableError
 from ckad.tape.tape import Source
+from ckad.trace.context import Storage, restore_spoilt, spoilt_so_far
 from ckad.trace.source.reader import Definition
-from ckad.trace.where import at_place
+from ckad.trace.where import at_place, running
 
 #: Where the value that a function returns is kept among its names.
 RETURN = "return"
@@ -55,6 +56,8 @@ class Region:
         self.changed: dict[Key, Any] = {}  # the values before
         self.read: set[Key] = set()  # read before they were changed
         self.made: dict[int, Any] = {}  # lists, dicts and sets made here, by identity
+        self.spoilt: list[Storage] = []  # once it is closed: what was spoilt
+        self.n_spoilt = 0  # how many storages were spoilt before it was opened
         self.is_trial = False  # whether all that is done here will be undone
         self.tried: list[list[Any]] = []  # lists that a trial has appended to
         self.takes_appends = False  # a loop's body, whose steps may append to lists
@@ -86,11 +89,13 @@ def open_region() -> Iterator[Region]:
     """Note what is changed from here on; at the end everything is as it was."""
     outer = _regions.innermost
     _regions.innermost = opened = Region(outer)
+    opened.n_spoilt = spoilt_so_far()
     try:
         yield opened
     finally:
         _regions.innermost = outer
         opened.roll_back()
+        opened.spoilt = restore_spoilt(opened.n_spoilt)
 
 
 def made(container: Any) -> Any:
@@ -257,14 +262,22 @@ class Frame:
 
     # --- what follows ---------------------------------------------------------------------------
 
+    @property
+    def is_calling(self) -> bool:
+        """Whether a function is running that this one has called."""
+        functions = running()
+        return bool(functions) and functions[-1] is not self
+
     def is_read_later(self, name: str) -> bool:
         """Whether a name may be read after the present statement, or by another step of a loop."""
-        if name == RETURN:
+        if name == RETURN or name in self.definition.inner_reads:
             return True
         lines = self.definition.reads.get(name, ())
         statement = self.statement
         if statement is None or not lines:
             return bool(lines)
+        if self.is_calling and max(lines) >= statement.lineno:
+            return True  # the rest of the statement may read it
         if isinstance(statement, ast.Assign) and name in _targets(statement):
             return False
         end = statement.end_lineno or statement.lineno

@@ -8,12 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from ckad.errors import DtypeError
 from ckad.trace.bounds import upper_bound
 from ckad.trace.complex_numbers import ComplexTracer
 from ckad.trace.extents import Padded
 from ckad.trace.known import known
 from ckad.trace.source.values import lifted, weakened
 from ckad.trace.tracer import Tracer
+from ckad.trace.where import at_place
 
 
 class Items:
@@ -95,6 +97,10 @@ def _range(*bounds: Any) -> Any:
 def _plain(x: Any) -> Any:
     """A number that is known, as Python's range wants it."""
     numbers = known(x) if isinstance(x, Tracer) else None
+    if isinstance(x, Tracer) and x.dtype.kind not in "iub":
+        raise DtypeError(
+            at_place(f"a bound of range has dtype {x.dtype}; its bounds are integers. Use int(x)")
+        )
     return x if numbers is None else numbers[()].__index__()
 
 

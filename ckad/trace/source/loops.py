@@ -26,6 +26,8 @@ from ckad.trace.context import (
     current,
     mark_place,
     open_trace,
+    spoil,
+    spoilt_since,
     storage_in,
 )
 from ckad.trace.parts import own_part, part_in
@@ -46,6 +48,7 @@ from ckad.trace.source.frame import (
     check_changeable,
     open_region,
 )
+from ckad.trace.source.sharing import Shown, Turn, Turns, memory, settle_loop
 from ckad.trace.source.values import Slot, arrays_of, flatten, join, same, slot_of
 from ckad.trace.tracer import Tracer, assign, fresh, lift, value
 from ckad.trace.views import is_static
@@ -224,6 +227,7 @@ class StagedLoop:
 
     def _bind(self, body: _Body, rows: list[int]) -> None:
         start = (self.guard > 0) + self.signals
+        shown: list[Shown] = []
         for frame, name in self.carried:
             frame.note_read(name)
         for (frame, name), end in body.ends.items():
@@ -241,8 +245,27 @@ class StagedLoop:
                 for array, new in zip(place, arrays_of(bound), strict=True):
                     assign(array, value(new))
                 bound = place[0] if len(place) == 1 else ComplexTracer(*place)
+            elif isinstance(end, _End):
+                shown += self._shown(body, (frame, name), flatten(bound)[0])
             frame.note_change(name)
             frame.restore(name, bound)
+        for root in body.region.spoilt:
+            spoil(root)
+        body.turns.spoil(body.places)
+        settle_loop(body.turns, shown)
+
+    def _shown(self, body: _Body, key: Key, leaves: list[Any]) -> list[Shown]:
+        """The arrays that a name shows after the loop, and what they may be memory of."""
+        before, runs = body.region.changed[key], self.guard == 0 and self.length > 0
+        firsts = [None] * len(leaves) if before is MISSING else flatten(before)[0]
+        firsts = firsts if len(firsts) == len(leaves) else [None] * len(leaves)
+        found = []
+        for leaf, end, first in zip(leaves, body.memories[key], firsts, strict=False):
+            result = memory(leaf)
+            if result is not None:
+                outside = body.turns.outside(end, memory(first), runs)
+                found.append(Shown(result, end, outside))
+        return found
 
     def _flow(self, body: _Body, rows: list[int]) -> Flow | None:
         if not self.signals:
@@ -264,6 +287,7 @@ class _Body:
         self.lead: list[int] = []
         self.ends: dict[Key, Any] = {}
         self.places: dict[Key, tuple[Tracer, ...]] = {}
+        self.memories: dict[Key, list[Storage | None]] = {}
         self.kinds: frozenset[int] = frozenset({Flow.NEXT})
         self.guard_in: Tracer | None = None
 
@@ -353,7 +377,8 @@ class _Body:
             self.ends[key] = made
             if isinstance(made, _End):
                 first += sum(s is not None for s in made.slots)
-        self._check_aliases()
+        self._find_places()
+        self._note_memory()
         outputs = [*self.lead, *self.outputs]
         outputs += [local.row for local in self.trace.adopted.values()]
         for target, entries in self.region.appends.values():
@@ -361,6 +386,35 @@ class _Body:
                 check_changeable(target)  # an item may be an array that a later step writes into
             outputs += [value(entry.value) for entry in entries]
         self.tape = self.trace.tape(outputs, self._inputs())
+
+    def _note_memory(self) -> None:
+        """What the arrays that are carried are memory of, and those that are shown afterwards."""
+        turns = []
+        for key, carried in self.loop.carried.items():
+            frame, name = key
+            ends = flatten(frame.names.get(name, MISSING))[0]
+            entered = iter(self.inputs[key])
+            for slot, first, end in zip(carried.slots, carried.leaves, ends, strict=True):
+                own = next(entered).storage if slot is not None else None
+                if own is not None and slot is not None and not slot.scalar:
+                    turns.append(Turn(key, memory(first), own, memory(end)))
+        self.turns = Turns(turns, self.trace)
+        self.turns.check(spoilt_since(self.region.n_spoilt))
+        for turn in self.turns.written(self.places):
+            for other in self.turns.reached(turn):
+                if other.first is not None:
+                    self._check_names(turn.key, other.first)
+        for key, end in self.ends.items():
+            if isinstance(end, _End):
+                leaves = flatten(own_part(key[0].names[key[1]]))[0]
+                self.memories[key] = [memory(leaf) for leaf in leaves]
+
+    def _check_names(self, key: Key, first: Storage) -> None:
+        """AliasError where a name shows memory that is written into by ``key`` only at first."""
+        loop = self.loop
+        other = next(live_names(first.root, loop.carried, loop.steps.node), None)
+        if other is not None:
+            raise _aliased(key[1], other[1])
 
     def _find_carried(self) -> None:
         """Names that are read before they are bound carry; record again with those found now."""
@@ -415,6 +469,8 @@ class _Body:
                 raise _changes(name, str(s.type), str(t.type))
             slots.append(joined)
         self.loop.carried[key] = _Carried(tree, slots, leaves)
+        for first in filter(None, map(memory, leaves)):  # written into by this name, it may be
+            self.loop.written.pop(id(first.root), None)
 
     def _end(self, key: Key, end: Any, first: int) -> Any:
         carried = self.loop.carried.get(key)
@@ -515,24 +571,13 @@ class _Body:
 
     # --- memory that has two names --------------------------------------------------------------
 
-    def _check_aliases(self) -> None:
-        """Names are carried by value: that must not show where their memory is written into."""
+    def _find_places(self) -> None:
+        """Find the names that only take turns: theirs are the arrays that they start with."""
         firsts = self._first_arrays()
         written = [key for key in firsts if any(x.storage.writes for x in self.inputs[key])]
         if not written:
             return
         self.places = self._turns(firsts)
-        seen: dict[int, Key] = {}
-        for key, first in firsts.items():
-            for root in (x.storage.root for x in first):
-                if id(root) in seen:
-                    raise _aliased(key[1], seen[id(root)][1])
-                seen[id(root)] = key
-        for key in written:
-            for x in () if key in self.places else firsts[key]:
-                other = next(live_names(x.storage.root, [key], self.loop.steps.node), None)
-                if other is not None:
-                    raise _aliased(key[1], other[1])
 
     def _first_arrays(self) -> dict[Key, tuple[Tracer, ...]]:
         """The carried names that are one array each, with their first values."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
+import dis
 import inspect
 import linecache
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from types import CodeType, FunctionType
@@ -38,6 +39,8 @@ class Definition:
     globals: frozenset[str]
     #: lines on which a name is read, by name
     reads: dict[str, list[int]] = field(default_factory=dict)
+    #: names that functions inside of it read, whenever they are called
+    inner_reads: frozenset[str] = frozenset()
 
     @property
     def body(self) -> list[ast.stmt]:
@@ -65,7 +68,27 @@ def define(node: Function, file: str) -> Definition:
         if isinstance(inner, ast.Name) and not isinstance(inner.ctx, ast.Store):
             reads.setdefault(inner.id, []).append(inner.lineno)
     local = frozenset(bound - nonlocals - global_names)
-    return Definition(node, file, name, local, frozenset(nonlocals), frozenset(global_names), reads)
+    return Definition(
+        node,
+        file,
+        name,
+        local,
+        frozenset(nonlocals),
+        frozenset(global_names),
+        reads,
+        _inner_reads(body),
+    )
+
+
+def _inner_reads(body: Sequence[ast.AST]) -> frozenset[str]:
+    functions = (
+        inner
+        for part in body
+        for inner in ast.walk(part)
+        if isinstance(inner, (ast.FunctionDef, ast.Lambda))
+    )
+    names = (x for function in functions for x in ast.walk(function) if isinstance(x, ast.Name))
+    return frozenset(x.id for x in names if isinstance(x.ctx, ast.Load))
 
 
 def _parameters(args: ast.arguments) -> Iterator[str]:
@@ -220,7 +243,7 @@ def _contents(code: CodeType) -> tuple[object, ...]:
         _contents(c) if isinstance(c, CodeType) else (type(c), repr(c)) for c in code.co_consts
     ]
     return (
-        code.co_code,
+        _instructions(code),
         code.co_names,
         code.co_varnames,
         sorted(code.co_freevars),
@@ -228,6 +251,16 @@ def _contents(code: CodeType) -> tuple[object, ...]:
     )
 
 
-def reads_source(function: Callable[..., object]) -> bool:
-    """Whether a function's loops and branches can be recorded from its source."""
-    return type(function) is FunctionType and definition_of(function) is not None
+#: What depends on whether the compiler saw that a name is an imported module.
+_CALLING = frozenset({"CACHE", "NOP", "PRECALL", "PUSH_NULL", "RESUME"})
+
+
+def _instructions(code: CodeType) -> list[tuple[str, object]]:
+    found = []
+    for row in dis.get_instructions(code):
+        if row.opname not in _CALLING:
+            name = "LOAD_ATTR" if row.opname == "LOAD_METHOD" else row.opname
+            jumps = row.opcode in dis.hasjrel or row.opcode in dis.hasjabs
+            known = jumps or isinstance(row.argval, CodeType)
+            found.append((name, None if known else repr(row.argval)))
+    return found

@@ -59,6 +59,13 @@ def for_loop(frame: Frame, node: ast.For) -> Flow | None:
     return _after(frame, node, flow)
 
 
+def _is_view(x: Any, y: Any) -> bool:
+    """Whether two values are one, or show the same part of an array."""
+    if type(x) is Tracer and type(y) is Tracer:
+        return x.storage is y.storage and x.path == y.path
+    return x is y
+
+
 def _listed(iterable: Any) -> Items:
     found = list(iterable)
     return Items(len(found), found.__getitem__)
@@ -78,13 +85,19 @@ class _For:
 
     def __init__(self, frame: Frame, node: ast.For, items: Items) -> None:
         self.frame, self.node, self.items = frame, node, items
+        parts = ast.walk(node.target)
+        self.has_plain_target = not any(isinstance(x, (ast.Subscript, ast.Attribute)) for x in parts)
+        self.keeps_target = True  # whether the body has left the target's names as they were
 
     def step(self, k: Any) -> Flow | None:
         from ckad.trace.source.statements import assign, run_block
 
         self.frame.line = self.node.lineno
         assign(self.frame, self.node.target, self.items.item(k))
-        return run_block(self.frame, self.node.body)
+        before = self._target()
+        flow = run_block(self.frame, self.node.body)
+        self.keeps_target = self.has_plain_target and all(map(_is_view, before, self._target()))
+        return flow
 
     def run(self, peels: bool = True) -> Flow | None:
         """Record the loop once if it computes with arrays, else run it step by step."""
@@ -97,7 +110,7 @@ class _For:
             return self.run_each()
         try:
             return self.staged()
-        except CarryError as error:
+        except (CarryError, AliasError) as error:
             return self._peeled() if peels else self._written_out(error)
         except _WRITTEN_OUT as error:
             return self._written_out(error)
@@ -105,11 +118,16 @@ class _For:
     def staged(self) -> Flow | None:
         length = self.items.length
         flow = StagedLoop(self.frame, Steps(self.node, length, self.items.most, self.step)).run()
-        if flow is None and isinstance(length, int) and length:
+        if flow is None and isinstance(length, int) and length and self.keeps_target:
             from ckad.trace.source.statements import assign
 
             assign(self.frame, self.node.target, self.items.item(length - 1))
         return flow
+
+    def _target(self) -> list[Any]:
+        """What the names of the target are bound to."""
+        parts = ast.walk(self.node.target)
+        return [self.frame.names.get(x.id) for x in parts if isinstance(x, ast.Name)]
 
     def _peeled(self) -> Flow | None:
         """The first step alone, since what it starts from is of another kind; then the others."""
@@ -192,21 +210,29 @@ class _While:
             if flow is not None and not flow.always(Flow.CONTINUE):
                 return flow
 
-    def _recorded(self, first: bool | Tracer) -> Flow | None:
+    def _recorded(self, first: bool | Tracer, peels: bool = True) -> Flow | None:
         try:
             return self.staged()
-        except CarryError:
+        except (CarryError, AliasError) as error:
             if first is not True:
                 raise
-            flow = self.step()  # what the first step starts from may be of another kind
-            if flow is not None and not flow.always(Flow.CONTINUE):
-                return _run_on_from(lambda _: self.staged(), flow, 1)
-            return self.staged()
+            return self._peeled() if peels else self._written_out(error)
         except _WRITTEN_OUT as error:
             if first is not True:
                 raise
-            with _limited(self.frame, self.node, error) as check:
-                return self._each(check)
+            return self._written_out(error)
+
+    def _peeled(self) -> Flow | None:
+        """The first step alone, since what it starts from is of another kind; then the others."""
+        flow = self.step()
+        if flow is not None and not flow.always(Flow.CONTINUE):
+            return _run_on_from(lambda _: self.staged(), flow, 1)
+        goes = self.goes_on()
+        return None if goes is False else self._recorded(goes, peels=False)
+
+    def _written_out(self, error: CkadError) -> Flow | None:
+        with _limited(self.frame, self.node, error) as check:
+            return self._each(check)
 
     def staged(self) -> Flow | None:
         return StagedLoop(self.frame, Steps(self.node, None, None, self.step, self.goes_on)).run()
