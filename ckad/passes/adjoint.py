@@ -8,7 +8,7 @@ again is not decided here but by the schedule the pair is run with.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import count
 from typing import NamedTuple
 
@@ -234,14 +234,22 @@ class _Pull:
             return
         row = self.tape.rows[x]
         if row.op is Op.RESHAPE:  # an array has one sum in all its shapes: parts are added in place
-            source = row.operands[0]
-            shape = self.tape.rows[source].type.shape
-            return self.add(source, _reshaped(self.b, contribution, row.type.shape, shape))
+            return self._add_reshaped(x, row, contribution)
         so_far = self.ct.get(x)
         if callable(contribution):
             self.ct[x] = contribution(self.b, so_far)
         else:
             self.ct[x] = contribution if so_far is None else plus(self.b, so_far, contribution)
+
+    def _add_reshaped(self, x: int, row: Row, contribution: Contribution) -> None:
+        source = row.operands[0]
+        shape = self.tape.rows[source].type.shape
+        if callable(contribution):
+            return self.add(source, _reshaped(contribution, row.type.shape, shape))
+        rule = RULES[Op.RESHAPE].vjp
+        assert rule is not None
+        (pulled,) = rule(self.b, contribution, self.env[x], self.env[source], attrs=row.attrs)
+        return self.add(source, pulled)
 
     def backward(self) -> None:
         for k in range(len(self.tape) - 1, -1, -1):
@@ -372,11 +380,9 @@ def _branch_adjoint(
 
 
 def _reshaped(
-    b: Builder, contribution: Contribution, seen: Sequence[int], shape: Sequence[int]
+    contribution: Callable[[Builder, int | None], int], seen: Sequence[int], shape: Sequence[int]
 ) -> Contribution:
-    """A contribution to an array seen in the shape ``seen`` as one to the array of ``shape``."""
-    if not callable(contribution):
-        return None if contribution is None else b.reshape_to(contribution, shape)
+    """What adds in place to an array seen in the shape ``seen``, for the array of ``shape``."""
 
     def add_in_place(b: Builder, so_far: int | None) -> int:
         before = None if so_far is None else b.reshape_to(so_far, seen)

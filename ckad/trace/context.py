@@ -202,7 +202,7 @@ def current() -> Trace:
     return stack[-1]
 
 
-# --- memory that may have two storages --------------------------------------------------------------
+# --- memory that may have two storages -----------------------------------------------------------
 #
 # A loop or a branch gives the arrays it has bound new storages, though in NumPy these may be memory
 # that has other names too. As long as nothing writes, that does not show. A write into one of them
@@ -248,9 +248,9 @@ def restore_spoilt(count: int) -> list[Storage]:
 def spoilt_error(place: Source) -> AliasError:
     return AliasError(
         at_place(
-            "what this array holds is not known here. In NumPy it may be the memory that is written "
-            f"into at {place}, where a loop or branch may have bound a name to other memory "
-            "meanwhile. Make a copy of one of them before: b = a.copy()."
+            "what this array holds is not known here. In NumPy it may be the memory that is "
+            f"written into at {place}, where a loop or branch may have bound a name to other "
+            "memory meanwhile. Make a copy of one of them before: b = a.copy()."
         )
     )
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ckad.errors import ConcreteValueError
+from ckad.errors import ConcreteValueError, UnsupportedFunctionError
 from ckad.tape.ops import Op
 from ckad.trace import extent_writes, extents, masked
 from ckad.trace.apply import apply, astype, broadcast, broadcast_to, is_plain, reshape_value
@@ -263,6 +263,10 @@ def _masks_as_integers(index: list[Any]) -> list[Any]:
                     "a traced boolean array is used as an index, so the length of the result is "
                     "not known while the program is recorded. Use np.where(mask, x, 0)."
                 )
+            )
+        elif not np.ndim(item):
+            raise UnsupportedFunctionError(
+                at_place(f"an array is indexed by {item}. Use an if, or a mask of its shape.")
             )
         else:
             out.extend(np.nonzero(item))

@@ -5,41 +5,28 @@ import numpy as np
 from .numerics import softmax
 
 
-def deriche(alpha, imgIn):
-    k = (1.0 - np.exp(-alpha)) * (1.0 - np.exp(-alpha))
-    k = k / (1.0 + alpha * np.exp(-alpha) - np.exp(2.0 * alpha) * 0.1)
-    a1 = a5 = k
-    a2 = a6 = k * np.exp(-alpha) * (alpha - 1.0)
-    a3 = a7 = k * np.exp(-alpha) * (alpha + 1.0)
-    a4 = a8 = -k * np.exp(-2.0 * alpha)
-    b1 = 2.0 ** (-alpha)
-    b2 = -np.exp(-2.0 * alpha)
-    c1 = c2 = 1
-    y1 = np.empty_like(imgIn)
-    y1[:, 0] = a1 * imgIn[:, 0]
-    y1[:, 1] = a1 * imgIn[:, 1] + a2 * imgIn[:, 0] + b1 * y1[:, 0]
-    for j in range(2, imgIn.shape[1]):
-        y1[:, j] = a1 * imgIn[:, j] + a2 * imgIn[:, j - 1] + b1 * y1[:, j - 1] + b2 * y1[:, j - 2]
-    y2 = np.empty_like(imgIn)
-    y2[:, -1] = 0.0
-    y2[:, -2] = a3 * imgIn[:, -1]
-    for j in range(imgIn.shape[1] - 3, -1, -1):
-        y2[:, j] = (
-            a3 * imgIn[:, j + 1] + a4 * imgIn[:, j + 2] + b1 * y2[:, j + 1] + b2 * y2[:, j + 2]
-        )
-    imgOut = c1 * (y1 + y2)
-    y1[0, :] = a5 * imgOut[0, :]
-    y1[1, :] = a5 * imgOut[1, :] + a6 * imgOut[0, :] + b1 * y1[0, :]
-    for i in range(2, imgIn.shape[0]):
-        y1[i, :] = a5 * imgOut[i, :] + a6 * imgOut[i - 1, :] + b1 * y1[i - 1, :] + b2 * y1[i - 2, :]
-    y2[-1, :] = 0.0
-    y2[-2, :] = a7 * imgOut[-1, :]
-    for i in range(imgIn.shape[0] - 3, -1, -1):
-        y2[i, :] = (
-            a7 * imgOut[i + 1, :] + a8 * imgOut[i + 2, :] + b1 * y2[i + 1, :] + b2 * y2[i + 2, :]
-        )
-    imgOut[:] = c2 * (y1 + y2)
-    return imgOut
+def deriche(alpha, image):
+    """Recursive smoothing, forwards and backwards, along rows and then along columns."""
+    decay = np.exp(-alpha)
+    gain = (1.0 - decay) ** 2 / (1.0 + 2.0 * alpha * decay - decay * decay)
+    b1, b2 = 2.0 ** (-alpha), -decay * decay
+
+    def smooth(x):
+        there = np.empty_like(x)
+        there[:, 0] = gain * x[:, 0]
+        there[:, 1] = gain * (x[:, 1] + decay * (alpha - 1) * x[:, 0]) + b1 * there[:, 0]
+        for j in range(2, x.shape[1]):
+            there[:, j] = gain * (x[:, j] + decay * (alpha - 1) * x[:, j - 1])
+            there[:, j] += b1 * there[:, j - 1] + b2 * there[:, j - 2]
+        back = np.empty_like(x)
+        back[:, -1] = 0.0
+        back[:, -2] = gain * decay * (alpha + 1) * x[:, -1]
+        for j in range(x.shape[1] - 3, -1, -1):
+            back[:, j] = gain * decay * ((alpha + 1) * x[:, j + 1] - decay * x[:, j + 2])
+            back[:, j] += b1 * back[:, j + 1] + b2 * back[:, j + 2]
+        return there + back
+
+    return smooth(smooth(image).T).T
 
 
 def deriche_rows_loops(alpha, img):

@@ -175,51 +175,30 @@ def fdtd_2d_loops(ex, ey, hz, fict, tmax=3):
                 hz[i, j] = hz[i, j] - 0.7 * (ex[i, j + 1] - ex[i, j] + ey[i + 1, j] - ey[i, j])
 
 
-def adi(u, TSTEPS=3):
-    N = u.shape[0]
-    v = np.empty(u.shape, dtype=u.dtype)
-    p = np.empty(u.shape, dtype=u.dtype)
-    q = np.empty(u.shape, dtype=u.dtype)
-    DX = 1.0 / N
-    DT = 1.0 / TSTEPS
-    mul1 = 2.0 * DT / (DX * DX)
-    mul2 = 1.0 * DT / (DX * DX)
-    a = -mul1 / 2.0
-    b = 1.0 + mul1
-    c = a
-    d = -mul2 / 2.0
-    e = 1.0 + mul2
-    f = d
-    for _t in range(1, TSTEPS + 1):
-        v[0, 1 : N - 1] = 1.0
-        p[1 : N - 1, 0] = 0.0
-        q[1 : N - 1, 0] = v[0, 1 : N - 1]
-        for j in range(1, N - 1):
-            p[1 : N - 1, j] = -c / (a * p[1 : N - 1, j - 1] + b)
-            q[1 : N - 1, j] = (
-                -d * u[j, 0 : N - 2]
-                + (1.0 + 2.0 * d) * u[j, 1 : N - 1]
-                - f * u[j, 2:N]
-                - a * q[1 : N - 1, j - 1]
-            ) / (a * p[1 : N - 1, j - 1] + b)
-        v[N - 1, 1 : N - 1] = 1.0
-        for j in range(N - 2, 0, -1):
-            v[j, 1 : N - 1] = p[1 : N - 1, j] * v[j + 1, 1 : N - 1] + q[1 : N - 1, j]
+def adi(u, steps=3):
+    """Alternating directions: implicit along columns, then along rows, by transposed views."""
+    n = u.shape[0]
+    v = np.empty_like(u)
+    p = np.empty_like(u)
+    q = np.empty_like(u)
 
-        u[1 : N - 1, 0] = 1.0
-        p[1 : N - 1, 0] = 0.0
-        q[1 : N - 1, 0] = u[1 : N - 1, 0]
-        for j in range(1, N - 1):
-            p[1 : N - 1, j] = -f / (d * p[1 : N - 1, j - 1] + e)
-            q[1 : N - 1, j] = (
-                -a * v[0 : N - 2, j]
-                + (1.0 + 2.0 * a) * v[1 : N - 1, j]
-                - c * v[2:N, j]
-                - d * q[1 : N - 1, j - 1]
-            ) / (d * p[1 : N - 1, j - 1] + e)
-        u[1 : N - 1, N - 1] = 1.0
-        for j in range(N - 2, 0, -1):
-            u[1 : N - 1, j] = p[1 : N - 1, j] * u[1 : N - 1, j + 1] + q[1 : N - 1, j]
+    def sweep(source, target, ahead, across):
+        target[0, 1:-1] = 1.0
+        p[1:-1, 0] = 0.0
+        q[1:-1, 0] = target[0, 1:-1]
+        for j in range(1, n - 1):
+            pivot = 1.0 - 2.0 * ahead + ahead * p[1:-1, j - 1]
+            right = (1.0 + 2.0 * across) * source[j, 1:-1]
+            right -= across * (source[j, :-2] + source[j, 2:])
+            p[1:-1, j] = -ahead / pivot
+            q[1:-1, j] = (right - ahead * q[1:-1, j - 1]) / pivot
+        target[-1, 1:-1] = 1.0
+        for j in range(n - 2, 0, -1):
+            target[j, 1:-1] = p[1:-1, j] * target[j + 1, 1:-1] + q[1:-1, j]
+
+    for _ in range(steps):
+        sweep(u, v, -n * n / steps, -0.5 * n * n / steps)
+        sweep(v.T, u.T, -0.5 * n * n / steps, -n * n / steps)
 
 
 def sor_red_black(u, f, omega=1.5, sweeps=4):
@@ -245,96 +224,45 @@ def sor_red_black_loops(u, f, omega=1.3, sweeps=3):
     return u
 
 
-def horizontal_diffusion(in_field, out_field, coeff):
-    nx, ny, _ = out_field.shape
-    lap_field = 4.0 * in_field[1 : nx + 3, 1 : ny + 3, :] - (
-        in_field[2 : nx + 4, 1 : ny + 3, :]
-        + in_field[0 : nx + 2, 1 : ny + 3, :]
-        + in_field[1 : nx + 3, 2 : ny + 4, :]
-        + in_field[1 : nx + 3, 0 : ny + 2, :]
+def horizontal_diffusion(field, out, coefficient):
+    """Of the fourth order; a flux that goes up the gradient is cut off."""
+    lap = 4.0 * field[1:-1, 1:-1] - (
+        field[2:, 1:-1] + field[:-2, 1:-1] + field[1:-1, 2:] + field[1:-1, :-2]
     )
-
-    res = lap_field[1:, 1 : ny + 1, :] - lap_field[:-1, 1 : ny + 1, :]
-    flx_field = np.where(
-        (res * (in_field[2 : nx + 3, 2 : ny + 2, :] - in_field[1 : nx + 2, 2 : ny + 2, :])) > 0,
-        0,
-        res,
-    )
-
-    res = lap_field[1 : nx + 1, 1:, :] - lap_field[1 : nx + 1, :-1, :]
-    fly_field = np.where(
-        (res * (in_field[2 : nx + 2, 2 : ny + 3, :] - in_field[2 : nx + 2, 1 : ny + 2, :])) > 0,
-        0,
-        res,
-    )
-
-    out_field[:, :, :] = in_field[2 : nx + 2, 2 : ny + 2, :] - coeff[:, :, :] * (
-        flx_field[1:, :, :] - flx_field[:-1, :, :] + fly_field[:, 1:, :] - fly_field[:, :-1, :]
-    )
+    flux_x = lap[1:, 1:-1] - lap[:-1, 1:-1]
+    flux_x = np.where(flux_x * (field[2:-1, 2:-2] - field[1:-2, 2:-2]) > 0, 0, flux_x)
+    flux_y = lap[1:-1, 1:] - lap[1:-1, :-1]
+    flux_y = np.where(flux_y * (field[2:-2, 2:-1] - field[2:-2, 1:-2]) > 0, 0, flux_y)
+    divergence = flux_x[1:] - flux_x[:-1] + flux_y[:, 1:] - flux_y[:, :-1]
+    out[...] = field[2:-2, 2:-2] - coefficient * divergence
 
 
-def vertical_advection(utens_stage, u_stage, wcon, u_pos, dtr_stage=3.0 / 20.0):
-    BET_M = BET_P = 0.5
-    nx, ny, nz = utens_stage.shape
-    ccol = np.ndarray((nx, ny, nz), dtype=utens_stage.dtype)
-    dcol = np.ndarray((nx, ny, nz), dtype=utens_stage.dtype)
-    data_col = np.ndarray((nx, ny), dtype=utens_stage.dtype)
-
-    for k in range(1):
-        gcv = 0.25 * (wcon[1:, :, k + 1] + wcon[:-1, :, k + 1])
-        cs = gcv * BET_M
-
-        ccol[:, :, k] = gcv * BET_P
-        bcol = dtr_stage - ccol[:, :, k]
-
-        correction_term = -cs * (u_stage[:, :, k + 1] - u_stage[:, :, k])
-        dcol[:, :, k] = dtr_stage * u_pos[:, :, k] + utens_stage[:, :, k] + correction_term
-
-        divided = 1.0 / bcol
-        ccol[:, :, k] = ccol[:, :, k] * divided
-        dcol[:, :, k] = dcol[:, :, k] * divided
-
-    for k in range(1, nz - 1):
-        gav = -0.25 * (wcon[1:, :, k] + wcon[:-1, :, k])
-        gcv = 0.25 * (wcon[1:, :, k + 1] + wcon[:-1, :, k + 1])
-
-        as_ = gav * BET_M
-        cs = gcv * BET_M
-
-        acol = gav * BET_P
-        ccol[:, :, k] = gcv * BET_P
-        bcol = dtr_stage - acol - ccol[:, :, k]
-
-        correction_term = -as_ * (u_stage[:, :, k - 1] - u_stage[:, :, k]) - cs * (
-            u_stage[:, :, k + 1] - u_stage[:, :, k]
-        )
-        dcol[:, :, k] = dtr_stage * u_pos[:, :, k] + utens_stage[:, :, k] + correction_term
-
-        divided = 1.0 / (bcol - ccol[:, :, k - 1] * acol)
-        ccol[:, :, k] = ccol[:, :, k] * divided
-        dcol[:, :, k] = (dcol[:, :, k] - (dcol[:, :, k - 1]) * acol) * divided
-
-    for k in range(nz - 1, nz):
-        gav = -0.25 * (wcon[1:, :, k] + wcon[:-1, :, k])
-        as_ = gav * BET_M
-        acol = gav * BET_P
-        bcol = dtr_stage - acol
-
-        correction_term = -as_ * (u_stage[:, :, k - 1] - u_stage[:, :, k])
-        dcol[:, :, k] = dtr_stage * u_pos[:, :, k] + utens_stage[:, :, k] + correction_term
-
-        divided = 1.0 / (bcol - ccol[:, :, k - 1] * acol)
-        dcol[:, :, k] = (dcol[:, :, k] - (dcol[:, :, k - 1]) * acol) * divided
-
-    for k in range(nz - 1, nz - 2, -1):
-        datacol = dcol[:, :, k]
-        data_col[:] = datacol
-        utens_stage[:, :, k] = dtr_stage * (datacol - u_pos[:, :, k])
-
+def vertical_advection(tendency, wind, vertical, position, rate=0.15):
+    """Implicit in the vertical: a tridiagonal system per column, swept up, then down."""
+    nx, ny, nz = tendency.shape
+    upper = np.ndarray((nx, ny, nz), dtype=tendency.dtype)
+    right = np.ndarray((nx, ny, nz), dtype=tendency.dtype)
+    last = np.ndarray((nx, ny), dtype=tendency.dtype)
+    for k in range(nz):
+        below = above = np.zeros((nx, ny))
+        right[:, :, k] = rate * position[:, :, k] + tendency[:, :, k]
+        if k > 0:
+            below = -0.125 * (vertical[1:, :, k] + vertical[:-1, :, k])
+            right[:, :, k] -= below * (wind[:, :, k - 1] - wind[:, :, k])
+        if k < nz - 1:
+            above = 0.125 * (vertical[1:, :, k + 1] + vertical[:-1, :, k + 1])
+            right[:, :, k] -= above * (wind[:, :, k + 1] - wind[:, :, k])
+        pivot = rate - below - above
+        if k > 0:
+            pivot = pivot - upper[:, :, k - 1] * below
+            right[:, :, k] -= right[:, :, k - 1] * below
+        upper[:, :, k] = above / pivot
+        right[:, :, k] /= pivot
+    last[:] = right[:, :, nz - 1]
+    tendency[:, :, nz - 1] = rate * (last - position[:, :, nz - 1])
     for k in range(nz - 2, -1, -1):
-        datacol = dcol[:, :, k] - ccol[:, :, k] * data_col[:, :]
-        data_col[:] = datacol
-        utens_stage[:, :, k] = dtr_stage * (datacol - u_pos[:, :, k])
+        last[:] = right[:, :, k] - upper[:, :, k] * last
+        tendency[:, :, k] = rate * (last - position[:, :, k])
 
 
 def smooth_life(cells, steps=4):

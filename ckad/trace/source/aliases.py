@@ -12,11 +12,10 @@ from ckad.trace.complex_numbers import ComplexTracer
 from ckad.trace.context import Storage
 from ckad.trace.extents import Padded
 from ckad.trace.source.closures import Closure
-from ckad.trace.source.frame import Frame, Key
+from ckad.trace.source.frame import Frame, Key, ledger
 from ckad.trace.source.values import arrays_of
 from ckad.trace.tracer import Tracer
 from ckad.trace.where import running
-
 
 #: Containers in containers are looked into to this depth.
 DEEPEST = 4
@@ -36,6 +35,7 @@ def live_names(root: Storage, but: Collection[Key], loop: ast.stmt | None = None
 
 def _frames() -> Iterator[Frame]:
     seen: set[int] = set()
+    yield from ledger().objects.values()
     for function in running():
         frame = function if isinstance(function, Frame) else None
         while frame is not None and id(frame) not in seen:

@@ -8,13 +8,12 @@ recorded once for all its steps, only calls are made that compute from their arg
 from __future__ import annotations
 
 import builtins
+import dis
 import functools
 import math
-import sys
-import sysconfig
 import types
-from collections.abc import Callable, Sequence
-from types import BuiltinFunctionType, FunctionType, MethodType
+from collections.abc import Callable, Collection, Iterator, Sequence
+from types import BuiltinFunctionType, FunctionType, GeneratorType, MethodType
 from typing import Any
 
 import numpy as np
@@ -28,27 +27,26 @@ from ckad.trace.functions.grids import GRIDS
 from ckad.trace.functions.scalars import BUILTINS, CONSTRUCTORS, MATH
 from ckad.trace.parts import counterpart, part_in
 from ckad.trace.purity import is_pure
+from ckad.trace.source import classes
 from ckad.trace.source.appends import append
 from ckad.trace.source.closures import Closure, call_from_source
-from ckad.trace.source.frame import check_changeable, made, region
+from ckad.trace.source.frame import MISSING, check_changeable, check_iterated, ledger, made, region
 from ckad.trace.source.iteration import ITERATORS
+from ckad.trace.source.libraries import is_library
 from ckad.trace.source.reader import definition_of
 from ckad.trace.source.text import shown
 from ckad.trace.source.values import holds_tracer, is_weak, lifted, weakened
 from ckad.trace.tracer import FUNCTIONS, Tracer
 from ckad.trace.where import at_place
 
-#: Top-level packages whose functions are called as they are.
-_LIBRARIES = frozenset(
-    {"ckad", "numpy", "scipy", "numba", "jax", "matplotlib", *sys.stdlib_module_names}
-) - {"__main__"}
-_OWN_FILES = sysconfig.get_path("stdlib")
 #: Methods that change a list, dict or set.
 _CHANGING = frozenset(
     """append extend insert pop remove clear update setdefault popitem add discard sort reverse
     __setitem__ __delitem__ intersection_update difference_update""".split()
 )
 _CONTAINERS = (list, dict, set)
+#: What reads all that a generator gives at once.
+_CONSUMING = {min, max, sum, any, all, sorted, list, tuple, math.fsum, math.prod}
 #: Python numbers come out of these if only such go in.
 _WEAK_RESULTS = {abs, float, int, bool, round, min, max, sum, pow, *MATH}
 
@@ -60,6 +58,10 @@ def call(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
         return callee(*args, **options)
     if kind is functools.partial:
         return call(callee.func, (*callee.args, *args), {**callee.keywords, **options})
+    if isinstance(callee, type):
+        new = classes.construct(callee, args, options)
+        if new is not MISSING:
+            return new
     function, owner = _python_function(callee)
     if function is not None and is_followed(function):
         return call_from_source(function, (*owner, *args), options)
@@ -81,7 +83,7 @@ def _python_function(callee: Any) -> tuple[FunctionType | None, tuple[Any, ...]]
         return (compiled if type(compiled) is FunctionType else None), ()
     if kind is type(_sample):
         return callee.__wrapped__, ()
-    method = None if _is_library(kind.__module__) else kind.__dict__.get("__call__")
+    method = None if is_library(kind.__module__) else kind.__dict__.get("__call__")
     return (method, (callee,)) if type(method) is FunctionType else (None, ())
 
 
@@ -90,23 +92,17 @@ def _sample() -> None: ...
 
 
 def is_followed(function: FunctionType) -> bool:
-    """Whether a function is run from its source."""
-    if _is_library(function.__module__) and not _is_namesake(function):
-        return False
-    return definition_of(function) is not None
-
-
-def _is_namesake(function: FunctionType) -> bool:
-    """Whether a module of the user has the name of one of Python's own (``trace``, ``test``)."""
-    named = function.__module__.partition(".")[0] in sys.stdlib_module_names
-    return named and not function.__code__.co_filename.startswith((_OWN_FILES, "<frozen"))
-
-
-def _is_library(module: str | None) -> bool:
-    return module is not None and module.partition(".")[0] in _LIBRARIES
+    """Whether a function is run from its source; those of ckad's own examples are, too."""
+    shown = function.__code__.co_filename.startswith("<doctest ")
+    user = shown or not is_library(function.__module__)
+    return user and definition_of(function) is not None
 
 
 def _call_library(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
+    for x in args:
+        check_iterated(x)
+    if _is_in(callee, _CONSUMING):
+        args = [list(x) if type(x) is GeneratorType else x for x in args]
     if type(getattr(callee, "__self__", None)) is list and callee.__name__ == "append":
         return append(callee.__self__, *args)
     counterpart = _counterpart(callee, args, options)
@@ -117,15 +113,23 @@ def _call_library(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> 
     else:
         _check_callable(callee)
         result = callee(*args, **options)
-        if isinstance(callee, type) and not _is_library(callee.__module__):
+        if isinstance(callee, type) and not is_library(callee.__module__):
+            ledger().made[id(result)] = result
             return made(result)
     if type(result) is Tracer and _is_weak_call(callee, args, options):
         return weakened(result)
-    if isinstance(result, _CONTAINERS):
+    if isinstance(result, (*_CONTAINERS, Iterator)):
         return made(result)
     if type(result) is str:
         return shown(result, (*args, *options.values(), getattr(callee, "__self__", None)))
     return lifted(result)
+
+
+def _is_in(callee: Any, functions: Collection[Any]) -> bool:
+    try:
+        return callee in functions
+    except TypeError:  # not hashable
+        return False
 
 
 def _is_weak_call(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> bool:
@@ -210,8 +214,24 @@ def _is_repeatable(callee: Any, owner: Any) -> bool:
             and (callee not in (next, input, open, setattr, delattr, id, vars, globals, locals))
         )
     if type(callee) is FunctionType:  # its source is not known: it is called on traced values
-        return not _is_library(module) or module.startswith(("numpy", "scipy", "functools"))
+        if is_library(module):
+            return module.startswith(("numpy", "scipy", "functools"))
+        return not _changes_state(callee.__code__)
     return type(callee).__module__.startswith("ckad")
+
+
+_STORES = {"STORE_ATTR", "DELETE_ATTR", "STORE_GLOBAL", "DELETE_GLOBAL", "DELETE_SUBSCR"}
+
+
+@functools.lru_cache(maxsize=1024)
+def _changes_state(code: types.CodeType) -> bool:
+    """Whether a function that Python runs changes more than its own variables and arrays."""
+    if _CHANGING.intersection(code.co_names):
+        return True
+    return any(
+        x.opname in _STORES or (x.opname == "STORE_DEREF" and x.argval in code.co_freevars)
+        for x in dis.get_instructions(code)
+    )
 
 
 def writable(owner: Any, index: Any) -> Any:

@@ -11,11 +11,11 @@ import numpy as np
 
 from ckad.errors import TraceError
 from ckad.trace.complex_numbers import ComplexTracer
-from ckad.trace.source import branches
+from ckad.trace.source import branches, classes, objects
 from ckad.trace.source.appends import appending, seen
 from ckad.trace.source.calls import call, writable
 from ckad.trace.source.closures import Closure
-from ckad.trace.source.frame import Frame, made
+from ckad.trace.source.frame import MISSING, Frame, check_iterated, made
 from ckad.trace.source.reader import Definition, define
 from ckad.trace.source.text import shown
 from ckad.trace.source.values import holds_tracer, is_weak, lifted, truth, weakened
@@ -86,13 +86,16 @@ def _name(frame: Frame, node: ast.Name) -> Any:
 def _attribute(frame: Frame, node: ast.Attribute) -> Any:
     owner = evaluate(frame, node.value)
     frame.line = node.lineno
-    return seen(getattr(owner, node.attr))
+    computed = classes.attribute(owner, node.attr)
+    return computed if computed is not MISSING else seen(objects.read(owner, node.attr))
 
 
 def items(frame: Frame, nodes: Iterable[ast.expr]) -> Iterator[Any]:
     for node in nodes:
         if isinstance(node, ast.Starred):
-            yield from evaluate(frame, node.value)
+            several = evaluate(frame, node.value)
+            check_iterated(several)
+            yield from several
         else:
             yield evaluate(frame, node)
 
@@ -146,6 +149,9 @@ def _binary(frame: Frame, node: ast.BinOp) -> Any:
 
 def combine(function: Callable[[Any, Any], Any], x: Any, y: Any) -> Any:
     """``x op y``; of two Python numbers it is one, also where they are traced."""
+    result = classes.operated(function, x, y)
+    if result is not MISSING:
+        return result
     result = function(x, y)
     if type(result) in (Tracer, ComplexTracer):
         if result.scalar and is_weak(x) and is_weak(y):
@@ -162,6 +168,9 @@ def _unary(frame: Frame, node: ast.UnaryOp) -> Any:
         if isinstance(verdict, bool):
             return not verdict
         return weakened(np.logical_not(verdict))
+    result = classes.operated_on(_UNARY[type(node.op)], x)
+    if result is not MISSING:
+        return result
     result = _UNARY[type(node.op)](x)
     traced = isinstance(result, (Tracer, ComplexTracer))
     return weakened(result) if is_weak(x) and traced else lifted(result)
@@ -207,6 +216,9 @@ def compared(op: ast.cmpop, x: Any, y: Any) -> Any:
         return x is not y
     if isinstance(op, (ast.In, ast.NotIn)):
         return _contained(x, y, isinstance(op, ast.In))
+    result = classes.operated(_COMPARE[type(op)], x, y)
+    if result is not MISSING:
+        return result
     result = _COMPARE[type(op)](x, y)
     if type(result) is Tracer and is_weak(x) and is_weak(y):
         return weakened(result)
@@ -214,6 +226,12 @@ def compared(op: ast.cmpop, x: Any, y: Any) -> Any:
 
 
 def _contained(x: Any, y: Any, wanted: bool) -> Any:
+    said = classes.invoke(y, "__contains__", x)
+    if said is not MISSING:
+        verdict = truth(said)
+        if isinstance(verdict, bool):
+            return verdict is wanted
+        return verdict if wanted else np.logical_not(verdict)
     if not (holds_tracer(x) or holds_tracer(y)):
         return (x in y) is wanted
     if isinstance(y, dict):
@@ -257,6 +275,9 @@ def _subscript(frame: Frame, node: ast.Subscript) -> Any:
 
 def element(owner: Any, index: Any) -> Any:
     """``owner[index]``."""
+    found = classes.invoke(owner, "__getitem__", index)
+    if found is not MISSING:
+        return found
     grids = writable(owner, index)
     if grids is not None:
         return grids
@@ -289,6 +310,8 @@ def _call(frame: Frame, node: ast.Call) -> Any:
         else:
             options[keyword.arg] = evaluate(frame, keyword.value)
     frame.line = node.lineno
+    if callee is super and not args:
+        return classes.parent(frame)
     return call(callee, args, options)
 
 
@@ -334,7 +357,8 @@ def _dict_comprehension(frame: Frame, node: ast.DictComp) -> Any:
 
 
 def _generator(frame: Frame, node: ast.GeneratorExp) -> Any:
-    return iter([evaluate(inner, node.elt) for inner in _rounds(frame, node)])
+    rounds = _rounds(frame, node)
+    return made(evaluate(inner, node.elt) for inner in rounds)
 
 
 _Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
@@ -357,22 +381,24 @@ def _rounds(frame: Frame, node: _Comprehension) -> Iterator[Frame]:
     )
     inner = Frame(definition, frame.function, frame)
     inner.line = frame.line
-    return _nested_rounds(inner, frame, node.generators)
+    return _nested_rounds(inner, evaluate(frame, node.generators[0].iter), node.generators)
 
 
 def _nested_rounds(
-    inner: Frame, frame: Frame, generators: list[ast.comprehension]
+    inner: Frame, iterable: Any, generators: list[ast.comprehension]
 ) -> Iterator[Frame]:
     from ckad.trace.source.statements import assign
 
-    if not generators:
-        yield inner
-        return
+    check_iterated(iterable)
     first, *others = generators
-    for item in evaluate(frame, first.iter):
+    for item in iterable:
         assign(inner, first.target, item)
-        if all(_is_true(inner, test) for test in first.ifs):
-            yield from _nested_rounds(inner, inner, others)
+        if not all(_is_true(inner, test) for test in first.ifs):
+            continue
+        if others:
+            yield from _nested_rounds(inner, evaluate(inner, others[0].iter), others)
+        else:
+            yield inner
 
 
 def _is_true(frame: Frame, test: ast.expr) -> bool:

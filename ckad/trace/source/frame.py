@@ -120,6 +120,12 @@ def check_changeable(container: Any) -> None:
     )
 
 
+def check_iterated(x: Any) -> None:
+    """An iterator from outside must not be advanced by a body: it would be only once."""
+    if isinstance(x, Iterator):
+        check_changeable(x)
+
+
 class Frame:
     """The names of one call of a function, and where in it the program is."""
 
@@ -166,13 +172,14 @@ class Frame:
         frame: Frame | None = self
         while frame is not None:
             if name in frame.definition.locals:
-                return frame._local(name, frame is self)
+                return frame.local(name, frame is self)
             if name in frame.definition.globals:
                 break
             frame = frame.outer
         return self._from_outside(name)
 
-    def _local(self, name: str, own: bool) -> Any:
+    def local(self, name: str, own: bool = True) -> Any:
+        """What a name of this very frame is bound to."""
         self.note_read(name)
         value = self.names.get(name, MISSING)
         if value is MISSING:
@@ -301,21 +308,32 @@ def _targets(statement: ast.Assign) -> set[str]:
 
 
 class Ledger(Frame):
-    """The checks of a recording: a variable that loops and branches carry like any other."""
+    """A recording: its checks, a variable that loops and branches carry like any other; objects
+    that it met, those that it made, and the attributes of the others before it."""
 
-    __slots__ = ()
+    __slots__ = ("before", "made", "objects")
     CHECKS: ClassVar[str] = "checks"
 
     def __init__(self) -> None:
-        nothing = ast.parse("lambda: 0", mode="eval").body
-        assert isinstance(nothing, ast.Lambda)
-        names = frozenset({self.CHECKS})
-        definition = Definition(nothing, "", "", names, frozenset(), frozenset())
-        super().__init__(definition, _nothing)
+        super().__init__(nothing(self.CHECKS), _nothing)
         self.names[self.CHECKS] = 0
+        self.objects: dict[int, Frame] = {}
+        self.made: dict[int, Any] = {}
+        self.before: dict[Key, Any] = {}
 
     def is_read_later(self, name: str) -> bool:
         return True
+
+    def roll_back(self) -> None:
+        for (frame, name), value in self.before.items():
+            frame.restore(name, value)
+
+
+def nothing(*names: str) -> Definition:
+    """The definition of a frame that belongs to no function."""
+    node = ast.parse("lambda: 0", mode="eval").body
+    assert isinstance(node, ast.Lambda)
+    return Definition(node, "", "", frozenset(names), frozenset(), frozenset())
 
 
 def _nothing() -> None: ...
@@ -323,13 +341,14 @@ def _nothing() -> None: ...
 
 @contextmanager
 def open_ledger() -> Iterator[Ledger]:
-    """Note the checks of what is recorded from here on."""
+    """Note the checks of what is recorded from here on, and the objects that it changes."""
     opened = Ledger()
     _regions.ledgers.append(opened)
     try:
         yield opened
     finally:
         _regions.ledgers.pop()
+        opened.roll_back()
 
 
 def ledger() -> Ledger:

@@ -13,6 +13,8 @@ from ckad.trace.bounds import upper_bound
 from ckad.trace.complex_numbers import ComplexTracer
 from ckad.trace.extents import Padded
 from ckad.trace.known import known
+from ckad.trace.source import classes
+from ckad.trace.source.frame import MISSING
 from ckad.trace.source.values import lifted, weakened
 from ckad.trace.tracer import Tracer
 from ckad.trace.where import at_place
@@ -134,7 +136,10 @@ def _reversed(sequence: Any) -> Any:
 
 
 def _length(x: Any) -> Any:
-    return x.length if isinstance(x, Items) else builtins.len(x)
+    if isinstance(x, Items):
+        return x.length
+    found = classes.invoke(x, "__len__")
+    return builtins.len(x) if found is MISSING else found
 
 
 ITERATORS: dict[Any, Callable[..., Any]] = {

@@ -11,6 +11,7 @@ import ast
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from types import GeneratorType
 from typing import Any
 
 import numpy as np
@@ -25,11 +26,11 @@ from ckad.errors import (
     UnsupportedFunctionError,
 )
 from ckad.trace.context import Trace, current
-from ckad.trace.source import notes
+from ckad.trace.source import classes, notes
 from ckad.trace.source.appends import Appended
 from ckad.trace.source.checks import Stops
 from ckad.trace.source.flow import Flow
-from ckad.trace.source.frame import Frame, open_region
+from ckad.trace.source.frame import MISSING, Frame, check_iterated, open_region
 from ckad.trace.source.iteration import Items, items_of, number
 from ckad.trace.source.loops import StagedLoop, Steps
 from ckad.trace.source.values import truth
@@ -49,10 +50,12 @@ def for_loop(frame: Frame, node: ast.For) -> Flow | None:
     from ckad.trace.source.expressions import evaluate
 
     iterable = evaluate(frame, node.iter)
+    own = classes.invoke(iterable, "__iter__")
+    iterable = iterable if own is MISSING else own
     items = items_of(iterable)
     with _inside(frame, node):
         if items is None:
-            flow = _For(frame, node, _listed(iterable)).run_each()
+            flow = _Each(frame, node, iterable).run()
         else:
             flow = _For(frame, node, items).run()
     frame.statement = node
@@ -64,11 +67,6 @@ def _is_view(x: Any, y: Any) -> bool:
     if type(x) is Tracer and type(y) is Tracer:
         return x.storage is y.storage and x.path == y.path
     return x is y
-
-
-def _listed(iterable: Any) -> Items:
-    found = list(iterable)
-    return Items(len(found), found.__getitem__)
 
 
 @contextmanager
@@ -85,8 +83,8 @@ class _For:
 
     def __init__(self, frame: Frame, node: ast.For, items: Items) -> None:
         self.frame, self.node, self.items = frame, node, items
-        parts = ast.walk(node.target)
-        self.has_plain_target = not any(isinstance(x, (ast.Subscript, ast.Attribute)) for x in parts)
+        places = (ast.Subscript, ast.Attribute)
+        self.has_plain_target = not any(isinstance(x, places) for x in ast.walk(node.target))
         self.keeps_target = True  # whether the body has left the target's names as they were
 
     def step(self, k: Any) -> Flow | None:
@@ -155,6 +153,39 @@ class _For:
             if flow is not None and not flow.always(Flow.CONTINUE):
                 return _run_on_from(lambda k: self._each_checked(check, k), flow, k + 1)
         return None
+
+
+class _Each:
+    """A ``for`` statement over what Python alone can iterate over."""
+
+    def __init__(self, frame: Frame, node: ast.For, iterable: Any) -> None:
+        check_iterated(iterable)
+        self.loop = _For(frame, node, Items(0, lambda item: item))
+        self.iterable = iterable
+
+    def run(self) -> Flow | None:
+        return self._rest(iter(self.iterable))
+
+    def _rest(self, iterator: Iterator[Any]) -> Flow | None:
+        for item in iterator:
+            flow = self.loop.step(item)
+            if flow is not None and not flow.always(Flow.CONTINUE):
+                return self._left(flow, iterator)
+        return None
+
+    def _left(self, flow: Flow, iterator: Iterator[Any]) -> Flow | None:
+        goes = flow.goes(Flow.NEXT, Flow.CONTINUE)
+        if not isinstance(goes, bool):  # a branch, whose sides may be recorded more than once
+            if isinstance(self.iterable, GeneratorType):
+                raise UnrecordableError(
+                    at_place(
+                        "a loop over a generator ends early on a traced condition. Loop over a "
+                        "list of what it gives: list(...)."
+                    )
+                )
+            left = list(iterator)
+            return _run_on_from(lambda _: self._rest(iter(left)), flow, 0)
+        return _run_on_from(lambda _: self._rest(iterator), flow, 0)
 
 
 def _run_on_from(run: Callable[[int], Flow | None], flow: Flow, k: int) -> Flow | None:

@@ -1,9 +1,9 @@
 """Arrays that loops and branches bind anew: what else may be their memory in NumPy.
 
-Names are carried and chosen by value, so what they are bound to afterwards has a storage of its own.
-In NumPy it may be memory that others see: a name outside of the loop, an attribute, an element of a
-list. Where that could show in the body, the loop is not recorded at all; where it could show later,
-the storages become rivals, and a write into one of them spoils the others (``context``).
+Names are carried and chosen by value, so what they are bound to afterwards has a storage of its
+own. In NumPy it may be memory that others see: a name outside of the loop, an attribute, an element
+of a list. Where that could show in the body, the loop is not recorded at all; where it could show
+later, the storages become rivals, and a write into one of them spoils the others (``context``).
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ import numpy as np
 
 from ckad.errors import CkadError, UnrecordableError
 from ckad.trace.complex_numbers import ComplexTracer
-from ckad.trace.source import branches, repetition
+from ckad.trace.source import branches, classes, objects, repetition
 from ckad.trace.source.calls import call
 from ckad.trace.source.checks import Stops, note_raise
 from ckad.trace.source.expressions import IN_PLACE, closure, combine, element, evaluate
@@ -24,6 +24,7 @@ from ckad.trace.source.frame import (
     Frame,
     Unclear,
     check_changeable,
+    check_iterated,
     region,
 )
 from ckad.trace.source.values import holds_tracer, truth
@@ -125,6 +126,8 @@ def _set_attribute(owner: Any, name: str, value: Any) -> None:
             owner[...] = np.reshape(value, owner.shape)
             return
         owner = _property_owner(owner, name)
+    elif classes.set_attribute(owner, name, value) or objects.write(owner, name, value):
+        return
     elif region() is not None and not isinstance(owner, ComplexTracer):
         check_changeable(owner)
     setattr(owner, name, value)
@@ -138,6 +141,7 @@ def _property_owner(owner: Tracer, name: str) -> Tracer:
 
 
 def _unpack(frame: Frame, targets: Sequence[ast.expr], value: Any) -> None:
+    check_iterated(value)
     values = list(value)
     starred = [k for k, t in enumerate(targets) if isinstance(t, ast.Starred)]
     if not starred:
@@ -159,6 +163,8 @@ def _unpack(frame: Frame, targets: Sequence[ast.expr], value: Any) -> None:
 
 def store(owner: Any, index: Any, value: Any) -> None:
     """``owner[index] = value``."""
+    if classes.invoke(owner, "__setitem__", index, value) is not MISSING:
+        return
     if isinstance(owner, (list, dict)):
         check_changeable(owner)
     elif isinstance(owner, np.ndarray):
@@ -190,7 +196,7 @@ def _augmented(frame: Frame, node: ast.AugAssign) -> None:
     else:
         assert isinstance(target, ast.Attribute)
         owner = evaluate(frame, target.value)
-        new = _combined(frame, node, in_place, getattr(owner, target.attr))
+        new = _combined(frame, node, in_place, objects.read(owner, target.attr))
         if not isinstance(owner, Tracer):
             _set_attribute(owner, target.attr, new)
 
@@ -307,13 +313,37 @@ def _continue(frame: Frame, node: ast.Continue) -> Flow:
 
 
 def _with(frame: Frame, node: ast.With) -> Flow | None:
-    with contextlib.ExitStack() as stack:
-        for item in node.items:
-            entered = stack.enter_context(evaluate(frame, item.context_expr))
-            if item.optional_vars is not None:
-                assign(frame, item.optional_vars, entered)
+    return _within(frame, node, node.items)
+
+
+def _within(frame: Frame, node: ast.With, items: Sequence[ast.withitem]) -> Flow | None:
+    """Run the body of a ``with`` statement inside of what is left of its context managers."""
+    if not items:
         return run_block(frame, node.body)
-    return None
+    manager = evaluate(frame, items[0].context_expr)
+    if classes.method(manager, "__enter__") is None:
+        with contextlib.ExitStack() as stack:
+            return _entered(frame, node, items, stack.enter_context(manager))
+        return None
+    try:
+        flow = _entered(frame, node, items, classes.invoke(manager, "__enter__"))
+    except CkadError:
+        raise
+    except Exception as error:
+        if not classes.invoke(manager, "__exit__", type(error), error, error.__traceback__):
+            raise
+        return None
+    classes.invoke(manager, "__exit__", None, None, None)
+    return flow
+
+
+def _entered(
+    frame: Frame, node: ast.With, items: Sequence[ast.withitem], value: Any
+) -> Flow | None:
+    target = items[0].optional_vars
+    if target is not None:
+        assign(frame, target, value)
+    return _within(frame, node, items[1:])
 
 
 def _try(frame: Frame, node: ast.Try) -> Flow | None:

@@ -13,6 +13,7 @@ from ckad.trace.apply import astype, broadcast_to, reshape_value
 from ckad.trace.complex_numbers import ComplexTracer, as_complex
 from ckad.trace.context import Storage, Trace, current
 from ckad.trace.known import known
+from ckad.trace.source import classes
 from ckad.trace.tracer import Part, Tracer, fresh, lift, value
 from ckad.trace.where import at_place
 
@@ -65,7 +66,8 @@ def truth(x: Any) -> bool | Tracer:
     if type(x) is ComplexTracer:
         x = np.not_equal(x, 0)
     if not isinstance(x, Tracer):
-        return bool(x)
+        verdict = classes.verdict(x)
+        return bool(x) if verdict is None else truth(verdict)
     if x.size != 1:
         raise ValueError(
             at_place(

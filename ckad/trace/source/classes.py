@@ -1,0 +1,151 @@
+"""The user's classes: how objects are made, and the methods that Python calls by itself.
+
+``Sim(n)``, ``a + b``, ``a[i] = x`` and properties run functions of the user. They are run from
+their source like any other, so that loops in them are recorded, and what they change is noted.
+"""
+
+from __future__ import annotations
+
+import abc
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from types import FunctionType
+from typing import Any
+
+from ckad.errors import TraceError
+from ckad.trace.source.closures import call_from_source
+from ckad.trace.source.frame import MISSING, Frame, ledger, made
+from ckad.trace.source.libraries import is_library
+from ckad.trace.source.reader import definition_of
+from ckad.trace.where import at_place
+
+_NAMES = """add sub mul truediv floordiv mod pow matmul lshift rshift""".split()
+_BITWISE = {"and_": "and", "or_": "or", "xor": "xor"}
+_METHODS = {getattr(operator, n): n for n in _NAMES} | {
+    getattr(operator, f): n for f, n in _BITWISE.items()
+}
+_IN_PLACE = {getattr(operator, f"i{n}"): n for n in [*_NAMES, *_BITWISE.values()]}
+_COMPARISONS = {getattr(operator, n): f"__{n}__" for n in ("eq", "ne", "lt", "le", "gt", "ge")}
+_UNARY = {getattr(operator, n): f"__{n}__" for n in ("neg", "pos", "invert")}
+
+
+@lru_cache(maxsize=4096)
+def _found(kind: type, name: str) -> Any:
+    """What a class of the user has by a name, not bound to an object; None for other classes."""
+    for base in kind.__mro__:
+        if name in base.__dict__:
+            return None if is_library(base.__module__) else base.__dict__[name]
+    return None
+
+
+def _followed(function: Any) -> FunctionType | None:
+    known = type(function) is FunctionType and definition_of(function) is not None
+    return function if known else None
+
+
+def method(owner: Any, name: str) -> FunctionType | None:
+    """The user's method that Python calls by itself on ``owner``, if it is run from source."""
+    kind = type(owner)
+    return None if is_library(kind.__module__) else _followed(_found(kind, name))
+
+
+def invoke(owner: Any, name: str, *args: Any) -> Any:
+    """The result of a method that Python calls by itself; MISSING if it is none of the user's."""
+    function = method(owner, name)
+    return MISSING if function is None else call_from_source(function, (owner, *args), {})
+
+
+def verdict(x: Any) -> Any:
+    """What a method of the user says of the truth of ``x``; None where there is none."""
+    for name in ("__bool__", "__len__"):
+        if method(x, name) is not None:
+            return invoke(x, name)
+        if not is_library(type(x).__module__) and _found(type(x), name) is not None:
+            return None
+    return None
+
+
+# --- operators -----------------------------------------------------------------------------------
+
+
+def operated(function: Callable[..., Any], x: Any, y: Any) -> Any:
+    """``x op y`` by methods of the user; MISSING where there are none."""
+    if is_library(type(x).__module__) and is_library(type(y).__module__):
+        return MISSING
+    if function in _COMPARISONS:
+        return _first([(x, _COMPARISONS[function], y)])
+    name = _IN_PLACE.get(function) or _METHODS[function]
+    ways = [(x, f"__{name}__", y), (y, f"__r{name}__", x)]
+    if type(y) is not type(x) and issubclass(type(y), type(x)):
+        ways.reverse()
+    if function in _IN_PLACE:
+        ways.insert(0, (x, f"__i{name}__", y))
+    return _first(ways)
+
+
+def _first(ways: Sequence[tuple[Any, str, Any]]) -> Any:
+    for owner, name, other in ways:
+        if is_library(type(owner).__module__):
+            if hasattr(type(owner), name) and type(owner) not in (int, float, bool):
+                return MISSING  # Python asks this one first
+            continue
+        result = invoke(owner, name, other)
+        if result is not MISSING and result is not NotImplemented:
+            return result
+    return MISSING
+
+
+def operated_on(function: Callable[..., Any], x: Any) -> Any:
+    """``op x`` by a method of the user; MISSING if there is none."""
+    return invoke(x, _UNARY[function])
+
+
+# --- attributes that are computed ----------------------------------------------------------------
+
+
+def attribute(owner: Any, name: str) -> Any:
+    """The value of a property of the user's; MISSING if it is none."""
+    kind = type(owner)
+    found = None if is_library(kind.__module__) else _found(kind, name)
+    getter = _followed(found.fget) if type(found) is property else None
+    return MISSING if getter is None else call_from_source(getter, (owner,), {})
+
+
+def set_attribute(owner: Any, name: str, value: Any) -> bool:
+    """Set a property of the user's; whether it is one."""
+    kind = type(owner)
+    found = None if is_library(kind.__module__) else _found(kind, name)
+    setter = _followed(found.fset) if type(found) is property else None
+    if setter is not None:
+        call_from_source(setter, (owner, value), {})
+    return setter is not None
+
+
+# --- making objects ------------------------------------------------------------------------------
+
+
+def construct(kind: Any, args: Sequence[Any], options: Mapping[str, Any]) -> Any:
+    """A new object, made by the user's ``__init__``; MISSING for any other class."""
+    if type(kind) not in (type, abc.ABCMeta) or kind.__new__ is not object.__new__:
+        return MISSING
+    init = None if is_library(kind.__module__) else _followed(_found(kind, "__init__"))
+    if init is None:
+        return MISSING
+    new = object.__new__(kind)
+    ledger().made[id(new)] = made(new)
+    call_from_source(init, (new, *args), dict(options))
+    return new
+
+
+def parent(frame: Frame) -> Any:
+    """``super()`` in a method that is run from its source."""
+    function, method_frame = frame.function, frame
+    while method_frame.outer is not None:
+        method_frame = method_frame.outer
+    free, arguments = function.__code__.co_freevars, method_frame.definition.node.args
+    names = [a.arg for a in (*arguments.posonlyargs, *arguments.args)]
+    if "__class__" not in free or not names or function.__closure__ is None:
+        raise TraceError(at_place("super() is called outside of a method of a class."))
+    kind = function.__closure__[free.index("__class__")].cell_contents
+    return super(kind, method_frame.lookup(names[0]))

@@ -1,0 +1,25 @@
+"""Which modules are libraries, whose functions are called as they are."""
+
+from __future__ import annotations
+
+import sys
+import sysconfig
+from functools import lru_cache
+
+_LIBRARIES = frozenset({"ckad", "jax", "matplotlib", "numba", "numpy", "scipy"})
+_FILES = sysconfig.get_path("stdlib")
+
+
+def is_library(module: str | None) -> bool:
+    """Whether a module is one of Python's own, or of a package whose functions are known."""
+    if module is None:
+        return False
+    top = module.partition(".")[0]
+    return top in _LIBRARIES or (top in sys.stdlib_module_names and not _is_namesake(module))
+
+
+@lru_cache(maxsize=1024)
+def _is_namesake(module: str) -> bool:
+    """Whether a module of the user has the name of one of Python's own (``trace``, ``test``)."""
+    file = getattr(sys.modules.get(module), "__file__", None)
+    return module == "__main__" or (file is not None and not file.startswith(_FILES))

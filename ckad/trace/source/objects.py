@@ -1,0 +1,84 @@
+"""Attributes of the user's objects: names that loops and branches carry like variables.
+
+What a recording binds to attributes of objects from outside of it is undone when it ends.
+"""
+
+from __future__ import annotations
+
+import ast
+from types import FunctionType, ModuleType
+from typing import Any
+
+from ckad.trace.source.frame import MISSING, Frame, ledger, nothing, region
+from ckad.trace.source.libraries import is_library
+
+
+class Attributes(Frame):
+    """The attributes of one object, as the names of a frame."""
+
+    __slots__ = ("owner",)
+
+    def __init__(self, owner: Any, depth: int) -> None:
+        super().__init__(nothing(), _no_function, None, depth)
+        self.owner, self.names = owner, vars(owner)
+
+    def note_change(self, name: str) -> None:
+        super().note_change(name)
+        opened = ledger()
+        if id(self.owner) not in opened.made:
+            opened.before.setdefault((self, name), self.names.get(name, MISSING))
+
+    def is_read_later(self, name: str) -> bool:
+        return True
+
+    def is_read_in(self, name: str, part: ast.stmt) -> bool:
+        return True
+
+
+def _no_function() -> None: ...
+
+
+def read(owner: Any, name: str) -> Any:
+    """``owner.name``."""
+    found = _attributes(owner, name)
+    if found is not None and name in found.names:
+        return found.local(name)
+    return getattr(owner, name)
+
+
+def write(owner: Any, name: str, value: Any) -> bool:
+    """``owner.name = value``, if the object is one whose attributes are carried."""
+    found = _attributes(owner, name)
+    if found is None:
+        return False
+    found.note_change(name)
+    found.names[name] = value
+    return True
+
+
+def _attributes(owner: Any, name: str) -> Attributes | None:
+    kind = type(owner)
+    if isinstance(owner, (type, ModuleType, FunctionType)) or is_library(kind.__module__):
+        return None
+    plain = kind.__setattr__ is object.__setattr__
+    plain = plain and kind.__getattribute__ is object.__getattribute__
+    if not plain or type(getattr(owner, "__dict__", None)) is not dict:
+        return None
+    if hasattr(getattr(kind, name, None), "__set__"):  # a property, or another descriptor
+        return None
+    known = ledger().objects
+    if id(owner) not in known:
+        known[id(owner)] = Attributes(owner, _depth(owner))
+    found = known[id(owner)]
+    assert isinstance(found, Attributes)
+    return found
+
+
+def _depth(owner: Any) -> int:
+    """The depth of the body that has made an object; 0 for straight code, or from outside."""
+    inner = region()
+    while inner is not None:
+        if id(owner) in inner.made:
+            return inner.depth
+        inner = inner.outer
+    return 0
