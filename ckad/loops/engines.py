@@ -13,7 +13,7 @@ from ckad.tape.tape import Tape
 AUTO = "auto"
 ENGINES = ("vm", "native")
 #: How often a program is thought to be run: that often its time is held against the compiler's.
-RUNS = 50
+RUNS = 500
 
 
 def engine_named(name: str) -> Engine:
