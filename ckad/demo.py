@@ -96,14 +96,12 @@ def age(terrain: Terrain, diffusivity: Any, n_steps: int) -> Any:
     """The surface ``n_steps`` later; elevations on the map's rim stay as they are."""
     across = YEARS_PER_STEP / terrain.dx**2 * (diffusivity[1:-1, 1:] + diffusivity[1:-1, :-1]) / 2
     along = YEARS_PER_STEP / terrain.dy**2 * (diffusivity[1:, 1:-1] + diffusivity[:-1, 1:-1]) / 2
-
-    def step(_: Any, z: Any) -> Any:
+    z = terrain.elevation.copy()
+    for _ in range(n_steps):
         flux_x = across * (z[1:-1, 1:] - z[1:-1, :-1])
         flux_y = along * (z[1:, 1:-1] - z[:-1, 1:-1])
         z[1:-1, 1:-1] += flux_x[:, 1:] - flux_x[:, :-1] + flux_y[1:] - flux_y[:-1]
-        return z
-
-    return ckad.fori_loop(0, n_steps, step, terrain.elevation)
+    return z
 
 
 def pose(settings: Settings) -> Problem:

@@ -10,6 +10,7 @@ import numpy as np
 from ckad import trees
 from ckad.checkpoint.simulate import check_schedule
 from ckad.errors import ConcreteValueError, DifferentiationError, GradientCheckError
+from ckad.trace.source import follow
 from ckad.transforms import grad, jit, jvp, vjp
 from ckad.transforms.gradients import conjugated
 
@@ -236,7 +237,7 @@ class _Check:
         """x -> J(x)'w."""
 
         def weighted(*args: Any) -> Any:
-            leaves = trees.flatten(self.fun(*args))[0]
+            leaves = trees.flatten(follow(self.fun)(*args))[0]
             return sum(np.sum(y * w) for y, w in zip(leaves, self.w, strict=True) if _is_float(w))
 
         argnums = tuple(range(self.tree.num_children))

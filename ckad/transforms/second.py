@@ -17,6 +17,7 @@ from ckad.passes.adjoint import adjoint
 from ckad.passes.bind import bind
 from ckad.passes.tangent import tangent
 from ckad.tape.tape import Tape
+from ckad.trace.source import follow
 from ckad.trace.tracer import Tracer
 from ckad.trace.where import at_place
 from ckad.transforms.forward import jvp, match_tangents, moving_inputs
@@ -54,7 +55,7 @@ def jacobian(
 
         @wraps(fun)
         def partial_of(x: Any) -> Any:
-            return fun(*args[:at], x, *args[at + 1 :], **kwargs)
+            return follow(fun)(*args[:at], x, *args[at + 1 :], **kwargs)
 
         x = _array(args[at], f"argument {at}")
         out, pullback = vjp(
@@ -173,7 +174,7 @@ def hessian(
     def compute(x: Any, *args: Any, **kwargs: Any) -> Any:
         @wraps(fun)
         def partial_of(x: Any) -> Any:
-            return fun(x, *args, **kwargs)
+            return follow(fun)(x, *args, **kwargs)
 
         x = _array(x, "argument 0")
         product = partial(hvp, memory=memory, schedule=schedule, engine=engine, threads=threads)

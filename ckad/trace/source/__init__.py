@@ -9,14 +9,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ckad.trace.context import is_tracing
 from ckad.trace.source.calls import call
 from ckad.trace.source.checks import checked
 
 
 def follow(function: Callable[..., Any]) -> Callable[..., Any]:
-    """``function``, run from its source where that can be read."""
+    """``function``, run from its source where that can be read; as it is outside of a recording."""
 
     def followed(*args: Any, **options: Any) -> Any:
+        if not is_tracing():
+            return function(*args, **options)
         with checked() as after:
             return after(call(function, args, options))
 
