@@ -17,7 +17,7 @@ from ckad.tape.tape import Tape
 from ckad.trace.tracer import Tracer
 from ckad.trace.where import at_place
 from ckad.transforms.call import Call, compiled
-from ckad.transforms.returns import returning
+from ckad.transforms.returns import returning, write_back
 
 
 def jvp(
@@ -131,32 +131,45 @@ def jit(
     progress: bool = False,
     check_finite: bool = False,
     returns: int | Sequence[int] | None = None,
+    in_place: bool = False,
 ) -> Jitted:
     """Make a function that computes ``fun`` with the compiled engine, without derivatives.
 
-    Its arguments are never written to. Its ``compiled(*args)`` shows the program, as that of
-    `ckad.value_and_grad` does, whose errors it shares.
+    ``returns`` names arguments, by position, that ``fun`` writes into and that are its result. The
+    caller's arrays are not written to, unless ``in_place`` asks for it: then the arguments in
+    ``returns`` are the caller's own arrays with what was written. Its ``compiled(*args)`` shows the
+    program, as that of `ckad.value_and_grad` does, whose errors it shares.
 
     >>> import numpy as np, ckad
-    >>> print(ckad.jit(lambda n, x: ckad.fori_loop(0, n, lambda i, x: x * 1.5, x))(2, 4.0))
+    >>> def grown(n, x):
+    ...     for _ in range(n):
+    ...         x = x * 1.5
+    ...     return x
+    >>> print(ckad.jit(grown)(2, 4.0))
     9.0
     """
     options = Options(None, "auto", engine, progress, check_finite, threads)
 
-    return Jitted(returning(fun, returns), options)
+    return Jitted(returning(fun, returns), options, returns if in_place else None)
 
 
 class Jitted:
     """A function compiled without derivatives; made by `jit`."""
 
-    def __init__(self, fun: Callable[..., Any], options: Options) -> None:
-        self.fun, self.options = fun, options
+    def __init__(
+        self,
+        fun: Callable[..., Any],
+        options: Options,
+        written: int | Sequence[int] | None = None,
+    ) -> None:
+        self.fun, self.options, self.written = fun, options, written
         self.__name__ = getattr(fun, "__name__", "run")
         self.__doc__ = fun.__doc__
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         call = Call(self.fun, args, kwargs, self.options)
-        return call.results(call.run(call.primal))
+        result = call.results(call.run(call.primal))
+        return result if self.written is None else write_back(self.written, args, result)
 
     def compiled(self, *args: Any, **kwargs: Any) -> Compiled:
         """The program of a call with these arguments, to look inside; nothing is run."""

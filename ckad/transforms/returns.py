@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from ckad import trees
 from ckad.errors import TraceError
 from ckad.trace.context import is_tracing, watch
@@ -54,3 +56,21 @@ def _argument(function: _Returning, args: Sequence[Any], k: int) -> Any:
             )
         )
     return args[k]
+
+
+def write_back(returns: int | Sequence[int], args: Sequence[Any], result: Any) -> Any:
+    """Copy what a call gives of its arguments into the caller's arrays; the result with these."""
+    positions = (returns,) if isinstance(returns, int) else tuple(returns)
+    own = args[positions[0]] if isinstance(returns, int) else tuple(args[k] for k in positions)
+    alone = len(trees.flatten(result)[0]) == len(trees.flatten(own)[0])
+    new = result if alone else result[1]
+    for target, source in zip(trees.flatten(own)[0], trees.flatten(new)[0], strict=True):
+        if not isinstance(target, np.ndarray):
+            raise TraceError(
+                at_place(
+                    f"in_place writes into the caller's arrays, and an argument in "
+                    f"returns={returns} holds a {type(target).__name__}. Pass an array."
+                )
+            )
+        np.copyto(target, source)
+    return own if alone else (result[0], own)
