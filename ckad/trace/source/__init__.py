@@ -12,6 +12,7 @@ from typing import Any
 from ckad.trace.context import is_tracing
 from ckad.trace.source.calls import call
 from ckad.trace.source.checks import checked
+from ckad.trace.source.depth import deeper
 
 
 def follow(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -20,7 +21,7 @@ def follow(function: Callable[..., Any]) -> Callable[..., Any]:
     def followed(*args: Any, **options: Any) -> Any:
         if not is_tracing():
             return function(*args, **options)
-        with checked() as after:
+        with deeper(), checked() as after:
             return after(call(function, args, options))
 
     return followed
