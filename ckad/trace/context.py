@@ -22,7 +22,7 @@ _local = threading.local()
 #: Constants of at most so many elements are repeated in the bodies that read them.
 SMALL = 64
 #: A recording of more rows takes minutes, and is hardly what was meant.
-MOST_ROWS = 1_000_000
+MOST_ROWS = 200_000
 FOREIGN = (
     "a traced value of another function or loop body is used here. Return it from there (from a "
     "loop body through the carry), or pass it as an argument."
