@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from math import isfinite
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -227,8 +228,12 @@ def _atom_range(atom: Atom) -> Range:
         return 0, attrs[0] - 1
     if op is Op.MOD and ranges[1][0] > 0:
         return 0, ranges[1][1] - 1
-    if op is Op.FLOORDIV and not forms[1].terms and forms[1].const > 0:
-        return tuple(end // forms[1].const for end in ranges[0])  # type: ignore[return-value]
+    if op is Op.FLOORDIV and not forms[1].terms and forms[1].const:
+        low, high = sorted(end // forms[1].const for end in ranges[0])
+        return low, high
+    if op is Op.MUL and all(map(isfinite, (*ranges[0], *ranges[1]))):
+        ends = [a * b for a in ranges[0] for b in ranges[1]]
+        return min(ends), max(ends)
     if op in _TRUTHS:
         return 0, 1
     if op is Op.SELECT:

@@ -1,4 +1,4 @@
-"""Room for recursion: a call in a function that is run from source takes a dozen calls of Python."""
+"""Room for recursion: one call of a function run from source takes a dozen calls of Python."""
 
 from __future__ import annotations
 

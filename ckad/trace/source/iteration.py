@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable, Iterator
+from math import isfinite
 from typing import Any
 
 import numpy as np
 
 from ckad.errors import DtypeError
-from ckad.trace.bounds import upper_bound
+from ckad.trace.affine import range_of
 from ckad.trace.complex_numbers import ComplexTracer
 from ckad.trace.extents import Padded
 from ckad.trace.known import known
@@ -93,7 +94,9 @@ def _range(*bounds: Any) -> Any:
     else:
         count = np.maximum((distance + (step + 1)) // step, 0)
     count = number(count)
-    return Items(count, lambda k: number(_affine(start, step, k)), upper_bound(count))
+    most = range_of(count)[1]
+    bound = int(most) if isfinite(most) else None
+    return Items(count, lambda k: number(_affine(start, step, k)), bound)
 
 
 def _plain(x: Any) -> Any:
