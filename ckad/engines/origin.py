@@ -73,6 +73,11 @@ _STOPPED: dict[str, tuple[type[CkadError], str]] = {
         "lengths that the program computes differ{where}, and the arrays are combined.",
     ),
     "raised": (RaisedError, "the program raises an error{where}."),
+    "overflow": (
+        RaisedError,
+        "an integer leaves the 64 bits that ckad computes with{where}, where Python's would go on. "
+        "Start with a float: 1.0 in place of 1.",
+    ),
 }
 
 

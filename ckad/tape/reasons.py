@@ -14,6 +14,7 @@ class Reason(IntEnum):
     UNBOUND = 1
     RAISED = 2
     LENGTH = 3
+    OVERFLOW = 4
 
 
 def reason_of(row: Row) -> Reason:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import ckad
-from ckad.errors import AliasError, UnrecordableError
+from ckad.errors import AliasError, RaisedError, UnrecordableError
 
 pytestmark = pytest.mark.usefixtures("engine")
 X = np.linspace(0.3, 1.4, 8)
@@ -607,3 +607,48 @@ def test_linspace_of_a_traced_bound_keeps_its_fractions():
     right(lambda x: np.linspace(-x[0], x[1], 5, dtype=np.float64))
     found = ckad.jit(lambda x: np.linspace(0.0, x[7] * 5, 5, dtype=int))(X)
     np.testing.assert_array_equal(found, np.linspace(0.0, X[7] * 5, 5, dtype=int))
+
+
+def factorials(x):
+    s, f = 1.0, 1
+    for i in range(1, 26):
+        f *= i
+        s += x[0] ** i / f
+    return s
+
+
+def powers_of_two(x):
+    s = 0.0
+    for i in range(70):
+        s += x[i % 8] / 2**i
+    return s
+
+
+def a_hash(x):
+    h, s = 5381, 0.0
+    for i in range(30):
+        h = h * 33 + i
+        s += x[i % 8] * (h % 97)
+    return s
+
+
+@table([factorials, powers_of_two, a_hash])
+def test_integers_of_python_beyond_64_bits_are_an_error(program):
+    with pytest.raises(RaisedError, match="leaves the 64 bits"):
+        ckad.jit(program)(X)
+
+
+def rows_exchanged_by_a_list(x):
+    m = np.outer(x, x) + np.diag(x)
+    for k in range(7):
+        p = k
+        for i in range(k + 1, 8):
+            if abs(m[i, k]) > abs(m[p, k]):
+                p = i
+        m[[k, p]] = m[[p, k]]
+        m[k] *= 1.1
+    return m
+
+
+def test_a_list_of_traced_indices():
+    right(rows_exchanged_by_a_list)

@@ -111,7 +111,7 @@ def _call_library(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> 
         mark_place(current())
         result = counterpart(*args, **options)
     else:
-        _check_callable(callee)
+        _check_callable(callee, args)
         result = callee(*args, **options)
         if isinstance(callee, type) and not is_library(callee.__module__):
             ledger().made[id(result)] = result
@@ -168,7 +168,7 @@ def _counterpart(
     return external(callee)
 
 
-def _check_callable(callee: Any) -> None:
+def _check_callable(callee: Any, args: Sequence[Any]) -> None:
     """In a body, which is recorded once, refuse what depends on more than its arguments."""
     owner = getattr(callee, "__self__", None)
     name = getattr(callee, "__name__", type(callee).__name__)
@@ -176,6 +176,8 @@ def _check_callable(callee: Any) -> None:
         return check_changeable(owner)
     if region() is None or _is_repeatable(callee, owner):
         return None
+    if isinstance(owner, np.ufunc) and (name != "at" or type(args[0]) is Tracer):
+        return None  # its outer, reduce, accumulate and reduceat; at writes into its argument
     raise UnrecordableError(
         at_place(
             f"the body of a loop or branch calls {_named(callee)}, and is recorded once for all "

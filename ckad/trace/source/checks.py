@@ -7,6 +7,7 @@ and branches carry like any other and on which the function's result depends.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -16,8 +17,10 @@ import numpy as np
 from ckad import trees
 from ckad.tape.ops import Op
 from ckad.tape.reasons import Reason
+from ckad.trace.affine import range_of
 from ckad.trace.apply import apply, astype, broadcast_to
 from ckad.trace.context import current, mark_place
+from ckad.trace.known import known
 from ckad.trace.source.frame import Ledger, Maybe, ledger, open_ledger
 from ckad.trace.tracer import Tracer, fresh, lift, value
 
@@ -47,6 +50,41 @@ def _after(x: Any, zero: Tracer) -> Any:
     made = fresh(value(apply(Op.SELECT, passed, x, x)), scalar=x.scalar)
     made.weak = x.weak
     return made
+
+
+#: Products with a constant up to this are not checked: they are index arithmetic.
+SMALL = 4
+_GROWING: dict[Callable[..., Any], Callable[..., Any]] = {
+    operator.mul: np.multiply,
+    operator.imul: np.multiply,
+    operator.pow: np.power,
+    operator.ipow: np.power,
+    operator.lshift: lambda x, y: np.multiply(x, np.exp2(y)),
+    operator.ilshift: lambda x, y: np.multiply(x, np.exp2(y)),
+}
+
+
+def whole(function: Callable[..., Any], x: Any, y: Any, result: Tracer) -> Tracer:
+    """``result``, a Python integer: the program stops where 64 bits do not hold it."""
+    if function not in _GROWING or result.dtype != np.int64 or known(result) is not None:
+        return result
+    if not (isinstance(x, Tracer) and isinstance(y, Tracer)):
+        constant = y if isinstance(x, Tracer) else x
+        if _GROWING[function] is np.multiply and abs(constant) <= SMALL:
+            return result
+    if _GROWING[function] is np.multiply and _is_small(x, y):
+        return result
+    size = _GROWING[function](astype(lift(x), np.float64), astype(lift(y), np.float64))
+    wrong = np.greater_equal(np.abs(size), 2.0**63)
+    checked = _after(result, stop_if(wrong, Reason.OVERFLOW))
+    assert isinstance(checked, Tracer)
+    return checked
+
+
+def _is_small(x: Any, y: Any) -> bool:
+    """Whether a product is known to be held by 64 bits."""
+    most = [max(map(abs, range_of(factor))) for factor in (x, y)]
+    return most[0] * most[1] < 2.0**63
 
 
 # --- raise ---------------------------------------------------------------------------------------

@@ -14,10 +14,11 @@ from ckad.trace.complex_numbers import ComplexTracer
 from ckad.trace.source import branches, classes, objects
 from ckad.trace.source.appends import appending, seen
 from ckad.trace.source.calls import call, writable
+from ckad.trace.source.checks import whole
 from ckad.trace.source.closures import Closure
 from ckad.trace.source.frame import MISSING, Frame, check_iterated, made
 from ckad.trace.source.reader import Definition, define
-from ckad.trace.source.text import shown
+from ckad.trace.source.text import TracedText, shown
 from ckad.trace.source.values import holds_tracer, is_weak, lifted, truth, weakened
 from ckad.trace.tracer import Tracer
 from ckad.trace.where import at_place
@@ -152,10 +153,13 @@ def combine(function: Callable[[Any, Any], Any], x: Any, y: Any) -> Any:
     result = classes.operated(function, x, y)
     if result is not MISSING:
         return result
+    if type(x) in (str, TracedText) and function is operator.mod and holds_tracer(y):
+        return shown(x, y)
     result = function(x, y)
     if type(result) in (Tracer, ComplexTracer):
         if result.scalar and is_weak(x) and is_weak(y):
-            return weakened(result)
+            own = weakened(result)
+            return whole(function, x, y, own) if type(own) is Tracer else own
         return result
     return shown(result, (x, y)) if type(result) is str else lifted(result)
 

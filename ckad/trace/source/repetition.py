@@ -37,8 +37,9 @@ from ckad.trace.source.values import truth
 from ckad.trace.tracer import Tracer
 from ckad.trace.where import at_place
 
-#: Loops of at most so many steps are written out.
-SHORT = 4
+#: Loops of at most so many steps are written out, unless loops so deep stand in them: what is
+#: written out on every level is long.
+SHORT, DEEP = 4, 2
 #: Loops that are written out because they cannot be recorded: rows without a warning, and at most.
 QUIET, MOST_ROWS = 2_000, 100_000
 
@@ -102,10 +103,34 @@ class _For:
         length = self.items.length
         if isinstance(length, Tracer):
             return self.staged()
-        if length <= SHORT or not _records(lambda: self.step(0)):
-            way = "written out: short" if length <= SHORT else "run by Python: no arrays in it"
-            notes.note(self.frame.place, way, f"{length:,}")
+        if length <= SHORT and (length < 2 or _depth(self.node.body) < DEEP):
+            notes.note(self.frame.place, "written out: short", f"{length:,}")
             return self.run_each()
+        return self._once(peels) if _records(lambda: self.step(0)) else self._by_python()
+
+    def _by_python(self) -> Flow | None:
+        """Steps that Python alone runs. After one that computes with arrays, as the second step
+        of a triangular loop may be, the others are recorded once."""
+        notes.note(self.frame.place, "run by Python: no arrays in it", f"{self.items.length:,}")
+        rows = current().builder.rows
+        for k in range(self.items.length):
+            if k == 1 and _records(lambda: self.step(1)):
+                return self._from(1)._once()
+            before = len(rows)
+            flow = self.step(k)
+            if flow is not None and not flow.always(Flow.CONTINUE):
+                return _run_on_from(self.run_each, flow, k + 1)
+            if len(rows) > before and k + 1 < self.items.length:
+                return self._from(k + 1)._once()
+        return None
+
+    def _from(self, k: int) -> _For:
+        """The loop over the items from number ``k`` on."""
+        rest = Items(self.items.length - k, lambda i: self.items.item(number(i + k)))
+        return _For(self.frame, self.node, rest)
+
+    def _once(self, peels: bool = True) -> Flow | None:
+        """Record one step for all, or step by step what cannot be recorded so."""
         try:
             return self.staged()
         except (CarryError, AliasError) as error:
@@ -132,8 +157,7 @@ class _For:
         flow = self.step(0)
         if flow is not None and not flow.always(Flow.CONTINUE):
             return _run_on_from(self.run_each, flow, 1)
-        rest = Items(self.items.length - 1, lambda k: self.items.item(number(k + 1)))
-        return _For(self.frame, self.node, rest).run(peels=False)
+        return self._from(1).run(peels=False)
 
     def run_each(self, first: int = 0) -> Flow | None:
         for k in range(first, self.items.length):
@@ -200,6 +224,12 @@ def _run_on_from(run: Callable[[int], Flow | None], flow: Flow, k: int) -> Flow 
     left = Flow(flow.kinds - {Flow.NEXT, Flow.CONTINUE}, flow.signal)
     assert isinstance(goes, Tracer)
     return branches.branch(goes, lambda: run(k), lambda: left)
+
+
+def _depth(node: ast.AST | list[ast.stmt]) -> int:
+    """How many loops stand in each other in a part of the source."""
+    parts = node if isinstance(node, list) else ast.iter_child_nodes(node)
+    return max((_depth(x) + isinstance(x, (ast.For, ast.While)) for x in parts), default=0)
 
 
 # --- while ---------------------------------------------------------------------------------------
