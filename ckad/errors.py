@@ -74,6 +74,10 @@ class UnboundError(CkadError, UnboundLocalError):
     """A variable is read that no step of a loop, or no branch taken, has bound."""
 
 
+class DivisionError(CkadError, ZeroDivisionError):
+    """A Python integer is divided by zero, which Python refuses."""
+
+
 class RaisedError(CkadError, RuntimeError):
     """The program came to a ``raise`` or a failing ``assert`` in a loop or branch."""
 

@@ -8,7 +8,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ckad.errors import CkadError, RaisedError, TracedIndexError, TracedShapeError, UnboundError
+from ckad.errors import (
+    CkadError,
+    DivisionError,
+    RaisedError,
+    TracedIndexError,
+    TracedShapeError,
+    UnboundError,
+)
 from ckad.tape.control import read_reverse_loop
 from ckad.tape.ops import Op
 from ckad.tape.reasons import reason_of
@@ -73,6 +80,10 @@ _STOPPED: dict[str, tuple[type[CkadError], str]] = {
         "lengths that the program computes differ{where}, and the arrays are combined.",
     ),
     "raised": (RaisedError, "the program raises an error{where}."),
+    "zero": (
+        DivisionError,
+        "an integer is divided by zero{where}. Leave that step out, or divide by a float.",
+    ),
     "overflow": (
         RaisedError,
         "an integer leaves the 64 bits that ckad computes with{where}, where Python's would go on. "

@@ -1,7 +1,8 @@
 """Rule blocks of arithmetic, powers and roots, rounding and extrema.
 
 Subgradients where the derivative does not exist: ``abs`` and ``sign`` give 0 at 0; ``maximum``
-and ``minimum`` give each operand one half at a tie; ``hypot`` gives 0 at the origin.
+and ``minimum`` give each operand one half at a tie; ``hypot`` gives 0 at the origin. Where the
+derivative of a root is infinite, a tangent or cotangent of zero stays zero.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import numpy as np
 from ckad.rules import ir, vector_math
 from ckad.rules.elementwise import elementwise, like
 from ckad.rules.fused import multiply_add
-from ckad.rules.registry import Over, jvp, vjp
+from ckad.rules.registry import Pole, jvp, vjp
 from ckad.tape.builder import Builder
 from ckad.tape.ops import Op
 
@@ -197,13 +198,13 @@ elementwise(
     Op.SQRT,
     np.sqrt,
     ir.intrinsic("llvm.sqrt"),
-    [lambda b, out, x: Over(b.add(out, out))],
+    [lambda b, out, x: Pole(b.add(out, out))],
 )
 elementwise(
     Op.CBRT,
     np.cbrt,
     ir.libm("cbrt"),
-    [lambda b, out, x: Over(b.mul(like(b, x, 3.0), b.mul(out, out)))],
+    [lambda b, out, x: Pole(b.mul(like(b, x, 3.0), b.mul(out, out)))],
 )
 
 

@@ -23,6 +23,16 @@ class Over(NamedTuple):
     value: int
 
 
+class Pole(NamedTuple):
+    """The same where the partial derivative may be infinite: a cotangent of zero stays zero there.
+
+    What no result depends on, such as the root of a zero on a diagonal that is masked out, is left
+    without a NaN.
+    """
+
+    value: int
+
+
 Partial = Callable[..., Any]
 
 
@@ -86,6 +96,9 @@ def scale(b: Builder, ct: int, factor: Any) -> int:
     """``ct`` times a partial derivative."""
     if isinstance(factor, Over):
         return b.div(ct, factor.value)
+    if isinstance(factor, Pole):
+        without = b.eq(ct, b.full_like(ct, 0.0))
+        return b.div(ct, b.select(without, b.full_like(ct, 1.0), factor.value))
     return b.mul(ct, factor)
 
 

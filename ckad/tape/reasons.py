@@ -15,6 +15,7 @@ class Reason(IntEnum):
     RAISED = 2
     LENGTH = 3
     OVERFLOW = 4
+    ZERO = 5
 
 
 def reason_of(row: Row) -> Reason:

@@ -81,6 +81,24 @@ def whole(function: Callable[..., Any], x: Any, y: Any, result: Tracer) -> Trace
     return checked
 
 
+_DIVISIONS = (
+    *(operator.truediv, operator.floordiv, operator.mod),
+    *(operator.itruediv, operator.ifloordiv, operator.imod),
+)
+
+
+def divided(function: Callable[..., Any], y: Any, result: Tracer) -> Tracer:
+    """``result`` of Python numbers: the program stops where an integer ``y`` is zero."""
+    if function not in _DIVISIONS or not isinstance(y, Tracer) or y.dtype != np.int64:
+        return result
+    low, high = range_of(y)
+    if low > 0 or high < 0 or known(y) is not None:
+        return result
+    checked = _after(result, stop_if(np.equal(y, 0), Reason.ZERO))
+    assert isinstance(checked, Tracer)
+    return checked
+
+
 def _is_small(x: Any, y: Any) -> bool:
     """Whether a product is known to be held by 64 bits."""
     most = [max(map(abs, range_of(factor))) for factor in (x, y)]

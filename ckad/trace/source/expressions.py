@@ -14,7 +14,7 @@ from ckad.trace.complex_numbers import ComplexTracer
 from ckad.trace.source import branches, classes, objects
 from ckad.trace.source.appends import appending, seen
 from ckad.trace.source.calls import call, writable
-from ckad.trace.source.checks import whole
+from ckad.trace.source.checks import divided, whole
 from ckad.trace.source.closures import Closure
 from ckad.trace.source.frame import MISSING, Frame, check_iterated, made
 from ckad.trace.source.reader import Definition, define
@@ -159,7 +159,9 @@ def combine(function: Callable[[Any, Any], Any], x: Any, y: Any) -> Any:
     if type(result) in (Tracer, ComplexTracer):
         if result.scalar and is_weak(x) and is_weak(y):
             own = weakened(result)
-            return whole(function, x, y, own) if type(own) is Tracer else own
+            if type(own) is Tracer:
+                own = divided(function, y, whole(function, x, y, own))
+            return own
         return result
     return shown(result, (x, y)) if type(result) is str else lifted(result)
 
