@@ -791,7 +791,6 @@ UNKNOWN = {
     "a class": "class A: pass",
     "a set": "return {1.0, x}",
     "a set in a loop": "return {k for k in x}",
-    "a text with values": "return f'{x}'",
     "a text formatted": "return '%d' % x",
     "a text in a tuple": "return ('%d', 'b')",
     "one and the same": "return x is y",

@@ -56,6 +56,9 @@ class Trace:
         self.mirrors: dict[tuple[int, int], Storage] = {}  # (row of the parent, root) -> storage
         self.adopted: dict[int, Storage] = {}
         self.adopted_inputs: dict[int, int] = {}
+        # statement -> roots it wrote into when it was last recorded: a nest of loops is recorded
+        # again and again, and would find them anew as often as all loops around it together
+        self.known_writes: dict[Any, dict[int, Storage]] = parent.known_writes if parent else {}
         self.index_range: tuple[int, int] | None = None  # of the step's number, half-open
         self.ranges: dict[int, tuple[int, int]] = {}  # integer row -> least and greatest number
         self.forms: dict[int, Any] = {}  # integer row -> its Form (``affine``)
@@ -80,6 +83,13 @@ class Trace:
                 self, row, read_only=True, plain=origin.plain, root=origin.root
             )
         return self.mirrors[key]
+
+    def is_inside(self, other: Trace) -> bool:
+        """Whether this trace is ``other``, or is recorded within it."""
+        trace: Trace | None = self
+        while trace is not None and trace is not other:
+            trace = trace.parent
+        return trace is not None
 
     def adopt(self, root: Storage) -> Storage:
         """Give ``root`` a storage of its own here, with the value it has around this body."""

@@ -25,9 +25,10 @@ F = TypeVar("F", bound=Callable[..., Any])
 #: Instructions of CPython 3.11 to 3.13 that reach nothing but the stack and local variables.
 INSTRUCTIONS = frozenset(
     """BINARY_OP BINARY_SLICE BINARY_SUBSCR BUILD_CONST_KEY_MAP BUILD_LIST BUILD_MAP BUILD_SLICE
-    BUILD_TUPLE CACHE CALL CALL_FUNCTION_EX CALL_KW COMPARE_OP CONTAINS_OP COPY COPY_FREE_VARS
-    DELETE_FAST DELETE_SUBSCR DICT_MERGE DICT_UPDATE END_FOR EXTENDED_ARG FOR_ITER GET_ITER
-    GET_LEN JUMP_BACKWARD JUMP_FORWARD JUMP_IF_FALSE_OR_POP JUMP_IF_TRUE_OR_POP KW_NAMES
+    BUILD_STRING BUILD_TUPLE CACHE CALL CALL_FUNCTION_EX CALL_KW COMPARE_OP CONTAINS_OP
+    CONVERT_VALUE COPY COPY_FREE_VARS DELETE_FAST DELETE_SUBSCR DICT_MERGE DICT_UPDATE END_FOR
+    EXTENDED_ARG FORMAT_SIMPLE FORMAT_VALUE FORMAT_WITH_SPEC FOR_ITER GET_ITER GET_LEN
+    JUMP_BACKWARD JUMP_FORWARD JUMP_IF_FALSE_OR_POP JUMP_IF_TRUE_OR_POP KW_NAMES
     LIST_APPEND LIST_EXTEND LIST_TO_TUPLE LOAD_ASSERTION_ERROR LOAD_CLOSURE LOAD_DEREF LOAD_FAST
     LOAD_FAST_AND_CLEAR LOAD_FAST_CHECK LOAD_FAST_LOAD_FAST LOAD_GLOBAL MAKE_CELL MAKE_FUNCTION
     MAP_ADD NOP POP_JUMP_BACKWARD_IF_FALSE POP_JUMP_BACKWARD_IF_NONE
@@ -69,8 +70,8 @@ PURE: set[Any] = {
     np.fft.fftfreq,
     np.fft.rfftfreq,
 }
-# what they give is not determined by their arguments
-_UNDEFINED = (np.empty, np.empty_like)
+#: What these give is not determined by their arguments, but in functions that are run from source.
+UNDEFINED = (np.empty, np.empty_like)
 
 
 def pure(function: F) -> F:
@@ -81,7 +82,7 @@ def pure(function: F) -> F:
 
 def is_pure(function: Any) -> bool:
     """Whether a hashable callable is known to compute from its arguments alone."""
-    if function in _UNDEFINED:
+    if function in UNDEFINED:
         return False
     if isinstance(function, np.ufunc) and function not in UFUNCS:
         import ckad.trace.special  # noqa: F401  (fills UFUNCS; takes as long as SciPy to load)

@@ -8,6 +8,7 @@ in-place writes mean what they mean in NumPy. NumPy's protocols hand every call 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from operator import index
 from typing import Any, NoReturn
 
 import numpy as np
@@ -97,6 +98,7 @@ class Tracer:
 
     def __iter__(self) -> Iterator[Any]:
         if not self.shape:
+            self._number("to iterate over it, or to use it as an axis,")
             raise TypeError("iteration over a 0-d array")
         return (self[i] for i in range(self.shape[0]))
 
@@ -194,19 +196,19 @@ class Tracer:
         )
 
     def __float__(self) -> float:
-        self._number("float(), or writing it into an element of a plain array,")
+        return float(self._number("float(), or writing it into an element of a plain array,"))
 
     def __int__(self) -> int:
-        self._number("int()")
+        return int(self._number("int()"))
 
     def __index__(self) -> int:
-        self._number("using it as a Python integer")
+        return index(self._number("using it as a Python integer")[()])
 
     def __complex__(self) -> complex:
-        self._number("complex()")
+        return complex(self._number("complex()"))
 
     def __format__(self, spec: str) -> str:
-        return self._number(f"the format {spec!r}") if spec else repr(self)
+        return format(self._number(f"the format {spec!r}")[()], spec) if spec else repr(self)
 
     def __hash__(self) -> int:
         return hash(self._number("a key of a dict or an item of a set").item())

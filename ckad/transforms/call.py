@@ -34,6 +34,7 @@ from ckad.trace.tracing import Arguments, Recording, inline, named, record, take
 from ckad.trace.where import at_place
 from ckad.transforms import reuse
 from ckad.transforms.finite import explained
+from ckad.transforms.guard import python_function
 from ckad.transforms.reuse import Recorded
 
 T = TypeVar("T")
@@ -57,7 +58,7 @@ class Call:
         kwargs: dict[str, Any],
         options: Options = DEFAULT,
     ) -> None:
-        self.fun = fun
+        self.fun = fun = python_function(fun) or fun
         key = reuse.key_of(fun, args, kwargs)
         known = reuse.find(key) if key is not None else None
         if known is None:

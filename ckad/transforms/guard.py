@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from ckad.trace.purity import ATTRIBUTES, Read, is_harmless_text, is_pure, reads
+from ckad.trace.purity import ATTRIBUTES, UNDEFINED, Read, is_harmless_text, is_pure, reads
+from ckad.trace.source.reader import definition_of
 
 #: A function that reads more than this from arrays, in bytes, is recorded at each call,
 LARGEST = 2**16
@@ -97,6 +98,9 @@ class Guard:
         elif isinstance(value, np.dtype):
             if value.kind not in "fiubc":
                 raise Unwatchable
+        elif python_function(value) is not None:  # by Numba
+            self._parts.append((value, "py_func", python_function(value)))
+            self._watch(python_function(value))
         elif not ((kind in _FUNCTIONS or kind is np.ufunc) and is_pure(value)):
             self._watch_function(value)
 
@@ -131,12 +135,14 @@ class Guard:
         if found is None:
             raise Unwatchable
         self._watch_parts(function, _FUNCTION_PARTS)
+        is_read = definition_of(function) is not None
         for read in found:
             value, attributes = self._look_up(function, read)
             # a function may have been given any attribute
             if attributes and (type(value) in _FUNCTIONS or not ATTRIBUTES.issuperset(attributes)):
                 raise Unwatchable
-            self._watch(value)
+            if not (is_read and any(value is x for x in UNDEFINED)):
+                self._watch(value)
 
     def _look_up(self, function: Any, read: Read) -> tuple[Any, tuple[str, ...]]:
         """The value behind the modules that ``read`` goes through, and its attributes read."""
@@ -162,6 +168,13 @@ class Guard:
             raise Unwatchable
         self._names.append((names, name, names[name]))
         return names[name]
+
+
+def python_function(value: Any) -> FunctionType | None:
+    """The Python function of one that Numba compiles."""
+    numba = type(value).__module__.startswith("numba.")
+    function = getattr(value, "py_func", None) if numba else None
+    return function if type(function) is FunctionType else None
 
 
 def _content(cell: CellType) -> Any:

@@ -30,10 +30,12 @@ class _Probe:
     def __init__(self, rows: Sequence[Row], nest: Nest) -> None:
         self.rows, self.shape, self.own = rows, nest.shape, identity(nest.shape)
         self.straight, self.flops, self.loads = True, 0, 0
+        self.leaves: set[tuple[int, Index]] = set()
 
     def leaf(self, k: int, index: Index) -> None:
         self.straight &= index == self.own and self.rows[k].type.shape == self.shape
         self.loads += 1
+        self.leaves.add((k, index))
 
     def uniform(self, k: int) -> None:
         pass
@@ -53,6 +55,10 @@ class Shape:
     borders: list[list[int]]
     flops: int  # per element of the interior
     loads: int
+    bases: dict[int, int]  # the array whose place an output can take: elsewhere it is not read
+
+    def in_place(self, k: int) -> list[int]:
+        return [self.bases[k]] if k in self.bases else []
 
     @property
     def n_outer(self) -> int:
@@ -81,8 +87,7 @@ def fused(tape: Tape) -> tuple[Fusion, dict[int, Shape]]:
             try:
                 shapes[id(nest)] = cut(fusion, nest)
             except TooManyBoxes:
-                inside = fusion.rows_within(nest)
-                alone |= {k for k in inside if fusion.rows[k].op in _CUTTING}
+                alone |= {k for k in nest.rows if fusion.rows[k].op in _CUTTING}
         if len(alone) == before:
             return fusion, shapes
 
@@ -92,6 +97,7 @@ def cut(fusion: Fusion, nest: Nest) -> Shape:
     borders = [{0, n} for n in nest.shape]
     straight, most, loads = True, 0, 0
     done: set[Box] = set()
+    bases = _bases(fusion, nest)
     while True:
         try:
             for box in product(*(pairwise(sorted(b)) for b in borders)):
@@ -102,6 +108,8 @@ def cut(fusion: Fusion, nest: Nest) -> Shape:
                     walk.root(k)
                 straight &= probe.straight
                 most, loads = max(most, probe.flops), max(loads, probe.loads)
+                if bases:
+                    _leave_out(bases, fusion, nest, box)
                 done.add(box)
             break
         except Split as split:
@@ -111,4 +119,32 @@ def cut(fusion: Fusion, nest: Nest) -> Shape:
     one_axis = len(nest.shape) == 1 or not nest.sums
     flat = straight and one_axis and all(len(b) == 2 for b in borders)
     size = [0, prod(nest.shape)]
-    return Shape(flat, [size] if flat else [sorted(b) for b in borders], most, loads)
+    return Shape(flat, [size] if flat else [sorted(b) for b in borders], most, loads, bases)
+
+
+def _bases(fusion: Fusion, nest: Nest) -> dict[int, int]:
+    """The arrays that outputs of a nest differ from in parts, each of one output."""
+    found = {k: fusion.base(k, nest) for k in nest.outputs}
+    all_bases = list(found.values())
+    return {k: x for k, x in found.items() if x is not None and all_bases.count(x) == 1}
+
+
+def _leave_out(bases: dict[int, int], fusion: Fusion, nest: Nest, box: Box) -> None:
+    """Leave out the arrays that a box reads for more than to leave them as they are.
+
+    The last vector of a box overlaps the one before, so that nothing may be read that is written.
+    """
+    changed = Walk(fusion, nest, box, reads := _Probe(fusion.rows, nest))
+    for k in roots(fusion, nest):
+        if not (k in bases and _stays(k, bases[k], fusion, nest, box)):
+            changed.root(k)
+    read = {x for x, _ in reads.leaves}
+    for k in [k for k, x in bases.items() if x in read]:
+        del bases[k]
+
+
+def _stays(k: int, x: int, fusion: Fusion, nest: Nest, box: Box) -> bool:
+    """Whether the elements of output k in a box are those of row x, at the same places."""
+    walk = Walk(fusion, nest, box, probe := _Probe(fusion.rows, nest))
+    walk.root(k)
+    return not probe.flops and probe.leaves == {(x, walk.own)}

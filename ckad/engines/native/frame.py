@@ -219,11 +219,13 @@ class Frame:
             self.bind(k, memory)
 
     def _nest_output(self, k: int, nest: Nest, shape: Shape) -> Memory:
-        """A flat nest writes over an array that it is the last to read."""
+        """A nest writes over an array that it is the last to read, if it reads it in place."""
         size = nbytes(self.rows[k].type)
-        for x in nest.leaves if shape.flat else ():
+        for x in nest.leaves if shape.flat else shape.in_place(k):
             old = self.takes(x) if self.rows[x].type.size > 1 else None
             if old is None or nbytes(self.rows[x].type) != size:
+                continue
+            if not shape.flat and any(y in old.buffer.users for y in nest.leaves if y != x):
                 continue
             if k in self.wanted and old.buffer.offset is not None:
                 continue

@@ -3,17 +3,21 @@
 A nest is one pass over a shape that computes several arrays and sums. Rows that only a nest reads
 are virtual: the nest computes their elements where it needs them, also at shifted places, unless
 that repeats more work than it saves. Nests and the other rows are ordered by phases: a nest of a
-phase reads at its own place what the phase computes, and at any place what earlier ones did.
+phase reads at its own place what the phase computes, and at any place what earlier ones did. Where
+an array that lies in memory since an earlier phase has a virtual row as a part of it, elements of
+the row are read there, not computed again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
+from heapq import heapify, heappop, heappush
+from typing import NamedTuple
 
 from ckad.engines.native.registers import is_small
 from ckad.passes.liveness import readers
-from ckad.tape.ops import Op, is_elementwise
+from ckad.tape.ops import OPS, Group, Op, is_elementwise
 from ckad.tape.tape import Row, Tape
 
 #: Work repeated at shifted places, or in several nests, that still beats a trip through memory.
@@ -21,9 +25,12 @@ REPEATED = 6
 REPEATED_IN_NESTS = 6
 #: Rows deeper than this in virtual operands are put into memory, and nests heavier are split.
 DEEPEST, HEAVIEST = 100, 400
+#: Work and loads that one more array read from memory has to save.
+SAVED = 4
 #: A smaller part of an array is changed in place.
 SMALL_PART = 0.25
 
+_WRITES = (Op.UPDATE, Op.SLICE_ADD, Op.SCATTER, Op.SCATTER_ADD)
 _DEAR = {Op.DIV: 6, Op.SQRT: 6, Op.FLOORDIV: 20, Op.MOD: 20}
 _CHEAP = """NEG ABS SIGN FLOOR CEIL TRUNC RINT NOT ISNAN ISINF CONVERT ADD SUB MUL COPYSIGN MAXIMUM
 MINIMUM EQ NE LT LE GT GE AND OR XOR SELECT FMA""".split()
@@ -36,14 +43,24 @@ def work_of(op: int) -> int:
     return _WORK.get(op, _FUNCTION) if is_elementwise(op) else 0
 
 
+class Holder(NamedTuple):
+    """An array of which another row is the part that begins at ``starts``."""
+
+    row: int
+    starts: tuple[int, ...]
+
+
 @dataclass
 class Nest:
     """One pass over ``shape``: rows written to memory, and rows that are sums over all of it."""
 
     shape: tuple[int, ...]
+    phase: int
     outputs: list[int] = field(default_factory=list)
     sums: list[int] = field(default_factory=list)
     leaves: list[int] = field(default_factory=list)  # what it reads: arrays in memory and scalars
+    holders: dict[int, Holder] = field(default_factory=dict)  # virtual rows that it reads there
+    rows: set[int] = field(default_factory=set)  # all that it computes or reads
 
 
 Item = int | Nest
@@ -65,6 +82,7 @@ class Fusion:
         self.uniform = [self._uniform(k) for k in range(len(tape))]
         self.fusable = [k not in alone and self._fusable(row) for k, row in enumerate(self.rows)]
         self.sum_root = [self._is_sum_root(row) for row in self.rows]
+        self.holders = self._all_holders()
         outputs = set(tape.outputs.tolist())
         self.in_memory = [
             self.fusable[k] and (k in outputs or any(self._needs_memory(r, k) for r in reads))
@@ -130,6 +148,40 @@ class Fusion:
             return self.fusable[r] and row.type.size != self.rows[x].type.size
         return not self.fusable[r]
 
+    # --- parts of arrays in memory ---------------------------------------------------------------
+
+    def _all_holders(self) -> list[list[Holder]]:
+        """Per row: the arrays that a nest would make of it and more."""
+        found: list[list[Holder]] = [[] for _ in self.rows]
+        for k, row in enumerate(self.rows):
+            if self.fusable[k] and not self._is_written_over(k):
+                for x, holder in _parts(self.rows, k, row):
+                    found[x].append(holder)
+        return found
+
+    def _is_written_over(self, k: int) -> bool:
+        """Whether a reader may take the place of row k, which must not be kept for others then."""
+        return any(
+            OPS[self.rows[r].op].group is Group.CONTROL
+            or (self.rows[r].op in _WRITES and not self.fusable[r])
+            for r in self.readers[k]
+        )
+
+    def holder(self, k: int, phase: int, known: Collection[int] = ()) -> Holder | None:
+        """Where a nest finds row k, if that is cheaper than to compute it.
+
+        ``known`` are rows that the nest reads anyway.
+        """
+        for holder in self.holders[k] if self.is_virtual(k) else ():
+            saved = self.work[k] + self.loads[k] - 1
+            if (
+                self.in_memory[holder.row]
+                and self.anywhere[holder.row] <= phase
+                and saved > (0 if holder.row in known else SAVED)
+            ):
+                return holder
+        return None
+
     # --- phases ---------------------------------------------------------------------------------
 
     def zero_reads(self, row: Row) -> tuple[int, ...]:
@@ -139,10 +191,10 @@ class Fusion:
         return row.operands[:1] if row.op in (Op.UPDATE, Op.SLICE_ADD) else ()
 
     def _weigh(self) -> None:
-        """Phases (at the same place, at any place), the work and the depth of virtual rows."""
+        """Phases (at the same place, at any place), work, loads and depth of virtual rows."""
         n = len(self.rows)
         self.here, self.anywhere = [0] * n, [0] * n
-        self.work, self.depth = [0] * n, [0] * n
+        self.work, self.loads, self.depth = [0] * n, [0] * n, [0] * n
         for k, row in enumerate(self.rows):
             xs = row.operands
             if self.uniform[k] is not None and not self.in_memory[k]:
@@ -156,14 +208,21 @@ class Fusion:
 
     def _weigh_fusable(self, k: int, row: Row) -> None:
         zero = self.zero_reads(row)
-        virtual = [x for x in row.operands if self.is_virtual(x)]
+        first = max(self.here[x] if x in zero else self.anywhere[x] for x in row.operands)
+        virtual = [x for x in row.operands if self.is_virtual(x) and not self._is_read(x, k, first)]
         self.work[k] = work_of(row.op) + sum(self.work[x] for x in virtual)
+        arrays = [x for x in row.operands if self.uniform[x] is None]
+        self.loads[k] = sum(self.loads[x] if x in virtual else 1 for x in arrays)
         self.depth[k] = 1 + max((self.depth[x] for x in virtual), default=0)
         self.in_memory[k] |= self.depth[k] > DEEPEST
-        first = max(self.here[x] if x in zero else self.anywhere[x] for x in row.operands)
         any_place = max(self.anywhere[x] for x in row.operands)
         self.here[k] = first
         self.anywhere[k] = first + 1 if self.in_memory[k] else any_place
+
+    def _is_read(self, x: int, k: int, phase: int) -> bool:
+        """Whether row k finds its operand x in memory, as far as the phases are known yet."""
+        holder = self.holder(x, phase)
+        return holder is not None and holder.row < k
 
     def is_virtual(self, k: int) -> bool:
         return self.fusable[k] and not self.in_memory[k]
@@ -181,7 +240,11 @@ class Fusion:
             for r in self.readers[k]:
                 if not (self.is_virtual(r) or self.in_memory[r] or self.sum_root[r]):
                     continue
-                nests[k] |= nests[r] if self.is_virtual(r) else {self._key(r)}
+                within = nests[r] if self.is_virtual(r) else {self._key(r)}
+                within = {key for key in within if self.holder(k, key[0]) is None}
+                if not within:
+                    continue
+                nests[k] |= within
                 often = times[r] if self.is_virtual(r) else 1
                 row = self.rows[r]
                 if k in self.zero_reads(row) or self.sum_root[r]:
@@ -216,38 +279,64 @@ class Fusion:
         for phase in range(1 + max((*alone, *nests), default=0)):
             yield from alone.get(phase, ())
             for shape, members in nests.get(phase, {}).items():
-                yield from self._nests(shape, members)
+                yield from self._nests(shape, phase, members)
 
-    def _nests(self, shape: tuple[int, ...], members: list[int]) -> Iterator[Nest]:
+    def _nests(self, shape: tuple[int, ...], phase: int, members: list[int]) -> Iterator[Nest]:
         """One nest, or several where one would be too heavy."""
-        nest, weight = Nest(shape), 0
+        nest, weight = Nest(shape, phase), 0
         for k in members:
             if weight and weight + self.work[k] > HEAVIEST:
                 yield self._finished(nest)
-                nest, weight = Nest(shape), 0
+                nest, weight = Nest(shape, phase), 0
             (nest.sums if self.sum_root[k] else nest.outputs).append(k)
             weight += self.work[k]
         yield self._finished(nest)
 
     def _finished(self, nest: Nest) -> Nest:
-        inside = set(nest.outputs)
-        leaves = (k for k in self.rows_within(nest) if not self._is_inside(k, inside))
-        sources = {k if self.uniform[k] is None else self.uniform[k] for k in leaves}
-        nest.leaves = sorted(sources)
+        """Find what it reads; readers come before what they read."""
+        outputs, leaves = set(nest.outputs), set[int]()
+        heap = [-k for k in (*outputs, *(self.rows[k].operands[0] for k in nest.sums))]
+        heapify(heap)
+        while heap:
+            k = -heappop(heap)
+            if k in nest.rows:
+                continue
+            nest.rows.add(k)
+            if not self._is_inside(k, outputs):
+                leaves.add(k)
+            elif holder := self.holder(k, nest.phase, nest.rows):
+                nest.holders[k] = holder
+                nest.rows.add(holder.row)
+                leaves.add(holder.row)
+            else:
+                for x in self.rows[k].operands:
+                    heappush(heap, -x)
+        nest.leaves = sorted({k if self.uniform[k] is None else self.uniform[k] for k in leaves})
         return nest
+
+    def base(self, k: int, nest: Nest) -> int | None:
+        """The array that an output of a nest is after writes to parts of it, if it reads one."""
+        x = k
+        while self.rows[x].op is Op.UPDATE and (x == k or self.is_virtual(x)):
+            if x in nest.holders:
+                return None
+            x = self.rows[x].operands[0]
+        return x if x in nest.leaves and x != k and self.uniform[x] is None else None
 
     def _is_inside(self, k: int, outputs: Collection[int]) -> bool:
         """Whether a nest computes row k, rather than reads it."""
         return self.uniform[k] is None and (self.is_virtual(k) or k in outputs)
 
-    def rows_within(self, nest: Nest) -> set[int]:
-        """The rows that a nest computes or reads."""
-        inside = set(nest.outputs)
-        stack = [*nest.outputs, *(self.rows[k].operands[0] for k in nest.sums)]
-        seen: set[int] = set()
-        while stack:
-            k = stack.pop()
-            if k not in seen:
-                seen.add(k)
-                stack.extend(self.rows[k].operands if self._is_inside(k, inside) else ())
-        return seen
+
+def _parts(rows: Sequence[Row], k: int, row: Row) -> Iterator[tuple[int, Holder]]:
+    """The operands that row k holds unchanged."""
+    if row.op is Op.UPDATE:
+        yield row.operands[1], Holder(k, row.attrs[: len(row.type.shape)])
+    elif row.op is Op.PAD:
+        yield row.operands[0], Holder(k, row.attrs[: len(row.type.shape)])
+    elif row.op is Op.CONCAT:
+        (axis,) = row.attrs
+        first = 0
+        for x in row.operands:
+            yield x, Holder(k, tuple(first if a == axis else 0 for a in range(len(row.type.shape))))
+            first += rows[x].type.shape[axis]

@@ -8,9 +8,12 @@ array is copied, and copied back.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import cached_property
 from weakref import WeakKeyDictionary
 
+from ckad.engines.native.boxes import Shape, fused
+from ckad.engines.native.fusion import Fusion, Item, Nest
 from ckad.passes.liveness import readers
 from ckad.tape.control import read_loop, read_reverse_loop
 from ckad.tape.ops import Op
@@ -19,14 +22,15 @@ from ckad.tape.tape import Row, Tape
 #: Ops that change a part of their first operand.
 WRITES = (Op.UPDATE, Op.SLICE_ADD, Op.SCATTER, Op.SCATTER_ADD)
 
-_known: WeakKeyDictionary[Tape, _Places] = WeakKeyDictionary()
+_known: WeakKeyDictionary[Tape, list[int | None]] = WeakKeyDictionary()
 
 
 def takes_place_of(tape: Tape, output: int) -> int | None:
     """The position of the input whose place the output at a position can take, if any."""
     if tape not in _known:
-        _known[tape] = _Places(tape)
-    return _known[tape].input_of(output)
+        places = _Places(tape)
+        _known[tape] = [places.input_of(k) for k in tape.outputs.tolist()]
+    return _known[tape][output]
 
 
 class _Places:
@@ -37,14 +41,9 @@ class _Places:
         self.readers = readers(tape)
         self.outputs = tape.outputs.tolist()
         self.positions = {k: at for at, k in enumerate(tape.inputs.tolist())}
-        self.found: dict[int, int | None] = {}
 
-    def input_of(self, output: int) -> int | None:
-        if output not in self.found:
-            self.found[output] = self._input_of(self.outputs[output])
-        return self.found[output]
-
-    def _input_of(self, k: int) -> int | None:
+    def input_of(self, k: int) -> int | None:
+        """The position of the input whose place the output k can take."""
         if self.outputs.count(k) > 1:
             return None
         while k not in self.positions:
@@ -59,6 +58,8 @@ class _Places:
         row = self.rows[k]
         if row.op is Op.RESHAPE:
             return row.operands[0]
+        if row.op in WRITES and k in self.nests:
+            return self._base(k)
         if row.op in WRITES:
             writer, x = k, row.operands[0]
         elif row.op is Op.RESULT:
@@ -70,6 +71,31 @@ class _Places:
         else:
             return None
         return x if self._dies(x, writer) else None
+
+    @cached_property
+    def nests(self) -> dict[int, int]:
+        """The rows that nests compute, and where these are among the items."""
+        items = enumerate(self.fused[0].items)
+        return {k: at for at, item in items if isinstance(item, Nest) for k in item.outputs}
+
+    @cached_property
+    def fused(self) -> tuple[Fusion, dict[int, Shape]]:
+        return fused(self.tape)
+
+    def _base(self, k: int) -> int | None:
+        """The row whose place a nest's output can take, if nobody reads it later."""
+        fusion, shapes = self.fused
+        at = self.nests[k]
+        nest = fusion.items[at]
+        assert isinstance(nest, Nest)
+        x = shapes[id(nest)].bases.get(k)
+        if x is None:
+            return None
+        family = set(self._family(x))
+        later = (y for item in fusion.items[at + 1 :] for y in _read(self.tape, item))
+        same = (y for y in nest.leaves if y != x)
+        alone = not family & {*self.outputs, *later, *same}
+        return x if alone else None
 
     def _dies(self, x: int, writer: int) -> bool:
         """Whether ``writer`` reads x once and nobody reads it later, under any shape."""
@@ -87,6 +113,10 @@ class _Places:
         for k in shown:
             yield k
             shown += [r for r in self.readers[k] if self.rows[r].op is Op.RESHAPE]
+
+
+def _read(tape: Tape, item: Item) -> Sequence[int]:
+    return item.leaves if isinstance(item, Nest) else tape.rows[item].operands
 
 
 def operand_taken(tape: Tape, row: Row, number: int) -> int | None:

@@ -54,7 +54,7 @@ class Walk:
     def __init__(self, fusion: Fusion, nest: Nest, box: Box, target: Target) -> None:
         self.fusion, self.rows = fusion, fusion.rows
         self.box, self.target = box, target
-        self.inside = set(nest.outputs)
+        self.inside, self.holders = set(nest.outputs), nest.holders
         self.own: Index = identity(nest.shape)
         self.known: dict[tuple[int, Index], Any] = {}
 
@@ -72,6 +72,9 @@ class Walk:
         uniform = self.fusion.uniform[k]
         if uniform is not None:
             return self.target.uniform(uniform)
+        if k in self.holders:
+            array, starts = self.holders[k]
+            return self.target.leaf(array, self._shifted(index, starts))
         row = self.rows[k]
         here = k in self.inside and index == self.own
         if not here and not self.fusion.is_virtual(k):

@@ -382,6 +382,14 @@ class _Recorded(BaseException):
 def _records(step: Callable[[], Any]) -> bool:
     """Whether a step appends rows, or does what cannot be tried; whatever it does is undone."""
     trace = current()
+    if not _tried(trace, step):
+        return False
+    if "append" in trace.builder.__dict__:
+        raise _Recorded  # a loop around this one is tried, too, and has its answer
+    return True
+
+
+def _tried(trace: Trace, step: Callable[[], Any]) -> bool:
     with _refusing_rows(trace), open_region() as region:
         region.is_trial = True
         try:

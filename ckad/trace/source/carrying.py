@@ -1,0 +1,131 @@
+"""What a loop carries from step to step: names, with the kinds of their values."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from ckad import trees
+from ckad.errors import CarryError
+from ckad.tape.control import UNBOUNDED
+from ckad.tape.types import DType, Type
+from ckad.trace.context import Storage
+from ckad.trace.source.checks import maybe
+from ckad.trace.source.flow import Flow
+from ckad.trace.source.frame import MISSING, Key, Maybe, Unclear
+from ckad.trace.source.values import Slot, flatten, join, same, slot_of
+from ckad.trace.tracer import Tracer
+from ckad.trace.where import at_place
+
+INDEX = Type(DType.I64, ())
+FLAG = Slot(Type(DType.BOOL, ()), True, False)
+COUNT = Slot(INDEX, True, True)
+
+
+class Steps(NamedTuple):
+    """What a loop does: how often at most, and what one step is.
+
+    ``count`` is an int, a traced int, or None for a loop that runs while ``goes_on``. ``most`` is
+    a bound of a count that is not an int. ``step`` gets the step's number and says how it ends.
+    """
+
+    node: ast.For | ast.While
+    count: Any
+    most: int | None
+    step: Callable[[Tracer], Flow | None]
+    goes_on: Callable[[], Any] | None = None
+
+
+class Carried(NamedTuple):
+    """A name whose value goes from step to step: its structure, the kinds of its leaves."""
+
+    tree: trees.Treedef
+    slots: list[Slot | None]
+    leaves: list[Any]  # the first value; what is not traced stays
+
+    def or_unbound(self) -> Carried:
+        """The same for a name that may not be bound after some step."""
+        leaves, tree = flatten(maybe(trees.unflatten(self.tree, self.leaves)))
+        return Carried(tree, [*self.slots, slot_of(True)], leaves)
+
+
+class End(NamedTuple):
+    """What a name is bound to at the end of a step: result rows, from ``first`` on."""
+
+    tree: trees.Treedef
+    leaves: list[Any]
+    slots: list[Slot | None]
+    first: int
+
+
+class Again(Exception):
+    """The body has to be recorded again, with more that it carries."""
+
+
+class Findings:
+    """What is known of a loop so far: what it carries, writes into and appends to, how it ends."""
+
+    def __init__(self, steps: Steps) -> None:
+        self.steps = steps
+        self.carried: dict[Key, Carried] = {}
+        self.written: dict[int, Storage] = {}
+        self.lists: dict[int, list[Any]] = {}  # what the body appends to
+        self.guard = 0 if isinstance(steps.count, int) else 2
+        if steps.goes_on is not None:
+            self.guard = 1
+        self.signals = False  # whether a signal is carried: how the loop ended
+
+    @property
+    def length(self) -> int:
+        """The bound of the number of steps."""
+        if isinstance(self.steps.count, int):
+            return self.steps.count
+        return UNBOUNDED if self.steps.most is None else max(0, self.steps.most)
+
+    @property
+    def is_endless(self) -> bool:
+        """Whether the loop only ends where its body leaves it: ``while True``."""
+        node = self.steps.node
+        return isinstance(node, ast.While) and isinstance(node.test, ast.Constant)
+
+
+def carried_from(name: str, before: Any, end: Any) -> Carried:
+    """A name as what holds both its first value and that after a step."""
+    for x in (before, end):
+        if type(x) is Unclear:
+            raise x.error
+    if end is MISSING:
+        raise CarryError(at_place(f"the loop deletes {name!r}, which its next step reads."))
+    if type(before) is Maybe or type(end) is Maybe:
+        before, end = maybe(before), maybe(end)
+    leaves, tree = flatten(before)
+    new, new_tree = flatten(end)
+    if tree != new_tree:
+        raise changes(name, trees.describe(tree), trees.describe(new_tree))
+    slots: list[Slot | None] = []
+    for a, b in zip(leaves, new, strict=True):
+        s, t = slot_of(a), slot_of(b)
+        if s is None or t is None:
+            if not same(a, b):
+                raise changes(name, repr(a), repr(b))
+            slots.append(None)
+            continue
+        joined = join(s, t, broadcasts=True)
+        if joined is None:
+            raise changes(name, str(s.type), str(t.type))
+        slots.append(joined)
+    return Carried(tree, slots, leaves)
+
+
+def is_maybe(tree: trees.Treedef) -> bool:
+    return tree.type is Maybe
+
+
+def changes(name: str, before: str, after: str) -> CarryError:
+    return CarryError(
+        at_place(
+            f"the loop carries {name!r} from step to step, and it changes from {before} to "
+            f"{after}. Start with the shape, dtype and structure that the body gives it."
+        )
+    )
