@@ -112,7 +112,7 @@ class LoopPlan:
     @property
     def _length(self) -> str:
         steps = f"{self.n_steps:,} steps"
-        unknown = f"a number of steps not known before the run (here {steps})"
+        unknown = f"a number of steps not known before the run ({steps} assumed)"
         return unknown if self.is_open else steps
 
 
