@@ -168,14 +168,15 @@ def test_short_loops_are_written_out(program: Program) -> None:
     check_derivatives(run)
 
 
-def check_value(run: Differentiated) -> None:
+def check_value(run: Differentiated, rtol: float | None = None) -> None:
     leaves, tree = optree.tree_flatten(run.value)
     want, want_tree = optree.tree_flatten(run.plain.value)
     assert tree == want_tree
     for x, y in zip(leaves, want, strict=True):
         assert np.asarray(x).dtype == np.asarray(y).dtype
     arrays = [np.asarray(x) for x in leaves]
-    assert_near(arrays, [np.asarray(y) for y in want], run.plain.program.rtol, f"{run}: value")
+    tolerance = run.plain.program.rtol if rtol is None else rtol
+    assert_near(arrays, [np.asarray(y) for y in want], tolerance, f"{run}: value")
 
 
 def check_derivatives(run: Differentiated) -> None:

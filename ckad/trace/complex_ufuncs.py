@@ -78,6 +78,8 @@ def _computed(ufunc: Any, xs: Sequence[Any], dtype: Any) -> Any:
         return shortcut
     dtypes = _loop(ufunc, xs, dtype)
     if dtypes[0].kind != "c":  # it is out= alone that is complex
+        complex_operand = any(isinstance(x, ComplexTracer) for x in xs)
+        reject(complex_operand, f"np.{ufunc.__name__} of complex numbers")
         return ufunc(*xs)
     if ufunc not in LOWERINGS:
         reject(True, f"np.{ufunc.__name__} of complex numbers")

@@ -11,6 +11,7 @@ import builtins
 import dis
 import functools
 import math
+import sys
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 from types import CodeType
@@ -47,11 +48,11 @@ INTRINSICS = (3, 5, 6)
 
 #: Attributes of arrays, numbers, ufuncs, lists, tuples and dicts that reach nothing else.
 ATTRIBUTES = frozenset(
-    """T all any append argmax argmin astype at accumulate clear clip compress conj conjugate copy
-    count cumprod cumsum diagonal dot dtype extend fill flatten get imag index insert item items
-    itemsize keys mT max mean min nbytes ndim outer pop popitem prod ravel real reduce remove
-    repeat reshape reverse round searchsorted setdefault shape size sort squeeze std sum swapaxes
-    take tolist trace transpose update values var""".split()
+    """T all any append argmax argmin astype at accumulate clear clip compress conj conjugate
+    copy count cumprod cumsum diagonal dot dtype extend fill flat flatten get imag index insert
+    item items itemsize keys mT max mean min nbytes ndim nonzero outer pop popitem prod ravel
+    real reduce remove repeat reshape reverse round searchsorted setdefault shape size sort
+    squeeze std sum swapaxes take tolist trace transpose update values var""".split()
 )
 
 _BUILTINS = """abs all any bool callable complex dict divmod enumerate filter float int isinstance
@@ -71,7 +72,9 @@ PURE: set[Any] = {
     np.fft.rfftfreq,
 }
 #: What these give is not determined by their arguments, but in functions that are run from source.
-UNDEFINED = (np.empty, np.empty_like)
+UNDEFINED = (np.empty, np.empty_like, np.ndarray)
+#: What computes from an index alone.
+INDEXED = (np.mgrid, np.ogrid, np.r_, np.c_, np.s_, np.index_exp)
 
 
 def pure(function: F) -> F:
@@ -86,7 +89,10 @@ def is_pure(function: Any) -> bool:
         return False
     if isinstance(function, np.ufunc) and function not in UFUNCS:
         import ckad.trace.special  # noqa: F401  (fills UFUNCS; takes as long as SciPy to load)
-    return function in PURE or function in UFUNCS or function in FUNCTIONS
+    if function in PURE or function in UFUNCS or function in FUNCTIONS:
+        return True
+    numba = sys.modules.get("numba")  # it is not imported for this
+    return numba is not None and function is numba.prange
 
 
 class Read(NamedTuple):

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ckad.trace.purity import ATTRIBUTES, UNDEFINED, Read, is_harmless_text, is_pure, reads
+from ckad.trace.purity import ATTRIBUTES, INDEXED, UNDEFINED, Read, is_harmless_text, is_pure, reads
 from ckad.trace.source.reader import definition_of
 
 #: A function that reads more than this from arrays, in bytes, is recorded at each call,
@@ -141,7 +141,7 @@ class Guard:
             # a function may have been given any attribute
             if attributes and (type(value) in _FUNCTIONS or not ATTRIBUTES.issuperset(attributes)):
                 raise Unwatchable
-            if not (is_read and any(value is x for x in UNDEFINED)):
+            if not (is_read and any(value is x for x in (*UNDEFINED, *INDEXED))):
                 self._watch(value)
 
     def _look_up(self, function: Any, read: Read) -> tuple[Any, tuple[str, ...]]:

@@ -137,18 +137,17 @@ class Walk:
     def roll(self, row: Row, index: Index) -> Any:
         shift, axis = row.attrs
         n = row.type.shape[axis]
-        at = index[axis]
-        if at.around or at.axis < 0:
-            moved = At(at.axis, (at.shift - shift) % n, at.around)
+        at = index[axis] if index[axis].around == n else self._settled(index[axis])
+        if at.axis < 0:
+            moved = At(-1, (at.shift - shift) % n)
             return self.value(row.operands[0], _with(index, axis, moved))
         start, stop = self.box[at.axis]
         low = (start + at.shift - shift) // n
-        if low == (stop - 1 + at.shift - shift) // n:
-            moved = at.moved(-shift - low * n)
-        elif at.axis < len(self.box) - 1 and stop - start > 1:
-            moved = At(at.axis, (at.shift - shift) % n, n)
-        else:
+        goes_around = low != (stop - 1 + at.shift - shift) // n
+        if goes_around and at.axis == len(self.box) - 1:
             raise Split(at.axis, (low + 1) * n + shift - at.shift)
+        # The first place of the box is in [0, n), the last one before 2 n: one comparison will do.
+        moved = At(at.axis, at.shift - shift - low * n, n if goes_around else 0)
         return self.value(row.operands[0], _with(index, axis, moved))
 
     def _shifted(self, index: Index, by: Sequence[int]) -> Index:

@@ -8,8 +8,8 @@ from contextlib import contextmanager
 
 from ckad import locks
 
-#: So many times as deep as the program's own limit.
-TIMES = 8
+#: So many times as deep as the program's own limit: more could exceed the stack of C.
+TIMES = 3
 _lock = locks.lock()
 _limits: list[int] = []  # one per recording that runs, of all threads
 

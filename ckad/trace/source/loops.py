@@ -87,7 +87,7 @@ class StagedLoop:
         return self._emit(body, first)
 
     def _check_guessed(self, trace: Trace) -> None:
-        """What an earlier recording of the loop wrote into, and this one does not, is taken back."""
+        """Take back what an earlier recording wrote into, and this one does not."""
         wrong = [k for k in self.guessed if k in trace.adopted and not trace.adopted[k].writes]
         self.guessed = {}
         for key in wrong:

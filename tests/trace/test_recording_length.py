@@ -1,0 +1,113 @@
+"""Loops are recorded once, in a time that grows with the depth of a nest and not by its powers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import ckad
+from ckad.trace.source import loops
+from ckad.transforms import call as calls
+from ckad.transforms import reuse
+
+
+def lu(A):
+    n = A.shape[0]
+    for i in range(n):
+        for j in range(i):
+            for k in range(j):
+                A[i, j] -= A[i, k] * A[k, j]
+            A[i, j] /= A[j, j]
+        for j in range(i, n):
+            for k in range(i):
+                A[i, j] -= A[i, k] * A[k, j]
+    return np.sum(A)
+
+
+def shortest_paths(A):
+    for k in range(A.shape[0]):
+        A[:] = np.minimum(A, np.add.outer(A[:, k], A[k, :]))
+    return np.sum(A)
+
+
+def only_in_the_middle(A):
+    s = 0.0
+    for k in range(A.shape[0]):
+        for i in range(max(0, 3 - abs(k - 8))):
+            s += A[i, k] ** 2
+    return s
+
+
+def matrix(n: int) -> np.ndarray:
+    return np.random.default_rng(0).uniform(0.5, 1.0, (n, n)) + n * np.eye(n)
+
+
+def length(function, *args) -> int:
+    tape = ckad.value_and_grad(function).compiled(*args).tape
+    return len(str(tape).splitlines())
+
+
+@pytest.mark.parametrize("function", [lu, shortest_paths])
+def test_a_program_is_as_long_for_many_steps_as_for_few(function):
+    assert length(function, matrix(24)) == length(function, matrix(12))
+
+
+@pytest.mark.parametrize("function", [lu, shortest_paths, only_in_the_middle])
+def test_gradients_are_right(function):
+    A = matrix(16)
+    value, gradient = ckad.value_and_grad(function)(A)
+    assert value == pytest.approx(function(A.copy()), rel=1e-14)
+    direction = np.random.default_rng(1).normal(size=A.shape)
+    h = 1e-5
+    difference = function(A + h * direction) - function(A - h * direction)
+    assert np.sum(gradient * direction) == pytest.approx(difference / (2 * h), rel=1e-6)
+
+
+def deep_short(a, b):
+    for i in range(2):
+        for j in range(3):
+            for k in range(2):
+                for m in range(3):
+                    for n in range(4):
+                        for q in range(6):
+                            a[i, j, q] += b[k, m, n] * a[i, j, q]
+    return np.sum(a)
+
+
+def test_each_level_of_a_nest_adds_a_few_recordings(monkeypatch):
+    rounds = []
+    once = loops.StagedLoop._round
+    monkeypatch.setattr(loops.StagedLoop, "_round", lambda self: (rounds.append(0), once(self))[1])
+    a, b = np.full((2, 3, 6), 0.5), np.full((2, 3, 4), 0.01)
+    value = ckad.jit(deep_short)(a, b)
+    assert value == pytest.approx(deep_short(a.copy(), b))
+    assert len(rounds) < 50
+
+
+def grid(x):
+    r = np.ndarray(x.shape)
+    r[:] = np.mgrid[0 : x.size, 0:2][0][:, 0] * x
+    return np.sum(r) + np.sum(np.r_[x, 1.0])
+
+
+def test_grids_and_arrays_to_be_filled_are_recorded_once(monkeypatch):
+    recorded, record = [], calls.record
+    monkeypatch.setattr(reuse, "_kept", type(reuse._kept)())
+    monkeypatch.setattr(calls, "record", lambda *args: (recorded.append(0), record(*args))[1])
+    for x in (np.ones(4), np.full(4, 2.0)):
+        assert ckad.jit(grid)(x) == pytest.approx(grid(x))
+    assert len(recorded) == 1
+
+
+def test_an_array_from_outside_that_at_writes_into_changes_at_each_step():
+    counts = np.zeros(3)
+
+    def f(x):
+        for _ in range(6):
+            np.add.at(counts, [0, 0, 1], 1.0)
+            x = x + counts
+        return np.sum(x)
+
+    found = ckad.jit(f)(np.ones(3))
+    counts[:] = 0
+    assert found == f(np.ones(3))
