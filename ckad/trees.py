@@ -135,9 +135,7 @@ def _is_dataclass(x: Any) -> bool:
     return dataclasses.is_dataclass(x) and not isinstance(x, type)
 
 
-def register(
-    cls: type, children: Callable[[Any], Any], rebuild: Callable[[Any, Any], Any]
-) -> None:
+def register(cls: type, children: Callable[[Any], Any], rebuild: Callable[[Any, Any], Any]) -> None:
     """Make instances of ``cls`` inner nodes of structures.
 
     ``children(x)`` gives the children and what else says how ``rebuild(that, children)`` makes it.

@@ -62,4 +62,3 @@ for _name, _ufunc in {
     "invert": np.invert,
 }.items():
     setattr(Tracer, f"__{_name}__", lambda self, f=_ufunc: f(self))
-

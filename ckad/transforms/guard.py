@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ckad.trace.purity import ATTRIBUTES, INDEXED, UNDEFINED, Read, is_harmless_text, is_pure, reads
+from ckad.trace.source.libraries import python_function
 from ckad.trace.source.reader import definition_of
 
 #: A function that reads more than this from arrays, in bytes, is recorded at each call,
@@ -168,13 +169,6 @@ class Guard:
             raise Unwatchable
         self._names.append((names, name, names[name]))
         return names[name]
-
-
-def python_function(value: Any) -> FunctionType | None:
-    """The Python function of one that Numba compiles."""
-    numba = type(value).__module__.startswith("numba.")
-    function = getattr(value, "py_func", None) if numba else None
-    return function if type(function) is FunctionType else None
 
 
 def _content(cell: CellType) -> Any:

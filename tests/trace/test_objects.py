@@ -25,8 +25,6 @@ def prog(x):
     return register
 
 
-
-
 class Sim:
     def __init__(self, u, dt):
         self.u = u.copy()

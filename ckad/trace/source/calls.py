@@ -32,7 +32,7 @@ from ckad.trace.source.appends import append
 from ckad.trace.source.closures import Closure, call_from_source
 from ckad.trace.source.frame import MISSING, check_changeable, check_iterated, ledger, made, region
 from ckad.trace.source.iteration import ITERATORS
-from ckad.trace.source.libraries import is_library
+from ckad.trace.source.libraries import is_library, python_function
 from ckad.trace.source.reader import definition_of
 from ckad.trace.source.text import shown
 from ckad.trace.source.values import holds_tracer, is_weak, lifted, weakened
@@ -79,8 +79,7 @@ def _python_function(callee: Any) -> tuple[FunctionType | None, tuple[Any, ...]]
     if kind is BuiltinFunctionType or isinstance(callee, (type, np.ufunc)):
         return None, ()
     if kind.__module__.startswith("numba."):
-        compiled = getattr(callee, "py_func", None)
-        return (compiled if type(compiled) is FunctionType else None), ()
+        return python_function(callee), ()
     if kind is type(_sample):
         return callee.__wrapped__, ()
     method = None if is_library(kind.__module__) else kind.__dict__.get("__call__")

@@ -302,24 +302,13 @@ def _slice(frame: Frame, node: ast.Slice) -> slice:
 # --- functions -----------------------------------------------------------------------------------
 
 
-_READING_ALL = (sum, any, all, min, max, sorted, list, tuple, set, frozenset)
-
-
-def _reads_all(callee: Any) -> bool:
-    """Whether it takes all items of an iterable, so that it may be given a list of them."""
-    return any(callee is function for function in _READING_ALL)
-
-
 def _call(frame: Frame, node: ast.Call) -> Any:
     if isinstance(node.func, ast.Attribute) and node.func.attr == "append":
         with appending():
             callee = evaluate(frame, node.func)
     else:
         callee = evaluate(frame, node.func)
-    if _reads_all(callee) and len(node.args) == 1 and isinstance(node.args[0], ast.GeneratorExp):
-        args = [[evaluate(inner, node.args[0].elt) for inner in _rounds(frame, node.args[0])]]
-    else:
-        args = list(items(frame, node.args))
+    args = list(items(frame, node.args))
     options: dict[str, Any] = {}
     for keyword in node.keywords:
         if keyword.arg is None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 import sysconfig
 from functools import lru_cache
+from types import FunctionType
+from typing import Any
 
 _LIBRARIES = frozenset({"ckad", "jax", "matplotlib", "numba", "numpy", "scipy"})
 _FILES = sysconfig.get_path("stdlib")
@@ -23,3 +25,11 @@ def _is_namesake(module: str) -> bool:
     """Whether a module of the user has the name of one of Python's own (``trace``, ``test``)."""
     file = getattr(sys.modules.get(module), "__file__", None)
     return module == "__main__" or (file is not None and not file.startswith(_FILES))
+
+
+def python_function(compiled: Any) -> FunctionType | None:
+    """The Python function of one that Numba compiles; None for anything else."""
+    if not type(compiled).__module__.startswith("numba."):
+        return None
+    function = getattr(compiled, "py_func", None)
+    return function if type(function) is FunctionType else None
