@@ -80,7 +80,12 @@ class Trace:
         if key not in self.mirrors:
             row = self.capture_row(outer)
             self.mirrors[key] = Storage(
-                self, row, read_only=True, plain=origin.plain, root=origin.root
+                self,
+                row,
+                read_only=True,
+                plain=origin.plain,
+                dense=origin.dense,
+                root=origin.root,
             )
         return self.mirrors[key]
 
@@ -94,7 +99,8 @@ class Trace:
     def adopt(self, root: Storage) -> Storage:
         """Give ``root`` a storage of its own here, with the value it has around this body."""
         outer = storage_in(self.parent, root)
-        local = Storage(self, self.builder.input(outer.type), plain=outer.plain, root=root)
+        row = self.builder.input(outer.type)
+        local = Storage(self, row, plain=outer.plain, dense=outer.dense, root=root)
         local.shared = outer.shared
         self.adopted[id(root)] = local
         self.adopted_inputs[id(root)] = local.row
@@ -126,6 +132,7 @@ class Storage:
     __slots__ = (
         "_root",
         "cache",
+        "dense",
         "plain",
         "read_only",
         "rivals",
@@ -144,6 +151,7 @@ class Storage:
         *,
         read_only: bool = False,
         plain: bool = True,
+        dense: bool = True,
         root: Storage | None = None,
     ) -> None:
         self.trace = trace
@@ -152,7 +160,8 @@ class Storage:
         self.writes = 0
         self.watched = False  # seen after the function has ended, whatever its names are
         self.read_only = read_only
-        self.plain = plain  # known to be C-contiguous in NumPy
+        self.plain = plain  # its axes are known to lie in memory in their order in NumPy
+        self.dense = dense  # known to have no gaps there
         self.shared: str | None = None  # what else may lie in the same memory in NumPy
         self.rivals: list[Storage] = []  # roots that may be this very memory in NumPy
         self.spoilt: Source | None = None  # where it may have changed in a way that is not known
@@ -227,15 +236,9 @@ def _journal() -> list[Storage]:
 
 def spoil(root: Storage) -> None:
     """What ``root`` holds is not known from here on: to read it is an error."""
-    if root.spoilt is None:
+    if root.spoilt is None and is_open(root.trace):
         root.spoilt = user_place()
         _journal().append(root)
-
-
-def spoil_first(root: Storage) -> None:
-    """``root`` is written into in a way that is not recorded, and so is what may be the same."""
-    for x in (root, *root.rivals):
-        spoil(x)
 
 
 def spoilt_so_far() -> int:
@@ -270,11 +273,19 @@ def may_be(storage: Storage) -> list[Storage]:
     return [storage.root, *storage.root.rivals]
 
 
+def are_one(one: Storage, other: Storage) -> bool:
+    """Whether both may be the same memory in NumPy."""
+    return one.root is other.root or other.root in one.root.rivals
+
+
 def link(one: Storage, other: Storage) -> None:
-    """Both may be the same memory in NumPy."""
-    if one is not other and other not in one.rivals:
-        one.rivals.append(other)
-        other.rivals.append(one)
+    """Both may be the same memory in NumPy; nobody writes into that of a trace that is closed."""
+    if one is other or not (is_open(one.trace) and is_open(other.trace)):
+        return
+    for root, rival in ((one, other), (other, one)):
+        root.rivals = [x for x in root.rivals if is_open(x.trace)]
+        if rival not in root.rivals:
+            root.rivals.append(rival)
 
 
 def watch(storage: Storage) -> None:

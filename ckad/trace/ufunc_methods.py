@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from ckad.trace.apply import astype, broadcast_to, operands, plain_layout, reshape_value
+from ckad.trace.apply import astype, broadcast_to, operands, reshape_value
 from ckad.trace.functions.axes import along, axis_of, reduced_axes
 from ckad.trace.functions.register import finish, needs_numbers, reject
 from ckad.trace.functions.select import copyto
 from ckad.trace.functions.shape import copied
 from ckad.trace.indexing import add_at, getitem, setitem
 from ckad.trace.known import known
+from ckad.trace.layout import plain_layout
 from ckad.trace.tracer import UFUNC_METHODS, UFUNCS, Tracer, fresh, lift, value
 from ckad.trace.where import at_place
 

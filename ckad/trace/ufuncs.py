@@ -11,8 +11,9 @@ import numpy as np
 from ckad.errors import ConcreteValueError, DtypeError, UnsupportedFunctionError
 from ckad.tape.ops import Op
 from ckad.tape.types import DType
-from ckad.trace.apply import apply, astype, broadcast, operands, plain_layout
+from ckad.trace.apply import apply, astype, broadcast, operands
 from ckad.trace.context import current
+from ckad.trace.layout import plain_layout
 from ckad.trace.tracer import UFUNCS, Tracer, assign, fresh, lift, value
 from ckad.trace.where import at_place
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from ckad import trees
 from ckad.errors import AliasError, CarryError
 from ckad.tape.types import Type
 from ckad.trace.complex_numbers import ComplexTracer
-from ckad.trace.context import Storage, Trace, spoilt_since
+from ckad.trace.context import Storage, Trace, link, spoilt_since
 from ckad.trace.parts import own_part, part_in
 from ckad.trace.source.aliases import live_names
 from ckad.trace.source.carrying import (
@@ -37,8 +38,18 @@ from ckad.trace.source.frame import (
     Unclear,
     check_changeable,
 )
-from ckad.trace.source.sharing import Turn, Turns, memory
-from ckad.trace.source.swaps import Places, places_after
+from ckad.trace.source.sharing import (
+    Origin,
+    Place,
+    Shown,
+    Turn,
+    Turns,
+    memory,
+    pairs_after,
+    shown_after,
+    together,
+)
+from ckad.trace.source.swaps import Rounds
 from ckad.trace.source.values import Slot, flatten, join, same, slot_of
 from ckad.trace.tracer import Tracer, lift, value
 from ckad.trace.views import is_static
@@ -51,12 +62,16 @@ class Body:
     def __init__(self, loop: Findings, trace: Trace, region: Region) -> None:
         self.loop, self.trace, self.region = loop, trace, region
         self.inputs: dict[Key, list[Tracer]] = {}
+        self.entered: dict[Place, Storage] = {}  # the arrays among them
         self.initial: list[tuple[Slot, Any]] = []
         self.outputs: list[int] = []
         self.lead: list[int] = []
         self.ends: dict[Key, Any] = {}
-        self.places: Places = {}
-        self.memories: dict[Key, list[Storage | None]] = {}
+        self.given_back: dict[Place, Tracer] = {}  # memory that has the value of a name afterwards
+        self.exact: dict[Place, Tracer] = {}  # arrays that are again ones from around the loop
+        self.shown: list[Shown] = []  # the others
+        self.pairs: list[tuple[Place, Place]] = []  # of these, what may be the same memory
+        self.spoilt: list[Storage] = []  # what steps have written into by other names
         self.kinds: frozenset[int] = frozenset({Flow.NEXT})
         self.guard_in: Tracer | None = None
 
@@ -76,9 +91,22 @@ class Body:
             self.inputs[key] = [t for t in tracers if t is not None]
             self.region.changed.setdefault(key, frame.names.get(name, MISSING))
             frame.names[name] = trees.unflatten(carried.tree, leaves)
-        self.entered = set(loop.carried)
+            for k, entered in enumerate(tracers):
+                if entered is not None and not entered.scalar:
+                    self.entered[key, k] = entered.storage
         for root in loop.written.values():
             trace.adopt(root)
+        self._link()
+
+    def _link(self) -> None:
+        """Note what the arrays that a step starts with may be the same memory as."""
+        origins = self.loop.origins
+        for place, storage in self.entered.items():
+            origins[place].enter(storage)
+        for one, other in combinations(self.entered, 2):
+            first, second = (self.loop.carried[key].leaves[k] for key, k in (one, other))
+            if other in origins[one].others or together(first, second):
+                link(self.entered[one], self.entered[other])
 
     def run(self) -> None:
         loop = self.loop
@@ -137,7 +165,6 @@ class Body:
 
     def finish(self) -> None:
         """Compare what names are bound to with what they were carried as; the body's tape."""
-        self._find_carried()
         first = 0
         for key in self.region.changed:
             frame, name = key
@@ -146,46 +173,70 @@ class Body:
             self.ends[key] = made
             if isinstance(made, End):
                 first += sum(s is not None for s in made.slots)
-        self.places = places_after(self.loop, self.inputs)
-        self._note_memory()
+        self._follow_memory()
         outputs = [*self.lead, *self.outputs]
         outputs += [local.row for local in self.trace.adopted.values()]
         for target, entries in self.region.appends.values():
-            if any(x.storage.writes for xs in self.inputs.values() for x in xs):
+            if any(x.writes or x.spoilt for x in self.entered.values()):
                 check_changeable(target)  # an item may be an array that a later step writes into
             outputs += [value(entry.value) for entry in entries]
         self.tape = self.trace.tape(outputs, self._inputs())
 
-    def _note_memory(self) -> None:
-        """What the arrays that are carried are memory of, and those that are shown afterwards."""
-        turns = []
-        for key, carried in self.loop.carried.items():
-            frame, name = key
-            ends = flatten(frame.names.get(name, MISSING))[0]
-            entered = iter(self.inputs[key])
-            for slot, first, end in zip(carried.slots, carried.leaves, ends, strict=True):
-                own = next(entered).storage if slot is not None else None
-                if own is not None and slot is not None and not slot.scalar:
-                    turns.append(Turn(key, memory(first), own, memory(end)))
-        self.turns = Turns(turns, self.trace)
-        self.turns.check(spoilt_since(self.region.n_spoilt))
-        for turn in self.turns.written(self.places):
-            for other in self.turns.reached(turn):
-                if other.first is not None:
-                    self._check_names(turn.key, other.first)
-        for key, end in self.ends.items():
-            if isinstance(end, End):
-                leaves = flatten(own_part(key[0].names[key[1]]))[0]
-                self.memories[key] = [memory(leaf) for leaf in leaves]
+    def _follow_memory(self) -> None:
+        """Which memory the arrays show that the names are bound to after the loop."""
+        turns = Turns(list(self._turns()), self.trace)
+        if turns.grow(self.loop.origins):
+            raise Again
+        rounds = Rounds(self.loop, turns.turns, self.trace)
+        back = rounds.given_back(turns.turns)
+        by_storage = {id(turn.entered): turn.place for turn in turns.turns}
+        self.given_back = {by_storage[key]: x for key, x in back.items()}
+        kept = {id(x.storage.root) for x in self.given_back.values()}
+        changed = turns.changed(spoilt_since(self.region.n_spoilt))
+        self.spoilt = [root for root in changed if id(root) not in kept]
+        for root in self.spoilt:
+            turn = turns.of(root, self.loop.origins)
+            if turn is not None:
+                self._check_names(turn.place[0], root)
+        self._note_shown(rounds)
 
-    def _check_names(self, key: Key, first: Storage) -> None:
+    def _turns(self) -> Iterator[Turn]:
+        for (key, k), entered in self.entered.items():
+            carried = self.loop.carried[key]
+            end = flatten(self._bound(key))[0][k]
+            yield Turn((key, k), carried.slots[k], carried.leaves[k], entered, end)
+
+    def _bound(self, key: Key) -> Any:
+        """What a name is bound to at the end of a step, in the form in which it is handed on."""
+        frame, name = key
+        made, end = self.ends[key], own_part(frame.names[name])
+        return maybe(end) if is_maybe(made.tree) else end
+
+    def _note_shown(self, rounds: Rounds) -> None:
+        runs = self.loop.guard == 0 and self.loop.length > 0
+        for key, end in self.ends.items():
+            if not isinstance(end, End):
+                continue
+            leaves = flatten(self._bound(key))[0]
+            before = self.region.changed[key]
+            firsts = [None] * len(leaves) if runs or before is MISSING else flatten(before)[0]
+            firsts += [None] * (len(leaves) - len(firsts))
+            for k, leaf in enumerate(leaves):
+                exact = rounds.after(leaf)
+                if exact is not None:
+                    self.exact[key, k] = exact
+                elif end.slots[k] is not None and not end.slots[k].scalar:
+                    self.shown.append(shown_after((key, k), leaf, firsts[k], self.trace.parent))
+        self.pairs = pairs_after(self.shown)
+
+    def _check_names(self, key: Key, root: Storage) -> None:
         """AliasError where a name shows memory that is written into by ``key`` only at first."""
         loop = self.loop
-        other = next(live_names(first.root, loop.carried, loop.steps.node), None)
+        other = next(live_names(root, loop.carried, loop.steps.node), None)
         if other is not None:
             raise _aliased(key[1], other[1])
 
-    def _find_carried(self) -> None:
+    def find_carried(self) -> None:
         """Names that are read before they are bound carry; record again with those found now."""
         found = False
         for key in self.region.changed:
@@ -199,9 +250,17 @@ class Body:
             self.loop.carried[key] = kept = carried_from(name, before, end)
             for first in filter(None, map(memory, kept.leaves)):  # it may be written by this name
                 self.loop.written.pop(id(first.root), None)
+            self._note_origins(key, kept, flatten(end)[0])
             found = True
         if found:
             raise Again
+
+    def _note_origins(self, key: Key, carried: Carried, ends: list[Any]) -> None:
+        assert self.trace.parent is not None
+        for k, (first, end) in enumerate(zip(carried.leaves, ends, strict=False)):
+            self.loop.origins[key, k] = origin = Origin(first)
+            origin.add(first, self.trace.parent)
+            origin.add(end, self.trace.parent)
 
     def _stays(self, before: Any, end: Any) -> bool:
         if before is end or same(before, end):

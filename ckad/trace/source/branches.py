@@ -34,7 +34,7 @@ from ckad.trace.source.frame import (
     Unclear,
     open_region,
 )
-from ckad.trace.source.sharing import Chosen, memory, settle_branch
+from ckad.trace.source.sharing import Chosen, settle_branch
 from ckad.trace.source.values import Slot, flatten, join, same, slot_of, truth, weakened
 from ckad.trace.tracer import Tracer, value
 from ckad.trace.where import at_place
@@ -169,7 +169,7 @@ class _Leaf(NamedTuple):
 
     slot: Slot
     result: int
-    roots: tuple[Storage | None, ...] = ()  # of which memory it is on each side
+    sides: tuple[Any, ...] = ()  # what it is on each side
 
 
 class _Joined(NamedTuple):
@@ -256,8 +256,7 @@ class _Merge:
         return _Joined(tree, found)
 
     def _output_leaf(self, slot: Slot, xs: Sequence[Any]) -> _Leaf:
-        storages = [memory(x) for x in xs]
-        return _Leaf(slot, self.output(slot, xs), tuple(x and x.root for x in storages))
+        return _Leaf(slot, self.output(slot, xs), tuple(xs))
 
     def _half_bound(self, name: str, values: Sequence[Any]) -> Any:
         """A name that may not be bound: it can be read where it is."""
@@ -374,7 +373,7 @@ class _Merge:
             return leaf
         shown = leaf.slot.show(self.rows[leaf.result])
         if not shown.scalar:
-            self.chosen.append(Chosen(shown.storage, leaf.roots))
+            self.chosen.append(Chosen(shown.storage, leaf.sides))
         return shown
 
 

@@ -7,6 +7,7 @@ becomes a float), and arrays from outside that it writes into.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -15,8 +16,16 @@ from ckad import trees
 from ckad.errors import CarryError
 from ckad.tape.control import UNBOUNDED, loop_attrs
 from ckad.tape.ops import Op
-from ckad.trace.complex_numbers import ComplexTracer
-from ckad.trace.context import Trace, Written, current, mark_place, open_trace, spoil, storage_in
+from ckad.trace.context import (
+    Trace,
+    Written,
+    current,
+    link,
+    mark_place,
+    open_trace,
+    spoil,
+    storage_in,
+)
 from ckad.trace.source import notes
 from ckad.trace.source.aliases import names_of
 from ckad.trace.source.appends import Appended, extend
@@ -24,8 +33,7 @@ from ckad.trace.source.body import Body
 from ckad.trace.source.carrying import COUNT, FLAG, Again, End, Findings, Steps
 from ckad.trace.source.flow import Flow
 from ckad.trace.source.frame import MISSING, RETURN, Frame, Key, Ledger, open_region
-from ckad.trace.source.sharing import Shown, memory, settle_loop
-from ckad.trace.source.values import arrays_of, flatten
+from ckad.trace.source.sharing import Place
 from ckad.trace.tracer import assign, fresh, lift, value
 from ckad.trace.where import at_place
 
@@ -82,8 +90,9 @@ class StagedLoop:
                 raise Again from None
             self.frame.statement = self.steps.node
             self.frame.line = self.steps.node.lineno
-            body.finish()
+            body.find_carried()
             self._check_guessed(trace)
+            body.finish()
         return self._emit(body, first)
 
     def _check_guessed(self, trace: Trace) -> None:
@@ -156,46 +165,35 @@ class StagedLoop:
         notes.note(self.frame.place, "recorded once", steps, state)
 
     def _bind(self, body: Body, rows: list[int]) -> None:
-        start = (self.found.guard > 0) + self.found.signals
-        shown: list[Shown] = []
         for frame, name in self.found.carried:
             frame.note_read(name)
+        found: dict[Place, Any] = {}
+        for key, end in body.ends.items():
+            if isinstance(end, End):
+                found.update(self._results(key, end, rows))
+        for place, array in body.given_back.items():
+            assign(array, value(found[place]))
         for (frame, name), end in body.ends.items():
-            if not isinstance(end, End):
-                bound = end
-            else:
-                at = start + end.first
-                leaves = []
-                for slot, leaf in zip(end.slots, end.leaves, strict=True):
-                    leaves.append(leaf if slot is None else slot.show(rows[at]))
-                    at += slot is not None
+            bound = end
+            if isinstance(end, End):
+                places = [((frame, name), k) for k in range(len(end.slots))]
+                leaves = [body.exact.get(place, found[place]) for place in places]
                 bound = trees.unflatten(end.tree, leaves)
-            place = body.places.get((frame, name))
-            if place is not None:  # buffers that took turns: the name now shows one of them
-                for array, new in zip(place, arrays_of(bound), strict=True):
-                    assign(array, value(new))
-                bound = place[0] if len(place) == 1 else ComplexTracer(*place)
-            elif isinstance(end, End):
-                shown += self._shown(body, (frame, name), flatten(bound)[0])
             frame.note_change(name)
             frame.restore(name, bound)
-        for root in body.region.spoilt:
+        for root in body.spoilt:
             spoil(root)
-        body.turns.spoil(body.places)
-        settle_loop(body.turns, shown)
+        for shown in body.shown:
+            shown.settle(found[shown.place].storage)
+        for one, other in body.pairs:
+            link(found[one].storage, found[other].storage)
 
-    def _shown(self, body: Body, key: Key, leaves: list[Any]) -> list[Shown]:
-        """The arrays that a name shows after the loop, and what they may be memory of."""
-        before, runs = body.region.changed[key], self.found.guard == 0 and self.found.length > 0
-        firsts = [None] * len(leaves) if before is MISSING else flatten(before)[0]
-        firsts = firsts if len(firsts) == len(leaves) else [None] * len(leaves)
-        found = []
-        for leaf, end, first in zip(leaves, body.memories[key], firsts, strict=False):
-            result = memory(leaf)
-            if result is not None:
-                outside = body.turns.outside(end, memory(first), runs)
-                found.append(Shown(result, end, outside))
-        return found
+    def _results(self, key: Key, end: End, rows: list[int]) -> Iterator[tuple[Place, Any]]:
+        """What the leaves of a name are after the loop."""
+        at = (self.found.guard > 0) + self.found.signals + end.first
+        for k, (slot, leaf) in enumerate(zip(end.slots, end.leaves, strict=True)):
+            yield (key, k), leaf if slot is None else slot.show(rows[at])
+            at += slot is not None
 
     def _flow(self, body: Body, rows: list[int]) -> Flow | None:
         if not self.found.signals:
