@@ -16,6 +16,7 @@ from ckad.tape.builder import Builder
 from ckad.tape.ops import Op
 from ckad.tape.tape import Source, Tape
 from ckad.tape.types import Type
+from ckad.trace.views import Path
 from ckad.trace.where import at_place, user_place
 
 _local = threading.local()
@@ -53,7 +54,8 @@ class Trace:
         self.adopts = adopts
         self.builder = Builder()
         self.captured: dict[int, int] = {}  # row of the parent -> input row here
-        self.mirrors: dict[tuple[int, int], Storage] = {}  # (row of the parent, root) -> storage
+        # (row of the parent, root, which part of it) -> storage
+        self.mirrors: dict[tuple[int, int, Path], Storage] = {}
         self.adopted: dict[int, Storage] = {}
         self.adopted_inputs: dict[int, int] = {}
         # statement -> roots it wrote into when it was last recorded: a nest of loops is recorded
@@ -74,19 +76,17 @@ class Trace:
             self.captured[outer] = self.builder.input(row.type)
         return self.captured[outer]
 
-    def capture(self, outer: int, origin: Storage) -> Storage:
-        """The read-only storage here that shows row ``outer`` of the parent trace."""
-        key = outer, id(origin.root)
+    def capture(self, outer: int, origin: Storage, path: Path = ()) -> Storage:
+        """The read-only storage here that shows row ``outer`` of the parent trace.
+
+        The row holds what ``path`` shows of ``origin``.
+        """
+        part = (*origin.part, *path)
+        key = outer, id(origin.root), part
         if key not in self.mirrors:
             row = self.capture_row(outer)
-            self.mirrors[key] = Storage(
-                self,
-                row,
-                read_only=True,
-                plain=origin.plain,
-                dense=origin.dense,
-                root=origin.root,
-            )
+            self.mirrors[key] = mirror = Storage(self, row, read_only=True, root=origin.root)
+            mirror.plain, mirror.dense, mirror.part = origin.plain, origin.dense, part
         return self.mirrors[key]
 
     def is_inside(self, other: Trace) -> bool:
@@ -133,6 +133,7 @@ class Storage:
         "_root",
         "cache",
         "dense",
+        "part",
         "plain",
         "read_only",
         "rivals",
@@ -162,6 +163,7 @@ class Storage:
         self.read_only = read_only
         self.plain = plain  # its axes are known to lie in memory in their order in NumPy
         self.dense = dense  # known to have no gaps there
+        self.part: Path = ()  # which part of its root it shows, as seen from where that is
         self.shared: str | None = None  # what else may lie in the same memory in NumPy
         self.rivals: list[Storage] = []  # roots that may be this very memory in NumPy
         self.spoilt: Source | None = None  # where it may have changed in a way that is not known

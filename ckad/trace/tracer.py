@@ -293,7 +293,12 @@ def _seen_from(trace: Trace | None, x: Tracer) -> Tracer:
         return Tracer(own, path, x.scalar, x.weak)
     b = outer.storage.trace.builder
     row = read(b, outer.storage.row, outer.path, outer.storage.cache)
-    return Tracer(trace.capture(row, outer.storage), (), x.scalar, x.weak)
+    mirror = trace.capture(row, outer.storage, outer.path)
+    if outer.path:
+        from ckad.trace.layout import layout
+
+        mirror.plain, mirror.dense = layout(outer)
+    return Tracer(mirror, (), x.scalar, x.weak)
 
 
 def assign(x: Tracer, row: int) -> None:

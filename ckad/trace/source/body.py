@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 
 from ckad import trees
-from ckad.errors import AliasError, CarryError
+from ckad.errors import CarryError
 from ckad.tape.types import Type
 from ckad.trace.complex_numbers import ComplexTracer
-from ckad.trace.context import Storage, Trace, link, spoilt_since
+from ckad.trace.context import Storage, Trace, link
 from ckad.trace.parts import own_part, part_in
-from ckad.trace.source.aliases import live_names
 from ckad.trace.source.carrying import (
     COUNT,
     FLAG,
@@ -38,21 +37,16 @@ from ckad.trace.source.frame import (
     Unclear,
     check_changeable,
 )
+from ckad.trace.source.outcome import Bound, Outcome
 from ckad.trace.source.sharing import (
     Origin,
     Place,
-    Shown,
-    Turn,
-    Turns,
     memory,
-    pairs_after,
-    shown_after,
+    part_of_root,
     together,
 )
-from ckad.trace.source.swaps import Rounds
-from ckad.trace.source.values import Slot, flatten, join, same, slot_of
+from ckad.trace.source.values import Slot, flatten, is_kept, is_same_array, join, same, slot_of
 from ckad.trace.tracer import Tracer, lift, value
-from ckad.trace.views import is_static
 from ckad.trace.where import at_place
 
 
@@ -67,11 +61,6 @@ class Body:
         self.outputs: list[int] = []
         self.lead: list[int] = []
         self.ends: dict[Key, Any] = {}
-        self.given_back: dict[Place, Tracer] = {}  # memory that has the value of a name afterwards
-        self.exact: dict[Place, Tracer] = {}  # arrays that are again ones from around the loop
-        self.shown: list[Shown] = []  # the others
-        self.pairs: list[tuple[Place, Place]] = []  # of these, what may be the same memory
-        self.spoilt: list[Storage] = []  # what steps have written into by other names
         self.kinds: frozenset[int] = frozenset({Flow.NEXT})
         self.guard_in: Tracer | None = None
 
@@ -173,68 +162,20 @@ class Body:
             self.ends[key] = made
             if isinstance(made, End):
                 first += sum(s is not None for s in made.slots)
-        self._follow_memory()
+        bound = {k: self._bound(k, end) for k, end in self.ends.items() if isinstance(end, End)}
+        self.outcome = Outcome(self.loop, self.trace, self.region, self.entered, bound)
+        self.outcome.check_appends()
         outputs = [*self.lead, *self.outputs]
         outputs += [local.row for local in self.trace.adopted.values()]
-        for target, entries in self.region.appends.values():
-            if any(x.writes or x.spoilt for x in self.entered.values()):
-                check_changeable(target)  # an item may be an array that a later step writes into
+        for _, entries in self.region.appends.values():
             outputs += [value(entry.value) for entry in entries]
         self.tape = self.trace.tape(outputs, self._inputs())
 
-    def _follow_memory(self) -> None:
-        """Which memory the arrays show that the names are bound to after the loop."""
-        turns = Turns(list(self._turns()), self.trace)
-        if turns.grow(self.loop.origins):
-            raise Again
-        rounds = Rounds(self.loop, turns.turns, self.trace)
-        back = rounds.given_back(turns.turns)
-        by_storage = {id(turn.entered): turn.place for turn in turns.turns}
-        self.given_back = {by_storage[key]: x for key, x in back.items()}
-        kept = {id(x.storage.root) for x in self.given_back.values()}
-        changed = turns.changed(spoilt_since(self.region.n_spoilt))
-        self.spoilt = [root for root in changed if id(root) not in kept]
-        for root in self.spoilt:
-            turn = turns.of(root, self.loop.origins)
-            if turn is not None:
-                self._check_names(turn.place[0], root)
-        self._note_shown(rounds)
-
-    def _turns(self) -> Iterator[Turn]:
-        for (key, k), entered in self.entered.items():
-            carried = self.loop.carried[key]
-            end = flatten(self._bound(key))[0][k]
-            yield Turn((key, k), carried.slots[k], carried.leaves[k], entered, end)
-
-    def _bound(self, key: Key) -> Any:
+    def _bound(self, key: Key, end: End) -> Bound:
         """What a name is bound to at the end of a step, in the form in which it is handed on."""
         frame, name = key
-        made, end = self.ends[key], own_part(frame.names[name])
-        return maybe(end) if is_maybe(made.tree) else end
-
-    def _note_shown(self, rounds: Rounds) -> None:
-        runs = self.loop.guard == 0 and self.loop.length > 0
-        for key, end in self.ends.items():
-            if not isinstance(end, End):
-                continue
-            leaves = flatten(self._bound(key))[0]
-            before = self.region.changed[key]
-            firsts = [None] * len(leaves) if runs or before is MISSING else flatten(before)[0]
-            firsts += [None] * (len(leaves) - len(firsts))
-            for k, leaf in enumerate(leaves):
-                exact = rounds.after(leaf)
-                if exact is not None:
-                    self.exact[key, k] = exact
-                elif end.slots[k] is not None and not end.slots[k].scalar:
-                    self.shown.append(shown_after((key, k), leaf, firsts[k], self.trace.parent))
-        self.pairs = pairs_after(self.shown)
-
-    def _check_names(self, key: Key, root: Storage) -> None:
-        """AliasError where a name shows memory that is written into by ``key`` only at first."""
-        loop = self.loop
-        other = next(live_names(root, loop.carried, loop.steps.node), None)
-        if other is not None:
-            raise _aliased(key[1], other[1])
+        found = own_part(frame.names[name])
+        return Bound(end, flatten(maybe(found) if is_maybe(end.tree) else found)[0])
 
     def find_carried(self) -> None:
         """Names that are read before they are bound carry; record again with those found now."""
@@ -267,10 +208,16 @@ class Body:
             return True
         if type(before) is ComplexTracer and type(end) is ComplexTracer:
             return all(map(self._stays, before.parts, end.parts))
-        if type(before) is not Tracer or type(end) is not Tracer or before.path != end.path:
+        if type(before) is not Tracer or type(end) is not Tracer:
             return False
-        same_rows = before.storage.trace is end.storage.trace
-        return before.storage.root is end.storage.root and (same_rows or is_static(end.path))
+        if before.storage is end.storage:
+            return before.path == end.path
+        part = part_of_root(before)
+        return (
+            before.storage.root is end.storage.root
+            and part is not None
+            and part == part_of_root(end)
+        )
 
     def _end(self, key: Key, end: Any, first: int) -> Any:
         carried = self.loop.carried.get(key)
@@ -340,7 +287,7 @@ class Body:
         if not certain and before is not MISSING:
             olds, old_tree = flatten(before)
             kinds = [slot_of(x) for x in olds]
-            joined = [join(s, t) if s and t else None for s, t in zip(kinds, slots, strict=False)]
+            joined = [_one_kind(s, t) for s, t in zip(kinds, slots, strict=False)]
             if old_tree != tree or any(j is None for j in joined):
                 return self._no_value(name)
             starts, slots = olds, list(joined)
@@ -370,10 +317,9 @@ class Body:
         return [*first, *(slot.type for slot, _ in self.initial[entered:]), *late]
 
 
-def _aliased(name: str, other: str) -> AliasError:
-    return AliasError(
-        at_place(
-            f"the loop binds {name!r} to other arrays and writes into them, and {other!r} shows "
-            f"the memory that {name!r} starts with. Start with a copy: {name} = {name}.copy()."
-        )
-    )
+def _one_kind(one: Slot | None, other: Slot | None) -> Slot | None:
+    """The kind of a name that has a value of either kind, and of neither another one."""
+    if one is None or other is None or not is_same_array(one, other):
+        return None
+    joined = join(one, other)
+    return joined if joined and is_kept(one, joined) and is_kept(other, joined) else None

@@ -35,7 +35,16 @@ from ckad.trace.source.frame import (
     open_region,
 )
 from ckad.trace.source.sharing import Chosen, settle_branch
-from ckad.trace.source.values import Slot, flatten, join, same, slot_of, truth, weakened
+from ckad.trace.source.values import (
+    Slot,
+    flatten,
+    is_same_array,
+    join,
+    same,
+    slot_of,
+    truth,
+    weakened,
+)
 from ckad.trace.tracer import Tracer, value
 from ckad.trace.where import at_place
 
@@ -302,7 +311,7 @@ class _Merge:
             if s is None or t is None:
                 return _unclear(said, repr(a), repr(b))
             slot = join(s, t, broadcasts=True) or join(t, s, broadcasts=True)
-            if slot is None:
+            if slot is None or not (is_same_array(s, slot) and is_same_array(t, slot)):
                 return _unclear(said, str(s.type), str(t.type))
             leaves.append(self._output_leaf(slot, (a, b)))
         return _Joined(tree, leaves)

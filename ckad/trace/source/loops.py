@@ -20,10 +20,8 @@ from ckad.trace.context import (
     Trace,
     Written,
     current,
-    link,
     mark_place,
     open_trace,
-    spoil,
     storage_in,
 )
 from ckad.trace.source import notes
@@ -34,7 +32,7 @@ from ckad.trace.source.carrying import COUNT, FLAG, Again, End, Findings, Steps
 from ckad.trace.source.flow import Flow
 from ckad.trace.source.frame import MISSING, RETURN, Frame, Key, Ledger, open_region
 from ckad.trace.source.sharing import Place
-from ckad.trace.tracer import assign, fresh, lift, value
+from ckad.trace.tracer import Tracer, fresh, lift
 from ckad.trace.where import at_place
 
 #: A loop's body is recorded at most so often until it is known what it carries.
@@ -137,22 +135,21 @@ class StagedLoop:
         types, n = tape.output_types, len(carry)
         types = [*types[:n], *(t.with_shape((self.found.length, *t.shape)) for t in types[n:])]
         rows = b.control(Op.LOOP, operands, attrs, types)
-        self._extend_lists(body, rows[n:])
+        stacks = [fresh(row, scalar=False) for row in rows[n:]]
         rows = rows[:n]
         for key, local, row in zip(roots, locals_, rows[len(rows) - len(roots) :], strict=True):
             if body.trace.adopted[key].writes:
                 local.check_writable()
                 local.write(row)
         self._note(body)
-        self._bind(body, rows)
+        self._bind(body, rows, stacks)
+        self._extend_lists(body, iter(stacks))
         return self._flow(body, rows)
 
-    def _extend_lists(self, body: Body, rows: list[int]) -> None:
+    def _extend_lists(self, body: Body, stacks: Iterator[Tracer]) -> None:
         """What the steps have appended, at the end of the lists."""
-        stacks = iter(rows)
         for target, entries in body.region.appends.values():
-            found = [(fresh(next(stacks), scalar=False), entry.many) for entry in entries]
-            extend(target, found, self.found.length)
+            extend(target, [(next(stacks), entry.many) for entry in entries], self.found.length)
 
     def _note(self, body: Body) -> None:
         """What `ckad.explain` says of this loop."""
@@ -164,29 +161,23 @@ class StagedLoop:
         steps = f"{length:,}" if known else "unknown" if length >= UNBOUNDED else f"≤ {length:,}"
         notes.note(self.frame.place, "recorded once", steps, state)
 
-    def _bind(self, body: Body, rows: list[int]) -> None:
+    def _bind(self, body: Body, rows: list[int], stacks: list[Tracer]) -> None:
         for frame, name in self.found.carried:
             frame.note_read(name)
         found: dict[Place, Any] = {}
         for key, end in body.ends.items():
             if isinstance(end, End):
                 found.update(self._results(key, end, rows))
-        for place, array in body.given_back.items():
-            assign(array, value(found[place]))
+        exact = body.outcome.exact
         for (frame, name), end in body.ends.items():
             bound = end
             if isinstance(end, End):
                 places = [((frame, name), k) for k in range(len(end.slots))]
-                leaves = [body.exact.get(place, found[place]) for place in places]
+                leaves = [exact.get(place, found[place]) for place in places]
                 bound = trees.unflatten(end.tree, leaves)
             frame.note_change(name)
             frame.restore(name, bound)
-        for root in body.spoilt:
-            spoil(root)
-        for shown in body.shown:
-            shown.settle(found[shown.place].storage)
-        for one, other in body.pairs:
-            link(found[one].storage, found[other].storage)
+        body.outcome.settle(found, [stack.storage for stack in stacks])
 
     def _results(self, key: Key, end: End, rows: list[int]) -> Iterator[tuple[Place, Any]]:
         """What the leaves of a name are after the loop."""

@@ -22,6 +22,7 @@ from ckad.trace.layout import Layout, layout
 from ckad.trace.source.frame import MISSING, Key
 from ckad.trace.source.values import Slot
 from ckad.trace.tracer import Tracer
+from ckad.trace.views import Path, is_static
 from ckad.trace.where import at_place
 
 #: A leaf of what a name is bound to.
@@ -32,6 +33,12 @@ OUTSIDE = "an array from outside of the function"
 def memory(x: Any) -> Storage | None:
     """The storage of an array; None for numbers and what is not traced."""
     return x.storage if isinstance(x, Tracer) and not x.scalar else None
+
+
+def part_of_root(x: Tracer) -> Path | None:
+    """Which part of its memory an array shows, whatever trace it is seen from; None if unknown."""
+    path = (*x.storage.part, *x.path)
+    return path if x.storage is x.storage.root or is_static(path) else None
 
 
 def obstacle(x: Any) -> str | None:
@@ -122,7 +129,7 @@ class Turns:
         AliasError if the body reads it: it sees what was there before the first step.
         """
         assert self.body.parent is not None
-        seen = {root for _, root in self.body.mirrors} | self.body.adopted.keys()
+        seen = {root for _, root, _ in self.body.mirrors} | self.body.adopted.keys()
         changed = [root for root in spoilt if self.body.parent.is_inside(root.trace)]
         if any(id(root) in seen for root in changed):
             raise AliasError(
@@ -133,6 +140,29 @@ class Turns:
                 )
             )
         return changed
+
+    def before(self, storage: Storage) -> tuple[list[Storage], bool]:
+        """What an array of a step is in terms of that step and those before it.
+
+        And whether that may be one and the same in two steps.
+        """
+        entered = {id(turn.entered): turn for turn in self.turns}
+        found: list[Storage] = []
+        seen: set[int] = set()
+        repeats, pending = False, [storage.root]
+        while pending:
+            found.append(last := pending.pop())
+            starts = [entered[id(x)] for x in may_be(last) if id(x) in entered]
+            # memory from around the loop that a step starts with is gone with the first one
+            around = any(x.trace is not self.body for x in may_be(last))
+            repeats |= around and id(last) not in entered
+            for turn in starts:
+                repeats |= id(turn.entered) in seen
+                end = memory(turn.end)
+                if id(turn.entered) not in seen and end is not None:
+                    pending.append(end.root)
+                seen.add(id(turn.entered))
+        return found, repeats
 
     def of(self, root: Storage, origins: dict[Place, Origin]) -> Turn | None:
         """An array that may be ``root`` at the start of a step."""

@@ -11,7 +11,7 @@ from typing import Any
 
 from ckad.trace.context import Trace
 from ckad.trace.source.carrying import Findings
-from ckad.trace.source.sharing import Turn, memory
+from ckad.trace.source.sharing import Place, Turn, memory, part_of_root
 from ckad.trace.tracer import Tracer
 from ckad.trace.views import is_static
 
@@ -60,26 +60,21 @@ class Rounds:
         return path[last].first
 
     def _from_outside(self, end: Tracer) -> Tracer | None:
-        root = end.storage.root
-        if not self.body.is_inside(root.trace) or root.trace is self.body:
+        root, path = end.storage.root, part_of_root(end)
+        if path is None or not self.body.is_inside(root.trace) or root.trace is self.body:
             return None
-        if end.storage is root:
-            return end
-        # a mirror may be of a part of its root
-        adopted = end.storage is self.body.adopted.get(id(root))
-        return _view(Tracer(root), end) if adopted else None
+        return Tracer(root, path)
 
-    def given_back(self, turns: Sequence[Turn]) -> dict[int, Tracer]:
+    def given_back(self, turns: Sequence[Turn]) -> dict[Place, Tracer]:
         """The arrays that steps write into and whose memory has its names again after the loop.
 
-        By the storage that the name showing it then enters a step with.
+        By the place of the name that shows it then.
         """
         found = {}
         for turn in turns:
-            cycle = self._cycle(turn)
-            if any(x.entered.writes for x in cycle):
-                found[id(turn.entered)] = self._first(self.next[id(turn.entered)])
-        return {key: x for key, x in found.items() if x is not None}
+            if any(x.entered.writes for x in self._cycle(turn)):
+                found[turn.place] = self._first(self.next[id(turn.entered)])
+        return {place: x for place, x in found.items() if x is not None}
 
     def _cycle(self, turn: Turn) -> list[Turn]:
         """The turns that take each other's places, if ``turn`` is among them."""
@@ -101,6 +96,6 @@ def _keeps_kind(turn: Turn) -> bool:
 
 def _view(whole: Tracer, part: Tracer) -> Tracer | None:
     """What ``part`` is of its storage, of ``whole``."""
-    if not is_static(part.path):
-        return None
-    return Tracer(whole.storage, (*whole.path, *part.path)) if part.path else whole
+    if not part.path:
+        return whole
+    return Tracer(whole.storage, (*whole.path, *part.path)) if is_static(part.path) else None
