@@ -46,7 +46,7 @@ def lower_loop(frame: Frame, k: int, row: Row) -> Sequence[Held]:
         outputs = inner.run()
         for place, value in zip(places, outputs[n:], strict=True):
             inner.put(place, value)
-        following = carry.following(unit, values, outputs[:n])
+        following = carry.following(frame.writer, unit, values, outputs[:n])
         inner.close()
         return following
 

@@ -349,7 +349,7 @@ class Steps:
         elif homes:
             following = self._moved_on(homes, values, outputs[:n])
         else:
-            following = carry.following(unit, values, outputs[:n])
+            following = carry.following(frame.writer, unit, values, outputs[:n])
         frame.close()
         return following
 
