@@ -34,7 +34,7 @@ def lower_cond(frame: Frame, k: int, row: Row) -> Sequence[Held]:
     found: list[tuple[list[Held], ir.Block]] = []
     with b.if_else(b.icmp_signed("!=", predicate, whole(0))) as sides:
         for side, tape in zip(sides, branches, strict=True):
-            with side:
+            with side, frame.unit.branch():
                 found.append((_branch(frame, tape, operands, places), b.block))
     results: list[Held] = []
     for at, type in enumerate(types):
