@@ -15,9 +15,8 @@ from ckad.engines.native.element import Array, register_type, whole
 from ckad.engines.native.frame import CONTROL, Frame
 from ckad.engines.native.held import Held, Memory, Wanted
 from ckad.engines.native.in_place import operand_taken
-from ckad.engines.native.layout import is_small
 from ckad.engines.native.lower_loops import borrowed
-from ckad.engines.native.registers import Registers
+from ckad.engines.native.registers import Registers, is_small
 from ckad.engines.native.unit import Buffer
 from ckad.tape.ops import Op
 from ckad.tape.tape import Row, Tape

@@ -152,7 +152,7 @@ def drive(sweep: Sweep, handlers: Handlers, reverse: bool) -> None:
         unit.check(b.call(function, [unit.state, start, last, slot]))
         if action in (Kind.ADVANCE, Kind.TAPE) and not reverse:
             if sweep.is_guarded:
-                leave_if_ended(sweep, stop)
+                leave_if_ended(unit, sweep.loop, control, stop)
                 ended = b.icmp_signed(">=", stop, unit.get(control + Control.COUNT))
             else:
                 ended = b.icmp_signed("==", stop, whole(length))
