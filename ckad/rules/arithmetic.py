@@ -7,6 +7,7 @@ derivative of a root is infinite, a tangent or cotangent of zero stays zero.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ import numpy as np
 from ckad.rules import ir, vector_math
 from ckad.rules.elementwise import elementwise, like
 from ckad.rules.fused import multiply_add
-from ckad.rules.registry import Pole, jvp, vjp
+from ckad.rules.registry import Contribution, Pole, Tangents, jvp, vjp
 from ckad.tape.builder import Builder
 from ckad.tape.ops import Op
 
@@ -52,7 +53,9 @@ elementwise(Op.DIV, np.divide, ir.method("fdiv"), [None, None])
 
 
 @jvp(Op.DIV)
-def _(b, tangents, out, x, y, attrs=()):
+def _(
+    b: Builder, tangents: Tangents, out: int, x: int, y: int, attrs: Sequence[int] = ()
+) -> int | None:
     dx, dy = tangents
     if dy is None:
         return None if dx is None else b.div(dx, y)
@@ -61,7 +64,9 @@ def _(b, tangents, out, x, y, attrs=()):
 
 
 @vjp(Op.DIV)
-def _(b, ct, out, x, y, attrs=()):
+def _(
+    b: Builder, ct: int, out: int, x: int, y: int, attrs: Sequence[int] = ()
+) -> tuple[Contribution, ...]:
     ct_x = b.div(ct, y)
     return ct_x, b.neg(b.mul(ct_x, out))
 

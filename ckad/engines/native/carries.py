@@ -7,8 +7,9 @@ array of which a step only changes parts has one buffer for the whole loop.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from ckad.engines.native import registers
 from ckad.engines.native.element import Array, Value, nbytes
@@ -16,8 +17,7 @@ from ckad.engines.native.frame import Frame
 from ckad.engines.native.held import Held, Memory, Wanted
 from ckad.engines.native.in_place import takes_place_of
 from ckad.engines.native.kernels import emit_copy
-from ckad.engines.native.layout import is_small
-from ckad.engines.native.registers import Registers
+from ckad.engines.native.registers import Registers, is_small
 from ckad.engines.native.unit import Buffer, Unit
 from ckad.engines.native.writer import Writer
 from ckad.tape.ops import Op
@@ -50,6 +50,14 @@ class Pool:
     def stays(self) -> bool:
         """Whether its only array is at one place all the time."""
         return self.n_buffers == 1
+
+
+class Copy(NamedTuple):
+    """An array that a step left elsewhere than where the next step reads it."""
+
+    to: Value
+    source: Value
+    nbytes: int
 
 
 class Carry:
@@ -89,8 +97,8 @@ class Carry:
 
     # --- as a list of values: parts of registers, then pointers ----------------------------------
 
-    def flat(self, smalls: Sequence[Registers], pointers: Sequence[Value]) -> list[Value]:
-        return [*(part for x in smalls for part in x.parts), *pointers]
+    def flat(self, smalls: Sequence[Held], pointers: Sequence[Value]) -> list[Value]:
+        return [*(part for x in smalls for part in _parts(x)), *pointers]
 
     def smalls(self, values: Sequence[Value]) -> list[Registers]:
         found, at = [], 0
@@ -117,8 +125,11 @@ class Carry:
         for pool, pointers in zip(self.pools, self.pointers(values), strict=True):
             for k, pointer in zip(pool.members, pointers, strict=False):
                 owner = pool if pools else None
-                buffer = Buffer(pointer, pool.nbytes, pool=owner)
-                found[k] = Memory(Array(pointer, self.types[k]), buffer)
+                # What stayed is known by the name it came with: the loop around this one, which
+                # may have lent its place, finds it among its own buffers by that name alone.
+                place = pool.buffers[0].pointer if pools and pool.stays else pointer
+                buffer = Buffer(place, pool.nbytes, pool=owner)
+                found[k] = Memory(Array(place, self.types[k]), buffer)
         return [found[k] for k in range(len(self.types))]
 
     def wanted(self, values: Sequence[Value], tape: Tape, first: int) -> Wanted:
@@ -136,32 +147,15 @@ class Carry:
         return found
 
     def following(
-        self, unit: Unit, values: Sequence[Value], outputs: Sequence[Held]
+        self, writer: Writer, unit: Unit, values: Sequence[Value], outputs: Sequence[Held]
     ) -> list[Value]:
         """The values of the next step from the outputs of this one."""
         new = [x for k in self.small for x in _parts(outputs[k])]
+        copies: list[Copy] = []
         for pool, pointers in zip(self.pools, self.pointers(values), strict=True):
-            new += self._next_pool(unit, pool, pointers, outputs)
+            new += _next_pool(pool, pointers, outputs, copies)
+        _emit_copies(writer, unit, copies)
         return new
-
-    def _next_pool(
-        self, unit: Unit, pool: Pool, pointers: list[Value], outputs: Sequence[Held]
-    ) -> list[Value]:
-        taken: dict[int, Value] = {}
-        for k in pool.members:
-            memory = outputs[k]
-            assert isinstance(memory, Memory)
-            pointer = memory.array.pointer
-            if any(pointer is p for p in pointers) and not _among(pointer, taken.values()):
-                taken[k] = pointer
-        free = [p for p in pointers if not _among(p, taken.values())]
-        for k in pool.members:
-            if k not in taken:
-                memory = outputs[k]
-                assert isinstance(memory, Memory)
-                taken[k] = free.pop(0)
-                emit_copy(unit.b, taken[k], memory.array.pointer, pool.nbytes)
-        return [*(taken[k] for k in pool.members), *free]
 
     # --- the first values -----------------------------------------------------------------------
 
@@ -205,10 +199,51 @@ def _given(buffer: Buffer, pool: Pool) -> Buffer | None:
     return own
 
 
+def _next_pool(
+    pool: Pool, pointers: list[Value], outputs: Sequence[Held], copies: list[Copy]
+) -> list[Value]:
+    """The pointers of a pool after a step; what did not come to lie in one of them is copied."""
+    arrays = {k: _pointer(outputs[k]) for k in pool.members}
+    taken: dict[int, Value] = {}
+    for k, pointer in arrays.items():
+        if _among(pointer, pointers) and not _among(pointer, taken.values()):
+            taken[k] = pointer
+    free = [p for p in pointers if not _among(p, taken.values())]
+    for k, pointer in arrays.items():
+        if k not in taken:
+            taken[k] = free.pop(0)
+            copies.append(Copy(taken[k], pointer, pool.nbytes))
+    return [*(taken[k] for k in pool.members), *free]
+
+
+def _emit_copies(writer: Writer, unit: Unit, copies: list[Copy]) -> None:
+    """Copy all at once: nothing is written over that another copy has yet to read."""
+    left, asides = list(copies), []
+    while left:
+        sources = [c.source for c in left]
+        ready = next((c for c in left if not _among(c.to, sources)), None)
+        if ready is not None:
+            left.remove(ready)
+            emit_copy(unit.b, *ready)
+            continue
+        first = left[0]
+        aside = writer.allocate(unit, first.nbytes)
+        emit_copy(unit.b, aside.pointer, first.source, first.nbytes)
+        left[0] = first._replace(source=aside.pointer)
+        asides.append(aside)
+    for aside in asides:
+        writer.release(aside)
+
+
+def _pointer(value: Held) -> Value:
+    assert isinstance(value, Memory)
+    return value.array.pointer
+
+
 def _parts(value: Held) -> tuple[Value, ...]:
     assert isinstance(value, Registers)
     return value.parts
 
 
-def _among(pointer: Value, others: object) -> bool:
+def _among(pointer: Value, others: Iterable[Value]) -> bool:
     return any(pointer is p for p in others)
