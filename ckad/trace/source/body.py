@@ -148,7 +148,7 @@ class Body:
             return False
         if self.loop.is_endless:
             return runs_on
-        return branches.either(runs_on, goes_on, lambda: False)
+        return branches.either(runs_on, goes_on, lambda: False, ("test", self.loop.steps.node))
 
     # --- what it hands on -----------------------------------------------------------------------
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -63,9 +63,12 @@ class _Recorded(NamedTuple):
     raises: bool  # whether the program stops on this side
 
 
-def either(predicate: Tracer, if_true: Thunk, if_false: Thunk) -> Any:
-    """The value of one of two expressions, whichever the condition asks for."""
-    merged = _Merge(predicate, _record((if_true, if_false)))
+def either(predicate: Tracer, if_true: Thunk, if_false: Thunk, place: Hashable) -> Any:
+    """The value of one of two expressions, whichever the condition asks for.
+
+    ``place`` says where they stand, here and below: what they write into is remembered.
+    """
+    merged = _Merge(predicate, _record((if_true, if_false), place))
     one, other = merged.sides
     if one.raises or other.raises:
         result = merged.of_other_side(
@@ -82,9 +85,9 @@ def either(predicate: Tracer, if_true: Thunk, if_false: Thunk) -> Any:
     return value
 
 
-def branch(predicate: Tracer, if_true: Thunk, if_false: Thunk) -> Flow | None:
+def branch(predicate: Tracer, if_true: Thunk, if_false: Thunk, place: Hashable) -> Flow | None:
     """Run one of two blocks, whichever the condition asks for; how they end."""
-    merged = _Merge(predicate, _record((if_true, if_false)))
+    merged = _Merge(predicate, _record((if_true, if_false), place))
     flows = [f if f is not None else definite(Flow.NEXT) for f in merged.results]
     merged.flows(flows)
     merged.names()
@@ -93,7 +96,7 @@ def branch(predicate: Tracer, if_true: Thunk, if_false: Thunk) -> Flow | None:
     return merged.flow
 
 
-def logical(is_and: bool, first: Any, verdict: Tracer, rest: Thunk) -> Any:
+def logical(is_and: bool, first: Any, verdict: Tracer, rest: Thunk, place: Hashable) -> Any:
     """``first and rest()``, or ``or``, where ``first`` is traced.
 
     What follows is evaluated only where it counts, unless it is harmless.
@@ -109,7 +112,8 @@ def logical(is_and: bool, first: Any, verdict: Tracer, rest: Thunk) -> Any:
         second = truth(rest())
         both = np.logical_and(verdict, second) if is_and else np.logical_or(verdict, second)
         return weakened(both)
-    return either(verdict, rest, lambda: first) if is_and else either(verdict, lambda: first, rest)
+    sides = (rest, lambda: first) if is_and else (lambda: first, rest)
+    return either(verdict, *sides, place)
 
 
 def _is_harmless(trace: Trace) -> bool:
@@ -135,14 +139,35 @@ def item(items: Sequence[Any], index: Tracer) -> Any:
 # --- recording both sides ------------------------------------------------------------------------
 
 
-def _record(sides: Sequence[Thunk]) -> list[_Recorded]:
-    """Each side in a trace of its own; again while one writes into an array from outside."""
-    written: dict[int, Storage] = {}
-    while True:
-        try:
-            return [_record_side(side, written) for side in sides]
-        except _Again:
-            continue
+def _record(sides: Sequence[Thunk], place: Hashable) -> list[_Recorded]:
+    """Each side in a trace of its own; again while one writes into an array from outside.
+
+    What they wrote into when they were recorded last is taken for written at once: a nest of loops
+    and branches is recorded again and again, each time a loop around finds something new.
+    """
+    around = current()
+    known = around.known_writes.get(place, {})
+    guessed = {k: root for k, root in known.items() if around.is_inside(root.trace)}
+    written = dict(guessed)
+    try:
+        while True:
+            try:
+                recorded = [_record_side(side, written) for side in sides]
+            except _Again:
+                continue
+            wrong = [key for key in guessed if not any(_writes(side, key) for side in recorded)]
+            if not wrong:
+                return recorded
+            guessed = {}
+            for key in wrong:
+                del written[key]
+    finally:
+        around.known_writes[place] = dict(written)
+
+
+def _writes(side: _Recorded, key: int) -> bool:
+    adopted = side.trace.adopted.get(key)
+    return adopted is not None and adopted.writes > 0
 
 
 class _Again(Exception):

@@ -52,7 +52,7 @@ def _run_where(frame: Frame, flow: Flow, rest: Sequence[ast.stmt]) -> Flow | Non
         return run_block(frame, rest)
     others = Flow(flow.kinds - {Flow.NEXT}, flow.signal)
     assert isinstance(goes, Tracer)
-    return branches.branch(goes, lambda: run_block(frame, rest), lambda: others)
+    return branches.branch(goes, lambda: run_block(frame, rest), lambda: others, ("rest", rest[0]))
 
 
 def run_statement(frame: Frame, node: ast.stmt) -> Flow | None:
@@ -292,7 +292,7 @@ def _if(frame: Frame, node: ast.If) -> Flow | None:
     if isinstance(verdict, bool):
         return run_block(frame, node.body if verdict else node.orelse)
     flow = branches.branch(
-        verdict, lambda: run_block(frame, node.body), lambda: run_block(frame, node.orelse)
+        verdict, lambda: run_block(frame, node.body), lambda: run_block(frame, node.orelse), node
     )
     frame.statement = node
     return flow
