@@ -392,7 +392,7 @@ class _Merge:
 
     def settle(self) -> None:
         """Note which arrays may be the same memory, now that all are bound."""
-        settle_branch(self.chosen, (root for side in self.sides for root in side.region.spoilt))
+        settle_branch(self.chosen, [side.region.spoilt for side in self.sides])
 
     def bound(self, end: Any) -> Any:
         """The value behind a binding, now that the row is there."""

@@ -214,11 +214,17 @@ class Chosen(NamedTuple):
             yield None if found is None else found.root
 
 
-def settle_branch(chosen: Sequence[Chosen], spoilt: Iterable[Storage]) -> None:
-    """Note which arrays may be the same memory after the branch."""
-    for root in spoilt:
+def settle_branch(chosen: Sequence[Chosen], spoilt: Sequence[Sequence[Storage]]) -> None:
+    """Note which arrays may be the same memory after the branch.
+
+    What is not known of an array on one side is not known of what may be that array afterwards.
+    """
+    for root in (x for side in spoilt for x in side):
         spoil(root)
     for one in chosen:
+        pairs = zip(one.roots(), spoilt, strict=True)
+        if any(root is x for root, side in pairs for x in side):
+            spoil(one.result)
         lies_as(one.result, (x for x in one.sides if x is not MISSING))
     partners = [[may_be(root) if root else [] for root in c.roots()] for c in chosen]
     for one, sides in zip(chosen, partners, strict=True):
