@@ -16,6 +16,7 @@ import numpy as np
 from ckad.errors import UnrecordableError
 from ckad.trace.context import current, link, may_be
 from ckad.trace.source.frame import Region, check_changeable, region
+from ckad.trace.source.twins import check_alone
 from ckad.trace.source.values import slot_of
 from ckad.trace.tracer import Tracer, lift
 from ckad.trace.views import ReshapeView, SliceView
@@ -71,6 +72,7 @@ def seen(value: Any) -> Any:
 
 def append(target: list[Any], item: Any) -> None:
     """``target.append(item)``."""
+    check_alone(target)
     inner = region()
     if inner is None or id(target) in inner.made:
         target.append(item)

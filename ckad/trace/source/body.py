@@ -37,7 +37,7 @@ from ckad.trace.source.frame import (
     Unclear,
     check_changeable,
 )
-from ckad.trace.source.outcome import Bound, Outcome
+from ckad.trace.source.outcome import Bound, Objects, Outcome
 from ckad.trace.source.sharing import (
     Origin,
     Place,
@@ -45,6 +45,7 @@ from ckad.trace.source.sharing import (
     part_of_root,
     together,
 )
+from ckad.trace.source.twins import containers
 from ckad.trace.source.values import Slot, flatten, is_kept, is_same_array, join, same, slot_of
 from ckad.trace.tracer import Tracer, lift, value
 from ckad.trace.where import at_place
@@ -57,6 +58,7 @@ class Body:
         self.loop, self.trace, self.region = loop, trace, region
         self.inputs: dict[Key, list[Tracer]] = {}
         self.entered: dict[Place, Storage] = {}  # the arrays among them
+        self.started: dict[Key, Any] = {}  # what the names are bound to then
         self.initial: list[tuple[Slot, Any]] = []
         self.outputs: list[int] = []
         self.lead: list[int] = []
@@ -79,7 +81,9 @@ class Body:
             leaves = [x if t is None else t for t, x in zip(tracers, carried.leaves, strict=True)]
             self.inputs[key] = [t for t in tracers if t is not None]
             self.region.changed.setdefault(key, frame.names.get(name, MISSING))
-            frame.names[name] = trees.unflatten(carried.tree, leaves)
+            frame.names[name] = self.started[key] = trees.unflatten(carried.tree, leaves)
+            for (copy,) in containers(self.started[key]):
+                self.region.copies[id(copy)] = copy
             for k, entered in enumerate(tracers):
                 if entered is not None and not entered.scalar:
                     self.entered[key, k] = entered.storage
@@ -164,6 +168,7 @@ class Body:
                 first += sum(s is not None for s in made.slots)
         bound = {k: self._bound(k, end) for k, end in self.ends.items() if isinstance(end, End)}
         self.outcome = Outcome(self.loop, self.trace, self.region, self.entered, bound)
+        self.objects = Objects(self.loop, self.region, self.started, bound)
         self.outcome.check_appends()
         outputs = [*self.lead, *self.outputs]
         outputs += [local.row for local in self.trace.adopted.values()]
@@ -175,7 +180,8 @@ class Body:
         """What a name is bound to at the end of a step, in the form in which it is handed on."""
         frame, name = key
         found = own_part(frame.names[name])
-        return Bound(end, flatten(maybe(found) if is_maybe(end.tree) else found)[0])
+        found = maybe(found) if is_maybe(end.tree) else found
+        return Bound(end, found, flatten(found)[0])
 
     def find_carried(self) -> None:
         """Names that are read before they are bound carry; record again with those found now."""

@@ -35,6 +35,7 @@ from ckad.trace.source.frame import (
     open_region,
 )
 from ckad.trace.source.sharing import Chosen, settle_branch
+from ckad.trace.source.twins import Merged, merged_containers, settle_merged
 from ckad.trace.source.values import (
     Slot,
     flatten,
@@ -211,6 +212,7 @@ class _Joined(NamedTuple):
 
     tree: trees.Treedef
     leaves: list[Any]
+    sides: tuple[Any, ...]
 
 
 class _Merge:
@@ -225,6 +227,7 @@ class _Merge:
         self.rows: list[int] = []
         self.flow: Flow | None = None
         self.chosen: list[Chosen] = []
+        self.containers: list[Merged] = []
         self._flow: tuple[frozenset[int], int] | None = None
 
     def output(self, slot: Slot, xs: Sequence[Any]) -> int:
@@ -287,7 +290,7 @@ class _Merge:
             x if s is None else self._output_leaf(s, (x, MISSING) if first else (MISSING, x))
             for s, x in zip(slots, leaves, strict=True)
         ]
-        return _Joined(tree, found)
+        return _Joined(tree, found, (bound,))
 
     def _output_leaf(self, slot: Slot, xs: Sequence[Any]) -> _Leaf:
         return _Leaf(slot, self.output(slot, xs), tuple(xs))
@@ -309,7 +312,8 @@ class _Merge:
             if made is None:
                 return _unclear(f"the variable {name!r}", repr(xs[0]), repr(xs[1]))
             found.append(made)
-        return Maybe(_Joined(tree, found), flags)
+        sides = [maybe(x).value for x in values if x is not MISSING]
+        return Maybe(_Joined(tree, found, tuple(sides)), flags)
 
     def _leaf(self, xs: Sequence[Any]) -> Any:
         """One leaf of both sides, either of which may have none."""
@@ -339,7 +343,7 @@ class _Merge:
             if slot is None or not (is_same_array(s, slot) and is_same_array(t, slot)):
                 return _unclear(said, str(s.type), str(t.type))
             leaves.append(self._output_leaf(slot, (a, b)))
-        return _Joined(tree, leaves)
+        return _Joined(tree, leaves, (x, y))
 
     # --- the row --------------------------------------------------------------------------------
 
@@ -393,6 +397,7 @@ class _Merge:
     def settle(self) -> None:
         """Note which arrays may be the same memory, now that all are bound."""
         settle_branch(self.chosen, [side.region.spoilt for side in self.sides])
+        settle_merged(self.containers)
 
     def bound(self, end: Any) -> Any:
         """The value behind a binding, now that the row is there."""
@@ -400,7 +405,9 @@ class _Merge:
             return Maybe(self.bound(end.value), self.bound(end.bound))
         if not isinstance(end, _Joined):
             return end
-        return trees.unflatten(end.tree, [self._shown(x) for x in end.leaves])
+        found = trees.unflatten(end.tree, [self._shown(x) for x in end.leaves])
+        self.containers += merged_containers(found, *end.sides)
+        return found
 
     def _shown(self, leaf: Any) -> Any:
         if not isinstance(leaf, _Leaf):

@@ -174,10 +174,11 @@ class StagedLoop:
             if isinstance(end, End):
                 places = [((frame, name), k) for k in range(len(end.slots))]
                 leaves = [exact.get(place, found[place]) for place in places]
-                bound = trees.unflatten(end.tree, leaves)
+                bound = body.objects.after((frame, name), trees.unflatten(end.tree, leaves))
             frame.note_change(name)
             frame.restore(name, bound)
         body.outcome.settle(found, [stack.storage for stack in stacks])
+        body.objects.settle()
 
     def _results(self, key: Key, end: End, rows: list[int]) -> Iterator[tuple[Place, Any]]:
         """What the leaves of a name are after the loop."""

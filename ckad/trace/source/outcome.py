@@ -10,10 +10,13 @@ from ckad.errors import AliasError
 from ckad.trace.context import Storage, Trace, are_one, link, may_be, spoil, spoilt_since
 from ckad.trace.source.aliases import live_names
 from ckad.trace.source.appends import Entry
-from ckad.trace.source.carrying import Again, End, Findings, changes
+from ckad.trace.source.carrying import Again, End, Findings, changes, is_maybe
+from ckad.trace.source.checks import maybe
 from ckad.trace.source.frame import MISSING, Key, Region, check_changeable
+from ckad.trace.source.objects import Attributes
 from ckad.trace.source.sharing import Place, Shown, Turn, Turns, memory, pairs_after, shown_after
 from ckad.trace.source.swaps import Rounds
+from ckad.trace.source.twins import Copies, Copy, Merged, containers, merged_containers
 from ckad.trace.source.values import flatten, is_kept, is_same_array, slot_of
 from ckad.trace.tracer import Tracer, assign, value
 from ckad.trace.where import at_place
@@ -22,9 +25,10 @@ REPEATED = "another item of a list"
 
 
 class Bound(NamedTuple):
-    """What a step binds a name to that has a value after the loop, leaf by leaf."""
+    """What a step binds a name to that has a value after the loop, and its leaves."""
 
     end: End
+    value: Any
     leaves: list[Any]
 
 
@@ -155,6 +159,56 @@ class Outcome:
         for (one, first), (other, second) in combinations(items, 2):
             if one.meets(other.before) or other.meets(one.before):
                 link(first, second)
+
+
+class Objects:
+    """The containers behind names after a loop."""
+
+    def __init__(
+        self,
+        loop: Findings,
+        region: Region,
+        started: Mapping[Key, Any],
+        bound: Mapping[Key, Bound],
+    ) -> None:
+        self.loop, self.region, self.bound = loop, region, bound
+        self.copies = Copies(
+            Copy(*found)
+            for key, value in started.items()
+            for found in containers(value, self._first(key), bound[key].value)
+        )
+        self._shown: list[Merged] = []
+        changed: list[Any] = [target for target, _ in region.appends.values()]
+        changed += [frame.owner for frame, _ in region.changed if isinstance(frame, Attributes)]
+        other = self.copies.changed(changed)
+        if other is not None:
+            raise AliasError(
+                at_place(
+                    f"the loop binds a name to a {type(other).__name__} that its body changes by "
+                    "another name. Which of them a step sees is not recorded. Bind a copy."
+                )
+            )
+
+    def _first(self, key: Key) -> Any:
+        first = self.region.changed[key]
+        return maybe(first) if is_maybe(self.bound[key].end.tree) else first
+
+    @property
+    def _runs(self) -> bool:
+        return self.loop.guard == 0 and self.loop.length > 0
+
+    def after(self, key: Key, result: Any) -> Any:
+        """What a name is bound to: the very object if that is known, else ``result``, like it."""
+        end = self.bound[key].value
+        exact = self.copies.after(end, self.loop.length) if self._runs else MISSING
+        if exact is not MISSING:
+            return exact
+        first = MISSING if self._runs else self._first(key)
+        self._shown += merged_containers(result, end, *([] if first is MISSING else [first]))
+        return result
+
+    def settle(self) -> None:
+        self.copies.settle(self._shown)
 
 
 def _turns(
