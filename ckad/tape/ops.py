@@ -43,8 +43,8 @@ _TABLE: dict[str, OpRow] = {
         OpRow(Group.ELEMENTWISE, 1),
     ),
     **dict.fromkeys(
-        """ADD SUB MUL DIV FLOORDIV MOD POW ATAN2 HYPOT COPYSIGN POLYGAMMA MAXIMUM MINIMUM
-        EQ NE LT LE GT GE AND OR XOR""".split(),
+        """ADD SUB MUL DIV SAFEDIV FLOORDIV MOD POW ATAN2 HYPOT COPYSIGN POLYGAMMA MAXIMUM
+        MINIMUM EQ NE LT LE GT GE AND OR XOR""".split(),
         OpRow(Group.ELEMENTWISE, 2),
     ),
     "SELECT": OpRow(Group.ELEMENTWISE, 3),
