@@ -82,10 +82,10 @@ elementwise(Op.SAFEDIV, _safe_divide, _emit_safe_divide, [None, None])
 
 
 def _product_with_zero(b: Builder, x: int, y: int) -> int:
-    """``x y``, and 0 where x is 0 and y is not finite."""
-    zero = like(b, x, 0.0)
-    without = b.select(b.eq(x, zero), zero, y)
-    return b.mul(x, b.select(b.lt(b.abs(y), like(b, y, np.inf)), y, without))
+    """``x y``, and 0 where one of them is 0 and the other is not finite."""
+    zero, product = like(b, x, 0.0), b.mul(x, y)
+    without = b.emit(Op.OR, (b.eq(x, zero), b.eq(y, zero)))
+    return b.select(b.emit(Op.AND, (without, b.isnan(product))), zero, product)
 
 
 @jvp(Op.SAFEDIV)
