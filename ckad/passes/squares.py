@@ -1,10 +1,10 @@
 """Squares of roots, differentiated where the root is 0.
 
-There a root has no derivative, or an infinite one, and by convention gives 0 (``sqrt`` of a sum of
-squares, ``hypot``, ``abs``); its square is smooth nevertheless. So where a row holds the root r only
-by its square, as ``r * r``, ``(r / a)**2``, ``hypot(r, z)`` and ``cos(r)`` do, and r is 0, the row is
-differentiated by what is under the root instead: by y for ``r = sqrt(y)``, by ``x x + y y`` for
-``r = hypot(x, y)``, by ``x x`` for ``r = abs(x)``.
+There a root has no derivative, or an infinite one, and by convention gives 0 (``sqrt`` of a sum
+of squares, ``hypot``, ``abs``); its square is smooth nevertheless. So where a row holds the root r
+only by its square, as ``r * r``, ``(r / a)**2``, ``hypot(r, z)`` and ``cos(r)`` do, and r is 0, the
+row is differentiated by what is under the root instead: by y for ``r = sqrt(y)``, by ``x x + y y``
+for ``r = hypot(x, y)``, by ``x x`` for ``r = abs(x)``.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ _ROOTS = (Op.SQRT, Op.ABS, Op.HYPOT)
 _MOVES = (Op.RESHAPE, Op.BROADCAST, Op.TRANSPOSE, Op.SLICE)
 #: Functions f(s) that are even -> f''(0) / 2, their derivative by s * s where s is 0.
 _EVEN = {Op.COS: -0.5, Op.COSH: 0.5}
-#: The same of log(1 + exp(s)) - s / 2. The odd part, s / 2, is smooth only with what it is added to,
-#: as in maximum(x, 0) + log1p(exp(-abs(x))), and has no second derivative.
+#: The same of log(1 + exp(s)) - s / 2. The odd part, s / 2, has no second derivative; it is smooth
+#: only with what it is added to, as in maximum(x, 0) + log1p(exp(-abs(x))).
 _SOFTPLUS = 0.125
 
 

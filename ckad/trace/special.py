@@ -22,7 +22,7 @@ def _expit(x: Tracer) -> Tracer:
 
 
 def _xlogy(x: Tracer, y: Tracer) -> Tracer:
-    """0 where x is 0, also where the logarithm is not finite; elsewhere the product's derivatives."""
+    """0 where x is 0, also where the logarithm is not finite; else derivatives of the product."""
     nothing = np.equal(x, 0)
     outside = np.logical_or(np.less_equal(y, 0), np.equal(y, np.inf))
     product = x * np.log(np.where(np.logical_and(nothing, outside), 1.0, y))

@@ -166,8 +166,8 @@ def _heaviside(x: Tracer, at_zero: Tracer) -> Tracer:
 ufuncs.register(np.heaviside, _heaviside)
 
 
-#: The coefficients of sin(y) / y - 1 as a polynomial in y * y: near 0 the derivatives of the quotient
-#: are lost to cancellation, those of the polynomial are not.
+#: The coefficients of sin(y) / y - 1 as a polynomial in y * y: near 0 the derivatives of the
+#: quotient are lost to cancellation, those of the polynomial are not.
 _SINC = [(-1) ** k / math.factorial(2 * k + 1) for k in range(1, 8)]
 
 
