@@ -71,6 +71,43 @@ def _(
     return ct_x, b.neg(b.mul(ct_x, out))
 
 
+# SAFEDIV is x / y, and 0 where x is 0, whatever y is. The derivatives of roots are made of it.
+
+
+def _safe_divide(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    return np.divide(x, np.where(np.equal(x, 0), np.ones_like(y), y))
+
+
+def _emit_safe_divide(b: Any, x: Any, y: Any) -> Any:
+    nothing = b.fcmp_ordered("==", x, ir.constant(x, 0.0))
+    return b.fdiv(x, b.select(nothing, ir.constant(y, 1.0), y))
+
+
+elementwise(Op.SAFEDIV, _safe_divide, _emit_safe_divide, [None, None])
+
+
+def _product_with_zero(b: Builder, x: int, y: int) -> int:
+    """``x y``, and 0 where one of them is 0 and the other is not finite."""
+    zero, product = like(b, x, 0.0), b.mul(x, y)
+    without = b.emit(Op.OR, (b.eq(x, zero), b.eq(y, zero)))
+    return b.select(b.emit(Op.AND, (without, b.isnan(product))), zero, product)
+
+
+@jvp(Op.SAFEDIV)
+def _(b, tangents, out, x, y, attrs=()):
+    dx, dy = tangents
+    if dy is None:
+        return None if dx is None else b.safediv(dx, y)
+    change = _product_with_zero(b, out, dy)
+    return b.safediv(b.neg(change) if dx is None else b.sub(dx, change), y)
+
+
+@vjp(Op.SAFEDIV)
+def _(b, ct, out, x, y, attrs=()):
+    ct_x = b.safediv(ct, y)
+    return ct_x, b.neg(_product_with_zero(b, ct_x, out))
+
+
 elementwise(
     Op.FMA,
     multiply_add,
@@ -185,10 +222,12 @@ elementwise(
 
 
 def _power_by_base(b: Builder, out: int, x: int, y: int) -> int:
-    # x**0 is 1 for every x: its derivative is 0, also at x = 0
+    # x**0 is 1 for every x: its derivative is 0, also where 1 / x is infinite
     zero, one = like(b, y, 0.0), like(b, y, 1.0)
-    exponent = b.select(b.eq(y, zero), one, b.sub(y, one))
-    return b.mul(y, b.pow(x, exponent))
+    lower = b.sub(y, one)
+    tiny = like(b, x, np.finfo(b.type(x).numpy).tiny)
+    finite = b.select(b.lt(b.abs(x), tiny), one, lower)
+    return b.mul(y, b.pow(x, b.select(b.eq(y, zero), finite, lower)))
 
 
 def _power_by_exponent(b: Builder, out: int, x: int, y: int) -> int:

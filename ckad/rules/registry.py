@@ -29,7 +29,7 @@ class Pole(NamedTuple):
     """The same where the partial derivative may be infinite: a cotangent of zero stays zero there.
 
     What no result depends on, such as the root of a zero on a diagonal that is masked out, is left
-    without a NaN.
+    without a NaN. It is a division by SAFEDIV, whose own derivatives know that a zero may move.
     """
 
     value: int
@@ -99,8 +99,7 @@ def scale(b: Builder, ct: int, factor: Any) -> int:
     if isinstance(factor, Over):
         return b.div(ct, factor.value)
     if isinstance(factor, Pole):
-        without = b.eq(ct, b.full_like(ct, 0.0))
-        return b.div(ct, b.select(without, b.full_like(ct, 1.0), factor.value))
+        return b.safediv(ct, factor.value)
     return b.mul(ct, factor)
 
 

@@ -84,6 +84,7 @@ class Op(IntEnum):
     SUB = Group.ELEMENTWISE, 2
     MUL = Group.ELEMENTWISE, 2
     DIV = Group.ELEMENTWISE, 2
+    SAFEDIV = Group.ELEMENTWISE, 2
     FLOORDIV = Group.ELEMENTWISE, 2
     MOD = Group.ELEMENTWISE, 2
     POW = Group.ELEMENTWISE, 2
