@@ -34,7 +34,7 @@ COMPOUND = (0.45, 0.35, 0.25, 0.12)
 
 
 def _body(g: Draft, most: int = 4) -> None:
-    statements(g, g.c.between(1, most))
+    statements(g, min(g.c.between(1, most), g.c.between(1, most)))
     if g.scope.loop and g.c.chance(0.12):
         g.production(LEAVES)
         if g.c.chance(0.6):

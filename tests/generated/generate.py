@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Sequence
 from math import prod
 
@@ -34,7 +35,7 @@ def generated(seed: int) -> Program:
     """The same program for a seed, whatever runs it."""
     c = Choices(seed)
     g = Draft(c, _shapes(c))
-    for _ in range(c.weighted(((5, 0), (3, 1), (1, 2)))):
+    for _ in range(c.weighted(((6, 0), (3, 1), (0.6, 2)))):
         _helper(g)
     kind = c.weighted(((8, "float"), (1, "array"), (1, "pair")))
     shapes = _arguments(g)
@@ -81,7 +82,7 @@ def _main(g: Draft, kind: str, arguments: dict[str, Shape | None]) -> str:
     functions, header = g.functions, f"def {name}({', '.join(arguments)}):"
     g.functions = []
     with g.function(header, scope):
-        g.left = g.c.between(8, 24)
+        g.left = g.c.weighted(((3, 5), (4, 9), (3, 13), (1, 20)))
         _beginning(g)
         statements(g, g.c.between(3, 9))
         g.emit(f"return {_result(g)}")
@@ -151,7 +152,8 @@ def _header(g: Draft, text: str) -> str:
     lines = ["import numpy as np"]
     lines += ["import math"] if "math." in text else []
     lines += ["import ckad"] if "ckad." in text else []
-    lines += ["WEIGHTS = np.cos(np.arange(25_000.0))"] if "WEIGHTS" in text else []
+    largest = max(map(int, re.findall(r"WEIGHTS\[:(\d+)\]", text)), default=0)
+    lines += [f"WEIGHTS = np.cos(np.arange({largest}.0))"] if largest else []
     lines += ["FLAG = True"] if "FLAG" in text else []
     lines += ["COUNT = 3"] if "COUNT" in text else []
     return "\n".join(lines)
@@ -171,7 +173,7 @@ def _helper(g: Draft) -> None:
         returns=() if result is None else (result,),
     )
     with g.function(f"def {name}({', '.join([*names, 'k'])}):", scope):
-        g.left = g.c.between(2, 7)
+        g.left = g.c.between(1, 5)
         statements(g, g.c.between(1, 3))
         if result is not None:
             g.emit(f"return {returned(g)}")

@@ -21,7 +21,10 @@ from .program import Program, forgotten, loaded
 from .reference import Plain
 from .refusals import refused
 
-RIGHT, REFUSED, LOOSE, INVALID, FAILED = "right", "refused", "ill-conditioned", "invalid", "failed"
+RIGHT, REFUSED, FAILED = "right", "refused", "failed"
+#: Near a tie, so judged without NumPy's derivative; too long to be compiled, so judged by the vm;
+#: not a program that NumPy runs.
+LOOSE, LONG, INVALID = "ill-conditioned", "long", "invalid"
 #: Relative to the sizes of what is summed: of values, derivatives, engines, <Jv, w> = <v, J'w>.
 VALUE, DERIVATIVE, ENGINES, DOT = 1e-11, 1e-9, 1e-9, 1e-11
 #: Numbers compared that are nearer to each other than this may compare otherwise; relative.
@@ -30,6 +33,8 @@ TIE = 1e-8
 UNSTEADY = 1e-4
 #: Seconds that a program may take.
 SECONDS = 60
+#: Rows of a gradient's tape above which it is not compiled: that takes half a second per thousand.
+LONGEST = 3000
 
 
 class Verdict(NamedTuple):
@@ -85,7 +90,7 @@ def _judged(program: Program, last_stage: str) -> Verdict:
         return Verdict(REFUSED, str(refusal), str(refusal.__cause__), trial.stage)
     except Failure as failure:
         return Verdict(FAILED, failure.oracle, str(failure), trial.stage)
-    return Verdict(RIGHT if facts.is_steady else LOOSE)
+    return Verdict(trial.outcome)
 
 
 class Facts:
@@ -128,7 +133,10 @@ def _set(short: int, level: int, entry: Callable[[bytes], Any]) -> None:
 
 @contextmanager
 def _limited(seconds: int) -> Iterator[None]:
-    """A limit of the processor's time, where signals reach: in the main thread."""
+    """A limit of the processor's time, where signals reach: in the main thread.
+
+    It is said again every second, since what a destructor raises is lost.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -137,7 +145,7 @@ def _limited(seconds: int) -> Iterator[None]:
         raise TooLong
 
     before = signal.signal(signal.SIGPROF, late)
-    signal.setitimer(signal.ITIMER_PROF, seconds)
+    signal.setitimer(signal.ITIMER_PROF, seconds, 1)
     try:
         yield
     finally:
@@ -164,13 +172,13 @@ class Trial:
         self.program, self.facts = program, facts
         self.function = loaded(program)
         self.arguments = program.arguments()
-        self.stage = ""
+        self.stage, self.outcome = "", RIGHT if facts.is_steady else LOOSE
 
     def run(self, last_stage: str) -> None:
         for stage, check in STAGES.items():
             self.stage = stage
             check(self)
-            if stage == last_stage:
+            if stage == last_stage or self.outcome == LONG:
                 return
 
     def check_vm(self) -> None:
@@ -251,6 +259,13 @@ class Trial:
             self.close("forward", tangent, self.facts.derivative, DERIVATIVE * scale)
         self.close("transpose, vm", reverse, tangent, DOT * scale)
         self.close("value of jvp, vm", value, vm.value, VALUE * scale)
+        if self.length() > LONGEST:
+            self.outcome = LONG
+
+    def length(self) -> int:
+        """Rows of the gradient's tape, those of bodies included."""
+        gradient = ckad.value_and_grad(self.function, self.program.argnums, engine="vm", threads=1)
+        return _n_rows(gradient.prepare(self.arguments, {})[1])
 
     def pushed(self, engine: str) -> tuple[float, float]:
         try:
@@ -334,6 +349,10 @@ class Trial:
         scale = max(np.max(np.abs(x)) for x in every.gradient)
         if not off <= ENGINES * max(scale, 1e-3 * self.scale(every.gradient)):
             raise Failure(what, f"argument {k}: off by {off:.3g} of {scale:.3g}")
+
+
+def _n_rows(tape: Any) -> int:
+    return len(tape) + sum(map(_n_rows, tape.bodies))
 
 
 def _dot(xs: Any, ys: Any) -> float:

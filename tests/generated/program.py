@@ -77,7 +77,7 @@ def runnable(program: Program, comment: str = "") -> str:
     given = ", ".join(
         f"numbers({1000 * program.seed + k}, {s})" for k, s in enumerate(program.shapes)
     )
-    settings = "" if program.short == 4 else f"repetition.SHORT = {program.short}\n"
+    settings = "" if program.short == 4 else f"repetition.SHORT = {program.short}\n    "
     return f"{head}{_SCRIPT.format(program.text.strip(), given, settings, program.argnums)}"
 
 

@@ -16,7 +16,13 @@ class Refusal(NamedTuple):
     kind: str
 
 
-REFUSALS: tuple[Refusal, ...] = ()
+REFUSALS: tuple[Refusal, ...] = (
+    Refusal(errors.AliasError, "what this array holds is not known here", "memory not known"),
+    Refusal(errors.AliasError, "binds .* to memory that has another name", "two names in a loop"),
+    Refusal(errors.AliasError, "shows the memory that .* starts with", "two names before a loop"),
+    Refusal(errors.AliasError, "did not get through its carry", "write out of a function"),
+    Refusal(errors.AliasError, "may share memory in NumPy", "perhaps shared memory"),
+)
 
 
 def refused(error: BaseException, file: str) -> str | None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from tqdm import tqdm
 
 from .generate import generated
-from .judge import FAILED, INVALID, LOOSE, REFUSED, RIGHT, Verdict
+from .judge import FAILED, INVALID, LONG, LOOSE, REFUSED, RIGHT, Verdict
 from .program import Program, runnable
 from .shrink import alike, shrunk
 from .worker import Worker
@@ -51,7 +51,7 @@ class Report:
         lines = [
             f"{self.n:,} programs in {clock:,.0f} s ({self.n / clock:.2f} per s; "
             f"{self.seconds / n:.3f} s of the processor each)",
-            *(_line(name, self.outcomes[name], n) for name in (RIGHT, LOOSE, REFUSED)),
+            *(_line(name, self.outcomes[name], n) for name in (RIGHT, LOOSE, LONG, REFUSED)),
             *("  " + _line(kind, count, n) for kind, count in self.refusals.most_common()),
             _line(FAILED, self.outcomes[FAILED] + self.outcomes[INVALID], n),
         ]
