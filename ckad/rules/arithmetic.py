@@ -75,7 +75,8 @@ def _(
 
 
 def _safe_divide(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    return np.divide(x, np.where(np.equal(x, 0), np.ones_like(y), y))
+    quotient: np.ndarray = np.divide(x, np.where(np.equal(x, 0), np.ones_like(y), y))
+    return quotient
 
 
 def _emit_safe_divide(b: Any, x: Any, y: Any) -> Any:
@@ -94,7 +95,7 @@ def _product_with_zero(b: Builder, x: int, y: int) -> int:
 
 
 @jvp(Op.SAFEDIV)
-def _(b, tangents, out, x, y, attrs=()):
+def _(b: Builder, tangents: Tangents, out: int, x: int, y: int, attrs: Any = ()) -> int | None:
     dx, dy = tangents
     if dy is None:
         return None if dx is None else b.safediv(dx, y)
@@ -103,7 +104,7 @@ def _(b, tangents, out, x, y, attrs=()):
 
 
 @vjp(Op.SAFEDIV)
-def _(b, ct, out, x, y, attrs=()):
+def _(b: Builder, ct: int, out: int, x: int, y: int, attrs: Any = ()) -> tuple[Contribution, ...]:
     ct_x = b.safediv(ct, y)
     return ct_x, b.neg(_product_with_zero(b, ct_x, out))
 
