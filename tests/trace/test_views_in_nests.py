@@ -94,6 +94,20 @@ def test_row_of_a_step(engine):
     _check(program, engine)
 
 
+def test_changed_after_the_loop_that_binds_it(engine):
+    """``a *= 2`` reads the name, though it is a target."""
+
+    def program(v):
+        x = v.copy()
+        for _ in range(5):
+            a = x[1:]
+            v = v * 0.5
+        a *= 2.0
+        return np.sum(x * v)
+
+    _check(program, engine)
+
+
 def test_names_of_a_branch_that_may_be_one_array():
     """What the second step writes into may be what ``b`` shows."""
 
