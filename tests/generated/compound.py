@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from . import conditions
+from . import conditions, functions
 from .draft import Draft, Table, fitted
 from .expressions import array, leaf, scalar
 from .scope import LIMIT, MOST_STEPS
@@ -55,10 +53,13 @@ def _for(g: Draft) -> bool | None:
     text, low, high, steps = made
     if steps * g.scope.steps > MOST_STEPS:
         return None
+    leaves = g.n_leaves
     g.emit(f"for {i} in {text}:")
     with _loop(g, "for", steps) as scope:
         scope.integers[i] = (low, high)
         _body(g)
+    if steps and "range(i" not in text and leaves == g.n_leaves and g.c.chance(0.3):
+        g.scope.take(scope)  # names keep what the last step has bound
     _otherwise(g)
     return True
 
@@ -146,6 +147,7 @@ def _for_each(g: Draft) -> bool | None:
         text = f"for {x}, {pair} in zip({u}, {v}):"
     elif kind == 3:
         text = f"for {x} in {u}[::-1]:"
+    leaves = g.n_leaves
     g.emit(text)
     with _loop(g, "for", n) as scope:
         if item:
@@ -158,6 +160,8 @@ def _for_each(g: Draft) -> bool | None:
         if kind == 2 and v:
             scope.floats.append(pair)
         _body(g, 3)
+    if leaves == g.n_leaves and g.c.chance(0.3):
+        g.scope.take(scope)
     return True
 
 
@@ -215,6 +219,7 @@ def _side(g: Draft) -> None:
     with g.block(depth=g.scope.depth):
         statements(g, g.c.between(1, 2))
         if g.scope.loop and g.c.chance(0.15):
+            g.n_leaves += 1
             g.emit(g.c.pick(("break", "continue")))
 
 
@@ -222,18 +227,23 @@ def _side(g: Draft) -> None:
 
 
 def _break(g: Draft) -> bool:
+    g.n_leaves += 1
     g.emit(f"if {conditions.condition(g)}:")
     g.emit("    break")
     return True
 
 
 def _continue(g: Draft) -> bool:
+    g.n_leaves += 1
     g.emit(f"if {conditions.condition(g)}:")
     g.emit("    continue")
     return True
 
 
 def _return(g: Draft) -> bool | None:
+    if g.scope.returns is None:
+        return None
+    g.n_leaves += 1
     g.emit(f"if {conditions.traced(g)}:")
     with g.block():
         g.emit(f"return {returned(g)}".rstrip())
@@ -242,87 +252,11 @@ def _return(g: Draft) -> bool | None:
 
 def returned(g: Draft) -> str:
     """Results of the shapes that the function has."""
-    values = (array(g, shape, 1) if shape else scalar(g, 2) for shape in g.scope.returns)
+    values = (array(g, shape, 1) if shape else scalar(g, 2) for shape in g.scope.returns or ())
     return ", ".join(fitted(value, LIMIT) for value in values)
 
 
 LEAVES: Table[bool] = ((3, _break), (3, _continue), (2, _return))
-
-
-# --- ckad's own loops ----------------------------------------------------------------------------
-
-
-def _scan(g: Draft) -> bool | None:
-    """``ckad.scan`` over an array, its step a function beside the program or a nested one."""
-    sources = [v for v, s in g.scope.arrays.items() if s[0] <= 40]
-    if not sources or not g.scope.floats or g.scope.depth > 1:
-        return None
-    xs = g.c.pick(sources)
-    u, s = g.c.pick(list(g.scope.arrays)), g.c.pick(g.scope.floats)
-    if g.scope.arrays[xs][0] * g.scope.steps > MOST_STEPS or s in g.scope.kept:
-        return None
-    step, ys = g.fresh("step"), g.fresh("x")
-    _step(g, step, u, xs)
-    g.emit(f"({u}, {s}), {ys} = ckad.scan({step}, ({u}, {s}), {xs})")
-    g.scope.arrays[ys] = (g.scope.arrays[xs][0],)
-    return True
-
-
-def _step(g: Draft, name: str, u: str, xs: str) -> None:
-    from .scope import Scope
-
-    shape, item, steps = g.scope.arrays[u], g.scope.arrays[xs][1:], g.scope.arrays[xs][0]
-    scope = Scope(
-        arrays={"c": shape}, floats=["s"], depth=DEEPEST - 1, steps=steps * g.scope.steps
-    )
-    if item:
-        scope.arrays["x"] = item
-    else:
-        scope.floats.append("x")
-        scope.kept = frozenset({"x"})
-    with g.function(f"def {name}(carry, x):", scope):
-        g.emit("c, s = carry")
-        statements(g, g.c.between(1, 3))
-        g.emit(f"return (c, s), {fitted(scalar(g, 2), LIMIT)}")
-
-
-def _fori_loop(g: Draft) -> bool | None:
-    u, n = g.c.pick(list(g.scope.arrays)), g.c.between(2, 6)
-    if n * g.scope.steps > MOST_STEPS:
-        return None
-    shape = g.scope.arrays[u]
-    i, w = g.fresh("i"), g.fresh("w")
-    with g.block() as scope:
-        scope.arrays[w] = shape
-        scope.integers[i] = (0, n - 1)
-        body = fitted(array(g, shape, 2), 0.8)
-    body = f"{g.c.number(0.3, 0.6)} * {w} + {body}"
-    g.emit(f"{u} = ckad.fori_loop(0, {n}, lambda {i}, {w}: {body}, {u})")
-    return True
-
-
-def _while_loop(g: Draft) -> bool | None:
-    names = g.scope.bindable_floats
-    if not names or g.scope.depth > 1:
-        return None
-    s, a, b = g.c.pick(names), g.c.number(0.4, 0.8), g.c.number(0.02, 0.1)
-    level = g.c.number(0.1, 0.3)
-    g.emit(f"{s} = ckad.while_loop(lambda r: r > {level}, lambda r: {a} * r - {b}, {s})")
-    return True
-
-
-def _cond(g: Draft) -> bool | None:
-    names = g.scope.bindable_floats
-    if not names:
-        return None
-    s, x = g.c.pick(names), g.fresh("r")
-    with g.block() as scope:
-        scope.floats.append(x)
-        sides = [fitted(scalar(g, 2), LIMIT) for _ in range(2)]
-    test = conditions.traced(g)
-    value = scalar(g, 1).text
-    g.emit(f"{s} = ckad.cond({test}, lambda {x}: {sides[0]}, lambda {x}: {sides[1]}, {value})")
-    return True
 
 
 def _list(g: Draft) -> bool | None:
@@ -336,7 +270,8 @@ def _list(g: Draft) -> bool | None:
     g.emit(f"for {i} in range({n}):")
     with _loop(g, "for", n) as scope:
         scope.integers[i] = (0, n - 1)
-        statements(g, g.c.between(0, 2))
+        for _ in range(g.c.between(0, 2)):
+            simple(g)  # which does not leave the step
         value = fitted(leaf(g, shape) if shape else scalar(g, 2), LIMIT)
         g.emit(f"{name}.append({value})")
         statements(g, 1)
@@ -345,16 +280,25 @@ def _list(g: Draft) -> bool | None:
     return True
 
 
-Production = Callable[[Draft], "bool | None"]
+def _packed(g: Draft) -> bool | None:
+    """Names in a tuple, and back from it in another order."""
+    names = g.c.some(list(g.scope.arrays), 2)
+    if len(names) < 2 or g.scope.arrays[names[0]] != g.scope.arrays[names[1]]:
+        return None
+    pair, (u, v) = g.fresh("pair"), names
+    g.emit(f"{pair} = ({u}, {v})")
+    statements(g, g.c.between(1, 2))
+    g.emit(g.c.pick((f"{u}, {v} = {pair}", f"{v}, {u} = {pair}", f"{u} = 0.9 * {pair}[1]")))
+    return True
+
+
 TABLE: Table[bool] = (
     (8, _for),
     (1.2, _for_each),
     (1.5, _while),
     (4, _if),
-    (0.5, _scan),
-    (0.4, _fori_loop),
-    (0.25, _while_loop),
-    (0.4, _cond),
+    (1.5, functions.own),
     (0.5, _list),
     (0.35, _return),
+    (0.6, _packed),
 )

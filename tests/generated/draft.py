@@ -27,6 +27,7 @@ class Draft:
         self.functions: list[str] = []  # text of the functions beside the program
         self.helpers: list[Helper] = []
         self.left = 0  # lines that may still be written, about
+        self.n_leaves = 0  # statements that leave a loop
         self._names = 0
 
     def emit(self, line: str) -> None:

@@ -7,7 +7,7 @@ from math import prod
 from . import conditions
 from .draft import Draft, Table, fitted
 from .indices import index, part
-from .scope import LIMIT, Bounded, Shape
+from .scope import LIMIT, MOST_STEPS, Bounded, Shape
 
 #: Functions with what makes any argument fit them, and a bound.
 FUNCTIONS = (
@@ -132,11 +132,8 @@ def _product_of_matrices(g: Draft, shape: Shape, depth: int) -> Bounded | None:
     matrices = [s for name in g.scope.of_axes(2) for s in (g.scope.arrays[name],)]
     if not matrices or prod(shape) > 300:
         return None
-    rows, inner = g.c.pick(matrices)
-    if len(shape) == 1:
-        x, y = array(g, (shape[0], inner), depth - 2), array(g, (inner,), depth - 2)
-    else:
-        x, y = array(g, (shape[0], inner), depth - 2), array(g, (inner, shape[1]), depth - 2)
+    inner = g.c.pick(matrices)[1]
+    x, y = array(g, (shape[0], inner), depth - 2), array(g, (inner, *shape[1:]), depth - 2)
     return Bounded(f"(({x.text}) @ ({y.text})) / {inner}.0", x.bound * y.bound)
 
 
@@ -218,7 +215,9 @@ def _called(g: Draft, shape: Shape, depth: int) -> Bounded | None:
 def call(g: Draft, shape: Shape | None) -> Bounded | None:
     """A call of a function beside the program."""
     fitting = [
-        h for h in g.helpers if h.result == shape and h.steps * g.scope.steps <= 2 * 300
+        h
+        for h in (*g.helpers, *g.scope.functions)
+        if h.result == shape and h.steps * g.scope.steps <= 2 * MOST_STEPS
     ]
     if not fitting:
         return None

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import ckad
+from ckad.engines import arena
 from ckad.engines.native import compiler
 from ckad.errors import BudgetError
 from ckad.trace.source import repetition
@@ -35,6 +36,9 @@ UNSTEADY = 1e-4
 SECONDS = 60
 #: Rows of a gradient's tape above which it is not compiled: that takes half a second per thousand.
 LONGEST = 3000
+
+
+_aligned = arena.aligned
 
 
 class Verdict(NamedTuple):
@@ -116,17 +120,24 @@ class Facts:
 @contextmanager
 def _surroundings(program: Program) -> Iterator[None]:
     """How loops are recorded and how much is optimised; nothing is kept on disk."""
-    before = repetition.SHORT, compiler.OPT, compiler._entry
-    _set(program.short, program.level, lambda key: None)
+    before = repetition.SHORT, compiler.OPT, compiler._entry, arena.aligned
+    _set(program.short, program.level, lambda key: None, _full_of_nan)
     try:
         yield
     finally:
         _set(*before)
 
 
-def _set(short: int, level: int, entry: Callable[[bytes], Any]) -> None:
-    repetition.SHORT, compiler._entry = short, entry
-    if compiler.OPT != level:
+def _full_of_nan(nbytes: int) -> np.ndarray:
+    """Memory in which nothing can be read that was not written."""
+    memory = _aligned(nbytes)
+    memory.fill(0xFF)
+    return memory
+
+
+def _set(short: int, level: int, entry: Any, aligned: Any) -> None:
+    repetition.SHORT, compiler._entry, arena.aligned = short, entry, aligned
+    if level != compiler.OPT:
         compiler.OPT = level
         compiler._machine.cache_clear()
 
@@ -288,7 +299,8 @@ class Trial:
 
     def same(self, oracle: str, result: Result, expected: Result) -> None:
         if result.bits != expected.bits:
-            pairs = zip((result.value, *result.gradient), (expected.value, *expected.gradient))
+            pairs = zip([result.value, *result.gradient], [expected.value, *expected.gradient],
+                        strict=True)  # fmt: skip
             off = max(float(np.max(np.abs(np.asarray(x) - y))) for x, y in pairs)
             raise Failure(oracle, f"other bits, off by {off:.3g}")
 
@@ -311,9 +323,11 @@ class Trial:
 
     def check_budgets(self, engine: str, expected: Result, schedules: bool) -> None:
         least = self.least(engine)
-        peak = ckad.value_and_grad(
-            self.function, self.program.argnums, engine=engine, threads=1
-        ).plan(*self.arguments).peak_bytes
+        peak = (
+            ckad.value_and_grad(self.function, self.program.argnums, engine=engine, threads=1)
+            .plan(*self.arguments)
+            .peak_bytes
+        )
         between = [least + (peak - least) * k // 5 for k in (1, 3)] if schedules else []
         for memory in sorted({least, *between, peak} if peak > least else {least, 2 * least}):
             result = self.gradient(engine, "budget", memory=memory)

@@ -81,7 +81,7 @@ def runnable(program: Program, comment: str = "") -> str:
     return f"{head}{_SCRIPT.format(program.text.strip(), given, settings, program.argnums)}"
 
 
-_SCRIPT = '''\
+_SCRIPT = """\
 {0}
 
 
@@ -101,4 +101,4 @@ if __name__ == "__main__":
     {2}arguments = [{1}]
     for engine in ("vm", "native"):
         print(engine, *ckad.value_and_grad(program, {3}, engine=engine)(*arguments))
-'''
+"""

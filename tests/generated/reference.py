@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import operator
+import warnings
 from collections.abc import Callable
 from functools import cached_property
 from typing import Any
@@ -55,7 +56,9 @@ class Plain:
             _complex(x) * (1.0 + relative * (-1) ** k) + STEP * 1j * d
             for k, (x, d) in enumerate(zip(self.program.arguments(), directions, strict=True))
         ]
-        return float(np.imag(getattr(module, NAME)(*moved))) / STEP, nearest.margin
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", np.exceptions.ComplexWarning)
+            return float(np.imag(getattr(module, NAME)(*moved))) / STEP, nearest.margin
 
 
 def _complex(x: Any) -> Any:
@@ -155,6 +158,13 @@ class ComplexNumPy:
         if len(set(np.ravel(np.real(x)).tolist())) < np.size(x):
             self._nearest.margin = 0.0
         return np.argmax(np.real(x))
+
+    def array(self, x: Any) -> Any:
+        made = np.array(x)
+        return made.astype(complex) if made.dtype.kind == "f" else made
+
+    def stack(self, x: Any) -> Any:
+        return self.array(x)
 
     def full(self, shape: Any, x: Any) -> Any:
         return np.full(shape, x, complex)

@@ -21,6 +21,7 @@ REFUSALS: tuple[Refusal, ...] = (
     Refusal(errors.AliasError, "binds .* to memory that has another name", "two names in a loop"),
     Refusal(errors.AliasError, "shows the memory that .* starts with", "two names before a loop"),
     Refusal(errors.AliasError, "did not get through its carry", "write out of a function"),
+    Refusal(errors.UnrecordableError, "changes a list that was made outside", "list changed"),
     Refusal(errors.AliasError, "may share memory in NumPy", "perhaps shared memory"),
 )
 

@@ -35,11 +35,12 @@ class Scope:
     arrays: dict[str, Shape] = field(default_factory=dict)
     floats: list[str] = field(default_factory=list)
     integers: dict[str, tuple[int, int]] = field(default_factory=dict)  # least, largest
+    functions: list[Helper] = field(default_factory=list)  # nested ones
     kept: frozenset[str] = frozenset()  # what no statement may bind: counters of loops
     steps: int = 1
     depth: int = 0
     loop: str = ""  # "for" or "while", of the innermost loop
-    returns: tuple[Shape, ...] = ((),)  # shapes of what the function returns
+    returns: tuple[Shape, ...] | None = ((),)  # shapes of results; None: it returns at its end
 
     def inner(self, **changes: object) -> Scope:
         return replace(
@@ -47,8 +48,15 @@ class Scope:
             arrays=dict(self.arrays),
             floats=list(self.floats),
             integers=dict(self.integers),
+            functions=list(self.functions),
             **changes,  # type: ignore[arg-type]
         )
+
+    def take(self, inner: Scope) -> None:
+        """The names that a block has bound are those of the block around it."""
+        self.arrays.update(inner.arrays)
+        self.integers.update(inner.integers)
+        self.floats += [name for name in inner.floats if name not in self.floats]
 
     def of_shape(self, shape: Shape) -> list[str]:
         return [name for name, found in self.arrays.items() if found == shape]

@@ -92,7 +92,9 @@ def _without(tree: ast.Module) -> Iterator[ast.Module]:
         for length in sorted({n // 2, n // 4, 2, 1}, reverse=True):
             spans += [(length, block, k) for k in range(n - length, -1, -1) if length]
     for length, block, k in sorted(spans, key=lambda span: -span[0]):
-        made = _edited(tree, block, lambda s, k=k, length=length: s.__delitem__(slice(k, k + length)))
+        made = _edited(
+            tree, block, lambda s, k=k, length=length: s.__delitem__(slice(k, k + length))
+        )
         if _is_complete(made):
             yield _filled(made)
 

@@ -138,7 +138,14 @@ def _aliased(g: Draft) -> bool | None:
     if (names := _two_of_a_shape(g)) is None:
         return None
     u, v = names
-    g.emit(g.c.pick((f"{u} = {v}", f"{u} = {v}.copy()", f"{u} = {v}", f"{u} = np.copy({v})")))
+    ways = (
+        f"{u} = {v}",
+        f"{u} = {v}",
+        f"{u} = {v}.copy()",
+        f"{u} = np.copy({v})",
+        f"{u} = {v}[::-1]",
+    )
+    g.emit(g.c.pick(ways))
     return True
 
 
@@ -306,7 +313,7 @@ def _into(g: Draft) -> bool | None:
     """NumPy functions with a target."""
     u = _bound(g)
     shape = g.scope.arrays[u]
-    x, y, a = leaf(g, shape).text, leaf(g, shape).text, g.coefficient(0.2, 0.5)
+    x, a = leaf(g, shape).text, g.coefficient(0.2, 0.5)
     ways = [
         f"np.multiply({x}, {a}, out={u})",
         f"np.sin({x}, out={u})",
