@@ -94,6 +94,21 @@ def test_row_of_a_step(engine):
     _check(program, engine)
 
 
+@pytest.mark.parametrize("items", [enumerate, lambda v: zip(v, v[::-1], strict=True)])
+def test_element_that_a_loop_leaves(items, engine):
+    """It is what was read at the last step, whatever was written since."""
+
+    def program(v):
+        v = np.concatenate((v, v))
+        for _, e in items(v):
+            v *= 0.5 + e
+        for x in v:
+            v += x
+        return np.sum(v) * e + x
+
+    _check(program, engine)
+
+
 def test_changed_after_the_loop_that_binds_it(engine):
     """``a *= 2`` reads the name, though it is a target."""
 

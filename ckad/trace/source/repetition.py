@@ -25,7 +25,7 @@ from ckad.errors import (
     UnrolledLoopWarning,
     UnsupportedFunctionError,
 )
-from ckad.trace.context import Trace, current
+from ckad.trace.context import Trace, current, local_storage
 from ckad.trace.source import classes, notes
 from ckad.trace.source.appends import Appended
 from ckad.trace.source.checks import Stops
@@ -140,12 +140,18 @@ class _For:
 
     def staged(self) -> Flow | None:
         length = self.items.length
+        before = self._rows_read()
         flow = StagedLoop(self.frame, Steps(self.node, length, self.items.most, self.step)).run()
-        if flow is None and isinstance(length, int) and length and self.keeps_target:
+        kept = self.keeps_target and self._rows_read() == before
+        if flow is None and isinstance(length, int) and length and kept:
             from ckad.trace.source.statements import assign
 
             assign(self.frame, self.node.target, self.items.item(length - 1))
         return flow
+
+    def _rows_read(self) -> list[int]:
+        """What the arrays hold whose elements are the items."""
+        return [local_storage(x.storage).row for x in self.items.read]
 
     def _target(self) -> list[Any]:
         """What the names of the target are bound to."""
