@@ -7,7 +7,7 @@ NumPy calls an array's memory: it holds the row of its current value; a write gi
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -64,6 +64,7 @@ class Trace:
         self.index_range: tuple[int, int] | None = None  # of the step's number, half-open
         self.ranges: dict[int, tuple[int, int]] = {}  # integer row -> least and greatest number
         self.forms: dict[int, Any] = {}  # integer row -> its Form (``affine``)
+        self.refuse: Callable[[], Any] | None = None  # called by a write, while a step is tried
 
     def capture_row(self, outer: int) -> int:
         """The row here that shows row ``outer`` of the parent trace."""
@@ -180,6 +181,8 @@ class Storage:
 
     def write(self, row: int) -> None:
         """Give the storage its next value."""
+        if self.trace.refuse is not None:
+            self.trace.refuse()
         self.row = row
         self.writes += 1
         self.cache.clear()

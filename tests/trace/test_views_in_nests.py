@@ -109,6 +109,19 @@ def test_element_that_a_loop_leaves(items, engine):
     _check(program, engine)
 
 
+def test_written_with_what_is_known_already(engine):
+    """A step that is tried writes what is in memory already, and so appends no row."""
+
+    def program(v):
+        v = v.copy()
+        first = v[::-1][1]
+        for _ in range(9):
+            v[:] = v[::-1].copy()
+        return np.sum(v * np.arange(4.0)) * first
+
+    _check(program, engine)
+
+
 def test_changed_after_the_loop_that_binds_it(engine):
     """``a *= 2`` reads the name, though it is a target."""
 

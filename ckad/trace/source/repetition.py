@@ -420,9 +420,11 @@ def _refusing_rows(trace: Trace) -> Iterator[None]:
 
     had, n_constants = builder.__dict__.get("append"), len(builder.constants)
     builder.append = refuse
+    outer, trace.refuse = trace.refuse, refuse
     try:
         yield
     finally:
+        trace.refuse = outer
         del builder.constants[n_constants:]
         if had is None:
             del builder.append
