@@ -147,6 +147,7 @@ def checked() -> Iterator[Callable[[Any], Any]]:
 
 
 def _after_all(result: Any, checks: Any) -> Any:
+    """The result, as it is now: attributes of objects that it holds may be put back."""
     if not isinstance(checks, Tracer):
-        return result
+        return trees.map_leaves(lambda leaf: leaf, result)
     return trees.map_leaves(lambda leaf: _after(leaf, checks), result)
