@@ -179,7 +179,8 @@ def sinc(x: Any) -> Tracer:
     series = square * 0.0
     for c in reversed(_SINC):
         series = (series + c) * square
-    return where(near, series + 1.0, np.sin(away) / away)
+    found = where(near, series + 1.0, np.sin(away) / away)
+    return found if found.shape else fresh(value(found))
 
 
 # --- the real numbers as complex ones ----------------------------------------------------------
