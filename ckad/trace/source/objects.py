@@ -41,6 +41,10 @@ class Attributes(Frame):
 def _no_function() -> None: ...
 
 
+#: Attributes that decide what all others mean.
+_STRUCTURE = ("__class__", "__dict__", "__bases__", "__mro__")
+
+
 def read(owner: Any, name: str) -> Any:
     """``owner.name``."""
     found = _attributes(owner, name)
@@ -51,6 +55,13 @@ def read(owner: Any, name: str) -> Any:
 
 def write(owner: Any, name: str, value: Any) -> bool:
     """``owner.name = value``, if the object is one whose attributes are carried."""
+    if name in _STRUCTURE:
+        raise UnrecordableError(
+            at_place(
+                f"{type(owner).__name__}.{name} is bound anew, and what the object's names mean "
+                "would not be followed. Make a new object, or choose the function by an attribute."
+            )
+        )
     found = _attributes(owner, name)
     if found is None:
         return False
