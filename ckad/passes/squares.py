@@ -207,7 +207,7 @@ class Pushed(_Emitter):
             (x,) = self.squares.rows[self.squares.signed[k]].operands
             usual = b.select(self.is_zero(x), self.tangents[x], usual)
         if k in self.squares.wanted:
-            self.of[k] = self._root(k, row)
+            self._root(k, row)
         return usual
 
     def _even(self, row: Row, usual: int, change: int) -> int:
@@ -217,21 +217,22 @@ class Pushed(_Emitter):
             return change
         return self.b.add(usual, change)
 
-    def _root(self, k: int, row: Row) -> tuple[int, int]:
+    def _root(self, k: int, row: Row) -> None:
+        """Note where row k is 0, and the tangent of its square there."""
         b, y = self.b, self.squares.under.get(k, row.operands[0])
         if row.op in _MOVES:
             one = self.squares.scaled[y]
-            nothing, moved = self.of[one.root]
-            moved = self.times(moved, (one, one))
-            mask = row.type.with_dtype(DType.BOOL)
-            return (
-                b.emit(row.op, (nothing,), row.attrs, mask),
-                b.emit(row.op, (moved,), row.attrs, row.type),
-            )
-        if row.op in (Op.SQRT, Op.SELECT):
-            return self.is_zero(k), self.tangents[y]
-        terms = [self._of_square(x) for x in row.operands if x in self.tangents]
-        return self.is_zero(k), terms[0] if len(terms) == 1 else b.add(*terms)
+            if one.root in self.of:  # else it is a factor alone that moves
+                nothing, moved = self.of[one.root]
+                moved = self.times(moved, (one, one))
+                mask = row.type.with_dtype(DType.BOOL)
+                nothing = b.emit(row.op, (nothing,), row.attrs, mask)
+                self.of[k] = nothing, b.emit(row.op, (moved,), row.attrs, row.type)
+        elif row.op in (Op.SQRT, Op.SELECT):
+            self.of[k] = self.is_zero(k), self.tangents[y]
+        else:
+            terms = [self._of_square(x) for x in row.operands if x in self.tangents]
+            self.of[k] = self.is_zero(k), terms[0] if len(terms) == 1 else b.add(*terms)
 
     def _of_square(self, x: int) -> int:
         """The tangent of x * x."""

@@ -255,8 +255,9 @@ def absolute(x: Complex) -> Tracer:
 @lowers(np.sign)
 def sign(x: Complex) -> Complex:
     size = absolute(x)
-    safe = np.where(np.equal(size, 0), 1.0, size)
-    return ComplexTracer(x.parts[0] / safe, x.parts[1] / safe)
+    nothing = np.equal(size, 0)
+    safe = np.where(nothing, 1.0, size)
+    return ComplexTracer(*(np.where(nothing, 0.0, part / safe) for part in x.parts))
 
 
 # --- questions ---------------------------------------------------------------------------------

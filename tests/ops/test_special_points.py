@@ -121,6 +121,24 @@ def test_special_points_inside_of_a_loop(engine: str) -> None:
     np.testing.assert_allclose(moved, [21.0, 21.0], rtol=1e-14)
 
 
+@pytest.mark.parametrize("engine", ["vm", "native"])
+def test_a_factor_that_moves_beside_a_root_that_does_not(engine: str) -> None:
+    """The root is of the step's number alone; what is squared is a slice of its product."""
+
+    def steps(x: Any) -> Any:
+        for i in range(6):
+            root = np.sqrt(i * np.ones(4))
+            x = x + 1e-3 * np.sum((x * root)[1:3] ** 2)
+        return np.sum(x)
+
+    x, h = np.linspace(0.5, 1.0, 4), 1e-30
+    _, moved = ckad.jvp(steps, (x,), (np.ones(4),), engine=engine)
+    np.testing.assert_allclose(moved, np.imag(steps(x + 1j * h)) / h, rtol=1e-13)
+    second = ckad.hvp(steps, (x,), (np.ones(4),), engine=engine)
+    pushed = ckad.jvp(ckad.grad(steps, engine=engine), (x,), (np.ones(4),), engine=engine)[1]
+    np.testing.assert_allclose(second, pushed, rtol=1e-13)
+
+
 #: What is made of kinks and not known as a whole: docs/mathematics.md
 CONVENTIONS = {
     "matrix product of roots": (lambda v: np.abs(v) @ np.abs(v), 0.0, 0.0),
@@ -128,8 +146,16 @@ CONVENTIONS = {
     "cube of a cubic root": (lambda v: np.sum(np.cbrt(v) ** 3), 0.0, np.nan),
     "xlogy of 0 and 0": (lambda v: np.sum(scipy.special.xlogy(v, v)), 0.0, 0.0),
     "complex power": (lambda v: np.real((v[0] + 0j) ** (1.5 + 0 * v[0])), 0.0, 0.0),
+    "complex sign": (lambda v: np.real(np.sign(v[0] + 0j)), 0.0, 0.0),
     "angle": (lambda v: np.arctan2(v[0], v[0]), np.nan, np.nan),
+    "sigmoid by abs": (lambda v: np.sum(_sigmoid(np.exp(-np.abs(v)), v)), 0.0, 0.0),
+    "odd function by abs": (lambda v: np.sum(np.sign(v) * np.tanh(np.abs(v))), 0.0, 0.0),
+    "ELU by minimum": (lambda v: np.sum(np.exp(np.minimum(v, 0)) - 1), 0.5, 0.25),
 }
+
+
+def _sigmoid(decay: Any, v: Any) -> Any:
+    return np.where(v >= 0, 1.0, decay) / (1.0 + decay)
 
 
 @pytest.mark.parametrize("name", CONVENTIONS)

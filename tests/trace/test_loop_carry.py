@@ -689,3 +689,127 @@ def test_a_list_popped() -> None:
         return np.sum(stack[0] * stack[1])
 
     check_or_refused(fun, CkadError)
+
+
+# --- names that some steps leave alone -----------------------------------------------------------
+
+
+def by_while(u, bound):
+    x = bound
+    for i in range(6):
+        n = 0
+        while n < 3 and u[1] < 1.0:
+            n += 1
+            x = (1.0 + i) * u
+        u[1] = 1.9
+    return x @ np.arange(5.0)
+
+
+def by_for(u, bound):
+    x = bound
+    for i in range(6):
+        for j in range(int(np.real(u[1]) < 1.0)):
+            x = (1.0 + i + j) * u
+        u[1] = 1.9
+    return x @ np.arange(5.0)
+
+
+def by_break(u, bound):
+    x = bound
+    for i in range(6):
+        for _ in range(6):
+            if u[1] >= 1.0:
+                break
+            x = (1.0 + i) * u
+        u[1] = 1.9
+    return x @ np.arange(5.0)
+
+
+def two_deep(u, bound):
+    x = bound
+    for i in range(6):
+        for _ in range(5):
+            n = 0
+            while n < 2 and u[1] < 1.0:
+                n += 1
+                x = (1.0 + i) * u
+            u[1] = 1.9
+    return x @ np.arange(5.0)
+
+
+class State:
+    pass
+
+
+def of_an_attribute(u, bound):
+    state = State()
+    state.x = bound
+    for i in range(6):
+        n = 0
+        while n < 3 and u[1] < 1.0:
+            n += 1
+            state.x = (1.0 + i) * u
+        u[1] = 1.9
+    return state.x @ np.arange(5.0)
+
+
+def in_a_tuple(u, bound):
+    x = (bound, 2.0 * bound)
+    for i in range(6):
+        n = 0
+        while n < 3 and u[1] < 1.0:
+            n += 1
+            x = ((1.0 + i) * u, x[0])
+        u[1] = 1.9
+    return x[0] @ np.arange(5.0) + np.sum(x[1])
+
+
+LEFT_ALONE = [by_while, by_for, by_break, two_deep, of_an_attribute, in_a_tuple]
+
+
+@pytest.mark.parametrize("fun", LEFT_ALONE)
+def test_an_inner_loop_without_a_step_leaves_what_an_earlier_turn_bound(fun: Fun) -> None:
+    check(lambda u: fun(1.0 * u, 3.0 * u[::-1]))
+
+
+def first_bound_by_while(u):
+    for i in range(6):
+        n = 0
+        while n < 3 and u[1] < 1.0:
+            n += 1
+            x = (1.0 + i) * u
+        u[1] = 1.9
+    return x @ np.arange(5.0)
+
+
+def first_bound_by_branch(u):
+    for i in range(6):
+        if u[1] < 1.0:
+            x = (1.0 + i) * u
+        u[1] = 1.9
+    return x @ np.arange(5.0)
+
+
+def first_bound_and_read_by_branch(u):
+    total = 0.0
+    for i in range(6):
+        if u[1] < 1.0:
+            x = (1.0 + i) * u
+            count = i
+        total = total + x[0] * count
+        u[1] = 1.9
+    return total
+
+
+FIRST_BOUND = [first_bound_by_while, first_bound_by_branch, first_bound_and_read_by_branch]
+
+
+@pytest.mark.parametrize("fun", FIRST_BOUND)
+def test_a_name_that_only_an_early_step_binds(fun: Fun) -> None:
+    check(lambda u: fun(1.0 * u))
+
+
+@pytest.mark.parametrize("fun", FIRST_BOUND)
+def test_a_name_that_no_step_binds(fun: Fun) -> None:
+    with pytest.raises(ckad.errors.UnboundError, match="nothing has bound"):
+        ckad.grad(lambda u: fun(1.0 * u))(X + 3.0)

@@ -63,6 +63,7 @@ class Body:
         self.outputs: list[int] = []
         self.lead: list[int] = []
         self.ends: dict[Key, Any] = {}
+        self.kept: list[Key] = []  # bound anew by each step, and as before the loop without one
         self.kinds: frozenset[int] = frozenset({Flow.NEXT})
         self.guard_in: Tracer | None = None
 
@@ -187,12 +188,15 @@ class Body:
         """Names that are read before they are bound carry; record again with those found now."""
         found = False
         for key in self.region.changed:
-            if key in self.loop.carried or key not in self.region.read:
+            if key in self.loop.carried:
                 continue
             frame, name = key
             before = self.region.changed[key]
             end = frame.names.get(name, MISSING)
-            if before is MISSING or self._stays(before, end):
+            if before is MISSING:
+                if not self._is_bound_by_some(key, end):
+                    continue
+            elif key not in self.region.read or self._stays(before, end):
                 continue
             self.loop.carried[key] = kept = carried_from(name, before, end)
             for first in filter(None, map(memory, kept.leaves)):  # it may be written by this name
@@ -201,6 +205,15 @@ class Body:
             found = True
         if found:
             raise Again
+
+    def _is_bound_by_some(self, key: Key, end: Any) -> bool:
+        """Whether some steps bind a name first, and others leave it as these did."""
+        frame, name = key
+        return (
+            type(end) is Maybe
+            and (key in self.region.unsure or frame.is_read_elsewhere(name))
+            and all(slot_of(x) is not None for x in flatten(end)[0])
+        )
 
     def _note_origins(self, key: Key, carried: Carried, ends: list[Any]) -> None:
         assert self.trace.parent is not None
@@ -286,7 +299,7 @@ class Body:
         if any(s is None for s in slots):
             return end if certain and part_in(leaves) is None else self._no_value(name)
         if not certain:
-            frame.note_read(name)
+            self.kept.append(key)
         starts: list[Any] = [MISSING] * len(leaves)
         if before is MISSING and type(end) is Maybe and not certain:
             starts[-1] = False

@@ -99,6 +99,9 @@ def carried_from(name: str, before: Any, end: Any) -> Carried:
             raise x.error
     if end is MISSING:
         raise CarryError(at_place(f"the loop deletes {name!r}, which its next step reads."))
+    if before is MISSING:
+        kinds, tree = flatten(end)
+        return Carried(tree, [slot_of(x) for x in kinds], [*[MISSING] * (len(kinds) - 1), False])
     if type(before) is Maybe or type(end) is Maybe:
         before, end = maybe(before), maybe(end)
     leaves, tree = flatten(before)

@@ -55,6 +55,7 @@ class Region:
         self.depth: int = outer.depth + 1 if outer else 1
         self.changed: dict[Key, Any] = {}  # the values before
         self.read: set[Key] = set()  # read before they were changed
+        self.unsure: set[Key] = set()  # read where they may not be bound
         self.made: dict[int, Any] = {}  # lists, dicts and sets made here, by identity
         self.copies: dict[int, Any] = {}  # containers that stand for what a step starts with
         self.spoilt: list[Storage] = []  # once it is closed: what was spoilt
@@ -194,6 +195,7 @@ class Frame:
         if type(value) is Maybe:
             from ckad.trace.source.checks import certain
 
+            self._note_unsure(name)
             return certain(value)
         return value
 
@@ -201,6 +203,12 @@ class Frame:
         inner, key = _regions.innermost, (self, name)
         while inner is not None and inner.depth > self.depth and key not in inner.changed:
             inner.read.add(key)
+            inner = inner.outer
+
+    def _note_unsure(self, name: str) -> None:
+        inner = _regions.innermost
+        while inner is not None and inner.depth > self.depth:
+            inner.unsure.add((self, name))
             inner = inner.outer
 
     def _from_outside(self, name: str) -> Any:
@@ -292,6 +300,18 @@ class Frame:
         if max(lines) > end:
             return True
         return any(self.is_read_in(name, x) for x in self.loops if x is not statement)
+
+    def is_read_elsewhere(self, name: str) -> bool:
+        """Whether a name may be read outside of the present statement, later or by another step."""
+        if name in self.definition.inner_reads or self.statement is None:
+            return True
+        lines = self.definition.reads.get(name, ())
+        begin, end = self.statement.lineno, self.statement.end_lineno or self.statement.lineno
+        outside = [line for line in lines if not begin <= line <= end]
+        around = [loop for loop in self.loops if loop is not self.statement]
+        return any(line > end for line in outside) or any(
+            loop.lineno <= line for loop in around for line in outside
+        )
 
     def is_read_in(self, name: str, part: ast.stmt) -> bool:
         """Whether a name is read somewhere in a statement of this function."""

@@ -162,7 +162,7 @@ class StagedLoop:
         notes.note(self.frame.place, "recorded once", steps, state)
 
     def _bind(self, body: Body, rows: list[int], stacks: list[Tracer]) -> None:
-        for frame, name in self.found.carried:
+        for frame, name in [*self.found.carried, *body.kept]:
             frame.note_read(name)
         found: dict[Place, Any] = {}
         for key, end in body.ends.items():
