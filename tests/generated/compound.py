@@ -7,6 +7,7 @@ from .draft import Draft, Table, fitted
 from .expressions import array, leaf, scalar
 from .scope import LIMIT, MOST_STEPS
 from .statements import simple
+from .sweeps import sweep
 
 DEEPEST = 3
 #: Elements that a loop over an array may have.
@@ -50,7 +51,7 @@ def _for(g: Draft) -> bool | None:
     made = g.production(RANGES)
     if made is None:
         return None
-    text, low, high, steps = made
+    text, low, high, steps, certain = made
     if steps * g.scope.steps > MOST_STEPS:
         return None
     leaves = g.n_leaves
@@ -58,7 +59,7 @@ def _for(g: Draft) -> bool | None:
     with _loop(g, "for", steps) as scope:
         scope.integers[i] = (low, high)
         _body(g)
-    if steps and "range(i" not in text and leaves == g.n_leaves and g.c.chance(0.3):
+    if certain and leaves == g.n_leaves and g.c.chance(0.3):
         g.scope.take(scope)  # names keep what the last step has bound
     _otherwise(g)
     return True
@@ -76,12 +77,12 @@ def _otherwise(g: Draft) -> None:
             statements(g, 1)
 
 
-Range = tuple[str, int, int, int]  # text, least, largest, steps
+Range = tuple[str, int, int, int, bool]  # text, least, largest, steps, whether there is one
 
 
 def _short_range(g: Draft) -> Range:
     n = g.c.weighted(((1, 1), (2, 2), (2, 3), (2, 4), (3, 5), (2, 6), (1, 8), (1, 12), (0.1, 0)))
-    return f"range({n})", 0, max(n - 1, 0), n
+    return f"range({n})", 0, max(n - 1, 0), n, n > 0
 
 
 def _other_range(g: Draft) -> Range:
@@ -89,10 +90,10 @@ def _other_range(g: Draft) -> Range:
     high = low + (n - 1) * step
     kind = g.c.below(3)
     if kind == 0:
-        return f"range({high}, {low - 1}, {-step})", low, high, n
+        return f"range({high}, {low - 1}, {-step})", low, high, n, True
     if kind == 1:
-        return f"reversed(range({low}, {high + 1}, {step}))", low, high, n
-    return f"range({low}, {high + 1}, {step})", low, high, n
+        return f"reversed(range({low}, {high + 1}, {step}))", low, high, n, True
+    return f"range({low}, {high + 1}, {step})", low, high, n, True
 
 
 def _range_of_array(g: Draft) -> Range | None:
@@ -104,8 +105,8 @@ def _range_of_array(g: Draft) -> Range | None:
         return None
     text = g.c.pick((f"len({u})", f"{u}.shape[0]", str(n)))
     if n > 2 and g.c.chance(0.5):
-        return f"range(1, {text} - 1)", 1, n - 2, n - 2
-    return f"range({text})", 0, n - 1, n
+        return f"range(1, {text} - 1)", 1, n - 2, n - 2, True
+    return f"range({text})", 0, n - 1, n, True
 
 
 def _triangular(g: Draft) -> Range | None:
@@ -115,10 +116,10 @@ def _triangular(g: Draft) -> Range | None:
     i, _, high = g.c.pick(outer)
     kind = g.c.below(3)
     if kind == 0:
-        return f"range({i})", 0, max(0, high - 1), high
+        return f"range({i})", 0, max(0, high - 1), high, False
     if kind == 1:
-        return f"range({i} + 1)", 0, high, high + 1
-    return f"range({i}, {high + 1})", 0, high, high + 1
+        return f"range({i} + 1)", 0, high, high + 1, False
+    return f"range({i}, {high + 1})", 0, high, high + 1, False
 
 
 RANGES: Table[Range] = (
@@ -298,6 +299,7 @@ TABLE: Table[bool] = (
     (1.5, _while),
     (4, _if),
     (1.5, functions.own),
+    (1.5, sweep),
     (0.5, _list),
     (0.35, _return),
     (0.6, _packed),

@@ -171,18 +171,29 @@ _PARTS = {
 def some_part(g: Draft, name: str) -> tuple[str, Shape] | None:
     """A part of an array, of any shape that its text gives."""
     own = g.scope.arrays[name]
-    if len(own) == 1:
-        m = g.c.between(1, own[0])
-        where = region(g, own[0], m)
-        return None if where is None or m < 1 else (f"{name}[{where}]", (m,))
-    kind = g.c.below(4)
-    rows, columns = own
+    return _some_of_vector(g, name, own[0]) if len(own) == 1 else _some_of_matrix(g, name, own)
+
+
+def _some_of_vector(g: Draft, name: str, n: int) -> tuple[str, Shape] | None:
+    rows = [k for k in (2, 3, 4, 5) if n % k == 0]
+    if rows and g.c.chance(0.15):
+        k = g.c.pick(rows)
+        return f"{name}.reshape({k}, {n // k})", (k, n // k)
+    m = g.c.between(1, n)
+    where = region(g, n, m)
+    return None if where is None else (f"{name}[{where}]", (m,))
+
+
+def _some_of_matrix(g: Draft, name: str, own: Shape) -> tuple[str, Shape] | None:
+    (rows, columns), kind = own, g.c.below(6)
     if kind == 0:
         return f"{name}[{index(g, rows)}]", (columns,)
     if kind == 1:
         return f"{name}[:, {index(g, columns)}]", (rows,)
-    if kind == 2 or not (g.c.chance(0.8) or rows * columns > 100):
+    if kind == 2:
         return f"{name}.T", (columns, rows)
+    if kind == 3 and rows * columns < 300:
+        return f"{name}.{g.c.pick(('reshape(-1)', 'ravel()'))}", (rows * columns,)
     m, k = g.c.between(1, rows), g.c.between(1, columns)
     first, second = region(g, rows, m), region(g, columns, k)
     return None if first is None or second is None else (f"{name}[{first}, {second}]", (m, k))

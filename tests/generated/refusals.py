@@ -24,11 +24,15 @@ REFUSALS: tuple[Refusal, ...] = (
     Refusal(errors.UnrecordableError, "changes a list that was made outside", "list changed"),
     Refusal(errors.AliasError, "may share memory in NumPy", "perhaps shared memory"),
     Refusal(errors.AliasError, "its body also reads by another name", "two names in a body"),
-    Refusal(errors.UnrecordableError, "changes a list that was made outside", "list in a branch"),
     Refusal(errors.CarryError, "on one side of a branch and", "other kinds on two sides"),
     Refusal(errors.CarryError, "from step to step, and it changes from", "other kinds of steps"),
     Refusal(errors.UnsupportedFunctionError, "whose length is only known", "run-time extents"),
     Refusal(errors.CarryError, "steps bind it to values of different kinds", "other kinds after"),
+    Refusal(
+        errors.UnsupportedFunctionError,
+        "whose length is only known when the program runs",
+        "function of a computed slice",
+    ),
 )
 
 

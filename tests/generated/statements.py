@@ -190,7 +190,7 @@ def _target(g: Draft) -> tuple[str, Shape] | None:
     if g.c.chance(0.25):
         return f"{u}[{g.c.pick((':', '...'))}]", g.scope.arrays[u]
     found = some_part(g, u)
-    return None if found is None or found[0].endswith(".T") else found
+    return None if found is None or not found[0].endswith("]") else found
 
 
 def _element_written(g: Draft) -> bool | None:
