@@ -9,7 +9,7 @@ from collections import Counter
 import pytest
 
 from .generated.generate import generated
-from .generated.judge import FAILED, INVALID, LONG, LOOSE, REFUSED, judge
+from .generated.judge import FAILED, INVALID, LONG, LOOSE, REFUSED, judge, warm_up
 from .generated.program import runnable
 
 #: Programs of a test; tests of the usual run and of the long one.
@@ -20,6 +20,7 @@ MOST = {REFUSED: 15, LOOSE: 15, LONG: 4}
 
 def checked(seed: int) -> str:
     """The outcome of a seed's program, which is not a failure."""
+    warm_up()
     program = generated(seed)
     verdict = judge(program)
     if verdict.outcome in (FAILED, INVALID):

@@ -8,6 +8,7 @@ import threading
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -66,7 +67,7 @@ class TooLong(BaseException):
     """The time is up."""
 
 
-def judge(program: Program, last_stage: str = "", seconds: int = SECONDS) -> Verdict:
+def judge(program: Program, last_stage: str = "", seconds: float = SECONDS) -> Verdict:
     """All oracles, one after the other; the first that objects decides.
 
     None is asked that comes after ``last_stage``.
@@ -80,6 +81,12 @@ def judge(program: Program, last_stage: str = "", seconds: int = SECONDS) -> Ver
     finally:
         ckad.clear_caches()
         forgotten(program)
+
+
+@cache
+def warm_up() -> None:
+    """Have the vm's kernels compiled, which is none of a program's time."""
+    ckad.grad(lambda x: x * x, engine="vm")(1.0)
 
 
 def _judged(program: Program, last_stage: str) -> Verdict:
@@ -143,7 +150,7 @@ def _set(short: int, level: int, entry: Any, aligned: Any) -> None:
 
 
 @contextmanager
-def _limited(seconds: int) -> Iterator[None]:
+def _limited(seconds: float) -> Iterator[None]:
     """A limit of the processor's time, where signals reach: in the main thread.
 
     It is said again every second, since what a destructor raises is lost.

@@ -29,10 +29,13 @@ class Plain:
         self.code = compile(program.text, program.file, "exec")
 
     def value(self, draw: int = 0) -> float:
-        """Of the function itself; its arguments may be written into."""
+        return self.at(self.program.arguments(draw))
+
+    def at(self, arguments: list[Any]) -> float:
+        """Of the function itself; the arguments may be written into."""
         module = executed(self.code, self.program.file)
-        module.ckad = Loops
-        return float(getattr(module, NAME)(*self.program.arguments(draw)))
+        module.__dict__["ckad"] = Loops
+        return float(getattr(module, NAME)(*arguments))
 
     @cached_property
     def _watched(self) -> Any:

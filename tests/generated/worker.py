@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import sys
 import time
 from multiprocessing.connection import Connection
+from pathlib import Path
 
 from .judge import FAILED, Verdict
 from .program import Program
@@ -14,12 +16,14 @@ from .program import Program
 SECONDS, PATIENCE = 30, 300
 #: Programs after which a worker makes room for a new one.
 MOST = 2000
+_ROOT = str(Path(__file__).parents[2])
 
 
 class Worker:
     """Judges one program after the other; started anew when it crashed or did not answer."""
 
-    def __init__(self) -> None:
+    def __init__(self, seconds: float = SECONDS, patience: float = PATIENCE) -> None:
+        self.seconds, self.patience = seconds, patience
         self._process: multiprocessing.process.BaseProcess | None = None
         self._done = 0
 
@@ -30,20 +34,23 @@ class Worker:
         self._done += 1
         try:
             self._connection.send((program, last_stage))
-            if self._connection.poll(PATIENCE):
+            if self._connection.poll(self.patience):
                 return self._connection.recv()  # type: ignore[no-any-return]
         except (EOFError, BrokenPipeError, ConnectionResetError):
             return self._ended(), 0.0
         self.stop()
-        return Verdict(FAILED, "hang", f"no answer after {PATIENCE} s"), float(PATIENCE)
+        return Verdict(FAILED, "hang", f"no answer after {self.patience} s"), self.patience
 
     def _start(self) -> None:
         self.stop()
+        if _ROOT not in sys.path:  # from where the process finds this module
+            sys.path.append(_ROOT)
         context = multiprocessing.get_context("spawn")
         self._connection, theirs = context.Pipe()
-        self._process = context.Process(target=serve, args=(theirs,), daemon=True)
+        self._process = context.Process(target=serve, args=(theirs, self.seconds), daemon=True)
         self._process.start()
         theirs.close()
+        self._connection.recv()  # it is ready, which takes long where kernels are compiled
 
     def _ended(self) -> Verdict:
         """What a worker that is no more leaves to say."""
@@ -61,18 +68,20 @@ class Worker:
         self._process, self._done = None, 0
 
 
-def serve(connection: Connection) -> None:
+def serve(connection: Connection, seconds: float) -> None:
     """Judge what comes until nothing comes any more."""
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    from .judge import judge
+    from .judge import judge, warm_up
 
+    warm_up()
+    connection.send("ready")
     while True:
         try:
             program, last_stage = connection.recv()
         except (EOFError, KeyboardInterrupt):
             return
         start = time.process_time()
-        verdict = judge(program, last_stage, SECONDS)
+        verdict = judge(program, last_stage, seconds)
         try:
             connection.send((verdict, time.process_time() - start))
         except BrokenPipeError:  # nobody waits for it any more
