@@ -6,9 +6,9 @@ import pytest
 import ckad
 from ckad.passes import simplify
 from ckad.passes.adjoint import adjoint
-from ckad.passes.affine import Sum, Symbols
-from ckad.passes.places import steady
-from ckad.passes.ranges import in_range
+from ckad.passes.integers.affine import Sum, Symbols
+from ckad.passes.integers.ranges import in_range
+from ckad.passes.integers.steady import steady
 from ckad.tape.ops import Op
 from ckad.tape.verify import verify
 from ckad.trace.tracing import record, take_apart

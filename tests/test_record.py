@@ -14,8 +14,8 @@ from scipy.sparse.csgraph import maximum_flow
 
 import ckad
 from ckad.passes.adjoint import adjoint
-from ckad.passes.cut import UNLIMITED, Network
-from ckad.passes.record import split
+from ckad.passes.adjoint.cut import UNLIMITED, Network
+from ckad.passes.adjoint.residuals import split
 from ckad.tape.builder import Builder
 from ckad.tape.control import read_reverse_loop
 from ckad.tape.ops import Op

@@ -24,8 +24,8 @@ from ckad.loops.driver import Options, compile_tape, fits_still
 from ckad.loops.engines import chosen
 from ckad.passes import simplify
 from ckad.passes.fma import fma
-from ckad.passes.places import steady
-from ckad.passes.ranges import in_range
+from ckad.passes.integers.ranges import in_range
+from ckad.passes.integers.steady import steady
 from ckad.passes.untape import untape
 from ckad.passes.vectorise import vectorise
 from ckad.tape.tape import Tape

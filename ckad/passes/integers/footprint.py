@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from math import prod
 from typing import NamedTuple
 
-from ckad.passes.affine import Sum, Symbols
-from ckad.passes.ranges import Ranges
+from ckad.passes.integers.affine import Sum, Symbols
+from ckad.passes.integers.ranges import Ranges
 from ckad.tape.ops import Op
 from ckad.tape.tape import Row, Tape
 

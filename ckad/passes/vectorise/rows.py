@@ -10,17 +10,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
-from ckad.passes import region as regions
 from ckad.passes import simplify
-from ckad.passes.access import Access, Value
-from ckad.passes.batch import batched, spread
 from ckad.passes.cse import Sharing
-from ckad.passes.extremum import Record, kept
-from ckad.passes.order import Order
-from ckad.passes.predicate import Interval, predicated, ranges_of_body
-from ckad.passes.reduction import Term, joined, masked, total
-from ckad.passes.region import Range, Region, View
-from ckad.passes.survey import (
+from ckad.passes.vectorise import region as regions
+from ckad.passes.vectorise.access import Access, Value
+from ckad.passes.vectorise.batch import batched, spread
+from ckad.passes.vectorise.extremum import Record, kept
+from ckad.passes.vectorise.order import Order
+from ckad.passes.vectorise.predicate import Interval, predicated, ranges_of_body
+from ckad.passes.vectorise.reduction import Term, joined, masked, total
+from ckad.passes.vectorise.region import Range, Region, View
+from ckad.passes.vectorise.survey import (
     LONGEST,
     Blank,
     Carried,
@@ -31,8 +31,8 @@ from ckad.passes.survey import (
     Unfit,
     Written,
 )
-from ckad.passes.transposes import transposes_last
-from ckad.passes.unflatten import unflatten
+from ckad.passes.vectorise.transposes import transposes_last
+from ckad.passes.vectorise.unflatten import unflatten
 from ckad.tape.builder import Builder
 from ckad.tape.control import UNGUARDED, Loop, read_loop
 from ckad.tape.ops import Op

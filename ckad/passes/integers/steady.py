@@ -15,10 +15,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ckad.passes.accesses import WRITES, Survey
-from ckad.passes.affine import Sum, Symbols
+from ckad.passes.integers.affine import Sum, Symbols
+from ckad.passes.integers.footprint import WRITES, Survey
+from ckad.passes.integers.ranges import Ranges
 from ckad.passes.liveness import readers
-from ckad.passes.ranges import Ranges
 from ckad.tape.builder import Builder
 from ckad.tape.control import UNGUARDED, Loop, loop_attrs, read_loop
 from ckad.tape.ops import Op, is_elementwise
