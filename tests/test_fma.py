@@ -15,11 +15,11 @@ import ckad
 from ckad import schedules
 from ckad.errors import BudgetError
 from ckad.loops.driver import Options, compile_tape
-from ckad.passes import simplify
 from ckad.passes.adjoint import adjoint
 from ckad.passes.bind import bind
 from ckad.passes.fma import fma
 from ckad.passes.rewrite import with_outputs
+from ckad.passes.simplify import simplify
 from ckad.passes.tangent import tangent
 from ckad.passes.untape import untape
 from ckad.rules import RULES

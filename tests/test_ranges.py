@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 import ckad
-from ckad.passes import simplify
 from ckad.passes.adjoint import adjoint
 from ckad.passes.integers.affine import Sum, Symbols
 from ckad.passes.integers.ranges import in_range
 from ckad.passes.integers.steady import steady
+from ckad.passes.simplify import simplify
 from ckad.tape.ops import Op
 from ckad.tape.verify import verify
 from ckad.trace.tracing import record, take_apart

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Container, Sequence
 
 from ckad.errors import DifferentiationError
-from ckad.passes import simplify
 from ckad.passes.activity import dependent, varied
 from ckad.passes.fma import fuse
+from ckad.passes.simplify import simplify
 from ckad.passes.untape import untape
 from ckad.rules import RULES
 from ckad.tape.builder import Builder

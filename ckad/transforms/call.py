@@ -22,10 +22,10 @@ from ckad.errors import BudgetError, ConcreteValueError, NonFiniteError, Schedul
 from ckad.loops.compiled import Compiled
 from ckad.loops.driver import Options, compile_tape, fits_still
 from ckad.loops.engines import chosen
-from ckad.passes import simplify
 from ckad.passes.fma import fma
 from ckad.passes.integers.ranges import in_range
 from ckad.passes.integers.steady import steady
+from ckad.passes.simplify import simplify
 from ckad.passes.untape import untape
 from ckad.passes.vectorise import vectorise
 from ckad.tape.tape import Tape

@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from ckad import passes, trees
+from ckad import trees
 from ckad.errors import DifferentiationError, TapeError
 from ckad.loops.compiled import Compiled
 from ckad.loops.driver import Options
 from ckad.passes.adjoint import adjoint as adjoint_pass
+from ckad.passes.simplify import simplify
 from ckad.passes.tangent import tangent as tangent_pass
 from ckad.tape.tape import Tape
 from ckad.trace.tracer import Tracer
@@ -53,7 +54,7 @@ def jvp(
     directions = match_tangents(call, tuple(tangents), wrt)
 
     def derive(tape: Tape, contract: bool) -> Tape:
-        return passes.simplify(tangent_pass(tape, wrt, contract))
+        return simplify(tangent_pass(tape, wrt, contract))
 
     tape = call.derived(("tangent", tuple(wrt)), derive)
     leaves = call.run(tape, directions)
@@ -214,7 +215,7 @@ def tangent(tape: Tape) -> Tape:
     >>> ckad.tangent(ckad.trace(np.sin)(1.0))
     <Tape of 5 rows: (f64[], f64[]) -> (f64[], f64[])>
     """
-    return passes.simplify(tangent_pass(_tape(tape, "tangent")))
+    return simplify(tangent_pass(_tape(tape, "tangent")))
 
 
 def _tape(tape: Any, name: str) -> Tape:

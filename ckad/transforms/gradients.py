@@ -15,9 +15,9 @@ from ckad.errors import DifferentiationError
 from ckad.loops.choose import Choice
 from ckad.loops.compiled import Compiled
 from ckad.loops.driver import Options
-from ckad.passes import simplify
 from ckad.passes.adjoint import adjoint
 from ckad.passes.bind import bind
+from ckad.passes.simplify import simplify
 from ckad.tape.tape import Tape
 from ckad.trace.tracer import Tracer
 from ckad.trace.where import at_place

@@ -12,9 +12,9 @@ from ckad import trees
 from ckad.errors import DifferentiationError
 from ckad.loops.choose import Choice
 from ckad.loops.driver import Options
-from ckad.passes import simplify
 from ckad.passes.adjoint import adjoint
 from ckad.passes.bind import bind
+from ckad.passes.simplify import simplify
 from ckad.passes.tangent import tangent
 from ckad.tape.tape import Tape
 from ckad.trace.source import follow

@@ -14,8 +14,8 @@ import pytest
 import ckad
 from ckad import schedules
 from ckad.engines import native
-from ckad.passes import simplify
 from ckad.passes.adjoint import adjoint
+from ckad.passes.simplify import simplify
 from ckad.rules.evaluate import evaluate
 
 Fun = Callable[..., Any]

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from ckad.passes import simplify
 from ckad.passes.adjoint import adjoint
+from ckad.passes.simplify import simplify
 from ckad.passes.tangent import tangent
 
 from .checks import ENGINES, Run, assert_close, assert_same_dot

@@ -7,11 +7,11 @@ from functools import cache
 import numpy as np
 import pytest
 
-from ckad.passes import simplify
 from ckad.passes.adjoint import adjoint
 from ckad.passes.cse import cse
 from ckad.passes.dce import dce
 from ckad.passes.fold import fold
+from ckad.passes.simplify import simplify
 from ckad.passes.tangent import tangent
 from ckad.trace.loops import fori_loop, scan
 from ckad.trace.tracing import record, take_apart

@@ -13,7 +13,6 @@ from itertools import count
 from typing import NamedTuple
 
 from ckad.errors import DifferentiationError
-from ckad.passes import mark_simple, simplify
 from ckad.passes.activity import dependent, useful, varied
 from ckad.passes.adjoint.branch import BranchAdjoint, shared_types
 from ckad.passes.adjoint.contributions import plus
@@ -22,6 +21,7 @@ from ckad.passes.adjoint.thread import threaded
 from ckad.passes.dce import dce, drop_inputs
 from ckad.passes.fma import fuse
 from ckad.passes.rewrite import with_outputs
+from ckad.passes.simplify import mark_simple, simplify
 from ckad.passes.untape import untape
 from ckad.rules import RULES, Contribution
 from ckad.tape.builder import Builder

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
-from ckad.passes import simplify
 from ckad.passes.cse import Sharing
+from ckad.passes.simplify import simplify
 from ckad.passes.vectorise import region as regions
 from ckad.passes.vectorise.access import Access, Value
 from ckad.passes.vectorise.batch import batched, spread
