@@ -134,8 +134,8 @@ VECTORISE = Pass(
     "loops over elements become array ops",
     vectorise,
     (
-        "loop by loop, innermost first: predicated, simplify, unflatten, simplify, side_by_side",
-        "then what is around them: simplify, transposes_last, simplify",
+        "each loop, innermost first: predicated, simplify, unflatten, simplify, side_by_side",
+        "then the tape around them: simplify, transposes_last, simplify",
     ),
 )
 IN_RANGE = Pass("in_range", "indices that are proven to be in range are not checked", in_range)
@@ -157,14 +157,14 @@ def _adjoint(
         f"reverse mode: cotangents of {given} to those of {wanted}{kept}",
         partial(adjoint, wrt=wrt, seeds=seeds, keep_outputs=keep_outputs, contract=contract),
         (
-            f"body by body, innermost first: adjoint, simplify{fuse}, split, dce",
-            f"then what is around them: simplify{fuse}",
+            f"each body, innermost first: adjoint, simplify{fuse}, split, dce",
+            f"then the tape around them: simplify{fuse}",
         ),
     )
 
 
 def _tangent(moving: Positions, contract: bool = False) -> Pass:
-    inside = ("body by body, innermost first, then what is around them: simplify, fuse",)
+    inside = ("each body, innermost first, then the tape around them: simplify, fuse",)
     return Pass(
         "tangent",
         f"forward mode: tangents of {_named(moving, 'input')} to those of all float outputs",
