@@ -28,7 +28,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ckad.tape.ops import Op
-from ckad.tape.tape import Row, Tape
+from ckad.tape.row import Row
+from ckad.tape.tape import Tape
 
 #: How a loop ends: after ``length`` steps, with its flag, after the number of steps it carries.
 UNGUARDED, WHILE, COUNTED = range(3)

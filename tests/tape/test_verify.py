@@ -16,9 +16,10 @@ from ckad.passes.pipeline import adjoint_of_tape, tangent_of_tape
 from ckad.tape.builder import Builder
 from ckad.tape.control import loop_attrs
 from ckad.tape.ops import OPS, Group, Op
+from ckad.tape.parse import from_text
 from ckad.tape.signatures import SIGNATURES
 from ckad.tape.tape import Source, Tape
-from ckad.tape.text import from_text, to_text
+from ckad.tape.text import to_text
 from ckad.tape.types import TOKEN, TUPLE, DType, Type, parse_type
 from ckad.tape.verify import INDEX_ARRAYS, MAX_DEPTH, verify
 
