@@ -6,6 +6,7 @@ import importlib
 import pkgutil
 import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -85,6 +86,11 @@ def test_a_pipeline_prints_its_passes_in_order(product: Callable[..., Pipeline])
     shown = [re.match(r"    (\w+)  +\S", line) for line in lines]
     assert [found[1] for found in shown if found] == ROUTES[product].split()
     assert max(map(len, lines)) <= 100
+
+
+def test_the_documents_show_what_is_printed(checkout: Path) -> None:
+    printed = str(pipeline.gradient((0,)))
+    assert f"```\n{printed}\n```" in (checkout / "docs" / "architecture.md").read_text()
 
 
 def test_the_printed_pass_says_what_is_differentiated() -> None:
