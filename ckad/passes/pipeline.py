@@ -4,12 +4,12 @@ A function below lists the passes of one product, and nothing else puts passes o
 (A pass that derives bodies, innermost first, has to clear them up before it goes on; what it runs
 there is named in ``inside``.) ``print`` shows a pipeline, ``watch`` what its passes do to a tape.
 
-    recorded                         what a function did; the others but two start from it
-    primal                           what is run without derivatives
-    gradient, pullback, pushforward  what `value_and_grad`, `vjp` and `jvp` run
-    hvp                              the derivative of the gradient in one direction
-    inlined                          a tape on its way into another that is being recorded
-    adjoint_of_tape, tangent_of_tape what `ckad.adjoint` and `ckad.tangent` make of any tape
+    recorded                          what a function did: what the next five start from
+    primal                            the values alone
+    gradient, pullback, pushforward   what `value_and_grad`, `vjp` and `jvp` run
+    hvp                               the derivative of a gradient in one direction
+    inlined                           a tape on its way into another that is being recorded
+    adjoint_of_tape, tangent_of_tape  what `ckad.adjoint` and `ckad.tangent` make of any tape
 
 With ``contract`` products and sums become one op, for an engine that does both at once, as the
 native one does. That changes a number by its rounding, so the primal's rows are fused before
