@@ -12,7 +12,6 @@ from ckad.errors import DtypeError
 from ckad.tape.types import Type, dtype_of
 from ckad.trace.context import current
 from ckad.trace.tracer import Tracer, concrete, fresh, lift, value
-from ckad.trace.views import BroadcastView, TransposeView
 from ckad.trace.where import at_place
 
 
@@ -142,26 +141,3 @@ def _converted(x: Any, dtype: np.dtype) -> Tracer:
         return astype(x, dtype)
     array = concrete(x)
     return lift(array if array.dtype == dtype else array.astype(dtype)[()])
-
-
-def plain_layout(xs: Sequence[Any], result: Tracer) -> Tracer:
-    """Mark the result's memory layout as unknown if an operand is not C-contiguous.
-
-    NumPy gives the result of an elementwise function the layout of its operands (as they were
-    before conversion and broadcasting); whether a later reshape of it is a view depends on that.
-    """
-    if len(result.shape) > 1 and not all(is_plain(x) for x in xs if isinstance(x, Tracer)):
-        result.storage.plain = False
-    return result
-
-
-def is_plain(x: Tracer) -> bool:
-    """Whether the axes certainly lie in memory in their order, or the layout does not matter.
-
-    Then NumPy's new arrays of the same layout (elementwise results, copies) are C-contiguous.
-    """
-    if len(x.shape) < 2:
-        return True
-    return x.storage.plain and not any(
-        isinstance(v, (TransposeView, BroadcastView)) for v in x.path
-    )

@@ -18,6 +18,7 @@ from ckad.errors import ConcreteValueError, DtypeError
 from ckad.trace.apply import astype, broadcast
 from ckad.trace.context import current, mark_place
 from ckad.trace.tracer import Part, Tracer, fresh, holds_complex, lift, value
+from ckad.trace.views import PartView
 from ckad.trace.where import at_place, user_place
 
 #: Of the parts of each complex dtype.
@@ -175,7 +176,7 @@ class ComplexTracer:
 def _shown(part: Any) -> Any:
     from ckad.trace.functions.shape import view
 
-    return view(part) if isinstance(part, Tracer) else part
+    return view(part, PartView()) if isinstance(part, Tracer) else part
 
 
 def paired(real: Any, imag: Any) -> ComplexTracer:

@@ -14,7 +14,6 @@ import numpy as np
 
 from ckad.errors import DtypeError
 from ckad.trace import ufuncs
-from ckad.trace.apply import plain_layout
 from ckad.trace.complex_numbers import (
     ComplexTracer,
     as_complex,
@@ -24,6 +23,7 @@ from ckad.trace.complex_numbers import (
     together,
 )
 from ckad.trace.functions.register import reject
+from ckad.trace.layout import plain_layout
 from ckad.trace.tracer import Part, Tracer, fresh, lift, value
 from ckad.trace.where import at_place
 

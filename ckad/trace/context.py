@@ -7,7 +7,7 @@ NumPy calls an array's memory: it holds the row of its current value; a write gi
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -16,6 +16,7 @@ from ckad.tape.builder import Builder
 from ckad.tape.ops import Op
 from ckad.tape.tape import Source, Tape
 from ckad.tape.types import Type
+from ckad.trace.views import Path
 from ckad.trace.where import at_place, user_place
 
 _local = threading.local()
@@ -53,7 +54,8 @@ class Trace:
         self.adopts = adopts
         self.builder = Builder()
         self.captured: dict[int, int] = {}  # row of the parent -> input row here
-        self.mirrors: dict[tuple[int, int], Storage] = {}  # (row of the parent, root) -> storage
+        # (row of the parent, root, which part of it) -> storage
+        self.mirrors: dict[tuple[int, int, Path], Storage] = {}
         self.adopted: dict[int, Storage] = {}
         self.adopted_inputs: dict[int, int] = {}
         # statement -> roots it wrote into when it was last recorded: a nest of loops is recorded
@@ -62,6 +64,7 @@ class Trace:
         self.index_range: tuple[int, int] | None = None  # of the step's number, half-open
         self.ranges: dict[int, tuple[int, int]] = {}  # integer row -> least and greatest number
         self.forms: dict[int, Any] = {}  # integer row -> its Form (``affine``)
+        self.refuse: Callable[[], Any] | None = None  # called by a write, while a step is tried
 
     def capture_row(self, outer: int) -> int:
         """The row here that shows row ``outer`` of the parent trace."""
@@ -74,14 +77,17 @@ class Trace:
             self.captured[outer] = self.builder.input(row.type)
         return self.captured[outer]
 
-    def capture(self, outer: int, origin: Storage) -> Storage:
-        """The read-only storage here that shows row ``outer`` of the parent trace."""
-        key = outer, id(origin.root)
+    def capture(self, outer: int, origin: Storage, path: Path = ()) -> Storage:
+        """The read-only storage here that shows row ``outer`` of the parent trace.
+
+        The row holds what ``path`` shows of ``origin``.
+        """
+        part = (*origin.part, *path)
+        key = outer, id(origin.root), part
         if key not in self.mirrors:
             row = self.capture_row(outer)
-            self.mirrors[key] = Storage(
-                self, row, read_only=True, plain=origin.plain, root=origin.root
-            )
+            self.mirrors[key] = mirror = Storage(self, row, read_only=True, root=origin.root)
+            mirror.plain, mirror.dense, mirror.part = origin.plain, origin.dense, part
         return self.mirrors[key]
 
     def is_inside(self, other: Trace) -> bool:
@@ -94,7 +100,8 @@ class Trace:
     def adopt(self, root: Storage) -> Storage:
         """Give ``root`` a storage of its own here, with the value it has around this body."""
         outer = storage_in(self.parent, root)
-        local = Storage(self, self.builder.input(outer.type), plain=outer.plain, root=root)
+        row = self.builder.input(outer.type)
+        local = Storage(self, row, plain=outer.plain, dense=outer.dense, root=root)
         local.shared = outer.shared
         self.adopted[id(root)] = local
         self.adopted_inputs[id(root)] = local.row
@@ -126,6 +133,8 @@ class Storage:
     __slots__ = (
         "_root",
         "cache",
+        "dense",
+        "part",
         "plain",
         "read_only",
         "rivals",
@@ -144,6 +153,7 @@ class Storage:
         *,
         read_only: bool = False,
         plain: bool = True,
+        dense: bool = True,
         root: Storage | None = None,
     ) -> None:
         self.trace = trace
@@ -152,7 +162,9 @@ class Storage:
         self.writes = 0
         self.watched = False  # seen after the function has ended, whatever its names are
         self.read_only = read_only
-        self.plain = plain  # known to be C-contiguous in NumPy
+        self.plain = plain  # its axes are known to lie in memory in their order in NumPy
+        self.dense = dense  # known to have no gaps there
+        self.part: Path = ()  # which part of its root it shows, as seen from where that is
         self.shared: str | None = None  # what else may lie in the same memory in NumPy
         self.rivals: list[Storage] = []  # roots that may be this very memory in NumPy
         self.spoilt: Source | None = None  # where it may have changed in a way that is not known
@@ -169,6 +181,8 @@ class Storage:
 
     def write(self, row: int) -> None:
         """Give the storage its next value."""
+        if self.trace.refuse is not None:
+            self.trace.refuse()
         self.row = row
         self.writes += 1
         self.cache.clear()
@@ -227,15 +241,9 @@ def _journal() -> list[Storage]:
 
 def spoil(root: Storage) -> None:
     """What ``root`` holds is not known from here on: to read it is an error."""
-    if root.spoilt is None:
+    if root.spoilt is None and is_open(root.trace):
         root.spoilt = user_place()
         _journal().append(root)
-
-
-def spoil_first(root: Storage) -> None:
-    """``root`` is written into in a way that is not recorded, and so is what may be the same."""
-    for x in (root, *root.rivals):
-        spoil(x)
 
 
 def spoilt_so_far() -> int:
@@ -270,11 +278,19 @@ def may_be(storage: Storage) -> list[Storage]:
     return [storage.root, *storage.root.rivals]
 
 
+def are_one(one: Storage, other: Storage) -> bool:
+    """Whether both may be the same memory in NumPy."""
+    return one.root is other.root or other.root in one.root.rivals
+
+
 def link(one: Storage, other: Storage) -> None:
-    """Both may be the same memory in NumPy."""
-    if one is not other and other not in one.rivals:
-        one.rivals.append(other)
-        other.rivals.append(one)
+    """Both may be the same memory in NumPy; nobody writes into that of a trace that is closed."""
+    if one is other or not (is_open(one.trace) and is_open(other.trace)):
+        return
+    for root, rival in ((one, other), (other, one)):
+        root.rivals = [x for x in root.rivals if is_open(x.trace)]
+        if rival not in root.rivals:
+            root.rivals.append(rival)
 
 
 def watch(storage: Storage) -> None:

@@ -10,9 +10,10 @@ import numpy as np
 from ckad.errors import ConcreteValueError, UnsupportedFunctionError
 from ckad.tape.ops import Op
 from ckad.trace import extent_writes, extents, masked
-from ckad.trace.apply import apply, astype, broadcast, broadcast_to, is_plain, reshape_value
+from ckad.trace.apply import apply, astype, broadcast, broadcast_to, reshape_value
 from ckad.trace.context import current
 from ckad.trace.known import known
+from ckad.trace.layout import is_plain
 from ckad.trace.places import at_places, position, wrapped
 from ckad.trace.spans import is_traced_slice, known_slice
 from ckad.trace.tracer import Tracer, assign, fresh, lift, localise, value

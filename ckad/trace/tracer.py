@@ -20,6 +20,7 @@ from ckad.trace.context import (
     FOREIGN,
     Storage,
     Trace,
+    Written,
     current,
     is_open,
     mark_place,
@@ -289,11 +290,18 @@ def _seen_from(trace: Trace | None, x: Tracer) -> Tracer:
     outer = _seen_from(trace.parent, x)
     own = trace.adopted.get(id(outer.storage.root))
     if own is not None:
+        if outer.storage.part:  # the body around shows a part alone: it has to adopt the whole
+            raise Written(outer.storage.root, outer.storage.trace)
         path = tuple(v.renamed(trace.capture_row) for v in outer.path)
         return Tracer(own, path, x.scalar, x.weak)
     b = outer.storage.trace.builder
     row = read(b, outer.storage.row, outer.path, outer.storage.cache)
-    return Tracer(trace.capture(row, outer.storage), (), x.scalar, x.weak)
+    mirror = trace.capture(row, outer.storage, outer.path)
+    if outer.path:
+        from ckad.trace.layout import layout
+
+        mirror.plain, mirror.dense = layout(outer)
+    return Tracer(mirror, (), x.scalar, x.weak)
 
 
 def assign(x: Tracer, row: int) -> None:

@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from ckad.trace.apply import astype, broadcast_to, operands, plain_layout, reshape_value
+from ckad.trace.apply import astype, broadcast_to, operands, reshape_value
 from ckad.trace.functions.axes import along, axis_of, reduced_axes
 from ckad.trace.functions.register import finish, needs_numbers, reject
 from ckad.trace.functions.select import copyto
 from ckad.trace.functions.shape import copied
 from ckad.trace.indexing import add_at, getitem, setitem
 from ckad.trace.known import known
+from ckad.trace.layout import plain_layout
 from ckad.trace.tracer import UFUNC_METHODS, UFUNCS, Tracer, fresh, lift, value
 from ckad.trace.where import at_place
 
@@ -122,6 +123,32 @@ def _doubling(ufunc: Any) -> Callable[..., Tracer]:
 for _ufunc in ASSOCIATIVE:
     UFUNC_METHODS.setdefault((_ufunc, "reduce"), _halving(_ufunc))
     UFUNC_METHODS[_ufunc, "accumulate"] = _doubling(_ufunc)
+
+
+# --- hypot of several --------------------------------------------------------------------------
+
+
+def _smooth_at_zeros(by_pairs: Callable[..., Tracer], total: Any) -> Callable[..., Tracer]:
+    """Where two elements are 0, the root of the sum of all squares.
+
+    The hypot of these two alone has derivative 0, and so would lose their second derivatives.
+    """
+
+    def method(a: Any, axis: Any = 0, out: Any = None, **options: Any) -> Tracer:
+        pairs, x = by_pairs(a, axis, **options), _operand(np.hypot, a)
+        limits = np.finfo(x.dtype)
+        squared = np.logical_and(pairs**2 > limits.tiny * 2.0**60, pairs**2 < limits.max)
+        several = total(np.equal(x, 0), axis, **options) >= 2
+        chosen = np.logical_and(several, squared)
+        root = np.sqrt(np.where(chosen, total(x * x, axis, **options), 1))
+        return finish(fresh(value(np.where(chosen, root, pairs))), out)
+
+    return method
+
+
+for _method, _total in (("reduce", np.sum), ("accumulate", np.cumsum)):
+    _by_pairs = UFUNC_METHODS[np.hypot, _method]
+    UFUNC_METHODS[np.hypot, _method] = _smooth_at_zeros(_by_pairs, _total)
 
 
 # --- outer -------------------------------------------------------------------------------------

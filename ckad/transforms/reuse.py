@@ -76,7 +76,7 @@ def _kind(x: Any, arrays: list[np.ndarray]) -> object:
         return kind
     if kind is np.ndarray:
         arrays.append(x)
-        return x.dtype, x.shape, x.ndim < 2 or x.flags.c_contiguous or x.strides
+        return x.dtype, x.shape, x.flags.c_contiguous or x.strides
     if kind is tuple or kind is list:
         return kind, tuple([_kind(item, arrays) for item in x])
     if kind is dict:

@@ -28,7 +28,7 @@ _TAME = {
     REDUCE_MIN MATMUL CONCAT ROLL PAD NOT AND OR XOR""".split()
 }
 #: Where not even that is in the domain.
-_HARMLESS_FOR = {Op.ACOSH: 1.5}
+_HARMLESS_FOR: dict[int, float] = {Op.ACOSH: 1.5}
 #: Ops that move elements of arrays and compute nothing.
 _MOVES = (Op.RESHAPE, Op.BROADCAST, Op.TRANSPOSE, Op.SLICE, Op.GATHER)
 
@@ -248,5 +248,5 @@ class _Side:
             return x
         if self.b.rows[x].op is Op.CONST:
             return x
-        harmless = _HARMLESS_FOR.get(Op(op), HARMLESS)
+        harmless = _HARMLESS_FOR.get(op, HARMLESS)
         return _chosen(self.b, self.mask, x, self.b.full(type, harmless))

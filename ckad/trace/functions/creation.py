@@ -10,7 +10,7 @@ import numpy as np
 
 from ckad.errors import ConcreteValueError
 from ckad.tape.types import Type
-from ckad.trace.apply import astype, is_plain, promote, tape_dtype
+from ckad.trace.apply import astype, promote, tape_dtype
 from ckad.trace.context import current
 from ckad.trace.functions.join import concatenate, stack
 from ckad.trace.functions.rearrange import repeat, tile
@@ -24,6 +24,7 @@ from ckad.trace.functions.shape import (
     view_or_copy,
 )
 from ckad.trace.known import known
+from ckad.trace.layout import is_plain
 from ckad.trace.tracer import FUNCTIONS, Tracer, fresh, known_dtype, lift, value
 from ckad.trace.where import at_place
 

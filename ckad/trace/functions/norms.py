@@ -1,4 +1,4 @@
-"""Norms of vectors and matrices. The derivative of a 2-norm at the origin is 0."""
+"""Norms of vectors and matrices. At the origin the derivative is 0."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ckad.trace.apply import astype
 from ckad.trace.functions.axes import axes_of, axis_of
 from ckad.trace.functions.reduce import safe_sqrt, sum_
 from ckad.trace.functions.register import implements, reject
-from ckad.trace.tracer import Tracer, lift
+from ckad.trace.tracer import Tracer, fresh, lift, value
 from ckad.trace.where import at_place
 
 
@@ -58,7 +58,10 @@ def _vector_norm(x: Tracer, ord: Any, axis: Any, keepdims: bool) -> Tracer:
         return sum_(astype(np.not_equal(x, 0), x.dtype), **options)
     if ord == 1:
         return sum_(np.abs(x), **options)
-    return np.power(sum_(np.power(np.abs(x), ord), **options), 1 / ord)
+    total = sum_(np.power(np.abs(x), ord), **options)
+    nothing = np.logical_and(np.equal(total, 0), ord > 0)
+    root = np.power(np.where(nothing, 1, total), 1 / ord)
+    return fresh(value(np.where(nothing, 0, root)))
 
 
 def _matrix_norm(x: Tracer, ord: Any, row: int, column: int, keepdims: bool) -> Tracer:

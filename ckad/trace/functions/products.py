@@ -15,7 +15,6 @@ from ckad.trace.apply import (
     astype,
     broadcast_to,
     common_shape,
-    plain_layout,
     promote,
     reshape_value,
     resolve,
@@ -24,6 +23,7 @@ from ckad.trace.functions.axes import axis_of
 from ckad.trace.functions.reduce import sum_
 from ckad.trace.functions.register import finish, implements, reject
 from ckad.trace.functions.shape import copied, diagonal, expand_dims, moveaxis, transpose
+from ckad.trace.layout import plain_layout
 from ckad.trace.tracer import UFUNCS, Tracer, lift
 from ckad.trace.where import at_place
 

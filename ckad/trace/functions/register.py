@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ckad.errors import ConcreteValueError, UnsupportedFunctionError
-from ckad.trace.apply import is_plain
+from ckad.trace.layout import is_plain
 from ckad.trace.tracer import FUNCTIONS, Tracer, holds_complex
 from ckad.trace.ufuncs import store
 from ckad.trace.where import at_place

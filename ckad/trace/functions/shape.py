@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Iterator, Sequence
-from itertools import pairwise, permutations
+from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
-from ckad.trace.apply import is_plain
+from ckad.trace.context import link
 from ckad.trace.functions.axes import along, axis_of, reduced_axes
 from ckad.trace.functions.register import implements, reject
+from ckad.trace.layout import contiguity, is_plain, is_view
 from ckad.trace.tracer import Tracer, fresh, lift, localise, value
-from ckad.trace.views import BroadcastView, DiagonalView, ReshapeView, TransposeView, View, shadow
+from ckad.trace.views import BroadcastView, DiagonalView, ReshapeView, TransposeView, View
 from ckad.trace.where import at_place, user_place
 
 
@@ -34,36 +35,6 @@ def copied(x: Any, contiguous: bool = True) -> Tracer:
     return copy
 
 
-# --- does NumPy share memory? ------------------------------------------------------------------
-
-
-def contiguity(x: Tracer) -> bool | None:
-    """Whether NumPy's array is C-contiguous; None if that cannot be known."""
-    return _agreed(x, lambda array: array.flags.c_contiguous)
-
-
-def _agreed(x: Tracer, question: Callable[[np.ndarray], bool]) -> bool | None:
-    answers = {question(array) for array in _possible_layouts(x)}
-    return answers.pop() if len(answers) == 1 else None
-
-
-def _possible_layouts(x: Tracer) -> Iterator[np.ndarray]:
-    """Arrays with the strides that ``x`` may have: a new array has its axes in some order."""
-    shape = x.storage.type.shape
-    orders = [tuple(range(len(shape)))] if x.storage.plain else permutations(range(len(shape)))
-    for order in orders:
-        turn = TransposeView(tuple(int(k) for k in np.argsort(order)))
-        yield shadow([shape[k] for k in order], (turn, *x.path))
-
-
-def _can_reshape(array: np.ndarray, shape: Sequence[int]) -> bool:
-    try:
-        array.reshape(shape, copy=False)
-    except ValueError:
-        return False
-    return True
-
-
 # --- reshape and ravel -------------------------------------------------------------------------
 
 
@@ -79,7 +50,7 @@ def reshape(
     reject(order != "C", f"np.reshape with order={order!r}")
     if copy:
         return copied(view(x, ReshapeView(target)))
-    shared = x.scalar or _agreed(x, lambda array: _can_reshape(array, target))
+    shared = x.scalar or is_view(x, target)
     if copy is False and not shared:
         raise ValueError(at_place("unable to avoid creating a copy while reshaping"))
     seen = view(x, ReshapeView(target))
@@ -106,7 +77,10 @@ def view_or_copy(x: Tracer, seen: Tracer, shared: bool | None) -> Tracer:
         return seen
     copy = copied(seen)
     if shared is None:
-        copy.storage.shared = x.storage.shared = f"a reshape of it made at {user_place()}"
+        said = f"a reshape of it made at {user_place()}"
+        for storage in (copy.storage, x.storage, x.storage.root):
+            storage.shared = said
+        link(copy.storage, x.storage.root)
     return copy
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from math import isfinite
 from typing import Any
 
@@ -16,7 +16,7 @@ from ckad.trace.extents import Padded
 from ckad.trace.known import known
 from ckad.trace.source import classes
 from ckad.trace.source.frame import MISSING
-from ckad.trace.source.values import lifted, weakened
+from ckad.trace.source.values import arrays_of, lifted, weakened
 from ckad.trace.tracer import Tracer
 from ckad.trace.where import at_place
 
@@ -24,11 +24,18 @@ from ckad.trace.where import at_place
 class Items:
     """A sequence to loop over: its length, traced or not, and the item at a number.
 
-    ``most`` is a bound of a traced length; None if none is known.
+    ``most`` is a bound of a traced length; None if none is known. ``read`` are the arrays whose
+    elements the items are, as they were when they were read.
     """
 
-    def __init__(self, length: Any, item: Callable[[Any], Any], most: int | None = None) -> None:
-        self.length, self.item, self.most = length, item, most
+    def __init__(
+        self,
+        length: Any,
+        item: Callable[[Any], Any],
+        most: int | None = None,
+        read: Sequence[Any] = (),
+    ) -> None:
+        self.length, self.item, self.most, self.read = length, item, most, read
 
     def __iter__(self) -> Iterator[Any]:
         return (self.item(k) for k in builtins.range(self.__index_of_length()))
@@ -44,7 +51,7 @@ class Items:
 
     def backwards(self) -> Items:
         last = self.length - 1
-        return Items(self.length, lambda k: self.item(number(last - k)), self.most)
+        return Items(self.length, lambda k: self.item(number(last - k)), self.most, self.read)
 
 
 def number(x: Any) -> Any:
@@ -61,12 +68,17 @@ def items_of(x: Any) -> Items | None:
     if isinstance(x, (Tracer, ComplexTracer)):
         if not x.shape:
             raise TypeError("iteration over a 0-d array")
-        return Items(x.shape[0], lambda k: x[k])
+        return Items(x.shape[0], lambda k: x[k], read=_read(x))
     if isinstance(x, Padded):
-        return Items(x.shape[0], lambda k: x[k], x.base.shape[0])
+        return Items(x.shape[0], lambda k: x[k], x.base.shape[0], _read(x))
     if isinstance(x, np.ndarray) and x.ndim and x.dtype.kind in "fiubc":
         return items_of(lifted(x))
     return None
+
+
+def _read(x: Any) -> list[Tracer]:
+    """The arrays whose elements are read as numbers; rows of a matrix are views, not copies."""
+    return arrays_of(x.base if isinstance(x, Padded) else x) if x.ndim == 1 else []
 
 
 def _affine(start: Any, step: Any, k: Any) -> Any:
@@ -117,6 +129,7 @@ def _enumerate(iterable: Any, start: Any = 0) -> Any:
         found.length,
         lambda k: (number(k if _is(start, 0) else k + start), found.item(k)),
         found.most,
+        found.read,
     )
 
 
@@ -128,7 +141,8 @@ def _zip(*iterables: Any, strict: bool = False) -> Any:
     lengths = {x.length for x in sequences}
     if strict and len(lengths) > 1:
         raise ValueError("zip() arguments have different lengths")
-    return Items(min(lengths), lambda k: tuple(x.item(k) for x in sequences))
+    read = [x for found in sequences for x in found.read]
+    return Items(min(lengths), lambda k: tuple(x.item(k) for x in sequences), read=read)
 
 
 def _reversed(sequence: Any) -> Any:

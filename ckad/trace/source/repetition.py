@@ -25,7 +25,7 @@ from ckad.errors import (
     UnrolledLoopWarning,
     UnsupportedFunctionError,
 )
-from ckad.trace.context import Trace, current
+from ckad.trace.context import Trace, current, local_storage
 from ckad.trace.source import classes, notes
 from ckad.trace.source.appends import Appended
 from ckad.trace.source.checks import Stops
@@ -119,7 +119,7 @@ class _For:
             before = len(rows)
             flow = self.step(k)
             if flow is not None and not flow.always(Flow.CONTINUE):
-                return _run_on_from(self.run_each, flow, k + 1)
+                return _run_on_from(self.node, self.run_each, flow, k + 1)
             if len(rows) > before and k + 1 < self.items.length:
                 return self._from(k + 1)._once()
         return None
@@ -140,12 +140,18 @@ class _For:
 
     def staged(self) -> Flow | None:
         length = self.items.length
+        before = self._rows_read()
         flow = StagedLoop(self.frame, Steps(self.node, length, self.items.most, self.step)).run()
-        if flow is None and isinstance(length, int) and length and self.keeps_target:
+        kept = self.keeps_target and self._rows_read() == before
+        if flow is None and isinstance(length, int) and length and kept:
             from ckad.trace.source.statements import assign
 
             assign(self.frame, self.node.target, self.items.item(length - 1))
         return flow
+
+    def _rows_read(self) -> list[int]:
+        """What the arrays hold whose elements are the items."""
+        return [local_storage(x.storage).row for x in self.items.read]
 
     def _target(self) -> list[Any]:
         """What the names of the target are bound to."""
@@ -156,14 +162,14 @@ class _For:
         """The first step alone, since what it starts from is of another kind; then the others."""
         flow = self.step(0)
         if flow is not None and not flow.always(Flow.CONTINUE):
-            return _run_on_from(self.run_each, flow, 1)
+            return _run_on_from(self.node, self.run_each, flow, 1)
         return self._from(1).run(peels=False)
 
     def run_each(self, first: int = 0) -> Flow | None:
         for k in range(first, self.items.length):
             flow = self.step(k)
             if flow is not None and not flow.always(Flow.CONTINUE):
-                return _run_on_from(self.run_each, flow, k + 1)
+                return _run_on_from(self.node, self.run_each, flow, k + 1)
         return None
 
     def _written_out(self, error: CkadError) -> Flow | None:
@@ -175,7 +181,7 @@ class _For:
             flow = self.step(k)
             check()
             if flow is not None and not flow.always(Flow.CONTINUE):
-                return _run_on_from(lambda k: self._each_checked(check, k), flow, k + 1)
+                return _run_on_from(self.node, lambda k: self._each_checked(check, k), flow, k + 1)
         return None
 
 
@@ -208,11 +214,13 @@ class _Each:
                     )
                 )
             left = list(iterator)
-            return _run_on_from(lambda _: self._rest(iter(left)), flow, 0)
-        return _run_on_from(lambda _: self._rest(iterator), flow, 0)
+            return _run_on_from(self.node, lambda _: self._rest(iter(left)), flow, 0)
+        return _run_on_from(self.node, lambda _: self._rest(iterator), flow, 0)
 
 
-def _run_on_from(run: Callable[[int], Flow | None], flow: Flow, k: int) -> Flow | None:
+def _run_on_from(
+    node: ast.stmt, run: Callable[[int], Flow | None], flow: Flow, k: int
+) -> Flow | None:
     """The steps from number ``k`` on, where ``flow``, with which a step ended, lets them run."""
     from ckad.trace.source import branches
 
@@ -223,7 +231,7 @@ def _run_on_from(run: Callable[[int], Flow | None], flow: Flow, k: int) -> Flow 
         return run(k)
     left = Flow(flow.kinds - {Flow.NEXT, Flow.CONTINUE}, flow.signal)
     assert isinstance(goes, Tracer)
-    return branches.branch(goes, lambda: run(k), lambda: left)
+    return branches.branch(goes, lambda: run(k), lambda: left, ("from", node, k))
 
 
 def _depth(node: ast.AST | list[ast.stmt]) -> int:
@@ -287,7 +295,7 @@ class _While:
         """The first step alone, since what it starts from is of another kind; then the others."""
         flow = self.step()
         if flow is not None and not flow.always(Flow.CONTINUE):
-            return _run_on_from(lambda _: self.staged(), flow, 1)
+            return _run_on_from(self.node, lambda _: self.staged(), flow, 1)
         goes = self.goes_on()
         return None if goes is False else self._recorded(goes, peels=False)
 
@@ -308,7 +316,7 @@ class _While:
             flow = self.step()
             check()
             if flow is not None and not flow.always(Flow.CONTINUE):
-                return _run_on_from(lambda _: self._each(check), flow, 1)
+                return _run_on_from(self.node, lambda _: self._each(check), flow, 1)
 
 
 # --- step by step --------------------------------------------------------------------------------
@@ -359,7 +367,9 @@ def _after(frame: Frame, node: ast.For | ast.While, flow: Flow | None) -> Flow |
     left = _left(Flow(flow.kinds - {Flow.NEXT}, flow.signal))
     if goes is False:
         return left
-    return branches.branch(goes, lambda: run_block(frame, node.orelse), lambda: left)
+    return branches.branch(
+        goes, lambda: run_block(frame, node.orelse), lambda: left, ("else", node)
+    )
 
 
 def _left(flow: Flow) -> Flow | None:
@@ -410,9 +420,11 @@ def _refusing_rows(trace: Trace) -> Iterator[None]:
 
     had, n_constants = builder.__dict__.get("append"), len(builder.constants)
     builder.append = refuse
+    outer, trace.refuse = trace.refuse, refuse
     try:
         yield
     finally:
+        trace.refuse = outer
         del builder.constants[n_constants:]
         if had is None:
             del builder.append

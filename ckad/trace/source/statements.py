@@ -13,7 +13,7 @@ import numpy as np
 
 from ckad.errors import CkadError, UnrecordableError
 from ckad.trace.complex_numbers import ComplexTracer
-from ckad.trace.source import branches, classes, objects, repetition
+from ckad.trace.source import branches, classes, repetition
 from ckad.trace.source.calls import call
 from ckad.trace.source.checks import Stops, note_raise
 from ckad.trace.source.expressions import IN_PLACE, closure, combine, element, evaluate
@@ -23,10 +23,10 @@ from ckad.trace.source.frame import (
     RETURN,
     Frame,
     Unclear,
-    check_changeable,
     check_iterated,
     region,
 )
+from ckad.trace.source.twins import changing
 from ckad.trace.source.values import holds_tracer, truth
 from ckad.trace.tracer import Tracer
 from ckad.trace.where import at_place
@@ -52,7 +52,7 @@ def _run_where(frame: Frame, flow: Flow, rest: Sequence[ast.stmt]) -> Flow | Non
         return run_block(frame, rest)
     others = Flow(flow.kinds - {Flow.NEXT}, flow.signal)
     assert isinstance(goes, Tracer)
-    return branches.branch(goes, lambda: run_block(frame, rest), lambda: others)
+    return branches.branch(goes, lambda: run_block(frame, rest), lambda: others, ("rest", rest[0]))
 
 
 def run_statement(frame: Frame, node: ast.stmt) -> Flow | None:
@@ -125,12 +125,11 @@ def _set_attribute(owner: Any, name: str, value: Any) -> None:
         if name == "flat":
             owner[...] = np.reshape(value, owner.shape)
             return
-        owner = _property_owner(owner, name)
-    elif classes.set_attribute(owner, name, value) or objects.write(owner, name, value):
-        return
-    elif region() is not None and not isinstance(owner, ComplexTracer):
-        check_changeable(owner)
-    setattr(owner, name, value)
+        setattr(_property_owner(owner, name), name, value)
+    elif isinstance(owner, ComplexTracer):
+        setattr(owner, name, value)
+    else:
+        classes.set_attribute(owner, name, value)
 
 
 def _property_owner(owner: Tracer, name: str) -> Tracer:
@@ -166,7 +165,7 @@ def store(owner: Any, index: Any, value: Any) -> None:
     if classes.invoke(owner, "__setitem__", index, value) is not MISSING:
         return
     if isinstance(owner, (list, dict)):
-        check_changeable(owner)
+        changing(owner)
     elif isinstance(owner, np.ndarray):
         _check_plain(holds_tracer(value) or holds_tracer(index))
     owner[index] = value
@@ -196,7 +195,7 @@ def _augmented(frame: Frame, node: ast.AugAssign) -> None:
     else:
         assert isinstance(target, ast.Attribute)
         owner = evaluate(frame, target.value)
-        new = _combined(frame, node, in_place, objects.read(owner, target.attr))
+        new = _combined(frame, node, in_place, classes.attribute(owner, target.attr))
         if not isinstance(owner, Tracer):
             _set_attribute(owner, target.attr, new)
 
@@ -207,7 +206,7 @@ def _combined(
     value = evaluate(frame, node.value)
     frame.line = node.lineno
     if isinstance(old, (list, dict, set)):
-        check_changeable(old)
+        changing(old)
     elif isinstance(old, np.ndarray):
         _check_plain(holds_tracer(value))
     return combine(in_place, old, value)
@@ -219,10 +218,10 @@ def _delete(frame: Frame, node: ast.Delete) -> None:
             frame.unbind(target.id)
         elif isinstance(target, ast.Subscript):
             owner = evaluate(frame, target.value)
-            check_changeable(owner)
+            changing(owner)
             operator.delitem(owner, evaluate(frame, target.slice))
         elif isinstance(target, ast.Attribute):
-            delattr(evaluate(frame, target.value), target.attr)
+            classes.delete_attribute(evaluate(frame, target.value), target.attr)
 
 
 def _assert(frame: Frame, node: ast.Assert) -> None:
@@ -292,7 +291,7 @@ def _if(frame: Frame, node: ast.If) -> Flow | None:
     if isinstance(verdict, bool):
         return run_block(frame, node.body if verdict else node.orelse)
     flow = branches.branch(
-        verdict, lambda: run_block(frame, node.body), lambda: run_block(frame, node.orelse)
+        verdict, lambda: run_block(frame, node.body), lambda: run_block(frame, node.orelse), node
     )
     frame.statement = node
     return flow

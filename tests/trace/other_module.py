@@ -1,0 +1,7 @@
+"""A module whose names programs change."""
+
+SCALE = 2.0
+
+
+def scaled(x):
+    return SCALE * x
