@@ -139,3 +139,23 @@ def test_objects_from_outside_are_as_they_were():
     ckad.grad(glob)(x)
     assert G.u is x
     assert G.t == 7.0
+
+
+class _Single:
+    def value(self, x):
+        return x
+
+
+class _Double(_Single):
+    def value(self, x):
+        return 4 * x
+
+
+def test_a_class_that_is_bound_anew_is_refused():
+    def f(x):
+        single = _Single()
+        single.__class__ = _Double
+        return single.value(x)
+
+    with pytest.raises(ckad.errors.UnrecordableError, match="__class__ is bound anew"):
+        ckad.grad(f)(5.0)

@@ -13,8 +13,6 @@ from ckad.trace.context import is_tracing
 from ckad.trace.source.calls import call
 from ckad.trace.source.checks import checked
 from ckad.trace.source.depth import deeper
-from ckad.trace.source.frame import ledger
-from ckad.trace.source.twins import containers
 
 
 def follow(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -24,8 +22,6 @@ def follow(function: Callable[..., Any]) -> Callable[..., Any]:
         if not is_tracing():
             return function(*args, **options)
         with deeper(), checked() as after:
-            for (own,) in containers((*args, *options.values())):  # made for this recording
-                ledger().made[id(own)] = own
             return after(call(function, args, options))
 
     return followed

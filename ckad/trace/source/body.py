@@ -183,13 +183,6 @@ class Body:
         found = maybe(found) if is_maybe(end.tree) else found
         return Bound(end, found, flatten(found)[0])
 
-    def _before(self, key: Key) -> Any:
-        """What a name showed before the loop, which a loop without steps leaves it to show."""
-        before = self.region.before(key)
-        if self.region.changed[key] is not before:
-            key[0].assume(key[1])
-        return before
-
     def find_carried(self) -> None:
         """Names that are read before they are bound carry; record again with those found now."""
         found = False
@@ -197,10 +190,8 @@ class Body:
             if key in self.loop.carried or key not in self.region.read:
                 continue
             frame, name = key
-            before = self._before(key)
+            before = self.region.changed[key]
             end = frame.names.get(name, MISSING)
-            if key in self.region.missing and before is MISSING and end is not MISSING:
-                raise changes(name, "no attribute", "one")
             if before is MISSING or self._stays(before, end):
                 continue
             self.loop.carried[key] = kept = carried_from(name, before, end)
@@ -240,8 +231,8 @@ class Body:
             return self._carried_end(key, carried, end, first)
         if end is MISSING or type(end) is Unclear:
             return end
-        if self._stays(self._before(key), end):
-            return self._before(key)
+        if self._stays(self.region.changed[key], end):
+            return self.region.changed[key]
         return self._last_value(key, end, first)
 
     def _carried_end(self, key: Key, carried: Carried, end: Any, first: int) -> Any:
@@ -280,8 +271,8 @@ class Body:
         """A name that each step binds anew: what it is after the last one."""
         frame, name = key
         if not frame.is_read_later(name):
-            return MISSING if self._before(key) is MISSING else self._no_value(name)
-        before = self._before(key)
+            return MISSING if self.region.changed[key] is MISSING else self._no_value(name)
+        before = self.region.changed[key]
         certain = isinstance(self.loop.steps.count, int) and self.loop.guard == 0
         if type(before) is Unclear:
             before = MISSING

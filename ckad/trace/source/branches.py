@@ -259,9 +259,6 @@ class _Merge:
             if not all(key in e for e in ends) and before is not MISSING:
                 frame.note_read(name)
             values = [e.get(key, before) for e in ends]
-            if any(x is MISSING for x in values) and frame.inherited(name) is not MISSING:
-                frame.assume(name)
-                values = [frame.inherited(name) if x is MISSING else x for x in values]
             self.bindings[key] = self._binding(key, values)
 
     def _binding(self, key: Key, values: Sequence[Any]) -> Any:

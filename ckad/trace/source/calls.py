@@ -8,21 +8,17 @@ recorded once for all its steps, only calls are made that compute from their arg
 from __future__ import annotations
 
 import builtins
+import dis
 import functools
 import math
+import types
 from collections.abc import Callable, Collection, Iterator, Sequence
-from types import (
-    BuiltinFunctionType,
-    FunctionType,
-    GeneratorType,
-    MethodType,
-    MethodWrapperType,
-    WrapperDescriptorType,
-)
+from types import BuiltinFunctionType, FunctionType, GeneratorType, MethodType
 from typing import Any
 
 import numpy as np
 
+from ckad.errors import UnrecordableError
 from ckad.trace.context import current, mark_place
 from ckad.trace.extent_joins import SIZED, is_sized
 from ckad.trace.external import external
@@ -30,19 +26,26 @@ from ckad.trace.functions.creation import CREATIONS
 from ckad.trace.functions.grids import GRIDS
 from ckad.trace.functions.scalars import BUILTINS, CONSTRUCTORS, MATH
 from ckad.trace.parts import counterpart, part_in
+from ckad.trace.purity import is_pure
 from ckad.trace.source import classes
 from ckad.trace.source.appends import append
 from ckad.trace.source.closures import Closure, call_from_source
-from ckad.trace.source.frame import MISSING, check_iterated, ledger, made
-from ckad.trace.source.introspection import BUILTINS as BUILTINS_OF_NAMES
+from ckad.trace.source.frame import MISSING, check_iterated, ledger, made, region
 from ckad.trace.source.iteration import ITERATORS
 from ckad.trace.source.libraries import is_library, python_function
-from ckad.trace.source.lookup import is_followed, is_users, own
-from ckad.trace.source.repeatable import CONTAINERS, check_callable, check_methods
+from ckad.trace.source.reader import definition_of
 from ckad.trace.source.text import shown
+from ckad.trace.source.twins import changing, check_alone
 from ckad.trace.source.values import holds_tracer, is_weak, lifted, weakened
 from ckad.trace.tracer import FUNCTIONS, Tracer
+from ckad.trace.where import at_place
 
+#: Methods that change a list, dict or set.
+_CHANGING = frozenset(
+    """append extend insert pop remove clear update setdefault popitem add discard sort reverse
+    __setitem__ __delitem__ intersection_update difference_update""".split()
+)
+_CONTAINERS = (list, dict, set)
 #: What reads all that a generator gives at once.
 _CONSUMING = {min, max, sum, any, all, sorted, list, tuple, math.fsum, math.prod}
 #: Python numbers come out of these if only such go in.
@@ -56,55 +59,17 @@ def call(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
         return callee(*args, **options)
     if kind is functools.partial:
         return call(callee.func, (*callee.args, *args), {**callee.keywords, **options})
-    if kind is MethodType and type(callee.__func__) is Closure:
-        return callee.__func__(callee.__self__, *args, **options)
-    done = _by_rule(callee, args, options)
-    if done is not MISSING:
-        return done
+    if isinstance(callee, type):
+        new = classes.construct(callee, args, options)
+        if new is not MISSING:
+            return new
     function, owner = _python_function(callee)
     if function is not None and is_followed(function):
         return call_from_source(function, (*owner, *args), options)
-    if type(function) is Closure:
-        return function(*owner, *args, **options)
     return _call_library(callee if function is None or owner else function, args, options)
 
 
-def _by_rule(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
-    """A call that stands for one of Python's own rules; MISSING for any other."""
-    kind = type(callee)
-    if isinstance(callee, type):
-        return classes.construct(callee, args, options)
-    if kind is BuiltinFunctionType:
-        if callee in BUILTINS_OF_NAMES:
-            return BUILTINS_OF_NAMES[callee](*args, **options)
-        if callee in _SPECIAL and len(args) and is_users(args[0]):
-            rest = args[1:] if callee is not format else args[1:] or ("",)
-            return classes.invoke(args[0], _SPECIAL[callee], *rest)
-        if callee is object.__new__ and args and not is_library(args[0].__module__):
-            new = object.__new__(args[0])
-            ledger().made[id(new)] = made(new)
-            return new
-    elif kind is MethodWrapperType:
-        owner, name = callee.__self__, callee.__name__
-        if callee.__objclass__ in (object, type) and name in classes.RULES:
-            return classes.RULES[name](owner, *args)
-        if name == "__call__":
-            made_so = isinstance(owner, type) and classes.construct_by_rule(owner, args, options)
-            return call(owner, args, options) if made_so is False else made_so
-    elif kind is WrapperDescriptorType and callee.__objclass__ in (object, type) and args:
-        rule = classes.RULES.get(callee.__name__)
-        return MISSING if rule is None else rule(*args)
-    return MISSING
-
-
-#: Builtins that call a method of their argument.
-_SPECIAL: dict[Any, str] = {
-    getattr(builtins, name): f"__{name}__"
-    for name in "len abs round iter next repr hash format".split()
-}
-
-
-def _python_function(callee: Any) -> tuple[Any, tuple[Any, ...]]:
+def _python_function(callee: Any) -> tuple[FunctionType | None, tuple[Any, ...]]:
     """The function that a call runs, and what goes before its arguments."""
     kind = type(callee)
     if kind is FunctionType:
@@ -118,12 +83,19 @@ def _python_function(callee: Any) -> tuple[Any, tuple[Any, ...]]:
         return python_function(callee), ()
     if kind is type(_sample):
         return callee.__wrapped__, ()
-    method = own(kind, "__call__")
-    return (method, (callee,)) if type(method) in (FunctionType, Closure) else (None, ())
+    method = None if is_library(kind.__module__) else kind.__dict__.get("__call__")
+    return (method, (callee,)) if type(method) is FunctionType else (None, ())
 
 
 @functools.lru_cache
 def _sample() -> None: ...
+
+
+def is_followed(function: FunctionType) -> bool:
+    """Whether a function is run from its source; those of ckad's own examples are, too."""
+    shown = function.__code__.co_filename.startswith("<doctest ")
+    user = shown or function.__module__ == "ckad.demo" or not is_library(function.__module__)
+    return user and definition_of(function) is not None
 
 
 def _call_library(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
@@ -135,19 +107,18 @@ def _call_library(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> 
         return append(callee.__self__, *args)
     counterpart = _counterpart(callee, args, options)
     if counterpart is not None:
-        check_methods(*args, *options.values())
         options.pop("like", None)
         mark_place(current())
         result = counterpart(*args, **options)
     else:
-        check_callable(callee, args)
+        _check_callable(callee, args)
         result = callee(*args, **options)
         if isinstance(callee, type) and not is_library(callee.__module__):
             ledger().made[id(result)] = result
             return made(result)
     if type(result) is Tracer and _is_weak_call(callee, args, options):
         return weakened(result)
-    if isinstance(result, (*CONTAINERS, Iterator)):
+    if isinstance(result, (*_CONTAINERS, Iterator)):
         return made(result)
     if type(result) is str:
         return shown(result, (*args, *options.values(), getattr(callee, "__self__", None)))
@@ -195,6 +166,80 @@ def _counterpart(
     except TypeError:  # not hashable
         return None
     return external(callee)
+
+
+def _check_callable(callee: Any, args: Sequence[Any]) -> None:
+    """In a body, which is recorded once, refuse what depends on more than its arguments."""
+    owner = getattr(callee, "__self__", None)
+    name = getattr(callee, "__name__", type(callee).__name__)
+    if isinstance(callee, type(str.join)) and args:
+        owner = args[0]  # list.append(items, x)
+    if isinstance(owner, _CONTAINERS) and name in _CHANGING:
+        return changing(owner)
+    if _is_repeatable(callee, owner):
+        return None
+    for x in args:
+        check_alone(x)
+    if region() is None:
+        return None
+    if isinstance(owner, np.ufunc) and (name != "at" or type(args[0]) is Tracer):
+        return None  # its outer, reduce, accumulate and reduceat; at writes into its argument
+    raise UnrecordableError(
+        at_place(
+            f"the body of a loop or branch calls {_named(callee)}, and is recorded once for all "
+            "its steps: what the call gives or does at each of them is not known. Call it before "
+            "the loop (draw random numbers into an array, for example)."
+        )
+    )
+
+
+def _named(callee: Any) -> str:
+    module = getattr(callee, "__module__", None)
+    name = getattr(callee, "__qualname__", type(callee).__name__)
+    return f"{module}.{name}" if module and module != "builtins" else str(name)
+
+
+_PLAIN = (int, float, complex, bool, str, bytes, tuple, list, dict, set, frozenset, np.ndarray)
+
+
+def _is_repeatable(callee: Any, owner: Any) -> bool:
+    try:
+        if is_pure(callee) or callee in FUNCTIONS or callee is print:
+            return True
+    except TypeError:
+        return False
+    if isinstance(owner, (Tracer, np.generic, *_PLAIN)) or isinstance(callee, type(str.join)):
+        return True
+    if isinstance(callee, type):
+        return True
+    module = getattr(callee, "__module__", None) or ""
+    if module.partition(".")[0] == "ckad":
+        return True
+    if isinstance(callee, BuiltinFunctionType):
+        return (
+            isinstance(owner, types.ModuleType)
+            and owner in (builtins, math)
+            and (callee not in (next, input, open, setattr, delattr, id, vars, globals, locals))
+        )
+    if type(callee) is FunctionType:  # its source is not known: it is called on traced values
+        if is_library(module):
+            return module.startswith(("numpy", "scipy", "functools"))
+        return not _changes_state(callee.__code__)
+    return type(callee).__module__.startswith("ckad")
+
+
+_STORES = {"STORE_ATTR", "DELETE_ATTR", "STORE_GLOBAL", "DELETE_GLOBAL", "DELETE_SUBSCR"}
+
+
+@functools.lru_cache(maxsize=1024)
+def _changes_state(code: types.CodeType) -> bool:
+    """Whether a function that Python runs changes more than its own variables and arrays."""
+    if _CHANGING.intersection(code.co_names):
+        return True
+    return any(
+        x.opname in _STORES or (x.opname == "STORE_DEREF" and x.argval in code.co_freevars)
+        for x in dis.get_instructions(code)
+    )
 
 
 def writable(owner: Any, index: Any) -> Any:

@@ -147,7 +147,6 @@ def checked() -> Iterator[Callable[[Any], Any]]:
 
 
 def _after_all(result: Any, checks: Any) -> Any:
-    """The result, as it is now: attributes of objects that it holds may be put back."""
     if not isinstance(checks, Tracer):
-        return trees.map_leaves(lambda leaf: leaf, result)
+        return result
     return trees.map_leaves(lambda leaf: _after(leaf, checks), result)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping, Sequence
-from types import FunctionType, MethodType
+from types import FunctionType
 from typing import Any
 
 from ckad.errors import CkadError, TraceError
@@ -30,30 +30,10 @@ class Closure:
         self.__doc__ = None
         self.__wrapped__ = None
 
-    @property
-    def __defaults__(self) -> tuple[Any, ...]:
-        return self.defaults
-
-    @__defaults__.setter
-    def __defaults__(self, new: tuple[Any, ...] | None) -> None:
-        self.defaults = tuple(new or ())
-
-    @property
-    def __kwdefaults__(self) -> dict[str, Any]:
-        return self.named_defaults
-
-    @__kwdefaults__.setter
-    def __kwdefaults__(self, new: dict[str, Any] | None) -> None:
-        self.named_defaults = new or {}
-
     def __call__(self, *args: Any, **options: Any) -> Any:
         frame = Frame(self.definition, self.frame.function, self.frame)
         bind_arguments(frame, args, options, self.defaults, self.named_defaults)
         return run(frame)
-
-    def __get__(self, owner: Any, kind: Any = None) -> Any:
-        """As a method of a class."""
-        return self if owner is None else MethodType(self, owner)
 
     def __repr__(self) -> str:
         return f"<function {self.definition.name} at line {self.definition.node.lineno}>"

@@ -11,14 +11,13 @@ import numpy as np
 
 from ckad.errors import TraceError
 from ckad.trace.complex_numbers import ComplexTracer
-from ckad.trace.source import branches, classes
+from ckad.trace.source import branches, classes, objects
 from ckad.trace.source.appends import appending, seen
 from ckad.trace.source.calls import call, writable
 from ckad.trace.source.checks import divided, whole
 from ckad.trace.source.closures import Closure
 from ckad.trace.source.frame import MISSING, Frame, check_iterated, made
 from ckad.trace.source.reader import Definition, define
-from ckad.trace.source.repeatable import check_methods
 from ckad.trace.source.text import TracedText, shown
 from ckad.trace.source.values import holds_tracer, is_weak, lifted, truth, weakened
 from ckad.trace.tracer import Tracer
@@ -88,7 +87,8 @@ def _name(frame: Frame, node: ast.Name) -> Any:
 def _attribute(frame: Frame, node: ast.Attribute) -> Any:
     owner = evaluate(frame, node.value)
     frame.line = node.lineno
-    return seen(classes.attribute(owner, node.attr))
+    computed = classes.attribute(owner, node.attr)
+    return computed if computed is not MISSING else seen(objects.read(owner, node.attr))
 
 
 def items(frame: Frame, nodes: Iterable[ast.expr]) -> Iterator[Any]:
@@ -110,9 +110,7 @@ def _list(frame: Frame, node: ast.List) -> Any:
 
 
 def _set(frame: Frame, node: ast.Set) -> Any:
-    found = list(items(frame, node.elts))
-    check_methods(*found)
-    return made(set(found))
+    return made(set(items(frame, node.elts)))
 
 
 def _dict(frame: Frame, node: ast.Dict) -> Any:
@@ -122,7 +120,6 @@ def _dict(frame: Frame, node: ast.Dict) -> Any:
             found.update(evaluate(frame, value))
         else:
             name = evaluate(frame, key)
-            check_methods(name)
             found[name] = evaluate(frame, value)
     return made(found)
 
@@ -137,7 +134,6 @@ _CONVERSIONS: dict[int, Callable[[Any], Any]] = {-1: lambda x: x, 114: repr, 115
 
 def _formatted(frame: Frame, node: ast.FormattedValue) -> str:
     found = evaluate(frame, node.value)
-    check_methods(found)
     value = _CONVERSIONS[node.conversion](found)
     spec = evaluate(frame, node.format_spec) if node.format_spec else ""
     return shown(repr(value) if isinstance(value, Tracer) else format(value, spec), found)
@@ -157,8 +153,6 @@ def combine(function: Callable[[Any, Any], Any], x: Any, y: Any) -> Any:
     result = classes.operated(function, x, y)
     if result is not MISSING:
         return result
-    if type(x) is str:
-        check_methods(y)
     if type(x) in (str, TracedText) and function is operator.mod and holds_tracer(y):
         return shown(x, y)
     result = function(x, y)
@@ -290,7 +284,6 @@ def element(owner: Any, index: Any) -> Any:
     found = classes.invoke(owner, "__getitem__", index)
     if found is not MISSING:
         return found
-    check_methods(index)
     grids = writable(owner, index)
     if grids is not None:
         return grids
@@ -402,8 +395,6 @@ def _nested_rounds(
 ) -> Iterator[Frame]:
     from ckad.trace.source.statements import assign
 
-    own = classes.invoke(iterable, "__iter__")
-    iterable = iterable if own is MISSING else own
     check_iterated(iterable)
     first, *others = generators
     for item in iterable:

@@ -14,17 +14,23 @@ from contextlib import contextmanager
 from types import FunctionType
 from typing import Any, ClassVar, NamedTuple
 
-from ckad.errors import CkadError, UnrecordableError
+from ckad.errors import UnrecordableError
 from ckad.tape.tape import Source
 from ckad.trace.context import Storage, restore_spoilt, spoilt_so_far
-from ckad.trace.source.missing import MISSING
-from ckad.trace.source.outside import Outside
 from ckad.trace.source.reader import Definition
 from ckad.trace.where import at_place, running
 
 #: Where the value that a function returns is kept among its names.
 RETURN = "return"
 Key = tuple["Frame", str]
+
+
+class _Missing:
+    def __repr__(self) -> str:
+        return "<not bound>"
+
+
+MISSING: Any = _Missing()
 
 
 class Unclear:
@@ -49,7 +55,6 @@ class Region:
         self.depth: int = outer.depth + 1 if outer else 1
         self.changed: dict[Key, Any] = {}  # the values before
         self.read: set[Key] = set()  # read before they were changed
-        self.missing: set[Key] = set()  # attributes, found not to be there before they were changed
         self.made: dict[int, Any] = {}  # lists, dicts and sets made here, by identity
         self.copies: dict[int, Any] = {}  # containers that stand for what a step starts with
         self.spoilt: list[Storage] = []  # once it is closed: what was spoilt
@@ -58,12 +63,6 @@ class Region:
         self.tried: list[list[Any]] = []  # lists that a trial has appended to
         self.takes_appends = False  # a loop's body, whose steps may append to lists
         self.appends: dict[int, tuple[list[Any], list[Any]]] = {}  # lists, and what is appended
-
-    def before(self, key: Key) -> Any:
-        """What a name showed before it was changed here."""
-        frame, name = key
-        value = self.changed[key]
-        return frame.inherited(name) if value is MISSING else value
 
     def roll_back(self) -> None:
         for target in reversed(self.tried):
@@ -239,16 +238,6 @@ class Frame:
         if inner is not None and inner.depth > self.depth:
             inner.changed.setdefault((self, name), self.names.get(name, MISSING))
 
-    def inherited(self, name: str) -> Any:
-        """What a name shows where nothing has bound it; MISSING but for attributes."""
-        return MISSING
-
-    def put_back(self) -> None:
-        """Undo, at the end of a recording, what has been bound to attributes."""
-
-    def assume(self, name: str) -> None:
-        """Note that a name is bound to what it shows where nothing has bound it."""
-
     def restore(self, name: str, value: Any) -> None:
         if value is MISSING:
             self.names.pop(name, None)
@@ -275,11 +264,8 @@ class Frame:
             )
         free = self.function.__code__.co_freevars
         if name in free and self.function.__closure__ is not None:
-            cell = self.function.__closure__[free.index(name)]
-            ledger().outside.cell(cell)
-            cell.cell_contents = value
+            self.function.__closure__[free.index(name)].cell_contents = value
         else:
-            ledger().outside.item(self.function.__globals__, name)
             self.function.__globals__[name] = value
 
     # --- what follows ---------------------------------------------------------------------------
@@ -326,7 +312,7 @@ class Ledger(Frame):
     """A recording: its checks, a variable that loops and branches carry like any other; objects
     that it met, those that it made, and the attributes of the others before it."""
 
-    __slots__ = ("before", "made", "objects", "outside", "twins")
+    __slots__ = ("before", "made", "objects", "twins")
     CHECKS: ClassVar[str] = "checks"
 
     def __init__(self) -> None:
@@ -335,19 +321,15 @@ class Ledger(Frame):
         self.objects: dict[int, Frame] = {}
         self.made: dict[int, Any] = {}
         self.before: dict[Key, Any] = {}
-        self.outside = Outside()
         # by identity: a container, and others that may be the same object in Python
         self.twins: dict[int, tuple[Any, list[Any]]] = {}
 
     def is_read_later(self, name: str) -> bool:
         return True
 
-    def roll_back(self, is_refused: bool) -> None:
+    def roll_back(self) -> None:
         for (frame, name), value in self.before.items():
             frame.restore(name, value)
-        self.outside.put_back(is_refused)
-        for attributes in self.objects.values():
-            attributes.put_back()
 
 
 def nothing(*names: str) -> Definition:
@@ -365,15 +347,11 @@ def open_ledger() -> Iterator[Ledger]:
     """Note the checks of what is recorded from here on, and the objects that it changes."""
     opened = Ledger()
     _regions.ledgers.append(opened)
-    is_refused = False
     try:
         yield opened
-    except CkadError:
-        is_refused = True
-        raise
     finally:
         _regions.ledgers.pop()
-        opened.roll_back(is_refused)
+        opened.roll_back()
 
 
 def ledger() -> Ledger:

@@ -100,7 +100,7 @@ class Outcome:
 
     def _note_shown(self, key: Key, found: Bound, rounds: Rounds) -> None:
         runs = self.loop.guard == 0 and self.loop.length > 0
-        before = self.region.before(key)
+        before = self.region.changed[key]
         firsts = [] if runs or before is MISSING else flatten(before)[0]
         firsts = [*firsts, *[None] * len(found.leaves)]
         for k, (leaf, slot) in enumerate(zip(found.leaves, found.end.slots, strict=True)):
@@ -190,7 +190,7 @@ class Objects:
             )
 
     def _first(self, key: Key) -> Any:
-        first = self.region.before(key)
+        first = self.region.changed[key]
         return maybe(first) if is_maybe(self.bound[key].end.tree) else first
 
     @property

@@ -10,7 +10,6 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import pairwise
 from types import CodeType, FunctionType
 
 Function = ast.FunctionDef | ast.Lambda
@@ -148,7 +147,6 @@ def _definition(code: CodeType) -> Definition | None:
             if _compiles_to(tree, code):
                 if any(isinstance(inner, _LEFT) for inner in ast.walk(node)):
                     return None
-                _make_private(node, _class_around(code))
                 return define(node, code.co_filename)
     return None
 
@@ -273,31 +271,3 @@ def _instructions(code: CodeType) -> list[tuple[str, object]]:
             known = jumps or isinstance(row.argval, CodeType)
             found.append((name, None if known else repr(row.argval)))
     return found
-
-
-# --- private names -------------------------------------------------------------------------------
-
-
-def _class_around(code: CodeType) -> str:
-    """The name of the innermost class that a function is written in; "" if there is none."""
-    parts = code.co_qualname.split(".")
-    classes = [a for a, b in pairwise(parts) if "<locals>" not in (a, b)]
-    return classes[-1] if classes else ""
-
-
-def _make_private(function: Function, around: str) -> None:
-    """Give names that begin with two underscores the form that Python gives them in a class."""
-    prefix = around.lstrip("_")
-    if not prefix:
-        return
-    for node in ast.walk(function):
-        for attribute in ("id", "attr", "arg", "name", "asname"):
-            name = getattr(node, attribute, None)
-            if isinstance(name, str) and _is_private(name) and node is not function:
-                setattr(node, attribute, f"_{prefix}{name}")
-        if isinstance(node, (ast.Global, ast.Nonlocal)):
-            node.names = [f"_{prefix}{x}" if _is_private(x) else x for x in node.names]
-
-
-def _is_private(name: str) -> bool:
-    return name.startswith("__") and not name.endswith("__") and "." not in name

@@ -13,7 +13,7 @@ import numpy as np
 
 from ckad.errors import CkadError, UnrecordableError
 from ckad.trace.complex_numbers import ComplexTracer
-from ckad.trace.source import branches, classes, repetition
+from ckad.trace.source import branches, classes, objects, repetition
 from ckad.trace.source.calls import call
 from ckad.trace.source.checks import Stops, note_raise
 from ckad.trace.source.expressions import IN_PLACE, closure, combine, element, evaluate
@@ -23,6 +23,7 @@ from ckad.trace.source.frame import (
     RETURN,
     Frame,
     Unclear,
+    check_changeable,
     check_iterated,
     region,
 )
@@ -125,11 +126,12 @@ def _set_attribute(owner: Any, name: str, value: Any) -> None:
         if name == "flat":
             owner[...] = np.reshape(value, owner.shape)
             return
-        setattr(_property_owner(owner, name), name, value)
-    elif isinstance(owner, ComplexTracer):
-        setattr(owner, name, value)
-    else:
-        classes.set_attribute(owner, name, value)
+        owner = _property_owner(owner, name)
+    elif classes.set_attribute(owner, name, value) or objects.write(owner, name, value):
+        return
+    elif region() is not None and not isinstance(owner, ComplexTracer):
+        check_changeable(owner)
+    setattr(owner, name, value)
 
 
 def _property_owner(owner: Tracer, name: str) -> Tracer:
@@ -195,7 +197,7 @@ def _augmented(frame: Frame, node: ast.AugAssign) -> None:
     else:
         assert isinstance(target, ast.Attribute)
         owner = evaluate(frame, target.value)
-        new = _combined(frame, node, in_place, classes.attribute(owner, target.attr))
+        new = _combined(frame, node, in_place, objects.read(owner, target.attr))
         if not isinstance(owner, Tracer):
             _set_attribute(owner, target.attr, new)
 
@@ -221,7 +223,7 @@ def _delete(frame: Frame, node: ast.Delete) -> None:
             changing(owner)
             operator.delitem(owner, evaluate(frame, target.slice))
         elif isinstance(target, ast.Attribute):
-            classes.delete_attribute(evaluate(frame, target.value), target.attr)
+            delattr(evaluate(frame, target.value), target.attr)
 
 
 def _assert(frame: Frame, node: ast.Assert) -> None:

@@ -1,7 +1,0 @@
-"""A module whose names programs change."""
-
-SCALE = 2.0
-
-
-def scaled(x):
-    return SCALE * x
