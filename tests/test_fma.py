@@ -15,11 +15,11 @@ import ckad
 from ckad import schedules
 from ckad.errors import BudgetError
 from ckad.loops.driver import Options, compile_tape
-from ckad.passes import simplify
-from ckad.passes.adjoint import adjoint
 from ckad.passes.bind import bind
 from ckad.passes.fma import fma
+from ckad.passes.pipeline import adjoint_of_tape
 from ckad.passes.rewrite import with_outputs
+from ckad.passes.simplify import simplify
 from ckad.passes.tangent import tangent
 from ckad.passes.untape import untape
 from ckad.rules import RULES
@@ -154,7 +154,7 @@ def test_rows_of_a_lorenz_step() -> None:
     assert after["FMA"] == 27
     assert before["MUL"] - after["MUL"] == 27
     assert before["ADD"] + before["SUB"] - after["ADD"] - after["SUB"] == 27
-    adjoint_of = [adjoint(fma(tape), seeds=[0], contract=c) for c in (False, True)]
+    adjoint_of = [adjoint_of_tape(seeds=[0], contract=c).run(fma(tape)) for c in (False, True)]
     plain, contracted = (count(reverse_body(t)) for t in adjoint_of)
     assert contracted["FMA"] - plain["FMA"] == plain["MUL"] - contracted["MUL"] > 25
     assert contracted["MUL"] + contracted["FMA"] == plain["MUL"] + plain["FMA"]
@@ -286,9 +286,8 @@ def recorded(program: Program) -> Tape:
 def gradient(tape: Tape, contract: bool = True) -> Tape:
     """From the inputs to the outputs and the gradient of the last one."""
     last = len(tape.outputs) - 1
-    joint = adjoint(
-        tape, range(len(tape.inputs)), seeds=[last], keep_outputs=True, contract=contract
-    )
+    wrt = range(len(tape.inputs))
+    joint = adjoint_of_tape(wrt, seeds=[last], keep_outputs=True, contract=contract).run(tape)
     one = np.ones((), tape.output_types[last].numpy)
     return verify(simplify(bind(joint, {len(tape.inputs): one})))
 

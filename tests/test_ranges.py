@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 import ckad
-from ckad.passes import simplify
-from ckad.passes.adjoint import adjoint
-from ckad.passes.affine import Sum, Symbols
-from ckad.passes.places import steady
-from ckad.passes.ranges import in_range
+from ckad.passes.integers.affine import Sum, Symbols
+from ckad.passes.integers.ranges import in_range
+from ckad.passes.integers.steady import steady
+from ckad.passes.pipeline import adjoint_of_tape
+from ckad.passes.simplify import simplify
 from ckad.tape.ops import Op
 from ckad.tape.verify import verify
 from ckad.trace.tracing import record, take_apart
@@ -180,7 +180,7 @@ def test_a_step_keeps_elements_and_no_arrays():
 
         return np.sum(ckad.fori_loop(0, 80, outer, x))
 
-    tape = adjoint(steady(in_range(recorded(fun, X))))
+    tape = adjoint_of_tape().run(steady(in_range(recorded(fun, X))))
 
     def residuals(tape):
         for row in tape.rows:

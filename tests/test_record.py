@@ -13,9 +13,9 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import maximum_flow
 
 import ckad
-from ckad.passes.adjoint import adjoint
-from ckad.passes.cut import UNLIMITED, Network
-from ckad.passes.record import split
+from ckad.passes.adjoint.cut import UNLIMITED, Network
+from ckad.passes.adjoint.residuals import split
+from ckad.passes.pipeline import adjoint_of_tape
 from ckad.tape.builder import Builder
 from ckad.tape.control import read_reverse_loop
 from ckad.tape.ops import Op
@@ -129,7 +129,7 @@ def test_a_lorenz_step_keeps_its_state() -> None:
     def fun(x: Any, y: Any, z: Any) -> Any:
         return sum(ckad.fori_loop(0, 9, step, (x, y, z)))
 
-    tape = adjoint(ckad.trace(fun)(1.0, 2.0, 3.0))
+    tape = adjoint_of_tape().run(ckad.trace(fun)(1.0, 2.0, 3.0))
     row = next(row for row in tape.rows if row.op is Op.REVERSE_LOOP)
     assert read_reverse_loop(tape, row).n_residuals == 3
 

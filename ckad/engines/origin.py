@@ -16,12 +16,10 @@ from ckad.errors import (
     TracedShapeError,
     UnboundError,
 )
-from ckad.tape.control import read_reverse_loop
+from ckad.tape.control import LOOPS, read_reverse_loop
 from ckad.tape.ops import Op
 from ckad.tape.reasons import reason_of
 from ckad.tape.tape import Source, Tape
-
-LOOPS = (Op.LOOP, Op.TAPED_LOOP, Op.REVERSE_LOOP)
 
 
 class Origin(NamedTuple):

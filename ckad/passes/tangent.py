@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Container, Sequence
 
 from ckad.errors import DifferentiationError
-from ckad.passes import simplify
 from ckad.passes.activity import dependent, varied
 from ckad.passes.fma import fuse
+from ckad.passes.simplify import simplify
 from ckad.passes.squares import Pushed, Squares
-from ckad.passes.untape import untape
+from ckad.passes.untape import is_taped
 from ckad.rules import RULES
 from ckad.tape.builder import Builder
 from ckad.tape.control import loop_attrs, read_loop
@@ -24,10 +24,11 @@ def tangent(tape: Tape, wrt: Sequence[int] | None = None, contract: bool = False
     """A tape from (inputs, tangents of the inputs ``wrt``) to (outputs, tangents of the outputs).
 
     ``wrt`` are positions of float inputs (default: all of them). Outputs that are not floats have
-    no tangent; those that do not depend on ``wrt`` have a zero one. Taped loops become plain ones.
+    no tangent; those that do not depend on ``wrt`` have a zero one. The loops of ``tape`` are plain
+    ones: `untape` comes before.
     With ``contract`` products and sums of tangents are fused; the values stay as they are.
     """
-    tape = untape(tape)
+    assert not is_taped(tape), "untape comes first"
     if wrt is None:
         wrt = [k for k, t in enumerate(tape.input_types) if t.is_float]
     b = Builder()

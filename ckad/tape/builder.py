@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ckad.tape.ops import BY_CODE, SHAPE_RULES, Op
-from ckad.tape.tape import Row, Source, Tape
+from ckad.tape.row import NOWHERE, Row, Source
+from ckad.tape.tape import Tape
 from ckad.tape.types import TUPLE, Type, type_of
-
-NOWHERE = Source("", 0)
 
 
 class Builder:

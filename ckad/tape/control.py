@@ -28,10 +28,13 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ckad.tape.ops import Op
-from ckad.tape.tape import Row, Tape
+from ckad.tape.row import Row
+from ckad.tape.tape import Tape
 
 #: How a loop ends: after ``length`` steps, with its flag, after the number of steps it carries.
 UNGUARDED, WHILE, COUNTED = range(3)
+#: The rows that are loops.
+LOOPS = (Op.LOOP, Op.TAPED_LOOP, Op.REVERSE_LOOP)
 #: The length of a loop that has no known bound.
 UNBOUNDED = 2**62
 #: The number of steps that an open loop is thought to run where nothing better is known.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-from ckad.tape.tape import Row
+from ckad.tape.row import Row
 
 
 class Reason(IntEnum):

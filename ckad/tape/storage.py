@@ -24,7 +24,8 @@ import numpy as np
 
 from ckad.errors import TapeError
 from ckad.tape.ops import Op
-from ckad.tape.tape import Source, Tape
+from ckad.tape.row import Source
+from ckad.tape.tape import FORMATS, Format, Tape
 from ckad.tape.types import NUMPY_DTYPES, Type, parse_type
 from ckad.tape.verify import INDEX_ARRAYS, MAX_DEPTH, verify
 
@@ -210,3 +211,6 @@ def _type(text: str) -> Type:
     if str(type) != text:
         raise TapeError(f"{text} is no type")
     return type
+
+
+FORMATS["npz"] = Format(save, load)

@@ -2,36 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import blake2b
+from os import PathLike
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ckad.tape.ops import BY_CODE, Op
+from ckad.tape.ops import BY_CODE
+from ckad.tape.row import Row, Source
+from ckad.tape.text import to_text
 from ckad.tape.types import Type
 
-
-class Source(NamedTuple):
-    """A place in the user's program."""
-
-    file: str
-    line: int
-
-    def __str__(self) -> str:
-        return f"{self.file}:{self.line}" if self.line else "<ckad>"
-
-
-class Row(NamedTuple):
-    """One row, unpacked from the arrays."""
-
-    op: Op
-    operands: tuple[int, ...]
-    attrs: tuple[int, ...]
-    type: Type
-    source: int
+FilePath = str | PathLike[str]
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,22 +131,16 @@ class Tape:
     def source_of(self, row: int) -> Source:
         return self.sources[self.rows[row].source]
 
-    def save(self, path: str) -> None:
+    def save(self, path: FilePath) -> None:
         """Write the tape to ``path`` (NumPy's npz, no pickle)."""
-        from ckad.tape.storage import save
-
-        save(self, path)
+        FORMATS["npz"].save(self, path)
 
     @staticmethod
-    def load(path: str) -> Tape:
+    def load(path: FilePath) -> Tape:
         """Read a tape that ``save`` wrote; TapeError if the file does not hold a valid one."""
-        from ckad.tape.storage import load
-
-        return load(path)
+        return FORMATS["npz"].load(path)
 
     def __str__(self) -> str:
-        from ckad.tape.text import to_text
-
         return to_text(self)
 
     def __repr__(self) -> str:
@@ -169,6 +148,17 @@ class Tape:
         outs = ", ".join(map(str, self.output_types))
         return f"<Tape of {len(self)} rows: ({ins}) -> ({outs})>"
 
+
+class Format(NamedTuple):
+    """How tapes are kept in files."""
+
+    save: Callable[[Tape, FilePath], None]
+    load: Callable[[FilePath], Tape]
+
+
+#: The formats by their names. What checks a tape before it is written and after it is read knows
+#: tapes, so it stands above this module, and puts itself here when the package is imported.
+FORMATS: dict[str, Format] = {}
 
 #: What a tape of rows is without until it is asked for.
 _OF_ROWS = (
@@ -201,3 +191,6 @@ def _offsets(lengths: Sequence[int]) -> np.ndarray:
     np.cumsum(lengths, out=offsets[1:])
     offsets.flags.writeable = False
     return offsets
+
+
+__all__ = ["FORMATS", "Format", "Row", "Source", "Tape"]

@@ -15,8 +15,9 @@ from ckad.errors import TapeError
 from ckad.tape.builder import BODY_COUNT
 from ckad.tape.control import COUNTED, UNGUARDED, WHILE, Loop, read_loop, read_reverse_loop
 from ckad.tape.ops import OPS, SHAPE_RULES, Group, Op
+from ckad.tape.row import Row, Source
 from ckad.tape.signatures import SIGNATURES, Types, count, listed, need
-from ckad.tape.tape import Row, Source, Tape
+from ckad.tape.tape import Tape
 from ckad.tape.types import TOKEN, TUPLE, DType, Type, type_of
 
 Results = dict[int, list[Type]]  # of each control row

@@ -22,12 +22,8 @@ from ckad.errors import BudgetError, ConcreteValueError, NonFiniteError, Schedul
 from ckad.loops.compiled import Compiled
 from ckad.loops.driver import Options, compile_tape, fits_still
 from ckad.loops.engines import chosen
-from ckad.passes import simplify
-from ckad.passes.fma import fma
-from ckad.passes.places import steady
-from ckad.passes.ranges import in_range
-from ckad.passes.untape import untape
-from ckad.passes.vectorise import vectorise
+from ckad.passes import pipeline
+from ckad.passes.pipeline import Pipeline, Positions, Stages
 from ckad.tape.tape import Tape
 from ckad.trace.source.libraries import python_function
 from ckad.trace.tracer import Tracer, value
@@ -118,22 +114,23 @@ class Call:
 
     @property
     def primal(self) -> Tape:
-        """The tape to run and to derive from."""
-        return self.derived("primal", lambda tape, contract: tape)
+        """The tape to run."""
+        return self.made(pipeline.primal)
 
-    def derived(self, key: Any, derive: Callable[[Tape, bool], Tape]) -> Tape:
-        """``derive`` of the primal and whether to contract, remembered by the tape's contents."""
-        contract = self.contracts
+    def made(self, product: Callable[..., Pipeline], *about: Positions) -> Tape:
+        """What a pipeline makes of the tape, remembered by the tape's contents."""
+        key = product.__name__, about, self.contracts
 
         def found() -> Tape:
-            def make() -> Tape:
-                tape = in_range(self.tape)
-                tape = simplify(steady(tape))
-                return derive(fma(tape) if contract else tape, contract)
+            passes = product(*about, contract=self.contracts)
+            return remember(_tapes, (identity(self.tape), key), lambda: passes.run(self.tape))
 
-            return remember(_tapes, (identity(self.tape), key, contract), make)
+        return self.once(("tape", key), found)
 
-        return self.once(("tape", key, contract), found)
+    def watched(self, product: Callable[..., Pipeline], *about: Positions) -> Stages:
+        """What every pass does on the way from what was recorded to the product."""
+        passes = pipeline.recorded().then(product(*about, contract=self.contracts))
+        return passes.watch(self.recording.tape)
 
     def run(self, tape: Tape, extra: Sequence[Any] = (), pullback: bool = False) -> list[Any]:
         """Run a tape derived from this call's, on its arguments and ``extra``: of a pullback,
@@ -145,7 +142,7 @@ class Call:
         if self.is_nested or (extra and any(isinstance(x, Tracer) for x in extra)):
             captured = self.recording.captured
             operands = [*(value(x) for x in arrays), *captured, *(value(x) for x in extra)]
-            return list(inline(simplify(untape(tape)), operands))
+            return list(inline(pipeline.inlined().run(tape), operands))
         inputs = [
             np.asarray(x, t.numpy) for x, t in zip([*arrays, *extra], tape.input_types, strict=True)
         ]
@@ -171,12 +168,12 @@ def resolved(tape: Tape, options: Options) -> Options:
 def recorded(
     fun: Callable[..., Any], arguments: Arguments, kwargs: dict[str, Any], key: Hashable | None
 ) -> Recorded:
-    """Record ``fun``, simplify and vectorise its tape; kept under ``key`` where that is safe."""
+    """Record ``fun``; what was made of its tape is kept under ``key`` where that is safe."""
     # what the function reads is looked up before it runs, since it could change that
     guard = None if key is None else reuse.guard_of(fun)
     recording = record(fun, arguments, kwargs)
     raw = recording.tape
-    tape = remember(_tapes, (identity(raw), "simplified"), lambda: vectorise(simplify(raw)))
+    tape = remember(_tapes, (identity(raw), "recorded"), lambda: pipeline.recorded().run(raw))
     made = Recorded(arguments._replace(leaves=[]), recording, tape, guard)
     reuse.keep(key, made)
     return made

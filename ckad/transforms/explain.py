@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import linecache
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property, partial
 from typing import Any
 
 from ckad.checkpoint.plan import LoopPlan, Plan
-from ckad.engines.origin import LOOPS
 from ckad.loops.choose import Choice
 from ckad.loops.driver import Options
 from ckad.memory import format_bytes
+from ckad.passes import pipeline
+from ckad.passes.pipeline import Stages
+from ckad.tape.control import LOOPS
 from ckad.tape.tape import Source, Tape
 from ckad.trace.source.notes import LoopNote, noting
 from ckad.transforms.call import compiled
@@ -47,10 +50,20 @@ class LoopFound:
 
 @dataclass(frozen=True)
 class Explanation:
-    """The loops of a program in source order, and the plan of its gradient; made by `explain`."""
+    """The loops of a program in source order, and the plan of its gradient; made by `explain`.
+
+    ``print(explanation.passes)`` shows how the gradient's tape was made: the rows and loops of the
+    program before and after every pass. ``explanation.passes.tapes`` are the tapes.
+    """
 
     loops: tuple[LoopFound, ...]
     plan: Plan
+    _watch: Callable[[], Stages] = field(repr=False, compare=False)
+
+    @cached_property
+    def passes(self) -> Stages:
+        """What every pass made of the program, from its recording to its gradient."""
+        return self._watch()
 
     def __str__(self) -> str:
         found = [str(loop) for loop in self.loops] or ["no loop"]
@@ -88,14 +101,15 @@ def explain(
     options = Options(memory, schedule, engine, threads=threads)
     with noting() as notes:
         gradient = Gradient(returning(fun, returns), argnums, has_aux, options)
-        call, tape, _ = gradient.prepare(args, {})
+        call, tape, layout = gradient.prepare(args, {})
     plan = compiled(tape, call.options).plan
     reversed_loops: dict[str, list[LoopPlan]] = {}
     for loop in plan.loops:
         reversed_loops.setdefault(loop.place, []).append(loop)
     plain = {str(source) for source in _loops(tape)}
     found = [_found(note, reversed_loops.get(str(place)), plain) for place, note in notes.items()]
-    return Explanation(tuple(sorted(found, key=lambda x: x.place)), plan)
+    watch = partial(call.watched, pipeline.gradient, layout.wrt)
+    return Explanation(tuple(sorted(found, key=lambda x: x.place)), plan, watch)
 
 
 def _loops(tape: Tape) -> Iterator[Source]:

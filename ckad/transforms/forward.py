@@ -7,12 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from ckad import passes, trees
+from ckad import trees
 from ckad.errors import DifferentiationError, TapeError
 from ckad.loops.compiled import Compiled
 from ckad.loops.driver import Options
-from ckad.passes.adjoint import adjoint as adjoint_pass
-from ckad.passes.tangent import tangent as tangent_pass
+from ckad.passes import pipeline
 from ckad.tape.tape import Tape
 from ckad.trace.tracer import Tracer
 from ckad.trace.where import at_place
@@ -52,11 +51,7 @@ def jvp(
     wrt = moving_inputs(call)
     directions = match_tangents(call, tuple(tangents), wrt)
 
-    def derive(tape: Tape, contract: bool) -> Tape:
-        return passes.simplify(tangent_pass(tape, wrt, contract))
-
-    tape = call.derived(("tangent", tuple(wrt)), derive)
-    leaves = call.run(tape, directions)
+    leaves = call.run(call.made(pipeline.pushforward, tuple(wrt)), directions)
     n = len(call.tape.outputs)
     moving = iter(leaves[n:])
     types = call.tape.output_types
@@ -204,7 +199,7 @@ def adjoint(tape: Tape) -> Tape:
     >>> ckad.adjoint(ckad.trace(np.sin)(1.0))
     <Tape of 4 rows: (f64[], f64[]) -> (f64[])>
     """
-    return adjoint_pass(_tape(tape, "adjoint"))
+    return pipeline.adjoint_of_tape().run(_tape(tape, "adjoint"))
 
 
 def tangent(tape: Tape) -> Tape:
@@ -214,7 +209,7 @@ def tangent(tape: Tape) -> Tape:
     >>> ckad.tangent(ckad.trace(np.sin)(1.0))
     <Tape of 5 rows: (f64[], f64[]) -> (f64[], f64[])>
     """
-    return passes.simplify(tangent_pass(_tape(tape, "tangent")))
+    return pipeline.tangent_of_tape().run(_tape(tape, "tangent"))
 
 
 def _tape(tape: Any, name: str) -> Tape:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,9 +15,7 @@ from ckad.errors import DifferentiationError
 from ckad.loops.choose import Choice
 from ckad.loops.compiled import Compiled
 from ckad.loops.driver import Options
-from ckad.passes import simplify
-from ckad.passes.adjoint import adjoint
-from ckad.passes.bind import bind
+from ckad.passes import pipeline
 from ckad.tape.tape import Tape
 from ckad.trace.tracer import Tracer
 from ckad.trace.where import at_place
@@ -159,8 +157,7 @@ class Gradient:
     def _derive(self, call: Call, numbers: Sequence[int]) -> tuple[Tape, Layout]:
         layout = layout_of(call, numbers, self.single)
         _check_scalar(call, self.has_aux)
-        derive = partial(_gradient_tape, wrt=layout.wrt)
-        return call.derived(("gradient", layout.wrt), derive), layout
+        return call.made(pipeline.gradient, layout.wrt), layout
 
     @cached_property
     def single(self) -> bool:
@@ -307,13 +304,6 @@ def _check_real(call: Call, result: trees.Treedef, has_aux: bool) -> None:
         )
 
 
-def _gradient_tape(tape: Tape, contract: bool, wrt: tuple[int, ...]) -> Tape:
-    """From the inputs to (outputs, gradients): the adjoint with its seed fixed to one."""
-    joint = adjoint(tape, wrt, seeds=[0], keep_outputs=True, contract=contract)
-    one = np.ones((), tape.output_types[0].numpy)
-    return simplify(bind(joint, {len(tape.inputs): one}))
-
-
 def vjp(
     fun: Callable[..., Any],
     *primals: Any,
@@ -346,9 +336,7 @@ def vjp(
         leaves, tree = trees.flatten(cotangent)
         cts = _match(call, leaves, tree)
         seeds = [k for k, t in enumerate(call.tape.output_types) if t.is_float]
-        tape = call.derived(
-            "pullback", lambda t, contract: adjoint(t, layout.wrt, seeds, contract=contract)
-        )
+        tape = call.made(pipeline.pullback, layout.wrt)
         gradients = call.run(tape, [cts[k] for k in seeds], pullback=True)
         return tuple(layout.structured(gradients))
 

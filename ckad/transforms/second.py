@@ -12,11 +12,7 @@ from ckad import trees
 from ckad.errors import DifferentiationError
 from ckad.loops.choose import Choice
 from ckad.loops.driver import Options
-from ckad.passes import simplify
-from ckad.passes.adjoint import adjoint
-from ckad.passes.bind import bind
-from ckad.passes.tangent import tangent
-from ckad.tape.tape import Tape
+from ckad.passes import pipeline
 from ckad.trace.source import follow
 from ckad.trace.tracer import Tracer
 from ckad.trace.where import at_place
@@ -140,17 +136,8 @@ def hvp(
     call, _, layout = first.prepare(tuple(primals), {})
     wrt, moving = layout.wrt, moving_inputs(call)
     directions = match_tangents(call, tuple(tangents), moving)
-    tape = call.derived(("hvp", wrt, tuple(moving)), partial(_product_tape, wrt, moving))
-    products = call.run(tape, directions)
+    products = call.run(call.made(pipeline.hvp, wrt, tuple(moving)), directions)
     return layout.structured(products)
-
-
-def _product_tape(wrt: Sequence[int], moving: Sequence[int], tape: Tape, contract: bool) -> Tape:
-    """From (inputs, tangents) to the cotangents of ``wrt``, the seed on the result's tangent."""
-    moved = tangent(tape, moving, contract)
-    joint = adjoint(moved, wrt, seeds=[len(tape.outputs)], contract=contract)
-    one = np.ones((), tape.output_types[0].numpy)
-    return simplify(bind(joint, {len(moved.inputs): one}))
 
 
 def hessian(

@@ -14,8 +14,9 @@ from zlib import crc32
 import numpy as np
 
 from ckad.engines import native, vm
-from ckad.passes.adjoint import adjoint
+from ckad.passes.pipeline import adjoint_of_tape
 from ckad.passes.tangent import tangent
+from ckad.passes.untape import untape
 from ckad.rules.evaluate import evaluate
 from ckad.tape.builder import Builder
 from ckad.tape.ops import Op
@@ -70,16 +71,17 @@ class Program:
 
     @cached_property
     def adjoint(self) -> Tape:
-        return adjoint(self.tape, self.wrt)
+        return adjoint_of_tape(self.wrt).run(self.tape)
 
     @cached_property
     def adjoint_of_tangent(self) -> Tape:
         n = len(self.tape.outputs)
-        return adjoint(self.tangent, self.wrt, range(n, n + len(self.w)))
+        seeds = range(n, n + len(self.w))
+        return adjoint_of_tape(self.wrt, seeds).run(self.tangent)
 
     @cached_property
     def tangent_of_adjoint(self) -> Tape:
-        return tangent(self.adjoint, self.wrt)
+        return tangent(untape(self.adjoint), self.wrt)
 
     @cached_property
     def joined(self) -> Tape:
@@ -307,7 +309,7 @@ def check_subsets(run: Run, program: Program) -> None:
     n = len(tape.outputs)
     for at, k in enumerate(program.wrt):
         name = f"{case.name} by operand {k}"
-        (part,) = run(adjoint(tape, [k]), *case.arrays, *program.w)
+        (part,) = run(adjoint_of_tape([k]).run(tape), *case.arrays, *program.w)
         assert_close([part], [whole[at]], program.tolerance, name)
         only = [v if j == at else np.zeros_like(v) for j, v in enumerate(program.v)]
         alone = run(tangent(tape, [k]), *case.arrays, program.v[at])[n:]

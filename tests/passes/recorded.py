@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ckad.passes import simplify
+from ckad.passes.simplify import simplify
 from ckad.tape.tape import Tape
 from ckad.trace.tracing import record, take_apart
 

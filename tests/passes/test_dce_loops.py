@@ -7,8 +7,8 @@ from collections.abc import Callable
 import numpy as np
 
 import ckad
-from ckad.passes import simplify
 from ckad.passes.dce import dce
+from ckad.passes.simplify import simplify
 from ckad.rules.evaluate import evaluate
 from ckad.tape.builder import Builder
 from ckad.tape.control import COUNTED, WHILE, Loop, loop_attrs, read_loop

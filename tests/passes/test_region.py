@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ckad.passes.region import Known, Places, Range, Region, contains
+from ckad.passes.vectorise.region import Known, Places, Range, Region, contains
 
 #: Iterations, and the length of every axis.
 N, LENGTH = 5, 8

@@ -10,7 +10,7 @@ import pytest
 
 import ckad
 from ckad import fori_loop
-from ckad.passes.adjoint import adjoint
+from ckad.passes.pipeline import adjoint_of_tape
 from ckad.passes.rewrite import with_outputs
 from ckad.passes.vectorise import vectorise
 from ckad.rules.evaluate import evaluate
@@ -19,6 +19,8 @@ from ckad.tape.tape import Tape
 from ckad.tape.verify import verify
 
 from .recorded import recorded
+
+adjoint = adjoint_of_tape().run
 
 
 class Case(NamedTuple):

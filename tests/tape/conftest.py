@@ -7,14 +7,16 @@ from functools import cache
 import numpy as np
 import pytest
 
-from ckad.passes import simplify
-from ckad.passes.adjoint import adjoint
 from ckad.passes.cse import cse
 from ckad.passes.dce import dce
 from ckad.passes.fold import fold
+from ckad.passes.pipeline import adjoint_of_tape
+from ckad.passes.simplify import simplify
 from ckad.passes.tangent import tangent
 from ckad.trace.loops import fori_loop, scan
 from ckad.trace.tracing import record, take_apart
+
+adjoint = adjoint_of_tape().run
 
 
 def elementwise(x, y):
@@ -88,8 +90,8 @@ PASSES = {
     "simplify": simplify,
     "tangent": tangent,
     "adjoint": adjoint,
-    "adjoint with outputs": lambda tape: adjoint(tape, keep_outputs=True),
-    "adjoint of one input": lambda tape: adjoint(tape, wrt=[1], seeds=[0]),
+    "adjoint with outputs": adjoint_of_tape(keep_outputs=True).run,
+    "adjoint of one input": adjoint_of_tape(wrt=[1], seeds=[0]).run,
     "adjoint of the tangent": lambda tape: adjoint(tangent(tape)),
     "adjoint of the simplified tangent": lambda tape: adjoint(simplify(tangent(tape))),
     "tangent of the tangent": lambda tape: tangent(tangent(tape)),

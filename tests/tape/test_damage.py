@@ -15,9 +15,10 @@ from hypothesis import HealthCheck, given, settings
 from ckad.errors import TapeError
 from ckad.tape.builder import Builder
 from ckad.tape.ops import Op
+from ckad.tape.parse import from_text
 from ckad.tape.storage import load, save
 from ckad.tape.tape import Source
-from ckad.tape.text import from_text, to_text
+from ckad.tape.text import to_text
 from ckad.tape.types import parse_type
 
 TEXT = """\

@@ -14,9 +14,10 @@ import ckad
 from ckad.tape.builder import Builder
 from ckad.tape.control import loop_attrs
 from ckad.tape.ops import Op
+from ckad.tape.parse import from_text
 from ckad.tape.storage import load, save
 from ckad.tape.tape import Source, Tape
-from ckad.tape.text import from_text, to_text
+from ckad.tape.text import to_text
 from ckad.tape.types import NUMPY_DTYPES, TOKEN, DType, Type, parse_type
 from ckad.tape.verify import verify
 

@@ -12,14 +12,14 @@ from hypothesis import HealthCheck, given, settings
 
 import ckad.rules  # noqa: F401  (fills the shape rules)
 from ckad.errors import TapeError
-from ckad.passes.adjoint import adjoint
-from ckad.passes.tangent import tangent
+from ckad.passes.pipeline import adjoint_of_tape, tangent_of_tape
 from ckad.tape.builder import Builder
 from ckad.tape.control import loop_attrs
 from ckad.tape.ops import OPS, Group, Op
+from ckad.tape.parse import from_text
 from ckad.tape.signatures import SIGNATURES
 from ckad.tape.tape import Source, Tape
-from ckad.tape.text import from_text, to_text
+from ckad.tape.text import to_text
 from ckad.tape.types import TOKEN, TUPLE, DType, Type, parse_type
 from ckad.tape.verify import INDEX_ARRAYS, MAX_DEPTH, verify
 
@@ -34,8 +34,8 @@ def test_every_computing_op_has_a_signature():
 
 
 def test_an_adjoint_with_a_loop_is_differentiated_as_plain_loops(pair):
-    for transform in (tangent, adjoint):
-        verify(transform(pair))
+    for passes in (tangent_of_tape(), adjoint_of_tape()):
+        verify(passes.run(pair))
 
 
 # --- broken arrays and tables --------------------------------------------------------------------

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from ckad.passes.activity import dependent
-from ckad.passes.cut import UNLIMITED, Network
+from ckad.passes.adjoint.cut import UNLIMITED, Network
 from ckad.passes.liveness import needed
 from ckad.rules import RULES
 from ckad.tape.builder import Builder

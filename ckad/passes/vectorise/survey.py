@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ckad.passes import region as regions
-from ckad.passes.region import Known, Places, Range, Region, Unknown, View
+from ckad.passes.vectorise import region as regions
+from ckad.passes.vectorise.region import Known, Places, Range, Region, Unknown, View
 from ckad.rules import RULES
 from ckad.tape.control import Loop
 from ckad.tape.ops import Op, is_elementwise

@@ -15,10 +15,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ckad.passes.accesses import WRITES, Survey
-from ckad.passes.affine import Sum, Symbols
+from ckad.passes.integers.affine import Sum, Symbols
+from ckad.passes.integers.footprint import WRITES, Footprint
+from ckad.passes.integers.ranges import Ranges
 from ckad.passes.liveness import readers
-from ckad.passes.ranges import Ranges
 from ckad.tape.builder import Builder
 from ckad.tape.control import UNGUARDED, Loop, loop_attrs, read_loop
 from ckad.tape.ops import Op, is_elementwise
@@ -34,7 +34,7 @@ def steady(tape: Tape) -> Tape:
     return _Steady(tape, [symbols.new() for _ in tape.inputs], symbols).run()
 
 
-class Carried(NamedTuple):
+class Element(NamedTuple):
     """An element of a carried array that each step reads and writes."""
 
     position: int  # of the array among the inputs
@@ -44,11 +44,11 @@ class Carried(NamedTuple):
     writes: list[int]
 
 
-class Plan(NamedTuple):
+class Changes(NamedTuple):
     """What changes in the body of a loop."""
 
     read_once: dict[int, tuple[int, int]]  # row of a read -> (row of the array, row of the index)
-    carried: list[Carried]
+    carried: list[Element]
     added: dict[int, tuple[int, bool]]  # row of a write -> (what it adds, whether negated)
 
 
@@ -67,26 +67,26 @@ class _Steady(Ranges):
         loop, symbols = read_loop(self.tape, row), self.symbols
         (body,) = self._loop(k, row)
         first = len(symbols.lower)
-        survey = Survey(body, self.inputs_of(loop), symbols)
-        survey.run()
-        return self._rewritten(k, loop, survey, planned(survey, first, len(loop.carry)))
+        footprint = Footprint(body, self.inputs_of(loop), symbols)
+        footprint.run()
+        return self._rewritten(k, loop, footprint, changes_of(footprint, first, len(loop.carry)))
 
-    def _rewritten(self, k: int, loop: Loop, survey: Survey, plan: Plan) -> int:
-        body, n = survey.tape, len(loop.carry)
+    def _rewritten(self, k: int, loop: Loop, footprint: Footprint, changes: Changes) -> int:
+        body, n = footprint.tape, len(loop.carry)
         lifted = _Lifted(self.b, body, self._operands(loop, body))
         captured: dict[tuple[int, int], int] = {}  # (array, index) out here -> the element
         read: dict[int, int] = {}  # row of a read -> its place among those captured
-        for row, (array, index) in plan.read_once.items():
+        for row, (array, index) in changes.read_once.items():
             source, at = lifted.of(array), lifted.of(index)
             if source is None or at is None:
                 continue
             if (source, at) not in captured:
                 captured[source, at] = self._read(source, self._inside(source, at, loop))
             read[row] = list(captured).index((source, at))
-        carried: list[Carried] = []
+        carried: list[Element] = []
         places: list[tuple[int, int]] = []  # (number of the result, index out here)
         scalars: list[int] = []
-        for element in plan.carried:
+        for element in changes.carried:
             source, at = lifted.of(element.array), lifted.of(element.at)
             if source is None or at is None:
                 continue
@@ -94,7 +94,7 @@ class _Steady(Ranges):
             carried.append(element)
             places.append((element.position - 1, at))
             scalars.append(self._read(source, at))
-        edited = _Edited(survey, plan, read, carried, n).tape
+        edited = _Edited(footprint, changes, read, carried, n).tape
         groups = [loop.carry, loop.xs, loop.captured]
         first, xs, fixed = ([self.env[x] for x in group] for group in groups)
         attrs = loop_attrs(self.b.body(edited), loop.length, n + len(scalars), len(xs), loop.guard)
@@ -153,50 +153,50 @@ class _Results(NamedTuple):
 # --- what can be changed ------------------------------------------------------------------------
 
 
-def planned(survey: Survey, first: int, n_carry: int) -> Plan:
+def changes_of(footprint: Footprint, first: int, n_carry: int) -> Changes:
     """What a body reads, or changes, at a place that stays the same, and what it adds to.
 
     Symbols from ``first`` on change from step to step.
     """
-    outputs = survey.tape.outputs.tolist()
-    moved = {1 + at for at in range(n_carry) if survey.root(outputs[at]) != 1 + at}
-    plan = Plan({}, [], {})
+    outputs = footprint.tape.outputs.tolist()
+    moved = {1 + at for at in range(n_carry) if footprint.root(outputs[at]) != 1 + at}
+    changes = Changes({}, [], {})
     steady: dict[tuple[int, Sum], list[int]] = {}  # (array, place) -> rows
-    for k, row in enumerate(survey.rows):
-        place = survey.place(row)
-        position = None if place is None else survey.root(row.operands[0])
+    for k, row in enumerate(footprint.rows):
+        place = footprint.place(row)
+        position = None if place is None else footprint.root(row.operands[0])
         if place is None or position is None or position in moved:
             continue
         if all(symbol < first for symbol, _ in place.terms):
             steady.setdefault((position, place), []).append(k)
     for (position, place), rows in steady.items():
-        others = [a for a in survey.accesses if a.position == position and a.row not in rows]
-        reads = [k for k in rows if survey.rows[k].op is Op.GATHER]
+        others = [a for a in footprint.touches if a.position == position and a.row not in rows]
+        reads = [k for k in rows if footprint.rows[k].op is Op.GATHER]
         writes = [k for k in rows if k not in reads]
         others = [a for a in others if writes or a.writes]
-        if not all(a.place is not None and survey.apart(a.place, place) for a in others):
+        if not all(a.place is not None and footprint.apart(a.place, place) for a in others):
             continue
-        array, index = survey.rows[rows[0]].operands[:2]
+        array, index = footprint.rows[rows[0]].operands[:2]
         if not writes:
-            plan.read_once.update(dict.fromkeys(reads, (array, index)))
-        elif 1 <= position <= n_carry and _is_carried(survey, reads, writes):
-            plan.carried.append(Carried(position, array, index, reads, writes))
-    _plan_sums(survey, plan)
-    return plan
+            changes.read_once.update(dict.fromkeys(reads, (array, index)))
+        elif 1 <= position <= n_carry and _is_carried(footprint, reads, writes):
+            changes.carried.append(Element(position, array, index, reads, writes))
+    _find_sums(footprint, changes)
+    return changes
 
 
-def _is_carried(survey: Survey, reads: list[int], writes: list[int]) -> bool:
+def _is_carried(footprint: Footprint, reads: list[int], writes: list[int]) -> bool:
     """Whether a step reads the element before it writes it, or adds to it."""
-    adds = any(survey.rows[k].op is Op.SCATTER_ADD for k in writes)
+    adds = any(footprint.rows[k].op is Op.SCATTER_ADD for k in writes)
     return adds or any(k < min(writes) for k in reads)
 
 
-def _plan_sums(survey: Survey, plan: Plan) -> None:
-    rows, reads = survey.rows, readers(survey.tape)
-    outputs = set(survey.tape.outputs.tolist())
-    taken = {k for element in plan.carried for k in element.writes}
+def _find_sums(footprint: Footprint, changes: Changes) -> None:
+    rows, reads = footprint.rows, readers(footprint.tape)
+    outputs = set(footprint.tape.outputs.tolist())
+    taken = {k for element in changes.carried for k in element.writes}
     for k, row in enumerate(rows):
-        place = survey.place(row) if row.op is Op.SCATTER and k not in taken else None
+        place = footprint.place(row) if row.op is Op.SCATTER and k not in taken else None
         if place is None or not row.type.is_float:
             continue
         total = row.operands[2]
@@ -207,18 +207,18 @@ def _plan_sums(survey: Survey, plan: Plan) -> None:
             own = rows[x]
             if own.op is not Op.GATHER or reads[x] != [total] or x in outputs:
                 continue
-            if survey.place(own) == place and _follows(survey, row.operands[0], own, place):
-                plan.added[k] = terms[1 - n], op is Op.SUB
+            if footprint.place(own) == place and _follows(footprint, row.operands[0], own, place):
+                changes.added[k] = terms[1 - n], op is Op.SUB
                 break
 
 
-def _follows(survey: Survey, x: int, read: Row, place: Sum) -> bool:
+def _follows(footprint: Footprint, x: int, read: Row, place: Sum) -> bool:
     """Whether array x has at a place what a read of an earlier state of it has found."""
     while x != read.operands[0]:
-        row = survey.rows[x]
+        row = footprint.rows[x]
         if row.op in (Op.SCATTER, Op.SCATTER_ADD):
-            other = survey.place(row)
-            if other is None or not survey.apart(other, place):
+            other = footprint.place(row)
+            if other is None or not footprint.apart(other, place):
                 return False
         elif row.op is not Op.RESHAPE:
             return False
@@ -257,16 +257,16 @@ class _Edited:
 
     def __init__(
         self,
-        survey: Survey,
-        plan: Plan,
+        footprint: Footprint,
+        changes: Changes,
         read: dict[int, int],
-        carried: Sequence[Carried],
+        carried: Sequence[Element],
         n_carry: int,
     ) -> None:
-        self.survey, self.carried = survey, carried
+        self.footprint, self.carried = footprint, carried
         self.b, self.env = Builder(), dict[int, int]()
         self.states: list[dict[int, int]] = [{} for _ in carried]  # row of the array -> element
-        body, b = survey.tape, self.b
+        body, b = footprint.tape, self.b
         inputs = body.inputs.tolist()
         self._enter(inputs[: 1 + n_carry])
         for element, state in zip(carried, self.states, strict=True):
@@ -283,8 +283,8 @@ class _Edited:
                 self.env[k] = captured[read[k]]
             elif not self._is_element(k, row):
                 self.env[k] = (
-                    self._added(row, *plan.added[k])
-                    if k in plan.added
+                    self._added(row, *changes.added[k])
+                    if k in changes.added
                     else (b.copy_row(body, k, self.env))
                 )
         outputs = body.outputs.tolist()
@@ -296,7 +296,7 @@ class _Edited:
 
     def _enter(self, inputs: Sequence[int]) -> None:
         for k in inputs:
-            self.env[k] = self.b.input(self.survey.rows[k].type)
+            self.env[k] = self.b.input(self.footprint.rows[k].type)
 
     def _added(self, row: Row, more: int, negated: bool) -> int:
         b, (x, index, _) = self.b, row.operands
@@ -324,6 +324,6 @@ class _Edited:
         state = self.states[j]
         before: int | None = k
         while before is not None and before not in state:
-            before = self.survey.before(before)
+            before = self.footprint.before(before)
         assert before is not None
         return state[before]

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ckad.passes import region as regions
-from ckad.passes.region import Places, Range, Region, Unknown
+from ckad.passes.vectorise import region as regions
+from ckad.passes.vectorise.region import Places, Range, Region, Unknown
 from ckad.tape.builder import Builder
 from ckad.tape.ops import Op
 

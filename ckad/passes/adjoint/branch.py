@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from ckad.passes import mark_simple
 from ckad.passes.activity import dependent
+from ckad.passes.adjoint.residuals import least, read_by
 from ckad.passes.dce import dce, drop_inputs
 from ckad.passes.liveness import needed
-from ckad.passes.record import least, read_by
 from ckad.passes.rewrite import with_outputs
+from ckad.passes.simplify import mark_simple
 from ckad.tape.builder import Builder
 from ckad.tape.ops import Op
 from ckad.tape.tape import Tape

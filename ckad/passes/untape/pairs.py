@@ -7,7 +7,7 @@ other passes meet.
 
 from __future__ import annotations
 
-from ckad.passes.untape_guarded import Reversal, counting_loop
+from ckad.passes.untape.guarded import Reversal, counting_loop
 from ckad.tape.builder import Builder
 from ckad.tape.control import UNGUARDED, ReverseLoop, loop_attrs, read_loop, read_reverse_loop
 from ckad.tape.ops import Op

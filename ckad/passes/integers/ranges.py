@@ -13,7 +13,7 @@ from math import inf
 
 import numpy as np
 
-from ckad.passes.affine import LARGEST, Sum, Symbols
+from ckad.passes.integers.affine import LARGEST, Sum, Symbols
 from ckad.tape.builder import Builder
 from ckad.tape.control import COUNTED, WHILE, Loop, read_loop
 from ckad.tape.ops import Op

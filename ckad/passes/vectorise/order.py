@@ -4,11 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ckad.passes import region as regions
-from ckad.passes.extremum import Record, follower_of, leader_of
-from ckad.passes.reduction import Term, terms_of
-from ckad.passes.region import Region, Unknown
-from ckad.passes.survey import Blank, Carried, Initial, Patched, Source, Survey, Unfit, Written
+from ckad.passes.vectorise import region as regions
+from ckad.passes.vectorise.extremum import Record, follower_of, leader_of
+from ckad.passes.vectorise.reduction import Term, terms_of
+from ckad.passes.vectorise.region import Region, Unknown
+from ckad.passes.vectorise.survey import (
+    Blank,
+    Carried,
+    Initial,
+    Patched,
+    Source,
+    Survey,
+    Unfit,
+    Written,
+)
 from ckad.tape.ops import Op
 
 

@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from math import prod
 from typing import NamedTuple
 
-from ckad.passes.affine import Sum, Symbols
-from ckad.passes.ranges import Ranges
+from ckad.passes.integers.affine import Sum, Symbols
+from ckad.passes.integers.ranges import Ranges
 from ckad.tape.ops import Op
 from ckad.tape.tape import Row, Tape
 
 WRITES = (Op.UPDATE, Op.SLICE_ADD, Op.SCATTER, Op.SCATTER_ADD)
 
 
-class Access(NamedTuple):
+class Touch(NamedTuple):
     """A read of, or a write to, an array that a tape was given."""
 
     position: int  # of the input
@@ -23,14 +23,14 @@ class Access(NamedTuple):
     place: Sum | None  # None: anywhere
 
 
-class Survey(Ranges):
+class Footprint(Ranges):
     """What a tape does to the arrays that it is given."""
 
     def __init__(self, tape: Tape, inputs: Sequence[Sum], symbols: Symbols) -> None:
         super().__init__(tape, inputs, symbols)
-        self.accesses: list[Access] = []
+        self.touches: list[Touch] = []
         self._roots: dict[int, int | None] = {}
-        self._bodies_of: dict[int, tuple[list[list[int]], Sequence[Survey]]] = {}
+        self._bodies_of: dict[int, tuple[list[list[int]], Sequence[Footprint]]] = {}
 
     def copied(self, k: int, row: Row) -> int:
         at = super().copied(k, row)
@@ -40,7 +40,7 @@ class Survey(Ranges):
             position = self.root(x)
             if position is not None:
                 writes = row.op in WRITES and n == 0
-                self.accesses.append(Access(position, k, writes, self._where(row, n)))
+                self.touches.append(Touch(position, k, writes, self._where(row, n)))
         return at
 
     def _where(self, row: Row, n: int) -> Sum | None:
@@ -61,13 +61,13 @@ class Survey(Ranges):
         return self.value(row.operands[1]) if len(x.shape) == 1 and not idx.shape else None
 
     def seen(self, k: int, fed: list[list[int]], bodies: Sequence[Ranges]) -> None:
-        found = [body for body in bodies if isinstance(body, Survey)]
+        found = [body for body in bodies if isinstance(body, Footprint)]
         self._bodies_of[k] = fed, found
         for operands, body in zip(fed, found, strict=True):
-            for access in body.accesses:
-                position = self.root(operands[access.position])
+            for touch in body.touches:
+                position = self.root(operands[touch.position])
                 if position is not None:
-                    self.accesses.append(access._replace(position=position, row=k))
+                    self.touches.append(touch._replace(position=position, row=k))
 
     def root(self, k: int) -> int | None:
         """The position of the input that an array is, changed in places or not."""

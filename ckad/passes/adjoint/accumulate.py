@@ -13,17 +13,16 @@ from itertools import count
 from typing import NamedTuple
 
 from ckad.errors import DifferentiationError
-from ckad.passes import mark_simple, simplify
 from ckad.passes.activity import dependent, useful, varied
-from ckad.passes.branch import BranchAdjoint, shared_types
+from ckad.passes.adjoint.branch import BranchAdjoint, shared_types
+from ckad.passes.adjoint.residuals import split
 from ckad.passes.contributions import plus
 from ckad.passes.dce import dce, drop_inputs
 from ckad.passes.fma import fuse
-from ckad.passes.record import split
 from ckad.passes.rewrite import with_outputs
+from ckad.passes.simplify import mark_simple, simplify
 from ckad.passes.squares import Pulled, Squares
-from ckad.passes.thread import threaded
-from ckad.passes.untape import untape
+from ckad.passes.untape import is_taped
 from ckad.rules import RULES, Contribution
 from ckad.tape.builder import Builder
 from ckad.tape.control import (
@@ -50,12 +49,12 @@ def adjoint(
 
     ``wrt`` are positions of float inputs, ``seeds`` positions of float outputs (default: all).
     With ``keep_outputs`` the outputs of ``tape`` come first. A cotangent that nothing contributes
-    to is zero. Taped loops of ``tape``, the loops of an adjoint, become plain ones first.
+    to is zero. The loops of ``tape`` are plain ones: `untape` comes before.
 
     With ``contract`` products and sums of cotangents are fused. The rows of ``tape`` stay as they
     are, so that its values are the same wherever they are computed; `fma` fuses them before.
     """
-    tape = threaded(untape(tape))
+    assert not is_taped(tape), "untape comes first"
     if wrt is None:
         wrt = [k for k, t in enumerate(tape.input_types) if t.is_float]
     if seeds is None:

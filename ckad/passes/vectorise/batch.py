@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from ckad.passes.access import Value
-from ckad.passes.survey import Unfit
+from ckad.passes.vectorise.access import Value
+from ckad.passes.vectorise.survey import Unfit
 from ckad.tape.builder import Builder
 from ckad.tape.ops import Op, is_elementwise
 from ckad.tape.tape import Row

@@ -1,27 +1,17 @@
-"""Loops over elements whose iterations can run side by side become array ops.
-
-``for i: b[i] = a[i - 1] + a[i + 1]`` becomes the rows that ``b[1:-1] = a[:-2] + a[2:]`` has, an
-inner loop first, then the outer one over its rows. What is computed stays the same but for the
-order of sums: a sum over iterations is the sum of an array, added to what the loop starts from.
-"""
+"""The rows that take the place of a loop: what the survey found, read, computed, put back."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Sequence
 
-from ckad.passes import region as regions
-from ckad.passes import simplify
-from ckad.passes.access import Access, Value
-from ckad.passes.batch import batched, spread
-from ckad.passes.cse import Sharing
-from ckad.passes.extremum import Record, kept
-from ckad.passes.order import Order
-from ckad.passes.predicate import Interval, predicated, ranges_of_body
-from ckad.passes.reduction import Term, joined, masked, total
-from ckad.passes.region import Range, Region, View
-from ckad.passes.survey import (
-    LONGEST,
+from ckad.passes.vectorise import region as regions
+from ckad.passes.vectorise.access import Access, Value
+from ckad.passes.vectorise.batch import batched, spread
+from ckad.passes.vectorise.extremum import Record, kept
+from ckad.passes.vectorise.order import Order
+from ckad.passes.vectorise.reduction import Term, joined, masked, total
+from ckad.passes.vectorise.region import Range, Region, View
+from ckad.passes.vectorise.survey import (
     Blank,
     Carried,
     Cell,
@@ -31,12 +21,10 @@ from ckad.passes.survey import (
     Unfit,
     Written,
 )
-from ckad.passes.transposes import transposes_last
-from ckad.passes.unflatten import unflatten
 from ckad.tape.builder import Builder
-from ckad.tape.control import UNGUARDED, Loop, read_loop
+from ckad.tape.control import Loop
 from ckad.tape.ops import Op
-from ckad.tape.tape import Row, Tape
+from ckad.tape.tape import Row
 from ckad.tape.types import Type
 
 #: Values of all iterations may be as large as this times what the loop reads and writes,
@@ -45,48 +33,9 @@ MOST_TIMES = 4
 ALWAYS = 1 << 20
 
 
-def vectorise(tape: Tape) -> Tape:
-    """``tape`` with its loops over elements as array ops where their iterations allow it."""
-    return _vectorised(tape, {})
-
-
-def _vectorised(tape: Tape, ranges: Mapping[int, Interval]) -> Tape:
-    """`vectorise`, the ranges of some integer inputs being known."""
-    if not any(row.op in (Op.LOOP, Op.COND) for row in tape.rows):
-        return tape
-    b, env = Sharing(), [-1] * len(tape)
-    results: dict[int, list[int]] = {}
-    for k, row in enumerate(tape.rows):
-        b.where = tape.sources[row.source]
-        if row.op is Op.LOOP:
-            env[k] = _loop(b, tape, k, env, results, ranges)
-        elif row.op is Op.RESULT and row.operands[0] in results:
-            env[k] = results[row.operands[0]][row.attrs[0]]
-        else:
-            env[k] = b.copy_row(tape, k, env, vectorise)
-    made = simplify(b.tape([env[k] for k in tape.outputs.tolist()]))
-    return simplify(transposes_last(made)) if results else made
-
-
-def _loop(
-    b: Builder,
-    tape: Tape,
-    k: int,
-    env: Sequence[int],
-    results: dict[int, list[int]],
-    ranges: Mapping[int, Interval],
-) -> int:
-    """The loop with its inner loops vectorised, or its results as rows of their own."""
-    loop = read_loop(tape, tape.rows[k])
-    inner = ranges_of_body(tape, tape.rows[k], ranges)
-    body = _vectorised(loop.body, inner)
-    if loop.guard == UNGUARDED and 0 < loop.length <= LONGEST:
-        groups = loop.carry, loop.xs, loop.captured
-        carry, xs, captured = (tuple(env[x] for x in group) for group in groups)
-        clear = simplify(unflatten(simplify(predicated(body, inner))))
-        with suppress(Unfit):
-            results[k] = _Rows(b, Loop(clear, None, loop.length, -1, carry, xs, captured)).results()
-    return b.copy_row(tape, k, env, lambda _: body)
+def side_by_side(b: Builder, loop: Loop) -> list[int]:
+    """The results of a loop, as rows for all iterations at once; Unfit if there are none."""
+    return _Rows(b, loop).results()
 
 
 class _Rows:

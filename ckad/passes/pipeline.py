@@ -1,0 +1,239 @@
+"""The route of a tape: which passes make what of a recorded program, in which order.
+
+A function below lists the passes of one product, and nothing else puts passes one after the other.
+(A pass that derives bodies, innermost first, has to clear them up before it goes on; what it runs
+there is named in ``inside``.) ``print`` shows a pipeline, ``watch`` what its passes do to a tape.
+
+    recorded                          what a function did: what the next five start from
+    primal                            the values alone
+    gradient, pullback, pushforward   what `value_and_grad`, `vjp` and `jvp` run
+    hvp                               the derivative of a gradient in one direction
+    inlined                           a tape on its way into another that is being recorded
+    adjoint_of_tape, tangent_of_tape  what `ckad.adjoint` and `ckad.tangent` make of any tape
+
+With ``contract`` products and sums become one op, for an engine that does both at once, as the
+native one does. That changes a number by its rounding, so the primal's rows are fused before
+anything is derived from them, and of a derivative only the rows that it adds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
+from typing import NamedTuple
+
+from ckad.passes.adjoint import adjoint, threaded
+from ckad.passes.bind import seeded
+from ckad.passes.fma import fma
+from ckad.passes.integers.ranges import in_range
+from ckad.passes.integers.steady import steady
+from ckad.passes.simplify import simplify
+from ckad.passes.tangent import tangent
+from ckad.passes.untape import untape
+from ckad.passes.vectorise import vectorise
+from ckad.tape.control import LOOPS
+from ckad.tape.tape import Tape
+
+#: Positions of inputs or outputs; None stands for all that are floats.
+Positions = Sequence[int] | None
+
+
+class Pass(NamedTuple):
+    """One transformation of a tape."""
+
+    name: str
+    does: str
+    run: Callable[[Tape], Tape]
+    inside: tuple[str, ...] = ()  # which passes it runs by itself, and where
+
+
+@dataclass(frozen=True)
+class Pipeline:
+    """The passes that make one product, in order."""
+
+    product: str
+    passes: tuple[Pass, ...]
+
+    def run(self, tape: Tape) -> Tape:
+        for each in self.passes:
+            tape = each.run(tape)
+        return tape
+
+    def watch(self, tape: Tape) -> Stages:
+        """Run, and keep what there is after every pass."""
+        tapes = [tape]
+        for each in self.passes:
+            tapes.append(each.run(tapes[-1]))
+        return Stages(self, tuple(tapes))
+
+    def then(self, other: Pipeline) -> Pipeline:
+        """What ``other`` makes of what this one makes."""
+        return Pipeline(other.product, (*self.passes, *other.passes))
+
+    def __repr__(self) -> str:
+        return f"<{self.product}: {', '.join(each.name for each in self.passes)}>"
+
+    def __str__(self) -> str:
+        width = max(len(each.name) for each in self.passes)
+        lines = [f"{self.product}:"]
+        for each in self.passes:
+            lines.append(f"    {each.name:<{width}}  {each.does}")
+            lines += [f"    {'':<{width}}    {text}" for text in each.inside]
+        return "\n".join(lines)
+
+
+class Stages(NamedTuple):
+    """What a pipeline made of a tape: ``tapes[0]`` as given, ``tapes[k]`` after pass k."""
+
+    pipeline: Pipeline
+    tapes: tuple[Tape, ...]
+
+    def __repr__(self) -> str:
+        return f"<{len(self.tapes)} tapes of {self.pipeline!r}>"
+
+    def __str__(self) -> str:
+        """Rows and loops before and after every pass, those of bodies included."""
+        names = [each.name for each in self.pipeline.passes]
+        width, digits = max(map(len, names)), max(len(f"{_rows(t):,}") for t in self.tapes)
+        changes = [_change(*pair, digits) for pair in pairwise(self.tapes)]
+        lines = [f"    {n:<{width}}  {c}" for n, c in zip(names, changes, strict=True)]
+        return "\n".join([f"{self.pipeline.product}:", *lines])
+
+
+def _change(before: Tape, after: Tape, digits: int) -> str:
+    if before is after or before.digest == after.digest:
+        return f"{_rows(before):>{digits},} rows, unchanged"
+    rows = f"{_rows(before):>{digits},} -> {_rows(after):>{digits},} rows"
+    loops = _loops(before), _loops(after)
+    return rows if loops[0] == loops[1] else f"{rows}, {loops[0]} -> {loops[1]} loops"
+
+
+def _rows(tape: Tape) -> int:
+    return sum(map(len, _tapes(tape).values()))
+
+
+def _loops(tape: Tape) -> int:
+    return sum(row.op in LOOPS for each in _tapes(tape).values() for row in each.rows)
+
+
+def _tapes(tape: Tape) -> dict[int, Tape]:
+    """The tape and its bodies, each once."""
+    found = {id(tape): tape}
+    for body in tape.bodies:
+        found |= _tapes(body)
+    return found
+
+
+# --- the passes ----------------------------------------------------------------------------------
+
+SIMPLIFY = Pass("simplify", "the same from fewer rows: fold and cse in one walk, dce", simplify)
+VECTORISE = Pass(
+    "vectorise",
+    "loops over elements become array ops",
+    vectorise,
+    (
+        "each loop, innermost first: predicated, simplify, unflatten, simplify, side_by_side",
+        "then the tape around them: simplify, transposes_last, simplify",
+    ),
+)
+IN_RANGE = Pass("in_range", "indices that are proven to be in range are not checked", in_range)
+STEADY = Pass("steady", "an element that a loop meets at one place is a scalar around it", steady)
+FMA = Pass("fma", "a product that one sum alone reads joins it", fma)
+UNTAPE = Pass("untape", "the taped loops of an adjoint are plain loops again", untape)
+THREADED = Pass("threaded", "changing arrays that a loop only reads go through it", threaded)
+SEEDED = Pass("seeded", "the cotangent of the result is one", seeded)
+
+
+def _adjoint(
+    wrt: Positions, seeds: Positions = None, keep_outputs: bool = False, contract: bool = False
+) -> Pass:
+    fuse = ", fuse" if contract else ""
+    given, wanted = _named(seeds, "output"), _named(wrt, "input")
+    kept = ", after the outputs" if keep_outputs else ""
+    return Pass(
+        "adjoint",
+        f"reverse mode: cotangents of {given} to those of {wanted}{kept}",
+        partial(adjoint, wrt=wrt, seeds=seeds, keep_outputs=keep_outputs, contract=contract),
+        (
+            f"each body, innermost first: adjoint, simplify{fuse}, split, dce",
+            f"then the tape around them: simplify{fuse}",
+        ),
+    )
+
+
+def _tangent(moving: Positions, contract: bool = False) -> Pass:
+    inside = ("each body, innermost first, then the tape around them: simplify, fuse",)
+    return Pass(
+        "tangent",
+        f"forward mode: tangents of {_named(moving, 'input')} to those of all float outputs",
+        partial(tangent, wrt=moving, contract=contract),
+        inside if contract else (),
+    )
+
+
+def _named(positions: Positions, kind: str) -> str:
+    if positions is None:
+        return f"all float {kind}s"
+    numbers = ", ".join(map(str, positions))
+    return f"{kind} {numbers}" if len(positions) == 1 else f"{kind}s {numbers}"
+
+
+# --- the products --------------------------------------------------------------------------------
+
+
+def recorded() -> Pipeline:
+    return Pipeline("recorded", (SIMPLIFY, VECTORISE))
+
+
+def primal(contract: bool = False) -> Pipeline:
+    fused = (FMA,) if contract else ()
+    return Pipeline("primal", (IN_RANGE, STEADY, SIMPLIFY, *fused))
+
+
+def gradient(wrt: Positions = None, contract: bool = False) -> Pipeline:
+    """Outputs, of which the first is a scalar, and its cotangents by ``wrt``."""
+    reverse = _adjoint(wrt, seeds=(0,), keep_outputs=True, contract=contract)
+    return primal(contract).then(Pipeline("gradient", (THREADED, reverse, SEEDED, SIMPLIFY)))
+
+
+def pullback(wrt: Positions = None, contract: bool = False) -> Pipeline:
+    """From (inputs, cotangents of the outputs) to the cotangents of ``wrt``."""
+    reverse = _adjoint(wrt, contract=contract)
+    return primal(contract).then(Pipeline("pullback", (THREADED, reverse)))
+
+
+def pushforward(moving: Positions = None, contract: bool = False) -> Pipeline:
+    """From (inputs, tangents of ``moving``) to (outputs, their tangents)."""
+    forward = _tangent(moving, contract)
+    return primal(contract).then(Pipeline("pushforward", (forward, SIMPLIFY)))
+
+
+def hvp(wrt: Positions = None, moving: Positions = None, contract: bool = False) -> Pipeline:
+    """From (inputs, tangents of ``moving``) to the cotangents of ``wrt``: reverse over forward.
+
+    The tape has one output, a scalar. Its tangent is the second one then, and what is reversed.
+    """
+    forward, reverse = _tangent(moving, contract), _adjoint(wrt, seeds=(1,), contract=contract)
+    return primal(contract).then(Pipeline("hvp", (forward, THREADED, reverse, SEEDED, SIMPLIFY)))
+
+
+def inlined() -> Pipeline:
+    return Pipeline("inlined", (UNTAPE, SIMPLIFY))
+
+
+def adjoint_of_tape(
+    wrt: Positions = None,
+    seeds: Positions = None,
+    keep_outputs: bool = False,
+    contract: bool = False,
+) -> Pipeline:
+    """From (inputs, cotangents of ``seeds``) to the cotangents of ``wrt``."""
+    reverse = _adjoint(wrt, seeds, keep_outputs, contract)
+    return Pipeline("adjoint of a tape", (UNTAPE, THREADED, reverse))
+
+
+def tangent_of_tape(moving: Positions = None, contract: bool = False) -> Pipeline:
+    """From (inputs, tangents of ``moving``) to (outputs, their tangents)."""
+    return Pipeline("tangent of a tape", (UNTAPE, _tangent(moving, contract), SIMPLIFY))

@@ -1,0 +1,62 @@
+"""The loops of a tape, the innermost first: each as rows for all its iterations, if it can be."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+
+from ckad.passes.cse import Sharing
+from ckad.passes.simplify import simplify
+from ckad.passes.vectorise.predicate import Interval, predicated, ranges_of_body
+from ckad.passes.vectorise.rows import side_by_side
+from ckad.passes.vectorise.survey import LONGEST, Unfit
+from ckad.passes.vectorise.transposes import transposes_last
+from ckad.passes.vectorise.unflatten import unflatten
+from ckad.tape.builder import Builder
+from ckad.tape.control import UNGUARDED, Loop, read_loop
+from ckad.tape.ops import Op
+from ckad.tape.tape import Tape
+
+
+def vectorise(tape: Tape) -> Tape:
+    """``tape`` with its loops over elements as array ops where their iterations allow it."""
+    return _vectorised(tape, {})
+
+
+def _vectorised(tape: Tape, ranges: Mapping[int, Interval]) -> Tape:
+    """`vectorise`, the ranges of some integer inputs being known."""
+    if not any(row.op in (Op.LOOP, Op.COND) for row in tape.rows):
+        return tape
+    b, env = Sharing(), [-1] * len(tape)
+    results: dict[int, list[int]] = {}
+    for k, row in enumerate(tape.rows):
+        b.where = tape.sources[row.source]
+        if row.op is Op.LOOP:
+            env[k] = _loop(b, tape, k, env, results, ranges)
+        elif row.op is Op.RESULT and row.operands[0] in results:
+            env[k] = results[row.operands[0]][row.attrs[0]]
+        else:
+            env[k] = b.copy_row(tape, k, env, vectorise)
+    made = simplify(b.tape([env[k] for k in tape.outputs.tolist()]))
+    return simplify(transposes_last(made)) if results else made
+
+
+def _loop(
+    b: Builder,
+    tape: Tape,
+    k: int,
+    env: Sequence[int],
+    results: dict[int, list[int]],
+    ranges: Mapping[int, Interval],
+) -> int:
+    """The loop with its inner loops vectorised, or its results as rows of their own."""
+    loop = read_loop(tape, tape.rows[k])
+    inner = ranges_of_body(tape, tape.rows[k], ranges)
+    body = _vectorised(loop.body, inner)
+    if loop.guard == UNGUARDED and 0 < loop.length <= LONGEST:
+        groups = loop.carry, loop.xs, loop.captured
+        carry, xs, captured = (tuple(env[x] for x in group) for group in groups)
+        clear = simplify(unflatten(simplify(predicated(body, inner))))
+        with suppress(Unfit):
+            results[k] = side_by_side(b, Loop(clear, None, loop.length, -1, carry, xs, captured))
+    return b.copy_row(tape, k, env, lambda _: body)
