@@ -12,7 +12,8 @@ from ckad.tape.control import COUNTED, GUESS, UNBOUNDED, WHILE, loop_attrs
 from ckad.tape.ops import Op
 from ckad.tape.types import DType, Type
 from ckad.tape.verify import verify
-from ckad.trace.context import Storage, current, open_trace
+from ckad.trace.memory.context import current, open_trace
+from ckad.trace.memory.storage import Storage
 from ckad.trace.tracer import Tracer, fresh, lift, value
 
 ENGINES = ("vm", "native")

@@ -10,18 +10,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ckad.place import Source as Source
 from ckad.tape.ops import BY_CODE, Op
 from ckad.tape.types import Type
-
-
-class Source(NamedTuple):
-    """A place in the user's program."""
-
-    file: str
-    line: int
-
-    def __str__(self) -> str:
-        return f"{self.file}:{self.line}" if self.line else "<ckad>"
 
 
 class Row(NamedTuple):

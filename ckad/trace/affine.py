@@ -17,8 +17,8 @@ import numpy as np
 
 from ckad.tape.ops import Op
 from ckad.tape.types import DType
-from ckad.trace.context import Trace, current
 from ckad.trace.known import known
+from ckad.trace.memory.context import Trace, current
 from ckad.trace.tracer import Tracer, localise, value
 
 Atom = Any  # (Trace, row), or (Op, attributes, forms of the operands)

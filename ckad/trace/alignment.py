@@ -12,15 +12,15 @@ from typing import Any
 
 import numpy as np
 
+from ckad.place import at_place
 from ckad.tape.ops import Op
 from ckad.tape.reasons import Reason
 from ckad.trace.affine import settled
 from ckad.trace.apply import apply, broadcast_to
-from ckad.trace.context import current
 from ckad.trace.extents import Extent, Padded
+from ckad.trace.memory.context import current
 from ckad.trace.spans import Number, minus, same
 from ckad.trace.tracer import Tracer, fresh, lift, value
-from ckad.trace.where import at_place
 
 
 class Operand:

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from ckad.errors import DtypeError
+from ckad.place import at_place
 from ckad.tape.types import Type, dtype_of
-from ckad.trace.context import current
+from ckad.trace.memory.context import current
+from ckad.trace.memory.views import BroadcastView, TransposeView
 from ckad.trace.tracer import Tracer, concrete, fresh, lift, value
-from ckad.trace.views import BroadcastView, TransposeView
-from ckad.trace.where import at_place
 
 
 def apply(op: int, *xs: Any, attrs: Sequence[int] = (), type: Type | None = None) -> Tracer:

@@ -9,13 +9,14 @@ import numpy as np
 
 from ckad import trees
 from ckad.errors import CarryError, ConcreteValueError
+from ckad.place import at_place
 from ckad.tape.builder import Builder
 from ckad.tape.ops import Op
 from ckad.tape.tape import Tape
 from ckad.trace.apply import astype
-from ckad.trace.context import Storage, current, mark_place, open_trace
+from ckad.trace.memory.context import current, mark_place, open_trace
+from ckad.trace.memory.storage import Storage
 from ckad.trace.tracer import Tracer, fresh, lift, value
-from ckad.trace.where import at_place
 
 
 def cond(

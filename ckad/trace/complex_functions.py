@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ckad.errors import DtypeError
+from ckad.place import at_place
 from ckad.trace.complex_elementary import angle
 from ckad.trace.complex_numbers import (
     HANDLERS,
@@ -23,11 +24,10 @@ from ckad.trace.complex_numbers import (
     settled,
 )
 from ckad.trace.complex_ufuncs import stored, truth
-from ckad.trace.context import current
 from ckad.trace.functions.reduce import safe_sqrt
 from ckad.trace.functions.register import implements, reject
+from ckad.trace.memory.context import current
 from ckad.trace.tracer import FUNCTIONS, Part, Tracer, fresh, holds_complex, lift
-from ckad.trace.where import at_place
 
 
 def call(function: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:

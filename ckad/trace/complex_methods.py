@@ -14,8 +14,8 @@ import ckad.trace.complex_scalars
 import ckad.trace.fourier
 import ckad.trace.methods  # noqa: F401  (the imports fill the tables)
 from ckad.trace.complex_numbers import HANDLERS, ComplexTracer, as_complex, discarded, part_type
-from ckad.trace.context import current, mark_place
 from ckad.trace.functions.register import reject
+from ckad.trace.memory.context import current, mark_place
 from ckad.trace.tracer import Tracer
 
 Method = Callable[..., Any]

@@ -15,10 +15,10 @@ import numpy as np
 
 from ckad import trees
 from ckad.errors import ConcreteValueError, DtypeError
+from ckad.place import at_place, user_place
 from ckad.trace.apply import astype, broadcast
-from ckad.trace.context import current, mark_place
+from ckad.trace.memory.context import current, mark_place
 from ckad.trace.tracer import Part, Tracer, fresh, holds_complex, lift, value
-from ckad.trace.where import at_place, user_place
 
 #: Of the parts of each complex dtype.
 _PART = {np.dtype(np.complex64): np.dtype(np.float32), np.dtype(np.complex128): np.dtype(float)}

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from ckad.place import at_place
 from ckad.trace.complex_numbers import ComplexTracer, as_complex
 from ckad.trace.complex_ufuncs import multiply
 from ckad.trace.functions.register import reject
 from ckad.trace.functions.scalars import BUILTINS, CONSTRUCTORS, MATH
 from ckad.trace.tracer import Tracer
-from ckad.trace.where import at_place
 
 
 def _traced(*xs: Any) -> bool:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ckad.errors import DtypeError
+from ckad.place import at_place
 from ckad.trace import ufuncs
 from ckad.trace.apply import plain_layout
 from ckad.trace.complex_numbers import (
@@ -25,7 +26,6 @@ from ckad.trace.complex_numbers import (
 )
 from ckad.trace.functions.register import reject
 from ckad.trace.tracer import Part, Tracer, fresh, lift, value
-from ckad.trace.where import at_place
 
 Complex = ComplexTracer
 Lowering = Callable[..., Any]

@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 
 from ckad.errors import DtypeError
+from ckad.place import at_place
 from ckad.trace.alignment import Operand, align
 from ckad.trace.apply import broadcast_to
 from ckad.trace.extent_writes import write_part
 from ckad.trace.extents import Padded, filled, inside, tamed, unsupported
 from ckad.trace.tracer import FUNCTIONS, UFUNCS, Part, Tracer, lift
-from ckad.trace.where import at_place
 
 #: numpy function -> function of the same arguments, one of which at least is a part
 PART_FUNCTIONS: dict[Any, Callable[..., Any]] = {}

@@ -9,18 +9,18 @@ from typing import Any
 import numpy as np
 
 from ckad.errors import ConcreteValueError
+from ckad.place import at_place
 from ckad.tape.ops import Op
 from ckad.trace.alignment import Operand, align, moved
 from ckad.trace.apply import apply, astype, promote
-from ckad.trace.context import current
 from ckad.trace.extent_elements import as_array, implements, written
 from ckad.trace.extents import Extent, Padded, filled, inside, unsupported
 from ckad.trace.functions.axes import axis_of
 from ckad.trace.functions.register import given
 from ckad.trace.known import known
+from ckad.trace.memory.context import current
 from ckad.trace.spans import Number, at_most, larger, least_zero, minus, number, plus
 from ckad.trace.tracer import FUNCTIONS, Tracer, fresh, lift
-from ckad.trace.where import at_place
 
 #: An array of computed length has space for at most so many elements.
 LONGEST = 1 << 24

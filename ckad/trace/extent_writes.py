@@ -9,8 +9,8 @@ from ckad.trace.affine import form_of
 from ckad.trace.alignment import Operand, align
 from ckad.trace.apply import apply, astype, broadcast_to, reshape_value
 from ckad.trace.extents import Extent, Padded, inside
+from ckad.trace.memory.views import ItemView, Path, WindowView
 from ckad.trace.tracer import Part, Tracer, assign, lift, value
-from ckad.trace.views import ItemView, Path, WindowView
 
 
 def write_part(target: Any, new: Any) -> None:

@@ -16,15 +16,15 @@ import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from ckad.errors import ConcreteValueError, UnsupportedFunctionError
+from ckad.place import at_place
 from ckad.tape.ops import Op
 from ckad.tape.types import DType
 from ckad.trace.affine import settled
 from ckad.trace.apply import apply, broadcast_to, reshape_value
-from ckad.trace.context import current, mark_place
+from ckad.trace.memory.context import current, mark_place
+from ckad.trace.memory.views import WindowView
 from ckad.trace.spans import Number, at_most, below, minus, number, plus, same, smaller, span_of
 from ckad.trace.tracer import Part, Tracer, fresh, holds_complex, lift, localise, value
-from ckad.trace.views import WindowView
-from ckad.trace.where import at_place
 
 #: What elements outside of an extent are filled with, so that every function of them is finite and
 #: has a finite derivative.

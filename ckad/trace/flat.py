@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from ckad.trace.apply import reshape_value
-from ckad.trace.context import current, mark_place
 from ckad.trace.functions.picking import repeated
 from ckad.trace.functions.shape import copied
 from ckad.trace.indexing import getitem, setitem
+from ckad.trace.memory.context import current, mark_place
+from ckad.trace.memory.views import ReshapeView
 from ckad.trace.tracer import Tracer, lift, localise
-from ckad.trace.views import ReshapeView
 
 
 class Flat(Tracer):

@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from ckad.place import at_place
 from ckad.trace.complex_numbers import ComplexTracer, Handler, as_complex, handles
 from ckad.trace.functions.axes import along, axis_of
 from ckad.trace.tracer import FUNCTIONS, Tracer
-from ckad.trace.where import at_place
 
 #: Transforms up to this length are one product with a matrix.
 LONGEST_PRODUCT = 32

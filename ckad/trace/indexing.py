@@ -8,16 +8,16 @@ from typing import Any
 import numpy as np
 
 from ckad.errors import ConcreteValueError, UnsupportedFunctionError
+from ckad.place import at_place
 from ckad.tape.ops import Op
 from ckad.trace import extent_writes, extents, masked
 from ckad.trace.apply import apply, astype, broadcast, broadcast_to, is_plain, reshape_value
-from ckad.trace.context import current
 from ckad.trace.known import known
+from ckad.trace.memory.context import current
+from ckad.trace.memory.views import ReshapeView, SliceView, TransposeView, shape_of
 from ckad.trace.places import at_places, position, wrapped
 from ckad.trace.spans import is_traced_slice, known_slice
 from ckad.trace.tracer import Tracer, assign, fresh, lift, localise, value
-from ckad.trace.views import ReshapeView, SliceView, TransposeView, shape_of
-from ckad.trace.where import at_place
 
 
 def getitem(x: Tracer, index: Any) -> Any:

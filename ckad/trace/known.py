@@ -9,7 +9,7 @@ import numpy as np
 
 from ckad.rules.registry import RULES
 from ckad.tape.ops import Op
-from ckad.trace.context import Trace, current
+from ckad.trace.memory.context import Trace, current
 from ckad.trace.tracer import Tracer, value
 
 #: Larger arrays are not computed while recording.

@@ -10,12 +10,13 @@ import numpy as np
 
 from ckad import trees
 from ckad.errors import CarryError, ConcreteValueError, LengthError
+from ckad.place import at_place
 from ckad.tape.control import loop_attrs
 from ckad.tape.ops import Op
 from ckad.tape.types import DType, Type
-from ckad.trace.context import Storage, Trace, current, mark_place, open_trace
+from ckad.trace.memory.context import Trace, current, mark_place, open_trace
+from ckad.trace.memory.storage import Storage
 from ckad.trace.tracer import Tracer, fresh, lift, value
-from ckad.trace.where import at_place
 
 #: Step numbers are int64.
 LONGEST = 2**63 - 1

@@ -14,15 +14,16 @@ import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from ckad.errors import ConcreteValueError, UnsupportedFunctionError
+from ckad.place import at_place
 from ckad.tape.builder import Builder
 from ckad.tape.ops import Op
 from ckad.trace.apply import apply, astype, broadcast_to, reshape_value, tape_dtype
-from ckad.trace.context import current, mark_place
 from ckad.trace.extent_elements import FILLINGS, REDUCTIONS, TAME, is_array
 from ckad.trace.extents import as_python_int, filled
 from ckad.trace.functions.axes import axes_of
 from ckad.trace.functions.reduce import safe_sqrt
 from ckad.trace.functions.register import given
+from ckad.trace.memory.context import current, mark_place
 from ckad.trace.tracer import (
     FUNCTIONS,
     UFUNCS,
@@ -34,7 +35,6 @@ from ckad.trace.tracer import (
     lift,
     value,
 )
-from ckad.trace.where import at_place
 
 #: Operations that are followed to see whether two masks are one.
 DEEPEST = 40

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from ckad.place import at_place
 from ckad.trace.apply import astype, reshape_value, tape_dtype
-from ckad.trace.context import current, mark_place
 from ckad.trace.flat import flat, set_flat
 from ckad.trace.functions import shape
 from ckad.trace.functions.creation import converted
@@ -16,8 +16,8 @@ from ckad.trace.functions.register import reject
 from ckad.trace.functions.scalars import BUILTINS, as_python
 from ckad.trace.functions.select import copyto
 from ckad.trace.functions.shape import copied, view
+from ckad.trace.memory.context import current, mark_place
 from ckad.trace.tracer import FUNCTIONS, Tracer
-from ckad.trace.where import at_place
 
 Method = Callable[..., Any]
 

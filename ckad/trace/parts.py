@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from ckad import trees
-from ckad.trace.context import Storage, current
 from ckad.trace.extent_elements import PART_FUNCTIONS
 from ckad.trace.extents import Extent, Padded, as_python_int
 from ckad.trace.masked import MASKED_FUNCTIONS
+from ckad.trace.memory.context import current
+from ckad.trace.memory.storage import Storage
 from ckad.trace.tracer import Part, Tracer
 
 #: builtin -> what it does with a part

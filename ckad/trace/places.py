@@ -14,12 +14,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ckad.place import at_place
 from ckad.tape.ops import Op
 from ckad.tape.types import Type
 from ckad.trace.apply import apply, astype
+from ckad.trace.memory.views import ItemView, Path, SliceView, shape_of
 from ckad.trace.tracer import Tracer, concrete, fresh, lift, value
-from ckad.trace.views import ItemView, Path, SliceView, shape_of
-from ckad.trace.where import at_place
 
 
 class _Axes(NamedTuple):

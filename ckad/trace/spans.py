@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ckad.errors import UnsupportedFunctionError
+from ckad.place import at_place
 from ckad.trace.affine import form_of, is_at_least, range_of, settled
 from ckad.trace.apply import astype
 from ckad.trace.tracer import Tracer
-from ckad.trace.where import at_place
 
 #: A number that is known now, or when the program runs.
 Number = int | Tracer

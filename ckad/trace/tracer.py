@@ -15,18 +15,11 @@ import numpy as np
 
 from ckad import trees
 from ckad.errors import ConcreteValueError, DtypeError, TraceError, UnsupportedFunctionError
+from ckad.place import at_place
 from ckad.tape.types import Type, dtype_of
-from ckad.trace.context import (
-    FOREIGN,
-    Storage,
-    Trace,
-    current,
-    is_open,
-    mark_place,
-    spoilt_error,
-)
-from ckad.trace.views import Path, read, shape_of, write
-from ckad.trace.where import at_place
+from ckad.trace.memory.context import FOREIGN, Trace, current, is_open, mark_place
+from ckad.trace.memory.storage import Storage, spoilt_error
+from ckad.trace.memory.views import Path, read, shape_of, write
 
 #: numpy ufunc -> function(*tracer or scalar) -> tracer; filled by ``ufuncs``.
 UFUNCS: dict[Any, Any] = {}

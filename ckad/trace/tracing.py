@@ -18,13 +18,14 @@ import ckad.trace.ufunc_methods
 import ckad.trace.ufuncs  # noqa: F401  (the imports fill the dispatch tables)
 from ckad import trees
 from ckad.errors import CkadError, TraceError
-from ckad.tape.tape import Source, Tape
+from ckad.place import Source, at_place
+from ckad.tape.tape import Tape
 from ckad.tape.types import Type, type_of
 from ckad.trace.apply import is_plain
-from ckad.trace.context import Storage, Trace, current, open_trace
+from ckad.trace.memory.context import Trace, current, open_trace
+from ckad.trace.memory.storage import Storage
 from ckad.trace.source import follow
 from ckad.trace.tracer import Tracer, concrete, fresh, localise, value
-from ckad.trace.where import at_place
 
 
 class Arguments(NamedTuple):

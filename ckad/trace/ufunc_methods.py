@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ckad.place import at_place
 from ckad.trace.apply import astype, broadcast_to, operands, plain_layout, reshape_value
 from ckad.trace.functions.axes import along, axis_of, reduced_axes
 from ckad.trace.functions.register import finish, needs_numbers, reject
@@ -15,7 +16,6 @@ from ckad.trace.functions.shape import copied
 from ckad.trace.indexing import add_at, getitem, setitem
 from ckad.trace.known import known
 from ckad.trace.tracer import UFUNC_METHODS, UFUNCS, Tracer, fresh, lift, value
-from ckad.trace.where import at_place
 
 #: ufuncs that may be applied to neighbours in any grouping
 ASSOCIATIVE = (

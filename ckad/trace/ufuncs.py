@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from ckad.errors import ConcreteValueError, DtypeError, UnsupportedFunctionError
+from ckad.place import at_place
 from ckad.tape.ops import Op
 from ckad.tape.types import DType
 from ckad.trace.apply import apply, astype, broadcast, operands, plain_layout
-from ckad.trace.context import current
+from ckad.trace.memory.context import current
 from ckad.trace.tracer import UFUNCS, Tracer, assign, fresh, lift, value
-from ckad.trace.where import at_place
 
 Lowering = Callable[..., Tracer]
 

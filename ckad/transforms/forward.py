@@ -13,9 +13,9 @@ from ckad.loops.compiled import Compiled
 from ckad.loops.driver import Options
 from ckad.passes.adjoint import adjoint as adjoint_pass
 from ckad.passes.tangent import tangent as tangent_pass
+from ckad.place import at_place
 from ckad.tape.tape import Tape
 from ckad.trace.tracer import Tracer
-from ckad.trace.where import at_place
 from ckad.transforms.call import Call, compiled
 from ckad.transforms.returns import returning, write_back
 

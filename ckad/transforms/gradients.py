@@ -18,9 +18,9 @@ from ckad.loops.driver import Options
 from ckad.passes import simplify
 from ckad.passes.adjoint import adjoint
 from ckad.passes.bind import bind
+from ckad.place import at_place
 from ckad.tape.tape import Tape
 from ckad.trace.tracer import Tracer
-from ckad.trace.where import at_place
 from ckad.transforms.call import Call, compiled, finished
 from ckad.transforms.returns import returning
 

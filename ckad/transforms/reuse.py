@@ -18,7 +18,7 @@ import numpy as np
 
 from ckad import locks
 from ckad.tape.tape import Tape
-from ckad.trace.context import is_tracing
+from ckad.trace.memory.context import is_tracing
 from ckad.trace.purity import is_harmless_text
 from ckad.trace.source.notes import is_noting
 from ckad.trace.tracing import Arguments, Recording, sharing

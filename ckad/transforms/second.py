@@ -16,10 +16,10 @@ from ckad.passes import simplify
 from ckad.passes.adjoint import adjoint
 from ckad.passes.bind import bind
 from ckad.passes.tangent import tangent
+from ckad.place import at_place
 from ckad.tape.tape import Tape
 from ckad.trace.source import follow
 from ckad.trace.tracer import Tracer
-from ckad.trace.where import at_place
 from ckad.transforms.forward import jvp, match_tangents, moving_inputs
 from ckad.transforms.gradients import Gradient, vjp
 

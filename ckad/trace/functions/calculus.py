@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
+from ckad.place import at_place
 from ckad.tape.ops import Op
 from ckad.trace.apply import apply, astype, broadcast_to, promote, reshape_value
 from ckad.trace.functions.axes import along, axis_of
@@ -16,7 +17,6 @@ from ckad.trace.functions.reduce import sum_
 from ckad.trace.functions.register import given, implements, reject
 from ckad.trace.functions.shape import atleast_1d, copied
 from ckad.trace.tracer import Tracer, lift
-from ckad.trace.where import at_place
 
 # --- differences -------------------------------------------------------------------------------
 

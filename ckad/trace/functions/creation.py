@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from ckad.errors import ConcreteValueError
+from ckad.place import at_place
 from ckad.tape.types import Type
 from ckad.trace.apply import astype, is_plain, promote, tape_dtype
-from ckad.trace.context import current
 from ckad.trace.functions.join import concatenate, stack
 from ckad.trace.functions.rearrange import repeat, tile
 from ckad.trace.functions.register import called, implements, or_complex, reject, tracers
@@ -24,8 +24,8 @@ from ckad.trace.functions.shape import (
     view_or_copy,
 )
 from ckad.trace.known import known
+from ckad.trace.memory.context import current
 from ckad.trace.tracer import FUNCTIONS, Tracer, fresh, known_dtype, lift, value
-from ckad.trace.where import at_place
 
 
 def _filled(shape: Any, number: Any, dtype: Any) -> Tracer:

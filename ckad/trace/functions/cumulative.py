@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from ckad.place import at_place
 from ckad.tape.ops import Op
 from ckad.trace.apply import apply, reshape_value
 from ckad.trace.functions.axes import along, axis_of
 from ckad.trace.functions.reduce import summable
 from ckad.trace.functions.register import finish, implements
 from ckad.trace.tracer import Tracer, fresh, lift, value
-from ckad.trace.where import at_place
 
 
 def _flat_unless(a: Any, axis: Any, dtype: Any, out: Any) -> tuple[Tracer, int]:

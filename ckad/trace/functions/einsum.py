@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from ckad.place import at_place
 from ckad.trace.apply import astype, broadcast_to, promote, reshape_value
 from ckad.trace.functions.products import batched
 from ckad.trace.functions.reduce import sum_
 from ckad.trace.functions.register import finish, implements, reject
 from ckad.trace.functions.shape import diagonal_view, transpose
 from ckad.trace.tracer import Tracer, fresh, lift, value
-from ckad.trace.where import at_place
 
 Labels = tuple[str, ...]
 

@@ -12,6 +12,7 @@ import scipy.linalg
 import scipy.ndimage
 import scipy.signal
 
+from ckad.place import at_place
 from ckad.trace.functions.axes import along, axis_of
 from ckad.trace.functions.calculus import trapezoid
 from ckad.trace.functions.join import concatenate
@@ -21,7 +22,6 @@ from ckad.trace.functions.register import finish, implements, reject
 from ckad.trace.functions.shape import copied
 from ckad.trace.known import known
 from ckad.trace.tracer import Tracer, lift
-from ckad.trace.where import at_place
 
 #: SciPy's names of what lies outside of an array -> NumPy's
 _OUTSIDE = {

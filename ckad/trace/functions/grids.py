@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ckad.errors import ConcreteValueError
+from ckad.place import at_place
 from ckad.trace.apply import promote, reshape_value
 from ckad.trace.functions.creation import linspace
 from ckad.trace.functions.join import concatenate, stack
@@ -15,7 +16,6 @@ from ckad.trace.functions.register import implements, reject
 from ckad.trace.functions.shape import copied
 from ckad.trace.known import known
 from ckad.trace.tracer import Tracer, known_dtype, lift
-from ckad.trace.where import at_place
 
 
 def _plain(x: Any, traced: bool = False) -> Any:

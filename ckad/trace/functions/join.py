@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from ckad.place import at_place
 from ckad.tape.ops import Op
 from ckad.trace.apply import apply, astype, reshape_value
 from ckad.trace.functions.axes import axis_of
 from ckad.trace.functions.register import finish, implements, reject
 from ckad.trace.functions.shape import atleast_1d, atleast_2d, atleast_3d, copied, ravel
 from ckad.trace.tracer import Tracer, lift
-from ckad.trace.where import at_place
 
 
 def _common(arrays: Any, dtype: Any) -> list[Tracer]:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ckad.place import at_place
 from ckad.trace.apply import astype, broadcast_to, common_shape, promote, reshape_value
 from ckad.trace.functions.products import cross as cross_product
 from ckad.trace.functions.products import matmul, outer, trace
@@ -19,7 +20,6 @@ from ckad.trace.functions.register import implements, reject
 from ckad.trace.functions.shape import copied, diagonal, swapaxes
 from ckad.trace.loops import fori_loop
 from ckad.trace.tracer import Tracer, fresh, lift, value
-from ckad.trace.where import at_place
 
 #: Matrices of so many rows are eliminated without a loop.
 UNROLLED = 8

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from ckad.place import at_place
 from ckad.trace.apply import astype
 from ckad.trace.functions.axes import axes_of, axis_of
 from ckad.trace.functions.reduce import safe_sqrt, sum_
 from ckad.trace.functions.register import implements, reject
 from ckad.trace.tracer import Tracer, lift
-from ckad.trace.where import at_place
 
 
 def _floats(x: Any) -> Tracer:

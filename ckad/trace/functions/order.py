@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ckad.place import at_place
 from ckad.trace.apply import astype, broadcast_to, reshape_value
 from ckad.trace.functions.axes import axes_of, axis_of
 from ckad.trace.functions.join import stack
@@ -20,7 +21,6 @@ from ckad.trace.functions.shape import copied, expand_dims, moveaxis
 from ckad.trace.functions.table import take_along_axis
 from ckad.trace.known import known
 from ckad.trace.tracer import Tracer, fresh, lift, value
-from ckad.trace.where import at_place
 
 # --- argsort -----------------------------------------------------------------------------------
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ckad.place import at_place
 from ckad.tape.ops import Op
 from ckad.trace.apply import apply, astype, broadcast, broadcast_to, promote, reshape_value
 from ckad.trace.functions.axes import axis_of
@@ -18,9 +19,8 @@ from ckad.trace.functions.shape import copied, moveaxis
 from ckad.trace.functions.table import take
 from ckad.trace.indexing import setitem, wrapped
 from ckad.trace.known import known
+from ckad.trace.memory.views import ReshapeView
 from ckad.trace.tracer import FUNCTIONS, Tracer, fresh, lift, localise, value
-from ckad.trace.views import ReshapeView
-from ckad.trace.where import at_place
 
 # --- results whose shape depends on numbers ----------------------------------------------------
 

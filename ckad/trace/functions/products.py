@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ckad.place import at_place
 from ckad.tape.ops import Op
 from ckad.trace.apply import (
     apply,
@@ -25,7 +26,6 @@ from ckad.trace.functions.reduce import sum_
 from ckad.trace.functions.register import finish, implements, reject
 from ckad.trace.functions.shape import copied, diagonal, expand_dims, moveaxis, transpose
 from ckad.trace.tracer import UFUNCS, Tracer, lift
-from ckad.trace.where import at_place
 
 
 def batched(x: Tracer, y: Tracer) -> Tracer:

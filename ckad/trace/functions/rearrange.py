@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ckad.place import at_place
 from ckad.tape.ops import Op
 from ckad.trace.apply import apply, astype, broadcast_to, reshape_value
 from ckad.trace.functions.axes import along, axis_of
@@ -14,7 +15,6 @@ from ckad.trace.functions.register import implements, reject
 from ckad.trace.functions.shape import copied
 from ckad.trace.indexing import wrapped
 from ckad.trace.tracer import Tracer, lift
-from ckad.trace.where import at_place
 
 #: A padded axis is put together from slices if there are at most so many, else gathered.
 MOST_SLICES = 8

@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from ckad.place import at_place
 from ckad.tape.ops import Op
 from ckad.trace.apply import apply, astype, broadcast, reshape_value
-from ckad.trace.context import current
 from ckad.trace.functions.axes import axes_of, axis_of, reduced_axes
 from ckad.trace.functions.register import finish, given, implements
 from ckad.trace.functions.shape import copied
+from ckad.trace.memory.context import current
 from ckad.trace.tracer import Tracer, fresh, lift, value
-from ckad.trace.where import at_place
 
 
 def _reduce(op: int, x: Tracer, axes: Sequence[int], keepdims: bool) -> Tracer:

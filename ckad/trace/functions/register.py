@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from ckad.errors import ConcreteValueError, UnsupportedFunctionError
+from ckad.place import at_place
 from ckad.trace.apply import is_plain
 from ckad.trace.tracer import FUNCTIONS, Tracer, holds_complex
 from ckad.trace.ufuncs import store
-from ckad.trace.where import at_place
 
 Function = Callable[..., Any]
 

@@ -13,14 +13,14 @@ from typing import Any
 
 import numpy as np
 
+from ckad.place import at_place
 from ckad.tape.ops import Op
 from ckad.trace.apply import apply, astype, reshape_value
-from ckad.trace.context import current, mark_place
 from ckad.trace.functions.reduce import safe_sqrt
 from ckad.trace.functions.register import reject, tracers
 from ckad.trace.functions.shape import copied
+from ckad.trace.memory.context import current, mark_place
 from ckad.trace.tracer import Tracer, lift
-from ckad.trace.where import at_place
 
 Function = Callable[..., Any]
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ckad.place import at_place
 from ckad.tape.ops import Op
 from ckad.tape.types import DType
 from ckad.trace import ufuncs
@@ -16,7 +17,6 @@ from ckad.trace.functions.register import finish, given, implements, needs_numbe
 from ckad.trace.indexing import write_into
 from ckad.trace.known import known
 from ckad.trace.tracer import Tracer, fresh, lift, value
-from ckad.trace.where import at_place
 
 _unknown_length = needs_numbers(
     "np.where(condition) with one argument", "Use np.where(condition, x, y)."

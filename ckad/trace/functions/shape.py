@@ -11,12 +11,19 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
+from ckad.place import at_place, user_place
 from ckad.trace.apply import is_plain
 from ckad.trace.functions.axes import along, axis_of, reduced_axes
 from ckad.trace.functions.register import implements, reject
+from ckad.trace.memory.views import (
+    BroadcastView,
+    DiagonalView,
+    ReshapeView,
+    TransposeView,
+    View,
+    shadow,
+)
 from ckad.trace.tracer import Tracer, fresh, lift, localise, value
-from ckad.trace.views import BroadcastView, DiagonalView, ReshapeView, TransposeView, View, shadow
-from ckad.trace.where import at_place, user_place
 
 
 def view(x: Any, *steps: View) -> Tracer:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ckad.place import at_place
 from ckad.trace.apply import astype, promote, reshape_value
 from ckad.trace.functions.cumulative import cumprod, cumsum
 from ckad.trace.functions.join import concatenate
@@ -27,7 +28,6 @@ from ckad.trace.functions.reduce import (
 from ckad.trace.functions.register import finish, implements, reject
 from ckad.trace.functions.shape import atleast_2d, diagonal, squeeze, transpose
 from ckad.trace.tracer import Tracer, fresh, lift, value
-from ckad.trace.where import at_place
 
 # --- covariances -------------------------------------------------------------------------------
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ckad.place import at_place
 from ckad.trace.apply import astype, reshape_value
 from ckad.trace.functions.axes import axis_of
 from ckad.trace.functions.rearrange import gather
@@ -13,7 +14,6 @@ from ckad.trace.functions.register import finish, implements, reject
 from ckad.trace.functions.shape import copied
 from ckad.trace.known import known
 from ckad.trace.tracer import Tracer, fresh, lift, value
-from ckad.trace.where import at_place
 
 #: Tables up to this length are searched by comparing with all entries, longer ones by bisection.
 LONGEST_SCAN = 32

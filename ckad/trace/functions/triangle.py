@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from ckad.place import at_place
 from ckad.tape.ops import Op
 from ckad.trace.apply import apply, astype, broadcast_to, reshape_value
 from ckad.trace.functions.register import implements, reject
 from ckad.trace.functions.shape import diagonal, diagonal_view
 from ckad.trace.indexing import write_into
 from ckad.trace.tracer import Tracer, lift
-from ckad.trace.where import at_place
 
 
 def _masked(m: Any, keeps: np.ndarray) -> Tracer:

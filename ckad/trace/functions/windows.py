@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ckad.place import at_place
 from ckad.tape.builder import Builder
 from ckad.trace.apply import broadcast, reshape_value
 from ckad.trace.functions.axes import axis_of
@@ -16,7 +17,6 @@ from ckad.trace.functions.join import stack
 from ckad.trace.functions.register import called, implements, reject
 from ckad.trace.functions.shape import copied, moveaxis, view
 from ckad.trace.tracer import Tracer, lift
-from ckad.trace.where import at_place
 
 #: So many calls of a Python function are recorded at most.
 MOST_CALLS = 4096

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ckad.trace.context import is_tracing
+from ckad.trace.memory.context import is_tracing
 from ckad.trace.source.calls import call
 from ckad.trace.source.checks import checked
 from ckad.trace.source.depth import deeper

@@ -9,9 +9,12 @@ import numpy as np
 
 from ckad import trees
 from ckad.errors import AliasError, CarryError
+from ckad.place import at_place
 from ckad.tape.types import Type
 from ckad.trace.complex_numbers import ComplexTracer
-from ckad.trace.context import Storage, Trace, spoilt_since
+from ckad.trace.memory.context import Trace
+from ckad.trace.memory.storage import Storage, spoilt_since
+from ckad.trace.memory.views import is_static
 from ckad.trace.parts import own_part, part_in
 from ckad.trace.source.aliases import live_names
 from ckad.trace.source.carrying import (
@@ -41,8 +44,6 @@ from ckad.trace.source.sharing import Turn, Turns, memory
 from ckad.trace.source.swaps import Places, places_after
 from ckad.trace.source.values import Slot, flatten, join, same, slot_of
 from ckad.trace.tracer import Tracer, lift, value
-from ckad.trace.views import is_static
-from ckad.trace.where import at_place
 
 
 class Body:

@@ -9,18 +9,11 @@ import numpy as np
 
 from ckad import trees
 from ckad.errors import CarryError
+from ckad.place import at_place
 from ckad.tape.ops import OPS, Group, Op
 from ckad.trace.apply import astype
-from ckad.trace.context import (
-    Storage,
-    Trace,
-    Written,
-    current,
-    mark_place,
-    open_trace,
-    resumed,
-    storage_in,
-)
+from ckad.trace.memory.context import Trace, current, mark_place, open_trace, resumed, storage_in
+from ckad.trace.memory.storage import Storage, Written
 from ckad.trace.parts import opened
 from ckad.trace.source.checks import Stops, maybe
 from ckad.trace.source.flow import Flow, definite
@@ -37,7 +30,6 @@ from ckad.trace.source.frame import (
 from ckad.trace.source.sharing import Chosen, memory, settle_branch
 from ckad.trace.source.values import Slot, flatten, join, same, slot_of, truth, weakened
 from ckad.trace.tracer import Tracer, value
-from ckad.trace.where import at_place
 
 Thunk = Callable[[], Any]
 #: The key under which the value of an expression, or the flow of a side, is merged.

@@ -19,12 +19,13 @@ from typing import Any
 import numpy as np
 
 from ckad.errors import UnrecordableError
-from ckad.trace.context import current, mark_place
+from ckad.place import at_place
 from ckad.trace.extent_joins import SIZED, is_sized
 from ckad.trace.external import external
 from ckad.trace.functions.creation import CREATIONS
 from ckad.trace.functions.grids import GRIDS
 from ckad.trace.functions.scalars import BUILTINS, CONSTRUCTORS, MATH
+from ckad.trace.memory.context import current, mark_place
 from ckad.trace.parts import counterpart, part_in
 from ckad.trace.purity import is_pure
 from ckad.trace.source import classes
@@ -37,7 +38,6 @@ from ckad.trace.source.reader import definition_of
 from ckad.trace.source.text import shown
 from ckad.trace.source.values import holds_tracer, is_weak, lifted, weakened
 from ckad.trace.tracer import FUNCTIONS, Tracer
-from ckad.trace.where import at_place
 
 #: Methods that change a list, dict or set.
 _CHANGING = frozenset(

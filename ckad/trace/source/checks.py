@@ -19,8 +19,8 @@ from ckad.tape.ops import Op
 from ckad.tape.reasons import Reason
 from ckad.trace.affine import range_of
 from ckad.trace.apply import apply, astype, broadcast_to
-from ckad.trace.context import current, mark_place
 from ckad.trace.known import known
+from ckad.trace.memory.context import current, mark_place
 from ckad.trace.source.frame import Ledger, Maybe, ledger, open_ledger
 from ckad.trace.tracer import Tracer, fresh, lift, value
 

@@ -8,10 +8,10 @@ from types import FunctionType
 from typing import Any
 
 from ckad.errors import CkadError, TraceError
-from ckad.trace.context import current, is_tracing, mark_place
+from ckad.place import at_place, running
+from ckad.trace.memory.context import current, is_tracing, mark_place
 from ckad.trace.source.frame import Frame
 from ckad.trace.source.reader import Definition, definition_of
-from ckad.trace.where import at_place, running
 
 
 class Closure:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ckad.errors import TraceError
+from ckad.place import at_place
 from ckad.trace.complex_numbers import ComplexTracer
 from ckad.trace.source import branches, classes, objects
 from ckad.trace.source.appends import appending, seen
@@ -21,7 +22,6 @@ from ckad.trace.source.reader import Definition, define
 from ckad.trace.source.text import TracedText, shown
 from ckad.trace.source.values import holds_tracer, is_weak, lifted, truth, weakened
 from ckad.trace.tracer import Tracer
-from ckad.trace.where import at_place
 
 _BINARY: dict[type, Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,

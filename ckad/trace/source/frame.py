@@ -15,10 +15,9 @@ from types import FunctionType
 from typing import Any, ClassVar, NamedTuple
 
 from ckad.errors import UnrecordableError
-from ckad.tape.tape import Source
-from ckad.trace.context import Storage, restore_spoilt, spoilt_so_far
+from ckad.place import Source, at_place, running
+from ckad.trace.memory.storage import Storage, restore_spoilt, spoilt_so_far
 from ckad.trace.source.reader import Definition
-from ckad.trace.where import at_place, running
 
 #: Where the value that a function returns is kept among its names.
 RETURN = "return"

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ckad.errors import DtypeError
+from ckad.place import at_place
 from ckad.trace.affine import range_of
 from ckad.trace.complex_numbers import ComplexTracer
 from ckad.trace.extents import Padded
@@ -18,7 +19,6 @@ from ckad.trace.source import classes
 from ckad.trace.source.frame import MISSING
 from ckad.trace.source.values import lifted, weakened
 from ckad.trace.tracer import Tracer
-from ckad.trace.where import at_place
 
 
 class Items:

@@ -13,10 +13,12 @@ import numpy as np
 
 from ckad import trees
 from ckad.errors import CarryError
+from ckad.place import at_place
 from ckad.tape.control import UNBOUNDED, loop_attrs
 from ckad.tape.ops import Op
 from ckad.trace.complex_numbers import ComplexTracer
-from ckad.trace.context import Trace, Written, current, mark_place, open_trace, spoil, storage_in
+from ckad.trace.memory.context import Trace, current, mark_place, open_trace, storage_in
+from ckad.trace.memory.storage import Written, spoil
 from ckad.trace.source import notes
 from ckad.trace.source.aliases import names_of
 from ckad.trace.source.appends import Appended, extend
@@ -27,7 +29,6 @@ from ckad.trace.source.frame import MISSING, RETURN, Frame, Key, Ledger, open_re
 from ckad.trace.source.sharing import Shown, memory, settle_loop
 from ckad.trace.source.values import arrays_of, flatten
 from ckad.trace.tracer import assign, fresh, lift, value
-from ckad.trace.where import at_place
 
 #: A loop's body is recorded at most so often until it is known what it carries.
 MOST_ROUNDS = 24

@@ -25,7 +25,8 @@ from ckad.errors import (
     UnrolledLoopWarning,
     UnsupportedFunctionError,
 )
-from ckad.trace.context import Trace, current
+from ckad.place import at_place
+from ckad.trace.memory.context import Trace, current
 from ckad.trace.source import classes, notes
 from ckad.trace.source.appends import Appended
 from ckad.trace.source.checks import Stops
@@ -35,7 +36,6 @@ from ckad.trace.source.iteration import Items, items_of, number
 from ckad.trace.source.loops import StagedLoop, Steps
 from ckad.trace.source.values import truth
 from ckad.trace.tracer import Tracer
-from ckad.trace.where import at_place
 
 #: Loops of at most so many steps are written out, unless loops so deep stand in them: what is
 #: written out on every level is long.

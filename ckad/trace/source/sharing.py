@@ -12,10 +12,11 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from ckad.errors import AliasError
-from ckad.trace.context import Storage, Trace, link, may_be, spoil, spoil_first
+from ckad.place import at_place
+from ckad.trace.memory.context import Trace
+from ckad.trace.memory.storage import Storage, link, may_be, spoil, spoil_first
 from ckad.trace.source.frame import Key
 from ckad.trace.tracer import Tracer
-from ckad.trace.where import at_place
 
 
 def memory(x: Any) -> Storage | None:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ckad.errors import CkadError, UnrecordableError
+from ckad.place import at_place
 from ckad.trace.complex_numbers import ComplexTracer
 from ckad.trace.source import branches, classes, objects, repetition
 from ckad.trace.source.calls import call
@@ -29,7 +30,6 @@ from ckad.trace.source.frame import (
 )
 from ckad.trace.source.values import holds_tracer, truth
 from ckad.trace.tracer import Tracer
-from ckad.trace.where import at_place
 
 
 def run_block(frame: Frame, statements: Sequence[ast.stmt]) -> Flow | None:

@@ -8,16 +8,24 @@ import sys
 import threading
 from pathlib import Path
 from types import FrameType
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from ckad.tape.tape import Source
-
-_PACKAGE = str(Path(__file__).parent.parent)
-_INTERPRETER = str(Path(__file__).parent / "source") + os.sep
+_PACKAGE = str(Path(__file__).parent)
+_INTERPRETER = str(Path(__file__).parent / "trace" / "source") + os.sep
 _DEMO = str(Path(_PACKAGE) / "demo")
 _SKIPPED = (_PACKAGE + os.sep, str(Path(np.__file__).parent) + os.sep)
+
+
+class Source(NamedTuple):
+    """A place in the user's program."""
+
+    file: str
+    line: int
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}" if self.line else "<ckad>"
 
 
 class Placed(Protocol):
@@ -42,7 +50,7 @@ def running() -> list[Placed]:
 
 def user_place() -> Source:
     """File and line of the user's code that is running now."""
-    frame = sys._getframe(1)
+    frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         file = frame.f_code.co_filename
         if file.startswith(_INTERPRETER) and _running.functions:

@@ -8,10 +8,10 @@ from typing import NamedTuple, NoReturn
 
 import numpy as np
 
+from ckad.place import at_place
 from ckad.rules.shape import slices
 from ckad.tape.builder import Builder
 from ckad.tape.types import Type
-from ckad.trace.where import at_place
 
 #: From a row that a view holds to the row of another trace that shows the same.
 Rename = Callable[[int], int]
