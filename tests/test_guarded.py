@@ -14,7 +14,7 @@ from ckad.tape.types import DType, Type
 from ckad.tape.verify import verify
 from ckad.trace.memory.context import current, open_trace
 from ckad.trace.memory.storage import Storage
-from ckad.trace.tracer import Tracer, fresh, lift, value
+from ckad.trace.values.tracer import Tracer, fresh, lift, value
 
 ENGINES = ("vm", "native")
 FIRST = {WHILE: Type(DType.BOOL, ()), COUNTED: Type(DType.I64, ())}

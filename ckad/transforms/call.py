@@ -30,9 +30,9 @@ from ckad.passes.untape import untape
 from ckad.passes.vectorise import vectorise
 from ckad.place import at_place
 from ckad.tape.tape import Tape
+from ckad.trace.record import Arguments, Recording, inline, named, record, take_apart
 from ckad.trace.source.libraries import python_function
-from ckad.trace.tracer import Tracer, value
-from ckad.trace.tracing import Arguments, Recording, inline, named, record, take_apart
+from ckad.trace.values.tracer import Tracer, value
 from ckad.transforms import reuse
 from ckad.transforms.finite import explained
 from ckad.transforms.reuse import Recorded

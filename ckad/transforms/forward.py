@@ -15,7 +15,7 @@ from ckad.passes.adjoint import adjoint as adjoint_pass
 from ckad.passes.tangent import tangent as tangent_pass
 from ckad.place import at_place
 from ckad.tape.tape import Tape
-from ckad.trace.tracer import Tracer
+from ckad.trace.values.tracer import Tracer
 from ckad.transforms.call import Call, compiled
 from ckad.transforms.returns import returning, write_back
 

@@ -20,7 +20,7 @@ from ckad.passes.adjoint import adjoint
 from ckad.passes.bind import bind
 from ckad.place import at_place
 from ckad.tape.tape import Tape
-from ckad.trace.tracer import Tracer
+from ckad.trace.values.tracer import Tracer
 from ckad.transforms.call import Call, compiled, finished
 from ckad.transforms.returns import returning
 

@@ -13,7 +13,7 @@ from ckad.place import at_place
 from ckad.trace.memory.context import is_tracing
 from ckad.trace.memory.storage import watch
 from ckad.trace.source import follow
-from ckad.trace.tracer import Tracer
+from ckad.trace.values.tracer import Tracer
 
 Function = Callable[..., Any]
 

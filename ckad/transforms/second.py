@@ -19,7 +19,7 @@ from ckad.passes.tangent import tangent
 from ckad.place import at_place
 from ckad.tape.tape import Tape
 from ckad.trace.source import follow
-from ckad.trace.tracer import Tracer
+from ckad.trace.values.tracer import Tracer
 from ckad.transforms.forward import jvp, match_tangents, moving_inputs
 from ckad.transforms.gradients import Gradient, vjp
 

@@ -202,6 +202,36 @@ class DiagonalView(NamedTuple):
         return self
 
 
+class SlidingView(NamedTuple):
+    """Windows of ``length`` places along an axis; the places within one are a new last axis."""
+
+    axis: int
+    length: int
+
+    def _count(self, shape: Sequence[int]) -> int:
+        return shape[self.axis] - self.length + 1
+
+    def get(self, b: Builder, x: int) -> int:
+        shape = b.type(x).shape
+        places = np.arange(self._count(shape))[:, None] + np.arange(self.length)
+        windows = b.gather(x, b.const(places), attrs=(self.axis,))
+        rest = [k for k in range(len(shape) + 1) if k != self.axis + 1]
+        return b.transpose(windows, attrs=(*rest, self.axis + 1))
+
+    def put(self, b: Builder, x: int, y: int) -> int:
+        _read_only("sliding windows")
+
+    def shape_of(self, shape: Sequence[int]) -> tuple[int, ...]:
+        head, tail = shape[: self.axis], shape[self.axis + 1 :]
+        return (*head, self._count(shape), *tail, self.length)
+
+    def on(self, shadow: np.ndarray) -> np.ndarray:
+        return np.lib.stride_tricks.sliding_window_view(shadow, self.length, self.axis)
+
+    def renamed(self, rename: Rename) -> View:
+        return self
+
+
 def _read_only(what: str) -> NoReturn:
     raise ValueError(
         at_place(f"assignment destination is read-only: {what} in NumPy. Use a .copy().")
@@ -209,7 +239,14 @@ def _read_only(what: str) -> NoReturn:
 
 
 View = (
-    SliceView | TransposeView | ReshapeView | ItemView | WindowView | BroadcastView | DiagonalView
+    SliceView
+    | TransposeView
+    | ReshapeView
+    | ItemView
+    | WindowView
+    | BroadcastView
+    | DiagonalView
+    | SlidingView
 )
 Path = tuple[View, ...]
 
@@ -240,12 +277,3 @@ def shape_of(type: Type, path: Path) -> tuple[int, ...]:
     for view in path:
         shape = view.shape_of(shape)
     return shape
-
-
-def shadow(shape: Sequence[int], path: Path) -> np.ndarray:
-    """An array that has the strides NumPy would give this view; its elements are never read."""
-    strides = np.cumprod([8, *shape[:0:-1]])[::-1] if len(shape) else ()
-    base = np.lib.stride_tricks.as_strided(np.empty(1), tuple(shape), tuple(map(int, strides)))
-    for view in path:
-        base = view.on(base)
-    return base

@@ -9,13 +9,13 @@ from types import BuiltinMethodType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 from ckad.place import running
-from ckad.trace.complex_numbers import ComplexTracer
-from ckad.trace.extents import Padded
 from ckad.trace.memory.storage import Storage
 from ckad.trace.source.closures import Closure
 from ckad.trace.source.frame import Frame, Key, ledger
 from ckad.trace.source.values import arrays_of
-from ckad.trace.tracer import Tracer
+from ckad.trace.values.complex import ComplexTracer
+from ckad.trace.values.part import Padded
+from ckad.trace.values.tracer import Tracer
 
 #: Containers in containers are looked into to this depth.
 DEEPEST = 4

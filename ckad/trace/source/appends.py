@@ -15,12 +15,12 @@ import numpy as np
 
 from ckad.errors import UnrecordableError
 from ckad.place import at_place
-from ckad.trace.apply import reshape_value
 from ckad.trace.memory.context import current
 from ckad.trace.memory.views import ReshapeView, SliceView
 from ckad.trace.source.frame import Region, check_changeable, region
 from ckad.trace.source.values import slot_of
-from ckad.trace.tracer import Tracer, lift
+from ckad.trace.values.apply import reshape_value
+from ckad.trace.values.tracer import Tracer, lift
 
 
 class Entry(NamedTuple):

@@ -11,11 +11,11 @@ from ckad import trees
 from ckad.errors import AliasError, CarryError
 from ckad.place import at_place
 from ckad.tape.types import Type
-from ckad.trace.complex_numbers import ComplexTracer
 from ckad.trace.memory.context import Trace
 from ckad.trace.memory.storage import Storage, spoilt_since
 from ckad.trace.memory.views import is_static
-from ckad.trace.parts import own_part, part_in
+from ckad.trace.primitives.part.structures import own_part, part_in
+from ckad.trace.source import branches
 from ckad.trace.source.aliases import live_names
 from ckad.trace.source.carrying import (
     COUNT,
@@ -43,7 +43,8 @@ from ckad.trace.source.frame import (
 from ckad.trace.source.sharing import Turn, Turns, memory
 from ckad.trace.source.swaps import Places, places_after
 from ckad.trace.source.values import Slot, flatten, join, same, slot_of
-from ckad.trace.tracer import Tracer, lift, value
+from ckad.trace.values.complex import ComplexTracer
+from ckad.trace.values.tracer import Tracer, lift, value
 
 
 class Body:
@@ -124,8 +125,6 @@ class Body:
         self.lead.insert(0, FLAG.row(lift(more)))
 
     def _tested(self, goes_on: Callable[[], Any], runs_on: bool | Tracer) -> Any:
-        from ckad.trace.source import branches
-
         if runs_on is True:
             return goes_on()
         if runs_on is False:

@@ -16,7 +16,7 @@ from ckad.trace.source.checks import maybe
 from ckad.trace.source.flow import Flow
 from ckad.trace.source.frame import MISSING, Key, Maybe, Unclear
 from ckad.trace.source.values import Slot, flatten, join, same, slot_of
-from ckad.trace.tracer import Tracer
+from ckad.trace.values.tracer import Tracer
 
 INDEX = Type(DType.I64, ())
 FLAG = Slot(Type(DType.BOOL, ()), True, False)

@@ -17,6 +17,7 @@ from typing import Any, ClassVar, NamedTuple
 from ckad.errors import UnrecordableError
 from ckad.place import Source, at_place, running
 from ckad.trace.memory.storage import Storage, restore_spoilt, spoilt_so_far
+from ckad.trace.source.actions import certain
 from ckad.trace.source.reader import Definition
 
 #: Where the value that a function returns is kept among its names.
@@ -190,8 +191,6 @@ class Frame:
         if type(value) is Unclear:
             raise value.error
         if type(value) is Maybe:
-            from ckad.trace.source.checks import certain
-
             return certain(value)
         return value
 

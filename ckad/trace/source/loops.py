@@ -16,7 +16,6 @@ from ckad.errors import CarryError
 from ckad.place import at_place
 from ckad.tape.control import UNBOUNDED, loop_attrs
 from ckad.tape.ops import Op
-from ckad.trace.complex_numbers import ComplexTracer
 from ckad.trace.memory.context import Trace, current, mark_place, open_trace, storage_in
 from ckad.trace.memory.storage import Written, spoil
 from ckad.trace.source import notes
@@ -28,7 +27,8 @@ from ckad.trace.source.flow import Flow
 from ckad.trace.source.frame import MISSING, RETURN, Frame, Key, Ledger, open_region
 from ckad.trace.source.sharing import Shown, memory, settle_loop
 from ckad.trace.source.values import arrays_of, flatten
-from ckad.trace.tracer import assign, fresh, lift, value
+from ckad.trace.values.complex import ComplexTracer
+from ckad.trace.values.tracer import assign, fresh, lift, value
 
 #: A loop's body is recorded at most so often until it is known what it carries.
 MOST_ROUNDS = 24

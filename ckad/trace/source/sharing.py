@@ -16,7 +16,7 @@ from ckad.place import at_place
 from ckad.trace.memory.context import Trace
 from ckad.trace.memory.storage import Storage, link, may_be, spoil, spoil_first
 from ckad.trace.source.frame import Key
-from ckad.trace.tracer import Tracer
+from ckad.trace.values.tracer import Tracer
 
 
 def memory(x: Any) -> Storage | None:

@@ -11,7 +11,7 @@ from ckad import trees
 from ckad.trace.source.carrying import Carried, Findings
 from ckad.trace.source.frame import Key
 from ckad.trace.source.values import arrays_of
-from ckad.trace.tracer import Tracer
+from ckad.trace.values.tracer import Tracer
 
 Places = dict[Key, tuple[Tracer, ...]]
 Inputs = Mapping[Key, list[Tracer]]

@@ -1,0 +1,127 @@
+"""``np.mgrid``, ``np.ogrid``, ``np.r_`` and ``np.c_``: objects that are indexed to make arrays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ckad.errors import ConcreteValueError
+from ckad.place import at_place
+from ckad.trace.dispatch import implements, put, reject
+from ckad.trace.primitives.creation import linspace
+from ckad.trace.primitives.join import concatenate, stack
+from ckad.trace.primitives.shape import copied
+from ckad.trace.values.apply import promote, reshape_value
+from ckad.trace.values.tracer import Tracer, known, known_dtype, lift
+
+
+def _plain(x: Any, traced: bool = False) -> Any:
+    """``x`` with its tracers replaced by known numbers; they must be known unless ``traced``."""
+    if isinstance(x, slice):
+        return slice(*[_plain(v, traced) for v in (x.start, x.stop, x.step)])
+    if isinstance(x, tuple):
+        return tuple(_plain(v, traced) for v in x)
+    number = known(x) if isinstance(x, Tracer) else x
+    if number is None and not traced and x is not None:
+        raise ConcreteValueError(
+            at_place(
+                "the step of a grid is a traced value, so the number of points is not known while "
+                "the program is recorded. Pass Python numbers, or a number of points: 0:x:20j."
+            )
+        )
+    if number is None:
+        return x
+    return number[()] if isinstance(x, Tracer) else number
+
+
+def _is_traced(key: Any) -> bool:
+    if isinstance(key, slice):
+        return _is_traced((key.start, key.stop, key.step))
+    return any(_is_traced(k) for k in key) if isinstance(key, tuple) else isinstance(key, Tracer)
+
+
+def _axis(part: slice) -> Tracer:
+    """The points of one slice of a grid."""
+    if not _is_traced(part):
+        return lift(known_dtype(np.asarray(np.ogrid[part])))
+    if isinstance(part.step, complex):
+        return linspace(0 if part.start is None else part.start, part.stop, int(abs(part.step)))
+    _plain(part)
+    raise AssertionError
+
+
+def _grid(key: Any, sparse: bool) -> Any:
+    key = _plain(key, traced=True)
+    if not _is_traced(key):
+        made = np.ogrid[key] if sparse else np.mgrid[key]
+        if isinstance(made, tuple):
+            return tuple(lift(known_dtype(x)) for x in made)
+        return lift(known_dtype(made))
+    if isinstance(key, slice):
+        return _axis(key)
+    axes = promote(*[_axis(part) for part in key])
+    open_axes = [reshape_value(x, _along(x, k, len(axes))) for k, x in enumerate(axes)]
+    if sparse:
+        return tuple(open_axes)
+    shape = tuple(x.size for x in axes)
+    return stack([np.broadcast_to(x, shape) for x in open_axes])
+
+
+def _along(x: Tracer, k: int, rank: int) -> list[int]:
+    return [x.size if i == k else 1 for i in range(rank)]
+
+
+def _mgrid(key: Any) -> Any:
+    return _grid(key, sparse=False)
+
+
+def _ogrid(key: Any) -> Any:
+    return _grid(key, sparse=True)
+
+
+# --- r_ and c_ ---------------------------------------------------------------------------------
+
+
+def _joined(key: Any) -> Tracer:
+    """``np.r_[...]``: slices become ranges, and all is joined along the first axis."""
+    parts = key if isinstance(key, tuple) else (key,)
+    reject(any(isinstance(p, str) for p in parts), "np.r_ with a text that says how to join")
+    return concatenate([np.atleast_1d(_part(p)) for p in parts])
+
+
+def _columns(key: Any) -> Tracer:
+    """``np.c_[...]``: the parts as columns."""
+    parts = [np.atleast_1d(_part(p)) for p in (key if isinstance(key, tuple) else (key,))]
+    return concatenate([reshape_value(p, (p.size, 1)) if p.ndim == 1 else p for p in parts], -1)
+
+
+def _part(part: Any) -> Tracer:
+    part = _plain(part, traced=True) if isinstance(part, slice) else part
+    return copied(_axis(part) if isinstance(part, slice) else lift(part))
+
+
+# rows of objects that are no functions: the interpreter asks for them by what is indexed
+put(np.mgrid, _mgrid)
+put(np.ogrid, _ogrid)
+put(np.r_, _joined)
+put(np.c_, _columns)
+
+
+@implements(np.ix_)
+def ix_(*args: Any) -> tuple[Any, ...]:
+    """An open mesh of indices; known masks become indices."""
+    return tuple(
+        reshape_value(x, _along(x, k, len(args))) for k, x in enumerate(_index(a) for a in args)
+    )
+
+
+def _index(a: Any) -> Tracer:
+    x = lift(a)
+    if x.ndim != 1:
+        raise ValueError(at_place("Cross index must be 1 dimensional"))
+    numbers = known(x)
+    if x.dtype == bool and numbers is not None:
+        return lift(np.flatnonzero(numbers))
+    reject(x.dtype == bool, "np.ix_ of a traced mask")
+    return x

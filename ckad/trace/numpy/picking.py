@@ -1,0 +1,294 @@
+"""Elements picked and places written by masks, numbers and conditions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ckad.place import at_place
+from ckad.tape.ops import Op
+from ckad.trace import dispatch
+from ckad.trace.arrays import called
+from ckad.trace.axes import axis_of
+from ckad.trace.dispatch import implements, needs_numbers, reject
+from ckad.trace.memory.views import ReshapeView
+from ckad.trace.numpy.table import take
+from ckad.trace.primitives.index import wrapped
+from ckad.trace.primitives.join import concatenate
+from ckad.trace.primitives.rearrange import gather, repeated
+from ckad.trace.primitives.select import copyto, where
+from ckad.trace.primitives.shape import copied, moveaxis
+from ckad.trace.values.apply import (
+    apply,
+    astype,
+    broadcast,
+    broadcast_to,
+    finish,
+    promote,
+    reshape_value,
+)
+from ckad.trace.values.tracer import Tracer, fresh, known, lift, localise, value
+
+# --- results whose shape depends on numbers ----------------------------------------------------
+
+
+def _of_known(function: Any) -> Callable[..., Any]:
+    """The function on numbers that are known while recording."""
+    refuse = needs_numbers(
+        f"np.{function.__name__}", "Use np.where(condition, x, 0), or compute it outside."
+    )
+
+    def call(x: Any, *args: Any, **options: Any) -> Any:
+        numbers = known(x)
+        if numbers is None or any(isinstance(v, Tracer) for v in (*args, *options.values())):
+            return refuse()
+        result = function(numbers, *args, **options)
+        return tuple(map(lift, result)) if isinstance(result, tuple) else lift(result)
+
+    return call
+
+
+for _function in (np.nonzero, np.argwhere, np.flatnonzero, np.unique, np.trim_zeros):
+    dispatch.put(_function, _of_known(_function))
+
+
+@implements(np.extract)
+def extract(condition: Any, arr: Any) -> Tracer:
+    mask = known(condition)
+    if mask is None:
+        return needs_numbers("np.extract", "Use np.where(condition, x, 0).")()
+    return take(arr, np.flatnonzero(mask))
+
+
+# --- places that are written -------------------------------------------------------------------
+
+
+def _flat(x: Tracer) -> Tracer:
+    """All elements as one axis, written through."""
+    x = localise(x)
+    return Tracer(x.storage, (*x.path, ReshapeView((x.size,))))
+
+
+@implements(np.put)
+def put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
+    _need_traced(a, v)
+    index = lift(ind)
+    index = reshape_value(index, (index.size,))
+    if mode == "wrap":
+        index = index % a.size
+    elif mode == "clip":
+        index = np.clip(index, 0, a.size - 1)
+    new = lift(v)
+    numbers = known(index)
+    places = index if numbers is None else numbers
+    _flat(a)[places] = new if not new.shape else repeated(new, index.size)
+
+
+def _need_traced(a: Any, values: Any) -> None:
+    if not isinstance(a, Tracer):
+        copyto(a, values)  # says why a plain array cannot take it
+
+
+@implements(np.putmask)
+def putmask(a: Any, mask: Any, values: Any) -> None:
+    """A value for each place of the array, of which those under the mask are written."""
+    _need_traced(a, values)
+    new = lift(values)
+    whole = new if new.size == 1 else reshape_value(repeated(new, a.size), a.shape)
+    copyto(a, reshape_value(whole, ()) if new.size == 1 else whole, "unsafe", mask)
+
+
+@implements(np.place)
+def place(arr: Any, mask: Any, vals: Any) -> None:
+    """A value for each place under the mask, one after the other."""
+    _need_traced(arr, vals)
+    new = lift(vals)
+    new = reshape_value(new, (new.size,))
+    chosen = reshape_value(astype(mask, bool), (arr.size,))
+    if not new.size:
+        raise ValueError(at_place("Cannot insert from an empty array!"))
+    turn = (np.cumsum(chosen) - 1) % new.size
+    copyto(_flat(arr), gather(new, turn, 0), "unsafe", chosen)
+
+
+# --- choices -----------------------------------------------------------------------------------
+
+
+@implements(np.choose)
+def choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Tracer:
+    index, n = lift(a), len(choices)
+    if mode == "wrap":
+        index = index % n
+    elif mode == "clip":
+        index = np.clip(index, 0, n - 1)
+    else:
+        index = wrapped(where(index < 0, n, index), n)  # a negative choice is none
+    index, *xs = broadcast(index, *promote(*choices))
+    result = xs[0]
+    for k, x in enumerate(xs[1:], 1):
+        result = where(np.equal(index, k), x, result)
+    return finish(fresh(value(result)), out)
+
+
+@implements(np.piecewise)
+def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: Any) -> Tracer:
+    points = lift(x)
+    conditions = _conditions(points, condlist)
+    if len(funclist) == len(conditions) + 1:
+        rest = np.logical_not(np.logical_or.reduce(np.stack(conditions), axis=0))
+        conditions.append(rest)
+    if len(funclist) != len(conditions):
+        raise ValueError(
+            at_place(f"{len(conditions)} conditions need as many functions, or one more")
+        )
+    result = np.zeros_like(points)
+    for condition, function in zip(conditions, funclist, strict=True):
+        piece = function
+        if callable(function):
+            piece = called(function, _where_it_holds(points, condition), *args, **kw)
+        result = where(condition, astype(piece, points.dtype), result)
+    return result
+
+
+def _conditions(points: Tracer, condlist: Any) -> list[Any]:
+    if points.ndim and not lift(condlist[0]).shape:
+        condlist = [condlist]
+    masks = [astype(c, bool) for c in condlist]
+    if any(m.shape != points.shape[: m.ndim] for m in masks):
+        raise IndexError(at_place(f"a condition does not fit an array of shape {points.shape}"))
+    return [reshape_value(m, (*m.shape, *[1] * (points.ndim - m.ndim))) for m in masks]
+
+
+def _where_it_holds(points: Tracer, condition: Tracer) -> Tracer:
+    """The points, those outside of the condition replaced by one inside of it.
+
+    A function may have no finite derivative where it is not meant to be taken.
+    """
+    if not points.size:
+        return points
+    inside = gather(
+        reshape_value(points, (points.size,)),
+        np.argmax(broadcast_to(condition, points.shape)),
+        0,
+    )
+    return where(condition, points, inside)
+
+
+# --- longer and shorter arrays -----------------------------------------------------------------
+
+
+@implements(np.resize)
+def resize(a: Any, new_shape: Any) -> Tracer:
+    shape = (new_shape,) if np.ndim(new_shape) == 0 else tuple(new_shape)
+    size = int(np.prod(shape))
+    if not lift(a).size:
+        return np.zeros(shape, lift(a).dtype, like=lift(a))
+    return reshape_value(repeated(a, size), shape)
+
+
+@implements(np.insert)
+def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Tracer:
+    x = lift(arr)
+    x, axis = (reshape_value(x, (x.size,)), 0) if axis is None else (x, axis)
+    k = axis_of(axis, x.ndim)
+    places = known(obj) if not isinstance(obj, slice) else np.arange(x.shape[k])[obj]
+    reject(places is None, "np.insert at traced places")
+    assert places is not None
+    new = astype(values, x.dtype)
+    new = reshape_value(new, (*[1] * (x.ndim - new.ndim), *new.shape))
+    if places.ndim == 0:
+        new = moveaxis(new, 0, k)
+    count = new.shape[k] if places.ndim == 0 else places.size
+    new = broadcast_to(new, (*x.shape[:k], count, *x.shape[k + 1 :]))
+    n = x.shape[k]
+    order = np.insert(np.arange(n), places, np.arange(n, n + count))
+    return gather(concatenate([x, new], k), order, k)
+
+
+# --- counts ------------------------------------------------------------------------------------
+
+
+@implements(np.bincount)
+def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> Tracer:
+    numbers = known(x)
+    length = minlength if numbers is None else max(minlength, int(numbers.max(initial=-1)) + 1)
+    if numbers is None and not minlength:
+        return needs_numbers("np.bincount", "Pass minlength=, which no number may reach.")()
+    index = astype(x, np.int64)
+    checked = wrapped(where(index < 0, length, index), length)
+    one = np.asarray(1) if weights is None else astype(weights, np.float64)
+    total = np.zeros(length, np.int64 if weights is None else float, like=checked)
+    np.add.at(total, checked, broadcast_to(one, index.shape))
+    return total
+
+
+@implements(np.histogram)
+def histogram(
+    a: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None
+) -> tuple[Tracer, Tracer]:
+    edges = _edges(a, bins, range)
+    x = reshape_value(lift(a), (lift(a).size,))
+    n = edges.size - 1
+    bin = np.searchsorted(edges, x, "right") - 1
+    bin = where(np.equal(x, edges[-1]), n - 1, bin)
+    inside = np.logical_and(x >= edges[0], x <= edges[-1])
+    one = 1 if weights is None else reshape_value(lift(weights), (x.size,))
+    share = where(inside, one, np.zeros_like(one))
+    total = np.zeros(n, share.dtype, like=x)
+    np.add.at(total, np.clip(bin, 0, n - 1), share)
+    if density:
+        total = total / np.diff(edges) / np.sum(total)
+    return total, edges
+
+
+def _edges(a: Any, bins: Any, range: Any) -> Tracer:
+    if np.ndim(bins):
+        return lift(bins)
+    numbers = known(a)
+    if range is None and numbers is None:
+        low, high = np.min(a), np.max(a)
+    else:
+        low, high = (numbers.min(), numbers.max()) if range is None else range  # type: ignore[union-attr]
+    dtype = np.result_type(np.float32, lift(a).dtype)
+    flat = astype(np.equal(low, high), dtype) * 0.5
+    return astype(np.linspace(low - flat, high + flat, bins + 1), dtype)
+
+
+@implements(np.isin)
+def isin(
+    element: Any,
+    test_elements: Any,
+    assume_unique: bool = False,
+    invert: bool = False,
+    *,
+    kind: Any = None,
+) -> Tracer:
+    x, tests = lift(element), lift(test_elements)
+    equal = np.equal(reshape_value(x, (*x.shape, 1)), reshape_value(tests, (tests.size,)))
+    found = np.any(equal, -1)
+    return copied(np.logical_not(found) if invert else found)
+
+
+# --- places as one number ----------------------------------------------------------------------
+
+
+@implements(np.unravel_index)
+def unravel_index(indices: Any, shape: Any, order: str = "C") -> tuple[Tracer, ...]:
+    reject(order != "C", f"np.unravel_index with order={order!r}")
+    shape = (shape,) if np.ndim(shape) == 0 else tuple(shape)
+    rest, result = wrapped(indices, int(np.prod(shape))), []
+    for n in reversed(shape):
+        result.append(rest % n)
+        rest = rest // n
+    return tuple(reversed(result))
+
+
+@implements(np.ravel_multi_index)
+def ravel_multi_index(multi_index: Any, dims: Any, mode: str = "raise", order: str = "C") -> Tracer:
+    reject(order != "C" or mode != "raise", "np.ravel_multi_index with mode= or order=")
+    flat: Any = 0
+    for i, n in zip(multi_index, dims, strict=True):
+        flat = flat * n + apply(Op.WRAP, astype(i, np.int64), attrs=(n,))
+    return flat

@@ -1,0 +1,1 @@
+"""The same on complex numbers, as pairs of real tracers."""

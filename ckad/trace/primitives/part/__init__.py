@@ -1,0 +1,1 @@
+"""The same on arrays whose size is only known when the program runs."""

@@ -1,0 +1,294 @@
+"""From a Python function and its arguments to a Tape."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ckad import trees
+from ckad.errors import CkadError, TraceError
+from ckad.place import Source, at_place
+from ckad.tape.tape import Tape
+from ckad.tape.types import Type, type_of
+from ckad.trace import dispatch
+from ckad.trace.memory.context import Trace, current, open_trace
+from ckad.trace.memory.layout import is_plain
+from ckad.trace.memory.storage import Storage
+from ckad.trace.numpy import (
+    calculus,
+    einsum,
+    fourier,
+    grids,
+    info,
+    kinds,
+    linalg,
+    norms,
+    order,
+    picking,
+    statistics,
+    table,
+    triangle,
+    windows,
+)
+from ckad.trace.primitives import (
+    creation,
+    cumulative,
+    elementwise,
+    join,
+    methods,
+    products,
+    rearrange,
+    reduce,
+    scalars,
+    select,
+    shape,
+    ufunc_methods,
+)
+from ckad.trace.primitives.complex import elementary
+from ckad.trace.primitives.complex import functions as complex_functions
+from ckad.trace.primitives.complex import linalg as complex_linalg
+from ckad.trace.primitives.complex import methods as complex_methods
+from ckad.trace.primitives.complex import products as complex_products
+from ckad.trace.primitives.complex import scalars as complex_scalars
+from ckad.trace.primitives.complex import ufuncs as complex_ufuncs
+from ckad.trace.primitives.part import (
+    access,
+    elements,
+    joins,
+    masked,
+    reductions,
+    shapes,
+    structures,
+)
+from ckad.trace.primitives.part import methods as part_methods
+from ckad.trace.source import follow, iteration
+from ckad.trace.values.tracer import Tracer, concrete, fresh, localise, value
+
+#: Their rows make up the table; the later ones may look into those of the earlier.
+MODULES = (
+    *(elementwise, shape, reduce, join, products, rearrange, cumulative, creation, select, scalars),
+    *(calculus, einsum, grids, info, kinds, linalg, norms, order, picking, statistics, table),
+    *(triangle, windows, ufunc_methods, methods),
+    *(elements, reductions, shapes, joins, masked, structures, access, part_methods),
+    *(complex_ufuncs, elementary, complex_functions, complex_products, complex_linalg),
+    *(complex_scalars, fourier, complex_methods, iteration),
+)
+# SciPy takes long to load
+dispatch.later("scipy.special", "ckad.trace.primitives.special")
+for _package in ("scipy.ndimage", "scipy.signal", "scipy.integrate", "scipy.linalg"):
+    dispatch.later(_package, "ckad.trace.numpy.filters")
+
+
+class Arguments(NamedTuple):
+    """A call's arguments, taken apart: the array leaves are traced, the others stay as they are."""
+
+    leaves: list[Any]
+    treedef: trees.Treedef
+    traced: list[int]  # positions of the array leaves
+    spans: list[range]  # leaf positions of each argument
+    own_trees: list[trees.Treedef]  # structure of each argument
+
+    @property
+    def arrays(self) -> list[Any]:
+        """The array leaves: plain arrays, or tracers of an enclosing transformation."""
+        return [self.leaves[k] for k in self.traced]
+
+    def like(self, args: Sequence[Any]) -> Arguments:
+        """``args`` taken apart, which have the structure of these and leaves of the same kinds."""
+        flat = len(args) == self.treedef.num_leaves == self.treedef.num_nodes - 1
+        leaves = list(args) if flat else trees.flatten(tuple(args))[0]
+        return Arguments(leaves, self.treedef, self.traced, self.spans, self.own_trees)
+
+    def rebuild(self, arrays: Sequence[Any]) -> tuple[Any, ...]:
+        leaves = list(self.leaves)
+        for k, array in zip(self.traced, arrays, strict=True):
+            leaves[k] = array
+        return trees.unflatten(self.treedef, leaves)
+
+    def pinned(self) -> Arguments:
+        """The same with plain arrays of integers and bools as they are, not traced."""
+        leaves, traced = list(self.leaves), []
+        for k in self.traced:
+            x = leaves[k]
+            if isinstance(x, np.ndarray) and x.dtype.kind in "iub":
+                leaves[k] = x.copy()
+            else:
+                traced.append(k)
+        return self._replace(leaves=leaves, traced=traced)
+
+    def inputs_of(self, argument: int) -> list[int]:
+        """Which tape inputs the leaves of one argument are; -1 for a leaf that is not traced."""
+        position = {leaf: k for k, leaf in enumerate(self.traced)}
+        return [position.get(leaf, -1) for leaf in self.spans[argument]]
+
+
+def take_apart(args: Sequence[Any]) -> Arguments:
+    """Split arguments into leaves: arrays and floats are traced; ints, strings, functions not."""
+    leaves: list[Any] = []
+    spans: list[range] = []
+    own_trees = []
+    for arg in args:
+        own, tree = trees.flatten(arg)
+        own_trees.append(tree)
+        spans.append(range(len(leaves), len(leaves) + len(own)))
+        leaves.extend(own)
+    _, treedef = trees.flatten(tuple(args))
+    traced = [k for k, x in enumerate(leaves) if is_traced(x)]
+    for k in traced:
+        if not isinstance(leaves[k], Tracer):
+            leaves[k] = _keep_kind(leaves[k])
+    return Arguments(leaves, treedef, traced, spans, own_trees)
+
+
+def is_traced(leaf: Any) -> bool:
+    """Whether a leaf becomes a tracer: arrays, floats and NumPy floats do."""
+    return isinstance(leaf, (Tracer, np.ndarray, float, np.floating)) and not isinstance(leaf, bool)
+
+
+def _keep_kind(leaf: Any) -> Any:
+    if type(leaf) is float:
+        return leaf
+    array = concrete(leaf)
+    return array if isinstance(leaf, np.ndarray) else array[()]
+
+
+@dataclass(frozen=True)
+class Recording:
+    """A recorded function: its tape, the structure of its result, what it captured."""
+
+    tape: Tape
+    out_tree: trees.Treedef
+    out_scalars: list[bool]  # which results are NumPy scalars rather than 0-d arrays
+    captured: list[int]  # rows of the enclosing trace that follow the arguments as inputs
+
+
+def record(
+    fun: Callable[..., Any], arguments: Arguments, kwargs: Mapping[str, Any] | None = None
+) -> Recording:
+    """Run ``fun`` on tracers and return what it did; ``kwargs`` are passed as they are."""
+    with open_trace() as trace:
+        tracers = [_argument(trace, x) for x in arguments.arrays]
+        for k in sharing(arguments.arrays):
+            tracers[k].storage.shared = "another argument"
+        out = _run(fun, arguments.rebuild(tracers), kwargs or {})
+        leaves, out_tree = trees.flatten(out)
+        for leaf in leaves:
+            _check_result(fun, leaf)
+        rows = [value(x) for x in leaves]
+        scalars = [
+            x.scalar if isinstance(x, Tracer) else not isinstance(x, np.ndarray) for x in leaves
+        ]
+        return Recording(trace.tape(rows), out_tree, scalars, list(trace.captured))
+
+
+def _argument(trace: Trace, x: Any) -> Tracer:
+    if isinstance(x, Tracer):
+        return Tracer(Storage(trace, trace.builder.input(x.type), plain=is_plain(x)), (), x.scalar)
+    array = np.asarray(x)
+    row = trace.builder.input(type_of(array))
+    plain = array.ndim < 2 or array.flags.c_contiguous or _is_plain_part(array)
+    scalar = not isinstance(x, np.ndarray)
+    return Tracer(Storage(trace, row, plain=plain), (), scalar, type(x) is float)
+
+
+def _is_plain_part(array: np.ndarray) -> bool:
+    """Whether it lies as the real or imaginary part of a C-contiguous complex array."""
+    steps = np.cumprod([2 * array.itemsize, *array.shape[:0:-1]])[::-1]
+    return array.strides == tuple(map(int, steps))
+
+
+def sharing(arrays: Sequence[Any]) -> set[int]:
+    """Positions of the arrays whose memory overlaps that of another one."""
+    found: set[int] = set()
+    storages: dict[int, int] = {}
+    extents: list[tuple[int, int, int]] = []
+    parts: list[set[int]] = []
+    for k, x in enumerate(arrays):
+        if isinstance(x, Tracer):
+            other = storages.setdefault(id(x.storage), k)
+            found.update({k, other} if other != k else ())
+        elif isinstance(x, np.ndarray) and x.size:
+            bounds = np.lib.array_utils.byte_bounds(x)
+            if k and _are_parts(arrays[k - 1], x):  # one complex array, found or not as a whole
+                bounds = (extents.pop()[0], bounds[1])
+                parts.append({k - 1, k})
+            extents.append((*bounds, k))
+    furthest, last = 0, -1
+    for start, end, k in sorted(extents):
+        if start < furthest:
+            found.update((k, last))
+        if end > furthest:
+            furthest, last = end, k
+    for pair in parts:
+        found |= pair if found & pair else set()
+    return found
+
+
+def _are_parts(real: Any, imag: np.ndarray) -> bool:
+    """Whether they are the parts of one complex array, whose elements lie between each other."""
+    if not isinstance(real, np.ndarray) or real.shape != imag.shape:
+        return False
+    whole = real.base
+    if not isinstance(whole, np.ndarray) or whole is not imag.base or whole.dtype.kind != "c":
+        return False
+    apart = imag.ctypes.data - real.ctypes.data == real.itemsize
+    wide = all(abs(step) >= 2 * real.itemsize for step in real.strides)
+    return apart and wide and real.strides == imag.strides
+
+
+def _run(fun: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    try:
+        return follow(fun)(*args, **kwargs)
+    except ValueError as error:
+        # NumPy answers ``plain[0] = tracer`` with a ValueError of its own, caused by ours.
+        if isinstance(error.__cause__, CkadError):
+            raise error.__cause__ from None
+        raise
+
+
+def _check_result(fun: Callable[..., Any], leaf: Any) -> None:
+    if not isinstance(leaf, (Tracer, np.ndarray, np.generic, float, int)):
+        raise TraceError(
+            at_place(
+                f"{named(fun)} returns a {type(leaf).__name__}; ckad can return arrays, numbers, "
+                "and tuples, lists, dicts, namedtuples and dataclasses of them. Return one of "
+                "these."
+            )
+        )
+
+
+def named(fun: Callable[..., Any]) -> str:
+    """A function's name and where it is written."""
+    name = getattr(fun, "__name__", type(fun).__name__)
+    code = getattr(inspect.unwrap(fun), "__code__", None)
+    return f"{name} ({Source(code.co_filename, code.co_firstlineno)})" if code else name
+
+
+def argument_types(arguments: Arguments) -> list[Type]:
+    return [x.type if isinstance(x, Tracer) else type_of(np.asarray(x)) for x in arguments.arrays]
+
+
+def inline(tape: Tape, operands: Sequence[int]) -> list[Tracer]:
+    """Append the rows of ``tape`` to the current trace; one tracer per output."""
+    b = current().builder
+    env: dict[int, int] = dict(zip(tape.inputs.tolist(), operands, strict=True))
+    for k in range(len(tape)):
+        if k not in env:
+            env[k] = b.copy_row(tape, k, env)
+    return [fresh(env[k]) for k in tape.outputs.tolist()]
+
+
+__all__ = [
+    "Arguments",
+    "Recording",
+    "inline",
+    "localise",
+    "named",
+    "record",
+    "sharing",
+    "take_apart",
+]
