@@ -1,11 +1,14 @@
-"""Axis arguments, read in one place."""
+"""Axis arguments and shapes, read in one place."""
 
 from __future__ import annotations
 
 import operator
+from collections.abc import Sequence
 from typing import Any
 
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
+
+from ckad.place import at_place
 
 
 def axis_of(axis: Any, rank: int) -> int:
@@ -26,3 +29,19 @@ def reduced_axes(axis: Any, rank: int) -> tuple[int, ...]:
 def along(axis: int, index: Any) -> tuple[Any, ...]:
     """The index that applies ``index`` to ``axis`` and takes all of the axes before it."""
     return (*[slice(None)] * axis, index)
+
+
+def common_shape(*shapes: Sequence[int]) -> tuple[int, ...]:
+    """``np.broadcast_shapes``, for all ranks that NumPy's arrays can have."""
+    rank = max(map(len, shapes), default=0)
+    aligned = zip(*((*[1] * (rank - len(s)), *s) for s in shapes), strict=True)
+    lengths = [{n for n in axis if n != 1} or {1} for axis in aligned]
+    if any(len(n) > 1 for n in lengths):
+        raise ValueError(
+            at_place(
+                f"operands could not be broadcast together with shapes "
+                f"{' '.join(str(tuple(s)) for s in shapes)}. Axes have to be equally long, or 1; "
+                "x[:, None] inserts an axis."
+            )
+        )
+    return tuple(n for (n,) in lengths)

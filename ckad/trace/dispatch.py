@@ -117,6 +117,13 @@ def call(key: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
     return function(*args, **options)
 
 
+def within(key: Any, args: Sequence[Any]) -> Any:
+    """The same for what is no call of the user's: the place stays."""
+    kind = max(map(kind_of, args), default=PLAIN)
+    function = cell(key, kind)
+    return _refused[kind](name_of(key)) if function is None else function(*args)
+
+
 def call_ufunc(ufunc: Any, method: str, inputs: Sequence[Any], options: dict[str, Any]) -> Any:
     """The same as NumPy's protocol for ufuncs says it."""
     out = options.get("out")

@@ -15,6 +15,7 @@ from ckad.place import Source, at_place
 from ckad.tape.tape import Tape
 from ckad.tape.types import Type, type_of
 from ckad.trace import dispatch
+from ckad.trace.bodies import loops
 from ckad.trace.memory.context import Trace, current, open_trace
 from ckad.trace.memory.layout import is_plain
 from ckad.trace.memory.storage import Storage
@@ -38,6 +39,7 @@ from ckad.trace.primitives import (
     creation,
     cumulative,
     elementwise,
+    index,
     join,
     methods,
     products,
@@ -66,10 +68,12 @@ from ckad.trace.primitives.part import (
 )
 from ckad.trace.primitives.part import methods as part_methods
 from ckad.trace.source import follow, iteration
+from ckad.trace.values import apply
 from ckad.trace.values.tracer import Tracer, concrete, fresh, localise, value
 
 #: Their rows make up the table; the later ones may look into those of the earlier.
 MODULES = (
+    *(apply, loops, index),
     *(elementwise, shape, reduce, join, products, rearrange, cumulative, creation, select, scalars),
     *(calculus, einsum, grids, info, kinds, linalg, norms, order, picking, statistics, table),
     *(triangle, windows, ufunc_methods, methods),

@@ -14,6 +14,8 @@ from ckad.place import at_place
 from ckad.tape.control import loop_attrs
 from ckad.tape.ops import Op
 from ckad.tape.types import DType, Type
+from ckad.trace import arrays
+from ckad.trace.dispatch import EVERY, put
 from ckad.trace.memory.context import Trace, current, mark_place, open_trace
 from ckad.trace.memory.storage import Storage
 from ckad.trace.values.tracer import Tracer, fresh, lift, value
@@ -163,3 +165,6 @@ def _loop_row(
     operands = [*(value(c) for c in carry), *(value(x) for x in xs), *body.captured]
     attrs = loop_attrs(b.body(tape), length, len(carry), len(xs))
     return b.control(Op.LOOP, operands, attrs, [*(c.type for c in carry), *y_types])
+
+
+put(arrays.fori_loop, fori_loop, EVERY)

@@ -9,21 +9,26 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
 from ckad.place import at_place
-from ckad.tape.ops import Op
+from ckad.trace.arrays import (
+    Array,
+    copied,
+    is_traced,
+    padded,
+    promoted,
+    reshaped,
+    retyped,
+    spread,
+    traced,
+)
 from ckad.trace.axes import along, axis_of
 from ckad.trace.dispatch import given, implements, reject
-from ckad.trace.primitives.join import concatenate
-from ckad.trace.primitives.reduce import sum_
-from ckad.trace.primitives.shape import atleast_1d, copied
-from ckad.trace.values.apply import apply, astype, broadcast_to, promote, reshape_value
-from ckad.trace.values.tracer import Tracer, lift
 
 # --- differences -------------------------------------------------------------------------------
 
 
 @implements(np.diff)
-def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Tracer:
-    x = lift(a)
+def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Array:
+    x = traced(a)
     if n == 0:
         return a
     if n < 0 or not x.shape:
@@ -31,36 +36,36 @@ def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = 
     k = axis_of(axis, x.ndim)
     parts = [_edge(prepend, x, k), x, _edge(append, x, k)]
     if given(prepend) or given(append):
-        x = concatenate([part for part in parts if part is not None], k)
+        x = np.concatenate([part for part in parts if part is not None], k)
     subtract = np.not_equal if x.dtype == bool else np.subtract
     for _ in range(n):
         x = subtract(x[along(k, slice(1, None))], x[along(k, slice(None, -1))])
     return x
 
 
-def _edge(number: Any, x: Tracer, k: int) -> Tracer | None:
+def _edge(number: Any, x: Array, k: int) -> Array | None:
     if not given(number):
         return None
-    edge = lift(number)
-    return edge if edge.shape else broadcast_to(edge, (*x.shape[:k], 1, *x.shape[k + 1 :]))
+    edge = traced(number)
+    return edge if edge.shape else spread(edge, (*x.shape[:k], 1, *x.shape[k + 1 :]))
 
 
 @implements(np.ediff1d)
-def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Tracer:
-    x = lift(ary)
-    flat = reshape_value(x, (x.size,))
+def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Array:
+    x = traced(ary)
+    flat = reshaped(x, (x.size,))
     gaps = np.subtract(flat[1:], flat[:-1])
-    ends = [astype(v, x.dtype) for v in (to_begin, to_end) if v is not None]
-    first = [reshape_value(v, (v.size,)) for v in ends]
+    ends = [retyped(v, x.dtype) for v in (to_begin, to_end) if v is not None]
+    first = [reshaped(v, (v.size,)) for v in ends]
     before, after = first[: to_begin is not None], first[to_begin is not None :]
-    return concatenate([*before, gaps, *after]) if ends else gaps
+    return np.concatenate([*before, gaps, *after]) if ends else gaps
 
 
 @implements(np.unwrap)
-def unwrap(p: Any, discont: Any = None, axis: int = -1, *, period: Any = 2 * np.pi) -> Tracer:
+def unwrap(p: Any, discont: Any = None, axis: int = -1, *, period: Any = 2 * np.pi) -> Array:
     """The jumps taken out are multiples of ``period``, with derivative 0."""
-    x = lift(p)
-    reject(not x.type.is_float, "np.unwrap of integers")
+    x = traced(p)
+    reject(x.dtype.kind != "f", "np.unwrap of integers")
     k = axis_of(axis, x.ndim)
     gaps = diff(x, axis=k)
     half = period / 2
@@ -68,7 +73,7 @@ def unwrap(p: Any, discont: Any = None, axis: int = -1, *, period: Any = 2 * np.
     turned = np.where(np.equal(turned, -half) & (gaps > 0), half, turned)
     jump = np.where(np.abs(gaps) < (half if discont is None else discont), 0, turned - gaps)
     first, rest = x[along(k, slice(0, 1))], x[along(k, slice(1, None))]
-    return concatenate([first, rest + np.cumsum(jump, k)], k)
+    return np.concatenate([first, rest + np.cumsum(jump, k)], k)
 
 
 # --- np.gradient -------------------------------------------------------------------------------
@@ -76,20 +81,20 @@ def unwrap(p: Any, discont: Any = None, axis: int = -1, *, period: Any = 2 * np.
 
 @implements(np.gradient)
 def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> Any:
-    x = lift(f)
-    dtype = x.dtype if x.type.is_float else np.float64
-    x = x if x.dtype == bool else astype(x, dtype)
+    x = traced(f)
+    dtype = x.dtype if x.dtype.kind == "f" else np.float64
+    x = x if x.dtype == bool else retyped(x, dtype)
     axes = range(x.ndim) if axis is None else normalize_axis_tuple(axis, x.ndim)
     if edge_order not in (1, 2):
         raise ValueError(at_place(f"'edge_order' greater than 2 not supported, got {edge_order}"))
     gaps = _spacings(varargs, x, list(axes))
     slopes = tuple(
-        astype(_slope(x, gap, k, edge_order), dtype) for gap, k in zip(gaps, axes, strict=True)
+        retyped(_slope(x, gap, k, edge_order), dtype) for gap, k in zip(gaps, axes, strict=True)
     )
     return slopes[0] if len(slopes) == 1 else slopes
 
 
-def _spacings(varargs: Sequence[Any], x: Tracer, axes: list[int]) -> list[Any]:
+def _spacings(varargs: Sequence[Any], x: Array, axes: list[int]) -> list[Any]:
     """Per axis a scalar, or the gaps between the coordinates."""
     spacings = [1.0] if not varargs else list(varargs)
     if len(spacings) == 1 and not np.shape(spacings[0]):
@@ -106,19 +111,19 @@ def _gaps(spacing: Any, n: int) -> Any:
         raise ValueError(
             at_place(f"{np.shape(spacing)} coordinates do not fit an axis of length {n}")
         )
-    gaps = np.diff(spacing if isinstance(spacing, Tracer) else np.asarray(spacing, np.float64))
-    evenly = not isinstance(gaps, Tracer) and len(gaps) and (gaps == gaps[0]).all()
+    gaps = np.diff(spacing if is_traced(spacing) else np.asarray(spacing, np.float64))
+    evenly = not is_traced(gaps) and len(gaps) and (gaps == gaps[0]).all()
     return gaps[0] if evenly else gaps
 
 
-def _slope(x: Tracer, gap: Any, k: int, edge_order: int) -> Tracer:
+def _slope(x: Array, gap: Any, k: int, edge_order: int) -> Array:
     n = x.shape[k]
     if n < edge_order + 1:
         raise ValueError(
             at_place(f"an axis of {n} elements is too short for edge_order={edge_order}")
         )
 
-    def at(start: int, stop: int | None) -> Tracer:
+    def at(start: int, stop: int | None) -> Array:
         return x[along(k, slice(start, stop))]
 
     edge = _edge_of_first_order if edge_order == 1 else _edge_of_second_order
@@ -126,12 +131,10 @@ def _slope(x: Tracer, gap: Any, k: int, edge_order: int) -> Tracer:
     first = edge([at(i, i + 1) for i in range(edge_order + 1)], gap, (0, 1))
     ends = [at(n - 1 - i, n - i) for i in range(edge_order + 1)]
     last = edge(ends, gap, (-1, -2))
-    return concatenate([first, inner, -last], k)
+    return np.concatenate([first, inner, -last], k)
 
 
-def _inner_slope(
-    left: Tracer, middle: Tracer, right: Tracer, gap: Any, k: int, rank: int
-) -> Tracer:
+def _inner_slope(left: Array, middle: Array, right: Array, gap: Any, k: int, rank: int) -> Array:
     if not np.shape(gap):
         return (right - left) / (2.0 * gap)
     shape = [-1 if i == k else 1 for i in range(rank)]
@@ -146,11 +149,11 @@ def _near_edge(gap: Any, position: int) -> Any:
     return gap[position] if np.shape(gap) else gap
 
 
-def _edge_of_first_order(values: Sequence[Tracer], gap: Any, order: tuple[int, int]) -> Tracer:
+def _edge_of_first_order(values: Sequence[Array], gap: Any, order: tuple[int, int]) -> Array:
     return (values[1] - values[0]) / _near_edge(gap, order[0])
 
 
-def _edge_of_second_order(values: Sequence[Tracer], gap: Any, order: tuple[int, int]) -> Tracer:
+def _edge_of_second_order(values: Sequence[Array], gap: Any, order: tuple[int, int]) -> Array:
     """One-sided three-point formula, from the edge inwards."""
     first, second, third = values
     if not np.shape(gap):
@@ -165,15 +168,15 @@ def _edge_of_second_order(values: Sequence[Tracer], gap: Any, order: tuple[int, 
 # --- integrals ---------------------------------------------------------------------------------
 
 
-def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Tracer:
-    y = lift(y)
+def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Array:
+    y = traced(y)
     k = axis_of(axis, y.ndim)
     width = dx
     if x is not None:
         width = np.diff(x, axis=0 if np.ndim(x) == 1 else k)
         if np.ndim(x) == 1:
             width = width.reshape([-1 if i == k else 1 for i in range(y.ndim)])
-    return sum_(width * (y[along(k, slice(1, None))] + y[along(k, slice(None, -1))]) / 2.0, k)
+    return np.sum(width * (y[along(k, slice(1, None))] + y[along(k, slice(None, -1))]) / 2.0, k)
 
 
 implements(np.trapezoid)(trapezoid)
@@ -185,22 +188,22 @@ if "trapz" in np.__dict__:  # before NumPy 2.4
 
 
 @implements(np.convolve)
-def convolve(a: Any, v: Any, mode: str = "full") -> Tracer:
-    x, y = _signals(atleast_1d(lift(a)), atleast_1d(lift(v)))
+def convolve(a: Any, v: Any, mode: str = "full") -> Array:
+    x, y = _signals(np.atleast_1d(traced(a)), np.atleast_1d(traced(v)))
     long, short = (x, y) if x.size >= y.size else (y, x)
     return _convolved(long, short, mode)
 
 
 @implements(np.correlate)
-def correlate(a: Any, v: Any, mode: str = "valid") -> Tracer:
+def correlate(a: Any, v: Any, mode: str = "valid") -> Array:
     x, y = _signals(a, v)
     if x.size >= y.size:
         return _convolved(x, y[::-1], mode)
     return copied(_convolved(y, x[::-1], mode)[::-1])
 
 
-def _signals(a: Any, v: Any) -> list[Tracer]:
-    xs = promote(lift(a), lift(v))
+def _signals(a: Any, v: Any) -> list[Array]:
+    xs = promoted(traced(a), traced(v))
     if any(x.ndim != 1 or not x.size for x in xs):
         shapes = ", ".join(str(x.shape) for x in xs)
         raise ValueError(
@@ -209,17 +212,16 @@ def _signals(a: Any, v: Any) -> list[Tracer]:
     return xs
 
 
-def _convolved(long: Tracer, short: Tracer, mode: str) -> Tracer:
+def _convolved(long: Array, short: Array, mode: str) -> Array:
     """All products in a table whose rows are then shifted against each other and summed.
 
     Row j of the padded table, read in rows that are one shorter, lies j places further right.
     """
     n, m = long.size, short.size
-    products = np.multiply(reshape_value(short, (m, 1)), long)
-    table = products.type.with_shape((m, n + m))
-    padded = apply(Op.PAD, products, attrs=(0, 0, 1, 1), type=table)
-    flat = reshape_value(padded, (m * (n + m),))[: m * (n + m - 1)]
-    full = astype(sum_(reshape_value(flat, (m, n + m - 1)), 0), long.dtype)
+    products = np.multiply(reshaped(short, (m, 1)), long)
+    table = padded(products, (0, 0, 1, 1), (m, n + m))
+    flat = reshaped(table, (m * (n + m),))[: m * (n + m - 1)]
+    full = retyped(np.sum(reshaped(flat, (m, n + m - 1)), 0), long.dtype)
     starts = {"full": (0, n + m - 1), "same": ((m - 1) // 2, n), "valid": (m - 1, n - m + 1)}
     reject(mode not in starts, f"np.convolve with mode={mode!r}")
     start, length = starts[mode]
@@ -230,20 +232,20 @@ def _convolved(long: Tracer, short: Tracer, mode: str) -> Tracer:
 
 
 @implements(np.polyval)
-def polyval(p: Any, x: Any) -> Tracer:
-    at = lift(x)
+def polyval(p: Any, x: Any) -> Array:
+    at = traced(x)
     result = np.zeros_like(at)
-    for c in lift(p):
+    for c in traced(p):
         result = result * at + c
     return result
 
 
 @implements(np.vander)
-def vander(x: Any, N: Any = None, increasing: bool = False) -> Tracer:
-    x = lift(x)
+def vander(x: Any, N: Any = None, increasing: bool = False) -> Array:
+    x = traced(x)
     if x.ndim != 1:
         raise ValueError(at_place("x must be a one-dimensional array or sequence."))
-    x = astype(x, np.promote_types(x.dtype, int))
+    x = retyped(x, np.promote_types(x.dtype, int))
     powers = [np.ones_like(x)]
     for _ in range(1, x.size if N is None else int(N)):
         powers.append(powers[-1] * x)
@@ -252,15 +254,15 @@ def vander(x: Any, N: Any = None, increasing: bool = False) -> Tracer:
     return np.stack(powers if increasing else powers[::-1], 1)
 
 
-def _coefficients(p: Any) -> Tracer:
-    x = lift(p)
+def _coefficients(p: Any) -> Array:
+    x = traced(p)
     if x.ndim != 1:
         raise ValueError(at_place(f"a polynomial has one axis of coefficients, not {x.ndim}"))
     return x
 
 
 @implements(np.polyder)
-def polyder(p: Any, m: int = 1) -> Tracer:
+def polyder(p: Any, m: int = 1) -> Array:
     result = _coefficients(p)
     for _ in range(m):
         result = result[:-1] * np.arange(result.size)[:0:-1]
@@ -268,31 +270,31 @@ def polyder(p: Any, m: int = 1) -> Tracer:
 
 
 @implements(np.polyint)
-def polyint(p: Any, m: int = 1, k: Any = None) -> Tracer:
+def polyint(p: Any, m: int = 1, k: Any = None) -> Array:
     result = _coefficients(p)
     constants = np.zeros(m) if k is None else np.broadcast_to(k, (m,))
     for c in constants:
         grown = np.true_divide(result, np.arange(result.size, 0, -1))
-        result = concatenate([grown, reshape_value(astype(c, grown.dtype), (1,))])
+        result = np.concatenate([grown, reshaped(retyped(c, grown.dtype), (1,))])
     return result
 
 
 @implements(np.polyadd)
-def polyadd(a1: Any, a2: Any) -> Tracer:
+def polyadd(a1: Any, a2: Any) -> Array:
     return np.add(*_of_one_degree(a1, a2))
 
 
 @implements(np.polysub)
-def polysub(a1: Any, a2: Any) -> Tracer:
+def polysub(a1: Any, a2: Any) -> Array:
     return np.subtract(*_of_one_degree(a1, a2))
 
 
-def _of_one_degree(a: Any, b: Any) -> list[Tracer]:
-    xs = promote(_coefficients(a), _coefficients(b))
+def _of_one_degree(a: Any, b: Any) -> list[Array]:
+    xs = promoted(_coefficients(a), _coefficients(b))
     n = max(x.size for x in xs)
-    return [concatenate([np.zeros_like(x, shape=n - x.size), x]) for x in xs]
+    return [np.concatenate([np.zeros_like(x, shape=n - x.size), x]) for x in xs]
 
 
 @implements(np.polymul)
-def polymul(a1: Any, a2: Any) -> Tracer:
+def polymul(a1: Any, a2: Any) -> Array:
     return convolve(a1, a2)

@@ -10,12 +10,19 @@ from typing import Any
 import numpy as np
 
 from ckad.place import at_place
+from ckad.trace.arrays import (
+    Array,
+    batched,
+    diagonal_view,
+    own,
+    promoted,
+    reshaped,
+    retyped,
+    spread,
+    stored,
+    traced,
+)
 from ckad.trace.dispatch import implements, reject
-from ckad.trace.primitives.products import batched
-from ckad.trace.primitives.reduce import sum_
-from ckad.trace.primitives.shape import diagonal_view, transpose
-from ckad.trace.values.apply import astype, broadcast_to, finish, promote, reshape_value
-from ckad.trace.values.tracer import Tracer, fresh, lift, value
 
 Labels = tuple[str, ...]
 
@@ -28,20 +35,20 @@ def einsum(
     order: str = "K",
     casting: str = "safe",
     optimize: Any = False,
-) -> Tracer:
+) -> Array:
     reject(order not in ("K", "C", "A"), f"np.einsum with order={order!r}")
     subscripts, arrays = _read(operands)
-    xs = promote(*map(lift, arrays))
-    xs = [astype(x, dtype) for x in xs] if dtype is not None else xs
+    xs = promoted(*map(traced, arrays))
+    xs = [retyped(x, dtype) for x in xs] if dtype is not None else xs
     terms, output = _labels(subscripts, xs)
     lengths = _lengths(terms, xs)
     if len(xs) == 1 and set(terms[0]) == set(output):
-        return finish(_rearranged(xs[0], terms[0], output, writable=True), out)
+        return stored(_rearranged(xs[0], terms[0], output, writable=True), out)
     pairs = [_prepared(x, term) for x, term in zip(xs, terms, strict=True)]
     result = _contracted(pairs, output, lengths)
     if len(result.shape) > 1:
         result.storage.plain = False  # NumPy orders the axes as its iterator finds best
-    return finish(result, out)
+    return stored(result, out)
 
 
 # --- reading the subscripts --------------------------------------------------------------------
@@ -63,7 +70,7 @@ def _letters(axes: Sequence[Any]) -> str:
     return "".join("..." if k is Ellipsis else ascii_letters[k] for k in axes)
 
 
-def _labels(subscripts: str, xs: Sequence[Tracer]) -> tuple[list[Labels], Labels]:
+def _labels(subscripts: str, xs: Sequence[Array]) -> tuple[list[Labels], Labels]:
     """One label per axis of each operand and of the result; ``...`` gives labels "0", "1", ..."""
     left, arrow, right = subscripts.partition("->")
     texts = left.split(",")
@@ -95,7 +102,7 @@ def _with_dots(text: str, dots: Labels) -> Labels:
     return (*before, *(dots if found else ()), *after)
 
 
-def _lengths(terms: Sequence[Labels], xs: Sequence[Tracer]) -> dict[str, int]:
+def _lengths(terms: Sequence[Labels], xs: Sequence[Array]) -> dict[str, int]:
     lengths: dict[str, int] = {}
     for term, x in zip(terms, xs, strict=True):
         if len(set(term)) < len(set(zip(term, x.shape, strict=True))):
@@ -113,13 +120,13 @@ def _lengths(terms: Sequence[Labels], xs: Sequence[Tracer]) -> dict[str, int]:
 # --- one operand -------------------------------------------------------------------------------
 
 
-def _prepared(x: Tracer, term: Labels) -> tuple[Tracer, Labels]:
+def _prepared(x: Array, term: Labels) -> tuple[Array, Labels]:
     """Each label once: diagonals taken."""
     once = tuple(dict.fromkeys(term))
     return _rearranged(x, term, once, writable=False), once
 
 
-def _rearranged(x: Tracer, term: Labels, order: Labels, *, writable: bool) -> Tracer:
+def _rearranged(x: Array, term: Labels, order: Labels, *, writable: bool) -> Array:
     """A view of ``x`` with repeated labels as diagonals, its axes in ``order``."""
     labels = list(term)
     while len(set(labels)) < len(labels):
@@ -128,15 +135,15 @@ def _rearranged(x: Tracer, term: Labels, order: Labels, *, writable: bool) -> Tr
         j = labels.index(s, i + 1)
         x = diagonal_view(x, 0, i, j, writable)
         labels = [t for k, t in enumerate(labels) if k not in (i, j)] + [s]
-    return transpose(x, [labels.index(s) for s in order])
+    return np.transpose(x, [labels.index(s) for s in order])
 
 
 # --- contraction -------------------------------------------------------------------------------
 
 
 def _contracted(
-    pairs: list[tuple[Tracer, Labels]], output: Labels, lengths: dict[str, int]
-) -> Tracer:
+    pairs: list[tuple[Array, Labels]], output: Labels, lengths: dict[str, int]
+) -> Array:
     for group in _path(pairs, output):
         taken = [pairs.pop(k) for k in sorted(group, reverse=True)]
         x, term = taken.pop()
@@ -148,11 +155,11 @@ def _contracted(
             x, term = _pair(left, right, needed, lengths)
         pairs.append(_summed(x, term, _needed(pairs, output)))
     x, term = pairs[0]
-    turned = transpose(x, [term.index(s) for s in output])
-    return fresh(value(broadcast_to(turned, tuple(lengths[s] for s in output))))
+    turned = np.transpose(x, [term.index(s) for s in output])
+    return own(spread(turned, tuple(lengths[s] for s in output)))
 
 
-def _path(pairs: Sequence[tuple[Tracer, Labels]], output: Labels) -> list[tuple[int, ...]]:
+def _path(pairs: Sequence[tuple[Array, Labels]], output: Labels) -> list[tuple[int, ...]]:
     """Which operands to contract after each other."""
     if len(pairs) <= 2:
         return [tuple(range(len(pairs)))]
@@ -167,25 +174,25 @@ def _path(pairs: Sequence[tuple[Tracer, Labels]], output: Labels) -> list[tuple[
     return path[1:]
 
 
-def _needed(pairs: Sequence[tuple[Tracer, Labels]], output: Labels) -> set[str]:
+def _needed(pairs: Sequence[tuple[Array, Labels]], output: Labels) -> set[str]:
     return {s for _, term in pairs for s in term} | set(output)
 
 
-def _summed(x: Tracer, term: Labels, needed: set[str]) -> tuple[Tracer, Labels]:
+def _summed(x: Array, term: Labels, needed: set[str]) -> tuple[Array, Labels]:
     """Sum over the labels that nothing else has."""
     gone = tuple(k for k, s in enumerate(term) if s not in needed)
     if not gone:
         return x, term
-    total = sum_(x, gone)
-    return astype(total, x.dtype), tuple(s for s in term if s in needed)
+    total = np.sum(x, gone)
+    return retyped(total, x.dtype), tuple(s for s in term if s in needed)
 
 
 def _pair(
-    left: tuple[Tracer, Labels],
-    right: tuple[Tracer, Labels],
+    left: tuple[Array, Labels],
+    right: tuple[Array, Labels],
     needed: set[str],
     lengths: dict[str, int],
-) -> tuple[Tracer, Labels]:
+) -> tuple[Array, Labels]:
     (x, a), (y, b) = left, right
     shared = [s for s in a if s in b]
     batch = [s for s in shared if s in needed]
@@ -198,31 +205,31 @@ def _pair(
     sizes = own | {s: lengths[s] for s in shared}
     m, n, k = (math.prod(sizes[s] for s in part) for part in (rows, columns, summed))
     count = math.prod(sizes[s] for s in batch)
-    lhs = reshape_value(_ordered(x, a, [*batch, *rows, *summed], sizes), (count, m, k))
-    rhs = reshape_value(_ordered(y, b, [*batch, *summed, *columns], sizes), (count, k, n))
+    lhs = reshaped(_ordered(x, a, [*batch, *rows, *summed], sizes), (count, m, k))
+    rhs = reshaped(_ordered(y, b, [*batch, *summed, *columns], sizes), (count, k, n))
     labels = (*batch, *rows, *columns)
-    return reshape_value(batched(lhs, rhs), [sizes[s] for s in labels]), labels
+    return reshaped(batched(lhs, rhs), [sizes[s] for s in labels]), labels
 
 
-def _ordered(x: Tracer, term: Labels, order: Sequence[str], sizes: dict[str, int]) -> Tracer:
-    turned = transpose(x, [term.index(s) for s in order])
-    return broadcast_to(turned, tuple(sizes[s] for s in order))
+def _ordered(x: Array, term: Labels, order: Sequence[str], sizes: dict[str, int]) -> Array:
+    turned = np.transpose(x, [term.index(s) for s in order])
+    return spread(turned, tuple(sizes[s] for s in order))
 
 
 def _elementwise(
-    x: Tracer, a: Labels, y: Tracer, b: Labels, kept: Sequence[str], summed: Sequence[str]
-) -> tuple[Tracer, Labels]:
+    x: Array, a: Labels, y: Array, b: Labels, kept: Sequence[str], summed: Sequence[str]
+) -> tuple[Array, Labels]:
     """The product over all labels, summed over those not kept."""
     order = [*kept, *summed]
     product = np.multiply(_spread(x, a, order), _spread(y, b, order))
     if summed:
-        total = sum_(product, tuple(range(len(kept), len(order))))
-        product = astype(total, product.dtype)
+        total = np.sum(product, tuple(range(len(kept), len(order))))
+        product = retyped(total, product.dtype)
     return product, tuple(kept)
 
 
-def _spread(x: Tracer, term: Labels, order: Sequence[str]) -> Tracer:
+def _spread(x: Array, term: Labels, order: Sequence[str]) -> Array:
     """``x`` with its axes in ``order``, one of length 1 where it has no such label."""
-    turned = transpose(x, [term.index(s) for s in order if s in term])
+    turned = np.transpose(x, [term.index(s) for s in order if s in term])
     lengths = dict(zip(term, x.shape, strict=True))
-    return reshape_value(turned, [lengths.get(s, 1) for s in order])
+    return reshaped(turned, [lengths.get(s, 1) for s in order])

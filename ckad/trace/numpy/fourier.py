@@ -14,11 +14,9 @@ from typing import Any
 import numpy as np
 
 from ckad.place import at_place
+from ckad.trace.arrays import Array, complexed, is_traced, stored
 from ckad.trace.axes import along, axis_of
 from ckad.trace.dispatch import COMPLEX, Function, put
-from ckad.trace.primitives.complex.ufuncs import stored
-from ckad.trace.values.complex import ComplexTracer, as_complex
-from ckad.trace.values.tracer import Tracer
 
 #: Transforms up to this length are one product with a matrix.
 LONGEST_PRODUCT = 32
@@ -29,7 +27,7 @@ LONGEST_PRIME = 128
 # --- along the last axis -----------------------------------------------------------------------
 
 
-def transform(x: ComplexTracer, sign: int) -> ComplexTracer:
+def transform(x: Array, sign: int) -> Array:
     """The sums over ``j`` of ``x[j] exp(sign 2 pi i j k / n)`` along the last axis."""
     n = x.shape[-1]
     radix = _radix(n)
@@ -64,7 +62,7 @@ def _twiddles(rest: int, radix: int, sign: int) -> np.ndarray:
     return _root(np.outer(np.arange(rest), np.arange(radix)), rest * radix, sign)
 
 
-def _convolved(x: ComplexTracer, sign: int) -> ComplexTracer:
+def _convolved(x: Array, sign: int) -> Array:
     """From ``2 j k = j**2 + k**2 - (k - j)**2``: a convolution with a chirp."""
     n = x.shape[-1]
     length = 1 << (2 * n - 2).bit_length()
@@ -77,7 +75,7 @@ def _convolved(x: ComplexTracer, sign: int) -> ComplexTracer:
     return transform(product, 1)[..., :n] * (chirp / length)
 
 
-def _resized(x: ComplexTracer, n: int) -> ComplexTracer:
+def _resized(x: Array, n: int) -> Array:
     """The last axis cut, or continued by zeros, to length ``n``."""
     have = x.shape[-1]
     if n <= have:
@@ -106,9 +104,9 @@ def _length(n: Any, have: int) -> int:
     return length
 
 
-def _along_axis(a: Any, n: Any, axis: int, norm: Any, inverse: bool) -> ComplexTracer:
-    given = as_complex(a)
-    x = as_complex(given, np.float64)  # transforms of float32 are rounded once, at the end
+def _along_axis(a: Any, n: Any, axis: int, norm: Any, inverse: bool) -> Array:
+    given = complexed(a)
+    x = complexed(given, np.float64)  # transforms of float32 are rounded once, at the end
     axis = axis_of(axis, x.ndim)
     x = np.moveaxis(x, axis, -1)
     length = _length(n, x.shape[-1])
@@ -133,24 +131,24 @@ def _registered(function: Any) -> Any:
 def _own_memory(handler: Function) -> Function:
     def call(a: Any, *args: Any, out: Any = None, **options: Any) -> Any:
         result = handler(a, *args, **options)
-        return stored(out, result.copy())
+        return stored(result.copy(), out)
 
     return call
 
 
 @_registered(np.fft.fft)
-def fft(a: Any, n: Any = None, axis: int = -1, norm: Any = None) -> ComplexTracer:
+def fft(a: Any, n: Any = None, axis: int = -1, norm: Any = None) -> Array:
     return _along_axis(a, n, axis, norm, inverse=False)
 
 
 @_registered(np.fft.ifft)
-def ifft(a: Any, n: Any = None, axis: int = -1, norm: Any = None) -> ComplexTracer:
+def ifft(a: Any, n: Any = None, axis: int = -1, norm: Any = None) -> Array:
     return _along_axis(a, n, axis, norm, inverse=True)
 
 
 @_registered(np.fft.rfft)
-def rfft(a: Any, n: Any = None, axis: int = -1, norm: Any = None) -> ComplexTracer:
-    if isinstance(a, ComplexTracer):
+def rfft(a: Any, n: Any = None, axis: int = -1, norm: Any = None) -> Array:
+    if is_traced(a) and a.dtype.kind == "c":
         raise TypeError(at_place("np.fft.rfft takes real arrays; use np.fft.fft"))
     whole = fft(a, n, axis, norm)
     k = axis_of(axis, whole.ndim)
@@ -158,9 +156,9 @@ def rfft(a: Any, n: Any = None, axis: int = -1, norm: Any = None) -> ComplexTrac
 
 
 @_registered(np.fft.irfft)
-def irfft(a: Any, n: Any = None, axis: int = -1, norm: Any = None) -> Tracer:
+def irfft(a: Any, n: Any = None, axis: int = -1, norm: Any = None) -> Array:
     """The other half of the spectrum is the conjugate of what is given."""
-    x = as_complex(a)
+    x = complexed(a)
     k = axis_of(axis, x.ndim)
     length = _length(n, 2 * (x.shape[k] - 1))
     half = np.moveaxis(_resized(np.moveaxis(x, k, -1), length // 2 + 1), -1, k)
@@ -169,34 +167,34 @@ def irfft(a: Any, n: Any = None, axis: int = -1, norm: Any = None) -> Tracer:
     return ifft(np.concatenate([half, mirrored], k), None, k, norm).real
 
 
-def _in_turn(one: Function, a: Any, s: Any, axes: Any, norm: Any) -> ComplexTracer:
+def _in_turn(one: Function, a: Any, s: Any, axes: Any, norm: Any) -> Array:
     rank = np.ndim(a)
     if axes is None:
         axes = range(rank) if s is None else range(rank - len(s), rank)
     lengths: Sequence[Any] = [None] * len(axes) if s is None else s
-    result = as_complex(a)
+    result = complexed(a)
     for n, axis in reversed(list(zip(lengths, axes, strict=True))):
         result = one(result, n, axis, norm)
     return result
 
 
 @_registered(np.fft.fftn)
-def fftn(a: Any, s: Any = None, axes: Any = None, norm: Any = None) -> ComplexTracer:
+def fftn(a: Any, s: Any = None, axes: Any = None, norm: Any = None) -> Array:
     return _in_turn(fft, a, s, axes, norm)
 
 
 @_registered(np.fft.ifftn)
-def ifftn(a: Any, s: Any = None, axes: Any = None, norm: Any = None) -> ComplexTracer:
+def ifftn(a: Any, s: Any = None, axes: Any = None, norm: Any = None) -> Array:
     return _in_turn(ifft, a, s, axes, norm)
 
 
 @_registered(np.fft.fft2)
-def fft2(a: Any, s: Any = None, axes: Any = (-2, -1), norm: Any = None) -> ComplexTracer:
+def fft2(a: Any, s: Any = None, axes: Any = (-2, -1), norm: Any = None) -> Array:
     return _in_turn(fft, a, s, axes, norm)
 
 
 @_registered(np.fft.ifft2)
-def ifft2(a: Any, s: Any = None, axes: Any = (-2, -1), norm: Any = None) -> ComplexTracer:
+def ifft2(a: Any, s: Any = None, axes: Any = (-2, -1), norm: Any = None) -> Array:
     return _in_turn(ifft, a, s, axes, norm)
 
 

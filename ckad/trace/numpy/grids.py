@@ -8,12 +8,8 @@ import numpy as np
 
 from ckad.errors import ConcreteValueError
 from ckad.place import at_place
+from ckad.trace.arrays import Array, copied, is_traced, known, promoted, reshaped, traced
 from ckad.trace.dispatch import implements, put, reject
-from ckad.trace.primitives.creation import linspace
-from ckad.trace.primitives.join import concatenate, stack
-from ckad.trace.primitives.shape import copied
-from ckad.trace.values.apply import promote, reshape_value
-from ckad.trace.values.tracer import Tracer, known, known_dtype, lift
 
 
 def _plain(x: Any, traced: bool = False) -> Any:
@@ -22,7 +18,7 @@ def _plain(x: Any, traced: bool = False) -> Any:
         return slice(*[_plain(v, traced) for v in (x.start, x.stop, x.step)])
     if isinstance(x, tuple):
         return tuple(_plain(v, traced) for v in x)
-    number = known(x) if isinstance(x, Tracer) else x
+    number = known(x) if is_traced(x) else x
     if number is None and not traced and x is not None:
         raise ConcreteValueError(
             at_place(
@@ -32,21 +28,21 @@ def _plain(x: Any, traced: bool = False) -> Any:
         )
     if number is None:
         return x
-    return number[()] if isinstance(x, Tracer) else number
+    return number[()] if is_traced(x) else number
 
 
 def _is_traced(key: Any) -> bool:
     if isinstance(key, slice):
         return _is_traced((key.start, key.stop, key.step))
-    return any(_is_traced(k) for k in key) if isinstance(key, tuple) else isinstance(key, Tracer)
+    return any(_is_traced(k) for k in key) if isinstance(key, tuple) else is_traced(key)
 
 
-def _axis(part: slice) -> Tracer:
+def _axis(part: slice) -> Array:
     """The points of one slice of a grid."""
     if not _is_traced(part):
-        return lift(known_dtype(np.asarray(np.ogrid[part])))
+        return traced(np.asarray(np.ogrid[part]))
     if isinstance(part.step, complex):
-        return linspace(0 if part.start is None else part.start, part.stop, int(abs(part.step)))
+        return np.linspace(0 if part.start is None else part.start, part.stop, int(abs(part.step)))
     _plain(part)
     raise AssertionError
 
@@ -56,19 +52,19 @@ def _grid(key: Any, sparse: bool) -> Any:
     if not _is_traced(key):
         made = np.ogrid[key] if sparse else np.mgrid[key]
         if isinstance(made, tuple):
-            return tuple(lift(known_dtype(x)) for x in made)
-        return lift(known_dtype(made))
+            return tuple(traced(x) for x in made)
+        return traced(made)
     if isinstance(key, slice):
         return _axis(key)
-    axes = promote(*[_axis(part) for part in key])
-    open_axes = [reshape_value(x, _along(x, k, len(axes))) for k, x in enumerate(axes)]
+    axes = promoted(*[_axis(part) for part in key])
+    open_axes = [reshaped(x, _along(x, k, len(axes))) for k, x in enumerate(axes)]
     if sparse:
         return tuple(open_axes)
     shape = tuple(x.size for x in axes)
-    return stack([np.broadcast_to(x, shape) for x in open_axes])
+    return np.stack([np.broadcast_to(x, shape) for x in open_axes])
 
 
-def _along(x: Tracer, k: int, rank: int) -> list[int]:
+def _along(x: Array, k: int, rank: int) -> list[int]:
     return [x.size if i == k else 1 for i in range(rank)]
 
 
@@ -83,22 +79,22 @@ def _ogrid(key: Any) -> Any:
 # --- r_ and c_ ---------------------------------------------------------------------------------
 
 
-def _joined(key: Any) -> Tracer:
+def _joined(key: Any) -> Array:
     """``np.r_[...]``: slices become ranges, and all is joined along the first axis."""
     parts = key if isinstance(key, tuple) else (key,)
     reject(any(isinstance(p, str) for p in parts), "np.r_ with a text that says how to join")
-    return concatenate([np.atleast_1d(_part(p)) for p in parts])
+    return np.concatenate([np.atleast_1d(_part(p)) for p in parts])
 
 
-def _columns(key: Any) -> Tracer:
+def _columns(key: Any) -> Array:
     """``np.c_[...]``: the parts as columns."""
     parts = [np.atleast_1d(_part(p)) for p in (key if isinstance(key, tuple) else (key,))]
-    return concatenate([reshape_value(p, (p.size, 1)) if p.ndim == 1 else p for p in parts], -1)
+    return np.concatenate([reshaped(p, (p.size, 1)) if p.ndim == 1 else p for p in parts], -1)
 
 
-def _part(part: Any) -> Tracer:
+def _part(part: Any) -> Array:
     part = _plain(part, traced=True) if isinstance(part, slice) else part
-    return copied(_axis(part) if isinstance(part, slice) else lift(part))
+    return copied(_axis(part) if isinstance(part, slice) else traced(part))
 
 
 # rows of objects that are no functions: the interpreter asks for them by what is indexed
@@ -112,16 +108,16 @@ put(np.c_, _columns)
 def ix_(*args: Any) -> tuple[Any, ...]:
     """An open mesh of indices; known masks become indices."""
     return tuple(
-        reshape_value(x, _along(x, k, len(args))) for k, x in enumerate(_index(a) for a in args)
+        reshaped(x, _along(x, k, len(args))) for k, x in enumerate(_index(a) for a in args)
     )
 
 
-def _index(a: Any) -> Tracer:
-    x = lift(a)
+def _index(a: Any) -> Array:
+    x = traced(a)
     if x.ndim != 1:
         raise ValueError(at_place("Cross index must be 1 dimensional"))
     numbers = known(x)
     if x.dtype == bool and numbers is not None:
-        return lift(np.flatnonzero(numbers))
+        return traced(np.flatnonzero(numbers))
     reject(x.dtype == bool, "np.ix_ of a traced mask")
     return x

@@ -6,29 +6,29 @@ from typing import Any
 
 import numpy as np
 
+from ckad.trace.arrays import is_traced, traced
 from ckad.trace.axes import axes_of
 from ckad.trace.dispatch import implements, put
-from ckad.trace.values.tracer import Tracer, lift
 
 
 @implements(np.shape)
 def shape(a: Any) -> tuple[int, ...]:
-    return lift(a).shape
+    return traced(a).shape
 
 
 @implements(np.ndim)
 def ndim(a: Any) -> int:
-    return lift(a).ndim
+    return traced(a).ndim
 
 
 @implements(np.size)
 def size(a: Any, axis: Any = None) -> int:
-    x = lift(a)
+    x = traced(a)
     return int(np.prod([x.shape[k] for k in axes_of(axis, x.ndim)], dtype=np.int64))
 
 
 def _plain_type(x: Any) -> Any:
-    return x.dtype if isinstance(x, Tracer) else x
+    return x.dtype if is_traced(x) else x
 
 
 @implements(np.result_type)
@@ -43,7 +43,7 @@ def can_cast(from_: Any, to: Any, casting: Any = "safe") -> bool:
 
 @implements(np.common_type)
 def common_type(*arrays: Any) -> Any:
-    return np.common_type(*[np.empty(0, lift(x).dtype) for x in arrays])
+    return np.common_type(*[np.empty(0, traced(x).dtype) for x in arrays])
 
 
 @implements(np.iscomplexobj)
@@ -58,12 +58,12 @@ def isrealobj(x: Any) -> bool:
 
 @implements(np.may_share_memory, np.shares_memory)
 def shares_memory(a: Any, b: Any, max_work: Any = None) -> bool:
-    return isinstance(a, Tracer) and isinstance(b, Tracer) and a.storage.root is b.storage.root
+    return is_traced(a) and is_traced(b) and a.storage.root is b.storage.root
 
 
 def _places_in(function: Any) -> Any:
     def places(arr: Any, *args: Any, **options: Any) -> tuple[np.ndarray, ...]:
-        return function(np.empty(lift(arr).shape, bool), *args, **options)
+        return function(np.empty(traced(arr).shape, bool), *args, **options)
 
     return places
 

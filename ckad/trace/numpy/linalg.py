@@ -12,14 +12,21 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ckad.place import at_place
-from ckad.trace.bodies.loops import fori_loop
+from ckad.trace.arrays import (
+    Array,
+    copied,
+    fori_loop,
+    is_traced,
+    own,
+    promoted,
+    reshaped,
+    retyped,
+    safe_sqrt,
+    spread,
+    traced,
+)
+from ckad.trace.axes import common_shape
 from ckad.trace.dispatch import implements, reject
-from ckad.trace.primitives.products import cross as cross_product
-from ckad.trace.primitives.products import matmul, outer, trace
-from ckad.trace.primitives.reduce import safe_sqrt, sum_
-from ckad.trace.primitives.shape import copied, diagonal, swapaxes
-from ckad.trace.values.apply import astype, broadcast_to, common_shape, promote, reshape_value
-from ckad.trace.values.tracer import Tracer, fresh, lift, value
 
 #: Matrices of so many rows are eliminated without a loop.
 UNROLLED = 8
@@ -33,10 +40,10 @@ def _repeat(n: int, body: Callable[[Any, Any], Any], state: Any) -> Any:
     return state
 
 
-def _matrices(a: Any, square: bool = True) -> Tracer:
+def _matrices(a: Any, square: bool = True) -> Array:
     """``a`` in floats, as a stack with one axis before the matrices."""
-    x = lift(a)
-    x = x if x.type.is_float else astype(x, np.float64)
+    x = traced(a)
+    x = x if x.dtype.kind == "f" else retyped(x, np.float64)
     if x.ndim < 2:
         raise np.linalg.LinAlgError(
             at_place(f"{x.ndim}-dimensional array given. Array must be at least two-dimensional")
@@ -44,7 +51,7 @@ def _matrices(a: Any, square: bool = True) -> Tracer:
     if square and x.shape[-1] != x.shape[-2]:
         raise np.linalg.LinAlgError(at_place("Last 2 dimensions of the array must be square"))
     count = int(np.prod(x.shape[:-2]))
-    return reshape_value(x, (count, *x.shape[-2:]))
+    return reshaped(x, (count, *x.shape[-2:]))
 
 
 # --- elimination -------------------------------------------------------------------------------
@@ -60,22 +67,22 @@ class _Row(NamedTuple):
 
 def _masks(n: int, k: Any) -> _Row:
     rows = np.arange(n).reshape(1, n, 1)
-    if isinstance(k, Tracer):
-        rows = lift(rows)
+    if is_traced(k):
+        rows = traced(rows)
     return _Row(np.equal(rows, k), np.greater_equal(rows, k), np.greater(rows, k))
 
 
-def _row_of(m: Tracer, chosen: Any) -> Tracer:
+def _row_of(m: Array, chosen: Any) -> Array:
     """The one row of each matrix under the mask, shape [b, 1, columns]."""
-    return sum_(np.where(chosen, m, np.zeros((), m.dtype)), 1, keepdims=True)
+    return np.sum(np.where(chosen, m, np.zeros((), m.dtype)), 1, keepdims=True)
 
 
-def _column(m: Tracer, k: Any) -> Tracer:
+def _column(m: Array, k: Any) -> Array:
     """Column k of each matrix, shape [b, n, 1]."""
     return m[:, :, k][..., None]
 
 
-def _pivoted(m: Tracer, k: Any, mask: _Row) -> tuple[Tracer, Tracer]:
+def _pivoted(m: Array, k: Any, mask: _Row) -> tuple[Array, Array]:
     """Row k exchanged with the one below that is largest in column k; and whether it was another.
 
     The choice is no matter of derivatives: row exchanges are exact.
@@ -90,29 +97,29 @@ def _pivoted(m: Tracer, k: Any, mask: _Row) -> tuple[Tracer, Tracer]:
 
 
 @implements(np.linalg.solve)
-def solve(a: Any, b: Any) -> Tracer:
+def solve(a: Any, b: Any) -> Array:
     """Gauss-Jordan elimination with partial pivoting; infinite or NaN for singular matrices."""
-    right = lift(b)
+    right = traced(b)
     vector = right.ndim == 1
-    x, y = promote(_float(a), _float(right))
+    x, y = promoted(_float(a), _float(right))
     n = x.shape[-1] if x.ndim > 1 else 0
     _matrices(x)
-    y = reshape_value(y, (*y.shape, 1)) if vector else y
+    y = reshaped(y, (*y.shape, 1)) if vector else y
     if y.shape[-2] != n:
         raise ValueError(at_place(f"shapes {x.shape} and {right.shape} do not fit: {n} rows"))
     lead = common_shape(x.shape[:-2], y.shape[:-2])
-    both = np.concatenate([broadcast_to(v, (*lead, *v.shape[-2:])) for v in (x, y)], -1)
+    both = np.concatenate([spread(v, (*lead, *v.shape[-2:])) for v in (x, y)], -1)
     reduced = _repeat(n, _eliminate_all, _matrices(both, square=False))[:, :, n:]
     shape = (*lead, n) if vector else (*lead, n, y.shape[-1])
-    return copied(reshape_value(reduced, shape))
+    return copied(reshaped(reduced, shape))
 
 
-def _float(a: Any) -> Tracer:
-    x = lift(a)
-    return x if x.type.is_float else astype(x, np.float64)
+def _float(a: Any) -> Array:
+    x = traced(a)
+    return x if x.dtype.kind == "f" else retyped(x, np.float64)
 
 
-def _eliminate_all(k: Any, m: Tracer) -> Tracer:
+def _eliminate_all(k: Any, m: Array) -> Array:
     mask = _masks(m.shape[1], k)
     m, _ = _pivoted(m, k, mask)
     row = _row_of(m, mask.here)
@@ -121,7 +128,7 @@ def _eliminate_all(k: Any, m: Tracer) -> Tracer:
 
 
 @implements(np.linalg.inv)
-def inv(a: Any) -> Tracer:
+def inv(a: Any) -> Array:
     x = _float(a)
     n = _matrices(x).shape[-1]
     return solve(x, np.eye(n, dtype=x.dtype))
@@ -131,16 +138,16 @@ def inv(a: Any) -> Tracer:
 
 
 class _Eliminated(NamedTuple):
-    matrix: Tracer  # upper triangular in the end
-    sign: Tracer  # of the row exchanges, [b, 1, 1]
+    matrix: Array  # upper triangular in the end
+    sign: Array  # of the row exchanges, [b, 1, 1]
 
 
-def _eliminated(a: Any) -> tuple[Tracer, Tracer]:
+def _eliminated(a: Any) -> tuple[Array, Array]:
     """The pivots of elimination, [b, n], and the sign of the row exchanges, [b]."""
     m = _matrices(a)
     start = _Eliminated(m, np.ones((m.shape[0], 1, 1), m.dtype, like=m))
     end = _repeat(m.shape[1], _eliminate_below, start)
-    return diagonal(end.matrix, 0, 1, 2), reshape_value(end.sign, (m.shape[0],))
+    return np.diagonal(end.matrix, 0, 1, 2), reshaped(end.sign, (m.shape[0],))
 
 
 def _eliminate_below(k: Any, state: _Eliminated) -> _Eliminated:
@@ -153,7 +160,7 @@ def _eliminate_below(k: Any, state: _Eliminated) -> _Eliminated:
 
 
 @implements(np.linalg.det)
-def det(a: Any) -> Tracer:
+def det(a: Any) -> Array:
     """Of a singular matrix of more than three rows the derivative is NaN."""
     x = _float(a)
     m = _matrices(x)
@@ -167,12 +174,12 @@ def det(a: Any) -> Tracer:
     return _unstacked(result, x)
 
 
-def _unstacked(x: Tracer, like: Tracer) -> Tracer:
-    result = reshape_value(x, like.shape[:-2])
-    return result if result.shape else fresh(value(result))
+def _unstacked(x: Array, like: Array) -> Array:
+    result = reshaped(x, like.shape[:-2])
+    return result if result.shape else own(result)
 
 
-def _by_cofactors(m: Tracer) -> Tracer:
+def _by_cofactors(m: Array) -> Array:
     """Exact derivatives, also of singular matrices."""
     n = m.shape[1]
     if n == 0:
@@ -181,7 +188,7 @@ def _by_cofactors(m: Tracer) -> Tracer:
         return m[:, 0, 0]
     if n == 2:
         return m[:, 0, 0] * m[:, 1, 1] - m[:, 0, 1] * m[:, 1, 0]
-    return sum_(m[:, 0] * cross_product(m[:, 1], m[:, 2]), -1)
+    return np.sum(m[:, 0] * np.cross(m[:, 1], m[:, 2]), -1)
 
 
 class SlogdetResult(NamedTuple):
@@ -194,7 +201,7 @@ def slogdet(a: Any) -> SlogdetResult:
     x = _float(a)
     pivots, sign = _eliminated(x)
     signs = sign * np.prod(np.sign(pivots), -1)
-    logs = sum_(np.log(np.abs(pivots)), -1)
+    logs = np.sum(np.log(np.abs(pivots)), -1)
     return SlogdetResult(_unstacked(signs, x), _unstacked(logs, x))
 
 
@@ -202,22 +209,22 @@ def slogdet(a: Any) -> SlogdetResult:
 
 
 @implements(np.linalg.cholesky)
-def cholesky(a: Any, /, *, upper: bool = False) -> Tracer:
+def cholesky(a: Any, /, *, upper: bool = False) -> Array:
     """Reads the lower triangle, as NumPy does; NaN if the matrix is not positive definite."""
     x = _float(a)
-    m = _matrices(swapaxes(x, -1, -2) if upper else x)
+    m = _matrices(np.swapaxes(x, -1, -2) if upper else x)
     n = m.shape[1]
 
-    def column(k: Any, lower: Tracer) -> Tracer:
+    def column(k: Any, lower: Array) -> Array:
         mask = _masks(n, k)
-        rest = _column(m, k) - matmul(lower, swapaxes(_row_of(lower, mask.here), 1, 2))
+        rest = _column(m, k) - np.matmul(lower, np.swapaxes(_row_of(lower, mask.here), 1, 2))
         pivot = np.sqrt(_row_of(rest, mask.here))
         safe = np.where(mask.below, rest / pivot, np.zeros((), m.dtype))
         entries = np.where(mask.here, pivot, safe)
-        return np.where(swapaxes(mask.here, 1, 2), entries, lower)
+        return np.where(np.swapaxes(mask.here, 1, 2), entries, lower)
 
-    lower = reshape_value(_repeat(n, column, np.zeros_like(m)), x.shape)
-    return copied(swapaxes(lower, -1, -2)) if upper else copied(lower)
+    lower = reshaped(_repeat(n, column, np.zeros_like(m)), x.shape)
+    return copied(np.swapaxes(lower, -1, -2)) if upper else copied(lower)
 
 
 class QRResult(NamedTuple):
@@ -233,64 +240,66 @@ def qr(a: Any, mode: str = "reduced") -> Any:
     stack = _matrices(x, square=False)
     rows, columns = stack.shape[1:]
     k = min(rows, columns)
-    eye = broadcast_to(np.eye(rows, dtype=x.dtype), (stack.shape[0], rows, rows))
-    r, q = _repeat(k, _reflect, (stack, lift(eye)))
+    eye = spread(np.eye(rows, dtype=x.dtype), (stack.shape[0], rows, rows))
+    r, q = _repeat(k, _reflect, (stack, traced(eye)))
     kept = rows if mode == "complete" else k
     upper = np.triu(r)[:, :kept]
-    upper = copied(reshape_value(upper, (*x.shape[:-2], kept, columns)))
+    upper = copied(reshaped(upper, (*x.shape[:-2], kept, columns)))
     if mode == "r":
         return upper
-    return QRResult(copied(reshape_value(q[:, :, :kept], (*x.shape[:-2], rows, kept))), upper)
+    return QRResult(copied(reshaped(q[:, :, :kept], (*x.shape[:-2], rows, kept))), upper)
 
 
-def _reflect(k: Any, state: tuple[Tracer, Tracer]) -> tuple[Tracer, Tracer]:
+def _reflect(k: Any, state: tuple[Array, Array]) -> tuple[Array, Array]:
     r, q = state
     mask = _masks(r.shape[1], k)
     zero = np.zeros((), r.dtype)
     part = np.where(mask.from_here, _column(r, k), zero)
     first = _row_of(part, mask.here)
-    below = sum_(np.where(mask.below, part * part, zero), 1, keepdims=True)
+    below = np.sum(np.where(mask.below, part * part, zero), 1, keepdims=True)
     nothing = np.equal(below, 0)  # then LAPACK leaves the column as it is
-    size = -np.copysign(safe_sqrt(reshape_value(below + first * first, below.shape)), first)
+    size = -np.copysign(safe_sqrt(reshaped(below + first * first, below.shape)), first)
     v = np.where(mask.here, part - np.where(nothing, zero, size), part)
-    square = sum_(v * v, 1, keepdims=True)
+    square = np.sum(v * v, 1, keepdims=True)
     v = np.where(nothing, zero, v)
     scale = 2 / np.where(nothing, np.ones((), r.dtype), square)
-    turned = swapaxes(v, 1, 2)
-    return r - scale * v * matmul(turned, r), q - scale * matmul(q, v) * turned
+    turned = np.swapaxes(v, 1, 2)
+    return r - scale * v * np.matmul(turned, r), q - scale * np.matmul(q, v) * turned
 
 
 # --- compositions ------------------------------------------------------------------------------
 
 
 @implements(np.linalg.matrix_power)
-def matrix_power(a: Any, n: int) -> Tracer:
-    x = lift(a)
+def matrix_power(a: Any, n: int) -> Array:
+    x = traced(a)
     n_rows = _matrices(x).shape[-1]
     if n < 0:
         x, n = inv(x), -n
     result: Any = None
     while n:
         if n & 1:
-            result = x if result is None else matmul(result, x)
+            result = x if result is None else np.matmul(result, x)
         n >>= 1
-        x = matmul(x, x) if n else x
+        x = np.matmul(x, x) if n else x
     if result is None:
-        result = broadcast_to(np.eye(n_rows, dtype=x.dtype), x.shape)
+        result = spread(np.eye(n_rows, dtype=x.dtype), x.shape)
     return copied(result)
 
 
 @implements(np.linalg.outer)
-def outer_of_vectors(x1: Any, x2: Any, /) -> Tracer:
-    if lift(x1).ndim != 1 or lift(x2).ndim != 1:
+def outer_of_vectors(x1: Any, x2: Any, /) -> Array:
+    if traced(x1).ndim != 1 or traced(x2).ndim != 1:
         raise ValueError(at_place("np.linalg.outer takes one-dimensional arrays"))
-    return outer(x1, x2)
+    return np.outer(x1, x2)
 
 
-implements(np.linalg.cross)(lambda x1, x2, /, *, axis=-1: cross_product(x1, x2, axis=axis))
+implements(np.linalg.cross)(lambda x1, x2, /, *, axis=-1: np.cross(x1, x2, axis=axis))
 implements(np.linalg.vecdot)(lambda x1, x2, /, *, axis=-1: np.vecdot(x1, x2, axis=axis))
-implements(np.linalg.diagonal)(lambda x, /, *, offset=0: diagonal(x, offset, -2, -1))
-implements(np.linalg.trace)(lambda x, /, *, offset=0, dtype=None: trace(x, offset, -2, -1, dtype))
+implements(np.linalg.diagonal)(lambda x, /, *, offset=0: np.diagonal(x, offset, -2, -1))
+implements(np.linalg.trace)(
+    lambda x, /, *, offset=0, dtype=None: np.trace(x, offset, -2, -1, dtype)
+)
 
 
 # --- least squares -----------------------------------------------------------------------------
@@ -308,27 +317,27 @@ class _NotKnown:
 @implements(np.linalg.lstsq)
 def lstsq(a: Any, b: Any, rcond: Any = None) -> tuple[Any, ...]:
     """By QR: for matrices of full column rank that are not wide."""
-    x, y = promote(_float(a), _float(b))
+    x, y = promoted(_float(a), _float(b))
     if x.ndim != 2 or x.shape[0] != y.shape[0]:
         raise np.linalg.LinAlgError(at_place(f"shapes {x.shape} and {y.shape} do not fit"))
     rows, columns = x.shape
     reject(rows < columns, "np.linalg.lstsq with fewer rows than columns")
     q, r = qr(x)
-    solution = solve(r, matmul(q.T, y))
-    gaps = y - matmul(x, solution)
-    squares = sum_(gaps * gaps, 0)
-    residuals = reshape_value(squares, (squares.size,)) if rows > columns else gaps[:0]
+    solution = solve(r, np.matmul(q.T, y))
+    gaps = y - np.matmul(x, solution)
+    squares = np.sum(gaps * gaps, 0)
+    residuals = reshaped(squares, (squares.size,)) if rows > columns else gaps[:0]
     return solution, copied(residuals), columns, _NotKnown()
 
 
 @implements(np.polyfit)
 def polyfit(
     x: Any, y: Any, deg: int, rcond: Any = None, full: bool = False, w: Any = None
-) -> Tracer:
+) -> Array:
     reject(full, "np.polyfit with full=True")
     at, values = _float(x), _float(y)
     powers = np.vander(at, deg + 1)
     if w is not None:
-        powers, values = powers * lift(w)[:, None], (values.T * lift(w)).T
-    scale = np.sqrt(sum_(powers * powers, 0))
+        powers, values = powers * traced(w)[:, None], (values.T * traced(w)).T
+    scale = np.sqrt(np.sum(powers * powers, 0))
     return (lstsq(powers / scale, values)[0].T / scale).T

@@ -8,28 +8,29 @@ from typing import Any
 import numpy as np
 
 from ckad.place import at_place
-from ckad.tape.ops import Op
 from ckad.trace import dispatch
-from ckad.trace.arrays import called
+from ckad.trace.arrays import (
+    Array,
+    called,
+    copied,
+    flattened,
+    is_traced,
+    known,
+    matched,
+    own,
+    promoted,
+    repeated,
+    reshaped,
+    retyped,
+    spread,
+    stored,
+    taken,
+    traced,
+    wrapped,
+)
 from ckad.trace.axes import axis_of
 from ckad.trace.dispatch import implements, needs_numbers, reject
-from ckad.trace.memory.views import ReshapeView
 from ckad.trace.numpy.table import take
-from ckad.trace.primitives.index import wrapped
-from ckad.trace.primitives.join import concatenate
-from ckad.trace.primitives.rearrange import gather, repeated
-from ckad.trace.primitives.select import copyto, where
-from ckad.trace.primitives.shape import copied, moveaxis
-from ckad.trace.values.apply import (
-    apply,
-    astype,
-    broadcast,
-    broadcast_to,
-    finish,
-    promote,
-    reshape_value,
-)
-from ckad.trace.values.tracer import Tracer, fresh, known, lift, localise, value
 
 # --- results whose shape depends on numbers ----------------------------------------------------
 
@@ -42,10 +43,10 @@ def _of_known(function: Any) -> Callable[..., Any]:
 
     def call(x: Any, *args: Any, **options: Any) -> Any:
         numbers = known(x)
-        if numbers is None or any(isinstance(v, Tracer) for v in (*args, *options.values())):
+        if numbers is None or any(is_traced(v) for v in (*args, *options.values())):
             return refuse()
         result = function(numbers, *args, **options)
-        return tuple(map(lift, result)) if isinstance(result, tuple) else lift(result)
+        return tuple(map(traced, result)) if isinstance(result, tuple) else traced(result)
 
     return call
 
@@ -55,7 +56,7 @@ for _function in (np.nonzero, np.argwhere, np.flatnonzero, np.unique, np.trim_ze
 
 
 @implements(np.extract)
-def extract(condition: Any, arr: Any) -> Tracer:
+def extract(condition: Any, arr: Any) -> Array:
     mask = known(condition)
     if mask is None:
         return needs_numbers("np.extract", "Use np.where(condition, x, 0).")()
@@ -65,76 +66,70 @@ def extract(condition: Any, arr: Any) -> Tracer:
 # --- places that are written -------------------------------------------------------------------
 
 
-def _flat(x: Tracer) -> Tracer:
-    """All elements as one axis, written through."""
-    x = localise(x)
-    return Tracer(x.storage, (*x.path, ReshapeView((x.size,))))
-
-
 @implements(np.put)
 def put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
     _need_traced(a, v)
-    index = lift(ind)
-    index = reshape_value(index, (index.size,))
+    index = traced(ind)
+    index = reshaped(index, (index.size,))
     if mode == "wrap":
         index = index % a.size
     elif mode == "clip":
         index = np.clip(index, 0, a.size - 1)
-    new = lift(v)
+    new = traced(v)
     numbers = known(index)
     places = index if numbers is None else numbers
-    _flat(a)[places] = new if not new.shape else repeated(new, index.size)
+    flattened(a)[places] = new if not new.shape else repeated(new, index.size)
 
 
 def _need_traced(a: Any, values: Any) -> None:
-    if not isinstance(a, Tracer):
-        copyto(a, values)  # says why a plain array cannot take it
+    if not is_traced(a):
+        np.copyto(a, values)  # says why a plain array cannot take it
 
 
 @implements(np.putmask)
 def putmask(a: Any, mask: Any, values: Any) -> None:
     """A value for each place of the array, of which those under the mask are written."""
     _need_traced(a, values)
-    new = lift(values)
-    whole = new if new.size == 1 else reshape_value(repeated(new, a.size), a.shape)
-    copyto(a, reshape_value(whole, ()) if new.size == 1 else whole, "unsafe", mask)
+    new = traced(values)
+    whole = new if new.size == 1 else reshaped(repeated(new, a.size), a.shape)
+    np.copyto(a, reshaped(whole, ()) if new.size == 1 else whole, "unsafe", mask)
 
 
 @implements(np.place)
 def place(arr: Any, mask: Any, vals: Any) -> None:
     """A value for each place under the mask, one after the other."""
     _need_traced(arr, vals)
-    new = lift(vals)
-    new = reshape_value(new, (new.size,))
-    chosen = reshape_value(astype(mask, bool), (arr.size,))
+    new = traced(vals)
+    new = reshaped(new, (new.size,))
+    chosen = reshaped(retyped(mask, bool), (arr.size,))
     if not new.size:
         raise ValueError(at_place("Cannot insert from an empty array!"))
     turn = (np.cumsum(chosen) - 1) % new.size
-    copyto(_flat(arr), gather(new, turn, 0), "unsafe", chosen)
+    np.copyto(flattened(arr), taken(new, turn, 0), "unsafe", chosen)
 
 
 # --- choices -----------------------------------------------------------------------------------
 
 
 @implements(np.choose)
-def choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Tracer:
-    index, n = lift(a), len(choices)
+def choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Array:
+    index, n = traced(a), len(choices)
     if mode == "wrap":
         index = index % n
     elif mode == "clip":
         index = np.clip(index, 0, n - 1)
     else:
-        index = wrapped(where(index < 0, n, index), n)  # a negative choice is none
-    index, *xs = broadcast(index, *promote(*choices))
+        index = wrapped(np.where(index < 0, n, index), n)  # a negative choice is none
+    index, *xs = matched(index, *promoted(*choices))
     result = xs[0]
     for k, x in enumerate(xs[1:], 1):
-        result = where(np.equal(index, k), x, result)
-    return finish(fresh(value(result)), out)
+        result = np.where(np.equal(index, k), x, result)
+    return stored(own(result), out)
 
 
 @implements(np.piecewise)
-def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: Any) -> Tracer:
-    points = lift(x)
+def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: Any) -> Array:
+    points = traced(x)
     conditions = _conditions(points, condlist)
     if len(funclist) == len(conditions) + 1:
         rest = np.logical_not(np.logical_or.reduce(np.stack(conditions), axis=0))
@@ -148,94 +143,94 @@ def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: 
         piece = function
         if callable(function):
             piece = called(function, _where_it_holds(points, condition), *args, **kw)
-        result = where(condition, astype(piece, points.dtype), result)
+        result = np.where(condition, retyped(piece, points.dtype), result)
     return result
 
 
-def _conditions(points: Tracer, condlist: Any) -> list[Any]:
-    if points.ndim and not lift(condlist[0]).shape:
+def _conditions(points: Array, condlist: Any) -> list[Any]:
+    if points.ndim and not traced(condlist[0]).shape:
         condlist = [condlist]
-    masks = [astype(c, bool) for c in condlist]
+    masks = [retyped(c, bool) for c in condlist]
     if any(m.shape != points.shape[: m.ndim] for m in masks):
         raise IndexError(at_place(f"a condition does not fit an array of shape {points.shape}"))
-    return [reshape_value(m, (*m.shape, *[1] * (points.ndim - m.ndim))) for m in masks]
+    return [reshaped(m, (*m.shape, *[1] * (points.ndim - m.ndim))) for m in masks]
 
 
-def _where_it_holds(points: Tracer, condition: Tracer) -> Tracer:
+def _where_it_holds(points: Array, condition: Array) -> Array:
     """The points, those outside of the condition replaced by one inside of it.
 
     A function may have no finite derivative where it is not meant to be taken.
     """
     if not points.size:
         return points
-    inside = gather(
-        reshape_value(points, (points.size,)),
-        np.argmax(broadcast_to(condition, points.shape)),
+    inside = taken(
+        reshaped(points, (points.size,)),
+        np.argmax(spread(condition, points.shape)),
         0,
     )
-    return where(condition, points, inside)
+    return np.where(condition, points, inside)
 
 
 # --- longer and shorter arrays -----------------------------------------------------------------
 
 
 @implements(np.resize)
-def resize(a: Any, new_shape: Any) -> Tracer:
+def resize(a: Any, new_shape: Any) -> Array:
     shape = (new_shape,) if np.ndim(new_shape) == 0 else tuple(new_shape)
     size = int(np.prod(shape))
-    if not lift(a).size:
-        return np.zeros(shape, lift(a).dtype, like=lift(a))
-    return reshape_value(repeated(a, size), shape)
+    if not traced(a).size:
+        return np.zeros(shape, traced(a).dtype, like=traced(a))
+    return reshaped(repeated(a, size), shape)
 
 
 @implements(np.insert)
-def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Tracer:
-    x = lift(arr)
-    x, axis = (reshape_value(x, (x.size,)), 0) if axis is None else (x, axis)
+def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Array:
+    x = traced(arr)
+    x, axis = (reshaped(x, (x.size,)), 0) if axis is None else (x, axis)
     k = axis_of(axis, x.ndim)
     places = known(obj) if not isinstance(obj, slice) else np.arange(x.shape[k])[obj]
     reject(places is None, "np.insert at traced places")
     assert places is not None
-    new = astype(values, x.dtype)
-    new = reshape_value(new, (*[1] * (x.ndim - new.ndim), *new.shape))
+    new = retyped(values, x.dtype)
+    new = reshaped(new, (*[1] * (x.ndim - new.ndim), *new.shape))
     if places.ndim == 0:
-        new = moveaxis(new, 0, k)
+        new = np.moveaxis(new, 0, k)
     count = new.shape[k] if places.ndim == 0 else places.size
-    new = broadcast_to(new, (*x.shape[:k], count, *x.shape[k + 1 :]))
+    new = spread(new, (*x.shape[:k], count, *x.shape[k + 1 :]))
     n = x.shape[k]
     order = np.insert(np.arange(n), places, np.arange(n, n + count))
-    return gather(concatenate([x, new], k), order, k)
+    return taken(np.concatenate([x, new], k), order, k)
 
 
 # --- counts ------------------------------------------------------------------------------------
 
 
 @implements(np.bincount)
-def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> Tracer:
+def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> Array:
     numbers = known(x)
     length = minlength if numbers is None else max(minlength, int(numbers.max(initial=-1)) + 1)
     if numbers is None and not minlength:
         return needs_numbers("np.bincount", "Pass minlength=, which no number may reach.")()
-    index = astype(x, np.int64)
-    checked = wrapped(where(index < 0, length, index), length)
-    one = np.asarray(1) if weights is None else astype(weights, np.float64)
+    index = retyped(x, np.int64)
+    checked = wrapped(np.where(index < 0, length, index), length)
+    one = np.asarray(1) if weights is None else retyped(weights, np.float64)
     total = np.zeros(length, np.int64 if weights is None else float, like=checked)
-    np.add.at(total, checked, broadcast_to(one, index.shape))
+    np.add.at(total, checked, spread(one, index.shape))
     return total
 
 
 @implements(np.histogram)
 def histogram(
     a: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None
-) -> tuple[Tracer, Tracer]:
+) -> tuple[Array, Array]:
     edges = _edges(a, bins, range)
-    x = reshape_value(lift(a), (lift(a).size,))
+    x = reshaped(traced(a), (traced(a).size,))
     n = edges.size - 1
     bin = np.searchsorted(edges, x, "right") - 1
-    bin = where(np.equal(x, edges[-1]), n - 1, bin)
+    bin = np.where(np.equal(x, edges[-1]), n - 1, bin)
     inside = np.logical_and(x >= edges[0], x <= edges[-1])
-    one = 1 if weights is None else reshape_value(lift(weights), (x.size,))
-    share = where(inside, one, np.zeros_like(one))
+    one = 1 if weights is None else reshaped(traced(weights), (x.size,))
+    share = np.where(inside, one, np.zeros_like(one))
     total = np.zeros(n, share.dtype, like=x)
     np.add.at(total, np.clip(bin, 0, n - 1), share)
     if density:
@@ -243,17 +238,17 @@ def histogram(
     return total, edges
 
 
-def _edges(a: Any, bins: Any, range: Any) -> Tracer:
+def _edges(a: Any, bins: Any, range: Any) -> Array:
     if np.ndim(bins):
-        return lift(bins)
+        return traced(bins)
     numbers = known(a)
     if range is None and numbers is None:
         low, high = np.min(a), np.max(a)
     else:
         low, high = (numbers.min(), numbers.max()) if range is None else range  # type: ignore[union-attr]
-    dtype = np.result_type(np.float32, lift(a).dtype)
-    flat = astype(np.equal(low, high), dtype) * 0.5
-    return astype(np.linspace(low - flat, high + flat, bins + 1), dtype)
+    dtype = np.result_type(np.float32, traced(a).dtype)
+    flat = retyped(np.equal(low, high), dtype) * 0.5
+    return retyped(np.linspace(low - flat, high + flat, bins + 1), dtype)
 
 
 @implements(np.isin)
@@ -264,9 +259,9 @@ def isin(
     invert: bool = False,
     *,
     kind: Any = None,
-) -> Tracer:
-    x, tests = lift(element), lift(test_elements)
-    equal = np.equal(reshape_value(x, (*x.shape, 1)), reshape_value(tests, (tests.size,)))
+) -> Array:
+    x, tests = traced(element), traced(test_elements)
+    equal = np.equal(reshaped(x, (*x.shape, 1)), reshaped(tests, (tests.size,)))
     found = np.any(equal, -1)
     return copied(np.logical_not(found) if invert else found)
 
@@ -275,7 +270,7 @@ def isin(
 
 
 @implements(np.unravel_index)
-def unravel_index(indices: Any, shape: Any, order: str = "C") -> tuple[Tracer, ...]:
+def unravel_index(indices: Any, shape: Any, order: str = "C") -> tuple[Array, ...]:
     reject(order != "C", f"np.unravel_index with order={order!r}")
     shape = (shape,) if np.ndim(shape) == 0 else tuple(shape)
     rest, result = wrapped(indices, int(np.prod(shape))), []
@@ -286,9 +281,9 @@ def unravel_index(indices: Any, shape: Any, order: str = "C") -> tuple[Tracer, .
 
 
 @implements(np.ravel_multi_index)
-def ravel_multi_index(multi_index: Any, dims: Any, mode: str = "raise", order: str = "C") -> Tracer:
+def ravel_multi_index(multi_index: Any, dims: Any, mode: str = "raise", order: str = "C") -> Array:
     reject(order != "C" or mode != "raise", "np.ravel_multi_index with mode= or order=")
     flat: Any = 0
     for i, n in zip(multi_index, dims, strict=True):
-        flat = flat * n + apply(Op.WRAP, astype(i, np.int64), attrs=(n,))
+        flat = flat * n + wrapped(traced(i), n)
     return flat

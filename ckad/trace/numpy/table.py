@@ -7,12 +7,20 @@ from typing import Any
 import numpy as np
 
 from ckad.place import at_place
+from ckad.trace.arrays import (
+    Array,
+    copied,
+    is_traced,
+    known,
+    own,
+    reshaped,
+    retyped,
+    stored,
+    taken,
+    traced,
+)
 from ckad.trace.axes import axis_of
 from ckad.trace.dispatch import implements, reject
-from ckad.trace.primitives.rearrange import gather
-from ckad.trace.primitives.shape import copied
-from ckad.trace.values.apply import astype, finish, reshape_value
-from ckad.trace.values.tracer import Tracer, fresh, known, lift, value
 
 #: Tables up to this length are searched by comparing with all entries, longer ones by bisection.
 LONGEST_SCAN = 32
@@ -22,37 +30,37 @@ LONGEST_SCAN = 32
 
 
 @implements(np.take, contiguous=True)
-def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "raise") -> Tracer:
-    x = lift(a)
+def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "raise") -> Array:
+    x = traced(a)
     if axis is None or not x.shape:
-        x, axis = reshape_value(x, (x.size,)), axis or 0
+        x, axis = reshaped(x, (x.size,)), axis or 0
     k = axis_of(axis, x.ndim)
-    index = indices if isinstance(indices, Tracer) else np.asarray(indices)
+    index = indices if is_traced(indices) else np.asarray(indices)
     if mode == "wrap" and x.shape[k]:
         index = np.remainder(index, x.shape[k])
     elif mode == "clip" and x.shape[k]:
         index = np.clip(index, 0, x.shape[k] - 1)
     elif mode not in ("raise", "wrap", "clip"):
         raise ValueError(at_place(f"mode must be 'raise', 'wrap' or 'clip', not {mode!r}"))
-    return finish(gather(x, index, k), out)
+    return stored(taken(x, index, k), out)
 
 
 @implements(np.take_along_axis)
-def take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Tracer:
+def take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Array:
     x, axis = (
-        (reshape_value(lift(arr), (lift(arr).size,)), 0) if axis is None else (lift(arr), axis)
+        (reshaped(traced(arr), (traced(arr).size,)), 0) if axis is None else (traced(arr), axis)
     )
     return copied(x[_along_index(x, indices, axis_of(axis, x.ndim))])
 
 
 @implements(np.put_along_axis)
 def put_along_axis(arr: Any, indices: Any, values: Any, axis: Any) -> None:
-    x = lift(arr)
+    x = traced(arr)
     reject(axis is None, "np.put_along_axis with axis=None")
     x[_along_index(x, indices, axis_of(axis, x.ndim))] = values
 
 
-def _along_index(x: Tracer, indices: Any, axis: int) -> tuple[Any, ...]:
+def _along_index(x: Array, indices: Any, axis: int) -> tuple[Any, ...]:
     if np.ndim(indices) != x.ndim:
         raise ValueError(at_place("indices and arr must have the same number of dimensions"))
     grid = [
@@ -63,17 +71,17 @@ def _along_index(x: Tracer, indices: Any, axis: int) -> tuple[Any, ...]:
 
 
 @implements(np.compress, contiguous=True)
-def compress(condition: Any, a: Any, axis: Any = None, out: Any = None) -> Tracer:
-    reject(isinstance(condition, Tracer), "np.compress with a traced condition")
+def compress(condition: Any, a: Any, axis: Any = None, out: Any = None) -> Array:
+    reject(is_traced(condition), "np.compress with a traced condition")
     return take(a, np.flatnonzero(condition), axis, out)
 
 
 @implements(np.delete)
-def delete(arr: Any, obj: Any, axis: Any = None) -> Tracer:
-    x = lift(arr)
-    x, axis = (reshape_value(x, (x.size,)), 0) if axis is None else (x, axis)
+def delete(arr: Any, obj: Any, axis: Any = None) -> Array:
+    x = traced(arr)
+    x, axis = (reshaped(x, (x.size,)), 0) if axis is None else (x, axis)
     k = axis_of(axis, x.ndim)
-    kept = gather(x, np.delete(np.arange(x.shape[k]), obj), k)
+    kept = taken(x, np.delete(np.arange(x.shape[k]), obj), k)
     kept.storage.plain = k == 0  # NumPy indexes with an array, which puts that axis first in memory
     return kept
 
@@ -82,34 +90,34 @@ def delete(arr: Any, obj: Any, axis: Any = None) -> Tracer:
 
 
 @implements(np.searchsorted)
-def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Tracer:
+def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Array:
     if side not in ("left", "right"):
         raise ValueError(at_place(f"side must be 'left' or 'right', got {side!r}"))
     if np.ndim(a) != 1:
         raise ValueError(at_place(f"the sorted array has to have one axis, not {np.ndim(a)}"))
-    table, x = lift(a) if sorter is None else gather(lift(a), sorter, 0), lift(v)
+    table, x = traced(a) if sorter is None else taken(traced(a), sorter, 0), traced(v)
     goes_before = np.less if side == "left" else np.less_equal
     search = _scan if table.size <= LONGEST_SCAN else _bisect
     return search(table, x, goes_before)
 
 
-def _scan(table: Tracer, x: Tracer, goes_before: Any) -> Tracer:
-    return np.sum(goes_before(table, reshape_value(x, (*x.shape, 1))), -1)
+def _scan(table: Array, x: Array, goes_before: Any) -> Array:
+    return np.sum(goes_before(table, reshaped(x, (*x.shape, 1))), -1)
 
 
-def _bisect(table: Tracer, x: Tracer, goes_before: Any) -> Tracer:
+def _bisect(table: Array, x: Array, goes_before: Any) -> Array:
     """The number of entries that go before ``x``, bit by bit from the highest."""
-    count = lift(np.zeros(x.shape, np.int64))
+    count = traced(np.zeros(x.shape, np.int64))
     for bit in range(table.size.bit_length())[::-1]:
         tried = count + (1 << bit)
-        entry = gather(table, np.minimum(tried, table.size) - 1, 0)
+        entry = taken(table, np.minimum(tried, table.size) - 1, 0)
         fits = np.logical_and(tried <= table.size, goes_before(entry, x))
         count = np.where(fits, tried, count)
-    return fresh(value(count))
+    return own(count)
 
 
 @implements(np.digitize)
-def digitize(x: Any, bins: Any, right: bool = False) -> Tracer:
+def digitize(x: Any, bins: Any, right: bool = False) -> Array:
     edges, side = known(bins), "left" if right else "right"
     if edges is None:
         rising = searchsorted(bins, x, side)
@@ -129,11 +137,11 @@ def digitize(x: Any, bins: Any, right: bool = False) -> Tracer:
 @implements(np.interp)
 def interp(
     x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None
-) -> Tracer:
+) -> Array:
     if period is not None:
         x, xp, fp = _periodic(x, xp, fp, period)
         left = right = None
-    points, nodes, values = (astype(v, np.float64) for v in (x, xp, fp))
+    points, nodes, values = (retyped(v, np.float64) for v in (x, xp, fp))
     if nodes.ndim != 1 or nodes.shape != values.shape or not nodes.size:
         raise ValueError(
             at_place(f"xp {nodes.shape} and fp {values.shape} must be equally long sequences")
@@ -144,24 +152,22 @@ def interp(
     # the last node belongs to the flat part: there the result is the last value, not a rounded one
     result = np.where(points >= nodes[-1], values[-1], inside)
     result = np.where(points > nodes[-1], high, result)
-    return fresh(value(np.where(points < nodes[0], low, result)))
+    return own(np.where(points < nodes[0], low, result))
 
 
-def _between(x: Tracer, nodes: Tracer, values: Tracer) -> Tracer:
+def _between(x: Array, nodes: Array, values: Array) -> Array:
     bin = np.clip(_bin_of(x, nodes) - 1, 0, nodes.size - 2)
-    x0, x1, y0, y1 = (gather(v, bin + k, 0) for v in (nodes, values) for k in (0, 1))
+    x0, x1, y0, y1 = (taken(v, bin + k, 0) for v in (nodes, values) for k in (0, 1))
     return (y1 - y0) / (x1 - x0) * (x - x0) + y0
 
 
-def _bin_of(x: Tracer, nodes: Tracer) -> Tracer:
+def _bin_of(x: Array, nodes: Array) -> Array:
     return searchsorted(nodes, x, "right")
 
 
 def _periodic(x: Any, xp: Any, fp: Any, period: Any) -> tuple[Any, ...]:
     """The nodes of one period in order, with one more on each side."""
-    reject(
-        isinstance(xp, Tracer) or isinstance(period, Tracer), "np.interp with period= and traced xp"
-    )
+    reject(is_traced(xp) or is_traced(period), "np.interp with period= and traced xp")
     period = abs(period)
     if period == 0:
         raise ValueError(at_place("period must be a non-zero value"))
@@ -169,4 +175,4 @@ def _periodic(x: Any, xp: Any, fp: Any, period: Any) -> tuple[Any, ...]:
     order = np.argsort(nodes)
     order = np.concatenate([order[-1:], order, order[:1]])
     turns = np.concatenate([[-period], np.zeros(len(nodes)), [period]])
-    return np.remainder(x, period), nodes[order] + turns, lift(fp)[order]
+    return np.remainder(x, period), nodes[order] + turns, traced(fp)[order]

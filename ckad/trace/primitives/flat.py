@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from ckad.trace.arrays import repeated
 from ckad.trace.dispatch import call
 from ckad.trace.memory.views import ReshapeView
-from ckad.trace.primitives.rearrange import repeated
 from ckad.trace.primitives.shape import copied
 from ckad.trace.values.apply import reshape_value
 from ckad.trace.values.tracer import Tracer, lift, localise

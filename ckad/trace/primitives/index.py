@@ -10,6 +10,8 @@ import numpy as np
 from ckad.errors import ConcreteValueError, UnsupportedFunctionError
 from ckad.place import at_place
 from ckad.tape.ops import Op
+from ckad.trace import arrays
+from ckad.trace.dispatch import put
 from ckad.trace.integers.spans import is_traced_slice, known_slice
 from ckad.trace.memory.context import current
 from ckad.trace.memory.layout import is_plain
@@ -279,3 +281,6 @@ def add_at(x: Tracer, index: Any, new: Any) -> None:
     fitted = value(broadcast_to(astype(new, x.dtype), shape))
     assign(base, current().builder.scatter_add(value(base), value(idx), fitted, attrs=(axis,)))
     return None
+
+
+put(arrays.wrapped, wrapped)

@@ -11,7 +11,8 @@ import numpy as np
 
 from ckad.place import at_place
 from ckad.tape.ops import Op
-from ckad.trace.axes import axis_of
+from ckad.trace import arrays
+from ckad.trace.axes import axis_of, common_shape
 from ckad.trace.dispatch import implements, put, reject
 from ckad.trace.primitives.reduce import sum_
 from ckad.trace.primitives.shape import copied, diagonal, expand_dims, moveaxis, transpose
@@ -19,7 +20,6 @@ from ckad.trace.values.apply import (
     apply,
     astype,
     broadcast_to,
-    common_shape,
     finish,
     plain_layout,
     promote,
@@ -217,3 +217,6 @@ def multi_dot(arrays: Sequence[Any], *, out: Any = None) -> Tracer:
 
 implements(np.linalg.matmul)(matmul)
 implements(np.linalg.tensordot, contiguous=True)(tensordot)
+
+
+put(arrays.batched, batched)

@@ -8,8 +8,9 @@ import numpy as np
 
 from ckad.place import at_place
 from ckad.tape.ops import Op
+from ckad.trace import arrays
 from ckad.trace.axes import along, axis_of
-from ckad.trace.dispatch import implements, reject
+from ckad.trace.dispatch import implements, put, reject
 from ckad.trace.primitives.index import wrapped
 from ckad.trace.primitives.join import concatenate
 from ckad.trace.primitives.shape import copied
@@ -59,12 +60,6 @@ def tile(A: Any, reps: Any) -> Tracer:
     blocks = reshape_value(x, [d for n in shape for d in (1, n)])
     repeated = broadcast_to(blocks, [d for r, n in zip(reps, shape, strict=True) for d in (r, n)])
     return copied(reshape_value(repeated, [r * n for r, n in zip(reps, shape, strict=True)]))
-
-
-def repeated(values: Any, size: int) -> Tracer:
-    """The first ``size`` elements of ``values`` repeated without end."""
-    v = reshape_value(lift(values), (lift(values).size,))
-    return tile(v, -(-size // max(v.size, 1)))[:size]
 
 
 @implements(np.repeat, contiguous=True)
@@ -166,3 +161,6 @@ def _run(x: Tracer, run: np.ndarray, k: int) -> Tracer:
         return broadcast_to(part, (*x.shape[:k], len(run), *x.shape[k + 1 :]))
     stop = last + step
     return x[along(k, slice(first, None if stop < 0 else stop, step))]
+
+
+put(arrays.taken, gather)

@@ -10,6 +10,7 @@ import numpy as np
 
 from ckad.place import at_place
 from ckad.tape.ops import Op
+from ckad.trace.arrays import safe_sqrt
 from ckad.trace.axes import axes_of, axis_of, reduced_axes
 from ckad.trace.dispatch import given, implements
 from ckad.trace.memory.context import current
@@ -181,13 +182,6 @@ def std(
     **options: Any,
 ) -> Tracer:
     return finish(safe_sqrt(var(a, axis, dtype, None, ddof, keepdims, **options)), out)
-
-
-def safe_sqrt(x: Tracer) -> Tracer:
-    """The square root, with derivative 0 where ``x`` is 0."""
-    at_zero = np.equal(x, 0)
-    root = np.where(at_zero, 0, np.sqrt(np.where(at_zero, 1, x)))
-    return fresh(value(root))
 
 
 # --- extrema -----------------------------------------------------------------------------------

@@ -15,9 +15,9 @@ import numpy as np
 
 from ckad.place import at_place
 from ckad.tape.ops import Op
+from ckad.trace.arrays import safe_sqrt
 from ckad.trace.dispatch import COMPLEX, PLAIN, cell, put, reject, tracers
 from ckad.trace.memory.context import current, mark_place
-from ckad.trace.primitives.reduce import safe_sqrt
 from ckad.trace.primitives.shape import copied
 from ckad.trace.values.apply import apply, astype, reshape_value
 from ckad.trace.values.tracer import Tracer, lift

@@ -12,10 +12,18 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
 from ckad.place import at_place, user_place
+from ckad.trace import arrays
 from ckad.trace.axes import along, axis_of, reduced_axes
-from ckad.trace.dispatch import implements, reject
+from ckad.trace.dispatch import implements, put, reject
 from ckad.trace.memory.layout import agreed, can_reshape, contiguity, is_plain
-from ckad.trace.memory.views import BroadcastView, DiagonalView, ReshapeView, TransposeView, View
+from ckad.trace.memory.views import (
+    BroadcastView,
+    DiagonalView,
+    ReshapeView,
+    SlidingView,
+    TransposeView,
+    View,
+)
 from ckad.trace.values.tracer import Tracer, fresh, lift, localise, value
 
 
@@ -322,3 +330,8 @@ def rot90(m: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Tracer:
             return flip(x, (i, j))
         case _:
             return flip(swapaxes(x, i, j), j)
+
+
+put(arrays.copied, copied)
+put(arrays.diagonal_view, diagonal_view)
+put(arrays.sliding, lambda x, axis, length: view(x, SlidingView(axis, length)))

@@ -10,10 +10,15 @@ import numpy as np
 
 from ckad.errors import ConcreteValueError, DtypeError
 from ckad.place import at_place
+from ckad.tape.ops import Op
 from ckad.tape.types import Type, dtype_of
+from ckad.trace import arrays
+from ckad.trace.axes import common_shape
+from ckad.trace.dispatch import put
 from ckad.trace.memory.context import current
 from ckad.trace.memory.layout import is_plain
-from ckad.trace.values.tracer import Tracer, assign, concrete, fresh, lift, value
+from ckad.trace.memory.views import ReshapeView
+from ckad.trace.values.tracer import Tracer, assign, concrete, fresh, known, lift, localise, value
 
 
 def apply(op: int, *xs: Any, attrs: Sequence[int] = (), type: Type | None = None) -> Tracer:
@@ -77,22 +82,6 @@ def broadcast(*xs: Any) -> list[Tracer]:
     shapes = [x.shape if isinstance(x, Tracer) else np.shape(x) for x in xs]
     shape = common_shape(*shapes)
     return [broadcast_to(x, shape) for x in xs]
-
-
-def common_shape(*shapes: Sequence[int]) -> tuple[int, ...]:
-    """``np.broadcast_shapes``, for all ranks that NumPy's arrays can have."""
-    rank = max(map(len, shapes), default=0)
-    aligned = zip(*((*[1] * (rank - len(s)), *s) for s in shapes), strict=True)
-    lengths = [{n for n in axis if n != 1} or {1} for axis in aligned]
-    if any(len(n) > 1 for n in lengths):
-        raise ValueError(
-            at_place(
-                f"operands could not be broadcast together with shapes "
-                f"{' '.join(str(tuple(s)) for s in shapes)}. Axes have to be equally long, or 1; "
-                "x[:, None] inserts an axis."
-            )
-        )
-    return tuple(n for (n,) in lengths)
 
 
 def _weak_type(x: Any) -> Any:
@@ -194,3 +183,28 @@ def finish(result: Tracer, out: Any) -> Tracer:
     if isinstance(out, Tracer) and out.shape != result.shape:
         raise ValueError(at_place(f"the result has shape {result.shape}, but out {out.shape}"))
     return store(out, result)
+
+
+def _flattened(x: Tracer) -> Tracer:
+    x = localise(x)
+    return Tracer(x.storage, (*x.path, ReshapeView((x.size,))))
+
+
+# --- the words of ``arrays`` -------------------------------------------------------------------
+
+for _word, _function in {
+    arrays.traced: lift,
+    arrays.retyped: astype,
+    arrays.reshaped: reshape_value,
+    arrays.spread: broadcast_to,
+    arrays.promoted: lambda *xs: promote(*xs),
+    arrays.matched: lambda *xs: broadcast(*xs),
+    arrays.own: lambda x: fresh(value(x)),
+    arrays.stored: finish,
+    arrays.known: known,
+    arrays.padded: lambda x, attrs, shape: apply(
+        Op.PAD, x, attrs=attrs, type=x.type.with_shape(tuple(shape))
+    ),
+    arrays.flattened: _flattened,
+}.items():
+    put(_word, _function)

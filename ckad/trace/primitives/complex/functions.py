@@ -11,6 +11,7 @@ import numpy as np
 
 from ckad.errors import DtypeError
 from ckad.place import at_place
+from ckad.trace.arrays import safe_sqrt
 from ckad.trace.dispatch import (
     COMPLEX,
     Function,
@@ -25,7 +26,6 @@ from ckad.trace.dispatch import (
 from ckad.trace.memory.context import current
 from ckad.trace.primitives.complex.elementary import angle
 from ckad.trace.primitives.complex.ufuncs import stored, truth
-from ckad.trace.primitives.reduce import safe_sqrt
 from ckad.trace.values.complex import (
     ComplexTracer,
     as_complex,

@@ -14,7 +14,8 @@ import numpy as np
 
 from ckad.errors import DtypeError
 from ckad.place import at_place
-from ckad.trace.dispatch import COMPLEX, derives, reject
+from ckad.trace import arrays
+from ckad.trace.dispatch import COMPLEX, EVERY, derives, put, reject
 from ckad.trace.values.apply import plain_layout, store
 from ckad.trace.values.complex import (
     ComplexTracer,
@@ -338,3 +339,8 @@ def _whole(y: Any) -> int | None:
     number = complex(y)
     small = number.imag == 0 and abs(number.real) < LARGEST_POWER
     return int(number.real) if small and number.real == int(number.real) else None
+
+
+put(arrays.complexed, as_complex, EVERY)
+put(arrays.traced, as_complex, COMPLEX)
+put(arrays.stored, lambda result, out: stored(out, result), COMPLEX)

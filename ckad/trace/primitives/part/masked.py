@@ -15,12 +15,12 @@ import numpy as np
 from ckad.place import at_place
 from ckad.tape.builder import Builder
 from ckad.tape.ops import Op
+from ckad.trace.arrays import safe_sqrt
 from ckad.trace.axes import axes_of
 from ckad.trace.dispatch import MASK, cell, derives, given, implements, put
 from ckad.trace.memory.context import current
 from ckad.trace.primitives.part.elements import FILLINGS, REDUCTIONS, TAME, is_array, ufunc_cell
 from ckad.trace.primitives.part.extents import filled
-from ckad.trace.primitives.reduce import safe_sqrt
 from ckad.trace.values.apply import apply, astype, broadcast_to, reshape_value, tape_dtype
 from ckad.trace.values.part import Masked, Part
 from ckad.trace.values.part import unsupported_under_mask as unsupported
@@ -259,3 +259,5 @@ put(np.size, lambda a: a.size, MASK)
 
 put(np.ndarray.copy, copy, MASK)
 put(np.ndarray.astype, lambda a, dtype, **options: copy(a, dtype), MASK)
+for _key in (np.ndarray.real, np.ndarray.conj, np.ndarray.conjugate):
+    put(_key, lambda a: a, MASK)

@@ -39,5 +39,6 @@ for _key, _function in {
     np.ndarray.T: transpose,
     np.ndarray.real: lambda self: self,
     np.ndarray.conj: lambda self: self,
+    np.ndarray.conjugate: lambda self: self,
 }.items():
     put(_key, _function, PART)

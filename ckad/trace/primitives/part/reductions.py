@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 
 from ckad.tape.ops import Op
+from ckad.trace.arrays import safe_sqrt
 from ckad.trace.axes import axes_of, axis_of
 from ckad.trace.dispatch import PART, given, implements, put
 from ckad.trace.integers.spans import below
 from ckad.trace.primitives.part.alignment import Operand
 from ckad.trace.primitives.part.elements import as_array, elementwise, written
 from ckad.trace.primitives.part.extents import filled, inside
-from ckad.trace.primitives.reduce import safe_sqrt
 from ckad.trace.values.apply import apply, astype
 from ckad.trace.values.part import Padded, count, unsupported
 from ckad.trace.values.tracer import Tracer, lift
