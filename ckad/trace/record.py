@@ -25,23 +25,23 @@ from ckad.trace.numpy import (
     fourier,
     grids,
     info,
-    kinds,
     linalg,
-    norms,
     order,
     picking,
     statistics,
     table,
-    triangle,
     windows,
 )
+from ckad.trace.numpy import join as join_formulas
+from ckad.trace.numpy import shape as shape_formulas
+from ckad.trace.primitives import complex as complex_
 from ckad.trace.primitives import (
     creation,
-    cumulative,
     elementwise,
     index,
     join,
     methods,
+    part,
     products,
     rearrange,
     reduce,
@@ -50,36 +50,19 @@ from ckad.trace.primitives import (
     shape,
     ufunc_methods,
 )
-from ckad.trace.primitives.complex import elementary
-from ckad.trace.primitives.complex import functions as complex_functions
-from ckad.trace.primitives.complex import linalg as complex_linalg
-from ckad.trace.primitives.complex import methods as complex_methods
-from ckad.trace.primitives.complex import products as complex_products
-from ckad.trace.primitives.complex import scalars as complex_scalars
-from ckad.trace.primitives.complex import ufuncs as complex_ufuncs
-from ckad.trace.primitives.part import (
-    access,
-    elements,
-    joins,
-    masked,
-    reductions,
-    shapes,
-    structures,
-)
-from ckad.trace.primitives.part import methods as part_methods
 from ckad.trace.source import follow, iteration
 from ckad.trace.values import apply
 from ckad.trace.values.tracer import Tracer, concrete, fresh, localise, value
 
-#: Their rows make up the table; the later ones may look into those of the earlier.
+#: Their rows make up the table.
 MODULES = (
-    *(apply, loops, index),
-    *(elementwise, shape, reduce, join, products, rearrange, cumulative, creation, select, scalars),
-    *(calculus, einsum, grids, info, kinds, linalg, norms, order, picking, statistics, table),
-    *(triangle, windows, ufunc_methods, methods),
-    *(elements, reductions, shapes, joins, masked, structures, access, part_methods),
-    *(complex_ufuncs, elementary, complex_functions, complex_products, complex_linalg),
-    *(complex_scalars, fourier, complex_methods, iteration),
+    *(apply, loops, elementwise, ufunc_methods, index, shape, reduce, join, products, rearrange),
+    *(creation, select, methods, scalars),
+    *(calculus, einsum, grids, info, join_formulas, linalg, order, picking, shape_formulas),
+    *(statistics, table, windows),
+    *part.MODULES,
+    *complex_.MODULES,
+    *(fourier, iteration),
 )
 # SciPy takes long to load
 dispatch.later("scipy.special", "ckad.trace.primitives.special")

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import numpy as np
 
 from ckad.errors import ConcreteValueError
 from ckad.place import at_place
-from ckad.trace.arrays import Array, copied, is_traced, known, promoted, reshaped, traced
-from ckad.trace.dispatch import implements, put, reject
+from ckad.trace.arrays import Array, copied, is_traced, known, promoted, reshaped, retyped, traced
+from ckad.trace.dispatch import implements, put, reject, tracers
 
 
 def _plain(x: Any, traced: bool = False) -> Any:
@@ -121,3 +122,84 @@ def _index(a: Any) -> Array:
         return traced(np.flatnonzero(numbers))
     reject(x.dtype == bool, "np.ix_ of a traced mask")
     return x
+
+
+# --- ranges ----------------------------------------------------------------------------------
+
+
+@implements(np.linspace)
+def linspace(
+    start: Any,
+    stop: Any,
+    num: int = 50,
+    endpoint: bool = True,
+    retstep: bool = False,
+    dtype: Any = None,
+    axis: int = 0,
+    *,
+    device: Any = None,
+) -> Any:
+    if not any(True for _ in tracers([start, stop])):
+        made = np.linspace(start, stop, operator.index(num), endpoint, retstep, dtype, axis)
+        return (traced(made[0]), made[1]) if retstep else traced(made)
+    start, stop, _ = promoted(start, stop, 0.0)
+    gap = np.subtract(stop, start)
+    intervals = num - 1 if endpoint else num
+    step = gap / intervals if intervals > 0 else gap * np.nan
+    counts = np.arange(num, dtype=gap.dtype).reshape(-1, *[1] * gap.ndim)
+    points = counts * (step if intervals > 0 else gap) + start
+    if endpoint and num > 1:
+        points = np.concatenate(
+            [points[:-1], np.expand_dims(np.broadcast_to(stop, points.shape[1:]), 0)]
+        )
+    if dtype is not None:
+        points = retyped(np.floor(points) if np.dtype(dtype).kind in "iu" else points, dtype)
+    points = np.moveaxis(points, 0, axis)
+    return (points, step) if retstep else points
+
+
+@implements(np.meshgrid)
+def meshgrid(
+    *xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy"
+) -> tuple[Any, ...]:
+    if indexing not in ("xy", "ij"):
+        raise ValueError(at_place(f"indexing must be 'xy' or 'ij', not {indexing!r}"))
+    xs, rank = [traced(x) for x in xi], len(xi)
+    place = list(range(rank))
+    if indexing == "xy" and rank > 1:
+        place[:2] = [1, 0]
+    grids = [
+        x.reshape([-1 if k == p else 1 for k in range(rank)])
+        for x, p in zip(xs, place, strict=True)
+    ]
+    if not sparse:
+        shape = np.broadcast_shapes(*[g.shape for g in grids])
+        grids = [np.broadcast_to(g, shape) for g in grids]
+    return tuple(copied(g) if copy else g for g in grids)
+
+
+@implements(np.logspace)
+def logspace(
+    start: Any,
+    stop: Any,
+    num: int = 50,
+    endpoint: bool = True,
+    base: Any = 10.0,
+    dtype: Any = None,
+    axis: int = 0,
+) -> Array:
+    powers = np.power(base, linspace(start, stop, num, endpoint, axis=axis))
+    return powers if dtype is None else retyped(powers, dtype)
+
+
+@implements(np.geomspace)
+def geomspace(
+    start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0
+) -> Array:
+    """Between numbers of one sign; the ends are the numbers themselves."""
+    if not any(True for _ in tracers([start, stop])):
+        return traced(np.geomspace(start, stop, num, endpoint, dtype, axis))
+    ratio = np.divide(stop, start)
+    share = np.linspace(0.0, 1.0, num, endpoint).reshape(-1, *[1] * np.ndim(ratio))
+    points = start * np.power(ratio, share)
+    return np.moveaxis(points if dtype is None else retyped(points, dtype), 0, axis)

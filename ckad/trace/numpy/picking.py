@@ -11,7 +11,6 @@ from ckad.place import at_place
 from ckad.trace import dispatch
 from ckad.trace.arrays import (
     Array,
-    called,
     copied,
     flattened,
     is_traced,
@@ -125,50 +124,6 @@ def choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Array:
     for k, x in enumerate(xs[1:], 1):
         result = np.where(np.equal(index, k), x, result)
     return stored(own(result), out)
-
-
-@implements(np.piecewise)
-def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: Any) -> Array:
-    points = traced(x)
-    conditions = _conditions(points, condlist)
-    if len(funclist) == len(conditions) + 1:
-        rest = np.logical_not(np.logical_or.reduce(np.stack(conditions), axis=0))
-        conditions.append(rest)
-    if len(funclist) != len(conditions):
-        raise ValueError(
-            at_place(f"{len(conditions)} conditions need as many functions, or one more")
-        )
-    result = np.zeros_like(points)
-    for condition, function in zip(conditions, funclist, strict=True):
-        piece = function
-        if callable(function):
-            piece = called(function, _where_it_holds(points, condition), *args, **kw)
-        result = np.where(condition, retyped(piece, points.dtype), result)
-    return result
-
-
-def _conditions(points: Array, condlist: Any) -> list[Any]:
-    if points.ndim and not traced(condlist[0]).shape:
-        condlist = [condlist]
-    masks = [retyped(c, bool) for c in condlist]
-    if any(m.shape != points.shape[: m.ndim] for m in masks):
-        raise IndexError(at_place(f"a condition does not fit an array of shape {points.shape}"))
-    return [reshaped(m, (*m.shape, *[1] * (points.ndim - m.ndim))) for m in masks]
-
-
-def _where_it_holds(points: Array, condition: Array) -> Array:
-    """The points, those outside of the condition replaced by one inside of it.
-
-    A function may have no finite derivative where it is not meant to be taken.
-    """
-    if not points.size:
-        return points
-    inside = taken(
-        reshaped(points, (points.size,)),
-        np.argmax(spread(condition, points.shape)),
-        0,
-    )
-    return np.where(condition, points, inside)
 
 
 # --- longer and shorter arrays -----------------------------------------------------------------
@@ -287,3 +242,30 @@ def ravel_multi_index(multi_index: Any, dims: Any, mode: str = "raise", order: s
     for i, n in zip(multi_index, dims, strict=True):
         flat = flat * n + wrapped(traced(i), n)
     return flat
+
+
+@implements(np.select)
+def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0) -> Array:
+    if len(condlist) != len(choicelist) or not len(condlist):
+        raise ValueError(
+            at_place("condlist and choicelist must have the same length, at least one")
+        )
+    *choices, result = promoted(*choicelist, default)
+    for condition, choice in reversed(list(zip(condlist, choices, strict=True))):
+        result = np.where(condition, choice, result)
+    return result
+
+
+@implements(np.nan_to_num)
+def nan_to_num(
+    x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None
+) -> Array:
+    reject(not copy, "np.nan_to_num with copy=False")
+    x = traced(x)
+    if x.dtype.kind != "f":
+        return own(x)
+    limits = np.finfo(x.dtype)
+    kept = np.where(np.isnan(x), nan, x)
+    kept = np.where(np.equal(x, np.inf), limits.max if posinf is None else posinf, kept)
+    kept = np.where(np.equal(x, -np.inf), limits.min if neginf is None else neginf, kept)
+    return own(kept)

@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import product
 from typing import Any
 
 import numpy as np
 
 from ckad.place import at_place
-from ckad.trace.arrays import Array, called, copied, is_traced, matched, reshaped, sliding, traced
+from ckad.trace.arrays import (
+    Array,
+    called,
+    copied,
+    is_traced,
+    matched,
+    reshaped,
+    retyped,
+    sliding,
+    spread,
+    taken,
+    traced,
+)
 from ckad.trace.axes import axis_of
 from ckad.trace.dispatch import always, implements, put, reject
 
@@ -76,3 +88,55 @@ def ndenumerate(arr: Any) -> Iterator[tuple[tuple[int, ...], Any]]:
 put(np.vectorize, vectorized)
 put(np.ndenumerate, ndenumerate)
 always(np.ndenumerate)
+
+
+@implements(np.fromfunction)
+def fromfunction(
+    function: Callable[..., Any], shape: Any, *, dtype: Any = float, **options: Any
+) -> Any:
+    result = called(function, *traced(np.indices(shape, dtype)), **options)
+    return traced(result) if isinstance(result, np.ndarray) else result
+
+
+@implements(np.piecewise)
+def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: Any) -> Array:
+    points = traced(x)
+    conditions = _conditions(points, condlist)
+    if len(funclist) == len(conditions) + 1:
+        rest = np.logical_not(np.logical_or.reduce(np.stack(conditions), axis=0))
+        conditions.append(rest)
+    if len(funclist) != len(conditions):
+        raise ValueError(
+            at_place(f"{len(conditions)} conditions need as many functions, or one more")
+        )
+    result = np.zeros_like(points)
+    for condition, function in zip(conditions, funclist, strict=True):
+        piece = function
+        if callable(function):
+            piece = called(function, _where_it_holds(points, condition), *args, **kw)
+        result = np.where(condition, retyped(piece, points.dtype), result)
+    return result
+
+
+def _conditions(points: Array, condlist: Any) -> list[Any]:
+    if points.ndim and not traced(condlist[0]).shape:
+        condlist = [condlist]
+    masks = [retyped(c, bool) for c in condlist]
+    if any(m.shape != points.shape[: m.ndim] for m in masks):
+        raise IndexError(at_place(f"a condition does not fit an array of shape {points.shape}"))
+    return [reshaped(m, (*m.shape, *[1] * (points.ndim - m.ndim))) for m in masks]
+
+
+def _where_it_holds(points: Array, condition: Array) -> Array:
+    """The points, those outside of the condition replaced by one inside of it.
+
+    A function may have no finite derivative where it is not meant to be taken.
+    """
+    if not points.size:
+        return points
+    inside = taken(
+        reshaped(points, (points.size,)),
+        np.argmax(spread(condition, points.shape)),
+        0,
+    )
+    return np.where(condition, points, inside)

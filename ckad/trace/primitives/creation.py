@@ -11,13 +11,12 @@ import numpy as np
 from ckad.errors import ConcreteValueError
 from ckad.place import at_place
 from ckad.tape.types import Type
-from ckad.trace.arrays import called
 from ckad.trace.dispatch import always, implements, put, reject, tracers
 from ckad.trace.memory.context import current
 from ckad.trace.memory.layout import contiguity, is_plain
-from ckad.trace.primitives.join import concatenate, stack
-from ckad.trace.primitives.shape import atleast_1d, copied, expand_dims, moveaxis, view_or_copy
-from ckad.trace.values.apply import astype, promote, tape_dtype
+from ckad.trace.primitives.join import stack
+from ckad.trace.primitives.shape import atleast_1d, copied, expand_dims, view_or_copy
+from ckad.trace.values.apply import astype, tape_dtype
 from ckad.trace.values.tracer import Tracer, fresh, known, known_dtype, lift, value
 
 
@@ -91,14 +90,6 @@ def _numbers(args: Any, function: Any) -> Any:
 
 for _function in (np.arange, np.eye, np.identity, np.tri, np.indices):
     put(_function, _as_numpy(_function))
-
-
-@implements(np.fromfunction)
-def fromfunction(
-    function: Callable[..., Any], shape: Any, *, dtype: Any = float, **options: Any
-) -> Any:
-    result = called(function, *lift(known_dtype(np.indices(shape, dtype))), **options)
-    return lift(result) if isinstance(result, np.ndarray) else result
 
 
 def ndarray(shape: Any, dtype: Any = float, *layout: Any, **options: Any) -> Tracer:
@@ -219,82 +210,6 @@ def copy(a: Any, order: str = "K", subok: bool = False) -> Tracer:
 
 
 # --- ranges and grids --------------------------------------------------------------------------
-
-
-@implements(np.linspace)
-def linspace(
-    start: Any,
-    stop: Any,
-    num: int = 50,
-    endpoint: bool = True,
-    retstep: bool = False,
-    dtype: Any = None,
-    axis: int = 0,
-    *,
-    device: Any = None,
-) -> Any:
-    if not any(True for _ in tracers([start, stop])):
-        made = np.linspace(start, stop, operator.index(num), endpoint, retstep, dtype, axis)
-        return (lift(made[0]), made[1]) if retstep else lift(known_dtype(made))
-    start, stop, _ = promote(start, stop, 0.0)
-    gap = np.subtract(stop, start)
-    intervals = num - 1 if endpoint else num
-    step = gap / intervals if intervals > 0 else gap * np.nan
-    counts = np.arange(num, dtype=gap.dtype).reshape(-1, *[1] * gap.ndim)
-    points = counts * (step if intervals > 0 else gap) + start
-    if endpoint and num > 1:
-        points = concatenate([points[:-1], expand_dims(np.broadcast_to(stop, points.shape[1:]), 0)])
-    if dtype is not None:
-        points = astype(np.floor(points) if np.dtype(dtype).kind in "iu" else points, dtype)
-    points = moveaxis(points, 0, axis)
-    return (points, step) if retstep else points
-
-
-@implements(np.meshgrid)
-def meshgrid(
-    *xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy"
-) -> tuple[Any, ...]:
-    if indexing not in ("xy", "ij"):
-        raise ValueError(at_place(f"indexing must be 'xy' or 'ij', not {indexing!r}"))
-    xs, rank = [lift(x) for x in xi], len(xi)
-    place = list(range(rank))
-    if indexing == "xy" and rank > 1:
-        place[:2] = [1, 0]
-    grids = [
-        x.reshape([-1 if k == p else 1 for k in range(rank)])
-        for x, p in zip(xs, place, strict=True)
-    ]
-    if not sparse:
-        shape = np.broadcast_shapes(*[g.shape for g in grids])
-        grids = [np.broadcast_to(g, shape) for g in grids]
-    return tuple(copied(g) if copy else g for g in grids)
-
-
-@implements(np.logspace)
-def logspace(
-    start: Any,
-    stop: Any,
-    num: int = 50,
-    endpoint: bool = True,
-    base: Any = 10.0,
-    dtype: Any = None,
-    axis: int = 0,
-) -> Tracer:
-    powers = np.power(base, linspace(start, stop, num, endpoint, axis=axis))
-    return powers if dtype is None else astype(powers, dtype)
-
-
-@implements(np.geomspace)
-def geomspace(
-    start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0
-) -> Tracer:
-    """Between numbers of one sign; the ends are the numbers themselves."""
-    if not any(True for _ in tracers([start, stop])):
-        return lift(known_dtype(np.geomspace(start, stop, num, endpoint, dtype, axis)))
-    ratio = np.divide(stop, start)
-    share = np.linspace(0.0, 1.0, num, endpoint).reshape(-1, *[1] * np.ndim(ratio))
-    points = start * np.power(ratio, share)
-    return moveaxis(points if dtype is None else astype(points, dtype), 0, axis)
 
 
 # --- what is traced also for plain arguments ---------------------------------------------------

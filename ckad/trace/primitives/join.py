@@ -11,7 +11,7 @@ from ckad.place import at_place
 from ckad.tape.ops import Op
 from ckad.trace.axes import axis_of
 from ckad.trace.dispatch import implements, reject
-from ckad.trace.primitives.shape import atleast_1d, atleast_2d, atleast_3d, copied, ravel
+from ckad.trace.primitives.shape import copied
 from ckad.trace.values.apply import apply, astype, finish, reshape_value
 from ckad.trace.values.tracer import Tracer, lift
 
@@ -60,61 +60,3 @@ def stack(
 
 def _with_axis(x: Tracer, axis: int) -> Tracer:
     return reshape_value(x, (*x.shape[:axis], 1, *x.shape[axis:]))
-
-
-def _one_by_one(raise_rank: Any, arrays: Any) -> list[Tracer]:
-    return [raise_rank(x) for x in arrays]
-
-
-@implements(np.hstack)
-def hstack(tup: Any, *, dtype: Any = None, casting: str = "same_kind") -> Tracer:
-    xs = _one_by_one(atleast_1d, tup)
-    return concatenate(xs, 0 if xs and xs[0].ndim == 1 else 1, dtype=dtype, casting=casting)
-
-
-@implements(np.vstack)
-def vstack(tup: Any, *, dtype: Any = None, casting: str = "same_kind") -> Tracer:
-    return concatenate(_one_by_one(atleast_2d, tup), 0, dtype=dtype, casting=casting)
-
-
-@implements(np.dstack)
-def dstack(tup: Any) -> Tracer:
-    return concatenate(_one_by_one(atleast_3d, tup), 2)
-
-
-@implements(np.column_stack)
-def column_stack(tup: Any) -> Tracer:
-    return concatenate([_column(lift(x)) for x in tup], 1)
-
-
-def _column(x: Tracer) -> Tracer:
-    return reshape_value(x, (x.size, 1)) if x.ndim < 2 else x
-
-
-@implements(np.append)
-def append(arr: Any, values: Any, axis: Any = None) -> Tracer:
-    if axis is None:
-        return concatenate([ravel(arr), ravel(values)])
-    return concatenate([arr, values], axis)
-
-
-@implements(np.block)
-def block(arrays: Any) -> Tracer:
-    depth = _depth(arrays)
-    rank = max(depth, *[lift(x).ndim for x in _leaves(arrays)], 0)
-    return _block(arrays, rank, depth)
-
-
-def _depth(x: Any) -> int:
-    return 1 + max(map(_depth, x)) if isinstance(x, list) else 0
-
-
-def _leaves(x: Any) -> list[Any]:
-    return [leaf for item in x for leaf in _leaves(item)] if isinstance(x, list) else [x]
-
-
-def _block(x: Any, rank: int, depth: int) -> Tracer:
-    if isinstance(x, list):
-        return concatenate([_block(item, rank, depth - 1) for item in x], -depth)
-    leaf = lift(x)
-    return reshape_value(leaf, (*[1] * (rank - leaf.ndim), *leaf.shape))

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from ckad.place import at_place
+from ckad.trace.arrays import repeated
 from ckad.trace.dispatch import call, put, reject
+from ckad.trace.memory.views import ReshapeView
 from ckad.trace.primitives import shape
 from ckad.trace.primitives.creation import converted
-from ckad.trace.primitives.flat import flat, set_flat
 from ckad.trace.primitives.scalars import as_python
 from ckad.trace.primitives.select import copyto
 from ckad.trace.primitives.shape import copied, view
 from ckad.trace.values.apply import astype, reshape_value, tape_dtype
-from ckad.trace.values.tracer import Tracer
+from ckad.trace.values.tracer import Tracer, lift, localise
 
 
 def _as_tuple(args: tuple[Any, ...]) -> Any:
@@ -121,8 +124,40 @@ for _key, _method in {
     np.ndarray.__copy__: _deepcopy,
     np.ndarray.__deepcopy__: _deepcopy,
     np.ndarray.T: _transpose,
-    np.ndarray.mT: shape.matrix_transpose,
+    np.ndarray.mT: np.matrix_transpose,
     np.ndarray.real: view,
     np.ndarray.imag: np.imag,
 }.items():
     put(_key, _method)
+
+
+class Flat(Tracer):
+    """An iterator in NumPy; here a one-dimensional view whose parts are copies, as in NumPy."""
+
+    __slots__ = ()
+
+    def __getitem__(self, index: Any) -> Any:
+        part = call(operator.getitem, (self, index), {})
+        return part if part.scalar else copied(part)
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        new = reshape_value(lift(value), (lift(value).size,))
+        if new.size == 1:
+            call(operator.setitem, (self, index, reshape_value(new, ())), {})
+        else:
+            size = np.arange(self.size)[index].size
+            call(operator.setitem, (self, index, repeated(new, size)), {})
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self[k] for k in range(self.size))
+
+
+def flat(x: Tracer) -> Flat:
+    x = localise(x)
+    path = x.path if x.ndim == 1 else (*x.path, ReshapeView((x.size,)))
+    return Flat(x.storage, path)
+
+
+def set_flat(x: Tracer, value: Any) -> None:
+    """``x.flat = value``"""
+    flat(x)[:] = value

@@ -10,11 +10,9 @@ import numpy as np
 
 from ckad.place import at_place
 from ckad.tape.ops import Op
-from ckad.trace.arrays import safe_sqrt
-from ckad.trace.axes import axes_of, axis_of, reduced_axes
+from ckad.trace.axes import along, axis_of, reduced_axes
 from ckad.trace.dispatch import given, implements
 from ckad.trace.memory.context import current
-from ckad.trace.primitives.shape import copied
 from ckad.trace.values.apply import apply, astype, broadcast, finish, reshape_value
 from ckad.trace.values.tracer import Tracer, fresh, lift, value
 
@@ -88,102 +86,6 @@ def prod(
     return finish(product * astype(initial, x.dtype) if given(initial) else product, out)
 
 
-@implements(np.mean)
-def mean(
-    a: Any,
-    axis: Any = None,
-    dtype: Any = None,
-    out: Any = None,
-    keepdims: Any = False,
-    *,
-    where: Any = True,
-) -> Tracer:
-    a = lift(a)
-    total = sum_(a, axis, _float_dtype(a, dtype), keepdims=keepdims, where=where)
-    return finish(total / _how_many(a, axis, keepdims, where, total.dtype), out)
-
-
-def _float_dtype(a: Tracer, dtype: Any) -> Any:
-    if dtype is not None:
-        return dtype
-    return a.dtype if a.type.is_float else np.float64
-
-
-def _how_many(a: Tracer, axis: Any, keepdims: Any, where: Any, dtype: Any) -> Any:
-    if where is True or where is np._NoValue:
-        return _count(a.shape, axes_of(axis, a.ndim))
-    return astype(sum_(np.broadcast_to(where, a.shape), axis, keepdims=keepdims), dtype)
-
-
-@implements(np.average)
-def average(
-    a: Any, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: Any = False
-) -> Any:
-    a = lift(a)
-    if weights is None:
-        result = mean(a, axis, keepdims=keepdims)
-        scale = lift(np.asarray(_count(a.shape, axes_of(axis, a.ndim)), result.dtype)[()])
-    else:
-        w = _weights_like(a, lift(weights), axis)
-        dtype = np.result_type(a.dtype, w.dtype, np.float64 if not a.type.is_float else a.dtype)
-        scale = sum_(w, axis, dtype, keepdims=keepdims)
-        result = sum_(np.multiply(astype(a, dtype), w), axis, keepdims=keepdims) / scale
-    if scale.shape != result.shape:
-        scale = copied(np.broadcast_to(scale, result.shape))
-    return (result, scale) if returned else result
-
-
-def _weights_like(a: Tracer, w: Tracer, axis: Any) -> Tracer:
-    if w.shape == a.shape:
-        return w
-    if axis is None:
-        raise TypeError(at_place("axis= must be given when the shapes of a and weights differ"))
-    axes = reduced_axes(axis, a.ndim)
-    if w.shape != tuple(a.shape[k] for k in axes):
-        raise ValueError(
-            at_place(f"weights of shape {w.shape} do not fit axis={axis} of {a.shape}")
-        )
-    return np.broadcast_to(
-        reshape_value(w, [a.shape[k] if k in axes else 1 for k in range(a.ndim)]), a.shape
-    )
-
-
-@implements(np.var)
-def var(
-    a: Any,
-    axis: Any = None,
-    dtype: Any = None,
-    out: Any = None,
-    ddof: Any = 0,
-    keepdims: Any = False,
-    *,
-    where: Any = True,
-    mean: Any = None,
-    correction: Any = None,
-) -> Tracer:
-    a = lift(a)
-    ddof = correction if given(correction) else ddof
-    x = astype(a, _float_dtype(a, dtype))
-    centred = x - (mean if given(mean) else np.mean(x, axis, keepdims=True, where=where))
-    squares = sum_(centred * centred, axis, keepdims=keepdims, where=where)
-    freedom = _how_many(a, axis, keepdims, where, squares.dtype) - ddof
-    at_least_zero = np.maximum(freedom, 0) if isinstance(freedom, Tracer) else max(freedom, 0)
-    return finish(squares / at_least_zero, out)
-
-
-@implements(np.std)
-def std(
-    a: Any,
-    axis: Any = None,
-    dtype: Any = None,
-    out: Any = None,
-    ddof: Any = 0,
-    keepdims: Any = False,
-    **options: Any,
-) -> Tracer:
-    return finish(safe_sqrt(var(a, axis, dtype, None, ddof, keepdims, **options)), out)
-
-
 # --- extrema -----------------------------------------------------------------------------------
 
 
@@ -247,11 +149,6 @@ def min_(
     return finish(_extremum(Op.REDUCE_MIN, np.minimum, a, axis, keepdims, initial), out)
 
 
-@implements(np.ptp)
-def ptp(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False) -> Tracer:
-    return finish(max_(a, axis, keepdims=keepdims) - min_(a, axis, keepdims=keepdims), out)
-
-
 def _truth(op: int, of_nothing: bool, a: Any, axis: Any, keepdims: Any, where: Any) -> Tracer:
     x = _masked(astype(a, bool), where, of_nothing)
     axes = reduced_axes(axis, x.ndim)
@@ -296,27 +193,92 @@ def argmin(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = False) 
     return _position(Op.ARGMIN, a, axis, out, keepdims)
 
 
-@implements(np.count_nonzero)
-def count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Tracer:
-    return sum_(astype(a, bool), axis, keepdims=keepdims)
-
-
 # --- without NaN -------------------------------------------------------------------------------
 
 
-@implements(np.nansum)
-def nansum(
-    a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False
-) -> Tracer:
-    return sum_(np.where(np.isnan(a), 0, a), axis, dtype, out, keepdims)
+# --- running sums and products ---------------------------------------------------------------
 
 
-@implements(np.nanmean)
-def nanmean(
-    a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False
+def _flat_unless(a: Any, axis: Any, dtype: Any, out: Any) -> tuple[Tracer, int]:
+    x = summable(a, dtype, out)
+    if axis is None or not x.shape:
+        axis_of(axis or 0, 1)
+        return reshape_value(x, (x.size,)), 0
+    return x, axis_of(axis, x.ndim)
+
+
+@implements(np.cumsum)
+def cumsum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Tracer:
+    x, k = _flat_unless(a, axis, dtype, out)
+    return finish(apply(Op.CUMSUM, x, attrs=(k, 0)), out)
+
+
+@implements(np.cumprod)
+def cumprod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Tracer:
+    x, k = _flat_unless(a, axis, dtype, out)
+    n = x.shape[k]
+    if not x.type.is_float:
+        return finish(_doubling_products(x, k), out)
+    # p[i] = first[i] + rest[i] p[i - 1], with first = (x0, 0, ...) and rest = (0, x1, x2, ...)
+    first, rest = _only(x, k, 0, 1 if n else 0), _only(x, k, 1 if n else 0, n)
+    return finish(apply(Op.RECURRENCE, rest, first, attrs=(k, 0)), out)
+
+
+def _doubling_products(x: Tracer, axis: int) -> Tracer:
+    """Products of the last 1, 2, 4, ... elements; engines run RECURRENCE on floats only."""
+    n, reach, product = x.shape[axis], 1, fresh(value(x))
+    while reach < n:
+        earlier = product[along(axis, slice(None, n - reach))]
+        ones = np.ones_like(product[along(axis, slice(None, reach))])
+        product = product * apply(Op.CONCAT, ones, earlier, attrs=(axis,))
+        reach *= 2
+    return product
+
+
+def _only(x: Tracer, axis: int, start: int, stop: int) -> Tracer:
+    """``x`` in [start, stop) of the axis, zero elsewhere."""
+    starts = [start if k == axis else 0 for k in range(x.ndim)]
+    part = x.type.with_shape(tuple(stop - start if k == axis else d for k, d in enumerate(x.shape)))
+    attrs = (*starts, *[1] * x.ndim)
+    return apply(Op.PAD, apply(Op.SLICE, x, attrs=attrs, type=part), attrs=attrs, type=x.type)
+
+
+@implements(np.cumulative_sum)
+def cumulative_sum(
+    x: Any,
+    /,
+    *,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    include_initial: bool = False,
 ) -> Tracer:
-    if not lift(a).type.is_float:
-        return mean(a, axis, dtype, out, keepdims)
-    return mean(
-        np.where(np.isnan(a), 0, a), axis, dtype, out, keepdims, where=np.logical_not(np.isnan(a))
-    )
+    return _from_one_axis(cumsum, 0, x, axis, dtype, out, include_initial)
+
+
+@implements(np.cumulative_prod)
+def cumulative_prod(
+    x: Any,
+    /,
+    *,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    include_initial: bool = False,
+) -> Tracer:
+    return _from_one_axis(cumprod, 1, x, axis, dtype, out, include_initial)
+
+
+def _from_one_axis(
+    function: Any, first: int, x: Any, axis: Any, dtype: Any, out: Any, include_initial: bool
+) -> Tracer:
+    x = reshape_value(x, lift(x).shape or (1,))
+    if axis is None and x.ndim != 1:
+        raise ValueError(at_place("axis= must be given for arrays that have not one axis"))
+    k = 0 if axis is None else axis_of(axis, x.ndim)
+    result = function(x, k, dtype)
+    if include_initial:
+        shape = (*result.shape[:k], 1, *result.shape[k + 1 :])
+        start = np.full_like(result, first, shape=shape)
+        result = np.concatenate([start, result], k)
+    return finish(result, out)

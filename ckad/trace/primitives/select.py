@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,10 +9,9 @@ import numpy as np
 from ckad.place import at_place
 from ckad.tape.ops import Op
 from ckad.tape.types import DType
-from ckad.trace.dispatch import given, implements, needs_numbers, reject
+from ckad.trace.dispatch import given, implements, needs_numbers
 from ckad.trace.primitives import elementwise as ufuncs
 from ckad.trace.primitives.index import write_into
-from ckad.trace.primitives.reduce import all_
 from ckad.trace.values.apply import apply, astype, broadcast, finish, promote
 from ckad.trace.values.tracer import Tracer, fresh, known, lift, value
 
@@ -29,18 +27,6 @@ def where(condition: Any, x: Any = None, y: Any = None, /) -> Any:
         return _unknown_length() if numbers is None else tuple(map(lift, np.nonzero(numbers)))
     chosen, first, second = broadcast(astype(condition, bool), *promote(x, y))
     return fresh(value(apply(Op.SELECT, chosen, first, second)), scalar=False)
-
-
-@implements(np.select)
-def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0) -> Tracer:
-    if len(condlist) != len(choicelist) or not len(condlist):
-        raise ValueError(
-            at_place("condlist and choicelist must have the same length, at least one")
-        )
-    *choices, result = promote(*choicelist, default)
-    for condition, choice in reversed(list(zip(condlist, choices, strict=True))):
-        result = where(condition, choice, result)
-    return result
 
 
 @implements(np.clip)
@@ -82,40 +68,6 @@ def fix(x: Any, out: Any = None) -> Tracer:
     return finish(np.trunc(x), out)
 
 
-@implements(np.nan_to_num)
-def nan_to_num(
-    x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None
-) -> Tracer:
-    reject(not copy, "np.nan_to_num with copy=False")
-    x = lift(x)
-    if not x.type.is_float:
-        return fresh(value(x))
-    limits = np.finfo(x.dtype)
-    kept = where(np.isnan(x), nan, x)
-    kept = where(np.equal(x, np.inf), limits.max if posinf is None else posinf, kept)
-    kept = where(np.equal(x, -np.inf), limits.min if neginf is None else neginf, kept)
-    return fresh(value(kept))
-
-
-@implements(np.isclose)
-def isclose(
-    a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False
-) -> Tracer:
-    b = lift(b) if lift(b).type.is_float else astype(b, np.float64)
-    near = np.logical_and(np.abs(np.subtract(a, b)) <= atol + rtol * np.abs(b), np.isfinite(b))
-    close = np.logical_or(near, np.equal(a, b))
-    if equal_nan:
-        close = np.logical_or(close, np.logical_and(np.isnan(a), np.isnan(b)))
-    return close
-
-
-@implements(np.allclose)
-def allclose(
-    a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False
-) -> Tracer:
-    return all_(isclose(a, b, rtol, atol, equal_nan))
-
-
 @implements(np.copyto)
 def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -> None:
     new = lift(src)
@@ -127,33 +79,6 @@ def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) ->
             at_place(f"cannot copy {new.dtype} into {dst.dtype} with casting={casting!r}")
         )
     write_into(dst, new if where is True else np.where(where, astype(new, dst.dtype), dst))
-
-
-@implements(np.array_equal)
-def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
-    x, y = lift(a1), lift(a2)
-    if x.shape != y.shape:
-        return False
-    same = np.equal(x, y)
-    return all_(same | (np.isnan(x) & np.isnan(y)) if equal_nan else same)
-
-
-@implements(np.array_equiv)
-def array_equiv(a1: Any, a2: Any) -> Any:
-    try:
-        return all_(np.equal(a1, a2))
-    except ValueError:
-        return False
-
-
-@implements(np.isposinf)
-def isposinf(x: Any, out: Any = None) -> Tracer:
-    return finish(np.equal(x, np.inf), out)
-
-
-@implements(np.isneginf)
-def isneginf(x: Any, out: Any = None) -> Tracer:
-    return finish(np.equal(x, -np.inf), out)
 
 
 def _heaviside(x: Tracer, at_zero: Tracer) -> Tracer:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Sequence
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ from numpy.lib.array_utils import normalize_axis_tuple
 
 from ckad.place import at_place, user_place
 from ckad.trace import arrays
-from ckad.trace.axes import along, axis_of, reduced_axes
+from ckad.trace.axes import axis_of, reduced_axes
 from ckad.trace.dispatch import implements, put, reject
 from ckad.trace.memory.layout import agreed, can_reshape, contiguity, is_plain
 from ckad.trace.memory.views import (
@@ -140,22 +139,6 @@ def moveaxis(a: Any, source: Any, destination: Any) -> Tracer:
     return _permuted(x, order)
 
 
-@implements(np.rollaxis)
-def rollaxis(a: Any, axis: int, start: int = 0) -> Tracer:
-    x = lift(a)
-    k = axis_of(axis, x.ndim)
-    before = axis_of(start, x.ndim + 1) if start >= 0 else start + x.ndim
-    return moveaxis(x, k, before - 1 if k < before else before)
-
-
-@implements(np.matrix_transpose, np.linalg.matrix_transpose)
-def matrix_transpose(x: Any) -> Tracer:
-    x = lift(x)
-    if x.ndim < 2:
-        raise ValueError(at_place(f"a matrix transpose needs two axes, the array has {x.ndim}"))
-    return swapaxes(x, -1, -2)
-
-
 # --- axes of length one ------------------------------------------------------------------------
 
 
@@ -242,94 +225,6 @@ def diagonal_view(x: Tracer, offset: int, axis1: int, axis2: int, writable: bool
 
 
 # --- parts and turns ---------------------------------------------------------------------------
-
-
-@implements(np.array_split)
-def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Tracer]:
-    x = lift(ary)
-    k = axis_of(axis, x.ndim)
-    cuts = _cuts(indices_or_sections, x.shape[k])
-    return [x[along(k, slice(a, b))] for a, b in pairwise(cuts)]
-
-
-def _cuts(sections: Any, n: int) -> list[Any]:
-    if isinstance(sections, (tuple, list, np.ndarray)):
-        return [0, *[int(i) for i in sections], n]
-    count = operator.index(sections)
-    if count <= 0:
-        raise ValueError(at_place(f"the number of sections must be larger than 0, got {count}"))
-    small, longer = divmod(n, count)
-    return [k * small + min(k, longer) for k in range(count + 1)]
-
-
-@implements(np.split)
-def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Tracer]:
-    x = lift(ary)
-    if not isinstance(indices_or_sections, (tuple, list, np.ndarray)):
-        n, count = x.shape[axis_of(axis, x.ndim)], operator.index(indices_or_sections)
-        if n % count:
-            raise ValueError(at_place(f"{n} elements cannot be split into {count} equal parts"))
-    return array_split(x, indices_or_sections, axis)
-
-
-@implements(np.hsplit)
-def hsplit(ary: Any, indices_or_sections: Any) -> list[Tracer]:
-    x = lift(ary)
-    return split(x, indices_or_sections, 0 if x.ndim == 1 else 1)
-
-
-@implements(np.vsplit)
-def vsplit(ary: Any, indices_or_sections: Any) -> list[Tracer]:
-    _check_rank("vsplit", ary, 2)
-    return split(ary, indices_or_sections, 0)
-
-
-def _check_rank(name: str, ary: Any, least: int) -> None:
-    if lift(ary).ndim < least:
-        raise ValueError(at_place(f"{name} only works on arrays of {least} or more dimensions"))
-
-
-@implements(np.dsplit)
-def dsplit(ary: Any, indices_or_sections: Any) -> list[Tracer]:
-    _check_rank("dsplit", ary, 3)
-    return split(ary, indices_or_sections, 2)
-
-
-@implements(np.unstack)
-def unstack(x: Any, /, *, axis: int = 0) -> tuple[Tracer, ...]:
-    return tuple(moveaxis(x, axis, 0))
-
-
-@implements(np.flip)
-def flip(m: Any, axis: Any = None) -> Tracer:
-    x = lift(m)
-    turned = range(x.ndim) if axis is None else normalize_axis_tuple(axis, x.ndim)
-    return x[tuple(slice(None, None, -1) if k in turned else slice(None) for k in range(x.ndim))]
-
-
-@implements(np.flipud)
-def flipud(m: Any) -> Tracer:
-    return flip(m, 0)
-
-
-@implements(np.fliplr)
-def fliplr(m: Any) -> Tracer:
-    return flip(m, 1)
-
-
-@implements(np.rot90)
-def rot90(m: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Tracer:
-    x = lift(m)
-    i, j = normalize_axis_tuple(axes, x.ndim)
-    match k % 4:
-        case 0:
-            return view(x)
-        case 1:
-            return swapaxes(flip(x, j), i, j)
-        case 2:
-            return flip(x, (i, j))
-        case _:
-            return flip(swapaxes(x, i, j), j)
 
 
 put(arrays.copied, copied)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import operator
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -69,16 +70,20 @@ BY_PARTS = {
 }
 
 
-def _by_parts(function: Any, names: tuple[str, ...]) -> Function:
-    signature = inspect.signature(plain(function))
-    names = (*names, "initial") if "initial" in signature.parameters else names
+@cache
+def _signature(function: Any) -> inspect.Signature:
+    return inspect.signature(plain(function))
 
+
+def _by_parts(function: Any, names: tuple[str, ...]) -> Function:
     def handler(*args: Any, **options: Any) -> Any:
+        signature = _signature(function)
+        numbers = (*names, "initial") if "initial" in signature.parameters else names
         bound = signature.bind(*args, **options)
         given_ = bound.arguments
         out = given_.pop("out", None)
-        _use_part_type(function, given_, names)
-        halves = [(name, parts_of(given_[name])) for name in names if name in given_]
+        _use_part_type(function, given_, numbers)
+        halves = [(name, parts_of(given_[name])) for name in numbers if name in given_]
         results = []
         for k in (0, 1):
             given_.update((name, pair[k]) for name, pair in halves)

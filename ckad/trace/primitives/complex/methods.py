@@ -79,7 +79,6 @@ for _key in (
 ):
     put(_key, _by_parts(_key), COMPLEX)
 for _key, _method in {
-    np.compress: _by_parts(np.compress),
     np.ndarray.astype: _astype,
     np.ndarray.fill: _fill,
     np.ndarray.conj: np.conjugate,
@@ -89,5 +88,4 @@ for _key, _method in {
     operator.getitem: _getitem,
     operator.setitem: _setitem,
 }.items():
-    if cell(_key, COMPLEX) is None:
-        put(_key, _method, COMPLEX)
+    put(_key, _method, COMPLEX)
