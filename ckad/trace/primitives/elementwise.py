@@ -10,6 +10,7 @@ import numpy as np
 
 from ckad.errors import UnsupportedFunctionError
 from ckad.place import at_place
+from ckad.rules import facts
 from ckad.tape.ops import Op
 from ckad.tape.types import DType
 from ckad.trace.dispatch import put
@@ -43,8 +44,8 @@ def _result(xs: Sequence[Any], result: Tracer) -> Tracer:
     return plain_layout(xs, result) if result.shape else fresh(value(result))
 
 
-#: Their derivatives are finite wherever the operands are.
-_LINEAR = frozenset({np.add, np.subtract, np.negative, np.positive, np.conjugate})
+#: ufunc -> the ops that compute it, which say where it is finite; that for numbers first
+OPS: dict[Any, tuple[Op, ...]] = {}
 
 
 def _harmless(ufunc: Any, xs: Sequence[Tracer], where: Any) -> list[Tracer]:
@@ -52,9 +53,10 @@ def _harmless(ufunc: Any, xs: Sequence[Tracer], where: Any) -> list[Tracer]:
 
     Else a derivative that is infinite there would spoil the others: 0 times infinity is NaN.
     """
-    if where is True or ufunc in _LINEAR:
+    ops = OPS.get(ufunc)
+    if where is True or (ops is not None and facts.LINEAR.issuperset(ops[:1])):
         return list(xs)
-    inside = 2 if ufunc is np.arccosh else 0.5
+    inside = facts.harmless(*ops or ())
     return [
         apply(Op.SELECT, *broadcast(lift(where), x, constant_like(x, inside)))
         if x.type.is_float
@@ -63,7 +65,7 @@ def _harmless(ufunc: Any, xs: Sequence[Tracer], where: Any) -> list[Tracer]:
     ]
 
 
-def register(ufunc: Any, lowering: Lowering) -> None:
+def register(ufunc: Any, lowering: Lowering, ops: tuple[Op, ...] | None = None) -> None:
     """``lowering`` gets operands of NumPy's loop dtypes, broadcast to one shape."""
 
     def call(
@@ -79,6 +81,8 @@ def register(ufunc: Any, lowering: Lowering) -> None:
         return _finish(_result(xs, lowering(*ins)), out, where, casting)
 
     put(ufunc, call)
+    if ops is not None:
+        OPS[ufunc] = ops
 
 
 def refuse_options(ufunc: Any, options: dict[str, Any]) -> None:
@@ -142,7 +146,7 @@ for _ufunc, _code in {
     np.bitwise_or: Op.OR,
     np.bitwise_xor: Op.XOR,
 }.items():
-    register(_ufunc, by_op(_code))
+    register(_ufunc, by_op(_code), (_code,))
 
 for _ufunc, _code, _on_bool in (
     (np.add, Op.ADD, Op.OR),
@@ -151,7 +155,7 @@ for _ufunc, _code, _on_bool in (
     (np.maximum, Op.MAXIMUM, Op.OR),
     (np.minimum, Op.MINIMUM, Op.AND),
 ):
-    register(_ufunc, _by_kind(_code, _on_bool))
+    register(_ufunc, _by_kind(_code, _on_bool), (_code, _on_bool))
 
 
 def _same(x: Tracer) -> Tracer:
@@ -168,18 +172,18 @@ for _ufunc, _code in {
     np.trunc: Op.TRUNC,
     np.rint: Op.RINT,
 }.items():
-    register(_ufunc, _unless_integer(_code))
+    register(_ufunc, _unless_integer(_code), (_code,))
 
 
 def constant_like(x: Tracer, number: float) -> Tracer:
     return fresh(current().builder.full(x.type, number))
 
 
-register(np.positive, _same)
-register(np.conjugate, _same)
-register(np.absolute, lambda x: _same(x) if x.dtype == bool else apply(Op.ABS, x))
+register(np.positive, _same, ())
+register(np.conjugate, _same, ())
+register(np.absolute, lambda x: _same(x) if x.dtype == bool else apply(Op.ABS, x), (Op.ABS,))
 register(np.fabs, by_op(Op.ABS))
-register(np.square, lambda x: apply(Op.AND if x.dtype == bool else Op.MUL, x, x))
+register(np.square, lambda x: apply(Op.AND if x.dtype == bool else Op.MUL, x, x), (Op.MUL,))
 register(np.reciprocal, lambda x: apply(Op.DIV, constant_like(x, 1.0), x))
 register(np.deg2rad, lambda x: apply(Op.MUL, x, constant_like(x, math.pi / 180)))
 register(np.radians, lambda x: apply(Op.MUL, x, constant_like(x, math.pi / 180)))
@@ -203,13 +207,14 @@ def _truth(x: Tracer) -> Tracer:
     return astype(x, bool)
 
 
-register(np.logical_and, lambda x, y: apply(Op.AND, _truth(x), _truth(y)))
-register(np.logical_or, lambda x, y: apply(Op.OR, _truth(x), _truth(y)))
-register(np.logical_xor, lambda x, y: apply(Op.XOR, _truth(x), _truth(y)))
-register(np.logical_not, lambda x: apply(Op.NOT, _truth(x)))
+register(np.logical_and, lambda x, y: apply(Op.AND, _truth(x), _truth(y)), (Op.AND,))
+register(np.logical_or, lambda x, y: apply(Op.OR, _truth(x), _truth(y)), (Op.OR,))
+register(np.logical_xor, lambda x, y: apply(Op.XOR, _truth(x), _truth(y)), (Op.XOR,))
+register(np.logical_not, lambda x: apply(Op.NOT, _truth(x)), (Op.NOT,))
 register(
     np.invert,
     lambda x: apply(Op.NOT, x) if x.dtype == bool else apply(Op.XOR, x, constant_like(x, -1)),
+    (Op.NOT, Op.XOR),
 )
 
 
@@ -217,9 +222,13 @@ def _float_test(op: int) -> Lowering:
     return lambda x: apply(op, x if x.type.is_float else astype(x, np.float64))
 
 
-register(np.isnan, _float_test(Op.ISNAN))
-register(np.isinf, _float_test(Op.ISINF))
-register(np.isfinite, lambda x: np.logical_not(np.logical_or(np.isnan(x), np.isinf(x))))
+register(np.isnan, _float_test(Op.ISNAN), (Op.ISNAN,))
+register(np.isinf, _float_test(Op.ISINF), (Op.ISINF,))
+register(
+    np.isfinite,
+    lambda x: np.logical_not(np.logical_or(np.isnan(x), np.isinf(x))),
+    (Op.ISNAN, Op.ISINF),
+)
 register(np.signbit, lambda x: np.less(np.copysign(constant_like(x, 1.0), x), 0))
 
 

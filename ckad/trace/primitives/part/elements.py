@@ -13,25 +13,15 @@ import numpy as np
 
 from ckad.errors import DtypeError
 from ckad.place import at_place
+from ckad.rules import facts
 from ckad.trace.dispatch import PART, cell, derives, implements
+from ckad.trace.primitives.elementwise import OPS
 from ckad.trace.primitives.part.alignment import Operand, align
 from ckad.trace.primitives.part.extents import filled, inside, tamed
 from ckad.trace.primitives.part.writes import write_part
 from ckad.trace.values.apply import broadcast_to
 from ckad.trace.values.part import Padded, Part, unsupported
 from ckad.trace.values.tracer import Tracer, lift
-
-#: Ufuncs that are finite, with finite derivatives, at all finite numbers.
-TAME = {
-    *(np.add, np.subtract, np.multiply, np.negative, np.positive, np.absolute, np.square),
-    *(np.maximum, np.minimum, np.sin, np.cos, np.tanh, np.arctan, np.sign, np.conjugate),
-    *(np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal),
-    *(np.logical_and, np.logical_or, np.logical_xor, np.logical_not),
-    *(np.bitwise_and, np.bitwise_or, np.bitwise_xor, np.invert, np.isnan, np.isinf, np.isfinite),
-}
-#: Where the usual filling lies outside of a function's domain.
-FILLINGS: dict[Any, float] = {np.arccosh: 1.5}
-
 
 REDUCTIONS = {
     np.add: np.sum,
@@ -90,11 +80,16 @@ def call_ufunc(ufunc: Any, method: str, inputs: Sequence[Any], options: dict[str
     run = cell(ufunc)
     if options.pop("where", True) is not True or ufunc.nout != 1 or run is None:
         unsupported(f"np.{ufunc.__name__}" + ("" if ufunc.nout != 1 else " with where="))
-    tame = ufunc in TAME and "dtype" not in options
-    result = elementwise(
-        lambda *xs: run(*xs, **options), inputs, tame=tame, filling=FILLINGS.get(ufunc)
-    )
+    tame, filling = outside_of(ufunc, options)
+    result = elementwise(lambda *xs: run(*xs, **options), inputs, tame=tame, filling=filling)
     return written(result, out)
+
+
+def outside_of(ufunc: Any, options: dict[str, Any]) -> tuple[bool, float | None]:
+    """Whether a ufunc may compute with what lies outside of a part; with what it may if not."""
+    ops = OPS.get(ufunc)
+    tame = ops is not None and facts.TAME.issuperset(ops) and "dtype" not in options
+    return tame, facts.harmless(*ops or ())
 
 
 def ufunc_cell(call: Callable[..., Any]) -> Callable[[Any], Any]:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ckad.rules.facts import harmless
 from ckad.tape.ops import Op
 from ckad.tape.types import DType
 from ckad.trace.integers.affine import settled
@@ -24,7 +25,7 @@ from ckad.trace.values.tracer import Number, Tracer, fresh, lift, localise, valu
 
 #: What elements outside of an extent are filled with, so that every function of them is finite and
 #: has a finite derivative.
-HARMLESS = {DType.F64: 0.5, DType.F32: 0.5, DType.I64: 1, DType.BOOL: False}
+HARMLESS = {DType.F64: harmless(), DType.F32: harmless(), DType.I64: 1, DType.BOOL: False}
 
 # --- what is inside ----------------------------------------------------------------------------
 

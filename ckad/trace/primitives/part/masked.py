@@ -13,13 +13,14 @@ from typing import Any
 import numpy as np
 
 from ckad.place import at_place
+from ckad.rules.facts import neutral
 from ckad.tape.builder import Builder
 from ckad.tape.ops import Op
 from ckad.trace.arrays import safe_sqrt
 from ckad.trace.axes import axes_of
 from ckad.trace.dispatch import MASK, cell, derives, given, implements, put
 from ckad.trace.memory.context import current
-from ckad.trace.primitives.part.elements import FILLINGS, REDUCTIONS, TAME, is_array, ufunc_cell
+from ckad.trace.primitives.part.elements import REDUCTIONS, is_array, outside_of, ufunc_cell
 from ckad.trace.primitives.part.extents import filled
 from ckad.trace.values.apply import apply, astype, broadcast_to, reshape_value, tape_dtype
 from ckad.trace.values.part import Masked, Part
@@ -115,8 +116,8 @@ def call_ufunc(ufunc: Any, method: str, inputs: Sequence[Any], options: dict[str
     run = cell(ufunc)
     if method != "__call__" or ufunc.nout != 1 or run is None or "where" in options:
         unsupported(f"np.{ufunc.__name__}" + ("" if method == "__call__" else f".{method}"))
-    tame = ufunc in TAME and "dtype" not in options
-    result = elementwise(lambda *xs: run(*xs, **options), inputs, tame, FILLINGS.get(ufunc))
+    tame, filling = outside_of(ufunc, options)
+    result = elementwise(lambda *xs: run(*xs, **options), inputs, tame, filling)
     if target is None:
         return result
     if not isinstance(target, Masked):
@@ -153,7 +154,7 @@ def _reduce(function: Any, x: Masked, outside: Any, axis: Any, keepdims: Any, op
     return result if covered else Masked(result, x.mask, before)
 
 
-def _reduction(function: Any, outside: Callable[[np.dtype], Any], needs_one: bool = False) -> None:
+def _reduction(function: Any, op: Op, needs_one: bool = False) -> None:
     @implements(function, kind=MASK)
     def reduction(a: Masked, axis: Any = None, dtype: Any = None, out: Any = None,
                   keepdims: Any = False, **options: Any) -> Any:  # fmt: skip
@@ -163,7 +164,7 @@ def _reduction(function: Any, outside: Callable[[np.dtype], Any], needs_one: boo
             options["dtype"] = dtype
         if needs_one and "initial" not in options and a.before in axes_of(axis, a.ndim):
             a = _not_empty(a)
-        return _reduce(function, a, outside(a.dtype), axis, keepdims, options)
+        return _reduce(function, a, neutral(op, a.dtype), axis, keepdims, options)
 
 
 def _not_empty(x: Masked) -> Masked:
@@ -175,23 +176,15 @@ def _not_empty(x: Masked) -> Masked:
     return Masked(x.data, reshape_value(kept, x.mask.shape), x.before)
 
 
-_reduction(np.sum, lambda dtype: 0)
-_reduction(np.prod, lambda dtype: 1)
-_reduction(np.any, lambda dtype: False)
-_reduction(np.all, lambda dtype: True)
-_reduction(np.count_nonzero, lambda dtype: 0)
+_reduction(np.sum, Op.SUM)
+_reduction(np.prod, Op.PROD)
+_reduction(np.any, Op.OR)
+_reduction(np.all, Op.AND)
+_reduction(np.count_nonzero, Op.SUM)
 
 
-def _extreme(dtype: np.dtype, sign: int) -> Any:
-    if dtype.kind == "b":
-        return sign > 0
-    if dtype.kind == "f":
-        return sign * np.inf
-    return np.iinfo(dtype).max if sign > 0 else np.iinfo(dtype).min
-
-
-_reduction(np.max, lambda dtype: _extreme(dtype, -1), needs_one=True)
-_reduction(np.min, lambda dtype: _extreme(dtype, 1), needs_one=True)
+_reduction(np.max, Op.REDUCE_MAX, needs_one=True)
+_reduction(np.min, Op.REDUCE_MIN, needs_one=True)
 
 
 def _number_of(x: Masked, axis: Any, dtype: Any) -> Any:

@@ -5,11 +5,12 @@ They are those of whole arrays, with the neutral element outside of the extents.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from ckad.rules.facts import neutral
 from ckad.tape.ops import Op
 from ckad.trace.arrays import safe_sqrt
 from ckad.trace.axes import axes_of, axis_of
@@ -25,9 +26,9 @@ from ckad.trace.values.tracer import Tracer, lift
 # --- reductions --------------------------------------------------------------------------------
 
 
-def _reduce(function: Any, a: Padded, number: Any, axis: Any, keepdims: Any, **options: Any) -> Any:
-    """``function`` of the base, ``number`` outside of the extents."""
-    data = filled(a.base, inside(a.extents, a.base.shape), number)
+def _reduce(function: Any, a: Padded, op: Op, axis: Any, keepdims: Any, **options: Any) -> Any:
+    """``function`` of the base, outside of the extents what changes nothing in ``op``."""
+    data = filled(a.base, inside(a.extents, a.base.shape), neutral(op, a.dtype))
     keepdims = given(keepdims) and bool(keepdims)
     axes = axes_of(axis, a.ndim)
     result = function(data, axis=axis, keepdims=keepdims, **options)
@@ -37,19 +38,11 @@ def _reduce(function: Any, a: Padded, number: Any, axis: Any, keepdims: Any, **o
     return result if all(e is None for e in extents) else Padded(result, extents)
 
 
-def _lowest(dtype: np.dtype) -> Any:
-    return -np.inf if dtype.kind == "f" else (np.iinfo(dtype).min if dtype.kind == "i" else False)
-
-
-def _highest(dtype: np.dtype) -> Any:
-    return np.inf if dtype.kind == "f" else (np.iinfo(dtype).max if dtype.kind == "i" else True)
-
-
 @implements(np.sum, kind=PART)
 def sum_(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False,
          initial: Any = None, where: Any = True) -> Any:  # fmt: skip
     _no_mask(where)
-    total = _reduce(np.sum, a, 0, axis, keepdims, dtype=dtype)
+    total = _reduce(np.sum, a, Op.SUM, axis, keepdims, dtype=dtype)
     return written(total + initial if given(initial) else total, out)
 
 
@@ -57,7 +50,7 @@ def sum_(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims:
 def prod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False,
          initial: Any = None, where: Any = True) -> Any:  # fmt: skip
     _no_mask(where)
-    product = _reduce(np.prod, a, 1, axis, keepdims, dtype=dtype)
+    product = _reduce(np.prod, a, Op.PROD, axis, keepdims, dtype=dtype)
     return written(product * initial if given(initial) else product, out)
 
 
@@ -106,7 +99,7 @@ def _root(x: Any) -> Any:
     return elementwise(safe_sqrt, [x], tame=False) if isinstance(x, Padded) else safe_sqrt(x)
 
 
-def _extremum(function: Any, outside: Callable[[np.dtype], Any]) -> Any:
+def _extremum(function: Any, op: Op) -> Any:
     @implements(function, kind=PART)
     def extremum(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False,
                  initial: Any = None, where: Any = True) -> Any:  # fmt: skip
@@ -114,7 +107,7 @@ def _extremum(function: Any, outside: Callable[[np.dtype], Any]) -> Any:
         if not given(initial):
             a = _not_empty(a, axes_of(axis, a.ndim))
         options = {"initial": initial} if given(initial) else {}
-        return written(_reduce(function, a, outside(a.dtype), axis, keepdims, **options), out)
+        return written(_reduce(function, a, op, axis, keepdims, **options), out)
 
     return extremum
 
@@ -131,8 +124,8 @@ def _not_empty(a: Padded, axes: Sequence[int]) -> Padded:
     return Padded(a.base, extents, a.tame)
 
 
-np_max = _extremum(np.max, _lowest)
-np_min = _extremum(np.min, _highest)
+np_max = _extremum(np.max, Op.REDUCE_MAX)
+np_min = _extremum(np.min, Op.REDUCE_MIN)
 put(np.amax, np_max, PART)
 put(np.amin, np_min, PART)
 
@@ -142,15 +135,15 @@ def ptp(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False) -> Any
     return written(np_max(a, axis, keepdims=keepdims) - np_min(a, axis, keepdims=keepdims), out)
 
 
-def _truth(function: Any, outside: bool) -> None:
+def _truth(function: Any, op: Op) -> None:
     @implements(function, kind=PART)
     def truth(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False) -> Any:
         whole = Padded(astype(a.base, bool), a.extents)
-        return written(_reduce(function, whole, outside, axis, keepdims), out)
+        return written(_reduce(function, whole, op, axis, keepdims), out)
 
 
-_truth(np.any, False)
-_truth(np.all, True)
+_truth(np.any, Op.OR)
+_truth(np.all, Op.AND)
 
 
 @implements(np.count_nonzero, kind=PART)
@@ -158,32 +151,32 @@ def count_nonzero(a: Any, axis: Any = None, *, keepdims: Any = False) -> Any:
     return sum_(Padded(astype(a.base, bool), a.extents), axis, keepdims=keepdims)
 
 
-def _position(function: Any, outside: Callable[[np.dtype], Any]) -> None:
+def _position(function: Any, op: Op) -> None:
     @implements(function, kind=PART)
     def position(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = False) -> Any:
         if a.ndim > 1 and axis is None:
             unsupported(f"np.{function.__name__} without axis=")
         k = axis_of(axis or 0, a.ndim)
-        found = _reduce(function, _not_empty(a, [k]), outside(a.dtype), k, keepdims)
+        found = _reduce(function, _not_empty(a, [k]), op, k, keepdims)
         return written(found if a.extents[k] is None else found - a.extents[k].origin, out)
 
 
-_position(np.argmax, _lowest)
-_position(np.argmin, _highest)
+_position(np.argmax, Op.REDUCE_MAX)
+_position(np.argmin, Op.REDUCE_MIN)
 
 
-def _running(function: Any, outside: Any) -> None:
+def _running(function: Any, op: Op) -> None:
     @implements(function, kind=PART)
     def running(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
         if a.ndim > 1 and axis is None:
             unsupported(f"np.{function.__name__} without axis=")
-        data = filled(a.base, inside(a.extents, a.base.shape), outside)
+        data = filled(a.base, inside(a.extents, a.base.shape), neutral(op, a.dtype))
         result = function(data, axis=axis or 0, dtype=dtype)
         return written(Padded(result, a.extents), out)
 
 
-_running(np.cumsum, 0)
-_running(np.cumprod, 1)
+_running(np.cumsum, Op.SUM)
+_running(np.cumprod, Op.PROD)
 
 
 @implements(np.linalg.norm, kind=PART)
