@@ -12,6 +12,21 @@ from ckad.tape.tape import Tape
 from ckad.transforms import call
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--generated-seed",
+        type=int,
+        default=0,
+        help="the seed of the first of the random programs of test_generated_programs.py",
+    )
+    parser.addoption(
+        "--generated-seconds",
+        type=float,
+        default=60.0,
+        help="how long its test_as_long_as_asked_for runs (it is marked slow)",
+    )
+
+
 def pytest_report_header() -> str:
     return f"ckad: {Path(ckad.__file__).parent}"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from types import MappingProxyType
 
 import numpy as np
@@ -21,7 +22,7 @@ def feeds_and_slots(
 ) -> tuple[Feeds, dict[int, Slots]]:
     """Actions and slots for every taped loop of ``tape``."""
     loops = {name: loop.n_steps for name, loop in taped_loops(tape, assumed=assumed).items()}
-    feeds = {name: Feed(lambda n=n: _once(n), 3, 1) for name, n in loops.items()}
+    feeds = {name: Feed(partial(_once, n), 3, 1) for name, n in loops.items()}
     return feeds, {name: Slots(0, n, n) for name, n in loops.items()}
 
 

@@ -21,6 +21,7 @@ from ckad.passes.dce import dce, drop_inputs
 from ckad.passes.fma import fuse
 from ckad.passes.record import split
 from ckad.passes.rewrite import with_outputs
+from ckad.passes.squares import Pulled, Squares
 from ckad.passes.thread import threaded
 from ckad.passes.untape import untape
 from ckad.rules import RULES, Contribution
@@ -123,6 +124,7 @@ class _Pull:
         self.b = Builder()
         self.env: dict[int, int] = {}
         self.ct: dict[int, int] = {}
+        self.squares = Pulled(self.b, Squares(tape), self.env)
         self.varied, self.varied_results = varied(tape, [k in wrt for k in range(len(tape.inputs))])
         self.useful, self.useful_results = useful(
             tape, [k in seeds for k in range(len(tape.outputs))]
@@ -271,8 +273,8 @@ class _Pull:
         if rule is None:
             place = self.tape.source_of(k)
             raise DifferentiationError(f"{place}: {row.op.name} has no derivative rule")
-        contributions = rule(self.b, self.ct[k], self.env[k], *operands, attrs=row.attrs)
-        for x, contribution in zip(row.operands, contributions, strict=True):
+        usual = rule(self.b, self.ct[k], self.env[k], *operands, attrs=row.attrs)
+        for x, contribution in self.squares.contributions(k, self.ct[k], usual):
             self.add(x, contribution)
 
     def _reverse_loop(self, k: int) -> None:

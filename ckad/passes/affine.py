@@ -50,7 +50,7 @@ class Symbols:
     lower: list[list[Sum]] = field(default_factory=list)
     upper: list[list[Sum]] = field(default_factory=list)
 
-    def new(self, lower: Sequence[Sum | int] = (), upper: Sequence[Sum | int] = ()) -> Sum:
+    def new(self, lower: Sequence[Sum | Number] = (), upper: Sequence[Sum | Number] = ()) -> Sum:
         """A new symbol between bounds, each of which may have several."""
         self.lower.append([_sum(x) for x in lower])
         self.upper.append([_sum(x) for x in upper])
@@ -92,5 +92,5 @@ class Symbols:
         (self.upper if is_upper else self.lower)[symbol].pop()
 
 
-def _sum(x: Sum | int) -> Sum:
+def _sum(x: Sum | Number) -> Sum:
     return x if isinstance(x, Sum) else Sum(x)

@@ -34,7 +34,7 @@ def fold_row(b: Builder, row: Row, env: list[int]) -> int | None:
     op, operands, *_ = row
     rule: Any = _TRIVIAL.get(op)
     if rule is not None:
-        same = rule(b, row, [env[x] for x in operands])
+        same: int | None = rule(b, row, [env[x] for x in operands])
         if same is not None:
             return same
     if op not in _CONSTANT:

@@ -39,7 +39,7 @@ class Carried(NamedTuple):
 
     position: int  # of the array among the inputs
     array: int  # rows of a read: of the array, and of the index
-    index: int
+    at: int
     reads: list[int]
     writes: list[int]
 
@@ -87,7 +87,7 @@ class _Steady(Ranges):
         places: list[tuple[int, int]] = []  # (number of the result, index out here)
         scalars: list[int] = []
         for element in plan.carried:
-            source, at = lifted.of(element.array), lifted.of(element.index)
+            source, at = lifted.of(element.array), lifted.of(element.at)
             if source is None or at is None:
                 continue
             at = self._inside(source, at, loop)

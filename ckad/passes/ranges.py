@@ -316,7 +316,7 @@ class Ranges:
         return [note for note in found if note is not None]
 
 
-_VALUES = {
+_VALUES: dict[Op, Callable[..., Sum]] = {
     Op.MAXIMUM: Ranges.maximum,
     Op.MINIMUM: Ranges.minimum,
     Op.FLOORDIV: Ranges.quotient,
@@ -326,7 +326,7 @@ _VALUES = {
 _OPPOSITE = {Op.EQ: Op.NE, Op.NE: Op.EQ, Op.LT: Op.GE, Op.GE: Op.LT, Op.GT: Op.LE, Op.LE: Op.GT}
 
 
-def _at_most(op: int, d: Sum) -> list[Sum]:
+def _at_most(op: Op, d: Sum) -> list[Sum]:
     """Sums that are at most 0 where ``d op 0`` holds."""
     one = Sum(1)
     return {
@@ -336,4 +336,4 @@ def _at_most(op: int, d: Sum) -> list[Sum]:
         Op.GE: [d.times(-1)],
         Op.EQ: [d, d.times(-1)],
         Op.NE: [],
-    }[Op(op)]
+    }[op]

@@ -122,7 +122,7 @@ class _Chain:
         self, c: int, sides: Sequence[int], masks: tuple[Mask, ...]
     ) -> tuple[int, int, list[Term]] | None:
         """``x or term`` is x where x is true, ``x and term`` where it is not."""
-        for op, kept, new in ((Op.OR, *sides), (Op.AND, *sides[::-1])):
+        for op, (kept, new) in ((Op.OR, sides), (Op.AND, sides[::-1])):
             if kept == c and new not in self.follows:
                 return c, 2, [Term(op, new, masks)]
         return None

@@ -8,6 +8,7 @@ from ckad.errors import DifferentiationError
 from ckad.passes import simplify
 from ckad.passes.activity import dependent, varied
 from ckad.passes.fma import fuse
+from ckad.passes.squares import Pushed, Squares
 from ckad.passes.untape import untape
 from ckad.rules import RULES
 from ckad.tape.builder import Builder
@@ -50,6 +51,7 @@ class _Push:
         self.env: Env = {}
         self.tangents: Env = {}
         self.varied, self.results = varied(tape, inputs)
+        self.squares = Pushed(b, Squares(tape), self.env, self.tangents)
         self.result_values: dict[int, list[int]] = {}
         self.result_tangents: dict[int, dict[int, int]] = {}
 
@@ -97,7 +99,7 @@ class _Push:
             )
         new = rule(self.b, tangents, self.env[k], *operands, attrs=row.attrs)
         if new is not None:
-            self.tangents[k] = new
+            self.tangents[k] = self.squares.tangent(k, new)
 
     def tangent_or_zero(self, k: int) -> int:
         if k in self.tangents:

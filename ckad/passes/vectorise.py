@@ -82,10 +82,10 @@ def _loop(
     body = _vectorised(loop.body, inner)
     if loop.guard == UNGUARDED and 0 < loop.length <= LONGEST:
         groups = loop.carry, loop.xs, loop.captured
-        renamed = (tuple(env[x] for x in group) for group in groups)
+        carry, xs, captured = (tuple(env[x] for x in group) for group in groups)
         clear = simplify(unflatten(simplify(predicated(body, inner))))
         with suppress(Unfit):
-            results[k] = _Rows(b, Loop(clear, None, loop.length, -1, *renamed)).results()
+            results[k] = _Rows(b, Loop(clear, None, loop.length, -1, carry, xs, captured)).results()
     return b.copy_row(tape, k, env, lambda _: body)
 
 

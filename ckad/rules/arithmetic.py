@@ -7,6 +7,7 @@ derivative of a root is infinite, a tangent or cotangent of zero stays zero.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ import numpy as np
 from ckad.rules import ir, vector_math
 from ckad.rules.elementwise import elementwise, like
 from ckad.rules.fused import multiply_add
-from ckad.rules.registry import Pole, jvp, vjp
+from ckad.rules.registry import Contribution, Pole, Tangents, jvp, vjp
 from ckad.tape.builder import Builder
 from ckad.tape.ops import Op
 
@@ -52,7 +53,9 @@ elementwise(Op.DIV, np.divide, ir.method("fdiv"), [None, None])
 
 
 @jvp(Op.DIV)
-def _(b, tangents, out, x, y, attrs=()):
+def _(
+    b: Builder, tangents: Tangents, out: int, x: int, y: int, attrs: Sequence[int] = ()
+) -> int | None:
     dx, dy = tangents
     if dy is None:
         return None if dx is None else b.div(dx, y)
@@ -61,9 +64,49 @@ def _(b, tangents, out, x, y, attrs=()):
 
 
 @vjp(Op.DIV)
-def _(b, ct, out, x, y, attrs=()):
+def _(
+    b: Builder, ct: int, out: int, x: int, y: int, attrs: Sequence[int] = ()
+) -> tuple[Contribution, ...]:
     ct_x = b.div(ct, y)
     return ct_x, b.neg(b.mul(ct_x, out))
+
+
+# SAFEDIV is x / y, and 0 where x is 0, whatever y is. The derivatives of roots are made of it.
+
+
+def _safe_divide(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    quotient: np.ndarray = np.divide(x, np.where(np.equal(x, 0), np.ones_like(y), y))
+    return quotient
+
+
+def _emit_safe_divide(b: Any, x: Any, y: Any) -> Any:
+    nothing = b.fcmp_ordered("==", x, ir.constant(x, 0.0))
+    return b.fdiv(x, b.select(nothing, ir.constant(y, 1.0), y))
+
+
+elementwise(Op.SAFEDIV, _safe_divide, _emit_safe_divide, [None, None])
+
+
+def _product_with_zero(b: Builder, x: int, y: int) -> int:
+    """``x y``, and 0 where one of them is 0 and the other is not finite."""
+    zero, product = like(b, x, 0.0), b.mul(x, y)
+    without = b.emit(Op.OR, (b.eq(x, zero), b.eq(y, zero)))
+    return b.select(b.emit(Op.AND, (without, b.isnan(product))), zero, product)
+
+
+@jvp(Op.SAFEDIV)
+def _(b: Builder, tangents: Tangents, out: int, x: int, y: int, attrs: Any = ()) -> int | None:
+    dx, dy = tangents
+    if dy is None:
+        return None if dx is None else b.safediv(dx, y)
+    change = _product_with_zero(b, out, dy)
+    return b.safediv(b.neg(change) if dx is None else b.sub(dx, change), y)
+
+
+@vjp(Op.SAFEDIV)
+def _(b: Builder, ct: int, out: int, x: int, y: int, attrs: Any = ()) -> tuple[Contribution, ...]:
+    ct_x = b.safediv(ct, y)
+    return ct_x, b.neg(_product_with_zero(b, ct_x, out))
 
 
 elementwise(
@@ -180,10 +223,12 @@ elementwise(
 
 
 def _power_by_base(b: Builder, out: int, x: int, y: int) -> int:
-    # x**0 is 1 for every x: its derivative is 0, also at x = 0
+    # x**0 is 1 for every x: its derivative is 0, also where 1 / x is infinite
     zero, one = like(b, y, 0.0), like(b, y, 1.0)
-    exponent = b.select(b.eq(y, zero), one, b.sub(y, one))
-    return b.mul(y, b.pow(x, exponent))
+    lower = b.sub(y, one)
+    tiny = like(b, x, np.finfo(b.type(x).numpy).tiny)
+    finite = b.select(b.lt(b.abs(x), tiny), one, lower)
+    return b.mul(y, b.pow(x, b.select(b.eq(y, zero), finite, lower)))
 
 
 def _power_by_exponent(b: Builder, out: int, x: int, y: int) -> int:

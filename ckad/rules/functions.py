@@ -108,7 +108,8 @@ def _special(name: str) -> Callable[..., np.ndarray]:
     def evaluate(*arrays: np.ndarray) -> np.ndarray:
         import scipy.special
 
-        return getattr(scipy.special, name)(*arrays)
+        result: np.ndarray = getattr(scipy.special, name)(*arrays)
+        return result
 
     return evaluate
 

@@ -24,7 +24,7 @@ def multiply_add(x: np.ndarray, y: np.ndarray, z: np.ndarray) -> np.ndarray:
     x, y, z = np.broadcast_arrays(x, y, z)
     if x.dtype == np.float32:
         # the product of two float32 is exact in float64
-        wide = np.multiply(x, y, dtype=np.float64) + z.astype(np.float64)
+        wide: np.ndarray = np.multiply(x, y, dtype=np.float64) + z.astype(np.float64)
         return wide.astype(np.float32)
     result, safe = np.array(_error_free(x, y, z)), _is_safe(x, y, z)
     if not np.all(safe):
@@ -36,14 +36,16 @@ def multiply_add(x: np.ndarray, y: np.ndarray, z: np.ndarray) -> np.ndarray:
 def _is_safe(x: np.ndarray, y: np.ndarray, z: np.ndarray) -> np.ndarray:
     product = np.abs(x * y)
     largest = np.maximum(np.maximum(np.abs(x), np.abs(y)), np.maximum(np.abs(z), product))
-    return (product >= SMALLEST) & (largest <= LARGEST)
+    safe: np.ndarray = (product >= SMALLEST) & (largest <= LARGEST)
+    return safe
 
 
 def _error_free(x: np.ndarray, y: np.ndarray, z: np.ndarray) -> np.ndarray:
     product, product_error = _two_product(x, y)
     low, low_error = _two_sum(z, product_error)
     high, high_error = _two_sum(product, low)
-    return high + _sum_to_odd(low_error, high_error)
+    total: np.ndarray = high + _sum_to_odd(low_error, high_error)
+    return total
 
 
 def _two_sum(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -7,10 +7,11 @@ the trace checks constant ones and puts a WRAP row before others.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
-from ckad.rules.registry import Contribution, jvp, linear, rule, vjp
+from ckad.rules.registry import Contribution, Tangents, jvp, linear, rule, vjp
 from ckad.tape.builder import Builder
 from ckad.tape.ops import Op
 from ckad.tape.types import Type
@@ -30,7 +31,9 @@ linear(Op.GATHER)
 
 
 @vjp(Op.GATHER)
-def _(b: Builder, ct: int, out: int, x: int, idx: int, attrs=()) -> tuple[Contribution, ...]:
+def _(
+    b: Builder, ct: int, out: int, x: int, idx: int, attrs: Sequence[int] = ()
+) -> tuple[Contribution, ...]:
     def add_in_place(b: Builder, so_far: int | None) -> int:
         total = b.full_like(x, 0.0) if so_far is None else so_far
         return b.scatter_add(total, idx, ct, attrs=attrs)
@@ -38,12 +41,14 @@ def _(b: Builder, ct: int, out: int, x: int, idx: int, attrs=()) -> tuple[Contri
     return add_in_place, None
 
 
-def _at(axis: int, idx: np.ndarray) -> tuple[object, ...]:
+def _at(axis: int, idx: np.ndarray) -> tuple[Any, ...]:
     return (*[slice(None)] * axis, idx)
 
 
 # SCATTER's second attribute says that no index occurs twice. With repeated ones the last wins.
-def _scatter(type: Type, attrs: Sequence[int], x, idx, y) -> np.ndarray:
+def _scatter(
+    type: Type, attrs: Sequence[int], x: np.ndarray, idx: np.ndarray, y: np.ndarray
+) -> np.ndarray:
     out = x.copy()
     axis = attrs[0]
     part = np.moveaxis(out, axis, 0)
@@ -61,7 +66,9 @@ rule(Op.SCATTER, shape=_keep_shape, evaluate=_scatter)
 
 
 @jvp(Op.SCATTER)
-def _(b: Builder, tangents: Sequence[int | None], out: int, x: int, idx: int, y: int, attrs=()):
+def _(
+    b: Builder, tangents: Tangents, out: int, x: int, idx: int, y: int, attrs: Sequence[int] = ()
+) -> int | None:
     dx, _, dy = tangents
     if dx is None and dy is None:
         return None
@@ -70,7 +77,9 @@ def _(b: Builder, tangents: Sequence[int | None], out: int, x: int, idx: int, y:
 
 
 @vjp(Op.SCATTER)
-def _(b: Builder, ct: int, out: int, x: int, idx: int, y: int, attrs=()):
+def _(
+    b: Builder, ct: int, out: int, x: int, idx: int, y: int, attrs: Sequence[int] = ()
+) -> tuple[Contribution, ...]:
     # what is read comes first, so that the write can take the place of the cotangent
     axis, unique = attrs
     ct_y = b.gather(ct, idx, attrs=(axis,))
@@ -91,7 +100,9 @@ def _only_last(b: Builder, ct: int, idx: int, axis: int, n: int) -> int:
     return b.select(mask, ct, b.full_like(ct, 0.0))
 
 
-def _scatter_add(type: Type, attrs: Sequence[int], x, idx, y) -> np.ndarray:
+def _scatter_add(
+    type: Type, attrs: Sequence[int], x: np.ndarray, idx: np.ndarray, y: np.ndarray
+) -> np.ndarray:
     out = x.copy()
     np.add.at(out, _at(attrs[0], idx), y)
     return out
@@ -101,7 +112,9 @@ rule(Op.SCATTER_ADD, shape=_keep_shape, evaluate=_scatter_add)
 
 
 @jvp(Op.SCATTER_ADD)
-def _(b: Builder, tangents: Sequence[int | None], out: int, x: int, idx: int, y: int, attrs=()):
+def _(
+    b: Builder, tangents: Tangents, out: int, x: int, idx: int, y: int, attrs: Sequence[int] = ()
+) -> int | None:
     dx, _, dy = tangents
     if dy is None:
         return dx
@@ -109,5 +122,7 @@ def _(b: Builder, tangents: Sequence[int | None], out: int, x: int, idx: int, y:
 
 
 @vjp(Op.SCATTER_ADD)
-def _(b: Builder, ct: int, out: int, x: int, idx: int, y: int, attrs=()):
+def _(
+    b: Builder, ct: int, out: int, x: int, idx: int, y: int, attrs: Sequence[int] = ()
+) -> tuple[Contribution, ...]:
     return ct, None, b.gather(ct, idx, attrs=attrs)

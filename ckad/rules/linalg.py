@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ckad.rules.registry import Contribution, jvp, rule, vjp
+from ckad.rules.registry import Contribution, Tangents, jvp, rule, vjp
 from ckad.tape.builder import Builder
 from ckad.tape.ops import Op
 from ckad.tape.types import Type
@@ -26,14 +26,17 @@ def _product_shape(x: Type, y: Type, attrs: Sequence[int]) -> Type:
 
 def _product(type: Type, attrs: Sequence[int], x: np.ndarray, y: np.ndarray) -> np.ndarray:
     x = x.swapaxes(1, 2) if attrs[0] else x
-    return x @ (y.swapaxes(1, 2) if attrs[1] else y)
+    product: np.ndarray = x @ (y.swapaxes(1, 2) if attrs[1] else y)
+    return product
 
 
 rule(Op.MATMUL, shape=_product_shape, evaluate=_product)
 
 
 @jvp(Op.MATMUL)
-def _(b: Builder, tangents: Sequence[int | None], out: int, x: int, y: int, attrs=()):
+def _(
+    b: Builder, tangents: Tangents, out: int, x: int, y: int, attrs: Sequence[int] = ()
+) -> int | None:
     dx, dy = tangents
     terms = []
     if dx is not None:
@@ -46,7 +49,9 @@ def _(b: Builder, tangents: Sequence[int | None], out: int, x: int, y: int, attr
 
 
 @vjp(Op.MATMUL)
-def _(b: Builder, ct: int, out: int, x: int, y: int, attrs=()) -> tuple[Contribution, ...]:
+def _(
+    b: Builder, ct: int, out: int, x: int, y: int, attrs: Sequence[int] = ()
+) -> tuple[Contribution, ...]:
     tx, ty = attrs
     # out = X Y with X = x or x^T, Y = y or y^T:  ct_X = ct Y^T,  ct_Y = X^T ct
     ct_x = b.matmul(y, ct, attrs=(ty, 1)) if tx else b.matmul(ct, y, attrs=(0, 1 - ty))

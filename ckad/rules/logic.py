@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from llvmlite import ir as llvm
 
 from ckad.rules import ir
 from ckad.rules.elementwise import elementwise
-from ckad.rules.registry import from_partials, jvp, rule, same_shape, vjp
+from ckad.rules.registry import Contribution, Tangents, from_partials, jvp, rule, same_shape, vjp
+from ckad.tape.builder import Builder
 from ckad.tape.ops import Op
 from ckad.tape.types import DType, Type
 
@@ -37,12 +40,12 @@ for _op, _numpy, _relation in (
         cheap=True,
     )
 
-for _op, _numpy, _name in (
+for _op, _bitwise, _name in (
     (Op.AND, np.bitwise_and, "and_"),
     (Op.OR, np.bitwise_or, "or_"),
     (Op.XOR, np.bitwise_xor, "xor"),
 ):
-    elementwise(_op, _numpy, {"ii->i": ir.method(_name)}, [None, None], cheap=True)
+    elementwise(_op, _bitwise, {"ii->i": ir.method(_name)}, [None, None], cheap=True)
 
 elementwise(
     Op.NOT,
@@ -88,7 +91,9 @@ elementwise(
 
 
 @jvp(Op.SELECT)
-def _(b, tangents, out, c, x, y, attrs=()):
+def _(
+    b: Builder, tangents: Tangents, out: int, c: int, x: int, y: int, attrs: Sequence[int] = ()
+) -> int | None:
     _, dx, dy = tangents
     if dx is None and dy is None:
         return None
@@ -97,7 +102,9 @@ def _(b, tangents, out, c, x, y, attrs=()):
 
 
 @vjp(Op.SELECT)
-def _(b, ct, out, c, x, y, attrs=()):
+def _(
+    b: Builder, ct: int, out: int, c: int, x: int, y: int, attrs: Sequence[int] = ()
+) -> tuple[Contribution, ...]:
     zero = b.full_like(ct, 0.0)
     return None, b.select(c, ct, zero), b.select(c, zero, ct)
 
@@ -115,9 +122,9 @@ def _emit_round32(b: Any, x: Any) -> Any:
 
 
 def _singles_like(x: Any) -> Any:
-    single = ir.llvm.FloatType()
-    vector = isinstance(x.type, ir.llvm.VectorType)
-    return ir.llvm.VectorType(single, x.type.count) if vector else single
+    single = llvm.FloatType()
+    vector = isinstance(x.type, llvm.VectorType)
+    return llvm.VectorType(single, x.type.count) if vector else single
 
 
 # The signatures with a letter more name the target: b bool, s float32 kept in a float64 cell.
@@ -139,7 +146,7 @@ elementwise(
 
 
 @jvp(Op.CONVERT)
-def _(b, tangents, out, x, attrs=()):
+def _(b: Builder, tangents: Tangents, out: int, x: int, attrs: Sequence[int] = ()) -> int | None:
     (dx,) = tangents
     if dx is None or not b.type(out).is_float:
         return None
@@ -147,7 +154,7 @@ def _(b, tangents, out, x, attrs=()):
 
 
 @vjp(Op.CONVERT)
-def _(b, ct, out, x, attrs=()):
+def _(b: Builder, ct: int, out: int, x: int, attrs: Sequence[int] = ()) -> tuple[Contribution, ...]:
     return (b.convert(ct, type=b.type(x)) if b.type(x).is_float else None,)
 
 

@@ -5,11 +5,12 @@ Subgradient of max and min over an axis: the elements that attain it share the c
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
-from ckad.rules.registry import Contribution, jvp, linear, rule, vjp
+from ckad.rules.registry import Contribution, Tangents, jvp, linear, rule, vjp
 from ckad.tape.builder import Builder
 from ckad.tape.ops import Op
 from ckad.tape.types import DType, Type
@@ -34,11 +35,11 @@ linear(Op.SUM)
 
 
 @vjp(Op.SUM)
-def _(b: Builder, ct: int, out: int, x: int, attrs=()) -> tuple[Contribution, ...]:
+def _(b: Builder, ct: int, out: int, x: int, attrs: Sequence[int] = ()) -> tuple[Contribution, ...]:
     return (spread(b, ct, b.type(x).shape, attrs),)
 
 
-def _extremum(op: int, numpy) -> None:
+def _extremum(op: int, numpy: Callable[..., Any]) -> None:
     def evaluate(type: Type, attrs: Sequence[int], x: np.ndarray) -> np.ndarray:
         return np.asarray(numpy(x, tuple(attrs)), x.dtype)
 
@@ -50,11 +51,15 @@ def _extremum(op: int, numpy) -> None:
         return b.div(hit, spread(b, b.sum(hit, attrs=axes), type.shape, axes))
 
     @jvp(op)
-    def _(b: Builder, tangents, out: int, x: int, attrs=()):
+    def _(
+        b: Builder, tangents: Tangents, out: int, x: int, attrs: Sequence[int] = ()
+    ) -> int | None:
         return b.sum(b.mul(tangents[0], shares(b, out, x, attrs)), attrs=attrs)
 
     @vjp(op)
-    def _(b: Builder, ct: int, out: int, x: int, attrs=()):
+    def _(
+        b: Builder, ct: int, out: int, x: int, attrs: Sequence[int] = ()
+    ) -> tuple[Contribution, ...]:
         return (b.mul(spread(b, ct, b.type(x).shape, attrs), shares(b, out, x, attrs)),)
 
 
@@ -83,6 +88,7 @@ def _keep(x: Type, *rest: Type, attrs: Sequence[int]) -> Type:
 
 def _cumsum(type: Type, attrs: Sequence[int], x: np.ndarray) -> np.ndarray:
     axis, backward = attrs
+    turn: Callable[[np.ndarray], np.ndarray]
     turn = (lambda a: np.flip(a, axis)) if backward else (lambda a: a)
     return turn(np.cumsum(turn(x), axis, dtype=x.dtype)).copy()
 
@@ -92,7 +98,7 @@ linear(Op.CUMSUM)
 
 
 @vjp(Op.CUMSUM)
-def _(b: Builder, ct: int, out: int, x: int, attrs=()) -> tuple[Contribution, ...]:
+def _(b: Builder, ct: int, out: int, x: int, attrs: Sequence[int] = ()) -> tuple[Contribution, ...]:
     axis, backward = attrs
     return (b.cumsum(ct, attrs=(axis, 1 - backward)),)
 
@@ -134,7 +140,9 @@ def _previous(b: Builder, s: int, attrs: Sequence[int]) -> int:
 
 
 @jvp(Op.RECURRENCE)
-def _(b: Builder, tangents: Sequence[int | None], out: int, a: int, x: int, attrs=()):
+def _(
+    b: Builder, tangents: Tangents, out: int, a: int, x: int, attrs: Sequence[int] = ()
+) -> int | None:
     da, dx = tangents
     if da is None and dx is None:
         return None
@@ -146,7 +154,9 @@ def _(b: Builder, tangents: Sequence[int | None], out: int, a: int, x: int, attr
 
 
 @vjp(Op.RECURRENCE)
-def _(b: Builder, ct: int, out: int, a: int, x: int, attrs=()) -> tuple[Contribution, ...]:
+def _(
+    b: Builder, ct: int, out: int, a: int, x: int, attrs: Sequence[int] = ()
+) -> tuple[Contribution, ...]:
     # the cotangent obeys l[i] = ct[i] + a[i + 1] l[i + 1]
     axis, backward = attrs
     following = shifted(b, a, axis, 1 if backward else -1)
@@ -180,10 +190,10 @@ def _exclusive(b: Builder, x: int, axis: int, type: Type, backward: int) -> int:
 
 
 @jvp(Op.PROD)
-def _(b: Builder, tangents: Sequence[int | None], out: int, x: int, attrs=()):
+def _(b: Builder, tangents: Tangents, out: int, x: int, attrs: Sequence[int] = ()) -> int | None:
     return b.sum(b.mul(tangents[0], _others(b, x, attrs[0])), attrs=attrs)
 
 
 @vjp(Op.PROD)
-def _(b: Builder, ct: int, out: int, x: int, attrs=()) -> tuple[Contribution, ...]:
+def _(b: Builder, ct: int, out: int, x: int, attrs: Sequence[int] = ()) -> tuple[Contribution, ...]:
     return (b.mul(spread(b, ct, b.type(x).shape, attrs), _others(b, x, attrs[0])),)

@@ -9,9 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ckad.tape.builder import Builder
-from ckad.tape.ops import SHAPE_RULES, Op, ShapeRule
+from ckad.tape.ops import SHAPE_RULES, ShapeRule
 from ckad.tape.types import Type
 
+#: The tangents of an op's operands, None for one that is zero.
+Tangents = Sequence[int | None]
 #: What a VJP rule returns per operand: nothing, a value to be added, or a function that adds the
 #: contribution to the cotangent gathered so far (``None`` if there is none yet).
 Contribution = int | None | Callable[[Builder, int | None], int]
@@ -27,7 +29,7 @@ class Pole(NamedTuple):
     """The same where the partial derivative may be infinite: a cotangent of zero stays zero there.
 
     What no result depends on, such as the root of a zero on a diagonal that is masked out, is left
-    without a NaN.
+    without a NaN. It is a division by SAFEDIV, whose own derivatives know that a zero may move.
     """
 
     value: int
@@ -97,8 +99,7 @@ def scale(b: Builder, ct: int, factor: Any) -> int:
     if isinstance(factor, Over):
         return b.div(ct, factor.value)
     if isinstance(factor, Pole):
-        without = b.eq(ct, b.full_like(ct, 0.0))
-        return b.div(ct, b.select(without, b.full_like(ct, 1.0), factor.value))
+        return b.safediv(ct, factor.value)
     return b.mul(ct, factor)
 
 
@@ -113,9 +114,14 @@ def from_partials(op: int, partials: Sequence[Partial | float | None]) -> None:
         p = partials[k]
         if p == 1.0:
             return d
-        return b.neg(d) if p == -1.0 else scale(b, d, p(b, out, *operands))
+        if p == -1.0:
+            return b.neg(d)
+        assert callable(p)
+        return scale(b, d, p(b, out, *operands))
 
-    def push(b: Builder, tangents: Sequence[int | None], out: int, *operands: int, attrs: Any = ()):
+    def push(
+        b: Builder, tangents: Tangents, out: int, *operands: int, attrs: Any = ()
+    ) -> int | None:
         total = None
         for k, t in enumerate(tangents):
             if t is not None and partials[k] is not None:
@@ -123,7 +129,9 @@ def from_partials(op: int, partials: Sequence[Partial | float | None]) -> None:
                 total = d if total is None else b.add(total, d)
         return total
 
-    def pull(b: Builder, ct: int, out: int, *operands: int, attrs: Any = ()):
+    def pull(
+        b: Builder, ct: int, out: int, *operands: int, attrs: Any = ()
+    ) -> tuple[Contribution, ...]:
         return tuple(
             None
             if partials[k] is None or not b.type(operands[k]).is_float
@@ -140,8 +148,8 @@ def linear(op: int) -> None:
 
     @jvp(op)
     def _(
-        b: Builder, tangents: Sequence[int | None], out: int, x: int, *rest: int, attrs: Any = ()
-    ):
+        b: Builder, tangents: Tangents, out: int, x: int, *rest: int, attrs: Any = ()
+    ) -> int | None:
         if tangents[0] is None:
             return None
         return b.emit(op, (tangents[0], *rest), attrs, b.type(out))
@@ -150,7 +158,3 @@ def linear(op: int) -> None:
 def same_shape(*types: Type, attrs: Any = ()) -> Type:
     """Shape rule of elementwise ops: the type of the operands."""
     return types[0]
-
-
-def op_name(op: int) -> str:
-    return Op(op).name.lower()

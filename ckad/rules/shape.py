@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ckad.rules.registry import Contribution, jvp, linear, rule, vjp
+from ckad.rules.registry import Contribution, Tangents, jvp, linear, rule, vjp
 from ckad.tape.builder import Builder
 from ckad.tape.ops import Op
 from ckad.tape.types import Type
@@ -33,7 +33,7 @@ linear(Op.RESHAPE)
 
 
 @vjp(Op.RESHAPE)
-def _(b: Builder, ct: int, out: int, x: int, attrs=()) -> tuple[Contribution, ...]:
+def _(b: Builder, ct: int, out: int, x: int, attrs: Sequence[int] = ()) -> tuple[Contribution, ...]:
     return (b.reshape_to(ct, b.type(x).shape),)
 
 
@@ -46,7 +46,7 @@ linear(Op.BROADCAST)
 
 
 @vjp(Op.BROADCAST)
-def _(b: Builder, ct: int, out: int, x: int, attrs=()) -> tuple[Contribution, ...]:
+def _(b: Builder, ct: int, out: int, x: int, attrs: Sequence[int] = ()) -> tuple[Contribution, ...]:
     shape, target = b.type(x).shape, b.type(out).shape
     lead = len(target) - len(shape)
     stretched = [lead + k for k, d in enumerate(shape) if d != target[lead + k]]
@@ -119,7 +119,9 @@ rule(Op.UPDATE, shape=_first, evaluate=_update, cheap=True)
 
 
 @jvp(Op.UPDATE)
-def _(b: Builder, tangents: Sequence[int | None], out: int, x: int, y: int, attrs=()):
+def _(
+    b: Builder, tangents: Tangents, out: int, x: int, y: int, attrs: Sequence[int] = ()
+) -> int | None:
     dx, dy = tangents
     if dx is None and dy is None:
         return None
@@ -128,7 +130,9 @@ def _(b: Builder, tangents: Sequence[int | None], out: int, x: int, y: int, attr
 
 
 @vjp(Op.UPDATE)
-def _(b: Builder, ct: int, out: int, x: int, y: int, attrs=()) -> tuple[Contribution, ...]:
+def _(
+    b: Builder, ct: int, out: int, x: int, y: int, attrs: Sequence[int] = ()
+) -> tuple[Contribution, ...]:
     kept = b.update(ct, b.full_like(y, 0.0), attrs=attrs)
     return kept, b.slice(ct, attrs=attrs, type=b.type(y))
 
@@ -143,7 +147,9 @@ rule(Op.SLICE_ADD, shape=_first, evaluate=_slice_add, cheap=True)
 
 
 @jvp(Op.SLICE_ADD)
-def _(b: Builder, tangents: Sequence[int | None], out: int, x: int, y: int, attrs=()):
+def _(
+    b: Builder, tangents: Tangents, out: int, x: int, y: int, attrs: Sequence[int] = ()
+) -> int | None:
     dx, dy = tangents
     if dy is None:
         return dx
@@ -151,7 +157,9 @@ def _(b: Builder, tangents: Sequence[int | None], out: int, x: int, y: int, attr
 
 
 @vjp(Op.SLICE_ADD)
-def _(b: Builder, ct: int, out: int, x: int, y: int, attrs=()) -> tuple[Contribution, ...]:
+def _(
+    b: Builder, ct: int, out: int, x: int, y: int, attrs: Sequence[int] = ()
+) -> tuple[Contribution, ...]:
     return ct, b.slice(ct, attrs=attrs, type=b.type(y))
 
 
@@ -174,7 +182,7 @@ rule(
 
 
 @jvp(Op.CONCAT)
-def _(b: Builder, tangents: Sequence[int | None], out: int, *xs: int, attrs=()):
+def _(b: Builder, tangents: Tangents, out: int, *xs: int, attrs: Sequence[int] = ()) -> int | None:
     if all(t is None for t in tangents):
         return None
     full = [b.full_like(x, 0.0) if t is None else t for x, t in zip(xs, tangents, strict=True)]
@@ -182,7 +190,9 @@ def _(b: Builder, tangents: Sequence[int | None], out: int, *xs: int, attrs=()):
 
 
 @vjp(Op.CONCAT)
-def _(b: Builder, ct: int, out: int, *xs: int, attrs=()) -> tuple[Contribution, ...]:
+def _(
+    b: Builder, ct: int, out: int, *xs: int, attrs: Sequence[int] = ()
+) -> tuple[Contribution, ...]:
     (axis,) = attrs
     rank, at, parts = len(b.type(out).shape), 0, []
     for x in xs:

@@ -30,63 +30,118 @@ class OpRow(NamedTuple):
     has_attrs: bool = False
 
 
-_TABLE: dict[str, OpRow] = {
-    # leaves: an input by position, a constant of the pool, one result of a control row
-    "INPUT": OpRow(Group.LEAF, 0, True),
-    "CONST": OpRow(Group.LEAF, 0, True),
-    "RESULT": OpRow(Group.LEAF, 1, True),
-    # elementwise: operands and result have one shape
-    **dict.fromkeys(
-        """NEG ABS SIGN SQRT CBRT EXP EXPM1 EXP2 LOG LOG1P LOG2 LOG10
-        SIN COS TAN ASIN ACOS ATAN SINH COSH TANH ASINH ACOSH ATANH ERF LGAMMA
-        FLOOR CEIL TRUNC RINT NOT ISNAN ISINF CONVERT""".split(),
-        OpRow(Group.ELEMENTWISE, 1),
-    ),
-    **dict.fromkeys(
-        """ADD SUB MUL DIV FLOORDIV MOD POW ATAN2 HYPOT COPYSIGN POLYGAMMA MAXIMUM MINIMUM
-        EQ NE LT LE GT GE AND OR XOR""".split(),
-        OpRow(Group.ELEMENTWISE, 2),
-    ),
-    "SELECT": OpRow(Group.ELEMENTWISE, 3),
-    "FMA": OpRow(Group.ELEMENTWISE, 3),
-    # an index brought into [0, attr): negative ones wrap, others out of range stop the program
-    "WRAP": OpRow(Group.ELEMENTWISE, 1, True),
-    # shape: attrs of the slice family are starts then steps, one per axis
-    "RESHAPE": OpRow(Group.SHAPE, 1),
-    "BROADCAST": OpRow(Group.SHAPE, 1),
-    "TRANSPOSE": OpRow(Group.SHAPE, 1, True),
-    "SLICE": OpRow(Group.SHAPE, 1, True),
-    "PAD": OpRow(Group.SHAPE, 1, True),
-    "UPDATE": OpRow(Group.SHAPE, 2, True),
-    "SLICE_ADD": OpRow(Group.SHAPE, 2, True),
-    "CONCAT": OpRow(Group.SHAPE, -1, True),
-    "ROLL": OpRow(Group.SHAPE, 1, True),
-    # index: attr is the axis; indices are int64 and in range
-    "GATHER": OpRow(Group.INDEX, 2, True),
-    "SCATTER": OpRow(Group.INDEX, 3, True),
-    "SCATTER_ADD": OpRow(Group.INDEX, 3, True),
-    # reduce: attrs are the axes; CUMSUM and RECURRENCE take axis and direction
-    "SUM": OpRow(Group.REDUCE, 1, True),
-    "PROD": OpRow(Group.REDUCE, 1, True),
-    "REDUCE_MAX": OpRow(Group.REDUCE, 1, True),
-    "REDUCE_MIN": OpRow(Group.REDUCE, 1, True),
-    "ARGMAX": OpRow(Group.REDUCE, 1, True),
-    "ARGMIN": OpRow(Group.REDUCE, 1, True),
-    "CUMSUM": OpRow(Group.REDUCE, 1, True),
-    "RECURRENCE": OpRow(Group.REDUCE, 2, True),
-    # linalg: batched [b, m, k] @ [b, k, n]; attrs say which operands are transposed
-    "MATMUL": OpRow(Group.LINALG, 2, True),
-    # control: rows that hold body tapes; their results are taken out by RESULT rows
-    "LOOP": OpRow(Group.CONTROL, -1, True),
-    "TAPED_LOOP": OpRow(Group.CONTROL, -1, True),
-    "REVERSE_LOOP": OpRow(Group.CONTROL, -1, True),
-    "COND": OpRow(Group.CONTROL, -1, True),
-}
+class Op(IntEnum):
+    """An op and its row; as a number it is its code, so the order is that of the codes."""
 
-Op = IntEnum("Op", list(_TABLE), start=0)  # type: ignore[misc]
+    row: OpRow
+
+    def __new__(cls, group: Group, arity: int, has_attrs: bool = False) -> Op:
+        op = int.__new__(cls, len(cls.__members__))
+        op._value_ = int(op)
+        op.row = OpRow(group, arity, has_attrs)
+        return op
+
+    # leaves: an input by position, a constant of the pool, one result of a control row
+    INPUT = Group.LEAF, 0, True
+    CONST = Group.LEAF, 0, True
+    RESULT = Group.LEAF, 1, True
+    # elementwise: operands and result have one shape
+    NEG = Group.ELEMENTWISE, 1
+    ABS = Group.ELEMENTWISE, 1
+    SIGN = Group.ELEMENTWISE, 1
+    SQRT = Group.ELEMENTWISE, 1
+    CBRT = Group.ELEMENTWISE, 1
+    EXP = Group.ELEMENTWISE, 1
+    EXPM1 = Group.ELEMENTWISE, 1
+    EXP2 = Group.ELEMENTWISE, 1
+    LOG = Group.ELEMENTWISE, 1
+    LOG1P = Group.ELEMENTWISE, 1
+    LOG2 = Group.ELEMENTWISE, 1
+    LOG10 = Group.ELEMENTWISE, 1
+    SIN = Group.ELEMENTWISE, 1
+    COS = Group.ELEMENTWISE, 1
+    TAN = Group.ELEMENTWISE, 1
+    ASIN = Group.ELEMENTWISE, 1
+    ACOS = Group.ELEMENTWISE, 1
+    ATAN = Group.ELEMENTWISE, 1
+    SINH = Group.ELEMENTWISE, 1
+    COSH = Group.ELEMENTWISE, 1
+    TANH = Group.ELEMENTWISE, 1
+    ASINH = Group.ELEMENTWISE, 1
+    ACOSH = Group.ELEMENTWISE, 1
+    ATANH = Group.ELEMENTWISE, 1
+    ERF = Group.ELEMENTWISE, 1
+    LGAMMA = Group.ELEMENTWISE, 1
+    FLOOR = Group.ELEMENTWISE, 1
+    CEIL = Group.ELEMENTWISE, 1
+    TRUNC = Group.ELEMENTWISE, 1
+    RINT = Group.ELEMENTWISE, 1
+    NOT = Group.ELEMENTWISE, 1
+    ISNAN = Group.ELEMENTWISE, 1
+    ISINF = Group.ELEMENTWISE, 1
+    CONVERT = Group.ELEMENTWISE, 1
+    ADD = Group.ELEMENTWISE, 2
+    SUB = Group.ELEMENTWISE, 2
+    MUL = Group.ELEMENTWISE, 2
+    DIV = Group.ELEMENTWISE, 2
+    SAFEDIV = Group.ELEMENTWISE, 2
+    FLOORDIV = Group.ELEMENTWISE, 2
+    MOD = Group.ELEMENTWISE, 2
+    POW = Group.ELEMENTWISE, 2
+    ATAN2 = Group.ELEMENTWISE, 2
+    HYPOT = Group.ELEMENTWISE, 2
+    COPYSIGN = Group.ELEMENTWISE, 2
+    POLYGAMMA = Group.ELEMENTWISE, 2
+    MAXIMUM = Group.ELEMENTWISE, 2
+    MINIMUM = Group.ELEMENTWISE, 2
+    EQ = Group.ELEMENTWISE, 2
+    NE = Group.ELEMENTWISE, 2
+    LT = Group.ELEMENTWISE, 2
+    LE = Group.ELEMENTWISE, 2
+    GT = Group.ELEMENTWISE, 2
+    GE = Group.ELEMENTWISE, 2
+    AND = Group.ELEMENTWISE, 2
+    OR = Group.ELEMENTWISE, 2
+    XOR = Group.ELEMENTWISE, 2
+    SELECT = Group.ELEMENTWISE, 3
+    FMA = Group.ELEMENTWISE, 3
+    # an index brought into [0, attr): negative ones wrap, others out of range stop the program
+    WRAP = Group.ELEMENTWISE, 1, True
+    # shape: attrs of the slice family are starts then steps, one per axis
+    RESHAPE = Group.SHAPE, 1
+    BROADCAST = Group.SHAPE, 1
+    TRANSPOSE = Group.SHAPE, 1, True
+    SLICE = Group.SHAPE, 1, True
+    PAD = Group.SHAPE, 1, True
+    UPDATE = Group.SHAPE, 2, True
+    SLICE_ADD = Group.SHAPE, 2, True
+    CONCAT = Group.SHAPE, -1, True
+    ROLL = Group.SHAPE, 1, True
+    # index: attr is the axis; indices are int64 and in range
+    GATHER = Group.INDEX, 2, True
+    SCATTER = Group.INDEX, 3, True
+    SCATTER_ADD = Group.INDEX, 3, True
+    # reduce: attrs are the axes; CUMSUM and RECURRENCE take axis and direction
+    SUM = Group.REDUCE, 1, True
+    PROD = Group.REDUCE, 1, True
+    REDUCE_MAX = Group.REDUCE, 1, True
+    REDUCE_MIN = Group.REDUCE, 1, True
+    ARGMAX = Group.REDUCE, 1, True
+    ARGMIN = Group.REDUCE, 1, True
+    CUMSUM = Group.REDUCE, 1, True
+    RECURRENCE = Group.REDUCE, 2, True
+    # linalg: batched [b, m, k] @ [b, k, n]; attrs say which operands are transposed
+    MATMUL = Group.LINALG, 2, True
+    # control: rows that hold body tapes; their results are taken out by RESULT rows
+    LOOP = Group.CONTROL, -1, True
+    TAPED_LOOP = Group.CONTROL, -1, True
+    REVERSE_LOOP = Group.CONTROL, -1, True
+    COND = Group.CONTROL, -1, True
+
+
 #: The ops by their code; much faster than calling the enumeration.
 BY_CODE = tuple(Op)
-OPS: dict[int, OpRow] = {Op[name]: row for name, row in _TABLE.items()}
+OPS: dict[int, OpRow] = {op: op.row for op in BY_CODE}
 
 ShapeRule = Callable[..., Type]
 #: op -> function(operand types..., attrs=...) -> Type; filled by the rule blocks.

@@ -17,7 +17,7 @@ from ckad.tape.types import Type, type_of
 from ckad.trace import dispatch
 from ckad.trace.bodies import loops
 from ckad.trace.memory.context import Trace, current, open_trace
-from ckad.trace.memory.layout import is_plain
+from ckad.trace.memory.layout import layout, layout_of_part
 from ckad.trace.memory.storage import Storage
 from ckad.trace.numpy import (
     calculus,
@@ -107,6 +107,12 @@ class Arguments(NamedTuple):
                 traced.append(k)
         return self._replace(leaves=leaves, traced=traced)
 
+    def parts(self) -> list[int]:
+        """Which of the array leaves are the real or imaginary part of a complex one."""
+        imaginary = trees.imaginary(self.treedef)
+        both = {k - real for k, found in enumerate(imaginary) if found for real in (0, 1)}
+        return [k for k, leaf in enumerate(self.traced) if leaf in both]
+
     def inputs_of(self, argument: int) -> list[int]:
         """Which tape inputs the leaves of one argument are; -1 for a leaf that is not traced."""
         position = {leaf: k for k, leaf in enumerate(self.traced)}
@@ -159,6 +165,8 @@ def record(
     """Run ``fun`` on tracers and return what it did; ``kwargs`` are passed as they are."""
     with open_trace() as trace:
         tracers = [_argument(trace, x) for x in arguments.arrays]
+        for k in arguments.parts():
+            _lie_as_part(tracers[k], arguments.arrays[k])
         for k in sharing(arguments.arrays):
             tracers[k].storage.shared = "another argument"
         out = _run(fun, arguments.rebuild(tracers), kwargs or {})
@@ -173,19 +181,18 @@ def record(
 
 
 def _argument(trace: Trace, x: Any) -> Tracer:
+    row = trace.builder.input(x.type if isinstance(x, Tracer) else type_of(np.asarray(x)))
+    own = Storage(trace, row)
+    own.plain, own.dense = layout(x)
     if isinstance(x, Tracer):
-        return Tracer(Storage(trace, trace.builder.input(x.type), plain=is_plain(x)), (), x.scalar)
-    array = np.asarray(x)
-    row = trace.builder.input(type_of(array))
-    plain = array.ndim < 2 or array.flags.c_contiguous or _is_plain_part(array)
-    scalar = not isinstance(x, np.ndarray)
-    return Tracer(Storage(trace, row, plain=plain), (), scalar, type(x) is float)
+        return Tracer(own, (), x.scalar)
+    return Tracer(own, (), not isinstance(x, np.ndarray), type(x) is float)
 
 
-def _is_plain_part(array: np.ndarray) -> bool:
-    """Whether it lies as the real or imaginary part of a C-contiguous complex array."""
-    steps = np.cumprod([2 * array.itemsize, *array.shape[:0:-1]])[::-1]
-    return array.strides == tuple(map(int, steps))
+def _lie_as_part(tracer: Tracer, array: Any) -> None:
+    """Real and imaginary part are written as one array, and lie as that does."""
+    if isinstance(array, np.ndarray):
+        tracer.storage.plain, tracer.storage.dense = layout_of_part(array)
 
 
 def sharing(arrays: Sequence[Any]) -> set[int]:

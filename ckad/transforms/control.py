@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ckad.trace.bodies import branches, loops, while_loops
-from ckad.trace.memory.context import is_tracing
+from ckad.trace.memory.opened import is_tracing
 from ckad.trace.source import follow
 from ckad.trace.source.purity import pure
 from ckad.transforms.forward import jit

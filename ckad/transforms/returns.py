@@ -10,7 +10,7 @@ import numpy as np
 from ckad import trees
 from ckad.errors import TraceError
 from ckad.place import at_place
-from ckad.trace.memory.context import is_tracing
+from ckad.trace.memory.opened import is_tracing
 from ckad.trace.memory.storage import watch
 from ckad.trace.source import follow
 from ckad.trace.values.tracer import Tracer

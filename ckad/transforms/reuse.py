@@ -18,7 +18,7 @@ import numpy as np
 
 from ckad import locks
 from ckad.tape.tape import Tape
-from ckad.trace.memory.context import is_tracing
+from ckad.trace.memory.opened import is_tracing
 from ckad.trace.record import Arguments, Recording, sharing
 from ckad.trace.source.notes import is_noting
 from ckad.trace.source.purity import is_harmless_text
@@ -76,7 +76,7 @@ def _kind(x: Any, arrays: list[np.ndarray]) -> object:
         return kind
     if kind is np.ndarray:
         arrays.append(x)
-        return x.dtype, x.shape, x.ndim < 2 or x.flags.c_contiguous or x.strides
+        return x.dtype, x.shape, x.flags.c_contiguous or x.strides
     if kind is tuple or kind is list:
         return kind, tuple([_kind(item, arrays) for item in x])
     if kind is dict:

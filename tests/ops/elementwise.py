@@ -105,6 +105,7 @@ ELEMENTWISE: dict[str, Function] = {
     "SUB": Function(np.subtract, PAIR, kinds="fi"),
     "MUL": Function(np.multiply, PAIR, kinds="fi"),
     "DIV": Function(np.divide, PAIR),
+    "SAFEDIV": Function(lambda x, y: x / np.where(x == 0, np.ones_like(y), y), PAIR),
     "FLOORDIV": Function(np.floor_divide, quotients, kinds="fi", complex=False),
     "MOD": Function(np.mod, quotients, kinds="fi", complex=False),
     "POW": Function(np.power, box((0.3, 2.0), (-2.0, 2.0)), 2),

@@ -43,7 +43,7 @@ class _Probe:
     def zero(self, row: Row) -> None:
         self.straight = False
 
-    def apply(self, op: int, operands: Sequence[Row], out: Row, values: Sequence[Any]) -> None:
+    def apply(self, op: Op, operands: Sequence[Row], out: Row, values: Sequence[Any]) -> None:
         self.flops += work_of(op)
 
 

@@ -7,7 +7,7 @@ array of which a step only changes parts has one buffer for the whole loop.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -17,8 +17,7 @@ from ckad.engines.native.frame import Frame
 from ckad.engines.native.held import Held, Memory, Wanted
 from ckad.engines.native.in_place import takes_place_of
 from ckad.engines.native.kernels import emit_copy
-from ckad.engines.native.layout import is_small
-from ckad.engines.native.registers import Registers
+from ckad.engines.native.registers import Registers, is_small
 from ckad.engines.native.unit import Buffer, Unit
 from ckad.engines.native.writer import Writer
 from ckad.tape.ops import Op
@@ -98,8 +97,8 @@ class Carry:
 
     # --- as a list of values: parts of registers, then pointers ----------------------------------
 
-    def flat(self, smalls: Sequence[Registers], pointers: Sequence[Value]) -> list[Value]:
-        return [*(part for x in smalls for part in x.parts), *pointers]
+    def flat(self, smalls: Sequence[Held], pointers: Sequence[Value]) -> list[Value]:
+        return [*(part for x in smalls for part in _parts(x)), *pointers]
 
     def smalls(self, values: Sequence[Value]) -> list[Registers]:
         found, at = [], 0
@@ -246,5 +245,5 @@ def _parts(value: Held) -> tuple[Value, ...]:
     return value.parts
 
 
-def _among(pointer: Value, others: object) -> bool:
+def _among(pointer: Value, others: Iterable[Value]) -> bool:
     return any(pointer is p for p in others)

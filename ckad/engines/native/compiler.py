@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import llvmlite.binding as llvm
 import numba
@@ -65,7 +65,7 @@ SYMBOLS: dict[str, Callable[[], int]] = {
 }
 
 # The IR of a program, with or without facts that are to be kept beside its code.
-Source = ir.Module | str | tuple[ir.Module | str, str]
+Source: TypeAlias = ir.Module | str | tuple[ir.Module | str, str]
 
 
 class Code(NamedTuple):
@@ -201,7 +201,8 @@ def _address(name: str) -> int | None:
         return SYMBOLS[name]()
     if name.startswith("Py"):
         return ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value
-    return llvm.address_of_symbol(name)
+    found: int | None = llvm.address_of_symbol(name)
+    return found
 
 
 @functools.cache

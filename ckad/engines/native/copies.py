@@ -6,7 +6,7 @@ what can be copied in one go is.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from llvmlite import ir
@@ -204,7 +204,7 @@ def _roll(b: ir.IRBuilder, attrs: Sequence[int], out: Array, x: Array) -> None:
         copy_strided(b, part, out, (to * step, strides), x, (source * step, strides))
 
 
-COPIES = {
+COPIES: dict[Op, Callable[..., None]] = {
     Op.RESHAPE: _reshape,
     Op.BROADCAST: _broadcast,
     Op.TRANSPOSE: _transpose,

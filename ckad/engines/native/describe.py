@@ -12,7 +12,7 @@ from pathlib import PurePath
 
 from ckad.engines.native.boxes import Shape
 from ckad.engines.native.fusion import Fusion, Nest
-from ckad.engines.native.layout import is_small
+from ckad.engines.native.registers import is_small
 from ckad.engines.native.walk import At, Index, Walk
 from ckad.engines.native.writer import Part, Writer
 from ckad.tape.builder import NOWHERE
@@ -136,16 +136,16 @@ def _right(tape: Tape, row: Row, values: Sequence[str]) -> str:
     return _applied(row.op, values, row.attrs if OPS[row.op].group is not Group.CONTROL else ())
 
 
-def _applied(op: int, values: Sequence[str], attrs: Sequence[int] = ()) -> str:
+def _applied(op: Op, values: Sequence[str], attrs: Sequence[int] = ()) -> str:
     """An op as one reads it in a formula."""
     if op in _SIGNS:
-        return f" {_SIGNS[Op(op)]} ".join(values)
+        return f" {_SIGNS[op]} ".join(values)
     if op == Op.FMA:
         return "{} * {} + {}".format(*values)
     if op == Op.NEG:
         return f"-{values[0]}"
     given = ", ".join(values) + (f"; {', '.join(map(str, attrs))}" if attrs else "")
-    return f"{Op(op).name.lower()}({given})"
+    return f"{op.name.lower()}({given})"
 
 
 def _operand(tape: Tape, k: int) -> str:
@@ -174,7 +174,7 @@ class _Text:
     def zero(self, row: Row) -> str:
         return "0"
 
-    def apply(self, op: int, operands: Sequence[Row], out: Row, values: Sequence[str]) -> str:
+    def apply(self, op: Op, operands: Sequence[Row], out: Row, values: Sequence[str]) -> str:
         name = f"t{len(self.lines)}"
         self.lines.append(f"{name} = {_applied(op, values)}")
         return name

@@ -15,10 +15,9 @@ from ckad.engines.native.fusion import Fusion, Item, Nest
 from ckad.engines.native.held import Held, Memory, Wanted
 from ckad.engines.native.in_place import WRITES
 from ckad.engines.native.kernels import KERNELS, emit_call, emit_copy, emit_fill
-from ckad.engines.native.layout import is_small
 from ckad.engines.native.nests import argument_rows
 from ckad.engines.native.pieces import is_piece, lower_piece
-from ckad.engines.native.registers import Registers
+from ckad.engines.native.registers import Registers, is_small
 from ckad.engines.native.threads import call_nest
 from ckad.engines.native.unit import Buffer, Unit
 from ckad.engines.native.wrap import wrap_array, wrap_registers
@@ -62,12 +61,15 @@ class Frame:
         """The rows whose values an item reads."""
         if isinstance(item, Nest):
             return item.leaves
-        uniform = self.fusion.uniform
         xs = self.rows[item].operands
-        return [uniform[x] if self._is_virtual_splat(x) else x for x in xs]
+        return [x if (source := self._splat_source(x)) is None else source for x in xs]
 
     def _is_virtual_splat(self, k: int) -> bool:
-        return self.fusion.uniform[k] is not None and not self.fusion.in_memory[k]
+        return self._splat_source(k) is not None
+
+    def _splat_source(self, k: int) -> int | None:
+        """The row of the scalar that a row repeats, if nobody put it into memory."""
+        return None if self.fusion.in_memory[k] else self.fusion.uniform[k]
 
     def run(self) -> list[Held]:
         """Write all code; the outputs."""
@@ -118,7 +120,7 @@ class Frame:
 
     def repeated(self, k: int) -> Registers | None:
         """The scalar that a row repeats, if it lies nowhere else."""
-        source = self.fusion.uniform[k] if self._is_virtual_splat(k) else None
+        source = self._splat_source(k)
         return None if source is None else self.small(source)
 
     def _filled(self, k: int) -> Memory:
@@ -313,7 +315,7 @@ class Frame:
         if row.op is Op.SUM:
             return registers.summed(b, type, operands[0], row.attrs)
         if row.op is Op.MATMUL:
-            return registers.product(b, type, *operands, row.attrs)
+            return registers.product(b, type, operands[0], operands[1], row.attrs)
         evaluate = RULES[row.op].evaluate
         assert evaluate is not None
         if row.op is Op.GATHER:

@@ -31,14 +31,14 @@ SAVED = 4
 SMALL_PART = 0.25
 
 _WRITES = (Op.UPDATE, Op.SLICE_ADD, Op.SCATTER, Op.SCATTER_ADD)
-_DEAR = {Op.DIV: 6, Op.SQRT: 6, Op.FLOORDIV: 20, Op.MOD: 20}
+_DEAR = {Op.DIV: 6, Op.SAFEDIV: 6, Op.SQRT: 6, Op.FLOORDIV: 20, Op.MOD: 20}
 _CHEAP = """NEG ABS SIGN FLOOR CEIL TRUNC RINT NOT ISNAN ISINF CONVERT ADD SUB MUL COPYSIGN MAXIMUM
 MINIMUM EQ NE LT LE GT GE AND OR XOR SELECT FMA""".split()
 _WORK = dict.fromkeys((Op[name] for name in _CHEAP), 1) | _DEAR
 _FUNCTION = 20
 
 
-def work_of(op: int) -> int:
+def work_of(op: Op) -> int:
     """What an op on one element costs, in additions."""
     return _WORK.get(op, _FUNCTION) if is_elementwise(op) else 0
 
@@ -196,9 +196,9 @@ class Fusion:
         self.here, self.anywhere = [0] * n, [0] * n
         self.work, self.loads, self.depth = [0] * n, [0] * n, [0] * n
         for k, row in enumerate(self.rows):
-            xs = row.operands
-            if self.uniform[k] is not None and not self.in_memory[k]:
-                self.here[k] = self.anywhere[k] = self.anywhere[self.uniform[k]]
+            xs, source = row.operands, self.uniform[k]
+            if source is not None and not self.in_memory[k]:
+                self.here[k] = self.anywhere[k] = self.anywhere[source]
             elif self.fusable[k]:
                 self._weigh_fusable(k, row)
             elif self.sum_root[k]:
@@ -311,7 +311,7 @@ class Fusion:
             else:
                 for x in self.rows[k].operands:
                     heappush(heap, -x)
-        nest.leaves = sorted({k if self.uniform[k] is None else self.uniform[k] for k in leaves})
+        nest.leaves = sorted({k if (source := self.uniform[k]) is None else source for k in leaves})
         return nest
 
     def base(self, k: int, nest: Nest) -> int | None:

@@ -49,4 +49,8 @@ def _scatter_add(
     _at_indices(b, attrs[0], out, idx, y, lambda row, source, n: add_row(b, row, source, n))
 
 
-INDEXING = {Op.GATHER: _gather, Op.SCATTER: _scatter, Op.SCATTER_ADD: _scatter_add}
+INDEXING: dict[Op, Callable[..., None]] = {
+    Op.GATHER: _gather,
+    Op.SCATTER: _scatter,
+    Op.SCATTER_ADD: _scatter_add,
+}

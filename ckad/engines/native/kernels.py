@@ -21,6 +21,7 @@ from ckad.engines.native.reduce_kernels import REDUCTIONS
 from ckad.engines.native.row_kernels import emit_copy, emit_fill, emit_zeros
 from ckad.engines.native.scan_kernels import SCANS
 from ckad.tape.ops import Op
+from ckad.tape.types import Type
 
 __all__ = ["KERNELS", "Kernel", "emit_call", "emit_copy", "emit_fill", "emit_zeros"]
 
@@ -43,7 +44,12 @@ def emit_call(b: ir.IRBuilder, op: Op, attrs: Sequence[int], out: Array, *operan
 
 
 def _function(
-    module: ir.Module, name: str, op: Op, attrs: Sequence[int], types: Sequence, in_place: bool
+    module: ir.Module,
+    name: str,
+    op: Op,
+    attrs: Sequence[int],
+    types: Sequence[Type],
+    in_place: bool,
 ) -> ir.Function:
     signature = ir.FunctionType(ir.VoidType(), [POINTER] * len(types))
     function = ir.Function(module, signature, name)

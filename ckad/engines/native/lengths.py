@@ -5,8 +5,6 @@ Every action is clipped to it, so that actions made for more steps do the right 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from llvmlite import ir
 
 from ckad.engines.native.element import I32, I64, Value, whole
@@ -14,10 +12,7 @@ from ckad.engines.native.layout import WORD
 from ckad.engines.native.nests import smaller
 from ckad.engines.native.state import Cell, Control, Status
 from ckad.engines.native.unit import Unit
-from ckad.tape.control import WHILE, is_open
-
-if TYPE_CHECKING:
-    from ckad.engines.native.sweep import Sweep
+from ckad.tape.control import WHILE, Loop, ReverseLoop, is_open
 
 
 def clipped(unit: Unit, control: int, start: Value, stop: Value, skip: ir.Block) -> Value:
@@ -34,12 +29,11 @@ def clipped(unit: Unit, control: int, start: Value, stop: Value, skip: ir.Block)
     return smaller(b, stop, count)
 
 
-def begin_count(sweep: Sweep, first: Value) -> None:
+def begin_count(unit: Unit, loop: Loop, control: int, first: Value) -> None:
     """How many steps a guarded loop runs, from what ends it: in a loop with a flag, too many.
 
     In an open one LIMIT + 1 stands for more than the actions are made for.
     """
-    unit, loop, control = sweep.frame.unit, sweep.loop, sweep.facts.control
     b = unit.b
     limit = unit.get(control + Control.LIMIT)
     most = whole(loop.length)
@@ -54,24 +48,22 @@ def begin_count(sweep: Sweep, first: Value) -> None:
     unit.put(control + Control.COUNT, count)
     if is_open(loop.length, loop.guard):
         with b.if_then(b.icmp_signed(">", count, limit), likely=False):
-            _too_long(sweep)
+            _too_long(unit, loop.name)
 
 
-def leave_if_ended(sweep: Sweep, stop: Value) -> None:
+def leave_if_ended(unit: Unit, loop: Loop | ReverseLoop, control: int, stop: Value) -> None:
     """Give up where an open loop is at the end of its actions and would go on."""
-    unit, control = sweep.frame.unit, sweep.facts.control
-    if is_open(sweep.loop.length, sweep.loop.guard) and sweep.loop.guard == WHILE:
+    if is_open(loop.length, loop.guard) and loop.guard == WHILE:
         b, limit = unit.b, unit.get(control + Control.LIMIT)
         at_end = b.icmp_signed(">=", stop, limit)
         goes_on = b.icmp_signed(">", unit.get(control + Control.COUNT), limit)
         with b.if_then(b.and_(at_end, goes_on), likely=False):
             unit.put(control + Control.COUNT, whole(0))
-            _too_long(sweep)
+            _too_long(unit, loop.name)
 
 
-def _too_long(sweep: Sweep) -> None:
-    unit = sweep.frame.unit
-    unit.put(Cell.LOOP, whole(sweep.loop.name))
+def _too_long(unit: Unit, name: int) -> None:
+    unit.put(Cell.LOOP, whole(name))
     unit.b.ret(ir.Constant(I32, int(Status.LENGTH)))
 
 

@@ -15,9 +15,8 @@ from ckad.engines.native.element import Array, register_type, whole
 from ckad.engines.native.frame import CONTROL, Frame
 from ckad.engines.native.held import Held, Memory, Wanted
 from ckad.engines.native.in_place import operand_taken
-from ckad.engines.native.layout import is_small
 from ckad.engines.native.lower_loops import borrowed
-from ckad.engines.native.registers import Registers
+from ckad.engines.native.registers import Registers, is_small
 from ckad.engines.native.unit import Buffer
 from ckad.tape.ops import Op
 from ckad.tape.tape import Row, Tape
@@ -34,7 +33,7 @@ def lower_cond(frame: Frame, k: int, row: Row) -> Sequence[Held]:
     found: list[tuple[list[Held], ir.Block]] = []
     with b.if_else(b.icmp_signed("!=", predicate, whole(0))) as sides:
         for side, tape in zip(sides, branches, strict=True):
-            with side:
+            with side, frame.unit.branch():
                 found.append((_branch(frame, tape, operands, places), b.block))
     results: list[Held] = []
     for at, type in enumerate(types):

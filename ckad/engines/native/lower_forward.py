@@ -59,7 +59,7 @@ def lower_taped_loop(frame: Frame, k: int, row: Row) -> Sequence[Held]:
     sweep = Sweep(frame, loop, shared, token)
     store = Store(sweep, carry, initial)
     if sweep.is_guarded:
-        begin_count(sweep, first_small(carry, initial))
+        begin_count(frame.unit, loop, control, first_small(carry, initial))
     if loop.length:
         handlers = store_and_restore(sweep, store, state)
         handlers[Kind.ADVANCE] = _steps(sweep, "advance", body, store, None)

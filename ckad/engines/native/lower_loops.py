@@ -9,9 +9,8 @@ from ckad.engines.native.carries import Carry
 from ckad.engines.native.element import Array, Value, nbytes, whole
 from ckad.engines.native.frame import CONTROL, Frame
 from ckad.engines.native.held import Held, Memory, Wanted, element, taken
-from ckad.engines.native.layout import is_small
 from ckad.engines.native.nests import smaller
-from ckad.engines.native.registers import Registers
+from ckad.engines.native.registers import Registers, is_small
 from ckad.engines.native.stepping import Guard, Run, run_steps
 from ckad.engines.native.unit import Buffer, Unit
 from ckad.engines.work import nanoseconds

@@ -119,7 +119,7 @@ class Workspace:
             self._fail(status)
         if memory is not None:
             arena.give(memory)
-        return [own.copy() if r is None else r
+        return [r.copy() if r is own else r
                 for r, (_, _, own) in zip(results, self.outputs, strict=True)]  # fmt: skip
 
     def _begin(self, on_progress: Callable[[int], None] | None) -> np.ndarray | None:
@@ -145,10 +145,10 @@ class Workspace:
         self.state[cell] = x.ctypes.data
         return x
 
-    def _room(self, place: tuple[int, Type, np.ndarray | None]) -> np.ndarray | None:
+    def _room(self, place: tuple[int, Type, np.ndarray | None]) -> np.ndarray:
         cell, type, own = place
         if own is not None:
-            return None
+            return own
         result = np.empty(type.shape, type.numpy)
         self.state[cell] = result.ctypes.data
         return result

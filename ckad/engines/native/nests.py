@@ -314,7 +314,7 @@ class _Writer:
         kind = register_type(row.type.dtype)
         return splat(self.b, ir.Constant(kind, 0), self.lanes)
 
-    def apply(self, op: int, operands: Sequence[Row], out: Row, values: Sequence[Value]) -> Value:
+    def apply(self, op: Op, operands: Sequence[Row], out: Row, values: Sequence[Value]) -> Value:
         dtypes = [x.type.dtype for x in operands]
         return apply(self.b, op, dtypes, out.type.dtype, values)
 

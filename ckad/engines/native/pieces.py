@@ -6,12 +6,15 @@ elements consist of such rows: each is a load or a store, and no array is copied
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
-from typing import TYPE_CHECKING
+from typing import Protocol
+
+from llvmlite import ir
 
 from ckad.engines.native import registers
 from ckad.engines.native.element import POINTER, Array, Value, address, whole
-from ckad.engines.native.held import Memory
+from ckad.engines.native.held import Held, Memory
 from ckad.engines.native.in_place import WRITES
 from ckad.engines.native.registers import Registers, is_small
 from ckad.engines.native.row_kernels import c_strides
@@ -19,11 +22,26 @@ from ckad.tape.ops import Op
 from ckad.tape.tape import Row, Tape
 from ckad.tape.types import Type
 
-if TYPE_CHECKING:
-    from ckad.engines.native.frame import Frame
-
 _READS = (Op.GATHER, Op.SLICE)
 _INDEXED = (Op.GATHER, Op.SCATTER, Op.SCATTER_ADD)
+
+
+class Rows(Protocol):
+    """The frame that a row is lowered in, as far as it is needed here."""
+
+    held: dict[int, Held]
+
+    @property
+    def b(self) -> ir.IRBuilder: ...
+    @property
+    def rows(self) -> Sequence[Row]: ...
+    def small(self, k: int) -> Registers: ...
+    def memory(self, k: int) -> Array: ...
+    def repeated(self, k: int) -> Registers | None: ...
+    def in_place(self, k: int, row: Row) -> Memory | None: ...
+    def place(self, k: int) -> Memory: ...
+    def put_row(self, to: Array, k: int) -> None: ...
+    def bind(self, k: int, value: Held) -> None: ...
 
 
 def part_of(tape: Tape, row: Row) -> Type:
@@ -51,7 +69,7 @@ def _are_neighbours(part: Type, array: Type, steps: tuple[int, ...]) -> bool:
     return prod(part.shape[:first]) == 1 and all(s == 1 for s in steps)
 
 
-def lower_piece(frame: Frame, k: int, row: Row) -> None:
+def lower_piece(frame: Rows, k: int, row: Row) -> None:
     """The code of a row for which ``is_piece`` holds."""
     x = row.operands[0]
     if row.op in WRITES:
@@ -65,7 +83,7 @@ def lower_piece(frame: Frame, k: int, row: Row) -> None:
     return None
 
 
-def _write(frame: Frame, k: int, row: Row) -> None:
+def _write(frame: Rows, k: int, row: Row) -> None:
     memory = None if is_small(row.type) else frame.in_place(k, row) or _copied(frame, k, row)
     array = frame.memory(row.operands[0]) if memory is None else memory.array
     new = frame.small(row.operands[-1])
@@ -80,21 +98,21 @@ def _write(frame: Frame, k: int, row: Row) -> None:
         frame.bind(k, memory)
 
 
-def _copied(frame: Frame, k: int, row: Row) -> Memory:
+def _copied(frame: Rows, k: int, row: Row) -> Memory:
     """Another place with the array in it."""
     memory = frame.place(k)
     frame.put_row(memory.array, row.operands[0])
     return memory
 
 
-def _piece(frame: Frame, row: Row, array: Array, part: Type) -> Array:
+def _piece(frame: Rows, row: Row, array: Array, part: Type) -> Array:
     """The part of an array in memory that the row names."""
     b, shape = frame.b, frame.rows[row.operands[0]].type.shape
     first = _first(frame, row, shape)
     return Array(b.bitcast(address(b, array, first), POINTER), part)
 
 
-def _first(frame: Frame, row: Row, shape: tuple[int, ...]) -> Value:
+def _first(frame: Rows, row: Row, shape: tuple[int, ...]) -> Value:
     """The number of the part's first element."""
     if row.op not in _INDEXED:
         starts = row.attrs[: len(shape)]

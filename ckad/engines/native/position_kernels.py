@@ -87,9 +87,9 @@ def _in_row(search: Search, x: Array, n: int) -> Value:
         best = _in_vectors(search, x, full)
     else:
         full = 1
-    with carry(b, whole(full), whole(n), best) as (at, best, put):
-        put(search.later((best[0], best[1]), (load(b, x, at), at)))
-    return best[1]
+    with carry(b, whole(full), whole(n), best) as (at, found, put):
+        put(search.later((found[0], found[1]), (load(b, x, at), at)))
+    return found[1]
 
 
 def _in_vectors(search: Search, x: Array, n: int) -> Found:

@@ -23,7 +23,8 @@ from ckad.engines.native.element import Array
 from ckad.engines.native.frame import Frame
 from ckad.engines.native.held import Held, taken
 from ckad.engines.native.hooks import write_entry
-from ckad.engines.native.layout import LINE, is_small, rounded_up
+from ckad.engines.native.layout import LINE, rounded_up
+from ckad.engines.native.registers import is_small
 from ckad.engines.native.threads import write_end, write_worker
 from ckad.engines.native.unit import Buffer, Unit
 from ckad.engines.native.writer import TapedFacts, Writer

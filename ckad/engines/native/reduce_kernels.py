@@ -71,6 +71,7 @@ def emit_fold(b: ir.IRBuilder, how: Fold, axes: Sequence[int], out: Array, x: Ar
     if out.type.size == 0:
         return
     if x.type.size == 0:
+        assert how.neutral is not None  # a tape that chooses among no elements is not valid
         emit_fill(b, out, number(x.type.dtype, how.neutral))
     elif not any(g.reduced for g in groups):
         emit_copy(b, out.pointer, x.pointer, nbytes(out.type))

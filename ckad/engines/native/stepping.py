@@ -52,7 +52,8 @@ def run_steps(unit: Unit, run: Run, initial: Sequence[Value], body: Body) -> Ran
     chunk = min(one_by_one, max(1, run.length))
     # where the last chunk ended is one of the values: a guard may end it early
     first_values = [run.start, *initial]
-    goes_on = (lambda values: run.guard(values[1:])) if run.guard else None
+    guard = run.guard
+    goes_on = (lambda values: guard(values[1:])) if guard else None
     with carry(b, run.start, run.stop, first_values, chunk, goes_on) as (first, values, put):
         last = smaller(b, b.add(first, whole(chunk)), run.stop)
         new = _steps(unit, run, first, last, values[1:], body)

@@ -69,6 +69,7 @@ class Sweep:
         """A new function of this sweep."""
         unit = Unit(self.writer.module, self.writer.name(kind))
         unit.depth = self.frame.unit.depth + len(self.frame.unit.steps)
+        unit.branches = self.frame.unit.branches
         return unit
 
     def open(self, unit: Unit) -> Shared:
@@ -131,7 +132,7 @@ def drive(sweep: Sweep, handlers: Handlers, reverse: bool) -> None:
     """Fetch actions and call their functions until the sweep is over."""
     unit, control = sweep.frame.unit, sweep.facts.control
     b, length = unit.b, sweep.loop.length
-    if unit.depth + len(unit.steps):
+    if unit.runs_again:
         begin = Control.REVERSE if reverse else Control.FIRST
         unit.put(control + Control.CURSOR, unit.get(control + begin))
     fetch, over = b.append_basic_block("fetch"), b.append_basic_block("over")
@@ -151,7 +152,7 @@ def drive(sweep: Sweep, handlers: Handlers, reverse: bool) -> None:
         unit.check(b.call(function, [unit.state, start, last, slot]))
         if action in (Kind.ADVANCE, Kind.TAPE) and not reverse:
             if sweep.is_guarded:
-                leave_if_ended(sweep, stop)
+                leave_if_ended(unit, sweep.loop, control, stop)
                 ended = b.icmp_signed(">=", stop, unit.get(control + Control.COUNT))
             else:
                 ended = b.icmp_signed("==", stop, whole(length))
@@ -385,7 +386,7 @@ class Steps:
 
     @property
     def is_outermost(self) -> bool:
-        return self.unit.depth == 0
+        return not (self.unit.depth or self.unit.branches)
 
 
 def array_of(value: Held) -> Array:

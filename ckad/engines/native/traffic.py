@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from ckad.engines.counts import Body, total, touched
 from ckad.engines.native.boxes import fused
 from ckad.engines.native.fusion import Fusion, Nest
-from ckad.engines.native.layout import is_small
+from ckad.engines.native.registers import is_small
 from ckad.tape.ops import OPS, Group
 from ckad.tape.tape import Tape
 

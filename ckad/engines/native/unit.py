@@ -70,6 +70,7 @@ class Unit:
         self._pointers: dict[int, Value] = {}
         self.steps: list[Value] = []  # the indices of the loops around the present place
         self.depth = 0  # loops of other functions around this one
+        self.branches = 0  # branches around the present place
 
     def finish(self, status: int = Status.DONE) -> None:
         self.b.ret(ir.Constant(I32, int(status)))
@@ -128,6 +129,21 @@ class Unit:
     def _note_steps(self) -> None:
         for k, step in enumerate(self.steps):
             self.put(Cell.STEP + min(self.depth + k, DEEPEST - 1), step)
+
+    @property
+    def runs_again(self) -> bool:
+        """Whether what is written now may run several times: in a loop, or in a branch.
+
+        Both sweeps of a branch's adjoint run the loops in it forward.
+        """
+        return bool(self.depth or self.steps or self.branches)
+
+    @contextmanager
+    def branch(self) -> Iterator[None]:
+        """The code inside is in a branch."""
+        self.branches += 1
+        yield
+        self.branches -= 1
 
     @contextmanager
     def step(self, index: Value) -> Iterator[None]:

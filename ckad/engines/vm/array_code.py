@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 from numba.np.unsafe.ndarray import to_fixed_tuple as words
 
 from ckad.engines.vm.arrays import (
@@ -22,7 +23,9 @@ _RECURRENCE, _GATHER, _SCATTER = (int(c) for c in list(Code)[6:9])
 
 
 @kernel
-def array_instruction(op, code, pc, base, f, i):
+def array_instruction(
+    op: int, code: np.ndarray, pc: int, base: np.int64, f: np.ndarray, i: np.ndarray
+) -> int:
     """Run the instruction at ``pc``; returns where the next one begins."""
     if op == _FILL:
         n, dst, number = code[pc + 1], code[pc + 2], f[code[pc + 3]]
@@ -34,7 +37,8 @@ def array_instruction(op, code, pc, base, f, i):
             copy_nd(code, pc, base, i)
         else:
             copy_nd(code, pc, base, f)
-        return pc + 5 + 3 * code[pc + 4]
+        end: int = pc + 5 + 3 * code[pc + 4]
+        return end
     if op == _GATHER:
         gather(base, i, *words(code[pc + 1 :], 7))
         return pc + 8

@@ -6,6 +6,8 @@ alone: a row of n elements is summed strip by strip, each strip in eight lanes.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from ckad.engines.vm.intrinsics import copy_long, copy_short, sum_cells
@@ -22,7 +24,7 @@ SMALL_PRODUCT = 4096
 
 
 @kernel
-def copy(base, dst, src, n):
+def copy(base: np.int64, dst: int, src: int, n: int) -> None:
     if n < LONG:
         copy_short(base, dst, src, n)
     else:
@@ -30,7 +32,7 @@ def copy(base, dst, src, n):
 
 
 @kernel
-def copy_nd(code, pc, base, f):
+def copy_nd(code: np.ndarray, pc: int, base: np.int64, f: np.ndarray) -> None:
     """COPY_ND: an odometer over the outer axes, the innermost axis in one go.
 
     ``f`` are the cells as numbers of the kind that is added; a plain copy takes either.
@@ -54,7 +56,9 @@ def copy_nd(code, pc, base, f):
 
 
 @kernel
-def copy_row(add, base, f, d, to_step, s, by_step, n):
+def copy_row(
+    add: int, base: np.int64, f: np.ndarray, d: int, to_step: int, s: int, by_step: int, n: int
+) -> None:
     if add:
         for k in range(n):
             f[d + k * to_step] += f[s + k * by_step]
@@ -66,7 +70,7 @@ def copy_row(add, base, f, d, to_step, s, by_step, n):
 
 
 @kernel
-def sum_row(base, src, n):
+def sum_row(base: np.int64, src: int, n: int) -> float:
     """Strip by strip, as a chain does it."""
     total = 0.0
     for at in range(0, n, STRIP):
@@ -75,7 +79,17 @@ def sum_row(base, src, n):
 
 
 @kernel
-def reduce(base, f, i, kind, dst, src, outer, n, inner):
+def reduce(
+    base: np.int64,
+    f: np.ndarray,
+    i: np.ndarray,
+    kind: int,
+    dst: int,
+    src: int,
+    outer: int,
+    n: int,
+    inner: int,
+) -> None:
     """Reduce the middle axis of (outer, n, inner)."""
     if kind == _SUM and inner == 1:
         for o in range(outer):
@@ -104,7 +118,7 @@ def reduce(base, f, i, kind, dst, src, outer, n, inner):
 
 
 @kernel
-def _sum_strided(f, first, n, step):
+def _sum_strided(f: np.ndarray, first: int, n: int, step: int) -> float:
     total = 0.0
     for k in range(n):
         total += f[first + k * step]
@@ -112,7 +126,7 @@ def _sum_strided(f, first, n, step):
 
 
 @kernel
-def _fold_sum(x, first, n, step):
+def _fold_sum(x: np.ndarray, first: int, n: int, step: int) -> int:
     total = 0
     for k in range(n):
         total += x[first + k * step]
@@ -120,7 +134,7 @@ def _fold_sum(x, first, n, step):
 
 
 @kernel
-def _product(x, first, n, step):
+def _product(x: np.ndarray, first: int, n: int, step: int) -> Any:
     total = x[first] if n else x.dtype.type(1)
     for k in range(1, n):
         total *= x[first + k * step]
@@ -128,7 +142,7 @@ def _product(x, first, n, step):
 
 
 @kernel
-def _extreme(x, first, n, step, largest):
+def _extreme(x: np.ndarray, first: int, n: int, step: int, largest: bool) -> int:
     """Position of the first extreme element; the first NaN counts as extreme."""
     best = 0
     for k in range(n):
@@ -141,7 +155,17 @@ def _extreme(x, first, n, step, largest):
 
 
 @kernel
-def cumsum(f, i, dst, src, outer, n, inner, backward, integers):
+def cumsum(
+    f: np.ndarray,
+    i: np.ndarray,
+    dst: int,
+    src: int,
+    outer: int,
+    n: int,
+    inner: int,
+    backward: int,
+    integers: int,
+) -> None:
     for o in range(outer):
         for c in range(inner):
             at = o * n * inner + c
@@ -157,7 +181,9 @@ def cumsum(f, i, dst, src, outer, n, inner, backward, integers):
 
 
 @kernel
-def recurrence(f, dst, a, x, outer, n, inner, backward):
+def recurrence(
+    f: np.ndarray, dst: int, a: int, x: int, outer: int, n: int, inner: int, backward: int
+) -> None:
     for o in range(outer):
         for c in range(inner):
             at = o * n * inner + c
@@ -169,14 +195,36 @@ def recurrence(f, dst, a, x, outer, n, inner, backward):
 
 
 @kernel
-def gather(base, i, dst, src, idx, outer, n, n_idx, inner):
+def gather(
+    base: np.int64,
+    i: np.ndarray,
+    dst: int,
+    src: int,
+    idx: int,
+    outer: int,
+    n: int,
+    n_idx: int,
+    inner: int,
+) -> None:
     for o in range(outer):
         for k in range(n_idx):
             copy(base, dst + (o * n_idx + k) * inner, src + (o * n + i[idx + k]) * inner, inner)
 
 
 @kernel
-def scatter(base, f, i, add, dst, idx, src, outer, n, n_idx, inner):
+def scatter(
+    base: np.int64,
+    f: np.ndarray,
+    i: np.ndarray,
+    add: int,
+    dst: int,
+    idx: int,
+    src: int,
+    outer: int,
+    n: int,
+    n_idx: int,
+    inner: int,
+) -> None:
     for o in range(outer):
         for k in range(n_idx):
             to, source = dst + (o * n + i[idx + k]) * inner, src + (o * n_idx + k) * inner
@@ -191,7 +239,7 @@ def scatter(base, f, i, add, dst, idx, src, outer, n, n_idx, inner):
 
 
 @kernel
-def wrap(i, n, dst, src, size):
+def wrap(i: np.ndarray, n: int, dst: int, src: int, size: int) -> bool:
     """Bring indices into [0, size); False if one is out of range."""
     for k in range(n):
         at = i[src + k]
@@ -204,7 +252,7 @@ def wrap(i, n, dst, src, size):
 
 
 @kernel
-def all_finite(f, src, n):
+def all_finite(f: np.ndarray, src: int, n: int) -> bool:
     for k in range(n):  # noqa: SIM110  (a generator would be a closure to compile)
         if not np.isfinite(f[src + k]):
             return False
@@ -212,7 +260,9 @@ def all_finite(f, src, n):
 
 
 @kernel
-def matmul(f, dst, x, y, batch, m, k, n, tx, ty):
+def matmul(
+    f: np.ndarray, dst: int, x: int, y: int, batch: int, m: int, k: int, n: int, tx: int, ty: int
+) -> None:
     for b in range(batch):
         to, left, right = _pages(f, b, dst, x, y, m, k, n)
         if m * k * n < SMALL_PRODUCT:
@@ -222,14 +272,18 @@ def matmul(f, dst, x, y, batch, m, k, n, tx, ty):
 
 
 @kernel
-def matmul_integers(i, dst, x, y, batch, m, k, n, tx, ty):
+def matmul_integers(
+    i: np.ndarray, dst: int, x: int, y: int, batch: int, m: int, k: int, n: int, tx: int, ty: int
+) -> None:
     for b in range(batch):
         to, left, right = _pages(i, b, dst, x, y, m, k, n)
         _small_product(to, left, right, m, k, n, tx, ty)
 
 
 @kernel
-def _pages(f, b, dst, x, y, m, k, n):
+def _pages(
+    f: np.ndarray, b: int, dst: int, x: int, y: int, m: int, k: int, n: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The matrices of one batch entry: result, left and right factor."""
     to = f[dst + b * m * n : dst + (b + 1) * m * n]
     left = f[x + b * m * k : x + (b + 1) * m * k]
@@ -237,7 +291,9 @@ def _pages(f, b, dst, x, y, m, k, n):
 
 
 @kernel
-def _small_product(to, x, y, m, k, n, tx, ty):
+def _small_product(
+    to: np.ndarray, x: np.ndarray, y: np.ndarray, m: int, k: int, n: int, tx: int, ty: int
+) -> None:
     for r in range(m):
         for c in range(n):
             total = to.dtype.type(0)
@@ -248,7 +304,9 @@ def _small_product(to, x, y, m, k, n, tx, ty):
 
 
 @kernel
-def _blas_product(to, x, y, m, k, n, tx, ty):
+def _blas_product(
+    to: np.ndarray, x: np.ndarray, y: np.ndarray, m: int, k: int, n: int, tx: int, ty: int
+) -> None:
     out = to.reshape(m, n)
     if tx and ty:
         np.dot(x.reshape(k, m).T, y.reshape(n, k).T, out)

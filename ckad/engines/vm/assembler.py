@@ -243,4 +243,4 @@ class Assembler:
 
 
 def _key(array: np.ndarray) -> tuple[str, bytes]:
-    return array.dtype.str, blake2b(np.ascontiguousarray(array)).digest()
+    return array.dtype.str, blake2b(np.ascontiguousarray(array).data).digest()

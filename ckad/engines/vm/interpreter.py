@@ -31,7 +31,16 @@ CURSOR, FILLED, FIRST, REVERSE, LEARNS, COUNT, MOST = range(7)
 
 
 @kernel
-def run(code, f, i, pc, fuel, tables, actions, report):
+def run(
+    code: np.ndarray,
+    f: np.ndarray,
+    i: np.ndarray,
+    pc: int,
+    fuel: int,
+    tables: np.ndarray,
+    actions: np.ndarray,
+    report: np.ndarray,
+) -> int:
     """Run from ``pc`` until the program stops or ``fuel`` (about nanoseconds) is used up.
 
     Returns the program counter to go on from. ``report`` gets the Status, a detail of it, counts

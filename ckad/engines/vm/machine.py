@@ -105,10 +105,10 @@ def execute(
             (name,) = (k for k, number in program.loops.items() if number == report[1])
             raise TooManySteps(name, int(report[3]))
         elif status is Status.NOT_FINITE and stops is not None:
-            place = int(report[1])
-            numbers = tuple(int(i[cell]) for cell in program.counters[place])
-            seen = Seen(program.places[place], numbers, get(f, i, program.results[place]))
-            if stops.see(place, seen):
+            at = int(report[1])
+            numbers = tuple(int(i[cell]) for cell in program.counters[at])
+            seen = Seen(program.places[at], numbers, get(f, i, program.results[at]))
+            if stops.see(at, seen):
                 return []
             pc += CHECK_WORDS
         elif status is not Status.PAUSED:

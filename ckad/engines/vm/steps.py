@@ -134,7 +134,8 @@ def count(
     cost, head = a.cost, len(a.code)
     once(carried, second)
     if not any(swap):
-        return next_step(a, counter, head, cost)
+        next_step(a, counter, head, cost)
+        return
     skip = next_step(a, counter, 0, cost)
     odd = a.emit(Code.JUMP, 0) + 1
     a.code[skip] = len(a.code)
@@ -147,7 +148,6 @@ def count(
         if c is not d:
             a.unhold(d)
     a.code[even] = len(a.code)
-    return None
 
 
 def next_step(a: Assembler, counter: Counter, target: int, cost: int) -> int:

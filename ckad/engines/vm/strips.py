@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from ckad.engines.vm.arrays import copy, copy_row
 from ckad.engines.vm.intrinsics import elementwise, sum_cells
 from ckad.engines.vm.isa import FIRST_KERNEL, STRIP, Code
@@ -14,10 +16,10 @@ KERNEL_WORDS = 9
 
 
 @kernel
-def run_strips(code, pc, base, f):
+def run_strips(code: np.ndarray, pc: int, base: np.int64, f: np.ndarray) -> int:
     """Run the instructions after ``pc`` strip by strip; returns where the next one begins."""
     size, first = code[pc + 1], pc + 3
-    end = first + code[pc + 2]
+    end: int = first + code[pc + 2]
     for at in range(0, size, STRIP):
         n = min(STRIP, size - at)
         p = first
@@ -59,7 +61,7 @@ def run_strips(code, pc, base, f):
 
 
 @kernel
-def load_roll(base, dst, src, length, shift, at, n):
+def load_roll(base: np.int64, dst: int, src: int, length: int, shift: int, at: int, n: int) -> None:
     """n cells from place ``at`` on of rows of ``length``, each turned by ``shift``."""
     row, column = divmod(at, length)
     row *= length
@@ -77,7 +79,7 @@ def load_roll(base, dst, src, length, shift, at, n):
 
 
 @kernel
-def load_view(code, p, base, f, at, n):
+def load_view(code: np.ndarray, p: int, base: np.int64, f: np.ndarray, at: int, n: int) -> None:
     """n elements from place ``at`` on of a strided view, in C order."""
     dst, src, rank = code[p + 1] + at * code[p + 2], code[p + 3], code[p + 4]
     dims, strides = p + 5, p + 5 + rank
@@ -98,7 +100,7 @@ def load_view(code, p, base, f, at, n):
 
 
 @kernel
-def load_pad(code, p, base, f, at, n):
+def load_pad(code: np.ndarray, p: int, base: np.int64, f: np.ndarray, at: int, n: int) -> None:
     """n elements from place ``at`` on of an array of zeros with another one inside."""
     dst, src, rank = code[p + 1] + at * code[p + 2], code[p + 3], code[p + 4]
     outer = code[p + 5 : p + 5 + rank]

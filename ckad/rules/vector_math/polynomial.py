@@ -20,4 +20,5 @@ def polynomial(x: Real, coefficients: Sequence[float]) -> Real:
         ]
         terms = pairs + terms[len(terms) // 2 * 2 :]
         power = power * power if len(terms) > 1 else power
+    assert isinstance(terms[0], Real)
     return terms[0]

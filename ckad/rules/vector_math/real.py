@@ -112,6 +112,7 @@ def fma(x: Real, y: Real | float, z: Real | float) -> Real:
 def where(mask: Mask, x: Real | float, y: Real | float) -> Real:
     """x where the mask is true, else y; one of them is a ``Real``."""
     like = y if isinstance(y, Real) else x
+    assert isinstance(like, Real)
     return Real(mask.b, mask.b.select(mask.value, like._of(x), like._of(y)))
 
 

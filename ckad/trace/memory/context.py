@@ -5,7 +5,6 @@ Every function or loop body being recorded has a Trace with its own builder.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -16,9 +15,10 @@ from ckad.tape.builder import Builder
 from ckad.tape.ops import Op
 from ckad.tape.tape import Tape
 from ckad.tape.types import Type
+from ckad.trace.memory.opened import stack
 from ckad.trace.memory.storage import Storage, forget_spoilt
+from ckad.trace.memory.views import Path
 
-_local = threading.local()
 #: Constants of at most so many elements are repeated in the bodies that read them.
 SMALL = 64
 #: A recording of more rows takes minutes, and is hardly what was meant.
@@ -41,7 +41,8 @@ class Trace:
         self.adopts = adopts
         self.builder = Builder()
         self.captured: dict[int, int] = {}  # row of the parent -> input row here
-        self.mirrors: dict[tuple[int, int], Storage] = {}  # (row of the parent, root) -> storage
+        # (row of the parent, root, which part of it) -> storage
+        self.mirrors: dict[tuple[int, int, Path], Storage] = {}
         self.adopted: dict[int, Storage] = {}
         self.adopted_inputs: dict[int, int] = {}
         # statement -> roots it wrote into when it was last recorded: a nest of loops is recorded
@@ -62,14 +63,17 @@ class Trace:
             self.captured[outer] = self.builder.input(row.type)
         return self.captured[outer]
 
-    def capture(self, outer: int, origin: Storage) -> Storage:
-        """The read-only storage here that shows row ``outer`` of the parent trace."""
-        key = outer, id(origin.root)
+    def capture(self, outer: int, origin: Storage, path: Path = ()) -> Storage:
+        """The read-only storage here that shows row ``outer`` of the parent trace.
+
+        The row holds what ``path`` shows of ``origin``.
+        """
+        part = (*origin.part, *path)
+        key = outer, id(origin.root), part
         if key not in self.mirrors:
             row = self.capture_row(outer)
-            self.mirrors[key] = Storage(
-                self, row, read_only=True, plain=origin.plain, root=origin.root
-            )
+            self.mirrors[key] = mirror = Storage(self, row, read_only=True, root=origin.root)
+            mirror.plain, mirror.dense, mirror.part = origin.plain, origin.dense, part
         return self.mirrors[key]
 
     def is_inside(self, other: Trace) -> bool:
@@ -82,7 +86,8 @@ class Trace:
     def adopt(self, root: Storage) -> Storage:
         """Give ``root`` a storage of its own here, with the value it has around this body."""
         outer = storage_in(self.parent, root)
-        local = Storage(self, self.builder.input(outer.type), plain=outer.plain, root=root)
+        row = self.builder.input(outer.type)
+        local = Storage(self, row, plain=outer.plain, dense=outer.dense, root=root)
         local.shared = outer.shared
         self.adopted[id(root)] = local
         self.adopted_inputs[id(root)] = local.row
@@ -108,44 +113,29 @@ class Trace:
         return b.tape([env[k] for k in outputs])
 
 
-def _stack() -> list[Trace]:
-    if not hasattr(_local, "stack"):
-        _local.stack = []
-    return _local.stack
-
-
 def current() -> Trace:
-    stack = _stack()
-    if not stack:
+    opened = stack()
+    if not opened:
         raise TraceError(
             at_place(
                 "a traced value is used outside of the function that made it. "
                 "Return it from the function instead of keeping it in a variable outside."
             )
         )
-    return stack[-1]
-
-
-def is_open(trace: Trace) -> bool:
-    """Whether ``trace`` is being recorded now, by this thread."""
-    return trace in _stack()
-
-
-def is_tracing() -> bool:
-    return bool(_stack())
+    return opened[-1]
 
 
 @contextmanager
 def open_trace(adopts: bool = False) -> Iterator[Trace]:
     """Record into a new trace, nested in the current one."""
-    stack = _stack()
-    trace = Trace(stack[-1] if stack else None, adopts)
-    stack.append(trace)
+    opened = stack()
+    trace = Trace(opened[-1] if opened else None, adopts)
+    opened.append(trace)
     try:
         yield trace
     finally:
-        stack.pop()
-        if not stack:
+        opened.pop()
+        if not opened:
             forget_spoilt()
 
 
@@ -157,12 +147,12 @@ def local_storage(storage: Storage) -> Storage:
 @contextmanager
 def resumed(trace: Trace) -> Iterator[Trace]:
     """Go on recording into a trace that was closed; the current one is the one around it."""
-    stack = _stack()
-    stack.append(trace)
+    opened = stack()
+    opened.append(trace)
     try:
         yield trace
     finally:
-        stack.pop()
+        opened.pop()
 
 
 def storage_in(trace: Trace | None, storage: Storage) -> Storage:

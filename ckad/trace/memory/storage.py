@@ -11,6 +11,8 @@ from typing import Any
 from ckad.errors import AliasError
 from ckad.place import Source, at_place, user_place
 from ckad.tape.types import Type
+from ckad.trace.memory.opened import is_open
+from ckad.trace.memory.views import Path
 
 _local = threading.local()
 
@@ -33,6 +35,8 @@ class Storage:
     __slots__ = (
         "_root",
         "cache",
+        "dense",
+        "part",
         "plain",
         "read_only",
         "rivals",
@@ -51,6 +55,7 @@ class Storage:
         *,
         read_only: bool = False,
         plain: bool = True,
+        dense: bool = True,
         root: Storage | None = None,
     ) -> None:
         self.trace = trace
@@ -59,7 +64,9 @@ class Storage:
         self.writes = 0
         self.watched = False  # seen after the function has ended, whatever its names are
         self.read_only = read_only
-        self.plain = plain  # known to be C-contiguous in NumPy
+        self.plain = plain  # its axes are known to lie in memory in their order in NumPy
+        self.dense = dense  # known to have no gaps there
+        self.part: Path = ()  # which part of its root it shows, as seen from where that is
         self.shared: str | None = None  # what else may lie in the same memory in NumPy
         self.rivals: list[Storage] = []  # roots that may be this very memory in NumPy
         self.spoilt: Source | None = None  # where it may have changed in a way that is not known
@@ -121,15 +128,9 @@ def forget_spoilt() -> None:
 
 def spoil(root: Storage) -> None:
     """What ``root`` holds is not known from here on: to read it is an error."""
-    if root.spoilt is None:
+    if root.spoilt is None and is_open(root.trace):
         root.spoilt = user_place()
         _journal().append(root)
-
-
-def spoil_first(root: Storage) -> None:
-    """``root`` is written into in a way that is not recorded, and so is what may be the same."""
-    for x in (root, *root.rivals):
-        spoil(x)
 
 
 def spoilt_so_far() -> int:
@@ -164,11 +165,19 @@ def may_be(storage: Storage) -> list[Storage]:
     return [storage.root, *storage.root.rivals]
 
 
+def are_one(one: Storage, other: Storage) -> bool:
+    """Whether both may be the same memory in NumPy."""
+    return one.root is other.root or other.root in one.root.rivals
+
+
 def link(one: Storage, other: Storage) -> None:
-    """Both may be the same memory in NumPy."""
-    if one is not other and other not in one.rivals:
-        one.rivals.append(other)
-        other.rivals.append(one)
+    """Both may be the same memory in NumPy; nobody writes into that of a trace that is closed."""
+    if one is other or not (is_open(one.trace) and is_open(other.trace)):
+        return
+    for root, rival in ((one, other), (other, one)):
+        root.rivals = [x for x in root.rivals if is_open(x.trace)]
+        if rival not in root.rivals:
+            root.rivals.append(rival)
 
 
 def watch(storage: Storage) -> None:

@@ -232,6 +232,28 @@ class SlidingView(NamedTuple):
         return self
 
 
+class PartView(NamedTuple):
+    """The real or imaginary part of a complex array, between whose elements the other one lies."""
+
+    kind: str = "part"
+
+    def get(self, b: Builder, x: int) -> int:
+        return x
+
+    def put(self, b: Builder, x: int, y: int) -> int:
+        return y
+
+    def shape_of(self, shape: Sequence[int]) -> tuple[int, ...]:
+        return tuple(shape)
+
+    def on(self, shadow: np.ndarray) -> np.ndarray:
+        steps = [2 * step for step in shadow.strides]
+        return np.lib.stride_tricks.as_strided(shadow, shadow.shape, steps)
+
+    def renamed(self, rename: Rename) -> View:
+        return self
+
+
 def _read_only(what: str) -> NoReturn:
     raise ValueError(
         at_place(f"assignment destination is read-only: {what} in NumPy. Use a .copy().")
@@ -247,6 +269,7 @@ View = (
     | BroadcastView
     | DiagonalView
     | SlidingView
+    | PartView
 )
 Path = tuple[View, ...]
 

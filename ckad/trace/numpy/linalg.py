@@ -257,14 +257,19 @@ def _reflect(k: Any, state: tuple[Array, Array]) -> tuple[Array, Array]:
     part = np.where(mask.from_here, _column(r, k), zero)
     first = _row_of(part, mask.here)
     below = np.sum(np.where(mask.below, part * part, zero), 1, keepdims=True)
-    nothing = np.equal(below, 0)  # then LAPACK leaves the column as it is
     size = -np.copysign(safe_sqrt(reshaped(below + first * first, below.shape)), first)
-    v = np.where(mask.here, part - np.where(nothing, zero, size), part)
+    v = np.where(mask.here, part - size, part)
+    # LAPACK leaves a column as it is that has nothing below. Here it is reflected and its sign
+    # turned back, exactly since v is a unit vector: so the derivatives are those of the neighbours.
+    kept = np.logical_and(np.equal(below, 0), np.not_equal(first, 0))
+    one = np.ones((), r.dtype)
+    v = v / np.where(kept, _row_of(v, mask.here), one)
     square = np.sum(v * v, 1, keepdims=True)
-    v = np.where(nothing, zero, v)
-    scale = 2 / np.where(nothing, np.ones((), r.dtype), square)
+    scale = 2 / np.where(np.equal(square, 0), one, square)
+    sign = np.where(np.logical_and(kept, mask.here), -one, one)
     turned = np.swapaxes(v, 1, 2)
-    return r - scale * v * np.matmul(turned, r), q - scale * np.matmul(q, v) * turned
+    r, q = r - scale * v * np.matmul(turned, r), q - scale * np.matmul(q, v) * turned
+    return sign * r, q * np.swapaxes(sign, 1, 2)
 
 
 # --- compositions ------------------------------------------------------------------------------

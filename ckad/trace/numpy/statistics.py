@@ -76,7 +76,10 @@ def corrcoef(x: Any, y: Any = None, rowvar: bool = True, *, dtype: Any = None) -
     if not c.shape:
         return c / c
     spread = np.sqrt(np.diagonal(c))
-    return np.clip(c / reshaped(spread, (spread.size, 1)) / spread, -1, 1)
+    r = c / reshaped(spread, (spread.size, 1)) / spread
+    # np.clip(r, -1, 1) without its derivative: what exceeds 1 is rounding, whole units of 2**-52
+    excess = r - np.clip(r, -1, 1)
+    return r - np.rint(excess * 2.0**52) / 2.0**52
 
 
 # --- without NaN -------------------------------------------------------------------------------
@@ -288,7 +291,7 @@ def nanmean(
     )
 
 
-# --- norms; the derivative of a 2-norm at the origin is 0 ------------------------------------
+# --- norms; at the origin the derivative is 0 ------------------------------------
 
 
 def _floats(x: Any) -> Array:
@@ -335,7 +338,10 @@ def _vector_norm(x: Array, ord: Any, axis: Any, keepdims: bool) -> Array:
         return np.sum(retyped(np.not_equal(x, 0), x.dtype), **options)
     if ord == 1:
         return np.sum(np.abs(x), **options)
-    return np.power(np.sum(np.power(np.abs(x), ord), **options), 1 / ord)
+    total = np.sum(np.power(np.abs(x), ord), **options)
+    nothing = np.logical_and(np.equal(total, 0), ord > 0)
+    root = np.power(np.where(nothing, 1, total), 1 / ord)
+    return own(np.where(nothing, 0, root))
 
 
 def _matrix_norm(x: Array, ord: Any, row: int, column: int, keepdims: bool) -> Array:

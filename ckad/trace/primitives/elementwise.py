@@ -15,15 +15,8 @@ from ckad.tape.ops import Op
 from ckad.tape.types import DType
 from ckad.trace.dispatch import put
 from ckad.trace.memory.context import current
-from ckad.trace.values.apply import (
-    apply,
-    astype,
-    broadcast,
-    check_cast,
-    operands,
-    plain_layout,
-    store,
-)
+from ckad.trace.memory.layout import plain_layout
+from ckad.trace.values.apply import apply, astype, broadcast, check_cast, operands, store
 from ckad.trace.values.tracer import Tracer, fresh, lift, value
 
 Lowering = Callable[..., Tracer]
@@ -244,10 +237,12 @@ _LN2 = math.log(2)
 
 
 def _logaddexp(x: Tracer, y: Tracer) -> Tracer:
-    high, low = np.maximum(x, y), np.minimum(x, y)
+    """Chosen by one comparison: at a tie the derivatives of every order are those of one side."""
+    first = np.greater_equal(x, y)
+    high, low = np.where(first, x, y), np.where(first, y, x)
     # equal infinities have no difference
-    gap = np.where(np.equal(high, low), 0.0, low - high)
-    return high + np.log1p(np.exp(gap))
+    same = np.logical_and(np.equal(high, low), np.isinf(high))
+    return high + np.log1p(np.exp(np.where(same, 0.0, low - high)))
 
 
 register(np.logaddexp, _logaddexp)

@@ -14,6 +14,7 @@ from ckad.tape.ops import Op
 from ckad.trace import arrays
 from ckad.trace.axes import axis_of, common_shape
 from ckad.trace.dispatch import implements, put, reject
+from ckad.trace.memory.layout import plain_layout
 from ckad.trace.primitives.reduce import sum_
 from ckad.trace.primitives.shape import copied, diagonal, expand_dims, moveaxis, transpose
 from ckad.trace.values.apply import (
@@ -21,7 +22,6 @@ from ckad.trace.values.apply import (
     astype,
     broadcast_to,
     finish,
-    plain_layout,
     promote,
     reshape_value,
     resolve,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -89,10 +90,20 @@ def _heaviside(x: Tracer, at_zero: Tracer) -> Tracer:
 ufuncs.register(np.heaviside, _heaviside)
 
 
+#: The coefficients of sin(y) / y - 1 as a polynomial in y * y: near 0 the derivatives of the
+#: quotient are lost to cancellation, those of the polynomial are not.
+_SINC = [(-1) ** k / math.factorial(2 * k + 1) for k in range(1, 8)]
+
+
 @implements(np.sinc)
 def sinc(x: Any) -> Tracer:
-    y = np.pi * where(np.equal(x, 0), 1.0e-20, x)
-    return np.sin(y) / y
+    y = np.pi * lift(x)
+    near = np.less(np.abs(y), 0.45)
+    square, away = where(near, y * y, 0.0), where(near, 1.0, y)
+    series = square * 0.0
+    for c in reversed(_SINC):
+        series = (series + c) * square
+    return where(near, series + 1.0, np.sin(away) / away)
 
 
 # --- the real numbers as complex ones ----------------------------------------------------------

@@ -14,7 +14,8 @@ from ckad.place import at_place, user_place
 from ckad.trace import arrays
 from ckad.trace.axes import axis_of, reduced_axes
 from ckad.trace.dispatch import implements, put, reject
-from ckad.trace.memory.layout import agreed, can_reshape, contiguity, is_plain
+from ckad.trace.memory.layout import contiguity, is_plain, is_view
+from ckad.trace.memory.storage import link
 from ckad.trace.memory.views import (
     BroadcastView,
     DiagonalView,
@@ -56,7 +57,7 @@ def reshape(
     reject(order != "C", f"np.reshape with order={order!r}")
     if copy:
         return copied(view(x, ReshapeView(target)))
-    shared = x.scalar or agreed(x, lambda array: can_reshape(array, target))
+    shared = x.scalar or is_view(x, target)
     if copy is False and not shared:
         raise ValueError(at_place("unable to avoid creating a copy while reshaping"))
     seen = view(x, ReshapeView(target))
@@ -83,7 +84,10 @@ def view_or_copy(x: Tracer, seen: Tracer, shared: bool | None) -> Tracer:
         return seen
     copy = copied(seen)
     if shared is None:
-        copy.storage.shared = x.storage.shared = f"a reshape of it made at {user_place()}"
+        said = f"a reshape of it made at {user_place()}"
+        for storage in (copy.storage, x.storage, x.storage.root):
+            storage.shared = said
+        link(copy.storage, x.storage.root)
     return copy
 
 

@@ -9,18 +9,12 @@ import numpy as np
 
 from ckad.place import at_place
 from ckad.trace.axes import along, axis_of, reduced_axes
-from ckad.trace.dispatch import PLAIN, cell, derives, needs_numbers, put, reject
+from ckad.trace.dispatch import PLAIN, cell, derives, needs_numbers, plain, put, reject
+from ckad.trace.memory.layout import plain_layout
 from ckad.trace.primitives.index import add_at
 from ckad.trace.primitives.select import copyto
 from ckad.trace.primitives.shape import copied
-from ckad.trace.values.apply import (
-    astype,
-    broadcast_to,
-    finish,
-    operands,
-    plain_layout,
-    reshape_value,
-)
+from ckad.trace.values.apply import astype, broadcast_to, finish, operands, reshape_value
 from ckad.trace.values.tracer import Tracer, fresh, known, lift, value
 
 #: ufuncs that may be applied to neighbours in any grouping
@@ -129,6 +123,32 @@ for _ufunc in ASSOCIATIVE:
     if cell((_ufunc, "reduce")) is None:
         put((_ufunc, "reduce"), _halving(_ufunc))
     put((_ufunc, "accumulate"), _doubling(_ufunc))
+
+
+# --- hypot of several --------------------------------------------------------------------------
+
+
+def _smooth_at_zeros(by_pairs: Callable[..., Tracer], total: Any) -> Callable[..., Tracer]:
+    """Where two elements are 0, the root of the sum of all squares.
+
+    The hypot of these two alone has derivative 0, and so would lose their second derivatives.
+    """
+
+    def method(a: Any, axis: Any = 0, out: Any = None, **options: Any) -> Tracer:
+        pairs, x = by_pairs(a, axis, **options), _operand(np.hypot, a)
+        limits = np.finfo(x.dtype)
+        squared = np.logical_and(pairs**2 > limits.tiny * 2.0**60, pairs**2 < limits.max)
+        several = total(np.equal(x, 0), axis, **options) >= 2
+        chosen = np.logical_and(several, squared)
+        root = np.sqrt(np.where(chosen, total(x * x, axis, **options), 1))
+        return finish(fresh(value(np.where(chosen, root, pairs))), out)
+
+    return method
+
+
+for _method, _total in (("reduce", np.sum), ("accumulate", np.cumsum)):
+    _by_pairs = plain((np.hypot, _method))
+    put((np.hypot, _method), _smooth_at_zeros(_by_pairs, _total))
 
 
 # --- outer -------------------------------------------------------------------------------------

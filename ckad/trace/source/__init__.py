@@ -11,7 +11,7 @@ from typing import Any
 
 from ckad.trace import dispatch
 from ckad.trace.arrays import called
-from ckad.trace.memory.context import is_tracing
+from ckad.trace.memory.opened import is_tracing
 from ckad.trace.source.actions import Actions, hand_over
 from ckad.trace.source.calls import call
 from ckad.trace.source.checks import certain, checked

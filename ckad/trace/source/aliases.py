@@ -33,6 +33,22 @@ def live_names(root: Storage, but: Collection[Key], loop: ast.stmt | None = None
                 yield frame, name
 
 
+def names_showing(container: Any) -> Iterator[str]:
+    """The names that show a very object and may be read later."""
+    for frame in _frames():
+        for name, value in frame.names.items():
+            if _holds(value, container) and frame.is_read_later(name):
+                yield name
+
+
+def _holds(value: Any, container: Any, depth: int = DEEPEST) -> bool:
+    if value is container:
+        return True
+    if type(value) in (Tracer, ComplexTracer) or isinstance(value, Padded):
+        return False
+    return depth > 0 and any(_holds(part, container, depth - 1) for part in _parts(value))
+
+
 def _frames() -> Iterator[Frame]:
     seen: set[int] = set()
     yield from ledger().objects.values()

@@ -16,10 +16,11 @@ import numpy as np
 from ckad.errors import UnrecordableError
 from ckad.place import at_place
 from ckad.trace.memory.context import current
+from ckad.trace.memory.storage import link, may_be
 from ckad.trace.memory.views import ReshapeView, SliceView
 from ckad.trace.source.frame import Region, check_changeable, region
+from ckad.trace.source.twins import check_alone
 from ckad.trace.source.values import slot_of
-from ckad.trace.values.apply import reshape_value
 from ckad.trace.values.tracer import Tracer, lift
 
 
@@ -72,6 +73,7 @@ def seen(value: Any) -> Any:
 
 def append(target: list[Any], item: Any) -> None:
     """``target.append(item)``."""
+    check_alone(target)
     inner = region()
     if inner is None or id(target) in inner.made:
         target.append(item)
@@ -118,15 +120,22 @@ def _interleaved(entries: list[tuple[Tracer, bool]], length: int) -> Tracer | No
     if len(shapes) != 1 or not length:
         return None
     (shape,) = shapes
-    each = [s if many else reshape_value(s, (length, 1, *shape)) for s, many in entries]
+    each = [s if many else _seen_as(s, (length, 1, *shape)) for s, many in entries]
     joined = np.concatenate(each, axis=1) if len(each) > 1 else each[0]
-    return reshape_value(joined, (joined.shape[0] * joined.shape[1], *shape))
+    for part in each:
+        for root in may_be(part.storage):
+            link(joined.storage.root, root)
+    return _seen_as(joined, (joined.shape[0] * joined.shape[1], *shape))
+
+
+def _seen_as(stack: Tracer, shape: tuple[int, ...]) -> Tracer:
+    return Tracer(stack.storage, (*stack.path, ReshapeView(shape)))
 
 
 def _items(stack: Tracer, many: bool) -> list[Tracer]:
     """Views of the items of a stack; nothing is recorded before they are read."""
     if many:
-        stack = reshape_value(stack, (stack.shape[0] * stack.shape[1], *stack.shape[2:]))
+        stack = _seen_as(stack, (stack.shape[0] * stack.shape[1], *stack.shape[2:]))
     n, *shape = stack.shape
     rest, steps = (0,) * len(shape), (1,) * (len(shape) + 1)
     views = [SliceView((k, *rest, *steps), (1, *shape)) for k in range(n)]

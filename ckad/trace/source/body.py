@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 
 from ckad import trees
-from ckad.errors import AliasError, CarryError
+from ckad.errors import CarryError
 from ckad.place import at_place
 from ckad.tape.types import Type
 from ckad.trace.memory.context import Trace
-from ckad.trace.memory.storage import Storage, spoilt_since
-from ckad.trace.memory.views import is_static
+from ckad.trace.memory.storage import Storage, link
 from ckad.trace.primitives.part.structures import own_part, part_in
 from ckad.trace.source import branches
-from ckad.trace.source.aliases import live_names
 from ckad.trace.source.carrying import (
     COUNT,
     FLAG,
@@ -40,9 +39,10 @@ from ckad.trace.source.frame import (
     Unclear,
     check_changeable,
 )
-from ckad.trace.source.sharing import Turn, Turns, memory
-from ckad.trace.source.swaps import Places, places_after
-from ckad.trace.source.values import Slot, flatten, join, same, slot_of
+from ckad.trace.source.outcome import Bound, Objects, Outcome
+from ckad.trace.source.sharing import Origin, Place, memory, part_of_root, together
+from ckad.trace.source.twins import containers
+from ckad.trace.source.values import Slot, flatten, is_kept, is_same_array, join, same, slot_of
 from ckad.trace.values.complex import ComplexTracer
 from ckad.trace.values.tracer import Tracer, lift, value
 
@@ -53,12 +53,12 @@ class Body:
     def __init__(self, loop: Findings, trace: Trace, region: Region) -> None:
         self.loop, self.trace, self.region = loop, trace, region
         self.inputs: dict[Key, list[Tracer]] = {}
+        self.entered: dict[Place, Storage] = {}  # the arrays among them
+        self.started: dict[Key, Any] = {}  # what the names are bound to then
         self.initial: list[tuple[Slot, Any]] = []
         self.outputs: list[int] = []
         self.lead: list[int] = []
         self.ends: dict[Key, Any] = {}
-        self.places: Places = {}
-        self.memories: dict[Key, list[Storage | None]] = {}
         self.kinds: frozenset[int] = frozenset({Flow.NEXT})
         self.guard_in: Tracer | None = None
 
@@ -77,10 +77,25 @@ class Body:
             leaves = [x if t is None else t for t, x in zip(tracers, carried.leaves, strict=True)]
             self.inputs[key] = [t for t in tracers if t is not None]
             self.region.changed.setdefault(key, frame.names.get(name, MISSING))
-            frame.names[name] = trees.unflatten(carried.tree, leaves)
-        self.entered = set(loop.carried)
+            frame.names[name] = self.started[key] = trees.unflatten(carried.tree, leaves)
+            for (copy,) in containers(self.started[key]):
+                self.region.copies[id(copy)] = copy
+            for k, entered in enumerate(tracers):
+                if entered is not None and not entered.scalar:
+                    self.entered[key, k] = entered.storage
         for root in loop.written.values():
             trace.adopt(root)
+        self._link()
+
+    def _link(self) -> None:
+        """Note what the arrays that a step starts with may be the same memory as."""
+        origins = self.loop.origins
+        for place, storage in self.entered.items():
+            origins[place].enter(storage)
+        for one, other in combinations(self.entered, 2):
+            first, second = (self.loop.carried[key].leaves[k] for key, k in (one, other))
+            if other in origins[one].others or together(first, second):
+                link(self.entered[one], self.entered[other])
 
     def run(self) -> None:
         loop = self.loop
@@ -131,13 +146,12 @@ class Body:
             return False
         if self.loop.is_endless:
             return runs_on
-        return branches.either(runs_on, goes_on, lambda: False)
+        return branches.either(runs_on, goes_on, lambda: False, ("test", self.loop.steps.node))
 
     # --- what it hands on -----------------------------------------------------------------------
 
     def finish(self) -> None:
         """Compare what names are bound to with what they were carried as; the body's tape."""
-        self._find_carried()
         first = 0
         for key in self.region.changed:
             frame, name = key
@@ -146,46 +160,24 @@ class Body:
             self.ends[key] = made
             if isinstance(made, End):
                 first += sum(s is not None for s in made.slots)
-        self.places = places_after(self.loop, self.inputs)
-        self._note_memory()
+        bound = {k: self._bound(k, end) for k, end in self.ends.items() if isinstance(end, End)}
+        self.outcome = Outcome(self.loop, self.trace, self.region, self.entered, bound)
+        self.objects = Objects(self.loop, self.region, self.started, bound)
+        self.outcome.check_appends()
         outputs = [*self.lead, *self.outputs]
         outputs += [local.row for local in self.trace.adopted.values()]
-        for target, entries in self.region.appends.values():
-            if any(x.storage.writes for xs in self.inputs.values() for x in xs):
-                check_changeable(target)  # an item may be an array that a later step writes into
+        for _, entries in self.region.appends.values():
             outputs += [value(entry.value) for entry in entries]
         self.tape = self.trace.tape(outputs, self._inputs())
 
-    def _note_memory(self) -> None:
-        """What the arrays that are carried are memory of, and those that are shown afterwards."""
-        turns = []
-        for key, carried in self.loop.carried.items():
-            frame, name = key
-            ends = flatten(frame.names.get(name, MISSING))[0]
-            entered = iter(self.inputs[key])
-            for slot, first, end in zip(carried.slots, carried.leaves, ends, strict=True):
-                own = next(entered).storage if slot is not None else None
-                if own is not None and slot is not None and not slot.scalar:
-                    turns.append(Turn(key, memory(first), own, memory(end)))
-        self.turns = Turns(turns, self.trace)
-        self.turns.check(spoilt_since(self.region.n_spoilt))
-        for turn in self.turns.written(self.places):
-            for other in self.turns.reached(turn):
-                if other.first is not None:
-                    self._check_names(turn.key, other.first)
-        for key, end in self.ends.items():
-            if isinstance(end, End):
-                leaves = flatten(own_part(key[0].names[key[1]]))[0]
-                self.memories[key] = [memory(leaf) for leaf in leaves]
+    def _bound(self, key: Key, end: End) -> Bound:
+        """What a name is bound to at the end of a step, in the form in which it is handed on."""
+        frame, name = key
+        found = own_part(frame.names[name])
+        found = maybe(found) if is_maybe(end.tree) else found
+        return Bound(end, found, flatten(found)[0])
 
-    def _check_names(self, key: Key, first: Storage) -> None:
-        """AliasError where a name shows memory that is written into by ``key`` only at first."""
-        loop = self.loop
-        other = next(live_names(first.root, loop.carried, loop.steps.node), None)
-        if other is not None:
-            raise _aliased(key[1], other[1])
-
-    def _find_carried(self) -> None:
+    def find_carried(self) -> None:
         """Names that are read before they are bound carry; record again with those found now."""
         found = False
         for key in self.region.changed:
@@ -199,19 +191,33 @@ class Body:
             self.loop.carried[key] = kept = carried_from(name, before, end)
             for first in filter(None, map(memory, kept.leaves)):  # it may be written by this name
                 self.loop.written.pop(id(first.root), None)
+            self._note_origins(key, kept, flatten(end)[0])
             found = True
         if found:
             raise Again
+
+    def _note_origins(self, key: Key, carried: Carried, ends: list[Any]) -> None:
+        assert self.trace.parent is not None
+        for k, (first, end) in enumerate(zip(carried.leaves, ends, strict=False)):
+            self.loop.origins[key, k] = origin = Origin(first)
+            origin.add(first, self.trace.parent)
+            origin.add(end, self.trace.parent)
 
     def _stays(self, before: Any, end: Any) -> bool:
         if before is end or same(before, end):
             return True
         if type(before) is ComplexTracer and type(end) is ComplexTracer:
             return all(map(self._stays, before.parts, end.parts))
-        if type(before) is not Tracer or type(end) is not Tracer or before.path != end.path:
+        if type(before) is not Tracer or type(end) is not Tracer:
             return False
-        same_rows = before.storage.trace is end.storage.trace
-        return before.storage.root is end.storage.root and (same_rows or is_static(end.path))
+        if before.storage is end.storage:
+            return before.path == end.path
+        part = part_of_root(before)
+        return (
+            before.storage.root is end.storage.root
+            and part is not None
+            and part == part_of_root(end)
+        )
 
     def _end(self, key: Key, end: Any, first: int) -> Any:
         carried = self.loop.carried.get(key)
@@ -281,7 +287,7 @@ class Body:
         if not certain and before is not MISSING:
             olds, old_tree = flatten(before)
             kinds = [slot_of(x) for x in olds]
-            joined = [join(s, t) if s and t else None for s, t in zip(kinds, slots, strict=False)]
+            joined = [_one_kind(s, t) for s, t in zip(kinds, slots, strict=False)]
             if old_tree != tree or any(j is None for j in joined):
                 return self._no_value(name)
             starts, slots = olds, list(joined)
@@ -311,10 +317,9 @@ class Body:
         return [*first, *(slot.type for slot, _ in self.initial[entered:]), *late]
 
 
-def _aliased(name: str, other: str) -> AliasError:
-    return AliasError(
-        at_place(
-            f"the loop binds {name!r} to other arrays and writes into them, and {other!r} shows "
-            f"the memory that {name!r} starts with. Start with a copy: {name} = {name}.copy()."
-        )
-    )
+def _one_kind(one: Slot | None, other: Slot | None) -> Slot | None:
+    """The kind of a name that has a value of either kind, and of neither another one."""
+    if one is None or other is None or not is_same_array(one, other):
+        return None
+    joined = join(one, other)
+    return joined if joined and is_kept(one, joined) and is_kept(other, joined) else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,8 +26,18 @@ from ckad.trace.source.frame import (
     Unclear,
     open_region,
 )
-from ckad.trace.source.sharing import Chosen, memory, settle_branch
-from ckad.trace.source.values import Slot, flatten, join, same, slot_of, truth, weakened
+from ckad.trace.source.sharing import Chosen, settle_branch
+from ckad.trace.source.twins import Merged, merged_containers, settle_merged
+from ckad.trace.source.values import (
+    Slot,
+    flatten,
+    is_same_array,
+    join,
+    same,
+    slot_of,
+    truth,
+    weakened,
+)
 from ckad.trace.values.apply import astype
 from ckad.trace.values.tracer import Tracer, lift, value
 
@@ -46,9 +56,12 @@ class _Recorded(NamedTuple):
     raises: bool  # whether the program stops on this side
 
 
-def either(predicate: Tracer, if_true: Thunk, if_false: Thunk) -> Any:
-    """The value of one of two expressions, whichever the condition asks for."""
-    merged = _Merge(predicate, _record((if_true, if_false)))
+def either(predicate: Tracer, if_true: Thunk, if_false: Thunk, place: Hashable) -> Any:
+    """The value of one of two expressions, whichever the condition asks for.
+
+    ``place`` says where they stand, here and below: what they write into is remembered.
+    """
+    merged = _Merge(predicate, _record((if_true, if_false), place))
     one, other = merged.sides
     if one.raises or other.raises:
         result = merged.of_other_side(
@@ -65,9 +78,9 @@ def either(predicate: Tracer, if_true: Thunk, if_false: Thunk) -> Any:
     return value
 
 
-def branch(predicate: Tracer, if_true: Thunk, if_false: Thunk) -> Flow | None:
+def branch(predicate: Tracer, if_true: Thunk, if_false: Thunk, place: Hashable) -> Flow | None:
     """Run one of two blocks, whichever the condition asks for; how they end."""
-    merged = _Merge(predicate, _record((if_true, if_false)))
+    merged = _Merge(predicate, _record((if_true, if_false), place))
     flows = [f if f is not None else definite(Flow.NEXT) for f in merged.results]
     merged.flows(flows)
     merged.names()
@@ -76,7 +89,7 @@ def branch(predicate: Tracer, if_true: Thunk, if_false: Thunk) -> Flow | None:
     return merged.flow
 
 
-def logical(is_and: bool, first: Any, verdict: Tracer, rest: Thunk) -> Any:
+def logical(is_and: bool, first: Any, verdict: Tracer, rest: Thunk, place: Hashable) -> Any:
     """``first and rest()``, or ``or``, where ``first`` is traced.
 
     What follows is evaluated only where it counts, unless it is harmless.
@@ -92,7 +105,8 @@ def logical(is_and: bool, first: Any, verdict: Tracer, rest: Thunk) -> Any:
         second = truth(rest())
         both = np.logical_and(verdict, second) if is_and else np.logical_or(verdict, second)
         return weakened(both)
-    return either(verdict, rest, lambda: first) if is_and else either(verdict, lambda: first, rest)
+    sides = (rest, lambda: first) if is_and else (lambda: first, rest)
+    return either(verdict, *sides, place)
 
 
 def _is_harmless(trace: Trace) -> bool:
@@ -116,14 +130,35 @@ def item(items: Sequence[Any], index: Tracer) -> Any:
 # --- recording both sides ------------------------------------------------------------------------
 
 
-def _record(sides: Sequence[Thunk]) -> list[_Recorded]:
-    """Each side in a trace of its own; again while one writes into an array from outside."""
-    written: dict[int, Storage] = {}
-    while True:
-        try:
-            return [_record_side(side, written) for side in sides]
-        except _Again:
-            continue
+def _record(sides: Sequence[Thunk], place: Hashable) -> list[_Recorded]:
+    """Each side in a trace of its own; again while one writes into an array from outside.
+
+    What they wrote into when they were recorded last is taken for written at once: a nest of loops
+    and branches is recorded again and again, each time a loop around finds something new.
+    """
+    around = current()
+    known = around.known_writes.get(place, {})
+    guessed = {k: root for k, root in known.items() if around.is_inside(root.trace)}
+    written = dict(guessed)
+    try:
+        while True:
+            try:
+                recorded = [_record_side(side, written) for side in sides]
+            except _Again:
+                continue
+            wrong = [key for key in guessed if not any(_writes(side, key) for side in recorded)]
+            if not wrong:
+                return recorded
+            guessed = {}
+            for key in wrong:
+                del written[key]
+    finally:
+        around.known_writes[place] = dict(written)
+
+
+def _writes(side: _Recorded, key: int) -> bool:
+    adopted = side.trace.adopted.get(key)
+    return adopted is not None and adopted.writes > 0
 
 
 class _Again(Exception):
@@ -159,7 +194,7 @@ class _Leaf(NamedTuple):
 
     slot: Slot
     result: int
-    roots: tuple[Storage | None, ...] = ()  # of which memory it is on each side
+    sides: tuple[Any, ...] = ()  # what it is on each side
 
 
 class _Joined(NamedTuple):
@@ -167,6 +202,7 @@ class _Joined(NamedTuple):
 
     tree: trees.Treedef
     leaves: list[Any]
+    sides: tuple[Any, ...]
 
 
 class _Merge:
@@ -181,6 +217,7 @@ class _Merge:
         self.rows: list[int] = []
         self.flow: Flow | None = None
         self.chosen: list[Chosen] = []
+        self.containers: list[Merged] = []
         self._flow: tuple[frozenset[int], int] | None = None
 
     def output(self, slot: Slot, xs: Sequence[Any]) -> int:
@@ -243,11 +280,10 @@ class _Merge:
             x if s is None else self._output_leaf(s, (x, MISSING) if first else (MISSING, x))
             for s, x in zip(slots, leaves, strict=True)
         ]
-        return _Joined(tree, found)
+        return _Joined(tree, found, (bound,))
 
     def _output_leaf(self, slot: Slot, xs: Sequence[Any]) -> _Leaf:
-        storages = [memory(x) for x in xs]
-        return _Leaf(slot, self.output(slot, xs), tuple(x and x.root for x in storages))
+        return _Leaf(slot, self.output(slot, xs), tuple(xs))
 
     def _half_bound(self, name: str, values: Sequence[Any]) -> Any:
         """A name that may not be bound: it can be read where it is."""
@@ -266,7 +302,8 @@ class _Merge:
             if made is None:
                 return _unclear(f"the variable {name!r}", repr(xs[0]), repr(xs[1]))
             found.append(made)
-        return Maybe(_Joined(tree, found), flags)
+        sides = [maybe(x).value for x in values if x is not MISSING]
+        return Maybe(_Joined(tree, found, tuple(sides)), flags)
 
     def _leaf(self, xs: Sequence[Any]) -> Any:
         """One leaf of both sides, either of which may have none."""
@@ -293,10 +330,10 @@ class _Merge:
             if s is None or t is None:
                 return _unclear(said, repr(a), repr(b))
             slot = join(s, t, broadcasts=True) or join(t, s, broadcasts=True)
-            if slot is None:
+            if slot is None or not (is_same_array(s, slot) and is_same_array(t, slot)):
                 return _unclear(said, str(s.type), str(t.type))
             leaves.append(self._output_leaf(slot, (a, b)))
-        return _Joined(tree, leaves)
+        return _Joined(tree, leaves, (x, y))
 
     # --- the row --------------------------------------------------------------------------------
 
@@ -349,7 +386,8 @@ class _Merge:
 
     def settle(self) -> None:
         """Note which arrays may be the same memory, now that all are bound."""
-        settle_branch(self.chosen, (root for side in self.sides for root in side.region.spoilt))
+        settle_branch(self.chosen, [side.region.spoilt for side in self.sides])
+        settle_merged(self.containers)
 
     def bound(self, end: Any) -> Any:
         """The value behind a binding, now that the row is there."""
@@ -357,14 +395,16 @@ class _Merge:
             return Maybe(self.bound(end.value), self.bound(end.bound))
         if not isinstance(end, _Joined):
             return end
-        return trees.unflatten(end.tree, [self._shown(x) for x in end.leaves])
+        found = trees.unflatten(end.tree, [self._shown(x) for x in end.leaves])
+        self.containers += merged_containers(found, *end.sides)
+        return found
 
     def _shown(self, leaf: Any) -> Any:
         if not isinstance(leaf, _Leaf):
             return leaf
         shown = leaf.slot.show(self.rows[leaf.result])
         if not shown.scalar:
-            self.chosen.append(Chosen(shown.storage, leaf.roots))
+            self.chosen.append(Chosen(shown.storage, leaf.sides))
         return shown
 
 

@@ -26,11 +26,12 @@ from ckad.trace.primitives.part.joins import is_sized
 from ckad.trace.source import classes
 from ckad.trace.source.appends import append
 from ckad.trace.source.closures import Closure, call_from_source
-from ckad.trace.source.frame import MISSING, check_changeable, check_iterated, ledger, made, region
+from ckad.trace.source.frame import MISSING, check_iterated, ledger, made, region
 from ckad.trace.source.libraries import is_library, python_function
 from ckad.trace.source.purity import is_pure
 from ckad.trace.source.reader import definition_of
 from ckad.trace.source.text import shown
+from ckad.trace.source.twins import changing, check_alone
 from ckad.trace.source.values import holds_tracer, is_weak, lifted, weakened
 from ckad.trace.values.tracer import Tracer
 
@@ -166,9 +167,15 @@ def _check_callable(callee: Any, args: Sequence[Any]) -> None:
     """In a body, which is recorded once, refuse what depends on more than its arguments."""
     owner = getattr(callee, "__self__", None)
     name = getattr(callee, "__name__", type(callee).__name__)
+    if isinstance(callee, type(str.join)) and args:
+        owner = args[0]  # list.append(items, x)
     if isinstance(owner, _CONTAINERS) and name in _CHANGING:
-        return check_changeable(owner)
-    if region() is None or _is_repeatable(callee, owner):
+        return changing(owner)
+    if _is_repeatable(callee, owner):
+        return None
+    for x in args:
+        check_alone(x)
+    if region() is None:
         return None
     if isinstance(owner, np.ufunc) and (name != "at" or type(args[0]) is Tracer):
         return None  # its outer, reduce, accumulate and reduceat; at writes into its argument

@@ -15,6 +15,7 @@ from ckad.trace.memory.storage import Storage
 from ckad.trace.source.checks import maybe
 from ckad.trace.source.flow import Flow
 from ckad.trace.source.frame import MISSING, Key, Maybe, Unclear
+from ckad.trace.source.sharing import Origin, Place
 from ckad.trace.source.values import Slot, flatten, join, same, slot_of
 from ckad.trace.values.tracer import Tracer
 
@@ -69,6 +70,7 @@ class Findings:
     def __init__(self, steps: Steps) -> None:
         self.steps = steps
         self.carried: dict[Key, Carried] = {}
+        self.origins: dict[Place, Origin] = {}  # of the arrays among what is carried
         self.written: dict[int, Storage] = {}
         self.lists: dict[int, list[Any]] = {}  # what the body appends to
         self.guard = 0 if isinstance(steps.count, int) else 2

@@ -19,9 +19,10 @@ from ckad.tape.ops import Op
 from ckad.tape.reasons import Reason
 from ckad.trace.integers.affine import range_of
 from ckad.trace.memory.context import current, mark_place
+from ckad.trace.memory.storage import Storage
 from ckad.trace.source.frame import Ledger, Maybe, ledger, open_ledger
 from ckad.trace.values.apply import apply, astype, broadcast_to
-from ckad.trace.values.tracer import Tracer, fresh, known, lift, value
+from ckad.trace.values.tracer import Tracer, fresh, known, lift, localise, value
 
 
 def maybe(x: Any) -> Maybe:
@@ -35,9 +36,25 @@ def stop_if(wrong: Any, reason: Reason) -> Tracer:
 
 
 def certain(x: Maybe) -> Any:
-    """The value of a name that is read: the program stops where it is not bound."""
+    """The value of a name that is read: the program stops where it is not bound.
+
+    An array or a container stays what it is, since other names may show it.
+    """
     zero = stop_if(np.logical_not(x.bound), Reason.UNBOUND)
-    return trees.map_leaves(lambda leaf: _after(leaf, zero), x.value)
+    leaves, tree = trees.flatten(x.value)
+    if len(leaves) == tree.num_nodes == 1 and getattr(leaves[0], "scalar", True):
+        return _after(leaves[0], zero)
+    for leaf in leaves:
+        if isinstance(leaf, Tracer) and not leaf.scalar:
+            _settle(localise(leaf).storage, zero)
+    _count(zero)
+    return x.value
+
+
+def _settle(storage: Storage, zero: Tracer) -> None:
+    """Let what ``storage`` holds be computed after a check has passed."""
+    storage.row = value(_after(Tracer(storage), zero))
+    storage.cache.clear()
 
 
 def _after(x: Any, zero: Tracer) -> Any:
@@ -113,9 +130,13 @@ class Stops(BaseException):
 
 def note_raise(wrong: Any = True) -> None:
     """The program stops here if ``wrong``, whatever it computes afterwards."""
+    _count(stop_if(wrong, Reason.RAISED))
+
+
+def _count(zero: Tracer) -> None:
+    """Let the function's result depend on a check."""
     checks = ledger()
-    before = checks.lookup(Ledger.CHECKS)
-    checks.bind(Ledger.CHECKS, np.add(before, stop_if(wrong, Reason.RAISED)))
+    checks.bind(Ledger.CHECKS, np.add(checks.lookup(Ledger.CHECKS), zero))
 
 
 @contextmanager

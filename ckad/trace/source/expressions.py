@@ -196,7 +196,7 @@ def _boolean_of(frame: Frame, values: list[ast.expr], is_and: bool) -> Any:
     if isinstance(verdict, bool):
         return _boolean_of(frame, values[1:], is_and) if verdict == is_and else first
     rest = lambda: _boolean_of(frame, values[1:], is_and)  # noqa: E731
-    return branches.logical(is_and, first, verdict, rest)
+    return branches.logical(is_and, first, verdict, rest, ("rest", values[0]))
 
 
 def _compare(frame: Frame, node: ast.Compare) -> Any:
@@ -260,7 +260,7 @@ def _if_else(frame: Frame, node: ast.IfExp) -> Any:
     if isinstance(verdict, bool):
         return evaluate(frame, node.body if verdict else node.orelse)
     return branches.either(
-        verdict, lambda: evaluate(frame, node.body), lambda: evaluate(frame, node.orelse)
+        verdict, lambda: evaluate(frame, node.body), lambda: evaluate(frame, node.orelse), node
     )
 
 

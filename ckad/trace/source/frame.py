@@ -56,6 +56,7 @@ class Region:
         self.changed: dict[Key, Any] = {}  # the values before
         self.read: set[Key] = set()  # read before they were changed
         self.made: dict[int, Any] = {}  # lists, dicts and sets made here, by identity
+        self.copies: dict[int, Any] = {}  # containers that stand for what a step starts with
         self.spoilt: list[Storage] = []  # once it is closed: what was spoilt
         self.n_spoilt = 0  # how many storages were spoilt before it was opened
         self.is_trial = False  # whether all that is done here will be undone
@@ -309,7 +310,7 @@ class Ledger(Frame):
     """A recording: its checks, a variable that loops and branches carry like any other; objects
     that it met, those that it made, and the attributes of the others before it."""
 
-    __slots__ = ("before", "made", "objects")
+    __slots__ = ("before", "made", "objects", "twins")
     CHECKS: ClassVar[str] = "checks"
 
     def __init__(self) -> None:
@@ -318,6 +319,8 @@ class Ledger(Frame):
         self.objects: dict[int, Frame] = {}
         self.made: dict[int, Any] = {}
         self.before: dict[Key, Any] = {}
+        # by identity: a container, and others that may be the same object in Python
+        self.twins: dict[int, tuple[Any, list[Any]]] = {}
 
     def is_read_later(self, name: str) -> bool:
         return True

@@ -7,6 +7,7 @@ becomes a float), and arrays from outside that it writes into.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from ckad.place import at_place
 from ckad.tape.control import UNBOUNDED, loop_attrs
 from ckad.tape.ops import Op
 from ckad.trace.memory.context import Trace, current, mark_place, open_trace, storage_in
-from ckad.trace.memory.storage import Written, spoil
+from ckad.trace.memory.storage import Written
 from ckad.trace.source import notes
 from ckad.trace.source.aliases import names_of
 from ckad.trace.source.appends import Appended, extend
@@ -25,10 +26,8 @@ from ckad.trace.source.body import Body
 from ckad.trace.source.carrying import COUNT, FLAG, Again, End, Findings, Steps
 from ckad.trace.source.flow import Flow
 from ckad.trace.source.frame import MISSING, RETURN, Frame, Key, Ledger, open_region
-from ckad.trace.source.sharing import Shown, memory, settle_loop
-from ckad.trace.source.values import arrays_of, flatten
-from ckad.trace.values.complex import ComplexTracer
-from ckad.trace.values.tracer import assign, fresh, lift, value
+from ckad.trace.source.sharing import Place
+from ckad.trace.values.tracer import Tracer, fresh, lift
 
 #: A loop's body is recorded at most so often until it is known what it carries.
 MOST_ROUNDS = 24
@@ -83,8 +82,9 @@ class StagedLoop:
                 raise Again from None
             self.frame.statement = self.steps.node
             self.frame.line = self.steps.node.lineno
-            body.finish()
+            body.find_carried()
             self._check_guessed(trace)
+            body.finish()
         return self._emit(body, first)
 
     def _check_guessed(self, trace: Trace) -> None:
@@ -129,22 +129,21 @@ class StagedLoop:
         types, n = tape.output_types, len(carry)
         types = [*types[:n], *(t.with_shape((self.found.length, *t.shape)) for t in types[n:])]
         rows = b.control(Op.LOOP, operands, attrs, types)
-        self._extend_lists(body, rows[n:])
+        stacks = [fresh(row, scalar=False) for row in rows[n:]]
         rows = rows[:n]
         for key, local, row in zip(roots, locals_, rows[len(rows) - len(roots) :], strict=True):
             if body.trace.adopted[key].writes:
                 local.check_writable()
                 local.write(row)
         self._note(body)
-        self._bind(body, rows)
+        self._bind(body, rows, stacks)
+        self._extend_lists(body, iter(stacks))
         return self._flow(body, rows)
 
-    def _extend_lists(self, body: Body, rows: list[int]) -> None:
+    def _extend_lists(self, body: Body, stacks: Iterator[Tracer]) -> None:
         """What the steps have appended, at the end of the lists."""
-        stacks = iter(rows)
         for target, entries in body.region.appends.values():
-            found = [(fresh(next(stacks), scalar=False), entry.many) for entry in entries]
-            extend(target, found, self.found.length)
+            extend(target, [(next(stacks), entry.many) for entry in entries], self.found.length)
 
     def _note(self, body: Body) -> None:
         """What `ckad.explain` says of this loop."""
@@ -156,47 +155,31 @@ class StagedLoop:
         steps = f"{length:,}" if known else "unknown" if length >= UNBOUNDED else f"≤ {length:,}"
         notes.note(self.frame.place, "recorded once", steps, state)
 
-    def _bind(self, body: Body, rows: list[int]) -> None:
-        start = (self.found.guard > 0) + self.found.signals
-        shown: list[Shown] = []
+    def _bind(self, body: Body, rows: list[int], stacks: list[Tracer]) -> None:
         for frame, name in self.found.carried:
             frame.note_read(name)
+        found: dict[Place, Any] = {}
+        for key, end in body.ends.items():
+            if isinstance(end, End):
+                found.update(self._results(key, end, rows))
+        exact = body.outcome.exact
         for (frame, name), end in body.ends.items():
-            if not isinstance(end, End):
-                bound = end
-            else:
-                at = start + end.first
-                leaves = []
-                for slot, leaf in zip(end.slots, end.leaves, strict=True):
-                    leaves.append(leaf if slot is None else slot.show(rows[at]))
-                    at += slot is not None
-                bound = trees.unflatten(end.tree, leaves)
-            place = body.places.get((frame, name))
-            if place is not None:  # buffers that took turns: the name now shows one of them
-                for array, new in zip(place, arrays_of(bound), strict=True):
-                    assign(array, value(new))
-                bound = place[0] if len(place) == 1 else ComplexTracer(*place)
-            elif isinstance(end, End):
-                shown += self._shown(body, (frame, name), flatten(bound)[0])
+            bound = end
+            if isinstance(end, End):
+                places = [((frame, name), k) for k in range(len(end.slots))]
+                leaves = [exact.get(place, found[place]) for place in places]
+                bound = body.objects.after((frame, name), trees.unflatten(end.tree, leaves))
             frame.note_change(name)
             frame.restore(name, bound)
-        for root in body.region.spoilt:
-            spoil(root)
-        body.turns.spoil(body.places)
-        settle_loop(body.turns, shown)
+        body.outcome.settle(found, [stack.storage for stack in stacks])
+        body.objects.settle()
 
-    def _shown(self, body: Body, key: Key, leaves: list[Any]) -> list[Shown]:
-        """The arrays that a name shows after the loop, and what they may be memory of."""
-        before, runs = body.region.changed[key], self.found.guard == 0 and self.found.length > 0
-        firsts = [None] * len(leaves) if before is MISSING else flatten(before)[0]
-        firsts = firsts if len(firsts) == len(leaves) else [None] * len(leaves)
-        found = []
-        for leaf, end, first in zip(leaves, body.memories[key], firsts, strict=False):
-            result = memory(leaf)
-            if result is not None:
-                outside = body.turns.outside(end, memory(first), runs)
-                found.append(Shown(result, end, outside))
-        return found
+    def _results(self, key: Key, end: End, rows: list[int]) -> Iterator[tuple[Place, Any]]:
+        """What the leaves of a name are after the loop."""
+        at = (self.found.guard > 0) + self.found.signals + end.first
+        for k, (slot, leaf) in enumerate(zip(end.slots, end.leaves, strict=True)):
+            yield (key, k), leaf if slot is None else slot.show(rows[at])
+            at += slot is not None
 
     def _flow(self, body: Body, rows: list[int]) -> Flow | None:
         if not self.found.signals:

@@ -9,8 +9,11 @@ import ast
 from types import FunctionType, ModuleType
 from typing import Any
 
+from ckad.errors import UnrecordableError
+from ckad.place import at_place
 from ckad.trace.source.frame import MISSING, Frame, ledger, nothing, region
 from ckad.trace.source.libraries import is_library
+from ckad.trace.source.twins import check_alone
 
 
 class Attributes(Frame):
@@ -51,9 +54,26 @@ def write(owner: Any, name: str, value: Any) -> bool:
     found = _attributes(owner, name)
     if found is None:
         return False
+    _check_copy(owner)
+    check_alone(owner)
     found.note_change(name)
     found.names[name] = value
     return True
+
+
+def _check_copy(owner: Any) -> None:
+    """An object that a loop binds a name to anew stands for others; its class may see which."""
+    inner = region()
+    while inner is not None:
+        if id(owner) in inner.copies:
+            raise UnrecordableError(
+                at_place(
+                    f"the body of a loop changes a {type(owner).__name__} and binds its name to "
+                    "another one. Which objects are changed is not recorded. Bind a new object, "
+                    "or exchange their attributes."
+                )
+            )
+        inner = inner.outer
 
 
 def _attributes(owner: Any, name: str) -> Attributes | None:

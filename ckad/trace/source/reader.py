@@ -64,9 +64,8 @@ def define(node: Function, file: str) -> Definition:
             else:
                 bound.update(_bound(inner))
     reads: dict[str, list[int]] = {}
-    for inner in ast.walk(node):
-        if isinstance(inner, ast.Name) and not isinstance(inner.ctx, ast.Store):
-            reads.setdefault(inner.id, []).append(inner.lineno)
+    for read, line in _names_read(node):
+        reads.setdefault(read, []).append(line)
     local = frozenset(bound - nonlocals - global_names)
     return Definition(
         node,
@@ -87,8 +86,16 @@ def _inner_reads(body: Sequence[ast.AST]) -> frozenset[str]:
         for inner in ast.walk(part)
         if isinstance(inner, (ast.FunctionDef, ast.Lambda))
     )
-    names = (x for function in functions for x in ast.walk(function) if isinstance(x, ast.Name))
-    return frozenset(x.id for x in names if isinstance(x.ctx, ast.Load))
+    return frozenset(name for function in functions for name, _ in _names_read(function))
+
+
+def _names_read(node: ast.AST) -> Iterator[tuple[str, int]]:
+    """Names that a part of the source reads, or deletes, with their lines."""
+    for inner in ast.walk(node):
+        if isinstance(inner, ast.Name) and not isinstance(inner.ctx, ast.Store):
+            yield inner.id, inner.lineno
+        elif isinstance(inner, ast.AugAssign) and isinstance(inner.target, ast.Name):
+            yield inner.target.id, inner.lineno
 
 
 def _parameters(args: ast.arguments) -> Iterator[str]:

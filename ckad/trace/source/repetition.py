@@ -116,7 +116,7 @@ class _For:
             before = len(rows)
             flow = self.step(k)
             if flow is not None and not flow.always(Flow.CONTINUE):
-                return _run_on_from(self.run_each, flow, k + 1)
+                return _run_on_from(self.node, self.run_each, flow, k + 1)
             if len(rows) > before and k + 1 < self.items.length:
                 return self._from(k + 1)._once()
         return None
@@ -151,14 +151,14 @@ class _For:
         """The first step alone, since what it starts from is of another kind; then the others."""
         flow = self.step(0)
         if flow is not None and not flow.always(Flow.CONTINUE):
-            return _run_on_from(self.run_each, flow, 1)
+            return _run_on_from(self.node, self.run_each, flow, 1)
         return self._from(1).run(peels=False)
 
     def run_each(self, first: int = 0) -> Flow | None:
         for k in range(first, self.items.length):
             flow = self.step(k)
             if flow is not None and not flow.always(Flow.CONTINUE):
-                return _run_on_from(self.run_each, flow, k + 1)
+                return _run_on_from(self.node, self.run_each, flow, k + 1)
         return None
 
     def _written_out(self, error: CkadError) -> Flow | None:
@@ -170,7 +170,7 @@ class _For:
             flow = self.step(k)
             check()
             if flow is not None and not flow.always(Flow.CONTINUE):
-                return _run_on_from(lambda k: self._each_checked(check, k), flow, k + 1)
+                return _run_on_from(self.node, lambda k: self._each_checked(check, k), flow, k + 1)
         return None
 
 
@@ -203,11 +203,13 @@ class _Each:
                     )
                 )
             left = list(iterator)
-            return _run_on_from(lambda _: self._rest(iter(left)), flow, 0)
-        return _run_on_from(lambda _: self._rest(iterator), flow, 0)
+            return _run_on_from(self.node, lambda _: self._rest(iter(left)), flow, 0)
+        return _run_on_from(self.node, lambda _: self._rest(iterator), flow, 0)
 
 
-def _run_on_from(run: Callable[[int], Flow | None], flow: Flow, k: int) -> Flow | None:
+def _run_on_from(
+    node: ast.stmt, run: Callable[[int], Flow | None], flow: Flow, k: int
+) -> Flow | None:
     """The steps from number ``k`` on, where ``flow``, with which a step ended, lets them run."""
     goes = flow.goes(Flow.NEXT, Flow.CONTINUE)
     if goes is False:
@@ -216,7 +218,7 @@ def _run_on_from(run: Callable[[int], Flow | None], flow: Flow, k: int) -> Flow 
         return run(k)
     left = Flow(flow.kinds - {Flow.NEXT, Flow.CONTINUE}, flow.signal)
     assert isinstance(goes, Tracer)
-    return branches.branch(goes, lambda: run(k), lambda: left)
+    return branches.branch(goes, lambda: run(k), lambda: left, ("from", node, k))
 
 
 def _depth(node: ast.AST | list[ast.stmt]) -> int:
@@ -276,7 +278,7 @@ class _While:
         """The first step alone, since what it starts from is of another kind; then the others."""
         flow = self.step()
         if flow is not None and not flow.always(Flow.CONTINUE):
-            return _run_on_from(lambda _: self.staged(), flow, 1)
+            return _run_on_from(self.node, lambda _: self.staged(), flow, 1)
         goes = self.goes_on()
         return None if goes is False else self._recorded(goes, peels=False)
 
@@ -297,7 +299,7 @@ class _While:
             flow = self.step()
             check()
             if flow is not None and not flow.always(Flow.CONTINUE):
-                return _run_on_from(lambda _: self._each(check), flow, 1)
+                return _run_on_from(self.node, lambda _: self._each(check), flow, 1)
 
 
 # --- step by step --------------------------------------------------------------------------------
@@ -345,7 +347,9 @@ def _after(frame: Frame, node: ast.For | ast.While, flow: Flow | None) -> Flow |
     left = _left(Flow(flow.kinds - {Flow.NEXT}, flow.signal))
     if goes is False:
         return left
-    return branches.branch(goes, lambda: run_block(frame, node.orelse), lambda: left)
+    return branches.branch(
+        goes, lambda: run_block(frame, node.orelse), lambda: left, ("else", node)
+    )
 
 
 def _left(flow: Flow) -> Flow | None:

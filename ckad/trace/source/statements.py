@@ -27,6 +27,7 @@ from ckad.trace.source.frame import (
     check_iterated,
     region,
 )
+from ckad.trace.source.twins import changing
 from ckad.trace.source.values import holds_tracer, truth
 from ckad.trace.values.complex import ComplexTracer
 from ckad.trace.values.tracer import Tracer
@@ -52,7 +53,7 @@ def _run_where(frame: Frame, flow: Flow, rest: Sequence[ast.stmt]) -> Flow | Non
         return run_block(frame, rest)
     others = Flow(flow.kinds - {Flow.NEXT}, flow.signal)
     assert isinstance(goes, Tracer)
-    return branches.branch(goes, lambda: run_block(frame, rest), lambda: others)
+    return branches.branch(goes, lambda: run_block(frame, rest), lambda: others, ("rest", rest[0]))
 
 
 def run_statement(frame: Frame, node: ast.stmt) -> Flow | None:
@@ -166,7 +167,7 @@ def store(owner: Any, index: Any, value: Any) -> None:
     if classes.invoke(owner, "__setitem__", index, value) is not MISSING:
         return
     if isinstance(owner, (list, dict)):
-        check_changeable(owner)
+        changing(owner)
     elif isinstance(owner, np.ndarray):
         _check_plain(holds_tracer(value) or holds_tracer(index))
     owner[index] = value
@@ -207,7 +208,7 @@ def _combined(
     value = evaluate(frame, node.value)
     frame.line = node.lineno
     if isinstance(old, (list, dict, set)):
-        check_changeable(old)
+        changing(old)
     elif isinstance(old, np.ndarray):
         _check_plain(holds_tracer(value))
     return combine(in_place, old, value)
@@ -219,7 +220,7 @@ def _delete(frame: Frame, node: ast.Delete) -> None:
             frame.unbind(target.id)
         elif isinstance(target, ast.Subscript):
             owner = evaluate(frame, target.value)
-            check_changeable(owner)
+            changing(owner)
             operator.delitem(owner, evaluate(frame, target.slice))
         elif isinstance(target, ast.Attribute):
             delattr(evaluate(frame, target.value), target.attr)
@@ -292,7 +293,7 @@ def _if(frame: Frame, node: ast.If) -> Flow | None:
     if isinstance(verdict, bool):
         return run_block(frame, node.body if verdict else node.orelse)
     flow = branches.branch(
-        verdict, lambda: run_block(frame, node.body), lambda: run_block(frame, node.orelse)
+        verdict, lambda: run_block(frame, node.body), lambda: run_block(frame, node.orelse), node
     )
     frame.statement = node
     return flow

@@ -1,74 +1,101 @@
-"""Names that only change their arrays among them, as buffers that take turns do.
+"""Arrays that only change their names, as buffers that take turns do, or views that are exchanged.
 
-A step is a permutation of their arrays, so where each of them is after the loop is known exactly.
+A step is then a map of names to the arrays of names, so where each of them is after the loop is
+known exactly: the name shows the memory that it shows in NumPy.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
+from typing import Any
 
-from ckad import trees
-from ckad.trace.source.carrying import Carried, Findings
-from ckad.trace.source.frame import Key
-from ckad.trace.source.values import arrays_of
+from ckad.trace.memory.context import Trace
+from ckad.trace.memory.views import is_static
+from ckad.trace.source.carrying import Findings
+from ckad.trace.source.sharing import Place, Turn, memory, part_of_root
 from ckad.trace.values.tracer import Tracer
 
-Places = dict[Key, tuple[Tracer, ...]]
-Inputs = Mapping[Key, list[Tracer]]
+
+class Rounds:
+    """Where arrays are after a loop whose number of steps is known."""
+
+    def __init__(self, loop: Findings, turns: Sequence[Turn], body: Trace) -> None:
+        self.body = body
+        self.count = loop.steps.count
+        self.runs = isinstance(self.count, int) and self.count > 0 and not loop.guard
+        self.next: dict[int, Turn] = {}  # by the storage that an array enters a step with
+        self._at = {id(turn.entered): turn for turn in turns if _keeps_kind(turn)}
+        for turn in turns if self.runs else ():
+            source = self._source(turn.end)
+            if source is not None and not turn.end.path:
+                self.next[id(turn.entered)] = source
+
+    def _source(self, end: Any) -> Turn | None:
+        return None if memory(end) is None else self._at.get(id(end.storage))
+
+    def after(self, end: Any) -> Tracer | None:
+        """The array around the loop that ``end``, of its last step, shows; None if not known."""
+        if not self.runs or memory(end) is None:
+            return None
+        turn = self._source(end)
+        if turn is not None:
+            first = self._first(turn)
+            return None if first is None else _view(first, end)
+        return self._from_outside(end)
+
+    def _first(self, turn: Turn) -> Tracer | None:
+        """What the name of ``turn`` shows in the last step."""
+        seen: dict[int, int] = {}
+        path = [turn]
+        while len(path) < self.count and id(path[-1].entered) not in seen:
+            seen[id(path[-1].entered)] = len(path) - 1
+            following = self.next.get(id(path[-1].entered))
+            if following is None:
+                return None
+            path.append(following)
+        last = self.count - 1
+        if last >= len(path):
+            start = seen[id(path[-1].entered)]
+            last = start + (last - start) % (len(path) - 1 - start)
+        return path[last].first
+
+    def _from_outside(self, end: Tracer) -> Tracer | None:
+        root, path = end.storage.root, part_of_root(end)
+        if path is None or not self.body.is_inside(root.trace) or root.trace is self.body:
+            return None
+        return Tracer(root, path)
+
+    def given_back(self, turns: Sequence[Turn]) -> dict[Place, Tracer]:
+        """The arrays that steps write into and whose memory has its names again after the loop.
+
+        By the place of the name that shows it then.
+        """
+        found = {}
+        for turn in turns:
+            if any(x.entered.writes for x in self._cycle(turn)):
+                found[turn.place] = self._first(self.next[id(turn.entered)])
+        return {place: x for place, x in found.items() if x is not None}
+
+    def _cycle(self, turn: Turn) -> list[Turn]:
+        """The turns that take each other's places, if ``turn`` is among them."""
+        found = [turn]
+        while len(found) <= len(self.next):
+            following = self.next.get(id(found[-1].entered))
+            if following is None:
+                return []
+            if following is turn:
+                return found
+            found.append(following)
+        return []
 
 
-def places_after(loop: Findings, inputs: Inputs) -> Places:
-    """Where the arrays are, after the loop, of names that take turns with others.
-
-    ``inputs`` are the tracers that the names start a step with. Nothing is to be found if no step
-    writes into one of them.
-    """
-    count = loop.steps.count
-    firsts = _first_arrays(loop.carried)
-    written = any(x.storage.writes for key in firsts for x in inputs[key])
-    if not written or not isinstance(count, int) or loop.guard:
-        return {}
-    return _turns(inputs, firsts, count)
+def _keeps_kind(turn: Turn) -> bool:
+    """Whether it starts with an array of the very kind that it is carried as."""
+    return memory(turn.first) is not None and turn.first.type == turn.slot.type
 
 
-def _first_arrays(carried: Mapping[Key, Carried]) -> Places:
-    """The carried names that are one array each, with their first values."""
-    found = {}
-    for key, x in carried.items():
-        if len(x.leaves) == 1 or x.tree.type is trees.Complex:
-            arrays = tuple(leaf for leaf in x.leaves if type(leaf) is Tracer and not leaf.scalar)
-            if arrays:
-                found[key] = arrays
-    return found
-
-
-def _turns(inputs: Inputs, firsts: Places, count: int) -> Places:
-    """Where the arrays of names that only change their arrays among them are after the loop.
-
-    A step is a permutation of these, and after n steps it has been applied n times.
-    """
-    owner = {id(inputs[key][0].storage): key for key in firsts}
-    following: dict[Key, Key] = {}
-    for key, first in firsts.items():
-        frame, name = key
-        end = arrays_of(frame.names.get(name))
-        whole = len(end) == len(first) and not any(x.path for x in (*end, *first))
-        if whole and id(end[0].storage) in owner:
-            source = owner[id(end[0].storage)]
-            if [x.storage for x in end] == [x.storage for x in inputs[source]]:
-                following[key] = source
-    while True:
-        closed = {k: v for k, v in following.items() if v in following}
-        if len(closed) == len(following):
-            break
-        following = closed
-    if len(set(following.values())) != len(following):
-        return {}
-    return {key: firsts[_after(following, key, count)] for key in following}
-
-
-def _after(following: dict[Key, Key], key: Key, count: int) -> Key:
-    cycle = [key]
-    while following[cycle[-1]] != key:
-        cycle.append(following[cycle[-1]])
-    return cycle[count % len(cycle)]
+def _view(whole: Tracer, part: Tracer) -> Tracer | None:
+    """What ``part`` is of its storage, of ``whole``."""
+    if not part.path:
+        return whole
+    return Tracer(whole.storage, (*whole.path, *part.path)) if is_static(part.path) else None

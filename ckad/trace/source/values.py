@@ -146,6 +146,20 @@ def join(a: Slot, b: Slot, broadcasts: bool = False) -> Slot | None:
     return Slot(type, a.scalar and b.scalar, a.weak and b.weak and a.scalar)
 
 
+def is_kept(slot: Slot, joined: Slot) -> bool:
+    """Whether a value of one kind computes as the same value of the wider kind does.
+
+    Python's numbers take any; integers give the numbers that floats give.
+    """
+    one, other = slot.type.dtype, joined.type.dtype
+    return one == other or slot.weak or (one == DType.I64 and other == DType.F64)
+
+
+def is_same_array(slot: Slot, other: Slot) -> bool:
+    """Whether what is written into both becomes the same numbers there."""
+    return slot.scalar or slot.weak or slot.type.dtype == other.type.dtype
+
+
 def _sample(slot: Slot) -> Any:
     if slot.weak and slot.type.dtype != DType.BOOL:
         return 0.0 if slot.type.is_float else 0

@@ -16,7 +16,6 @@ from ckad.trace import arrays
 from ckad.trace.axes import common_shape
 from ckad.trace.dispatch import put
 from ckad.trace.memory.context import current
-from ckad.trace.memory.layout import is_plain
 from ckad.trace.memory.views import ReshapeView
 from ckad.trace.values.tracer import Tracer, assign, concrete, fresh, known, lift, localise, value
 
@@ -131,17 +130,6 @@ def _converted(x: Any, dtype: np.dtype) -> Tracer:
         return astype(x, dtype)
     array = concrete(x)
     return lift(array if array.dtype == dtype else array.astype(dtype)[()])
-
-
-def plain_layout(xs: Sequence[Any], result: Tracer) -> Tracer:
-    """Mark the result's memory layout as unknown if an operand is not C-contiguous.
-
-    NumPy gives the result of an elementwise function the layout of its operands (as they were
-    before conversion and broadcasting); whether a later reshape of it is a view depends on that.
-    """
-    if len(result.shape) > 1 and not all(is_plain(x) for x in xs if isinstance(x, Tracer)):
-        result.storage.plain = False
-    return result
 
 
 # --- out= --------------------------------------------------------------------------------------

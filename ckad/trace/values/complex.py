@@ -116,7 +116,7 @@ class ComplexTracer(Array):
 
     @property
     def real(self) -> Tracer:
-        return self.parts[0].real
+        return dispatch.call(np.ndarray.real, (self,), {})
 
     @real.setter
     def real(self, new: Any) -> None:
@@ -124,7 +124,7 @@ class ComplexTracer(Array):
 
     @property
     def imag(self) -> Tracer:
-        return self.parts[1].real
+        return dispatch.call(np.ndarray.imag, (self,), {})
 
     @imag.setter
     def imag(self, new: Any) -> None:

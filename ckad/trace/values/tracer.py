@@ -16,9 +16,11 @@ from ckad.errors import ConcreteValueError, DtypeError, TraceError
 from ckad.place import at_place
 from ckad.tape.types import Type, dtype_of
 from ckad.trace import dispatch
-from ckad.trace.memory.context import FOREIGN, Trace, current, is_open
+from ckad.trace.memory.context import FOREIGN, Trace, current
 from ckad.trace.memory.known import numbers_of
-from ckad.trace.memory.storage import Storage, spoilt_error
+from ckad.trace.memory.layout import layout
+from ckad.trace.memory.opened import is_open
+from ckad.trace.memory.storage import Storage, Written, spoilt_error
 from ckad.trace.memory.views import Path, read, shape_of, write
 from ckad.trace.values.array import Array
 
@@ -194,11 +196,16 @@ def _seen_from(trace: Trace | None, x: Tracer) -> Tracer:
     outer = _seen_from(trace.parent, x)
     own = trace.adopted.get(id(outer.storage.root))
     if own is not None:
+        if outer.storage.part:  # the body around shows a part alone: it has to adopt the whole
+            raise Written(outer.storage.root, outer.storage.trace)
         path = tuple(v.renamed(trace.capture_row) for v in outer.path)
         return Tracer(own, path, x.scalar, x.weak)
     b = outer.storage.trace.builder
     row = read(b, outer.storage.row, outer.path, outer.storage.cache)
-    return Tracer(trace.capture(row, outer.storage), (), x.scalar, x.weak)
+    mirror = trace.capture(row, outer.storage, outer.path)
+    if outer.path:
+        mirror.plain, mirror.dense = layout(outer)
+    return Tracer(mirror, (), x.scalar, x.weak)
 
 
 def known(x: Any) -> np.ndarray | None:

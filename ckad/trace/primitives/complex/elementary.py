@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from ckad.trace.primitives.complex.ufuncs import Complex, absolute, equal, lowers, multiply
+from ckad.trace.primitives.complex.ufuncs import Complex, absolute, equal, lowers, multiply, square
 from ckad.trace.values.complex import as_complex
 from ckad.trace.values.tracer import Tracer
 
@@ -79,10 +79,17 @@ def power(x: Complex, y: Complex) -> Complex:
     general = exp(multiply(y, log(safe)))
     c, d = y.parts
     at_zero = np.where(np.logical_and(np.equal(d, 0), c > 0), 0.0, math.nan)
-    none = np.logical_and(np.equal(c, 0), np.equal(d, 0))
-    real = np.where(nothing, np.where(none, 1.0, at_zero), general.parts[0])
-    imag = np.where(nothing, np.where(none, 0.0, at_zero), general.parts[1])
-    return Complex(real, imag)
+    # small whole powers, which are smooth there
+    known = (1.0, 0.0), x.parts, square(x).parts
+    real, imag = at_zero, at_zero
+    for n, parts in enumerate(known):
+        is_n = np.logical_and(np.equal(c, n), np.equal(d, 0))
+        real, imag = (
+            np.where(is_n, part, rest) for part, rest in zip(parts, (real, imag), strict=True)
+        )
+    return Complex(
+        *(np.where(nothing, *pair) for pair in zip((real, imag), general.parts, strict=True))
+    )
 
 
 # --- circular and hyperbolic functions ---------------------------------------------------------

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 
 from ckad.trace.dispatch import COMPLEX, cell, put
+from ckad.trace.memory.views import PartView
+from ckad.trace.primitives.shape import view
 from ckad.trace.values.complex import (
     ComplexTracer,
     as_complex,
@@ -16,6 +18,7 @@ from ckad.trace.values.complex import (
     halves,
     part_type,
 )
+from ckad.trace.values.tracer import Tracer
 
 
 def _by_parts(key: Any) -> Callable[..., ComplexTracer]:
@@ -46,6 +49,10 @@ def _as_complex(x: Any, dtype: Any) -> Any:
     """A real array where a complex one is asked for."""
     whole = as_complex(x, part_type(dtype))
     return whole if x.scalar else whole.copy()
+
+
+def _shown(part: Any) -> Any:
+    return view(part, PartView()) if isinstance(part, Tracer) else part
 
 
 def _fill(self: Any, value: Any) -> None:
@@ -81,6 +88,8 @@ for _key in (
 for _key, _method in {
     np.ndarray.astype: _astype,
     np.ndarray.fill: _fill,
+    np.ndarray.real: lambda self: _shown(self.parts[0]),
+    np.ndarray.imag: lambda self: _shown(self.parts[1]),
     np.ndarray.conj: np.conjugate,
     np.ndarray.conjugate: np.conjugate,
     np.ndarray.T: _part_of_both("T"),

@@ -16,7 +16,8 @@ from ckad.errors import DtypeError
 from ckad.place import at_place
 from ckad.trace import arrays
 from ckad.trace.dispatch import COMPLEX, EVERY, derives, put, reject
-from ckad.trace.values.apply import plain_layout, store
+from ckad.trace.memory.layout import plain_layout
+from ckad.trace.values.apply import store
 from ckad.trace.values.complex import (
     ComplexTracer,
     as_complex,

@@ -1,0 +1,182 @@
+"""Lists, dicts and dataclasses that loops and branches bind anew: which may be one in Python.
+
+What a name is bound to in a step or after a branch is made from its parts, so a container is
+another object than in Python, where other names may show it. That does not matter before one of
+the two is changed; then it is an error if a name that is still read shows the other.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import combinations, product
+from typing import Any, NamedTuple
+
+from ckad.errors import AliasError
+from ckad.place import at_place
+from ckad.trace.source.aliases import names_showing
+from ckad.trace.source.frame import MISSING, check_changeable, ledger
+
+
+def containers(*values: Any) -> Iterator[tuple[Any, ...]]:
+    """The containers in values of one structure that can be changed, place by place."""
+    kind = type(values[0])
+    if any(type(value) is not kind for value in values):
+        return
+    if issubclass(kind, (list, dict, deque)) or dataclasses.is_dataclass(kind):
+        yield values
+    for parts in zip(*map(_parts, values), strict=False):
+        yield from containers(*parts)
+
+
+def _parts(value: Any) -> Iterable[Any]:
+    if isinstance(value, (list, tuple, deque)):
+        return value
+    if isinstance(value, dict):
+        return [value[key] for key in sorted(value, key=repr)]
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return [getattr(value, x.name, None) for x in dataclasses.fields(value)]
+    return ()
+
+
+def twins_of(container: Any) -> list[Any]:
+    """The other objects that may be this one in Python."""
+    return ledger().twins.get(id(container), (container, []))[1]
+
+
+def are_twins(one: Any, other: Any) -> bool:
+    return one is other or any(x is other for x in twins_of(one))
+
+
+def _pair(one: Any, other: Any) -> None:
+    if one is other:
+        return
+    for x, y in ((one, other), (other, one)):
+        found = ledger().twins.setdefault(id(x), (x, []))[1]
+        if not any(known is y for known in found):
+            found.append(y)
+
+
+def changing(container: Any) -> None:
+    """Note that a container is about to change; an error if not all would see that."""
+    check_changeable(container)
+    check_alone(container)
+
+
+def check_alone(container: Any) -> None:
+    """AliasError where a container is about to change that another name may show."""
+    for other in twins_of(container):
+        name = next(names_showing(other), None)
+        if name is not None:
+            raise AliasError(
+                at_place(
+                    f"a {type(container).__name__} is changed here that may be the one which "
+                    f"{name!r} shows: a loop or branch has bound a name to one of several. "
+                    "Change a copy, or make a new one."
+                )
+            )
+
+
+# --- branches ------------------------------------------------------------------------------------
+
+
+class Merged(NamedTuple):
+    """A container after a branch, and what it is on each side."""
+
+    result: Any
+    sides: tuple[Any, ...]
+
+
+def merged_containers(result: Any, *sides: Any) -> Iterator[Merged]:
+    given = [x for x in sides if x is not MISSING]
+    return (Merged(found[0], found[1:]) for found in containers(result, *given))
+
+
+def settle_merged(found: Sequence[Merged]) -> None:
+    """Note which containers may be one object after a branch."""
+    pairs = [(x.result, y) for x in found for side in x.sides for y in (side, *twins_of(side))]
+    for one, other in combinations(found, 2):
+        both = len(one.sides) == len(other.sides) > 1
+        sides = (
+            zip(one.sides, other.sides, strict=True) if both else product(one.sides, other.sides)
+        )
+        if any(are_twins(x, y) for x, y in sides):
+            pairs.append((one.result, other.result))
+    for x, y in pairs:
+        _pair(x, y)
+
+
+# --- loops ---------------------------------------------------------------------------------------
+
+
+class Copy(NamedTuple):
+    """A container as a step starts with it: what it is at first, and after each step."""
+
+    entered: Any
+    first: Any
+    end: Any
+
+
+class Copies:
+    """The containers that a loop carries, as its body was recorded."""
+
+    def __init__(self, found: Iterable[Copy]) -> None:
+        self._found = {id(copy.entered): copy for copy in found}
+
+    def sources(self, container: Any) -> list[Any]:
+        """Objects that are none of a step's start, which a container may be at some step."""
+        found, pending, seen = [], [container], set()
+        while pending:
+            x = pending.pop()
+            copy = self._found.get(id(x))
+            if copy is None:
+                found += [x, *twins_of(x)]
+            elif id(x) not in seen:
+                seen.add(id(x))
+                pending += [copy.first, copy.end]
+        return found
+
+    def after(self, container: Any, count: int) -> Any:
+        """The object that the last of ``count`` steps ends with; MISSING for one that it made."""
+        path = [container]
+        while len(path) <= count and (copy := self._found.get(id(path[-1]))) is not None:
+            if len(path) == count:
+                return copy.first
+            if any(copy.end is x for x in path):
+                at = next(k for k, x in enumerate(path) if copy.end is x)
+                last = at + (count - 1 - at) % (len(path) - at)
+                return self._found[id(path[last])].first
+            path.append(copy.end)
+        return MISSING
+
+    def changed(self, objects: Iterable[Any]) -> Any:
+        """One of ``objects``, which a body changes, that a step may start with as another."""
+        carried = {id(x) for copy in self._found.values() for x in self.sources(copy.entered)}
+        return next((x for x in objects if id(x) in carried), None)
+
+    def settle(self, shown: Sequence[Merged]) -> None:
+        """Note which of the containers after the loop may be one object, or one from before it.
+
+        The sides are what a container is after the last step, and, if no step may be run, before.
+        """
+        pairs = [(x.result, y) for x in shown for side in x.sides for y in self.sources(side)]
+        for one, other in combinations(shown, 2):
+            sides = zip(one.sides, other.sides, strict=False)
+            if any(self._are_one(x, y, set()) for x, y in sides):
+                pairs.append((one.result, other.result))
+        for x, y in pairs:
+            _pair(x, y)
+
+    def _are_one(self, one: Any, other: Any, seen: set[frozenset[int]]) -> bool:
+        """Whether two containers of a step may be one object."""
+        if one is other:
+            return True
+        key = frozenset((id(one), id(other)))
+        a, b = self._found.get(id(one)), self._found.get(id(other))
+        if key in seen:
+            return False
+        if a is None or b is None:
+            return any(x is y for x in self.sources(one) for y in self.sources(other))
+        seen.add(key)
+        return are_twins(a.first, b.first) or self._are_one(a.end, b.end, seen)
