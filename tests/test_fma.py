@@ -29,7 +29,7 @@ from ckad.tape.ops import Op
 from ckad.tape.tape import Tape
 from ckad.tape.types import parse_type, type_of
 from ckad.tape.verify import verify
-from ckad.trace.tracing import record, take_apart
+from ckad.trace.record import record, take_apart
 
 from .loop_programs import REACTION, Program
 

@@ -12,8 +12,9 @@ from ckad.tape.control import COUNTED, GUESS, UNBOUNDED, WHILE, loop_attrs
 from ckad.tape.ops import Op
 from ckad.tape.types import DType, Type
 from ckad.tape.verify import verify
-from ckad.trace.context import Storage, current, open_trace
-from ckad.trace.tracer import Tracer, fresh, lift, value
+from ckad.trace.memory.context import current, open_trace
+from ckad.trace.memory.storage import Storage
+from ckad.trace.values.tracer import Tracer, fresh, lift, value
 
 ENGINES = ("vm", "native")
 FIRST = {WHILE: Type(DType.BOOL, ()), COUNTED: Type(DType.I64, ())}

@@ -19,7 +19,7 @@ import pytest
 import scipy.special
 
 import ckad
-from ckad.trace.purity import reads
+from ckad.trace.source.purity import reads
 from ckad.transforms import call as calls
 from ckad.transforms import reuse
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from ckad.engines.actions import Slots
+from ckad.place import NOWHERE
 from ckad.tape.control import UNGUARDED, Loop, is_open, likely_length, read_loop
 from ckad.tape.ops import Op
-from ckad.tape.row import NOWHERE
 from ckad.tape.tape import Source, Tape
 from ckad.tape.types import Type
 

@@ -16,8 +16,8 @@ from ckad.engines.engine import Loaded
 from ckad.errors import BudgetError, EngineError, ScheduleError
 from ckad.loops.engines import engine_named
 from ckad.loops.watch import Watch
+from ckad.place import at_place
 from ckad.tape.tape import Tape
-from ckad.trace.where import at_place
 
 
 class PerStep(NamedTuple):

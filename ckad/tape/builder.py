@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ckad.place import NOWHERE, Source
 from ckad.tape.ops import BY_CODE, SHAPE_RULES, Op
-from ckad.tape.row import NOWHERE, Row, Source
+from ckad.tape.row import Row
 from ckad.tape.tape import Tape
 from ckad.tape.types import TUPLE, Type, type_of
 

@@ -10,9 +10,10 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ckad.errors import TapeError
+from ckad.place import NOWHERE, Source
 from ckad.tape.builder import BODY_COUNT, Builder
 from ckad.tape.ops import Op
-from ckad.tape.row import NOWHERE, Row, Source
+from ckad.tape.row import Row
 from ckad.tape.tape import Tape
 from ckad.tape.text import INDENT, NAMES
 from ckad.tape.types import DType, Type, parse_type

@@ -1,4 +1,4 @@
-"""One row of a tape, and the place in the user's program that it comes from."""
+"""One row of a tape."""
 
 from __future__ import annotations
 
@@ -6,20 +6,6 @@ from typing import NamedTuple
 
 from ckad.tape.ops import Op
 from ckad.tape.types import Type
-
-
-class Source(NamedTuple):
-    """A place in the user's program."""
-
-    file: str
-    line: int
-
-    def __str__(self) -> str:
-        return f"{self.file}:{self.line}" if self.line else "<ckad>"
-
-
-#: The place of rows that no line of the user's made.
-NOWHERE = Source("", 0)
 
 
 class Row(NamedTuple):

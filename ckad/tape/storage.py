@@ -23,8 +23,8 @@ from typing import Any
 import numpy as np
 
 from ckad.errors import TapeError
+from ckad.place import Source
 from ckad.tape.ops import Op
-from ckad.tape.row import Source
 from ckad.tape.tape import FORMATS, Format, Tape
 from ckad.tape.types import NUMPY_DTYPES, Type, parse_type
 from ckad.tape.verify import INDEX_ARRAYS, MAX_DEPTH, verify

@@ -11,8 +11,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ckad.place import Source
 from ckad.tape.ops import BY_CODE
-from ckad.tape.row import Row, Source
+from ckad.tape.row import Row
 from ckad.tape.text import to_text
 from ckad.tape.types import Type
 

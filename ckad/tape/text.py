@@ -30,8 +30,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from ckad.place import NOWHERE, Source
 from ckad.tape.ops import Op
-from ckad.tape.row import NOWHERE, Row, Source
+from ckad.tape.row import Row
 
 INDENT = "    "
 #: Constants of up to so many elements are shown whole.

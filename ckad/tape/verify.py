@@ -12,10 +12,11 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from ckad.errors import TapeError
+from ckad.place import Source
 from ckad.tape.builder import BODY_COUNT
 from ckad.tape.control import COUNTED, UNGUARDED, WHILE, Loop, read_loop, read_reverse_loop
 from ckad.tape.ops import OPS, SHAPE_RULES, Group, Op
-from ckad.tape.row import Row, Source
+from ckad.tape.row import Row
 from ckad.tape.signatures import SIGNATURES, Types, count, listed, need
 from ckad.tape.tape import Tape
 from ckad.tape.types import TOKEN, TUPLE, DType, Type, type_of

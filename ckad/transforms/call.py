@@ -24,11 +24,11 @@ from ckad.loops.driver import Options, compile_tape, fits_still
 from ckad.loops.engines import chosen
 from ckad.passes import pipeline
 from ckad.passes.pipeline import Pipeline, Positions, Stages
+from ckad.place import at_place
 from ckad.tape.tape import Tape
+from ckad.trace.record import Arguments, Recording, inline, named, record, take_apart
 from ckad.trace.source.libraries import python_function
-from ckad.trace.tracer import Tracer, value
-from ckad.trace.tracing import Arguments, Recording, inline, named, record, take_apart
-from ckad.trace.where import at_place
+from ckad.trace.values.tracer import Tracer, value
 from ckad.transforms import reuse
 from ckad.transforms.finite import explained
 from ckad.transforms.reuse import Recorded

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ckad.trace import branches, loops, while_loops
-from ckad.trace.context import is_tracing
-from ckad.trace.purity import pure
+from ckad.trace.bodies import branches, loops, while_loops
+from ckad.trace.memory.opened import is_tracing
 from ckad.trace.source import follow
+from ckad.trace.source.purity import pure
 from ckad.transforms.forward import jit
 
 

@@ -15,8 +15,8 @@ from ckad.engines.stops import Seen, Stops
 from ckad.errors import PlaceError
 from ckad.loops.driver import Options, run_to
 from ckad.passes.liveness import needed
+from ckad.place import at_place
 from ckad.tape.tape import Source, Tape
-from ckad.trace.where import at_place
 from ckad.transforms.call import Call
 from ckad.transforms.gradients import Gradient
 

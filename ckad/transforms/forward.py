@@ -12,9 +12,9 @@ from ckad.errors import DifferentiationError, TapeError
 from ckad.loops.compiled import Compiled
 from ckad.loops.driver import Options
 from ckad.passes import pipeline
+from ckad.place import at_place
 from ckad.tape.tape import Tape
-from ckad.trace.tracer import Tracer
-from ckad.trace.where import at_place
+from ckad.trace.values.tracer import Tracer
 from ckad.transforms.call import Call, compiled
 from ckad.transforms.returns import returning, write_back
 

@@ -12,8 +12,16 @@ from typing import Any
 
 import numpy as np
 
-from ckad.trace.purity import ATTRIBUTES, INDEXED, UNDEFINED, Read, is_harmless_text, is_pure, reads
 from ckad.trace.source.libraries import python_function
+from ckad.trace.source.purity import (
+    ATTRIBUTES,
+    INDEXED,
+    UNDEFINED,
+    Read,
+    is_harmless_text,
+    is_pure,
+    reads,
+)
 from ckad.trace.source.reader import definition_of
 
 #: A function that reads more than this from arrays, in bytes, is recorded at each call,

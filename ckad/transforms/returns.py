@@ -9,10 +9,11 @@ import numpy as np
 
 from ckad import trees
 from ckad.errors import TraceError
-from ckad.trace.context import is_tracing, watch
+from ckad.place import at_place
+from ckad.trace.memory.opened import is_tracing
+from ckad.trace.memory.storage import watch
 from ckad.trace.source import follow
-from ckad.trace.tracer import Tracer
-from ckad.trace.where import at_place
+from ckad.trace.values.tracer import Tracer
 
 Function = Callable[..., Any]
 

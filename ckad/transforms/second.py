@@ -13,9 +13,9 @@ from ckad.errors import DifferentiationError
 from ckad.loops.choose import Choice
 from ckad.loops.driver import Options
 from ckad.passes import pipeline
+from ckad.place import at_place
 from ckad.trace.source import follow
-from ckad.trace.tracer import Tracer
-from ckad.trace.where import at_place
+from ckad.trace.values.tracer import Tracer
 from ckad.transforms.forward import jvp, match_tangents, moving_inputs
 from ckad.transforms.gradients import Gradient, vjp
 

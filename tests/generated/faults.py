@@ -30,8 +30,8 @@ from ckad.passes.vectorise import rows as vectorised_rows
 from ckad.rules import RULES
 from ckad.tape.builder import Builder
 from ckad.tape.ops import Op
-from ckad.trace import context, views
-from ckad.trace.tracing import Arguments
+from ckad.trace.memory import storage, views
+from ckad.trace.record import Arguments
 
 
 class Fault(NamedTuple):
@@ -286,7 +286,7 @@ def _(right: Any) -> Any:
 # --- the front end -------------------------------------------------------------------------------
 
 
-@fault("a view shows what its array held before", context.Storage, "write", seed=4)
+@fault("a view shows what its array held before", storage.Storage, "write", seed=4)
 def _(right: Any) -> Any:
     def wrong(self: Any, row: int) -> None:
         cache = dict(self.cache)

@@ -11,9 +11,9 @@ import numpy as np
 from ckad import trees
 from ckad.errors import DtypeError, TraceError, UnsupportedFunctionError
 from ckad.rules.evaluate import evaluate
-from ckad.trace.functions.shape import contiguity
-from ckad.trace.tracer import Tracer
-from ckad.trace.tracing import record, take_apart
+from ckad.trace.memory.layout import contiguity
+from ckad.trace.record import record, take_apart
+from ckad.trace.values.tracer import Tracer
 
 #: relative and absolute: sums in another order; float32 results in units of their own precision
 CLOSE = {np.dtype(np.float64): 1e-12, np.dtype(np.float32): 1e-5}

@@ -7,7 +7,7 @@ from typing import Any
 
 from ckad.passes.simplify import simplify
 from ckad.tape.tape import Tape
-from ckad.trace.tracing import record, take_apart
+from ckad.trace.record import record, take_apart
 
 
 def recorded(program: Callable[..., Any], inputs: Sequence[Any]) -> Tape:

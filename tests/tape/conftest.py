@@ -13,8 +13,8 @@ from ckad.passes.fold import fold
 from ckad.passes.pipeline import adjoint_of_tape
 from ckad.passes.simplify import simplify
 from ckad.passes.tangent import tangent
-from ckad.trace.loops import fori_loop, scan
-from ckad.trace.tracing import record, take_apart
+from ckad.trace.bodies.loops import fori_loop, scan
+from ckad.trace.record import record, take_apart
 
 adjoint = adjoint_of_tape().run
 

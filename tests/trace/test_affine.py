@@ -7,8 +7,8 @@ import math
 import numpy as np
 
 import ckad
-from ckad.trace.affine import declare, form_of, is_at_least, range_of, settled
-from ckad.trace.spans import span_of
+from ckad.trace.integers.affine import declare, form_of, is_at_least, range_of, settled
+from ckad.trace.integers.spans import span_of
 
 
 def _recorded(body) -> None:

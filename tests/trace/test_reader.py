@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import ckad
-from ckad.trace import context
+from ckad.trace.memory import context
 from ckad.trace.source.reader import definition_of
 
 

@@ -15,9 +15,9 @@ from ckad.engines.native.fusion import Fusion, Nest
 from ckad.engines.native.registers import is_small
 from ckad.engines.native.walk import At, Index, Walk
 from ckad.engines.native.writer import Part, Writer
+from ckad.place import NOWHERE
 from ckad.tape.control import UNBOUNDED, Loop, ReverseLoop, read_loop, read_reverse_loop
 from ckad.tape.ops import OPS, Group, Op
-from ckad.tape.row import NOWHERE
 from ckad.tape.tape import Row, Tape
 from ckad.tape.text import constant_text
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ckad.passes.cse import Sharing
+from ckad.rules.facts import FINITE, harmless
 from ckad.tape.builder import Builder
 from ckad.tape.control import read_loop
 from ckad.tape.ops import OPS, Group, Op
@@ -18,17 +19,6 @@ from ckad.tape.types import DType
 
 #: Branches with more rows stay branches.
 MOST_ROWS = 100
-#: What a side that is not taken computes with.
-HARMLESS = 0.5
-#: Ops whose results are finite wherever their operands are, and not very large.
-_TAME = {
-    Op[name]
-    for name in """NEG ABS SIGN SIN COS ATAN TANH ERF FLOOR CEIL TRUNC RINT ISNAN ISINF CONVERT ADD
-    SUB MUL FMA ATAN2 HYPOT COPYSIGN MAXIMUM MINIMUM EQ NE LT LE GT GE SELECT SUM REDUCE_MAX
-    REDUCE_MIN MATMUL CONCAT ROLL PAD NOT AND OR XOR""".split()
-}
-#: Where not even that is in the domain.
-_HARMLESS_FOR: dict[int, float] = {Op.ACOSH: 1.5}
 #: Ops that move elements of arrays and compute nothing.
 _MOVES = (Op.RESHAPE, Op.BROADCAST, Op.TRANSPOSE, Op.SLICE, Op.GATHER)
 
@@ -170,7 +160,7 @@ class _Side:
         # what is no float has no derivative, and what is tame needs no other number
         ops = {row.op for row in side.rows}
         floats = any(t.is_float for t in side.output_types)
-        self.is_harmless = not floats and ops <= _TAME | {*_MOVES, Op.INPUT, Op.CONST, Op.WRAP}
+        self.is_harmless = not floats and ops <= FINITE | {*_MOVES, Op.INPUT, Op.CONST, Op.WRAP}
         env: list[int] = []
         for k, row in enumerate(side.rows):
             b.where = side.sources[row.source]
@@ -244,9 +234,9 @@ class _Side:
         type = self.b.type(x)
         if op in (Op.FLOORDIV, Op.MOD) and type.dtype is DType.I64:
             return _chosen(self.b, self.mask, x, self.b.full(type, 1))
-        if not type.is_float or (x not in self.raw and op in _TAME):
+        if not type.is_float or (x not in self.raw and op in FINITE):
             return x
         if self.b.rows[x].op is Op.CONST:
             return x
-        harmless = _HARMLESS_FOR.get(op, HARMLESS)
-        return _chosen(self.b, self.mask, x, self.b.full(type, harmless))
+        number = harmless(Op(op))
+        return _chosen(self.b, self.mask, x, self.b.full(type, number))

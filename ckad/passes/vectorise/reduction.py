@@ -6,12 +6,11 @@ from collections import Counter
 from collections.abc import Container, Sequence
 from typing import NamedTuple
 
-import numpy as np
-
+from ckad.rules import facts
 from ckad.tape.builder import Builder
 from ckad.tape.ops import Op
 from ckad.tape.tape import Row
-from ckad.tape.types import DType, Type
+from ckad.tape.types import DType
 
 
 class Mask(NamedTuple):
@@ -143,20 +142,8 @@ class _Chain:
 
 def masked(b: Builder, op: Op, x: int, mask: int, wanted: bool) -> int:
     """``x`` where the mask is as wanted, elsewhere what changes nothing."""
-    neutral = b.full_like(x, _neutral(op, b.type(x)))
+    neutral = b.full_like(x, facts.neutral(op, b.type(x).numpy))
     return b.select(mask, x, neutral) if wanted else b.select(mask, neutral, x)
-
-
-def _neutral(op: Op, type: Type) -> float:
-    if op in (Op.ADD, Op.SUB, Op.OR):
-        return 0
-    if op is Op.AND:
-        return 1
-    sign = -1 if op is Op.MAXIMUM else 1
-    if type.is_float:
-        return sign * np.inf
-    limits = np.iinfo(np.int64)
-    return limits.min if sign < 0 else limits.max
 
 
 def joined(b: Builder, terms: Sequence[tuple[Op, int]]) -> int:

@@ -9,10 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ckad.trace.context import is_tracing
+from ckad.trace import dispatch
+from ckad.trace.arrays import called
+from ckad.trace.memory.opened import is_tracing
+from ckad.trace.source.actions import Actions, hand_over
 from ckad.trace.source.calls import call
-from ckad.trace.source.checks import checked
+from ckad.trace.source.checks import certain, checked
 from ckad.trace.source.depth import deeper
+from ckad.trace.source.expressions import evaluate
+from ckad.trace.source.statements import assign, returned_by, run_block
 
 
 def follow(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -25,3 +30,11 @@ def follow(function: Callable[..., Any]) -> Callable[..., Any]:
             return after(call(function, args, options))
 
     return followed
+
+
+def _called(function: Callable[..., Any], *args: Any, **options: Any) -> Any:
+    return call(function, args, options)
+
+
+dispatch.put(called, _called, dispatch.EVERY)
+hand_over(Actions(evaluate, assign, run_block, returned_by, certain))

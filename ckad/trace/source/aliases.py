@@ -8,14 +8,14 @@ from collections.abc import Collection, Iterable, Iterator
 from types import BuiltinMethodType, FunctionType, MethodType, ModuleType
 from typing import Any
 
-from ckad.trace.complex_numbers import ComplexTracer
-from ckad.trace.context import Storage
-from ckad.trace.extents import Padded
+from ckad.place import running
+from ckad.trace.memory.storage import Storage
 from ckad.trace.source.closures import Closure
 from ckad.trace.source.frame import Frame, Key, ledger
 from ckad.trace.source.values import arrays_of
-from ckad.trace.tracer import Tracer
-from ckad.trace.where import running
+from ckad.trace.values.complex import ComplexTracer
+from ckad.trace.values.part import Padded
+from ckad.trace.values.tracer import Tracer
 
 #: Containers in containers are looked into to this depth.
 DEEPEST = 4

@@ -14,13 +14,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ckad.errors import UnrecordableError
-from ckad.trace.context import current, link, may_be
+from ckad.place import at_place
+from ckad.trace.memory.context import current
+from ckad.trace.memory.storage import link, may_be
+from ckad.trace.memory.views import ReshapeView, SliceView
 from ckad.trace.source.frame import Region, check_changeable, region
 from ckad.trace.source.twins import check_alone
 from ckad.trace.source.values import slot_of
-from ckad.trace.tracer import Tracer, lift
-from ckad.trace.views import ReshapeView, SliceView
-from ckad.trace.where import at_place
+from ckad.trace.values.tracer import Tracer, lift
 
 
 class Entry(NamedTuple):

@@ -10,10 +10,12 @@ import numpy as np
 
 from ckad import trees
 from ckad.errors import CarryError
+from ckad.place import at_place
 from ckad.tape.types import Type
-from ckad.trace.complex_numbers import ComplexTracer
-from ckad.trace.context import Storage, Trace, link
-from ckad.trace.parts import own_part, part_in
+from ckad.trace.memory.context import Trace
+from ckad.trace.memory.storage import Storage, link
+from ckad.trace.primitives.part.structures import own_part, part_in
+from ckad.trace.source import branches
 from ckad.trace.source.carrying import (
     COUNT,
     FLAG,
@@ -38,17 +40,11 @@ from ckad.trace.source.frame import (
     check_changeable,
 )
 from ckad.trace.source.outcome import Bound, Objects, Outcome
-from ckad.trace.source.sharing import (
-    Origin,
-    Place,
-    memory,
-    part_of_root,
-    together,
-)
+from ckad.trace.source.sharing import Origin, Place, memory, part_of_root, together
 from ckad.trace.source.twins import containers
 from ckad.trace.source.values import Slot, flatten, is_kept, is_same_array, join, same, slot_of
-from ckad.trace.tracer import Tracer, lift, value
-from ckad.trace.where import at_place
+from ckad.trace.values.complex import ComplexTracer
+from ckad.trace.values.tracer import Tracer, lift, value
 
 
 class Body:
@@ -145,8 +141,6 @@ class Body:
         self.lead.insert(0, FLAG.row(lift(more)))
 
     def _tested(self, goes_on: Callable[[], Any], runs_on: bool | Tracer) -> Any:
-        from ckad.trace.source import branches
-
         if runs_on is True:
             return goes_on()
         if runs_on is False:

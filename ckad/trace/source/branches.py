@@ -9,19 +9,11 @@ import numpy as np
 
 from ckad import trees
 from ckad.errors import CarryError
+from ckad.place import at_place
 from ckad.tape.ops import OPS, Group, Op
-from ckad.trace.apply import astype
-from ckad.trace.context import (
-    Storage,
-    Trace,
-    Written,
-    current,
-    mark_place,
-    open_trace,
-    resumed,
-    storage_in,
-)
-from ckad.trace.parts import opened
+from ckad.trace.memory.context import Trace, current, mark_place, open_trace, resumed, storage_in
+from ckad.trace.memory.storage import Storage, Written
+from ckad.trace.primitives.part.structures import opened
 from ckad.trace.source.checks import Stops, maybe
 from ckad.trace.source.flow import Flow, definite
 from ckad.trace.source.frame import (
@@ -46,8 +38,8 @@ from ckad.trace.source.values import (
     truth,
     weakened,
 )
-from ckad.trace.tracer import Tracer, value
-from ckad.trace.where import at_place
+from ckad.trace.values.apply import astype
+from ckad.trace.values.tracer import Tracer, lift, value
 
 Thunk = Callable[[], Any]
 #: The key under which the value of an expression, or the flow of a side, is merged.
@@ -129,12 +121,10 @@ def _is_harmless(trace: Trace) -> bool:
 
 def item(items: Sequence[Any], index: Tracer) -> Any:
     """``items[index]`` of a list or tuple of numbers, with a traced index."""
-    from ckad.trace.functions.join import stack
-
     kinds = [slot_of(x) for x in items]
     if not items or any(kind is None or not kind.scalar for kind in kinds):
         return items[index.__index__()]  # says why this cannot be
-    return stack(list(items))[index]
+    return np.stack([lift(x) for x in items])[index]
 
 
 # --- recording both sides ------------------------------------------------------------------------

@@ -19,26 +19,21 @@ from typing import Any
 import numpy as np
 
 from ckad.errors import UnrecordableError
-from ckad.trace.context import current, mark_place
-from ckad.trace.extent_joins import SIZED, is_sized
-from ckad.trace.external import external
-from ckad.trace.functions.creation import CREATIONS
-from ckad.trace.functions.grids import GRIDS
-from ckad.trace.functions.scalars import BUILTINS, CONSTRUCTORS, MATH
-from ckad.trace.parts import counterpart, part_in
-from ckad.trace.purity import is_pure
+from ckad.place import at_place
+from ckad.trace import dispatch
+from ckad.trace.memory.context import current, mark_place
+from ckad.trace.primitives.part.joins import is_sized
 from ckad.trace.source import classes
 from ckad.trace.source.appends import append
 from ckad.trace.source.closures import Closure, call_from_source
 from ckad.trace.source.frame import MISSING, check_iterated, ledger, made, region
-from ckad.trace.source.iteration import ITERATORS
 from ckad.trace.source.libraries import is_library, python_function
+from ckad.trace.source.purity import is_pure
 from ckad.trace.source.reader import definition_of
 from ckad.trace.source.text import shown
 from ckad.trace.source.twins import changing, check_alone
 from ckad.trace.source.values import holds_tracer, is_weak, lifted, weakened
-from ckad.trace.tracer import FUNCTIONS, Tracer
-from ckad.trace.where import at_place
+from ckad.trace.values.tracer import Tracer
 
 #: Methods that change a list, dict or set.
 _CHANGING = frozenset(
@@ -49,7 +44,7 @@ _CONTAINERS = (list, dict, set)
 #: What reads all that a generator gives at once.
 _CONSUMING = {min, max, sum, any, all, sorted, list, tuple, math.fsum, math.prod}
 #: Python numbers come out of these if only such go in.
-_WEAK_RESULTS = {abs, float, int, bool, round, min, max, sum, pow, *MATH}
+_WEAK_RESULTS = {abs, float, int, bool, round, min, max, sum, pow}
 
 
 def call(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
@@ -132,40 +127,40 @@ def _is_in(callee: Any, functions: Collection[Any]) -> bool:
         return False
 
 
+def _is_math(callee: Any) -> bool:
+    return type(callee) is BuiltinFunctionType and callee.__module__ in ("math", "cmath")
+
+
 def _is_weak_call(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> bool:
-    try:
-        if callee not in _WEAK_RESULTS:
-            return False
-    except TypeError:
-        return False
-    if callee in (float, int, bool) or callee in MATH:
+    if _is_in(callee, (float, int, bool)) or _is_math(callee):
         return True
+    if not _is_in(callee, _WEAK_RESULTS):
+        return False
     return not options and all(is_weak(x) for x in args)
 
 
 def _counterpart(
     callee: Any, args: Sequence[Any], options: dict[str, Any]
 ) -> Callable[..., Any] | None:
-    try:
-        part = part_in((*args, *options.values()))
-        if part is not None:
-            return counterpart(callee, part) or ITERATORS.get(callee)
-        if is_sized(callee, args):
-            return SIZED[callee]
-        if callee in ITERATORS:
-            return ITERATORS[callee]
-        if callee in CREATIONS:
-            return CREATIONS[callee]
-        if not (holds_tracer(list(args)) or holds_tracer(options)):
-            return None
-        for table in (BUILTINS, MATH, CONSTRUCTORS):
-            if callee in table:
-                return table[callee]
-        if callee in FUNCTIONS and not isinstance(callee, np.ufunc):
-            return FUNCTIONS[callee]
-    except TypeError:  # not hashable
+    """What is called in place of ``callee``; NumPy hands its ufuncs over itself."""
+    if not _is_hashable(callee):
+        callee = np.vectorize if isinstance(callee, np.vectorize) else None
+    if callee is None or isinstance(callee, np.ufunc):
         return None
-    return external(callee)
+    if is_sized(callee, args):
+        return dispatch.cell(callee, dispatch.LENGTH)
+    traced = holds_tracer(list(args)) or holds_tracer(options)
+    if not traced and not dispatch.is_always_called(callee):
+        return None
+    return dispatch.cell(callee, dispatch.kind_of_call(args, options))
+
+
+def _is_hashable(callee: Any) -> bool:
+    try:
+        hash(callee)
+    except TypeError:
+        return False
+    return True
 
 
 def _check_callable(callee: Any, args: Sequence[Any]) -> None:
@@ -204,7 +199,7 @@ _PLAIN = (int, float, complex, bool, str, bytes, tuple, list, dict, set, frozens
 
 def _is_repeatable(callee: Any, owner: Any) -> bool:
     try:
-        if is_pure(callee) or callee in FUNCTIONS or callee is print:
+        if is_pure(callee) or callee is print:
             return True
     except TypeError:
         return False
@@ -245,7 +240,7 @@ def _changes_state(code: types.CodeType) -> bool:
 def writable(owner: Any, index: Any) -> Any:
     """``np.mgrid[index]`` and its like; None for any other owner."""
     try:
-        grid = GRIDS.get(owner) if type(owner).__module__.startswith("numpy") else None
+        grid = dispatch.cell(owner) if type(owner).__module__.startswith("numpy") else None
     except TypeError:
         return None
     return None if grid is None else grid(index)

@@ -8,16 +8,16 @@ from typing import Any, NamedTuple
 
 from ckad import trees
 from ckad.errors import CarryError
+from ckad.place import at_place
 from ckad.tape.control import UNBOUNDED
 from ckad.tape.types import DType, Type
-from ckad.trace.context import Storage
+from ckad.trace.memory.storage import Storage
 from ckad.trace.source.checks import maybe
 from ckad.trace.source.flow import Flow
 from ckad.trace.source.frame import MISSING, Key, Maybe, Unclear
 from ckad.trace.source.sharing import Origin, Place
 from ckad.trace.source.values import Slot, flatten, join, same, slot_of
-from ckad.trace.tracer import Tracer
-from ckad.trace.where import at_place
+from ckad.trace.values.tracer import Tracer
 
 INDEX = Type(DType.I64, ())
 FLAG = Slot(Type(DType.BOOL, ()), True, False)

@@ -17,12 +17,12 @@ import numpy as np
 from ckad import trees
 from ckad.tape.ops import Op
 from ckad.tape.reasons import Reason
-from ckad.trace.affine import range_of
-from ckad.trace.apply import apply, astype, broadcast_to
-from ckad.trace.context import Storage, current, mark_place
-from ckad.trace.known import known
+from ckad.trace.integers.affine import range_of
+from ckad.trace.memory.context import current, mark_place
+from ckad.trace.memory.storage import Storage
 from ckad.trace.source.frame import Ledger, Maybe, ledger, open_ledger
-from ckad.trace.tracer import Tracer, fresh, lift, localise, value
+from ckad.trace.values.apply import apply, astype, broadcast_to
+from ckad.trace.values.tracer import Tracer, fresh, known, lift, localise, value
 
 
 def maybe(x: Any) -> Maybe:

@@ -8,10 +8,12 @@ from types import FunctionType
 from typing import Any
 
 from ckad.errors import CkadError, TraceError
-from ckad.trace.context import current, is_tracing, mark_place
+from ckad.place import at_place, running
+from ckad.trace.memory.context import current, mark_place
+from ckad.trace.memory.opened import is_tracing
+from ckad.trace.source.actions import returned_by, run_block
 from ckad.trace.source.frame import Frame
 from ckad.trace.source.reader import Definition, definition_of
-from ckad.trace.where import at_place, running
 
 
 class Closure:
@@ -50,8 +52,6 @@ def call_from_source(function: FunctionType, args: Sequence[Any], options: dict[
 
 def run(frame: Frame) -> Any:
     """Run the body of a function; what it returns."""
-    from ckad.trace.source.statements import returned_by, run_block
-
     functions = running()
     functions.append(frame)
     try:

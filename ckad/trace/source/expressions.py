@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from ckad.errors import TraceError
-from ckad.trace.complex_numbers import ComplexTracer
+from ckad.place import at_place
 from ckad.trace.source import branches, classes, objects
+from ckad.trace.source.actions import assign
 from ckad.trace.source.appends import appending, seen
 from ckad.trace.source.calls import call, writable
 from ckad.trace.source.checks import divided, whole
@@ -20,8 +21,8 @@ from ckad.trace.source.frame import MISSING, Frame, check_iterated, made
 from ckad.trace.source.reader import Definition, define
 from ckad.trace.source.text import TracedText, shown
 from ckad.trace.source.values import holds_tracer, is_weak, lifted, truth, weakened
-from ckad.trace.tracer import Tracer
-from ckad.trace.where import at_place
+from ckad.trace.values.complex import ComplexTracer
+from ckad.trace.values.tracer import Tracer
 
 _BINARY: dict[type, Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
@@ -393,8 +394,6 @@ def _rounds(frame: Frame, node: _Comprehension) -> Iterator[Frame]:
 def _nested_rounds(
     inner: Frame, iterable: Any, generators: list[ast.comprehension]
 ) -> Iterator[Frame]:
-    from ckad.trace.source.statements import assign
-
     check_iterated(iterable)
     first, *others = generators
     for item in iterable:

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ckad.trace.source.values import truth
-from ckad.trace.tracer import Tracer
+from ckad.trace.values.tracer import Tracer
 
 
 class Flow:

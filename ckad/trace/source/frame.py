@@ -15,10 +15,10 @@ from types import FunctionType
 from typing import Any, ClassVar, NamedTuple
 
 from ckad.errors import UnrecordableError
-from ckad.tape.tape import Source
-from ckad.trace.context import Storage, restore_spoilt, spoilt_so_far
+from ckad.place import Source, at_place, running
+from ckad.trace.memory.storage import Storage, restore_spoilt, spoilt_so_far
+from ckad.trace.source.actions import certain
 from ckad.trace.source.reader import Definition
-from ckad.trace.where import at_place, running
 
 #: Where the value that a function returns is kept among its names.
 RETURN = "return"
@@ -193,8 +193,6 @@ class Frame:
         if type(value) is Unclear:
             raise value.error
         if type(value) is Maybe:
-            from ckad.trace.source.checks import certain
-
             self._note_unsure(name)
             return certain(value)
         return value

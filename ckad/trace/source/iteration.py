@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 
 from ckad.errors import DtypeError
-from ckad.trace.affine import range_of
-from ckad.trace.complex_numbers import ComplexTracer
-from ckad.trace.extents import Padded
-from ckad.trace.known import known
+from ckad.place import at_place
+from ckad.trace import dispatch
+from ckad.trace.integers.affine import range_of
 from ckad.trace.source import classes
 from ckad.trace.source.frame import MISSING
 from ckad.trace.source.values import arrays_of, lifted, weakened
-from ckad.trace.tracer import Tracer
-from ckad.trace.where import at_place
+from ckad.trace.values.complex import ComplexTracer
+from ckad.trace.values.part import Padded
+from ckad.trace.values.tracer import Tracer, known
 
 
 class Items:
@@ -159,10 +159,12 @@ def _length(x: Any) -> Any:
     return builtins.len(x) if found is MISSING else found
 
 
-ITERATORS: dict[Any, Callable[..., Any]] = {
+for _builtin, _function in {
     builtins.range: _range,
     builtins.enumerate: _enumerate,
     builtins.zip: _zip,
     builtins.reversed: _reversed,
     builtins.len: _length,
-}
+}.items():
+    dispatch.put(_builtin, _function, dispatch.EVERY)
+    dispatch.always(_builtin)

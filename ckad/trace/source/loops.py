@@ -14,16 +14,11 @@ import numpy as np
 
 from ckad import trees
 from ckad.errors import CarryError
+from ckad.place import at_place
 from ckad.tape.control import UNBOUNDED, loop_attrs
 from ckad.tape.ops import Op
-from ckad.trace.context import (
-    Trace,
-    Written,
-    current,
-    mark_place,
-    open_trace,
-    storage_in,
-)
+from ckad.trace.memory.context import Trace, current, mark_place, open_trace, storage_in
+from ckad.trace.memory.storage import Written
 from ckad.trace.source import notes
 from ckad.trace.source.aliases import names_of
 from ckad.trace.source.appends import Appended, extend
@@ -32,8 +27,7 @@ from ckad.trace.source.carrying import COUNT, FLAG, Again, End, Findings, Steps
 from ckad.trace.source.flow import Flow
 from ckad.trace.source.frame import MISSING, RETURN, Frame, Key, Ledger, open_region
 from ckad.trace.source.sharing import Place
-from ckad.trace.tracer import Tracer, fresh, lift
-from ckad.trace.where import at_place
+from ckad.trace.values.tracer import Tracer, fresh, lift
 
 #: A loop's body is recorded at most so often until it is known what it carries.
 MOST_ROUNDS = 24

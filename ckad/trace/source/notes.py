@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple
 
-from ckad.tape.tape import Source
+from ckad.place import Source
 
 
 class LoopNote(NamedTuple):

@@ -7,7 +7,9 @@ from itertools import combinations
 from typing import Any, NamedTuple
 
 from ckad.errors import AliasError
-from ckad.trace.context import Storage, Trace, are_one, link, may_be, spoil, spoilt_since
+from ckad.place import at_place
+from ckad.trace.memory.context import Trace
+from ckad.trace.memory.storage import Storage, are_one, link, may_be, spoil, spoilt_since
 from ckad.trace.source.aliases import live_names
 from ckad.trace.source.appends import Entry
 from ckad.trace.source.carrying import Again, End, Findings, changes, is_maybe
@@ -18,8 +20,7 @@ from ckad.trace.source.sharing import Place, Shown, Turn, Turns, memory, pairs_a
 from ckad.trace.source.swaps import Rounds
 from ckad.trace.source.twins import Copies, Copy, Merged, containers, merged_containers
 from ckad.trace.source.values import flatten, is_kept, is_same_array, slot_of
-from ckad.trace.tracer import Tracer, assign, value
-from ckad.trace.where import at_place
+from ckad.trace.values.tracer import Tracer, assign, value
 
 REPEATED = "another item of a list"
 

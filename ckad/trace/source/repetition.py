@@ -25,8 +25,10 @@ from ckad.errors import (
     UnrolledLoopWarning,
     UnsupportedFunctionError,
 )
-from ckad.trace.context import Trace, current, local_storage
-from ckad.trace.source import classes, notes
+from ckad.place import at_place
+from ckad.trace.memory.context import Trace, current, local_storage
+from ckad.trace.source import branches, classes, notes
+from ckad.trace.source.actions import assign, evaluate, run_block
 from ckad.trace.source.appends import Appended
 from ckad.trace.source.checks import Stops
 from ckad.trace.source.flow import Flow
@@ -34,8 +36,7 @@ from ckad.trace.source.frame import MISSING, Frame, check_iterated, open_region
 from ckad.trace.source.iteration import Items, items_of, number
 from ckad.trace.source.loops import StagedLoop, Steps
 from ckad.trace.source.values import truth
-from ckad.trace.tracer import Tracer
-from ckad.trace.where import at_place
+from ckad.trace.values.tracer import Tracer
 
 #: Loops of at most so many steps are written out, unless loops so deep stand in them: what is
 #: written out on every level is long.
@@ -48,8 +49,6 @@ QUIET, MOST_ROWS = 2_000, 100_000
 
 
 def for_loop(frame: Frame, node: ast.For) -> Flow | None:
-    from ckad.trace.source.expressions import evaluate
-
     iterable = evaluate(frame, node.iter)
     own = classes.invoke(iterable, "__iter__")
     iterable = iterable if own is MISSING else own
@@ -89,8 +88,6 @@ class _For:
         self.keeps_target = True  # whether the body has left the target's names as they were
 
     def step(self, k: Any) -> Flow | None:
-        from ckad.trace.source.statements import assign, run_block
-
         self.frame.line = self.node.lineno
         assign(self.frame, self.node.target, self.items.item(k))
         before = self._target()
@@ -144,8 +141,6 @@ class _For:
         flow = StagedLoop(self.frame, Steps(self.node, length, self.items.most, self.step)).run()
         kept = self.keeps_target and self._rows_read() == before
         if flow is None and isinstance(length, int) and length and kept:
-            from ckad.trace.source.statements import assign
-
             assign(self.frame, self.node.target, self.items.item(length - 1))
         return flow
 
@@ -222,8 +217,6 @@ def _run_on_from(
     node: ast.stmt, run: Callable[[int], Flow | None], flow: Flow, k: int
 ) -> Flow | None:
     """The steps from number ``k`` on, where ``flow``, with which a step ended, lets them run."""
-    from ckad.trace.source import branches
-
     goes = flow.goes(Flow.NEXT, Flow.CONTINUE)
     if goes is False:
         return flow
@@ -257,14 +250,10 @@ class _While:
         self.frame, self.node = frame, node
 
     def goes_on(self) -> bool | Tracer:
-        from ckad.trace.source.expressions import evaluate
-
         self.frame.line = self.node.lineno
         return truth(evaluate(self.frame, self.node.test))
 
     def step(self, _: Any = None) -> Flow | None:
-        from ckad.trace.source.statements import run_block
-
         return run_block(self.frame, self.node.body)
 
     def run(self) -> Flow | None:
@@ -354,9 +343,6 @@ def _limited(
 
 def _after(frame: Frame, node: ast.For | ast.While, flow: Flow | None) -> Flow | None:
     """What a loop's end means for the block it stands in; its ``else`` runs unless it was left."""
-    from ckad.trace.source import branches
-    from ckad.trace.source.statements import run_block
-
     if flow is None:
         return run_block(frame, node.orelse) if node.orelse else None
     if not node.orelse:

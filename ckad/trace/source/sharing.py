@@ -17,13 +17,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ckad.errors import AliasError
-from ckad.trace.context import Storage, Trace, are_one, link, may_be, spoil
-from ckad.trace.layout import Layout, layout
+from ckad.place import at_place
+from ckad.trace.memory.context import Trace
+from ckad.trace.memory.layout import Layout, layout
+from ckad.trace.memory.storage import Storage, are_one, link, may_be, spoil
+from ckad.trace.memory.views import Path, is_static
 from ckad.trace.source.frame import MISSING, Key
 from ckad.trace.source.values import Slot
-from ckad.trace.tracer import Tracer
-from ckad.trace.views import Path, is_static
-from ckad.trace.where import at_place
+from ckad.trace.values.tracer import Tracer
 
 #: A leaf of what a name is bound to.
 Place = tuple[Key, int]

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ckad.errors import CkadError, UnrecordableError
-from ckad.trace.complex_numbers import ComplexTracer
+from ckad.place import at_place
 from ckad.trace.source import branches, classes, objects, repetition
 from ckad.trace.source.calls import call
 from ckad.trace.source.checks import Stops, note_raise
@@ -29,8 +29,8 @@ from ckad.trace.source.frame import (
 )
 from ckad.trace.source.twins import changing
 from ckad.trace.source.values import holds_tracer, truth
-from ckad.trace.tracer import Tracer
-from ckad.trace.where import at_place
+from ckad.trace.values.complex import ComplexTracer
+from ckad.trace.values.tracer import Tracer
 
 
 def run_block(frame: Frame, statements: Sequence[ast.stmt]) -> Flow | None:

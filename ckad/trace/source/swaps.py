@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ckad.trace.context import Trace
+from ckad.trace.memory.context import Trace
+from ckad.trace.memory.views import is_static
 from ckad.trace.source.carrying import Findings
 from ckad.trace.source.sharing import Place, Turn, memory, part_of_root
-from ckad.trace.tracer import Tracer
-from ckad.trace.views import is_static
+from ckad.trace.values.tracer import Tracer
 
 
 class Rounds:

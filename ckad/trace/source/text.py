@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 from ckad.errors import ConcreteValueError
+from ckad.place import at_place
 from ckad.trace.source.values import holds_tracer
-from ckad.trace.where import at_place
 
 #: What may be done with such text: show it, and make it part of other text.
 _SHOWS = frozenset(

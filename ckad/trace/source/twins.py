@@ -14,9 +14,9 @@ from itertools import combinations, product
 from typing import Any, NamedTuple
 
 from ckad.errors import AliasError
+from ckad.place import at_place
 from ckad.trace.source.aliases import names_showing
 from ckad.trace.source.frame import MISSING, check_changeable, ledger
-from ckad.trace.where import at_place
 
 
 def containers(*values: Any) -> Iterator[tuple[Any, ...]]:

@@ -8,14 +8,15 @@ import numpy as np
 
 from ckad import trees
 from ckad.errors import CkadError
+from ckad.place import at_place
 from ckad.tape.types import DType, Type
-from ckad.trace.apply import astype, broadcast_to, reshape_value
-from ckad.trace.complex_numbers import ComplexTracer, as_complex
-from ckad.trace.context import Storage, Trace, current
-from ckad.trace.known import known
+from ckad.trace.memory.context import Trace, current
+from ckad.trace.memory.storage import Storage
 from ckad.trace.source import classes
-from ckad.trace.tracer import Part, Tracer, fresh, lift, value
-from ckad.trace.where import at_place
+from ckad.trace.values.apply import astype, broadcast_to, reshape_value
+from ckad.trace.values.complex import ComplexTracer, as_complex
+from ckad.trace.values.part import Part
+from ckad.trace.values.tracer import Tracer, fresh, known, lift, value
 
 
 def holds_tracer(x: Any) -> bool:

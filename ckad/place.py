@@ -1,0 +1,79 @@
+"""The user's place: the innermost frame that is neither ckad's nor NumPy's."""
+
+from __future__ import annotations
+
+import linecache
+import os
+import sys
+import threading
+from pathlib import Path
+from types import FrameType
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+_PACKAGE = str(Path(__file__).parent)
+_INTERPRETER = str(Path(__file__).parent / "trace" / "source") + os.sep
+_DEMO = str(Path(_PACKAGE) / "demo")
+_SKIPPED = (_PACKAGE + os.sep, str(Path(np.__file__).parent) + os.sep)
+
+
+class Source(NamedTuple):
+    """A place in the user's program."""
+
+    file: str
+    line: int
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}" if self.line else "<ckad>"
+
+
+#: The place of rows that no line of the user's made.
+NOWHERE = Source("", 0)
+
+
+class Placed(Protocol):
+    """A function of the user that is run from its source."""
+
+    @property
+    def place(self) -> Source: ...
+
+
+class _Running(threading.local):
+    def __init__(self) -> None:
+        self.functions: list[Placed] = []
+
+
+_running = _Running()
+
+
+def running() -> list[Placed]:
+    """The functions that are run from their source now, by this thread, the innermost last."""
+    return _running.functions
+
+
+def user_place() -> Source:
+    """File and line of the user's code that is running now."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        file = frame.f_code.co_filename
+        if file.startswith(_INTERPRETER) and _running.functions:
+            return _running.functions[-1].place
+        if not (file.startswith(_SKIPPED) or _is_generated(frame)) or file.startswith(_DEMO):
+            return Source(file, frame.f_lineno)
+        frame = frame.f_back
+    return NOWHERE
+
+
+def _is_generated(frame: FrameType) -> bool:
+    """Whether it is a method that the standard library wrote for one of ckad's dataclasses."""
+    name = frame.f_globals.get("__name__", "")
+    return frame.f_code.co_filename == "<string>" and name.startswith("ckad.")
+
+
+def at_place(message: str, place: Source | None = None) -> str:
+    """``message`` with the user's file, line and source line in front."""
+    place = place or user_place()
+    text = linecache.getline(place.file, place.line).strip()
+    quoted = f"\n    {text}" if text else ""
+    return f"{place}: {message}{quoted}"

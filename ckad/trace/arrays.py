@@ -1,0 +1,135 @@
+"""Words for arrays of any kind that NumPy has no name for.
+
+Each is a row of the table like NumPy's functions: its cells are filled where a kind is at home.
+Formulas are written in these words and in NumPy's functions alone.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ckad.trace.dispatch import Traced, call, within
+
+#: An array of any kind: its attributes and methods are those of NumPy's.
+Array = Any
+
+
+def is_traced(x: Any) -> bool:
+    return isinstance(x, Traced)
+
+
+def traced(x: Any) -> Array:
+    """``x`` itself if it is traced, else as a constant."""
+    return x if isinstance(x, Traced) else within(traced, (x,))
+
+
+def retyped(x: Any, dtype: Any) -> Array:
+    """``x`` as another element type; ``x`` itself if it is that already."""
+    return within(retyped, (x, dtype))
+
+
+def reshaped(x: Any, shape: Any) -> Array:
+    """A new value with the elements of ``x`` in another shape."""
+    return within(reshaped, (x, shape))
+
+
+def spread(x: Any, shape: Any) -> Array:
+    """``x`` repeated to ``shape`` by NumPy's rule (a new value, not a view)."""
+    return within(spread, (x, shape))
+
+
+def promoted(*xs: Any) -> list[Array]:
+    """All operands in their common dtype (Python scalars are weak, as in NumPy 2)."""
+    found: list[Array] = within(promoted, xs)
+    return found
+
+
+def matched(*xs: Any) -> list[Array]:
+    """All operands in their common shape."""
+    found: list[Array] = within(matched, xs)
+    return found
+
+
+def own(x: Any) -> Array:
+    """The present value of ``x``, apart from its memory; without axes it is a NumPy scalar."""
+    return within(own, (x,))
+
+
+def copied(x: Any) -> Array:
+    """A C-contiguous array of its own with the elements of ``x``."""
+    return within(copied, (x,))
+
+
+def stored(result: Any, out: Any) -> Array:
+    """``result``, or ``out`` after ``result`` was written into it; their shapes must agree."""
+    return result if out is None else within(stored, (result, out))
+
+
+def taken(x: Any, index: Any, axis: int) -> Array:
+    """The elements at an array of indices along ``axis``."""
+    return within(taken, (x, index, axis))
+
+
+def wrapped(index: Any, n: int) -> Array:
+    """An index in [0, n): constants are checked now, traced ones when the program runs."""
+    return within(wrapped, (index, n))
+
+
+def known(x: Any) -> np.ndarray | None:
+    """The numbers of ``x`` if they depend on constants alone; None if they do not."""
+    found: np.ndarray | None = within(known, (x,)) if isinstance(x, Traced) else np.asarray(x)
+    return found
+
+
+def padded(x: Any, attrs: Any, shape: Any) -> Array:
+    """Zeros of ``shape`` with the elements of ``x`` at starts and steps per axis."""
+    return within(padded, (x, attrs, shape))
+
+
+def flattened(x: Any) -> Array:
+    """All elements as one axis, written through."""
+    return within(flattened, (x,))
+
+
+def diagonal_view(x: Any, offset: int, axis1: int, axis2: int, writable: bool) -> Array:
+    """The diagonal of two axes, as the last axis."""
+    return within(diagonal_view, (x, offset, axis1, axis2, writable))
+
+
+def sliding(x: Any, axis: int, length: int) -> Array:
+    """Windows of ``length`` places along an axis, their places as a new last axis; a view."""
+    return within(sliding, (x, axis, length))
+
+
+def batched(x: Any, y: Any) -> Array:
+    """[b, m, k] @ [b, k, n] in the common dtype of ``x`` and ``y``."""
+    return within(batched, (x, y))
+
+
+def complexed(x: Any, part: Any = None) -> Array:
+    """``x`` as a complex array whose parts have the dtype ``part``, by default their own."""
+    return within(complexed, (x, part))
+
+
+def fori_loop(lower: int, upper: int, body: Any, init: Any) -> Any:
+    """``ckad.fori_loop``, recorded as one row."""
+    return within(fori_loop, (lower, upper, body, init))
+
+
+def called(function: Any, *args: Any, **options: Any) -> Any:
+    """What the user's ``function`` returns, its loops and branches read from its source."""
+    return call(called, (function, *args), options)
+
+
+def safe_sqrt(x: Array) -> Array:
+    """The square root, with derivative 0 where ``x`` is 0."""
+    at_zero = np.equal(x, 0)
+    return own(np.where(at_zero, 0, np.sqrt(np.where(at_zero, 1, x))))
+
+
+def repeated(values: Any, size: int) -> Array:
+    """The first ``size`` elements of ``values`` repeated without end."""
+    v = reshaped(traced(values), (traced(values).size,))
+    return np.tile(v, -(-size // max(v.size, 1)))[:size]

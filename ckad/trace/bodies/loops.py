@@ -1,0 +1,170 @@
+"""Loops inside a traced function: the body is recorded once and becomes one LOOP row."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ckad import trees
+from ckad.errors import CarryError, ConcreteValueError, LengthError
+from ckad.place import at_place
+from ckad.tape.control import loop_attrs
+from ckad.tape.ops import Op
+from ckad.tape.types import DType, Type
+from ckad.trace import arrays
+from ckad.trace.dispatch import EVERY, put
+from ckad.trace.memory.context import Trace, current, mark_place, open_trace
+from ckad.trace.memory.storage import Storage
+from ckad.trace.values.tracer import Tracer, fresh, lift, value
+
+#: Step numbers are int64.
+LONGEST = 2**63 - 1
+
+
+def static_int(n: Any, what: str) -> int:
+    """A loop bound as a Python int."""
+    try:
+        return operator.index(n)
+    except ConcreteValueError as error:
+        raise ConcreteValueError(
+            at_place(
+                f"{what} is a traced value; loops need their length as a Python int. Pass it to "
+                "the function as a Python int, or run the most steps and mask with np.where."
+            )
+        ) from error
+    except TypeError:
+        raise LengthError(
+            at_place(f"{what}={n!r} is a {type(n).__name__}; pass a Python int.")
+        ) from None
+
+
+def scan(
+    step: Callable[..., Any], init: Any, xs: Any = None, length: int | None = None
+) -> tuple[Any, Any]:
+    """``ckad.scan`` while tracing."""
+    mark_place(current())
+    x_leaves, x_tree = trees.flatten(xs)
+    x_leaves = [lift(x) for x in x_leaves]
+    length = _common_length(x_leaves, length)
+    carry, carry_tree = trees.flatten(init)
+    carry = [lift(c) for c in carry]
+    with open_trace() as body:
+        i = body.builder.input(Type(DType.I64, ()))
+        body.index_range = 0, length
+        c_in = [_argument(body, c) for c in carry]
+        x_in = [_element(body, x) for x in x_leaves]
+        out = _call_step(step, i, trees.unflatten(carry_tree, c_in), trees.unflatten(x_tree, x_in))
+        c_out, y_out = _split_output(out)
+        c_rows = _carry_rows(carry, carry_tree, c_out)
+        ys, y_tree = trees.flatten(y_out)
+        tape = body.tape([*c_rows, *(value(y) for y in ys)])
+    rows = _loop_row(body, tape, length, carry, x_leaves)
+    results = [fresh(r, scalar=c.scalar) for r, c in zip(rows, carry, strict=False)]
+    stacked = [fresh(r, scalar=False) for r in rows[len(carry) :]]
+    return trees.unflatten(carry_tree, results), trees.unflatten(y_tree, stacked)
+
+
+def fori_loop(lower: int, upper: int, body: Callable[[Any, Any], Any], init: Any) -> Any:
+    """``ckad.fori_loop`` while tracing."""
+    lower, upper = static_int(lower, "lower"), static_int(upper, "upper")
+
+    def step(carry: Any, _: Any) -> tuple[Any, None]:
+        i = fresh(current().builder.inputs[0])
+        return body(i + lower if lower else i, carry), None
+
+    return scan(step, init, None, max(0, upper - lower))[0]
+
+
+def _call_step(step: Callable[..., Any], i: int, carry: Any, x: Any) -> Any:
+    return step(carry, x)
+
+
+def _split_output(out: Any) -> tuple[Any, Any]:
+    if not isinstance(out, tuple) or len(out) != 2:
+        raise CarryError(
+            at_place(
+                f"the step of ckad.scan returned {trees.describe(trees.flatten(out)[1])}; it has "
+                "to return (carry, y), with None for y if there is no output."
+            )
+        )
+    return out
+
+
+def _argument(trace: Trace, like: Tracer) -> Tracer:
+    return Tracer(Storage(trace, trace.builder.input(like.type)), (), like.scalar)
+
+
+def _element(trace: Trace, xs: Tracer) -> Tracer:
+    type = xs.type.with_shape(xs.shape[1:])
+    return Tracer(Storage(trace, trace.builder.input(type)), (), not type.shape)
+
+
+def _common_length(xs: list[Tracer], length: int | None) -> int:
+    if length is not None:
+        length = static_int(length, "length")
+        if length < 0:
+            raise LengthError(at_place(f"length={length} is negative; pass 0 or more steps."))
+    for x in xs:
+        if not x.shape:
+            raise LengthError(
+                at_place(
+                    "xs holds a scalar, and scan runs over the first axis of its xs. "
+                    "Capture the scalar in the step instead."
+                )
+            )
+        if length is not None and x.shape[0] != length:
+            raise LengthError(
+                at_place(
+                    f"xs of length {x.shape[0]} in a loop of length {length}; give all xs the same "
+                    "first axis, and leave length= out."
+                )
+            )
+        length = x.shape[0]
+    if length is not None and length > LONGEST:
+        raise LengthError(at_place(f"a loop of {length} steps; the most are {LONGEST}."))
+    if length is None:
+        raise LengthError(at_place("scan without xs does not know its length; pass length=."))
+    return length
+
+
+def _carry_rows(init: list[Tracer], tree: trees.Treedef, out: Any) -> list[int]:
+    leaves, out_tree = trees.flatten(out)
+    if out_tree != tree:
+        raise CarryError(
+            at_place(
+                "the loop's carry changes its structure: it starts as "
+                f"{trees.describe(tree)} and the body returns {trees.describe(out_tree)}. "
+                "Return what the body received, updated, in the same order."
+            )
+        )
+    rows = []
+    for k, (c, new) in enumerate(zip(init, map(lift, leaves), strict=True)):
+        if new.type != c.type:
+            raise CarryError(
+                at_place(
+                    f"item {k} of the loop's carry changes from {c.type} to {new.type} in the "
+                    "body. Start the loop with an array of the shape and dtype that the body "
+                    "returns (0.0 instead of 0, np.float32(0) instead of 0.0), or convert with "
+                    ".astype."
+                )
+            )
+        rows.append(value(new))
+    return rows
+
+
+def _loop_row(
+    body: Trace, tape: Any, length: int, carry: list[Tracer], xs: list[Tracer]
+) -> list[int]:
+    b = current().builder
+    y_types = [t.with_shape((length, *t.shape)) for t in tape.output_types[len(carry) :]]
+    if length == 0:
+        return [value(c) for c in carry] + [b.const(np.zeros(t.shape, t.numpy)) for t in y_types]
+    operands = [*(value(c) for c in carry), *(value(x) for x in xs), *body.captured]
+    attrs = loop_attrs(b.body(tape), length, len(carry), len(xs))
+    return b.control(Op.LOOP, operands, attrs, [*(c.type for c in carry), *y_types])
+
+
+put(arrays.fori_loop, fori_loop, EVERY)

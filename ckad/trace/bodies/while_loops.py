@@ -1,0 +1,86 @@
+"""``while_loop`` inside a traced function: a LOOP row that ends on a flag."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ckad import trees
+from ckad.errors import CarryError, ConcreteValueError
+from ckad.place import at_place
+from ckad.tape.control import UNBOUNDED, WHILE, loop_attrs
+from ckad.tape.ops import Op
+from ckad.tape.types import DType, Type
+from ckad.trace.memory.context import Trace, current, mark_place, open_trace
+from ckad.trace.memory.storage import Storage
+from ckad.trace.values.apply import astype
+from ckad.trace.values.tracer import Tracer, fresh, lift, value
+
+FLAG = Type(DType.BOOL, ())
+
+
+def while_loop(cond: Callable[[Any], Any], body: Callable[[Any], Any], init: Any) -> Any:
+    """``ckad.while_loop`` while tracing: the carry is (flag, \\*state)."""
+    mark_place(current())
+    leaves, tree = trees.flatten(init)
+    state = [lift(x) for x in leaves]
+    first = _flag(cond(trees.unflatten(tree, [_own(x) for x in state])))
+    with open_trace() as inner:
+        inner.builder.input(Type(DType.I64, ()))
+        inner.builder.input(FLAG)
+        given = [_input(inner, x) for x in state]
+        rows = _new_rows(state, tree, body(trees.unflatten(tree, given)))
+        types = [x.type for x in state]
+        made = [fresh(r, scalar=x.scalar) for r, x in zip(rows, state, strict=True)]
+        flag = _flag(cond(trees.unflatten(tree, made)))
+        tape = inner.tape([flag, *rows])
+    b = current().builder
+    operands = [first, *(value(x) for x in state), *inner.captured]
+    attrs = loop_attrs(b.body(tape), UNBOUNDED, 1 + len(state), 0, WHILE)
+    results = b.control(Op.LOOP, operands, attrs, [FLAG, *types])
+    shown = [fresh(r, scalar=x.scalar) for r, x in zip(results[1:], state, strict=True)]
+    return trees.unflatten(tree, shown)
+
+
+def _own(x: Tracer) -> Tracer:
+    """The same value in a storage of its own: what ``cond`` writes reaches nobody."""
+    return fresh(value(x), scalar=x.scalar)
+
+
+def _input(trace: Trace, like: Tracer) -> Tracer:
+    return Tracer(Storage(trace, trace.builder.input(like.type)), (), like.scalar)
+
+
+def _flag(condition: Any) -> int:
+    flag = lift(condition)
+    if flag.shape:
+        raise ConcreteValueError(
+            at_place(
+                f"the condition of ckad.while_loop has shape {flag.shape}; return a scalar, for "
+                "example np.any(x > tol)."
+            )
+        )
+    return value(astype(flag, bool))
+
+
+def _new_rows(init: list[Tracer], tree: trees.Treedef, out: Any) -> list[int]:
+    leaves, out_tree = trees.flatten(out)
+    if out_tree != tree:
+        raise CarryError(
+            at_place(
+                "the state of ckad.while_loop changes its structure: it starts as "
+                f"{trees.describe(tree)} and the body returns {trees.describe(out_tree)}. "
+                "Return what the body received, updated, in the same order."
+            )
+        )
+    new = [lift(x) for x in leaves]
+    for k, (x, y) in enumerate(zip(init, new, strict=True)):
+        if x.type != y.type:
+            raise CarryError(
+                at_place(
+                    f"item {k} of the state of ckad.while_loop changes from {x.type} to {y.type} "
+                    "in the body. Start with an array of the shape and dtype that the body "
+                    "returns (0.0 instead of 0), or convert with .astype."
+                )
+            )
+    return [value(y) for y in new]

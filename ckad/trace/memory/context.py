@@ -1,0 +1,181 @@
+"""A trace in progress, and the stack of open traces.
+
+Every function or loop body being recorded has a Trace with its own builder.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from ckad.errors import TraceError
+from ckad.place import at_place, user_place
+from ckad.tape.builder import Builder
+from ckad.tape.ops import Op
+from ckad.tape.tape import Tape
+from ckad.tape.types import Type
+from ckad.trace.memory.opened import stack
+from ckad.trace.memory.storage import Storage, forget_spoilt
+from ckad.trace.memory.views import Path
+
+#: Constants of at most so many elements are repeated in the bodies that read them.
+SMALL = 64
+#: A recording of more rows takes minutes, and is hardly what was meant.
+MOST_ROWS = 200_000
+FOREIGN = (
+    "a traced value of another function or loop body is used here. Return it from there (from a "
+    "loop body through the carry), or pass it as an argument."
+)
+
+
+class Trace:
+    """One function or loop body being recorded.
+
+    A body that is recorded from source (``adopts``) may write into storages from outside: those in
+    ``adopted``, by the identity of their root, have a storage of their own here.
+    """
+
+    def __init__(self, parent: Trace | None, adopts: bool = False) -> None:
+        self.parent = parent
+        self.adopts = adopts
+        self.builder = Builder()
+        self.captured: dict[int, int] = {}  # row of the parent -> input row here
+        # (row of the parent, root, which part of it) -> storage
+        self.mirrors: dict[tuple[int, int, Path], Storage] = {}
+        self.adopted: dict[int, Storage] = {}
+        self.adopted_inputs: dict[int, int] = {}
+        # statement -> roots it wrote into when it was last recorded: a nest of loops is recorded
+        # again and again, and would find them anew as often as all loops around it together
+        self.known_writes: dict[Any, dict[int, Storage]] = parent.known_writes if parent else {}
+        self.index_range: tuple[int, int] | None = None  # of the step's number, half-open
+        self.ranges: dict[int, tuple[int, int]] = {}  # integer row -> least and greatest number
+        self.forms: dict[int, Any] = {}  # integer row -> its Form (``affine``)
+        self.refuse: Callable[[], Any] | None = None  # called by a write, while a step is tried
+
+    def capture_row(self, outer: int) -> int:
+        """The row here that shows row ``outer`` of the parent trace."""
+        assert self.parent is not None
+        b = self.parent.builder
+        row = b.rows[outer]
+        if row.op is Op.CONST and row.type.size <= SMALL:
+            return self.builder.const(b.constants[row.attrs[0]])
+        if outer not in self.captured:
+            self.captured[outer] = self.builder.input(row.type)
+        return self.captured[outer]
+
+    def capture(self, outer: int, origin: Storage, path: Path = ()) -> Storage:
+        """The read-only storage here that shows row ``outer`` of the parent trace.
+
+        The row holds what ``path`` shows of ``origin``.
+        """
+        part = (*origin.part, *path)
+        key = outer, id(origin.root), part
+        if key not in self.mirrors:
+            row = self.capture_row(outer)
+            self.mirrors[key] = mirror = Storage(self, row, read_only=True, root=origin.root)
+            mirror.plain, mirror.dense, mirror.part = origin.plain, origin.dense, part
+        return self.mirrors[key]
+
+    def is_inside(self, other: Trace) -> bool:
+        """Whether this trace is ``other``, or is recorded within it."""
+        trace: Trace | None = self
+        while trace is not None and trace is not other:
+            trace = trace.parent
+        return trace is not None
+
+    def adopt(self, root: Storage) -> Storage:
+        """Give ``root`` a storage of its own here, with the value it has around this body."""
+        outer = storage_in(self.parent, root)
+        row = self.builder.input(outer.type)
+        local = Storage(self, row, plain=outer.plain, dense=outer.dense, root=root)
+        local.shared = outer.shared
+        self.adopted[id(root)] = local
+        self.adopted_inputs[id(root)] = local.row
+        return local
+
+    def tape(self, outputs: list[int], inputs: Sequence[int | Type] | None = None) -> Tape:
+        """What was recorded; with ``inputs``, rows or types of inputs that nothing reads, these
+        come first in this order."""
+        if inputs is None:
+            return self.builder.tape(outputs)
+        b, rows = Builder(), self.builder.rows
+        frozen = self.builder.tape(outputs)
+        env: dict[int, int] = {}
+        for x in inputs:
+            if isinstance(x, Type):
+                b.input(x)
+            else:
+                b.where = frozen.sources[rows[x].source]
+                env[x] = b.input(rows[x].type)
+        for k in range(len(rows)):
+            if k not in env:
+                env[k] = b.copy_row(frozen, k, env)
+        return b.tape([env[k] for k in outputs])
+
+
+def current() -> Trace:
+    opened = stack()
+    if not opened:
+        raise TraceError(
+            at_place(
+                "a traced value is used outside of the function that made it. "
+                "Return it from the function instead of keeping it in a variable outside."
+            )
+        )
+    return opened[-1]
+
+
+@contextmanager
+def open_trace(adopts: bool = False) -> Iterator[Trace]:
+    """Record into a new trace, nested in the current one."""
+    opened = stack()
+    trace = Trace(opened[-1] if opened else None, adopts)
+    opened.append(trace)
+    try:
+        yield trace
+    finally:
+        opened.pop()
+        if not opened:
+            forget_spoilt()
+
+
+def local_storage(storage: Storage) -> Storage:
+    """``storage`` as the current trace sees it: itself, adopted, or a read-only mirror."""
+    return storage_in(current(), storage)
+
+
+@contextmanager
+def resumed(trace: Trace) -> Iterator[Trace]:
+    """Go on recording into a trace that was closed; the current one is the one around it."""
+    opened = stack()
+    opened.append(trace)
+    try:
+        yield trace
+    finally:
+        opened.pop()
+
+
+def storage_in(trace: Trace | None, storage: Storage) -> Storage:
+    """``storage`` as ``trace`` sees it."""
+    if trace is None:
+        raise TraceError(at_place(FOREIGN))
+    if storage.trace is trace:
+        return storage
+    adopted = trace.adopted.get(id(storage.root))
+    if adopted is not None:
+        return adopted
+    outer = storage_in(trace.parent, storage)
+    return trace.capture(outer.row, outer)
+
+
+def mark_place(trace: Trace) -> None:
+    trace.builder.where = user_place()
+    if len(trace.builder.rows) > MOST_ROWS:
+        raise TraceError(
+            at_place(
+                f"the program has more than {MOST_ROWS:,} operations, one after the other. Loops "
+                "are recorded once where the source of their function can be read; in code that "
+                "was typed at Python's prompt or made by exec use ckad.fori_loop or ckad.scan."
+            )
+        )

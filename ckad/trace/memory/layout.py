@@ -1,0 +1,133 @@
+"""How arrays lie in memory in NumPy, as far as that is known: it decides what is a view of what.
+
+A new array is dense, and its axes lie in memory in some order: in their own if those of all that it
+is made of do. A view of it lies as its strides say. Of what a loop or a branch chose, less may be
+known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise, permutations, product
+from typing import Any, NamedTuple, Protocol, TypeGuard
+
+import numpy as np
+
+from ckad.trace.memory.storage import Storage
+from ckad.trace.memory.views import BroadcastView, Path, SliceView, TransposeView
+
+
+class Laid(Protocol):
+    """What is asked of a tracer here: its memory, and how it looks at that."""
+
+    @property
+    def storage(self) -> Storage: ...
+
+    @property
+    def path(self) -> Path: ...
+
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+
+
+def _is_laid(x: Any) -> TypeGuard[Laid]:
+    return hasattr(x, "storage")
+
+
+class Layout(NamedTuple):
+    """What is known of an array: its axes lie in their order, and it has no gaps (`Storage`)."""
+
+    plain: bool
+    dense: bool
+
+    def or_as(self, other: Layout) -> Layout:
+        return Layout(self.plain and other.plain, self.dense and other.dense)
+
+
+def layout(x: Any) -> Layout:
+    """The layout of an array, which what stands for it by value keeps."""
+    if isinstance(x, np.ndarray):
+        return Layout(is_plain(x), x.flags.c_contiguous)
+    if not _is_laid(x) or x.scalar:
+        return Layout(True, True)
+    turned = all(isinstance(view, TransposeView) for view in x.path)
+    return Layout(is_plain(x), (x.storage.dense and turned) or bool(contiguity(x)))
+
+
+def layout_of_part(array: np.ndarray) -> Layout:
+    """The layout of the complex array of which ``array`` is the real or imaginary part."""
+    steps = np.cumprod([2 * array.itemsize, *array.shape[:0:-1]])[::-1]
+    return Layout(is_plain(array), array.strides == tuple(map(int, steps)))
+
+
+def is_plain(x: Any) -> bool:
+    """Whether the axes certainly lie in memory in their order, or the layout does not matter.
+
+    Then NumPy's new arrays of the same layout (elementwise results, copies) are C-contiguous.
+    """
+    if isinstance(x, np.ndarray):
+        steps = [abs(s) for s, n in zip(x.strides, x.shape, strict=True) if n > 1]
+        return len(steps) < 2 or all(s >= t > 0 for s, t in pairwise(steps))
+    if not _is_laid(x) or len(x.shape) < 2:
+        return True
+    return x.storage.plain and not any(
+        isinstance(v, (TransposeView, BroadcastView)) for v in x.path
+    )
+
+
+def plain_layout(xs: Sequence[Any], result: Any) -> Any:
+    """Mark the result's memory layout as unknown if the axes of an operand are not in order.
+
+    NumPy gives the result of an elementwise function the layout of its operands (as they were
+    before conversion and broadcasting); whether a later reshape of it is a view depends on that.
+    """
+    if len(result.shape) > 1 and not all(map(is_plain, xs)):
+        result.storage.plain = False
+    return result
+
+
+# --- does NumPy share memory? ------------------------------------------------------------------
+
+
+def contiguity(x: Laid) -> bool | None:
+    """Whether NumPy's array is C-contiguous; None if that cannot be known."""
+    return _agreed(x, lambda array: array.flags.c_contiguous)
+
+
+def is_view(x: Laid, shape: Sequence[int]) -> bool | None:
+    """Whether NumPy's reshape of ``x`` is a view of it; None if that cannot be known."""
+    return _agreed(x, lambda array: _can_reshape(array, shape))
+
+
+def _agreed(x: Laid, question: Callable[[np.ndarray], bool]) -> bool | None:
+    answers = {question(array) for array in _possible_layouts(x)}
+    return answers.pop() if len(answers) == 1 else None
+
+
+def _possible_layouts(x: Laid) -> Iterator[np.ndarray]:
+    """Arrays with the strides that ``x`` may have, its axes in any order and with any gaps."""
+    shape = x.storage.type.shape
+    orders = [tuple(range(len(shape)))] if x.storage.plain else permutations(range(len(shape)))
+    steps = list(product((1,) if x.storage.dense else (1, 2), repeat=len(shape)))
+    for order, step in product(orders, steps):
+        whole = [shape[k] * s for k, s in zip(order, step, strict=True)]
+        part = SliceView((*(0 for _ in step), *step), tuple(shape[k] for k in order))
+        turn = TransposeView(tuple(int(k) for k in np.argsort(order)))
+        yield shadow(whole, (part, turn, *x.path))
+
+
+def _can_reshape(array: np.ndarray, shape: Sequence[int]) -> bool:
+    try:
+        array.reshape(shape, copy=False)
+    except ValueError:
+        return False
+    return True
+
+
+def shadow(shape: Sequence[int], path: Path) -> np.ndarray:
+    """An array that has the strides NumPy would give this view; its elements are never read."""
+    strides = np.cumprod([8, *shape[:0:-1]])[::-1] if len(shape) else ()
+    base = np.lib.stride_tricks.as_strided(np.empty(1), tuple(shape), tuple(map(int, strides)))
+    for view in path:
+        base = view.on(base)
+    return base

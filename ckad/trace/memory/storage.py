@@ -1,0 +1,187 @@
+"""Storages: what NumPy calls the memory of an array, and memory that may have two of them.
+
+A storage holds the row of its present value; a write gives it another.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+from ckad.errors import AliasError
+from ckad.place import Source, at_place, user_place
+from ckad.tape.types import Type
+from ckad.trace.memory.opened import is_open
+from ckad.trace.memory.views import Path
+
+_local = threading.local()
+
+
+class Written(BaseException):
+    """A body that is being recorded from its source writes into an array from outside of it.
+
+    It is recorded anew, with that array among what it changes. (No Exception: code of the user's
+    between must not catch it.)
+    """
+
+    def __init__(self, root: Storage, trace: Any) -> None:
+        self.root = root
+        self.trace = trace
+
+
+class Storage:
+    """The memory that one or more tracers view."""
+
+    __slots__ = (
+        "_root",
+        "cache",
+        "dense",
+        "part",
+        "plain",
+        "read_only",
+        "rivals",
+        "row",
+        "shared",
+        "spoilt",
+        "trace",
+        "watched",
+        "writes",
+    )
+
+    def __init__(
+        self,
+        trace: Any,  # the ``Trace`` that it belongs to
+        row: int,
+        *,
+        read_only: bool = False,
+        plain: bool = True,
+        dense: bool = True,
+        root: Storage | None = None,
+    ) -> None:
+        self.trace = trace
+        self.row = row
+        self._root = root
+        self.writes = 0
+        self.watched = False  # seen after the function has ended, whatever its names are
+        self.read_only = read_only
+        self.plain = plain  # its axes are known to lie in memory in their order in NumPy
+        self.dense = dense  # known to have no gaps there
+        self.part: Path = ()  # which part of its root it shows, as seen from where that is
+        self.shared: str | None = None  # what else may lie in the same memory in NumPy
+        self.rivals: list[Storage] = []  # roots that may be this very memory in NumPy
+        self.spoilt: Source | None = None  # where it may have changed in a way that is not known
+        self.cache: dict[Any, int] = {}
+
+    @property
+    def root(self) -> Storage:
+        """The memory itself, of which this may be what a body sees."""
+        return self._root or self
+
+    @property
+    def type(self) -> Type:
+        return self.trace.builder.type(self.row)
+
+    def write(self, row: int) -> None:
+        """Give the storage its next value."""
+        if self.trace.refuse is not None:
+            self.trace.refuse()
+        self.row = row
+        self.writes += 1
+        self.cache.clear()
+
+    def check_writable(self) -> None:
+        if self.read_only and self.trace.adopts:
+            raise Written(self.root, self.trace)
+        if self.read_only:
+            raise AliasError(
+                at_place(
+                    "a loop body writes into an array that it did not get through its carry. "
+                    "Pass the array through the carry and return it, or write into a copy."
+                )
+            )
+        if self.shared is not None:
+            raise AliasError(
+                at_place(
+                    f"this array and {self.shared} may share memory in NumPy, so the effect of "
+                    "this write is not known. Write into a .copy(), or copy the other one first."
+                )
+            )
+        for rival in self.root.rivals:
+            spoil(rival)
+
+
+# --- memory that may have two storages -----------------------------------------------------------
+#
+# A loop or a branch gives the arrays it has bound new storages, though in NumPy these may be memory
+# that has other names too. As long as nothing writes, that does not show. A write into one of them
+# spoils the others: what they hold then depends on what is only known when the program runs.
+
+
+def _journal() -> list[Storage]:
+    if not hasattr(_local, "spoilt"):
+        _local.spoilt = []
+    return _local.spoilt
+
+
+def forget_spoilt() -> None:
+    """No function is recorded any more."""
+    _journal().clear()
+
+
+def spoil(root: Storage) -> None:
+    """What ``root`` holds is not known from here on: to read it is an error."""
+    if root.spoilt is None and is_open(root.trace):
+        root.spoilt = user_place()
+        _journal().append(root)
+
+
+def spoilt_so_far() -> int:
+    return len(_journal())
+
+
+def spoilt_since(count: int) -> list[Storage]:
+    return _journal()[count:]
+
+
+def restore_spoilt(count: int) -> list[Storage]:
+    """Undo what was spoilt since there were ``count``; these."""
+    undone = spoilt_since(count)
+    del _journal()[count:]
+    for root in undone:
+        root.spoilt = None
+    return undone
+
+
+def spoilt_error(place: Source) -> AliasError:
+    return AliasError(
+        at_place(
+            "what this array holds is not known here. In NumPy it may be the memory that is "
+            f"written into at {place}, where a loop or branch may have bound a name to other "
+            "memory meanwhile. Make a copy of one of them before: b = a.copy()."
+        )
+    )
+
+
+def may_be(storage: Storage) -> list[Storage]:
+    """The storages that may be the memory of ``storage``: its root first."""
+    return [storage.root, *storage.root.rivals]
+
+
+def are_one(one: Storage, other: Storage) -> bool:
+    """Whether both may be the same memory in NumPy."""
+    return one.root is other.root or other.root in one.root.rivals
+
+
+def link(one: Storage, other: Storage) -> None:
+    """Both may be the same memory in NumPy; nobody writes into that of a trace that is closed."""
+    if one is other or not (is_open(one.trace) and is_open(other.trace)):
+        return
+    for root, rival in ((one, other), (other, one)):
+        root.rivals = [x for x in root.rivals if is_open(x.trace)]
+        if rival not in root.rivals:
+            root.rivals.append(rival)
+
+
+def watch(storage: Storage) -> None:
+    """Note that what is in ``storage`` at the end of the function is wanted."""
+    storage.root.watched = True

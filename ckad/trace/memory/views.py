@@ -1,0 +1,302 @@
+"""Views: how a tracer looks at its storage, and how a write goes back through it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, NoReturn
+
+import numpy as np
+
+from ckad.place import at_place
+from ckad.rules.shape import slices
+from ckad.tape.builder import Builder
+from ckad.tape.types import Type
+
+#: From a row that a view holds to the row of another trace that shows the same.
+Rename = Callable[[int], int]
+
+
+class SliceView(NamedTuple):
+    """A basic slice: starts and steps per axis, and the part's shape."""
+
+    attrs: tuple[int, ...]
+    shape: tuple[int, ...]
+
+    def get(self, b: Builder, x: int) -> int:
+        return b.slice(x, attrs=self.attrs, type=b.type(x).with_shape(self.shape))
+
+    def put(self, b: Builder, x: int, y: int) -> int:
+        return b.update(x, y, attrs=self.attrs)
+
+    def shape_of(self, shape: Sequence[int]) -> tuple[int, ...]:
+        return self.shape
+
+    def on(self, shadow: np.ndarray) -> np.ndarray:
+        return shadow[slices(self.attrs, self.shape)]
+
+    def renamed(self, rename: Rename) -> View:
+        return self
+
+
+class TransposeView(NamedTuple):
+    permutation: tuple[int, ...]
+
+    def get(self, b: Builder, x: int) -> int:
+        return b.transpose(x, attrs=self.permutation)
+
+    def put(self, b: Builder, x: int, y: int) -> int:
+        return b.transpose(y, attrs=np.argsort(self.permutation))
+
+    def shape_of(self, shape: Sequence[int]) -> tuple[int, ...]:
+        return tuple(shape[a] for a in self.permutation)
+
+    def on(self, shadow: np.ndarray) -> np.ndarray:
+        return shadow.transpose(self.permutation)
+
+    def renamed(self, rename: Rename) -> View:
+        return self
+
+
+class ReshapeView(NamedTuple):
+    shape: tuple[int, ...]
+
+    def get(self, b: Builder, x: int) -> int:
+        return b.reshape_to(x, self.shape)
+
+    def put(self, b: Builder, x: int, y: int) -> int:
+        return b.reshape_to(y, b.type(x).shape)
+
+    def shape_of(self, shape: Sequence[int]) -> tuple[int, ...]:
+        return self.shape
+
+    def on(self, shadow: np.ndarray) -> np.ndarray:
+        return shadow.reshape(self.shape, copy=False)
+
+    def renamed(self, rename: Rename) -> View:
+        return self
+
+
+class ItemView(NamedTuple):
+    """One place along ``count`` neighbouring axes taken as one, at an index that the program
+    computes (row ``index``, in range)."""
+
+    index: int
+    axis: int
+    count: int = 1
+
+    def _merged(self, shape: Sequence[int]) -> tuple[int, ...]:
+        stop = self.axis + self.count
+        return (*shape[: self.axis], math.prod(shape[self.axis : stop]), *shape[stop:])
+
+    def get(self, b: Builder, x: int) -> int:
+        flat = b.reshape_to(x, self._merged(b.type(x).shape))
+        return b.gather(flat, self.index, attrs=(self.axis,))
+
+    def put(self, b: Builder, x: int, y: int) -> int:
+        shape = b.type(x).shape
+        flat = b.reshape_to(x, self._merged(shape))
+        return b.reshape_to(b.scatter(flat, self.index, y, attrs=(self.axis, 1)), shape)
+
+    def shape_of(self, shape: Sequence[int]) -> tuple[int, ...]:
+        return (*shape[: self.axis], *shape[self.axis + self.count :])
+
+    def on(self, shadow: np.ndarray) -> np.ndarray:
+        return shadow[(*[slice(None)] * self.axis, *[0] * self.count)]
+
+    def renamed(self, rename: Rename) -> View:
+        return self._replace(index=rename(self.index))
+
+
+class WindowView(NamedTuple):
+    """``length`` neighbouring places along an axis, from a place that the program computes.
+
+    Row ``index`` holds the first; all places are in range.
+    """
+
+    index: int
+    axis: int
+    length: int
+    kind: str = "window"  # as tuples, an ItemView of the same numbers would be equal
+
+    def _places(self, b: Builder) -> int:
+        first = b.broadcast_to(self.index, (self.length,))
+        return b.add(first, b.const(np.arange(self.length)))
+
+    def get(self, b: Builder, x: int) -> int:
+        return b.gather(x, self._places(b), attrs=(self.axis,))
+
+    def put(self, b: Builder, x: int, y: int) -> int:
+        return b.scatter(x, self._places(b), y, attrs=(self.axis, 1))
+
+    def shape_of(self, shape: Sequence[int]) -> tuple[int, ...]:
+        return (*shape[: self.axis], self.length, *shape[self.axis + 1 :])
+
+    def on(self, shadow: np.ndarray) -> np.ndarray:
+        return shadow[(*[slice(None)] * self.axis, slice(0, self.length))]
+
+    def renamed(self, rename: Rename) -> View:
+        return self._replace(index=rename(self.index))
+
+
+class BroadcastView(NamedTuple):
+    """Repeated along axes, read-only as in NumPy."""
+
+    shape: tuple[int, ...]
+
+    def get(self, b: Builder, x: int) -> int:
+        return b.broadcast_to(x, self.shape)
+
+    def put(self, b: Builder, x: int, y: int) -> int:
+        _read_only("np.broadcast_to")
+
+    def shape_of(self, shape: Sequence[int]) -> tuple[int, ...]:
+        return self.shape
+
+    def on(self, shadow: np.ndarray) -> np.ndarray:
+        return np.broadcast_to(shadow, self.shape)
+
+    def renamed(self, rename: Rename) -> View:
+        return self
+
+
+class DiagonalView(NamedTuple):
+    """A diagonal of the last two axes, which have lengths ``rows`` and ``columns``."""
+
+    offset: int
+    rows: int
+    columns: int
+    writable: bool
+
+    def _slice(self, shape: Sequence[int]) -> SliceView:
+        """The diagonal as a slice of the array with its last two axes made one."""
+        lead = tuple(shape[:-2])
+        length = min(self.rows, self.rows + self.offset, self.columns, self.columns - self.offset)
+        length = max(length, 0)
+        start = self.offset if self.offset >= 0 else -self.offset * self.columns
+        zeros, ones = (0,) * len(lead), (1,) * len(lead)
+        attrs = (*zeros, start if length else 0, *ones, self.columns + 1)
+        return SliceView(attrs, (*lead, length))
+
+    def _flat(self, shape: Sequence[int]) -> tuple[int, ...]:
+        return (*shape[:-2], self.rows * self.columns)
+
+    def get(self, b: Builder, x: int) -> int:
+        shape = b.type(x).shape
+        return self._slice(shape).get(b, b.reshape_to(x, self._flat(shape)))
+
+    def put(self, b: Builder, x: int, y: int) -> int:
+        if not self.writable:
+            _read_only("a diagonal")
+        shape = b.type(x).shape
+        flat = self._slice(shape).put(b, b.reshape_to(x, self._flat(shape)), y)
+        return b.reshape_to(flat, shape)
+
+    def shape_of(self, shape: Sequence[int]) -> tuple[int, ...]:
+        return self._slice(shape).shape
+
+    def on(self, shadow: np.ndarray) -> np.ndarray:
+        return shadow.diagonal(self.offset, -2, -1)
+
+    def renamed(self, rename: Rename) -> View:
+        return self
+
+
+class SlidingView(NamedTuple):
+    """Windows of ``length`` places along an axis; the places within one are a new last axis."""
+
+    axis: int
+    length: int
+
+    def _count(self, shape: Sequence[int]) -> int:
+        return shape[self.axis] - self.length + 1
+
+    def get(self, b: Builder, x: int) -> int:
+        shape = b.type(x).shape
+        places = np.arange(self._count(shape))[:, None] + np.arange(self.length)
+        windows = b.gather(x, b.const(places), attrs=(self.axis,))
+        rest = [k for k in range(len(shape) + 1) if k != self.axis + 1]
+        return b.transpose(windows, attrs=(*rest, self.axis + 1))
+
+    def put(self, b: Builder, x: int, y: int) -> int:
+        _read_only("sliding windows")
+
+    def shape_of(self, shape: Sequence[int]) -> tuple[int, ...]:
+        head, tail = shape[: self.axis], shape[self.axis + 1 :]
+        return (*head, self._count(shape), *tail, self.length)
+
+    def on(self, shadow: np.ndarray) -> np.ndarray:
+        return np.lib.stride_tricks.sliding_window_view(shadow, self.length, self.axis)
+
+    def renamed(self, rename: Rename) -> View:
+        return self
+
+
+class PartView(NamedTuple):
+    """The real or imaginary part of a complex array, between whose elements the other one lies."""
+
+    kind: str = "part"
+
+    def get(self, b: Builder, x: int) -> int:
+        return x
+
+    def put(self, b: Builder, x: int, y: int) -> int:
+        return y
+
+    def shape_of(self, shape: Sequence[int]) -> tuple[int, ...]:
+        return tuple(shape)
+
+    def on(self, shadow: np.ndarray) -> np.ndarray:
+        steps = [2 * step for step in shadow.strides]
+        return np.lib.stride_tricks.as_strided(shadow, shadow.shape, steps)
+
+    def renamed(self, rename: Rename) -> View:
+        return self
+
+
+def _read_only(what: str) -> NoReturn:
+    raise ValueError(
+        at_place(f"assignment destination is read-only: {what} in NumPy. Use a .copy().")
+    )
+
+
+View = (
+    SliceView
+    | TransposeView
+    | ReshapeView
+    | ItemView
+    | WindowView
+    | BroadcastView
+    | DiagonalView
+    | SlidingView
+    | PartView
+)
+Path = tuple[View, ...]
+
+
+def read(b: Builder, row: int, path: Path, cache: dict[Path, int]) -> int:
+    """The value seen through ``path``; intermediate views are remembered in ``cache``."""
+    if not path:
+        return row
+    if path not in cache:
+        cache[path] = path[-1].get(b, read(b, row, path[:-1], cache))
+    return cache[path]
+
+
+def write(b: Builder, row: int, path: Path, value: int, cache: dict[Path, int]) -> int:
+    """The storage's next value after ``value`` was written through ``path``."""
+    for k in range(len(path) - 1, -1, -1):
+        value = path[k].put(b, read(b, row, path[:k], cache), value)
+    return value
+
+
+def is_static(path: Path) -> bool:
+    """Whether no view of ``path`` holds a row of the trace it was made in."""
+    return all(view.renamed(lambda row: -1 - row) == view for view in path)
+
+
+def shape_of(type: Type, path: Path) -> tuple[int, ...]:
+    shape = type.shape
+    for view in path:
+        shape = view.shape_of(shape)
+    return shape

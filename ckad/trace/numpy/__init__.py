@@ -1,0 +1,1 @@
+"""NumPy's functions that are formulas in other functions."""

@@ -1,0 +1,156 @@
+"""What is known while recording: shapes and dtypes, answered in plain Python."""
+
+from __future__ import annotations
+
+from types import UnionType
+from typing import Any
+
+import numpy as np
+
+from ckad.trace.arrays import Array, is_traced, retyped, stored, traced
+from ckad.trace.axes import axes_of
+from ckad.trace.dispatch import EVERY, implements, put
+
+
+@implements(np.shape)
+def shape(a: Any) -> tuple[int, ...]:
+    return traced(a).shape
+
+
+@implements(np.ndim)
+def ndim(a: Any) -> int:
+    return traced(a).ndim
+
+
+@implements(np.size)
+def size(a: Any, axis: Any = None) -> int:
+    x = traced(a)
+    return int(np.prod([x.shape[k] for k in axes_of(axis, x.ndim)], dtype=np.int64))
+
+
+def _plain_type(x: Any) -> Any:
+    return x.dtype if is_traced(x) else x
+
+
+@implements(np.result_type)
+def result_type(*arrays_and_dtypes: Any) -> np.dtype:
+    return np.result_type(*map(_plain_type, arrays_and_dtypes))
+
+
+@implements(np.can_cast)
+def can_cast(from_: Any, to: Any, casting: Any = "safe") -> bool:
+    return np.can_cast(_plain_type(from_), _plain_type(to), casting)
+
+
+@implements(np.common_type)
+def common_type(*arrays: Any) -> Any:
+    return np.common_type(*[np.empty(0, traced(x).dtype) for x in arrays])
+
+
+@implements(np.iscomplexobj)
+def iscomplexobj(x: Any) -> bool:
+    return False
+
+
+@implements(np.isrealobj)
+def isrealobj(x: Any) -> bool:
+    return True
+
+
+@implements(np.may_share_memory, np.shares_memory)
+def shares_memory(a: Any, b: Any, max_work: Any = None) -> bool:
+    return is_traced(a) and is_traced(b) and a.storage.root is b.storage.root
+
+
+def _places_in(function: Any) -> Any:
+    def places(arr: Any, *args: Any, **options: Any) -> tuple[np.ndarray, ...]:
+        return function(np.empty(traced(arr).shape, bool), *args, **options)
+
+    return places
+
+
+for _function in (np.diag_indices_from, np.tril_indices_from, np.triu_indices_from):
+    put(_function, _places_in(_function))
+
+
+# --- nearness --------------------------------------------------------------------------------
+
+
+@implements(np.isclose)
+def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Array:
+    b = traced(b) if traced(b).dtype.kind == "f" else retyped(b, np.float64)
+    near = np.logical_and(np.abs(np.subtract(a, b)) <= atol + rtol * np.abs(b), np.isfinite(b))
+    close = np.logical_or(near, np.equal(a, b))
+    if equal_nan:
+        close = np.logical_or(close, np.logical_and(np.isnan(a), np.isnan(b)))
+    return close
+
+
+@implements(np.allclose)
+def allclose(
+    a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False
+) -> Array:
+    return np.all(isclose(a, b, rtol, atol, equal_nan))
+
+
+@implements(np.array_equal)
+def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
+    x, y = traced(a1), traced(a2)
+    if x.shape != y.shape:
+        return False
+    same = np.equal(x, y)
+    return np.all(same | (np.isnan(x) & np.isnan(y)) if equal_nan else same)
+
+
+@implements(np.array_equiv)
+def array_equiv(a1: Any, a2: Any) -> Any:
+    try:
+        return np.all(np.equal(a1, a2))
+    except ValueError:
+        return False
+
+
+@implements(np.isposinf)
+def isposinf(x: Any, out: Any = None) -> Array:
+    return stored(np.equal(x, np.inf), out)
+
+
+@implements(np.isneginf)
+def isneginf(x: Any, out: Any = None) -> Array:
+    return stored(np.equal(x, -np.inf), out)
+
+
+# --- classes ---------------------------------------------------------------------------------
+
+
+_PYTHON = {"b": bool, "i": int, "u": int, "f": float, "c": complex}
+
+
+def _class_of(x: Any) -> type:
+    """The class of the value that ``x`` stands for; that of ``x`` if it is not traced."""
+    if not type(x).__module__.startswith("ckad.trace."):
+        return type(x)
+    if getattr(x, "weak", False):
+        return _PYTHON[x.dtype.kind]
+    return x.dtype.type if getattr(x, "scalar", False) else np.ndarray
+
+
+def _isinstance(x: Any, classes: type | UnionType | tuple[Any, ...]) -> bool:
+    return isinstance(x, classes) or issubclass(_class_of(x), classes)
+
+
+def _type(x: Any, *definition: Any) -> type:
+    return type(x, *definition) if definition else _class_of(x)
+
+
+def _isscalar(x: Any) -> bool:
+    return np.isscalar(x) or issubclass(_class_of(x), (np.generic, int, float, complex))
+
+
+put(isinstance, _isinstance, EVERY)
+
+
+put(type, _type, EVERY)
+
+
+put(np.isscalar, _isscalar, EVERY)

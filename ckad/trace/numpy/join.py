@@ -1,0 +1,68 @@
+"""Arrays put together from others, by concatenation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ckad.trace.arrays import Array, reshaped, traced
+from ckad.trace.dispatch import implements
+
+
+def _one_by_one(raise_rank: Any, arrays: Any) -> list[Array]:
+    return [raise_rank(x) for x in arrays]
+
+
+@implements(np.hstack)
+def hstack(tup: Any, *, dtype: Any = None, casting: str = "same_kind") -> Array:
+    xs = _one_by_one(np.atleast_1d, tup)
+    return np.concatenate(xs, 0 if xs and xs[0].ndim == 1 else 1, dtype=dtype, casting=casting)
+
+
+@implements(np.vstack)
+def vstack(tup: Any, *, dtype: Any = None, casting: str = "same_kind") -> Array:
+    return np.concatenate(_one_by_one(np.atleast_2d, tup), 0, dtype=dtype, casting=casting)
+
+
+@implements(np.dstack)
+def dstack(tup: Any) -> Array:
+    return np.concatenate(_one_by_one(np.atleast_3d, tup), 2)
+
+
+@implements(np.column_stack)
+def column_stack(tup: Any) -> Array:
+    return np.concatenate([_column(traced(x)) for x in tup], 1)
+
+
+def _column(x: Array) -> Array:
+    return reshaped(x, (x.size, 1)) if x.ndim < 2 else x
+
+
+@implements(np.append)
+def append(arr: Any, values: Any, axis: Any = None) -> Array:
+    if axis is None:
+        return np.concatenate([np.ravel(arr), np.ravel(values)])
+    return np.concatenate([arr, values], axis)
+
+
+@implements(np.block)
+def block(arrays: Any) -> Array:
+    depth = _depth(arrays)
+    rank = max(depth, *[traced(x).ndim for x in _leaves(arrays)], 0)
+    return _block(arrays, rank, depth)
+
+
+def _depth(x: Any) -> int:
+    return 1 + max(map(_depth, x)) if isinstance(x, list) else 0
+
+
+def _leaves(x: Any) -> list[Any]:
+    return [leaf for item in x for leaf in _leaves(item)] if isinstance(x, list) else [x]
+
+
+def _block(x: Any, rank: int, depth: int) -> Array:
+    if isinstance(x, list):
+        return np.concatenate([_block(item, rank, depth - 1) for item in x], -depth)
+    leaf = traced(x)
+    return reshaped(leaf, (*[1] * (rank - leaf.ndim), *leaf.shape))

@@ -1,0 +1,200 @@
+"""Sorting, and what follows from the sorted order: medians and quantiles.
+
+Derivatives go through the gather that puts elements in order; the order itself is found by
+comparisons that no derivative passes.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ckad.place import at_place
+from ckad.trace.arrays import Array, copied, known, own, reshaped, retyped, spread, stored, traced
+from ckad.trace.axes import axes_of, axis_of
+from ckad.trace.dispatch import implements, reject
+from ckad.trace.numpy.table import take_along_axis
+
+# --- argsort -----------------------------------------------------------------------------------
+
+
+@implements(np.argsort, contiguous=True)
+def argsort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None):
+    """Equal elements keep their order, as with ``kind="stable"``."""
+    reject(order is not None, "np.argsort with order=")
+    x, k = _flat_unless(traced(a), axis if traced(a).shape else None)
+    numbers = known(x)
+    if numbers is not None:
+        return traced(np.argsort(numbers, k, kind="stable"))
+    return copied(np.moveaxis(_order(np.moveaxis(x, k, -1)), -1, k))
+
+
+def _flat_unless(x: Array, axis: Any) -> tuple[Array, int]:
+    if axis is None:
+        return reshaped(x, (x.size,)), 0
+    return x, axis_of(axis, x.ndim)
+
+
+def _order(x: Array) -> Array:
+    """The positions that sort the last axis: Batcher's bitonic merge sort, all runs ascending.
+
+    K. E. Batcher, Sorting networks and their applications, AFIPS 32 (1968), pp. 307-314.
+    """
+    n = x.shape[-1]
+    places = spread(traced(np.arange(n)), x.shape)
+    width = 1 << max(n - 1, 0).bit_length()
+    keys, places = _filled_up(x, places, width)
+    block = 2
+    while block <= width:
+        keys, places = _exchanged(keys, places, block, mirrored=True)
+        step = block // 2
+        while step > 1:
+            keys, places = _exchanged(keys, places, step, mirrored=False)
+            step //= 2
+        block *= 2
+    return places[..., :n]
+
+
+def _filled_up(x: Array, places: Array, width: int) -> tuple[Array, Array]:
+    """Elements that come last, to a power of two."""
+    *lead, n = x.shape
+    if n == width:
+        return x, places
+    last = np.nan if x.dtype.kind == "f" else np.iinfo(np.int64).max if x.dtype != bool else True
+    more = (*lead, width - n)
+    keys = np.concatenate([x, np.full(more, last, x.dtype)], -1)
+    return keys, np.concatenate([places, np.broadcast_to(np.arange(n, width), more)], -1)
+
+
+def _exchanged(keys: Array, places: Array, block: int, mirrored: bool) -> tuple[Array, Array]:
+    """Each block's two halves compared element by element, the smaller ones put first."""
+    shape = keys.shape
+    split = (*shape[:-1], shape[-1] // block, 2, block // 2)
+    turn = slice(None, None, -1 if mirrored else None)
+    (key, other_key), (place, other) = (
+        (halves[..., 0, :], halves[..., 1, turn])
+        for halves in (reshaped(keys, split), reshaped(places, split))
+    )
+    swap = _comes_before(other_key, other, key, place)
+    return tuple(  # type: ignore[return-value]
+        reshaped(np.stack([np.where(swap, b, a), np.where(swap, a, b)[..., turn]], -2), shape)
+        for a, b in ((key, other_key), (place, other))
+    )
+
+
+def _comes_before(key: Array, place: Array, other_key: Array, other: Array) -> Array:
+    """By key, NaN last, then by place."""
+    before, same = key < other_key, np.equal(key, other_key)
+    if key.dtype.kind == "f":
+        nan, other_nan = np.isnan(key), np.isnan(other_key)
+        before = before | (other_nan & ~nan)
+        same = same | (nan & other_nan)
+    return before | (same & (place < other))
+
+
+# --- sorted arrays -----------------------------------------------------------------------------
+
+
+@implements(np.sort)
+def sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None):
+    reject(order is not None, "np.sort with order=")
+    x, k = _flat_unless(traced(a), axis)
+    return copied(take_along_axis(x, argsort(x, k), k))
+
+
+@implements(np.partition)
+def partition(a: Any, kth: Any, axis: Any = -1, kind: Any = None, order: Any = None) -> Array:
+    """A sorted array is partitioned at every place."""
+    reject(order is not None, "np.partition with order=")
+    return sort(a, axis)
+
+
+@implements(np.argpartition)
+def argpartition(a: Any, kth: Any, axis: Any = -1, kind: Any = None, order: Any = None) -> Array:
+    reject(order is not None, "np.argpartition with order=")
+    return argsort(a, axis)
+
+
+# --- medians and quantiles ---------------------------------------------------------------------
+
+
+def _sorted_last(a: Any, axis: Any) -> tuple[Array, tuple[int, ...]]:
+    """The axes of ``axis`` as one last axis, in order; and which axes these were."""
+    x = traced(a)
+    axes = axes_of(axis, x.ndim)
+    kept = [d for k, d in enumerate(x.shape) if k not in axes]
+    last = np.moveaxis(x, axes, range(-len(axes), 0)) if axes else x
+    flat = reshaped(last, (*kept, math.prod(x.shape[k] for k in axes)))
+    return sort(retyped(flat, flat.dtype if flat.dtype.kind == "f" else np.float64)), axes
+
+
+def _finished(result: Array, x: Any, axes: tuple[int, ...], keepdims: Any, out: Any) -> Array:
+    return stored(np.expand_dims(result, axes) if keepdims is True else _as_scalar(result), out)
+
+
+def _as_scalar(x: Array) -> Array:
+    return x if x.shape else own(x)
+
+
+def _nan_if_any(result: Array, x: Array) -> Array:
+    return np.where(np.any(np.isnan(x), -1), np.nan, result)
+
+
+@implements(np.median)
+def median(
+    a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, keepdims: Any = False
+) -> Array:
+    x, axes = _sorted_last(a, axis)
+    n = x.shape[-1]
+    middle = np.mean(x[..., (n - 1) // 2 : n // 2 + 1], -1)
+    return _finished(_nan_if_any(middle, x), a, axes, keepdims, out)
+
+
+@implements(np.quantile)
+def quantile(
+    a: Any,
+    q: Any,
+    axis: Any = None,
+    out: Any = None,
+    overwrite_input: bool = False,
+    method: str = "linear",
+    keepdims: Any = False,
+) -> Array:
+    reject(method != "linear", f"np.quantile with method={method!r}")
+    x, axes = _sorted_last(a, axis)
+    if not x.shape[-1] or traced(a).dtype == bool:
+        raise TypeError(at_place("np.quantile needs numbers that are not truth values"))
+    # a Python number as q leaves the dtype of a as it is
+    dtype = x.dtype if type(q) in (int, float) else np.promote_types(x.dtype, np.float64)
+    at = _checked(q)
+    parts = [_between(x, p, dtype) for p in reshaped(at, (at.size,))]
+    if keepdims is True:
+        parts = [np.expand_dims(p, axes) for p in parts]
+    together = np.stack(parts)
+    return stored(_as_scalar(reshaped(together, (*at.shape, *together.shape[1:]))), out)
+
+
+def _checked(q: Any) -> Array:
+    numbers = known(q)
+    if numbers is not None and not np.all((numbers >= 0) & (numbers <= 1)):
+        raise ValueError(at_place("quantiles must be in the range [0, 1]"))
+    return retyped(q, np.float64)
+
+
+def _between(x: Array, q: Array, dtype: Any) -> Array:
+    """The quantile of the sorted last axis: between its neighbours, as NumPy rounds it."""
+    place = q * (x.shape[-1] - 1)
+    low = np.clip(np.floor(place), 0, max(x.shape[-1] - 2, 0))
+    first = retyped(low, np.int64)
+    below, above = x[..., first], x[..., np.minimum(first + 1, x.shape[-1] - 1)]
+    share, gap = retyped(place - low, dtype), above - below
+    between = np.where(share < 0.5, below + gap * share, above - gap * (1 - share))
+    return retyped(_nan_if_any(between, x), dtype)
+
+
+@implements(np.percentile)
+def percentile(a: Any, q: Any, *args: Any, **options: Any) -> Array:
+    share = q / 100 if type(q) in (int, float) else np.true_divide(traced(q), 100.0)
+    return quantile(a, share, *args, **options)

@@ -1,0 +1,333 @@
+"""NumPy's functions on complex numbers: most act on both parts alike."""
+
+from __future__ import annotations
+
+import inspect
+import operator
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from ckad.errors import DtypeError
+from ckad.place import at_place
+from ckad.trace.arrays import safe_sqrt
+from ckad.trace.dispatch import (
+    COMPLEX,
+    Function,
+    call,
+    cell,
+    holds_complex,
+    implements,
+    plain,
+    put,
+    reject,
+)
+from ckad.trace.memory.context import current
+from ckad.trace.primitives.complex.elementary import angle
+from ckad.trace.primitives.complex.ufuncs import stored, truth
+from ckad.trace.values.complex import (
+    ComplexTracer,
+    as_complex,
+    check_plain,
+    discarded,
+    part_type,
+    settled,
+)
+from ckad.trace.values.part import Part
+from ckad.trace.values.tracer import Tracer, fresh, lift
+
+# --- functions that act on both parts alike ----------------------------------------------------
+
+#: Which arguments of the traced counterpart hold numbers that have parts.
+BY_PARTS = {
+    "a": """reshape ravel swapaxes moveaxis rollaxis expand_dims squeeze diagonal roll repeat take
+        compress sum mean cumsum trace copy round around ascontiguousarray
+        asarray asanyarray transpose permute_dims""",
+    "arrays": "atleast_1d atleast_2d atleast_3d concatenate stack block",
+    "array": "broadcast_to pad",
+    "args": "broadcast_arrays",
+    "ary": "array_split split hsplit vsplit dsplit ediff1d",
+    "m": "flip flipud fliplr rot90 tril triu",
+    "x": """unstack matrix_transpose nan_to_num linalg.diagonal linalg.trace
+        lib.stride_tricks.sliding_window_view""",
+    "v": "diag diagflat",
+    "f": "gradient",
+    "y": "trapezoid",
+    "A": "tile",
+    "tup": "hstack vstack dstack column_stack",
+    "arr": "take_along_axis delete",
+    "arr values": "append insert",
+    "a prepend append": "diff",
+    "x y": "where",
+    "choicelist default": "select",
+    "object": "array",
+    "fill_value": "full",
+    "": "zeros empty",
+    "start stop": "linspace",
+    "xi": "meshgrid",
+}
+
+
+@cache
+def _signature(function: Any) -> inspect.Signature:
+    return inspect.signature(plain(function))
+
+
+def _by_parts(function: Any, names: tuple[str, ...]) -> Function:
+    def handler(*args: Any, **options: Any) -> Any:
+        signature = _signature(function)
+        numbers = (*names, "initial") if "initial" in signature.parameters else names
+        bound = signature.bind(*args, **options)
+        given_ = bound.arguments
+        out = given_.pop("out", None)
+        _use_part_type(function, given_, numbers)
+        halves = [(name, parts_of(given_[name])) for name in numbers if name in given_]
+        results = []
+        for k in (0, 1):
+            given_.update((name, pair[k]) for name, pair in halves)
+            results.append(call(function, bound.args, bound.kwargs))
+        return stored(out, _paired(*results))
+
+    return handler
+
+
+def _use_part_type(function: Any, arguments: dict[str, Any], names: Sequence[str]) -> None:
+    dtype = arguments.get("dtype")
+    if dtype is None:
+        return
+    numbers = [arguments[name] for name in names if name in arguments]
+    if np.dtype(dtype).kind != "c" and any(map(holds_complex, numbers)):
+        raise DtypeError(
+            at_place(
+                f"np.{function.__name__} turns complex numbers into {np.dtype(dtype)}, which loses "
+                "the imaginary part. Take the real part first: np.real(z)."
+            )
+        )
+    arguments["dtype"] = part_type(dtype)
+
+
+def parts_of(x: Any) -> tuple[Any, Any]:
+    """Both parts of an argument: a number, an array, or lists of them."""
+    if isinstance(x, (list, tuple)):
+        pairs = [parts_of(item) for item in x]
+        return type(x)(a for a, _ in pairs), type(x)(b for _, b in pairs)
+    if isinstance(x, ComplexTracer):
+        return x.parts
+    if isinstance(x, Tracer):
+        return x, fresh(current().builder.full(x.type, 0), scalar=x.scalar)
+    if isinstance(x, Part):
+        return x, np.zeros_like(x)
+    if x is None or x is np._NoValue:
+        return x, x
+    if holds_complex(x):
+        check_plain(x)
+        return np.array(x.real)[()], np.array(x.imag)[()]
+    return x, np.zeros_like(x) if isinstance(x, (np.ndarray, np.generic)) else type(x)(0)
+
+
+def _paired(real: Any, imag: Any) -> Any:
+    if isinstance(real, (Tracer, Part)):
+        return ComplexTracer(real, imag)
+    if isinstance(real, (list, tuple)):
+        pairs = [_paired(a, b) for a, b in zip(real, imag, strict=True)]
+        return type(real)(pairs)
+    return real
+
+
+for _names, _functions in BY_PARTS.items():
+    for _name in _functions.split():
+        _function = operator.attrgetter(_name)(np)
+        put(_function, _by_parts(_function, tuple(_names.split())), COMPLEX)
+put(np.linalg.matrix_transpose, np.matrix_transpose, COMPLEX)
+
+
+@implements(np.ones, kind=COMPLEX)
+def ones(*args: Any, **options: Any) -> ComplexTracer:
+    zeros = cell(np.zeros, COMPLEX)
+    assert zeros is not None
+    result = zeros(*args, **options)
+    result.parts[0][...] = 1.0
+    return result
+
+
+def _like(number: Any) -> Function:
+    def handler(a: Any, dtype: Any = None, *args: Any, **options: Any) -> Any:
+        return full_like(a, number, dtype, *args, **options)
+
+    return handler
+
+
+for _function, _number in ((np.zeros_like, 0), (np.empty_like, 0), (np.ones_like, 1)):
+    put(_function, _like(_number), COMPLEX)
+
+
+@implements(np.full_like, kind=COMPLEX)
+def full_like(a: Any, fill_value: Any, dtype: Any = None, *args: Any, **options: Any) -> Any:
+    """In the dtype of ``a`` or the one asked for, which may be real for a complex ``a``."""
+    like = as_complex(a).parts[0] if holds_complex(a) else lift(a)
+    kind = (as_complex(a) if holds_complex(a) else like).dtype if dtype is None else np.dtype(dtype)
+    part = part_type(kind)
+    if kind.kind != "c":
+        return plain(np.full_like)(like, discarded(fill_value), part, *args, **options)
+    halves = parts_of(fill_value)
+    return ComplexTracer(
+        *(plain(np.full_like)(like, half, part, *args, **options) for half in halves)
+    )
+
+
+def _converted(function: Any) -> Function:
+    def handler(*args: Any, dtype: Any = complex, **options: Any) -> Any:
+        reject(any(map(holds_complex, args)), f"np.{function.__name__} of complex numbers")
+        return plain(function)(*args, dtype=part_type(dtype), **options).astype(dtype)
+
+    return handler
+
+
+for _function in (np.arange, np.eye, np.identity, np.tri, np.indices):
+    put(_function, _converted(_function), COMPLEX)
+
+
+# --- writing into arrays -----------------------------------------------------------------------
+
+
+@implements(np.copyto, kind=COMPLEX)
+def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -> None:
+    if not isinstance(dst, ComplexTracer):
+        if casting != "unsafe":
+            raise TypeError(at_place("Cannot cast array data from complex to real numbers"))
+        return plain(np.copyto)(dst, discarded(src), casting, where)
+    for part, half in zip(dst.parts, map(settled, parts_of(src)), strict=True):
+        plain(np.copyto)(part, half, casting, where)
+    return None
+
+
+def _writing(function: Any) -> Function:
+    """Functions of (array, where, values, ...) that write into the array."""
+
+    def handler(a: Any, *args: Any, **options: Any) -> None:
+        *place, values = args[:2] if function is not np.fill_diagonal else args[:1]
+        rest = args[len(place) + 1 :]
+        if not isinstance(a, ComplexTracer):
+            return plain(function)(a, *place, discarded(values), *rest, **options)
+        for part, half in zip(a.parts, map(settled, parts_of(values)), strict=True):
+            plain(function)(part, *place, half, *rest, **options)
+        return None
+
+    return handler
+
+
+for _function in (np.fill_diagonal, np.putmask, np.put_along_axis):
+    put(_function, _writing(_function), COMPLEX)
+
+
+# --- statistics and norms ----------------------------------------------------------------------
+
+
+@implements(np.var, kind=COMPLEX)
+def var(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, *args: Any, **options: Any):
+    """Of both parts together."""
+    both = (np.var(part, axis, None, None, *args, **options) for part in as_complex(a).parts)
+    return stored(out, operator.add(*both))
+
+
+@implements(np.std, kind=COMPLEX)
+def std(*args: Any, **options: Any) -> Any:
+    return safe_sqrt(var(*args, **options))
+
+
+@implements(np.average, kind=COMPLEX)
+def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = False, **options: Any):
+    reject(holds_complex(weights), "np.average with complex weights")
+    pairs = [np.average(part, axis, weights, True, **options) for part in as_complex(a).parts]
+    mean = ComplexTracer(pairs[0][0], pairs[1][0])
+    return (mean, pairs[0][1]) if returned else mean
+
+
+@implements(np.linalg.norm, kind=COMPLEX)
+def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
+    reject(axis is None and ord is not None and np.ndim(x) > 2, "np.linalg.norm")
+    return np.linalg.norm(np.abs(as_complex(x)), ord, axis, keepdims)
+
+
+@implements(np.linalg.vector_norm, kind=COMPLEX)
+def vector_norm(x: Any, /, **options: Any) -> Any:
+    return np.linalg.vector_norm(np.abs(as_complex(x)), **options)
+
+
+# --- questions ---------------------------------------------------------------------------------
+
+
+@implements(np.any, kind=COMPLEX)
+def any_(a: Any, *args: Any, **options: Any) -> Any:
+    return np.any(truth(as_complex(a)), *args, **options)
+
+
+@implements(np.all, kind=COMPLEX)
+def all_(a: Any, *args: Any, **options: Any) -> Any:
+    return np.all(truth(as_complex(a)), *args, **options)
+
+
+@implements(np.count_nonzero, kind=COMPLEX)
+def count_nonzero(a: Any, *args: Any, **options: Any) -> Any:
+    return np.count_nonzero(truth(as_complex(a)), *args, **options)
+
+
+@implements(np.isclose, kind=COMPLEX)
+def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Any:
+    near = np.abs(np.subtract(a, b)) <= atol + rtol * np.abs(b)
+    close = np.logical_or(np.logical_and(near, np.isfinite(b)), np.equal(a, b))
+    both = np.logical_and(np.isnan(a), np.isnan(b)) if equal_nan else False
+    return np.logical_or(close, both)
+
+
+@implements(np.allclose, kind=COMPLEX)
+def allclose(a: Any, b: Any, *args: Any, **options: Any) -> Any:
+    return np.all(isclose(a, b, *args, **options))
+
+
+@implements(np.array_equal, kind=COMPLEX)
+def array_equal(a1: Any, a2: Any) -> Any:
+    return np.all(np.equal(a1, a2)) if np.shape(a1) == np.shape(a2) else False
+
+
+for _function, _answer in (
+    (np.shape, lambda a: a.shape),
+    (np.ndim, lambda a: a.ndim),
+    (np.size, lambda a, axis=None: a.size if axis is None else a.shape[axis]),
+    (np.iscomplexobj, lambda x: True),
+    (np.isrealobj, lambda x: False),
+    (np.iscomplex, lambda x: np.not_equal(as_complex(x).parts[1], 0)),
+    (np.isreal, lambda x: np.equal(as_complex(x).parts[1], 0)),
+    (np.real, lambda val: as_complex(val).real),
+    (np.imag, lambda val: as_complex(val).imag),
+):
+    put(_function, _answer, COMPLEX)
+
+
+@implements(np.result_type, kind=COMPLEX)
+def result_type(*arrays_and_dtypes: Any) -> np.dtype:
+    kinds = [x.dtype if isinstance(x, (Tracer, ComplexTracer)) else x for x in arrays_and_dtypes]
+    return np.result_type(*kinds)
+
+
+@implements(np.angle, kind=COMPLEX)
+def angle_(z: Any, deg: bool = False) -> Tracer:
+    found = angle(as_complex(z))
+    return found * (180 / np.pi) if deg else np.positive(found)
+
+
+@implements(np.angle)
+def angle_of_real(z: Any, deg: bool = False) -> Tracer:
+    return angle_(lift(z), deg)
+
+
+@implements(np.isreal)
+def isreal(x: Any) -> Tracer:
+    return np.equal(as_complex(x).parts[1], 0)
+
+
+@implements(np.iscomplex)
+def iscomplex(x: Any) -> Tracer:
+    return np.logical_not(isreal(x))

@@ -1,0 +1,100 @@
+"""The methods of complex arrays, and their elements."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ckad.trace.dispatch import COMPLEX, cell, put
+from ckad.trace.memory.views import PartView
+from ckad.trace.primitives.shape import view
+from ckad.trace.values.complex import (
+    ComplexTracer,
+    as_complex,
+    discarded,
+    halves,
+    part_type,
+)
+from ckad.trace.values.tracer import Tracer
+
+
+def _by_parts(key: Any) -> Callable[..., ComplexTracer]:
+    name = key.__name__
+
+    def method(self: ComplexTracer, *args: Any, **options: Any) -> ComplexTracer:
+        return ComplexTracer(*(getattr(part, name)(*args, **options) for part in self.parts))
+
+    return method
+
+
+def _part_of_both(name: str) -> Callable[..., ComplexTracer]:
+    return lambda self: ComplexTracer(*(getattr(part, name) for part in self.parts))
+
+
+def _astype(self: Any, dtype: Any, *args: Any, **options: Any) -> Any:
+    if not isinstance(self, ComplexTracer):
+        return _as_complex(self, dtype)
+    if np.dtype(dtype).kind == "c":
+        part = part_type(dtype)
+        return ComplexTracer(*(x.astype(part, *args, **options) for x in self.parts))
+    if np.dtype(dtype) == bool:
+        return np.not_equal(self, 0)
+    return discarded(self).astype(dtype, *args, **options)
+
+
+def _as_complex(x: Any, dtype: Any) -> Any:
+    """A real array where a complex one is asked for."""
+    whole = as_complex(x, part_type(dtype))
+    return whole if x.scalar else whole.copy()
+
+
+def _shown(part: Any) -> Any:
+    return view(part, PartView()) if isinstance(part, Tracer) else part
+
+
+def _fill(self: Any, value: Any) -> None:
+    self[...] = value
+
+
+def _own(key: Any, x: Any) -> Callable[..., Any]:
+    """What is done with ``x`` where nothing else is complex."""
+    function = cell(key, x.kind)
+    assert function is not None
+    return function
+
+
+def _getitem(x: Any, index: Any) -> Any:
+    if not isinstance(x, ComplexTracer):
+        return _own(operator.getitem, x)(x, index)
+    return ComplexTracer(*(part[index] for part in x.parts))
+
+
+def _setitem(x: Any, index: Any, new: Any) -> None:
+    if not isinstance(x, ComplexTracer):
+        return _own(operator.setitem, x)(x, index, discarded(new))
+    for part, half in zip(x.parts, halves(new), strict=True):
+        part[index] = half
+    return None
+
+
+for _key in (
+    *(np.ndarray.reshape, np.ndarray.transpose, np.ndarray.copy, np.ndarray.flatten),
+    *(np.ndarray.__copy__, np.ndarray.__deepcopy__),
+):
+    put(_key, _by_parts(_key), COMPLEX)
+for _key, _method in {
+    np.ndarray.astype: _astype,
+    np.ndarray.fill: _fill,
+    np.ndarray.real: lambda self: _shown(self.parts[0]),
+    np.ndarray.imag: lambda self: _shown(self.parts[1]),
+    np.ndarray.conj: np.conjugate,
+    np.ndarray.conjugate: np.conjugate,
+    np.ndarray.T: _part_of_both("T"),
+    np.ndarray.mT: _part_of_both("mT"),
+    operator.getitem: _getitem,
+    operator.setitem: _setitem,
+}.items():
+    put(_key, _method, COMPLEX)

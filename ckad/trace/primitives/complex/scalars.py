@@ -1,0 +1,84 @@
+"""``complex(x, y)``, ``np.complex128(x)`` and the module ``cmath`` on traced values."""
+
+from __future__ import annotations
+
+import cmath
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ckad.place import at_place
+from ckad.trace.dispatch import COMPLEX, PLAIN, put, reject
+from ckad.trace.primitives.complex.ufuncs import multiply
+from ckad.trace.values.complex import ComplexTracer, as_complex
+from ckad.trace.values.tracer import Tracer
+
+
+def _traced(*xs: Any) -> bool:
+    return any(isinstance(x, (Tracer, ComplexTracer)) for x in xs)
+
+
+def _put(key: Any, function: Any) -> None:
+    for kind in (PLAIN, COMPLEX):
+        put(key, function, kind)
+
+
+def _single(x: Any) -> ComplexTracer:
+    """The only element of ``x`` as a scalar."""
+    z = as_complex(x)
+    if z.size != 1:
+        raise TypeError(at_place(f"one number is needed, and the array has {z.size}; index it"))
+    return z.reshape(())[()]
+
+
+def complex_number(real: Any = 0.0, imag: Any = 0.0) -> Any:
+    """``complex(real, imag)``, that is ``real + 1j * imag``."""
+    if not _traced(real, imag):
+        return complex(real, imag)
+    turned = multiply(as_complex(1j), _single(imag)) if _traced(imag) else imag * 1j
+    return np.add(_single(real), turned)
+
+
+def _constructor(kind: Any) -> Callable[[Any], Any]:
+    def construct(x: Any = 0) -> Any:
+        return as_complex(x).astype(kind) if _traced(x) else kind(x)
+
+    return construct
+
+
+_put(complex, complex_number)
+for _kind in (np.complex128, np.complex64):
+    _put(_kind, _constructor(_kind))
+
+
+# --- the module cmath --------------------------------------------------------------------------
+
+
+def _elementary(original: Any, ufunc: Any) -> Callable[..., Any]:
+    def function(z: Any, *args: Any) -> Any:
+        if not _traced(z, *args):
+            return original(z, *args)
+        reject(args, f"cmath.{original.__name__} with two arguments")
+        return ufunc(_single(z))
+
+    return function
+
+
+for _name in ("asin", "acos", "atan", "asinh", "acosh", "atanh"):
+    _original = getattr(cmath, _name)
+    _put(_original, _elementary(_original, getattr(np, _name)))
+for _name in "exp log log10 sqrt sin cos tan sinh cosh tanh isnan isinf isfinite".split():
+    _original = getattr(cmath, _name)
+    _put(_original, _elementary(_original, getattr(np, _name)))
+_put(cmath.phase, _elementary(cmath.phase, np.angle))
+_put(cmath.polar, _elementary(cmath.polar, lambda z: (np.abs(z), np.angle(z))))
+
+
+def _rect(r: Any, phi: Any) -> Any:
+    if not _traced(r, phi):
+        return cmath.rect(r, phi)
+    return complex_number(r * np.cos(phi), r * np.sin(phi))
+
+
+_put(cmath.rect, _rect)

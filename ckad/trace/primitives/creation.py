@@ -1,0 +1,227 @@
+"""New arrays: ``like=``, ``*_like``, copies. They have memory of their own and can be written."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ckad.errors import ConcreteValueError
+from ckad.place import at_place
+from ckad.tape.types import Type
+from ckad.trace.dispatch import always, implements, put, reject, tracers
+from ckad.trace.memory.context import current
+from ckad.trace.memory.layout import contiguity, is_plain
+from ckad.trace.primitives.join import stack
+from ckad.trace.primitives.shape import atleast_1d, copied, expand_dims, view_or_copy
+from ckad.trace.values.apply import astype, tape_dtype
+from ckad.trace.values.tracer import Tracer, fresh, known, known_dtype, lift, value
+
+
+def _filled(shape: Any, number: Any, dtype: Any) -> Tracer:
+    """A new array of ``number``, which may be traced or an array that broadcasts to ``shape``."""
+    shape = (operator.index(shape),) if not isinstance(shape, (tuple, list)) else tuple(shape)
+    shape = tuple(operator.index(d) for d in shape)
+    if any(d < 0 for d in shape):
+        raise ValueError(at_place(f"negative dimensions are not allowed: {shape}"))
+    builder = current().builder
+    if isinstance(number, (int, float)):
+        row = builder.full(Type(tape_dtype(dtype), shape), number)
+    else:
+        row = builder.broadcast_to(value(astype(number, dtype)), shape)
+    return fresh(row, scalar=False)
+
+
+# --- like= -------------------------------------------------------------------------------------
+
+
+def _constant(number: int) -> Callable[..., Tracer]:
+    def create(shape: Any, dtype: Any = None, order: str = "C", *, device: Any = None) -> Tracer:
+        reject(order != "C", f"creation with order={order!r}")
+        return _filled(shape, number, np.float64 if dtype is None else dtype)
+
+    return create
+
+
+zeros = implements(np.zeros)(_constant(0))
+empty = implements(np.empty)(_constant(0))  # a tape has no undefined numbers
+ones = implements(np.ones)(_constant(1))
+
+
+@implements(np.full)
+def full(
+    shape: Any, fill_value: Any, dtype: Any = None, order: str = "C", *, device: Any = None
+) -> Tracer:
+    reject(order != "C", f"np.full with order={order!r}")
+    number = lift(fill_value)
+    return _filled(shape, number, number.dtype if dtype is None else dtype)
+
+
+def _as_numpy(function: Any) -> Callable[..., Tracer]:
+    """The array that NumPy makes from plain numbers, as a constant."""
+
+    def create(*args: Any, **options: Any) -> Tracer:
+        if any(True for _ in tracers((args, tuple(options.values())))):
+            args, options = _numbers(args, function), _numbers(options, function)
+        made = known_dtype(function(*args, **options))
+        return fresh(current().builder.const(made), scalar=False)
+
+    return create
+
+
+def _numbers(args: Any, function: Any) -> Any:
+    """The arguments, their tracers replaced by the numbers that are known while recording."""
+    if isinstance(args, dict):
+        return {name: _numbers(x, function) for name, x in args.items()}
+    if isinstance(args, (list, tuple)):
+        return type(args)([_numbers(x, function) for x in args])
+    number = known(args) if isinstance(args, Tracer) else args
+    if number is None:
+        raise ConcreteValueError(
+            at_place(
+                f"an argument of np.{function.__name__} is a traced value, and the shape of "
+                "the result depends on it. Pass Python numbers."
+            )
+        )
+    return number[()] if isinstance(args, Tracer) else number
+
+
+for _function in (np.arange, np.eye, np.identity, np.tri, np.indices):
+    put(_function, _as_numpy(_function))
+
+
+def ndarray(shape: Any, dtype: Any = float, *layout: Any, **options: Any) -> Tracer:
+    """``np.ndarray(shape, dtype)``: an array to be filled."""
+    reject(any(x is not None for x in layout) or options, "np.ndarray with a buffer or strides")
+    return empty(shape, dtype)
+
+
+# --- *_like ------------------------------------------------------------------------------------
+
+
+def _like(number: int) -> Callable[..., Tracer]:
+    def create(
+        a: Any,
+        dtype: Any = None,
+        order: str = "K",
+        subok: bool = True,
+        shape: Any = None,
+        *,
+        device: Any = None,
+    ) -> Tracer:
+        return full_like(a, number, dtype, order, subok, shape)
+
+    return create
+
+
+@implements(np.full_like)
+def full_like(
+    a: Any,
+    fill_value: Any,
+    dtype: Any = None,
+    order: str = "K",
+    subok: bool = True,
+    shape: Any = None,
+    *,
+    device: Any = None,
+) -> Tracer:
+    reject(order == "F", "creation with order='F'")
+    a = lift(a)
+    return _filled(
+        a.shape if shape is None else shape, fill_value, a.dtype if dtype is None else dtype
+    )
+
+
+zeros_like = implements(np.zeros_like)(_like(0))
+ones_like = implements(np.ones_like)(_like(1))
+
+
+@implements(np.empty_like)
+def empty_like(prototype: Any, *args: Any, **options: Any) -> Tracer:
+    return zeros_like(prototype, *args, **options)
+
+
+# --- from other arrays and lists ---------------------------------------------------------------
+
+
+def _gather(x: Any) -> Tracer:
+    """A tracer of nested lists that may hold tracers."""
+    if isinstance(x, (list, tuple)) and any(True for _ in tracers(x)):
+        return stack([_gather(item) for item in x])
+    return lift(x)
+
+
+@implements(np.array)
+def array(
+    object: Any,
+    dtype: Any = None,
+    *,
+    copy: Any = True,
+    order: str = "K",
+    subok: bool = False,
+    ndmin: int = 0,
+) -> Tracer:
+    reject(order == "F", "np.array with order='F'")
+    x = _gather(object)
+    if copy is not True:
+        x = asarray(x, dtype)
+    else:
+        x = converted(x, x.dtype if dtype is None else dtype, contiguous=order == "C")
+    return x if x.ndim >= ndmin else expand_dims(x, tuple(range(ndmin - x.ndim)))
+
+
+@implements(np.asarray, np.asanyarray)
+def asarray(
+    a: Any, dtype: Any = None, order: Any = None, *, device: Any = None, copy: Any = None
+) -> Tracer:
+    reject(order == "F", "np.asarray with order='F'")
+    x = _gather(a)
+    if copy:
+        return array(x, dtype)
+    if dtype is not None and np.dtype(dtype) != x.dtype:
+        return converted(x, dtype)
+    return copied(x) if x.scalar else x
+
+
+def converted(x: Tracer, dtype: Any, contiguous: bool = False) -> Tracer:
+    """A copy of ``x`` in another dtype, in the layout of ``x`` unless ``contiguous``."""
+    copy = copied(astype(x, dtype))
+    copy.storage.plain = contiguous or is_plain(x)
+    return copy
+
+
+@implements(np.ascontiguousarray)
+def ascontiguousarray(a: Any, dtype: Any = None) -> Tracer:
+    x = atleast_1d(asarray(a, dtype))
+    return view_or_copy(x, x, contiguity(x))
+
+
+@implements(np.astype)
+def astype_(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Tracer:
+    return lift(x).astype(dtype, copy=copy)  # type: ignore[attr-defined]
+
+
+@implements(np.copy)
+def copy(a: Any, order: str = "K", subok: bool = False) -> Tracer:
+    reject(order == "F", "np.copy with order='F'")
+    return copied(a, contiguous=order == "C")
+
+
+# --- ranges and grids --------------------------------------------------------------------------
+
+
+# --- what is traced also for plain arguments ---------------------------------------------------
+
+# the program may write into their results
+put(np.ndarray, ndarray)
+always(
+    *(np.ndarray, np.tile, np.repeat),
+    *(np.zeros, np.ones, np.empty, np.full, np.arange, np.eye, np.identity, np.tri),
+    *(np.zeros_like, np.ones_like, np.empty_like, np.full_like, np.copy, np.array),
+    *(np.asarray, np.asanyarray, np.ascontiguousarray, np.fromfunction, np.indices),
+    *(np.linspace, np.logspace, np.geomspace, np.meshgrid),
+    *(np.concatenate, np.stack, np.hstack, np.vstack, np.dstack, np.column_stack),
+    *(np.block, np.append),
+)

@@ -1,0 +1,357 @@
+"""NumPy's (and SciPy's) ufuncs on tracers: one table row each."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ckad.errors import UnsupportedFunctionError
+from ckad.place import at_place
+from ckad.rules import facts
+from ckad.tape.ops import Op
+from ckad.tape.types import DType
+from ckad.trace.dispatch import put
+from ckad.trace.memory.context import current
+from ckad.trace.memory.layout import plain_layout
+from ckad.trace.values.apply import apply, astype, broadcast, check_cast, operands, store
+from ckad.trace.values.tracer import Tracer, fresh, lift, value
+
+Lowering = Callable[..., Tracer]
+
+
+def _finish(result: Tracer, out: Any, where: Any, casting: str = "same_kind") -> Tracer:
+    if where is not True:
+        # what NumPy leaves undefined is 0, as in np.empty
+        old = constant_like(result, 0) if out is None else out
+        check_cast(result, old, casting)
+        mask, new, kept = broadcast(lift(where), astype(result, old.dtype), old)
+        result = apply(Op.SELECT, mask, new, kept)
+    return result if out is None else store(out, result, casting)
+
+
+def _result(xs: Sequence[Any], result: Tracer) -> Tracer:
+    """``result`` in NumPy's memory layout; without axes it is a NumPy scalar."""
+    return plain_layout(xs, result) if result.shape else fresh(value(result))
+
+
+#: ufunc -> the ops that compute it, which say where it is finite; that for numbers first
+OPS: dict[Any, tuple[Op, ...]] = {}
+
+
+def _harmless(ufunc: Any, xs: Sequence[Tracer], where: Any) -> list[Tracer]:
+    """The operands, where the ufunc is not computed replaced by numbers in its domain.
+
+    Else a derivative that is infinite there would spoil the others: 0 times infinity is NaN.
+    """
+    ops = OPS.get(ufunc)
+    if where is True or (ops is not None and facts.LINEAR.issuperset(ops[:1])):
+        return list(xs)
+    inside = facts.harmless(*ops or ())
+    return [
+        apply(Op.SELECT, *broadcast(lift(where), x, constant_like(x, inside)))
+        if x.type.is_float
+        else x
+        for x in broadcast(*xs, lift(where))[:-1]
+    ]
+
+
+def register(ufunc: Any, lowering: Lowering, ops: tuple[Op, ...] | None = None) -> None:
+    """``lowering`` gets operands of NumPy's loop dtypes, broadcast to one shape."""
+
+    def call(
+        *xs: Any,
+        out: Any = None,
+        where: Any = True,
+        dtype: Any = None,
+        casting: str = "same_kind",
+        **options: Any,
+    ) -> Tracer:
+        refuse_options(ufunc, options)
+        ins = _harmless(ufunc, operands(ufunc, xs, dtype), where)
+        return _finish(_result(xs, lowering(*ins)), out, where, casting)
+
+    put(ufunc, call)
+    if ops is not None:
+        OPS[ufunc] = ops
+
+
+def refuse_options(ufunc: Any, options: dict[str, Any]) -> None:
+    """``order`` and ``subok`` change nothing in the numbers; other options have no rule."""
+    unknown = options.keys() - {"subok"}
+    if options.get("order", "K") in ("K", "C"):
+        unknown -= {"order"}
+    if unknown:
+        raise UnsupportedFunctionError(
+            at_place(
+                f"ckad has no rule for np.{ufunc.__name__} with {min(unknown)}=. Leave it out."
+            )
+        )
+
+
+def by_op(op: int) -> Lowering:
+    return lambda *xs: apply(op, *xs)
+
+
+def _by_kind(op: int, on_bool: int) -> Lowering:
+    return lambda *xs: apply(on_bool if xs[0].dtype == bool else op, *xs)
+
+
+for _ufunc, _code in {
+    np.divide: Op.DIV,
+    np.floor_divide: Op.FLOORDIV,
+    np.remainder: Op.MOD,
+    np.negative: Op.NEG,
+    np.sign: Op.SIGN,
+    np.sqrt: Op.SQRT,
+    np.cbrt: Op.CBRT,
+    np.exp: Op.EXP,
+    np.expm1: Op.EXPM1,
+    np.exp2: Op.EXP2,
+    np.log: Op.LOG,
+    np.log1p: Op.LOG1P,
+    np.log2: Op.LOG2,
+    np.log10: Op.LOG10,
+    np.sin: Op.SIN,
+    np.cos: Op.COS,
+    np.tan: Op.TAN,
+    np.arcsin: Op.ASIN,
+    np.arccos: Op.ACOS,
+    np.arctan: Op.ATAN,
+    np.arctan2: Op.ATAN2,
+    np.sinh: Op.SINH,
+    np.cosh: Op.COSH,
+    np.tanh: Op.TANH,
+    np.arcsinh: Op.ASINH,
+    np.arccosh: Op.ACOSH,
+    np.arctanh: Op.ATANH,
+    np.hypot: Op.HYPOT,
+    np.copysign: Op.COPYSIGN,
+    np.equal: Op.EQ,
+    np.not_equal: Op.NE,
+    np.less: Op.LT,
+    np.less_equal: Op.LE,
+    np.greater: Op.GT,
+    np.greater_equal: Op.GE,
+    np.bitwise_and: Op.AND,
+    np.bitwise_or: Op.OR,
+    np.bitwise_xor: Op.XOR,
+}.items():
+    register(_ufunc, by_op(_code), (_code,))
+
+for _ufunc, _code, _on_bool in (
+    (np.add, Op.ADD, Op.OR),
+    (np.subtract, Op.SUB, Op.XOR),
+    (np.multiply, Op.MUL, Op.AND),
+    (np.maximum, Op.MAXIMUM, Op.OR),
+    (np.minimum, Op.MINIMUM, Op.AND),
+):
+    register(_ufunc, _by_kind(_code, _on_bool), (_code, _on_bool))
+
+
+def _same(x: Tracer) -> Tracer:
+    return fresh(value(x))
+
+
+def _unless_integer(op: int) -> Lowering:
+    return lambda x: apply(op, x) if x.type.is_float else _same(x)
+
+
+for _ufunc, _code in {
+    np.floor: Op.FLOOR,
+    np.ceil: Op.CEIL,
+    np.trunc: Op.TRUNC,
+    np.rint: Op.RINT,
+}.items():
+    register(_ufunc, _unless_integer(_code), (_code,))
+
+
+def constant_like(x: Tracer, number: float) -> Tracer:
+    return fresh(current().builder.full(x.type, number))
+
+
+register(np.positive, _same, ())
+register(np.conjugate, _same, ())
+register(np.absolute, lambda x: _same(x) if x.dtype == bool else apply(Op.ABS, x), (Op.ABS,))
+register(np.fabs, by_op(Op.ABS))
+register(np.square, lambda x: apply(Op.AND if x.dtype == bool else Op.MUL, x, x), (Op.MUL,))
+register(np.reciprocal, lambda x: apply(Op.DIV, constant_like(x, 1.0), x))
+register(np.deg2rad, lambda x: apply(Op.MUL, x, constant_like(x, math.pi / 180)))
+register(np.radians, lambda x: apply(Op.MUL, x, constant_like(x, math.pi / 180)))
+register(np.rad2deg, lambda x: apply(Op.MUL, x, constant_like(x, 180 / math.pi)))
+register(np.degrees, lambda x: apply(Op.MUL, x, constant_like(x, 180 / math.pi)))
+
+
+def _fmod(x: Tracer, y: Tracer) -> Tracer:
+    """The remainder of the sizes, exact, with the sign of ``x``; derivative 1 by x at 0 too."""
+    if not x.type.is_float:
+        return np.sign(x) * (np.abs(x) % np.abs(y))
+    negative = np.signbit(x)
+    size = np.where(negative, -x, x) % np.abs(y)
+    return np.where(negative, -size, size)
+
+
+register(np.fmod, _fmod)
+
+
+def _truth(x: Tracer) -> Tracer:
+    return astype(x, bool)
+
+
+register(np.logical_and, lambda x, y: apply(Op.AND, _truth(x), _truth(y)), (Op.AND,))
+register(np.logical_or, lambda x, y: apply(Op.OR, _truth(x), _truth(y)), (Op.OR,))
+register(np.logical_xor, lambda x, y: apply(Op.XOR, _truth(x), _truth(y)), (Op.XOR,))
+register(np.logical_not, lambda x: apply(Op.NOT, _truth(x)), (Op.NOT,))
+register(
+    np.invert,
+    lambda x: apply(Op.NOT, x) if x.dtype == bool else apply(Op.XOR, x, constant_like(x, -1)),
+    (Op.NOT, Op.XOR),
+)
+
+
+def _float_test(op: int) -> Lowering:
+    return lambda x: apply(op, x if x.type.is_float else astype(x, np.float64))
+
+
+register(np.isnan, _float_test(Op.ISNAN), (Op.ISNAN,))
+register(np.isinf, _float_test(Op.ISINF), (Op.ISINF,))
+register(
+    np.isfinite,
+    lambda x: np.logical_not(np.logical_or(np.isnan(x), np.isinf(x))),
+    (Op.ISNAN, Op.ISINF),
+)
+register(np.signbit, lambda x: np.less(np.copysign(constant_like(x, 1.0), x), 0))
+
+
+def _fextremum(ufunc: Any) -> Lowering:
+    return lambda x, y: np.where(np.isnan(x), y, np.where(np.isnan(y), x, ufunc(x, y)))
+
+
+register(np.fmax, _fextremum(np.maximum))
+register(np.fmin, _fextremum(np.minimum))
+
+
+_LN2 = math.log(2)
+
+
+def _logaddexp(x: Tracer, y: Tracer) -> Tracer:
+    """Chosen by one comparison: at a tie the derivatives of every order are those of one side."""
+    first = np.greater_equal(x, y)
+    high, low = np.where(first, x, y), np.where(first, y, x)
+    # equal infinities have no difference
+    same = np.logical_and(np.equal(high, low), np.isinf(high))
+    return high + np.log1p(np.exp(np.where(same, 0.0, low - high)))
+
+
+register(np.logaddexp, _logaddexp)
+register(np.logaddexp2, lambda x, y: _logaddexp(x * _LN2, y * _LN2) / _LN2)
+register(np.ldexp, lambda x, n: x * np.exp2(astype(n, x.dtype)))
+
+
+# --- powers ------------------------------------------------------------------------------------
+
+
+def _integer_power(x: Tracer, n: int) -> Tracer:
+    """Repeated squaring; n >= 0."""
+    result, square = constant_like(x, 1), x
+    while n:
+        result = result * square if n & 1 else result
+        n >>= 1
+        square = square * square if n else square
+    return result
+
+
+def _is_float(x: Any) -> bool:
+    return isinstance(x, Tracer) and x.type.is_float
+
+
+def _power(x: Any, y: Any, dtype: Any = None, where: Any = True, **options: Any) -> Tracer:
+    if type(y) in (int, float) and y == 2 and isinstance(x, Tracer) and dtype is None:
+        return np.square(x, where=where, **options)
+    if type(y) in (int, float) and y == 0.5 and _is_float(x) and dtype is None:
+        return np.sqrt(x, where=where, **options)
+    out, casting = options.pop("out", None), options.pop("casting", "same_kind")
+    refuse_options(np.power, options)
+    base, exponent = _harmless(np.power, operands(np.power, (x, y), dtype), where)
+    if base.type.dtype is DType.I64:
+        return _finish(_result((x, y), _power_of_integers(base, y)), out, where, casting)
+    return _finish(_result((x, y), apply(Op.POW, base, exponent)), out, where, casting)
+
+
+def _power_of_integers(base: Tracer, exponent: Any) -> Tracer:
+    if isinstance(exponent, Tracer) or np.ndim(exponent):
+        return _by_bits(base, lift(exponent))
+    if exponent < 0:
+        raise ValueError(at_place("Integers to negative integer powers are not allowed."))
+    return _integer_power(base, int(exponent))
+
+
+def _by_bits(base: Tracer, exponent: Tracer) -> Tracer:
+    """Repeated squaring for an exponent that is not known yet; a negative one stops the program."""
+    base, exponent = broadcast(base, astype(exponent, np.int64))
+    negative = astype(np.less(exponent, 0), np.int64)
+    exponent = exponent + apply(Op.WRAP, negative, attrs=(1,))
+    exponent = np.where(exponent > _FULL, _FULL - 1 + exponent % 2, exponent)
+    result, square = constant_like(base, 1), base
+    for bit in range(_FULL.bit_length()):
+        result = np.where(np.equal((exponent // (1 << bit)) % 2, 1), result * square, result)
+        square = square * square
+    return fresh(value(result))
+
+
+#: Larger exponents overflow unless the base is -1, 0 or 1, for which the last bit is enough.
+_FULL = 127
+
+
+put(np.power, _power)
+put(np.float_power, lambda x, y, **kw: _power(x, y, dtype=np.float64, **kw))
+
+
+# --- shifts ------------------------------------------------------------------------------------
+
+#: 2**k for the shifts that stay in int64
+_POWERS_OF_TWO = np.left_shift(1, np.arange(63))
+
+
+def _power_of_two(exponent: Tracer) -> Tracer:
+    places = apply(Op.WRAP, exponent, attrs=(len(_POWERS_OF_TWO),))
+    return apply(Op.GATHER, lift(_POWERS_OF_TWO), places, attrs=(0,))
+
+
+register(np.left_shift, lambda x, y: apply(Op.MUL, x, _power_of_two(y)))
+register(np.right_shift, lambda x, y: apply(Op.FLOORDIV, x, _power_of_two(y)))
+
+
+# --- two results -------------------------------------------------------------------------------
+
+
+def _of_two(first: Callable[..., Tracer], second: Callable[..., Tracer]) -> Any:
+    def call(*xs: Any, out: Any = None, **options: Any) -> tuple[Tracer, Tracer]:
+        pair = first(*xs, **options), second(*xs, **options)
+        if out is None:
+            return pair
+        targets = out if isinstance(out, tuple) else (out, None)
+        return tuple(  # type: ignore[return-value]
+            x if target is None else store(target, x)
+            for x, target in zip(pair, targets, strict=True)
+        )
+
+    return call
+
+
+put(np.divmod, _of_two(np.floor_divide, np.remainder))
+
+
+def _as_floats(x: Any) -> Tracer:
+    return operands(np.modf, (x,))[0]
+
+
+put(
+    np.modf,
+    _of_two(
+        lambda x, **kw: plain_layout([x], np.fmod(_as_floats(x), 1.0, **kw)),
+        lambda x, **kw: plain_layout([x], np.trunc(_as_floats(x), **kw)),
+    ),
+)

@@ -1,0 +1,163 @@
+"""The methods of arrays, on tracers: each is the NumPy function of the same name."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from ckad.place import at_place
+from ckad.trace.arrays import repeated
+from ckad.trace.dispatch import call, put, reject
+from ckad.trace.memory.views import ReshapeView
+from ckad.trace.primitives import shape
+from ckad.trace.primitives.creation import converted
+from ckad.trace.primitives.scalars import as_python
+from ckad.trace.primitives.select import copyto
+from ckad.trace.primitives.shape import copied, view
+from ckad.trace.values.apply import astype, reshape_value, tape_dtype
+from ckad.trace.values.tracer import Tracer, lift, localise
+
+
+def _as_tuple(args: tuple[Any, ...]) -> Any:
+    """``x.reshape(2, 3)`` and ``x.reshape((2, 3))`` mean the same."""
+    return args[0] if len(args) == 1 and (args[0] is None or np.ndim(args[0])) else args
+
+
+def _reshape(self: Tracer, *dims: Any, order: str = "C", copy: Any = None) -> Tracer:
+    return shape.reshape(self, dims[0] if len(dims) == 1 else dims, order, copy=copy)
+
+
+def _transpose(self: Tracer, *axes: Any) -> Tracer:
+    return shape.transpose(self, _as_tuple(axes) if axes else None)
+
+
+def _copy(self: Tracer, order: str = "C") -> Tracer:
+    reject(order not in ("C", "K"), f".copy(order={order!r})")
+    return view(self) if self.scalar else copied(self, contiguous=order == "C")
+
+
+def _flatten(self: Tracer, order: str = "C") -> Tracer:
+    reject(order not in ("C", "F"), f".flatten(order={order!r})")
+    return copied(shape.ravel(copied(self if order == "C" else shape.transpose(self))))
+
+
+def _astype(
+    self: Tracer,
+    dtype: Any,
+    order: str = "K",
+    casting: str = "unsafe",
+    subok: bool = True,
+    copy: bool = True,
+) -> Tracer:
+    reject(order == "F", ".astype(order='F')")
+    if not np.can_cast(self.dtype, dtype, casting):
+        raise TypeError(
+            f"Cannot cast array data from {self.dtype} to {dtype} according to {casting!r}"
+        )
+    if not copy and tape_dtype(dtype) == self.type.dtype:
+        return self
+    return view(astype(self, dtype)) if self.scalar else converted(self, dtype, order == "C")
+
+
+def _fill(self: Tracer, value: Any) -> None:
+    copyto(self, value, "unsafe")
+
+
+def _in_order(self: Tracer, *args: Any, **options: Any) -> None:
+    """``x.sort()`` and ``x.partition(k)`` change the array itself."""
+    axis = options.get("axis", args[0] if args else -1)
+    copyto(self, np.sort(self, axis))
+
+
+def _partition(self: Tracer, kth: Any, axis: int = -1, **options: Any) -> None:
+    _in_order(self, axis)
+
+
+def _view(self: Tracer, dtype: Any = None) -> Tracer:
+    reject(dtype is not None and dtype != self.dtype, "the method .view with another dtype")
+    return view(self)
+
+
+# --- single numbers ----------------------------------------------------------------------------
+
+
+def _item(self: Tracer, *index: Any) -> Tracer:
+    """The element as a Python number; it stays traced."""
+    if not index and self.size != 1:
+        raise ValueError(at_place("can only convert an array of size 1 to a Python scalar"))
+    place = (0,) if not index else index[0] if len(index) == 1 else index
+    one = self[place] if isinstance(place, tuple) and len(index) > 1 else flat(self)[place]
+    return call(float, (one,), {}) if one.type.is_float else as_python(reshape_value(one, ()))
+
+
+def _tolist(self: Tracer) -> Any:
+    return [_tolist(x) for x in self] if self.shape else _item(self)
+
+
+def _deepcopy(self: Tracer, memo: Any = None) -> Tracer:
+    return self if self.scalar else copied(self, contiguous=False)
+
+
+def _flat(self: Tracer, *values: Any) -> Any:
+    """``x.flat``, and with a value ``x.flat = value``."""
+    return set_flat(self, *values) if values else flat(self)
+
+
+for _key, _method in {
+    np.ndarray.reshape: _reshape,
+    np.ndarray.transpose: _transpose,
+    np.ndarray.copy: _copy,
+    np.ndarray.flatten: _flatten,
+    np.ndarray.astype: _astype,
+    np.ndarray.fill: _fill,
+    np.ndarray.sort: _in_order,
+    np.ndarray.partition: _partition,
+    np.ndarray.view: _view,
+    np.ndarray.item: _item,
+    np.ndarray.tolist: _tolist,
+    np.ndarray.flat: _flat,
+    np.ndarray.conj: lambda self: self,
+    np.ndarray.conjugate: lambda self: self,
+    np.ndarray.__copy__: _deepcopy,
+    np.ndarray.__deepcopy__: _deepcopy,
+    np.ndarray.T: _transpose,
+    np.ndarray.mT: np.matrix_transpose,
+    np.ndarray.real: view,
+    np.ndarray.imag: np.imag,
+}.items():
+    put(_key, _method)
+
+
+class Flat(Tracer):
+    """An iterator in NumPy; here a one-dimensional view whose parts are copies, as in NumPy."""
+
+    __slots__ = ()
+
+    def __getitem__(self, index: Any) -> Any:
+        part = call(operator.getitem, (self, index), {})
+        return part if part.scalar else copied(part)
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        new = reshape_value(lift(value), (lift(value).size,))
+        if new.size == 1:
+            call(operator.setitem, (self, index, reshape_value(new, ())), {})
+        else:
+            size = np.arange(self.size)[index].size
+            call(operator.setitem, (self, index, repeated(new, size)), {})
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self[k] for k in range(self.size))
+
+
+def flat(x: Tracer) -> Flat:
+    x = localise(x)
+    path = x.path if x.ndim == 1 else (*x.path, ReshapeView((x.size,)))
+    return Flat(x.storage, path)
+
+
+def set_flat(x: Tracer, value: Any) -> None:
+    """``x.flat = value``"""
+    flat(x)[:] = value

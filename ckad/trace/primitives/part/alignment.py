@@ -1,0 +1,125 @@
+"""Operands of run-time extent brought to the same places, so that they combine element by element.
+
+Two parts of equal length may lie at different places of their bases: ``x[:k] + y[n - k:]``. The
+first operand stays where it is, the others are moved. Whether lengths are equal is seen from their
+forms, or else checked when the program runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ckad.place import at_place
+from ckad.tape.ops import Op
+from ckad.tape.reasons import Reason
+from ckad.trace.integers.affine import settled
+from ckad.trace.integers.spans import minus, same
+from ckad.trace.memory.context import current
+from ckad.trace.values.apply import apply, broadcast_to
+from ckad.trace.values.part import Extent, Padded
+from ckad.trace.values.tracer import Number, Tracer, fresh, lift, value
+
+
+class Operand:
+    """An array on its way to the places of others."""
+
+    def __init__(self, x: Any) -> None:
+        if isinstance(x, Padded):
+            self.data, self.extents = x.base, list(x.extents)
+        else:
+            self.data = lift(x)
+            self.extents = [None] * len(self.data.shape)
+
+    @property
+    def rank(self) -> int:
+        return len(self.extents)
+
+    def as_part(self, tame: bool = False) -> Any:
+        if all(e is None for e in self.extents):
+            return self.data
+        return Padded(self.data, self.extents, tame)
+
+    def fit(self, axis: int, to: Extent, size: int) -> Extent:
+        """Move ``axis`` to the places ``to`` of an axis of ``size``; ``to``, its length checked.
+
+        A static axis of length 1 is repeated, as NumPy does.
+        """
+        n = self.data.shape[axis]
+        own = self.extents[axis]
+        if own is None and n == 1:
+            return to
+        own = own or Extent(0, n)
+        zero = mismatch(to.length, own.length)
+        self.data = moved(self.data, axis, own.origin, to.origin, size)
+        if zero is not None:
+            to = to._replace(length=np.add(lift(to.length), zero))
+            self.data = _after(self.data, zero)
+        self.extents[axis] = to
+        return to
+
+
+def align(operands: Sequence[Operand]) -> list[Extent | None]:
+    """Bring all operands to the places of the first that has an extent, axis by axis."""
+    rank = max(x.rank for x in operands)
+    found: list[Extent | None] = []
+    for axis in range(rank):
+        here = [(x, axis - rank + x.rank) for x in operands if axis - rank + x.rank >= 0]
+        found.append(_align_axis(here))
+    return found
+
+
+def _align_axis(operands: list[tuple[Operand, int]]) -> Extent | None:
+    first = next(((x, k) for x, k in operands if x.extents[k] is not None), None)
+    if first is None:
+        return None
+    to, size = first[0].extents[first[1]], first[0].data.shape[first[1]]
+    assert to is not None
+    for x, k in operands:
+        if x is not first[0]:
+            to = x.fit(k, to, size)
+    return to
+
+
+def mismatch(length: Number, other: Number) -> Tracer | None:
+    """Stop the program where lengths differ; the number 0, None if they are known not to."""
+    if same(length, other):
+        return None
+    if isinstance(length, int) and isinstance(other, int):
+        raise ValueError(
+            at_place(f"operands of lengths {length} and {other} could not be broadcast together")
+        )
+    difference = np.abs(np.subtract(length, other))
+    return apply(Op.WRAP, lift(difference), attrs=(1, Reason.LENGTH))
+
+
+def _after(x: Tracer, zero: Tracer) -> Tracer:
+    """``x``, computed after a check has passed: what is made of it may need no length."""
+    return apply(Op.SELECT, broadcast_to(np.equal(zero, 0), x.shape), x, x)
+
+
+def moved(x: Tracer, axis: int, origin: Number, to: Number, size: int) -> Tracer:
+    """``x`` with what lies at ``origin`` of ``axis`` at ``to`` of an axis of ``size``."""
+    n = x.shape[axis]
+    shift = settled(minus(to, origin))
+    if n and (not isinstance(shift, int) or (shift < 0 and n > size)):
+        places = np.clip(np.subtract(np.arange(size), shift), 0, n - 1)
+        return apply(Op.GATHER, x, places, attrs=(axis,))
+    x = _resized(x, axis, size)
+    return apply(Op.ROLL, x, attrs=(shift % size, axis)) if size and shift % size else x
+
+
+def _resized(x: Tracer, axis: int, size: int) -> Tracer:
+    n = x.shape[axis]
+    if n == size:
+        return x
+    if n > size:
+        return x[(*[slice(None)] * axis, slice(0, size))]
+    shape = [size if k == axis else d for k, d in enumerate(x.shape)]
+    starts, ones = [0] * len(shape), [1] * len(shape)
+    zeros = fresh(current().builder.full(x.type.with_shape(tuple(shape)), 0), scalar=False)
+    return fresh(
+        current().builder.update(value(zeros), value(x), attrs=(*starts, *ones)), scalar=False
+    )

@@ -1,0 +1,134 @@
+"""NumPy's elementwise functions on arrays of run-time extent.
+
+Each is the function of whole arrays, on bases brought to the same places. What lies outside of the
+extents is made harmless first where the function, or its derivative, is not finite everywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ckad.errors import DtypeError
+from ckad.place import at_place
+from ckad.rules import facts
+from ckad.trace.dispatch import PART, cell, derives, implements
+from ckad.trace.primitives.elementwise import OPS
+from ckad.trace.primitives.part.alignment import Operand, align
+from ckad.trace.primitives.part.extents import filled, inside, tamed
+from ckad.trace.primitives.part.writes import write_part
+from ckad.trace.values.apply import broadcast_to
+from ckad.trace.values.part import Padded, Part, unsupported
+from ckad.trace.values.tracer import Tracer, lift
+
+REDUCTIONS = {
+    np.add: np.sum,
+    np.multiply: np.prod,
+    np.maximum: np.max,
+    np.minimum: np.min,
+    np.logical_and: np.all,
+    np.logical_or: np.any,
+}
+
+
+def as_array(x: Any) -> Any:
+    return x if isinstance(x, (Padded, Tracer)) else lift(x)
+
+
+# --- element by element ------------------------------------------------------------------------
+
+
+def elementwise(
+    function: Callable[..., Any], xs: Sequence[Any], tame: bool = True, filling: Any = None
+) -> Padded:
+    """``function`` of operands at the same places; Python numbers go in as they are."""
+    operands = {k: Operand(_tamed(x)) for k, x in enumerate(xs) if is_array(x)}
+    extents = align(list(operands.values()))
+    arrays = {k: x.data for k, x in operands.items()}
+    if not tame:
+        shape = np.broadcast_shapes(*(x.shape for x in arrays.values()))
+        mask = inside(extents, shape)
+        arrays = {
+            k: filled(broadcast_to(x, shape), mask, None if x.dtype.kind != "f" else filling)
+            for k, x in arrays.items()
+        }
+    result = function(*(arrays.get(k, x) for k, x in enumerate(xs)))
+    return Padded(result, extents, tame=True)
+
+
+def is_array(x: Any) -> bool:
+    return isinstance(x, (Part, Tracer, np.ndarray, np.generic, list, tuple))
+
+
+def _tamed(x: Any) -> Any:
+    return Padded(tamed(x), x.extents, tame=True) if isinstance(x, Padded) else x
+
+
+def call_ufunc(ufunc: Any, method: str, inputs: Sequence[Any], options: dict[str, Any]) -> Any:
+    """A ufunc, or one of its methods, on parts."""
+    out = options.pop("out", None)
+    if method == "outer":
+        x, y = (as_array(v) for v in inputs)
+        inputs = (x[(..., *[None] * y.ndim)], y)
+    elif method == "reduce" and ufunc in REDUCTIONS:
+        options.setdefault("axis", 0)
+        return REDUCTIONS[ufunc](*inputs, out=out, **options)
+    elif method != "__call__":
+        unsupported(f"np.{ufunc.__name__}.{method}")
+    run = cell(ufunc)
+    if options.pop("where", True) is not True or ufunc.nout != 1 or run is None:
+        unsupported(f"np.{ufunc.__name__}" + ("" if ufunc.nout != 1 else " with where="))
+    tame, filling = outside_of(ufunc, options)
+    result = elementwise(lambda *xs: run(*xs, **options), inputs, tame=tame, filling=filling)
+    return written(result, out)
+
+
+def outside_of(ufunc: Any, options: dict[str, Any]) -> tuple[bool, float | None]:
+    """Whether a ufunc may compute with what lies outside of a part; with what it may if not."""
+    ops = OPS.get(ufunc)
+    tame = ops is not None and facts.TAME.issuperset(ops) and "dtype" not in options
+    return tame, facts.harmless(*ops or ())
+
+
+def ufunc_cell(call: Callable[..., Any]) -> Callable[[Any], Any]:
+    """How ``call`` makes the cell of a ufunc, or of one of its methods."""
+
+    def derive(key: Any) -> Callable[..., Any] | None:
+        ufunc, method = key if isinstance(key, tuple) else (key, "__call__")
+        if not isinstance(ufunc, np.ufunc):
+            return None
+        return lambda *inputs, **options: call(ufunc, method, inputs, options)
+
+    return derive
+
+
+derives(PART, ufunc_cell(call_ufunc))
+
+
+def written(result: Any, out: Any) -> Any:
+    if out is None:
+        return result
+    if not np.can_cast(result.dtype, out.dtype, "same_kind"):
+        raise DtypeError(
+            at_place(
+                f"cannot write {result.dtype} into an array of {out.dtype}: numbers would be lost. "
+                "Convert with .astype, or make the array a float array."
+            )
+        )
+    write_part(out, result)
+    return out
+
+
+def _by_elements(function: Any, tame: bool = True) -> None:
+    @implements(function, kind=PART)
+    def by_elements(*xs: Any, out: Any = None, **options: Any) -> Any:
+        run = cell(function)
+        assert run is not None
+        return written(elementwise(lambda *ys: run(*ys, **options), xs, tame=tame), out)
+
+
+for _function in (np.where, np.clip, np.round, np.around, np.real, np.nan_to_num, np.isclose):
+    _by_elements(_function)
+_by_elements(np.fix, tame=False)

@@ -1,0 +1,104 @@
+"""Arrays of run-time extent looked at in another arrangement, and new ones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ckad.trace.axes import axes_of, axis_of
+from ckad.trace.dispatch import PART, implements, put
+from ckad.trace.primitives.part.writes import write_part
+from ckad.trace.primitives.shape import copied
+from ckad.trace.values.apply import astype, tape_dtype
+from ckad.trace.values.part import Padded, unsupported
+
+# --- shape and creation ------------------------------------------------------------------------
+
+
+@implements(np.copy, np.ascontiguousarray, np.asarray, np.array, np.asanyarray, kind=PART)
+def copy(a: Any, dtype: Any = None, copy: Any = True, **options: Any) -> Padded:
+    if any(options.get(k, v) not in (v, "K", "C") for k, v in _COPY.items()):
+        unsupported("an option of np.array")
+    data = copied(a.base) if dtype is None else copied(astype(a.base, tape_dtype(dtype)))
+    return Padded(data, a.extents, a.tame)
+
+
+_COPY = {"order": "K", "subok": False, "ndmin": 0}
+
+
+@implements(np.flip, kind=PART)
+def flip(m: Any, axis: Any = None) -> Any:
+    axes = axes_of(axis, m.ndim)
+    return m[tuple(slice(None, None, -1) if k in axes else slice(None) for k in range(m.ndim))]
+
+
+@implements(np.flipud, kind=PART)
+def flipud(m: Any) -> Any:
+    return flip(m, 0)
+
+
+@implements(np.fliplr, kind=PART)
+def fliplr(m: Any) -> Any:
+    return flip(m, 1)
+
+
+@implements(np.transpose, kind=PART)
+def transpose(a: Any, axes: Any = None) -> Any:
+    order = range(a.ndim)[::-1] if axes is None else [axis_of(k, a.ndim) for k in axes]
+    return Padded(np.transpose(a.base, tuple(order)), [a.extents[k] for k in order], a.tame)
+
+
+@implements(np.swapaxes, kind=PART)
+def swapaxes(a: Any, axis1: Any, axis2: Any) -> Any:
+    order = list(range(a.ndim))
+    i, j = axis_of(axis1, a.ndim), axis_of(axis2, a.ndim)
+    order[i], order[j] = order[j], order[i]
+    return transpose(a, order)
+
+
+@implements(np.expand_dims, kind=PART)
+def expand_dims(a: Any, axis: Any) -> Any:
+    k = axis_of(axis, a.ndim + 1)
+    return a[(*[slice(None)] * k, None)]
+
+
+@implements(np.ravel, kind=PART)
+def ravel(a: Any, order: str = "C") -> Any:
+    return a if a.ndim == 1 else unsupported("np.ravel of a matrix")
+
+
+@implements(np.reshape, kind=PART)
+def reshape(a: Any, /, shape: Any = None, order: str = "C", **options: Any) -> Any:
+    dims = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
+    if a.ndim == 1 and sum(d == 1 for d in dims) == len(dims) - 1:
+        return a[tuple(None if d == 1 else slice(None) for d in dims)]
+    return unsupported("np.reshape to this shape")
+
+
+for _function in (np.zeros_like, np.ones_like, np.empty_like):
+
+    @implements(_function, kind=PART)
+    def _filled_like(a: Any, dtype: Any = None, f: Any = _function, **options: Any) -> Padded:
+        return Padded(f(a.base, dtype, **options), a.extents, tame=True)
+
+
+@implements(np.full_like, kind=PART)
+def full_like(a: Any, fill_value: Any, dtype: Any = None, **options: Any) -> Any:
+    like = np.empty_like(a, dtype, **options)
+    write_part(like, fill_value)
+    return like
+
+
+@implements(np.diff, kind=PART)
+def diff(a: Any, n: int = 1, axis: int = -1) -> Any:
+    k = axis_of(axis, a.ndim)
+    for _ in range(n):
+        lead = [slice(None)] * k
+        a = a[(*lead, slice(1, None))] - a[(*lead, slice(None, -1))]
+    return a
+
+
+put(np.shape, lambda a: a.shape, PART)
+put(np.ndim, lambda a: a.ndim, PART)
+put(np.size, lambda a, axis=None: a.size if axis is None else a.shape[axis], PART)

@@ -1,0 +1,284 @@
+"""Reductions over axes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ckad.place import at_place
+from ckad.tape.ops import Op
+from ckad.trace.axes import along, axis_of, reduced_axes
+from ckad.trace.dispatch import given, implements
+from ckad.trace.memory.context import current
+from ckad.trace.values.apply import apply, astype, broadcast, finish, reshape_value
+from ckad.trace.values.tracer import Tracer, fresh, lift, value
+
+
+def _reduce(op: int, x: Tracer, axes: Sequence[int], keepdims: bool) -> Tracer:
+    result = apply(op, x, attrs=axes) if axes else fresh(value(x))
+    return _keep(result, x.shape, axes, keepdims)
+
+
+def _keep(result: Tracer, shape: Sequence[int], axes: Sequence[int], keepdims: Any) -> Tracer:
+    """``result`` with the reduced axes of ``shape`` put back as ones if ``keepdims``."""
+    if keepdims is np._NoValue or not keepdims:
+        return result
+    return reshape_value(result, [1 if k in axes else d for k, d in enumerate(shape)])
+
+
+def _count(shape: Sequence[int], axes: Sequence[int]) -> int:
+    return math.prod(shape[k] for k in axes)
+
+
+def summable(a: Any, dtype: Any, out: Any = None) -> Tracer:
+    """``a`` in the dtype in which NumPy sums it: that of ``out``, or bool as int64."""
+    a = lift(a)
+    if dtype is None and isinstance(out, Tracer) and np.can_cast(a.dtype, out.dtype, "same_kind"):
+        dtype = out.dtype
+    if dtype is None:
+        dtype = np.int64 if a.dtype == bool else a.dtype
+    return astype(a, dtype)
+
+
+def _masked(x: Tracer, where: Any, neutral: Any) -> Tracer:
+    if where is True or where is np._NoValue:
+        return x
+    return np.where(where, x, astype(neutral, x.dtype))
+
+
+@implements(np.sum)
+def sum_(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    keepdims: Any = False,
+    initial: Any = None,
+    where: Any = True,
+) -> Tracer:
+    x = _masked(summable(a, dtype, out), where, 0)
+    total = _reduce(Op.SUM, x, reduced_axes(axis, x.ndim), keepdims)
+    return finish(total + astype(initial, x.dtype) if given(initial) else total, out)
+
+
+@implements(np.prod)
+def prod(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    keepdims: Any = False,
+    initial: Any = None,
+    where: Any = True,
+) -> Tracer:
+    x = _masked(summable(a, dtype, out), where, 1)
+    axes = reduced_axes(axis, x.ndim)
+    product = fresh(value(x))
+    if len(axes) == x.ndim > 1:
+        product = apply(Op.PROD, reshape_value(x, (x.size,)), attrs=(0,))
+    else:
+        for k in reversed(axes):
+            product = apply(Op.PROD, product, attrs=(k,))
+    product = _keep(product, x.shape, axes, keepdims)
+    return finish(product * astype(initial, x.dtype) if given(initial) else product, out)
+
+
+# --- extrema -----------------------------------------------------------------------------------
+
+
+def _extremum(op: int, ufunc: Any, a: Any, axis: Any, keepdims: Any, initial: Any) -> Tracer:
+    x = lift(a)
+    axes = reduced_axes(axis, x.ndim)
+    if _count(x.shape, axes) == 0 and axes:
+        return _of_nothing(x, axes, keepdims, initial, ufunc)
+    result = _reduce(op, x, axes, keepdims)
+    return ufunc(result, astype(initial, x.dtype)) if given(initial) else result
+
+
+def _of_nothing(x: Tracer, axes: Sequence[int], keepdims: Any, initial: Any, ufunc: Any) -> Tracer:
+    shape = tuple(d for k, d in enumerate(x.shape) if k not in axes)
+    if not given(initial) and math.prod(shape):
+        raise ValueError(
+            at_place(
+                f"zero-size array to reduction operation {ufunc.__name__} which has no identity"
+            )
+        )
+    number = np.asarray(initial if given(initial) else 0, x.dtype)[()]
+    return _keep(
+        fresh(current().builder.broadcast_to(value(number), shape)), x.shape, axes, keepdims
+    )
+
+
+def _under(where: Any, a: Any, initial: Any, name: str) -> Any:
+    """``a`` with ``initial`` where it is not to be looked at."""
+    if where is True or where is np._NoValue:
+        return a
+    if not given(initial):
+        raise ValueError(
+            at_place(f"reduction operation {name} with where= needs initial=, a least result")
+        )
+    return _masked(*broadcast(a, where), astype(initial, lift(a).dtype))
+
+
+@implements(np.max, np.amax)
+def max_(
+    a: Any,
+    axis: Any = None,
+    out: Any = None,
+    keepdims: Any = False,
+    initial: Any = None,
+    where: Any = True,
+) -> Tracer:
+    a = _under(where, a, initial, "max")
+    return finish(_extremum(Op.REDUCE_MAX, np.maximum, a, axis, keepdims, initial), out)
+
+
+@implements(np.min, np.amin)
+def min_(
+    a: Any,
+    axis: Any = None,
+    out: Any = None,
+    keepdims: Any = False,
+    initial: Any = None,
+    where: Any = True,
+) -> Tracer:
+    a = _under(where, a, initial, "min")
+    return finish(_extremum(Op.REDUCE_MIN, np.minimum, a, axis, keepdims, initial), out)
+
+
+def _truth(op: int, of_nothing: bool, a: Any, axis: Any, keepdims: Any, where: Any) -> Tracer:
+    x = _masked(astype(a, bool), where, of_nothing)
+    axes = reduced_axes(axis, x.ndim)
+    if _count(x.shape, axes) == 0 and axes:
+        return _of_nothing(x, axes, keepdims, of_nothing, np.maximum)
+    return _reduce(op, x, axes, keepdims)
+
+
+@implements(np.any)
+def any_(
+    a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = True
+) -> Tracer:
+    return finish(_truth(Op.REDUCE_MAX, False, a, axis, keepdims, where), out)
+
+
+@implements(np.all)
+def all_(
+    a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = True
+) -> Tracer:
+    return finish(_truth(Op.REDUCE_MIN, True, a, axis, keepdims, where), out)
+
+
+def _position(op: int, a: Any, axis: Any, out: Any, keepdims: Any) -> Tracer:
+    a = lift(a)
+    x = reshape_value(a, (a.size,)) if axis is None or not a.shape else a
+    k = 0 if axis is None else axis_of(axis, x.ndim)
+    if not x.shape[k]:
+        raise ValueError(
+            at_place("attempt to get the position of an extremum of an empty sequence")
+        )
+    result = apply(op, x, attrs=(k,))
+    return finish(_keep(result, a.shape, reduced_axes(axis, a.ndim), keepdims), out)
+
+
+@implements(np.argmax)
+def argmax(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = False) -> Tracer:
+    return _position(Op.ARGMAX, a, axis, out, keepdims)
+
+
+@implements(np.argmin)
+def argmin(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = False) -> Tracer:
+    return _position(Op.ARGMIN, a, axis, out, keepdims)
+
+
+# --- without NaN -------------------------------------------------------------------------------
+
+
+# --- running sums and products ---------------------------------------------------------------
+
+
+def _flat_unless(a: Any, axis: Any, dtype: Any, out: Any) -> tuple[Tracer, int]:
+    x = summable(a, dtype, out)
+    if axis is None or not x.shape:
+        axis_of(axis or 0, 1)
+        return reshape_value(x, (x.size,)), 0
+    return x, axis_of(axis, x.ndim)
+
+
+@implements(np.cumsum)
+def cumsum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Tracer:
+    x, k = _flat_unless(a, axis, dtype, out)
+    return finish(apply(Op.CUMSUM, x, attrs=(k, 0)), out)
+
+
+@implements(np.cumprod)
+def cumprod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Tracer:
+    x, k = _flat_unless(a, axis, dtype, out)
+    n = x.shape[k]
+    if not x.type.is_float:
+        return finish(_doubling_products(x, k), out)
+    # p[i] = first[i] + rest[i] p[i - 1], with first = (x0, 0, ...) and rest = (0, x1, x2, ...)
+    first, rest = _only(x, k, 0, 1 if n else 0), _only(x, k, 1 if n else 0, n)
+    return finish(apply(Op.RECURRENCE, rest, first, attrs=(k, 0)), out)
+
+
+def _doubling_products(x: Tracer, axis: int) -> Tracer:
+    """Products of the last 1, 2, 4, ... elements; engines run RECURRENCE on floats only."""
+    n, reach, product = x.shape[axis], 1, fresh(value(x))
+    while reach < n:
+        earlier = product[along(axis, slice(None, n - reach))]
+        ones = np.ones_like(product[along(axis, slice(None, reach))])
+        product = product * apply(Op.CONCAT, ones, earlier, attrs=(axis,))
+        reach *= 2
+    return product
+
+
+def _only(x: Tracer, axis: int, start: int, stop: int) -> Tracer:
+    """``x`` in [start, stop) of the axis, zero elsewhere."""
+    starts = [start if k == axis else 0 for k in range(x.ndim)]
+    part = x.type.with_shape(tuple(stop - start if k == axis else d for k, d in enumerate(x.shape)))
+    attrs = (*starts, *[1] * x.ndim)
+    return apply(Op.PAD, apply(Op.SLICE, x, attrs=attrs, type=part), attrs=attrs, type=x.type)
+
+
+@implements(np.cumulative_sum)
+def cumulative_sum(
+    x: Any,
+    /,
+    *,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    include_initial: bool = False,
+) -> Tracer:
+    return _from_one_axis(cumsum, 0, x, axis, dtype, out, include_initial)
+
+
+@implements(np.cumulative_prod)
+def cumulative_prod(
+    x: Any,
+    /,
+    *,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    include_initial: bool = False,
+) -> Tracer:
+    return _from_one_axis(cumprod, 1, x, axis, dtype, out, include_initial)
+
+
+def _from_one_axis(
+    function: Any, first: int, x: Any, axis: Any, dtype: Any, out: Any, include_initial: bool
+) -> Tracer:
+    x = reshape_value(x, lift(x).shape or (1,))
+    if axis is None and x.ndim != 1:
+        raise ValueError(at_place("axis= must be given for arrays that have not one axis"))
+    k = 0 if axis is None else axis_of(axis, x.ndim)
+    result = function(x, k, dtype)
+    if include_initial:
+        shape = (*result.shape[:k], 1, *result.shape[k + 1 :])
+        start = np.full_like(result, first, shape=shape)
+        result = np.concatenate([start, result], k)
+    return finish(result, out)

@@ -1,0 +1,288 @@
+"""From a Python function and its arguments to a Tape."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ckad import trees
+from ckad.errors import CkadError, TraceError
+from ckad.place import Source, at_place
+from ckad.tape.tape import Tape
+from ckad.tape.types import Type, type_of
+from ckad.trace import dispatch
+from ckad.trace.bodies import loops
+from ckad.trace.memory.context import Trace, current, open_trace
+from ckad.trace.memory.layout import layout, layout_of_part
+from ckad.trace.memory.storage import Storage
+from ckad.trace.numpy import (
+    calculus,
+    einsum,
+    fourier,
+    grids,
+    info,
+    linalg,
+    order,
+    picking,
+    statistics,
+    table,
+    windows,
+)
+from ckad.trace.numpy import join as join_formulas
+from ckad.trace.numpy import shape as shape_formulas
+from ckad.trace.primitives import complex as complex_
+from ckad.trace.primitives import (
+    creation,
+    elementwise,
+    index,
+    join,
+    methods,
+    part,
+    products,
+    rearrange,
+    reduce,
+    scalars,
+    select,
+    shape,
+    ufunc_methods,
+)
+from ckad.trace.source import follow, iteration
+from ckad.trace.values import apply
+from ckad.trace.values.tracer import Tracer, concrete, fresh, localise, value
+
+#: Their rows make up the table.
+MODULES = (
+    *(apply, loops, elementwise, ufunc_methods, index, shape, reduce, join, products, rearrange),
+    *(creation, select, methods, scalars),
+    *(calculus, einsum, grids, info, join_formulas, linalg, order, picking, shape_formulas),
+    *(statistics, table, windows),
+    *part.MODULES,
+    *complex_.MODULES,
+    *(fourier, iteration),
+)
+# SciPy takes long to load
+dispatch.later("scipy.special", "ckad.trace.primitives.special")
+for _package in ("scipy.ndimage", "scipy.signal", "scipy.integrate", "scipy.linalg"):
+    dispatch.later(_package, "ckad.trace.numpy.filters")
+
+
+class Arguments(NamedTuple):
+    """A call's arguments, taken apart: the array leaves are traced, the others stay as they are."""
+
+    leaves: list[Any]
+    treedef: trees.Treedef
+    traced: list[int]  # positions of the array leaves
+    spans: list[range]  # leaf positions of each argument
+    own_trees: list[trees.Treedef]  # structure of each argument
+
+    @property
+    def arrays(self) -> list[Any]:
+        """The array leaves: plain arrays, or tracers of an enclosing transformation."""
+        return [self.leaves[k] for k in self.traced]
+
+    def like(self, args: Sequence[Any]) -> Arguments:
+        """``args`` taken apart, which have the structure of these and leaves of the same kinds."""
+        flat = len(args) == self.treedef.num_leaves == self.treedef.num_nodes - 1
+        leaves = list(args) if flat else trees.flatten(tuple(args))[0]
+        return Arguments(leaves, self.treedef, self.traced, self.spans, self.own_trees)
+
+    def rebuild(self, arrays: Sequence[Any]) -> tuple[Any, ...]:
+        leaves = list(self.leaves)
+        for k, array in zip(self.traced, arrays, strict=True):
+            leaves[k] = array
+        return trees.unflatten(self.treedef, leaves)
+
+    def pinned(self) -> Arguments:
+        """The same with plain arrays of integers and bools as they are, not traced."""
+        leaves, traced = list(self.leaves), []
+        for k in self.traced:
+            x = leaves[k]
+            if isinstance(x, np.ndarray) and x.dtype.kind in "iub":
+                leaves[k] = x.copy()
+            else:
+                traced.append(k)
+        return self._replace(leaves=leaves, traced=traced)
+
+    def parts(self) -> list[int]:
+        """Which of the array leaves are the real or imaginary part of a complex one."""
+        imaginary = trees.imaginary(self.treedef)
+        both = {k - real for k, found in enumerate(imaginary) if found for real in (0, 1)}
+        return [k for k, leaf in enumerate(self.traced) if leaf in both]
+
+    def inputs_of(self, argument: int) -> list[int]:
+        """Which tape inputs the leaves of one argument are; -1 for a leaf that is not traced."""
+        position = {leaf: k for k, leaf in enumerate(self.traced)}
+        return [position.get(leaf, -1) for leaf in self.spans[argument]]
+
+
+def take_apart(args: Sequence[Any]) -> Arguments:
+    """Split arguments into leaves: arrays and floats are traced; ints, strings, functions not."""
+    leaves: list[Any] = []
+    spans: list[range] = []
+    own_trees = []
+    for arg in args:
+        own, tree = trees.flatten(arg)
+        own_trees.append(tree)
+        spans.append(range(len(leaves), len(leaves) + len(own)))
+        leaves.extend(own)
+    _, treedef = trees.flatten(tuple(args))
+    traced = [k for k, x in enumerate(leaves) if is_traced(x)]
+    for k in traced:
+        if not isinstance(leaves[k], Tracer):
+            leaves[k] = _keep_kind(leaves[k])
+    return Arguments(leaves, treedef, traced, spans, own_trees)
+
+
+def is_traced(leaf: Any) -> bool:
+    """Whether a leaf becomes a tracer: arrays, floats and NumPy floats do."""
+    return isinstance(leaf, (Tracer, np.ndarray, float, np.floating)) and not isinstance(leaf, bool)
+
+
+def _keep_kind(leaf: Any) -> Any:
+    if type(leaf) is float:
+        return leaf
+    array = concrete(leaf)
+    return array if isinstance(leaf, np.ndarray) else array[()]
+
+
+@dataclass(frozen=True)
+class Recording:
+    """A recorded function: its tape, the structure of its result, what it captured."""
+
+    tape: Tape
+    out_tree: trees.Treedef
+    out_scalars: list[bool]  # which results are NumPy scalars rather than 0-d arrays
+    captured: list[int]  # rows of the enclosing trace that follow the arguments as inputs
+
+
+def record(
+    fun: Callable[..., Any], arguments: Arguments, kwargs: Mapping[str, Any] | None = None
+) -> Recording:
+    """Run ``fun`` on tracers and return what it did; ``kwargs`` are passed as they are."""
+    with open_trace() as trace:
+        tracers = [_argument(trace, x) for x in arguments.arrays]
+        for k in arguments.parts():
+            _lie_as_part(tracers[k], arguments.arrays[k])
+        for k in sharing(arguments.arrays):
+            tracers[k].storage.shared = "another argument"
+        out = _run(fun, arguments.rebuild(tracers), kwargs or {})
+        leaves, out_tree = trees.flatten(out)
+        for leaf in leaves:
+            _check_result(fun, leaf)
+        rows = [value(x) for x in leaves]
+        scalars = [
+            x.scalar if isinstance(x, Tracer) else not isinstance(x, np.ndarray) for x in leaves
+        ]
+        return Recording(trace.tape(rows), out_tree, scalars, list(trace.captured))
+
+
+def _argument(trace: Trace, x: Any) -> Tracer:
+    row = trace.builder.input(x.type if isinstance(x, Tracer) else type_of(np.asarray(x)))
+    own = Storage(trace, row)
+    own.plain, own.dense = layout(x)
+    if isinstance(x, Tracer):
+        return Tracer(own, (), x.scalar)
+    return Tracer(own, (), not isinstance(x, np.ndarray), type(x) is float)
+
+
+def _lie_as_part(tracer: Tracer, array: Any) -> None:
+    """Real and imaginary part are written as one array, and lie as that does."""
+    if isinstance(array, np.ndarray):
+        tracer.storage.plain, tracer.storage.dense = layout_of_part(array)
+
+
+def sharing(arrays: Sequence[Any]) -> set[int]:
+    """Positions of the arrays whose memory overlaps that of another one."""
+    found: set[int] = set()
+    storages: dict[int, int] = {}
+    extents: list[tuple[int, int, int]] = []
+    parts: list[set[int]] = []
+    for k, x in enumerate(arrays):
+        if isinstance(x, Tracer):
+            other = storages.setdefault(id(x.storage), k)
+            found.update({k, other} if other != k else ())
+        elif isinstance(x, np.ndarray) and x.size:
+            bounds = np.lib.array_utils.byte_bounds(x)
+            if k and _are_parts(arrays[k - 1], x):  # one complex array, found or not as a whole
+                bounds = (extents.pop()[0], bounds[1])
+                parts.append({k - 1, k})
+            extents.append((*bounds, k))
+    furthest, last = 0, -1
+    for start, end, k in sorted(extents):
+        if start < furthest:
+            found.update((k, last))
+        if end > furthest:
+            furthest, last = end, k
+    for pair in parts:
+        found |= pair if found & pair else set()
+    return found
+
+
+def _are_parts(real: Any, imag: np.ndarray) -> bool:
+    """Whether they are the parts of one complex array, whose elements lie between each other."""
+    if not isinstance(real, np.ndarray) or real.shape != imag.shape:
+        return False
+    whole = real.base
+    if not isinstance(whole, np.ndarray) or whole is not imag.base or whole.dtype.kind != "c":
+        return False
+    apart = imag.ctypes.data - real.ctypes.data == real.itemsize
+    wide = all(abs(step) >= 2 * real.itemsize for step in real.strides)
+    return apart and wide and real.strides == imag.strides
+
+
+def _run(fun: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    try:
+        return follow(fun)(*args, **kwargs)
+    except ValueError as error:
+        # NumPy answers ``plain[0] = tracer`` with a ValueError of its own, caused by ours.
+        if isinstance(error.__cause__, CkadError):
+            raise error.__cause__ from None
+        raise
+
+
+def _check_result(fun: Callable[..., Any], leaf: Any) -> None:
+    if not isinstance(leaf, (Tracer, np.ndarray, np.generic, float, int)):
+        raise TraceError(
+            at_place(
+                f"{named(fun)} returns a {type(leaf).__name__}; ckad can return arrays, numbers, "
+                "and tuples, lists, dicts, namedtuples and dataclasses of them. Return one of "
+                "these."
+            )
+        )
+
+
+def named(fun: Callable[..., Any]) -> str:
+    """A function's name and where it is written."""
+    name = getattr(fun, "__name__", type(fun).__name__)
+    code = getattr(inspect.unwrap(fun), "__code__", None)
+    return f"{name} ({Source(code.co_filename, code.co_firstlineno)})" if code else name
+
+
+def argument_types(arguments: Arguments) -> list[Type]:
+    return [x.type if isinstance(x, Tracer) else type_of(np.asarray(x)) for x in arguments.arrays]
+
+
+def inline(tape: Tape, operands: Sequence[int]) -> list[Tracer]:
+    """Append the rows of ``tape`` to the current trace; one tracer per output."""
+    b = current().builder
+    env: dict[int, int] = dict(zip(tape.inputs.tolist(), operands, strict=True))
+    for k in range(len(tape)):
+        if k not in env:
+            env[k] = b.copy_row(tape, k, env)
+    return [fresh(env[k]) for k in tape.outputs.tolist()]
+
+
+__all__ = [
+    "Arguments",
+    "Recording",
+    "inline",
+    "localise",
+    "named",
+    "record",
+    "sharing",
+    "take_apart",
+]

@@ -1,0 +1,1 @@
+"""What the user's function computes with while it is recorded."""

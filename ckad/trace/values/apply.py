@@ -1,0 +1,198 @@
+"""Appending ops to the current trace: promotion, broadcasting, conversion, result."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from ckad.errors import ConcreteValueError, DtypeError
+from ckad.place import at_place
+from ckad.tape.ops import Op
+from ckad.tape.types import Type, dtype_of
+from ckad.trace import arrays
+from ckad.trace.axes import common_shape
+from ckad.trace.dispatch import put
+from ckad.trace.memory.context import current
+from ckad.trace.memory.views import ReshapeView
+from ckad.trace.values.tracer import Tracer, assign, concrete, fresh, known, lift, localise, value
+
+
+def apply(op: int, *xs: Any, attrs: Sequence[int] = (), type: Type | None = None) -> Tracer:
+    """Append ``op`` on operands that already have the shapes and dtypes it wants."""
+    return fresh(current().builder.emit(op, [value(x) for x in xs], attrs, type))
+
+
+def astype(x: Any, dtype: Any) -> Tracer:
+    """``x`` as another element type; ``x`` itself if it is that already."""
+    x = lift(x)
+    code = tape_dtype(dtype)
+    if code == x.type.dtype:
+        return x
+    row = current().builder.convert(value(x), type=x.type.with_dtype(code))
+    return fresh(row, scalar=x.scalar)
+
+
+def tape_dtype(dtype: Any) -> Any:
+    """The tape's code of a NumPy dtype, DtypeError where ckad has none.
+
+    int16 and int32 are computed as int64.
+    """
+    dtype = np.dtype(dtype)
+    if dtype in (np.int16, np.int32):
+        dtype = np.dtype(np.int64)
+    try:
+        return dtype_of(dtype)
+    except KeyError:
+        raise DtypeError(
+            at_place(
+                f"the result would have dtype {dtype}, which ckad does not compute with. "
+                "Convert the operands with .astype(np.float64) or .astype(np.int64)."
+            )
+        ) from None
+
+
+def broadcast_to(x: Any, shape: Sequence[int]) -> Tracer:
+    """``x`` repeated to ``shape`` by NumPy's rule (a new value, not a view)."""
+    x = lift(x)
+    shape = tuple(shape)
+    if x.shape == shape:
+        return x
+    if common_shape(x.shape, shape) != shape:
+        raise ValueError(at_place(f"an array of shape {x.shape} does not fit into shape {shape}"))
+    return fresh(current().builder.broadcast_to(value(x), shape), scalar=False)
+
+
+def reshape_value(x: Any, shape: Sequence[int]) -> Tracer:
+    """A new value with the elements of ``x`` in another shape."""
+    return fresh(current().builder.reshape_to(value(x), tuple(shape)))
+
+
+def promote(*xs: Any) -> list[Tracer]:
+    """All operands in their common dtype (Python scalars are weak, as in NumPy 2)."""
+    dtype = np.result_type(*[_weak_type(x) for x in xs])
+    return [astype(x, dtype) for x in xs]
+
+
+def broadcast(*xs: Any) -> list[Tracer]:
+    """All operands in their common shape."""
+    shapes = [x.shape if isinstance(x, Tracer) else np.shape(x) for x in xs]
+    shape = common_shape(*shapes)
+    return [broadcast_to(x, shape) for x in xs]
+
+
+def _weak_type(x: Any) -> Any:
+    if isinstance(x, Tracer):
+        return _PYTHON[x.dtype.kind]() if x.weak else x.dtype
+    if isinstance(x, (bool, int, float)) and not isinstance(x, np.generic):
+        return x
+    return concrete(x).dtype
+
+
+#: Kinds of dtypes, and the Python numbers of the kind.
+_PYTHON: dict[str, type] = {"f": float, "i": int, "b": bool}
+
+
+@lru_cache(maxsize=4096)
+def _resolve(ufunc: Any, dtypes: tuple[Any, ...]) -> tuple[np.dtype, ...]:
+    return ufunc.resolve_dtypes((*dtypes, *[None] * ufunc.nout))
+
+
+def resolve(ufunc: Any, xs: Sequence[Any], dtype: Any = None) -> tuple[np.dtype, ...]:
+    """The dtypes that NumPy's loop for ``ufunc`` takes and gives."""
+    if dtype is not None:
+        return tuple([np.dtype(dtype)] * (ufunc.nin + ufunc.nout))
+    types = tuple(_loop_type(x) for x in xs)
+    if all(type(t) is type for t in types):  # Python's numbers alone
+        types = tuple(np.dtype(t) for t in types)
+    return _resolve(ufunc, types)
+
+
+def _loop_type(x: Any) -> Any:
+    kind = type(x)
+    if isinstance(x, Tracer):
+        return _PYTHON[x.dtype.kind] if x.weak and x.dtype != bool else x.dtype
+    if kind in (int, float):
+        return kind
+    return np.dtype(bool) if kind is bool else concrete(x).dtype
+
+
+def operands(ufunc: Any, xs: Sequence[Any], dtype: Any = None) -> list[Tracer]:
+    """The operands of an elementwise ufunc, converted and broadcast as NumPy would."""
+    dtypes = resolve(ufunc, xs, dtype)
+    return broadcast(*[_converted(x, d) for x, d in zip(xs, dtypes, strict=False)])
+
+
+def _converted(x: Any, dtype: np.dtype) -> Tracer:
+    if isinstance(x, Tracer):
+        return astype(x, dtype)
+    array = concrete(x)
+    return lift(array if array.dtype == dtype else array.astype(dtype)[()])
+
+
+# --- out= --------------------------------------------------------------------------------------
+
+
+def store(out: Any, result: Tracer, casting: str = "same_kind") -> Tracer:
+    """Write ``result`` into ``out`` by NumPy's rule ``casting`` and return ``out``."""
+    if not isinstance(out, Tracer):
+        raise ConcreteValueError(
+            at_place(
+                "a traced value is written into a plain NumPy array. Make the array inside the "
+                "function with np.zeros_like(x) or np.zeros(n, like=x)."
+            )
+        )
+    check_cast(result, out, casting)
+    if np.broadcast_shapes(result.shape, out.shape) != out.shape:
+        raise ValueError(
+            at_place(f"shape {result.shape} does not fit into out of shape {out.shape}")
+        )
+    (fitted,) = [astype(result, out.dtype)]
+    assign(out, current().builder.broadcast_to(value(fitted), out.shape))
+    return out
+
+
+def check_cast(result: Tracer, out: Tracer, casting: str) -> None:
+    if not np.can_cast(result.dtype, out.dtype, casting):
+        raise DtypeError(
+            at_place(
+                f"cannot write {result.dtype} into an array of {out.dtype}: numbers would be lost. "
+                "Convert with .astype, or make the array a float array."
+            )
+        )
+
+
+def finish(result: Tracer, out: Any) -> Tracer:
+    """``result``, or ``out`` after ``result`` was written into it; their shapes must agree."""
+    if out is None:
+        return result
+    if isinstance(out, Tracer) and out.shape != result.shape:
+        raise ValueError(at_place(f"the result has shape {result.shape}, but out {out.shape}"))
+    return store(out, result)
+
+
+def _flattened(x: Tracer) -> Tracer:
+    x = localise(x)
+    return Tracer(x.storage, (*x.path, ReshapeView((x.size,))))
+
+
+# --- the words of ``arrays`` -------------------------------------------------------------------
+
+for _word, _function in {
+    arrays.traced: lift,
+    arrays.retyped: astype,
+    arrays.reshaped: reshape_value,
+    arrays.spread: broadcast_to,
+    arrays.promoted: lambda *xs: promote(*xs),
+    arrays.matched: lambda *xs: broadcast(*xs),
+    arrays.own: lambda x: fresh(value(x)),
+    arrays.stored: finish,
+    arrays.known: known,
+    arrays.padded: lambda x, attrs, shape: apply(
+        Op.PAD, x, attrs=attrs, type=x.type.with_shape(tuple(shape))
+    ),
+    arrays.flattened: _flattened,
+}.items():
+    put(_word, _function)

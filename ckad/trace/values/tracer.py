@@ -1,0 +1,286 @@
+"""Tracers: what the user's function computes with while it is recorded.
+
+A tracer looks like a NumPy array. It names a storage and a view of it, so slices, aliases and
+in-place writes mean what they mean in NumPy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from operator import index
+from typing import Any
+
+import numpy as np
+
+from ckad.errors import ConcreteValueError, DtypeError, TraceError
+from ckad.place import at_place
+from ckad.tape.types import Type, dtype_of
+from ckad.trace import dispatch
+from ckad.trace.memory.context import FOREIGN, Trace, current
+from ckad.trace.memory.known import numbers_of
+from ckad.trace.memory.layout import layout
+from ckad.trace.memory.opened import is_open
+from ckad.trace.memory.storage import Storage, Written, spoilt_error
+from ckad.trace.memory.views import Path, read, shape_of, write
+from ckad.trace.values.array import Array
+
+
+class Tracer(Array):
+    """A value being recorded.
+
+    ``scalar`` tells a NumPy scalar (immutable) from a 0-d array; ``weak`` says that it stands for a
+    Python number, which takes the dtype of the array it meets.
+    """
+
+    __slots__ = ("path", "scalar", "storage", "weak")
+    kind = dispatch.PLAIN
+
+    def __init__(
+        self, storage: Storage, path: Path = (), scalar: bool = False, weak: bool = False
+    ) -> None:
+        self.storage = storage
+        self.path = path
+        self.scalar = scalar
+        self.weak = weak
+
+    # --- what it is ----------------------------------------------------------------------------
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return shape_of(self.storage.type, self.path)
+
+    @property
+    def dtype(self) -> np.dtype:
+        return self.storage.type.numpy
+
+    @property
+    def type(self) -> Type:
+        return self.storage.type.with_shape(self.shape)
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        return self.type.size
+
+    @property
+    def nbytes(self) -> int:
+        return self.type.nbytes
+
+    @property
+    def itemsize(self) -> int:
+        return self.dtype.itemsize
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("len() of unsized object")
+        return self.shape[0]
+
+    def __iter__(self) -> Iterator[Any]:
+        if not self.shape:
+            self._number("to iterate over it, or to use it as an axis,")
+            raise TypeError("iteration over a 0-d array")
+        return (self[i] for i in range(self.shape[0]))
+
+    def __repr__(self) -> str:
+        return f"<traced {self.type}>"
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
+        numbers = self._known()
+        if numbers is not None:
+            return np.array(numbers, dtype)
+        raise ConcreteValueError(
+            at_place(
+                "a traced value is turned into a plain NumPy array, written into one, or used as "
+                "its index; its numbers are not known while the program is recorded. Make the "
+                "array with np.zeros_like(x), np.zeros(n, like=x) or np.stack([...]); read a plain "
+                "array a at a traced index by np.asarray(a, like=i)[i]."
+            )
+        )
+
+    # --- numbers are not known -----------------------------------------------------------------
+
+    def _known(self) -> np.ndarray | None:
+        """The numbers of a value that depends on constants alone."""
+        self._need_open_trace()
+        return known(self)
+
+    def __bool__(self) -> bool:
+        numbers = self._known()
+        if numbers is not None:
+            return bool(numbers)
+        raise ConcreteValueError(
+            at_place(
+                "a Python condition (if, while, and, or, not, in, max, sorted) depends on a traced "
+                "value. Use np.where(condition, a, b), np.maximum or np.minimum, or "
+                "ckad.cond(condition, f, g, *operands); to stop a loop, run it for a fixed number "
+                "of steps."
+            )
+        )
+
+    def _need_open_trace(self) -> None:
+        """Only while it is recorded is a tracer's number merely not known yet."""
+        if not is_open(self.storage.trace):
+            current()
+            raise TraceError(at_place(FOREIGN))
+
+    def _number(self, kind: str) -> Any:
+        """The number itself, if it depends on constants alone."""
+        numbers = self._known()
+        if numbers is not None:
+            return numbers
+        raise ConcreteValueError(
+            at_place(
+                f"{kind} asks a traced value for its number, which is not known while the program "
+                "is recorded. Keep it as an array and use NumPy's functions; make arrays to write "
+                "into with np.zeros_like(x); pass numbers that shape the program as Python ints."
+            )
+        )
+
+    def __float__(self) -> float:
+        return float(self._number("float(), or writing it into an element of a plain array,"))
+
+    def __int__(self) -> int:
+        return int(self._number("int()"))
+
+    def __index__(self) -> int:
+        return index(self._number("using it as a Python integer")[()])
+
+    def __complex__(self) -> complex:
+        return complex(self._number("complex()"))
+
+    def __format__(self, spec: str) -> str:
+        return format(self._number(f"the format {spec!r}")[()], spec) if spec else repr(self)
+
+    def __hash__(self) -> int:
+        return hash(self._number("a key of a dict or an item of a set").item())
+
+
+#: A number that is known now, or when the program runs.
+Number = int | Tracer
+
+# --- making and reading tracers ----------------------------------------------------------------
+
+
+def fresh(row: int, *, scalar: bool | None = None, trace: Trace | None = None) -> Tracer:
+    """A tracer of a new storage that holds ``row``; 0-d results are NumPy scalars."""
+    trace = trace or current()
+    if scalar is None:
+        scalar = not trace.builder.type(row).shape
+    return Tracer(Storage(trace, row), (), scalar)
+
+
+def value(x: Any) -> int:
+    """The row of ``x`` in the current trace: a tracer's present value, or a constant."""
+    builder = current().builder
+    if not isinstance(x, Tracer):
+        return builder.const(concrete(x))
+    x = localise(x)
+    return read(builder, x.storage.row, x.path, x.storage.cache)
+
+
+def localise(x: Tracer) -> Tracer:
+    """``x`` as the current trace sees it. A body captures the value of an outer view."""
+    if x.storage.root.spoilt is not None:
+        raise spoilt_error(x.storage.root.spoilt)
+    return x if x.storage.trace is current() else _seen_from(current(), x)
+
+
+def _seen_from(trace: Trace | None, x: Tracer) -> Tracer:
+    if trace is None:
+        raise TraceError(at_place(FOREIGN))
+    if x.storage.trace is trace:
+        return x
+    outer = _seen_from(trace.parent, x)
+    own = trace.adopted.get(id(outer.storage.root))
+    if own is not None:
+        if outer.storage.part:  # the body around shows a part alone: it has to adopt the whole
+            raise Written(outer.storage.root, outer.storage.trace)
+        path = tuple(v.renamed(trace.capture_row) for v in outer.path)
+        return Tracer(own, path, x.scalar, x.weak)
+    b = outer.storage.trace.builder
+    row = read(b, outer.storage.row, outer.path, outer.storage.cache)
+    mirror = trace.capture(row, outer.storage, outer.path)
+    if outer.path:
+        mirror.plain, mirror.dense = layout(outer)
+    return Tracer(mirror, (), x.scalar, x.weak)
+
+
+def known(x: Any) -> np.ndarray | None:
+    """The numbers of ``x`` if they depend on constants alone; None if they do not."""
+    if not isinstance(x, Tracer):
+        return np.asarray(x)
+    return numbers_of(current(), value(x))
+
+
+def assign(x: Tracer, row: int) -> None:
+    """Write ``row`` (of x's own shape and dtype) through x's view."""
+    x = localise(x)
+    storage = x.storage
+    storage.check_writable()
+    storage.write(write(storage.trace.builder, storage.row, x.path, row, storage.cache))
+
+
+def lift(x: Any) -> Tracer:
+    """``x`` itself if it is a tracer, else a tracer of the constant."""
+    if isinstance(x, Tracer):
+        return x
+    if isinstance(x, (list, tuple)) and _holds_tracer(x):
+        return dispatch.call(np.asarray, (x,), {})
+    array = concrete(x)
+    lead = fresh(
+        current().builder.const(array), scalar=not isinstance(x, np.ndarray) and not array.shape
+    )
+    lead.weak = type(x) in (int, float, bool)
+    return lead
+
+
+def concrete(x: Any) -> np.ndarray:
+    """A plain array of an element type that ckad computes with (smaller integers become int64)."""
+    if isinstance(x, (list, tuple)) and _holds_tracer(x):
+        raise ConcreteValueError(
+            at_place(
+                "a list holds traced values where NumPy expects an array. Use np.stack([...])."
+            )
+        )
+    if isinstance(x, (np.matrix, np.ma.MaskedArray)):
+        raise TraceError(
+            at_place(
+                f"a {type(x).__name__} does not compute as an array does, and ckad computes with "
+                "arrays. Pass np.asarray(x) for a matrix, x.filled(...) for a masked array."
+            )
+        )
+    return known_dtype(np.asarray(x))
+
+
+_CONVERT = "Convert the array with .astype(np.float64)."
+_REMEDIES = {
+    "c": "Compute with the real and the imaginary part as two float arrays.",
+    "O": "Make an array of numbers, without None and of one length in every row.",
+    "U": "Leave texts out of the computation.",
+    "S": "Leave texts out of the computation.",
+}
+
+
+def known_dtype(array: np.ndarray) -> np.ndarray:
+    """``array`` in one of float64, float32, int64, bool; DtypeError for others."""
+    try:
+        dtype_of(array.dtype)
+    except KeyError:
+        if array.dtype.kind in "iu" and array.dtype != np.uint64:
+            return array.astype(np.int64)
+        raise DtypeError(
+            at_place(
+                f"dtype {array.dtype} is not supported; ckad computes with float64, float32, int64 "
+                f"and bool. {_REMEDIES.get(array.dtype.kind, _CONVERT)}"
+            )
+        ) from None
+    return array
+
+
+def _holds_tracer(x: Any) -> bool:
+    if isinstance(x, (list, tuple)):
+        return any(_holds_tracer(item) for item in x)
+    return isinstance(x, Tracer)
