@@ -230,7 +230,7 @@ class _Side:
             return index
         return _chosen(self.b, self.mask, index, self.b.full_like(index, 0))
 
-    def _harmless(self, x: int, op: int) -> int:
+    def _harmless(self, x: int, op: Op) -> int:
         type = self.b.type(x)
         if op in (Op.FLOORDIV, Op.MOD) and type.dtype is DType.I64:
             return _chosen(self.b, self.mask, x, self.b.full(type, 1))
@@ -238,5 +238,5 @@ class _Side:
             return x
         if self.b.rows[x].op is Op.CONST:
             return x
-        number = harmless(Op(op))
+        number = harmless(op)
         return _chosen(self.b, self.mask, x, self.b.full(type, number))
