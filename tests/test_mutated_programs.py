@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 import ckad
-from ckad.trace.source import repetition
+from ckad.trace.source.control import repetition
 
 from .programs.mutations import mutated
 from .programs.oracles import Arrays, Plain, copied, floats

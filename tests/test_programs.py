@@ -17,7 +17,7 @@ import pytest
 
 import ckad
 from ckad.errors import BudgetError, CkadError
-from ckad.trace.source import repetition
+from ckad.trace.source.control import repetition
 
 from .programs.oracles import Arrays, Plain, copied, floats, scale
 from .programs.program import Program

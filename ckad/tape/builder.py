@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from hashlib import blake2b
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 
@@ -24,6 +24,7 @@ class Builder:
         self.bodies: list[Tape] = []
         self.inputs: list[int] = []
         self.where: Source = NOWHERE
+        self.refuse: Callable[[], NoReturn] | None = None  # called by who would change something
         self._pool: dict[tuple[str, tuple[int, ...], bytes], int] = {}
         self._sources: dict[Source, int] = {NOWHERE: 0}
         self._latest: tuple[Source, int] = (NOWHERE, 0)
@@ -46,6 +47,8 @@ class Builder:
 
     def append(self, op: Op, operands: tuple[int, ...], attrs: tuple[int, ...], type: Type) -> int:
         """``emit`` for a row that is complete."""
+        if self.refuse is not None:
+            self.refuse()
         latest, source = self._latest
         if self.where is not latest:
             source = self._sources.setdefault(self.where, len(self._sources))

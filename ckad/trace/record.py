@@ -50,7 +50,8 @@ from ckad.trace.primitives import (
     shape,
     ufunc_methods,
 )
-from ckad.trace.source import follow, iteration
+from ckad.trace.source import follow
+from ckad.trace.source.control import iteration
 from ckad.trace.values import apply
 from ckad.trace.values.tracer import Tracer, concrete, fresh, localise, value
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ckad.trace.source.libraries import python_function
+from ckad.trace.source.names.reader import definition_of
 from ckad.trace.source.purity import (
     ATTRIBUTES,
     INDEXED,
@@ -22,7 +23,6 @@ from ckad.trace.source.purity import (
     is_pure,
     reads,
 )
-from ckad.trace.source.reader import definition_of
 
 #: A function that reads more than this from arrays, in bytes, is recorded at each call,
 LARGEST = 2**16

@@ -17,7 +17,7 @@ import ckad
 from ckad.engines import arena
 from ckad.engines.native import compiler
 from ckad.errors import BudgetError
-from ckad.trace.source import repetition
+from ckad.trace.source.control import repetition
 
 from .program import Program, forgotten, loaded
 from .reference import Plain

@@ -89,7 +89,7 @@ if __name__ == "__main__":
     import random
 
     import ckad
-    from ckad.trace.source import repetition
+    from ckad.trace.source.control import repetition
 
     def numbers(seed, shape):
         draw = random.Random(seed).random

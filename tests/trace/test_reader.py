@@ -11,7 +11,7 @@ import pytest
 
 import ckad
 from ckad.trace.memory import context
-from ckad.trace.source.reader import definition_of
+from ckad.trace.source.names.reader import definition_of
 
 
 def imported(path, name):

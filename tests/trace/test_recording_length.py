@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import ckad
-from ckad.trace.source import loops
+from ckad.trace.source.control import loops
 from ckad.transforms import call as calls
 from ckad.transforms import reuse
 

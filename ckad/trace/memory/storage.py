@@ -83,8 +83,8 @@ class Storage:
 
     def write(self, row: int) -> None:
         """Give the storage its next value."""
-        if self.trace.refuse is not None:
-            self.trace.refuse()
+        if self.trace.builder.refuse is not None:
+            self.trace.builder.refuse()
         self.row = row
         self.writes += 1
         self.cache.clear()

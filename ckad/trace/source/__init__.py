@@ -14,7 +14,7 @@ from ckad.trace.arrays import called
 from ckad.trace.memory.opened import is_tracing
 from ckad.trace.source.actions import Actions, hand_over
 from ckad.trace.source.calls import call
-from ckad.trace.source.checks import certain, checked
+from ckad.trace.source.control.checks import certain, checked
 from ckad.trace.source.depth import deeper
 from ckad.trace.source.expressions import evaluate
 from ckad.trace.source.statements import assign, returned_by, run_block

@@ -23,15 +23,15 @@ from ckad.place import at_place
 from ckad.trace import dispatch
 from ckad.trace.memory.context import current, mark_place
 from ckad.trace.primitives.part.joins import is_sized
-from ckad.trace.source import classes
-from ckad.trace.source.appends import append
-from ckad.trace.source.closures import Closure, call_from_source
-from ckad.trace.source.frame import MISSING, check_iterated, ledger, made, region
 from ckad.trace.source.libraries import is_library, python_function
+from ckad.trace.source.memory.appends import append
+from ckad.trace.source.memory.twins import changing, check_alone
+from ckad.trace.source.names import classes
+from ckad.trace.source.names.closures import Closure, call_from_source
+from ckad.trace.source.names.frame import MISSING, check_iterated, ledger, made, region
+from ckad.trace.source.names.reader import definition_of
 from ckad.trace.source.purity import is_pure
-from ckad.trace.source.reader import definition_of
 from ckad.trace.source.text import shown
-from ckad.trace.source.twins import changing, check_alone
 from ckad.trace.source.values import holds_tracer, is_weak, lifted, weakened
 from ckad.trace.values.tracer import Tracer
 

@@ -13,12 +13,15 @@ import numpy as np
 
 from ckad.errors import CkadError, UnrecordableError
 from ckad.place import at_place
-from ckad.trace.source import branches, classes, objects, repetition
 from ckad.trace.source.calls import call
-from ckad.trace.source.checks import Stops, note_raise
-from ckad.trace.source.expressions import IN_PLACE, closure, combine, element, evaluate
-from ckad.trace.source.flow import Flow, definite
-from ckad.trace.source.frame import (
+from ckad.trace.source.control import branches, repetition
+from ckad.trace.source.control.checks import Stops, note_raise
+from ckad.trace.source.control.flow import Flow, definite
+from ckad.trace.source.expressions import closure, element, evaluate
+from ckad.trace.source.memory import objects
+from ckad.trace.source.memory.twins import changing
+from ckad.trace.source.names import classes
+from ckad.trace.source.names.frame import (
     MISSING,
     RETURN,
     Frame,
@@ -27,7 +30,7 @@ from ckad.trace.source.frame import (
     check_iterated,
     region,
 )
-from ckad.trace.source.twins import changing
+from ckad.trace.source.operators import IN_PLACE, combine
 from ckad.trace.source.values import holds_tracer, truth
 from ckad.trace.values.complex import ComplexTracer
 from ckad.trace.values.tracer import Tracer

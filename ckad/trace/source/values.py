@@ -12,7 +12,7 @@ from ckad.place import at_place
 from ckad.tape.types import DType, Type
 from ckad.trace.memory.context import Trace, current
 from ckad.trace.memory.storage import Storage
-from ckad.trace.source import classes
+from ckad.trace.source.names import classes
 from ckad.trace.values.apply import astype, broadcast_to, reshape_value
 from ckad.trace.values.complex import ComplexTracer, as_complex
 from ckad.trace.values.part import Part

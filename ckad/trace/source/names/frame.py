@@ -18,7 +18,7 @@ from ckad.errors import UnrecordableError
 from ckad.place import Source, at_place, running
 from ckad.trace.memory.storage import Storage, restore_spoilt, spoilt_so_far
 from ckad.trace.source.actions import certain
-from ckad.trace.source.reader import Definition
+from ckad.trace.source.names.reader import Definition
 
 #: Where the value that a function returns is kept among its names.
 RETURN = "return"

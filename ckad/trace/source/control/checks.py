@@ -20,7 +20,7 @@ from ckad.tape.reasons import Reason
 from ckad.trace.integers.affine import range_of
 from ckad.trace.memory.context import current, mark_place
 from ckad.trace.memory.storage import Storage
-from ckad.trace.source.frame import Ledger, Maybe, ledger, open_ledger
+from ckad.trace.source.names.frame import Ledger, Maybe, ledger, open_ledger
 from ckad.trace.values.apply import apply, astype, broadcast_to
 from ckad.trace.values.tracer import Tracer, fresh, known, lift, localise, value
 

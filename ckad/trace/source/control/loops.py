@@ -20,13 +20,13 @@ from ckad.tape.ops import Op
 from ckad.trace.memory.context import Trace, current, mark_place, open_trace, storage_in
 from ckad.trace.memory.storage import Written
 from ckad.trace.source import notes
-from ckad.trace.source.aliases import names_of
-from ckad.trace.source.appends import Appended, extend
-from ckad.trace.source.body import Body
-from ckad.trace.source.carrying import COUNT, FLAG, Again, End, Findings, Steps
-from ckad.trace.source.flow import Flow
-from ckad.trace.source.frame import MISSING, RETURN, Frame, Key, Ledger, open_region
-from ckad.trace.source.sharing import Place
+from ckad.trace.source.control.body import Body
+from ckad.trace.source.control.carrying import COUNT, FLAG, Again, End, Findings, Steps
+from ckad.trace.source.control.flow import Flow
+from ckad.trace.source.memory.aliases import names_of
+from ckad.trace.source.memory.appends import Appended, extend
+from ckad.trace.source.memory.sharing import Place
+from ckad.trace.source.names.frame import MISSING, RETURN, Frame, Key, Ledger, open_region
 from ckad.trace.values.tracer import Tracer, fresh, lift
 
 #: A loop's body is recorded at most so often until it is known what it carries.

@@ -10,15 +10,23 @@ from ckad.errors import AliasError
 from ckad.place import at_place
 from ckad.trace.memory.context import Trace
 from ckad.trace.memory.storage import Storage, are_one, link, may_be, spoil, spoilt_since
-from ckad.trace.source.aliases import live_names
-from ckad.trace.source.appends import Entry
-from ckad.trace.source.carrying import Again, End, Findings, changes, is_maybe
-from ckad.trace.source.checks import maybe
-from ckad.trace.source.frame import MISSING, Key, Region, check_changeable
-from ckad.trace.source.objects import Attributes
-from ckad.trace.source.sharing import Place, Shown, Turn, Turns, memory, pairs_after, shown_after
-from ckad.trace.source.swaps import Rounds
-from ckad.trace.source.twins import Copies, Copy, Merged, containers, merged_containers
+from ckad.trace.source.control.carrying import Again, End, Findings, changes, is_maybe
+from ckad.trace.source.control.checks import maybe
+from ckad.trace.source.control.swaps import Rounds
+from ckad.trace.source.memory.aliases import live_names
+from ckad.trace.source.memory.appends import Entry
+from ckad.trace.source.memory.objects import Attributes
+from ckad.trace.source.memory.sharing import (
+    Place,
+    Shown,
+    Turn,
+    Turns,
+    memory,
+    pairs_after,
+    shown_after,
+)
+from ckad.trace.source.memory.twins import Copies, Copy, Merged, containers, merged_containers
+from ckad.trace.source.names.frame import MISSING, Key, Region, check_changeable
 from ckad.trace.source.values import flatten, is_kept, is_same_array, slot_of
 from ckad.trace.values.tracer import Tracer, assign, value
 

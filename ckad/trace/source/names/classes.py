@@ -15,10 +15,10 @@ from typing import Any
 
 from ckad.errors import TraceError
 from ckad.place import at_place
-from ckad.trace.source.closures import call_from_source
-from ckad.trace.source.frame import MISSING, Frame, ledger, made
 from ckad.trace.source.libraries import is_library
-from ckad.trace.source.reader import definition_of
+from ckad.trace.source.names.closures import call_from_source
+from ckad.trace.source.names.frame import MISSING, Frame, ledger, made
+from ckad.trace.source.names.reader import definition_of
 
 _NAMES = """add sub mul truediv floordiv mod pow matmul lshift rshift""".split()
 _BITWISE = {"and_": "and", "or_": "or", "xor": "xor"}

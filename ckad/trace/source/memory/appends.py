@@ -18,8 +18,8 @@ from ckad.place import at_place
 from ckad.trace.memory.context import current
 from ckad.trace.memory.storage import link, may_be
 from ckad.trace.memory.views import ReshapeView, SliceView
-from ckad.trace.source.frame import Region, check_changeable, region
-from ckad.trace.source.twins import check_alone
+from ckad.trace.source.memory.twins import check_alone
+from ckad.trace.source.names.frame import Region, check_changeable, region
 from ckad.trace.source.values import slot_of
 from ckad.trace.values.tracer import Tracer, lift
 

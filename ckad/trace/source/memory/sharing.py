@@ -22,7 +22,7 @@ from ckad.trace.memory.context import Trace
 from ckad.trace.memory.layout import Layout, layout
 from ckad.trace.memory.storage import Storage, are_one, link, may_be, spoil
 from ckad.trace.memory.views import Path, is_static
-from ckad.trace.source.frame import MISSING, Key
+from ckad.trace.source.names.frame import MISSING, Key
 from ckad.trace.source.values import Slot
 from ckad.trace.values.tracer import Tracer
 

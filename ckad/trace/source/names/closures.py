@@ -12,8 +12,8 @@ from ckad.place import at_place, running
 from ckad.trace.memory.context import current, mark_place
 from ckad.trace.memory.opened import is_tracing
 from ckad.trace.source.actions import returned_by, run_block
-from ckad.trace.source.frame import Frame
-from ckad.trace.source.reader import Definition, definition_of
+from ckad.trace.source.names.frame import Frame
+from ckad.trace.source.names.reader import Definition, definition_of
 
 
 class Closure:

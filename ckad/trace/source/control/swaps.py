@@ -11,8 +11,8 @@ from typing import Any
 
 from ckad.trace.memory.context import Trace
 from ckad.trace.memory.views import is_static
-from ckad.trace.source.carrying import Findings
-from ckad.trace.source.sharing import Place, Turn, memory, part_of_root
+from ckad.trace.source.control.carrying import Findings
+from ckad.trace.source.memory.sharing import Place, Turn, memory, part_of_root
 from ckad.trace.values.tracer import Tracer
 
 

@@ -1,22 +1,22 @@
-"""Branches on traced conditions: both sides are recorded, what they change is merged."""
+"""What both sides of a branch change, merged: the results of one COND row."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
-
-import numpy as np
 
 from ckad import trees
 from ckad.errors import CarryError
 from ckad.place import at_place
-from ckad.tape.ops import OPS, Group, Op
-from ckad.trace.memory.context import Trace, current, mark_place, open_trace, resumed, storage_in
-from ckad.trace.memory.storage import Storage, Written
+from ckad.tape.ops import Op
+from ckad.trace.memory.context import Trace, current, mark_place, resumed, storage_in
+from ckad.trace.memory.storage import Storage
 from ckad.trace.primitives.part.structures import opened
-from ckad.trace.source.checks import Stops, maybe
-from ckad.trace.source.flow import Flow, definite
-from ckad.trace.source.frame import (
+from ckad.trace.source.control.checks import maybe
+from ckad.trace.source.control.flow import Flow, definite
+from ckad.trace.source.memory.sharing import Chosen, settle_branch
+from ckad.trace.source.memory.twins import Merged, merged_containers, settle_merged
+from ckad.trace.source.names.frame import (
     MISSING,
     RETURN,
     Key,
@@ -24,10 +24,7 @@ from ckad.trace.source.frame import (
     Maybe,
     Region,
     Unclear,
-    open_region,
 )
-from ckad.trace.source.sharing import Chosen, settle_branch
-from ckad.trace.source.twins import Merged, merged_containers, settle_merged
 from ckad.trace.source.values import (
     Slot,
     flatten,
@@ -35,18 +32,15 @@ from ckad.trace.source.values import (
     join,
     same,
     slot_of,
-    truth,
-    weakened,
 )
 from ckad.trace.values.apply import astype
-from ckad.trace.values.tracer import Tracer, lift, value
+from ckad.trace.values.tracer import Tracer, value
 
-Thunk = Callable[[], Any]
 #: The key under which the value of an expression, or the flow of a side, is merged.
 VALUE = "value"
 
 
-class _Recorded(NamedTuple):
+class Side(NamedTuple):
     """One side: its trace, what it gives, and what the names it changed are bound to then."""
 
     trace: Trace
@@ -54,139 +48,6 @@ class _Recorded(NamedTuple):
     ends: dict[Key, Any]
     region: Region
     raises: bool  # whether the program stops on this side
-
-
-def either(predicate: Tracer, if_true: Thunk, if_false: Thunk, place: Hashable) -> Any:
-    """The value of one of two expressions, whichever the condition asks for.
-
-    ``place`` says where they stand, here and below: what they write into is remembered.
-    """
-    merged = _Merge(predicate, _record((if_true, if_false), place))
-    one, other = merged.sides
-    if one.raises or other.raises:
-        result = merged.of_other_side(
-            *((other.result, False) if one.raises else (one.result, True))
-        )
-    else:
-        result = merged.joined(VALUE, "the conditional expression", *merged.results)
-    merged.names()
-    merged.finish()
-    value = merged.bound(result)
-    merged.settle()
-    if type(value) is Unclear:
-        raise value.error
-    return value
-
-
-def branch(predicate: Tracer, if_true: Thunk, if_false: Thunk, place: Hashable) -> Flow | None:
-    """Run one of two blocks, whichever the condition asks for; how they end."""
-    merged = _Merge(predicate, _record((if_true, if_false), place))
-    flows = [f if f is not None else definite(Flow.NEXT) for f in merged.results]
-    merged.flows(flows)
-    merged.names()
-    merged.finish()
-    merged.settle()
-    return merged.flow
-
-
-def logical(is_and: bool, first: Any, verdict: Tracer, rest: Thunk, place: Hashable) -> Any:
-    """``first and rest()``, or ``or``, where ``first`` is traced.
-
-    What follows is evaluated only where it counts, unless it is harmless.
-    """
-    with open_region(), open_trace(adopts=True) as trace:
-        try:
-            found = rest()
-            plain = isinstance(found, Tracer) and found.dtype == bool and not found.shape
-            harmless = plain and not trace.adopted and _is_harmless(trace)
-        except (Written, Stops):
-            harmless = False
-    if harmless and isinstance(first, Tracer) and first.dtype == bool:
-        second = truth(rest())
-        both = np.logical_and(verdict, second) if is_and else np.logical_or(verdict, second)
-        return weakened(both)
-    sides = (rest, lambda: first) if is_and else (lambda: first, rest)
-    return either(verdict, *sides, place)
-
-
-def _is_harmless(trace: Trace) -> bool:
-    """Whether all rows can be computed whatever the numbers are, and cost little."""
-    return all(
-        OPS[row.op].group in (Group.LEAF, Group.ELEMENTWISE)
-        and row.op is not Op.WRAP
-        and row.type.size == 1
-        for row in trace.builder.rows
-    )
-
-
-def item(items: Sequence[Any], index: Tracer) -> Any:
-    """``items[index]`` of a list or tuple of numbers, with a traced index."""
-    kinds = [slot_of(x) for x in items]
-    if not items or any(kind is None or not kind.scalar for kind in kinds):
-        return items[index.__index__()]  # says why this cannot be
-    return np.stack([lift(x) for x in items])[index]
-
-
-# --- recording both sides ------------------------------------------------------------------------
-
-
-def _record(sides: Sequence[Thunk], place: Hashable) -> list[_Recorded]:
-    """Each side in a trace of its own; again while one writes into an array from outside.
-
-    What they wrote into when they were recorded last is taken for written at once: a nest of loops
-    and branches is recorded again and again, each time a loop around finds something new.
-    """
-    around = current()
-    known = around.known_writes.get(place, {})
-    guessed = {k: root for k, root in known.items() if around.is_inside(root.trace)}
-    written = dict(guessed)
-    try:
-        while True:
-            try:
-                recorded = [_record_side(side, written) for side in sides]
-            except _Again:
-                continue
-            wrong = [key for key in guessed if not any(_writes(side, key) for side in recorded)]
-            if not wrong:
-                return recorded
-            guessed = {}
-            for key in wrong:
-                del written[key]
-    finally:
-        around.known_writes[place] = dict(written)
-
-
-def _writes(side: _Recorded, key: int) -> bool:
-    adopted = side.trace.adopted.get(key)
-    return adopted is not None and adopted.writes > 0
-
-
-class _Again(Exception):
-    """A side has to be recorded again."""
-
-
-def _record_side(side: Thunk, written: dict[int, Storage]) -> _Recorded:
-    with open_trace(adopts=True) as trace, open_region() as region:
-        for root in written.values():
-            trace.adopt(root)
-        raises = False
-        try:
-            result = side()
-        except Written as found:
-            if found.trace is not trace:
-                raise
-            written[id(found.root)] = found.root
-            raise _Again from None
-        except Stops:
-            result, raises = definite(Flow.RAISE), True
-        return _Recorded(trace, result, _ends(region), region, raises)
-
-
-def _ends(region: Region) -> dict[Key, Any]:
-    return {(frame, name): frame.names.get(name, MISSING) for frame, name in region.changed}
-
-
-# --- merging -------------------------------------------------------------------------------------
 
 
 class _Leaf(NamedTuple):
@@ -205,10 +66,10 @@ class _Joined(NamedTuple):
     sides: tuple[Any, ...]
 
 
-class _Merge:
+class Merge:
     """Two recorded sides on their way to one COND row."""
 
-    def __init__(self, predicate: Tracer, sides: list[_Recorded]) -> None:
+    def __init__(self, predicate: Tracer, sides: list[Side]) -> None:
         self.predicate, self.sides = predicate, sides
         self.results = [side.result for side in sides]
         self.outputs: list[list[int]] = [[], []]

@@ -11,9 +11,9 @@ from typing import Any
 
 from ckad.errors import UnrecordableError
 from ckad.place import at_place
-from ckad.trace.source.frame import MISSING, Frame, ledger, nothing, region
 from ckad.trace.source.libraries import is_library
-from ckad.trace.source.twins import check_alone
+from ckad.trace.source.memory.twins import check_alone
+from ckad.trace.source.names.frame import MISSING, Frame, ledger, nothing, region
 
 
 class Attributes(Frame):

@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 
 from ckad.errors import AliasError
 from ckad.place import at_place
-from ckad.trace.source.aliases import names_showing
-from ckad.trace.source.frame import MISSING, check_changeable, ledger
+from ckad.trace.source.memory.aliases import names_showing
+from ckad.trace.source.names.frame import MISSING, check_changeable, ledger
 
 
 def containers(*values: Any) -> Iterator[tuple[Any, ...]]:

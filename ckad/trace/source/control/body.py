@@ -15,8 +15,8 @@ from ckad.tape.types import Type
 from ckad.trace.memory.context import Trace
 from ckad.trace.memory.storage import Storage, link
 from ckad.trace.primitives.part.structures import own_part, part_in
-from ckad.trace.source import branches
-from ckad.trace.source.carrying import (
+from ckad.trace.source.control import branches
+from ckad.trace.source.control.carrying import (
     COUNT,
     FLAG,
     INDEX,
@@ -28,9 +28,12 @@ from ckad.trace.source.carrying import (
     changes,
     is_maybe,
 )
-from ckad.trace.source.checks import Stops, maybe
-from ckad.trace.source.flow import Flow, definite
-from ckad.trace.source.frame import (
+from ckad.trace.source.control.checks import Stops, maybe
+from ckad.trace.source.control.flow import Flow, definite
+from ckad.trace.source.control.outcome import Bound, Objects, Outcome
+from ckad.trace.source.memory.sharing import Origin, Place, memory, part_of_root, together
+from ckad.trace.source.memory.twins import containers
+from ckad.trace.source.names.frame import (
     MISSING,
     RETURN,
     Key,
@@ -39,9 +42,6 @@ from ckad.trace.source.frame import (
     Unclear,
     check_changeable,
 )
-from ckad.trace.source.outcome import Bound, Objects, Outcome
-from ckad.trace.source.sharing import Origin, Place, memory, part_of_root, together
-from ckad.trace.source.twins import containers
 from ckad.trace.source.values import Slot, flatten, is_kept, is_same_array, join, same, slot_of
 from ckad.trace.values.complex import ComplexTracer
 from ckad.trace.values.tracer import Tracer, lift, value

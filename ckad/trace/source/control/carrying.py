@@ -12,10 +12,10 @@ from ckad.place import at_place
 from ckad.tape.control import UNBOUNDED
 from ckad.tape.types import DType, Type
 from ckad.trace.memory.storage import Storage
-from ckad.trace.source.checks import maybe
-from ckad.trace.source.flow import Flow
-from ckad.trace.source.frame import MISSING, Key, Maybe, Unclear
-from ckad.trace.source.sharing import Origin, Place
+from ckad.trace.source.control.checks import maybe
+from ckad.trace.source.control.flow import Flow
+from ckad.trace.source.memory.sharing import Origin, Place
+from ckad.trace.source.names.frame import MISSING, Key, Maybe, Unclear
 from ckad.trace.source.values import Slot, flatten, join, same, slot_of
 from ckad.trace.values.tracer import Tracer
 

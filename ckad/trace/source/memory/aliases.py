@@ -10,8 +10,8 @@ from typing import Any
 
 from ckad.place import running
 from ckad.trace.memory.storage import Storage
-from ckad.trace.source.closures import Closure
-from ckad.trace.source.frame import Frame, Key, ledger
+from ckad.trace.source.names.closures import Closure
+from ckad.trace.source.names.frame import Frame, Key, ledger
 from ckad.trace.source.values import arrays_of
 from ckad.trace.values.complex import ComplexTracer
 from ckad.trace.values.part import Padded

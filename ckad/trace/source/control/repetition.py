@@ -26,15 +26,16 @@ from ckad.errors import (
     UnsupportedFunctionError,
 )
 from ckad.place import at_place
-from ckad.trace.memory.context import Trace, current, local_storage
-from ckad.trace.source import branches, classes, notes
+from ckad.trace.memory.context import current, local_storage
+from ckad.trace.source import notes
 from ckad.trace.source.actions import assign, evaluate, run_block
-from ckad.trace.source.appends import Appended
-from ckad.trace.source.checks import Stops
-from ckad.trace.source.flow import Flow
-from ckad.trace.source.frame import MISSING, Frame, check_iterated, open_region
-from ckad.trace.source.iteration import Items, items_of, number
-from ckad.trace.source.loops import StagedLoop, Steps
+from ckad.trace.source.control import branches
+from ckad.trace.source.control.flow import Flow
+from ckad.trace.source.control.iteration import Items, items_of, number
+from ckad.trace.source.control.loops import StagedLoop, Steps
+from ckad.trace.source.control.trial import records
+from ckad.trace.source.names import classes
+from ckad.trace.source.names.frame import MISSING, Frame, check_iterated
 from ckad.trace.source.values import truth
 from ckad.trace.values.tracer import Tracer
 
@@ -103,7 +104,7 @@ class _For:
         if length <= SHORT and (length < 2 or _depth(self.node.body) < DEEP):
             notes.note(self.frame.place, "written out: short", f"{length:,}")
             return self.run_each()
-        return self._once(peels) if _records(lambda: self.step(0)) else self._by_python()
+        return self._once(peels) if records(lambda: self.step(0)) else self._by_python()
 
     def _by_python(self) -> Flow | None:
         """Steps that Python alone runs. After one that computes with arrays, as the second step
@@ -111,7 +112,7 @@ class _For:
         notes.note(self.frame.place, "run by Python: no arrays in it", f"{self.items.length:,}")
         rows = current().builder.rows
         for k in range(self.items.length):
-            if k == 1 and _records(lambda: self.step(1)):
+            if k == 1 and records(lambda: self.step(1)):
                 return self._from(1)._once()
             before = len(rows)
             flow = self.step(k)
@@ -262,7 +263,7 @@ class _While:
             first = self.goes_on()
             if first is False:
                 return None
-            if first is not True or _records(lambda: (self.step(), self.goes_on())):
+            if first is not True or records(lambda: (self.step(), self.goes_on())):
                 return self._recorded(first)
             flow = self.step()
             if flow is not None and not flow.always(Flow.CONTINUE):
@@ -366,53 +367,3 @@ def _left(flow: Flow) -> Flow | None:
         return flow
     signal = np.where(np.equal(flow.signal, Flow.RETURN), Flow.RETURN, Flow.NEXT)
     return Flow(frozenset({Flow.NEXT, Flow.RETURN}), signal)
-
-
-# --- does it compute with arrays -----------------------------------------------------------------
-
-
-class _Recorded(BaseException):
-    """A step appended a row. (No Exception: code of the user's between must not catch it.)"""
-
-
-def _records(step: Callable[[], Any]) -> bool:
-    """Whether a step appends rows, or does what cannot be tried; whatever it does is undone."""
-    trace = current()
-    if not _tried(trace, step):
-        return False
-    if "append" in trace.builder.__dict__:
-        raise _Recorded  # a loop around this one is tried, too, and has its answer
-    return True
-
-
-def _tried(trace: Trace, step: Callable[[], Any]) -> bool:
-    with _refusing_rows(trace), open_region() as region:
-        region.is_trial = True
-        try:
-            step()
-        except (_Recorded, Stops, Appended):
-            return True
-        except CkadError:
-            return True
-    return False
-
-
-@contextmanager
-def _refusing_rows(trace: Trace) -> Iterator[None]:
-    builder: Any = trace.builder
-
-    def refuse(*row: Any) -> int:
-        raise _Recorded
-
-    had, n_constants = builder.__dict__.get("append"), len(builder.constants)
-    builder.append = refuse
-    outer, trace.refuse = trace.refuse, refuse
-    try:
-        yield
-    finally:
-        trace.refuse = outer
-        del builder.constants[n_constants:]
-        if had is None:
-            del builder.append
-        else:
-            builder.append = had

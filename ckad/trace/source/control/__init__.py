@@ -1,0 +1,1 @@
+"""Loops and branches of the user's program, recorded as rows with bodies."""

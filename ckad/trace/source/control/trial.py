@@ -1,0 +1,55 @@
+"""Whether a step of a loop computes with arrays: it is tried, and whatever it does is undone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, NoReturn
+
+from ckad.errors import CkadError
+from ckad.tape.builder import Builder
+from ckad.trace.memory.context import current
+from ckad.trace.source.control.checks import Stops
+from ckad.trace.source.memory.appends import Appended
+from ckad.trace.source.names.frame import open_region
+
+
+class _Recorded(BaseException):
+    """A step appended a row. (No Exception: code of the user's between must not catch it.)"""
+
+
+def records(step: Callable[[], Any]) -> bool:
+    """Whether a step appends rows, or does what cannot be tried; whatever it does is undone."""
+    builder = current().builder
+    if not _tried(builder, step):
+        return False
+    if builder.refuse is not None:
+        raise _Recorded  # a loop around this one is tried, too, and has its answer
+    return True
+
+
+def _tried(builder: Builder, step: Callable[[], Any]) -> bool:
+    with _refusing_rows(builder), open_region() as region:
+        region.is_trial = True
+        try:
+            step()
+        except (_Recorded, Stops, Appended):
+            return True
+        except CkadError:
+            return True
+    return False
+
+
+@contextmanager
+def _refusing_rows(builder: Builder) -> Iterator[None]:
+    outer, n_constants = builder.refuse, len(builder.constants)
+    builder.refuse = _refuse
+    try:
+        yield
+    finally:
+        builder.refuse = outer
+        del builder.constants[n_constants:]
+
+
+def _refuse() -> NoReturn:
+    raise _Recorded

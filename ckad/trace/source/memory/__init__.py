@@ -1,0 +1,1 @@
+"""What names, containers and attributes share, and what a body changes of it."""

@@ -1,0 +1,129 @@
+"""Operators on values that may be traced: of Python numbers they give Python numbers."""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ckad.trace.source.control.checks import divided, whole
+from ckad.trace.source.names import classes
+from ckad.trace.source.names.frame import MISSING
+from ckad.trace.source.text import TracedText, shown
+from ckad.trace.source.values import holds_tracer, is_weak, lifted, truth, weakened
+from ckad.trace.values.complex import ComplexTracer
+from ckad.trace.values.tracer import Tracer
+
+BINARY: dict[type, Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+    ast.Pow: operator.pow,
+    ast.MatMult: operator.matmul,
+    ast.BitAnd: operator.and_,
+    ast.BitOr: operator.or_,
+    ast.BitXor: operator.xor,
+    ast.LShift: operator.lshift,
+    ast.RShift: operator.rshift,
+}
+IN_PLACE: dict[type, Callable[[Any, Any], Any]] = {
+    ast.Add: operator.iadd,
+    ast.Sub: operator.isub,
+    ast.Mult: operator.imul,
+    ast.Div: operator.itruediv,
+    ast.FloorDiv: operator.ifloordiv,
+    ast.Mod: operator.imod,
+    ast.Pow: operator.ipow,
+    ast.MatMult: operator.imatmul,
+    ast.BitAnd: operator.iand,
+    ast.BitOr: operator.ior,
+    ast.BitXor: operator.ixor,
+    ast.LShift: operator.ilshift,
+    ast.RShift: operator.irshift,
+}
+UNARY: dict[type, Callable[[Any], Any]] = {
+    ast.USub: operator.neg,
+    ast.UAdd: operator.pos,
+    ast.Invert: operator.invert,
+}
+_COMPARE: dict[type, Callable[[Any, Any], Any]] = {
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+}
+
+
+def combine(function: Callable[[Any, Any], Any], x: Any, y: Any) -> Any:
+    """``x op y``; of two Python numbers it is one, also where they are traced."""
+    result = classes.operated(function, x, y)
+    if result is not MISSING:
+        return result
+    if type(x) in (str, TracedText) and function is operator.mod and holds_tracer(y):
+        return shown(x, y)
+    result = function(x, y)
+    if type(result) in (Tracer, ComplexTracer):
+        if result.scalar and is_weak(x) and is_weak(y):
+            own = weakened(result)
+            if type(own) is Tracer:
+                own = divided(function, y, whole(function, x, y, own))
+            return own
+        return result
+    return shown(result, (x, y)) if type(result) is str else lifted(result)
+
+
+def changed(function: Callable[[Any], Any], x: Any) -> Any:
+    """``op x``; of a Python number it is one, also where that is traced."""
+    result = classes.operated_on(function, x)
+    if result is not MISSING:
+        return result
+    result = function(x)
+    traced = isinstance(result, (Tracer, ComplexTracer))
+    return weakened(result) if is_weak(x) and traced else lifted(result)
+
+
+def compared(op: ast.cmpop, x: Any, y: Any) -> Any:
+    if isinstance(op, ast.Is):
+        return x is y
+    if isinstance(op, ast.IsNot):
+        return x is not y
+    if isinstance(op, (ast.In, ast.NotIn)):
+        return _contained(x, y, isinstance(op, ast.In))
+    result = classes.operated(_COMPARE[type(op)], x, y)
+    if result is not MISSING:
+        return result
+    result = _COMPARE[type(op)](x, y)
+    if type(result) is Tracer and is_weak(x) and is_weak(y):
+        return weakened(result)
+    return lifted(result)
+
+
+def _contained(x: Any, y: Any, wanted: bool) -> Any:
+    said = classes.invoke(y, "__contains__", x)
+    if said is not MISSING:
+        verdict = truth(said)
+        if isinstance(verdict, bool):
+            return verdict is wanted
+        return verdict if wanted else np.logical_not(verdict)
+    if not (holds_tracer(x) or holds_tracer(y)):
+        return (x in y) is wanted
+    if isinstance(y, dict):
+        y = list(y)
+    found: Any = False
+    if isinstance(y, Tracer):
+        found = np.any(np.equal(y, x))
+    else:
+        for item in y:
+            found = np.logical_or(found, np.all(np.equal(item, x)))
+    verdict = truth(found)
+    if isinstance(verdict, bool):
+        return verdict is wanted
+    return verdict if wanted else np.logical_not(verdict)
