@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import subprocess
 import sys
 
@@ -27,3 +28,26 @@ def test_every_folder_is_a_package(checkout):
     """Import-linter and the doctests pass over folders without an ``__init__.py``."""
     folders = {path.parent for path in checkout.glob("ckad/**/*.py")}
     assert [folder for folder in folders if not (folder / "__init__.py").exists()] == []
+
+
+@pytest.mark.parametrize("layer", ["trace", "passes", "tape", "engines", "rules", "transforms"])
+def test_modules_are_imported_at_the_head_of_a_module(layer, checkout):
+    """An import inside a function holds a circle open."""
+    found = [
+        f"{path}:{node.lineno}"
+        for path in checkout.glob(f"ckad/{layer}/**/*.py")
+        for function in ast.walk(ast.parse(path.read_text()))
+        if isinstance(function, ast.FunctionDef)
+        for node in ast.walk(function)
+        if isinstance(node, ast.Import | ast.ImportFrom) and "ckad" in ast.unparse(node)
+    ]
+    assert found == []
+
+
+@pytest.mark.parametrize("layer", ["trace", "passes", "tape", "loops", "transforms"])
+def test_rooms_are_small(layer, checkout):
+    """A folder has at most 15 files, a module at most 400 lines."""
+    modules = list(checkout.glob(f"ckad/{layer}/**/*.py"))
+    assert [p for p in modules if len(p.read_text().splitlines()) > 400] == []
+    folders = {p.parent for p in modules}
+    assert [f for f in folders if len(list(f.glob("*.py"))) > 15] == []
