@@ -123,8 +123,17 @@ def called(function: Any, *args: Any, **options: Any) -> Any:
     return call(called, (function, *args), options)
 
 
+def by_elements(function: Any, x: Any) -> Array:
+    """``function``, which may not be finite everywhere, of each element of ``x``."""
+    return within(by_elements, (function, x))
+
+
 def safe_sqrt(x: Array) -> Array:
     """The square root, with derivative 0 where ``x`` is 0."""
+    return by_elements(_safe_sqrt, x)
+
+
+def _safe_sqrt(x: Array) -> Array:
     at_zero = np.equal(x, 0)
     return own(np.where(at_zero, 0, np.sqrt(np.where(at_zero, 1, x))))
 

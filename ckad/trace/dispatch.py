@@ -37,8 +37,11 @@ COMPLEX = 3
 #: New arrays of a traced length: only the interpreter asks for this kind.
 LENGTH = 4
 _COUNT = 5
-#: Of what a composite takes: its cell is filled wherever there is no other function.
+#: Of what a composite takes: its cells are filled wherever there is no other function.
 EVERY = -1
+#: The same where it is no formula of complex numbers.
+REAL = -2
+_SEVERAL = {EVERY: (PLAIN, PART, MASK, COMPLEX), REAL: (PLAIN, PART, MASK)}
 
 
 class Traced:
@@ -205,9 +208,8 @@ def name_of(key: Any) -> str:
 def put(key: Any, function: Function, kind: int = PLAIN) -> None:
     """Fill one cell, or those of all kinds that have no function of their own."""
     row = _table.setdefault(key, [None] * _COUNT)
-    kinds = range(LENGTH) if kind == EVERY else (kind,)
-    for k in kinds:
-        if kind != EVERY or row[k] is None:
+    for k in _SEVERAL.get(kind, (kind,)):
+        if kind == k or row[k] is None:
             row[k] = function
 
 
@@ -219,7 +221,7 @@ def implements(*keys: Any, kind: int = PLAIN, contiguous: bool = False) -> Calla
 
     def register(function: F) -> F:
         whole = _refusing_unknown_options(getattr(keys[0], "__name__", ""), function)
-        if kind in (PLAIN, EVERY) and not contiguous:
+        if (kind == PLAIN or kind in _SEVERAL) and not contiguous:
             whole = _marking_layout(whole)
         for key in keys:
             put(key, whole, kind)

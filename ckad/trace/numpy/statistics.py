@@ -22,7 +22,7 @@ from ckad.trace.arrays import (
     traced,
 )
 from ckad.trace.axes import axes_of, axis_of, reduced_axes
-from ckad.trace.dispatch import given, implements, reject
+from ckad.trace.dispatch import REAL, given, implements, reject
 
 # --- covariances -------------------------------------------------------------------------------
 
@@ -94,9 +94,9 @@ def _without_nan(function: Callable[..., Array], neutral: float) -> Callable[...
     return reduce
 
 
-implements(np.nanprod)(_without_nan(np.prod, 1))
-implements(np.nancumsum)(_without_nan(np.cumsum, 0))
-implements(np.nancumprod)(_without_nan(np.cumprod, 1))
+implements(np.nanprod, kind=REAL)(_without_nan(np.prod, 1))
+implements(np.nancumsum, kind=REAL)(_without_nan(np.cumsum, 0))
+implements(np.nancumprod, kind=REAL)(_without_nan(np.cumprod, 1))
 
 
 def _nan_extremum(function: Callable[..., Array], worst: float) -> Callable[..., Array]:
@@ -115,8 +115,8 @@ def _like(x: Array) -> Array:
     return x if x.shape else own(x)
 
 
-implements(np.nanmax)(_nan_extremum(np.max, -np.inf))
-implements(np.nanmin)(_nan_extremum(np.min, np.inf))
+implements(np.nanmax, kind=REAL)(_nan_extremum(np.max, -np.inf))
+implements(np.nanmin, kind=REAL)(_nan_extremum(np.min, np.inf))
 
 
 @implements(np.nanvar)
@@ -146,7 +146,7 @@ def nanstd(a: Any, *args: Any, out: Any = None, **options: Any) -> Array:
 # --- other names -------------------------------------------------------------------------------
 
 
-@implements(np.linalg.matrix_norm)
+@implements(np.linalg.matrix_norm, kind=REAL)
 def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Array:
     return norm(x, ord, (-2, -1), keepdims)
 
@@ -158,14 +158,14 @@ def _nan_position(function: Callable[..., Array], worst: float) -> Callable[...,
     return position
 
 
-implements(np.nanargmax)(_nan_position(np.argmax, -np.inf))
-implements(np.nanargmin)(_nan_position(np.argmin, np.inf))
+implements(np.nanargmax, kind=REAL)(_nan_position(np.argmax, -np.inf))
+implements(np.nanargmin, kind=REAL)(_nan_position(np.argmin, np.inf))
 
 
 # --- averages --------------------------------------------------------------------------------
 
 
-@implements(np.mean)
+@implements(np.mean, kind=REAL)
 def mean(
     a: Any,
     axis: Any = None,
@@ -188,36 +188,51 @@ def _float_dtype(a: Array, dtype: Any) -> Any:
 
 def _how_many(a: Array, axis: Any, keepdims: Any, where: Any, dtype: Any) -> Any:
     if where is True or where is np._NoValue:
-        return math.prod(a.shape[k] for k in axes_of(axis, a.ndim))
+        n = math.prod(a.shape[k] for k in axes_of(axis, a.ndim))
+        return retyped(n, dtype) if is_traced(n) else n
     return retyped(np.sum(np.broadcast_to(where, a.shape), axis, keepdims=keepdims), dtype)
 
 
-@implements(np.average)
+@implements(np.average, kind=REAL)
 def average(
     a: Any, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: Any = False
 ) -> Any:
     a = traced(a)
     if weights is None:
         result = mean(a, axis, keepdims=keepdims)
-        scale = traced(
-            np.asarray(math.prod(a.shape[k] for k in axes_of(axis, a.ndim)), result.dtype)[()]
-        )
+        n = _how_many(a, axis, keepdims, True, result.dtype)
+        scale = n if is_traced(n) else traced(np.asarray(n, result.dtype)[()])
     else:
         w = _weights_like(a, traced(weights), axis)
         dtype = np.result_type(a.dtype, w.dtype, np.float64 if a.dtype.kind != "f" else a.dtype)
-        scale = np.sum(w, axis, dtype, keepdims=keepdims)
-        result = np.sum(np.multiply(retyped(a, dtype), w), axis, keepdims=keepdims) / scale
-    if scale.shape != result.shape:
-        scale = copied(np.broadcast_to(scale, result.shape))
-    return (result, scale) if returned else result
+        products = np.multiply(retyped(a, dtype), w)
+        whole = w if _is_static(products) else products * 0 + w  # of the lengths of both
+        scale = np.sum(whole, axis, dtype, keepdims=keepdims)
+        result = np.sum(products, axis, keepdims=keepdims) / scale
+    if not returned:
+        return result
+    alike = _is_static(result) and scale.shape == result.shape
+    return result, scale if alike else copied(_spread_like(result, scale))
+
+
+def _is_static(a: Array) -> bool:
+    """Whether all lengths are known while the program is recorded."""
+    return not any(map(is_traced, a.shape))
+
+
+def _spread_like(a: Array, x: Array) -> Array:
+    return np.broadcast_to(x, a.shape) if _is_static(a) else np.zeros_like(a) + x
 
 
 def _weights_like(a: Array, w: Array, axis: Any) -> Array:
-    if w.shape == a.shape:
+    static = _is_static(a) and _is_static(w)
+    if w.shape == a.shape if static else w.ndim == a.ndim:  # the program compares other lengths
         return w
     if axis is None:
         raise TypeError(at_place("axis= must be given when the shapes of a and weights differ"))
     axes = reduced_axes(axis, a.ndim)
+    if not static and w.ndim == len(axes):
+        return w[tuple(slice(None) if k in axes else None for k in range(a.ndim))]
     if w.shape != tuple(a.shape[k] for k in axes):
         raise ValueError(
             at_place(f"weights of shape {w.shape} do not fit axis={axis} of {a.shape}")
@@ -227,7 +242,7 @@ def _weights_like(a: Array, w: Array, axis: Any) -> Array:
     )
 
 
-@implements(np.var)
+@implements(np.var, kind=REAL)
 def var(
     a: Any,
     axis: Any = None,
@@ -250,7 +265,7 @@ def var(
     return stored(squares / at_least_zero, out)
 
 
-@implements(np.std)
+@implements(np.std, kind=REAL)
 def std(
     a: Any,
     axis: Any = None,
@@ -263,17 +278,17 @@ def std(
     return stored(safe_sqrt(var(a, axis, dtype, None, ddof, keepdims, **options)), out)
 
 
-@implements(np.ptp)
+@implements(np.ptp, kind=REAL)
 def ptp(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False) -> Array:
     return stored(np.max(a, axis, keepdims=keepdims) - np.min(a, axis, keepdims=keepdims), out)
 
 
-@implements(np.count_nonzero)
+@implements(np.count_nonzero, kind=REAL)
 def count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Array:
     return np.sum(retyped(a, bool), axis, keepdims=keepdims)
 
 
-@implements(np.nansum)
+@implements(np.nansum, kind=REAL)
 def nansum(
     a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False
 ) -> Array:
@@ -299,12 +314,12 @@ def _floats(x: Any) -> Array:
     return x if x.dtype.kind == "f" else retyped(x, np.float64)
 
 
-@implements(np.linalg.vector_norm)
+@implements(np.linalg.vector_norm, kind=REAL)
 def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Array:
     return _vector_norm(_floats(x), ord, axis, keepdims)
 
 
-@implements(np.linalg.norm)
+@implements(np.linalg.norm, kind=REAL)
 def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Array:
     x = _floats(x)
     if axis is None and (

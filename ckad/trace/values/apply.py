@@ -194,5 +194,6 @@ for _word, _function in {
         Op.PAD, x, attrs=attrs, type=x.type.with_shape(tuple(shape))
     ),
     arrays.flattened: _flattened,
+    arrays.by_elements: lambda function, x: function(x),
 }.items():
     put(_word, _function)

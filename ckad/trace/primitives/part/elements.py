@@ -14,7 +14,8 @@ import numpy as np
 from ckad.errors import DtypeError
 from ckad.place import at_place
 from ckad.rules import facts
-from ckad.trace.dispatch import PART, cell, derives, implements
+from ckad.trace import arrays
+from ckad.trace.dispatch import PART, cell, derives, implements, put
 from ckad.trace.primitives.elementwise import OPS
 from ckad.trace.primitives.part.alignment import Operand, align
 from ckad.trace.primitives.part.extents import filled, inside, tamed
@@ -132,3 +133,7 @@ def _by_elements(function: Any, tame: bool = True) -> None:
 for _function in (np.where, np.clip, np.round, np.around, np.real, np.nan_to_num, np.isclose):
     _by_elements(_function)
 _by_elements(np.fix, tame=False)
+
+
+put(arrays.by_elements, lambda function, x: elementwise(function, [x], tame=False), PART)
+put(arrays.stored, written, PART)

@@ -16,7 +16,7 @@ from ckad.place import at_place
 from ckad.rules.facts import neutral
 from ckad.tape.builder import Builder
 from ckad.tape.ops import Op
-from ckad.trace.arrays import safe_sqrt
+from ckad.trace import arrays
 from ckad.trace.axes import axes_of
 from ckad.trace.dispatch import MASK, cell, derives, given, implements, put
 from ckad.trace.memory.context import current
@@ -144,12 +144,15 @@ for _function in (np.where, np.clip, np.round, np.nan_to_num, np.isclose):
 def _reduce(function: Any, x: Masked, outside: Any, axis: Any, keepdims: Any, options: Any) -> Any:
     """``function`` of the whole array, ``outside`` where the mask is false."""
     axes = axes_of(axis, x.ndim)
-    if given(keepdims) and keepdims:
-        unsupported("keepdims=")
     data = filled(x.data, _spread(x.mask, x.data.shape), outside)
     own = [x.mask.ndim + k - (k > x.before) for k in axes if k != x.before]
     covered = list(range(x.mask.ndim)) if x.before in axes else []
     result = function(data, axis=(*covered, *own), **options)
+    if given(keepdims) and keepdims:
+        rest = [1 if x.mask.ndim + k in own else n for k, n in enumerate(x.rest)]
+        if covered:
+            return reshape_value(result, (*rest[: x.before], 1, *rest[x.before :]))
+        return Masked(reshape_value(result, (*x.mask.shape, *rest)), x.mask, x.before)
     before = x.before - sum(k < x.before for k in axes)
     return result if covered else Masked(result, x.mask, before)
 
@@ -157,8 +160,9 @@ def _reduce(function: Any, x: Masked, outside: Any, axis: Any, keepdims: Any, op
 def _reduction(function: Any, op: Op, needs_one: bool = False) -> None:
     @implements(function, kind=MASK)
     def reduction(a: Masked, axis: Any = None, dtype: Any = None, out: Any = None,
-                  keepdims: Any = False, **options: Any) -> Any:  # fmt: skip
-        if out is not None or options.keys() - {"initial"}:
+                  keepdims: Any = False, where: Any = True, **options: Any) -> Any:  # fmt: skip
+        masked = where is not True and where is not np._NoValue
+        if out is not None or masked or options.keys() - {"initial"}:
             unsupported(f"np.{function.__name__} with an option")
         if dtype is not None:
             options["dtype"] = dtype
@@ -180,48 +184,8 @@ _reduction(np.sum, Op.SUM)
 _reduction(np.prod, Op.PROD)
 _reduction(np.any, Op.OR)
 _reduction(np.all, Op.AND)
-_reduction(np.count_nonzero, Op.SUM)
-
-
 _reduction(np.max, Op.REDUCE_MAX, needs_one=True)
 _reduction(np.min, Op.REDUCE_MIN, needs_one=True)
-
-
-def _number_of(x: Masked, axis: Any, dtype: Any) -> Any:
-    axes = axes_of(axis, x.ndim)
-    lengths = x.shape
-    total: Any = 1
-    for k in axes:
-        total = total * lengths[k]
-    return astype(total, dtype) if isinstance(total, Tracer) else total
-
-
-@implements(np.mean, kind=MASK)
-def mean(a: Masked, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
-    kind = dtype or (a.dtype if a.dtype.kind == "f" else np.dtype(np.float64))
-    total = np.sum(a, axis, kind)
-    return total / _number_of(a, axis, kind)
-
-
-@implements(np.var, kind=MASK)
-def var(a: Masked, axis: Any = None, dtype: Any = None, out: Any = None, ddof: Any = 0) -> Any:
-    if axes_of(axis, a.ndim) != tuple(range(a.ndim)):
-        unsupported("np.var with axis=")
-    centred = a - mean(a, None, dtype)
-    freedom = np.maximum(_number_of(a, None, centred.dtype) - ddof, 0)
-    return np.sum(centred * centred) / freedom
-
-
-@implements(np.std, kind=MASK)
-def std(a: Masked, axis: Any = None, dtype: Any = None, out: Any = None, ddof: Any = 0) -> Any:
-    return safe_sqrt(var(a, axis, dtype, None, ddof))
-
-
-@implements(np.linalg.norm, kind=MASK)
-def norm(x: Masked, ord: Any = None) -> Any:
-    if ord not in (None, 2) or x.ndim > 1:
-        unsupported("np.linalg.norm with ord=, or of a matrix")
-    return safe_sqrt(np.sum(x * x))
 
 
 @implements(np.dot, np.inner, np.vdot, kind=MASK)
@@ -250,6 +214,16 @@ put(np.ndim, lambda a: a.ndim, MASK)
 put(np.size, lambda a: a.size, MASK)
 
 
+def _retyped(x: Masked, dtype: Any) -> Masked:
+    data = astype(x.data, dtype)
+    return x if data is x.data else Masked(data, x.mask, x.before)
+
+
+put(arrays.retyped, _retyped, MASK)
+put(arrays.own, lambda x: Masked(fresh(value(x.data), scalar=False), x.mask, x.before), MASK)
+put(arrays.copied, copy, MASK)
+put(arrays.stored, lambda result, out: unsupported("out="), MASK)
+put(arrays.by_elements, lambda function, x: elementwise(function, [x], False, None), MASK)
 put(np.ndarray.copy, copy, MASK)
 put(np.ndarray.astype, lambda a, dtype, **options: copy(a, dtype), MASK)
 for _key in (np.ndarray.real, np.ndarray.conj, np.ndarray.conjugate):

@@ -12,16 +12,15 @@ import numpy as np
 
 from ckad.rules.facts import neutral
 from ckad.tape.ops import Op
-from ckad.trace.arrays import safe_sqrt
 from ckad.trace.axes import axes_of, axis_of
 from ckad.trace.dispatch import PART, given, implements, put
 from ckad.trace.integers.spans import below
 from ckad.trace.primitives.part.alignment import Operand
-from ckad.trace.primitives.part.elements import as_array, elementwise, written
+from ckad.trace.primitives.part.elements import as_array, written
 from ckad.trace.primitives.part.extents import filled, inside
 from ckad.trace.values.apply import apply, astype
-from ckad.trace.values.part import Padded, count, unsupported
-from ckad.trace.values.tracer import Tracer, lift
+from ckad.trace.values.part import Padded, unsupported
+from ckad.trace.values.tracer import lift
 
 # --- reductions --------------------------------------------------------------------------------
 
@@ -59,46 +58,6 @@ def _no_mask(where: Any) -> None:
         unsupported("where=")
 
 
-@implements(np.mean, kind=PART)
-def mean(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False,
-         *, where: Any = True) -> Any:  # fmt: skip
-    _no_mask(where)
-    kind = dtype or (a.dtype if a.dtype.kind == "f" else np.float64)
-    total = sum_(a, axis, kind, keepdims=keepdims)
-    return written(total / _number(count(a, axes_of(axis, a.ndim)), total.dtype), out)
-
-
-def _number(x: Any, dtype: Any) -> Any:
-    return astype(x, dtype) if isinstance(x, Tracer) else x
-
-
-@implements(np.average, kind=PART)
-def average(a: Any, axis: Any = None, weights: Any = None) -> Any:
-    if weights is None:
-        return mean(a, axis)
-    products = np.multiply(a, weights)
-    return np.sum(products, axis) / np.sum(products * 0 + weights, axis)
-
-
-@implements(np.var, kind=PART)
-def var(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: Any = 0,
-        keepdims: Any = False) -> Any:  # fmt: skip
-    centred = a - mean(a, axis, dtype, keepdims=True)
-    squares = sum_(centred * centred, axis, keepdims=keepdims)
-    freedom = np.maximum(lift(count(a, axes_of(axis, a.ndim)) - ddof), 0)
-    return written(squares / _number(freedom, squares.dtype), out)
-
-
-@implements(np.std, kind=PART)
-def std(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: Any = 0,
-        keepdims: Any = False) -> Any:  # fmt: skip
-    return written(_root(var(a, axis, dtype, None, ddof, keepdims)), out)
-
-
-def _root(x: Any) -> Any:
-    return elementwise(safe_sqrt, [x], tame=False) if isinstance(x, Padded) else safe_sqrt(x)
-
-
 def _extremum(function: Any, op: Op) -> Any:
     @implements(function, kind=PART)
     def extremum(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False,
@@ -130,11 +89,6 @@ put(np.amax, np_max, PART)
 put(np.amin, np_min, PART)
 
 
-@implements(np.ptp, kind=PART)
-def ptp(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False) -> Any:
-    return written(np_max(a, axis, keepdims=keepdims) - np_min(a, axis, keepdims=keepdims), out)
-
-
 def _truth(function: Any, op: Op) -> None:
     @implements(function, kind=PART)
     def truth(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False) -> Any:
@@ -144,11 +98,6 @@ def _truth(function: Any, op: Op) -> None:
 
 _truth(np.any, Op.OR)
 _truth(np.all, Op.AND)
-
-
-@implements(np.count_nonzero, kind=PART)
-def count_nonzero(a: Any, axis: Any = None, *, keepdims: Any = False) -> Any:
-    return sum_(Padded(astype(a.base, bool), a.extents), axis, keepdims=keepdims)
 
 
 def _position(function: Any, op: Op) -> None:
@@ -177,19 +126,6 @@ def _running(function: Any, op: Op) -> None:
 
 _running(np.cumsum, Op.SUM)
 _running(np.cumprod, Op.PROD)
-
-
-@implements(np.linalg.norm, kind=PART)
-def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
-    if x.ndim > 1 and axis is None and ord not in (None, "fro"):
-        unsupported(f"np.linalg.norm of a matrix with ord={ord!r}")
-    if ord in (None, 2, "fro"):
-        return _root(sum_(x * x, axis, keepdims=keepdims))
-    if ord == 1:
-        return sum_(np.abs(x), axis, keepdims=keepdims)
-    if ord == np.inf:
-        return np_max(np.abs(x), axis, keepdims=keepdims, initial=0)
-    return unsupported(f"np.linalg.norm with ord={ord!r}")
 
 
 # --- products ----------------------------------------------------------------------------------

@@ -6,12 +6,14 @@ from typing import Any
 
 import numpy as np
 
+from ckad.trace import arrays
 from ckad.trace.axes import axes_of, axis_of
 from ckad.trace.dispatch import PART, implements, put
 from ckad.trace.primitives.part.writes import write_part
 from ckad.trace.primitives.shape import copied
 from ckad.trace.values.apply import astype, tape_dtype
 from ckad.trace.values.part import Padded, unsupported
+from ckad.trace.values.tracer import fresh, value
 
 # --- shape and creation ------------------------------------------------------------------------
 
@@ -99,6 +101,14 @@ def diff(a: Any, n: int = 1, axis: int = -1) -> Any:
     return a
 
 
+def _retyped(x: Padded, dtype: Any) -> Padded:
+    data = astype(x.base, dtype)
+    return x if data is x.base else Padded(data, x.extents, x.tame)
+
+
+put(arrays.retyped, _retyped, PART)
+put(arrays.own, lambda x: Padded(fresh(value(x.base), scalar=False), x.extents, x.tame), PART)
+put(arrays.copied, copy, PART)
 put(np.shape, lambda a: a.shape, PART)
 put(np.ndim, lambda a: a.ndim, PART)
 put(np.size, lambda a, axis=None: a.size if axis is None else a.shape[axis], PART)
