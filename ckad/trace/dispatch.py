@@ -37,11 +37,13 @@ COMPLEX = 3
 #: New arrays of a traced length: only the interpreter asks for this kind.
 LENGTH = 4
 _COUNT = 5
-#: Of what a composite takes: its cells are filled wherever there is no other function.
-EVERY = -1
-#: The same where it is no formula of complex numbers.
-REAL = -2
-_SEVERAL = {EVERY: (PLAIN, PART, MASK, COMPLEX), REAL: (PLAIN, PART, MASK)}
+#: Kinds that a composite takes: their cells are filled wherever there is no other function.
+Kinds = tuple[int, ...]
+EVERY: Kinds = (PLAIN, PART, MASK, COMPLEX)
+#: The same where it is no formula of complex numbers,
+REAL: Kinds = (PLAIN, PART, MASK)
+#: and where the elements need places.
+ORDERED: Kinds = (PLAIN, PART)
 
 
 class Traced:
@@ -205,15 +207,15 @@ def name_of(key: Any) -> str:
 # --- filling it --------------------------------------------------------------------------------
 
 
-def put(key: Any, function: Function, kind: int = PLAIN) -> None:
+def put(key: Any, function: Function, kind: int | Kinds = PLAIN) -> None:
     """Fill one cell, or those of all kinds that have no function of their own."""
     row = _table.setdefault(key, [None] * _COUNT)
-    for k in _SEVERAL.get(kind, (kind,)):
-        if kind == k or row[k] is None:
+    for k in kind if isinstance(kind, tuple) else (kind,):
+        if k == kind or row[k] is None:
             row[k] = function
 
 
-def implements(*keys: Any, kind: int = PLAIN, contiguous: bool = False) -> Callable[[F], F]:
+def implements(*keys: Any, kind: int | Kinds = PLAIN, contiguous: bool = False) -> Callable[[F], F]:
     """Decorator: what is called in place of ``keys`` where values of ``kind`` are given.
 
     ``contiguous`` says that NumPy's new arrays are C-contiguous whatever the operands' layout is.
@@ -221,7 +223,7 @@ def implements(*keys: Any, kind: int = PLAIN, contiguous: bool = False) -> Calla
 
     def register(function: F) -> F:
         whole = _refusing_unknown_options(getattr(keys[0], "__name__", ""), function)
-        if (kind == PLAIN or kind in _SEVERAL) and not contiguous:
+        if (kind == PLAIN or isinstance(kind, tuple)) and not contiguous:
             whole = _marking_layout(whole)
         for key in keys:
             put(key, whole, kind)

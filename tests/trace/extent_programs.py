@@ -343,3 +343,32 @@ def items_of_views(A, x):
             T[0][i - 1][1 : j + 1] -= 0.1
             u[j % 2] -= 0.01 * A[1:, 1:][i - 1][j % 3]
     return s + np.sum(A**2) + np.sum(T) + x @ x
+
+
+# --- formulas of NumPy -------------------------------------------------------------------------
+
+
+@program(VECTOR, OTHER, MATRIX)
+def statistics_of_parts(x, w, A):
+    s = 0.0
+    for k in range(2, 6):
+        p, q, P = x[:k], np.abs(w[:k]) + 0.1, A[1:, :k]
+        mean, total = np.average(p, weights=q, returned=True)
+        s += mean * total + np.ptp(p) + np.sum(np.average(P, axis=1, weights=q))
+        s += np.sum(np.average(A[:k, 1:], axis=0, weights=q)) + np.ptp(P, axis=1)[2]
+        s += np.linalg.norm(p, 3) + np.linalg.norm(p, 0) + np.linalg.norm(P, 1)
+        s += np.linalg.vector_norm(P) + np.linalg.matrix_norm(P)
+        s += np.nansum(p) + np.nanprod(p) + np.nanmax(p) + np.sum(np.nanmin(P, axis=1))
+        s += np.nancumsum(q)[-1] + p[np.nanargmax(p)]
+    return s
+
+
+@program(VECTOR, OTHER, MATRIX)
+def differences_of_parts(x, w, A):
+    s = 0.0
+    for k in range(3, 6):
+        p, P = x[:k], A[:, :k]
+        s += np.sum(np.diff(p, prepend=0.0, append=w[:2]) ** 2) + np.sum(np.trapezoid(P) * w)
+        s += np.trapezoid(P, axis=0) @ w[:k] + np.sum(np.rot90(P) ** 2 * w)
+        s += np.sum(np.atleast_1d(p) * np.hstack([w[0], x[1:k]])) + np.sum(np.fliplr(P) * P)
+    return s

@@ -61,6 +61,17 @@ def reductions(a, b):
 
 
 @program
+def statistics(a, b):
+    m = a > 0
+    v, w, rows = a[m], b[m] ** 2 + 0.1, np.outer(a, b)[m]
+    total = np.average(v, weights=w) + np.ptp(v) + np.linalg.norm(v, 1) + np.linalg.norm(v, np.inf)
+    total += np.linalg.vector_norm(w) + np.nansum(v) + np.nanmax(w) * np.nanprod(v)
+    total += np.std(rows, axis=0) @ b + np.sum(np.var(rows, axis=1) * v)
+    total += np.sum(np.linalg.norm(rows, axis=1) * v) + np.count_nonzero(v > 0.1) * a[0]
+    return total + np.sum((rows - np.sum(rows, axis=0, keepdims=True)) ** 2)
+
+
+@program
 def in_loops(a, b):
     s = 0.0
     for k in range(1, len(a)):

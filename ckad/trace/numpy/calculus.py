@@ -21,12 +21,12 @@ from ckad.trace.arrays import (
     traced,
 )
 from ckad.trace.axes import along, axis_of
-from ckad.trace.dispatch import given, implements, reject
+from ckad.trace.dispatch import ORDERED, given, implements, reject
 
 # --- differences -------------------------------------------------------------------------------
 
 
-@implements(np.diff)
+@implements(np.diff, kind=ORDERED)
 def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Array:
     x = traced(a)
     if n == 0:
@@ -179,9 +179,9 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Array:
     return np.sum(width * (y[along(k, slice(1, None))] + y[along(k, slice(None, -1))]) / 2.0, k)
 
 
-implements(np.trapezoid)(trapezoid)
+implements(np.trapezoid, kind=ORDERED)(trapezoid)
 if "trapz" in np.__dict__:  # before NumPy 2.4
-    implements(np.trapz)(trapezoid)
+    implements(np.trapz, kind=ORDERED)(trapezoid)
 
 
 # --- convolution -------------------------------------------------------------------------------

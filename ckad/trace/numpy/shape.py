@@ -12,7 +12,7 @@ from numpy.lib.array_utils import normalize_axis_tuple
 from ckad.place import at_place
 from ckad.trace.arrays import Array, diagonal_view, padded, reshaped, retyped, traced
 from ckad.trace.axes import along, axis_of
-from ckad.trace.dispatch import implements, reject
+from ckad.trace.dispatch import ORDERED, implements, reject
 
 
 def _masked(m: Any, keeps: np.ndarray) -> Array:
@@ -140,24 +140,24 @@ def unstack(x: Any, /, *, axis: int = 0) -> tuple[Array, ...]:
     return tuple(np.moveaxis(x, axis, 0))
 
 
-@implements(np.flip)
+@implements(np.flip, kind=ORDERED)
 def flip(m: Any, axis: Any = None) -> Array:
     x = traced(m)
     turned = range(x.ndim) if axis is None else normalize_axis_tuple(axis, x.ndim)
     return x[tuple(slice(None, None, -1) if k in turned else slice(None) for k in range(x.ndim))]
 
 
-@implements(np.flipud)
+@implements(np.flipud, kind=ORDERED)
 def flipud(m: Any) -> Array:
     return flip(m, 0)
 
 
-@implements(np.fliplr)
+@implements(np.fliplr, kind=ORDERED)
 def fliplr(m: Any) -> Array:
     return flip(m, 1)
 
 
-@implements(np.rot90)
+@implements(np.rot90, kind=ORDERED)
 def rot90(m: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
     x = traced(m)
     i, j = normalize_axis_tuple(axes, x.ndim)

@@ -22,7 +22,7 @@ from ckad.trace.arrays import (
     traced,
 )
 from ckad.trace.axes import axes_of, axis_of, reduced_axes
-from ckad.trace.dispatch import REAL, given, implements, reject
+from ckad.trace.dispatch import ORDERED, REAL, given, implements, reject
 
 # --- covariances -------------------------------------------------------------------------------
 
@@ -95,8 +95,8 @@ def _without_nan(function: Callable[..., Array], neutral: float) -> Callable[...
 
 
 implements(np.nanprod, kind=REAL)(_without_nan(np.prod, 1))
-implements(np.nancumsum, kind=REAL)(_without_nan(np.cumsum, 0))
-implements(np.nancumprod, kind=REAL)(_without_nan(np.cumprod, 1))
+implements(np.nancumsum, kind=ORDERED)(_without_nan(np.cumsum, 0))
+implements(np.nancumprod, kind=ORDERED)(_without_nan(np.cumprod, 1))
 
 
 def _nan_extremum(function: Callable[..., Array], worst: float) -> Callable[..., Array]:
@@ -158,8 +158,8 @@ def _nan_position(function: Callable[..., Array], worst: float) -> Callable[...,
     return position
 
 
-implements(np.nanargmax, kind=REAL)(_nan_position(np.argmax, -np.inf))
-implements(np.nanargmin, kind=REAL)(_nan_position(np.argmin, np.inf))
+implements(np.nanargmax, kind=ORDERED)(_nan_position(np.argmax, -np.inf))
+implements(np.nanargmin, kind=ORDERED)(_nan_position(np.argmin, np.inf))
 
 
 # --- averages --------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from ckad.errors import ConcreteValueError
 from ckad.place import at_place
 from ckad.tape.ops import Op
 from ckad.trace.axes import axis_of
-from ckad.trace.dispatch import LENGTH, PART, cell, given, implements, put
+from ckad.trace.dispatch import LENGTH, PART, cell, implements, put
 from ckad.trace.integers.spans import at_most, larger, least_zero, minus, number, plus
 from ckad.trace.memory.context import current
 from ckad.trace.primitives.part.alignment import Operand, align, moved
@@ -91,7 +91,11 @@ put(np.arange, _arange, LENGTH)
 
 
 @implements(np.concatenate, kind=PART)
-def concatenate(arrays: Sequence[Any], axis: Any = 0, out: Any = None, dtype: Any = None) -> Any:
+def concatenate(
+    arrays: Any, axis: Any = 0, out: Any = None, dtype: Any = None, casting: str = "same_kind"
+) -> Any:
+    if casting != "same_kind":
+        unsupported(f"np.concatenate with casting={casting!r}")
     parts = [Operand(x) for x in arrays]
     if axis is None or any(x.rank != parts[0].rank for x in parts):
         unsupported("np.concatenate of arrays of different numbers of axes, or without an axis")
@@ -122,20 +126,6 @@ def _check_others(parts: Sequence[Operand], axis: int) -> None:
             unsupported("np.concatenate of arrays whose other axes have computed lengths")
         if a != axis and len({x.data.shape[a] for x in parts}) > 1:
             raise ValueError(at_place("the arrays to join have different lengths of other axes"))
-
-
-@implements(np.append, kind=PART)
-def append(arr: Any, values: Any, axis: Any = None) -> Any:
-    one, other = as_array(arr), as_array(values)
-    if axis is None:
-        one, other = (x if x.ndim == 1 else np.ravel(x) for x in (one, other))
-    return concatenate((one, other), axis or 0)
-
-
-@implements(np.hstack, kind=PART)
-def hstack(tup: Sequence[Any]) -> Any:
-    arrays = [x[None] if not x.ndim else x for x in map(as_array, tup)]
-    return concatenate(arrays, 0 if arrays[0].ndim == 1 else 1)
 
 
 @implements(np.vstack, kind=PART)
@@ -185,11 +175,3 @@ def roll(a: Padded, shift: Any, axis: Any = None) -> Padded:
     moved_by = np.remainder(np.subtract(np.arange(n), plus(extent.origin, number(shift))), length)
     places = np.clip(moved_by + extent.origin, 0, max(n - 1, 0))
     return Padded(apply(Op.GATHER, a.base, places, attrs=(k,)), a.extents, a.tame)
-
-
-@implements(np.trapezoid, kind=PART)
-def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
-    if as_array(y).ndim != 1:
-        unsupported("np.trapezoid of a matrix")
-    steps = np.diff(x) if given(x) else dx
-    return np.sum(steps * (y[1:] + y[:-1])) / 2

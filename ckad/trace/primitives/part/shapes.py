@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ckad.trace import arrays
-from ckad.trace.axes import axes_of, axis_of
+from ckad.trace.axes import axis_of
 from ckad.trace.dispatch import PART, implements, put
 from ckad.trace.primitives.part.writes import write_part
 from ckad.trace.primitives.shape import copied
@@ -27,22 +27,6 @@ def copy(a: Any, dtype: Any = None, copy: Any = True, **options: Any) -> Padded:
 
 
 _COPY = {"order": "K", "subok": False, "ndmin": 0}
-
-
-@implements(np.flip, kind=PART)
-def flip(m: Any, axis: Any = None) -> Any:
-    axes = axes_of(axis, m.ndim)
-    return m[tuple(slice(None, None, -1) if k in axes else slice(None) for k in range(m.ndim))]
-
-
-@implements(np.flipud, kind=PART)
-def flipud(m: Any) -> Any:
-    return flip(m, 0)
-
-
-@implements(np.fliplr, kind=PART)
-def fliplr(m: Any) -> Any:
-    return flip(m, 1)
 
 
 @implements(np.transpose, kind=PART)
@@ -92,20 +76,12 @@ def full_like(a: Any, fill_value: Any, dtype: Any = None, **options: Any) -> Any
     return like
 
 
-@implements(np.diff, kind=PART)
-def diff(a: Any, n: int = 1, axis: int = -1) -> Any:
-    k = axis_of(axis, a.ndim)
-    for _ in range(n):
-        lead = [slice(None)] * k
-        a = a[(*lead, slice(1, None))] - a[(*lead, slice(None, -1))]
-    return a
-
-
 def _retyped(x: Padded, dtype: Any) -> Padded:
     data = astype(x.base, dtype)
     return x if data is x.base else Padded(data, x.extents, x.tame)
 
 
+put(np.atleast_1d, lambda *xs: xs[0] if len(xs) == 1 else xs, PART)
 put(arrays.retyped, _retyped, PART)
 put(arrays.own, lambda x: Padded(fresh(value(x.base), scalar=False), x.extents, x.tame), PART)
 put(arrays.copied, copy, PART)
