@@ -42,8 +42,10 @@ Kinds = tuple[int, ...]
 EVERY: Kinds = (PLAIN, PART, MASK, COMPLEX)
 #: The same where it is no formula of complex numbers,
 REAL: Kinds = (PLAIN, PART, MASK)
-#: and where the elements need places.
+#: where the elements need places,
 ORDERED: Kinds = (PLAIN, PART)
+#: and where all lengths have to be known.
+STATIC: Kinds = (PLAIN, COMPLEX)
 
 
 class Traced:

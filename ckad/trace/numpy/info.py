@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from types import UnionType
 from typing import Any
 
@@ -9,30 +10,30 @@ import numpy as np
 
 from ckad.trace.arrays import Array, is_traced, retyped, stored, traced
 from ckad.trace.axes import axes_of
-from ckad.trace.dispatch import EVERY, implements, put
+from ckad.trace.dispatch import EVERY, STATIC, holds_complex, implements, put
 
 
-@implements(np.shape)
-def shape(a: Any) -> tuple[int, ...]:
+@implements(np.shape, kind=EVERY)
+def shape(a: Any) -> tuple[Any, ...]:
     return traced(a).shape
 
 
-@implements(np.ndim)
+@implements(np.ndim, kind=EVERY)
 def ndim(a: Any) -> int:
     return traced(a).ndim
 
 
-@implements(np.size)
-def size(a: Any, axis: Any = None) -> int:
+@implements(np.size, kind=EVERY)
+def size(a: Any, axis: Any = None) -> Any:
     x = traced(a)
-    return int(np.prod([x.shape[k] for k in axes_of(axis, x.ndim)], dtype=np.int64))
+    return math.prod(x.shape[k] for k in axes_of(axis, x.ndim))
 
 
 def _plain_type(x: Any) -> Any:
     return x.dtype if is_traced(x) else x
 
 
-@implements(np.result_type)
+@implements(np.result_type, kind=EVERY)
 def result_type(*arrays_and_dtypes: Any) -> np.dtype:
     return np.result_type(*map(_plain_type, arrays_and_dtypes))
 
@@ -47,14 +48,14 @@ def common_type(*arrays: Any) -> Any:
     return np.common_type(*[np.empty(0, traced(x).dtype) for x in arrays])
 
 
-@implements(np.iscomplexobj)
+@implements(np.iscomplexobj, kind=EVERY)
 def iscomplexobj(x: Any) -> bool:
-    return False
+    return holds_complex(x)
 
 
-@implements(np.isrealobj)
+@implements(np.isrealobj, kind=EVERY)
 def isrealobj(x: Any) -> bool:
-    return True
+    return not holds_complex(x)
 
 
 @implements(np.may_share_memory, np.shares_memory)
@@ -76,9 +77,9 @@ for _function in (np.diag_indices_from, np.tril_indices_from, np.triu_indices_fr
 # --- nearness --------------------------------------------------------------------------------
 
 
-@implements(np.isclose)
+@implements(np.isclose, kind=EVERY)
 def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Array:
-    b = traced(b) if traced(b).dtype.kind == "f" else retyped(b, np.float64)
+    b = traced(b) if traced(b).dtype.kind in "fc" else retyped(b, np.float64)
     near = np.logical_and(np.abs(np.subtract(a, b)) <= atol + rtol * np.abs(b), np.isfinite(b))
     close = np.logical_or(near, np.equal(a, b))
     if equal_nan:
@@ -86,14 +87,14 @@ def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: boo
     return close
 
 
-@implements(np.allclose)
+@implements(np.allclose, kind=EVERY)
 def allclose(
     a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False
 ) -> Array:
-    return np.all(isclose(a, b, rtol, atol, equal_nan))
+    return np.all(np.isclose(traced(a), traced(b), rtol, atol, equal_nan))
 
 
-@implements(np.array_equal)
+@implements(np.array_equal, kind=STATIC)
 def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
     x, y = traced(a1), traced(a2)
     if x.shape != y.shape:
@@ -102,7 +103,7 @@ def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
     return np.all(same | (np.isnan(x) & np.isnan(y)) if equal_nan else same)
 
 
-@implements(np.array_equiv)
+@implements(np.array_equiv, kind=STATIC)
 def array_equiv(a1: Any, a2: Any) -> Any:
     try:
         return np.all(np.equal(a1, a2))

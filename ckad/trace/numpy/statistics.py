@@ -22,7 +22,7 @@ from ckad.trace.arrays import (
     traced,
 )
 from ckad.trace.axes import axes_of, axis_of, reduced_axes
-from ckad.trace.dispatch import ORDERED, REAL, given, implements, reject
+from ckad.trace.dispatch import EVERY, ORDERED, REAL, given, implements, reject
 
 # --- covariances -------------------------------------------------------------------------------
 
@@ -146,7 +146,7 @@ def nanstd(a: Any, *args: Any, out: Any = None, **options: Any) -> Array:
 # --- other names -------------------------------------------------------------------------------
 
 
-@implements(np.linalg.matrix_norm, kind=REAL)
+@implements(np.linalg.matrix_norm, kind=EVERY)
 def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Array:
     return norm(x, ord, (-2, -1), keepdims)
 
@@ -265,7 +265,7 @@ def var(
     return stored(squares / at_least_zero, out)
 
 
-@implements(np.std, kind=REAL)
+@implements(np.std, kind=EVERY)
 def std(
     a: Any,
     axis: Any = None,
@@ -275,7 +275,8 @@ def std(
     keepdims: Any = False,
     **options: Any,
 ) -> Array:
-    return stored(safe_sqrt(var(a, axis, dtype, None, ddof, keepdims, **options)), out)
+    spread = np.var(traced(a), axis, dtype, None, ddof, keepdims, **options)
+    return stored(safe_sqrt(spread), out)
 
 
 @implements(np.ptp, kind=REAL)
@@ -283,7 +284,7 @@ def ptp(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False) -> Arr
     return stored(np.max(a, axis, keepdims=keepdims) - np.min(a, axis, keepdims=keepdims), out)
 
 
-@implements(np.count_nonzero, kind=REAL)
+@implements(np.count_nonzero, kind=EVERY)
 def count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Array:
     return np.sum(retyped(a, bool), axis, keepdims=keepdims)
 
@@ -311,15 +312,17 @@ def nanmean(
 
 def _floats(x: Any) -> Array:
     x = traced(x)
+    if x.dtype.kind == "c":
+        return np.abs(x)
     return x if x.dtype.kind == "f" else retyped(x, np.float64)
 
 
-@implements(np.linalg.vector_norm, kind=REAL)
+@implements(np.linalg.vector_norm, kind=EVERY)
 def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Array:
     return _vector_norm(_floats(x), ord, axis, keepdims)
 
 
-@implements(np.linalg.norm, kind=REAL)
+@implements(np.linalg.norm, kind=EVERY)
 def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Array:
     x = _floats(x)
     if axis is None and (

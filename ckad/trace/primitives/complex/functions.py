@@ -12,7 +12,7 @@ import numpy as np
 
 from ckad.errors import DtypeError
 from ckad.place import at_place
-from ckad.trace.arrays import safe_sqrt
+from ckad.trace import arrays
 from ckad.trace.dispatch import (
     COMPLEX,
     Function,
@@ -189,6 +189,13 @@ for _function in (np.arange, np.eye, np.identity, np.tri, np.indices):
     put(_function, _converted(_function), COMPLEX)
 
 
+def _retyped(x: Any, dtype: Any) -> Any:
+    return truth(as_complex(x)) if np.dtype(dtype) == bool else as_complex(x).astype(dtype)
+
+
+put(arrays.retyped, _retyped, COMPLEX)
+
+
 # --- writing into arrays -----------------------------------------------------------------------
 
 
@@ -222,7 +229,7 @@ for _function in (np.fill_diagonal, np.putmask, np.put_along_axis):
     put(_function, _writing(_function), COMPLEX)
 
 
-# --- statistics and norms ----------------------------------------------------------------------
+# --- statistics --------------------------------------------------------------------------------
 
 
 @implements(np.var, kind=COMPLEX)
@@ -232,28 +239,12 @@ def var(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, *args: Any
     return stored(out, operator.add(*both))
 
 
-@implements(np.std, kind=COMPLEX)
-def std(*args: Any, **options: Any) -> Any:
-    return safe_sqrt(var(*args, **options))
-
-
 @implements(np.average, kind=COMPLEX)
 def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = False, **options: Any):
     reject(holds_complex(weights), "np.average with complex weights")
     pairs = [np.average(part, axis, weights, True, **options) for part in as_complex(a).parts]
     mean = ComplexTracer(pairs[0][0], pairs[1][0])
     return (mean, pairs[0][1]) if returned else mean
-
-
-@implements(np.linalg.norm, kind=COMPLEX)
-def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
-    reject(axis is None and ord is not None and np.ndim(x) > 2, "np.linalg.norm")
-    return np.linalg.norm(np.abs(as_complex(x)), ord, axis, keepdims)
-
-
-@implements(np.linalg.vector_norm, kind=COMPLEX)
-def vector_norm(x: Any, /, **options: Any) -> Any:
-    return np.linalg.vector_norm(np.abs(as_complex(x)), **options)
 
 
 # --- questions ---------------------------------------------------------------------------------
@@ -269,47 +260,13 @@ def all_(a: Any, *args: Any, **options: Any) -> Any:
     return np.all(truth(as_complex(a)), *args, **options)
 
 
-@implements(np.count_nonzero, kind=COMPLEX)
-def count_nonzero(a: Any, *args: Any, **options: Any) -> Any:
-    return np.count_nonzero(truth(as_complex(a)), *args, **options)
-
-
-@implements(np.isclose, kind=COMPLEX)
-def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Any:
-    near = np.abs(np.subtract(a, b)) <= atol + rtol * np.abs(b)
-    close = np.logical_or(np.logical_and(near, np.isfinite(b)), np.equal(a, b))
-    both = np.logical_and(np.isnan(a), np.isnan(b)) if equal_nan else False
-    return np.logical_or(close, both)
-
-
-@implements(np.allclose, kind=COMPLEX)
-def allclose(a: Any, b: Any, *args: Any, **options: Any) -> Any:
-    return np.all(isclose(a, b, *args, **options))
-
-
-@implements(np.array_equal, kind=COMPLEX)
-def array_equal(a1: Any, a2: Any) -> Any:
-    return np.all(np.equal(a1, a2)) if np.shape(a1) == np.shape(a2) else False
-
-
 for _function, _answer in (
-    (np.shape, lambda a: a.shape),
-    (np.ndim, lambda a: a.ndim),
-    (np.size, lambda a, axis=None: a.size if axis is None else a.shape[axis]),
-    (np.iscomplexobj, lambda x: True),
-    (np.isrealobj, lambda x: False),
     (np.iscomplex, lambda x: np.not_equal(as_complex(x).parts[1], 0)),
     (np.isreal, lambda x: np.equal(as_complex(x).parts[1], 0)),
     (np.real, lambda val: as_complex(val).real),
     (np.imag, lambda val: as_complex(val).imag),
 ):
     put(_function, _answer, COMPLEX)
-
-
-@implements(np.result_type, kind=COMPLEX)
-def result_type(*arrays_and_dtypes: Any) -> np.dtype:
-    kinds = [x.dtype if isinstance(x, (Tracer, ComplexTracer)) else x for x in arrays_and_dtypes]
-    return np.result_type(*kinds)
 
 
 @implements(np.angle, kind=COMPLEX)

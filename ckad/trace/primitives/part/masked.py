@@ -209,9 +209,6 @@ for _function in (np.zeros_like, np.ones_like, np.empty_like):
         lambda a, f=_function, **options: Masked(f(a.data, **options), a.mask, a.before),
         MASK,
     )
-put(np.shape, lambda a: a.shape, MASK)
-put(np.ndim, lambda a: a.ndim, MASK)
-put(np.size, lambda a: a.size, MASK)
 
 
 def _retyped(x: Masked, dtype: Any) -> Masked:
