@@ -159,7 +159,10 @@ def planned(survey: Survey, first: int, n_carry: int) -> Plan:
     Symbols from ``first`` on change from step to step.
     """
     outputs = survey.tape.outputs.tolist()
-    moved = {1 + at for at in range(n_carry) if survey.root(outputs[at]) != 1 + at}
+    roots = [survey.root(k) for k in outputs]
+    moved = {1 + at for at in range(n_carry) if roots[at] != 1 + at}
+    # arrays whose states go to other carries or results: these need the element, too
+    shown = {x for at, x in enumerate(roots) if at >= n_carry or x != 1 + at}
     plan = Plan({}, [], {})
     steady: dict[tuple[int, Sum], list[int]] = {}  # (array, place) -> rows
     for k, row in enumerate(survey.rows):
@@ -179,7 +182,11 @@ def planned(survey: Survey, first: int, n_carry: int) -> Plan:
         array, index = survey.rows[rows[0]].operands[:2]
         if not writes:
             plan.read_once.update(dict.fromkeys(reads, (array, index)))
-        elif 1 <= position <= n_carry and _is_carried(survey, reads, writes):
+        elif (
+            1 <= position <= n_carry
+            and position not in shown
+            and _is_carried(survey, reads, writes)
+        ):
             plan.carried.append(Carried(position, array, index, reads, writes))
     _plan_sums(survey, plan)
     return plan

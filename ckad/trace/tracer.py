@@ -20,7 +20,6 @@ from ckad.trace.context import (
     FOREIGN,
     Storage,
     Trace,
-    Written,
     current,
     is_open,
     mark_place,
@@ -291,7 +290,7 @@ def _seen_from(trace: Trace | None, x: Tracer) -> Tracer:
     own = trace.adopted.get(id(outer.storage.root))
     if own is not None:
         if outer.storage.part:  # the body around shows a part alone: it has to adopt the whole
-            raise Written(outer.storage.root, outer.storage.trace)
+            raise outer.storage.read_only_error()
         path = tuple(v.renamed(trace.capture_row) for v in outer.path)
         return Tracer(own, path, x.scalar, x.weak)
     b = outer.storage.trace.builder
