@@ -68,6 +68,17 @@ class Footprint(Ranges):
                 position = self.root(operands[touch.position])
                 if position is not None:
                     self.touches.append(touch._replace(position=position, row=k))
+        for number in range(len(found[0].tape.outputs)):
+            if self._root_of_result(k, number) is None:
+                self._note_handed_on(k, number)
+
+    def _note_handed_on(self, k: int, number: int) -> None:
+        """A result that may show an array by another name reads it anywhere."""
+        for operands, body in zip(*self._bodies_of[k], strict=True):
+            inner = body.root(int(body.tape.outputs[number]))
+            position = None if inner is None else self.root(operands[inner])
+            if position is not None:
+                self.touches.append(Touch(position, k, False, None))
 
     def root(self, k: int) -> int | None:
         """The position of the input that an array is, changed in places or not."""
@@ -85,13 +96,16 @@ class Footprint(Ranges):
             return self.root(row.operands[0])
         if row.op is not Op.RESULT or row.operands[0] not in self._bodies_of:
             return None
-        fed, bodies = self._bodies_of[row.operands[0]]
+        return self._root_of_result(row.operands[0], row.attrs[0])
+
+    def _root_of_result(self, k: int, number: int) -> int | None:
+        """The root of a loop's or branch's result."""
         sources = set()
-        for operands, body in zip(fed, bodies, strict=True):
-            inner = body.root(int(body.tape.outputs[row.attrs[0]]))
+        for operands, body in zip(*self._bodies_of[k], strict=True):
+            inner = body.root(int(body.tape.outputs[number]))
             if inner is None:
                 return None
-            if self.rows[row.operands[0]].op is Op.LOOP and inner != 1 + row.attrs[0]:
+            if self.rows[k].op is Op.LOOP and inner != 1 + number:
                 return None
             sources.add(self.root(operands[inner]))
         return sources.pop() if len(sources) == 1 else None

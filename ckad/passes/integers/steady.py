@@ -159,7 +159,10 @@ def changes_of(footprint: Footprint, first: int, n_carry: int) -> Changes:
     Symbols from ``first`` on change from step to step.
     """
     outputs = footprint.tape.outputs.tolist()
-    moved = {1 + at for at in range(n_carry) if footprint.root(outputs[at]) != 1 + at}
+    roots = [footprint.root(k) for k in outputs]
+    moved = {1 + at for at in range(n_carry) if roots[at] != 1 + at}
+    # arrays whose states go to other carries or results: these need the element, too
+    shown = {x for at, x in enumerate(roots) if at >= n_carry or x != 1 + at}
     changes = Changes({}, [], {})
     steady: dict[tuple[int, Sum], list[int]] = {}  # (array, place) -> rows
     for k, row in enumerate(footprint.rows):
@@ -179,7 +182,11 @@ def changes_of(footprint: Footprint, first: int, n_carry: int) -> Changes:
         array, index = footprint.rows[rows[0]].operands[:2]
         if not writes:
             changes.read_once.update(dict.fromkeys(reads, (array, index)))
-        elif 1 <= position <= n_carry and _is_carried(footprint, reads, writes):
+        elif (
+            1 <= position <= n_carry
+            and position not in shown
+            and _is_carried(footprint, reads, writes)
+        ):
             changes.carried.append(Element(position, array, index, reads, writes))
     _find_sums(footprint, changes)
     return changes

@@ -89,16 +89,20 @@ class Storage:
         self.writes += 1
         self.cache.clear()
 
-    def check_writable(self) -> None:
-        if self.read_only and self.trace.adopts:
-            raise Written(self.root, self.trace)
-        if self.read_only:
-            raise AliasError(
-                at_place(
-                    "a loop body writes into an array that it did not get through its carry. "
-                    "Pass the array through the carry and return it, or write into a copy."
-                )
+    def read_only_error(self) -> BaseException:
+        """What a write raises into what was captured; the trace around may adopt the whole."""
+        if self.trace.adopts:
+            return Written(self.root, self.trace)
+        return AliasError(
+            at_place(
+                "a loop body writes into an array that it did not get through its carry. "
+                "Pass the array through the carry and return it, or write into a copy."
             )
+        )
+
+    def check_writable(self) -> None:
+        if self.read_only:
+            raise self.read_only_error()
         if self.shared is not None:
             raise AliasError(
                 at_place(

@@ -20,7 +20,7 @@ from ckad.trace.memory.context import FOREIGN, Trace, current
 from ckad.trace.memory.known import numbers_of
 from ckad.trace.memory.layout import layout
 from ckad.trace.memory.opened import is_open
-from ckad.trace.memory.storage import Storage, Written, spoilt_error
+from ckad.trace.memory.storage import Storage, spoilt_error
 from ckad.trace.memory.views import Path, read, shape_of, write
 from ckad.trace.values.array import Array
 
@@ -197,7 +197,7 @@ def _seen_from(trace: Trace | None, x: Tracer) -> Tracer:
     own = trace.adopted.get(id(outer.storage.root))
     if own is not None:
         if outer.storage.part:  # the body around shows a part alone: it has to adopt the whole
-            raise Written(outer.storage.root, outer.storage.trace)
+            raise outer.storage.read_only_error()
         path = tuple(v.renamed(trace.capture_row) for v in outer.path)
         return Tracer(own, path, x.scalar, x.weak)
     b = outer.storage.trace.builder

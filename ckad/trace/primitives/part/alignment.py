@@ -42,14 +42,14 @@ class Operand:
             return self.data
         return Padded(self.data, self.extents, tame)
 
-    def fit(self, axis: int, to: Extent, size: int) -> Extent:
+    def fit(self, axis: int, to: Extent, size: int, *, repeats: bool = True) -> Extent:
         """Move ``axis`` to the places ``to`` of an axis of ``size``; ``to``, its length checked.
 
-        A static axis of length 1 is repeated, as NumPy does.
+        A static axis of length 1 is repeated, as NumPy does in operations on elements.
         """
         n = self.data.shape[axis]
         own = self.extents[axis]
-        if own is None and n == 1:
+        if repeats and own is None and n == 1:
             return to
         own = own or Extent(0, n)
         zero = mismatch(to.length, own.length)

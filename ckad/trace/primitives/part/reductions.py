@@ -161,9 +161,9 @@ def matmul(a: Any, b: Any) -> Any:
         unsupported("the product of stacks of matrices")
     k = 0 if y.rank == 1 else y.rank - 2
     if x.extents[-1] is not None:
-        x.extents[-1] = y.fit(k, x.extents[-1], x.data.shape[-1])
+        x.extents[-1] = y.fit(k, x.extents[-1], x.data.shape[-1], repeats=False)
     elif y.extents[k] is not None:
-        y.extents[k] = x.fit(x.rank - 1, y.extents[k], y.data.shape[k])
+        y.extents[k] = x.fit(x.rank - 1, y.extents[k], y.data.shape[k], repeats=False)
     left, right = (filled(v.data, inside(v.extents, v.data.shape), 0) for v in (x, y))
     extents = [*x.extents[:-1], *(e for i, e in enumerate(y.extents) if i != k)]
     product = np.dot(left, right)  # of vectors it is a sum, which fuses with what is summed

@@ -281,6 +281,8 @@ class Body:
             return MISSING if self.region.changed[key] is MISSING else self._no_value(name)
         before = self.region.changed[key]
         certain = isinstance(self.loop.steps.count, int) and self.loop.guard == 0
+        if certain and type(end) in (int, float, bool) and self.loop.length:
+            return end
         if type(before) is Unclear:
             before = MISSING
         if before is MISSING and not certain and name != RETURN:

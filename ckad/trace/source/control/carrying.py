@@ -36,6 +36,7 @@ class Steps(NamedTuple):
     most: int | None
     step: Callable[[Tracer], Flow | None]
     goes_on: Callable[[], Any] | None = None
+    first: Any = None  # what ``goes_on`` has given before the first step
 
 
 class Carried(NamedTuple):

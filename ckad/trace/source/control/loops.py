@@ -97,11 +97,11 @@ class StagedLoop:
             raise Again
 
     def _first_guard(self) -> Any:
-        """Whether the loop starts at all, or how often it runs; evaluated around the body."""
+        """Whether the loop starts at all, or how often it runs."""
         if self.found.guard == 2:
             return self.steps.count
         if self.steps.goes_on is not None:
-            return self.steps.goes_on()
+            return self.steps.first
         if self.found.guard == 1:
             return True if isinstance(self.steps.count, int) else np.greater(self.steps.count, 0)
         return None

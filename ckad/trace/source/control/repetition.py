@@ -270,8 +270,9 @@ class _While:
                 return flow
 
     def _recorded(self, first: bool | Tracer, peels: bool = True) -> Flow | None:
+        """The steps from here on; ``first`` is the test, which may change what it looks at."""
         try:
-            return self.staged()
+            return self.staged(first)
         except (CarryError, AliasError) as error:
             if first is not True:
                 raise
@@ -285,28 +286,38 @@ class _While:
         """The first step alone, since what it starts from is of another kind; then the others."""
         flow = self.step()
         if flow is not None and not flow.always(Flow.CONTINUE):
-            return _run_on_from(self.node, lambda _: self.staged(), flow, 1)
+            return _run_on_from(self.node, lambda _: self._from_test(), flow, 1)
         goes = self.goes_on()
         return None if goes is False else self._recorded(goes, peels=False)
+
+    def _from_test(self) -> Flow | None:
+        goes = self.goes_on()
+        return None if goes is False else self.staged(goes)
 
     def _written_out(self, error: CkadError) -> Flow | None:
         with _limited(self.frame, self.node, error) as check:
             return self._each(check)
 
-    def staged(self) -> Flow | None:
-        return StagedLoop(self.frame, Steps(self.node, None, None, self.step, self.goes_on)).run()
+    def staged(self, first: bool | Tracer) -> Flow | None:
+        steps = Steps(self.node, None, None, self.step, self.goes_on, first)
+        return StagedLoop(self.frame, steps).run()
 
     def _each(self, check: Callable[[], None]) -> Flow | None:
+        """Steps, of which the first is known to be made."""
         while True:
-            goes = self.goes_on()
-            if goes is False:
-                return None
-            if goes is not True:
-                return self.staged()
             flow = self.step()
             check()
             if flow is not None and not flow.always(Flow.CONTINUE):
-                return _run_on_from(self.node, lambda _: self._each(check), flow, 1)
+                return _run_on_from(self.node, lambda _: self._tested(check), flow, 1)
+            goes = self.goes_on()
+            if goes is not True:
+                return self.staged(goes) if goes is not False else None
+
+    def _tested(self, check: Callable[[], None]) -> Flow | None:
+        goes = self.goes_on()
+        if goes is False:
+            return None
+        return self._each(check) if goes is True else self.staged(goes)
 
 
 # --- step by step --------------------------------------------------------------------------------
