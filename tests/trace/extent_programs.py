@@ -372,3 +372,14 @@ def differences_of_parts(x, w, A):
         s += np.trapezoid(P, axis=0) @ w[:k] + np.sum(np.rot90(P) ** 2 * w)
         s += np.sum(np.atleast_1d(p) * np.hstack([w[0], x[1:k]])) + np.sum(np.fliplr(P) * P)
     return s
+
+
+@program(VECTOR, OTHER, MATRIX)
+def joins_of_parts(x, w, A):
+    s = 0.0
+    for k in range(2, 6):
+        p, P = x[:k], A[:, :k]
+        s += np.sum(np.vstack([p, P, w[-k:] * p]) ** 2 @ p)
+        s += np.sum(np.concatenate([P, p[None], A[:2, 1 : k + 1]]) ** 2 @ w[:k])
+        s += np.sum(np.dstack([P, 2 * P]) ** 2) + np.sum(np.atleast_3d(p) * w)
+    return s

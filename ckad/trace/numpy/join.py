@@ -20,12 +20,12 @@ def hstack(tup: Any, *, dtype: Any = None, casting: str = "same_kind") -> Array:
     return np.concatenate(xs, 0 if xs and xs[0].ndim == 1 else 1, dtype=dtype, casting=casting)
 
 
-@implements(np.vstack)
+@implements(np.vstack, kind=ORDERED)
 def vstack(tup: Any, *, dtype: Any = None, casting: str = "same_kind") -> Array:
     return np.concatenate(_one_by_one(np.atleast_2d, tup), 0, dtype=dtype, casting=casting)
 
 
-@implements(np.dstack)
+@implements(np.dstack, kind=ORDERED)
 def dstack(tup: Any) -> Array:
     return np.concatenate(_one_by_one(np.atleast_3d, tup), 2)
 

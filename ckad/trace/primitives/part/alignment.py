@@ -67,11 +67,16 @@ def align(operands: Sequence[Operand]) -> list[Extent | None]:
     found: list[Extent | None] = []
     for axis in range(rank):
         here = [(x, axis - rank + x.rank) for x in operands if axis - rank + x.rank >= 0]
-        found.append(_align_axis(here))
+        found.append(_align(here))
     return found
 
 
-def _align_axis(operands: list[tuple[Operand, int]]) -> Extent | None:
+def align_axis(operands: Sequence[Operand], axis: int, *, repeats: bool) -> Extent | None:
+    """The same for one axis of operands of the same number of axes."""
+    return _align([(x, axis) for x in operands], repeats=repeats)
+
+
+def _align(operands: list[tuple[Operand, int]], *, repeats: bool = True) -> Extent | None:
     first = next(((x, k) for x, k in operands if x.extents[k] is not None), None)
     if first is None:
         return None
@@ -79,7 +84,7 @@ def _align_axis(operands: list[tuple[Operand, int]]) -> Extent | None:
     assert to is not None
     for x, k in operands:
         if x is not first[0]:
-            to = x.fit(k, to, size)
+            to = x.fit(k, to, size, repeats=repeats)
     return to
 
 

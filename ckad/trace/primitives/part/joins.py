@@ -15,8 +15,8 @@ from ckad.trace.axes import axis_of
 from ckad.trace.dispatch import LENGTH, PART, cell, implements, put
 from ckad.trace.integers.spans import at_most, larger, least_zero, minus, number, plus
 from ckad.trace.memory.context import current
-from ckad.trace.primitives.part.alignment import Operand, align, moved
-from ckad.trace.primitives.part.elements import as_array, written
+from ckad.trace.primitives.part.alignment import Operand, align, align_axis, moved
+from ckad.trace.primitives.part.elements import written
 from ckad.trace.primitives.part.extents import filled, inside
 from ckad.trace.values.apply import apply, astype, promote
 from ckad.trace.values.part import Extent, Padded, unsupported
@@ -99,13 +99,17 @@ def concatenate(
     parts = [Operand(x) for x in arrays]
     if axis is None or any(x.rank != parts[0].rank for x in parts):
         unsupported("np.concatenate of arrays of different numbers of axes, or without an axis")
-    k = axis_of(axis, parts[0].rank)
+    rank = parts[0].rank
+    k = axis_of(axis, rank)
+    extents = [None if a == k else align_axis(parts, a, repeats=False) for a in range(rank)]
     _check_others(parts, k)
     arrays = (
         promote(*(x.data for x in parts))
         if dtype is None
         else [astype(x.data, dtype) for x in parts]
     )
+    if all(x.extents[k] is None for x in parts):
+        return written(Padded(np.concatenate(arrays, k), extents), out)
     size = sum(x.shape[k] for x in arrays)
     shape = [size if a == k else n for a, n in enumerate(arrays[0].shape)]
     whole = fresh(current().builder.full(arrays[0].type.with_shape(tuple(shape)), 0), scalar=False)
@@ -116,22 +120,14 @@ def concatenate(
         mask = inside([place if a == k else None for a in range(len(shape))], shape)
         whole = apply(Op.SELECT, mask, moved(data, k, own.origin, stop, size), whole)
         stop = plus(stop, own.length)
-    extents = [Extent(0, stop) if a == k else e for a, e in enumerate(parts[0].extents)]
+    extents[k] = Extent(0, stop)
     return written(Padded(whole, extents), out)
 
 
 def _check_others(parts: Sequence[Operand], axis: int) -> None:
     for a in range(parts[0].rank):
-        if a != axis and any(x.extents[a] is not None for x in parts):
-            unsupported("np.concatenate of arrays whose other axes have computed lengths")
         if a != axis and len({x.data.shape[a] for x in parts}) > 1:
             raise ValueError(at_place("the arrays to join have different lengths of other axes"))
-
-
-@implements(np.vstack, kind=PART)
-def vstack(tup: Sequence[Any]) -> Any:
-    arrays = list(map(as_array, tup))
-    return stack(arrays) if arrays[0].ndim == 1 else concatenate(arrays, 0)
 
 
 @implements(np.stack, kind=PART)

@@ -49,6 +49,25 @@ def expand_dims(a: Any, axis: Any) -> Any:
     return a[(*[slice(None)] * k, None)]
 
 
+def _at_least(rank: int, function: Any, *indices: Any) -> None:
+    """``indices``: by which a part gets its axes, for each smaller number of them."""
+
+    def raised(*xs: Any) -> Any:
+        found = [_raised(x) if isinstance(x, Padded) else function(x) for x in xs]
+        return found[0] if len(found) == 1 else tuple(found)
+
+    def _raised(x: Padded) -> Any:
+        return x if x.ndim >= rank else x[indices[x.ndim - 1]]
+
+    put(function, raised, PART)
+
+
+_ALL = slice(None)
+_at_least(1, np.atleast_1d)
+_at_least(2, np.atleast_2d, (None, _ALL))
+_at_least(3, np.atleast_3d, (None, _ALL, None), (_ALL, _ALL, None))
+
+
 @implements(np.ravel, kind=PART)
 def ravel(a: Any, order: str = "C") -> Any:
     return a if a.ndim == 1 else unsupported("np.ravel of a matrix")
@@ -81,7 +100,6 @@ def _retyped(x: Padded, dtype: Any) -> Padded:
     return x if data is x.base else Padded(data, x.extents, x.tame)
 
 
-put(np.atleast_1d, lambda *xs: xs[0] if len(xs) == 1 else xs, PART)
 put(arrays.retyped, _retyped, PART)
 put(arrays.own, lambda x: Padded(fresh(value(x.base), scalar=False), x.extents, x.tame), PART)
 put(arrays.copied, copy, PART)

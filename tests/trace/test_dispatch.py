@@ -1,0 +1,66 @@
+"""The table of what is called: formulas are written once, whatever they are given."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import ckad
+from ckad.trace import dispatch
+from ckad.trace.dispatch import COMPLEX, EVERY, MASK, PART, PLAIN
+
+#: How cells are made from the function of whole arrays: element by element, of both parts alike.
+DERIVED = ("_by_elements", "_by_parts", "_product", "_writing")
+#: Formulas that have another one for a kind, since that has fewer rows or keeps more digits.
+WRITTEN_AGAIN = {
+    (np.sort, PART),
+    (np.average, COMPLEX),
+    (np.einsum, COMPLEX),
+    (np.linalg.inv, COMPLEX),
+    (np.linalg.matrix_power, COMPLEX),
+    (np.linalg.solve, COMPLEX),
+    (np.polyval, COMPLEX),
+    (np.var, COMPLEX),
+}
+
+
+def _is_formula(function):
+    return function.__module__.startswith("ckad.trace.numpy.")
+
+
+def _is_derived(function):
+    return not isinstance(function, type(_is_derived)) or function.__qualname__.startswith(DERIVED)
+
+
+def test_formulas_are_written_once():
+    found = set()
+    for key in dispatch.rows():
+        plain = dispatch.plain(key)
+        for kind in (PART, MASK, COMPLEX) if _is_formula(plain) else ():
+            own = dispatch.cell(key, kind)
+            if own is not None and own is not plain and not _is_derived(own):
+                found.add((key, kind))
+    assert found == WRITTEN_AGAIN
+
+
+@pytest.mark.parametrize(("kind", "least"), [(PLAIN, 494), (PART, 110), (MASK, 65), (COMPLEX, 275)])
+def test_no_kind_has_fewer_functions(kind, least):
+    assert sum(dispatch.cell(key, kind) is not None for key in dispatch.rows()) >= least
+
+
+def test_a_cell_that_is_filled_stays_where_a_formula_takes_every_kind():
+    def key():
+        raise AssertionError
+
+    dispatch.put(key, min, COMPLEX)
+    dispatch.put(key, max, EVERY)
+    assert [dispatch.cell(key, kind) for kind in EVERY] == [max, max, max, min]
+    del dispatch._table[key]
+
+
+def test_a_function_that_a_kind_has_not_is_refused_by_its_name():
+    def function(x):
+        return np.median(x[x > 0])
+
+    with pytest.raises(ckad.errors.UnsupportedFunctionError, match=r"np.median is not supported"):
+        ckad.jit(function)(np.arange(3.0))
