@@ -47,7 +47,7 @@ from ckad.trace.source.values import (
     weakened,
 )
 from ckad.trace.tracer import Tracer, value
-from ckad.trace.where import at_place
+from ckad.trace.where import at_place, call_site
 
 Thunk = Callable[[], Any]
 #: The key under which the value of an expression, or the flow of a side, is merged.
@@ -146,7 +146,7 @@ def _record(sides: Sequence[Thunk], place: Hashable) -> list[_Recorded]:
     What they wrote into when they were recorded last is taken for written at once: a nest of loops
     and branches is recorded again and again, each time a loop around finds something new.
     """
-    around = current()
+    around, place = current(), (place, call_site())
     known = around.known_writes.get(place, {})
     guessed = {k: root for k, root in known.items() if around.is_inside(root.trace)}
     written = dict(guessed)
