@@ -52,6 +52,11 @@ def running() -> list[Placed]:
     return _running.functions
 
 
+def call_site() -> tuple[int, ...]:
+    """The lines at which the running functions are: which call of a function this is."""
+    return tuple(function.place.line for function in _running.functions[:-1])
+
+
 def user_place() -> Source:
     """File and line of the user's code that is running now."""
     frame: FrameType | None = sys._getframe(1)

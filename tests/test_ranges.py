@@ -192,3 +192,53 @@ def test_a_step_keeps_elements_and_no_arrays():
 
     assert all(not t.is_array or t.size == 1 for t in residuals(tape))
     ckad.testing.check_grads(fun, (X,), modes=("rev",), order=1)
+
+
+def kept_before_it_changes(x):
+    before = np.copy(x)
+    for i in range(3):
+        for _ in range(6):
+            before = np.copy(x)
+            x[i] = x[i] * 0.5 + 1.0
+    return np.sum(before * np.arange(80.0)) + 3.0 * np.sum(x)
+
+
+def kept_by_a_branch(x):
+    seen = np.zeros(80)
+    for i in range(3):
+        for j in range(6):
+            x[i] = x[i] * 0.5 + 1.0
+            seen = seen + 0.1 * (x if x[j + 40] > 1.0 else np.cos(x))
+    return np.sum(seen * np.arange(80.0))
+
+
+def kept_by_an_inner_loop(x):
+    before = np.copy(x)
+    for i in range(3):
+        for j in range(6):
+            x[i] = x[i] * 0.5 + 1.0
+            for k in range(5):
+                if x[j + k + 40] > 1.0:
+                    before = np.copy(x)
+    return np.sum(before * np.arange(80.0)) + 3.0 * np.sum(x)
+
+
+def stacked(x):
+    kept = []
+    for i in range(3):
+        for _ in range(6):
+            x[1] = x[1] * 0.5 + i
+            kept.append(np.copy(x))
+    return np.sum(np.array(kept) * np.arange(18.0)[:, None])
+
+
+@pytest.mark.parametrize(
+    "fun", [kept_before_it_changes, kept_by_a_branch, kept_by_an_inner_loop, stacked]
+)
+def test_an_array_that_is_shown_elsewhere_keeps_its_elements(fun, engine):
+    """A step that changes an element hands on the array before, or after, by another name."""
+    value, gradient = ckad.value_and_grad(lambda x: fun(1.0 * x), engine=engine)(X)
+    assert value == pytest.approx(fun(X.copy()), rel=1e-13)
+    steps = 1e-30j * np.eye(80)
+    want = [np.imag(fun(X + d)) / 1e-30 for d in steps]
+    np.testing.assert_allclose(gradient, want, rtol=1e-12, atol=1e-13)

@@ -271,10 +271,10 @@ def _list(g: Draft) -> bool | None:
     n, i = g.c.between(2, 7), g.fresh("i")
     g.emit(f"{name} = []")
     g.emit(f"for {i} in range({n}):")
-    with _loop(g, "for", n) as scope:
+    with _loop(g, "", n) as scope:  # no break: all of its items are made
         scope.integers[i] = (0, n - 1)
         for _ in range(g.c.between(0, 2)):
-            simple(g)  # which does not leave the step
+            simple(g)
         value = fitted(leaf(g, shape) if shape else scalar(g, 2), LIMIT)
         g.emit(f"{name}.append({value})")
         statements(g, 1)

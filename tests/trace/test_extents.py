@@ -148,3 +148,24 @@ def _returned(x, k):
 def test_what_is_not_supported_is_named(function, message):
     with pytest.raises((UnsupportedFunctionError, ckad.errors.TraceError), match=message):
         ckad.jit(function)(VECTOR, np.array(2))
+
+
+def test_a_product_with_one_element_repeats_nothing(engine):
+    def fun(x, n):
+        for k in range(n):
+            i = 1 + k % 2
+            x = 0.9 * x
+        return x[i : i + 1] @ np.full(1, 3.0)
+
+    value, gradient = ckad.value_and_grad(fun, engine=engine)(np.arange(4.0), 6)
+    assert value == pytest.approx(3.0 * 0.9**6 * 2.0, rel=1e-14)
+    np.testing.assert_allclose(gradient, [0.0, 0.0, 3.0 * 0.9**6, 0.0], rtol=1e-14)
+    with pytest.raises(ckad.errors.CkadError, match="differ"):
+        ckad.value_and_grad(lambda x, n: fun(x, n) + _too_long(x, n), engine=engine)(np.ones(4), 6)
+
+
+def _too_long(x, n):
+    for k in range(n):
+        i = 1 + k % 2
+        x = 0.9 * x
+    return x[:i] @ np.ones(1)

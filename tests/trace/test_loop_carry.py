@@ -813,3 +813,69 @@ def test_a_name_that_only_an_early_step_binds(fun: Fun) -> None:
 def test_a_name_that_no_step_binds(fun: Fun) -> None:
     with pytest.raises(ckad.errors.UnboundError, match="nothing has bound"):
         ckad.grad(lambda u: fun(1.0 * u))(X + 3.0)
+
+
+# --- tests that change what they look at ---------------------------------------------------------
+
+
+def damped(x):
+    x[0] *= 0.6
+    return 1.0
+
+
+def asked_by_a_call(u):
+    v = 0.5 * u[::-1]
+    n = 0
+    while n < 4 and damped(u) > v[1]:
+        n += 1
+        u, v = v, u
+    return np.sum(u * np.arange(5.0)) + np.sum(v)
+
+
+def asked_and_peeled(u):
+    n, v = 0, 1
+    while damped(u) > 0.1 * n and n < 12:
+        n += 1
+        v = 0.5 * v * u
+    return np.sum(u * np.arange(5.0)) + np.sum(v)
+
+
+def asked_and_left(u):
+    n = 0
+    while damped(u) > 0.05 * n:
+        n += 1
+        if u[0] ** 2 < 1e-4:
+            break
+    return np.sum(u * np.arange(5.0)) + n
+
+
+@pytest.mark.parametrize("fun", [asked_by_a_call, asked_and_peeled, asked_and_left])
+def test_a_test_is_made_once_for_each_step(fun: Fun) -> None:
+    check(lambda u: fun(1.0 * u))
+
+
+def test_a_number_that_each_step_binds_is_a_number_after_the_loop() -> None:
+    def fun(u):
+        for _ in range(7):
+            first = 1
+            u = 0.9 * u
+        return np.sum(u[first : first + 1]) * first
+
+    check(lambda u: fun(1.0 * u))
+
+
+def test_a_part_that_a_branch_of_cond_writes_is_refused() -> None:
+    def fun(u):
+        rows, s = np.ones((3, 5)) * u, 0.0
+        for row in rows:
+            s = s + ckad.cond(
+                s < 9.0, lambda r, row=row: halved(rows, row) if row[1] < r else 1.0, lambda r: r, s
+            )
+        return s
+
+    def halved(rows, row):
+        rows[1:] *= 0.5
+        return row[0]
+
+    with pytest.raises(AliasError, match="did not get through its carry"):
+        ckad.grad(lambda u: fun(1.0 * u))(X)

@@ -111,3 +111,38 @@ def test_an_array_from_outside_that_at_writes_into_changes_at_each_step():
     found = ckad.jit(f)(np.ones(3))
     counts[:] = 0
     assert found == f(np.ones(3))
+
+
+def deep(u, v):
+    """Loops in branches in loops, and a helper's two loops in the innermost."""
+    s = 0.1
+    for i in range(6):
+        if u[i] > 9.0:
+            continue
+        for j in range(5):
+            v = 0.9 * v
+            if v[j] < 2.0:
+                for k in range(5):
+                    u[k] = 0.5 * u[k] + 0.1 * swept(v, s)
+                    s = 0.5 * s + u[k] * v[j]
+            else:
+                u *= 0.5
+    return np.sum(u) + s + np.sum(v)
+
+
+def swept(x, s):
+    for i in range(5):
+        for j in range(1, 4):
+            x[i + j] = 0.5 * x[i + j - 1] + 0.1 * s
+            s = 0.9 * s + 0.01 * x[i]
+    return s
+
+
+def test_a_deep_nest_is_recorded_a_few_times(monkeypatch):
+    """Not by the product of the rounds of all loops around, here 305."""
+    bodies, made = [], loops.StagedLoop._round
+    monkeypatch.setattr(loops.StagedLoop, "_round", lambda loop: bodies.append(loop) or made(loop))
+    u, v = np.linspace(0.1, 1.0, 9), np.linspace(0.2, 0.9, 9)
+    value = ckad.jit(deep, engine="vm")(u, v)
+    assert value == pytest.approx(deep(u.copy(), v.copy()), rel=1e-13)
+    assert len(bodies) < 100

@@ -48,6 +48,8 @@ class Trace:
         # statement -> roots it wrote into when it was last recorded: a nest of loops is recorded
         # again and again, and would find them anew as often as all loops around it together
         self.known_writes: dict[Any, dict[int, Storage]] = parent.known_writes if parent else {}
+        # loop -> what it carried then: its own names, their structures and kinds
+        self.known_carries: dict[Any, dict[str, Any]] = parent.known_carries if parent else {}
         self.index_range: tuple[int, int] | None = None  # of the step's number, half-open
         self.ranges: dict[int, tuple[int, int]] = {}  # integer row -> least and greatest number
         self.forms: dict[int, Any] = {}  # integer row -> its Form (``affine``)

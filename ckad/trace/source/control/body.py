@@ -31,7 +31,7 @@ from ckad.trace.source.control.carrying import (
 from ckad.trace.source.control.checks import Stops, maybe
 from ckad.trace.source.control.flow import Flow, definite
 from ckad.trace.source.control.outcome import Bound, Objects, Outcome
-from ckad.trace.source.memory.sharing import Origin, Place, memory, part_of_root, together
+from ckad.trace.source.memory.sharing import Place, part_of_root, together
 from ckad.trace.source.memory.twins import containers
 from ckad.trace.source.names.frame import (
     MISSING,
@@ -192,10 +192,9 @@ class Body:
                     continue
             elif key not in self.region.read or self._stays(before, end):
                 continue
-            self.loop.carried[key] = kept = carried_from(name, before, end)
-            for first in filter(None, map(memory, kept.leaves)):  # it may be written by this name
-                self.loop.written.pop(id(first.root), None)
-            self._note_origins(key, kept, flatten(end)[0])
+            assert self.trace.parent is not None
+            kept = carried_from(name, before, end)
+            self.loop.carry(key, kept, self.trace.parent, flatten(end)[0])
             found = True
         if found:
             raise Again
@@ -209,12 +208,10 @@ class Body:
             and all(slot_of(x) is not None for x in flatten(end)[0])
         )
 
-    def _note_origins(self, key: Key, carried: Carried, ends: list[Any]) -> None:
-        assert self.trace.parent is not None
-        for k, (first, end) in enumerate(zip(carried.leaves, ends, strict=False)):
-            self.loop.origins[key, k] = origin = Origin(first)
-            origin.add(first, self.trace.parent)
-            origin.add(end, self.trace.parent)
+    def leaves(self, key: Key) -> bool:
+        """Whether a step ends with what a carried name starts with."""
+        frame, name = key
+        return self._stays(self.started[key], frame.names.get(name, MISSING))
 
     def _stays(self, before: Any, end: Any) -> bool:
         if before is end or same(before, end):

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ckad.place import call_site
 from ckad.tape.ops import OPS, Group, Op
 from ckad.trace.memory.context import Trace, current, open_trace
 from ckad.trace.memory.storage import Storage, Written
@@ -110,7 +111,7 @@ def _record(sides: Sequence[Thunk], place: Hashable) -> list[Side]:
     What they wrote into when they were recorded last is taken for written at once: a nest of loops
     and branches is recorded again and again, each time a loop around finds something new.
     """
-    around = current()
+    around, place = current(), (place, call_site())
     known = around.known_writes.get(place, {})
     guessed = {k: root for k, root in known.items() if around.is_inside(root.trace)}
     written = dict(guessed)

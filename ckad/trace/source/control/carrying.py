@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import zip_longest
 from typing import Any, NamedTuple
 
 from ckad import trees
@@ -11,10 +12,11 @@ from ckad.errors import CarryError
 from ckad.place import at_place
 from ckad.tape.control import UNBOUNDED
 from ckad.tape.types import DType, Type
+from ckad.trace.memory.context import Trace
 from ckad.trace.memory.storage import Storage
 from ckad.trace.source.control.checks import maybe
 from ckad.trace.source.control.flow import Flow
-from ckad.trace.source.memory.sharing import Origin, Place
+from ckad.trace.source.memory.sharing import Origin, Place, memory
 from ckad.trace.source.names.frame import MISSING, Key, Maybe, Unclear
 from ckad.trace.source.values import Slot, flatten, join, same, slot_of
 from ckad.trace.values.tracer import Tracer
@@ -45,6 +47,21 @@ class Carried(NamedTuple):
     tree: trees.Treedef
     slots: list[Slot | None]
     leaves: list[Any]  # the first value; what is not traced stays
+
+    def starting_with(self, first: Any) -> Carried | None:
+        """The same for a name that is bound to ``first`` now, if that fits."""
+        first = maybe(first) if is_maybe(self.tree) else first
+        leaves, tree = flatten(first)
+        if type(first) is Unclear or tree != self.tree:
+            return None
+        slots = []
+        for slot, x in zip(self.slots, leaves, strict=True):
+            own = slot_of(x)
+            joined = None if slot is None or own is None else join(slot, own, broadcasts=True)
+            if joined is None:
+                return None
+            slots.append(joined)
+        return Carried(tree, slots, leaves)
 
     def or_unbound(self) -> Carried:
         """The same for a name that may not be bound after some step."""
@@ -78,6 +95,16 @@ class Findings:
         if steps.goes_on is not None:
             self.guard = 1
         self.signals = False  # whether a signal is carried: how the loop ended
+
+    def carry(self, key: Key, carried: Carried, around: Trace, ends: Sequence[Any] = ()) -> None:
+        """Let a name go from step to step; ``ends`` are its leaves after one."""
+        self.carried[key] = carried
+        for first in filter(None, map(memory, carried.leaves)):  # it may be written by this name
+            self.written.pop(id(first.root), None)
+        for k, (first, end) in enumerate(zip_longest(carried.leaves, ends)):
+            self.origins[key, k] = origin = Origin(first)
+            for x in (first, end):
+                origin.add(x, around)
 
     @property
     def length(self) -> int:

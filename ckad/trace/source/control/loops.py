@@ -7,14 +7,14 @@ becomes a float), and arrays from outside that it writes into.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from ckad import trees
-from ckad.errors import CarryError
-from ckad.place import at_place
+from ckad.errors import AliasError, CarryError
+from ckad.place import at_place, call_site
 from ckad.tape.control import UNBOUNDED, loop_attrs
 from ckad.tape.ops import Op
 from ckad.trace.memory.context import Trace, current, mark_place, open_trace, storage_in
@@ -39,10 +39,13 @@ class StagedLoop:
     def __init__(self, frame: Frame, steps: Steps) -> None:
         self.frame, self.steps = frame, steps
         self.found = Findings(steps)
-        around = current()
-        known = around.known_writes.get(steps.node, {})
-        self.guessed = {k: root for k, root in known.items() if around.is_inside(root.trace)}
+        self.around = current()
+        self.place = (steps.node, call_site())
+        known = self.around.known_writes.get(self.place, {})
+        self.guessed = {k: root for k, root in known.items() if self.around.is_inside(root.trace)}
         self.found.written.update(self.guessed)
+        self.likely: list[Key] = []  # names that the loop carried when it was recorded last
+        self._guess_carried()
 
     # --- recording until nothing new is found --------------------------------------------------
 
@@ -52,11 +55,47 @@ class StagedLoop:
                 return self._round()
             except Again:
                 continue
+            except (CarryError, AliasError):
+                if not self.likely:
+                    raise
+                self._forget(self.likely)  # it may be right without them
             finally:
-                current().known_writes[self.steps.node] = dict(self.found.written)
+                self._remember()
         raise CarryError(
             at_place("the kinds of what this loop carries do not settle. Simplify its body.")
         )
+
+    def _remember(self) -> None:
+        """A nest is recorded again and again, each time a loop around finds something new."""
+        self.around.known_writes[self.place] = dict(self.found.written)
+        self.around.known_carries[self.place] = {
+            name: carried
+            for (frame, name), carried in self.found.carried.items()
+            if frame is self.frame and name != RETURN
+        }
+
+    def _guess_carried(self) -> None:
+        for name, known in self.around.known_carries.get(self.place, {}).items():
+            first = self.frame.names.get(name, MISSING)
+            carried = None if first is MISSING else known.starting_with(first)
+            if carried is not None:
+                self.likely.append((self.frame, name))
+                self.found.carry((self.frame, name), carried, self.around)
+
+    def _forget(self, keys: Sequence[Key]) -> None:
+        for key in keys:
+            del self.found.carried[key]
+            for place in [p for p in self.found.origins if p[0] == key]:
+                del self.found.origins[place]
+        self.likely = []
+
+    def _check_likely(self, body: Body) -> None:
+        """Names that steps leave as they were are not carried."""
+        wrong = [key for key in self.likely if body.leaves(key)]
+        self.likely = [] if not wrong else self.likely
+        if wrong:
+            self._forget(wrong)
+            raise Again
 
     def _round(self) -> Flow | None:
         mark_place(current())
@@ -82,6 +121,7 @@ class StagedLoop:
                 raise Again from None
             self.frame.statement = self.steps.node
             self.frame.line = self.steps.node.lineno
+            self._check_likely(body)
             body.find_carried()
             self._check_guessed(trace)
             body.finish()
