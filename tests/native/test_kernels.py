@@ -17,7 +17,7 @@ from llvmlite import ir
 from ckad.engines.native.ir.element import POINTER, STORED, Array, widen
 from ckad.engines.native.kernels.products import DGEMM, LARGE_BOTH, LARGE_FACTOR
 from ckad.engines.native.kernels.table import KERNELS, emit_call, emit_copy, emit_fill, emit_zeros
-from ckad.engines.native.run.compiler import SYMBOLS
+from ckad.engines.native.running.compiler import SYMBOLS
 from ckad.rules import RULES
 from ckad.tape.ops import OPS, SHAPE_RULES, Group, Op
 from ckad.tape.types import Type, dtype_of, type_of

@@ -9,7 +9,7 @@ from ckad.engines.native.loops.reverse import lower_reverse_loop
 from ckad.engines.native.rows.writer import Lower
 from ckad.tape.ops import Op
 
-CONTROL: dict[Op, Lower] = {
+WITH_BODIES: dict[Op, Lower] = {
     Op.LOOP: lower_loop,
     Op.COND: lower_cond,
     Op.TAPED_LOOP: lower_taped_loop,

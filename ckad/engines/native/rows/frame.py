@@ -108,8 +108,8 @@ class Frame(Places):
         row = self.rows[k]
         if self.is_virtual_splat(k):
             return
-        if row.op in self.writer.control:
-            self.results[k] = self.writer.control[row.op](self, k, row)
+        if row.op in self.writer.with_bodies:
+            self.results[k] = self.writer.with_bodies[row.op](self, k, row)
         else:
             LOWER.get(row.op, _computed)(self, k, row)
 

@@ -48,7 +48,7 @@ class Writer:
     """What all functions of a program share."""
 
     module: ir.Module
-    control: Mapping[Op, Lower]  # the code of rows with bodies
+    with_bodies: Mapping[Op, Lower]  # the code of rows that have bodies
     heap: Heap = field(default_factory=Heap)
     n_cells: int = int(Cell.END)
     constants: dict[int, int] = field(default_factory=dict)  # id of an array -> its cell

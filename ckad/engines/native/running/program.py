@@ -15,12 +15,12 @@ from ckad.engines.actions import Slots
 from ckad.engines.native.ir.element import Array
 from ckad.engines.native.ir.hooks import write_entry
 from ckad.engines.native.ir.unit import Buffer, Unit
-from ckad.engines.native.loops.table import CONTROL
+from ckad.engines.native.loops.table import WITH_BODIES
 from ckad.engines.native.nests.threads import write_end, write_worker
 from ckad.engines.native.rows.frame import Frame
 from ckad.engines.native.rows.writer import TapedFacts, Writer
-from ckad.engines.native.run.compiler import Library, compile_module
-from ckad.engines.native.run.describe import program_text
+from ckad.engines.native.running.compiler import Library, compile_module
+from ckad.engines.native.running.describe import program_text
 from ckad.engines.native.values.held import Held, taken
 from ckad.engines.native.values.layout import LINE, rounded_up
 from ckad.engines.native.values.registers import is_small
@@ -78,7 +78,7 @@ class Program:
     @property
     def text(self) -> str:
         """What the code computes, readable: the rows and nests of each of its functions."""
-        writer = Writer(ir.Module("ckad"), CONTROL)  # written again, since few ever ask
+        writer = Writer(ir.Module("ckad"), WITH_BODIES)  # written again, since few ever ask
         _write(writer, self.tape)
         return program_text(self.tape, writer)
 
@@ -123,7 +123,7 @@ def _places(tape: Tape) -> Iterator[str]:
 
 
 def _build(tape: Tape) -> tuple[ir.Module, str]:
-    writer = Writer(ir.Module("ckad"), CONTROL)
+    writer = Writer(ir.Module("ckad"), WITH_BODIES)
     facts = _write(writer, tape)
     return writer.module, json.dumps(asdict(facts))
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from ckad.engines.keep_all import run_growing
-from ckad.engines.native.run.machine import execute
-from ckad.engines.native.run.program import prepare
+from ckad.engines.native.running.machine import execute
+from ckad.engines.native.running.program import prepare
 from ckad.tape.tape import Tape
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from ckad.engines import arena, flags
 from ckad.engines.actions import Feed, Rows, Slots, TooManySteps
 from ckad.engines.native.ir.state import DEEPEST, LEARNT, Cell, Control, Status
-from ckad.engines.native.run.program import Program
+from ckad.engines.native.running.program import Program
 from ckad.engines.native.values.layout import LINE, rounded_up
 from ckad.engines.origin import stopped
 from ckad.errors import ScheduleError

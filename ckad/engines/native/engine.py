@@ -8,8 +8,8 @@ import numpy as np
 
 from ckad.engines.actions import Feed, Slots
 from ckad.engines.native.nests.traffic import moved_bytes
-from ckad.engines.native.run.machine import Runner
-from ckad.engines.native.run.program import Program, prepare
+from ckad.engines.native.running.machine import Runner
+from ckad.engines.native.running.program import Program, prepare
 from ckad.engines.native.values.layout import record_bytes
 from ckad.tape.tape import Tape
 
