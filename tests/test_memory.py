@@ -198,7 +198,7 @@ print(json.dumps(dict(levels=levels, peak=peak_over(before))))
 
 def test_memory_is_released_after_an_exception() -> None:
     found = in_a_process("""
-from ckad.engines.native import machine as compiled_machine
+from ckad.engines.native.running import machine as compiled_machine
 from ckad.engines.vm import machine
 from ckad.transforms.call import compiled
 warm()

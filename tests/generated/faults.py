@@ -15,13 +15,14 @@ import numpy as np
 
 import ckad
 from ckad.checkpoint.schedules.schedule import Action
-from ckad.engines.native import carries, lower_forward, stepping, sweep
-from ckad.engines.native import frame as native_frame
-from ckad.engines.native.carries import Carry
-from ckad.engines.native.element import Array, whole
-from ckad.engines.native.held import Memory
-from ckad.engines.native.kernels import emit_copy
-from ckad.engines.native.unit import Buffer
+from ckad.engines.native.ir import stepping
+from ckad.engines.native.ir.element import Array, whole
+from ckad.engines.native.ir.unit import Buffer
+from ckad.engines.native.kernels.table import emit_copy
+from ckad.engines.native.loops import carries, drive, forward, steps
+from ckad.engines.native.loops.carries import Carry
+from ckad.engines.native.rows import frame as native_frame
+from ckad.engines.native.values.held import Memory
 from ckad.engines.vm import assembler, frame, lower_loops, lower_taped
 from ckad.loops import tables
 from ckad.passes.adjoint import accumulate
@@ -206,15 +207,15 @@ def _(right: Any) -> Any:
     return lambda unit, run, *rest: right(unit, run._replace(backward=False), *rest)
 
 
-@fault("a loop that ended early is reversed to its bound", sweep, "clipped", seed=2)
+@fault("a loop that ended early is reversed to its bound", drive, "clipped", seed=2)
 def _(right: Any) -> Any:
     return lambda unit, control, start, stop, skip: stop
 
 
-@fault("a loop that ended early counts a step too few", lower_forward, "_note_count", seed=4)
+@fault("a loop that ended early counts a step too few", forward, "_note_count", seed=4)
 def _(right: Any) -> Any:
     def wrong(sweep: Any, token: Any) -> None:
-        unit, place = sweep.frame.unit, sweep.facts.control + lower_forward.Control.COUNT
+        unit, place = sweep.frame.unit, sweep.facts.control + forward.Control.COUNT
         count = unit.b.sub(unit.get(place), whole(1))
         least = unit.b.icmp_signed(">", count, whole(0))
         unit.put(place, unit.b.select(least, count, whole(0)))
@@ -223,7 +224,7 @@ def _(right: Any) -> Any:
     return wrong
 
 
-@fault("the reverse reads the next step's element", sweep.Steps, "elements", seed=40)
+@fault("the reverse reads the next step's element", steps.Steps, "elements", seed=40)
 def _(right: Any) -> Any:
     def wrong(self: Any, group: Any, i: Any) -> Any:
         if "reverse" not in self.unit.function.name:

@@ -15,7 +15,7 @@ import numpy as np
 
 import ckad
 from ckad.engines import arena
-from ckad.engines.native import compiler
+from ckad.engines.native.running import compiler
 from ckad.errors import BudgetError
 from ckad.trace.source.control import repetition
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import ckad
-from ckad.engines.native.in_place import takes_place_of
+from ckad.engines.native.nests.in_place import takes_place_of
 
 N = 90
 X = np.linspace(-1.0, 1.0, N)

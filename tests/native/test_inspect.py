@@ -9,7 +9,7 @@ import pytest
 
 import ckad
 from ckad.engines import counts
-from ckad.engines.native.program import prepare
+from ckad.engines.native.running.program import prepare
 from ckad.errors import EngineError
 from ckad.loops.compiled import Compiled
 

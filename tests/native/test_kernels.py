@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 from llvmlite import ir
 
-from ckad.engines.native.compiler import SYMBOLS
-from ckad.engines.native.element import POINTER, STORED, Array, widen
-from ckad.engines.native.kernels import KERNELS, emit_call, emit_copy, emit_fill, emit_zeros
-from ckad.engines.native.matmul import DGEMM, LARGE_BOTH, LARGE_FACTOR
+from ckad.engines.native.ir.element import POINTER, STORED, Array, widen
+from ckad.engines.native.kernels.products import DGEMM, LARGE_BOTH, LARGE_FACTOR
+from ckad.engines.native.kernels.table import KERNELS, emit_call, emit_copy, emit_fill, emit_zeros
+from ckad.engines.native.running.compiler import SYMBOLS
 from ckad.rules import RULES
 from ckad.tape.ops import OPS, SHAPE_RULES, Group, Op
 from ckad.tape.types import Type, dtype_of, type_of

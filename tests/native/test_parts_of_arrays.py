@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import ckad
-from ckad.engines.native.boxes import fused
-from ckad.engines.native.fusion import Nest
+from ckad.engines.native.nests.boxes import fused
+from ckad.engines.native.nests.fusion import Nest
 from ckad.tape.ops import Op
 
 

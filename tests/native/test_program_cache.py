@@ -17,15 +17,15 @@ from llvmlite import ir
 
 from ckad import cache
 from ckad.cache import CacheWarning, cache_dir, cache_status
-from ckad.engines.native import compiler
-from ckad.engines.native.compiler import PROGRAMS, compile_module
+from ckad.engines.native.running import compiler
+from ckad.engines.native.running.compiler import PROGRAMS, compile_module
 
 DOUBLE = ir.DoubleType()
 KEY = b"the digest of a tape"
 
 PROBE = """
 import ctypes, os, sys
-from ckad.engines.native import compiler
+from ckad.engines.native.running import compiler
 
 compiler.PROGRAMS.sources = "those of this test"
 compiler.PROGRAMS.edited = lambda: False
@@ -304,7 +304,7 @@ def test_nothing_is_stored_once_the_sources_were_edited_under_a_running_process(
 
 
 # Data of a run, which no machine code follows from; what these import need not be looked at.
-RUN = {"errors.py", "locks.py", "memory.py"}
+RUN = {"errors.py", "locks.py", "memory.py", "place.py"}
 
 
 def imported_by(path):
@@ -317,7 +317,7 @@ def imported_by(path):
 
 def test_the_directory_is_named_after_every_module_that_lowering_uses():
     reached, left = {cache.PACKAGE / name for name in RUN}, set()
-    left |= set(cache.PACKAGE.glob("engines/native/*.py"))
+    left |= set(cache.PACKAGE.glob("engines/native/**/*.py"))
     while left:
         path = left.pop()
         reached.add(path)

@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from ckad.engines.actions import Feed, Slots
-from ckad.engines.native.layout import record_bytes
-from ckad.engines.native.machine import Runner
-from ckad.engines.native.program import Program, prepare
-from ckad.engines.native.traffic import moved_bytes
+from ckad.engines.native.nests.traffic import moved_bytes
+from ckad.engines.native.running.machine import Runner
+from ckad.engines.native.running.program import Program, prepare
+from ckad.engines.native.values.layout import record_bytes
 from ckad.tape.tape import Tape
 
 name = "native"

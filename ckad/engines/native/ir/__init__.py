@@ -1,0 +1,1 @@
+"""Functions of LLVM IR in the making: numbers, control flow, the state of a run."""

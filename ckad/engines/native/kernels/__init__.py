@@ -1,0 +1,1 @@
+"""Code of single ops on arrays in memory."""

@@ -1,0 +1,271 @@
+"""Kernels of the batched matrix product.
+
+Large products of float64 go to BLAS. Others are written as loops whose results are added up in
+registers, in the order of the summed index (rows) or in eight lanes (dots); no multiplication is
+fused with an addition. A float32 is added up as a double and rounded once, whatever the size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import NamedTuple
+
+from llvmlite import ir
+
+from ckad.engines.native.ir.element import DOUBLE, I32, Array, Value, load, store, whole
+from ckad.engines.native.ir.flow import carry, count
+from ckad.engines.native.kernels.reductions import fold_row
+from ckad.engines.native.kernels.rows import (
+    LANES,
+    emit_zeros,
+    every,
+    further,
+    halves,
+    moved,
+    nest,
+    number,
+    offset,
+    packed,
+    pieces,
+    plus,
+    splat,
+    times,
+)
+from ckad.tape.ops import Op
+from ckad.tape.types import DType
+
+#: From this many multiplications on a product of two matrices is left to BLAS, unless the right
+#: factor stays in the cache. Below, the loops are as fast, and need neither a call nor threads.
+LARGE_PRODUCT, LARGE_FACTOR = 1 << 22, 1 << 16
+#: The same with both factors transposed, where nothing that is read together lies together.
+LARGE_BOTH = 1 << 14
+#: Results that are added up at the same time, in vectors.
+ACCUMULATORS = 8
+#: Rows of a tile where there are enough.
+ROWS = 4
+#: The symbol that calls to BLAS expect.
+DGEMM = "ckad_dgemm"
+
+
+class Product(NamedTuple):
+    """[m, k] @ [k, n]; ``tx`` and ``ty`` say which factor lies transposed."""
+
+    m: int
+    k: int
+    n: int
+    tx: int
+    ty: int
+
+    @property
+    def is_large(self) -> bool:
+        size, factor = self.m * self.k * self.n, self.k * self.n
+        if self.tx and self.ty:
+            return size >= LARGE_BOTH
+        return size >= LARGE_PRODUCT and factor >= LARGE_FACTOR and self.m > 1
+
+
+def _emit(b: ir.IRBuilder, attrs: Sequence[int], out: Array, x: Array, y: Array) -> None:
+    batch, m, n = out.type.shape
+    product = Product(m, x.type.shape[1 if attrs[0] else 2], n, *attrs)
+    if out.type.size == 0:
+        return
+    if product.k == 0:
+        emit_zeros(b, out)
+        return
+    with nest(b, [batch]) as (page,):
+        places = [offset(b, [page], [s]) for s in (m * n, m * product.k, product.k * n)]
+        pages = [moved(b, a, p) for a, p in zip((out, x, y), places, strict=True)]
+        _page(b, product, *pages)
+
+
+def _page(b: ir.IRBuilder, p: Product, out: Array, x: Array, y: Array) -> None:
+    if p.n == 1:
+        # a column is written as the row it is in memory
+        p, x, y = Product(1, p.k, p.m, 0, 1 - p.tx), y, x
+    if p.m == 1 or p.k == 1:
+        p = p._replace(tx=0)
+    if p.k == 1:
+        p = p._replace(ty=0)
+    if p.is_large and out.type.dtype is DType.F64:
+        _call_blas(b, p, out, x, y)
+    elif not p.ty:
+        _by_rows(b, p, out, x, y)
+    else:
+        _by_dots(b, p, out, x, y)
+
+
+# --- rows: results of neighbouring columns side by side ------------------------------------------
+
+
+def _by_rows(b: ir.IRBuilder, p: Product, out: Array, x: Array, y: Array) -> None:
+    rows = min(p.m, ROWS)
+    full = p.m - p.m % rows
+    with every(b, full, rows) as r:
+        _row_tiles(b, p, out, x, y, r, rows)
+    if p.m > full:
+        # one by one: fewer instructions to compile than a tile of their number
+        with count(b, whole(full), whole(p.m)) as r:
+            _row_tiles(b, p, out, x, y, r, 1)
+
+
+def _row_tiles(
+    b: ir.IRBuilder, p: Product, out: Array, x: Array, y: Array, r: Value, rows: int
+) -> None:
+    """Rows r to r + rows of the result, in tiles of as many columns as there are accumulators."""
+    width = ACCUMULATORS // rows * LANES
+    full = p.n - p.n % width
+    if full:
+        with every(b, full, width) as c:
+            _row_tile(b, p, out, x, y, (r, rows), (c, pieces(width)))
+    if p.n > full:
+        _row_tile(b, p, out, x, y, (r, rows), (whole(full), pieces(p.n - full)))
+
+
+def _row_tile(
+    b: ir.IRBuilder,
+    p: Product,
+    out: Array,
+    x: Array,
+    y: Array,
+    rows: tuple[Value, int],
+    columns: tuple[Value, Sequence[tuple[int, int]]],
+) -> None:
+    dtype, (c, parts) = out.type.dtype, columns
+    strides = (1, p.m) if p.tx else (p.k, 1)
+    at_rows = [further(b, rows[0], i) for i in range(rows[1])]
+    start = [number(dtype, 0, lanes) for _ in at_rows for _, lanes in parts]
+    with carry(b, whole(0), whole(p.k), start) as (q, totals, put):
+        left = [load(b, x, offset(b, [r, q], strides)) for r in at_rows]
+        y_row = moved(b, y, offset(b, [q, c], [p.n, 1]))
+        right = [load(b, y_row, whole(part), lanes) for part, lanes in parts]
+        factors = [
+            (splat(b, u, n), v) for u in left for v, (_, n) in zip(right, parts, strict=True)
+        ]
+        products = [times(b, dtype, *f) for f in factors]
+        put([plus(b, dtype, *t) for t in zip(totals, products, strict=True)])
+    places = [offset(b, [r, further(b, c, part)], [p.n, 1]) for r in at_rows for part, _ in parts]
+    for place, total in zip(places, totals, strict=True):
+        store(b, out, place, total)
+
+
+# --- dots: the right factor lies transposed, so that the summed index is contiguous in it --------
+
+
+def _by_dots(b: ir.IRBuilder, p: Product, out: Array, x: Array, y: Array) -> None:
+    rows, columns = (1, LANES) if p.m == 1 else (2, LANES // 2)
+    full_m, full_n = p.m - p.m % rows, p.n - p.n % columns
+    if p.tx or p.k < LANES or not full_n:
+        _lone_dots(b, p, out, x, y)
+        return
+    with every(b, full_m, rows) as r:
+        with every(b, full_n, columns) as c:
+            _dot_tile(b, p, out, x, y, (r, rows), (c, columns))
+        if p.n > full_n:
+            with nest(b, [rows, p.n - full_n]) as (i, j):
+                _dot_tile(b, p, out, x, y, (further(b, r, i), 1), (further(b, j, full_n), 1))
+    if p.m > full_m:
+        with nest(b, [p.n]) as (c,):
+            _dot_tile(b, p, out, x, y, (whole(full_m), 1), (c, 1))
+
+
+def _lone_dots(b: ir.IRBuilder, p: Product, out: Array, x: Array, y: Array) -> None:
+    """One result after the other; each as a row is summed where both factors are contiguous."""
+    dtype = out.type.dtype
+    add = partial(plus, b, dtype)
+    with nest(b, [p.m, p.n]) as (r, c):
+        row = moved(b, x, offset(b, [r], [1 if p.tx else p.k]))
+        column = moved(b, y, offset(b, [c], [p.k]))
+
+        def term(at: Value, lanes: int) -> Value:
+            u = load(b, row, offset(b, [at], [p.m if p.tx else 1]), lanes)
+            return times(b, dtype, u, load(b, column, at, lanes))
+
+        if p.tx:
+            with carry(b, whole(0), whole(p.k), [number(dtype, 0)]) as (q, (total,), put):
+                put([add(total, term(q, 1))])
+        else:
+            total = fold_row(b, p.k, term, add, number(dtype, 0))
+        store(b, out, offset(b, [r, c], [p.n, 1]), total)
+
+
+def _dot_tile(
+    b: ir.IRBuilder,
+    p: Product,
+    out: Array,
+    x: Array,
+    y: Array,
+    rows: tuple[Value, int],
+    columns: tuple[Value, int],
+) -> None:
+    """The dots of some rows with some columns, eight in all or a single one."""
+    dtype = out.type.dtype
+    lefts = [moved(b, x, offset(b, [further(b, rows[0], i)], [p.k])) for i in range(rows[1])]
+    rights = [moved(b, y, offset(b, [further(b, columns[0], i)], [p.k])) for i in range(columns[1])]
+
+    def dots(first: int, stop: int, lanes: int) -> Sequence[Value]:
+        start = [number(dtype, 0, lanes)] * (len(lefts) * len(rights))
+        with carry(b, whole(first), whole(stop), start, lanes) as (q, totals, put):
+            left, right = ([load(b, a, q, lanes) for a in side] for side in (lefts, rights))
+            products = [times(b, dtype, u, v) for u in left for v in right]
+            put([plus(b, dtype, *t) for t in zip(totals, products, strict=True)])
+        return totals
+
+    vectors = p.k - p.k % LANES
+    total = _lane_sums(b, dtype, dots(0, vectors, LANES))
+    if p.k > vectors:
+        total = plus(b, dtype, total, packed(b, dots(vectors, p.k, 1)))
+    parts = [total] if rows[1] == 1 else halves(b, total)
+    for i, part in enumerate(parts):
+        store(b, out, offset(b, [further(b, rows[0], i), columns[0]], [p.n, 1]), part)
+
+
+def _lane_sums(b: ir.IRBuilder, dtype: DType, vectors: Sequence[Value]) -> Value:
+    """Lane j of the result is the sum of the lanes of vector j, as if each was folded in halves."""
+    if len(vectors) == 1:
+        total = vectors[0]
+        while isinstance(total.type, ir.VectorType):
+            total = plus(b, dtype, *halves(b, total))
+        return total
+    width = LANES
+    while len(vectors) > 1:
+        half = width // 2
+        low = [g + i for g in range(0, 2 * LANES, width) for i in range(half)]
+        masks = [ir.Constant(ir.VectorType(I32, LANES), [i + h for i in low]) for h in (0, half)]
+        pairs = zip(vectors[::2], vectors[1::2], strict=True)
+        vectors = [plus(b, dtype, *[b.shuffle_vector(u, v, m) for m in masks]) for u, v in pairs]
+        width = half
+    return vectors[0]
+
+
+# --- BLAS --------------------------------------------------------------------------------------
+
+
+def _call_blas(b: ir.IRBuilder, p: Product, out: Array, x: Array, y: Array) -> None:
+    """BLAS counts by columns: the result's transpose is the product of the factors' transposes."""
+    letters = [_constant(b, ir.IntType(8), ord("NT"[t])) for t in (p.ty, p.tx)]
+    sizes = [_constant(b, I32, s) for s in (p.n, p.m, p.k)]
+    leading = [_constant(b, I32, s) for s in (p.k if p.ty else p.n, p.m if p.tx else p.k, p.n)]
+    one, zero = (_constant(b, DOUBLE, v) for v in (1.0, 0.0))
+    arguments = [*letters, *sizes, one, y.pointer, leading[0], x.pointer, leading[1], zero,
+                 out.pointer, leading[2]]  # fmt: skip
+    b.call(_routine(b.module, DGEMM, arguments), arguments)
+
+
+def _routine(module: ir.Module, name: str, arguments: Sequence[Value]) -> ir.Function:
+    if name not in module.globals:
+        ir.Function(module, ir.FunctionType(ir.VoidType(), [a.type for a in arguments]), name)
+    return module.globals[name]
+
+
+def _constant(b: ir.IRBuilder, type: ir.Type, value: float) -> Value:
+    """A constant in memory: BLAS takes the address of everything."""
+    name = f"ckad_{type}_{value}"
+    if name not in b.module.globals:
+        place = ir.GlobalVariable(b.module, type, name)
+        place.initializer, place.global_constant = ir.Constant(type, value), True
+        place.linkage = "internal"
+    return b.module.globals[name]
+
+
+PRODUCTS = {Op.MATMUL: _emit}

@@ -1,0 +1,1 @@
+"""The code of loops and branches: what they carry, both sweeps of taped loops."""

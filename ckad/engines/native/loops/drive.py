@@ -1,0 +1,99 @@
+"""Code that fetches the actions of a sweep, and stores and restores what is carried."""
+
+from __future__ import annotations
+
+from llvmlite import ir
+
+from ckad.engines.actions import Kind
+from ckad.engines.native.ir.element import I64, Value, nbytes, whole
+from ckad.engines.native.ir.hooks import call_python
+from ckad.engines.native.ir.state import Cell, Control
+from ckad.engines.native.ir.unit import Unit
+from ckad.engines.native.kernels.table import emit_copy
+from ckad.engines.native.loops.carries import Carry
+from ckad.engines.native.loops.lengths import clipped, leave_if_ended
+from ckad.engines.native.loops.records import Record, arrays_at, write_record
+from ckad.engines.native.loops.sweep import Store, Sweep
+from ckad.engines.native.values import registers
+from ckad.engines.native.values.held import Memory
+
+Handlers = dict[Kind, ir.Function]
+
+
+def drive(sweep: Sweep, handlers: Handlers, reverse: bool) -> None:
+    """Fetch actions and call their functions until the sweep is over."""
+    unit, control = sweep.frame.unit, sweep.facts.control
+    b, length = unit.b, sweep.loop.length
+    if unit.runs_again:
+        begin = Control.REVERSE if reverse else Control.FIRST
+        unit.put(control + Control.CURSOR, unit.get(control + begin))
+    fetch, over = b.append_basic_block("fetch"), b.append_basic_block("over")
+    if sweep.is_guarded:
+        none = b.icmp_signed("<=", unit.get(control + Control.COUNT), whole(0))
+        b.cbranch(none, over, fetch)
+    else:
+        b.branch(fetch)
+    b.position_at_end(fetch)
+    kind, start, stop, slot = _next_action(unit, sweep.loop.name, control)
+    switch = b.switch(kind, over)
+    for action, function in handlers.items():
+        block = b.append_basic_block(action.name.lower())
+        switch.add_case(whole(int(action)), block)
+        b.position_at_end(block)
+        last = clipped(unit, control, start, stop, fetch) if sweep.is_guarded else stop
+        unit.check(b.call(function, [unit.state, start, last, slot]))
+        if action in (Kind.ADVANCE, Kind.TAPE) and not reverse:
+            if sweep.is_guarded:
+                leave_if_ended(unit, sweep.loop, control, stop)
+                ended = b.icmp_signed(">=", stop, unit.get(control + Control.COUNT))
+            else:
+                ended = b.icmp_signed("==", stop, whole(length))
+            b.cbranch(ended, over, fetch)
+        else:
+            b.branch(fetch)
+    switch.add_case(whole(int(Kind.DROP)), fetch)
+    b.position_at_end(over)
+
+
+def _next_action(unit: Unit, name: int, control: int) -> list[Value]:
+    b = unit.b
+    cursor = unit.get(control + Control.CURSOR)
+    empty = b.icmp_signed(">=", cursor, unit.get(control + Control.FILLED))
+    with b.if_then(empty, likely=False):
+        unit.put(Cell.LOOP, whole(name))
+        call_python(unit)
+        unit.put(Cell.LOOP, whole(-1))
+    cursor = unit.get(control + Control.CURSOR)
+    unit.put(control + Control.CURSOR, b.add(cursor, whole(1)))
+    rows = b.inttoptr(unit.fixed(control + Control.ROWS), I64.as_pointer())
+    first = b.mul(cursor, whole(4))
+    return [b.load(b.gep(rows, [b.add(first, whole(k))])) for k in range(4)]
+
+
+def store_and_restore(sweep: Sweep, store: Store, record: Record) -> Handlers:
+    """STORE and RESTORE: the carry to a slot, and back."""
+    found: Handlers = {}
+    for kind in (Kind.STORE, Kind.RESTORE):
+        unit = sweep.function(kind.name.lower())
+        distance = unit.b.mul(unit.slot, whole(record.nbytes))
+        place = unit.b.gep(sweep.token.pointer(unit), [distance])
+        values = store.get(unit)
+        if kind is Kind.STORE:
+            write_record(unit, place, record, store.carry.held(values))
+        else:
+            store.put(unit, _restored(unit, place, record, store.carry, values))
+        unit.finish()
+        found[kind] = unit.function
+    return found
+
+
+def _restored(
+    unit: Unit, place: Value, record: Record, carry: Carry, values: list[Value]
+) -> list[Value]:
+    """The carry from a record: large arrays are copied into its buffers."""
+    arrays = arrays_at(unit, place, record)
+    for array, value in zip(arrays, carry.held(values), strict=True):
+        if isinstance(value, Memory):
+            emit_copy(unit.b, value.array.pointer, array.pointer, nbytes(array.type))
+    smalls = [registers.read(unit.b, arrays[k]) for k in carry.small]
+    return carry.flat(smalls, [p for pool in carry.pointers(values) for p in pool])

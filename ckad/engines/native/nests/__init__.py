@@ -1,0 +1,1 @@
+"""Rows on elements fused into nests of loops: found, cut into boxes, written, shared by threads."""

@@ -1,0 +1,342 @@
+"""Which large arrays are computed together, and which never lie in memory.
+
+A nest is one pass over a shape that computes several arrays and sums. Rows that only a nest reads
+are virtual: the nest computes their elements where it needs them, also at shifted places, unless
+that repeats more work than it saves. Nests and the other rows are ordered by phases: a nest of a
+phase reads at its own place what the phase computes, and at any place what earlier ones did. Where
+an array that lies in memory since an earlier phase has a virtual row as a part of it, elements of
+the row are read there, not computed again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+from heapq import heapify, heappop, heappush
+from typing import NamedTuple
+
+from ckad.engines.native.values.registers import is_small
+from ckad.passes.liveness import readers
+from ckad.tape.ops import OPS, Group, Op, is_elementwise
+from ckad.tape.tape import Row, Tape
+
+#: Work repeated at shifted places, or in several nests, that still beats a trip through memory.
+REPEATED = 6
+REPEATED_IN_NESTS = 6
+#: Rows deeper than this in virtual operands are put into memory, and nests heavier are split.
+DEEPEST, HEAVIEST = 100, 400
+#: Work and loads that one more array read from memory has to save.
+SAVED = 4
+#: A smaller part of an array is changed in place.
+SMALL_PART = 0.25
+
+_WRITES = (Op.UPDATE, Op.SLICE_ADD, Op.SCATTER, Op.SCATTER_ADD)
+_DEAR = {Op.DIV: 6, Op.SAFEDIV: 6, Op.SQRT: 6, Op.FLOORDIV: 20, Op.MOD: 20}
+_CHEAP = """NEG ABS SIGN FLOOR CEIL TRUNC RINT NOT ISNAN ISINF CONVERT ADD SUB MUL COPYSIGN MAXIMUM
+MINIMUM EQ NE LT LE GT GE AND OR XOR SELECT FMA""".split()
+_WORK = dict.fromkeys((Op[name] for name in _CHEAP), 1) | _DEAR
+_FUNCTION = 20
+
+
+def work_of(op: Op) -> int:
+    """What an op on one element costs, in additions."""
+    return _WORK.get(op, _FUNCTION) if is_elementwise(op) else 0
+
+
+class Holder(NamedTuple):
+    """An array of which another row is the part that begins at ``starts``."""
+
+    row: int
+    starts: tuple[int, ...]
+
+
+@dataclass
+class Nest:
+    """One pass over ``shape``: rows written to memory, and rows that are sums over all of it."""
+
+    shape: tuple[int, ...]
+    phase: int
+    outputs: list[int] = field(default_factory=list)
+    sums: list[int] = field(default_factory=list)
+    leaves: list[int] = field(default_factory=list)  # what it reads: arrays in memory and scalars
+    holders: dict[int, Holder] = field(default_factory=dict)  # virtual rows that it reads there
+    rows: set[int] = field(default_factory=set)  # all that it computes or reads
+
+
+Item = int | Nest
+
+
+def is_large(row: Row) -> bool:
+    return row.type.is_array and not is_small(row.type)
+
+
+class Fusion:
+    """The rows of a tape as items in an order that respects their operands.
+
+    The rows ``alone`` are in no nest.
+    """
+
+    def __init__(self, tape: Tape, alone: Collection[int] = ()) -> None:
+        self.tape, self.rows = tape, tape.rows
+        self.readers = readers(tape)
+        self.uniform = [self._uniform(k) for k in range(len(tape))]
+        self.fusable = [k not in alone and self._fusable(row) for k, row in enumerate(self.rows)]
+        self.sum_root = [self._is_sum_root(row) for row in self.rows]
+        self.holders = self._all_holders()
+        outputs = set(tape.outputs.tolist())
+        self.in_memory = [
+            self.fusable[k] and (k in outputs or any(self._needs_memory(r, k) for r in reads))
+            for k, reads in enumerate(self.readers)
+        ]
+        self._weigh()
+        while self._put_into_memory():
+            self._weigh()
+        self.items = list(self._order())
+
+    # --- what a row is --------------------------------------------------------------------------
+
+    def _uniform(self, k: int) -> int | None:
+        """The row of the scalar that a large row repeats, if it does."""
+        row = self.rows[k]
+        if not is_large(row):
+            return None
+        if row.op is Op.BROADCAST and self.rows[row.operands[0]].type.size == 1:
+            return row.operands[0]
+        moves = row.op in (Op.RESHAPE, Op.TRANSPOSE, Op.ROLL, Op.SLICE, Op.BROADCAST)
+        return self._uniform(row.operands[0]) if moves else None
+
+    def _fusable(self, row: Row) -> bool:
+        if not is_large(row):
+            return False
+        op = row.op
+        if is_elementwise(op):
+            return op is not Op.WRAP
+        if op in (Op.SLICE, Op.PAD, Op.UPDATE, Op.SLICE_ADD):
+            steps = row.attrs[len(row.attrs) // 2 :]
+            return all(s == 1 for s in steps) and not self.changes_in_place(row)
+        if op is Op.RESHAPE:
+            return self._uniform_row(row) or self.only_unit_axes(row)
+        return op in (Op.ROLL, Op.BROADCAST, Op.CONCAT) or self._uniform_row(row)
+
+    def _uniform_row(self, row: Row) -> bool:
+        if row.op not in (Op.RESHAPE, Op.TRANSPOSE):
+            return False
+        return self._uniform(row.operands[0]) is not None
+
+    def only_unit_axes(self, row: Row) -> bool:
+        """A RESHAPE that adds or drops axes of length one."""
+        source = self.rows[row.operands[0]].type
+        return [d for d in source.shape if d != 1] == [d for d in row.type.shape if d != 1]
+
+    def changes_in_place(self, row: Row) -> bool:
+        """A write to so small a part of an array that it is not worth a pass over all of it."""
+        if row.op not in (Op.UPDATE, Op.SLICE_ADD):
+            return False
+        return self.rows[row.operands[1]].type.size < SMALL_PART * row.type.size
+
+    def _is_sum_root(self, row: Row) -> bool:
+        if row.op is not Op.SUM or not row.type.is_float or row.type.size != 1:
+            return False
+        return is_large(self.rows[row.operands[0]])
+
+    def _needs_memory(self, r: int, x: int) -> bool:
+        """Whether row r has to find its operand x in memory."""
+        row = self.rows[r]
+        if self.uniform[r] is not None or self.sum_root[r]:
+            return False
+        if row.op is Op.BROADCAST:
+            return self.fusable[r] and row.type.size != self.rows[x].type.size
+        return not self.fusable[r]
+
+    # --- parts of arrays in memory ---------------------------------------------------------------
+
+    def _all_holders(self) -> list[list[Holder]]:
+        """Per row: the arrays that a nest would make of it and more."""
+        found: list[list[Holder]] = [[] for _ in self.rows]
+        for k, row in enumerate(self.rows):
+            if self.fusable[k] and not self._is_written_over(k):
+                for x, holder in _parts(self.rows, k, row):
+                    found[x].append(holder)
+        return found
+
+    def _is_written_over(self, k: int) -> bool:
+        """Whether a reader may take the place of row k, which must not be kept for others then."""
+        return any(
+            OPS[self.rows[r].op].group is Group.CONTROL
+            or (self.rows[r].op in _WRITES and not self.fusable[r])
+            for r in self.readers[k]
+        )
+
+    def holder(self, k: int, phase: int, known: Collection[int] = ()) -> Holder | None:
+        """Where a nest finds row k, if that is cheaper than to compute it.
+
+        ``known`` are rows that the nest reads anyway.
+        """
+        for holder in self.holders[k] if self.is_virtual(k) else ():
+            saved = self.work[k] + self.loads[k] - 1
+            if (
+                self.in_memory[holder.row]
+                and self.anywhere[holder.row] <= phase
+                and saved > (0 if holder.row in known else SAVED)
+            ):
+                return holder
+        return None
+
+    # --- phases ---------------------------------------------------------------------------------
+
+    def zero_reads(self, row: Row) -> tuple[int, ...]:
+        """The operands that are read at the place that is written."""
+        if is_elementwise(row.op):
+            return row.operands
+        return row.operands[:1] if row.op in (Op.UPDATE, Op.SLICE_ADD) else ()
+
+    def _weigh(self) -> None:
+        """Phases (at the same place, at any place), work, loads and depth of virtual rows."""
+        n = len(self.rows)
+        self.here, self.anywhere = [0] * n, [0] * n
+        self.work, self.loads, self.depth = [0] * n, [0] * n, [0] * n
+        for k, row in enumerate(self.rows):
+            xs, source = row.operands, self.uniform[k]
+            if source is not None and not self.in_memory[k]:
+                self.here[k] = self.anywhere[k] = self.anywhere[source]
+            elif self.fusable[k]:
+                self._weigh_fusable(k, row)
+            elif self.sum_root[k]:
+                self.here[k] = self.anywhere[k] = self.here[xs[0]] + 1
+            else:
+                self.here[k] = self.anywhere[k] = max((self.anywhere[x] for x in xs), default=0)
+
+    def _weigh_fusable(self, k: int, row: Row) -> None:
+        zero = self.zero_reads(row)
+        first = max(self.here[x] if x in zero else self.anywhere[x] for x in row.operands)
+        virtual = [x for x in row.operands if self.is_virtual(x) and not self._is_read(x, k, first)]
+        self.work[k] = work_of(row.op) + sum(self.work[x] for x in virtual)
+        arrays = [x for x in row.operands if self.uniform[x] is None]
+        self.loads[k] = sum(self.loads[x] if x in virtual else 1 for x in arrays)
+        self.depth[k] = 1 + max((self.depth[x] for x in virtual), default=0)
+        self.in_memory[k] |= self.depth[k] > DEEPEST
+        any_place = max(self.anywhere[x] for x in row.operands)
+        self.here[k] = first
+        self.anywhere[k] = first + 1 if self.in_memory[k] else any_place
+
+    def _is_read(self, x: int, k: int, phase: int) -> bool:
+        """Whether row k finds its operand x in memory, as far as the phases are known yet."""
+        holder = self.holder(x, phase)
+        return holder is not None and holder.row < k
+
+    def is_virtual(self, k: int) -> bool:
+        return self.fusable[k] and not self.in_memory[k]
+
+    def _put_into_memory(self) -> bool:
+        """Move rows that are dear to repeat out of the virtual ones; whether there were any."""
+        n = len(self.rows)
+        times, nests = [0] * n, [set[tuple[int, tuple[int, ...]]]() for _ in range(n)]
+        found = False
+        for k in range(n - 1, -1, -1):
+            if not self.is_virtual(k) or self.uniform[k] is not None:
+                continue
+            shifted: dict[tuple[int, tuple[int, ...]], int] = {}
+            straight = 0
+            for r in self.readers[k]:
+                if not (self.is_virtual(r) or self.in_memory[r] or self.sum_root[r]):
+                    continue
+                within = nests[r] if self.is_virtual(r) else {self._key(r)}
+                within = {key for key in within if self.holder(k, key[0]) is None}
+                if not within:
+                    continue
+                nests[k] |= within
+                often = times[r] if self.is_virtual(r) else 1
+                row = self.rows[r]
+                if k in self.zero_reads(row) or self.sum_root[r]:
+                    straight = max(straight, often)
+                else:
+                    place = int(row.op), row.attrs
+                    shifted[place] = max(often, shifted.get(place, 0))
+            times[k] = straight + sum(shifted.values())
+            work = self.work[k]
+            repeated = work * (times[k] - 1) > REPEATED
+            spread = work * (len(nests[k]) - 1) > REPEATED_IN_NESTS
+            if repeated or spread:
+                self.in_memory[k] = found = True
+                times[k] = 1
+        return found
+
+    def _key(self, k: int) -> tuple[int, tuple[int, ...]]:
+        """The nest that computes row k: its phase and its shape."""
+        if self.sum_root[k]:
+            return self.here[k] - 1, self.rows[self.rows[k].operands[0]].type.shape
+        return self.here[k], self.rows[k].type.shape
+
+    def _order(self) -> Iterator[Item]:
+        alone: dict[int, list[int]] = {}
+        nests: dict[int, dict[tuple[int, ...], list[int]]] = {}
+        for k in range(len(self.rows)):
+            if self.sum_root[k] or self.in_memory[k]:
+                phase, shape = self._key(k)
+                nests.setdefault(phase, {}).setdefault(shape, []).append(k)
+            elif not self.is_virtual(k):
+                alone.setdefault(self.here[k], []).append(k)
+        for phase in range(1 + max((*alone, *nests), default=0)):
+            yield from alone.get(phase, ())
+            for shape, members in nests.get(phase, {}).items():
+                yield from self._nests(shape, phase, members)
+
+    def _nests(self, shape: tuple[int, ...], phase: int, members: list[int]) -> Iterator[Nest]:
+        """One nest, or several where one would be too heavy."""
+        nest, weight = Nest(shape, phase), 0
+        for k in members:
+            if weight and weight + self.work[k] > HEAVIEST:
+                yield self._finished(nest)
+                nest, weight = Nest(shape, phase), 0
+            (nest.sums if self.sum_root[k] else nest.outputs).append(k)
+            weight += self.work[k]
+        yield self._finished(nest)
+
+    def _finished(self, nest: Nest) -> Nest:
+        """Find what it reads; readers come before what they read."""
+        outputs, leaves = set(nest.outputs), set[int]()
+        heap = [-k for k in (*outputs, *(self.rows[k].operands[0] for k in nest.sums))]
+        heapify(heap)
+        while heap:
+            k = -heappop(heap)
+            if k in nest.rows:
+                continue
+            nest.rows.add(k)
+            if not self._is_inside(k, outputs):
+                leaves.add(k)
+            elif holder := self.holder(k, nest.phase, nest.rows):
+                nest.holders[k] = holder
+                nest.rows.add(holder.row)
+                leaves.add(holder.row)
+            else:
+                for x in self.rows[k].operands:
+                    heappush(heap, -x)
+        nest.leaves = sorted({k if (source := self.uniform[k]) is None else source for k in leaves})
+        return nest
+
+    def base(self, k: int, nest: Nest) -> int | None:
+        """The array that an output of a nest is after writes to parts of it, if it reads one."""
+        x = k
+        while self.rows[x].op is Op.UPDATE and (x == k or self.is_virtual(x)):
+            if x in nest.holders:
+                return None
+            x = self.rows[x].operands[0]
+        return x if x in nest.leaves and x != k and self.uniform[x] is None else None
+
+    def _is_inside(self, k: int, outputs: Collection[int]) -> bool:
+        """Whether a nest computes row k, rather than reads it."""
+        return self.uniform[k] is None and (self.is_virtual(k) or k in outputs)
+
+
+def _parts(rows: Sequence[Row], k: int, row: Row) -> Iterator[tuple[int, Holder]]:
+    """The operands that row k holds unchanged."""
+    if row.op is Op.UPDATE:
+        yield row.operands[1], Holder(k, row.attrs[: len(row.type.shape)])
+    elif row.op is Op.PAD:
+        yield row.operands[0], Holder(k, row.attrs[: len(row.type.shape)])
+    elif row.op is Op.CONCAT:
+        (axis,) = row.attrs
+        first = 0
+        for x in row.operands:
+            yield x, Holder(k, tuple(first if a == axis else 0 for a in range(len(row.type.shape))))
+            first += rows[x].type.shape[axis]

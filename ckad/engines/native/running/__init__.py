@@ -1,0 +1,1 @@
+"""Programs compiled, kept, described and run."""

@@ -1,0 +1,264 @@
+"""Running a native program: addresses into its state, one call, results out."""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from time import perf_counter
+
+import numpy as np
+
+from ckad.engines import arena, flags
+from ckad.engines.actions import Feed, Rows, Slots, TooManySteps
+from ckad.engines.native.ir.state import DEEPEST, LEARNT, Cell, Control, Status
+from ckad.engines.native.running.program import Program
+from ckad.engines.native.values.layout import LINE, rounded_up
+from ckad.engines.origin import stopped
+from ckad.errors import ScheduleError
+from ckad.tape.types import Type
+
+#: Seconds between two calls into Python, about.
+PAUSE = 0.05
+FIRST_FUEL, MOST_FUEL = 2_000_000, 10**12
+#: Inputs and results of at most this many elements are copied to places of their own, which takes
+#: less time than to find out where an array lies.
+FEW = 16
+#: Workspaces that a program keeps, for as many threads as call it at once.
+MOST_IDLE = 4
+_ENTRY = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p)
+_PLAIN = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+
+
+class Runner:
+    """A program with its schedules, ready to run again and again, from several threads."""
+
+    def __init__(
+        self, program: Program, feeds: Mapping[int, Feed], slots: Mapping[int, Slots]
+    ) -> None:
+        self.program, self.feeds, self.slots = program, feeds, slots
+        self.homes = program.homes(slots)
+        self.entry = _ENTRY(program.library.address("run"))
+        self.guarded = [(k, v.control) for k, v in program.taped.items() if v.head_bytes]
+        self.longest: dict[int, int] = {}
+        self._idle: list[Workspace] = []  # threads take from it and give back, each in one step
+
+    def __call__(
+        self,
+        inputs: Sequence[np.ndarray],
+        on_progress: Callable[[int], None] | None = None,
+        n_threads: int = 1,
+    ) -> list[np.ndarray]:
+        """Run on plain arrays; returns one new array per output.
+
+        Ctrl-C is answered while it runs, and ``on_progress`` told the steps done so far. Raises
+        TracedIndexError with the user's place.
+        """
+        try:
+            space = self._idle.pop()
+        except IndexError:
+            space = Workspace(self)
+        results = space.run(inputs, on_progress, n_threads)
+        if self.guarded:
+            cells = space.state
+            self.longest = {k: int(cells[at + Control.MOST]) for k, at in self.guarded}
+        if len(self._idle) < MOST_IDLE:
+            self._idle.append(space)
+        return results
+
+
+class Workspace:
+    """The state of one run at a time: cells, action tables, memory, places of small arrays."""
+
+    def __init__(self, runner: Runner) -> None:
+        facts = runner.program.facts
+        self.runner, self.program, self.entry = runner, runner.program, runner.entry
+        self.state = arena.aligned(8 * facts.n_cells).view(np.int64)
+        self.state[: Cell.END] = 0
+        self.address = self.state.ctypes.data
+        for cell, array in runner.program.constants:
+            self.state[cell] = array.ctypes.data
+        types = runner.program.tape.input_types, runner.program.tape.output_types
+        self.inputs = self._places(facts.inputs, types[0])
+        self.outputs = self._places(facts.outputs, types[1])
+        self.nbytes = runner.homes[-1]
+        # what is not worth being kept by the arena is kept here
+        self.memory = arena.aligned(self.nbytes) if self.nbytes < arena.LEAST else None
+        if self.memory is not None:
+            self.state[Cell.ARENA] = self.memory.ctypes.data
+        self.rows = np.empty((max(1, sum(f.n_rows for f in runner.feeds.values())), 4), np.int64)
+
+    def _places(
+        self, cells: Sequence[int], types: Sequence[Type]
+    ) -> list[tuple[int, Type, np.ndarray | None]]:
+        """Cell, type, and for few elements the array that the cell points to."""
+        found: list[tuple[int, Type, np.ndarray | None]] = []
+        for cell, type in zip(cells, types, strict=True):
+            own = np.empty(type.shape, type.numpy) if type.size <= FEW else None
+            if own is not None:
+                self.state[cell] = own.ctypes.data
+            found.append((cell, type, own))
+        return found
+
+    def run(
+        self,
+        inputs: Sequence[np.ndarray],
+        on_progress: Callable[[int], None] | None,
+        n_threads: int,
+    ) -> list[np.ndarray]:
+        memory = self._begin(on_progress)
+        kept = [self._take(x, place) for x, place in zip(inputs, self.inputs, strict=True)]
+        results = [self._room(place) for place in self.outputs]
+        hook = self._hook  # a bound method is made anew at each look; this one outlives the call
+        self.state[Cell.HOOK] = id(hook)
+        status = self._call(n_threads if self.program.facts.shares else 1)
+        del kept, hook
+        if on_progress is not None:
+            on_progress(int(self.state[Cell.STEPS]))
+        if status != Status.DONE:
+            self._fail(status)
+        if memory is not None:
+            arena.give(memory)
+        return [r.copy() if r is own else r
+                for r, (_, _, own) in zip(results, self.outputs, strict=True)]  # fmt: skip
+
+    def _begin(self, on_progress: Callable[[int], None] | None) -> np.ndarray | None:
+        """Set the cells that a run changes; the memory, if it is to be given back."""
+        self.on_progress = on_progress
+        state, memory = self.state, None
+        if self.memory is None:
+            memory = arena.take(self.nbytes)
+            state[Cell.ARENA] = memory.ctypes.data
+        state[Cell.LOOP], state[Cell.STEPS] = -1, 0
+        state[Cell.FUEL] = self.fuel = FIRST_FUEL
+        self.since = perf_counter()
+        if self.program.taped:
+            self._fill_tables(int(state[Cell.ARENA]))
+        return memory
+
+    def _take(self, x: np.ndarray, place: tuple[int, Type, np.ndarray | None]) -> np.ndarray | None:
+        cell, _, own = place
+        if own is not None:
+            own[...] = x
+            return None
+        x = np.ascontiguousarray(x)
+        self.state[cell] = x.ctypes.data
+        return x
+
+    def _room(self, place: tuple[int, Type, np.ndarray | None]) -> np.ndarray:
+        cell, type, own = place
+        if own is not None:
+            return own
+        result = np.empty(type.shape, type.numpy)
+        self.state[cell] = result.ctypes.data
+        return result
+
+    # --- action tables --------------------------------------------------------------------------
+
+    def _fill_tables(self, memory: int) -> None:
+        """Begin the actions of every taped loop anew, and say where its token lies."""
+        self.streams: dict[int, tuple[Iterator[Rows], int]] = {}
+        at, program, slots = 0, self.program, self.runner.slots
+        for name, loop in program.taped.items():
+            feed, own = self.runner.feeds[name], slots[name]
+            cells = self.state[loop.control : loop.control + Control.SIZE]
+            cells[: Control.ROWS] = at, at, at, at + feed.reverse
+            cells[Control.ROWS] = self.rows.ctypes.data
+            cells[Control.RESIDUALS] = own.n_slots * loop.carry_bytes
+            cells[Control.STRIDE] = program.stride(name, slots)
+            if name in self.runner.homes:
+                cells[Control.TOKEN] = memory + self.runner.homes[name] + loop.head_bytes
+            cells[Control.LIMIT], cells[Control.MOST] = own.n_steps, 0
+            cells[Control.COUNT], cells[Control.LEARNS] = own.n_steps, int(feed.after is not None)
+            offset = loop.residual_bytes
+            for inner in loop.inner:
+                within = program.taped[inner]
+                self.state[within.control + Control.OFFSET] = offset + within.head_bytes
+                offset += rounded_up(program.token_bytes(inner, slots), LINE)
+            self.streams[name] = feed.pieces(), feed.n_rows
+            at += feed.n_rows
+            self._refill(name)
+
+    def _refill(self, name: int) -> None:
+        """The next pieces, as many as there is room for: one of a stream, all of a whole table."""
+        cells = self.state[self.program.taped[name].control :]
+        after, count = self.runner.feeds[name].after, int(cells[Control.COUNT])
+        if after and cells[Control.LEARNS] == LEARNT:
+            self.streams[name] = after(count), self.streams[name][1]
+            cells[Control.LEARNS] = 0
+        stream, room = self.streams[name]
+        first, n_rows = int(cells[Control.FIRST]), 0
+        while n_rows < room and (piece := next(stream, None)) is not None:
+            self.rows[first + n_rows : first + n_rows + len(piece)] = piece
+            n_rows += len(piece)
+        if not n_rows:
+            raise ScheduleError("the schedule has no more actions, and END was not among them.")
+        cells[Control.CURSOR], cells[Control.FILLED] = first, first + n_rows
+
+    # --- the call -------------------------------------------------------------------------------
+
+    def _hook(self) -> None:
+        """What compiled code calls now and then; Ctrl-C is answered on the way into here."""
+        flags.note()
+        state = self.state
+        if state[Cell.LOOP] >= 0:
+            self._refill(int(state[Cell.LOOP]))
+        if state[Cell.FUEL] <= 0:
+            now = perf_counter()
+            faster = PAUSE / max(now - self.since, 1e-6)
+            self.fuel = int(min(MOST_FUEL, max(1, self.fuel * min(faster, 8.0))))
+            state[Cell.FUEL] = self.fuel
+            self.since = now
+            if self.on_progress is not None:
+                self.on_progress(int(state[Cell.STEPS]))
+        flags.begin()
+
+    def _call(self, n_threads: int) -> int:
+        if n_threads == 1:
+            self.state[Cell.N_THREADS] = 1
+            return self._enter()
+        self.state[Cell.N_THREADS : Cell.END] = 0
+        self.state[Cell.N_THREADS] = n_threads
+        worker = flags.helping(_PLAIN(self.program.library.address("worker")))
+        end = _PLAIN(self.program.library.address("end"))
+        helpers = [
+            threading.Thread(target=worker, args=(self.address,), daemon=True)
+            for _ in range(1, n_threads)
+        ]
+        started: list[threading.Thread] = []
+        try:
+            for helper in helpers:
+                helper.start()
+                started.append(helper)
+            return self._enter()
+        finally:
+            end(self.address)
+            for helper in started:
+                helper.join()
+
+    def _enter(self) -> int:
+        flags.begin()
+        status = int(self.entry(self.address))
+        flags.note()
+        return status
+
+    def _fail(self, status: int) -> None:
+        if status == Status.LENGTH:
+            name = int(self.state[Cell.LOOP])
+            count = int(self.state[self.program.taped[name].control + Control.COUNT])
+            raise TooManySteps(name, max(0, count))
+        source, reason, depth = self.program.facts.places[int(self.state[Cell.PLACE])]
+        steps = [int(self.state[Cell.STEP + k]) for k in range(min(depth, DEEPEST))]
+        raise stopped(source, reason, steps)
+
+
+def execute(
+    program: Program,
+    inputs: Sequence[np.ndarray],
+    feeds: Mapping[int, Feed] | None = None,
+    slots: Mapping[int, Slots] | None = None,
+    on_progress: Callable[[int], None] | None = None,
+    n_threads: int = 1,
+) -> list[np.ndarray]:
+    """Run a program once; see Runner."""
+    return Runner(program, feeds or {}, slots or {})(inputs, on_progress, n_threads)

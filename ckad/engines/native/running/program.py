@@ -1,0 +1,185 @@
+"""From a tape to a native program: its code, and what Python has to know to run it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from hashlib import blake2b
+
+import numpy as np
+from llvmlite import ir
+
+from ckad.engines.actions import Slots
+from ckad.engines.native.ir.element import Array
+from ckad.engines.native.ir.hooks import write_entry
+from ckad.engines.native.ir.unit import Buffer, Unit
+from ckad.engines.native.loops.table import WITH_BODIES
+from ckad.engines.native.nests.threads import write_end, write_worker
+from ckad.engines.native.rows.frame import Frame
+from ckad.engines.native.rows.writer import TapedFacts, Writer
+from ckad.engines.native.running.compiler import Library, compile_module
+from ckad.engines.native.running.describe import program_text
+from ckad.engines.native.values.held import Held, taken
+from ckad.engines.native.values.layout import LINE, rounded_up
+from ckad.engines.native.values.registers import is_small
+from ckad.engines.work import nanoseconds
+from ckad.tape.ops import Op
+from ckad.tape.tape import Tape
+from ckad.tape.types import Type
+
+#: Predicted nanoseconds of a run for which threads are started.
+WORTH_THREADS = 2e6
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What Python has to know of a program's code; kept beside it as JSON."""
+
+    arena_bytes: int
+    n_cells: int
+    inputs: list[int]  # cells for addresses
+    constants: list[tuple[int, list[int]]]  # cell, path to the constant: bodies, then its number
+    outputs: list[int]
+    loops: dict[str, TapedFacts]
+    places: list[tuple[str, str, int]]  # source, op, how many loops are around it
+    shares: bool  # whether there is work to share that is worth the start of threads
+
+    @staticmethod
+    def parse(text: str) -> Facts:
+        raw = json.loads(text)
+        raw["loops"] = {k: TapedFacts(**v) for k, v in raw["loops"].items()}
+        return Facts(**raw)
+
+
+@dataclass(frozen=True, eq=False)
+class Program:
+    """Compiled code of a tape."""
+
+    tape: Tape
+    library: Library
+    facts: Facts
+
+    @cached_property
+    def constants(self) -> list[tuple[int, np.ndarray]]:
+        """Cells and the arrays whose addresses they hold."""
+        return [(cell, _constant_at(self.tape, path)) for cell, path in self.facts.constants]
+
+    @cached_property
+    def taped(self) -> dict[int, TapedFacts]:
+        return {int(name): facts for name, facts in self.facts.loops.items()}
+
+    @property
+    def kept_bytes(self) -> int:
+        """Bytes that the program holds between runs: constants; its code lies outside of Python."""
+        return sum(array.nbytes for _, array in self.constants)
+
+    @property
+    def text(self) -> str:
+        """What the code computes, readable: the rows and nests of each of its functions."""
+        writer = Writer(ir.Module("ckad"), WITH_BODIES)  # written again, since few ever ask
+        _write(writer, self.tape)
+        return program_text(self.tape, writer)
+
+    def token_bytes(self, name: int, slots: Mapping[int, Slots]) -> int:
+        """Bytes of a loop's token."""
+        own, facts = slots[name], self.taped[name]
+        steps = own.n_tape_slots * self.stride(name, slots)
+        return facts.head_bytes + own.n_slots * facts.carry_bytes + steps
+
+    def stride(self, name: int, slots: Mapping[int, Slots]) -> int:
+        """Bytes of the residuals of one step."""
+        facts = self.taped[name]
+        inner = sum(rounded_up(self.token_bytes(x, slots), LINE) for x in facts.inner)
+        return facts.residual_bytes + inner
+
+    def homes(self, slots: Mapping[int, Slots]) -> dict[int, int]:
+        """Offsets of the tokens that lie behind the arena, and -1: the bytes of all memory."""
+        at = rounded_up(self.facts.arena_bytes, LINE)
+        found: dict[int, int] = {}
+        for name, facts in self.taped.items():
+            if not facts.is_residual:
+                found[name] = at
+                at += rounded_up(self.token_bytes(name, slots), LINE)
+        return found | {-1: at}
+
+
+def prepare(tape: Tape) -> Program:
+    """The program of a tape, compiled or from the cache."""
+    places = repr(list(_places(tape))).encode()
+    key = blake2b(tape.digest + places, digest_size=16).digest()
+    library = compile_module(key, lambda: _build(tape))
+    return Program(tape, library, Facts.parse(library.facts))
+
+
+def _places(tape: Tape) -> Iterator[str]:
+    """Where in the user's program a run may fail: errors name these, so that they are facts too."""
+    for k, row in enumerate(tape.rows):
+        if row.op is Op.WRAP:
+            yield str(tape.source_of(k))
+    for body in tape.bodies:
+        yield from _places(body)
+
+
+def _build(tape: Tape) -> tuple[ir.Module, str]:
+    writer = Writer(ir.Module("ckad"), WITH_BODIES)
+    facts = _write(writer, tape)
+    return writer.module, json.dumps(asdict(facts))
+
+
+def _write(writer: Writer, tape: Tape) -> Facts:
+    module = writer.module
+    unit = Unit(module, "body")
+    inputs = [writer.cells(1) for _ in tape.inputs]
+    outputs = [writer.cells(1) for _ in tape.outputs]
+    values = [_given(unit, cell, t) for cell, t in zip(inputs, tape.input_types, strict=True)]
+    frame = Frame(writer, unit, tape, values, _wanted(unit, tape, outputs))
+    results = frame.run()
+    for cell, type, value in zip(outputs, tape.output_types, results, strict=True):
+        if type.size:
+            frame.put(Array(unit.address(cell), type), value)
+    unit.finish()
+    write_entry(module, unit.function)
+    write_worker(module)
+    write_end(module)
+    paths = dict(_constants(tape, []))
+    return Facts(
+        8 * writer.heap.peak,
+        writer.n_cells,
+        inputs,
+        [(writer.constants[id(a)], paths[id(a)]) for a in writer.arrays],
+        outputs,
+        {str(name): loop for name, loop in writer.loops.items()},
+        writer.places,
+        writer.shares and nanoseconds(tape, "native") > WORTH_THREADS,
+    )
+
+
+def _given(unit: Unit, cell: int, type: Type) -> Held:
+    """An input: read where the user's array lies."""
+    return taken(unit.b, Array(unit.address(cell), type))
+
+
+def _wanted(unit: Unit, tape: Tape, cells: list[int]) -> dict[int, Buffer]:
+    """Large results are computed where they are returned."""
+    found: dict[int, Buffer] = {}
+    for row, cell in zip(tape.outputs.tolist(), cells, strict=True):
+        fresh = row not in found and tape.rows[row].op not in (Op.INPUT, Op.CONST)
+        if fresh and not is_small(tape.rows[row].type):
+            found[row] = Buffer(unit.address(cell), tape.rows[row].type.nbytes)
+    return found
+
+
+def _constants(tape: Tape, path: list[int]) -> Iterator[tuple[int, list[int]]]:
+    """The id of each constant array, and the way to it."""
+    for k, array in enumerate(tape.constants):
+        yield id(array), [*path, k]
+    for k, body in enumerate(tape.bodies):
+        yield from _constants(body, [*path, k])
+
+
+def _constant_at(tape: Tape, path: list[int]) -> np.ndarray:
+    for k in path[:-1]:
+        tape = tape.bodies[k]
+    return tape.constants[path[-1]]
