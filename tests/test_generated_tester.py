@@ -289,4 +289,5 @@ def test_failures_are_shrunk() -> None:
     program = generated(seed)
     small, verdict = shrunk(program, failing(program, ""), failing, seconds=20)
     assert verdict.oracle == "planted"
-    assert small.n_lines <= 6, small.text
+    # the function, its result, an argument; what remains needs at most five lines to fail
+    assert small.n_lines <= 8, small.text

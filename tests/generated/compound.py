@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from math import prod
+
 from . import conditions, functions
 from .draft import Draft, Table, fitted
 from .expressions import array, leaf, scalar
-from .scope import LIMIT, MOST_STEPS
+from .scope import LIMIT, MOST_STEPS, Shape
 from .statements import simple
 from .sweeps import sweep
 
@@ -293,6 +295,39 @@ def _packed(g: Draft) -> bool | None:
     return True
 
 
+def _read_within(g: Draft) -> bool | None:
+    """An inner loop reads elements of arrays that the outer one binds anew after it."""
+    largest = max(g.scope.arrays.values(), key=prod)
+    names, numbers = g.c.some(g.scope.of_shape(largest), 2), g.scope.bindable_floats
+    n, m = g.c.between(2, 7), g.c.between(2, 7)
+    if (
+        g.scope.depth + 2 > DEEPEST
+        or len(names) < 2
+        or not numbers
+        or n * m * g.scope.steps > MOST_STEPS
+    ):
+        return None
+    s = g.c.pick(numbers)
+    g.emit(f"for {g.fresh('i')} in range({n}):")
+    with _loop(g, "for", n):
+        g.emit(f"for {g.fresh('i')} in range({m}):")
+        with _loop(g, "for", m):
+            product = " * ".join(f"{u}[{_anywhere(g, g.scope.arrays[u])}]" for u in names)
+            g.emit(f"{s} = {g.c.number(0.3, 0.6)} * {s} + {g.c.number(0.02, 0.1)} * {product}")
+            if g.c.chance(0.3):
+                simple(g)
+        for u in names:
+            way = g.c.weighted(((4, "{0} = {1} * {0}"), (4, "{0} = {0} * {1}"), (1, "{0} *= {1}")))
+            g.emit(way.format(u, g.coefficient(0.5, 0.95)))
+        if g.c.chance(0.3):
+            simple(g)
+    return True
+
+
+def _anywhere(g: Draft, shape: Shape) -> str:
+    return ", ".join(str(g.c.below(min(n, 9))) for n in shape)
+
+
 TABLE: Table[bool] = (
     (8, _for),
     (1.2, _for_each),
@@ -303,4 +338,5 @@ TABLE: Table[bool] = (
     (0.5, _list),
     (0.35, _return),
     (0.6, _packed),
+    (1.5, _read_within),
 )
