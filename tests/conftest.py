@@ -11,6 +11,12 @@ from ckad.loops import driver, engines
 from ckad.tape.tape import Tape
 from ckad.transforms import call
 
+from . import vacuous
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(vacuous)
+
 
 def pytest_report_header() -> str:
     return f"ckad: {Path(ckad.__file__).parent}"
