@@ -11,11 +11,12 @@ from ckad.loops import driver, engines
 from ckad.tape.tape import Tape
 from ckad.transforms import call
 
-from . import vacuous
+from . import tally, vacuous
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.pluginmanager.register(vacuous)
+    for plugin in (vacuous, tally):
+        config.pluginmanager.register(plugin)
 
 
 def pytest_report_header() -> str:

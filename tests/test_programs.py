@@ -254,5 +254,6 @@ def least_memory(run: Differentiated) -> int:
 
 @pytest.mark.parametrize("function", REFUSED, ids=lambda f: f.__name__)
 def test_what_cannot_be_recorded_is_refused(function: Callable[..., Any]) -> None:
-    with pytest.raises(CkadError, match=r"refused\.py:\d+"):
+    with pytest.raises(CkadError, match=r"refused\.py:\d+") as caught:
         ckad.value_and_grad(function)(np.array([0.9, -0.4, 1.3, 0.7]))
+    assert caught.type is REFUSED[function]

@@ -123,7 +123,8 @@ def test_cotangents(program, n):
 
 def _budgets(program, x, y):
     most = ckad.plan(program, x, y, argnums=(0, 1), engine="native").peak_bytes
-    for budget in (most, 3 * most // 4, most // 2):
+    yield most
+    for budget in (3 * most // 4, most // 2):
         try:
             ckad.plan(program, x, y, argnums=(0, 1), engine="native", memory=budget)
         except BudgetError:
