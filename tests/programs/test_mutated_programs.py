@@ -20,10 +20,10 @@ import pytest
 import ckad
 from ckad.trace.source import repetition
 
-from .programs.mutations import mutated
-from .programs.oracles import Arrays, Plain, copied, floats
-from .programs.program import Program
-from .programs.registry import PROGRAMS
+from .mutations import mutated
+from .oracles import Arrays, Plain, copied, floats
+from .program import Program
+from .registry import PROGRAMS
 from .test_programs import Differentiated, assert_dots, check_value, size
 
 #: Mutants of one test; seconds that a mutant may take in NumPy, and in ckad.

@@ -19,10 +19,10 @@ import ckad
 from ckad.errors import BudgetError, CkadError
 from ckad.trace.source import repetition
 
-from .programs.oracles import Arrays, Plain, copied, floats, scale
-from .programs.program import Program
-from .programs.refused import REFUSED
-from .programs.registry import PROGRAMS
+from .oracles import Arrays, Plain, copied, floats, scale
+from .program import Program
+from .refused import REFUSED
+from .registry import PROGRAMS
 
 ENGINES = ("vm", "native")
 #: <Jv, w> to <v, J'w>, relative to |Jv| |w| + |v| |J'w|; of float32 results
