@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,19 @@ import ckad
 from ckad.loops import driver, engines
 from ckad.tape.tape import Tape
 from ckad.transforms import call
+
+from . import tally, vacuous
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    for plugin in (vacuous, tally):
+        config.pluginmanager.register(plugin)
+
+
+def pytest_collection_finish() -> None:
+    """Thousands of collected tests stay to the end: nothing is gained by looking at them again."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

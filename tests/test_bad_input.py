@@ -387,9 +387,7 @@ def test_unsupported_dtypes_are_named(dtype: Any) -> None:
     x = np.ones(3).astype(dtype)
     with pytest.raises(DtypeError, match=rf"{FILE}:.*{re.escape(str(x.dtype))} is not supported"):
         ckad.jit(lambda x: x)(x)
-    if x.dtype.kind == "u":
-        return
-    with pytest.raises(CkadError, match=FILE):
+    with pytest.raises(DtypeError, match=FILE):
         ckad.grad(lambda x: np.sum(x))(x)
 
 
@@ -701,8 +699,9 @@ def test_the_error_names_the_line_and_the_remedy(name: str) -> None:
 
 @pytest.mark.parametrize("name", BAD)
 def test_a_failure_leaves_nothing_behind(name: str) -> None:
-    with pytest.raises(CkadError):
-        BAD[name][0]()
+    wrong, error, _ = BAD[name]
+    with pytest.raises(error):
+        wrong()
     np.testing.assert_array_equal(BUFFER, np.zeros(5))
     np.testing.assert_array_equal(ckad.grad(lambda x: np.sum(x * x))(X), 2 * X)
 

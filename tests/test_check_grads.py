@@ -16,7 +16,7 @@ from ckad.tape.ops import Op
 from ckad.testing import check_grads
 from ckad.transforms import call, reuse
 
-from .test_wrong_rule import wrong_jvp, wrong_vjp
+from .ops.test_wrong_rule import wrong_jvp, wrong_vjp
 
 pytestmark = pytest.mark.usefixtures("engine")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import doctest
 import importlib
+import importlib.util
 import io
 import pkgutil
 import re
@@ -16,8 +17,18 @@ import pytest
 import ckad
 
 CHECKOUT = Path(__file__).parents[1]
-PAGES = sorted([*CHECKOUT.glob("*.md"), *CHECKOUT.glob("docs/**/*.md")])
+PAGES = [
+    page
+    for page in sorted([*CHECKOUT.glob("*.md"), *CHECKOUT.glob("docs/**/*.md")])
+    if re.search(r"^```python$", page.read_text(), re.MULTILINE)
+]
 MODULES = ["ckad", *(found.name for found in pkgutil.walk_packages(ckad.__path__, "ckad."))]
+
+
+def shows_examples(module):
+    return ">>> " in Path(importlib.util.find_spec(module).origin).read_text()
+
+
 SET_UP = ("pip install '.[demo]' && ckad demo", "pip install '.[test]' && pytest")
 
 
@@ -27,16 +38,23 @@ def test_page(page, tmp_path, monkeypatch):
     from sybil.document import Document
 
     monkeypatch.chdir(tmp_path)  # where an example may write a figure
-    for example in Document.parse(str(page), parsers.PythonCodeBlockParser()).examples():
+    examples = [*Document.parse(str(page), parsers.PythonCodeBlockParser()).examples()]
+    assert examples
+    for example in examples:
         example.evaluate()
 
 
-@pytest.mark.parametrize("name", MODULES)
+@pytest.mark.parametrize("name", [*filter(shows_examples, MODULES)])
 def test_docstrings(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
-    failed, _ = doctest.testmod(importlib.import_module(name), optionflags=flags)
+    failed, attempted = doctest.testmod(importlib.import_module(name), optionflags=flags)
     assert failed == 0
+    assert attempted > 0
+
+
+def test_every_module_can_be_imported():
+    assert [importlib.import_module(name).__name__ for name in MODULES] == MODULES
 
 
 def test_the_readme_shows_both_set_up_lines():

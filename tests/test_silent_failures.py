@@ -15,7 +15,7 @@ import pytest
 
 import ckad
 from ckad.engines import native, vm
-from ckad.errors import CkadError, TracedIndexError
+from ckad.errors import ConcreteValueError, TracedIndexError, UnrecordableError
 from ckad.transforms.call import compiled
 
 pytestmark = pytest.mark.usefixtures("engine")
@@ -276,7 +276,7 @@ def test_an_index_out_of_range_is_an_error_not_the_nearest_element() -> None:
 
     gradient = ckad.value_and_grad(fun)
     np.testing.assert_allclose(gradient(X, np.array(1))[0], fun(X, 1))
-    with pytest.raises((TracedIndexError, IndexError), match="out of"):
+    with pytest.raises(TracedIndexError, match="out of"):
         gradient(X, np.array(2))
 
 
@@ -288,7 +288,7 @@ def test_a_float_as_an_index_is_an_error() -> None:
         return total
 
     np.testing.assert_array_equal(ckad.grad(fun)(X, np.array(1)), np.ones(5))
-    with pytest.raises((CkadError, IndexError), match=r"test_silent_failures\.py:\d+.*integers"):
+    with pytest.raises(IndexError, match=r"test_silent_failures\.py:\d+.*integers"):
         ckad.grad(fun)(X, 1.0)
 
 
@@ -299,7 +299,7 @@ def test_an_array_does_not_fit_into_an_element() -> None:
             y[i] = np.sin(x)
         return np.sum(y)
 
-    with pytest.raises((CkadError, ValueError), match=r"test_silent_failures\.py:\d+.*shape"):
+    with pytest.raises(ValueError, match=r"test_silent_failures\.py:\d+.*shape"):
         ckad.grad(fun)(X)
 
 
@@ -463,7 +463,7 @@ def test_keys_and_text_made_of_traced_values_are_refused() -> None:
         return x[1] if str(x[0]) + "" in ("0.9", "1.0") else x[2]
 
     for fun in (key, text, other_text):
-        with pytest.raises(CkadError, match=r"test_silent_failures\.py:\d+"):
+        with pytest.raises(ConcreteValueError, match=r"test_silent_failures\.py:\d+"):
             ckad.grad(fun)(X)
 
 
@@ -592,17 +592,8 @@ def test_an_aborted_reverse_sweep_then_again(share: float, monkeypatch: pytest.M
 # --- what has no derivative says so --------------------------------------------------------------
 
 
-def refused(fun: Callable[..., Any]) -> bool:
-    """Whether a gradient is refused, with the user's place."""
-    try:
-        ckad.value_and_grad(fun)(X)
-    except CkadError as error:
-        return "test_silent_failures.py" in str(error)
-    return False
-
-
 def test_an_integer_buffer_does_not_swallow_the_derivative() -> None:
-    """NumPy drops the fraction of what is written: the derivative is zero, or the write refused."""
+    """NumPy drops the fraction of what is written: the derivative of the write is zero."""
 
     def fun(x: Any) -> Any:
         y = np.zeros(5, dtype=np.int64)
@@ -610,14 +601,13 @@ def test_an_integer_buffer_does_not_swallow_the_derivative() -> None:
             y[i] = 10 * x[i]
         return np.sum(y * x)
 
-    if not refused(fun):
-        value, gradient = ckad.value_and_grad(fun)(X)
-        np.testing.assert_allclose(value, fun(X), rtol=TOLERANCE)
-        np.testing.assert_allclose(gradient, np.trunc(10 * X), rtol=TOLERANCE)
+    value, gradient = ckad.value_and_grad(fun)(X)
+    np.testing.assert_allclose(value, fun(X), rtol=TOLERANCE)
+    np.testing.assert_allclose(gradient, np.trunc(10 * X), rtol=TOLERANCE)
 
 
 def test_an_array_of_the_closure_that_is_written() -> None:
-    """Refused and left alone, or seen by the caller as NumPy would have it."""
+    """Refused, and left alone."""
     log = np.zeros(5)
 
     def fun(x: Any) -> Any:
@@ -625,10 +615,6 @@ def test_an_array_of_the_closure_that_is_written() -> None:
             log[i] = x[i] ** 2
         return np.sum(log)
 
-    if refused(fun):
-        assert not log.any()
-    else:
-        value, gradient = ckad.value_and_grad(fun)(X)
-        np.testing.assert_allclose(value, np.sum(X**2), rtol=TOLERANCE)
-        np.testing.assert_allclose(gradient, 2 * X, rtol=TOLERANCE)
-        np.testing.assert_allclose(log, X**2, rtol=TOLERANCE)
+    with pytest.raises(UnrecordableError, match=r"test_silent_failures\.py:\d+"):
+        ckad.value_and_grad(fun)(X)
+    assert not log.any()

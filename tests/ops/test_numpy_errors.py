@@ -10,7 +10,6 @@ import pytest
 from ckad.errors import (
     ConcreteValueError,
     DtypeError,
-    TraceError,
     UnsupportedFunctionError,
 )
 from ckad.trace import dispatch
@@ -112,9 +111,10 @@ np.swapaxes(x, 0, 3) | np.take_along_axis(x, np.array([0]), 0) | np.digitize(x, 
 @pytest.mark.parametrize("expression", " | ".join(WRONG.strip().splitlines()).split(" | "))
 def test_what_numpy_refuses_is_refused(expression):
     function = eval(f"lambda x: {expression}", {"np": np})
-    with pytest.raises((ValueError, TypeError, IndexError)):
+    with pytest.raises((ValueError, TypeError, IndexError)) as refused:
         function(X.copy())
-    with pytest.raises((ValueError, TypeError, IndexError, TraceError)):
+    kinds = tuple(k for k in (ValueError, TypeError, IndexError) if issubclass(refused.type, k))
+    with pytest.raises(kinds):
         record_and_evaluate(function, X)
 
 

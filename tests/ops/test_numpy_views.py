@@ -374,23 +374,38 @@ def _random_program(seed: int, length: int) -> Callable[[Any], Any]:
     return function
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
-@given(
-    st.integers(0, 2**32 - 1),
-    st.integers(1, 8),
-    st.sampled_from([(12,), (3, 4), (4, 1, 3), (2, 3, 2), (6, 6), (1, 1)]),
-)
-def test_random_chains_of_views_and_writes(seed, length, shape):
-    x = np.arange(float(np.prod(shape))).reshape(shape)
-    function = _random_program(seed, length)
+#: Of all chains: a reshape of an unknown layout that is written is refused, never wrong.
+MOST_REFUSED = 0.03
+
+
+def test_random_chains_of_views_and_writes(tally):
+    refused, like_numpy = "refused by ckad alone", "as in NumPy"
+
+    @settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+    @given(
+        st.integers(0, 2**32 - 1),
+        st.integers(1, 8),
+        st.sampled_from([(12,), (3, 4), (4, 1, 3), (2, 3, 2), (6, 6), (1, 1)]),
+    )
+    def judge(seed, length, shape):
+        x = np.arange(float(np.prod(shape))).reshape(shape)
+        tally[refused if chain_is_refused(_random_program(seed, length), x) else like_numpy] += 1
+
+    judge()
+    assert tally[refused] <= MOST_REFUSED * tally.total()
+
+
+def chain_is_refused(function, x):
+    """Whether ckad alone refuses it; what it records is what NumPy computes."""
     try:
         function(x.copy())
     except ValueError:  # a read-only view is written
         with pytest.raises((ValueError, TraceError)):
             record_and_evaluate(function, x)
-        return
+        return False
     try:
         record_and_evaluate(function, x)
     except AliasError:
-        return  # a reshape of an unknown layout is written: refused, never wrong
+        return True
     assert_same(function, x)
+    return False

@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from ckad.errors import CarryError, ConcreteValueError, TraceError, UnrecordableError
+
 COUNT = 0
 
 
@@ -84,18 +86,19 @@ def python_numbers_by_values(x):
     return np.sum(x.reshape(int(abs(x[0])) + 1, -1))
 
 
-REFUSED = (
-    random_numbers_in_the_loop,
-    length_of_an_array_from_values,
-    comprehension_with_a_condition,
-    structure_from_values,
-    structure_that_grows,
-    shape_that_grows,
-    global_count,
-    text_from_values,
-    unending_recursion,
-    dictionary_by_values,
-    one_of_two_kinds,
-    returns_nothing_sometimes,
-    python_numbers_by_values,
-)
+#: the class of each one's error
+REFUSED = {
+    random_numbers_in_the_loop: UnrecordableError,
+    length_of_an_array_from_values: ConcreteValueError,
+    comprehension_with_a_condition: TraceError,
+    structure_from_values: UnrecordableError,
+    structure_that_grows: CarryError,
+    shape_that_grows: CarryError,
+    global_count: UnrecordableError,
+    text_from_values: ConcreteValueError,
+    unending_recursion: TraceError,
+    dictionary_by_values: ConcreteValueError,
+    one_of_two_kinds: CarryError,
+    returns_nothing_sometimes: CarryError,
+    python_numbers_by_values: ConcreteValueError,
+}

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import ckad
-from ckad.errors import AliasError, CarryError, DifferentiationError
+from ckad.errors import CarryError, DifferentiationError
 
 from .complex_cases import U, W, Z, differences
 
@@ -415,11 +415,8 @@ ALIASED = [
 
 @pytest.mark.parametrize("steps", [1, 2, 12, 13])
 @pytest.mark.parametrize("program", ALIASED)
-def test_memory_with_two_names_is_right_or_a_named_error(program, steps):
-    try:
-        value, gradient = ckad.value_and_grad(program)(C, steps)
-    except AliasError:
-        return
+def test_memory_with_two_names(program, steps):
+    value, gradient = ckad.value_and_grad(program)(C, steps)
     np.testing.assert_allclose(value, program(C, steps), rtol=1e-12)
     slope = differences(lambda z: program(z, steps), C)
     np.testing.assert_allclose(gradient, slope, rtol=1e-5, atol=1e-6 * np.max(np.abs(slope)))

@@ -31,7 +31,7 @@ from ckad.tape.types import parse_type, type_of
 from ckad.tape.verify import verify
 from ckad.trace.record import record, take_apart
 
-from .loop_programs import REACTION, Program
+from ..loop_programs import REACTION, Program
 
 # --- the op ------------------------------------------------------------------------------------
 

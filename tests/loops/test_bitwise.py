@@ -15,7 +15,7 @@ from ckad.engines import native, vm
 from ckad.rules.evaluate import evaluate
 from ckad.transforms.call import compiled
 
-from .loop_programs import REACTION, Program
+from ..loop_programs import REACTION, Program
 
 pytestmark = pytest.mark.usefixtures("engine")
 

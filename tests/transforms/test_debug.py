@@ -101,7 +101,7 @@ def test_branches_show_the_side_that_is_taken() -> None:
 
 
 def test_other_files_are_named_by_their_ends() -> None:
-    stop = ckad.debug(growth, X, RATE, at=f"tests/test_debug.py:{VALUE}")
+    stop = ckad.debug(growth, X, RATE, at=f"tests/transforms/test_debug.py:{VALUE}")
     assert repr(stop).startswith("<")
     assert [s.origin.op for s in stop if s.origin.op in ("exp", "sum")] == ["exp", "sum"]
 

@@ -8,6 +8,7 @@ their derivatives, or refuses with a `CkadError`.
 from __future__ import annotations
 
 import signal
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,14 +20,19 @@ import pytest
 import ckad
 from ckad.trace.source.control import repetition
 
-from .programs.mutations import mutated
-from .programs.oracles import Arrays, Plain, copied, floats
-from .programs.program import Program
-from .programs.registry import PROGRAMS
+from .mutations import mutated
+from .oracles import Arrays, Plain, copied, floats
+from .program import Program
+from .registry import PROGRAMS
 from .test_programs import Differentiated, assert_dots, check_value, size
 
 #: Mutants of one test; seconds that a mutant may take in NumPy, and in ckad.
 MUTANTS, PLAIN_SECONDS, SECONDS = 8, 1, 60
+#: What becomes of a mutant.
+SAME, REFUSED, RAISES = "as in NumPy", "refused by ckad alone", "refused by NumPy"
+NOT_COMPARED = "not compared"
+#: Of the mutants of one test, which are the same at every run: most have none that is refused.
+MOST_REFUSED, LEAST_COMPARED = 2, 4
 #: What changes much over a small step has no derivative worth comparing; relative.
 SMOOTH, CLOSE = 1e-6, 1e-5
 #: Derivatives below this are rounding errors of larger terms that cancel; relative.
@@ -77,7 +83,12 @@ def unset_is_nan(monkeypatch: pytest.MonkeyPatch) -> None:
     "seed", [*range(12), *(pytest.param(k, marks=pytest.mark.slow) for k in range(12, 100))]
 )
 def test_mutants(
-    seed: int, short: int, tmp_path: Path, unset_is_nan: None, monkeypatch: pytest.MonkeyPatch
+    seed: int,
+    short: int,
+    tmp_path: Path,
+    unset_is_nan: None,
+    monkeypatch: pytest.MonkeyPatch,
+    tally: Counter[str],
 ) -> None:
     monkeypatch.setattr(repetition, "SHORT", short)
     rng = np.random.default_rng([seed, short])
@@ -92,12 +103,15 @@ def test_mutants(
         )
         with np.errstate(all="ignore"):
             try:
-                check(mutant)
+                tally[check(mutant)] += 1
             except (AssertionError, TooLong) as error:
                 raise AssertionError(f"{program.name}, {said}: {error!r}") from error
+    assert tally[REFUSED] <= MOST_REFUSED
+    assert tally[SAME] + tally[RAISES] >= LEAST_COMPARED
 
 
-def check(mutant: Program) -> None:
+def check(mutant: Program) -> str:
+    """What became of the mutant."""
     plain = Plain(mutant)
     direction = plain.directions[0]
     try:
@@ -108,15 +122,16 @@ def check(mutant: Program) -> None:
                 for h in (1.0, 0.6)
             )
     except (TooLong, *OF_PYTHON):
-        return
+        return NOT_COMPARED
     except Exception as error:
         return check_raises(mutant, plain, error)
-    if results and all(np.isfinite(x).all() for x in (*results, *derivative)):
-        smooth = off(other, derivative) < SMOOTH and mutant.function.__name__ != STAIRS
-        check_like_numpy(mutant, plain, direction, derivative if smooth else None)
+    if not results or not all(np.isfinite(x).all() for x in (*results, *derivative)):
+        return NOT_COMPARED
+    smooth = off(other, derivative) < SMOOTH and mutant.function.__name__ != STAIRS
+    return check_like_numpy(mutant, plain, direction, derivative if smooth else None)
 
 
-def check_raises(mutant: Program, plain: Plain, error: Exception) -> None:
+def check_raises(mutant: Program, plain: Plain, error: Exception) -> str:
     """ckad raises too; or gives NaN for what NumPy has no number for."""
     options: dict[str, Any] = {} if mutant.returns is None else {"returns": mutant.returns}
     try:
@@ -125,14 +140,15 @@ def check_raises(mutant: Program, plain: Plain, error: Exception) -> None:
                 *(copied(a) for a in plain.arguments)
             )
     except Exception:
-        return
+        return RAISES
     lost = all(np.isfinite(x).all() for x in floats(result))
     assert not lost, f"NumPy raises {error!r}, ckad gives {result}"
+    return RAISES
 
 
 def check_like_numpy(
     mutant: Program, plain: Plain, direction: Arrays, derivative: Arrays | None
-) -> None:
+) -> str:
     run = Differentiated(mutant, "vm", plain)
     with seconds(SECONDS):
         try:
@@ -140,7 +156,7 @@ def check_like_numpy(
         except Exception as refusal:
             if not tells_the_place(refusal):
                 raise AssertionError("an error without a place") from refusal
-            return
+            return REFUSED
     # what a relative change of the arguments becomes in the results: rounding does not fare better
     largest = max(size(plain.results), 1e-300)
     growth = size(tangent if derivative is None else derivative) / largest
@@ -152,6 +168,7 @@ def check_like_numpy(
             assert_dots(run, direction, tangent, CLOSE if single else SMOOTH)
         if derivative is not None and not single:
             assert off(tangent, derivative) < CLOSE, "tangent"
+    return SAME
 
 
 def tells_the_place(refusal: Exception) -> bool:

@@ -19,10 +19,10 @@ import ckad
 from ckad.errors import BudgetError, CkadError
 from ckad.trace.source.control import repetition
 
-from .programs.oracles import Arrays, Plain, copied, floats, scale
-from .programs.program import Program
-from .programs.refused import REFUSED
-from .programs.registry import PROGRAMS
+from .oracles import Arrays, Plain, copied, floats, scale
+from .program import Program
+from .refused import REFUSED
+from .registry import PROGRAMS
 
 ENGINES = ("vm", "native")
 #: <Jv, w> to <v, J'w>, relative to |Jv| |w| + |v| |J'w|; of float32 results
@@ -254,5 +254,6 @@ def least_memory(run: Differentiated) -> int:
 
 @pytest.mark.parametrize("function", REFUSED, ids=lambda f: f.__name__)
 def test_what_cannot_be_recorded_is_refused(function: Callable[..., Any]) -> None:
-    with pytest.raises(CkadError, match=r"refused\.py:\d+"):
+    with pytest.raises(CkadError, match=r"refused\.py:\d+") as caught:
         ckad.value_and_grad(function)(np.array([0.9, -0.4, 1.3, 0.7]))
+    assert caught.type is REFUSED[function]

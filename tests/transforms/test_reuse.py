@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import builtins
-import contextlib
 import functools
 import importlib
 import math
@@ -745,8 +744,7 @@ def test_errors_of_constants_are_handled_as_asked_for_now():
 )
 def test_what_is_no_python_function_is_recorded_at_each_call(function, recordings):
     for _ in range(2):
-        with contextlib.suppress(ckad.CkadError, TypeError):
-            ckad.jit(function)(1.0)
+        np.testing.assert_array_equal(ckad.jit(function)(1.0), function(1.0))
     assert len(recordings) == 2
 
 
@@ -920,9 +918,10 @@ def test_arguments_that_share_memory_are_told_apart(recordings):
 def test_wrong_arguments_are_refused_after_right_ones():
     g = ckad.grad(lambda x: np.sum(x * x))
     g(np.ones(3))
-    for wrong in (np.ma.masked_array(np.ones(3)), np.ones(3, complex)):
-        with pytest.raises(ckad.CkadError):
-            g(wrong)
+    with pytest.raises(ckad.errors.TraceError, match="masked"):
+        g(np.ma.masked_array(np.ones(3)))
+    with pytest.raises(ckad.errors.DifferentiationError, match="real scalar"):
+        g(np.ones(3, complex))
 
 
 def test_argnums_given_as_a_list_may_change_afterwards():

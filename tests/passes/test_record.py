@@ -28,16 +28,12 @@ LARGE = 1 << 20  # stands for no limit where flows have 32 bits
 @pytest.mark.parametrize("seed", range(20))
 def test_the_cut_is_that_of_scipy(seed: int) -> None:
     rng = random.Random(seed)
-    n = rng.choice([5, 20, 60])
-    edges = {}
-    for _ in range(4 * n):
-        a, b = rng.sample(range(n), 2)
-        edges[a, b] = rng.choice([1, 3, 8, 40, LARGE])
+    n, edges = drawn_network(rng)
+    while unlimited_path(edges, n):
+        n, edges = drawn_network(rng)
     network = Network(n)
     for (a, b), capacity in edges.items():
         network.connect(a, b, UNLIMITED if capacity == LARGE else capacity)
-    if unlimited_path(edges, n):
-        return
     side = network.source_side(0, n - 1)
     cut = sum(c for (a, b), c in edges.items() if side[a] and not side[b])
     starts, stops = zip(*edges, strict=True)
@@ -45,6 +41,15 @@ def test_the_cut_is_that_of_scipy(seed: int) -> None:
     assert side[0]
     assert not side[n - 1]
     assert cut == maximum_flow(graph.tocsr(), 0, n - 1).flow_value
+
+
+def drawn_network(rng: random.Random) -> tuple[int, dict[tuple[int, int], int]]:
+    n = rng.choice([5, 20, 60])
+    edges = {}
+    for _ in range(4 * n):
+        a, b = rng.sample(range(n), 2)
+        edges[a, b] = rng.choice([1, 3, 8, 40, LARGE])
+    return n, edges
 
 
 def unlimited_path(edges: dict[tuple[int, int], int], n: int) -> bool:

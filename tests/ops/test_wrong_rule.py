@@ -13,9 +13,9 @@ from ckad.rules.evaluate import evaluate
 from ckad.tape.builder import Builder
 from ckad.tape.ops import Op
 
-from .ops.case import Case
-from .ops.cases import smooth_cases
-from .ops.checks import Program, check_jvp, check_second_order, check_value, check_vjp
+from .case import Case
+from .cases import smooth_cases
+from .checks import Program, check_jvp, check_second_order, check_value, check_vjp
 
 Tangents = Sequence[int | None]
 OFF = 1.0005
