@@ -123,6 +123,11 @@ def called(function: Any, *args: Any, **options: Any) -> Any:
     return call(called, (function, *args), options)
 
 
+def is_static(x: Array) -> bool:
+    """Whether all lengths of ``x`` are known while the program is recorded."""
+    return not any(map(is_traced, x.shape))
+
+
 def by_elements(function: Any, x: Any) -> Array:
     """``function``, which may not be finite everywhere, of each element of ``x``."""
     return within(by_elements, (function, x))

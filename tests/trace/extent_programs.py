@@ -383,3 +383,25 @@ def joins_of_parts(x, w, A):
         s += np.sum(np.concatenate([P, p[None], A[:2, 1 : k + 1]]) ** 2 @ w[:k])
         s += np.sum(np.dstack([P, 2 * P]) ** 2) + np.sum(np.atleast_3d(p) * w)
     return s
+
+
+@program(VECTOR, OTHER, MATRIX)
+def looked_up_in_tables(x, w, A):
+    s = 0.0
+    for k in range(2, 6):
+        p, P = x[:k], A[:, :k]
+        s += np.sum(np.interp(P, [-1.0, 0.0, 1.0], w[:3])) + np.sum(np.polyval(w[:3], p))
+        s += np.sum(np.digitize(p, [-0.5, 0.5]) * p) + np.sum(np.sinc(p)) + np.unwrap(5 * p)[k - 1]
+        s += np.searchsorted([-0.5, 0.5], p, side="right") @ p - np.sum(np.isposinf(p) * p)
+    return s
+
+
+@program(VECTOR, OTHER, MATRIX)
+def axes_of_parts(x, w, A):
+    s = 0.0
+    for k in range(2, 6):
+        p, P = x[:k], A[:, :k]
+        s += np.sum(np.moveaxis(P, 0, 1) @ w * p) + np.sum(np.rollaxis(P, 1) @ x)
+        s += np.sum(np.matrix_transpose(P) * P.mT) + np.sum(np.linalg.outer(p, w) ** 2)
+        s += np.sum(np.linalg.matmul(P, p))
+    return s

@@ -72,6 +72,16 @@ def statistics(a, b):
 
 
 @program
+def looked_up_in_tables(a, b):
+    m = a > 0
+    v = a[m]
+    total = np.sum(np.interp(v, [0.0, 0.5, 1.0], b[:3])) + np.sum(np.polyval(b[:3], v))
+    total += np.sum(np.digitize(v, [0.2, 0.9]) * v) + np.searchsorted([0.2, 0.9], v) @ b[m]
+    total += np.sum(np.sinc(v) + np.real(v)) + np.amax(v) - np.amin(v)
+    return total + np.sum(v.flatten() * b[m].ravel()) - np.sum(np.isneginf(v) * v)
+
+
+@program
 def in_loops(a, b):
     s = 0.0
     for k in range(1, len(a)):

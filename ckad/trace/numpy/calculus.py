@@ -21,7 +21,7 @@ from ckad.trace.arrays import (
     traced,
 )
 from ckad.trace.axes import along, axis_of
-from ckad.trace.dispatch import ORDERED, given, implements, reject
+from ckad.trace.dispatch import ORDERED, REAL, STATIC, given, implements, reject
 
 # --- differences -------------------------------------------------------------------------------
 
@@ -61,7 +61,7 @@ def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Array:
     return np.concatenate([*before, gaps, *after]) if ends else gaps
 
 
-@implements(np.unwrap)
+@implements(np.unwrap, kind=ORDERED)
 def unwrap(p: Any, discont: Any = None, axis: int = -1, *, period: Any = 2 * np.pi) -> Array:
     """The jumps taken out are multiples of ``period``, with derivative 0."""
     x = traced(p)
@@ -231,7 +231,7 @@ def _convolved(long: Array, short: Array, mode: str) -> Array:
 # --- polynomials -------------------------------------------------------------------------------
 
 
-@implements(np.polyval)
+@implements(np.polyval, kind=REAL)
 def polyval(p: Any, x: Any) -> Array:
     at = traced(x)
     result = np.zeros_like(at)
@@ -240,7 +240,7 @@ def polyval(p: Any, x: Any) -> Array:
     return result
 
 
-@implements(np.vander)
+@implements(np.vander, kind=STATIC)
 def vander(x: Any, N: Any = None, increasing: bool = False) -> Array:
     x = traced(x)
     if x.ndim != 1:
@@ -261,7 +261,7 @@ def _coefficients(p: Any) -> Array:
     return x
 
 
-@implements(np.polyder)
+@implements(np.polyder, kind=STATIC)
 def polyder(p: Any, m: int = 1) -> Array:
     result = _coefficients(p)
     for _ in range(m):
@@ -269,7 +269,7 @@ def polyder(p: Any, m: int = 1) -> Array:
     return copied(result)
 
 
-@implements(np.polyint)
+@implements(np.polyint, kind=STATIC)
 def polyint(p: Any, m: int = 1, k: Any = None) -> Array:
     result = _coefficients(p)
     constants = np.zeros(m) if k is None else np.broadcast_to(k, (m,))
@@ -279,12 +279,12 @@ def polyint(p: Any, m: int = 1, k: Any = None) -> Array:
     return result
 
 
-@implements(np.polyadd)
+@implements(np.polyadd, kind=STATIC)
 def polyadd(a1: Any, a2: Any) -> Array:
     return np.add(*_of_one_degree(a1, a2))
 
 
-@implements(np.polysub)
+@implements(np.polysub, kind=STATIC)
 def polysub(a1: Any, a2: Any) -> Array:
     return np.subtract(*_of_one_degree(a1, a2))
 

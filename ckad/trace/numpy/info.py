@@ -10,7 +10,7 @@ import numpy as np
 
 from ckad.trace.arrays import Array, is_traced, retyped, stored, traced
 from ckad.trace.axes import axes_of
-from ckad.trace.dispatch import EVERY, STATIC, holds_complex, implements, put
+from ckad.trace.dispatch import EVERY, REAL, STATIC, holds_complex, implements, put
 
 
 @implements(np.shape, kind=EVERY)
@@ -111,12 +111,12 @@ def array_equiv(a1: Any, a2: Any) -> Any:
         return False
 
 
-@implements(np.isposinf)
+@implements(np.isposinf, kind=REAL)
 def isposinf(x: Any, out: Any = None) -> Array:
     return stored(np.equal(x, np.inf), out)
 
 
-@implements(np.isneginf)
+@implements(np.isneginf, kind=REAL)
 def isneginf(x: Any, out: Any = None) -> Array:
     return stored(np.equal(x, -np.inf), out)
 

@@ -68,7 +68,7 @@ def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
 # --- parts and turns -------------------------------------------------------------------------
 
 
-@implements(np.rollaxis)
+@implements(np.rollaxis, kind=ORDERED)
 def rollaxis(a: Any, axis: int, start: int = 0) -> Array:
     x = traced(a)
     k = axis_of(axis, x.ndim)
@@ -76,7 +76,7 @@ def rollaxis(a: Any, axis: int, start: int = 0) -> Array:
     return np.moveaxis(x, k, before - 1 if k < before else before)
 
 
-@implements(np.matrix_transpose, np.linalg.matrix_transpose)
+@implements(np.matrix_transpose, np.linalg.matrix_transpose, kind=ORDERED)
 def matrix_transpose(x: Any) -> Array:
     x = traced(x)
     if x.ndim < 2:

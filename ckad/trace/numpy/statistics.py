@@ -12,6 +12,7 @@ from ckad.place import at_place
 from ckad.trace.arrays import (
     Array,
     copied,
+    is_static,
     is_traced,
     own,
     promoted,
@@ -22,7 +23,7 @@ from ckad.trace.arrays import (
     traced,
 )
 from ckad.trace.axes import axes_of, axis_of, reduced_axes
-from ckad.trace.dispatch import EVERY, ORDERED, REAL, given, implements, reject
+from ckad.trace.dispatch import EVERY, ORDERED, REAL, STATIC, given, implements, reject
 
 # --- covariances -------------------------------------------------------------------------------
 
@@ -88,15 +89,16 @@ def corrcoef(x: Any, y: Any = None, rowvar: bool = True, *, dtype: Any = None) -
 def _without_nan(function: Callable[..., Array], neutral: float) -> Callable[..., Array]:
     def reduce(a: Any, *args: Any, **options: Any) -> Array:
         x = traced(a)
-        kept = np.where(np.isnan(x), np.asarray(neutral, x.dtype), x) if x.dtype.kind == "f" else x
+        empty = np.asarray(neutral, x.dtype)
+        kept = np.where(np.isnan(x), empty, x) if x.dtype.kind in "fc" else x
         return function(kept, *args, **options)
 
     return reduce
 
 
-implements(np.nanprod, kind=REAL)(_without_nan(np.prod, 1))
-implements(np.nancumsum, kind=ORDERED)(_without_nan(np.cumsum, 0))
-implements(np.nancumprod, kind=ORDERED)(_without_nan(np.cumprod, 1))
+implements(np.nanprod, kind=EVERY)(_without_nan(np.prod, 1))
+implements(np.nancumsum, kind=(*ORDERED, *STATIC))(_without_nan(np.cumsum, 0))
+implements(np.nancumprod, kind=(*ORDERED, *STATIC))(_without_nan(np.cumprod, 1))
 
 
 def _nan_extremum(function: Callable[..., Array], worst: float) -> Callable[..., Array]:
@@ -206,26 +208,21 @@ def average(
         w = _weights_like(a, traced(weights), axis)
         dtype = np.result_type(a.dtype, w.dtype, np.float64 if a.dtype.kind != "f" else a.dtype)
         products = np.multiply(retyped(a, dtype), w)
-        whole = w if _is_static(products) else products * 0 + w  # of the lengths of both
+        whole = w if is_static(products) else products * 0 + w  # of the lengths of both
         scale = np.sum(whole, axis, dtype, keepdims=keepdims)
         result = np.sum(products, axis, keepdims=keepdims) / scale
     if not returned:
         return result
-    alike = _is_static(result) and scale.shape == result.shape
+    alike = is_static(result) and scale.shape == result.shape
     return result, scale if alike else copied(_spread_like(result, scale))
 
 
-def _is_static(a: Array) -> bool:
-    """Whether all lengths are known while the program is recorded."""
-    return not any(map(is_traced, a.shape))
-
-
 def _spread_like(a: Array, x: Array) -> Array:
-    return np.broadcast_to(x, a.shape) if _is_static(a) else np.zeros_like(a) + x
+    return np.broadcast_to(x, a.shape) if is_static(a) else np.zeros_like(a) + x
 
 
 def _weights_like(a: Array, w: Array, axis: Any) -> Array:
-    static = _is_static(a) and _is_static(w)
+    static = is_static(a) and is_static(w)
     if w.shape == a.shape if static else w.ndim == a.ndim:  # the program compares other lengths
         return w
     if axis is None:
@@ -289,7 +286,7 @@ def count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Array:
     return np.sum(retyped(a, bool), axis, keepdims=keepdims)
 
 
-@implements(np.nansum, kind=REAL)
+@implements(np.nansum, kind=EVERY)
 def nansum(
     a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False
 ) -> Array:

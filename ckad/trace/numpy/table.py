@@ -9,7 +9,9 @@ import numpy as np
 from ckad.place import at_place
 from ckad.trace.arrays import (
     Array,
+    by_elements,
     copied,
+    is_static,
     is_traced,
     known,
     own,
@@ -20,7 +22,7 @@ from ckad.trace.arrays import (
     traced,
 )
 from ckad.trace.axes import axis_of
-from ckad.trace.dispatch import implements, reject
+from ckad.trace.dispatch import REAL, implements, reject
 
 #: Tables up to this length are searched by comparing with all entries, longer ones by bisection.
 LONGEST_SCAN = 32
@@ -89,16 +91,17 @@ def delete(arr: Any, obj: Any, axis: Any = None) -> Array:
 # --- search ------------------------------------------------------------------------------------
 
 
-@implements(np.searchsorted)
+@implements(np.searchsorted, kind=REAL)
 def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Array:
     if side not in ("left", "right"):
         raise ValueError(at_place(f"side must be 'left' or 'right', got {side!r}"))
     if np.ndim(a) != 1:
         raise ValueError(at_place(f"the sorted array has to have one axis, not {np.ndim(a)}"))
     table, x = traced(a) if sorter is None else taken(traced(a), sorter, 0), traced(v)
+    reject(not is_static(table), "np.searchsorted in a table of computed length")
     goes_before = np.less if side == "left" else np.less_equal
     search = _scan if table.size <= LONGEST_SCAN else _bisect
-    return search(table, x, goes_before)
+    return by_elements(lambda v: search(table, v, goes_before), x)
 
 
 def _scan(table: Array, x: Array, goes_before: Any) -> Array:
@@ -116,7 +119,7 @@ def _bisect(table: Array, x: Array, goes_before: Any) -> Array:
     return own(count)
 
 
-@implements(np.digitize)
+@implements(np.digitize, kind=REAL)
 def digitize(x: Any, bins: Any, right: bool = False) -> Array:
     edges, side = known(bins), "left" if right else "right"
     if edges is None:
@@ -134,7 +137,7 @@ def digitize(x: Any, bins: Any, right: bool = False) -> Array:
 # --- interpolation -----------------------------------------------------------------------------
 
 
-@implements(np.interp)
+@implements(np.interp, kind=REAL)
 def interp(
     x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None
 ) -> Array:
@@ -142,12 +145,17 @@ def interp(
         x, xp, fp = _periodic(x, xp, fp, period)
         left = right = None
     points, nodes, values = (retyped(v, np.float64) for v in (x, xp, fp))
+    reject(not (is_static(nodes) and is_static(values)), "np.interp in tables of computed length")
     if nodes.ndim != 1 or nodes.shape != values.shape or not nodes.size:
         raise ValueError(
             at_place(f"xp {nodes.shape} and fp {values.shape} must be equally long sequences")
         )
     low = values[0] if left is None else left
     high = values[-1] if right is None else right
+    return by_elements(lambda v: _looked_up(v, nodes, values, low, high), points)
+
+
+def _looked_up(points: Array, nodes: Array, values: Array, low: Any, high: Any) -> Array:
     inside = _between(points, nodes, values) if nodes.size > 1 else values[0]
     # the last node belongs to the flat part: there the result is the last value, not a rounded one
     result = np.where(points >= nodes[-1], values[-1], inside)

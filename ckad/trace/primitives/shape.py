@@ -133,14 +133,19 @@ def swapaxes(a: Any, axis1: int, axis2: int) -> Tracer:
 @implements(np.moveaxis)
 def moveaxis(a: Any, source: Any, destination: Any) -> Tracer:
     x = lift(a)
-    sources = normalize_axis_tuple(source, x.ndim, "source")
-    targets = normalize_axis_tuple(destination, x.ndim, "destination")
+    return _permuted(x, order_of_axes(x.ndim, source, destination))
+
+
+def order_of_axes(rank: int, source: Any, destination: Any) -> list[int]:
+    """The axes in the order in which ``np.moveaxis`` leaves them."""
+    sources = normalize_axis_tuple(source, rank, "source")
+    targets = normalize_axis_tuple(destination, rank, "destination")
     if len(sources) != len(targets):
         raise ValueError(at_place("source and destination must have the same number of axes"))
-    order = [k for k in range(x.ndim) if k not in sources]
+    order = [k for k in range(rank) if k not in sources]
     for target, origin in sorted(zip(targets, sources, strict=True)):
         order.insert(target, origin)
-    return _permuted(x, order)
+    return order
 
 
 # --- axes of length one ------------------------------------------------------------------------

@@ -193,7 +193,15 @@ def _retyped(x: Any, dtype: Any) -> Any:
     return truth(as_complex(x)) if np.dtype(dtype) == bool else as_complex(x).astype(dtype)
 
 
+def _promoted(*xs: Any) -> list[ComplexTracer]:
+    part = part_type(np.result_type(*[x.dtype for x in map(as_complex, xs)]))
+    return [as_complex(x, part) for x in xs]
+
+
 put(arrays.retyped, _retyped, COMPLEX)
+put(arrays.promoted, _promoted, COMPLEX)
+put(arrays.reshaped, lambda x, shape: np.reshape(as_complex(x), shape).copy(), COMPLEX)
+put(arrays.copied, lambda x: as_complex(x).copy(), COMPLEX)
 
 
 # --- writing into arrays -----------------------------------------------------------------------

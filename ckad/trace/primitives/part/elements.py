@@ -133,6 +133,7 @@ def _by_elements(function: Any, tame: bool = True) -> None:
 for _function in (np.where, np.clip, np.round, np.around, np.real, np.nan_to_num, np.isclose):
     _by_elements(_function)
 _by_elements(np.fix, tame=False)
+_by_elements(np.sinc, tame=False)
 
 
 put(arrays.by_elements, lambda function, x: elementwise(function, [x], tame=False), PART)

@@ -133,7 +133,10 @@ derives(MASK, ufunc_cell(call_ufunc))
 
 # --- functions ---------------------------------------------------------------------------------
 
-for _function in (np.where, np.clip, np.round, np.nan_to_num, np.isclose):
+for _function in (
+    *(np.where, np.clip, np.round, np.around, np.fix),
+    *(np.nan_to_num, np.isclose, np.real, np.sinc),
+):
 
     @implements(_function, kind=MASK)
     def _by_elements(*xs: Any, f: Any = _function, **options: Any) -> Any:
@@ -186,6 +189,8 @@ _reduction(np.any, Op.OR)
 _reduction(np.all, Op.AND)
 _reduction(np.max, Op.REDUCE_MAX, needs_one=True)
 _reduction(np.min, Op.REDUCE_MIN, needs_one=True)
+put(np.amax, cell(np.max, MASK), MASK)
+put(np.amin, cell(np.min, MASK), MASK)
 
 
 @implements(np.dot, np.inner, np.vdot, kind=MASK)
@@ -197,7 +202,7 @@ def _dot(a: Any, b: Any) -> Any:
     return np.sum(a * b)
 
 
-@implements(np.copy, np.array, np.asarray, kind=MASK)
+@implements(np.copy, np.array, np.asarray, np.asanyarray, np.ascontiguousarray, kind=MASK)
 def copy(a: Masked, dtype: Any = None, **options: Any) -> Masked:
     data = fresh(value(a.data), scalar=False)
     return Masked(data if dtype is None else astype(data, tape_dtype(dtype)), a.mask, a.before)
@@ -211,6 +216,11 @@ for _function in (np.zeros_like, np.ones_like, np.empty_like):
     )
 
 
+@implements(np.ravel, kind=MASK)
+def ravel(a: Masked, order: str = "C") -> Masked:
+    return a if a.ndim == 1 else unsupported("np.ravel of rows")
+
+
 def _retyped(x: Masked, dtype: Any) -> Masked:
     data = astype(x.data, dtype)
     return x if data is x.data else Masked(data, x.mask, x.before)
@@ -222,6 +232,7 @@ put(arrays.copied, copy, MASK)
 put(arrays.stored, lambda result, out: unsupported("out="), MASK)
 put(arrays.by_elements, lambda function, x: elementwise(function, [x], False, None), MASK)
 put(np.ndarray.copy, copy, MASK)
+put(np.ndarray.flatten, lambda a, order="C": copy(ravel(a)), MASK)
 put(np.ndarray.astype, lambda a, dtype, **options: copy(a, dtype), MASK)
 for _key in (np.ndarray.real, np.ndarray.conj, np.ndarray.conjugate):
     put(_key, lambda a: a, MASK)

@@ -37,6 +37,7 @@ for _key, _function in {
     np.ndarray.reshape: _shaped,
     np.ndarray.transpose: _transposed,
     np.ndarray.T: transpose,
+    np.ndarray.mT: np.matrix_transpose,
     np.ndarray.real: lambda self: self,
     np.ndarray.conj: lambda self: self,
     np.ndarray.conjugate: lambda self: self,

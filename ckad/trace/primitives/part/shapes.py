@@ -10,7 +10,7 @@ from ckad.trace import arrays
 from ckad.trace.axes import axis_of
 from ckad.trace.dispatch import PART, implements, put
 from ckad.trace.primitives.part.writes import write_part
-from ckad.trace.primitives.shape import copied
+from ckad.trace.primitives.shape import copied, order_of_axes
 from ckad.trace.values.apply import astype, tape_dtype
 from ckad.trace.values.part import Padded, unsupported
 from ckad.trace.values.tracer import fresh, value
@@ -41,6 +41,11 @@ def swapaxes(a: Any, axis1: Any, axis2: Any) -> Any:
     i, j = axis_of(axis1, a.ndim), axis_of(axis2, a.ndim)
     order[i], order[j] = order[j], order[i]
     return transpose(a, order)
+
+
+@implements(np.moveaxis, kind=PART)
+def moveaxis(a: Any, source: Any, destination: Any) -> Any:
+    return transpose(a, order_of_axes(a.ndim, source, destination))
 
 
 @implements(np.expand_dims, kind=PART)
