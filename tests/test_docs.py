@@ -26,7 +26,8 @@ MODULES = ["ckad", *(found.name for found in pkgutil.walk_packages(ckad.__path__
 
 
 def shows_examples(module):
-    return ">>> " in Path(importlib.util.find_spec(module).origin).read_text()
+    text = Path(importlib.util.find_spec(module).origin).read_text()
+    return re.search(r"^\s*>>> ", text, re.MULTILINE) is not None
 
 
 SET_UP = ("pip install '.[demo]' && ckad demo", "pip install '.[test]' && pytest")

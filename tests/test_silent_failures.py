@@ -582,7 +582,7 @@ def test_an_aborted_reverse_sweep_then_again(share: float, monkeypatch: pytest.M
 
     monkeypatch.setattr(vm.machine, "SLICE", 50)
     for fuel in ("FIRST_FUEL", "MOST_FUEL"):
-        monkeypatch.setattr(native.machine, fuel, 50)
+        monkeypatch.setattr(native.running.machine, fuel, 50)
     with pytest.raises(KeyboardInterrupt):
         program(call.arguments.arrays, abort)
     assert gradient(X)[1].tobytes() == expected.tobytes()

@@ -274,7 +274,7 @@ def test_after_an_interrupt(name: str, share: float, monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(vm.machine, "SLICE", 300)
     for fuel in ("FIRST_FUEL", "MOST_FUEL"):
-        monkeypatch.setattr(native.machine, fuel, 300)
+        monkeypatch.setattr(native.running.machine, fuel, 300)
     with pytest.raises(KeyboardInterrupt):
         compiled_program(call.arguments.arrays, interrupt)
     assert stop_at <= reached[-1] <= compiled_program.total_steps

@@ -340,10 +340,10 @@ def test_the_layouts_show_every_pair(taken):
     assert {pair for row in table(taken) for pair in pairs(row)} <= picked
 
 
-@pytest.mark.parametrize("expression", EXPRESSIONS)
+# a NumPy scalar cannot be meant by like=
+@pytest.mark.parametrize("expression", [x for x in EXPRESSIONS if "like=" not in x])
 def test_like_numpy_on_a_numpy_scalar(expression):
-    if "like=" not in expression:  # a NumPy scalar cannot be meant by like=
-        assert_same(function_of(expression), np.float64(1.5))
+    assert_same(function_of(expression), np.float64(1.5))
 
 
 def test_what_is_refused_is_in_the_list():

@@ -105,6 +105,7 @@ def test_what_a_pass_runs_inside_is_there(product: Callable[..., Pipeline]) -> N
     modules = pkgutil.walk_packages(ckad.passes.__path__, "ckad.passes.")
     known = {name for m in modules for name in vars(importlib.import_module(m.name))}
     for passes in (product(), *([product(contract=True)] if product in FUSED else [])):
+        assert passes.passes
         for each in passes.passes:
             for text in each.inside:
                 where, named = text.split(": ")

@@ -103,8 +103,9 @@ def test_arguments_that_are_strided_views(part: slice) -> None:
         return np.sum(x * x)
 
     ckad.jit(flattened)(X[: X[part].size].copy())  # of the same shape: not to be used again
-    try:
+    if part == np.s_[:3]:
         value = ckad.jit(flattened)(X[part])
-    except AliasError:
-        return
-    np.testing.assert_allclose(value, flattened(X.copy()[part]))
+        np.testing.assert_allclose(value, flattened(X.copy()[part]))
+    else:
+        with pytest.raises(AliasError, match="copy"):
+            ckad.jit(flattened)(X[part])

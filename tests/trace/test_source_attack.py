@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 from collections import namedtuple
 from typing import Any
@@ -262,9 +261,22 @@ MEMORY = [
 ]
 
 
+#: Of these it is not known which of two arrays a name shows.
+ONE_OF_TWO = [
+    two_names_for_what_a_step_makes,
+    a_loop_without_steps,
+    one_of_two_by_a_branch,
+    one_of_two_by_a_branch_then_a_loop,
+    two_names_for_what_a_branch_makes,
+]
+
+
 @table(MEMORY)
 def test_memory_with_two_names(program):
-    with contextlib.suppress(AliasError):
+    if program in ONE_OF_TWO:
+        with pytest.raises(AliasError, match="may be the memory"):
+            right(program)
+    else:
         right(program)
 
 

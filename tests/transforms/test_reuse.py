@@ -740,7 +740,7 @@ def test_errors_of_constants_are_handled_as_asked_for_now():
 
 @pytest.mark.parametrize(
     "function",
-    [np.sin, functools.partial(np.power, 2.0), math.fabs, functools.partial(np.ones, 3)],
+    [np.sin, functools.partial(np.power, 2.0), math.fabs, functools.partial(np.full, 3)],
 )
 def test_what_is_no_python_function_is_recorded_at_each_call(function, recordings):
     for _ in range(2):

@@ -143,13 +143,15 @@ def _counterpart(
     callee: Any, args: Sequence[Any], options: dict[str, Any]
 ) -> Callable[..., Any] | None:
     """What is called in place of ``callee``; NumPy hands its ufuncs over itself."""
-    if not _is_hashable(callee):
-        callee = np.vectorize if isinstance(callee, np.vectorize) else None
-    if callee is None or isinstance(callee, np.ufunc):
+    if not _is_hashable(callee) or isinstance(callee, np.ufunc):
         return None
     if is_sized(callee, args):
         return dispatch.cell(callee, dispatch.LENGTH)
     traced = holds_tracer(list(args)) or holds_tracer(options)
+    if traced and isinstance(callee, np.vectorize):
+        over_elements = dispatch.cell(np.vectorize, dispatch.PLAIN)
+        assert over_elements is not None
+        return functools.partial(over_elements, callee)
     if not traced and not dispatch.is_always_called(callee):
         return None
     return dispatch.cell(callee, dispatch.kind_of_call(args, options))
