@@ -48,7 +48,7 @@ FLAGS = (
 # The layers whose code can reach machine code; the ones above them only call kernels.
 KERNELS = Cache(
     cache.KERNELS,
-    ("kernel.py", "tape/*.py", "rules/**/*.py", "checkpoint/**/*.py", "engines/vm/*.py"),
+    ("kernel.py", "tape/*.py", "rules/**/*.py", "checkpoint/**/*.py", "engines/vm/**/*.py"),
 )
 
 

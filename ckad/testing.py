@@ -9,13 +9,12 @@ import numpy as np
 
 from ckad import trees
 from ckad.checkpoint.simulate import check_schedule
+from ckad.differences import Leaves, is_float, largest, norm, ridders
 from ckad.errors import ConcreteValueError, DifferentiationError, GradientCheckError
 from ckad.trace.source import follow
 from ckad.transforms import grad, jit, jvp, vjp
 from ckad.transforms.gradients import conjugated
 
-#: First and last step of the differences, relative to an argument's size; each half of the last.
-FIRST_STEP, LAST_STEP = 2.0**-4, 2.0**-20
 #: Rounding errors of a difference quotient, in units of eps * |fun| / step.
 ROUNDING = 64
 #: Elements that are looked at one by one when a gradient is found wrong.
@@ -23,7 +22,6 @@ LOOKED_AT = 64
 #: Options that only a reverse sweep has.
 REVERSE_ONLY = ("memory", "schedule")
 
-Leaves = list[np.ndarray]
 Function = Callable[..., Any]
 
 
@@ -124,12 +122,12 @@ class _Check:
         self.v = self._direction()
         self.plain = _plain(fun, self.tree_of(self.x))
         self.out = self.at(0.0)
-        if not any(_is_float(y) for y in self.out):
+        if not any(is_float(y) for y in self.out):
             raise DifferentiationError(
                 f"{self.name} returns no floats, so there is no derivative to check."
             )
-        self.w = [_random(rng, y) if _is_float(y) else np.zeros_like(y) for y in self.out]
-        self.differences = _ridders(self.at)
+        self.w = [_random(rng, y) if is_float(y) else np.zeros_like(y) for y in self.out]
+        self.differences = ridders(self.at)
         self.tangent = self._jvp(self.v)
 
     @property
@@ -179,12 +177,12 @@ class _Check:
 
     def compare_values(self, bounds: Bounds, atol: float) -> None:
         for k, (got, plain) in enumerate(zip(self.primal, self.out, strict=True)):
-            bound = np.full(plain.shape, bounds.rtol * _largest(plain) + atol)
+            bound = np.full(plain.shape, bounds.rtol * largest(plain) + atol)
             _compare(f"result {k} of {self.name}", got, "NumPy gives", plain, bound)
 
     def forward(self, bounds: Bounds, atol: float) -> None:
         for k, (got, plain) in enumerate(zip(self.tangent, self.differences.value, strict=True)):
-            if _is_float(self.out[k]):
+            if is_float(self.out[k]):
                 bound = np.full(plain.shape, self._bound(k, bounds, atol))
                 what = f"jvp of {self.name}, result {k}"
                 _compare(what, got, "differences give", plain, bound, self._hint())
@@ -192,7 +190,7 @@ class _Check:
     def reverse(self, bounds: Bounds, atol: float) -> None:
         gradient = self._vjp()
         across, back = _dot(self.tangent, self.w), _dot(self.v, gradient)
-        scale = _norm(self.tangent) * _norm(self.w) + _norm(self.v) * _norm(gradient)
+        scale = norm(self.tangent) * norm(self.w) + norm(self.v) * norm(gradient)
         if not abs(across - back) <= bounds.dot * scale:
             raise GradientCheckError(
                 f"vjp of {self.name} disagrees with its jvp: <Jv, w> = {across!r}, "
@@ -211,7 +209,7 @@ class _Check:
         u = self._direction()
         hv, hu = self._hessian_times(self.v), self._hessian_times(u)
         one, other = _dot(u, hv), _dot(self.v, hu)
-        scale = _norm(u) * _norm(hv) + _norm(self.v) * _norm(hu)
+        scale = norm(u) * norm(hv) + norm(self.v) * norm(hu)
         if not abs(one - other) <= bounds.dot * scale:
             raise GradientCheckError(
                 f"the Hessian of {self.name} is not symmetric: <u, Hv> = {one!r}, <v, Hu> = "
@@ -238,7 +236,7 @@ class _Check:
 
         def weighted(*args: Any) -> Any:
             leaves = trees.flatten(follow(self.fun)(*args))[0]
-            return sum(np.sum(y * w) for y, w in zip(leaves, self.w, strict=True) if _is_float(w))
+            return sum(np.sum(y * w) for y, w in zip(leaves, self.w, strict=True) if is_float(w))
 
         argnums = tuple(range(self.tree.num_children))
         return _named(grad(weighted, argnums, **self.options), f"the gradient of <w, {self.name}>")
@@ -246,8 +244,8 @@ class _Check:
     # --- what the messages say -----------------------------------------------------------------
 
     def _bound(self, k: int, bounds: Bounds, atol: float) -> float:
-        noise = ROUNDING * bounds.eps * _largest(self.out[k]) / self.differences.step
-        return float(bounds.rtol * _largest(self.differences.value[k]) + noise + atol)
+        noise = ROUNDING * bounds.eps * largest(self.out[k]) / self.differences.step
+        return float(bounds.rtol * largest(self.differences.value[k]) + noise + atol)
 
     def _hint(self) -> str:
         return (
@@ -281,53 +279,6 @@ class _Check:
 # --- differences -------------------------------------------------------------------------------
 
 
-class Differences(NamedTuple):
-    """A directional derivative, its estimated error, and the smallest step that it is made of."""
-
-    value: Leaves
-    error: float
-    step: float
-
-
-def _ridders(at: Callable[[float], Leaves]) -> Differences:
-    """The derivative of ``at`` at 0 from central differences at h, h/2, h/4, ...
-
-    Row j of the tableau removes the error's term in h**(2j); the entry that differs least from
-    the two that it is made of is taken.
-    """
-    best: Differences | None = None
-    above: list[Leaves] = []
-    h = FIRST_STEP
-    while h >= LAST_STEP:
-        row = [_quotient(at(h), at(-h), h)]
-        for j, old in enumerate(above):
-            row.append(_extrapolate(row[j], old, 4.0 ** (j + 1)))
-            error = max(_apart(row[-1], row[j]), _apart(row[-1], old))
-            if np.isfinite(error) and (best is None or error < best.error):
-                best = Differences(row[-1], error, h)
-        if best is not None and best.step >= 8 * h:
-            break
-        above = row if np.isfinite(_norm(row[0])) else []
-        h /= 2
-    return best or Differences(row[0], np.inf, 2 * h)
-
-
-def _quotient(right: Leaves, left: Leaves, h: float) -> Leaves:
-    with np.errstate(all="ignore"):
-        return [
-            (a.astype(float) - b.astype(float)) / (2 * h) if _is_float(a) else np.zeros(a.shape)
-            for a, b in zip(right, left, strict=True)
-        ]
-
-
-def _extrapolate(fine: Leaves, coarse: Leaves, factor: float) -> Leaves:
-    return [(factor * f - c) / (factor - 1) for f, c in zip(fine, coarse, strict=True)]
-
-
-def _apart(one: Leaves, other: Leaves) -> float:
-    return max(_largest(a - b) for a, b in zip(one, other, strict=True))
-
-
 def _compare(
     what: str, got: np.ndarray, who: str, right: np.ndarray, bound: np.ndarray, hint: str = ""
 ) -> None:
@@ -349,7 +300,7 @@ def _compare(
 
 
 def _float_leaf(leaf: Any, k: int) -> np.ndarray:
-    if not _is_float(np.asarray(leaf)):
+    if not is_float(np.asarray(leaf)):
         raise DifferentiationError(
             f"leaf {k} of the arguments holds {np.asarray(leaf).dtype}; check_grads takes floats. "
             "Bind the others first: check_grads(lambda x: fun(x, n), (x,))."
@@ -367,10 +318,6 @@ def _plain(fun: Function, args: tuple[Any, ...]) -> Function:
     return fun
 
 
-def _is_float(x: np.ndarray) -> bool:
-    return x.dtype.kind == "f"
-
-
 def _random(rng: np.random.Generator, x: np.ndarray) -> np.ndarray:
     return np.asarray(rng.standard_normal(x.shape)).astype(x.dtype)
 
@@ -379,14 +326,6 @@ def _size(x: np.ndarray) -> float:
     """The root mean square of an argument, 1 if it is zero: the scale of steps."""
     size = float(np.sqrt(np.mean(np.square(x, dtype=float)))) if x.size else 1.0
     return size if np.isfinite(size) and size > 0 else 1.0
-
-
-def _largest(x: np.ndarray) -> float:
-    return float(np.max(np.abs(x), initial=0.0))
-
-
-def _norm(xs: Leaves) -> float:
-    return float(np.sqrt(sum(np.sum(np.square(x, dtype=float)) for x in xs)))
 
 
 def _dot(xs: Leaves, ys: Leaves) -> float:

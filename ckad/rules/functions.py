@@ -11,7 +11,7 @@ import numpy as np
 from ckad.rules import ir, vector_math
 from ckad.rules.elementwise import elementwise, like
 from ckad.rules.registry import Over
-from ckad.rules.zeta import emit_hurwitz_zeta
+from ckad.rules.vector_math.zeta import emit_hurwitz_zeta
 from ckad.tape.builder import Builder
 from ckad.tape.ops import Op
 

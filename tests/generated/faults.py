@@ -23,7 +23,9 @@ from ckad.engines.native.loops import carries, drive, forward, steps
 from ckad.engines.native.loops.carries import Carry
 from ckad.engines.native.rows import frame as native_frame
 from ckad.engines.native.values.held import Memory
-from ckad.engines.vm import assembler, frame, lower_loops, lower_taped
+from ckad.engines.vm.assembly import assembler, frame
+from ckad.engines.vm.assembly import loops as lower_loops
+from ckad.engines.vm.assembly import taped as lower_taped
 from ckad.loops import tables
 from ckad.passes.adjoint import accumulate
 from ckad.passes.cse import Sharing

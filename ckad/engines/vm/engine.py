@@ -10,7 +10,7 @@ import numpy as np
 from ckad.engines.actions import Feed, Slots
 from ckad.engines.counts import Body, total, touched
 from ckad.engines.stops import Stops
-from ckad.engines.vm.assemble import assemble
+from ckad.engines.vm.assembly.assemble import assemble
 from ckad.engines.vm.machine import execute
 from ckad.engines.vm.program import CELL, Program
 from ckad.errors import EngineError

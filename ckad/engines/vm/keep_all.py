@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ckad.engines.keep_all import run_growing
-from ckad.engines.vm.assemble import assemble
+from ckad.engines.vm.assembly.assemble import assemble
 from ckad.engines.vm.machine import execute
 from ckad.tape.tape import Tape
 

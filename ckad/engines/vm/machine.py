@@ -12,9 +12,9 @@ from ckad.engines.actions import Feed, TooManySteps
 from ckad.engines.heap import LINE, too_much
 from ckad.engines.origin import not_finite, stopped
 from ckad.engines.stops import Seen, Stops
-from ckad.engines.vm.interpreter import COUNT, CURSOR, FILLED, FIRST, MOST, run
-from ckad.engines.vm.intrinsics import register_symbols
 from ckad.engines.vm.isa import Status
+from ckad.engines.vm.kernels.interpreter import COUNT, CURSOR, FILLED, FIRST, MOST, run
+from ckad.engines.vm.kernels.intrinsics import register_symbols
 from ckad.engines.vm.program import CELL, Place, Program
 from ckad.errors import NonFiniteError, ScheduleError
 from ckad.tape.types import DType

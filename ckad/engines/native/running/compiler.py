@@ -37,7 +37,6 @@ PROGRAMS = Cache(
         "tape/*.py",
         "rules/**/*.py",
         "passes/*.py",
-        "engines/vm/heap.py",
         "engines/*.py",
         "engines/native/**/*.py",
     ),

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ckad.engines.vm.arrays import copy, copy_row
-from ckad.engines.vm.intrinsics import elementwise, sum_cells
 from ckad.engines.vm.isa import FIRST_KERNEL, STRIP, Code
+from ckad.engines.vm.kernels.arrays import copy, copy_row
+from ckad.engines.vm.kernels.intrinsics import elementwise, sum_cells
 from ckad.kernel import kernel
 
 _VIEW, _ROLL, _PAD = int(Code.VIEW), int(Code.ROLL), int(Code.PAD)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from math import prod
 
-from ckad.engines.vm.assembler import Assembler
-from ckad.engines.vm.frame import Frame
-from ckad.engines.vm.grouping import is_splat
+from ckad.engines.vm.assembly.assembler import Assembler
+from ckad.engines.vm.assembly.frame import Frame
+from ckad.engines.vm.assembly.grouping import is_splat
+from ckad.engines.vm.assembly.loops import CONTROL
+from ckad.engines.vm.assembly.region import Region
 from ckad.engines.vm.isa import INTEGERS, KERNEL_CODES, STRIP, Code, Reduce
-from ckad.engines.vm.lower_loops import CONTROL
-from ckad.engines.vm.region import Region
 from ckad.tape.ops import Op, is_elementwise
 from ckad.tape.tape import Row
 from ckad.tape.types import DType

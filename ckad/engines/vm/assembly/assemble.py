@@ -7,12 +7,12 @@ import numpy as np
 from ckad.engines.actions import Slots
 from ckad.engines.heap import too_much
 from ckad.engines.stops import Stops
-from ckad.engines.vm.assembler import Assembler
-from ckad.engines.vm.chains import lower_chain
-from ckad.engines.vm.frame import Frame
-from ckad.engines.vm.grouping import Item
+from ckad.engines.vm.assembly.assembler import Assembler
+from ckad.engines.vm.assembly.chains import lower_chain
+from ckad.engines.vm.assembly.frame import Frame
+from ckad.engines.vm.assembly.grouping import Item
+from ckad.engines.vm.assembly.lower import lower_row
 from ckad.engines.vm.isa import Code
-from ckad.engines.vm.lower import lower_row
 from ckad.engines.vm.program import CELL, MOST_CELLS, Place, Program
 from ckad.tape.tape import Tape
 

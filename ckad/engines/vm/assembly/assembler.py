@@ -16,11 +16,11 @@ from ckad.engines.actions import Slots
 from ckad.engines.heap import Heap
 from ckad.engines.origin import Origin, origin
 from ckad.engines.stops import Stops
-from ckad.engines.vm.frame import Frame
-from ckad.engines.vm.grouping import Item, group, members
+from ckad.engines.vm.assembly.frame import Frame
+from ckad.engines.vm.assembly.grouping import Item, group, members
+from ckad.engines.vm.assembly.region import Region
 from ckad.engines.vm.isa import Code
 from ckad.engines.vm.program import Place
-from ckad.engines.vm.region import Region
 from ckad.tape.ops import Op
 from ckad.tape.tape import Row, Tape
 
@@ -32,7 +32,7 @@ Lower = Callable[["Assembler", Frame, Item], None]
 
 
 class Assembler:
-    """Heap, code and constants of one program; ``lower`` and ``lower_loops`` append the code."""
+    """Heap, code and constants of one program; ``lower`` and ``loops`` append the code."""
 
     def __init__(
         self,

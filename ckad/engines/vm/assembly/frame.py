@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ckad.engines.vm.grouping import Item, members
+from ckad.engines.vm.assembly.grouping import Item, members
+from ckad.engines.vm.assembly.region import Region
 from ckad.engines.vm.isa import KERNEL_CODES
 from ckad.engines.vm.pairs import Joined, joined_rows
-from ckad.engines.vm.region import Region
 from ckad.passes.liveness import last_reads
 from ckad.tape.ops import Op
 from ckad.tape.tape import Row, Tape

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from ckad.engines.vm.intrinsics import copy_long, copy_short, sum_cells
 from ckad.engines.vm.isa import INTEGERS, STRIP, Reduce
+from ckad.engines.vm.kernels.intrinsics import copy_long, copy_short, sum_cells
 from ckad.kernel import kernel
 
 _SUM, _PROD, _MAX, _MIN = int(Reduce.SUM), int(Reduce.PROD), int(Reduce.MAX), int(Reduce.MIN)

@@ -5,12 +5,12 @@ A value that only the chain reads lives in a strip's worth of cells, which stays
 
 from __future__ import annotations
 
-from ckad.engines.vm.assembler import Assembler
-from ckad.engines.vm.frame import Frame
-from ckad.engines.vm.grouping import is_splat, reads_in_place
+from ckad.engines.vm.assembly.assembler import Assembler
+from ckad.engines.vm.assembly.frame import Frame
+from ckad.engines.vm.assembly.grouping import is_splat, reads_in_place
+from ckad.engines.vm.assembly.lower import fill, merged, roll_rows, view_of
+from ckad.engines.vm.assembly.region import Region
 from ckad.engines.vm.isa import KERNEL_CODES, STRIP, Code
-from ckad.engines.vm.lower import fill, merged, roll_rows, view_of
-from ckad.engines.vm.region import Region
 from ckad.tape.ops import Op
 from ckad.tape.tape import Row
 from ckad.tape.types import DType

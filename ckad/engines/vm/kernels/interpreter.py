@@ -9,11 +9,11 @@ from __future__ import annotations
 import numpy as np
 from numba.np.unsafe.ndarray import to_fixed_tuple as words
 
-from ckad.engines.vm import arrays
-from ckad.engines.vm.array_code import array_instruction
-from ckad.engines.vm.intrinsics import elementwise
 from ckad.engines.vm.isa import FIRST_KERNEL, Code, Status
-from ckad.engines.vm.strips import run_strips
+from ckad.engines.vm.kernels import arrays
+from ckad.engines.vm.kernels.array_code import array_instruction
+from ckad.engines.vm.kernels.intrinsics import elementwise
+from ckad.engines.vm.kernels.strips import run_strips
 from ckad.kernel import kernel
 
 _FIRST = FIRST_KERNEL

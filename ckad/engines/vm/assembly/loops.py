@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from ckad.engines.vm.assembler import Assembler
-from ckad.engines.vm.frame import Frame
-from ckad.engines.vm.isa import Code
-from ckad.engines.vm.lower_taped import lower_reverse_loop, lower_taped_loop
-from ckad.engines.vm.region import Region
-from ckad.engines.vm.steps import (
+from ckad.engines.vm.assembly.assembler import Assembler
+from ckad.engines.vm.assembly.frame import Frame
+from ckad.engines.vm.assembly.region import Region
+from ckad.engines.vm.assembly.steps import (
     Counter,
     Steps,
     carry_on,
@@ -20,6 +18,8 @@ from ckad.engines.vm.steps import (
     swaps,
     take_carry,
 )
+from ckad.engines.vm.assembly.taped import lower_reverse_loop, lower_taped_loop
+from ckad.engines.vm.isa import Code
 from ckad.tape.control import COUNTED, WHILE, read_loop
 from ckad.tape.ops import Op
 from ckad.tape.tape import Row, Tape

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ckad.engines.vm.assembler import Assembler
+from ckad.engines.vm.assembly.assembler import Assembler
+from ckad.engines.vm.assembly.region import Region
 from ckad.engines.vm.isa import Code
-from ckad.engines.vm.region import Region
 from ckad.tape.control import COUNTED, WHILE, Loop, is_open
 
 

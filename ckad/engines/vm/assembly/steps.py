@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from math import prod
 from typing import NamedTuple
 
-from ckad.engines.vm.assembler import Assembler
-from ckad.engines.vm.frame import Frame
-from ckad.engines.vm.grouping import group, reads_in_place
+from ckad.engines.vm.assembly.assembler import Assembler
+from ckad.engines.vm.assembly.frame import Frame
+from ckad.engines.vm.assembly.grouping import group, reads_in_place
+from ckad.engines.vm.assembly.region import Region
 from ckad.engines.vm.isa import STRIP, Code
-from ckad.engines.vm.region import Region
 from ckad.tape.tape import Row, Tape
 from ckad.tape.types import Type
 

@@ -10,12 +10,11 @@ from collections.abc import Sequence
 from math import prod
 
 from ckad.engines.actions import Kind, Slots
-from ckad.engines.vm.assembler import Assembler
-from ckad.engines.vm.frame import Frame
-from ckad.engines.vm.isa import Code
-from ckad.engines.vm.lengths import End
-from ckad.engines.vm.region import Region
-from ckad.engines.vm.steps import (
+from ckad.engines.vm.assembly.assembler import Assembler
+from ckad.engines.vm.assembly.frame import Frame
+from ckad.engines.vm.assembly.lengths import End
+from ckad.engines.vm.assembly.region import Region
+from ckad.engines.vm.assembly.steps import (
     Counter,
     Steps,
     carry_on,
@@ -29,6 +28,7 @@ from ckad.engines.vm.steps import (
     take_carry,
     wanted_at,
 )
+from ckad.engines.vm.isa import Code
 from ckad.passes.dce import dce
 from ckad.passes.rewrite import with_outputs
 from ckad.tape.control import (

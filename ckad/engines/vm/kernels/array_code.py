@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numba.np.unsafe.ndarray import to_fixed_tuple as words
 
-from ckad.engines.vm.arrays import (
+from ckad.engines.vm.isa import Code
+from ckad.engines.vm.kernels.arrays import (
     copy_nd,
     cumsum,
     gather,
@@ -15,7 +16,6 @@ from ckad.engines.vm.arrays import (
     reduce,
     scatter,
 )
-from ckad.engines.vm.isa import Code
 from ckad.kernel import kernel
 
 _FILL, _COPY_ND, _REDUCE, _CUMSUM = (int(c) for c in list(Code)[2:6])

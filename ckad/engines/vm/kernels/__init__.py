@@ -1,0 +1,1 @@
+"""The interpreter and its kernels: what Numba compiles, once."""
