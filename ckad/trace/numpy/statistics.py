@@ -89,9 +89,9 @@ def corrcoef(x: Any, y: Any = None, rowvar: bool = True, *, dtype: Any = None) -
 def _without_nan(function: Callable[..., Array], neutral: float) -> Callable[..., Array]:
     def reduce(a: Any, *args: Any, **options: Any) -> Array:
         x = traced(a)
-        empty = np.asarray(neutral, x.dtype)
-        kept = np.where(np.isnan(x), empty, x) if x.dtype.kind in "fc" else x
-        return function(kept, *args, **options)
+        if x.dtype.kind in "fc":
+            x = np.where(np.isnan(x), np.asarray(neutral, x.dtype), x)
+        return function(x, *args, **options)
 
     return reduce
 
