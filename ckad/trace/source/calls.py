@@ -13,6 +13,7 @@ import functools
 import math
 import types
 from collections.abc import Callable, Collection, Iterator, Sequence
+from functools import partial
 from types import BuiltinFunctionType, FunctionType, GeneratorType, MethodType
 from typing import Any
 
@@ -143,15 +144,13 @@ def _counterpart(
     callee: Any, args: Sequence[Any], options: dict[str, Any]
 ) -> Callable[..., Any] | None:
     """What is called in place of ``callee``; NumPy hands its ufuncs over itself."""
-    if not _is_hashable(callee) or isinstance(callee, np.ufunc):
+    traced = holds_tracer(list(args)) or holds_tracer(options)
+    if isinstance(callee, np.vectorize):
+        return partial(dispatch.plain(np.vectorize), callee) if traced else None
+    if isinstance(callee, np.ufunc) or not _is_hashable(callee):
         return None
     if is_sized(callee, args):
         return dispatch.cell(callee, dispatch.LENGTH)
-    traced = holds_tracer(list(args)) or holds_tracer(options)
-    if traced and isinstance(callee, np.vectorize):
-        over_elements = dispatch.cell(np.vectorize, dispatch.PLAIN)
-        assert over_elements is not None
-        return functools.partial(over_elements, callee)
     if not traced and not dispatch.is_always_called(callee):
         return None
     return dispatch.cell(callee, dispatch.kind_of_call(args, options))
