@@ -9,9 +9,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import ckad
 from ckad import cli, kernel
 
 PLAN = ["plan", "--steps", "1000", "--state-bytes", "1 MB", "--memory"]
+
+
+@pytest.fixture(autouse=True, scope="module")
+def compiled() -> None:
+    """The package's kernels are there: to compile them is said on stderr, once."""
+    ckad.grad(lambda x: x * x, engine="vm")(1.0)
 
 
 def printed(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
