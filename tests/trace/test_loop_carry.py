@@ -866,3 +866,53 @@ def test_a_part_that_a_branch_of_cond_writes_is_refused() -> None:
 
     with pytest.raises(AliasError, match="did not get through its carry"):
         ckad.grad(lambda u: fun(1.0 * u))(X)
+
+
+# --- loops over what only Python runs over -------------------------------------------------------
+
+
+def over_a_dict(u):
+    s = 0.0
+    for name, weight in {"a": 1.0, "bb": 2.0, "ccc": 3.0}.items():
+        s = s + weight * len(name) * u[0]
+        if s > 2.0:
+            break
+    return s
+
+
+def over_words_with_continue(u):
+    s, last = 0.0, u[1]
+    for name in ("a", "bb", "ccc", "dd"):
+        if s * len(name) > 2.0:
+            continue
+        s = s + len(name) * u[0]
+        last = s * u[2]
+    return s + last
+
+
+def over_words_with_return(u):
+    s = 0.0
+    for name in ["a", "bb", "ccc"]:
+        s = s + len(name) * u[0]
+        if s > 1.0:
+            return 3.0 * s
+    return s
+
+
+@pytest.mark.parametrize("fun", [over_a_dict, over_words_with_continue, over_words_with_return])
+@pytest.mark.parametrize("first", [0.1, 0.45, 0.9])
+def test_a_loop_over_words_that_ends_early(fun: Fun, first: float) -> None:
+    check(lambda u: fun(1.0 * u), np.array([first, 0.3, -0.7]))
+
+
+def test_a_loop_over_a_generator_that_ends_early_is_refused() -> None:
+    def fun(u):
+        s = 0.0
+        for name in (name for name in ("a", "bb")):
+            s = s + len(name) * u[0]
+            if s > 1.0:
+                break
+        return s
+
+    with pytest.raises(CkadError, match="a loop over a generator ends early"):
+        ckad.grad(fun)(X)

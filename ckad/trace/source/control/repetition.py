@@ -30,9 +30,10 @@ from ckad.trace.memory.context import current, local_storage
 from ckad.trace.source import notes
 from ckad.trace.source.actions import assign, evaluate, run_block
 from ckad.trace.source.control import branches
+from ckad.trace.source.control.carrying import Steps
 from ckad.trace.source.control.flow import Flow
 from ckad.trace.source.control.iteration import Items, items_of, number
-from ckad.trace.source.control.loops import StagedLoop, Steps
+from ckad.trace.source.control.loops import StagedLoop
 from ckad.trace.source.control.trial import records
 from ckad.trace.source.names import classes
 from ckad.trace.source.names.frame import MISSING, Frame, check_iterated
@@ -200,7 +201,7 @@ class _Each:
         return None
 
     def _left(self, flow: Flow, iterator: Iterator[Any]) -> Flow | None:
-        goes = flow.goes(Flow.NEXT, Flow.CONTINUE)
+        node, goes = self.loop.node, flow.goes(Flow.NEXT, Flow.CONTINUE)
         if not isinstance(goes, bool):  # a branch, whose sides may be recorded more than once
             if isinstance(self.iterable, GeneratorType):
                 raise UnrecordableError(
@@ -210,8 +211,8 @@ class _Each:
                     )
                 )
             left = list(iterator)
-            return _run_on_from(self.node, lambda _: self._rest(iter(left)), flow, 0)
-        return _run_on_from(self.node, lambda _: self._rest(iterator), flow, 0)
+            return _run_on_from(node, lambda _: self._rest(iter(left)), flow, len(left))
+        return _run_on_from(node, lambda _: self._rest(iterator), flow, 0)
 
 
 def _run_on_from(
