@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ckad import trees
-from ckad.errors import AliasError, CarryError
+from ckad.errors import CarryError, CkadError
 from ckad.place import at_place, call_site
 from ckad.tape.control import UNBOUNDED, loop_attrs
 from ckad.tape.ops import Op
@@ -55,7 +55,7 @@ class StagedLoop:
                 return self._round()
             except Again:
                 continue
-            except (CarryError, AliasError):
+            except CkadError:
                 if not self.likely:
                     raise
                 self._forget(self.likely)  # it may be right without them
