@@ -24,8 +24,8 @@ from ckad.engines.native.loops.carries import Carry
 from ckad.engines.native.rows import frame as native_frame
 from ckad.engines.native.values.held import Memory
 from ckad.engines.vm.assembly import assembler, frame
-from ckad.engines.vm.assembly import loops as lower_loops
-from ckad.engines.vm.assembly import taped as lower_taped
+from ckad.engines.vm.assembly import loops as vm_loops
+from ckad.engines.vm.assembly import taped as vm_taped
 from ckad.loops import tables
 from ckad.passes.adjoint import accumulate
 from ckad.passes.cse import Sharing
@@ -247,7 +247,7 @@ def _(right: Any) -> Any:
     return lambda self, row: True
 
 
-@fault("the vm changes carries one after the other", lower_loops, "carry_on", seed=14)
+@fault("the vm changes carries one after the other", vm_loops, "carry_on", seed=14)
 def _(right: Any) -> Any:
     def wrong(a: Any, carried: Any, new: Any) -> None:
         for c, r in zip(carried, new, strict=True):
@@ -257,7 +257,7 @@ def _(right: Any) -> Any:
     return wrong
 
 
-@fault("the vm tapes carries one after the other", lower_taped, "carry_on", seed=14)
+@fault("the vm tapes carries one after the other", vm_taped, "carry_on", seed=14)
 def _(right: Any) -> Any:
     return FAULTS["the vm changes carries one after the other"].wrong(right)
 

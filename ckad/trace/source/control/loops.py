@@ -92,10 +92,10 @@ class StagedLoop:
     def _check_likely(self, body: Body) -> None:
         """Names that steps leave as they were are not carried."""
         wrong = [key for key in self.likely if body.leaves(key)]
-        self.likely = [] if not wrong else self.likely
         if wrong:
             self._forget(wrong)
             raise Again
+        self.likely = []
 
     def _round(self) -> Flow | None:
         mark_place(current())
