@@ -38,6 +38,16 @@ def only_in_the_middle(A):
     return s
 
 
+def swapped(A):
+    B = np.roll(A, -1, axis=1)
+    for k in range(1, A.shape[0] - 1):
+        A, B = B, A
+        if A[k - 1, 0] < B[k, 0]:
+            break
+        A[k] *= -0.8
+    return np.sum(A) + np.sum(B)
+
+
 def matrix(n: int) -> np.ndarray:
     return np.random.default_rng(0).uniform(0.5, 1.0, (n, n)) + n * np.eye(n)
 
@@ -47,12 +57,12 @@ def length(function, *args) -> int:
     return len(str(tape).splitlines())
 
 
-@pytest.mark.parametrize("function", [lu, shortest_paths])
+@pytest.mark.parametrize("function", [lu, shortest_paths, swapped])
 def test_a_program_is_as_long_for_many_steps_as_for_few(function):
     assert length(function, matrix(24)) == length(function, matrix(12))
 
 
-@pytest.mark.parametrize("function", [lu, shortest_paths, only_in_the_middle])
+@pytest.mark.parametrize("function", [lu, shortest_paths, only_in_the_middle, swapped])
 def test_gradients_are_right(function):
     A = matrix(16)
     value, gradient = ckad.value_and_grad(function)(A)

@@ -85,6 +85,10 @@ class Trace:
             trace = trace.parent
         return trace is not None
 
+    def may_write(self, root: Storage) -> bool:
+        """Whether what is recorded here, or in a body within, writes into ``root`` as it is."""
+        return root.trace is self or id(root) in self.adopted
+
     def adopt(self, root: Storage) -> Storage:
         """Give ``root`` a storage of its own here, with the value it has around this body."""
         outer = storage_in(self.parent, root)

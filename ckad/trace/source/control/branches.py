@@ -113,7 +113,7 @@ def _record(sides: Sequence[Thunk], place: Hashable) -> list[Side]:
     """
     around, place = current(), (place, call_site())
     known = around.known_writes.get(place, {})
-    guessed = {k: root for k, root in known.items() if around.is_inside(root.trace)}
+    guessed = {k: root for k, root in known.items() if around.may_write(root)}
     written = dict(guessed)
     try:
         while True:

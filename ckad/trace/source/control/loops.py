@@ -42,7 +42,7 @@ class StagedLoop:
         self.around = current()
         self.place = (steps.node, call_site())
         known = self.around.known_writes.get(self.place, {})
-        self.guessed = {k: root for k, root in known.items() if self.around.is_inside(root.trace)}
+        self.guessed = {k: root for k, root in known.items() if self.around.may_write(root)}
         self.found.written.update(self.guessed)
         self.likely: list[Key] = []  # names that the loop carried when it was recorded last
         self._guess_carried()
