@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import ckad
@@ -128,6 +129,33 @@ def test_the_derivative_is_that_of_differences(programs: list[Program]) -> None:
         assert abs((above - below) / (2 * h) - derivative) < 1e-5 * max(1.0, abs(derivative))
         compared += 1
     assert compared > 20
+
+
+EFFECTS = """\
+import ckad
+import numpy as np
+
+def raised(x):
+    x[1:] += x[0]
+    return 0.9
+
+def program(u, k):
+    if 0.5 < raised(u) < 0.6:
+        return 0.0
+    _, ys = ckad.scan(lambda carry, x: (carry, carry), 0.5, u)
+    ys[0] = u[2] ** 2
+    return np.sum(u) + np.sum(ys)
+"""
+
+
+def test_the_derivative_is_that_of_what_is_done_once() -> None:
+    """Operands with side effects, and arrays of a scan that hold no derivative at first."""
+    program = PROGRAM._replace(text=EFFECTS)
+    (u, _), (d, _) = program.arguments(), program.directions()
+    expected = np.sum(d) + (np.size(u) - 1) * d[0] + 2 * (u[2] + u[0]) * (d[2] + d[0])
+    derivative, _ = Plain(program).derivative(program.directions())
+    assert derivative == pytest.approx(expected, rel=1e-13)
+    assert judge(program) == Verdict(RIGHT)
 
 
 # --- what it finds -------------------------------------------------------------------------------

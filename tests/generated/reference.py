@@ -49,7 +49,7 @@ class Plain:
         module.__dict__.update(
             np=ComplexNumPy(nearest),
             math=np,
-            ckad=Loops,
+            ckad=ComplexLoops,
             abs=ComplexNumPy(nearest).abs,
             max=ComplexNumPy(nearest).maximum,
             min=ComplexNumPy(nearest).minimum,
@@ -71,14 +71,27 @@ def _complex(x: Any) -> Any:
 class _Watched(ast.NodeTransformer):
     """Comparisons become calls of ``compared``."""
 
+    def __init__(self) -> None:
+        self.n_names = 0
+
     def visit_Compare(self, node: ast.Compare) -> ast.expr:
         self.generic_visit(node)
-        operands, parts = [node.left, *node.comparators], []
-        for op, left, right in zip(node.ops, operands, operands[1:], strict=False):
-            name = ast.Constant(type(op).__name__)
-            function = ast.Name("compared", ast.Load())
-            parts.append(ast.Call(function, [name, left, right], []))
+        left, parts = node.left, []
+        for op, right in zip(node.ops[:-1], node.comparators[:-1], strict=True):
+            name = self._new_name()  # the operand between two comparisons is evaluated once
+            parts.append(_compared(op, left, ast.NamedExpr(ast.Name(name, ast.Store()), right)))
+            left = ast.Name(name, ast.Load())
+        parts.append(_compared(node.ops[-1], left, node.comparators[-1]))
         return parts[0] if len(parts) == 1 else ast.BoolOp(ast.And(), parts)
+
+    def _new_name(self) -> str:
+        self.n_names += 1
+        return f"between_{self.n_names}"
+
+
+def _compared(op: ast.cmpop, left: ast.expr, right: ast.expr) -> ast.expr:
+    name, function = ast.Constant(type(op).__name__), ast.Name("compared", ast.Load())
+    return ast.Call(function, [name, left, right], [])
 
 
 _COMPARE: dict[str, Callable[[Any, Any], Any]] = {
@@ -220,3 +233,12 @@ class Loops:
     @staticmethod
     def cond(test: Any, yes: Callable[..., Any], no: Callable[..., Any], *operands: Any) -> Any:
         return (yes if test else no)(*map(_value, operands))
+
+
+class ComplexLoops(Loops):
+    """The same where what a program writes into may have to hold a derivative."""
+
+    @staticmethod
+    def scan(step: Callable[..., Any], init: Any, xs: Any) -> Any:
+        carry, ys = Loops.scan(step, init, xs)
+        return carry, ys.astype(complex) if _is_float(ys) else ys
