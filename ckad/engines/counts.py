@@ -26,7 +26,7 @@ class Body(NamedTuple):
     kept: Sequence[int]
 
 
-class Steps(NamedTuple):
+class MainLoop(NamedTuple):
     """The steps of a loop; ``reverse`` where it is one that is reversed."""
 
     length: int
@@ -34,7 +34,7 @@ class Steps(NamedTuple):
     reverse: Body | None
 
 
-def main_steps(tape: Tape) -> Steps:
+def main_loop(tape: Tape) -> MainLoop:
     """The outermost loop that computes most; a tape without loops is the one step itself."""
     backward = {row.attrs[5]: row for row in tape.rows if row.op is Op.REVERSE_LOOP}
     found = []
@@ -44,10 +44,10 @@ def main_steps(tape: Tape) -> Steps:
             reverse = bodies(tape, other)[0] if other else None
             loop = read_loop(tape, row)
             length = likely_length(loop.length, loop.guard)
-            found.append(Steps(length, bodies(tape, row)[0], reverse))
+            found.append(MainLoop(length, bodies(tape, row)[0], reverse))
     if not found:
         whole = Body(tape, range(len(tape.inputs)), range(len(tape.outputs)))
-        return Steps(1, whole, None)
+        return MainLoop(1, whole, None)
     return max(found, key=lambda steps: steps.length * flops(steps.primal.tape))
 
 
@@ -111,24 +111,24 @@ def _flops(tape: Tape, row: Row) -> int:
 # --- memory --------------------------------------------------------------------------------------
 
 
-class Part(NamedTuple):
+class Touched(NamedTuple):
     """A part of what a row holds."""
 
     type: Type
     row: int
 
 
-def touched(tape: Tape, k: int) -> Iterator[Part]:
+def touched(tape: Tape, k: int) -> Iterator[Touched]:
     """What row ``k`` reads and writes; arrays that it changes in part are changed in place."""
     row = tape.rows[k]
     if OPS[row.op].group in (Group.LEAF, Group.CONTROL) or row.op is Op.RESHAPE:
         return
-    operands = [Part(tape.rows[x].type, x) for x in row.operands]
+    operands = [Touched(tape.rows[x].type, x) for x in row.operands]
     if row.op in (Op.SLICE, Op.GATHER):  # of what they read from they need no more
-        operands[0] = Part(row.type, row.operands[0])
+        operands[0] = Touched(row.type, row.operands[0])
     if row.op in (Op.UPDATE, Op.SLICE_ADD, Op.SCATTER, Op.SCATTER_ADD):
-        part = Part(operands[-1].type, k)
+        part = Touched(operands[-1].type, k)
         yield from operands[1:]
         yield from [part] * (2 if row.op in (Op.SLICE_ADD, Op.SCATTER_ADD) else 1)
     else:
-        yield from (*operands, Part(row.type, k))
+        yield from (*operands, Touched(row.type, k))

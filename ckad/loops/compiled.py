@@ -11,7 +11,7 @@ import numpy as np
 from ckad.checkpoint.plan import Plan
 from ckad.checkpoint.schedules.schedule import MAX_STEPS
 from ckad.engines.actions import Feed, Slots, TooManySteps
-from ckad.engines.counts import Body, flops, main_steps
+from ckad.engines.counts import Body, flops, main_loop
 from ckad.engines.engine import Loaded
 from ckad.errors import BudgetError, EngineError, ScheduleError
 from ckad.loops.engines import engine_named
@@ -174,8 +174,8 @@ class Compiled:
         return self._per_step(engine_named(self.engine).moved_bytes)
 
     def _per_step(self, count: Callable[[Body], int]) -> PerStep:
-        steps = main_steps(self.tape)
-        return PerStep(count(steps.primal), count(steps.reverse) if steps.reverse else 0)
+        loop = main_loop(self.tape)
+        return PerStep(count(loop.primal), count(loop.reverse) if loop.reverse else 0)
 
     def __repr__(self) -> str:
         ins, outs = (
@@ -185,7 +185,7 @@ class Compiled:
 
     def __str__(self) -> str:
         """Engine, time of compilation, what a step costs, the plan."""
-        n, flops, moved = main_steps(self.tape).length, self.flops_per_step, self.bytes_per_step
+        n, flops, moved = main_loop(self.tape).length, self.flops_per_step, self.bytes_per_step
         what = f"one of {n:,} steps" if n > 1 else "one run"
         step = f"{what}: {flops.primal:,} flops, {moved.primal:,} bytes moved"
         if flops.reverse or moved.reverse:

@@ -21,7 +21,7 @@ from ckad.engines.native.ir.unit import Buffer
 from ckad.engines.native.kernels.table import emit_copy
 from ckad.engines.native.loops import carries, drive, forward, steps
 from ckad.engines.native.loops.carries import Carry
-from ckad.engines.native.rows import frame as native_frame
+from ckad.engines.native.rows import code as native_code
 from ckad.engines.native.values.held import Memory
 from ckad.engines.vm.assembly import assembler, frame
 from ckad.engines.vm.assembly import loops as vm_loops
@@ -194,12 +194,12 @@ def _(right: Any) -> Any:
     return wrong
 
 
-@fault("memory is free before its last reader", native_frame.Frame, "dies", seed=0)
+@fault("memory is free before its last reader", native_code.TapeCode, "dies", seed=0)
 def _(right: Any) -> Any:
     return lambda self, k: self.last.get(k, -1) <= self.now + 1
 
 
-@fault("the last block of a sum is left out", native_frame.Frame, "_sum", seed=8)
+@fault("the last block of a sum is left out", native_code.TapeCode, "_sum", seed=8)
 def _(right: Any) -> Any:
     return lambda self, type, partial, n: right(self, type, partial, max(1, n - 1))
 
@@ -217,7 +217,7 @@ def _(right: Any) -> Any:
 @fault("a loop that ended early counts a step too few", forward, "_note_count", seed=4)
 def _(right: Any) -> Any:
     def wrong(sweep: Any, token: Any) -> None:
-        unit, place = sweep.frame.unit, sweep.facts.control + forward.Control.COUNT
+        unit, place = sweep.code.unit, sweep.facts.control + forward.Control.COUNT
         count = unit.b.sub(unit.get(place), whole(1))
         least = unit.b.icmp_signed(">", count, whole(0))
         unit.put(place, unit.b.select(least, count, whole(0)))

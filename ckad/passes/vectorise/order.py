@@ -10,7 +10,7 @@ from ckad.passes.vectorise.reduction import Term, terms_of
 from ckad.passes.vectorise.region import Region, Unknown
 from ckad.passes.vectorise.survey import (
     Blank,
-    Carried,
+    Entered,
     Initial,
     Patched,
     Source,
@@ -49,7 +49,7 @@ class Order:
         return {
             k
             for k, source in self.sources.items()
-            if isinstance(source, Carried) and source == (at, region)
+            if isinstance(source, Entered) and source == (at, region)
         }
 
     def _terms(self, at: int) -> list[Term] | None:

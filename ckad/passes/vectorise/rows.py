@@ -13,8 +13,8 @@ from ckad.passes.vectorise.reduction import Term, joined, masked, total
 from ckad.passes.vectorise.region import Range, Region, View
 from ckad.passes.vectorise.survey import (
     Blank,
-    Carried,
     Cell,
+    Entered,
     Initial,
     Source,
     Survey,
@@ -125,7 +125,7 @@ class _Rows:
             return Value(self.b.full(type, 0), False)
         if isinstance(source, Initial):
             return self.access.read(self._initial(source.base), source.region, self.values)
-        if isinstance(source, Carried):
+        if isinstance(source, Entered):
             held = self._carried_in(source.cell)
             return self._part(held, self._region_of(source.cell), source.region)
         write = survey.writes[source.write]

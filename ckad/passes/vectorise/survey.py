@@ -59,7 +59,7 @@ class Initial(NamedTuple):
     region: Region
 
 
-class Carried(NamedTuple):
+class Entered(NamedTuple):
     """A region of what a cell holds when the iteration starts."""
 
     cell: int
@@ -88,7 +88,7 @@ class Blank(NamedTuple):
     region: Region
 
 
-Source = Initial | Carried | Written | Patched | Blank
+Source = Initial | Entered | Written | Patched | Blank
 
 
 class Missing:
@@ -375,7 +375,7 @@ class Survey:
         c = self.carries[base]
         cell = self.cell_at(c, region)
         if cell is not None:
-            return Carried(cell, region)
+            return Entered(cell, region)
         for w in self.spread(c):
             if self.known.meeting(self.writes[w].region, region).before:
                 raise Unfit("an iteration reads what an earlier one writes")

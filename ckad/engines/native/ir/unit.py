@@ -32,14 +32,14 @@ def internal(module: ir.Module, name: str, type: ir.FunctionType) -> ir.Function
 class Shared(Protocol):
     """Memory that is freed when nobody names any part of it."""
 
-    users: set[tuple[int, int]]  # (frame, row)
+    users: set[tuple[int, int]]  # (the id of a tape's code, row)
 
     def leave(self, writer: Any, user: tuple[int, int]) -> None: ...
 
 
 @dataclass(eq=False)
 class Buffer:
-    """Bytes that hold an array. ``users`` are the rows of a frame that name it.
+    """Bytes that hold an array. ``users`` are the rows of tapes that name it.
 
     ``offset`` is its place in the arena, None if it lies elsewhere; ``pool`` the memory that it is
     a part of, if it cannot be freed alone.

@@ -14,7 +14,7 @@ from ckad.engines.native.ir.element import Array, register_type, whole
 from ckad.engines.native.ir.unit import Buffer
 from ckad.engines.native.loops.plain import borrowed
 from ckad.engines.native.nests.in_place import operand_taken
-from ckad.engines.native.rows.frame import Frame
+from ckad.engines.native.rows.code import TapeCode
 from ckad.engines.native.values import registers
 from ckad.engines.native.values.held import Held, Memory, Wanted
 from ckad.engines.native.values.registers import Registers, is_small
@@ -23,18 +23,18 @@ from ckad.tape.tape import Row, Tape
 from ckad.tape.types import Type
 
 
-def lower_cond(frame: Frame, k: int, row: Row) -> Sequence[Held]:
-    b = frame.b
-    branches = [frame.tape.bodies[t] for t in row.attrs[:2]]
+def lower_cond(code: TapeCode, k: int, row: Row) -> Sequence[Held]:
+    b = code.b
+    branches = [code.tape.bodies[t] for t in row.attrs[:2]]
     types = branches[0].output_types
-    places, taken = _places(frame, row, types)
-    operands = [_writable(taken[x]) if x in taken else borrowed(frame, x) for x in row.operands[1:]]
-    predicate = registers.scalar(b, frame.small(row.operands[0]))
+    places, taken = _places(code, row, types)
+    operands = [_writable(taken[x]) if x in taken else borrowed(code, x) for x in row.operands[1:]]
+    predicate = registers.scalar(b, code.small(row.operands[0]))
     found: list[tuple[list[Held], ir.Block]] = []
     with b.if_else(b.icmp_signed("!=", predicate, whole(0))) as sides:
         for side, tape in zip(sides, branches, strict=True):
-            with side, frame.unit.branch():
-                found.append((_branch(frame, tape, operands, places), b.block))
+            with side, code.unit.branch():
+                found.append((_branch(code, tape, operands, places), b.block))
     results: list[Held] = []
     for at, type in enumerate(types):
         if at in places:
@@ -46,7 +46,7 @@ def lower_cond(frame: Frame, k: int, row: Row) -> Sequence[Held]:
 
 
 def _places(
-    frame: Frame, row: Row, types: Sequence[Type]
+    code: TapeCode, row: Row, types: Sequence[Type]
 ) -> tuple[dict[int, Memory], dict[int, Memory]]:
     """Where large results are put, by number; which operands they take the place of."""
     places: dict[int, Memory] = {}
@@ -54,12 +54,12 @@ def _places(
     for at, type in enumerate(types):
         if is_small(type):
             continue
-        x = operand_taken(frame.tape, row, at)
-        old = None if x is None else frame.takes(x)
+        x = operand_taken(code.tape, row, at)
+        old = None if x is None else code.takes(x)
         if x is None or old is None:
-            places[at] = frame.new(type)
+            places[at] = code.new(type)
             continue
-        frame.give(x, old)
+        code.give(x, old)
         taken[x] = old
         places[at] = Memory(Array(old.array.pointer, type), old.buffer)
     return places, taken
@@ -71,7 +71,7 @@ def _writable(memory: Memory) -> Memory:
 
 
 def _branch(
-    frame: Frame, tape: Tape, operands: Sequence[Held], places: dict[int, Memory]
+    code: TapeCode, tape: Tape, operands: Sequence[Held], places: dict[int, Memory]
 ) -> list[Held]:
     outputs, inputs = tape.outputs.tolist(), tape.inputs.tolist()
     given = {inputs[at]: x for at, x in enumerate(operands)}
@@ -82,7 +82,7 @@ def _branch(
         if is_free and row not in wanted and row not in given and tape.rows[row].op != Op.CONST:
             wanted[row] = Buffer(pointer, memory.buffer.nbytes)
     own = [_writable(x) if isinstance(x, Memory) and x.buffer.writable else x for x in operands]
-    inner = Frame(frame.writer, frame.unit, tape, own, wanted)
+    inner = TapeCode(code.writer, code.unit, tape, own, wanted)
     found = inner.run()
     for at, memory in places.items():
         inner.put(memory.array, found[at])

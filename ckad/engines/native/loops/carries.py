@@ -15,7 +15,7 @@ from ckad.engines.native.ir.element import Array, Value, nbytes
 from ckad.engines.native.ir.unit import Buffer, Unit
 from ckad.engines.native.kernels.table import emit_copy
 from ckad.engines.native.nests.in_place import takes_place_of
-from ckad.engines.native.rows.frame import Frame
+from ckad.engines.native.rows.code import TapeCode
 from ckad.engines.native.rows.writer import Writer
 from ckad.engines.native.values import registers
 from ckad.engines.native.values.held import Held, Memory, Wanted
@@ -159,29 +159,29 @@ class Carry:
 
     # --- the first values -----------------------------------------------------------------------
 
-    def allocate(self, frame: Frame, rows: Sequence[int]) -> list[Value]:
-        """Buffers for the pools, and the carry's first values in them, from rows of a frame."""
+    def allocate(self, code: TapeCode, rows: Sequence[int]) -> list[Value]:
+        """Buffers for the pools, and in them the carry's first values: rows of the code around."""
         pointers: list[Value] = []
         for pool in self.pools:
             for k in pool.members:
-                pool.buffers.append(self._first(frame, rows[k], pool))
+                pool.buffers.append(self._first(code, rows[k], pool))
             while len(pool.buffers) < pool.n_buffers:
-                pool.buffers.append(frame.writer.allocate(frame.unit, pool.nbytes))
+                pool.buffers.append(code.writer.allocate(code.unit, pool.nbytes))
             pointers += [buffer.pointer for buffer in pool.buffers]
-        return self.flat([frame.small(rows[k]) for k in self.small], pointers)
+        return self.flat([code.small(rows[k]) for k in self.small], pointers)
 
-    def _first(self, frame: Frame, row: int, pool: Pool) -> Buffer:
+    def _first(self, code: TapeCode, row: int, pool: Pool) -> Buffer:
         """The buffer of an array that nobody else reads, or a copy.
 
         An array that stays where it is can also lie in a buffer of the loop around this one.
         """
-        old = frame.takes(row)
+        old = code.takes(row)
         buffer = None if old is None else _given(old.buffer, pool)
         if old is not None and buffer is not None:
-            frame.give(row, old)
+            code.give(row, old)
             return Buffer(old.array.pointer, buffer.nbytes, buffer.offset)
-        buffer = frame.writer.allocate(frame.unit, pool.nbytes)
-        frame.put_row(Array(buffer.pointer, frame.rows[row].type), row)
+        buffer = code.writer.allocate(code.unit, pool.nbytes)
+        code.put_row(Array(buffer.pointer, code.rows[row].type), row)
         return buffer
 
 

@@ -22,7 +22,7 @@ Handlers = dict[Kind, ir.Function]
 
 def drive(sweep: Sweep, handlers: Handlers, reverse: bool) -> None:
     """Fetch actions and call their functions until the sweep is over."""
-    unit, control = sweep.frame.unit, sweep.facts.control
+    unit, control = sweep.code.unit, sweep.facts.control
     b, length = unit.b, sweep.loop.length
     if unit.runs_again:
         begin = Control.REVERSE if reverse else Control.FIRST

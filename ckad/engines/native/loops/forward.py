@@ -23,37 +23,37 @@ from ckad.engines.native.loops.plain import (
 from ckad.engines.native.loops.records import Record, record_of, residual_record
 from ckad.engines.native.loops.steps import Steps, in_memory
 from ckad.engines.native.loops.sweep import Shared, Store, Sweep
-from ckad.engines.native.rows.frame import Frame
+from ckad.engines.native.rows.code import TapeCode
 from ckad.engines.native.values.held import Held, Token
 from ckad.tape.control import UNGUARDED, WHILE, read_loop
 from ckad.tape.ops import Op
 from ckad.tape.tape import Row, Tape
 
 
-def lower_taped_loop(frame: Frame, k: int, row: Row) -> Sequence[Held]:
+def lower_taped_loop(code: TapeCode, k: int, row: Row) -> Sequence[Held]:
     """Results, ys, and the token."""
-    loop = read_loop(frame.tape, row)
+    loop = read_loop(code.tape, row)
     body, taping, n = loop.body, loop.taping, len(loop.carry)
     assert taping is not None
     carry = Carry(body.output_types[:n], [(body, 1), (taping, 1)])
     state = record_of(carry.types)
     kept = residual_record(taping, taping.outputs.tolist()[len(body.outputs) :])
-    control = frame.writer.note_loop(
+    control = code.writer.note_loop(
         loop.name, state.nbytes, kept.nbytes, kept.inner, loop.guard != UNGUARDED
     )
-    initial = carry.allocate(frame, loop.carry)
-    ys = new_ys(frame, body.output_types[n:], loop.length)
+    initial = carry.allocate(code, loop.carry)
+    ys = new_ys(code, body.output_types[n:], loop.length)
     shared = Shared(
-        [in_memory(frame, x) for x in loop.xs],
-        [borrowed(frame, x) for x in loop.captured],
+        [in_memory(code, x) for x in loop.xs],
+        [borrowed(code, x) for x in loop.captured],
         [],
         ys,
     )
-    token = _token_of(frame, k, len(body.outputs), control)
-    sweep = Sweep(frame, loop, shared, token)
+    token = _token_of(code, k, len(body.outputs), control)
+    sweep = Sweep(code, loop, shared, token)
     store = Store(sweep, carry, initial)
     if sweep.is_guarded:
-        begin_count(frame.unit, loop, control, first_small(carry, initial))
+        begin_count(code.unit, loop, control, first_small(carry, initial))
     if loop.length:
         handlers = store_and_restore(sweep, store, state)
         handlers[Kind.ADVANCE] = _steps(sweep, "advance", body, store, None)
@@ -61,8 +61,8 @@ def lower_taped_loop(frame: Frame, k: int, row: Row) -> Sequence[Held]:
         drive(sweep, handlers, reverse=False)
     if sweep.is_guarded:
         _note_count(sweep, token)
-    held = carry.held(store.get(frame.unit), pools=True)
-    results = [*held, *(as_held(frame, y) for y in ys), Token(token)]
+    held = carry.held(store.get(code.unit), pools=True)
+    results = [*held, *(as_held(code, y) for y in ys), Token(token)]
     sweep.free()
     return results
 
@@ -72,7 +72,7 @@ def _note_count(sweep: Sweep, token: Value) -> None:
 
     Where that was not known before, the rest of the actions is for nothing.
     """
-    unit, control = sweep.frame.unit, sweep.facts.control
+    unit, control = sweep.code.unit, sweep.facts.control
     b, count, most = unit.b, *(unit.get(control + c) for c in (Control.COUNT, Control.MOST))
     b.store(count, count_place(unit, token))
     unit.put(control + Control.MOST, b.select(b.icmp_signed(">", count, most), count, most))
@@ -82,13 +82,13 @@ def _note_count(sweep: Sweep, token: Value) -> None:
     unit.put(control + Control.FILLED, b.select(learns, cursor, filled))
 
 
-def _token_of(frame: Frame, k: int, number: int, control: int) -> Value:
+def _token_of(code: TapeCode, k: int, number: int, control: int) -> Value:
     """Where a token lies: among the residuals of the step around it, or at a place of its own."""
-    for r in frame.fusion.readers[k]:
-        row = frame.rows[r]
-        if row.op is Op.RESULT and row.attrs[0] == number and r in frame.wanted:
-            return frame.wanted.pop(r).pointer
-    return frame.unit.b.inttoptr(frame.unit.get(control + Control.TOKEN), POINTER)
+    for r in code.fusion.readers[k]:
+        row = code.rows[r]
+        if row.op is Op.RESULT and row.attrs[0] == number and r in code.wanted:
+            return code.wanted.pop(r).pointer
+    return code.unit.b.inttoptr(code.unit.get(control + Control.TOKEN), POINTER)
 
 
 def _steps(sweep: Sweep, kind: str, body: Tape, store: Store, record: Record | None) -> ir.Function:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ckad.engines.native.ir.element import I64, POINTER, Array, Value, nbytes
 from ckad.engines.native.ir.unit import Buffer, Unit
-from ckad.engines.native.rows.frame import Frame
+from ckad.engines.native.rows.code import TapeCode
 from ckad.engines.native.rows.writer import Writer
 from ckad.engines.native.values import registers
 from ckad.engines.native.values.held import Held, Memory
@@ -51,17 +51,17 @@ class Slot:
 class Packet:
     """Values that the functions of a loop read and do not change."""
 
-    def __init__(self, frame: Frame, values: Sequence[Held]) -> None:
+    def __init__(self, code: TapeCode, values: Sequence[Held]) -> None:
         self.types = [_type(value) for value in values]
         self.slots = []
         for value in values:
             small = value.type if isinstance(value, Registers) else None
-            slot = Slot(frame.writer, frame.unit, small)
+            slot = Slot(code.writer, code.unit, small)
             if isinstance(value, Registers):
-                slot.put(frame.unit, value)
+                slot.put(code.unit, value)
             else:
                 assert isinstance(value, Memory)
-                slot.put_pointer(frame.unit, value.array.pointer)
+                slot.put_pointer(code.unit, value.array.pointer)
             self.slots.append(slot)
 
     def open(self, unit: Unit) -> list[Held]:

@@ -9,7 +9,7 @@ from ckad.engines.native.ir.flow import smaller
 from ckad.engines.native.ir.stepping import Guard, Run, run_steps
 from ckad.engines.native.ir.unit import Buffer, Unit
 from ckad.engines.native.loops.carries import Carry
-from ckad.engines.native.rows.frame import Frame
+from ckad.engines.native.rows.code import TapeCode
 from ckad.engines.native.values import registers
 from ckad.engines.native.values.held import Held, Memory, Wanted, element, taken
 from ckad.engines.native.values.registers import Registers, is_small
@@ -26,14 +26,14 @@ def index_of(i: Value) -> Registers:
     return Registers(INDEX, (i,))
 
 
-def lower_loop(frame: Frame, k: int, row: Row) -> Sequence[Held]:
-    loop = read_loop(frame.tape, row)
-    n, body, unit = len(loop.carry), loop.body, frame.unit
+def lower_loop(code: TapeCode, k: int, row: Row) -> Sequence[Held]:
+    loop = read_loop(code.tape, row)
+    n, body, unit = len(loop.carry), loop.body, code.unit
     carry = Carry(body.output_types[:n], [(body, 1)])
-    initial = carry.allocate(frame, loop.carry)
-    ys = new_ys(frame, body.output_types[n:], loop.length)
-    xs = [frame.memory(x) for x in loop.xs]
-    captured = [borrowed(frame, x) for x in loop.captured]
+    initial = carry.allocate(code, loop.carry)
+    ys = new_ys(code, body.output_types[n:], loop.length)
+    xs = [code.memory(x) for x in loop.xs]
+    captured = [borrowed(code, x) for x in loop.captured]
 
     def once(i: Value, values: list[Value]) -> list[Value]:
         elements = [taken(unit.b, element(unit.b, x, i)) for x in xs]
@@ -41,11 +41,11 @@ def lower_loop(frame: Frame, k: int, row: Row) -> Sequence[Held]:
         wanted = carry.wanted(values, body, 1)
         places = [element(unit.b, y.array, i) for y in ys]
         want_at(wanted, body, body.outputs.tolist()[n:], places)
-        inner = Frame(frame.writer, unit, body, inputs, wanted)
+        inner = TapeCode(code.writer, unit, body, inputs, wanted)
         outputs = inner.run()
         for place, value in zip(places, outputs[n:], strict=True):
             inner.put(place, value)
-        following = carry.following(frame.writer, unit, values, outputs[:n])
+        following = carry.following(code.writer, unit, values, outputs[:n])
         inner.close()
         return following
 
@@ -56,7 +56,7 @@ def lower_loop(frame: Frame, k: int, row: Row) -> Sequence[Held]:
         stop = smaller(unit.b, first_small(carry, initial), stop)
     run = Run(whole(0), stop, nanoseconds(body, "native"), loop.length, guard)
     values = run_steps(unit, run, initial, once).values
-    return [*carry.held(values, pools=True), *(as_held(frame, y) for y in ys)]
+    return [*carry.held(values, pools=True), *(as_held(code, y) for y in ys)]
 
 
 def first_small(carry: Carry, values: list[Value]) -> Value:
@@ -68,17 +68,17 @@ def while_flag(unit: Unit, carry: Carry) -> Guard:
     return lambda values: unit.b.icmp_signed("!=", first_small(carry, values), whole(0))
 
 
-def as_held(frame: Frame, memory: Memory) -> Held:
+def as_held(code: TapeCode, memory: Memory) -> Held:
     """A result of a loop: small ones are read into registers."""
     if not is_small(memory.array.type):
         return memory
-    value = registers.read(frame.b, memory.array)
-    frame.temporary.append(memory.buffer)
+    value = registers.read(code.b, memory.array)
+    code.temporary.append(memory.buffer)
     return value
 
 
-def new_ys(frame: Frame, types: Sequence[Type], length: int) -> list[Memory]:
-    return [frame.new(t.with_shape((length, *t.shape))) for t in types]
+def new_ys(code: TapeCode, types: Sequence[Type], length: int) -> list[Memory]:
+    return [code.new(t.with_shape((length, *t.shape))) for t in types]
 
 
 def want_at(wanted: Wanted, body: Tape, rows: Sequence[int], places: Sequence[Array]) -> None:
@@ -89,9 +89,9 @@ def want_at(wanted: Wanted, body: Tape, rows: Sequence[int], places: Sequence[Ar
             wanted[row] = Buffer(place.pointer, nbytes(place.type))
 
 
-def borrowed(frame: Frame, k: int) -> Held:
+def borrowed(code: TapeCode, k: int) -> Held:
     """A row's value for a body, which may only read it."""
-    if frame.fusion.uniform[k] is None and isinstance(frame.held[k], Registers):
-        return frame.held[k]
-    array = frame.memory(k)
+    if code.fusion.uniform[k] is None and isinstance(code.held[k], Registers):
+        return code.held[k]
+    array = code.memory(k)
     return Memory(array, Buffer(array.pointer, 0, writable=False))

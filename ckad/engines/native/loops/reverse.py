@@ -17,7 +17,7 @@ from ckad.engines.native.loops.plain import as_held, borrowed, index_of, new_ys
 from ckad.engines.native.loops.records import Record, arrays_at, record_of, residual_record
 from ckad.engines.native.loops.steps import Homes, Steps, in_memory
 from ckad.engines.native.loops.sweep import Shared, Store, Sweep
-from ckad.engines.native.rows.frame import Frame
+from ckad.engines.native.rows.code import TapeCode
 from ckad.engines.native.values import registers
 from ckad.engines.native.values.held import Held, Token, taken
 from ckad.engines.native.values.registers import Registers
@@ -27,34 +27,34 @@ from ckad.tape.control import UNGUARDED, ReverseLoop, read_reverse_loop
 from ckad.tape.tape import Row, Tape
 
 
-def lower_reverse_loop(frame: Frame, k: int, row: Row) -> Sequence[Held]:
+def lower_reverse_loop(code: TapeCode, k: int, row: Row) -> Sequence[Held]:
     """Cotangents of the carry, sums, and cotangents of the xs."""
-    loop = read_reverse_loop(frame.tape, row)
+    loop = read_reverse_loop(code.tape, row)
     n, duals = loop.n_carry, [*loop.ct_carry, *loop.sums]
     primal = Carry(loop.taping.output_types[:n], [(loop.advance, 1), (loop.taping, 1)])
     state = record_of(primal.types)
     kept = residual_record(loop.taping, loop.taping.outputs.tolist()[n:])
     guarded = loop.guard != UNGUARDED
-    control = frame.writer.note_loop(loop.name, state.nbytes, kept.nbytes, kept.inner, guarded)
+    control = code.writer.note_loop(loop.name, state.nbytes, kept.nbytes, kept.inner, guarded)
     totals = _Totals(loop)
-    initial = totals.allocate(frame, duals)
-    ct_xs = new_ys(frame, loop.reverse.output_types[len(duals) :], loop.length)
+    initial = totals.allocate(code, duals)
+    ct_xs = new_ys(code, loop.reverse.output_types[len(duals) :], loop.length)
     shared = Shared(
-        [in_memory(frame, x) for x in loop.xs],
-        [borrowed(frame, x) for x in loop.captured],
-        [in_memory(frame, x) for x in loop.ct_ys],
+        [in_memory(code, x) for x in loop.xs],
+        [borrowed(code, x) for x in loop.captured],
+        [in_memory(code, x) for x in loop.ct_ys],
         ct_xs,
     )
-    token = frame.held[loop.token]
+    token = code.held[loop.token]
     assert isinstance(token, Token)
-    sweep = Sweep(frame, loop, shared, token.pointer)
+    sweep = Sweep(code, loop, shared, token.pointer)
     if guarded:
-        count = frame.b.load(count_place(frame.unit, token.pointer))
-        frame.unit.put(control + Control.COUNT, count)
+        count = code.b.load(count_place(code.unit, token.pointer))
+        code.unit.put(control + Control.COUNT, count)
         for x in ct_xs:
-            emit_zeros(frame.b, x.array)
+            emit_zeros(code.b, x.array)
     store = Store(sweep, totals, initial)
-    again = Store(sweep, primal, _undefined(frame, primal))
+    again = Store(sweep, primal, _undefined(code, primal))
     if loop.length:
         handlers = store_and_restore(sweep, again, state)
         handlers[Kind.ADVANCE] = _advance(sweep, loop.advance, again)
@@ -62,9 +62,9 @@ def lower_reverse_loop(frame: Frame, k: int, row: Row) -> Sequence[Held]:
         handlers[Kind.REVERSE] = _reverse(sweep, loop, store, kept)
         drive(sweep, handlers, reverse=True)
     for pool in primal.pools:
-        pool.free(frame.writer)
-    held = totals.held(store.get(frame.unit), pools=True)
-    results = [*held, *(as_held(frame, x) for x in ct_xs)]
+        pool.free(code.writer)
+    held = totals.held(store.get(code.unit), pools=True)
+    results = [*held, *(as_held(code, x) for x in ct_xs)]
     sweep.free()
     return results
 
@@ -83,13 +83,11 @@ class _Totals(Carry):
         return self.positions[k]
 
 
-def _undefined(frame: Frame, carry: Carry) -> list[Value]:
+def _undefined(code: TapeCode, carry: Carry) -> list[Value]:
     """Buffers for a carry that gets its values from a restart state."""
     pointers = []
     for pool in carry.pools:
-        pool.buffers = [
-            frame.writer.allocate(frame.unit, pool.nbytes) for _ in range(pool.n_buffers)
-        ]
+        pool.buffers = [code.writer.allocate(code.unit, pool.nbytes) for _ in range(pool.n_buffers)]
         pointers += [buffer.pointer for buffer in pool.buffers]
     types = [carry.types[k] for k in carry.small]
     smalls = [

@@ -12,7 +12,7 @@ from ckad.engines.native.kernels.table import emit_copy
 from ckad.engines.native.loops.plain import index_of, want_at
 from ckad.engines.native.loops.records import Record, arrays_at
 from ckad.engines.native.loops.sweep import Store, Sweep
-from ckad.engines.native.rows.frame import Frame
+from ckad.engines.native.rows.code import TapeCode
 from ckad.engines.native.values.held import Held, Memory, Token, Wanted, element, taken
 from ckad.engines.work import nanoseconds
 from ckad.tape.ops import Op
@@ -148,19 +148,19 @@ class Steps:
         places += self._kept(wanted, body, rows[n + len(places) :], i, record)
         arrays = [k for k in rows[n:] if body.rows[k].type.is_array]
         want_at(wanted, body, arrays, places)
-        frame = Frame(self.sweep.writer, unit, body, inputs, wanted)
-        outputs = frame.run()
+        code = TapeCode(self.sweep.writer, unit, body, inputs, wanted)
+        outputs = code.run()
         found = [x for x in outputs[n:] if not isinstance(x, Token)]
         for at, (place, value) in enumerate(zip(places, found, strict=True), -len(results)):
             if not homes or at not in homes.kept:
-                frame.put(place, value)
+                code.put(place, value)
         if values is None:
             following: list[Value] = []
         elif homes:
             following = self._moved_on(homes, values, outputs[:n])
         else:
-            following = carry.following(frame.writer, unit, values, outputs[:n])
-        frame.close()
+            following = carry.following(code.writer, unit, values, outputs[:n])
+        code.close()
         return following
 
     def _kept(
@@ -203,7 +203,7 @@ def array_of(value: Held) -> Array:
     return value.array
 
 
-def in_memory(frame: Frame, k: int) -> Memory:
+def in_memory(code: TapeCode, k: int) -> Memory:
     """A row's value for functions that read elements of it."""
-    array = frame.memory(k)
+    array = code.memory(k)
     return Memory(array, Buffer(array.pointer, 0, writable=False))

@@ -15,7 +15,7 @@ from ckad.engines.native.ir.unit import Unit
 from ckad.engines.native.loops.carries import Carry
 from ckad.engines.native.loops.packets import Packet, Slot
 from ckad.engines.native.loops.records import Record
-from ckad.engines.native.rows.frame import Frame
+from ckad.engines.native.rows.code import TapeCode
 from ckad.engines.native.rows.writer import TapedFacts
 from ckad.engines.native.values.held import Held
 from ckad.tape.control import UNGUARDED, Loop, ReverseLoop
@@ -34,13 +34,13 @@ class Sweep:
     """One sweep over a loop while its functions are written."""
 
     def __init__(
-        self, frame: Frame, loop: Loop | ReverseLoop, shared: Shared, token: Value
+        self, code: TapeCode, loop: Loop | ReverseLoop, shared: Shared, token: Value
     ) -> None:
-        self.frame, self.writer, self.loop = frame, frame.writer, loop
+        self.code, self.writer, self.loop = code, code.writer, loop
         self.counts = [len(group) for group in shared]
-        self.packet = Packet(frame, [value for group in shared for value in group])
-        self.token = Slot(frame.writer, frame.unit, None)
-        self.token.put_pointer(frame.unit, token)
+        self.packet = Packet(code, [value for group in shared for value in group])
+        self.token = Slot(code.writer, code.unit, None)
+        self.token.put_pointer(code.unit, token)
         self.stores: list[Store] = []
 
     @property
@@ -54,8 +54,8 @@ class Sweep:
     def function(self, kind: str) -> Unit:
         """A new function of this sweep."""
         unit = Unit(self.writer.module, self.writer.name(kind))
-        unit.depth = self.frame.unit.depth + len(self.frame.unit.steps)
-        unit.branches = self.frame.unit.branches
+        unit.depth = self.code.unit.depth + len(self.code.unit.steps)
+        unit.branches = self.code.unit.branches
         return unit
 
     def open(self, unit: Unit) -> Shared:
@@ -88,7 +88,7 @@ class Store:
     """A carry between the functions of a sweep: small values and the addresses of buffers."""
 
     def __init__(self, sweep: Sweep, carry: Carry, initial: Sequence[Value]) -> None:
-        unit, self.carry, self.writer = sweep.frame.unit, carry, sweep.writer
+        unit, self.carry, self.writer = sweep.code.unit, carry, sweep.writer
         self.small = [Slot(self.writer, unit, carry.types[k]) for k in carry.small]
         n_pointers = sum(p.n_buffers for p in carry.pools)
         self.large = [Slot(self.writer, unit, None) for _ in range(n_pointers)]

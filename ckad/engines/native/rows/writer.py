@@ -32,11 +32,11 @@ class TapedFacts:
     head_bytes: int = 0  # of its token, before the restart states: how many steps it ran
 
 
-#: (frame, number of a row, row) -> its results; it writes code for the row's bodies
+#: (code, number of a row, row) -> its results; it writes code for the row's bodies
 Lower = Callable[[Any, int, Row], Sequence[Any]]
 
 
-class Part(NamedTuple):
+class Emitted(NamedTuple):
     """A tape whose code stands in a function."""
 
     function: str
@@ -56,7 +56,7 @@ class Writer:
     loops: dict[int, TapedFacts] = field(default_factory=dict)
     places: list[tuple[str, str, int]] = field(default_factory=list)
     shares: bool = False  # whether a nest is large enough for several threads
-    parts: list[Part] = field(default_factory=list)  # in the order in which they were written
+    emitted: list[Emitted] = field(default_factory=list)  # in the order in which they were written
     _fusions: dict[int, Fusion] = field(default_factory=dict)
     _shapes: dict[int, Shape] = field(default_factory=dict)
     _nests: dict[tuple[int, int], tuple[Any, Shape]] = field(default_factory=dict)

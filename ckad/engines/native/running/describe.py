@@ -13,7 +13,7 @@ from pathlib import PurePath
 from ckad.engines.native.nests.boxes import Shape
 from ckad.engines.native.nests.fusion import Fusion, Nest
 from ckad.engines.native.nests.walk import At, Index, Walk
-from ckad.engines.native.rows.writer import Part, Writer
+from ckad.engines.native.rows.writer import Emitted, Writer
 from ckad.engines.native.values.registers import is_small
 from ckad.place import NOWHERE
 from ckad.tape.control import UNBOUNDED, Loop, ReverseLoop, read_loop, read_reverse_loop
@@ -33,7 +33,7 @@ def program_text(tape: Tape, writer: Writer) -> str:
         titles.setdefault(body, title)
     first: dict[int, str] = {}
     parts = []
-    for part in writer.parts:
+    for part in writer.emitted:
         title = titles.get(id(part.tape), "the residuals alone of a last step")
         known = first.setdefault(id(part.tape), part.function)
         if known == part.function:
@@ -90,7 +90,7 @@ def _place(tape: Tape, row: Row) -> str:
 # --- functions ------------------------------------------------------------------------------------
 
 
-def _part(writer: Writer, part: Part, title: str) -> Iterator[str]:
+def _part(writer: Writer, part: Emitted, title: str) -> Iterator[str]:
     tape, fusion = part.tape, writer.fusion(part.tape)
     yield f"{part.function}: {title}"
     yield f"{INDENT}given {_values(tape.inputs.tolist(), tape)}"

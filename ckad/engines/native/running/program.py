@@ -17,7 +17,7 @@ from ckad.engines.native.ir.hooks import write_entry
 from ckad.engines.native.ir.unit import Buffer, Unit
 from ckad.engines.native.loops.table import WITH_BODIES
 from ckad.engines.native.nests.threads import write_end, write_worker
-from ckad.engines.native.rows.frame import Frame
+from ckad.engines.native.rows.code import TapeCode
 from ckad.engines.native.rows.writer import TapedFacts, Writer
 from ckad.engines.native.running.compiler import Library, compile_module
 from ckad.engines.native.running.describe import program_text
@@ -134,11 +134,11 @@ def _write(writer: Writer, tape: Tape) -> Facts:
     inputs = [writer.cells(1) for _ in tape.inputs]
     outputs = [writer.cells(1) for _ in tape.outputs]
     values = [_given(unit, cell, t) for cell, t in zip(inputs, tape.input_types, strict=True)]
-    frame = Frame(writer, unit, tape, values, _wanted(unit, tape, outputs))
-    results = frame.run()
+    code = TapeCode(writer, unit, tape, values, _wanted(unit, tape, outputs))
+    results = code.run()
     for cell, type, value in zip(outputs, tape.output_types, results, strict=True):
         if type.size:
-            frame.put(Array(unit.address(cell), type), value)
+            code.put(Array(unit.address(cell), type), value)
     unit.finish()
     write_entry(module, unit.function)
     write_worker(module)

@@ -9,9 +9,9 @@ from ckad.engines.heap import too_much
 from ckad.engines.stops import Stops
 from ckad.engines.vm.assembly.assembler import Assembler
 from ckad.engines.vm.assembly.chains import lower_chain
-from ckad.engines.vm.assembly.frame import Frame
 from ckad.engines.vm.assembly.grouping import Item
 from ckad.engines.vm.assembly.lower import lower_row
+from ckad.engines.vm.assembly.placement import Placement
 from ckad.engines.vm.isa import Code
 from ckad.engines.vm.program import CELL, MOST_CELLS, Place, Program
 from ckad.tape.tape import Tape
@@ -45,8 +45,8 @@ def assemble(
     )
 
 
-def _lower(a: Assembler, frame: Frame, item: Item) -> None:
+def _lower(a: Assembler, placement: Placement, item: Item) -> None:
     if isinstance(item, list):
-        lower_chain(a, frame, item)
+        lower_chain(a, placement, item)
     else:
-        lower_row(a, frame, item)
+        lower_row(a, placement, item)

@@ -16,8 +16,8 @@ from ckad.engines.actions import Slots
 from ckad.engines.heap import Heap
 from ckad.engines.origin import Origin, origin
 from ckad.engines.stops import Stops
-from ckad.engines.vm.assembly.frame import Frame
 from ckad.engines.vm.assembly.grouping import Item, group, members
+from ckad.engines.vm.assembly.placement import Placement
 from ckad.engines.vm.assembly.region import Region
 from ckad.engines.vm.isa import Code
 from ckad.engines.vm.program import Place
@@ -28,7 +28,7 @@ from ckad.tape.tape import Row, Tape
 _DISPATCH = 4
 
 #: Appends the code of one item.
-Lower = Callable[["Assembler", Frame, Item], None]
+Lower = Callable[["Assembler", Placement, Item], None]
 
 
 class Assembler:
@@ -70,9 +70,9 @@ class Assembler:
         size = max(size, 1)
         return Region(self.heap.allocate(size), size)
 
-    def bind(self, frame: Frame, row: int, region: Region) -> None:
-        frame.region[row] = region
-        if row in frame.last:
+    def bind(self, placement: Placement, row: int, region: Region) -> None:
+        placement.region[row] = region
+        if row in placement.last:
             region.users += 1
         else:
             self._free_if_unused(region)
@@ -110,15 +110,15 @@ class Assembler:
         for body in tape.bodies:
             self.place_constants(body)
 
-    def take_over(self, frame: Frame, row: int, size: int) -> Region | None:
+    def take_over(self, placement: Placement, row: int, size: int) -> Region | None:
         """The region of ``row`` if a result may be written over it."""
-        region = frame.region[row]
-        free = region.writable and region.users == 1 and frame.dies(row)
+        region = placement.region[row]
+        free = region.writable and region.users == 1 and placement.dies(row)
         return region if free and region.size >= size else None
 
-    def cells_of(self, frame: Frame, row: int) -> int:
-        type = frame.tape.rows[row].type
-        return type.size if type.is_array else frame.region[row].size
+    def cells_of(self, placement: Placement, row: int) -> int:
+        type = placement.tape.rows[row].type
+        return type.size if type.is_array else placement.region[row].size
 
     # --- code ----------------------------------------------------------------------------------
 
@@ -142,14 +142,14 @@ class Assembler:
 
     def walk(
         self, tape: Tape, inputs: Sequence[Region], wanted: dict[int, Region] | None = None
-    ) -> tuple[Frame, list[Region]]:
+    ) -> tuple[Placement, list[Region]]:
         """Append the code of ``tape``; its inputs lie in the given regions.
 
         ``wanted`` says where some of its rows had better be written.
 
-        Returns the regions of the outputs; the frame's ``leave`` gives them back.
+        Returns the regions of the outputs; ``leave`` of the placement gives them back.
         """
-        frame = Frame(
+        placement = Placement(
             tape,
             group(tape, chained=not self.each_row),
             wanted or {},
@@ -157,20 +157,20 @@ class Assembler:
         )
         for k, row in enumerate(tape.rows):
             if row.op is Op.INPUT:
-                self.bind_input(frame, k, inputs[row.attrs[0]])
-            elif row.op is Op.CONST and k in frame.last:
-                self.bind_input(frame, k, self.constant(tape.constants[row.attrs[0]]))
-        for at, item in enumerate(frame.items):
-            frame.now = at
+                self.bind_input(placement, k, inputs[row.attrs[0]])
+            elif row.op is Op.CONST and k in placement.last:
+                self.bind_input(placement, k, self.constant(tape.constants[row.attrs[0]]))
+        for at, item in enumerate(placement.items):
+            placement.now = at
             self.around.append((tape, members(item)[-1]))
-            self.lower(self, frame, item)
+            self.lower(self, placement, item)
             self.around.pop()
-            self._release_dead(frame, item)
-        return frame, [frame.region[k] for k in tape.outputs.tolist()]
+            self._release_dead(placement, item)
+        return placement, [placement.region[k] for k in tape.outputs.tolist()]
 
     def walk_step(
         self, body: Tape, inputs: Sequence[Region], wanted: dict[int, Region]
-    ) -> tuple[Frame, list[Region]]:
+    ) -> tuple[Placement, list[Region]]:
         """``walk`` for a loop's body, whose first input is the index.
 
         The loop itself reads the index after the step, so nothing may be written over it.
@@ -183,55 +183,57 @@ class Assembler:
         self.steps.pop()
         return walked
 
-    def bind_input(self, frame: Frame, row: int, region: Region) -> None:
-        frame.region[row] = region
-        if row in frame.last:
+    def bind_input(self, placement: Placement, row: int, region: Region) -> None:
+        placement.region[row] = region
+        if row in placement.last:
             region.users += 1
 
-    def _release_dead(self, frame: Frame, item: Item) -> None:
-        for x in {x for k in members(item) for x in frame.operands(k)}:
-            if frame.last[x] == frame.now and x in frame.region:
-                self.release(frame.region.pop(x))
+    def _release_dead(self, placement: Placement, item: Item) -> None:
+        for x in {x for k in members(item) for x in placement.operands(k)}:
+            if placement.last[x] == placement.now and x in placement.region:
+                self.release(placement.region.pop(x))
 
-    def give_results(self, frame: Frame, k: int, regions: list[Region]) -> None:
+    def give_results(self, placement: Placement, k: int, regions: list[Region]) -> None:
         """Hold a control row's results until its RESULT rows name them; drop those without one."""
-        named = {r.attrs[0] for r in frame.tape.rows if r.op is Op.RESULT and r.operands[0] == k}
-        frame.results[k] = [self.hold(region) for region in regions]
+        named = {
+            r.attrs[0] for r in placement.tape.rows if r.op is Op.RESULT and r.operands[0] == k
+        }
+        placement.results[k] = [self.hold(region) for region in regions]
         for at, region in enumerate(regions):
             if at not in named:
                 self.unhold(region)
 
-    def take_result(self, frame: Frame, k: int, row: Row) -> None:
-        region = frame.results[row.operands[0]][row.attrs[0]]
-        if k in frame.last:
-            self.bind(frame, k, region)
+    def take_result(self, placement: Placement, k: int, row: Row) -> None:
+        region = placement.results[row.operands[0]][row.attrs[0]]
+        if k in placement.last:
+            self.bind(placement, k, region)
         self.unhold(region)
 
-    def leave(self, frame: Frame) -> None:
+    def leave(self, placement: Placement) -> None:
         """Give back the regions of a walked tape's outputs."""
-        for x in set(frame.tape.outputs.tolist()):
-            self.release(frame.region[x])
+        for x in set(placement.tape.outputs.tolist()):
+            self.release(placement.region[x])
 
-    def check(self, frame: Frame, k: int) -> None:
+    def check(self, placement: Placement, k: int) -> None:
         """Under ``check_finite``: stop where row k is not finite. With stops: stop after it."""
-        type = frame.tape.rows[k].type
-        if self.stops is not None and type.is_array and k in frame.region:
-            self._stop(frame, k, self.stops)
+        type = placement.tape.rows[k].type
+        if self.stops is not None and type.is_array and k in placement.region:
+            self._stop(placement, k, self.stops)
         if self.check_finite and type.is_float:
-            place = self._shown(frame, k)
-            self.emit(Code.CHECK, type.size, frame.region[k].offset, place, cost=type.size / 4)
+            place = self._shown(placement, k)
+            self.emit(Code.CHECK, type.size, placement.region[k].offset, place, cost=type.size / 4)
 
-    def _shown(self, frame: Frame, k: int) -> int:
+    def _shown(self, placement: Placement, k: int) -> int:
         """The place of a row whose value is to be shown."""
-        place = self.place(frame.tape, k)
-        self.results[place] = Place(frame.region[k].offset, frame.tape.rows[k].type)
+        place = self.place(placement.tape, k)
+        self.results[place] = Place(placement.region[k].offset, placement.tape.rows[k].type)
         return place
 
-    def _stop(self, frame: Frame, k: int, stops: Stops) -> None:
+    def _stop(self, placement: Placement, k: int, stops: Stops) -> None:
         """Leave the interpreter after row k, if it is wanted, at the steps that are wanted."""
-        if not stops.wanted(origin([*self.around[:-1], (frame.tape, k)])):
+        if not stops.wanted(origin([*self.around[:-1], (placement.tape, k)])):
             return
-        place = self._shown(frame, k)
+        place = self._shown(placement, k)
         stops.places.add(place)
         jumps = []
         for cell, step in zip(self.steps, stops.steps, strict=False):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from ckad.engines.vm.assembly.assembler import Assembler
-from ckad.engines.vm.assembly.frame import Frame
+from ckad.engines.vm.assembly.placement import Placement
 from ckad.engines.vm.assembly.region import Region
 from ckad.engines.vm.assembly.steps import (
     Counter,
@@ -25,13 +25,13 @@ from ckad.tape.ops import Op
 from ckad.tape.tape import Row, Tape
 
 
-def _loop(a: Assembler, frame: Frame, k: int, row: Row) -> None:
-    loop = read_loop(frame.tape, row)
+def _loop(a: Assembler, placement: Placement, k: int, row: Row) -> None:
+    loop = read_loop(placement.tape, row)
     n = len(loop.carry)
     a.depth += 1
-    carried = take_carry(a, frame, row, loop.carry)
+    carried = take_carry(a, placement, row, loop.carry)
     i, stop = a.hold(a.new(1)), a.hold(a.new(1))
-    steps = Steps(a, frame, loop.xs, loop.captured, i)
+    steps = Steps(a, placement, loop.xs, loop.captured, i)
     ys, bases = new_ys(a, loop.body.output_types[n:], loop.length)
     a.emit(Code.SET, i.offset, 0)
     a.emit(Code.SET, stop.offset, loop.length)
@@ -53,22 +53,22 @@ def _loop(a: Assembler, frame: Frame, k: int, row: Row) -> None:
     if skip is not None:
         a.code[skip] = len(a.code)
     steps.close()
-    close(a, frame, k, [*carried, *ys], [i, stop])
+    close(a, placement, k, [*carried, *ys], [i, stop])
 
 
-def _cond(a: Assembler, frame: Frame, k: int, row: Row) -> None:
+def _cond(a: Assembler, placement: Placement, k: int, row: Row) -> None:
     """Both branches write the same result cells."""
-    bodies = [frame.tape.bodies[t] for t in row.attrs[:2]]
-    operands = [frame.region[x] for x in row.operands[1:]]
+    bodies = [placement.tape.bodies[t] for t in row.attrs[:2]]
+    operands = [placement.region[x] for x in row.operands[1:]]
     a.depth += 1
     results = [a.hold(a.new(t.size)) for t in bodies[0].output_types]
-    otherwise = a.emit(Code.JUMP_IF_ZERO, frame.region[row.operands[0]].offset, 0) + 2
+    otherwise = a.emit(Code.JUMP_IF_ZERO, placement.region[row.operands[0]].offset, 0) + 2
     _branch(a, bodies[0], operands, results)
     end = a.emit(Code.JUMP, 0) + 1
     a.code[otherwise] = len(a.code)
     _branch(a, bodies[1], operands, results)
     a.code[end] = len(a.code)
-    close(a, frame, k, results, [])
+    close(a, placement, k, results, [])
 
 
 def _branch(a: Assembler, body: Tape, operands: list[Region], results: list[Region]) -> None:
@@ -78,7 +78,7 @@ def _branch(a: Assembler, body: Tape, operands: list[Region], results: list[Regi
     a.leave(inner)
 
 
-CONTROL: dict[int, Callable[[Assembler, Frame, int, Row], None]] = {
+CONTROL: dict[int, Callable[[Assembler, Placement, int, Row], None]] = {
     Op.LOOP: _loop,
     Op.TAPED_LOOP: lower_taped_loop,
     Op.REVERSE_LOOP: lower_reverse_loop,

@@ -6,44 +6,46 @@ from collections.abc import Callable, Sequence
 from math import prod
 
 from ckad.engines.vm.assembly.assembler import Assembler
-from ckad.engines.vm.assembly.frame import Frame
 from ckad.engines.vm.assembly.grouping import is_splat
 from ckad.engines.vm.assembly.loops import CONTROL
+from ckad.engines.vm.assembly.placement import Placement
 from ckad.engines.vm.assembly.region import Region
 from ckad.engines.vm.isa import INTEGERS, KERNEL_CODES, STRIP, Code, Reduce
 from ckad.tape.ops import Op, is_elementwise
 from ckad.tape.tape import Row
 from ckad.tape.types import DType
 
-Lowering = Callable[[Assembler, Frame, int, Row], None]
+Lowering = Callable[[Assembler, Placement, int, Row], None]
 
 
-def lower_row(a: Assembler, frame: Frame, k: int) -> None:
-    row = frame.tape.rows[k]
+def lower_row(a: Assembler, placement: Placement, k: int) -> None:
+    row = placement.tape.rows[k]
     if row.op in CONTROL:
-        CONTROL[row.op](a, frame, k, row)
+        CONTROL[row.op](a, placement, k, row)
     elif row.op is Op.RESULT:
-        a.take_result(frame, k, row)
+        a.take_result(placement, k, row)
         if a.stops is not None:
-            a.check(frame, k)
-    elif k in frame.absorbed or (frame.last.get(k, -1) < frame.now and row.op is not Op.WRAP):
+            a.check(placement, k)
+    elif k in placement.absorbed or (
+        placement.last.get(k, -1) < placement.now and row.op is not Op.WRAP
+    ):
         return  # nobody reads it by itself, or chains have read the scalar it repeats
     elif is_elementwise(row.op) and row.op is not Op.WRAP:
-        _elementwise(a, frame, k, row)
-        a.check(frame, k)
+        _elementwise(a, placement, k, row)
+        a.check(placement, k)
     else:
-        _LOWERINGS[row.op](a, frame, k, row)
-        a.check(frame, k)
+        _LOWERINGS[row.op](a, placement, k, row)
+        a.check(placement, k)
 
 
-def _elementwise(a: Assembler, frame: Frame, k: int, row: Row) -> None:
+def _elementwise(a: Assembler, placement: Placement, k: int, row: Row) -> None:
     n = row.type.size
     dst = a.new(n)
-    operands = [frame.region[x].offset for x in frame.operands(k)]
-    for code in frame.codes(k):
+    operands = [placement.region[x].offset for x in placement.operands(k)]
+    for code in placement.codes(k):
         a.emit(code, n, dst.offset, *(operands + [0, 0])[:3], cost=n)
         operands = [dst.offset]
-    a.bind(frame, k, dst)
+    a.bind(placement, k, dst)
 
 
 # --- copies with strides -----------------------------------------------------------------------
@@ -93,9 +95,9 @@ def copy_nd(
     return None
 
 
-def view_of(frame: Frame, row: Row) -> tuple[int, list[int]]:
+def view_of(placement: Placement, row: Row) -> tuple[int, list[int]]:
     """Offset and strides at which a SLICE, TRANSPOSE or BROADCAST reads its operand."""
-    source = frame.tape.rows[row.operands[0]].type
+    source = placement.tape.rows[row.operands[0]].type
     steps = c_strides(source.shape)
     if row.op is Op.SLICE:
         rank = len(source.shape)
@@ -109,45 +111,45 @@ def view_of(frame: Frame, row: Row) -> tuple[int, list[int]]:
     return 0, [0] * lead + stretched
 
 
-def _view(a: Assembler, frame: Frame, k: int, row: Row) -> None:
-    if row.op is Op.BROADCAST and is_splat(frame.tape, k):
-        return _fill(a, frame, k, row)
+def _view(a: Assembler, placement: Placement, k: int, row: Row) -> None:
+    if row.op is Op.BROADCAST and is_splat(placement.tape, k):
+        return _fill(a, placement, k, row)
     dst = a.new(row.type.size)
-    offset, by = view_of(frame, row)
-    src = frame.region[row.operands[0]].offset + offset
+    offset, by = view_of(placement, row)
+    src = placement.region[row.operands[0]].offset + offset
     copy_nd(a, row.type.shape, dst.offset, c_strides(row.type.shape), src, by)
-    a.bind(frame, k, dst)
+    a.bind(placement, k, dst)
     return None
 
 
-def _fill(a: Assembler, frame: Frame, k: int, row: Row) -> None:
-    if not _read_as_array(frame, k):
+def _fill(a: Assembler, placement: Placement, k: int, row: Row) -> None:
+    if not _read_as_array(placement, k):
         # Chains read the scalar itself.
-        region = frame.region[row.operands[0]]
-        return a.bind(frame, k, region)
+        region = placement.region[row.operands[0]]
+        return a.bind(placement, k, region)
     dst = a.new(row.type.size)
-    fill(a, dst, row.type.size, frame.region[row.operands[0]].offset)
-    return a.bind(frame, k, dst)
+    fill(a, dst, row.type.size, placement.region[row.operands[0]].offset)
+    return a.bind(placement, k, dst)
 
 
 def fill(a: Assembler, dst: Region, n: int, src: int) -> None:
     a.emit(Code.FILL, n, dst.offset, src, cost=n / 8)
 
 
-def _read_as_array(frame: Frame, k: int) -> bool:
+def _read_as_array(placement: Placement, k: int) -> bool:
     """Whether anything but elementwise rows of chains reads a splat."""
-    tape = frame.tape
+    tape = placement.tape
     if tape.rows[k].type.size <= STRIP or k in tape.outputs:
         return True
-    chained = {r for item in frame.items if isinstance(item, list) for r in item}
+    chained = {r for item in placement.items if isinstance(item, list) for r in item}
     return any(
         k in row.operands and not (r in chained and is_elementwise(row.op))
         for r, row in enumerate(tape.rows)
     )
 
 
-def _reshape(a: Assembler, frame: Frame, k: int, row: Row) -> None:
-    a.bind(frame, k, frame.region[row.operands[0]])
+def _reshape(a: Assembler, placement: Placement, k: int, row: Row) -> None:
+    a.bind(placement, k, placement.region[row.operands[0]])
 
 
 def _zeros(a: Assembler, dst: Region, n: int) -> None:
@@ -160,54 +162,54 @@ def _part_strides(attrs: Sequence[int], shape: Sequence[int]) -> tuple[int, list
     return offset, [s * t for s, t in zip(attrs[rank:], steps, strict=True)]
 
 
-def _pad(a: Assembler, frame: Frame, k: int, row: Row) -> None:
-    source = frame.tape.rows[row.operands[0]].type
+def _pad(a: Assembler, placement: Placement, k: int, row: Row) -> None:
+    source = placement.tape.rows[row.operands[0]].type
     dst = a.new(row.type.size)
     _zeros(a, dst, row.type.size)
     offset, to = _part_strides(row.attrs, row.type.shape)
-    src = frame.region[row.operands[0]].offset
+    src = placement.region[row.operands[0]].offset
     copy_nd(a, source.shape, dst.offset + offset, to, src, c_strides(source.shape))
-    a.bind(frame, k, dst)
+    a.bind(placement, k, dst)
 
 
-def _copy_or_take(a: Assembler, frame: Frame, row: Row) -> Region:
+def _copy_or_take(a: Assembler, placement: Placement, row: Row) -> Region:
     """The region for an array that is its first operand with some elements changed."""
     x, n = row.operands[0], row.type.size
-    aliased = any(frame.region[y] is frame.region[x] for y in row.operands[1:])
-    taken = None if aliased else a.take_over(frame, x, n)
+    aliased = any(placement.region[y] is placement.region[x] for y in row.operands[1:])
+    taken = None if aliased else a.take_over(placement, x, n)
     if taken is not None:
         return taken
     dst = a.new(n)
-    a.copy(dst.offset, frame.region[x].offset, n)
+    a.copy(dst.offset, placement.region[x].offset, n)
     return dst
 
 
-def _update(a: Assembler, frame: Frame, k: int, row: Row) -> None:
-    part = frame.tape.rows[row.operands[1]].type
-    dst = _copy_or_take(a, frame, row)
+def _update(a: Assembler, placement: Placement, k: int, row: Row) -> None:
+    part = placement.tape.rows[row.operands[1]].type
+    dst = _copy_or_take(a, placement, row)
     offset, to = _part_strides(row.attrs, row.type.shape)
-    src = frame.region[row.operands[1]].offset
+    src = placement.region[row.operands[1]].offset
     add = (1 if row.type.is_float else 2) if row.op is Op.SLICE_ADD else 0
     copy_nd(a, part.shape, dst.offset + offset, to, src, c_strides(part.shape), add)
     if add and row.type.dtype is DType.F32:
         _round(a, dst.offset, row.type.size)
-    a.bind(frame, k, dst)
+    a.bind(placement, k, dst)
 
 
 def _round(a: Assembler, at: int, n: int) -> None:
     a.emit(KERNEL_CODES[Op.CONVERT, "f->s"], n, at, at, 0, 0, cost=n)
 
 
-def _concat(a: Assembler, frame: Frame, k: int, row: Row) -> None:
+def _concat(a: Assembler, placement: Placement, k: int, row: Row) -> None:
     (axis,) = row.attrs
     dst, at = a.new(row.type.size), 0
     steps = c_strides(row.type.shape)
     for x in row.operands:
-        shape = frame.tape.rows[x].type.shape
-        src = frame.region[x].offset
+        shape = placement.tape.rows[x].type.shape
+        src = placement.region[x].offset
         copy_nd(a, shape, dst.offset + at * steps[axis], steps, src, c_strides(shape))
         at += shape[axis]
-    a.bind(frame, k, dst)
+    a.bind(placement, k, dst)
 
 
 def roll_rows(row: Row) -> tuple[int, int]:
@@ -218,15 +220,15 @@ def roll_rows(row: Row) -> tuple[int, int]:
     return n * inner, (shift % n if n else 0) * inner
 
 
-def _roll(a: Assembler, frame: Frame, k: int, row: Row) -> None:
+def _roll(a: Assembler, placement: Placement, k: int, row: Row) -> None:
     length, shift = roll_rows(row)
     region = a.new(row.type.size)
-    dst, src = region.offset, frame.region[row.operands[0]].offset
+    dst, src = region.offset, placement.region[row.operands[0]].offset
     rows = row.type.size // length if length else 0
     steps = [length, 1]
     copy_nd(a, (rows, length - shift), dst + shift, steps, src, steps)
     copy_nd(a, (rows, shift), dst, steps, src + length - shift, steps)
-    a.bind(frame, k, region)
+    a.bind(placement, k, region)
 
 
 # --- reductions --------------------------------------------------------------------------------
@@ -241,10 +243,10 @@ _KINDS = {
 }
 
 
-def _reduce(a: Assembler, frame: Frame, k: int, row: Row) -> None:
+def _reduce(a: Assembler, placement: Placement, k: int, row: Row) -> None:
     """Neighbouring axes are reduced as one, the last ones first."""
     x = row.operands[0]
-    type, src = frame.tape.rows[x].type, frame.region[x]
+    type, src = placement.tape.rows[x].type, placement.region[x]
     kind = _KINDS[row.op] + (0 if type.is_float else INTEGERS)
     runs = _runs(row.attrs, len(type.shape))
     shape, region = list(type.shape), src
@@ -262,7 +264,7 @@ def _reduce(a: Assembler, frame: Frame, k: int, row: Row) -> None:
         region = dst
     if row.type.dtype is DType.F32:
         _round(a, region.offset, row.type.size)
-    a.bind(frame, k, region)
+    a.bind(placement, k, region)
 
 
 def _runs(axes: Sequence[int], rank: int) -> list[tuple[int, int]]:
@@ -279,74 +281,75 @@ def _around(shape: Sequence[int], axis: int) -> tuple[int, int, int]:
     return prod(shape[:axis]), shape[axis], prod(shape[axis + 1 :])
 
 
-def _cumsum(a: Assembler, frame: Frame, k: int, row: Row) -> None:
+def _cumsum(a: Assembler, placement: Placement, k: int, row: Row) -> None:
     axis, backward = row.attrs
     dst = a.new(row.type.size)
-    src = frame.region[row.operands[0]].offset
+    src = placement.region[row.operands[0]].offset
     integers = int(not row.type.is_float)
     a.emit(Code.CUMSUM, dst.offset, src, *_around(row.type.shape, axis), backward, integers,
            cost=row.type.size)  # fmt: skip
     if row.type.dtype is DType.F32:
         _round(a, dst.offset, row.type.size)
-    a.bind(frame, k, dst)
+    a.bind(placement, k, dst)
 
 
-def _recurrence(a: Assembler, frame: Frame, k: int, row: Row) -> None:
+def _recurrence(a: Assembler, placement: Placement, k: int, row: Row) -> None:
     axis, backward = row.attrs
     dst = a.new(row.type.size)
-    factors, x = (frame.region[o].offset for o in row.operands)
+    factors, x = (placement.region[o].offset for o in row.operands)
     a.emit(Code.RECURRENCE, dst.offset, factors, x, *_around(row.type.shape, axis), backward,
            int(not row.type.is_float), cost=2 * row.type.size)  # fmt: skip
     if row.type.dtype is DType.F32:
         _round(a, dst.offset, row.type.size)
-    a.bind(frame, k, dst)
+    a.bind(placement, k, dst)
 
 
 # --- indexing and products ---------------------------------------------------------------------
 
 
-def _gather(a: Assembler, frame: Frame, k: int, row: Row) -> None:
+def _gather(a: Assembler, placement: Placement, k: int, row: Row) -> None:
     x, idx = row.operands
-    outer, n, inner = _around(frame.tape.rows[x].type.shape, row.attrs[0])
-    count = frame.tape.rows[idx].type.size
+    outer, n, inner = _around(placement.tape.rows[x].type.shape, row.attrs[0])
+    count = placement.tape.rows[idx].type.size
     dst = a.new(row.type.size)
-    a.emit(Code.GATHER, dst.offset, frame.region[x].offset, frame.region[idx].offset, outer, n,
-           count, inner, cost=2 * row.type.size)  # fmt: skip
-    a.bind(frame, k, dst)
+    a.emit(Code.GATHER, dst.offset, placement.region[x].offset, placement.region[idx].offset, outer,
+           n, count, inner, cost=2 * row.type.size)  # fmt: skip
+    a.bind(placement, k, dst)
 
 
-def _scatter(a: Assembler, frame: Frame, k: int, row: Row) -> None:
+def _scatter(a: Assembler, placement: Placement, k: int, row: Row) -> None:
     _, idx, y = row.operands
-    dst = _copy_or_take(a, frame, row)
+    dst = _copy_or_take(a, placement, row)
     outer, n, inner = _around(row.type.shape, row.attrs[0])
-    count = frame.tape.rows[idx].type.size
+    count = placement.tape.rows[idx].type.size
     add = 0 if row.op is Op.SCATTER else 1 if row.type.is_float else 2
-    places = dst.offset, frame.region[idx].offset, frame.region[y].offset
+    places = dst.offset, placement.region[idx].offset, placement.region[y].offset
     cost = 2 * outer * count * inner
     a.emit(Code.SCATTER, add, *places, outer, n, count, inner, cost=cost)
     if add == 1 and row.type.dtype is DType.F32:
         _round(a, dst.offset, row.type.size)
-    a.bind(frame, k, dst)
+    a.bind(placement, k, dst)
 
 
-def _wrap(a: Assembler, frame: Frame, k: int, row: Row) -> None:
+def _wrap(a: Assembler, placement: Placement, k: int, row: Row) -> None:
     n = row.type.size
-    dst, src = a.new(n), frame.region[row.operands[0]].offset
-    a.emit(Code.WRAP, n, dst.offset, src, row.attrs[0], a.place(frame.tape, k), cost=n)
-    a.bind(frame, k, dst)
+    dst, src = a.new(n), placement.region[row.operands[0]].offset
+    a.emit(Code.WRAP, n, dst.offset, src, row.attrs[0], a.place(placement.tape, k), cost=n)
+    a.bind(placement, k, dst)
 
 
-def _matmul(a: Assembler, frame: Frame, k: int, row: Row) -> None:
+def _matmul(a: Assembler, placement: Placement, k: int, row: Row) -> None:
     x, y = row.operands
     tx, ty = row.attrs
     batch, m, n = row.type.shape
-    inner = frame.tape.rows[x].type.shape[1 if tx else 2]
+    inner = placement.tape.rows[x].type.shape[1 if tx else 2]
     dst = a.new(row.type.size)
-    a.emit(Code.MATMUL, dst.offset, frame.region[x].offset, frame.region[y].offset, batch, m, inner,
-           n, tx, ty, int(not row.type.is_float), cost=batch * m * n * inner / 4)  # fmt: skip
+    a.emit(Code.MATMUL, dst.offset, placement.region[x].offset, placement.region[y].offset, batch,
+           m, inner, n, tx, ty, int(not row.type.is_float),
+           cost=batch * m * n * inner / 4)  # fmt: skip
     if row.type.dtype is DType.F32:
         _round(a, dst.offset, row.type.size)
-    a.bind(frame, k, dst)
+    a.bind(placement, k, dst)
 
 
 _LOWERINGS: dict[int, Lowering] = {

@@ -7,24 +7,24 @@ from math import prod
 from typing import NamedTuple
 
 from ckad.engines.vm.assembly.assembler import Assembler
-from ckad.engines.vm.assembly.frame import Frame
 from ckad.engines.vm.assembly.grouping import group, reads_in_place
+from ckad.engines.vm.assembly.placement import Placement
 from ckad.engines.vm.assembly.region import Region
 from ckad.engines.vm.isa import STRIP, Code
 from ckad.tape.tape import Row, Tape
 from ckad.tape.types import Type
 
 
-def take_carry(a: Assembler, frame: Frame, row: Row, names: Sequence[int]) -> list[Region]:
+def take_carry(a: Assembler, placement: Placement, row: Row, names: Sequence[int]) -> list[Region]:
     """Regions for what a loop carries, holding the initial values."""
     carried = []
     for x in names:
-        source = frame.region[x]
-        size = a.cells_of(frame, x)
-        sole = row.operands.count(x) == 1 and a.take_over(frame, x, size) is not None
+        source = placement.region[x]
+        size = a.cells_of(placement, x)
+        sole = row.operands.count(x) == 1 and a.take_over(placement, x, size) is not None
         if sole:
             a.hold(source)
-            a.release(frame.region.pop(x))
+            a.release(placement.region.pop(x))
             carried.append(source)
         else:
             region = a.hold(a.new(size))
@@ -52,12 +52,17 @@ class Steps:
     """Code that runs a body once per step: its index, its elements of the xs, its captures."""
 
     def __init__(
-        self, a: Assembler, frame: Frame, xs: Sequence[int], captured: Sequence[int], i: Region
+        self,
+        a: Assembler,
+        placement: Placement,
+        xs: Sequence[int],
+        captured: Sequence[int],
+        i: Region,
     ):
-        self.a, self.frame, self.i = a, frame, i
-        self.xs = [frame.region[x] for x in xs]
-        self.x_sizes = [prod(frame.tape.rows[x].type.shape[1:]) for x in xs]
-        self.captured = [frame.region[x] for x in captured]
+        self.a, self.placement, self.i = a, placement, i
+        self.xs = [placement.region[x] for x in xs]
+        self.x_sizes = [prod(placement.tape.rows[x].type.shape[1:]) for x in xs]
+        self.captured = [placement.region[x] for x in captured]
         self.x_regions = [a.hold(a.new(n)) for n in self.x_sizes]
 
     def elements(self, body: Tape, first: int) -> list[Region]:
@@ -73,7 +78,7 @@ class Steps:
 
     def run(
         self, body: Tape, carried: Sequence[Region], targets: Sequence[Region] = ()
-    ) -> tuple[Frame, list[Region]]:
+    ) -> tuple[Placement, list[Region]]:
         """One step of a body (i, carry, x, captured); ``targets`` say where to put the carry."""
         elements = self.elements(body, 1 + len(carried))
         inputs = [self.i, *carried, *elements, *self.captured]
@@ -193,9 +198,11 @@ def new_ys(
     return ys, [(y.offset, t.size) for y, t in zip(ys, types, strict=True)]
 
 
-def close(a: Assembler, frame: Frame, k: int, results: list[Region], own: list[Region]) -> None:
+def close(
+    a: Assembler, placement: Placement, k: int, results: list[Region], own: list[Region]
+) -> None:
     """Hand over the results and give back the loop's own cells."""
     a.depth -= 1
-    a.give_results(frame, k, results)
+    a.give_results(placement, k, results)
     for region in (*results, *own):
         a.unhold(region)

@@ -11,8 +11,8 @@ from math import prod
 
 from ckad.engines.actions import Kind, Slots
 from ckad.engines.vm.assembly.assembler import Assembler
-from ckad.engines.vm.assembly.frame import Frame
 from ckad.engines.vm.assembly.lengths import End
+from ckad.engines.vm.assembly.placement import Placement
 from ckad.engines.vm.assembly.region import Region
 from ckad.engines.vm.assembly.steps import (
     Counter,
@@ -145,19 +145,19 @@ def _store_and_restore(
     actions.again()
 
 
-def lower_taped_loop(a: Assembler, frame: Frame, k: int, row: Row) -> None:
+def lower_taped_loop(a: Assembler, placement: Placement, k: int, row: Row) -> None:
     """The forward sweep: results, ys, and a token that holds what the reverse needs."""
-    sweep = _Forward(a, frame, row)
+    sweep = _Forward(a, placement, row)
     sweep.emit()
     sweep.steps.close()
-    close(a, frame, k, sweep.results, sweep.own)
+    close(a, placement, k, sweep.results, sweep.own)
 
 
 class _Forward:
     """The forward sweep of one loop while its code is written."""
 
-    def __init__(self, a: Assembler, frame: Frame, row: Row) -> None:
-        loop = read_loop(frame.tape, row)
+    def __init__(self, a: Assembler, placement: Placement, row: Row) -> None:
+        loop = read_loop(placement.tape, row)
         assert loop.taping is not None
         self.a, self.loop, self.taping = a, loop, loop.taping
         self.n, self.n_out = len(loop.carry), len(loop.body.outputs)
@@ -170,9 +170,9 @@ class _Forward:
             [_element(t) for t in loop.body.output_types[: self.n]],
             [value_cells(a, loop.taping, r) for r in kept],
         )
-        self.carried = take_carry(a, frame, row, loop.carry)
+        self.carried = take_carry(a, placement, row, loop.carry)
         self.i, self.r = a.hold(a.new(1)), a.hold(a.new(1))
-        self.steps = Steps(a, frame, loop.xs, loop.captured, self.i)
+        self.steps = Steps(a, placement, loop.xs, loop.captured, self.i)
         ys, self.bases = new_ys(a, loop.body.output_types[self.n :], loop.length)
         self.end = End(a, loop, token, self.carried[0]) if loop.guard else None
         self.actions = _Actions(a, loop.name, reverse=False)
@@ -218,32 +218,32 @@ class _Forward:
         self.a.leave(inner)
 
 
-def lower_reverse_loop(a: Assembler, frame: Frame, k: int, row: Row) -> None:
+def lower_reverse_loop(a: Assembler, placement: Placement, k: int, row: Row) -> None:
     """The reverse sweep: cotangents are carried backwards, restart states run again."""
-    sweep = _Reverse(a, frame, row)
+    sweep = _Reverse(a, placement, row)
     sweep.emit()
     sweep.steps.close()
-    close(a, frame, k, sweep.results, sweep.own)
+    close(a, placement, k, sweep.results, sweep.own)
 
 
 class _Reverse:
     """The reverse sweep of one loop while its code is written."""
 
-    def __init__(self, a: Assembler, frame: Frame, row: Row) -> None:
-        loop = read_reverse_loop(frame.tape, row)
-        self.a, self.frame, self.loop = a, frame, loop
+    def __init__(self, a: Assembler, placement: Placement, row: Row) -> None:
+        loop = read_reverse_loop(placement.tape, row)
+        self.a, self.placement, self.loop = a, placement, loop
         a.depth += 1
         self.slots = a.slots[loop.name]
         kept = loop.taping.outputs.tolist()[loop.n_carry :]
         self.carry_cells = [_element(t) for t in loop.taping.output_types[: loop.n_carry]]
         residual_cells = [value_cells(a, loop.taping, r) for r in kept]
-        offset = frame.region[loop.token].offset
+        offset = placement.region[loop.token].offset
         self.n_steps = Region(offset, 1) if loop.guard else None
         offset += _head(loop)
         self.layout = _Layout(offset, self.slots, self.carry_cells, residual_cells)
-        self.totals = take_carry(a, frame, row, (*loop.ct_carry, *loop.sums))
+        self.totals = take_carry(a, placement, row, (*loop.ct_carry, *loop.sums))
         self.i, self.r = a.hold(a.new(1)), a.hold(a.new(1))
-        self.steps = Steps(a, frame, loop.xs, loop.captured, self.i)
+        self.steps = Steps(a, placement, loop.xs, loop.captured, self.i)
         ct_types = loop.reverse.output_types[len(self.totals) :]
         ct_xs, self.bases = new_ys(a, ct_types, loop.length)
         for ct in ct_xs if loop.guard else ():
@@ -328,7 +328,7 @@ class _Reverse:
             for base, size in self.layout.residuals
         ]
         self.ct_ys = [
-            (self.frame.region[x].offset, prod(self.frame.tape.rows[x].type.shape[1:]))
+            (self.placement.region[x].offset, prod(self.placement.tape.rows[x].type.shape[1:]))
             for x in loop.ct_ys
         ]
         self.y_regions = [a.hold(a.new(n)) for _, n in self.ct_ys]

@@ -11,6 +11,7 @@ import numpy as np
 from ckad import trees
 from ckad.errors import CarryError
 from ckad.place import at_place
+from ckad.tape.control import COUNTED, UNGUARDED, WHILE
 from ckad.tape.types import Type
 from ckad.trace.memory.context import Trace
 from ckad.trace.memory.storage import Storage, link
@@ -68,8 +69,8 @@ class Body:
     def enter(self) -> None:
         loop, trace = self.loop, self.trace
         self.index = Tracer(Storage(trace, trace.builder.input(INDEX)), (), True, True)
-        if loop.guard:
-            self.guard_in = (FLAG if loop.guard == 1 else COUNT).enter(trace)
+        if loop.guard != UNGUARDED:
+            self.guard_in = (FLAG if loop.guard == WHILE else COUNT).enter(trace)
         if loop.signals:
             COUNT.enter(trace)
         for key, carried in loop.carried.items():
@@ -112,7 +113,7 @@ class Body:
         if ends_early and loop.lists:
             check_changeable(next(iter(loop.lists.values())))
         if ends_early and not loop.signals:
-            loop.signals, loop.guard = True, 1
+            loop.signals, loop.guard = True, WHILE
             raise Again
         self._guard(flow)
         if loop.signals:
@@ -124,10 +125,10 @@ class Body:
     def _guard(self, flow: Flow | None) -> None:
         """The flag for the next step, or the count as it was."""
         loop = self.loop
-        if loop.guard == 2:
+        if loop.guard == COUNTED:
             assert self.guard_in is not None
             self.lead.append(value(self.guard_in))
-        if loop.guard != 1:
+        if loop.guard != WHILE:
             return
         more: Any = True
         goes_on = loop.steps.goes_on
@@ -277,7 +278,7 @@ class Body:
         if not frame.is_read_later(name):
             return MISSING if self.region.changed[key] is MISSING else self._no_value(name)
         before = self.region.changed[key]
-        certain = isinstance(self.loop.steps.count, int) and self.loop.guard == 0
+        certain = isinstance(self.loop.steps.count, int) and self.loop.guard == UNGUARDED
         if certain and type(end) in (int, float, bool) and self.loop.length:
             return end
         if type(before) is Unclear:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from ckad import trees
 from ckad.errors import CarryError
 from ckad.place import at_place
-from ckad.tape.control import UNBOUNDED
+from ckad.tape.control import COUNTED, UNBOUNDED, UNGUARDED, WHILE
 from ckad.tape.types import DType, Type
 from ckad.trace.memory.context import Trace
 from ckad.trace.memory.storage import Storage
@@ -26,7 +26,7 @@ FLAG = Slot(Type(DType.BOOL, ()), True, False)
 COUNT = Slot(INDEX, True, True)
 
 
-class Steps(NamedTuple):
+class Stepping(NamedTuple):
     """What a loop does: how often at most, and what one step is.
 
     ``count`` is an int, a traced int, or None for a loop that runs while ``goes_on``. ``most`` is
@@ -85,15 +85,15 @@ class Again(Exception):
 class Findings:
     """What is known of a loop so far: what it carries, writes into and appends to, how it ends."""
 
-    def __init__(self, steps: Steps) -> None:
+    def __init__(self, steps: Stepping) -> None:
         self.steps = steps
         self.carried: dict[Key, Carried] = {}
         self.origins: dict[Place, Origin] = {}  # of the arrays among what is carried
         self.written: dict[int, Storage] = {}
         self.lists: dict[int, list[Any]] = {}  # what the body appends to
-        self.guard = 0 if isinstance(steps.count, int) else 2
+        self.guard = UNGUARDED if isinstance(steps.count, int) else COUNTED
         if steps.goes_on is not None:
-            self.guard = 1
+            self.guard = WHILE
         self.signals = False  # whether a signal is carried: how the loop ended
 
     def carry(self, key: Key, carried: Carried, around: Trace, ends: Sequence[Any] = ()) -> None:

@@ -15,13 +15,13 @@ import numpy as np
 from ckad import trees
 from ckad.errors import CarryError, CkadError
 from ckad.place import at_place, call_site
-from ckad.tape.control import UNBOUNDED, loop_attrs
+from ckad.tape.control import COUNTED, UNBOUNDED, UNGUARDED, WHILE, loop_attrs
 from ckad.tape.ops import Op
 from ckad.trace.memory.context import Trace, current, mark_place, open_trace, storage_in
 from ckad.trace.memory.storage import Written
 from ckad.trace.source import notes
 from ckad.trace.source.control.body import Body
-from ckad.trace.source.control.carrying import COUNT, FLAG, Again, End, Findings, Steps
+from ckad.trace.source.control.carrying import COUNT, FLAG, Again, End, Findings, Stepping
 from ckad.trace.source.control.flow import Flow
 from ckad.trace.source.memory.aliases import names_of
 from ckad.trace.source.memory.appends import Appended, extend
@@ -36,7 +36,7 @@ MOST_ROUNDS = 24
 class StagedLoop:
     """A loop while it is found out what it carries, and then recorded."""
 
-    def __init__(self, frame: Frame, steps: Steps) -> None:
+    def __init__(self, frame: Frame, steps: Stepping) -> None:
         self.frame, self.steps = frame, steps
         self.found = Findings(steps)
         self.around = current()
@@ -103,7 +103,7 @@ class StagedLoop:
         with open_trace(adopts=True) as trace, open_region() as region:
             stop = self.found.length
             trace.index_range = (0, stop) if stop < UNBOUNDED else None
-            region.takes_appends = self.found.guard == 0
+            region.takes_appends = self.found.guard == UNGUARDED
             region.appends = {key: (target, []) for key, target in self.found.lists.items()}
             try:
                 body = Body(self.found, trace, region)
@@ -138,11 +138,11 @@ class StagedLoop:
 
     def _first_guard(self) -> Any:
         """Whether the loop starts at all, or how often it runs."""
-        if self.found.guard == 2:
+        if self.found.guard == COUNTED:
             return self.steps.count
         if self.steps.goes_on is not None:
             return self.steps.first
-        if self.found.guard == 1:
+        if self.found.guard == WHILE:
             return True if isinstance(self.steps.count, int) else np.greater(self.steps.count, 0)
         return None
 
@@ -154,8 +154,8 @@ class StagedLoop:
         b, tape = trace.builder, body.tape
         carry = (
             []
-            if self.found.guard == 0
-            else [(FLAG if self.found.guard == 1 else COUNT).row(lift(first))]
+            if self.found.guard == UNGUARDED
+            else [(FLAG if self.found.guard == WHILE else COUNT).row(lift(first))]
         )
         if self.found.signals:
             carry.append(COUNT.row(0))
@@ -191,7 +191,7 @@ class StagedLoop:
         state = [name for _, name in self.found.carried if name not in (RETURN, Ledger.CHECKS)]
         state += [f"{name}[...]" for x in arrays for name in names_of(x.root)]
         length = self.found.length
-        known = self.found.guard == 0
+        known = self.found.guard == UNGUARDED
         steps = f"{length:,}" if known else "unknown" if length >= UNBOUNDED else f"≤ {length:,}"
         notes.note(self.frame.place, "recorded once", steps, state)
 
@@ -216,7 +216,7 @@ class StagedLoop:
 
     def _results(self, key: Key, end: End, rows: list[int]) -> Iterator[tuple[Place, Any]]:
         """What the leaves of a name are after the loop."""
-        at = (self.found.guard > 0) + self.found.signals + end.first
+        at = (self.found.guard != UNGUARDED) + self.found.signals + end.first
         for k, (slot, leaf) in enumerate(zip(end.slots, end.leaves, strict=True)):
             yield (key, k), leaf if slot is None else slot.show(rows[at])
             at += slot is not None
@@ -227,4 +227,4 @@ class StagedLoop:
         kinds = body.kinds - {Flow.CONTINUE} | {Flow.NEXT}
         if self.found.is_endless:
             kinds -= {Flow.NEXT}
-        return Flow(kinds, COUNT.show(rows[int(self.found.guard > 0)]))
+        return Flow(kinds, COUNT.show(rows[int(self.found.guard != UNGUARDED)]))

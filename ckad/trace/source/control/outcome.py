@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from ckad.errors import AliasError
 from ckad.place import at_place
+from ckad.tape.control import UNGUARDED
 from ckad.trace.memory.context import Trace
 from ckad.trace.memory.storage import Storage, are_one, link, may_be, spoil, spoilt_since
 from ckad.trace.source.control.carrying import Again, End, Findings, changes, is_maybe
@@ -108,7 +109,7 @@ class Outcome:
         return spoilt
 
     def _note_shown(self, key: Key, found: Bound, rounds: Rounds) -> None:
-        runs = self.loop.guard == 0 and self.loop.length > 0
+        runs = self.loop.guard == UNGUARDED and self.loop.length > 0
         before = self.region.changed[key]
         firsts = [] if runs or before is MISSING else flatten(before)[0]
         firsts = [*firsts, *[None] * len(found.leaves)]
@@ -204,7 +205,7 @@ class Objects:
 
     @property
     def _runs(self) -> bool:
-        return self.loop.guard == 0 and self.loop.length > 0
+        return self.loop.guard == UNGUARDED and self.loop.length > 0
 
     def after(self, key: Key, result: Any) -> Any:
         """What a name is bound to: the very object if that is known, else ``result``, like it."""

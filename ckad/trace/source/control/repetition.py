@@ -30,7 +30,7 @@ from ckad.trace.memory.context import current, local_storage
 from ckad.trace.source import notes
 from ckad.trace.source.actions import assign, evaluate, run_block
 from ckad.trace.source.control import branches
-from ckad.trace.source.control.carrying import Steps
+from ckad.trace.source.control.carrying import Stepping
 from ckad.trace.source.control.flow import Flow
 from ckad.trace.source.control.iteration import Items, items_of, number
 from ckad.trace.source.control.loops import StagedLoop
@@ -140,7 +140,7 @@ class _For:
     def staged(self) -> Flow | None:
         length = self.items.length
         before = self._rows_read()
-        flow = StagedLoop(self.frame, Steps(self.node, length, self.items.most, self.step)).run()
+        flow = StagedLoop(self.frame, Stepping(self.node, length, self.items.most, self.step)).run()
         kept = self.keeps_target and self._rows_read() == before
         if flow is None and isinstance(length, int) and length and kept:
             assign(self.frame, self.node.target, self.items.item(length - 1))
@@ -300,7 +300,7 @@ class _While:
             return self._each(check)
 
     def staged(self, first: bool | Tracer) -> Flow | None:
-        steps = Steps(self.node, None, None, self.step, self.goes_on, first)
+        steps = Stepping(self.node, None, None, self.step, self.goes_on, first)
         return StagedLoop(self.frame, steps).run()
 
     def _each(self, check: Callable[[], None]) -> Flow | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ckad.tape.control import UNGUARDED
 from ckad.trace.memory.context import Trace
 from ckad.trace.memory.views import is_static
 from ckad.trace.source.control.carrying import Findings
@@ -22,7 +23,7 @@ class Rounds:
     def __init__(self, loop: Findings, turns: Sequence[Turn], body: Trace) -> None:
         self.body = body
         self.count = loop.steps.count
-        self.runs = isinstance(self.count, int) and self.count > 0 and not loop.guard
+        self.runs = isinstance(self.count, int) and self.count > 0 and loop.guard == UNGUARDED
         self.next: dict[int, Turn] = {}  # by the storage that an array enters a step with
         self._at = {id(turn.entered): turn for turn in turns if _keeps_kind(turn)}
         for turn in turns if self.runs else ():

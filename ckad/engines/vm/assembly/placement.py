@@ -14,7 +14,7 @@ from ckad.tape.tape import Row, Tape
 from ckad.tape.types import DType, Type
 
 
-class Frame:
+class Placement:
     """One tape being assembled: where its rows lie and when they are read last."""
 
     def __init__(

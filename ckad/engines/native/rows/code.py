@@ -17,7 +17,7 @@ from ckad.engines.native.rows.pieces import is_piece, lower_piece
 from ckad.engines.native.rows.places import Places
 from ckad.engines.native.rows.small import fits_registers, in_registers
 from ckad.engines.native.rows.wrap import wrap_array, wrap_registers
-from ckad.engines.native.rows.writer import Part, Writer
+from ckad.engines.native.rows.writer import Emitted, Writer
 from ckad.engines.native.values import registers
 from ckad.engines.native.values.held import Held, Memory, Wanted
 from ckad.engines.native.values.registers import Registers, is_small
@@ -27,7 +27,7 @@ from ckad.tape.tape import Row, Tape
 from ckad.tape.types import DType, Type
 
 
-class Frame(Places):
+class TapeCode(Places):
     """The code of one tape's rows."""
 
     def __init__(
@@ -38,7 +38,7 @@ class Frame(Places):
 
     def run(self) -> list[Held]:
         """Write all code; the outputs."""
-        self.writer.parts.append(Part(self.unit.function.name, self.tape))
+        self.writer.emitted.append(Emitted(self.unit.function.name, self.tape))
         for now, item in enumerate(self.fusion.items):
             self.now = now
             if isinstance(item, Nest):
@@ -114,68 +114,68 @@ class Frame(Places):
             LOWER.get(row.op, _computed)(self, k, row)
 
 
-def _nothing(frame: Frame, k: int, row: Row) -> None:
+def _nothing(code: TapeCode, k: int, row: Row) -> None:
     """An input is there."""
 
 
-def _constant(frame: Frame, k: int, row: Row) -> None:
-    array = frame.tape.constants[row.attrs[0]]
+def _constant(code: TapeCode, k: int, row: Row) -> None:
+    array = code.tape.constants[row.attrs[0]]
     if is_small(row.type):
-        frame.held[k] = registers.constant(np.asarray(array, row.type.numpy), row.type)
+        code.held[k] = registers.constant(np.asarray(array, row.type.numpy), row.type)
         return
-    pointer = frame.unit.address(frame.writer.constant(array))
-    frame.bind(k, Memory(Array(pointer, row.type), Buffer(pointer, 0, writable=False)))
+    pointer = code.unit.address(code.writer.constant(array))
+    code.bind(k, Memory(Array(pointer, row.type), Buffer(pointer, 0, writable=False)))
 
 
-def _result(frame: Frame, k: int, row: Row) -> None:
-    frame.bind(k, frame.results[row.operands[0]][row.attrs[0]])
+def _result(code: TapeCode, k: int, row: Row) -> None:
+    code.bind(k, code.results[row.operands[0]][row.attrs[0]])
 
 
-def _wrap(frame: Frame, k: int, row: Row) -> None:
-    unit, places = frame.unit, frame.writer.places
+def _wrap(code: TapeCode, k: int, row: Row) -> None:
+    unit, places = code.unit, code.writer.places
     depth = unit.depth + len(unit.steps)
     place = len(places)
-    places.append((str(frame.tape.source_of(k)), reason_of(row).name.lower(), depth))
+    places.append((str(code.tape.source_of(k)), reason_of(row).name.lower(), depth))
     (x,) = row.operands
     if is_small(row.type):
-        frame.held[k] = wrap_registers(unit, frame.small(x), row.attrs[0], place)
+        code.held[k] = wrap_registers(unit, code.small(x), row.attrs[0], place)
     else:
-        out = frame.place(k)
-        wrap_array(unit, out.array, frame.memory(x), row.attrs[0], place)
-        frame.bind(k, out)
+        out = code.place(k)
+        wrap_array(unit, out.array, code.memory(x), row.attrs[0], place)
+        code.bind(k, out)
 
 
-def _computed(frame: Frame, k: int, row: Row) -> None:
-    if fits_registers(frame, row):
-        frame.held[k] = in_registers(frame, row)
-    elif is_piece(frame.tape, row):
-        lower_piece(frame, k, row)
+def _computed(code: TapeCode, k: int, row: Row) -> None:
+    if fits_registers(code, row):
+        code.held[k] = in_registers(code, row)
+    elif is_piece(code.tape, row):
+        lower_piece(code, k, row)
     else:
-        _kernel(frame, k, row)
+        _kernel(code, k, row)
 
 
-def _reshaped(frame: Frame, k: int, row: Row) -> None:
+def _reshaped(code: TapeCode, k: int, row: Row) -> None:
     """A large array under another shape is the same memory."""
-    value = frame.held.get(row.operands[0])
+    value = code.held.get(row.operands[0])
     if is_small(row.type) or not isinstance(value, Memory):
-        _computed(frame, k, row)
+        _computed(code, k, row)
     else:
-        frame.bind(k, Memory(Array(value.array.pointer, row.type), value.buffer))
+        code.bind(k, Memory(Array(value.array.pointer, row.type), value.buffer))
 
 
-def _kernel(frame: Frame, k: int, row: Row) -> None:
+def _kernel(code: TapeCode, k: int, row: Row) -> None:
     small = is_small(row.type)
-    out = frame.in_place(k, row) or (frame.passing(row.type) if small else frame.place(k))
-    operands = (frame.memory(x) for x in row.operands)
-    emit_call(frame.b, row.op, row.attrs, out.array, *operands)
+    out = code.in_place(k, row) or (code.passing(row.type) if small else code.place(k))
+    operands = (code.memory(x) for x in row.operands)
+    emit_call(code.b, row.op, row.attrs, out.array, *operands)
     if small:
-        frame.held[k] = registers.read(frame.b, out.array)
+        code.held[k] = registers.read(code.b, out.array)
     else:
-        frame.bind(k, out)
+        code.bind(k, out)
 
 
 #: op -> its code, where it is not computed from its operands
-LOWER: dict[Op, Callable[[Frame, int, Row], None]] = {
+LOWER: dict[Op, Callable[[TapeCode, int, Row], None]] = {
     Op.INPUT: _nothing,
     Op.CONST: _constant,
     Op.RESULT: _result,
