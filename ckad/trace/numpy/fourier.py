@@ -50,7 +50,8 @@ def _radix(n: int) -> int:
 def _root(power: np.ndarray, n: int, sign: int) -> np.ndarray:
     """``exp(sign 2 pi i power / n)``, from a small angle."""
     turns = power % n / n
-    return np.exp(sign * 2j * np.pi * turns)
+    root: np.ndarray = np.exp(sign * 2j * np.pi * turns)
+    return root
 
 
 def _matrix(n: int, sign: int) -> np.ndarray:

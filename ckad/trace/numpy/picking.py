@@ -181,7 +181,7 @@ def histogram(
     edges = _edges(a, bins, range)
     x = reshaped(traced(a), (traced(a).size,))
     n = edges.size - 1
-    bin = np.searchsorted(edges, x, "right") - 1
+    bin: Array = np.searchsorted(edges, x, "right") - 1
     bin = np.where(np.equal(x, edges[-1]), n - 1, bin)
     inside = np.logical_and(x >= edges[0], x <= edges[-1])
     one = 1 if weights is None else reshaped(traced(weights), (x.size,))
