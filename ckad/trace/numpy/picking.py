@@ -197,10 +197,12 @@ def _edges(a: Any, bins: Any, range: Any) -> Array:
     if np.ndim(bins):
         return traced(bins)
     numbers = known(a)
-    if range is None and numbers is None:
+    if range is not None:
+        low, high = range
+    elif numbers is None:
         low, high = np.min(a), np.max(a)
     else:
-        low, high = (numbers.min(), numbers.max()) if range is None else range  # type: ignore[union-attr]
+        low, high = numbers.min(), numbers.max()
     dtype = np.result_type(np.float32, traced(a).dtype)
     flat = retyped(np.equal(low, high), dtype) * 0.5
     return retyped(np.linspace(low - flat, high + flat, bins + 1), dtype)

@@ -335,10 +335,11 @@ def _of_two(first: Callable[..., Tracer], second: Callable[..., Tracer]) -> Any:
         if out is None:
             return pair
         targets = out if isinstance(out, tuple) else (out, None)
-        return tuple(  # type: ignore[return-value]
+        one, other = (
             x if target is None else store(target, x)
             for x, target in zip(pair, targets, strict=True)
         )
+        return one, other
 
     return call
 
