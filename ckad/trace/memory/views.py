@@ -78,15 +78,15 @@ class ReshapeView(NamedTuple):
 
 
 class ItemView(NamedTuple):
-    """One place along ``axes`` neighbouring axes taken as one, at an index that the program
-    computes (row ``row``, in range)."""
+    """One place along ``n_axes`` neighbouring axes taken as one, at an index that the program
+    computes (``row``, in range)."""
 
     row: int
     axis: int
-    axes: int = 1
+    n_axes: int = 1
 
     def _merged(self, shape: Sequence[int]) -> tuple[int, ...]:
-        stop = self.axis + self.axes
+        stop = self.axis + self.n_axes
         return (*shape[: self.axis], math.prod(shape[self.axis : stop]), *shape[stop:])
 
     def get(self, b: Builder, x: int) -> int:
@@ -99,11 +99,11 @@ class ItemView(NamedTuple):
         return b.reshape_to(b.scatter(flat, self.row, y, attrs=(self.axis, 1)), shape)
 
     def shape_of(self, shape: Sequence[int]) -> tuple[int, ...]:
-        return (*shape[: self.axis], *shape[self.axis + self.axes :])
+        return (*shape[: self.axis], *shape[self.axis + self.n_axes :])
 
     def on(self, shadow: np.ndarray) -> np.ndarray:
         place: list[slice | int] = [slice(None)] * self.axis
-        return shadow[(*place, *[0] * self.axes)]
+        return shadow[(*place, *[0] * self.n_axes)]
 
     def renamed(self, rename: Rename) -> View:
         return self._replace(row=rename(self.row))
@@ -112,7 +112,7 @@ class ItemView(NamedTuple):
 class WindowView(NamedTuple):
     """``length`` neighbouring places along an axis, from a place that the program computes.
 
-    Row ``row`` holds the first; all places are in range.
+    ``row`` holds the first; all places are in range.
     """
 
     row: int

@@ -97,15 +97,15 @@ def _joined(type: Type, path: Path, views: Sequence[ItemView]) -> Path:
     first, shape = views[0], shape_of(type, path[:-1])
     if first.axis == last.axis:
         outer, inner, axis = last, first, last.axis
-        stop = last.axis + last.axes + first.axes
-        n = math.prod(shape[last.axis + last.axes : stop])
-    elif first.axis + first.axes == last.axis:
+        stop = last.axis + last.n_axes + first.n_axes
+        n = math.prod(shape[last.axis + last.n_axes : stop])
+    elif first.axis + first.n_axes == last.axis:
         outer, inner, axis = first, last, first.axis
-        n = math.prod(shape[last.axis : last.axis + last.axes])
+        n = math.prod(shape[last.axis : last.axis + last.n_axes])
     else:
         return (*path, *views)
     place = fresh(outer.row) * n + fresh(inner.row)
-    both = ItemView(value(place), axis, first.axes + last.axes)
+    both = ItemView(value(place), axis, first.n_axes + last.n_axes)
     return (*path[:-1], both, *views[1:])
 
 
