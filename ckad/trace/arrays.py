@@ -6,7 +6,7 @@ Formulas are written in these words and in NumPy's functions alone.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -14,6 +14,8 @@ from ckad.trace.dispatch import Traced, call, within
 
 #: An array of any kind: its attributes and methods are those of NumPy's.
 Array = Any
+#: NumPy's rules for conversions, by their names.
+Casting = Literal["no", "equiv", "safe", "same_kind", "unsafe"]
 
 
 def is_traced(x: Any) -> bool:

@@ -95,7 +95,8 @@ class Arguments(NamedTuple):
         leaves = list(self.leaves)
         for k, array in zip(self.traced, arrays, strict=True):
             leaves[k] = array
-        return trees.unflatten(self.treedef, leaves)
+        args: tuple[Any, ...] = trees.unflatten(self.treedef, leaves)
+        return args
 
     def pinned(self) -> Arguments:
         """The same with plain arrays of integers and bools as they are, not traced."""

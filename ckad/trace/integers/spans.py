@@ -12,6 +12,7 @@ import numpy as np
 
 from ckad.errors import UnsupportedFunctionError
 from ckad.place import at_place
+from ckad.trace.arrays import Array
 from ckad.trace.integers.affine import form_of, is_at_least, range_of, settled
 from ckad.trace.values.apply import astype
 from ckad.trace.values.tracer import Number, Tracer
@@ -100,19 +101,25 @@ def _folded(x: Number, y: Number, sign: int) -> Number:
         return x
     if isinstance(x, int) and x == 0 and sign == 1:
         return y
-    return np.add(x, y) if sign == 1 else np.subtract(x, y)
+    return _of(np.add if sign == 1 else np.subtract, x, y)
+
+
+def _of(ufunc: np.ufunc, x: Number, y: Number) -> Number:
+    """What NumPy's stubs call an array: a number again, traced if one of both is."""
+    found: Number = ufunc(x, y)
+    return found
 
 
 def larger(x: Number, y: Number) -> Number:
     if is_at_least(x, y):
         return x
-    return y if is_at_least(y, x) else np.maximum(x, y)
+    return y if is_at_least(y, x) else _of(np.maximum, x, y)
 
 
 def smaller(x: Number, y: Number) -> Number:
     if is_at_least(y, x):
         return x
-    return y if is_at_least(x, y) else np.minimum(x, y)
+    return y if is_at_least(x, y) else _of(np.minimum, x, y)
 
 
 def least_zero(x: Number) -> Number:
@@ -134,7 +141,8 @@ def below(x: Number, y: Number) -> Any:
 def chosen(condition: Any, x: Number, y: Number) -> Number:
     if isinstance(condition, bool):
         return x if condition else y
-    return settled(np.where(condition, x, y)[()])
+    found: Array = np.where(condition, x, y)[()]
+    return settled(found)
 
 
 def at_most(x: Number) -> float:

@@ -120,7 +120,7 @@ class Trace:
 
 
 def current() -> Trace:
-    opened = stack()
+    opened: list[Trace] = stack()
     if not opened:
         raise TraceError(
             at_place(

@@ -29,6 +29,9 @@ class Laid(Protocol):
     @property
     def shape(self) -> tuple[int, ...]: ...
 
+    @property
+    def scalar(self) -> bool: ...
+
 
 def _is_laid(x: Any) -> TypeGuard[Laid]:
     return hasattr(x, "storage")

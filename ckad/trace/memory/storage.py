@@ -79,7 +79,8 @@ class Storage:
 
     @property
     def type(self) -> Type:
-        return self.trace.builder.type(self.row)
+        found: Type = self.trace.builder.type(self.row)
+        return found
 
     def write(self, row: int) -> None:
         """Give the storage its next value."""
@@ -124,7 +125,8 @@ class Storage:
 def _journal() -> list[Storage]:
     if not hasattr(_local, "spoilt"):
         _local.spoilt = []
-    return _local.spoilt
+    found: list[Storage] = _local.spoilt
+    return found
 
 
 def forget_spoilt() -> None:

@@ -78,49 +78,50 @@ class ReshapeView(NamedTuple):
 
 
 class ItemView(NamedTuple):
-    """One place along ``count`` neighbouring axes taken as one, at an index that the program
-    computes (row ``index``, in range)."""
+    """One place along ``n_axes`` neighbouring axes taken as one, at an index that the program
+    computes (``row``, in range)."""
 
-    index: int
+    row: int
     axis: int
-    count: int = 1
+    n_axes: int = 1
 
     def _merged(self, shape: Sequence[int]) -> tuple[int, ...]:
-        stop = self.axis + self.count
+        stop = self.axis + self.n_axes
         return (*shape[: self.axis], math.prod(shape[self.axis : stop]), *shape[stop:])
 
     def get(self, b: Builder, x: int) -> int:
         flat = b.reshape_to(x, self._merged(b.type(x).shape))
-        return b.gather(flat, self.index, attrs=(self.axis,))
+        return b.gather(flat, self.row, attrs=(self.axis,))
 
     def put(self, b: Builder, x: int, y: int) -> int:
         shape = b.type(x).shape
         flat = b.reshape_to(x, self._merged(shape))
-        return b.reshape_to(b.scatter(flat, self.index, y, attrs=(self.axis, 1)), shape)
+        return b.reshape_to(b.scatter(flat, self.row, y, attrs=(self.axis, 1)), shape)
 
     def shape_of(self, shape: Sequence[int]) -> tuple[int, ...]:
-        return (*shape[: self.axis], *shape[self.axis + self.count :])
+        return (*shape[: self.axis], *shape[self.axis + self.n_axes :])
 
     def on(self, shadow: np.ndarray) -> np.ndarray:
-        return shadow[(*[slice(None)] * self.axis, *[0] * self.count)]
+        place: list[slice | int] = [slice(None)] * self.axis
+        return shadow[(*place, *[0] * self.n_axes)]
 
     def renamed(self, rename: Rename) -> View:
-        return self._replace(index=rename(self.index))
+        return self._replace(row=rename(self.row))
 
 
 class WindowView(NamedTuple):
     """``length`` neighbouring places along an axis, from a place that the program computes.
 
-    Row ``index`` holds the first; all places are in range.
+    ``row`` holds the first; all places are in range.
     """
 
-    index: int
+    row: int
     axis: int
     length: int
     kind: str = "window"  # as tuples, an ItemView of the same numbers would be equal
 
     def _places(self, b: Builder) -> int:
-        first = b.broadcast_to(self.index, (self.length,))
+        first = b.broadcast_to(self.row, (self.length,))
         return b.add(first, b.const(np.arange(self.length)))
 
     def get(self, b: Builder, x: int) -> int:
@@ -136,7 +137,7 @@ class WindowView(NamedTuple):
         return shadow[(*[slice(None)] * self.axis, slice(0, self.length))]
 
     def renamed(self, rename: Rename) -> View:
-        return self._replace(index=rename(self.index))
+        return self._replace(row=rename(self.row))
 
 
 class BroadcastView(NamedTuple):

@@ -181,7 +181,7 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Array:
 
 implements(np.trapezoid, kind=ORDERED)(trapezoid)
 if "trapz" in np.__dict__:  # before NumPy 2.4
-    implements(np.trapz, kind=ORDERED)(trapezoid)
+    implements(np.__dict__["trapz"], kind=ORDERED)(trapezoid)
 
 
 # --- convolution -------------------------------------------------------------------------------

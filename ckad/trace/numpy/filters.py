@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import product
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import scipy.integrate
@@ -20,7 +20,7 @@ from ckad.trace.numpy.calculus import trapezoid
 from ckad.trace.numpy.linalg import cholesky, det, inv, solve
 
 #: SciPy's names of what lies outside of an array -> NumPy's
-_OUTSIDE = {
+_OUTSIDE: dict[str, Literal["constant", "edge", "reflect", "symmetric", "wrap"]] = {
     "reflect": "symmetric",
     "grid-mirror": "symmetric",
     "mirror": "reflect",
@@ -59,7 +59,7 @@ def _reversed(w: Array) -> Array:
 def _padded(x: Array, widths: Any, mode: str, cval: Any) -> Array:
     if mode not in _OUTSIDE:
         raise RuntimeError(at_place(f"boundary mode not supported: {mode!r}"))
-    options = {"constant_values": cval} if _OUTSIDE[mode] == "constant" else {}
+    options: dict[str, Any] = {"constant_values": cval} if _OUTSIDE[mode] == "constant" else {}
     return np.pad(x, widths, _OUTSIDE[mode], **options)
 
 
@@ -169,9 +169,11 @@ def gaussian_filter(
     truncate: float = 4.0,
 ) -> Array:
     reject(np.any(order), "scipy.ndimage.gaussian_filter with order=")
-    reject(known(sigma) is None, "scipy.ndimage.gaussian_filter with a traced sigma")
+    widths = known(sigma)
+    reject(widths is None, "scipy.ndimage.gaussian_filter with a traced sigma")
+    assert widths is not None
     x = traced(input)
-    for k, s in enumerate(np.broadcast_to(known(sigma), (x.ndim,)).tolist()):
+    for k, s in enumerate(np.broadcast_to(widths, (x.ndim,)).tolist()):
         places = np.arange(-int(truncate * s + 0.5), int(truncate * s + 0.5) + 1)
         weights = np.exp(-0.5 / (s * s) * places**2) if s > 1e-15 else np.ones(1)
         x = correlate1d(x, weights / weights.sum(), k, None, mode, cval)

@@ -8,7 +8,7 @@ large prime length is a convolution (Bluestein, IEEE Trans. AU 18, 1970).
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ import numpy as np
 from ckad.place import at_place
 from ckad.trace.arrays import Array, complexed, is_traced, stored
 from ckad.trace.axes import along, axis_of
-from ckad.trace.dispatch import COMPLEX, Function, put
+from ckad.trace.dispatch import COMPLEX, F, Function, put
 
 #: Transforms up to this length are one product with a matrix.
 LONGEST_PRODUCT = 32
@@ -50,7 +50,8 @@ def _radix(n: int) -> int:
 def _root(power: np.ndarray, n: int, sign: int) -> np.ndarray:
     """``exp(sign 2 pi i power / n)``, from a small angle."""
     turns = power % n / n
-    return np.exp(sign * 2j * np.pi * turns)
+    root: np.ndarray = np.exp(sign * 2j * np.pi * turns)
+    return root
 
 
 def _matrix(n: int, sign: int) -> np.ndarray:
@@ -116,10 +117,10 @@ def _along_axis(a: Any, n: Any, axis: int, norm: Any, inverse: bool) -> Array:
     return found if given.dtype == found.dtype else found.astype(given.dtype)
 
 
-def _registered(function: Any) -> Any:
+def _registered(function: Any) -> Callable[[F], F]:
     """Decorator: the counterpart of ``function`` for real and complex tracers alike."""
 
-    def register(handler: Function) -> Function:
+    def register(handler: F) -> F:
         whole = _own_memory(handler)
         put(function, whole)
         put(function, whole, COMPLEX)

@@ -140,7 +140,9 @@ def linspace(
     device: Any = None,
 ) -> Any:
     if not any(True for _ in tracers([start, stop])):
-        made = np.linspace(start, stop, operator.index(num), endpoint, retstep, dtype, axis)
+        made: Any = np.linspace(  # type: ignore[call-overload]  # none has a bool as retstep
+            start, stop, operator.index(num), endpoint, retstep, dtype, axis
+        )
         return (traced(made[0]), made[1]) if retstep else traced(made)
     start, stop, _ = promoted(start, stop, 0.0)
     gap = np.subtract(stop, start)

@@ -15,12 +15,14 @@ from ckad.trace.dispatch import EVERY, REAL, STATIC, holds_complex, implements, 
 
 @implements(np.shape, kind=EVERY)
 def shape(a: Any) -> tuple[Any, ...]:
-    return traced(a).shape
+    lengths: tuple[Any, ...] = traced(a).shape
+    return lengths
 
 
 @implements(np.ndim, kind=EVERY)
 def ndim(a: Any) -> int:
-    return traced(a).ndim
+    count: int = traced(a).ndim
+    return count
 
 
 @implements(np.size, kind=EVERY)
@@ -65,7 +67,9 @@ def shares_memory(a: Any, b: Any, max_work: Any = None) -> bool:
 
 def _places_in(function: Any) -> Any:
     def places(arr: Any, *args: Any, **options: Any) -> tuple[np.ndarray, ...]:
-        return function(np.empty(traced(arr).shape, bool), *args, **options)
+        like = np.empty(traced(arr).shape, bool)
+        found: tuple[np.ndarray, ...] = function(like, *args, **options)
+        return found
 
     return places
 

@@ -21,7 +21,9 @@ from ckad.trace.numpy.table import take_along_axis
 
 
 @implements(np.argsort, contiguous=True)
-def argsort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None):
+def argsort(
+    a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None
+) -> Array:
     """Equal elements keep their order, as with ``kind="stable"``."""
     reject(order is not None, "np.argsort with order=")
     x, k = _flat_unless(traced(a), axis if traced(a).shape else None)
@@ -78,7 +80,7 @@ def _exchanged(keys: Array, places: Array, block: int, mirrored: bool) -> tuple[
         for halves in (reshaped(keys, split), reshaped(places, split))
     )
     swap = _comes_before(other_key, other, key, place)
-    return tuple(  # type: ignore[return-value]
+    return tuple(
         reshaped(np.stack([np.where(swap, b, a), np.where(swap, a, b)[..., turn]], -2), shape)
         for a, b in ((key, other_key), (place, other))
     )
@@ -98,7 +100,9 @@ def _comes_before(key: Array, place: Array, other_key: Array, other: Array) -> A
 
 
 @implements(np.sort)
-def sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None):
+def sort(
+    a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None
+) -> Array:
     reject(order is not None, "np.sort with order=")
     x, k = _flat_unless(traced(a), axis)
     return copied(take_along_axis(x, argsort(x, k), k))

@@ -181,7 +181,7 @@ def histogram(
     edges = _edges(a, bins, range)
     x = reshaped(traced(a), (traced(a).size,))
     n = edges.size - 1
-    bin = np.searchsorted(edges, x, "right") - 1
+    bin: Array = np.searchsorted(edges, x, "right") - 1
     bin = np.where(np.equal(x, edges[-1]), n - 1, bin)
     inside = np.logical_and(x >= edges[0], x <= edges[-1])
     one = 1 if weights is None else reshaped(traced(weights), (x.size,))
@@ -197,10 +197,12 @@ def _edges(a: Any, bins: Any, range: Any) -> Array:
     if np.ndim(bins):
         return traced(bins)
     numbers = known(a)
-    if range is None and numbers is None:
+    if range is not None:
+        low, high = range
+    elif numbers is None:
         low, high = np.min(a), np.max(a)
     else:
-        low, high = (numbers.min(), numbers.max()) if range is None else range  # type: ignore[union-attr]
+        low, high = numbers.min(), numbers.max()
     dtype = np.result_type(np.float32, traced(a).dtype)
     flat = retyped(np.equal(low, high), dtype) * 0.5
     return retyped(np.linspace(low - flat, high + flat, bins + 1), dtype)

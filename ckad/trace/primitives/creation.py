@@ -11,6 +11,7 @@ import numpy as np
 from ckad.errors import ConcreteValueError
 from ckad.place import at_place
 from ckad.tape.types import Type
+from ckad.trace.arrays import Array
 from ckad.trace.dispatch import always, implements, put, reject, tracers
 from ckad.trace.memory.context import current
 from ckad.trace.memory.layout import contiguity, is_plain
@@ -199,8 +200,8 @@ def ascontiguousarray(a: Any, dtype: Any = None) -> Tracer:
 
 
 @implements(np.astype)
-def astype_(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Tracer:
-    return lift(x).astype(dtype, copy=copy)  # type: ignore[attr-defined]
+def astype_(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Array:
+    return lift(x).astype(dtype, copy=copy)
 
 
 @implements(np.copy)

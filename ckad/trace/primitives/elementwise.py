@@ -13,16 +13,17 @@ from ckad.place import at_place
 from ckad.rules import facts
 from ckad.tape.ops import Op
 from ckad.tape.types import DType
+from ckad.trace.arrays import Array, Casting
 from ckad.trace.dispatch import put
 from ckad.trace.memory.context import current
 from ckad.trace.memory.layout import plain_layout
 from ckad.trace.values.apply import apply, astype, broadcast, check_cast, operands, store
 from ckad.trace.values.tracer import Tracer, fresh, lift, value
 
-Lowering = Callable[..., Tracer]
+Lowering = Callable[..., Array]
 
 
-def _finish(result: Tracer, out: Any, where: Any, casting: str = "same_kind") -> Tracer:
+def _finish(result: Tracer, out: Any, where: Any, casting: Casting = "same_kind") -> Tracer:
     if where is not True:
         # what NumPy leaves undefined is 0, as in np.empty
         old = constant_like(result, 0) if out is None else out
@@ -66,7 +67,7 @@ def register(ufunc: Any, lowering: Lowering, ops: tuple[Op, ...] | None = None) 
         out: Any = None,
         where: Any = True,
         dtype: Any = None,
-        casting: str = "same_kind",
+        casting: Casting = "same_kind",
         **options: Any,
     ) -> Tracer:
         refuse_options(ufunc, options)
@@ -184,7 +185,7 @@ register(np.rad2deg, lambda x: apply(Op.MUL, x, constant_like(x, 180 / math.pi))
 register(np.degrees, lambda x: apply(Op.MUL, x, constant_like(x, 180 / math.pi)))
 
 
-def _fmod(x: Tracer, y: Tracer) -> Tracer:
+def _fmod(x: Tracer, y: Tracer) -> Array:
     """The remainder of the sizes, exact, with the sign of ``x``; derivative 1 by x at 0 too."""
     if not x.type.is_float:
         return np.sign(x) * (np.abs(x) % np.abs(y))
@@ -236,7 +237,7 @@ register(np.fmin, _fextremum(np.minimum))
 _LN2 = math.log(2)
 
 
-def _logaddexp(x: Tracer, y: Tracer) -> Tracer:
+def _logaddexp(x: Tracer, y: Tracer) -> Array:
     """Chosen by one comparison: at a tie the derivatives of every order are those of one side."""
     first = np.greater_equal(x, y)
     high, low = np.where(first, x, y), np.where(first, y, x)
@@ -267,7 +268,7 @@ def _is_float(x: Any) -> bool:
     return isinstance(x, Tracer) and x.type.is_float
 
 
-def _power(x: Any, y: Any, dtype: Any = None, where: Any = True, **options: Any) -> Tracer:
+def _power(x: Any, y: Any, dtype: Any = None, where: Any = True, **options: Any) -> Array:
     if type(y) in (int, float) and y == 2 and isinstance(x, Tracer) and dtype is None:
         return np.square(x, where=where, **options)
     if type(y) in (int, float) and y == 0.5 and _is_float(x) and dtype is None:
@@ -293,10 +294,11 @@ def _by_bits(base: Tracer, exponent: Tracer) -> Tracer:
     base, exponent = broadcast(base, astype(exponent, np.int64))
     negative = astype(np.less(exponent, 0), np.int64)
     exponent = exponent + apply(Op.WRAP, negative, attrs=(1,))
-    exponent = np.where(exponent > _FULL, _FULL - 1 + exponent % 2, exponent)
-    result, square = constant_like(base, 1), base
+    bits: Array = np.where(exponent > _FULL, _FULL - 1 + exponent % 2, exponent)
+    result: Array = constant_like(base, 1)
+    square = base
     for bit in range(_FULL.bit_length()):
-        result = np.where(np.equal((exponent // (1 << bit)) % 2, 1), result * square, result)
+        result = np.where(np.equal((bits // (1 << bit)) % 2, 1), result * square, result)
         square = square * square
     return fresh(value(result))
 
@@ -333,10 +335,11 @@ def _of_two(first: Callable[..., Tracer], second: Callable[..., Tracer]) -> Any:
         if out is None:
             return pair
         targets = out if isinstance(out, tuple) else (out, None)
-        return tuple(  # type: ignore[return-value]
+        one, other = (
             x if target is None else store(target, x)
             for x, target in zip(pair, targets, strict=True)
         )
+        return one, other
 
     return call
 

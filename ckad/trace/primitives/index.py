@@ -161,7 +161,9 @@ def _slice_attrs(index: list[Any], shape: Sequence[int]) -> tuple[list[int], lis
         start, step, length = (
             _slice_of(item, n) if isinstance(item, slice) else (position(item, n, axis), 1, 1)
         )
-        starts.append(start), steps.append(step), lengths.append(length)
+        starts.append(start)
+        steps.append(step)
+        lengths.append(length)
     return starts, steps, lengths
 
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from ckad.place import at_place
-from ckad.trace.arrays import repeated
-from ckad.trace.dispatch import call, put, reject
+from ckad.trace.arrays import Array, Casting, repeated
+from ckad.trace.dispatch import Function, call, put, reject
 from ckad.trace.memory.views import ReshapeView
 from ckad.trace.primitives import shape
 from ckad.trace.primitives.creation import converted
@@ -48,7 +48,7 @@ def _astype(
     self: Tracer,
     dtype: Any,
     order: str = "K",
-    casting: str = "unsafe",
+    casting: Casting = "unsafe",
     subok: bool = True,
     copy: bool = True,
 ) -> Tracer:
@@ -84,7 +84,7 @@ def _view(self: Tracer, dtype: Any = None) -> Tracer:
 # --- single numbers ----------------------------------------------------------------------------
 
 
-def _item(self: Tracer, *index: Any) -> Tracer:
+def _item(self: Tracer, *index: Any) -> Array:
     """The element as a Python number; it stays traced."""
     if not index and self.size != 1:
         raise ValueError(at_place("can only convert an array of size 1 to a Python scalar"))
@@ -106,7 +106,7 @@ def _flat(self: Tracer, *values: Any) -> Any:
     return set_flat(self, *values) if values else flat(self)
 
 
-for _key, _method in {
+_METHODS: dict[Any, Function] = {
     np.ndarray.reshape: _reshape,
     np.ndarray.transpose: _transpose,
     np.ndarray.copy: _copy,
@@ -127,7 +127,8 @@ for _key, _method in {
     np.ndarray.mT: np.matrix_transpose,
     np.ndarray.real: view,
     np.ndarray.imag: np.imag,
-}.items():
+}
+for _key, _method in _METHODS.items():
     put(_key, _method)
 
 

@@ -73,7 +73,8 @@ def _item_views(index: Sequence[Any], axes: _Axes) -> tuple[list[ItemView], list
 
 def _flat_place(items: Sequence[Any], here: Sequence[int], axes: _Axes) -> Any:
     """The index of one element in axes taken as one; what is known of it is folded."""
-    known, place = 0, None
+    known = 0
+    place: Any = None
     for item, k in zip(items, here, strict=True):
         n, step = axes.sizes[k], axes.steps[k]
         known = known * n + axes.starts[k]
@@ -96,15 +97,15 @@ def _joined(type: Type, path: Path, views: Sequence[ItemView]) -> Path:
     first, shape = views[0], shape_of(type, path[:-1])
     if first.axis == last.axis:
         outer, inner, axis = last, first, last.axis
-        stop = last.axis + last.count + first.count
-        n = math.prod(shape[last.axis + last.count : stop])
-    elif first.axis + first.count == last.axis:
+        stop = last.axis + last.n_axes + first.n_axes
+        n = math.prod(shape[last.axis + last.n_axes : stop])
+    elif first.axis + first.n_axes == last.axis:
         outer, inner, axis = first, last, first.axis
-        n = math.prod(shape[last.axis : last.axis + last.count])
+        n = math.prod(shape[last.axis : last.axis + last.n_axes])
     else:
         return (*path, *views)
-    place = fresh(outer.index) * n + fresh(inner.index)
-    both = ItemView(value(place), axis, first.count + last.count)
+    place = fresh(outer.row) * n + fresh(inner.row)
+    both = ItemView(value(place), axis, first.n_axes + last.n_axes)
     return (*path[:-1], both, *views[1:])
 
 

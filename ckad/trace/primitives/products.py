@@ -12,6 +12,7 @@ import numpy as np
 from ckad.place import at_place
 from ckad.tape.ops import Op
 from ckad.trace import arrays
+from ckad.trace.arrays import Array
 from ckad.trace.axes import axis_of, common_shape
 from ckad.trace.dispatch import implements, put, reject
 from ckad.trace.memory.layout import plain_layout
@@ -118,7 +119,7 @@ if hasattr(np, "matvec"):  # NumPy 2.2
 def dot(a: Any, b: Any, out: Any = None) -> Tracer:
     x, y = _in_common(a, b)
     if not x.shape or not y.shape:
-        return finish(np.multiply(x, y), out)
+        return finish(x * y, out)
     if x.ndim == y.ndim == 1:
         _check_inner(x.size, y.size, x.shape, y.shape)
         return finish(_sum_of_products(x, y, 0), out)
@@ -134,7 +135,7 @@ def vdot(a: Any, b: Any, /) -> Tracer:
 
 
 @implements(np.inner)
-def inner(a: Any, b: Any, /) -> Tracer:
+def inner(a: Any, b: Any, /) -> Array:
     x, y = _in_common(a, b)
     if not x.shape or not y.shape:
         return np.multiply(x, y)
@@ -144,7 +145,7 @@ def inner(a: Any, b: Any, /) -> Tracer:
 @implements(np.outer, contiguous=True)
 def outer(a: Any, b: Any, out: Any = None) -> Tracer:
     x, y = lift(a), lift(b)
-    return finish(np.multiply(reshape_value(x, (x.size, 1)), reshape_value(y, (y.size,))), out)
+    return finish(reshape_value(x, (x.size, 1)) * reshape_value(y, (y.size,)), out)
 
 
 @implements(np.tensordot, contiguous=True)

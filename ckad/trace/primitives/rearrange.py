@@ -9,10 +9,11 @@ import numpy as np
 from ckad.place import at_place
 from ckad.tape.ops import Op
 from ckad.trace import arrays
+from ckad.trace.arrays import Array
 from ckad.trace.axes import along, axis_of
 from ckad.trace.dispatch import implements, put, reject
-from ckad.trace.primitives.index import wrapped
 from ckad.trace.primitives.join import concatenate
+from ckad.trace.primitives.places import wrapped
 from ckad.trace.primitives.shape import copied
 from ckad.trace.values.apply import apply, astype, broadcast_to, reshape_value
 from ckad.trace.values.tracer import Tracer, lift
@@ -154,11 +155,12 @@ def _step(stretch: np.ndarray) -> int | None:
     return step if not steps and abs(step) <= 1 else None
 
 
-def _run(x: Tracer, run: np.ndarray, k: int) -> Tracer:
+def _run(x: Tracer, run: np.ndarray, k: int) -> Array:
     first, last, step = int(run[0]), int(run[-1]), _step(run)
     if step == 0:
         part = x[along(k, slice(first, first + 1))]
         return broadcast_to(part, (*x.shape[:k], len(run), *x.shape[k + 1 :]))
+    assert step is not None, run  # ``_runs`` cuts where it changes
     stop = last + step
     return x[along(k, slice(first, None if stop < 0 else stop, step))]
 

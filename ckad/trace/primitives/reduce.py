@@ -10,6 +10,7 @@ import numpy as np
 
 from ckad.place import at_place
 from ckad.tape.ops import Op
+from ckad.trace.arrays import Array
 from ckad.trace.axes import along, axis_of, reduced_axes
 from ckad.trace.dispatch import given, implements
 from ckad.trace.memory.context import current
@@ -43,7 +44,7 @@ def summable(a: Any, dtype: Any, out: Any = None) -> Tracer:
     return astype(a, dtype)
 
 
-def _masked(x: Tracer, where: Any, neutral: Any) -> Tracer:
+def _masked(x: Tracer, where: Any, neutral: Any) -> Array:
     if where is True or where is np._NoValue:
         return x
     return np.where(where, x, astype(neutral, x.dtype))
@@ -100,7 +101,7 @@ def _extremum(op: int, ufunc: Any, a: Any, axis: Any, keepdims: Any, initial: An
 
 def _of_nothing(x: Tracer, axes: Sequence[int], keepdims: Any, initial: Any, ufunc: Any) -> Tracer:
     shape = tuple(d for k, d in enumerate(x.shape) if k not in axes)
-    if not given(initial) and math.prod(shape):
+    if not given(initial) and math.prod(shape) > 0:
         raise ValueError(
             at_place(
                 f"zero-size array to reduction operation {ufunc.__name__} which has no identity"
@@ -120,7 +121,8 @@ def _under(where: Any, a: Any, initial: Any, name: str) -> Any:
         raise ValueError(
             at_place(f"reduction operation {name} with where= needs initial=, a least result")
         )
-    return _masked(*broadcast(a, where), astype(initial, lift(a).dtype))
+    x, mask = broadcast(a, where)
+    return _masked(x, mask, astype(initial, lift(a).dtype))
 
 
 @implements(np.max, np.amax)

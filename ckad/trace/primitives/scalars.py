@@ -15,7 +15,7 @@ import numpy as np
 
 from ckad.place import at_place
 from ckad.tape.ops import Op
-from ckad.trace.arrays import safe_sqrt
+from ckad.trace.arrays import Array, safe_sqrt
 from ckad.trace.dispatch import COMPLEX, PLAIN, cell, put, reject, tracers
 from ckad.trace.memory.context import current, mark_place
 from ckad.trace.primitives.shape import copied
@@ -100,7 +100,7 @@ def _to_bool(x: Any) -> Tracer:
 
 
 @_instead_of(round)
-def _round(number: Any, ndigits: Any = None) -> Tracer:
+def _round(number: Any, ndigits: Any = None) -> Array:
     if ndigits is None:
         return astype(np.rint(_single(number, "round")), np.int64)
     return np.round(_single(number, "round"), operator.index(ndigits))
@@ -111,7 +111,7 @@ _instead_of(divmod)(lambda x, y: (np.floor_divide(x, y), np.remainder(x, y)))
 
 
 @_instead_of(pow)
-def _pow(base: Any, exp: Any, mod: Any = None) -> Tracer:
+def _pow(base: Any, exp: Any, mod: Any = None) -> Array:
     power = np.power(base, exp)
     return power if mod is None else np.remainder(power, mod)
 
@@ -209,7 +209,7 @@ _elementary("modf", lambda x: (x - np.trunc(x), np.trunc(x)))
 _elementary("remainder", lambda x, y: x - np.rint(x / y) * y)
 
 
-def _gamma(x: Tracer) -> Tracer:
+def _gamma(x: Tracer) -> Array:
     odd = np.not_equal(np.remainder(np.floor(x), 2), 0)
     sign = np.where(np.logical_and(x < 0, odd), -1.0, 1.0)
     return sign[()] * np.exp(apply(Op.LGAMMA, x))
@@ -219,19 +219,20 @@ _elementary("gamma", _gamma)
 
 
 @_instead_of(math.log)
-def _log(x: Any, base: Any = None) -> Tracer:
+def _log(x: Any, base: Any = None) -> Array:
     top = np.log(_float(x, "math.log"))
     return top if base is None else top / np.log(_float(base, "math.log"))
 
 
 @_instead_of(math.hypot)
-def _hypot(*coordinates: Any) -> Tracer:
+def _hypot(*coordinates: Any) -> Array:
     xs = [_float(x, "math.hypot") for x in coordinates]
-    return functools.reduce(np.hypot, xs) if len(xs) > 1 else np.abs(xs[0])
+    hypot: Function = np.hypot
+    return functools.reduce(hypot, xs) if len(xs) > 1 else np.abs(xs[0])
 
 
 @_instead_of(math.dist)
-def _dist(p: Any, q: Any, /) -> Tracer:
+def _dist(p: Any, q: Any, /) -> Array:
     gaps = [_float(x, "math.dist") - _float(y, "math.dist") for x, y in zip(p, q, strict=True)]
     return safe_sqrt(functools.reduce(operator.add, [g * g for g in gaps]))
 
@@ -247,12 +248,12 @@ def _prod(iterable: Any, /, *, start: Any = 1) -> Any:
 
 
 @_instead_of(math.ldexp)
-def _ldexp(x: Any, i: Any, /) -> Tracer:
+def _ldexp(x: Any, i: Any, /) -> Array:
     return _float(x, "math.ldexp") * np.exp2(_float(i, "math.ldexp"))
 
 
 @_instead_of(math.isclose)
-def _isclose(a: Any, b: Any, *, rel_tol: Any = 1e-09, abs_tol: Any = 0.0) -> Tracer:
+def _isclose(a: Any, b: Any, *, rel_tol: Any = 1e-09, abs_tol: Any = 0.0) -> Array:
     x, y = _float(a, "math.isclose"), _float(b, "math.isclose")
     largest = np.maximum(np.abs(x), np.abs(y))
     near = np.abs(x - y) <= np.maximum(rel_tol * largest, abs_tol)

@@ -10,6 +10,7 @@ import numpy as np
 from ckad.place import at_place
 from ckad.tape.ops import Op
 from ckad.tape.types import DType
+from ckad.trace.arrays import Array, Casting
 from ckad.trace.dispatch import given, implements, needs_numbers
 from ckad.trace.primitives import elementwise as ufuncs
 from ckad.trace.primitives.index import write_into
@@ -70,7 +71,7 @@ def fix(x: Any, out: Any = None) -> Tracer:
 
 
 @implements(np.copyto)
-def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -> None:
+def copyto(dst: Any, src: Any, casting: Casting = "same_kind", where: Any = True) -> None:
     new = lift(src)
     if not isinstance(dst, Tracer):
         finish(new, dst)
@@ -79,7 +80,8 @@ def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) ->
         raise TypeError(
             at_place(f"cannot copy {new.dtype} into {dst.dtype} with casting={casting!r}")
         )
-    write_into(dst, new if where is True else np.where(where, astype(new, dst.dtype), dst))
+    fitted: Array = new if where is True else np.where(where, astype(new, dst.dtype), dst)
+    write_into(dst, fitted)
 
 
 def _heaviside(x: Tracer, at_zero: Tracer) -> Tracer:
@@ -111,7 +113,7 @@ def sinc(x: Any) -> Tracer:
 
 
 @implements(np.real)
-def real(val: Any) -> Tracer:
+def real(val: Any) -> Array:
     return val
 
 

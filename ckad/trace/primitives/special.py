@@ -8,12 +8,13 @@ import numpy as np
 import scipy.special
 
 from ckad.tape.ops import Op
+from ckad.trace.arrays import Array
 from ckad.trace.primitives.elementwise import by_op, constant_like, register
 from ckad.trace.values.apply import apply
 from ckad.trace.values.tracer import Tracer
 
 
-def _expit(x: Tracer) -> Tracer:
+def _expit(x: Tracer) -> Array:
     """``1 / (1 + exp(-x))``, and ``exp(x) / (1 + exp(x))`` where the square of the former's
     denominator would overflow, which its derivative divides by."""
     low = x < -0.42 * math.log(np.finfo(x.dtype).max)
@@ -21,7 +22,7 @@ def _expit(x: Tracer) -> Tracer:
     return np.where(low, power, 1.0) / (1.0 + power)
 
 
-def _xlogy(x: Tracer, y: Tracer) -> Tracer:
+def _xlogy(x: Tracer, y: Tracer) -> Array:
     """0 where x is 0, also where the logarithm is not finite; else derivatives of the product."""
     nothing = np.equal(x, 0)
     outside = np.logical_or(np.less_equal(y, 0), np.equal(y, np.inf))

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ckad.place import at_place
+from ckad.trace.arrays import Array
 from ckad.trace.axes import along, axis_of, reduced_axes
 from ckad.trace.dispatch import PLAIN, cell, derives, needs_numbers, plain, put, reject
 from ckad.trace.memory.layout import plain_layout
@@ -25,6 +26,8 @@ ASSOCIATIVE = (
 
 # --- reduce ------------------------------------------------------------------------------------
 
+_ufunc: np.ufunc
+_function: Callable[..., Any]
 for _ufunc, _function in (
     (np.add, np.sum),
     (np.multiply, np.prod),
@@ -41,7 +44,7 @@ for _ufunc, _function in (
         out: Any = None,
         f: Any = _function,
         **options: Any,
-    ):
+    ) -> Array:
         if dtype is not None:
             options["dtype"] = dtype
         return f(x, axis=axis, out=out, **options)
@@ -68,7 +71,7 @@ def _operand(ufunc: Any, a: Any) -> Tracer:
     return astype(x, operands(ufunc, (x, x))[0].dtype)
 
 
-def _halved(ufunc: Any, x: Tracer, k: int) -> Tracer:
+def _halved(ufunc: Any, x: Array, k: int) -> Array:
     if not x.shape[k]:
         return _of_nothing(ufunc, x, k)
     while x.shape[k] > 1:
@@ -78,7 +81,7 @@ def _halved(ufunc: Any, x: Tracer, k: int) -> Tracer:
     return copied(x[along(k, 0)])
 
 
-def _of_nothing(ufunc: Any, x: Tracer, k: int) -> Tracer:
+def _of_nothing(ufunc: Any, x: Array, k: int) -> Array:
     if ufunc.identity is None:
         raise ValueError(
             at_place(
@@ -93,7 +96,9 @@ def _of_nothing(ufunc: Any, x: Tracer, k: int) -> Tracer:
 
 for _ufunc, _function in ((np.add, np.cumsum), (np.multiply, np.cumprod)):
 
-    def _accumulate(x: Any, axis: Any = 0, dtype: Any = None, out: Any = None, f: Any = _function):
+    def _accumulate(
+        x: Any, axis: Any = 0, dtype: Any = None, out: Any = None, f: Any = _function
+    ) -> Array:
         if not np.ndim(x):
             raise TypeError(at_place("cannot accumulate on a scalar"))
         return f(x, axis=axis, dtype=dtype, out=out)
@@ -155,7 +160,7 @@ for _method, _total in (("reduce", np.sum), ("accumulate", np.cumsum)):
 
 
 def _outer_of(ufunc: Any) -> Callable[..., Tracer]:
-    def outer(x: Any, y: Any, **options: Any) -> Tracer:
+    def outer(x: Any, y: Any, **options: Any) -> Array:
         x, y = lift(x), lift(y)
         spread = reshape_value(x, (*x.shape, *[1] * len(y.shape)))
         return plain_layout((x, y), ufunc(spread, y, **options))
@@ -169,7 +174,9 @@ _where_to_cut = needs_numbers("ufunc.reduceat with traced indices", "Pass plain 
 
 
 def _reduceat_of(ufunc: Any) -> Callable[..., Tracer]:
-    def reduceat(array: Any, indices: Any, axis: int = 0, dtype: Any = None, out: Any = None):
+    def reduceat(
+        array: Any, indices: Any, axis: int = 0, dtype: Any = None, out: Any = None
+    ) -> Array:
         x, cuts = lift(array), known(indices)
         if cuts is None:
             return _where_to_cut()
@@ -184,7 +191,8 @@ def _reduceat_of(ufunc: Any) -> Callable[..., Tracer]:
             ufunc.reduce(x[along(k, slice(a, max(b, a + 1)))], axis=k, keepdims=True)
             for a, b in zip(cuts.tolist(), ends, strict=True)
         ]
-        return finish(np.concatenate(parts, k), out)
+        joined: Array = np.concatenate(parts, k)
+        return finish(joined, out)
 
     return reduceat
 
@@ -238,7 +246,7 @@ def _rounds(shape: Any, index: Any) -> Iterator[tuple[Any, np.ndarray]]:
         yield np.unravel_index(flat[chosen], shape), chosen
 
 
-def _picked(values: Tracer, chosen: np.ndarray) -> Tracer:
+def _picked(values: Tracer, chosen: np.ndarray) -> Array:
     return reshape_value(values, (values.size,))[np.flatnonzero(chosen)]
 
 

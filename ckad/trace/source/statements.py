@@ -326,7 +326,8 @@ def _within(frame: Frame, node: ast.With, items: Sequence[ast.withitem]) -> Flow
         return run_block(frame, node.body)
     manager = evaluate(frame, items[0].context_expr)
     if classes.method(manager, "__enter__") is None:
-        with contextlib.ExitStack() as stack:
+        stack: contextlib.ExitStack[bool] = contextlib.ExitStack()
+        with stack:
             return _entered(frame, node, items, stack.enter_context(manager))
         return None
     try:

@@ -13,8 +13,9 @@ from ckad.place import at_place
 from ckad.tape.ops import Op
 from ckad.tape.types import Type, dtype_of
 from ckad.trace import arrays
+from ckad.trace.arrays import Casting
 from ckad.trace.axes import common_shape
-from ckad.trace.dispatch import put
+from ckad.trace.dispatch import Function, put
 from ckad.trace.memory.context import current
 from ckad.trace.memory.views import ReshapeView
 from ckad.trace.values.tracer import Tracer, assign, concrete, fresh, known, lift, localise, value
@@ -27,12 +28,12 @@ def apply(op: int, *xs: Any, attrs: Sequence[int] = (), type: Type | None = None
 
 def astype(x: Any, dtype: Any) -> Tracer:
     """``x`` as another element type; ``x`` itself if it is that already."""
-    x = lift(x)
+    array = lift(x)
     code = tape_dtype(dtype)
-    if code == x.type.dtype:
-        return x
-    row = current().builder.convert(value(x), type=x.type.with_dtype(code))
-    return fresh(row, scalar=x.scalar)
+    if code == array.type.dtype:
+        return array
+    row = current().builder.convert(value(array), type=array.type.with_dtype(code))
+    return fresh(row, scalar=array.scalar)
 
 
 def tape_dtype(dtype: Any) -> Any:
@@ -56,13 +57,13 @@ def tape_dtype(dtype: Any) -> Any:
 
 def broadcast_to(x: Any, shape: Sequence[int]) -> Tracer:
     """``x`` repeated to ``shape`` by NumPy's rule (a new value, not a view)."""
-    x = lift(x)
-    shape = tuple(shape)
-    if x.shape == shape:
-        return x
-    if common_shape(x.shape, shape) != shape:
-        raise ValueError(at_place(f"an array of shape {x.shape} does not fit into shape {shape}"))
-    return fresh(current().builder.broadcast_to(value(x), shape), scalar=False)
+    array = lift(x)
+    own, shape = array.shape, tuple(shape)
+    if own == shape:
+        return array
+    if common_shape(own, shape) != shape:
+        raise ValueError(at_place(f"an array of shape {own} does not fit into shape {shape}"))
+    return fresh(current().builder.broadcast_to(value(array), shape), scalar=False)
 
 
 def reshape_value(x: Any, shape: Sequence[int]) -> Tracer:
@@ -97,7 +98,8 @@ _PYTHON: dict[str, type] = {"f": float, "i": int, "b": bool}
 
 @lru_cache(maxsize=4096)
 def _resolve(ufunc: Any, dtypes: tuple[Any, ...]) -> tuple[np.dtype, ...]:
-    return ufunc.resolve_dtypes((*dtypes, *[None] * ufunc.nout))
+    found: tuple[np.dtype, ...] = ufunc.resolve_dtypes((*dtypes, *[None] * ufunc.nout))
+    return found
 
 
 def resolve(ufunc: Any, xs: Sequence[Any], dtype: Any = None) -> tuple[np.dtype, ...]:
@@ -135,7 +137,7 @@ def _converted(x: Any, dtype: np.dtype) -> Tracer:
 # --- out= --------------------------------------------------------------------------------------
 
 
-def store(out: Any, result: Tracer, casting: str = "same_kind") -> Tracer:
+def store(out: Any, result: Tracer, casting: Casting = "same_kind") -> Tracer:
     """Write ``result`` into ``out`` by NumPy's rule ``casting`` and return ``out``."""
     if not isinstance(out, Tracer):
         raise ConcreteValueError(
@@ -154,7 +156,7 @@ def store(out: Any, result: Tracer, casting: str = "same_kind") -> Tracer:
     return out
 
 
-def check_cast(result: Tracer, out: Tracer, casting: str) -> None:
+def check_cast(result: Tracer, out: Tracer, casting: Casting) -> None:
     if not np.can_cast(result.dtype, out.dtype, casting):
         raise DtypeError(
             at_place(
@@ -180,7 +182,7 @@ def _flattened(x: Tracer) -> Tracer:
 
 # --- the words of ``arrays`` -------------------------------------------------------------------
 
-for _word, _function in {
+_WORDS: dict[Any, Function] = {
     arrays.traced: lift,
     arrays.retyped: astype,
     arrays.reshaped: reshape_value,
@@ -195,5 +197,6 @@ for _word, _function in {
     ),
     arrays.flattened: _flattened,
     arrays.by_elements: lambda function, x: function(x),
-}.items():
+}
+for _word, _function in _WORDS.items():
     put(_word, _function)

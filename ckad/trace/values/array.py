@@ -7,8 +7,9 @@ a function of NumPy is called by that one, any other by what it is in ``np.ndarr
 from __future__ import annotations
 
 import operator
+from abc import abstractmethod
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -59,6 +60,12 @@ class Array(Traced):
     __slots__ = ()
     __array_priority__ = 1000
     scalar: Any = False  # whether it is a NumPy scalar rather than an array
+
+    if TYPE_CHECKING:  # every class has its own
+
+        @property
+        @abstractmethod
+        def dtype(self) -> np.dtype: ...
 
     # --- NumPy's protocols ---------------------------------------------------------------------
 
@@ -155,5 +162,6 @@ class Array(Traced):
     getfield, setfield = _method(np.ndarray.getfield), _method(np.ndarray.setfield)
     resize, setflags = _method(np.ndarray.resize), _method(np.ndarray.setflags)
     tobytes, tofile = _method(np.ndarray.tobytes), _method(np.ndarray.tofile)
-    base, ctypes = _attribute(np.ndarray.base), _attribute(np.ndarray.ctypes)
-    data, strides = _attribute(np.ndarray.data), _attribute(np.ndarray.strides)
+    base: Any = _attribute(np.ndarray.base)  # a part has another one,
+    data: Any = _attribute(np.ndarray.data)  # and what is under a mask, too
+    ctypes, strides = _attribute(np.ndarray.ctypes), _attribute(np.ndarray.strides)

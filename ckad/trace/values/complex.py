@@ -49,7 +49,8 @@ class ComplexTracer(Array):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        return self.parts[0].shape  # type: ignore[no-any-return]
+        shape: tuple[int, ...] = self.parts[0].shape
+        return shape
 
     @property
     def dtype(self) -> np.dtype:
@@ -61,7 +62,8 @@ class ComplexTracer(Array):
 
     @property
     def size(self) -> int:
-        return self.parts[0].size
+        size: int = self.parts[0].size
+        return size
 
     @property
     def nbytes(self) -> int:
@@ -116,7 +118,8 @@ class ComplexTracer(Array):
 
     @property
     def real(self) -> Tracer:
-        return dispatch.call(np.ndarray.real, (self,), {})
+        part: Tracer = dispatch.call(np.ndarray.real, (self,), {})
+        return part
 
     @real.setter
     def real(self, new: Any) -> None:
@@ -124,7 +127,8 @@ class ComplexTracer(Array):
 
     @property
     def imag(self) -> Tracer:
-        return dispatch.call(np.ndarray.imag, (self,), {})
+        part: Tracer = dispatch.call(np.ndarray.imag, (self,), {})
+        return part
 
     @imag.setter
     def imag(self, new: Any) -> None:
@@ -155,17 +159,17 @@ trees.register_complex(ComplexTracer, Tracer, paired)
 
 def part_type(dtype: Any) -> np.dtype:
     """The dtype of the parts of a complex dtype; DtypeError for those without one."""
-    dtype = np.dtype(dtype)
-    if dtype.kind != "c":
-        return dtype
-    if dtype not in _PART:
+    whole: np.dtype = np.dtype(dtype)
+    if whole.kind != "c":
+        return whole
+    if whole not in _PART:
         raise DtypeError(
             at_place(
-                f"dtype {dtype} is not supported; ckad computes with complex128 and complex64. "
+                f"dtype {whole} is not supported; ckad computes with complex128 and complex64. "
                 "Convert the array with .astype(np.complex128)."
             )
         )
-    return _PART[dtype]
+    return _PART[whole]
 
 
 def settled(x: Any) -> Any:

@@ -41,7 +41,7 @@ class Padded(Part):
     kind = dispatch.PART
 
     def __init__(self, base: Tracer, extents: Sequence[Extent | None], tame: bool = False) -> None:
-        self.base = base
+        self.base: Tracer = base
         self.extents = tuple(extents)
         self.tame = tame
 
@@ -124,7 +124,8 @@ class Masked(Part):
     kind = dispatch.MASK
 
     def __init__(self, data: Tracer, mask: Tracer, before: int = 0) -> None:
-        self.data, self.mask, self.before = data, mask, before
+        self.data: Tracer = data
+        self.mask, self.before = mask, before
 
     @property
     def rest(self) -> tuple[int, ...]:

@@ -228,7 +228,8 @@ def lift(x: Any) -> Tracer:
     if isinstance(x, Tracer):
         return x
     if isinstance(x, (list, tuple)) and _holds_tracer(x):
-        return dispatch.call(np.asarray, (x,), {})
+        stacked: Tracer = dispatch.call(np.asarray, (x,), {})
+        return stacked
     array = concrete(x)
     lead = fresh(
         current().builder.const(array), scalar=not isinstance(x, np.ndarray) and not array.shape

@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 
+from ckad.trace.arrays import Array
 from ckad.trace.primitives.complex.ufuncs import Complex, absolute, equal, lowers, multiply, square
 from ckad.trace.values.complex import as_complex
-from ckad.trace.values.tracer import Tracer
 
 # --- exponentials and powers -------------------------------------------------------------------
 
@@ -31,7 +31,7 @@ def expm1(x: Complex) -> Complex:
     return Complex(np.expm1(a) * np.cos(b) - 2.0 * half * half, np.exp(a) * np.sin(b))
 
 
-def angle(x: Complex) -> Tracer:
+def angle(x: Complex) -> Array:
     return np.arctan2(x.parts[1], x.parts[0])
 
 
@@ -53,7 +53,7 @@ lowers(np.log2)(lambda x: scaled(log(x), 1 / math.log(2.0)))
 lowers(np.log10)(lambda x: scaled(log(x), 1 / math.log(10.0)))
 
 
-def _without_sign(x: Tracer) -> tuple[Tracer, Tracer]:
+def _without_sign(x: Array) -> tuple[Array, Array]:
     """``|x|`` with the one-sided derivative of its sign at both zeros, and where it is negative."""
     negative = np.signbit(x)
     return np.where(negative, -x, x), negative

@@ -13,6 +13,7 @@ import numpy as np
 from ckad.errors import DtypeError
 from ckad.place import at_place
 from ckad.trace import arrays
+from ckad.trace.arrays import Array
 from ckad.trace.dispatch import (
     COMPLEX,
     Function,
@@ -147,7 +148,7 @@ put(np.linalg.matrix_transpose, np.matrix_transpose, COMPLEX)
 def ones(*args: Any, **options: Any) -> ComplexTracer:
     zeros = cell(np.zeros, COMPLEX)
     assert zeros is not None
-    result = zeros(*args, **options)
+    result: ComplexTracer = zeros(*args, **options)
     result.parts[0][...] = 1.0
     return result
 
@@ -212,10 +213,10 @@ def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) ->
     if not isinstance(dst, ComplexTracer):
         if casting != "unsafe":
             raise TypeError(at_place("Cannot cast array data from complex to real numbers"))
-        return plain(np.copyto)(dst, discarded(src), casting, where)
+        plain(np.copyto)(dst, discarded(src), casting, where)
+        return
     for part, half in zip(dst.parts, map(settled, parts_of(src)), strict=True):
         plain(np.copyto)(part, half, casting, where)
-    return None
 
 
 def _writing(function: Any) -> Function:
@@ -225,10 +226,10 @@ def _writing(function: Any) -> Function:
         *place, values = args[:2] if function is not np.fill_diagonal else args[:1]
         rest = args[len(place) + 1 :]
         if not isinstance(a, ComplexTracer):
-            return plain(function)(a, *place, discarded(values), *rest, **options)
+            plain(function)(a, *place, discarded(values), *rest, **options)
+            return
         for part, half in zip(a.parts, map(settled, parts_of(values)), strict=True):
             plain(function)(part, *place, half, *rest, **options)
-        return None
 
     return handler
 
@@ -241,16 +242,21 @@ for _function in (np.fill_diagonal, np.putmask, np.put_along_axis):
 
 
 @implements(np.var, kind=COMPLEX)
-def var(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, *args: Any, **options: Any):
+def var(
+    a: Any, axis: Any = None, dtype: Any = None, out: Any = None, *args: Any, **options: Any
+) -> Any:
     """Of both parts together."""
     both = (np.var(part, axis, None, None, *args, **options) for part in as_complex(a).parts)
     return stored(out, operator.add(*both))
 
 
 @implements(np.average, kind=COMPLEX)
-def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = False, **options: Any):
+def average(
+    a: Any, axis: Any = None, weights: Any = None, returned: bool = False, **options: Any
+) -> Any:
     reject(holds_complex(weights), "np.average with complex weights")
-    pairs = [np.average(part, axis, weights, True, **options) for part in as_complex(a).parts]
+    mean_of: Function = np.average  # its stubs want every option by its name
+    pairs = [mean_of(part, axis, weights, True, **options) for part in as_complex(a).parts]
     mean = ComplexTracer(pairs[0][0], pairs[1][0])
     return (mean, pairs[0][1]) if returned else mean
 
@@ -278,21 +284,21 @@ for _function, _answer in (
 
 
 @implements(np.angle, kind=COMPLEX)
-def angle_(z: Any, deg: bool = False) -> Tracer:
+def angle_(z: Any, deg: bool = False) -> Array:
     found = angle(as_complex(z))
     return found * (180 / np.pi) if deg else np.positive(found)
 
 
 @implements(np.angle)
-def angle_of_real(z: Any, deg: bool = False) -> Tracer:
+def angle_of_real(z: Any, deg: bool = False) -> Array:
     return angle_(lift(z), deg)
 
 
 @implements(np.isreal)
-def isreal(x: Any) -> Tracer:
+def isreal(x: Any) -> Array:
     return np.equal(as_complex(x).parts[1], 0)
 
 
 @implements(np.iscomplex)
-def iscomplex(x: Any) -> Tracer:
+def iscomplex(x: Any) -> Array:
     return np.logical_not(isreal(x))

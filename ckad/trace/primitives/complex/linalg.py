@@ -27,7 +27,8 @@ def _halved(x: Any) -> ComplexTracer:
 def solve(a: Any, b: Any) -> ComplexTracer:
     right = as_complex(b)
     if right.ndim == 1:
-        return solve(a, right[:, None])[..., 0]
+        column: ComplexTracer = solve(a, right[:, None])[..., 0]
+        return column
     return _halved(np.linalg.solve(_as_real(a), np.concatenate(right.parts, -2)))
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ckad.trace.dispatch import COMPLEX, cell, put
+from ckad.trace.dispatch import COMPLEX, Function, cell, put
 from ckad.trace.memory.views import PartView
 from ckad.trace.primitives.shape import view
 from ckad.trace.values.complex import (
@@ -74,18 +74,19 @@ def _getitem(x: Any, index: Any) -> Any:
 
 def _setitem(x: Any, index: Any, new: Any) -> None:
     if not isinstance(x, ComplexTracer):
-        return _own(operator.setitem, x)(x, index, discarded(new))
+        _own(operator.setitem, x)(x, index, discarded(new))
+        return
     for part, half in zip(x.parts, halves(new), strict=True):
         part[index] = half
-    return None
 
 
+_key: Any
 for _key in (
     *(np.ndarray.reshape, np.ndarray.transpose, np.ndarray.copy, np.ndarray.flatten),
     *(np.ndarray.__copy__, np.ndarray.__deepcopy__),
 ):
     put(_key, _by_parts(_key), COMPLEX)
-for _key, _method in {
+_METHODS: dict[Any, Function] = {
     np.ndarray.astype: _astype,
     np.ndarray.fill: _fill,
     np.ndarray.real: lambda self: _shown(self.parts[0]),
@@ -96,5 +97,6 @@ for _key, _method in {
     np.ndarray.mT: _part_of_both("mT"),
     operator.getitem: _getitem,
     operator.setitem: _setitem,
-}.items():
+}
+for _key, _method in _METHODS.items():
     put(_key, _method, COMPLEX)

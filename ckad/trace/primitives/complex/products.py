@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ckad.trace.arrays import Array
 from ckad.trace.axes import along, axis_of, reduced_axes
 from ckad.trace.dispatch import (
     COMPLEX,
@@ -114,7 +115,7 @@ def prod(
     where: Any = True,
 ) -> Any:
     """By halves: their products, then the product of those."""
-    x = as_complex(a, None if dtype is None else part_type(dtype))
+    x: Array = as_complex(a, None if dtype is None else part_type(dtype))
     x = x if where is True or where is np._NoValue else np.where(where, x, 1.0)
     shape, axes = x.shape, reduced_axes(axis, x.ndim)
     for k in reversed(axes):
@@ -124,7 +125,7 @@ def prod(
     return stored(out, x * initial if given(initial) else np.positive(x))
 
 
-def _product_along(x: ComplexTracer, axis: int) -> ComplexTracer:
+def _product_along(x: Array, axis: int) -> Array:
     while (n := x.shape[axis]) > 1:
         halved = x[along(axis, slice(0, n - n % 2, 2))] * x[along(axis, slice(1, None, 2))]
         x = np.concatenate([halved, x[along(axis, slice(-1, None))]], axis) if n % 2 else halved
@@ -136,7 +137,7 @@ def _product_along(x: ComplexTracer, axis: int) -> ComplexTracer:
 @implements(np.cumprod, kind=COMPLEX)
 def cumprod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
     """By doubling the number of factors."""
-    x = as_complex(a, None if dtype is None else part_type(dtype))
+    x: Array = as_complex(a, None if dtype is None else part_type(dtype))
     x, axis = (x.reshape(-1), 0) if axis is None else (x, axis_of(axis, x.ndim))
     n, width = x.shape[axis], 1
     while width < n:

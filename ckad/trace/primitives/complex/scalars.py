@@ -29,7 +29,8 @@ def _single(x: Any) -> ComplexTracer:
     z = as_complex(x)
     if z.size != 1:
         raise TypeError(at_place(f"one number is needed, and the array has {z.size}; index it"))
-    return z.reshape(())[()]
+    scalar: ComplexTracer = z.reshape(())[()]
+    return scalar
 
 
 def complex_number(real: Any = 0.0, imag: Any = 0.0) -> Any:

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from ckad.errors import DtypeError
 from ckad.place import at_place
 from ckad.trace import arrays
+from ckad.trace.arrays import Array
 from ckad.trace.dispatch import COMPLEX, EVERY, derives, put, reject
 from ckad.trace.memory.layout import plain_layout
 from ckad.trace.values.apply import store
@@ -31,15 +32,16 @@ from ckad.trace.values.tracer import Tracer, fresh, lift, value
 
 Complex = ComplexTracer
 Lowering = Callable[..., Any]
+L = TypeVar("L", bound=Lowering)
 LOWERINGS: dict[Any, Lowering] = {}
 #: Integer powers up to this size are products, as in NumPy.
 LARGEST_POWER = 100
 
 
-def lowers(*functions: Any) -> Callable[[Lowering], Lowering]:
+def lowers(*functions: Any) -> Callable[[L], L]:
     """Decorator: what a ufunc does with complex operands of one shape and dtype."""
 
-    def register(function: Lowering) -> Lowering:
+    def register(function: L) -> L:
         LOWERINGS.update(dict.fromkeys(functions, function))
         return function
 
@@ -92,9 +94,9 @@ def _finished(xs: Sequence[Complex], result: Any) -> Any:
 
 def _loop(ufunc: Any, xs: Sequence[Any], dtype: Any) -> tuple[np.dtype, ...]:
     if dtype is not None:
-        return (np.dtype(dtype),) * (ufunc.nin + ufunc.nout)
+        return tuple([np.dtype(dtype)] * (ufunc.nin + ufunc.nout))
     if ufunc in LOGICAL:  # they take operands of any two dtypes
-        return (np.dtype(complex),) * ufunc.nin
+        return tuple([np.dtype(complex)] * ufunc.nin)
     try:
         found: tuple[np.dtype, ...] = ufunc.resolve_dtypes(
             (*map(_loop_type, xs), *[None] * ufunc.nout)
@@ -147,7 +149,7 @@ def stored(out: Any, result: Any) -> Any:
         raise DtypeError(at_place(f"cannot write {result.dtype} into an array of {out.dtype}"))
     for part, half in zip(out.parts, [settled(x) for x in halves(result)], strict=True):
         if isinstance(part, Part):
-            np.positive(half, out=part)
+            np.positive(half, out=part)  # type: ignore[call-overload]  # the stubs want an ndarray
         else:
             store(part, lift(half))
     return out
@@ -165,7 +167,7 @@ derives(COMPLEX, _cell)
 
 # --- methods of ufuncs -------------------------------------------------------------------------
 
-_REDUCTIONS = {
+_REDUCTIONS: dict[Any, Callable[..., Any]] = {
     np.add: np.sum,
     np.multiply: np.prod,
     np.logical_and: np.all,
@@ -194,17 +196,18 @@ def _method(ufunc: Any, method: str, inputs: Sequence[Any], out: Any, options: A
 # --- arithmetic --------------------------------------------------------------------------------
 
 
-def by_parts(function: Callable[..., Tracer]) -> Lowering:
+def by_parts(function: Lowering) -> Lowering:
     return lambda *xs: ComplexTracer(*map(function, *(x.parts for x in xs)))
 
 
-for _ufunc, _function in {
+_BY_PARTS: dict[Any, Lowering] = {
     np.add: operator.add,
     np.subtract: operator.sub,
     np.negative: operator.neg,
     np.positive: np.positive,
     np.rint: np.rint,
-}.items():
+}
+for _ufunc, _function in _BY_PARTS.items():
     lowers(_ufunc)(by_parts(_function))
 
 
@@ -251,7 +254,7 @@ def conjugate(x: Complex) -> Complex:
 
 
 @lowers(np.absolute)
-def absolute(x: Complex) -> Tracer:
+def absolute(x: Complex) -> Array:
     return np.hypot(*x.parts)
 
 
@@ -267,19 +270,19 @@ def sign(x: Complex) -> Complex:
 
 
 @lowers(np.equal)
-def equal(x: Complex, y: Complex) -> Tracer:
+def equal(x: Complex, y: Complex) -> Array:
     return np.logical_and(*map(np.equal, x.parts, y.parts))
 
 
 @lowers(np.not_equal)
-def not_equal(x: Complex, y: Complex) -> Tracer:
+def not_equal(x: Complex, y: Complex) -> Array:
     return np.logical_or(*map(np.not_equal, x.parts, y.parts))
 
 
 def _in_order(ufunc: Any, strict: Any) -> Lowering:
     """NumPy orders complex numbers by the real part, then by the imaginary one."""
 
-    def compare(x: Complex, y: Complex) -> Tracer:
+    def compare(x: Complex, y: Complex) -> Array:
         (a, b), (c, d) = x.parts, y.parts
         return np.logical_or(strict(a, c), np.logical_and(np.equal(a, c), ufunc(b, d)))
 
@@ -303,7 +306,7 @@ for _ufunc, _both in (
     lowers(_ufunc)(lambda x, u=_ufunc, both=_both: both(*map(u, x.parts)))
 
 
-def truth(x: Complex) -> Tracer:
+def truth(x: Complex) -> Array:
     return np.logical_or(*x.parts)
 
 

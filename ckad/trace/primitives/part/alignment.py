@@ -55,7 +55,7 @@ class Operand:
         zero = mismatch(to.length, own.length)
         self.data = moved(self.data, axis, own.origin, to.origin, size)
         if zero is not None:
-            to = to._replace(length=np.add(lift(to.length), zero))
+            to = to._replace(length=lift(to.length) + zero)
             self.data = _after(self.data, zero)
         self.extents[axis] = to
         return to
@@ -121,7 +121,8 @@ def _resized(x: Tracer, axis: int, size: int) -> Tracer:
     if n == size:
         return x
     if n > size:
-        return x[(*[slice(None)] * axis, slice(0, size))]
+        first: Tracer = x[(*[slice(None)] * axis, slice(0, size))]
+        return first
     shape = [size if k == axis else d for k, d in enumerate(x.shape)]
     starts, ones = [0] * len(shape), [1] * len(shape)
     zeros = fresh(current().builder.full(x.type.with_shape(tuple(shape)), 0), scalar=False)

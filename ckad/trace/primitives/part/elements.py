@@ -24,7 +24,7 @@ from ckad.trace.values.apply import broadcast_to
 from ckad.trace.values.part import Padded, Part, unsupported
 from ckad.trace.values.tracer import Tracer, lift
 
-REDUCTIONS = {
+REDUCTIONS: dict[Any, Callable[..., Any]] = {
     np.add: np.sum,
     np.multiply: np.prod,
     np.maximum: np.max,

@@ -160,7 +160,7 @@ def checked_index(index: Number, length: Number, n: int) -> Number:
     return apply(Op.WRAP, lift(np.where(right, index, n)[()]), attrs=(n,))
 
 
-def _either(condition: Any, x: Number, y: Number) -> Number:
+def _either(condition: Any, x: Number, y: Number) -> Any:
     if isinstance(condition, bool):
         return x if condition else y
     return np.where(condition, x, y)[()]

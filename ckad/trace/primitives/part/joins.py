@@ -11,6 +11,7 @@ import numpy as np
 from ckad.errors import ConcreteValueError
 from ckad.place import at_place
 from ckad.tape.ops import Op
+from ckad.trace.arrays import Array
 from ckad.trace.axes import axis_of
 from ckad.trace.dispatch import LENGTH, PART, cell, implements, put
 from ckad.trace.integers.spans import at_most, larger, least_zero, minus, number, plus
@@ -109,7 +110,8 @@ def concatenate(
         else [astype(x.data, dtype) for x in parts]
     )
     if all(x.extents[k] is None for x in parts):
-        return written(Padded(np.concatenate(arrays, k), extents), out)
+        joined: Array = np.concatenate(arrays, k)
+        return written(Padded(joined, extents), out)
     size = sum(x.shape[k] for x in arrays)
     shape = [size if a == k else n for a, n in enumerate(arrays[0].shape)]
     whole = fresh(current().builder.full(arrays[0].type.with_shape(tuple(shape)), 0), scalar=False)
@@ -135,7 +137,8 @@ def stack(arrays: Sequence[Any], axis: int = 0) -> Any:
     operands = [Operand(x) for x in arrays]
     extents = align(operands)
     k = axis_of(axis, len(extents) + 1)
-    return Padded(np.stack([x.data for x in operands], k), [*extents[:k], None, *extents[k:]])
+    stacked: Array = np.stack([x.data for x in operands], k)
+    return Padded(stacked, [*extents[:k], None, *extents[k:]])
 
 
 # --- in another order --------------------------------------------------------------------------
@@ -153,12 +156,14 @@ def sort(a: Padded, axis: Any = -1) -> Padded:
     k = _only_axis(a, axis, "np.sort")
     extent = a.extents[k]
     if extent is None:
-        return Padded(np.sort(a.base, k), a.extents, a.tame)
+        whole: Array = np.sort(a.base, k)
+        return Padded(whole, a.extents, a.tame)
     if a.dtype.kind != "f":
         unsupported("np.sort of integers")
     data = filled(a.base, inside(a.extents, a.base.shape), np.inf)
     extents = [Extent(0, e.length) if i == k and e else e for i, e in enumerate(a.extents)]
-    return Padded(np.sort(data, k), extents)
+    ordered: Array = np.sort(data, k)
+    return Padded(ordered, extents)
 
 
 @implements(np.roll, kind=PART)
@@ -166,7 +171,8 @@ def roll(a: Padded, shift: Any, axis: Any = None) -> Padded:
     k = _only_axis(a, axis, "np.roll")
     extent, n = a.extents[k], a.base.shape[k]
     if extent is None:
-        return Padded(np.roll(a.base, shift, k), a.extents, a.tame)
+        whole: Array = np.roll(a.base, shift, k)
+        return Padded(whole, a.extents, a.tame)
     length = larger(extent.length, 1)
     moved_by = np.remainder(np.subtract(np.arange(n), plus(extent.origin, number(shift))), length)
     places = np.clip(moved_by + extent.origin, 0, max(n - 1, 0))

@@ -18,7 +18,7 @@ from ckad.tape.builder import Builder
 from ckad.tape.ops import Op
 from ckad.trace import arrays
 from ckad.trace.axes import axes_of
-from ckad.trace.dispatch import MASK, cell, derives, given, implements, put
+from ckad.trace.dispatch import MASK, cell, derives, given, implements, plain, put
 from ckad.trace.memory.context import current
 from ckad.trace.primitives.part.elements import REDUCTIONS, is_array, outside_of, ufunc_cell
 from ckad.trace.primitives.part.extents import filled
@@ -133,6 +133,7 @@ derives(MASK, ufunc_cell(call_ufunc))
 
 # --- functions ---------------------------------------------------------------------------------
 
+_function: Callable[..., Any]
 for _function in (
     *(np.where, np.clip, np.round, np.around, np.fix),
     *(np.nan_to_num, np.isclose, np.real, np.sinc),
@@ -140,7 +141,7 @@ for _function in (
 
     @implements(_function, kind=MASK)
     def _by_elements(*xs: Any, f: Any = _function, **options: Any) -> Any:
-        run = cell(f)
+        run = plain(f)
         return elementwise(lambda *ys: run(*ys, **options), xs, True, None)
 
 
@@ -160,7 +161,7 @@ def _reduce(function: Any, x: Masked, outside: Any, axis: Any, keepdims: Any, op
     return result if covered else Masked(result, x.mask, before)
 
 
-def _reduction(function: Any, op: Op, needs_one: bool = False) -> None:
+def _reduction(function: Any, op: Op, needs_one: bool = False) -> Callable[..., Any]:
     @implements(function, kind=MASK)
     def reduction(a: Masked, axis: Any = None, dtype: Any = None, out: Any = None,
                   keepdims: Any = False, where: Any = True, **options: Any) -> Any:  # fmt: skip
@@ -172,6 +173,8 @@ def _reduction(function: Any, op: Op, needs_one: bool = False) -> None:
         if needs_one and "initial" not in options and a.before in axes_of(axis, a.ndim):
             a = _not_empty(a)
         return _reduce(function, a, neutral(op, a.dtype), axis, keepdims, options)
+
+    return reduction
 
 
 def _not_empty(x: Masked) -> Masked:
@@ -187,10 +190,8 @@ _reduction(np.sum, Op.SUM)
 _reduction(np.prod, Op.PROD)
 _reduction(np.any, Op.OR)
 _reduction(np.all, Op.AND)
-_reduction(np.max, Op.REDUCE_MAX, needs_one=True)
-_reduction(np.min, Op.REDUCE_MIN, needs_one=True)
-put(np.amax, cell(np.max, MASK), MASK)
-put(np.amin, cell(np.min, MASK), MASK)
+put(np.amax, _reduction(np.max, Op.REDUCE_MAX, needs_one=True), MASK)
+put(np.amin, _reduction(np.min, Op.REDUCE_MIN, needs_one=True), MASK)
 
 
 @implements(np.dot, np.inner, np.vdot, kind=MASK)

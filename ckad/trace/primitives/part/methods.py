@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ckad.trace.dispatch import PART, put
+from ckad.trace.dispatch import PART, Function, put
 from ckad.trace.primitives.part.shapes import copy, ravel, reshape, transpose
 from ckad.trace.primitives.part.writes import write_part
 from ckad.trace.values.part import Padded
@@ -29,7 +29,7 @@ def _transposed(self: Padded, *axes: Any) -> Any:
     return transpose(self, order or None)
 
 
-for _key, _function in {
+_METHODS: dict[Any, Function] = {
     np.ndarray.copy: copy,
     np.ndarray.flatten: _flatten,
     np.ndarray.astype: _astype,
@@ -41,5 +41,6 @@ for _key, _function in {
     np.ndarray.real: lambda self: self,
     np.ndarray.conj: lambda self: self,
     np.ndarray.conjugate: lambda self: self,
-}.items():
+}
+for _key, _function in _METHODS.items():
     put(_key, _function, PART)

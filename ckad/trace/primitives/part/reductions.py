@@ -79,7 +79,7 @@ def _not_empty(a: Padded, axes: Sequence[int]) -> Padded:
         if extent is not None and below(0, extent.length) is not True:
             empty = np.where(np.less(extent.length, 1), 1, 0)[()]
             stop = apply(Op.WRAP, lift(empty), attrs=(1,))
-            extents[k] = extent._replace(length=np.add(extent.length, stop))
+            extents[k] = extent._replace(length=extent.length + stop)
     return Padded(a.base, extents, a.tame)
 
 
@@ -162,8 +162,8 @@ def matmul(a: Any, b: Any) -> Any:
     k = 0 if y.rank == 1 else y.rank - 2
     if x.extents[-1] is not None:
         x.extents[-1] = y.fit(k, x.extents[-1], x.data.shape[-1], repeats=False)
-    elif y.extents[k] is not None:
-        y.extents[k] = x.fit(x.rank - 1, y.extents[k], y.data.shape[k], repeats=False)
+    elif (extent := y.extents[k]) is not None:
+        y.extents[k] = x.fit(x.rank - 1, extent, y.data.shape[k], repeats=False)
     left, right = (filled(v.data, inside(v.extents, v.data.shape), 0) for v in (x, y))
     extents = [*x.extents[:-1], *(e for i, e in enumerate(y.extents) if i != k)]
     product = np.dot(left, right)  # of vectors it is a sum, which fuses with what is summed

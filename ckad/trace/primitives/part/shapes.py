@@ -32,7 +32,8 @@ _COPY = {"order": "K", "subok": False, "ndmin": 0}
 @implements(np.transpose, kind=PART)
 def transpose(a: Any, axes: Any = None) -> Any:
     order = range(a.ndim)[::-1] if axes is None else [axis_of(k, a.ndim) for k in axes]
-    return Padded(np.transpose(a.base, tuple(order)), [a.extents[k] for k in order], a.tame)
+    base: arrays.Array = np.transpose(a.base, tuple(order))
+    return Padded(base, [a.extents[k] for k in order], a.tame)
 
 
 @implements(np.swapaxes, kind=PART)

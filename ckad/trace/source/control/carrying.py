@@ -54,7 +54,7 @@ class Carried(NamedTuple):
         leaves, tree = flatten(first)
         if type(first) is Unclear or tree != self.tree:
             return None
-        slots = []
+        slots: list[Slot | None] = []
         for slot, x in zip(self.slots, leaves, strict=True):
             own = slot_of(x)
             joined = None if slot is None or own is None else join(slot, own, broadcasts=True)

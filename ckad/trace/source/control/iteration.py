@@ -41,7 +41,8 @@ class Items:
         return (self.item(k) for k in builtins.range(self.__index_of_length()))
 
     def __index_of_length(self) -> int:
-        return self.length.__index__()
+        found: int = self.length.__index__()
+        return found
 
     def __len__(self) -> int:
         return self.__index_of_length()
@@ -76,7 +77,7 @@ def items_of(x: Any) -> Items | None:
     return None
 
 
-def _read(x: Any) -> list[Tracer]:
+def _read(x: Any) -> Sequence[Tracer]:
     """The arrays whose elements are read as numbers; rows of a matrix are views, not copies."""
     return arrays_of(x.base if isinstance(x, Padded) else x) if x.ndim == 1 else []
 

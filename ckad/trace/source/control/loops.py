@@ -17,6 +17,7 @@ from ckad.errors import CarryError, CkadError
 from ckad.place import at_place, call_site
 from ckad.tape.control import COUNTED, UNBOUNDED, UNGUARDED, WHILE, loop_attrs
 from ckad.tape.ops import Op
+from ckad.tape.types import Type
 from ckad.trace.memory.context import Trace, current, mark_place, open_trace, storage_in
 from ckad.trace.memory.storage import Written
 from ckad.trace.source import notes
@@ -166,7 +167,8 @@ class StagedLoop:
         carry += [s.row for s in locals_]
         operands = [*carry, *body.trace.captured]
         attrs = loop_attrs(b.body(tape), self.found.length, len(carry), 0, self.found.guard)
-        types, n = tape.output_types, len(carry)
+        n = len(carry)
+        types: Sequence[Type] = tape.output_types
         types = [*types[:n], *(t.with_shape((self.found.length, *t.shape)) for t in types[n:])]
         rows = b.control(Op.LOOP, operands, attrs, types)
         stacks = [fresh(row, scalar=False) for row in rows[n:]]

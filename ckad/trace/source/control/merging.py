@@ -9,6 +9,7 @@ from ckad import trees
 from ckad.errors import CarryError
 from ckad.place import at_place
 from ckad.tape.ops import Op
+from ckad.tape.types import Type
 from ckad.trace.memory.context import Trace, current, mark_place, resumed, storage_in
 from ckad.trace.memory.storage import Storage
 from ckad.trace.primitives.part.structures import opened
@@ -169,8 +170,8 @@ class Merge:
     def _leaf(self, xs: Sequence[Any]) -> Any:
         """One leaf of both sides, either of which may have none."""
         given = [x for x in xs if x is not MISSING]
-        slots = [slot_of(x) for x in given]
-        if any(s is None for s in slots):
+        slots = [slot for slot in map(slot_of, given) if slot is not None]
+        if len(slots) < len(given):
             return given[0] if len(given) == 1 or same(*given) else None
         slot = slots[0] if len(slots) == 1 else join(slots[0], slots[1])
         return None if slot is None else self._output_leaf(slot, xs)
@@ -235,7 +236,7 @@ class Merge:
         bodies = []
         for side, outputs in zip(self.sides, self.outputs, strict=True):
             own = side.trace
-            inputs = [own.adopted_inputs[key] for key in roots]
+            inputs: list[int | Type] = [own.adopted_inputs[key] for key in roots]
             inputs += [own.captured.get(x, b.type(x)) for x in captured]
             bodies.append(b.body(own.tape(outputs, inputs)))
         rows = [value(astype(self.predicate, bool)), *(s.row for s in operands), *captured]

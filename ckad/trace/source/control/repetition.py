@@ -93,7 +93,7 @@ class _For:
         self.frame.line = self.node.lineno
         assign(self.frame, self.node.target, self.items.item(k))
         before = self._target()
-        flow = run_block(self.frame, self.node.body)
+        flow: Flow | None = run_block(self.frame, self.node.body)
         self.keeps_target = self.has_plain_target and all(map(_is_view, before, self._target()))
         return flow
 
@@ -256,7 +256,8 @@ class _While:
         return truth(evaluate(self.frame, self.node.test))
 
     def step(self, _: Any = None) -> Flow | None:
-        return run_block(self.frame, self.node.body)
+        flow: Flow | None = run_block(self.frame, self.node.body)
+        return flow
 
     def run(self) -> Flow | None:
         """Run steps in Python as long as they do nothing else, then record the others once."""
@@ -362,7 +363,8 @@ def _after(frame: Frame, node: ast.For | ast.While, flow: Flow | None) -> Flow |
         return _left(flow)
     goes = flow.goes(Flow.NEXT)
     if goes is True:
-        return run_block(frame, node.orelse)
+        flow = run_block(frame, node.orelse)
+        return flow
     left = _left(Flow(flow.kinds - {Flow.NEXT}, flow.signal))
     if goes is False:
         return left

@@ -58,7 +58,8 @@ class Rounds:
         if last >= len(path):
             start = seen[id(path[-1].entered)]
             last = start + (last - start) % (len(path) - 1 - start)
-        return path[last].first
+        found: Tracer | None = path[last].first
+        return found
 
     def _from_outside(self, end: Tracer) -> Tracer | None:
         root, path = end.storage.root, part_of_root(end)

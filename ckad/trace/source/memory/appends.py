@@ -15,6 +15,7 @@ import numpy as np
 
 from ckad.errors import UnrecordableError
 from ckad.place import at_place
+from ckad.trace.arrays import Array
 from ckad.trace.memory.context import current
 from ckad.trace.memory.storage import link, may_be
 from ckad.trace.memory.views import ReshapeView, SliceView
@@ -121,7 +122,7 @@ def _interleaved(entries: list[tuple[Tracer, bool]], length: int) -> Tracer | No
         return None
     (shape,) = shapes
     each = [s if many else _seen_as(s, (length, 1, *shape)) for s, many in entries]
-    joined = np.concatenate(each, axis=1) if len(each) > 1 else each[0]
+    joined: Array = np.concatenate(each, axis=1) if len(each) > 1 else each[0]
     for part in each:
         for root in may_be(part.storage):
             link(joined.storage.root, root)

@@ -22,7 +22,8 @@ class Attributes(Frame):
     __slots__ = ("owner",)
 
     def __init__(self, owner: Any, depth: int) -> None:
-        super().__init__(nothing(), _no_function, None, depth)
+        # mypy counts no ``def`` among FunctionType
+        super().__init__(nothing(), _no_function, None, depth)  # type: ignore[arg-type]
         self.owner, self.names = owner, vars(owner)
 
     def note_change(self, name: str) -> None:
@@ -88,7 +89,7 @@ def _check_copy(owner: Any) -> None:
 
 
 def _attributes(owner: Any, name: str) -> Attributes | None:
-    kind = type(owner)
+    kind: Any = type(owner)
     if isinstance(owner, (type, ModuleType, FunctionType)) or is_library(kind.__module__):
         return None
     plain = kind.__setattr__ is object.__setattr__

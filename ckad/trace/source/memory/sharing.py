@@ -233,6 +233,6 @@ def settle_branch(chosen: Sequence[Chosen], spoilt: Sequence[Sequence[Storage]])
             link(one.result, root)
     for k, one in enumerate(chosen):
         for j in range(k):
-            pairs = zip(partners[k], chosen[j].roots(), strict=True)
-            if any(root is x for side, root in pairs for x in side):
+            known = zip(partners[k], chosen[j].roots(), strict=True)
+            if any(root is x for side, root in known for x in side):
                 link(one.result, chosen[j].result)

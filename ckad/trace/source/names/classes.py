@@ -46,7 +46,7 @@ def _followed(function: Any) -> FunctionType | None:
 
 def method(owner: Any, name: str) -> FunctionType | None:
     """The user's method that Python calls by itself on ``owner``, if it is run from source."""
-    kind = type(owner)
+    kind: type = type(owner)
     return None if is_library(kind.__module__) else _followed(_found(kind, name))
 
 
@@ -58,10 +58,11 @@ def invoke(owner: Any, name: str, *args: Any) -> Any:
 
 def verdict(x: Any) -> Any:
     """What a method of the user says of the truth of ``x``; None where there is none."""
+    kind: type = type(x)
     for name in ("__bool__", "__len__"):
         if method(x, name) is not None:
             return invoke(x, name)
-        if not is_library(type(x).__module__) and _found(type(x), name) is not None:
+        if not is_library(kind.__module__) and _found(kind, name) is not None:
             return None
     return None
 
@@ -106,7 +107,7 @@ def operated_on(function: Callable[..., Any], x: Any) -> Any:
 
 def attribute(owner: Any, name: str) -> Any:
     """The value of a property of the user's; MISSING if it is none."""
-    kind = type(owner)
+    kind: type = type(owner)
     found = None if is_library(kind.__module__) else _found(kind, name)
     getter = _followed(found.fget) if type(found) is property else None
     return MISSING if getter is None else call_from_source(getter, (owner,), {})
@@ -114,7 +115,7 @@ def attribute(owner: Any, name: str) -> Any:
 
 def set_attribute(owner: Any, name: str, value: Any) -> bool:
     """Set a property of the user's; whether it is one."""
-    kind = type(owner)
+    kind: type = type(owner)
     found = None if is_library(kind.__module__) else _found(kind, name)
     setter = _followed(found.fset) if type(found) is property else None
     if setter is not None:

@@ -334,7 +334,8 @@ class Ledger(Frame):
     CHECKS: ClassVar[str] = "checks"
 
     def __init__(self) -> None:
-        super().__init__(nothing(self.CHECKS), _nothing)
+        # mypy counts no ``def`` among FunctionType
+        super().__init__(nothing(self.CHECKS), _nothing)  # type: ignore[arg-type]
         self.names[self.CHECKS] = 0
         self.objects: dict[int, Frame] = {}
         self.made: dict[int, Any] = {}

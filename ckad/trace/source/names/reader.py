@@ -124,8 +124,9 @@ def _bound(node: ast.AST) -> Iterator[str]:
         yield node.id
     elif isinstance(node, ast.NamedExpr):
         yield node.target.id
-    elif isinstance(node, ast.FunctionDef) or (isinstance(node, ast.ExceptHandler) and node.name):
-        yield node.name
+    elif isinstance(node, (ast.FunctionDef, ast.ExceptHandler)):
+        if node.name:
+            yield node.name
     elif isinstance(node, (ast.Import, ast.ImportFrom)):
         for alias in node.names:
             yield alias.asname or alias.name.partition(".")[0]
@@ -263,7 +264,7 @@ _CALLING = frozenset({"CACHE", "NOP", "PRECALL", "PUSH_NULL", "RESUME"})
 
 
 def _instructions(code: CodeType) -> list[tuple[str, object]]:
-    found = []
+    found: list[tuple[str, object]] = []
     for row in dis.get_instructions(code):
         if row.opname not in _CALLING:
             name = "LOAD_ATTR" if row.opname == "LOAD_METHOD" else row.opname
