@@ -1,10 +1,7 @@
-"""Flows, as lecture codes and notebooks solve them: cavities, shocks, magnetised gas, dam breaks."""
-
-import time
+"""Flows, as lecture codes and notebooks solve them: cavities, shocks, gas, cylinders."""
 
 import matplotlib.pyplot as plt
 import numpy as np
-from scipy.special import gamma
 
 from .program import Wild
 
@@ -279,7 +276,10 @@ def kelvin_helmholtz(w0, sigma, N, thousandths):
     vy = (
         w0
         * np.sin(4 * np.pi * X)
-        * (np.exp(-((Y - 0.25) ** 2) / (2 * sigma**2)) + np.exp(-((Y - 0.75) ** 2) / (2 * sigma**2)))
+        * (
+            np.exp(-((Y - 0.25) ** 2) / (2 * sigma**2))
+            + np.exp(-((Y - 0.75) ** 2) / (2 * sigma**2))
+        )
     )
     P = 2.5 * np.ones(X.shape)
     Mass, Momx, Momy, Energy = getConserved(rho, vx, vy, P, gamma, vol)

@@ -270,7 +270,7 @@ class Node:
 
 
 def hanging_rope(gravity, stiffness, n, steps):
-    """Verlet with constraints that are relaxed one after the other; a copy is kept for the print."""
+    """Verlet with constraints, relaxed one after the other; a copy is kept for the print."""
     rope = [Node(np.array([0.1 * k, 0.0]), np.array([0.1 * k, 0.0])) for k in range(n)]
     rope[0].fixed = True
     for a, b in zip(rope[:-1], rope[1:]):

@@ -83,7 +83,8 @@ def drone(Kp_z, m, loops, steps):
             roll += Kp / 10 * (des_roll[0] - roll) * dt
             pitch += Kp / 10 * (des_pitch[0] - pitch) * dt
             R = rotation_matrix(roll, pitch, yaw)
-            acc = (np.matmul(R, np.array([[0, 0, thrust.item()]]).T) - np.array([[0, 0, m * g]]).T) / m
+            lift = np.matmul(R, np.array([[0, 0, thrust.item()]]).T)
+            acc = (lift - np.array([[0, 0, m * g]]).T) / m
             x_vel += acc[0, 0] * dt
             y_vel += acc[1, 0] * dt
             z_vel += acc[2, 0] * dt
