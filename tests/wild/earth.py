@@ -262,7 +262,14 @@ EARTH = (
     Wild(soil_moisture, lambda n: (20.0, 4.0, n), (20,), (3650,), step=1e-5),
     Wild(implicit_heat, lambda n, nt: (1.2e-2, 5.0, n, nt), (8, 6), (51, 500)),
     Wild(flame, lambda n, nt: (1.0, 2.0, n, nt), (10, 5), (80, 60), step=1e-5),
-    Wild(glacier, lambda n, y: (2.0, 0.005, n, y), (12, 15), (100, 400), step=1e-5),
+    Wild(
+        glacier,
+        lambda n, y: (2.0, 0.005, n, y),
+        (12, 15),
+        (100, 400),
+        step=1e-5,
+        difference=1e-4,  # by the climb it is small
+    ),
     Wild(climate_with_states, lambda n, nt: (1361.0, 3.8, n, nt), (6, 8), (90, 1000), step=1e-6),
     Wild(groundwater, lambda n, nt: (1e-4, 20.0, n, nt), (6, 4), (24, 40)),
     Wild(stream_power, lambda n, nt: (0.05, 0.1, n, nt), (9, 6), (60, 300), step=1e-5),

@@ -318,8 +318,22 @@ def langevin(friction, temperature, n, steps):
 PARTICLES = (
     Wild(nbody, lambda n, nt: (0.1, 1.0, n, nt), (4, 3), (60, 80), step=1e-4),
     Wild(lennard_jones_lists, lambda n, nt: (1.0, 1.0, n, nt), (2, 4), (5, 20)),
-    Wild(argon_cells, lambda n, nt: (1.0, 1.2, n, nt), (8, 4), (64, 60), step=1e-5),
-    Wild(particle_in_cell, lambda n, nt: (1.5, 0.3, n, nt), (32, 4), (1000, 60), step=1e-6),
+    Wild(
+        argon_cells,
+        lambda n, nt: (1.0, 1.2, n, nt),
+        (8, 4),
+        (64, 60),
+        step=1e-5,
+        difference=1e-4,  # by the temperature it is small
+    ),
+    Wild(
+        particle_in_cell,
+        lambda n, nt: (1.5, 0.3, n, nt),
+        (32, 4),
+        (1000, 60),
+        step=1e-6,
+        difference=1e-5,  # the step must not move a particle to another cell
+    ),
     Wild(boris_mover, lambda n: (1.0, 1.0, n), (8,), (1000,)),
     Wild(boids, lambda n, nt: (0.5, 0.1, n, nt), (6, 5), (100, 100), step=1e-5),
     Wild(rain, lambda n, nt: (0.05, 0.97, n, nt), (6, 9), (50, 600)),

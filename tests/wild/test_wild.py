@@ -16,7 +16,6 @@ import ckad
 
 from ..programs.oracles import Plain
 from ..programs.test_programs import (
-    ENGINES,
     Differentiated,
     check_arguments,
     check_derivatives,
@@ -43,26 +42,39 @@ def marks(wild: Wild) -> list[pytest.MarkDecorator]:
     return [pytest.mark.xfail(strict=True, raises=outcome.error, reason=outcome.says)]
 
 
-@pytest.mark.parametrize("wild", known(PROGRAMS))
+every_program = pytest.mark.parametrize("wild", known(PROGRAMS))
+
+
+@every_program
 def test_program(wild: Wild) -> None:
-    plain = Plain(wild.at(wild.small))
-    vm, native = (Differentiated(plain.program, engine, plain) for engine in ENGINES)
+    vm = by_engine(wild, "vm")
     check_value(vm)
     check_derivatives(vm)
+    check_arguments(vm)
+
+
+@pytest.mark.slow
+@every_program
+def test_engines_agree(wild: Wild) -> None:
+    native = by_engine(wild, "native")
     check_value(native)
-    check_engines_agree(vm, native)
-    for run in (vm, native):
-        check_arguments(run)
+    check_engines_agree(by_engine(wild, "vm"), native)
+    check_arguments(native)
 
 
-@pytest.mark.parametrize("wild", known(PROGRAMS))
+@pytest.mark.slow
+@every_program
 def test_budgets_change_no_bit(wild: Wild) -> None:
-    plain = Plain(wild.at(wild.small))
-    run = Differentiated(plain.program, "vm", plain)
+    run = by_engine(wild, "vm")
     least = least_memory(run)
     for memory in (least, 2 * least):
         for x, y in zip(run.gradient_within(memory), run.gradient, strict=True):
             np.testing.assert_array_equal(x, y)
+
+
+def by_engine(wild: Wild, engine: str) -> Differentiated:
+    program = wild.at(wild.small)
+    return Differentiated(program, engine, Plain(program))
 
 
 @pytest.mark.parametrize("name", REFUSED)
