@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks import latency, loops, ratio, report, scaling, targets
+from benchmarks import latency, loops, ratio, report, scaling, targets, wild
 from benchmarks.case import Case, Settings
 from benchmarks.cases import CASES
 from benchmarks.compare import Timing, compare, faults
@@ -22,6 +22,7 @@ TABLES = {
     "ratio": ratio.markdown,
     "latency": latency.markdown,
     "loops": loops.markdown,
+    "wild": wild.markdown,
 }
 
 
@@ -46,6 +47,7 @@ def parser() -> argparse.ArgumentParser:
     add_ratio(commands)
     add_latency(commands)
     add_loops(commands)
+    add_wild(commands)
     table = commands.add_parser("table", help="a report as Markdown, or as pictures")
     table.add_argument("report", type=Path)
     table.add_argument("--forms", action="store_true", help="with every form of a comparison")
@@ -105,6 +107,14 @@ def add_loops(commands: Any) -> None:
     run.add_argument("--programs", type=names, default=list(loops.PROGRAMS), help="default: all")
     run.add_argument("--threads", type=int, default=1, help="of ckad (default: 1, as njit)")
     add_engine(run)
+    add_timing(run)
+    add_output(run)
+
+
+def add_wild(commands: Any) -> None:
+    run = commands.add_parser("wild", help="programs as they are found, in units of NumPy's run")
+    run.set_defaults(run=run_wild)
+    run.add_argument("--programs", type=names, help="default: all of tests/wild")
     add_timing(run)
     add_output(run)
 
@@ -192,6 +202,14 @@ def run_loops(options: argparse.Namespace) -> int:
         pick(loops.PROGRAMS, name, "program")
     chosen = {"engine": options.engine, "threads": options.threads}
     write(loops.loops(options.programs, options.tiny, timing_of(options), chosen), options)
+    return 0
+
+
+def run_wild(options: argparse.Namespace) -> int:
+    known = wild.programs()
+    for name in options.programs or ():
+        pick(known, name, "program")
+    write(wild.wild(options.programs or list(known), options.tiny, timing_of(options)), options)
     return 0
 
 

@@ -261,6 +261,18 @@ def test_ratio_divides_by_the_value(tmp_path):
     assert case["ratio"] == pytest.approx(case["gradient_seconds"] / case["value_seconds"])
 
 
+def test_programs_as_they_are_found_are_held_against_numpy(tmp_path):
+    chosen = "life.mackey_glass,materials.truss"
+    path = str(tmp_path / "w.json")
+    process = run("wild", "--programs", chosen, *QUICK, "--limit", "500", "--json", path)
+    assert process.returncode == 0, process.stderr
+    found = json.loads(Path(path).read_text())["programs"]
+    assert found["life.mackey_glass"]["ratio"] > 0
+    assert found["life.mackey_glass"]["compile"] > 0
+    assert found["materials.truss"]["error"] == "UnsupportedFunctionError"
+    assert "1 of 2 programs are taken" in process.stdout
+
+
 def test_loops_are_held_against_njit(tmp_path):
     quick = ["--tiny", "--rounds", "1", "--turn", "0.001"]
     process = run("loops", "--programs", "thomas,lu", *quick, "--json", str(tmp_path / "l.json"))

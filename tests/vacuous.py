@@ -49,7 +49,7 @@ def pytest_configure(config: pytest.Config) -> None:
     # The assertions of the modules that tests share count, and are explained, as those of tests.
     # Not those of the programs: what is rewritten is no longer what their source says.
     beside = {f"{__package__}.{path.stem}" for path in Path(__file__).parent.iterdir()}
-    beside -= {f"{__package__}.programs"}
+    beside -= {f"{__package__}.programs", f"{__package__}.wild"}
     pytest.register_assert_rewrite(*(beside - set(sys.modules)))
     for module, names in CHECKS:
         for name in names:

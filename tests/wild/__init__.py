@@ -1,0 +1,1 @@
+"""Programs in the style of published simulation codes, with the habits they are written with."""
