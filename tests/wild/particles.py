@@ -240,7 +240,7 @@ def boids(alignment, cohesion, n, steps):
     flock = Flock(n, 10.0, alignment, cohesion, np.random.default_rng(1))
     for frame in range(steps):
         flock.run()
-    return np.sum(np.mean(flock.velocity, axis=0) ** 2) + np.mean(flock.position)
+    return np.sum(np.mean(flock.velocity, axis=0) ** 2) + np.mean(flock.position**2)
 
 
 def rain(growth, fade, n, steps):
