@@ -108,3 +108,51 @@ def test_most_are_taken() -> None:
     assert set(REFUSED) | set(REFUSED_LONG) <= {p.name for p in PROGRAMS}
     assert len(REFUSED) <= 24
     assert len(REFUSED_LONG) <= 4
+
+
+# --- found beside the programs: another number than NumPy's, in silence --------------------------
+
+
+def else_of_try(x):
+    s = 0.0
+    for k in range(8):
+        try:
+            if x > k:
+                continue
+        except ValueError:
+            pass
+        else:
+            s = s + x
+    return s
+
+
+def caught_division(x):
+    try:
+        y = 1.0 / (x - 2.0)
+    except ZeroDivisionError:
+        y = 0.5
+    return x * y
+
+
+class Tripled:
+    def __get__(self, owner, kind=None):
+        return owner.kept * 3
+
+    def __set__(self, owner, value):
+        owner.kept = value + 1
+
+
+class Model:
+    tripled = Tripled()
+
+
+def descriptor(x):
+    model = Model()
+    model.tripled = x
+    return model.tripled
+
+
+@pytest.mark.xfail(strict=True, raises=AssertionError, reason="a silently wrong value")
+@pytest.mark.parametrize("fun", [else_of_try, caught_division, descriptor])
+def test_python_decides(fun: Any) -> None:
+    assert ckad.value_and_grad(fun)(2.0)[0] == fun(2.0)
