@@ -26,7 +26,7 @@ from ckad.trace.arrays import (
     traced,
 )
 from ckad.trace.axes import common_shape
-from ckad.trace.dispatch import ORDERED, implements, reject
+from ckad.trace.dispatch import REAL, implements, reject
 
 #: Matrices of so many rows are eliminated without a loop.
 UNROLLED = 8
@@ -292,7 +292,7 @@ def matrix_power(a: Any, n: int) -> Array:
     return copied(result)
 
 
-@implements(np.linalg.outer, kind=ORDERED)
+@implements(np.linalg.outer, kind=REAL)
 def outer_of_vectors(x1: Any, x2: Any, /) -> Array:
     if traced(x1).ndim != 1 or traced(x2).ndim != 1:
         raise ValueError(at_place("np.linalg.outer takes one-dimensional arrays"))

@@ -12,7 +12,7 @@ from numpy.lib.array_utils import normalize_axis_tuple
 from ckad.place import at_place
 from ckad.trace.arrays import Array, diagonal_view, padded, reshaped, retyped, traced
 from ckad.trace.axes import along, axis_of
-from ckad.trace.dispatch import ORDERED, implements, reject
+from ckad.trace.dispatch import REAL, implements, reject
 
 
 def _masked(m: Any, keeps: np.ndarray) -> Array:
@@ -68,7 +68,7 @@ def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
 # --- parts and turns -------------------------------------------------------------------------
 
 
-@implements(np.rollaxis, kind=ORDERED)
+@implements(np.rollaxis, kind=REAL)
 def rollaxis(a: Any, axis: int, start: int = 0) -> Array:
     x = traced(a)
     k = axis_of(axis, x.ndim)
@@ -76,7 +76,7 @@ def rollaxis(a: Any, axis: int, start: int = 0) -> Array:
     return np.moveaxis(x, k, before - 1 if k < before else before)
 
 
-@implements(np.matrix_transpose, np.linalg.matrix_transpose, kind=ORDERED)
+@implements(np.matrix_transpose, np.linalg.matrix_transpose, kind=REAL)
 def matrix_transpose(x: Any) -> Array:
     x = traced(x)
     if x.ndim < 2:
@@ -140,24 +140,24 @@ def unstack(x: Any, /, *, axis: int = 0) -> tuple[Array, ...]:
     return tuple(np.moveaxis(x, axis, 0))
 
 
-@implements(np.flip, kind=ORDERED)
+@implements(np.flip, kind=REAL)
 def flip(m: Any, axis: Any = None) -> Array:
     x = traced(m)
     turned = range(x.ndim) if axis is None else normalize_axis_tuple(axis, x.ndim)
     return x[tuple(slice(None, None, -1) if k in turned else slice(None) for k in range(x.ndim))]
 
 
-@implements(np.flipud, kind=ORDERED)
+@implements(np.flipud, kind=REAL)
 def flipud(m: Any) -> Array:
     return flip(m, 0)
 
 
-@implements(np.fliplr, kind=ORDERED)
+@implements(np.fliplr, kind=REAL)
 def fliplr(m: Any) -> Array:
     return flip(m, 1)
 
 
-@implements(np.rot90, kind=ORDERED)
+@implements(np.rot90, kind=REAL)
 def rot90(m: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
     x = traced(m)
     i, j = normalize_axis_tuple(axes, x.ndim)

@@ -23,7 +23,7 @@ from ckad.trace.arrays import (
     traced,
 )
 from ckad.trace.axes import axes_of, axis_of, reduced_axes
-from ckad.trace.dispatch import EVERY, ORDERED, REAL, STATIC, given, implements, reject
+from ckad.trace.dispatch import EVERY, REAL, given, implements, reject
 
 # --- covariances -------------------------------------------------------------------------------
 
@@ -97,8 +97,8 @@ def _without_nan(function: Callable[..., Array], neutral: float) -> Callable[...
 
 
 implements(np.nanprod, kind=EVERY)(_without_nan(np.prod, 1))
-implements(np.nancumsum, kind=(*ORDERED, *STATIC))(_without_nan(np.cumsum, 0))
-implements(np.nancumprod, kind=(*ORDERED, *STATIC))(_without_nan(np.cumprod, 1))
+implements(np.nancumsum, kind=EVERY)(_without_nan(np.cumsum, 0))
+implements(np.nancumprod, kind=EVERY)(_without_nan(np.cumprod, 1))
 
 
 def _nan_extremum(function: Callable[..., Array], worst: float) -> Callable[..., Array]:
@@ -160,8 +160,8 @@ def _nan_position(function: Callable[..., Array], worst: float) -> Callable[...,
     return position
 
 
-implements(np.nanargmax, kind=ORDERED)(_nan_position(np.argmax, -np.inf))
-implements(np.nanargmin, kind=ORDERED)(_nan_position(np.argmin, np.inf))
+implements(np.nanargmax, kind=REAL)(_nan_position(np.argmax, -np.inf))
+implements(np.nanargmin, kind=REAL)(_nan_position(np.argmin, np.inf))
 
 
 # --- averages --------------------------------------------------------------------------------

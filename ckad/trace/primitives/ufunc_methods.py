@@ -9,7 +9,7 @@ import numpy as np
 
 from ckad.place import at_place
 from ckad.trace.axes import along, axis_of, reduced_axes
-from ckad.trace.dispatch import PLAIN, cell, derives, needs_numbers, plain, put, reject
+from ckad.trace.dispatch import EVERY, PLAIN, cell, derives, needs_numbers, plain, put, reject
 from ckad.trace.memory.layout import plain_layout
 from ckad.trace.primitives.index import add_at
 from ckad.trace.primitives.select import copyto
@@ -34,19 +34,13 @@ for _ufunc, _function in (
     (np.logical_or, np.any),
 ):
 
-    def _reduce(
-        x: Any,
-        axis: Any = 0,
-        dtype: Any = None,
-        out: Any = None,
-        f: Any = _function,
-        **options: Any,
-    ):
+    def _reduce(x: Any, axis: Any = 0, dtype: Any = None, out: Any = None,
+                f: Any = _function, **options: Any) -> Any:  # fmt: skip
         if dtype is not None:
             options["dtype"] = dtype
         return f(x, axis=axis, out=out, **options)
 
-    put((_ufunc, "reduce"), _reduce)
+    put((_ufunc, "reduce"), _reduce, EVERY)
 
 
 def _halving(ufunc: Any) -> Callable[..., Tracer]:
