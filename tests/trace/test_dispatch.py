@@ -16,11 +16,7 @@ WRITTEN_AGAIN = {
     (np.sort, PART),
     (np.average, COMPLEX),
     (np.einsum, COMPLEX),
-    (np.linalg.inv, COMPLEX),
-    (np.linalg.matrix_power, COMPLEX),
     (np.linalg.solve, COMPLEX),
-    (np.polyval, COMPLEX),
-    (np.var, COMPLEX),
 }
 
 

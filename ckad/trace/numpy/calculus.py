@@ -22,7 +22,7 @@ from ckad.trace.arrays import (
     traced,
 )
 from ckad.trace.axes import along, axis_of
-from ckad.trace.dispatch import REAL, STATIC, given, implements, reject
+from ckad.trace.dispatch import EVERY, REAL, STATIC, given, implements, reject
 
 # --- differences -------------------------------------------------------------------------------
 
@@ -232,7 +232,7 @@ def _convolved(long: Array, short: Array, mode: str) -> Array:
 # --- polynomials -------------------------------------------------------------------------------
 
 
-@implements(np.polyval, kind=REAL)
+@implements(np.polyval, kind=EVERY)
 def polyval(p: Any, x: Any) -> Array:
     at = traced(x)
     result = np.zeros_like(at)

@@ -239,7 +239,7 @@ def _weights_like(a: Array, w: Array, axis: Any) -> Array:
     )
 
 
-@implements(np.var, kind=REAL)
+@implements(np.var, kind=EVERY)
 def var(
     a: Any,
     axis: Any = None,
@@ -253,6 +253,12 @@ def var(
     correction: Any = None,
 ) -> Array:
     a = traced(a)
+    if a.dtype.kind == "c":
+        options = {"where": where, "mean": mean, "correction": correction}
+        halves = [
+            var(half, axis, None, None, ddof, keepdims, **options) for half in (a.real, a.imag)
+        ]
+        return stored(halves[0] + halves[1], out)
     ddof = correction if given(correction) else ddof
     x = retyped(a, _float_dtype(a, dtype))
     centred = x - (mean if given(mean) else np.mean(x, axis, keepdims=True, where=where))

@@ -15,7 +15,6 @@ from ckad.trace import arrays
 from ckad.trace.axes import axis_of, common_shape
 from ckad.trace.dispatch import implements, put, reject
 from ckad.trace.memory.layout import plain_layout
-from ckad.trace.primitives.reduce import sum_
 from ckad.trace.primitives.shape import copied, diagonal, expand_dims, moveaxis, transpose
 from ckad.trace.values.apply import (
     apply,
@@ -97,7 +96,7 @@ def _vecdot(x: Any, y: Any, out: Any = None, dtype: Any = None, axis: int = -1) 
 
 def _sum_of_products(a: Tracer, b: Tracer, axis: int, dtype: Any = None) -> Tracer:
     a, b = promote(a, b)
-    total = sum_(np.multiply(a, b), axis, dtype)
+    total = np.sum(np.multiply(a, b), axis, dtype)
     # in NumPy a product of truth values is one
     return astype(total, bool) if a.dtype == bool and dtype is None else total
 
@@ -205,7 +204,7 @@ def cross(
 def trace(
     a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out: Any = None
 ) -> Tracer:
-    return sum_(diagonal(a, offset, axis1, axis2), -1, dtype, out)
+    return np.sum(diagonal(a, offset, axis1, axis2), -1, dtype, out)
 
 
 @implements(np.linalg.multi_dot)

@@ -240,13 +240,6 @@ for _function in (np.fill_diagonal, np.putmask, np.put_along_axis):
 # --- statistics --------------------------------------------------------------------------------
 
 
-@implements(np.var, kind=COMPLEX)
-def var(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, *args: Any, **options: Any):
-    """Of both parts together."""
-    both = (np.var(part, axis, None, None, *args, **options) for part in as_complex(a).parts)
-    return stored(out, operator.add(*both))
-
-
 @implements(np.average, kind=COMPLEX)
 def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = False, **options: Any):
     reject(holds_complex(weights), "np.average with complex weights")
