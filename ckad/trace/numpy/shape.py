@@ -1,4 +1,4 @@
-"""Triangles and diagonals of matrices."""
+"""Triangles and diagonals of matrices, orders of axes, parts and turns."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.lib.array_utils import normalize_axis_tuple
 from ckad.place import at_place
 from ckad.trace.arrays import Array, diagonal_view, padded, reshaped, retyped, traced
 from ckad.trace.axes import along, axis_of
-from ckad.trace.dispatch import REAL, implements, reject
+from ckad.trace.dispatch import EVERY, REAL, implements, reject
 
 
 def _masked(m: Any, keeps: np.ndarray) -> Array:
@@ -65,7 +65,29 @@ def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
     target[...] = reshaped(retyped(new, x.dtype), shape)
 
 
-# --- parts and turns -------------------------------------------------------------------------
+# --- the order of the axes ---------------------------------------------------------------------
+
+
+@implements(np.swapaxes, kind=EVERY)
+def swapaxes(a: Any, axis1: Any, axis2: Any) -> Array:
+    x = traced(a)
+    i, j = axis_of(axis1, x.ndim), axis_of(axis2, x.ndim)
+    order = list(range(x.ndim))
+    order[i], order[j] = j, i
+    return np.transpose(x, order)
+
+
+@implements(np.moveaxis, kind=EVERY)
+def moveaxis(a: Any, source: Any, destination: Any) -> Array:
+    x = traced(a)
+    sources = normalize_axis_tuple(source, x.ndim, "source")
+    targets = normalize_axis_tuple(destination, x.ndim, "destination")
+    if len(sources) != len(targets):
+        raise ValueError(at_place("source and destination must have the same number of axes"))
+    order = [k for k in range(x.ndim) if k not in sources]
+    for target, origin in sorted(zip(targets, sources, strict=True)):
+        order.insert(target, origin)
+    return np.transpose(x, order)
 
 
 @implements(np.rollaxis, kind=REAL)
@@ -82,6 +104,9 @@ def matrix_transpose(x: Any) -> Array:
     if x.ndim < 2:
         raise ValueError(at_place(f"a matrix transpose needs two axes, the array has {x.ndim}"))
     return np.swapaxes(x, -1, -2)
+
+
+# --- parts and turns ---------------------------------------------------------------------------
 
 
 @implements(np.array_split)

@@ -42,7 +42,7 @@ from ckad.trace.values.tracer import Tracer, fresh, lift
 
 #: Which arguments of the traced counterpart hold numbers that have parts.
 BY_PARTS = {
-    "a": """reshape ravel swapaxes moveaxis rollaxis expand_dims squeeze diagonal roll repeat take
+    "a": """reshape ravel rollaxis expand_dims squeeze diagonal roll repeat take
         compress sum mean cumsum trace copy round around ascontiguousarray
         asarray asanyarray transpose permute_dims""",
     "arrays": "atleast_1d atleast_2d atleast_3d concatenate stack block",

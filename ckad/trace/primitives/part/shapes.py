@@ -10,7 +10,7 @@ from ckad.trace import arrays
 from ckad.trace.axes import axis_of
 from ckad.trace.dispatch import PART, Function, implements, put
 from ckad.trace.primitives.part.access import write_part
-from ckad.trace.primitives.shape import copied, order_of_axes
+from ckad.trace.primitives.shape import copied
 from ckad.trace.values.apply import astype, tape_dtype
 from ckad.trace.values.part import Part, unsupported
 from ckad.trace.values.tracer import fresh, value
@@ -31,19 +31,6 @@ def transpose(a: Any, axes: Any = None) -> Part:
     order = range(a.ndim)[::-1] if axes is None else [axis_of(k, a.ndim) for k in axes]
     where, base_order = a.where.transposed(order)
     return Part(np.transpose(a.base, tuple(base_order)), where, a.tame)
-
-
-@implements(np.swapaxes, kind=PART)
-def swapaxes(a: Any, axis1: Any, axis2: Any) -> Part:
-    order = list(range(a.ndim))
-    i, j = axis_of(axis1, a.ndim), axis_of(axis2, a.ndim)
-    order[i], order[j] = order[j], order[i]
-    return transpose(a, order)
-
-
-@implements(np.moveaxis, kind=PART)
-def moveaxis(a: Any, source: Any, destination: Any) -> Part:
-    return transpose(a, order_of_axes(a.ndim, source, destination))
 
 
 @implements(np.expand_dims, kind=PART)
@@ -110,24 +97,10 @@ put(arrays.copied, copy, PART)
 # --- methods of arrays -------------------------------------------------------------------------
 
 
-def _shaped(self: Part, *dims: Any, **options: Any) -> Any:
-    return reshape(self, dims[0] if len(dims) == 1 else dims, **options)
-
-
-def _transposed(self: Part, *axes: Any) -> Part:
-    order = axes[0] if len(axes) == 1 and isinstance(axes[0], (tuple, list)) else axes
-    return transpose(self, order or None)
-
-
 _METHODS: dict[Any, Function] = {
     np.ndarray.copy: copy,
     np.ndarray.flatten: lambda self: copy(ravel(self)),
     np.ndarray.astype: lambda self, dtype, **options: copy(self, dtype),
-    np.ndarray.fill: write_part,
-    np.ndarray.reshape: _shaped,
-    np.ndarray.transpose: _transposed,
-    np.ndarray.T: transpose,
-    np.ndarray.mT: np.matrix_transpose,
     np.ndarray.real: lambda self: self,
     np.ndarray.conj: lambda self: self,
     np.ndarray.conjugate: lambda self: self,
