@@ -21,7 +21,7 @@ from ckad.trace.primitives.part.access import write_part
 from ckad.trace.primitives.part.alignment import aligned
 from ckad.trace.primitives.part.extents import filled, inside, only
 from ckad.trace.values.apply import broadcast_to
-from ckad.trace.values.part import Part, unsupported
+from ckad.trace.values.part import Mask, Part, unsupported
 from ckad.trace.values.tracer import Tracer, lift
 
 
@@ -47,7 +47,8 @@ def elementwise(
         ]
     arrays = dict(zip(found, bases, strict=True))
     result = function(*(arrays.get(k, x) for k, x in enumerate(xs)))
-    return Part(result, where, tame=True)
+    # under a mask it is filled again where it is read, which keeps products and sums apart
+    return Part(result, where, tame=not isinstance(where, Mask))
 
 
 def is_array(x: Any) -> bool:
@@ -64,11 +65,9 @@ def call_ufunc(ufunc: Any, method: str, inputs: Sequence[Any], options: dict[str
     if method == "outer":
         x, y = (as_array(v) for v in inputs)
         inputs = (x[(..., *[None] * y.ndim)], y)
-    elif method != "__call__":
-        unsupported(f"np.{ufunc.__name__}.{method}")
     run = cell(ufunc)
-    if options.pop("where", True) is not True or ufunc.nout != 1 or run is None:
-        unsupported(f"np.{ufunc.__name__}" + ("" if ufunc.nout != 1 else " with where="))
+    if options.pop("where", True) is not True or run is None:
+        unsupported(f"np.{ufunc.__name__} with where=")
     tame, filling = outside_of(ufunc, options)
     result = elementwise(lambda *xs: run(*xs, **options), inputs, tame=tame, filling=filling)
     return written(result, out)
@@ -81,7 +80,17 @@ def outside_of(ufunc: Any, options: dict[str, Any]) -> tuple[bool, float | None]
     return tame, facts.harmless(*ops or ())
 
 
-derives(PART, ufunc_cell(call_ufunc))
+def _cell(key: Any) -> Callable[..., Any] | None:
+    """None for what is not done element by element, and for ufuncs of several results."""
+    ufunc, method = key if isinstance(key, tuple) else (key, "__call__")
+    made = _cell_of_ufunc(key)
+    if made is None or method not in ("__call__", "outer") or cell(ufunc) is None:
+        return None
+    return made if ufunc.signature is None and ufunc.nout == 1 else None
+
+
+_cell_of_ufunc = ufunc_cell(call_ufunc)
+derives(PART, _cell)
 
 
 def written(result: Any, out: Any) -> Any:

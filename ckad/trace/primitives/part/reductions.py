@@ -175,6 +175,11 @@ def inner(a: Any, b: Any, /) -> Any:
     return dot(x, y) if x.ndim < 2 and y.ndim < 2 else unsupported("np.inner of matrices")
 
 
+@implements(np.vecdot, kind=PART)
+def vecdot(x1: Any, x2: Any, /, *, axis: Any = -1) -> Any:
+    return np.sum(np.multiply(x1, x2), axis)
+
+
 @implements(np.outer, kind=PART)
 def outer(a: Any, b: Any, out: Any = None) -> Any:
     x, y = packed(as_array(a)), packed(as_array(b))
