@@ -36,7 +36,7 @@ def elementwise(
     function: Callable[..., Any], xs: Sequence[Any], tame: bool = True, filling: Any = None
 ) -> Part:
     """``function`` of operands at the same places; Python numbers go in as they are."""
-    found = {k: _tamed(x) for k, x in enumerate(xs) if is_array(x)}
+    found = {k: _tamed(x) if tame else x for k, x in enumerate(xs) if is_array(x)}
     bases, where = aligned(list(found.values()))
     if not tame:
         shape = np.broadcast_shapes(*(x.shape for x in bases))

@@ -79,9 +79,11 @@ def _cuts(entry: Any) -> bool:
 
 def same_places(xs: Sequence[Any]) -> tuple[list[Tracer], Mask]:
     """Operands in shapes that broadcast to that of the whole array, and where its elements are."""
-    widest = max((x for x in xs if isinstance(x, Part)), key=lambda x: x.ndim)
-    if not isinstance(widest.where, Mask):
+    parts = [x for x in xs if isinstance(x, Part)]
+    if any(isinstance(x.where, Extents) for x in parts):
         unsupported("a slice with computed bounds beside elements under a mask")
+    widest = max(parts, key=lambda x: x.ndim)
+    assert isinstance(widest.where, Mask)
     mask, before = widest.where
     return [_beside(x, mask, widest.ndim - 1, before) for x in xs], Mask(mask, before)
 
@@ -101,8 +103,6 @@ def _beside(x: Any, mask: Tracer, n_rest: int, before: int) -> Tracer:
 
 
 def _under_same(x: Part, mask: Tracer, n_rest: int, before: int) -> Tracer:
-    if not isinstance(x.where, Mask):
-        unsupported("a slice with computed bounds beside elements under a mask")
     missing = n_rest - (x.ndim - 1)
     if not is_same(x.where, Mask(mask, before - missing)):
         unsupported("another mask than the one of the other elements")

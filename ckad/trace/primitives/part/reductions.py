@@ -86,21 +86,21 @@ def _not_empty(a: Part, axes: Sequence[int]) -> Part:
     for k in axes:
         extent = extents[k]
         if extent is not None and below(0, extent.length) is not True:
-            length: Any = np.add(extent.length, _stop_if(np.less(extent.length, 1)))
+            length: Any = np.add(extent.length, _checked(np.where(np.less(extent.length, 1), 1, 0)))
             extents[k] = extent._replace(length=length)
     return Part(a.base, Extents(extents), a.tame)
 
 
 def _not_false(a: Part, where: Mask) -> Part:
     mask = where.mask
-    place = _stop_if(np.logical_not(np.any(mask)))
+    place = _checked(np.where(np.any(mask), 0, 1))
     kept = apply(Op.GATHER, reshape_value(mask, (1, mask.size)), place, attrs=(0,))
     return Part(a.base, where._replace(mask=reshape_value(kept, mask.shape)), a.tame)
 
 
-def _stop_if(empty: Any) -> Tracer:
-    """The number 0, if the program goes on."""
-    return apply(Op.WRAP, lift(np.where(empty, 1, 0)[()]), attrs=(1,))
+def _checked(empty: Any) -> Tracer:
+    """The number 0; the program stops at any other."""
+    return apply(Op.WRAP, lift(empty[()]), attrs=(1,))
 
 
 _extremum(Op.REDUCE_MAX, np.max, np.amax)
