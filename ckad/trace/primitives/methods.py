@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from ckad.place import at_place
-from ckad.trace.arrays import Array, Casting, repeated
-from ckad.trace.dispatch import Function, call, put, reject
+from ckad.trace.arrays import repeated
+from ckad.trace.dispatch import EVERY, call, put, reject
 from ckad.trace.memory.views import ReshapeView
 from ckad.trace.primitives import shape
 from ckad.trace.primitives.creation import converted
@@ -26,12 +26,16 @@ def _as_tuple(args: tuple[Any, ...]) -> Any:
     return args[0] if len(args) == 1 and (args[0] is None or np.ndim(args[0])) else args
 
 
-def _reshape(self: Tracer, *dims: Any, order: str = "C", copy: Any = None) -> Tracer:
-    return shape.reshape(self, dims[0] if len(dims) == 1 else dims, order, copy=copy)
+def _reshape(self: Any, *dims: Any, **options: Any) -> Any:
+    return call(np.reshape, (self, dims[0] if len(dims) == 1 else dims), options)
 
 
-def _transpose(self: Tracer, *axes: Any) -> Tracer:
-    return shape.transpose(self, _as_tuple(axes) if axes else None)
+def _transpose(self: Any, *axes: Any) -> Any:
+    return call(np.transpose, (self, _as_tuple(axes) if axes else None), {})
+
+
+def _fill(self: Any, value: Any) -> None:
+    self[...] = value
 
 
 def _copy(self: Tracer, order: str = "C") -> Tracer:
@@ -60,10 +64,6 @@ def _astype(
     if not copy and tape_dtype(dtype) == self.type.dtype:
         return self
     return view(astype(self, dtype)) if self.scalar else converted(self, dtype, order == "C")
-
-
-def _fill(self: Tracer, value: Any) -> None:
-    copyto(self, value, "unsafe")
 
 
 def _in_order(self: Tracer, *args: Any, **options: Any) -> None:
@@ -106,13 +106,10 @@ def _flat(self: Tracer, *values: Any) -> Any:
     return set_flat(self, *values) if values else flat(self)
 
 
-_METHODS: dict[Any, Function] = {
-    np.ndarray.reshape: _reshape,
-    np.ndarray.transpose: _transpose,
+for _key, _method in {
     np.ndarray.copy: _copy,
     np.ndarray.flatten: _flatten,
     np.ndarray.astype: _astype,
-    np.ndarray.fill: _fill,
     np.ndarray.sort: _in_order,
     np.ndarray.partition: _partition,
     np.ndarray.view: _view,
@@ -123,13 +120,21 @@ _METHODS: dict[Any, Function] = {
     np.ndarray.conjugate: lambda self: self,
     np.ndarray.__copy__: _deepcopy,
     np.ndarray.__deepcopy__: _deepcopy,
-    np.ndarray.T: _transpose,
-    np.ndarray.mT: np.matrix_transpose,
     np.ndarray.real: view,
     np.ndarray.imag: np.imag,
 }
 for _key, _method in _METHODS.items():
     put(_key, _method)
+
+
+for _key, _method in {
+    np.ndarray.reshape: _reshape,
+    np.ndarray.transpose: _transpose,
+    np.ndarray.T: _transpose,
+    np.ndarray.mT: np.matrix_transpose,
+    np.ndarray.fill: _fill,
+}.items():
+    put(_key, _method, EVERY)
 
 
 class Flat(Tracer):
