@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from ckad.place import at_place
-from ckad.trace.arrays import repeated
-from ckad.trace.dispatch import EVERY, call, put, reject
+from ckad.trace.arrays import Array, Casting, repeated
+from ckad.trace.dispatch import EVERY, Function, call, put, reject
 from ckad.trace.memory.views import ReshapeView
 from ckad.trace.primitives import shape
 from ckad.trace.primitives.creation import converted
@@ -106,7 +106,7 @@ def _flat(self: Tracer, *values: Any) -> Any:
     return set_flat(self, *values) if values else flat(self)
 
 
-for _key, _method in {
+_METHODS: dict[Any, Function] = {
     np.ndarray.copy: _copy,
     np.ndarray.flatten: _flatten,
     np.ndarray.astype: _astype,
@@ -127,13 +127,14 @@ for _key, _method in _METHODS.items():
     put(_key, _method)
 
 
-for _key, _method in {
+_FOR_EVERY_KIND: dict[Any, Function] = {
     np.ndarray.reshape: _reshape,
     np.ndarray.transpose: _transpose,
     np.ndarray.T: _transpose,
     np.ndarray.mT: np.matrix_transpose,
     np.ndarray.fill: _fill,
-}.items():
+}
+for _key, _method in _FOR_EVERY_KIND.items():
     put(_key, _method, EVERY)
 
 
