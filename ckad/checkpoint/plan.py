@@ -62,11 +62,10 @@ def _periods(n_steps: int, state_bytes: int, residual_bytes: int, budget: int) -
 
     if used(high) > budget:
         return []
-    last = high
     while low < high:
         middle = (low + high) // 2
         low, high = (low, middle) if used(middle) <= budget else (middle + 1, high)
-    some = range(low, min(last, low + 32) + 1)
+    some = [k for k in range(low, min(n_steps, low + 32) + 1) if used(k) <= budget]
     best = min(some, key=lambda k: two_level_steps(n_steps, even_period(n_steps, k)))
     return [even_period(n_steps, best)]
 

@@ -31,6 +31,8 @@ Choice = str | Schedule | Callable[[int], Schedule]
 Schedules = dict[int, Schedule]
 #: How often the prediction is corrected by a measurement before the best choice so far is taken.
 MOST_TRIES = 8
+#: Room for tokens that is not worth another try.
+ALIGNMENT = 64
 #: A step costs about as much as moving this many bytes, beside those of its state and residuals.
 STEP_OVERHEAD = 256
 #: Bytes that the caches are thought to hold, and nanoseconds that a byte takes beyond them: it is
@@ -94,15 +96,32 @@ class Chooser:
             if self.requested is not None:
                 raise self._too_small(min(used, all_used))
             return best  # nobody asked for a limit: as little as possible
-        before = best
+        return self._fitted(best, used)
+
+    def _fitted(self, least: Schedules, used: int) -> Schedules:
+        """The cheapest that fits. What lies beside the tokens is known when a choice is measured,
+        so the room for them is corrected, and halved between one that fits and one that does not.
+        """
+        best, fits, too_much = least, 0, None
+        room = self.budget - used + self._tokens(least)
         for _ in range(MOST_TRIES):
-            beside = used - self._tokens(before)
-            found = self._within(self.budget - beside)
-            if found is None or slots_of(found) == slots_of(before):
+            found = self._within(room)
+            if found is None:
                 break
-            before, used = found, self.measured(found)
-            if used <= self.budget and self._work(found) < self._work(best):
-                best = found
+            used = self.measured(found)
+            corrected = self.budget - used + self._tokens(found)
+            if used > self.budget:
+                too_much = room
+            else:
+                fits = room
+                if self._work(found) < self._work(best):
+                    best = found
+            if fits < corrected < (too_much or corrected + 1):
+                room = corrected
+            elif too_much is None or too_much - fits <= ALIGNMENT:
+                break
+            else:
+                room = (fits + too_much) // 2
         return best
 
     def measured(self, schedules: Schedules) -> int:
@@ -228,12 +247,24 @@ class Chooser:
         slots = slots_of(chosen)
         for x in self.outer:
             step, own = (f(self.loops, slots, x.name) for f in (step_bytes, token_bytes))
-            room_here = own + spare - x.head_bytes
-            best = fitting_schedule(x.n_steps, x.state_bytes, step, room_here, binomial(x))
+            taken = own - x.head_bytes + self._table(x, chosen[x.name])
+            best = self._fitting(x, step, taken + spare)
             if best and best.forward_steps < chosen[x.name].forward_steps:
                 chosen[x.name] = best
                 spare = room - self._tokens(chosen)
         return chosen
+
+    def _fitting(self, x: TapedLoop, step: int, room: int) -> Schedule | None:
+        """The fewest forward steps for slots and actions in ``room`` bytes; of these, a schedule
+        with more slots has more."""
+        table = -1
+        best: Schedule | None = None
+        while best is None or table < self._table(x, best):
+            table = self._table(x, best) if best else 0
+            best = fitting_schedule(x.n_steps, x.state_bytes, step, room - table, binomial(x))
+            if best is None:
+                break
+        return best
 
     def _spend(self, chosen: Schedules, spare: int) -> int:
         """Take better schedules, what saves most per byte first; returns the bytes left."""

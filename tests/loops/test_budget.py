@@ -163,6 +163,20 @@ def test_plans_stay_within_every_budget_and_more_is_never_much_slower(name: str)
     assert all(later <= 1.1 * earlier for earlier, later in pairwise(work)), work
 
 
+@pytest.mark.parametrize(("n_steps", "n"), [(100, 2000), (1000, 300), (20_000, 16)])
+def test_more_memory_is_never_more_steps(n_steps: int, n: int) -> None:
+    """Also just below what one more slot would take. All residuals fit the caches: what does not is
+    computed again where that takes less time."""
+    case = single(n_steps, n)
+    least, most = minimum(case), planned(case, schedule="store_all").peak_bytes
+    even = np.geomspace(least, most, 80).astype(int)
+    near = [planned(case, memory=int(b)).peak_bytes + k for b in even[:40:4] for k in (-1, 0, 99)]
+    plans = [planned(case, memory=int(b)) for b in sorted({*even.tolist(), *near}) if b >= least]
+    steps = [plan.forward_steps for plan in plans]
+    assert steps == sorted(steps, reverse=True)
+    assert steps[-1] == n_steps
+
+
 def steps_of(plan: Plan) -> int:
     """Steps of the innermost loops in a nest; of all loops in a sequence, by their size."""
     depth = max(loop.depth for loop in plan.loops)
