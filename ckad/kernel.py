@@ -11,11 +11,13 @@ import functools
 import os
 import pickle
 import re
+import signal
 import sys
-from collections.abc import Callable, Hashable
-from contextlib import suppress
+import threading
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from types import FunctionType
+from types import FrameType, FunctionType
 from typing import Any, TypeVar
 
 import numba
@@ -81,10 +83,37 @@ def _one_process_at_a_time(dispatcher: Any) -> Callable[[Any], Any]:
         if directory is None:
             return compiled(sig)
         # Numba's own lock first, everywhere: else two threads could wait for each other
-        with global_compiler_lock, cache.exclusive(directory):
+        with _interruptible(), global_compiler_lock, cache.exclusive(directory):
             return compiled(sig)
 
     return alone
+
+
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """Ctrl-C is raised again when it was lost: finalizers and callbacks, of which Numba and LLVM
+    have many, swallow what is raised in them."""
+    main = threading.current_thread() is threading.main_thread()
+    if not main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield
+        return
+    seen = []
+
+    def note(number: int, frame: FrameType | None) -> None:
+        seen.append(number)
+        signal.default_int_handler(number, frame)
+
+    signal.signal(signal.SIGINT, note)
+    try:
+        yield
+    except BaseException:
+        if seen:
+            raise KeyboardInterrupt from None
+        raise
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    if seen:
+        raise KeyboardInterrupt
 
 
 class KernelCache(_Cache):  # type: ignore[misc]

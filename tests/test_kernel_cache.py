@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
+from contextlib import suppress
 
 import numba
 import numpy as np
@@ -395,3 +397,21 @@ def test_without_a_home_the_cache_is_temporary_and_that_is_told_once(probe):
     assert (hits_found, n_files) == ("0", "4")
     assert ran.stderr.count("CacheWarning") == 1
     assert not os.path.exists(folder)
+
+
+def test_an_interrupt_that_a_compiler_swallows_is_raised_after_all():
+    """Finalizers and callbacks lose what is raised in them, wherever Ctrl-C meets them."""
+
+    @intrinsic
+    def swallowing(typing_context, x):
+        def emit(context, builder, signature, arguments):
+            return arguments[0]
+
+        with suppress(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+        return x(x), emit
+
+    with pytest.raises(KeyboardInterrupt):
+        fresh(applier(swallowing))(1.0)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert fresh()(1) == 2

@@ -21,10 +21,10 @@ from ckad.checkpoint.schedules.two_level import two_level
 from ckad.checkpoint.simulate import check_schedule
 from ckad.engines.actions import ACTION_BYTES, Slots
 from ckad.engines.measure import TapedLoop, step_bytes, token_bytes
-from ckad.errors import BudgetError, ScheduleError
+from ckad.errors import ScheduleError
+from ckad.loops.advice import too_small
 from ckad.loops.offers import Offer, binomial, ladder, saving, worthwhile
 from ckad.loops.tables import FEWEST_ROWS, piece_rows, streamed_rows, whole_rows
-from ckad.memory import format_bytes
 
 #: What ``schedule=`` takes: a name, a schedule, or a function from the number of steps to one.
 Choice = str | Schedule | Callable[[int], Schedule]
@@ -94,7 +94,7 @@ class Chooser:
             if all_used <= self.budget:
                 return everything
             if self.requested is not None:
-                raise self._too_small(min(used, all_used))
+                raise too_small(self, min(used, all_used), "this program")
             return best  # nobody asked for a limit: as little as possible
         return self._fitted(best, used)
 
@@ -310,7 +310,7 @@ class Chooser:
                 grows = self.choice in ("revolve", "online")
                 return self._with_more_slots(chosen) if grows else chosen
         if self.requested is not None:
-            raise self._too_small(min(needed), "this schedule")
+            raise too_small(self, min(needed), "this schedule")
         return chosen
 
     def _with_more_slots(self, chosen: Schedules) -> Schedules:
@@ -367,15 +367,15 @@ class Chooser:
         names = ", ".join(repr(x) for x in ("auto", *SCHEDULES))
         raise ScheduleError(f"schedule={choice!r} is not known; use one of {names}, or a Schedule.")
 
-    def _too_small(self, needed: int, what: str = "this program") -> BudgetError:
-        states = ", ".join(
-            f"{x.n_steps:,} steps with a state of {format_bytes(x.state_bytes)}" for x in self.outer
-        )
-        return BudgetError(
-            f"memory={self.requested!r} is {self.budget:,} bytes; the least that {what} needs is "
-            f"{needed:,} bytes ({states or 'no loop to reverse'}). "
-            f"Raise memory= to at least {needed:,}."
-        )
+    def under(self, budget: int) -> Chooser:
+        """The same for another budget, which nobody asked for."""
+        loops, step_ns = self.loops, self._step_ns
+        return Chooser(loops, budget, self.choice, self._measure, None, step_ns)
+
+    def factor(self, schedules: Schedules) -> float:
+        """How often a step is computed forward, on the average."""
+        everything = {x.name: store_all(x.n_steps) for x in self.loops.values()}
+        return self._work(schedules) / max(1, self._work(everything))
 
     def plans(self, schedules: Schedules) -> tuple[LoopPlan, ...]:
         slots = slots_of(schedules)
@@ -389,6 +389,7 @@ class Chooser:
                 x.depth,
                 x.is_open,
                 str(x.place),
+                x.name,
             )
             for x in sorted(self.loops.values(), key=lambda x: x.depth)
         )

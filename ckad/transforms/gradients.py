@@ -14,7 +14,7 @@ from ckad.checkpoint.plan import Plan
 from ckad.errors import DifferentiationError
 from ckad.loops.choose import Choice
 from ckad.loops.compiled import Compiled
-from ckad.loops.driver import Options
+from ckad.loops.driver import Options, Progress
 from ckad.passes import pipeline
 from ckad.place import at_place
 from ckad.tape.tape import Tape
@@ -32,7 +32,7 @@ def value_and_grad(
     schedule: Choice = "auto",
     engine: str = "auto",
     threads: int | None = None,
-    progress: bool = False,
+    progress: Progress = False,
     check_finite: bool = False,
     returns: int | Sequence[int] | None = None,
 ) -> Gradient:
@@ -55,7 +55,8 @@ def value_and_grad(
         threads: how many threads share the work on large arrays. By default what
             ``CKAD_NUM_THREADS``, ``NUMBA_NUM_THREADS`` or ``OMP_NUM_THREADS`` say, else one per
             CPU. The result does not depend on it, bit by bit.
-        progress: show a bar over the steps of both sweeps.
+        progress: show a bar over the steps of both sweeps, or a function to call with the steps
+            done and those to do, some 20 times a second and at the end.
         check_finite: raise if a step gives a NaN or an infinity, and name the first that does.
         returns: the position of an argument, or several, that ``fun`` writes into and that are to
             be returned; what ``fun`` itself returns, if anything, comes before: use ``has_aux``
@@ -95,7 +96,7 @@ def grad(
     schedule: Choice = "auto",
     engine: str = "auto",
     threads: int | None = None,
-    progress: bool = False,
+    progress: Progress = False,
     check_finite: bool = False,
     returns: int | Sequence[int] | None = None,
 ) -> Callable[..., Any]:
@@ -166,7 +167,7 @@ class Gradient:
 
     def _numbers(self, n_args: int) -> tuple[int, ...]:
         if n_args not in self._positions:
-            self._positions[n_args] = _positions(self.argnums, n_args)
+            self._positions[n_args] = positions(self.argnums, n_args)
         return self._positions[n_args]
 
 
@@ -178,7 +179,7 @@ class _GradientAlone(Gradient):
         return (gradient, result[1]) if self.has_aux else gradient
 
 
-def _positions(argnums: int | Sequence[int], n_args: int) -> tuple[int, ...]:
+def positions(argnums: int | Sequence[int], n_args: int) -> tuple[int, ...]:
     """The arguments to differentiate by, counted from the first."""
     numbers = [argnums] if isinstance(argnums, int) else argnums
     if not isinstance(numbers, Sequence) or not all(isinstance(n, int) for n in numbers):
@@ -311,7 +312,7 @@ def vjp(
     schedule: Choice = "auto",
     engine: str = "auto",
     threads: int | None = None,
-    progress: bool = False,
+    progress: Progress = False,
     check_finite: bool = False,
     returns: int | Sequence[int] | None = None,
 ) -> tuple[Any, Callable[[Any], tuple[Any, ...]]]:
