@@ -78,14 +78,14 @@ def stop_gradient(x: Any) -> Any:
     if not is_tracing():
         return x
     leaves, tree = trees.flatten(x)
-    return trees.unflatten(tree, [dispatch.call(stop_gradient, [x], {}) for x in leaves])
+    return trees.unflatten(tree, [dispatch.call(_stopped, [x], {}) for x in leaves])
 
 
 def _stopped(x: Any) -> Any:
     return apply(Op.STOP, x) if isinstance(x, Tracer) and x.type.is_float else x
 
 
-dispatch.put(stop_gradient, _stopped)
+dispatch.put(_stopped, _stopped)
 
 
 @pure
