@@ -15,10 +15,12 @@ from ckad.passes import pipeline
 from ckad.place import at_place
 from ckad.tape.tape import Tape
 from ckad.trace.values.tracer import Tracer
+from ckad.tracebacks import trimmed
 from ckad.transforms.call import Call, compiled
 from ckad.transforms.returns import returning, write_back
 
 
+@trimmed
 def jvp(
     fun: Callable[..., Any],
     primals: Sequence[Any],
@@ -50,6 +52,7 @@ def jvp(
     return _pushed(Call(returning(fun, returns), tuple(primals), {}, options), tuple(tangents))
 
 
+@trimmed
 def linearize(
     fun: Callable[..., Any],
     *primals: Any,
@@ -185,11 +188,13 @@ class Jitted:
         self.__name__ = getattr(fun, "__name__", "run")
         self.__doc__ = fun.__doc__
 
+    @trimmed
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         call = Call(self.fun, args, kwargs, self.options)
         result = call.results(call.run(call.primal))
         return result if self.written is None else write_back(self.written, args, result)
 
+    @trimmed
     def compiled(self, *args: Any, **kwargs: Any) -> Compiled:
         """The program of a call with these arguments, to look inside; nothing is run."""
         call = Call(self.fun, args, kwargs, self.options)
@@ -210,6 +215,7 @@ def trace(fun: Callable[..., Any]) -> Callable[..., Tape]:
     2
     """
 
+    @trimmed
     def recorded(*args: Any, **kwargs: Any) -> Tape:
         return Call(fun, args, kwargs).tape
 

@@ -19,6 +19,7 @@ from ckad.passes import pipeline
 from ckad.place import at_place
 from ckad.tape.tape import Tape
 from ckad.trace.values.tracer import Tracer
+from ckad.tracebacks import trimmed
 from ckad.transforms.call import Call, compiled, finished
 from ckad.transforms.returns import returning
 
@@ -55,8 +56,7 @@ def value_and_grad(
         threads: how many threads share the work on large arrays. By default what
             ``CKAD_NUM_THREADS``, ``NUMBA_NUM_THREADS`` or ``OMP_NUM_THREADS`` say, else one per
             CPU. The result does not depend on it, bit by bit.
-        progress: show a bar over the steps of both sweeps, or a function to call with the steps
-            done and those to do, some 20 times a second and at the end.
+        progress: show a bar over the steps of both sweeps, or call this with those done and all.
         check_finite: raise if a step gives a NaN or an infinity, and name the first that does.
         returns: the position of an argument, or several, that ``fun`` writes into and that are to
             be returned; what ``fun`` itself returns, if anything, comes before: use ``has_aux``
@@ -129,16 +129,19 @@ class Gradient:
         if isinstance(self.argnums, list):  # which could change
             object.__setattr__(self, "argnums", tuple(self.argnums))
 
+    @trimmed
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         call, tape, layout = self.prepare(args, kwargs)
         outputs = call.run(tape)
         n = len(outputs) - len(layout.wrt)
         return call.results(outputs[:n]), layout.structured(outputs[n:])
 
+    @trimmed
     def plan(self, *args: Any, **kwargs: Any) -> Plan:
         """What a call with these arguments will cost; nothing is run."""
         return self.compiled(*args, **kwargs).plan
 
+    @trimmed
     def compiled(self, *args: Any, **kwargs: Any) -> Compiled:
         """The program of a call with these arguments, to look inside; nothing is run."""
         call, tape, _ = self.prepare(args, kwargs)
@@ -162,7 +165,7 @@ class Gradient:
 
     @cached_property
     def single(self) -> bool:
-        """Whether the gradient is that by one argument, not a tuple of several."""
+        """Whether the gradient is by one argument, not a tuple."""
         return isinstance(self.argnums, int)
 
     def _numbers(self, n_args: int) -> tuple[int, ...]:
@@ -305,6 +308,7 @@ def _check_real(call: Call, result: trees.Treedef, has_aux: bool) -> None:
         )
 
 
+@trimmed
 def vjp(
     fun: Callable[..., Any],
     *primals: Any,
@@ -366,6 +370,7 @@ def _match(call: Call, leaves: list[Any], tree: trees.Treedef) -> list[Any]:
     return conjugated(leaves, trees.imaginary(tree))
 
 
+@trimmed
 def plan(
     fun: Callable[..., Any],
     *args: Any,
@@ -391,6 +396,3 @@ def plan(
     """
     options = Options(memory, schedule, engine, threads=threads)
     return Gradient(returning(fun, returns), argnums, has_aux, options).plan(*args)
-
-
-__all__ = ["Gradient", "grad", "plan", "value_and_grad", "vjp"]

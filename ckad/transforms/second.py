@@ -16,6 +16,7 @@ from ckad.passes import pipeline
 from ckad.place import at_place
 from ckad.trace.source import follow
 from ckad.trace.values.tracer import Tracer
+from ckad.tracebacks import trimmed
 from ckad.transforms.forward import jvp, match_tangents, moving_inputs
 from ckad.transforms.gradients import Gradient, positions, vjp
 
@@ -46,6 +47,7 @@ def jacobian(
             at_place(f'mode={mode!r} is not known; use "auto", "fwd" or "rev".')
         )
 
+    @trimmed
     def compute(*args: Any, **kwargs: Any) -> Any:
         at = _position(argnums, len(args))
 
@@ -143,6 +145,7 @@ def _stacked(parts: list[Any], outer: Any, inner: Any) -> Any:
     return np.stack(parts).reshape((*outer.shape, *inner.shape))
 
 
+@trimmed
 def hvp(
     fun: Callable[..., Any],
     primals: Sequence[Any],
@@ -197,6 +200,7 @@ def hessian(
     """
     product = partial(hvp, memory=memory, schedule=schedule, engine=engine, threads=threads)
 
+    @trimmed
     def compute(*args: Any, **kwargs: Any) -> Any:
         def of(*numbers: int) -> Callable[..., Any]:
             @wraps(fun)
