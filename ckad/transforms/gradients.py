@@ -46,7 +46,7 @@ def value_and_grad(
         has_aux: whether ``fun`` returns something else beside the scalar.
         memory: bytes, or text such as ``"64 MiB"``: what a call may allocate at its peak, for
             checkpoints, residuals, work arrays and results. By default everything is kept where
-            that fits a quarter of the free memory.
+            that fits a quarter of the free memory. The compiler takes some MB more on a first call.
         schedule: ``"auto"``, ``"store_all"``, ``"revolve"``, ``"two_level"``, a schedule of
             ``ckad.schedules``, or a function from the number of steps to one. It is used for the
             outermost loops.
