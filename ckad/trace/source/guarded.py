@@ -37,6 +37,7 @@ def try_statement(frame: Frame, node: ast.Try) -> Flow | None:
 def _guarded(frame: Frame, node: ast.Try) -> Flow | None:
     builder = current().builder
     n_rows, n_bodies = len(builder.rows), len(builder.bodies)
+    flow: Flow | None
     try:
         flow = run_block(frame, node.body)
     except CkadError:
@@ -47,7 +48,8 @@ def _guarded(frame: Frame, node: ast.Try) -> Flow | None:
             if isinstance(error, kinds):
                 if handler.name:
                     frame.bind(handler.name, error)
-                return run_block(frame, handler.body)
+                flow = run_block(frame, handler.body)
+                return flow
         raise
     inner = [row for body in builder.bodies[n_bodies:] for row in body.rows]
     _check_certain(node, [*builder.rows[n_rows:], *inner])

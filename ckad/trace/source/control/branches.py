@@ -68,7 +68,8 @@ def run_on(flow: Flow | None, rest: Thunk, place: Hashable) -> Flow | None:
     """Run ``rest`` where the flow so far runs on; how both end."""
     goes = True if flow is None else flow.goes(Flow.NEXT)
     if goes is True:
-        return rest()
+        last: Flow | None = rest()
+        return last
     assert flow is not None
     if goes is False:
         return flow
