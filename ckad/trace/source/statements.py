@@ -6,6 +6,7 @@ import ast
 import contextlib
 import importlib
 import operator
+from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -169,7 +170,7 @@ def store(owner: Any, index: Any, value: Any) -> None:
     """``owner[index] = value``."""
     if classes.invoke(owner, "__setitem__", index, value) is not MISSING:
         return
-    if isinstance(owner, (list, dict)):
+    if isinstance(owner, (list, dict, deque)):
         changing(owner)
     elif isinstance(owner, np.ndarray):
         _check_plain(holds_tracer(value) or holds_tracer(index))
@@ -210,7 +211,7 @@ def _combined(
 ) -> Any:
     value = evaluate(frame, node.value)
     frame.line = node.lineno
-    if isinstance(old, (list, dict, set)):
+    if isinstance(old, (list, dict, set, deque)):
         changing(old)
     elif isinstance(old, np.ndarray):
         _check_plain(holds_tracer(value))

@@ -16,7 +16,8 @@ from typing import Any, NamedTuple
 from ckad.errors import AliasError
 from ckad.place import at_place
 from ckad.trace.source.memory.aliases import names_showing
-from ckad.trace.source.names.frame import MISSING, check_changeable, ledger
+from ckad.trace.source.memory.contents import change
+from ckad.trace.source.names.frame import MISSING, ledger
 
 
 def containers(*values: Any) -> Iterator[tuple[Any, ...]]:
@@ -60,7 +61,7 @@ def _pair(one: Any, other: Any) -> None:
 
 def changing(container: Any) -> None:
     """Note that a container is about to change; an error if not all would see that."""
-    check_changeable(container)
+    change(container)
     check_alone(container)
 
 
