@@ -33,7 +33,8 @@ from ckad.trace.source.control.carrying import (
 from ckad.trace.source.control.checks import Stops, maybe
 from ckad.trace.source.control.flow import Flow, definite
 from ckad.trace.source.control.outcome import Bound, Objects, Outcome
-from ckad.trace.source.memory.contents import Whole
+from ckad.trace.source.memory.aliases import names_showing
+from ckad.trace.source.memory.contents import Contents, Whole
 from ckad.trace.source.memory.sharing import Place, part_of_root, together
 from ckad.trace.source.memory.twins import containers
 from ckad.trace.source.names.frame import (
@@ -192,7 +193,7 @@ class Body:
             if before is MISSING:
                 if not self._is_bound_by_some(key, end):
                     continue
-            elif key not in self.region.read or self._stays(before, end):
+            elif not self._is_needed(key, end) or self._stays(before, end):
                 continue
             assert self.trace.parent is not None
             kept = carried_from(key, before, end)
@@ -200,6 +201,18 @@ class Body:
             found = True
         if found:
             raise Again
+
+    def _is_needed(self, key: Key, end: Any) -> bool:
+        """Whether a step needs what a name is bound to after the one before."""
+        frame, _ = key
+        if key in self.region.read or not isinstance(frame, Contents):
+            return key in self.region.read
+        if type(end) is not Unclear:
+            return True
+        may_be_known = self.loop.may_be_written_out and not self.loop.signals
+        if may_be_known and next(names_showing(frame.owner), None) is not None:
+            raise end.error
+        return False
 
     def _is_bound_by_some(self, key: Key, end: Any) -> bool:
         """Whether some steps bind a name first, and others leave it as these did."""

@@ -116,6 +116,13 @@ class Findings:
         return UNBOUNDED if self.steps.most is None else max(0, self.steps.most)
 
     @property
+    def may_be_written_out(self) -> bool:
+        """Whether it is known while recording that there is a first step, and may be of others."""
+        return isinstance(self.steps.count, int) or (
+            self.steps.first is True and not self.is_endless
+        )
+
+    @property
     def is_endless(self) -> bool:
         """Whether the loop only ends where its body leaves it: ``while True``."""
         node = self.steps.node

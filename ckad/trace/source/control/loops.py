@@ -106,6 +106,7 @@ class StagedLoop:
             stop = self.found.length
             trace.index_range = (0, stop) if stop < UNBOUNDED else None
             region.takes_appends = self.found.guard == UNGUARDED
+            region.ends_unknown = not region.takes_appends
             region.appends = {key: (target, []) for key, target in self.found.lists.items()}
             region.whole = self.found.whole
             try:

@@ -26,6 +26,7 @@ from ckad.trace.source.names.frame import (
     Maybe,
     Region,
     Unclear,
+    region,
 )
 from ckad.trace.source.values import (
     Slot,
@@ -109,10 +110,21 @@ class Merge:
         for key in dict.fromkeys((*ends[0], *ends[1])):
             frame, name = key
             before = frame.names.get(name, MISSING)
-            if not all(key in e for e in ends) and before is not MISSING:
-                frame.note_read(name)
             values = [e.get(key, before) for e in ends]
             self.bindings[key] = self._binding(key, values)
+            grown = isinstance(frame, Contents) and self._is_grown(frame)
+            if not all(key in e for e in ends) and before is not MISSING and not grown:
+                frame.note_read(name)
+
+    def _is_grown(self, frame: Contents) -> bool:
+        """Whether the sides do nothing with a list but append to it; the body around them, too."""
+        own, inner = id(frame.owner), region()
+        changed = [s.region for s in self.sides if any(f is frame for f, _ in s.region.changed)]
+        if inner is None or not all(own in side.grown for side in changed):
+            return False
+        if all(f is not frame for f, _ in inner.changed):
+            inner.grown.add(own)
+        return own in inner.grown
 
     def _binding(self, key: Key, values: Sequence[Any]) -> Any:
         frame, name = key

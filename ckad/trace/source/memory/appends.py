@@ -17,7 +17,7 @@ from ckad.trace.arrays import Array
 from ckad.trace.memory.context import current
 from ckad.trace.memory.storage import link, may_be
 from ckad.trace.memory.views import ReshapeView, SliceView
-from ckad.trace.source.memory.contents import KINDS, change, is_whole, read
+from ckad.trace.source.memory.contents import KINDS, grow, is_unclear, is_whole, read
 from ckad.trace.source.memory.twins import check_alone
 from ckad.trace.source.names.frame import Region, region
 from ckad.trace.source.values import slot_of
@@ -73,15 +73,14 @@ def append(target: list[Any], item: Any) -> None:
     if _takes(inner, target) and slot_of(item) is not None and not one:
         _note(inner, target, Entry(lift(item), False))
         return
-    change(target)  # ``one``: each item would be the same array, as it is in the end
-    target.append(item)
+    grow(target, [item])  # ``one``: each item would be the same array, as it is in the end
 
 
 def _takes(inner: Region | None, target: list[Any]) -> TypeGuard[Region]:
     """Whether what the steps of the present body append to a list is an output of its loop."""
     if inner is None or not inner.takes_appends or id(target) in inner.made:
         return False
-    return type(target) is list and not is_whole(target)
+    return type(target) is list and not is_whole(target) and not is_unclear(target)
 
 
 def _is_appended(inner: Region | None, target: list[Any]) -> bool:
@@ -101,12 +100,13 @@ def extend(target: list[Any], entries: list[tuple[Tracer, bool]], length: int) -
     if inner is not None and stacked is not None:
         _note(inner, target, Entry(stacked, True))
         return
-    change(target)
     items = [_items(stack, many) for stack, many in entries]
+    found: list[Any] = []
     for k in range(length):
-        for found, (_, many) in zip(items, entries, strict=True):
-            each = len(found) // length if many else 1
-            target.extend(found[k * each : (k + 1) * each])
+        for part, (_, many) in zip(items, entries, strict=True):
+            each = len(part) // length if many else 1
+            found += part[k * each : (k + 1) * each]
+    grow(target, found)
 
 
 def _interleaved(entries: list[tuple[Tracer, bool]], length: int) -> Tracer | None:

@@ -108,6 +108,20 @@ class Contents(Frame):
         if inner is not None and inner.depth > self.depth and (self, name) not in inner.changed:
             inner.changed[self, name] = self.names[name]
 
+    def note_read(self, name: str) -> None:
+        inner, key, own = region(), (self, name), id(self.owner)
+        while inner is not None and inner.depth > self.depth:
+            if key in inner.changed and own not in inner.grown:
+                return
+            inner.read.add(key)
+            inner = inner.outer
+
+    @property
+    def unclear(self) -> Unclear | None:
+        """Why it is not known what the container holds."""
+        held = self.names[ITEMS] if self.has_changed else None
+        return held if type(held) is Unclear else None
+
     def is_read_later(self, name: str) -> bool:
         return True
 
@@ -155,9 +169,8 @@ def read(owner: Any) -> None:
     if region() is None and id(owner) not in ledger().contents:
         return
     found = contents(owner)
-    held = found.names[ITEMS] if found.has_changed else None
-    if type(held) is Unclear:
-        raise held.error
+    if found.unclear is not None:
+        raise found.unclear.error
     _check_appends(owner)
     found.note_read(ITEMS)
 
@@ -178,13 +191,43 @@ def change(owner: Any) -> None:
         check_changeable(owner)
         return
     read(owner)
+    _check_copies(owner)
+    inner = region()
+    if inner is not None:
+        inner.grown.discard(id(owner))
+        contents(owner).note_change(ITEMS)
+
+
+def _check_copies(owner: Any) -> None:
     inner = region()
     while inner is not None:
         if id(owner) in inner.copies:
             check_changeable(owner)
         inner = inner.outer
-    if region() is not None:
-        contents(owner).note_change(ITEMS)
+
+
+def is_unclear(owner: Any) -> bool:
+    return id(owner) in ledger().contents and contents(owner).unclear is not None
+
+
+def grow(owner: Any, items: Iterable[Any]) -> None:
+    """Append items to a list that may be from outside of the body; nothing else is done with it."""
+    if is_unclear(owner):
+        return
+    inner = region()
+    if inner is None or id(owner) in inner.made or is_whole(owner):
+        change(owner)
+        owner.extend(items)
+        return
+    _check_appends(owner)
+    _check_copies(owner)
+    inner.grown.add(id(owner))
+    found = contents(owner)
+    found.note_change(ITEMS)
+    if inner.ends_unknown:
+        found.names[ITEMS] = Unclear(length_unknown(type(owner).__name__))
+    else:
+        owner.extend(items)
 
 
 def _check_appends(owner: Any) -> None:
@@ -199,7 +242,7 @@ def is_whole(owner: Any) -> bool:
     """Whether the body recorded now, or one around it, changes more of a list than its end."""
     inner, key = region(), (contents(owner), ITEMS)
     while inner is not None:
-        if id(owner) in inner.whole or key in inner.changed:
+        if id(owner) in inner.whole or (key in inner.changed and id(owner) not in inner.grown):
             return True
         inner = inner.outer
     return False
