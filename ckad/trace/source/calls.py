@@ -12,7 +12,6 @@ import dis
 import functools
 import math
 import types
-from collections import deque
 from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import partial
 from types import BuiltinFunctionType, FunctionType, GeneratorType, MethodType
@@ -28,7 +27,7 @@ from ckad.trace.primitives.part.joins import is_sized
 from ckad.trace.source.libraries import is_library, python_function
 from ckad.trace.source.memory.appends import append
 from ckad.trace.source.memory.contents import new, read, read_deep
-from ckad.trace.source.memory.twins import changing, check_alone
+from ckad.trace.source.memory.twins import CONTAINERS, changing, check_alone
 from ckad.trace.source.names import classes
 from ckad.trace.source.names.closures import Closure, call_from_source
 from ckad.trace.source.names.frame import MISSING, check_iterated, ledger, made, region
@@ -44,7 +43,6 @@ _CHANGING = frozenset(
     __setitem__ __delitem__ intersection_update difference_update symmetric_difference_update
     popleft appendleft extendleft rotate move_to_end subtract""".split()
 )
-_CONTAINERS = (list, dict, set, deque)
 #: What reads all that a generator gives at once.
 _CONSUMING = {min, max, sum, any, all, sorted, list, tuple, math.fsum, math.prod}
 #: What looks at the items of a container, but not into them.
@@ -123,7 +121,7 @@ def _call_library(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> 
             return made(result)
     if type(result) is Tracer and _is_weak_call(callee, args, options):
         return weakened(result)
-    if isinstance(result, (*_CONTAINERS, tuple)):
+    if isinstance(result, (*CONTAINERS, tuple)):
         return new(result, given)
     if isinstance(result, Iterator):
         return made(result)
@@ -132,7 +130,7 @@ def _call_library(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> 
 
 def _note_reads(callee: Any, given: Sequence[Any]) -> None:
     """Note which containers a function of a library looks into."""
-    if isinstance(given[0], _CONTAINERS) or _is_in(callee, _SHALLOW):
+    if isinstance(given[0], CONTAINERS) or _is_in(callee, _SHALLOW):
         for x in given:
             read(x)
     else:
@@ -188,7 +186,7 @@ def _check_callable(callee: Any, args: Sequence[Any]) -> None:
     name = getattr(callee, "__name__", type(callee).__name__)
     if isinstance(callee, type(str.join)) and args:
         owner = args[0]  # list.append(items, x)
-    if isinstance(owner, _CONTAINERS) and name in _CHANGING:
+    if isinstance(owner, CONTAINERS) and name in _CHANGING:
         return changing(owner)
     if _is_repeatable(callee, owner):
         return None

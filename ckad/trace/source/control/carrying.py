@@ -174,9 +174,10 @@ def restructured(key: Key, before: trees.Treedef, after: trees.Treedef) -> CkadE
 
 def changes(key: Key, before: str, after: str) -> CkadError:
     """What a loop carries is of another kind after a step."""
+    name = said(key).removeprefix("the variable ")
     return CarryError(
         at_place(
-            f"the loop carries {said(key).removeprefix('the variable ')} from step to step, and it changes from {before} to "
-            f"{after}. Start with the shape, dtype and structure that the body gives it."
+            f"the loop carries {name} from step to step, and it changes from {before} to {after}. "
+            "Start with the shape, dtype and structure that the body gives it."
         )
     )

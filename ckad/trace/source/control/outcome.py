@@ -14,7 +14,7 @@ from ckad.trace.memory.storage import Storage, are_one, link, may_be, spoil, spo
 from ckad.trace.source.control.carrying import Again, End, Findings, changes, is_maybe
 from ckad.trace.source.control.checks import maybe
 from ckad.trace.source.control.swaps import Rounds
-from ckad.trace.source.memory.aliases import live_names
+from ckad.trace.source.memory.aliases import is_shown, live_names
 from ckad.trace.source.memory.appends import Entry
 from ckad.trace.source.memory.contents import Contents, Whole
 from ckad.trace.source.memory.objects import Attributes
@@ -27,7 +27,14 @@ from ckad.trace.source.memory.sharing import (
     pairs_after,
     shown_after,
 )
-from ckad.trace.source.memory.twins import Copies, Copy, Merged, containers, merged_containers
+from ckad.trace.source.memory.twins import (
+    Copies,
+    Copy,
+    Merged,
+    containers,
+    is_container,
+    merged_containers,
+)
 from ckad.trace.source.names.frame import MISSING, Key, Region
 from ckad.trace.source.values import flatten, is_kept, is_same_array, slot_of
 from ckad.trace.values.tracer import Tracer, assign, value
@@ -215,6 +222,8 @@ class Objects:
         exact = self.copies.after(end, self.loop.length) if self._runs else MISSING
         if exact is not MISSING:
             return exact
+        if self._runs and is_container(end) and is_shown(end):
+            return end  # one from around the loop
         first = MISSING if self._runs else self._first(key)
         self._shown += merged_containers(result, end, *([] if first is MISSING else [first]))
         return result

@@ -44,6 +44,11 @@ def names_showing(container: Any) -> Iterator[str]:
                 yield name
 
 
+def is_shown(container: Any) -> bool:
+    """Whether a name shows a very object."""
+    return any(_holds(x, container) for frame in _frames() for x in frame.names.values())
+
+
 def _holds(value: Any, container: Any, depth: int = DEEPEST) -> bool:
     if value is container:
         return True
@@ -64,9 +69,7 @@ def _frames() -> Iterator[Frame]:
             frame = frame.outer
 
 
-def _shows(
-    value: Any, root: Storage, but: Collection[int] = (), depth: int = DEEPEST
-) -> bool:
+def _shows(value: Any, root: Storage, but: Collection[int] = (), depth: int = DEEPEST) -> bool:
     if type(value) in (Tracer, ComplexTracer):
         return any(not x.scalar and x.storage.root is root for x in arrays_of(value))
     if isinstance(value, Padded):

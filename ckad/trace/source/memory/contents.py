@@ -1,8 +1,8 @@
 """What lists, dicts, sets and deques hold: a variable of each, which loops and branches carry.
 
-The items of a container together are one name of a frame of its own. A body that changes a container
-from outside changes that name, so the container is put back like a variable, carried from step to
-step if it keeps its length, and merged after a branch.
+The items of a container together are one name of a frame of its own. A body that changes a
+container from outside changes that name, so the container is put back like a variable, carried from
+step to step if it keeps its length, and merged after a branch.
 """
 
 from __future__ import annotations
@@ -145,7 +145,11 @@ def contents(owner: Any) -> Contents:
 def said(key: Key) -> str:
     """What a message calls a name, or the items of a container."""
     frame, name = key
-    return f"what a {type(frame.owner).__name__} holds" if isinstance(frame, Contents) else f"the variable {name!r}"
+    return (
+        f"what a {type(frame.owner).__name__} holds"
+        if isinstance(frame, Contents)
+        else f"the variable {name!r}"
+    )
 
 
 def changed_contents() -> Iterator[Contents]:
@@ -272,8 +276,8 @@ def changes_length(kind: str) -> UnrecordableError:
     return UnrecordableError(
         at_place(
             f"the loop reads a {kind} whose length or keys its steps change, and is recorded once "
-            "for all of them. Write into an array made before it: history = np.zeros((n, *x.shape)), "
-            "and in the loop history[k] = x."
+            "for all of them. Write into an array made before it: history = np.zeros((n, "
+            "*x.shape)), and in the loop history[k] = x."
         )
     )
 

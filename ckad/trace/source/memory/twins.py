@@ -19,16 +19,23 @@ from ckad.trace.source.memory.aliases import names_showing
 from ckad.trace.source.memory.contents import change
 from ckad.trace.source.names.frame import MISSING, ledger
 
+CONTAINERS = (list, dict, set, deque)
+
 
 def containers(*values: Any) -> Iterator[tuple[Any, ...]]:
     """The containers in values of one structure that can be changed, place by place."""
     kind = type(values[0])
     if any(type(value) is not kind for value in values):
         return
-    if issubclass(kind, (list, dict, deque)) or dataclasses.is_dataclass(kind):
+    if is_container(values[0]):
         yield values
     for parts in zip(*map(_parts, values), strict=False):
         yield from containers(*parts)
+
+
+def is_container(x: Any) -> bool:
+    """Whether a value is made from its parts after a loop or branch, and can be changed."""
+    return isinstance(x, (list, dict, deque)) or dataclasses.is_dataclass(type(x))
 
 
 def _parts(value: Any) -> Iterable[Any]:
