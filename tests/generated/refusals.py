@@ -22,6 +22,8 @@ REFUSALS: tuple[Refusal, ...] = (
     Refusal(errors.AliasError, "shows the memory that .* starts with", "two names before a loop"),
     Refusal(errors.AliasError, "did not get through its carry", "write out of a function"),
     Refusal(errors.UnrecordableError, "changes a list that was made outside", "list changed"),
+    Refusal(errors.UnrecordableError, "length or keys its steps change", "list of other length"),
+    Refusal(errors.UnrecordableError, "which items a .* has depends", "list of unknown length"),
     Refusal(errors.AliasError, "may share memory in NumPy", "perhaps shared memory"),
     Refusal(errors.AliasError, "its body also reads by another name", "two names in a body"),
     Refusal(errors.CarryError, "on one side of a branch and", "other kinds on two sides"),

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections import defaultdict, deque
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
 import ckad
+from ckad.errors import AliasError, UnrecordableError
 
 pytestmark = pytest.mark.usefixtures("engine")
 PROGRAMS = []
@@ -119,8 +123,279 @@ def comp(x):
     return sum([v**2 for v in h])
 
 
+# --- what a list, dict or deque holds goes from step to step --------------------------------------
+
+
+@prog(a(3))
+def two_names(x):
+    one = [x[0], x[1]]
+    other = one
+    for _k in range(9):
+        one[0] = one[0] * 0.9 + one[1]
+        other[1] = other[1] + 0.1 * one[0]
+    return one[0] + other[1] + other[0] * one[1]
+
+
+@prog(a(3))
+def a_list_in_another(x):
+    inner = [x[0], x[1]]
+    outer = [inner, [x[2], x[2]]]
+    for _k in range(9):
+        outer[0][0] = outer[0][0] * 0.9 + inner[1]
+        inner[1] = inner[1] * 1.01
+        outer[1][0] = outer[1][0] + inner[0]
+    return outer[0][0] + inner[0] * outer[1][0]
+
+
+@prog(a(3))
+def an_array_in_two_lists(x):
+    u = x.copy()
+    one, other = [u, x * 2], [u]
+    for _k in range(9):
+        one[0] = one[0] * 0.9
+        other[0][1:] += 0.1 * one[0][:-1]
+        one[1] = one[1] + u
+    return np.sum(one[0]) + np.sum(one[1]) + np.sum(u * other[0])
+
+
+@prog(a(4))
+def an_item_shown_by_a_name(x):
+    h = [x.copy(), x * 2]
+    top = h[0]
+    for _k in range(9):
+        h[0] += 0.1 * h[1]
+        h[1] = h[1] * 0.9
+    return np.sum(top * h[1])
+
+
+@prog(a(4))
+def an_item_bound_anew_that_a_name_shows(x):
+    h = [x.copy(), x * 2]
+    top = h[0]
+    for _k in range(9):
+        h[0] = h[0] + 0.1 * h[1]
+        h[1] = h[1] * 0.9 + top
+    return np.sum(top * h[1])
+
+
+@prog(a(4))
+def one_array_moves_between_lists(x):
+    one, other = [x.copy()], [x * 2]
+    for _k in range(9):
+        one[0] = other[0]
+        other[0] = other[0] * 0.9
+        one[0][0] = 1.5
+    return np.sum(one[0] * other[0])
+
+
+@prog(a(3))
+def items_that_swap(x):
+    q = [x.copy(), x * 0]
+    v = q[0]
+    for _k in range(8):
+        q[1][1:] = q[0][1:] * 0.9 + q[0][:-1] * 0.1
+        q[0], q[1] = q[1], q[0]
+    return np.sum(q[0]) + 2 * np.sum(v)
+
+
+@prog(a(3))
+def window(x):
+    w = deque(x, maxlen=3)
+    s = 0.0
+    for _k in range(20):
+        w.append(w[0] * 0.5 + w[-1] * 0.4)
+        s = s + sum(w)
+    return s
+
+
+@prog(a(4))
+def window_whose_arrays_are_written(x):
+    h = [x.copy(), x * 0.9]
+    for _k in range(20):
+        n = h[-1] * 0.9 - 0.1 * h[-2]
+        h.append(n)
+        o = h.pop(0)
+        h[0][1] += o[0]
+        n[0] = o[1]
+    return np.sum(h[0] * h[1])
+
+
+@prog(a(4))
+def window_in_a_function(x):
+    def push(h, v):
+        h.append(v)
+        del h[0]
+
+    h = [x[0], x[1], x[2]]
+    for _k in range(12):
+        push(h, sum(h) * 0.3)
+    return h[0] * h[2]
+
+
+@prog(a(4))
+def state_in_a_dict(x):
+    s = {"u": x.copy(), "t": 0, "n": 0}
+    for _k in range(20):
+        s["u"] = s["u"] * 0.9
+        s["t"] += 0.1
+        s["n"] += 1
+        if s["u"][0] < 0.3:
+            s["u"][1] += 0.01
+            s["n"] -= 1
+    return np.sum(s["u"]) + s["t"] * s["n"]
+
+
+@prog(a(4))
+def got_from_a_dict(x):
+    s = {"u": [x[0]]}
+    for _k in range(20):
+        s.get("u")[0] = s.get("u")[0] * 0.9
+    return s["u"][0]
+
+
+@prog(a(4))
+def a_key_that_the_first_step_makes(x):
+    s = defaultdict(float)
+    for k in range(20):
+        s["u"] += x[0] * k
+    return s["u"]
+
+
+@prog(a(4))
+def changed_under_conditions(x):
+    h = [x[0], x[1], x[2]]
+    for _k in range(12):
+        if h[0] > h[1]:
+            h[0], h[1] = h[1], h[0] * 0.9
+        elif h[1] > 1:
+            h.reverse()
+        else:
+            h[2] = h[2] * 1.1
+    return h[0] * h[2] + h[1]
+
+
+@prog(a(4))
+def as_long_on_both_sides(x):
+    h = [x[0]]
+    if x[0] > 0.1:
+        h.append(x[1])
+    else:
+        h.append(x[2] ** 2)
+    return h[0] * h[1]
+
+
+@prog(a(4))
+def until(x):
+    h = [x[0], x[1]]
+    while h[0] > 0.1:
+        h[0] = h[0] * 0.9
+        h[1] = h[1] + h[0]
+        if h[1] > 50.0:
+            break
+    return h[1]
+
+
+@prog(a(4))
+def bound_anew_and_changed(x):
+    h = [x[0], x[1]]
+    g = h
+    for _k in range(9):
+        h = [*h[1:], h[0] * 0.9 + g[0]]
+        g[0] = g[0] + 0.01
+    return h[0] * h[1] + g[0]
+
+
+@prog(a(4))
+def rows_that_rotate(x):
+    m = [[x[0], x[1]], [x[2], x[3]]]
+    for _k in range(9):
+        m.append(m.pop(0))
+        m[0][0] = m[0][0] * 0.9
+    return m[0][0] * m[1][1] + m[1][0]
+
+
+class Node:
+    def __init__(self, y):
+        self.y, self.next, self.last = y, [], [0.0, 0.0]
+
+
+@prog(a(4))
+def neighbours(x):
+    nodes = [Node(v) for v in x]
+    for one, other in pairwise(nodes):
+        one.next.append(other)
+    for _k in range(9):
+        for node in nodes:
+            for other in node.next:
+                other.y = other.y + 0.1 * node.y
+            node.last[1], node.last[0] = node.last[0], node.y
+    return nodes[-1].y * nodes[1].last[1]
+
+
+@prog(a(4))
+def appended_and_never_read(x):
+    h, y, t = [], x[0], 0.0
+    while t < 2 and y > 0.1:
+        y = y * 0.9
+        t += 0.1
+        if y < 0.4:
+            h.append(y)
+    return y + t
+
+
 @pytest.mark.parametrize(("program", "x"), PROGRAMS, ids=lambda p: getattr(p, "__name__", ""))
 def test_it_is_what_python_gives(program, x):
     expected = program(x.copy())
     np.testing.assert_allclose(ckad.jit(program)(x), expected, rtol=1e-12)
     ckad.testing.check_grads(program, (x,), order=1)
+
+
+def _times(x):
+    times, y = [], x[0]
+    for k in range(30):
+        y = y * 0.9
+        if y < 0.3:
+            times.append(k)
+            y = y + 1
+    return y + len(times)
+
+
+def _left(x):
+    h = []
+    for _k in range(30):
+        x = x * 0.9
+        h.append(x[0])
+        if x[0] < 0.2:
+            break
+    return h[-1]
+
+
+@pytest.mark.parametrize("program", [_times, _left])
+def test_a_list_of_unknown_length_is_refused_where_it_is_read(program):
+    with pytest.raises(UnrecordableError, match=r"depends on a traced condition.*times\[m\] = t"):
+        ckad.grad(program)(a(4))
+
+
+def _read_by_another_list(x):
+    one, other = [x.copy()], [x * 2]
+    for _k in range(9):
+        one[0] = other[0] = one[0] + other[0] * 0.1
+    one[0][0] = 3.0
+    return np.sum(other[0])
+
+
+def test_one_array_in_two_lists_after_a_loop_is_no_guess():
+    with pytest.raises(AliasError, match="what this array holds is not known here"):
+        ckad.grad(_read_by_another_list)(a(4))
+
+
+def _windowed(x):
+    xs = [x[0], x[1], x[2]]
+    for _k in range(3000):
+        old = xs.pop(0)
+        xs.append(0.5 * (old + xs[-1]))
+    return xs[-1]
+
+
+def test_a_window_is_one_loop():
+    assert len(ckad.trace(_windowed)(a(3)).rows) < 20

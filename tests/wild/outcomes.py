@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ckad.errors import (
-    AliasError,
     CarryError,
     ConcreteValueError,
     DtypeError,
@@ -22,7 +21,6 @@ class Outcome(NamedTuple):
     says: str  # how its first sentence begins, without the place
 
 
-LIST = "the body of a loop or branch changes a list that was made outside of it"
 PLAIN = "a traced value is turned into a plain NumPy array"
 CLOSURE = "'Closure' object has no attribute '__code__'"
 
@@ -34,22 +32,19 @@ REFUSED = {
     "waves.plate_with_views": Outcome(ConcreteValueError, PLAIN),
     "waves.turbulence_spectral": Outcome(AttributeError, CLOSURE),
     "particles.nbody": Outcome(ConcreteValueError, PLAIN),
-    "particles.lennard_jones_lists": Outcome(UnrecordableError, LIST),
     "particles.rain": Outcome(DtypeError, "the result would have dtype [('position', '<f8', (2,))"),
-    "particles.hanging_rope": Outcome(AliasError, "a Node is changed here that may be the one"),
     "networks.izhikevich": Outcome(
         ConcreteValueError, "the shape of np.where(condition) with one argument depends on numbers"
     ),
-    "networks.leaky_spikes": Outcome(UnrecordableError, LIST),
+    "networks.leaky_spikes": Outcome(
+        CarryError, "the variable 'last' is array on one side of a branch and None on the other"
+    ),
     "networks.echo_state": Outcome(
         UnsupportedFunctionError, "ckad has no rule for numpy.linalg.eigvals"
     ),
     "filters.tracked_by_objects": Outcome(DtypeError, "dtype object is not supported"),
     "earth.climate_with_states": Outcome(
         CarryError, "the variable 'state' is <Surface.ICE: 'ice'> on one side of a branch"
-    ),
-    "life.epidemic_with_events": Outcome(
-        UnrecordableError, "the body of a loop or branch changes a dict that was made outside of it"
     ),
     "life.gray_scott_structured": Outcome(
         DtypeError, "the result would have dtype [('U', '<f8'), ('V', '<f8')]"
@@ -59,7 +54,9 @@ REFUSED = {
         TraceError, "which items a comprehension keeps depends on a traced value"
     ),
     "life.ages": Outcome(AttributeError, CLOSURE),
-    "robots.pure_pursuit": Outcome(UnrecordableError, LIST),
+    "robots.pure_pursuit": Outcome(
+        UnrecordableError, "which items a list has depends on a traced condition"
+    ),
     "materials.dendrite": Outcome(ConcreteValueError, PLAIN),
     "materials.xy_relaxation": Outcome(
         UnsupportedFunctionError, "ckad has no rule for the method .strides of a traced array"

@@ -26,7 +26,8 @@ from ckad.trace.memory.context import current, mark_place
 from ckad.trace.primitives.part.joins import is_sized
 from ckad.trace.source.libraries import is_library, python_function
 from ckad.trace.source.memory.appends import append
-from ckad.trace.source.memory.twins import changing, check_alone
+from ckad.trace.source.memory.contents import new, read, read_deep
+from ckad.trace.source.memory.twins import CONTAINERS, changing, check_alone
 from ckad.trace.source.names import classes
 from ckad.trace.source.names.closures import Closure, call_from_source
 from ckad.trace.source.names.frame import MISSING, check_iterated, ledger, made, region
@@ -39,11 +40,13 @@ from ckad.trace.values.tracer import Tracer
 #: Methods that change a list, dict or set.
 _CHANGING = frozenset(
     """append extend insert pop remove clear update setdefault popitem add discard sort reverse
-    __setitem__ __delitem__ intersection_update difference_update""".split()
+    __setitem__ __delitem__ intersection_update difference_update symmetric_difference_update
+    popleft appendleft extendleft rotate move_to_end subtract""".split()
 )
-_CONTAINERS = (list, dict, set)
 #: What reads all that a generator gives at once.
 _CONSUMING = {min, max, sum, any, all, sorted, list, tuple, math.fsum, math.prod}
+#: What looks at the items of a container, but not into them.
+_SHALLOW = {len, iter, zip, enumerate, reversed, list, tuple, dict, isinstance, type, id, hasattr}
 #: Python numbers come out of these if only such go in.
 _WEAK_RESULTS = {abs, float, int, bool, round, min, max, sum, pow}
 
@@ -101,6 +104,8 @@ def _call_library(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> 
         args = [list(x) if type(x) is GeneratorType else x for x in args]
     if type(getattr(callee, "__self__", None)) is list and callee.__name__ == "append":
         return append(callee.__self__, *args)
+    given = (getattr(callee, "__self__", None), *args, *options.values())
+    _note_reads(callee, given)
     counterpart = _counterpart(callee, args, options)
     if counterpart is not None:
         options.pop("like", None)
@@ -111,14 +116,25 @@ def _call_library(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> 
         result = callee(*args, **options)
         if isinstance(callee, type) and not is_library(callee.__module__):
             ledger().made[id(result)] = result
+            for part in getattr(result, "__dict__", {}).values():
+                new(part, given)
             return made(result)
     if type(result) is Tracer and _is_weak_call(callee, args, options):
         return weakened(result)
-    if isinstance(result, (*_CONTAINERS, Iterator)):
+    if isinstance(result, (*CONTAINERS, tuple)):
+        return new(result, given)
+    if isinstance(result, Iterator):
         return made(result)
-    if type(result) is str:
-        return shown(result, (*args, *options.values(), getattr(callee, "__self__", None)))
-    return lifted(result)
+    return shown(result, given) if type(result) is str else lifted(result)
+
+
+def _note_reads(callee: Any, given: Sequence[Any]) -> None:
+    """Note which containers a function of a library looks into."""
+    if isinstance(given[0], CONTAINERS) or _is_in(callee, _SHALLOW):
+        for x in given:
+            read(x)
+    else:
+        read_deep(tuple(given))
 
 
 def _is_in(callee: Any, functions: Collection[Any]) -> bool:
@@ -170,7 +186,7 @@ def _check_callable(callee: Any, args: Sequence[Any]) -> None:
     name = getattr(callee, "__name__", type(callee).__name__)
     if isinstance(callee, type(str.join)) and args:
         owner = args[0]  # list.append(items, x)
-    if isinstance(owner, _CONTAINERS) and name in _CHANGING:
+    if isinstance(owner, CONTAINERS) and name in _CHANGING:
         return changing(owner)
     if _is_repeatable(callee, owner):
         return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -15,6 +16,8 @@ from ckad.trace.source.calls import call, writable
 from ckad.trace.source.control import branches
 from ckad.trace.source.memory import objects
 from ckad.trace.source.memory.appends import appending, seen
+from ckad.trace.source.memory.contents import new
+from ckad.trace.source.memory.twins import changing
 from ckad.trace.source.names import classes
 from ckad.trace.source.names.closures import Closure
 from ckad.trace.source.names.frame import MISSING, Frame, check_iterated, made
@@ -186,7 +189,10 @@ def element(owner: Any, index: Any) -> Any:
         owner = lifted(owner)
     elif isinstance(owner, (list, tuple)) and isinstance(index, Tracer):
         return branches.item(owner, index)
-    return seen(owner[index])
+    if type(owner) is defaultdict and index not in owner:
+        changing(owner)  # looking makes an item
+    found = owner[index]
+    return new(found, owner) if isinstance(index, slice) else seen(found)
 
 
 def _slice(frame: Frame, node: ast.Slice) -> slice:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ckad.trace.source.control.checks import divided, whole
+from ckad.trace.source.memory.contents import KINDS, new, read_deep
 from ckad.trace.source.names import classes
 from ckad.trace.source.names.frame import MISSING
 from ckad.trace.source.text import TracedText, shown
@@ -69,7 +70,10 @@ def combine(function: Callable[[Any, Any], Any], x: Any, y: Any) -> Any:
         return result
     if type(x) in (str, TracedText) and function is operator.mod and holds_tracer(y):
         return shown(x, y)
+    read_deep((x, y))
     result = function(x, y)
+    if type(result) in KINDS:
+        return new(result, (x, y))
     if type(result) in (Tracer, ComplexTracer):
         if result.scalar and is_weak(x) and is_weak(y):
             own = weakened(result)
@@ -100,6 +104,7 @@ def compared(op: ast.cmpop, x: Any, y: Any) -> Any:
     result = classes.operated(_COMPARE[type(op)], x, y)
     if result is not MISSING:
         return result
+    read_deep((x, y))
     result = _COMPARE[type(op)](x, y)
     if type(result) is Tracer and is_weak(x) and is_weak(y):
         return weakened(result)

@@ -21,7 +21,7 @@ from ckad.trace.source.control.flow import Flow, definite
 from ckad.trace.source.expressions import closure, element, evaluate
 from ckad.trace.source.guarded import try_statement
 from ckad.trace.source.memory import objects
-from ckad.trace.source.memory.twins import changing
+from ckad.trace.source.memory.twins import CONTAINERS, changing
 from ckad.trace.source.names import classes
 from ckad.trace.source.names.frame import (
     MISSING,
@@ -161,7 +161,7 @@ def store(owner: Any, index: Any, value: Any) -> None:
     """``owner[index] = value``."""
     if classes.invoke(owner, "__setitem__", index, value) is not MISSING:
         return
-    if isinstance(owner, (list, dict)):
+    if isinstance(owner, CONTAINERS):
         changing(owner)
     elif isinstance(owner, np.ndarray):
         _check_plain(holds_tracer(value) or holds_tracer(index))
@@ -202,7 +202,7 @@ def _combined(
 ) -> Any:
     value = evaluate(frame, node.value)
     frame.line = node.lineno
-    if isinstance(old, (list, dict, set)):
+    if isinstance(old, CONTAINERS):
         changing(old)
     elif isinstance(old, np.ndarray):
         _check_plain(holds_tracer(value))

@@ -28,10 +28,13 @@ from ckad.trace.source.control.carrying import (
     carried_from,
     changes,
     is_maybe,
+    restructured,
 )
 from ckad.trace.source.control.checks import Stops, maybe
 from ckad.trace.source.control.flow import Flow, definite
 from ckad.trace.source.control.outcome import Bound, Objects, Outcome
+from ckad.trace.source.memory.aliases import names_showing
+from ckad.trace.source.memory.contents import Contents, Whole
 from ckad.trace.source.memory.sharing import Place, part_of_root, together
 from ckad.trace.source.memory.twins import containers
 from ckad.trace.source.names.frame import (
@@ -41,7 +44,6 @@ from ckad.trace.source.names.frame import (
     Maybe,
     Region,
     Unclear,
-    check_changeable,
 )
 from ckad.trace.source.values import Slot, flatten, is_kept, is_same_array, join, same, slot_of
 from ckad.trace.values.complex import ComplexTracer
@@ -111,7 +113,7 @@ class Body:
         self.kinds = kinds
         ends_early = bool(kinds & {Flow.BREAK, Flow.RETURN})
         if ends_early and loop.lists:
-            check_changeable(next(iter(loop.lists.values())))
+            raise Whole(next(iter(loop.lists.values())), self.region)
         if ends_early and not loop.signals:
             loop.signals, loop.guard = True, WHILE
             raise Again
@@ -191,14 +193,26 @@ class Body:
             if before is MISSING:
                 if not self._is_bound_by_some(key, end):
                     continue
-            elif key not in self.region.read or self._stays(before, end):
+            elif not self._is_needed(key, end) or self._stays(before, end):
                 continue
             assert self.trace.parent is not None
-            kept = carried_from(name, before, end)
+            kept = carried_from(key, before, end)
             self.loop.carry(key, kept, self.trace.parent, flatten(end)[0])
             found = True
         if found:
             raise Again
+
+    def _is_needed(self, key: Key, end: Any) -> bool:
+        """Whether a step needs what a name is bound to after the one before."""
+        frame, _ = key
+        if key in self.region.read or not isinstance(frame, Contents):
+            return key in self.region.read
+        if type(end) is not Unclear:
+            return True
+        may_be_known = self.loop.may_be_written_out and not self.loop.signals
+        if may_be_known and next(names_showing(frame.owner), None) is not None:
+            raise end.error
+        return False
 
     def _is_bound_by_some(self, key: Key, end: Any) -> bool:
         """Whether some steps bind a name first, and others leave it as these did."""
@@ -219,6 +233,9 @@ class Body:
             return True
         if type(before) is ComplexTracer and type(end) is ComplexTracer:
             return all(map(self._stays, before.parts, end.parts))
+        if isinstance(before, tuple) and type(before) is type(end) and len(before) == len(end):
+            keys = getattr(before, "keys", None) == getattr(end, "keys", None)
+            return keys and all(map(self._stays, before, end))
         if type(before) is not Tracer or type(end) is not Tracer:
             return False
         if before.storage is end.storage:
@@ -241,7 +258,6 @@ class Body:
         return self._last_value(key, end, first)
 
     def _carried_end(self, key: Key, carried: Carried, end: Any, first: int) -> Any:
-        name = key[1]
         if type(end) is Unclear:
             raise end.error
         if type(end) is Maybe and carried.tree != flatten(end)[1]:
@@ -251,17 +267,17 @@ class Body:
             end = maybe(end)
         leaves, tree = flatten(end)
         if end is MISSING or tree != carried.tree:
-            raise changes(name, trees.describe(carried.tree), trees.describe(tree))
+            raise restructured(key, carried.tree, tree)
         wider = list(carried.slots)
         for k, (slot, x) in enumerate(zip(carried.slots, leaves, strict=True)):
             found = slot_of(x)
             if slot is None:
                 if not same(carried.leaves[k], x):
-                    raise changes(name, repr(carried.leaves[k]), repr(x))
+                    raise changes(key, repr(carried.leaves[k]), repr(x))
                 continue
             joined = None if found is None else join(slot, found, broadcasts=True)
             if joined is None:
-                raise changes(name, str(slot.type), str(found.type) if found else repr(x))
+                raise changes(key, str(slot.type), str(found.type) if found else repr(x))
             wider[k] = joined
         if wider != carried.slots:
             self.loop.carried[key] = carried._replace(slots=wider)

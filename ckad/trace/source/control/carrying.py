@@ -8,7 +8,7 @@ from itertools import zip_longest
 from typing import Any, NamedTuple
 
 from ckad import trees
-from ckad.errors import CarryError
+from ckad.errors import CarryError, CkadError
 from ckad.place import at_place
 from ckad.tape.control import COUNTED, UNBOUNDED, UNGUARDED, WHILE
 from ckad.tape.types import DType, Type
@@ -16,6 +16,7 @@ from ckad.trace.memory.context import Trace
 from ckad.trace.memory.storage import Storage
 from ckad.trace.source.control.checks import maybe
 from ckad.trace.source.control.flow import Flow
+from ckad.trace.source.memory.contents import Contents, changes_length, said
 from ckad.trace.source.memory.sharing import Origin, Place, memory
 from ckad.trace.source.names.frame import MISSING, Key, Maybe, Unclear
 from ckad.trace.source.values import Slot, flatten, join, same, slot_of
@@ -90,7 +91,8 @@ class Findings:
         self.carried: dict[Key, Carried] = {}
         self.origins: dict[Place, Origin] = {}  # of the arrays among what is carried
         self.written: dict[int, Storage] = {}
-        self.lists: dict[int, list[Any]] = {}  # what the body appends to
+        self.lists: dict[int, list[Any]] = {}  # what the body only appends to
+        self.whole: dict[int, Any] = {}  # lists that it appends to, and reads or changes
         self.guard = UNGUARDED if isinstance(steps.count, int) else COUNTED
         if steps.goes_on is not None:
             self.guard = WHILE
@@ -114,19 +116,26 @@ class Findings:
         return UNBOUNDED if self.steps.most is None else max(0, self.steps.most)
 
     @property
+    def may_be_written_out(self) -> bool:
+        """Whether it is known while recording that there is a first step, and may be of others."""
+        return isinstance(self.steps.count, int) or (
+            self.steps.first is True and not self.is_endless
+        )
+
+    @property
     def is_endless(self) -> bool:
         """Whether the loop only ends where its body leaves it: ``while True``."""
         node = self.steps.node
         return isinstance(node, ast.While) and isinstance(node.test, ast.Constant)
 
 
-def carried_from(name: str, before: Any, end: Any) -> Carried:
+def carried_from(key: Key, before: Any, end: Any) -> Carried:
     """A name as what holds both its first value and that after a step."""
     for x in (before, end):
         if type(x) is Unclear:
             raise x.error
     if end is MISSING:
-        raise CarryError(at_place(f"the loop deletes {name!r}, which its next step reads."))
+        raise CarryError(at_place(f"the loop deletes {key[1]!r}, which its next step reads."))
     if before is MISSING:
         kinds, tree = flatten(end)
         return Carried(tree, [slot_of(x) for x in kinds], [*[MISSING] * (len(kinds) - 1), False])
@@ -135,18 +144,18 @@ def carried_from(name: str, before: Any, end: Any) -> Carried:
     leaves, tree = flatten(before)
     new, new_tree = flatten(end)
     if tree != new_tree:
-        raise changes(name, trees.describe(tree), trees.describe(new_tree))
+        raise restructured(key, tree, new_tree)
     slots: list[Slot | None] = []
     for a, b in zip(leaves, new, strict=True):
         s, t = slot_of(a), slot_of(b)
         if s is None or t is None:
             if not same(a, b):
-                raise changes(name, repr(a), repr(b))
+                raise changes(key, repr(a), repr(b))
             slots.append(None)
             continue
         joined = join(s, t, broadcasts=True)
         if joined is None:
-            raise changes(name, str(s.type), str(t.type))
+            raise changes(key, str(s.type), str(t.type))
         slots.append(joined)
     return Carried(tree, slots, leaves)
 
@@ -155,10 +164,20 @@ def is_maybe(tree: trees.Treedef) -> bool:
     return tree.type is Maybe
 
 
-def changes(name: str, before: str, after: str) -> CarryError:
+def restructured(key: Key, before: trees.Treedef, after: trees.Treedef) -> CkadError:
+    """What a loop carries has another structure after a step."""
+    frame, _ = key
+    if isinstance(frame, Contents):
+        return changes_length(type(frame.owner).__name__)
+    return changes(key, trees.describe(before), trees.describe(after))
+
+
+def changes(key: Key, before: str, after: str) -> CkadError:
+    """What a loop carries is of another kind after a step."""
+    name = said(key).removeprefix("the variable ")
     return CarryError(
         at_place(
-            f"the loop carries {name!r} from step to step, and it changes from {before} to "
-            f"{after}. Start with the shape, dtype and structure that the body gives it."
+            f"the loop carries {name} from step to step, and it changes from {before} to {after}. "
+            "Start with the shape, dtype and structure that the body gives it."
         )
     )

@@ -26,6 +26,7 @@ from ckad.trace.source.control.carrying import COUNT, FLAG, Again, End, Findings
 from ckad.trace.source.control.flow import Flow
 from ckad.trace.source.memory.aliases import names_of
 from ckad.trace.source.memory.appends import Appended, extend
+from ckad.trace.source.memory.contents import Whole
 from ckad.trace.source.memory.sharing import Place
 from ckad.trace.source.names.frame import MISSING, RETURN, Frame, Key, Ledger, open_region
 from ckad.trace.values.tracer import Tracer, fresh, lift
@@ -105,11 +106,14 @@ class StagedLoop:
             stop = self.found.length
             trace.index_range = (0, stop) if stop < UNBOUNDED else None
             region.takes_appends = self.found.guard == UNGUARDED
+            region.ends_unknown = not region.takes_appends
             region.appends = {key: (target, []) for key, target in self.found.lists.items()}
+            region.whole = self.found.whole
             try:
                 body = Body(self.found, trace, region)
                 body.enter()
                 body.run()
+                self._settle(body, trace)
             except Written as found:
                 if found.trace is not trace:
                     raise
@@ -120,13 +124,21 @@ class StagedLoop:
                     raise
                 self.found.lists[id(found.target)] = found.target
                 raise Again from None
-            self.frame.statement = self.steps.node
-            self.frame.line = self.steps.node.lineno
-            self._check_likely(body)
-            body.find_carried()
-            self._check_guessed(trace)
-            body.finish()
+            except Whole as found:
+                if found.region is not region:
+                    raise
+                del self.found.lists[id(found.target)]
+                self.found.whole[id(found.target)] = found.target
+                raise Again from None
         return self._emit(body, first)
+
+    def _settle(self, body: Body, trace: Trace) -> None:
+        self.frame.statement = self.steps.node
+        self.frame.line = self.steps.node.lineno
+        self._check_likely(body)
+        body.find_carried()
+        self._check_guessed(trace)
+        body.finish()
 
     def _check_guessed(self, trace: Trace) -> None:
         """Take back what an earlier recording wrote into, and this one does not."""

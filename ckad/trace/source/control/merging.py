@@ -15,6 +15,7 @@ from ckad.trace.memory.storage import Storage
 from ckad.trace.primitives.part.structures import opened
 from ckad.trace.source.control.checks import maybe
 from ckad.trace.source.control.flow import Flow, definite
+from ckad.trace.source.memory.contents import Contents, length_unknown, said
 from ckad.trace.source.memory.sharing import Chosen, settle_branch
 from ckad.trace.source.memory.twins import Merged, merged_containers, settle_merged
 from ckad.trace.source.names.frame import (
@@ -25,6 +26,7 @@ from ckad.trace.source.names.frame import (
     Maybe,
     Region,
     Unclear,
+    region,
 )
 from ckad.trace.source.values import (
     Slot,
@@ -108,10 +110,21 @@ class Merge:
         for key in dict.fromkeys((*ends[0], *ends[1])):
             frame, name = key
             before = frame.names.get(name, MISSING)
-            if not all(key in e for e in ends) and before is not MISSING:
-                frame.note_read(name)
             values = [e.get(key, before) for e in ends]
             self.bindings[key] = self._binding(key, values)
+            grown = isinstance(frame, Contents) and self._is_grown(frame)
+            if not all(key in e for e in ends) and before is not MISSING and not grown:
+                frame.note_read(name)
+
+    def _is_grown(self, frame: Contents) -> bool:
+        """Whether the sides do nothing with a list but append to it; the body around them, too."""
+        own, inner = id(frame.owner), region()
+        changed = [s.region for s in self.sides if any(f is frame for f, _ in s.region.changed)]
+        if inner is None or not all(own in side.grown for side in changed):
+            return False
+        if all(f is not frame for f, _ in inner.changed):
+            inner.grown.add(own)
+        return own in inner.grown
 
     def _binding(self, key: Key, values: Sequence[Any]) -> Any:
         frame, name = key
@@ -128,9 +141,12 @@ class Merge:
             (bound,) = [x for x in values if x is not MISSING]
             return self.of_other_side(bound, values[1] is MISSING)
         if any(x is MISSING or type(x) is Maybe for x in values):
-            return self._half_bound(name, values)
-        said = "what the function returns" if name == RETURN else f"the variable {name!r}"
-        return self.joined(name, said, *values)
+            return self._half_bound(key, values)
+        shown = "what the function returns" if name == RETURN else said(key)
+        joined = self.joined(name, shown, *values)
+        if isinstance(frame, Contents) and len(values[0]) != len(values[1]):
+            return Unclear(length_unknown(type(frame.owner).__name__))
+        return joined
 
     def of_other_side(self, bound: Any, first: bool) -> Any:
         """A value that only the first, or the second, side gives; it is of no account elsewhere."""
@@ -147,8 +163,9 @@ class Merge:
     def _output_leaf(self, slot: Slot, xs: Sequence[Any]) -> _Leaf:
         return _Leaf(slot, self.output(slot, xs), tuple(xs))
 
-    def _half_bound(self, name: str, values: Sequence[Any]) -> Any:
+    def _half_bound(self, key: Key, values: Sequence[Any]) -> Any:
         """A name that may not be bound: it can be read where it is."""
+        name = key[1]
         full = next((x for x in values if x is not MISSING), None)
         filler = full.value if type(full) is Maybe else full
         both = [Maybe(filler, False) if x is MISSING else maybe(x) for x in values]
@@ -156,13 +173,13 @@ class Merge:
         leaves, tree = flatten(filler)
         parts = [MISSING if x is MISSING else flatten(maybe(x).value) for x in values]
         if any(p is not MISSING and p[1] != tree for p in parts):
-            return self.joined(name, f"the variable {name!r}", both[0].value, both[1].value)
+            return self.joined(name, said(key), both[0].value, both[1].value)
         found: list[Any] = []
         for k in range(len(leaves)):
             xs = [MISSING if p is MISSING else p[0][k] for p in parts]
             made = self._leaf(xs)
             if made is None:
-                return _unclear(f"the variable {name!r}", repr(xs[0]), repr(xs[1]))
+                return _unclear(said(key), repr(xs[0]), repr(xs[1]))
             found.append(made)
         sides = [maybe(x).value for x in values if x is not MISSING]
         return Maybe(_Joined(tree, found, tuple(sides)), flags)

@@ -14,8 +14,9 @@ from ckad.trace.memory.storage import Storage, are_one, link, may_be, spoil, spo
 from ckad.trace.source.control.carrying import Again, End, Findings, changes, is_maybe
 from ckad.trace.source.control.checks import maybe
 from ckad.trace.source.control.swaps import Rounds
-from ckad.trace.source.memory.aliases import live_names
+from ckad.trace.source.memory.aliases import is_shown, live_names
 from ckad.trace.source.memory.appends import Entry
+from ckad.trace.source.memory.contents import Contents, Whole
 from ckad.trace.source.memory.objects import Attributes
 from ckad.trace.source.memory.sharing import (
     Place,
@@ -26,8 +27,15 @@ from ckad.trace.source.memory.sharing import (
     pairs_after,
     shown_after,
 )
-from ckad.trace.source.memory.twins import Copies, Copy, Merged, containers, merged_containers
-from ckad.trace.source.names.frame import MISSING, Key, Region, check_changeable
+from ckad.trace.source.memory.twins import (
+    Copies,
+    Copy,
+    Merged,
+    containers,
+    is_container,
+    merged_containers,
+)
+from ckad.trace.source.names.frame import MISSING, Key, Region
 from ckad.trace.source.values import flatten, is_kept, is_same_array, slot_of
 from ckad.trace.values.tracer import Tracer, assign, value
 
@@ -94,7 +102,7 @@ class Outcome:
                 if kept and not is_same_array(one, slot):
                     kept = not _stays(entered[key, k], bound.values())
                 if not kept:
-                    raise changes(key[1], str(one.type), str(other.type))
+                    raise changes(key, str(one.type), str(other.type))
 
     def _spoilt(self) -> list[Storage]:
         """Memory that steps have written into by other names, and that has its value no more."""
@@ -132,14 +140,14 @@ class Outcome:
         return Item(before, roots, repeats)
 
     def check_appends(self) -> None:
-        """Refuse lists whose items later steps may write into."""
+        """Lists whose items later steps may write into are more than appended to."""
         adopted = self.turns.body.adopted
         for target, _ in self.region.appends.values():
             if any(turn.entered.writes or turn.entered.spoilt for turn in self.turns.turns):
-                check_changeable(target)
+                raise Whole(target, self.region)
             for item in self.items:
                 if any(id(root) in adopted or root.spoilt for root in item.roots):
-                    check_changeable(target)
+                    raise Whole(target, self.region)
 
     # --- after the loop -------------------------------------------------------------------------
 
@@ -189,7 +197,8 @@ class Objects:
         )
         self._shown: list[Merged] = []
         changed: list[Any] = [target for target, _ in region.appends.values()]
-        changed += [frame.owner for frame, _ in region.changed if isinstance(frame, Attributes)]
+        owners = (Attributes, Contents)
+        changed += [frame.owner for frame, _ in region.changed if isinstance(frame, owners)]
         other = self.copies.changed(changed)
         if other is not None:
             raise AliasError(
@@ -213,6 +222,8 @@ class Objects:
         exact = self.copies.after(end, self.loop.length) if self._runs else MISSING
         if exact is not MISSING:
             return exact
+        if self._runs and is_container(end) and is_shown(end):
+            return end  # one from around the loop
         first = MISSING if self._runs else self._first(key)
         self._shown += merged_containers(result, end, *([] if first is MISSING else [first]))
         return result

@@ -11,6 +11,7 @@ from ckad.tape.builder import Builder
 from ckad.trace.memory.context import current
 from ckad.trace.source.control.checks import Stops
 from ckad.trace.source.memory.appends import Appended
+from ckad.trace.source.memory.contents import Whole
 from ckad.trace.source.names.frame import open_region
 
 
@@ -33,7 +34,7 @@ def _tried(builder: Builder, step: Callable[[], Any]) -> bool:
         region.is_trial = True
         try:
             step()
-        except (_Recorded, Stops, Appended):
+        except (_Recorded, Stops, Appended, Whole):
             return True
         except CkadError:
             return True

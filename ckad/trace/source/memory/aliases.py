@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import ast
 import functools
+from collections import deque
 from collections.abc import Collection, Iterable, Iterator
 from types import BuiltinMethodType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 from ckad.place import running
 from ckad.trace.memory.storage import Storage
+from ckad.trace.source.memory.contents import Contents, changed_contents
 from ckad.trace.source.names.closures import Closure
 from ckad.trace.source.names.frame import Frame, Key, ledger
 from ckad.trace.source.values import arrays_of
@@ -25,9 +27,10 @@ def live_names(root: Storage, but: Collection[Key], loop: ast.stmt | None = None
     """The names, other than ``but``, that show ``root`` and may be read later, or in ``loop``."""
     if root.watched:
         yield next(_frames()), "an argument to be returned"
+    known = {id(frame.owner) for frame, _ in but if isinstance(frame, Contents)}
     for frame in _frames():
         for name, value in frame.names.items():
-            if (frame, name) in but or not _shows(value, root):
+            if (frame, name) in but or not _shows(value, root, known):
                 continue
             if frame.is_read_later(name) or (loop is not None and frame.is_read_in(name, loop)):
                 yield frame, name
@@ -41,6 +44,11 @@ def names_showing(container: Any) -> Iterator[str]:
                 yield name
 
 
+def is_shown(container: Any) -> bool:
+    """Whether a name shows a very object."""
+    return any(_holds(x, container) for frame in _frames() for x in frame.names.values())
+
+
 def _holds(value: Any, container: Any, depth: int = DEEPEST) -> bool:
     if value is container:
         return True
@@ -52,6 +60,7 @@ def _holds(value: Any, container: Any, depth: int = DEEPEST) -> bool:
 def _frames() -> Iterator[Frame]:
     seen: set[int] = set()
     yield from ledger().objects.values()
+    yield from changed_contents()
     for function in running():
         frame = function if isinstance(function, Frame) else None
         while frame is not None and id(frame) not in seen:
@@ -60,17 +69,18 @@ def _frames() -> Iterator[Frame]:
             frame = frame.outer
 
 
-def _shows(value: Any, root: Storage, depth: int = DEEPEST) -> bool:
+def _shows(value: Any, root: Storage, but: Collection[int] = (), depth: int = DEEPEST) -> bool:
     if type(value) in (Tracer, ComplexTracer):
         return any(not x.scalar and x.storage.root is root for x in arrays_of(value))
     if isinstance(value, Part):
         return _shows(value.base, root)
-    return depth > 0 and any(_shows(part, root, depth - 1) for part in _parts(value))
+    parts = _parts(value) if depth and id(value) not in but else ()
+    return any(_shows(part, root, but, depth - 1) for part in parts)
 
 
 def _parts(value: Any) -> Iterable[Any]:
     """What a container, an object or a function holds."""
-    if isinstance(value, (tuple, list, set, frozenset)):
+    if isinstance(value, (tuple, list, set, frozenset, deque)):
         return value
     if isinstance(value, dict):
         return value.values()

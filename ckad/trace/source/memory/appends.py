@@ -9,18 +9,17 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeGuard
 
 import numpy as np
 
-from ckad.errors import UnrecordableError
-from ckad.place import at_place
 from ckad.trace.arrays import Array
 from ckad.trace.memory.context import current
 from ckad.trace.memory.storage import link, may_be
 from ckad.trace.memory.views import ReshapeView, SliceView
+from ckad.trace.source.memory.contents import KINDS, grow, is_unclear, is_whole, read
 from ckad.trace.source.memory.twins import check_alone
-from ckad.trace.source.names.frame import Region, check_changeable, region
+from ckad.trace.source.names.frame import Region, region
 from ckad.trace.source.values import slot_of
 from ckad.trace.values.tracer import Tracer, lift
 
@@ -58,17 +57,9 @@ def appending() -> Iterator[None]:
 
 
 def seen(value: Any) -> Any:
-    """``value``, which the program looked up; an error for a list whose items are not known."""
-    inner = region()
-    while type(value) is list and inner is not None and not _allowed.now:
-        if id(value) in inner.appends:
-            raise UnrecordableError(
-                at_place(
-                    "the body of a loop reads a list that it appends to, and is recorded once for "
-                    "all its steps. Carry what it reads in a variable of its own."
-                )
-            )
-        inner = inner.outer
+    """``value``, which the program looked up."""
+    if type(value) in KINDS and not (type(value) is list and _allowed.now):
+        read(value)
     return value
 
 
@@ -76,23 +67,27 @@ def append(target: list[Any], item: Any) -> None:
     """``target.append(item)``."""
     check_alone(target)
     inner = region()
-    if inner is None or id(target) in inner.made:
-        target.append(item)
+    if inner is not None and inner.is_trial and _is_appended(inner.outer, target):
+        raise Appended(target, inner)
+    one = type(item) is Tracer and not item.scalar and item.storage.root.trace is not current()
+    if _takes(inner, target) and slot_of(item) is not None and not one:
+        _note(inner, target, Entry(lift(item), False))
         return
-    if inner.is_trial:
-        target.append(item)
-        inner.tried.append(target)
-        return
-    if slot_of(item) is None:
-        check_changeable(target)
-    if type(item) is Tracer and not item.scalar and item.storage.root.trace is not current():
-        check_changeable(target)  # each item would be the same array, as it is in the end
-    _note(inner, target, Entry(lift(item), False))
+    grow(target, [item])  # ``one``: each item would be the same array, as it is in the end
+
+
+def _takes(inner: Region | None, target: list[Any]) -> TypeGuard[Region]:
+    """Whether what the steps of the present body append to a list is an output of its loop."""
+    if inner is None or not inner.takes_appends or id(target) in inner.made:
+        return False
+    return type(target) is list and not is_whole(target) and not is_unclear(target)
+
+
+def _is_appended(inner: Region | None, target: list[Any]) -> bool:
+    return inner is not None and (id(target) in inner.appends or _is_appended(inner.outer, target))
 
 
 def _note(inner: Region, target: list[Any], entry: Entry) -> None:
-    if not inner.takes_appends:
-        check_changeable(target)
     if id(target) not in inner.appends:
         raise Appended(target, inner)
     inner.appends[id(target)][1].append(entry)
@@ -101,18 +96,17 @@ def _note(inner: Region, target: list[Any], entry: Entry) -> None:
 def extend(target: list[Any], entries: list[tuple[Tracer, bool]], length: int) -> None:
     """Append what ``length`` steps have: each entry stacked, and whether one step's is a stack."""
     inner = region()
-    if inner is not None and id(target) not in inner.made:
-        stacked = _interleaved(entries, length)
-        if stacked is None:
-            check_changeable(target)
-            return
+    stacked = _interleaved(entries, length) if _takes(inner, target) else None
+    if inner is not None and stacked is not None:
         _note(inner, target, Entry(stacked, True))
         return
     items = [_items(stack, many) for stack, many in entries]
+    found: list[Any] = []
     for k in range(length):
-        for found, (_, many) in zip(items, entries, strict=True):
-            each = len(found) // length if many else 1
-            target.extend(found[k * each : (k + 1) * each])
+        for part, (_, many) in zip(items, entries, strict=True):
+            each = len(part) // length if many else 1
+            found += part[k * each : (k + 1) * each]
+    grow(target, found)
 
 
 def _interleaved(entries: list[tuple[Tracer, bool]], length: int) -> Tracer | None:

@@ -13,7 +13,7 @@ from ckad.errors import UnrecordableError
 from ckad.place import at_place
 from ckad.trace.source.libraries import is_library
 from ckad.trace.source.memory.twins import check_alone
-from ckad.trace.source.names.frame import MISSING, Frame, ledger, nothing, region
+from ckad.trace.source.names.frame import MISSING, Frame, depth_of, ledger, nothing, region
 
 
 class Attributes(Frame):
@@ -21,9 +21,9 @@ class Attributes(Frame):
 
     __slots__ = ("owner",)
 
-    def __init__(self, owner: Any, depth: int) -> None:
+    def __init__(self, owner: Any) -> None:
         # mypy counts no ``def`` among FunctionType
-        super().__init__(nothing(), _no_function, None, depth)  # type: ignore[arg-type]
+        super().__init__(nothing(), _no_function, None, 0)  # type: ignore[arg-type]
         self.owner, self.names = owner, vars(owner)
 
     def note_change(self, name: str) -> None:
@@ -100,17 +100,8 @@ def _attributes(owner: Any, name: str) -> Attributes | None:
         return None
     known = ledger().objects
     if id(owner) not in known:
-        known[id(owner)] = Attributes(owner, _depth(owner))
+        known[id(owner)] = Attributes(owner)
     found = known[id(owner)]
     assert isinstance(found, Attributes)
+    found.depth = depth_of(owner)  # an object may outlive the body that has made it
     return found
-
-
-def _depth(owner: Any) -> int:
-    """The depth of the body that has made an object; 0 for straight code, or from outside."""
-    inner = region()
-    while inner is not None:
-        if id(owner) in inner.made:
-            return inner.depth
-        inner = inner.outer
-    return 0

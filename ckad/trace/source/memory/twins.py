@@ -16,7 +16,10 @@ from typing import Any, NamedTuple
 from ckad.errors import AliasError
 from ckad.place import at_place
 from ckad.trace.source.memory.aliases import names_showing
-from ckad.trace.source.names.frame import MISSING, check_changeable, ledger
+from ckad.trace.source.memory.contents import change
+from ckad.trace.source.names.frame import MISSING, ledger
+
+CONTAINERS = (list, dict, set, deque)
 
 
 def containers(*values: Any) -> Iterator[tuple[Any, ...]]:
@@ -24,10 +27,15 @@ def containers(*values: Any) -> Iterator[tuple[Any, ...]]:
     kind = type(values[0])
     if any(type(value) is not kind for value in values):
         return
-    if issubclass(kind, (list, dict, deque)) or dataclasses.is_dataclass(kind):
+    if is_container(values[0]):
         yield values
     for parts in zip(*map(_parts, values), strict=False):
         yield from containers(*parts)
+
+
+def is_container(x: Any) -> bool:
+    """Whether a value is made from its parts after a loop or branch, and can be changed."""
+    return isinstance(x, (list, dict, deque)) or dataclasses.is_dataclass(type(x))
 
 
 def _parts(value: Any) -> Iterable[Any]:
@@ -60,7 +68,7 @@ def _pair(one: Any, other: Any) -> None:
 
 def changing(container: Any) -> None:
     """Note that a container is about to change; an error if not all would see that."""
-    check_changeable(container)
+    change(container)
     check_alone(container)
 
 

@@ -12,7 +12,7 @@ from ckad.place import at_place, running
 from ckad.trace.memory.context import current, mark_place
 from ckad.trace.memory.opened import is_tracing
 from ckad.trace.source.actions import returned_by, run_block
-from ckad.trace.source.names.frame import Frame
+from ckad.trace.source.names.frame import Frame, made
 from ckad.trace.source.names.reader import Definition, definition_of
 
 
@@ -114,7 +114,7 @@ def bind_arguments(
         else:
             raise _misfit(frame, f"is missing the keyword argument {name!r}")
     if wanted.kwarg is not None:
-        names[wanted.kwarg.arg] = given
+        names[wanted.kwarg.arg] = made(given)
     elif given:
         raise _misfit(frame, f"got an unexpected keyword argument {next(iter(given))!r}")
 

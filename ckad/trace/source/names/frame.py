@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import builtins
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, MutableMapping
 from contextlib import contextmanager
 from types import FunctionType
 from typing import Any, ClassVar, NamedTuple
@@ -61,13 +61,13 @@ class Region:
         self.spoilt: list[Storage] = []  # once it is closed: what was spoilt
         self.n_spoilt = 0  # how many storages were spoilt before it was opened
         self.is_trial = False  # whether all that is done here will be undone
-        self.tried: list[list[Any]] = []  # lists that a trial has appended to
         self.takes_appends = False  # a loop's body, whose steps may append to lists
         self.appends: dict[int, tuple[list[Any], list[Any]]] = {}  # lists, and what is appended
+        self.grown: set[int] = set()  # lists that are appended to here, and not looked at
+        self.ends_unknown = False  # a loop's body, of which it is not known how often it runs
+        self.whole: dict[int, Any] = {}  # lists of which the body does more than append to them
 
     def roll_back(self) -> None:
-        for target in reversed(self.tried):
-            target.pop()
         for (frame, name), value in self.changed.items():
             frame.restore(name, value)
 
@@ -105,6 +105,16 @@ def made(container: Any) -> Any:
     if _regions.innermost is not None:
         _regions.innermost.made[id(container)] = container
     return container
+
+
+def depth_of(owner: Any) -> int:
+    """The depth of the body that has made an object; 0 for straight code, or from outside."""
+    inner = _regions.innermost
+    while inner is not None:
+        if id(owner) in inner.made:
+            return inner.depth
+        inner = inner.outer
+    return 0
 
 
 def check_changeable(container: Any) -> None:
@@ -155,7 +165,7 @@ class Frame:
         self.outer = outer
         inner = _regions.innermost
         self.depth: int = (inner.depth if inner else 0) if depth is None else depth
-        self.names: dict[str, Any] = {}
+        self.names: MutableMapping[str, Any] = {}
         self.line = definition.node.lineno
         self.loops: list[ast.stmt] = []
         self.statement: ast.stmt | None = None
@@ -330,7 +340,7 @@ class Ledger(Frame):
     """A recording: its checks, a variable that loops and branches carry like any other; objects
     that it met, those that it made, and the attributes of the others before it."""
 
-    __slots__ = ("before", "made", "objects", "twins")
+    __slots__ = ("before", "contents", "made", "objects", "twins")
     CHECKS: ClassVar[str] = "checks"
 
     def __init__(self) -> None:
@@ -338,6 +348,7 @@ class Ledger(Frame):
         super().__init__(nothing(self.CHECKS), _nothing)  # type: ignore[arg-type]
         self.names[self.CHECKS] = 0
         self.objects: dict[int, Frame] = {}
+        self.contents: dict[int, Frame] = {}  # of lists, dicts, sets and deques
         self.made: dict[int, Any] = {}
         self.before: dict[Key, Any] = {}
         # by identity: a container, and others that may be the same object in Python

@@ -1,0 +1,291 @@
+"""What lists, dicts, sets and deques hold: a variable of each, which loops and branches carry.
+
+The items of a container together are one name of a frame of its own. A body that changes a
+container from outside changes that name, so the container is put back like a variable, carried from
+step to step if it keeps its length, and merged after a branch.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, OrderedDict, defaultdict, deque
+from collections.abc import Callable, Iterable, Iterator, MutableMapping
+from typing import Any
+
+from ckad import trees
+from ckad.errors import UnrecordableError
+from ckad.place import at_place
+from ckad.trace.source.names.frame import (
+    Frame,
+    Key,
+    Region,
+    Unclear,
+    check_changeable,
+    depth_of,
+    ledger,
+    made,
+    nothing,
+    region,
+)
+
+#: The name under which a container's items stand in its frame.
+ITEMS = "items"
+_SEQUENCES = (list, deque)
+_MAPPINGS = (dict, defaultdict, OrderedDict, Counter)
+KINDS = (*_SEQUENCES, *_MAPPINGS, set)
+#: Containers in containers are looked into to this depth.
+_DEEPEST = 4
+
+
+class Entries(tuple[Any, ...]):
+    """The values of a dict, in the order of their ``keys``."""
+
+    keys: tuple[Any, ...]
+
+
+def _entries(keys: Iterable[Any], values: Iterable[Any]) -> Entries:
+    found = Entries(values)
+    found.keys = tuple(keys)
+    return found
+
+
+trees.register(Entries, lambda x: (tuple(x), x.keys), _entries)
+
+
+class _Held(MutableMapping[str, Any]):
+    """The one name of a container's frame; to bind it puts other items into the container."""
+
+    def __init__(self, owner: Any) -> None:
+        self.owner = owner
+        self.unclear: Unclear | None = None
+
+    def __getitem__(self, name: str) -> Any:
+        if name != ITEMS:
+            raise KeyError(name)
+        if self.unclear is not None:
+            return self.unclear
+        if type(self.owner) is set:
+            return frozenset(self.owner)
+        if type(self.owner) in _MAPPINGS:
+            return _entries(self.owner, self.owner.values())
+        return tuple(self.owner)
+
+    def __setitem__(self, name: str, items: Any) -> None:
+        self.unclear = items if type(items) is Unclear else None
+        self.owner.clear()
+        if self.unclear is not None:
+            return
+        if type(self.owner) in _MAPPINGS:
+            self.owner.update(zip(items.keys, items, strict=True))
+        elif type(self.owner) is set:
+            self.owner.update(items)
+        else:
+            self.owner.extend(items)
+
+    def __delitem__(self, name: str) -> None:
+        raise KeyError(name)
+
+    def __iter__(self) -> Iterator[str]:
+        yield ITEMS
+
+    def __len__(self) -> int:
+        return 1
+
+
+class Contents(Frame):
+    """The items of one container, as the name of a frame."""
+
+    __slots__ = ("has_changed", "owner")
+
+    def __init__(self, owner: Any) -> None:
+        # mypy counts no ``def`` among FunctionType
+        super().__init__(nothing(), _no_function, None, 0)  # type: ignore[arg-type]
+        self.owner, self.names = owner, _Held(owner)
+        self.has_changed = False
+
+    def note_change(self, name: str) -> None:
+        inner = region()
+        self.has_changed = True
+        if inner is not None and inner.depth > self.depth and (self, name) not in inner.changed:
+            inner.changed[self, name] = self.names[name]
+
+    def note_read(self, name: str) -> None:
+        inner, key, own = region(), (self, name), id(self.owner)
+        while inner is not None and inner.depth > self.depth:
+            if key in inner.changed and own not in inner.grown:
+                return
+            inner.read.add(key)
+            inner = inner.outer
+
+    @property
+    def unclear(self) -> Unclear | None:
+        """Why it is not known what the container holds."""
+        held = self.names[ITEMS] if self.has_changed else None
+        return held if type(held) is Unclear else None
+
+    def is_read_later(self, name: str) -> bool:
+        return True
+
+    def is_read_in(self, name: str, part: Any) -> bool:
+        return True
+
+
+def _no_function() -> None: ...
+
+
+def contents(owner: Any) -> Contents:
+    known = ledger().contents
+    if id(owner) not in known:
+        known[id(owner)] = Contents(owner)
+    found = known[id(owner)]
+    assert isinstance(found, Contents)
+    found.depth = depth_of(owner)
+    return found
+
+
+def said(key: Key) -> str:
+    """What a message calls a name, or the items of a container."""
+    frame, name = key
+    return (
+        f"what a {type(frame.owner).__name__} holds"
+        if isinstance(frame, Contents)
+        else f"the variable {name!r}"
+    )
+
+
+def changed_contents() -> Iterator[Contents]:
+    """Of the containers that bodies have changed; names show the others."""
+    for found in list(ledger().contents.values()):
+        if isinstance(found, Contents) and found.has_changed:
+            yield found
+
+
+class Whole(BaseException):
+    """A body does more with a list than append to it: it is recorded again, with that known."""
+
+    def __init__(self, target: Any, region: Region) -> None:
+        self.target, self.region = target, region
+
+
+def read(owner: Any) -> None:
+    """Note that a container is looked into."""
+    if type(owner) not in KINDS:
+        return
+    if region() is None and id(owner) not in ledger().contents:
+        return
+    found = contents(owner)
+    if found.unclear is not None:
+        raise found.unclear.error
+    _check_appends(owner)
+    found.note_read(ITEMS)
+
+
+def read_deep(value: Any, depth: int = _DEEPEST) -> None:
+    """The same for what is in it, too."""
+    if type(value) in KINDS:
+        read(value)
+    if depth and isinstance(value, (tuple, *KINDS)):
+        for part in value.values() if isinstance(value, dict) else value:
+            if isinstance(part, (tuple, *KINDS)):
+                read_deep(part, depth - 1)
+
+
+def change(owner: Any) -> None:
+    """Note that a container is about to change."""
+    if type(owner) not in KINDS:
+        check_changeable(owner)
+        return
+    read(owner)
+    _check_copies(owner)
+    inner = region()
+    if inner is not None:
+        inner.grown.discard(id(owner))
+        contents(owner).note_change(ITEMS)
+
+
+def _check_copies(owner: Any) -> None:
+    inner = region()
+    while inner is not None:
+        if id(owner) in inner.copies:
+            check_changeable(owner)
+        inner = inner.outer
+
+
+def is_unclear(owner: Any) -> bool:
+    return id(owner) in ledger().contents and contents(owner).unclear is not None
+
+
+def grow(owner: Any, items: Iterable[Any]) -> None:
+    """Append items to a list that may be from outside of the body; nothing else is done with it."""
+    if is_unclear(owner):
+        return
+    inner = region()
+    if inner is None or id(owner) in inner.made or is_whole(owner):
+        change(owner)
+        owner.extend(items)
+        return
+    _check_appends(owner)
+    _check_copies(owner)
+    inner.grown.add(id(owner))
+    found = contents(owner)
+    found.note_change(ITEMS)
+    if inner.ends_unknown:
+        found.names[ITEMS] = Unclear(length_unknown(type(owner).__name__))
+    else:
+        owner.extend(items)
+
+
+def _check_appends(owner: Any) -> None:
+    inner = region()
+    while inner is not None:
+        if id(owner) in inner.appends:
+            raise Whole(owner, inner)
+        inner = inner.outer
+
+
+def is_whole(owner: Any) -> bool:
+    """Whether the body recorded now, or one around it, changes more of a list than its end."""
+    inner, key = region(), (contents(owner), ITEMS)
+    while inner is not None:
+        if id(owner) in inner.whole or (key in inner.changed and id(owner) not in inner.grown):
+            return True
+        inner = inner.outer
+    return False
+
+
+def new(result: Any, given: Iterable[Any]) -> Any:
+    """``result`` of a call: the containers in it that were not ``given`` are new."""
+    if type(result) not in KINDS and not isinstance(result, tuple):
+        return result
+    old: set[int] = set()
+    for x in given:
+        _visit(x, lambda part: old.add(id(part)))
+    _visit(result, lambda part: made(part) if id(part) not in old else part)
+    return result
+
+
+def _visit(value: Any, note: Callable[[Any], Any], depth: int = _DEEPEST) -> None:
+    if type(value) not in KINDS and not isinstance(value, tuple):
+        return
+    note(value)
+    if depth:
+        for part in value.values() if isinstance(value, dict) else value:
+            _visit(part, note, depth - 1)
+
+
+def changes_length(kind: str) -> UnrecordableError:
+    return UnrecordableError(
+        at_place(
+            f"the loop reads a {kind} whose length or keys its steps change, and is recorded once "
+            "for all of them. Write into an array made before it: history = np.zeros((n, "
+            "*x.shape)), and in the loop history[k] = x."
+        )
+    )
+
+
+def length_unknown(kind: str) -> UnrecordableError:
+    return UnrecordableError(
+        at_place(
+            f"which items a {kind} has depends on a traced condition. Write into an array made "
+            "before, and count: times = np.zeros(n) and m = 0, then times[m] = t and m += 1."
+        )
+    )
