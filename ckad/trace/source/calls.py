@@ -30,6 +30,7 @@ from ckad.trace.source.memory.twins import changing, check_alone
 from ckad.trace.source.names import classes
 from ckad.trace.source.names.closures import Closure, call_from_source
 from ckad.trace.source.names.frame import MISSING, check_iterated, ledger, made, region
+from ckad.trace.source.names.kept import KEPT, forget, kept
 from ckad.trace.source.names.reader import definition_of
 from ckad.trace.source.purity import is_pure
 from ckad.trace.source.text import shown
@@ -59,32 +60,31 @@ def call(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
         new = classes.construct(callee, args, options)
         if new is not MISSING:
             return new
+    if kind is KEPT:
+        return kept(callee, args, options, call)
     function, owner = _python_function(callee)
+    if type(function) is Closure:
+        return function(*owner, *args, **options)
     if function is not None and is_followed(function):
         return call_from_source(function, (*owner, *args), options)
     return _call_library(callee if function is None or owner else function, args, options)
 
 
-def _python_function(callee: Any) -> tuple[FunctionType | None, tuple[Any, ...]]:
+def _python_function(callee: Any) -> tuple[Any, tuple[Any, ...]]:
     """The function that a call runs, and what goes before its arguments."""
     kind = type(callee)
     if kind is FunctionType:
         return callee, ()
     if kind is MethodType:
         inner = callee.__func__
-        return (inner, (callee.__self__,)) if type(inner) is FunctionType else (None, ())
+        followed = type(inner) in (FunctionType, Closure)
+        return (inner, (callee.__self__,)) if followed else (None, ())
     if kind is BuiltinFunctionType or isinstance(callee, (type, np.ufunc)):
         return None, ()
     if kind.__module__.startswith("numba."):
         return python_function(callee), ()
-    if kind is type(_sample):
-        return callee.__wrapped__, ()
     method = None if is_library(kind.__module__) else kind.__dict__.get("__call__")
-    return (method, (callee,)) if type(method) is FunctionType else (None, ())
-
-
-@functools.lru_cache
-def _sample() -> None: ...
+    return (method, (callee,)) if type(method) in (FunctionType, Closure) else (None, ())
 
 
 def is_followed(function: FunctionType) -> bool:
@@ -99,8 +99,11 @@ def _call_library(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> 
         check_iterated(x)
     if _is_in(callee, _CONSUMING):
         args = [list(x) if type(x) is GeneratorType else x for x in args]
-    if type(getattr(callee, "__self__", None)) is list and callee.__name__ == "append":
-        return append(callee.__self__, *args)
+    owner = getattr(callee, "__self__", None)
+    if type(owner) is list and callee.__name__ == "append":
+        return append(owner, *args)
+    if type(owner) is KEPT and callee.__name__ == "cache_clear":
+        forget(owner)
     counterpart = _counterpart(callee, args, options)
     if counterpart is not None:
         options.pop("like", None)

@@ -75,7 +75,7 @@ def _parts(value: Any) -> Iterable[Any]:
     if isinstance(value, dict):
         return value.values()
     if isinstance(value, Closure):
-        return (*value.defaults, *value.named_defaults.values())
+        return (*value.defaults, *value.named_defaults.values(), *vars(value).values())
     if isinstance(value, functools.partial):
         return (*value.args, *value.keywords.values())
     if isinstance(value, (MethodType, BuiltinMethodType)):

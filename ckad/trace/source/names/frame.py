@@ -330,13 +330,17 @@ class Ledger(Frame):
     """A recording: its checks, a variable that loops and branches carry like any other; objects
     that it met, those that it made, and the attributes of the others before it."""
 
-    __slots__ = ("before", "made", "objects", "twins")
+    __slots__ = ("before", "kept", "made", "objects", "twins")
     CHECKS: ClassVar[str] = "checks"
+    KEPT: ClassVar[str] = "what functools.lru_cache keeps"
 
     def __init__(self) -> None:
         # mypy counts no ``def`` among FunctionType
         super().__init__(nothing(self.CHECKS), _nothing)  # type: ignore[arg-type]
         self.names[self.CHECKS] = 0
+        # what functions under ``lru_cache`` have given, by them and their arguments
+        self.kept: dict[Any, Any] = {}
+        self.names[self.KEPT] = self.kept
         self.objects: dict[int, Frame] = {}
         self.made: dict[int, Any] = {}
         self.before: dict[Key, Any] = {}
