@@ -24,6 +24,7 @@ from ckad.place import at_place
 from ckad.trace import dispatch
 from ckad.trace.memory.context import current, mark_place
 from ckad.trace.primitives.part.joins import is_sized
+from ckad.trace.source import effects
 from ckad.trace.source.libraries import is_library, python_function
 from ckad.trace.source.memory.appends import append
 from ckad.trace.source.memory.twins import changing, check_alone
@@ -95,6 +96,9 @@ def is_followed(function: FunctionType) -> bool:
 
 
 def _call_library(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
+    left_out = effects.skipped(callee, args, options)
+    if left_out is not NotImplemented:
+        return left_out
     for x in args:
         check_iterated(x)
     if _is_in(callee, _CONSUMING):

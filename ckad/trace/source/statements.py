@@ -17,6 +17,7 @@ from ckad.trace.source.calls import call
 from ckad.trace.source.control import branches, repetition
 from ckad.trace.source.control.checks import Stops, note_raise
 from ckad.trace.source.control.flow import Flow, definite
+from ckad.trace.source.effects import is_owned
 from ckad.trace.source.expressions import closure, element, evaluate
 from ckad.trace.source.memory import objects
 from ckad.trace.source.memory.twins import changing
@@ -31,6 +32,7 @@ from ckad.trace.source.names.frame import (
     region,
 )
 from ckad.trace.source.operators import IN_PLACE, combine
+from ckad.trace.source.skipped import Skipped
 from ckad.trace.source.values import holds_tracer, truth
 from ckad.trace.values.complex import ComplexTracer
 from ckad.trace.values.tracer import Tracer
@@ -130,6 +132,8 @@ def _set_attribute(owner: Any, name: str, value: Any) -> None:
             owner[...] = np.reshape(value, owner.shape)
             return
         owner = _property_owner(owner, name)
+    elif is_owned(owner) and region() is not None:
+        return
     elif classes.set_attribute(owner, name, value) or objects.write(owner, name, value):
         return
     elif region() is not None and not isinstance(owner, ComplexTracer):
@@ -146,7 +150,7 @@ def _property_owner(owner: Tracer, name: str) -> Tracer:
 
 def _unpack(frame: Frame, targets: Sequence[ast.expr], value: Any) -> None:
     check_iterated(value)
-    values = list(value)
+    values = [value] * len(targets) if type(value) is Skipped else list(value)
     starred = [k for k, t in enumerate(targets) if isinstance(t, ast.Starred)]
     if not starred:
         if len(values) != len(targets):

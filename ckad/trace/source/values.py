@@ -13,6 +13,7 @@ from ckad.tape.types import DType, Type
 from ckad.trace.memory.context import Trace, current
 from ckad.trace.memory.storage import Storage
 from ckad.trace.source.names import classes
+from ckad.trace.source.skipped import Skipped
 from ckad.trace.values.apply import astype, broadcast_to, reshape_value
 from ckad.trace.values.complex import ComplexTracer, as_complex
 from ckad.trace.values.part import Part
@@ -176,7 +177,7 @@ def flatten(x: Any) -> tuple[list[Any], trees.Treedef]:
 
 def same(x: Any, y: Any) -> bool:
     """Whether two leaves that are not traced are one value."""
-    if x is y:
+    if x is y or (type(x) is Skipped and type(y) is Skipped):
         return True
     if isinstance(x, Tracer) or isinstance(y, Tracer) or type(x) is not type(y):
         return False

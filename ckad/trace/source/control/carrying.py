@@ -18,6 +18,7 @@ from ckad.trace.source.control.checks import maybe
 from ckad.trace.source.control.flow import Flow
 from ckad.trace.source.memory.sharing import Origin, Place, memory
 from ckad.trace.source.names.frame import MISSING, Key, Maybe, Unclear
+from ckad.trace.source.skipped import Skipped
 from ckad.trace.source.values import Slot, flatten, join, same, slot_of
 from ckad.trace.values.tracer import Tracer
 
@@ -139,6 +140,10 @@ def carried_from(name: str, before: Any, end: Any) -> Carried:
     slots: list[Slot | None] = []
     for a, b in zip(leaves, new, strict=True):
         s, t = slot_of(a), slot_of(b)
+        if type(b) is Skipped:
+            leaves[len(slots)] = b
+            slots.append(None)
+            continue
         if s is None or t is None:
             if not same(a, b):
                 raise changes(name, repr(a), repr(b))

@@ -26,6 +26,7 @@ from ckad.trace.source.names.frame import (
     Region,
     Unclear,
 )
+from ckad.trace.source.skipped import Skipped
 from ckad.trace.source.values import (
     Slot,
     flatten,
@@ -185,8 +186,11 @@ class Merge:
             return _unclear(said, trees.describe(tree), trees.describe(other))
         leaves: list[Any] = []
         for a, b in zip(xs, ys, strict=True):
-            if same(a, b):
+            if same(a, b) or type(a) is Skipped:
                 leaves.append(a)
+                continue
+            if type(b) is Skipped:
+                leaves.append(b)
                 continue
             s, t = slot_of(a), slot_of(b)
             if s is None or t is None:

@@ -330,7 +330,7 @@ class Ledger(Frame):
     """A recording: its checks, a variable that loops and branches carry like any other; objects
     that it met, those that it made, and the attributes of the others before it."""
 
-    __slots__ = ("before", "kept", "made", "objects", "twins")
+    __slots__ = ("before", "kept", "made", "objects", "skipped", "twins")
     CHECKS: ClassVar[str] = "checks"
     KEPT: ClassVar[str] = "what functools.lru_cache keeps"
 
@@ -341,6 +341,7 @@ class Ledger(Frame):
         # what functions under ``lru_cache`` have given, by them and their arguments
         self.kept: dict[Any, Any] = {}
         self.names[self.KEPT] = self.kept
+        self.skipped: dict[str, Source] = {}  # calls that were left out
         self.objects: dict[int, Frame] = {}
         self.made: dict[int, Any] = {}
         self.before: dict[Key, Any] = {}
