@@ -18,6 +18,7 @@ import numpy as np
 from ckad import trees
 from ckad.errors import ConcreteValueError, UnsupportedFunctionError
 from ckad.place import at_place
+from ckad.trace import constants
 from ckad.trace.memory.context import current, mark_place
 from ckad.trace.memory.layout import is_plain
 
@@ -119,9 +120,14 @@ def call(key: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
     if function is None:
         function = cell(key, kind)
         if function is None:
-            return _refused[kind](name_of(key))
+            found = constants.called(key, args, options, _is_traced)
+            return found if found is not NotImplemented else _refused[kind](name_of(key))
     mark_place(current())
     return function(*args, **options)
+
+
+def _is_traced(x: Any) -> bool:
+    return isinstance(x, Traced)
 
 
 def within(key: Any, args: Sequence[Any]) -> Any:

@@ -22,6 +22,7 @@ import numpy as np
 from ckad.errors import UnrecordableError
 from ckad.place import at_place
 from ckad.trace import dispatch
+from ckad.trace.constants import computes
 from ckad.trace.memory.context import current, mark_place
 from ckad.trace.primitives.part.joins import is_sized
 from ckad.trace.source import effects
@@ -114,7 +115,7 @@ def _call_library(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> 
         mark_place(current())
         result = counterpart(*args, **options)
     else:
-        _check_callable(callee, args)
+        _check_callable(callee, args, options)
         result = callee(*args, **options)
         if isinstance(callee, type) and not is_library(callee.__module__):
             ledger().made[id(result)] = result
@@ -171,7 +172,7 @@ def _is_hashable(callee: Any) -> bool:
     return True
 
 
-def _check_callable(callee: Any, args: Sequence[Any]) -> None:
+def _check_callable(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> None:
     """In a body, which is recorded once, refuse what depends on more than its arguments."""
     owner = getattr(callee, "__self__", None)
     name = getattr(callee, "__name__", type(callee).__name__)
@@ -184,6 +185,9 @@ def _check_callable(callee: Any, args: Sequence[Any]) -> None:
     for x in args:
         check_alone(x)
     if region() is None:
+        return None
+    given = [*args, *options.values()]
+    if computes(callee) and not holds_tracer(given) and not any(map(_is_users, given)):
         return None
     if isinstance(owner, np.ufunc) and (name != "at" or type(args[0]) is Tracer):
         return None  # its outer, reduce, accumulate and reduceat; at writes into its argument
@@ -200,6 +204,11 @@ def _named(callee: Any) -> str:
     module = getattr(callee, "__module__", None)
     name = getattr(callee, "__qualname__", type(callee).__name__)
     return f"{module}.{name}" if module and module != "builtins" else str(name)
+
+
+def _is_users(x: Any) -> bool:
+    """Whether ``x`` may be a function of the user, which may change anything."""
+    return callable(x) and not isinstance(x, (type, np.ufunc))
 
 
 _PLAIN = (int, float, complex, bool, str, bytes, tuple, list, dict, set, frozenset, np.ndarray)
