@@ -31,7 +31,14 @@ from ckad.trace.source.memory.appends import append
 from ckad.trace.source.memory.twins import changing, check_alone
 from ckad.trace.source.names import classes
 from ckad.trace.source.names.closures import Closure, call_from_source
-from ckad.trace.source.names.frame import MISSING, check_iterated, ledger, made, region
+from ckad.trace.source.names.frame import (
+    MISSING,
+    check_iterated,
+    ledger,
+    made,
+    outside,
+    region,
+)
 from ckad.trace.source.names.kept import KEPT, forget, kept
 from ckad.trace.source.names.reader import definition_of
 from ckad.trace.source.purity import is_pure
@@ -236,6 +243,8 @@ def _is_repeatable(callee: Any, owner: Any) -> bool:
     if type(callee) is FunctionType:  # its source is not known: it is called on traced values
         if is_library(module):
             return module.startswith(("numpy", "scipy", "functools"))
+        for name in callee.__code__.co_names:
+            outside(callee.__globals__).note_read(name)
         return not _changes_state(callee.__code__)
     return type(callee).__module__.startswith("ckad")
 

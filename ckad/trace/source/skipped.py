@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import Any
 
 from ckad.errors import ConcreteValueError
 from ckad.place import at_place
@@ -43,7 +43,7 @@ class Skipped:
     def __repr__(self) -> str:
         return f"<{self.name}, left out>"
 
-    def _refuse(self, *_: Any, **__: Any) -> NoReturn:
+    def _refuse(self, *_: Any, **__: Any) -> Any:
         raise ConcreteValueError(
             at_place(
                 f"the program computes with what {self.name} gives, and that call is left out of "

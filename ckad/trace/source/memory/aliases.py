@@ -51,6 +51,7 @@ def _holds(value: Any, container: Any, depth: int = DEEPEST) -> bool:
 
 def _frames() -> Iterator[Frame]:
     seen: set[int] = set()
+    yield ledger()
     yield from ledger().objects.values()
     for function in running():
         frame = function if isinstance(function, Frame) else None
