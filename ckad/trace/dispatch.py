@@ -77,7 +77,7 @@ def _looked_into(x: Any) -> int:
     if isinstance(x, np.dtype):
         return COMPLEX if x.kind == "c" else PLAIN
     if isinstance(x, str):
-        return COMPLEX if x.startswith("complex") else PLAIN
+        return COMPLEX if str.startswith(x, "complex") else PLAIN  # of traced text, too
     return COMPLEX if trees.is_complex(x) else PLAIN
 
 

@@ -38,14 +38,11 @@ class Choice:
             raise AttributeError(name)
         refuse()
 
-    def __bool__(self) -> bool:
+    def _refuse(self, *_: Any) -> Any:
         refuse()
 
-    def __hash__(self) -> int:
-        refuse()
-
-    def __eq__(self, other: object) -> bool:
-        refuse()
+    __bool__ = __hash__ = __len__ = __iter__ = __getitem__ = __contains__ = _refuse
+    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = __add__ = __radd__ = __call__ = _refuse
 
 
 def refuse() -> NoReturn:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ckad.trace import dispatch
+from ckad.trace.source.choices import Choice, refuse
 from ckad.trace.source.names.closures import Closure
 from ckad.trace.source.text import TracedText
 from ckad.trace.values.complex import ComplexTracer
@@ -22,6 +23,8 @@ def class_of(x: Any) -> type:
     """``type(x)`` in Python."""
     if isinstance(x, (Tracer, ComplexTracer)):
         return _class_of_array(x)
+    if type(x) is Choice:
+        refuse()
     if isinstance(x, Part):
         return np.ndarray
     if type(x) is Closure:

@@ -14,6 +14,7 @@ from ckad.tape.control import COUNTED, UNBOUNDED, UNGUARDED, WHILE
 from ckad.tape.types import DType, Type
 from ckad.trace.memory.context import Trace
 from ckad.trace.memory.storage import Storage
+from ckad.trace.source.choices import Choice, as_choice, unified
 from ckad.trace.source.control.checks import maybe
 from ckad.trace.source.control.flow import Flow
 from ckad.trace.source.memory.sharing import Origin, Place, memory
@@ -52,6 +53,7 @@ class Carried(NamedTuple):
     def starting_with(self, first: Any) -> Carried | None:
         """The same for a name that is bound to ``first`` now, if that fits."""
         first = maybe(first) if is_maybe(self.tree) else first
+        first = as_choice(first) if self.tree.type is Choice else first
         leaves, tree = flatten(first)
         if type(first) is Unclear or tree != self.tree:
             return None
@@ -133,6 +135,7 @@ def carried_from(name: str, before: Any, end: Any) -> Carried:
         return Carried(tree, [slot_of(x) for x in kinds], [*[MISSING] * (len(kinds) - 1), False])
     if type(before) is Maybe or type(end) is Maybe:
         before, end = maybe(before), maybe(end)
+    before, end = unified(before, end)
     leaves, tree = flatten(before)
     new, new_tree = flatten(end)
     if tree != new_tree:

@@ -13,6 +13,7 @@ from ckad.tape.types import Type
 from ckad.trace.memory.context import Trace, current, mark_place, resumed, storage_in
 from ckad.trace.memory.storage import Storage
 from ckad.trace.primitives.part.structures import opened
+from ckad.trace.source.choices import unified
 from ckad.trace.source.control.checks import maybe
 from ckad.trace.source.control.flow import Flow, definite
 from ckad.trace.source.memory.sharing import Chosen, settle_branch
@@ -179,7 +180,7 @@ class Merge:
 
     def joined(self, name: str, said: str, x: Any, y: Any) -> _Joined | Unclear:
         """``x`` of the first side and ``y`` of the second as one value."""
-        x, y = opened(x, y)
+        x, y = unified(*opened(x, y))
         xs, tree = flatten(x)
         ys, other = flatten(y)
         if tree != other:
