@@ -108,3 +108,7 @@ class RecomputeWarning(UserWarning):
 
 class UnrolledLoopWarning(UserWarning):
     """A long loop is recorded step by step, since its body cannot be recorded once for all."""
+
+
+class SkippedCallWarning(UserWarning):
+    """Calls that plot, print, log, time or write files are left out of a recording."""

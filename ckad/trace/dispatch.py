@@ -18,6 +18,7 @@ import numpy as np
 from ckad import trees
 from ckad.errors import ConcreteValueError, UnsupportedFunctionError
 from ckad.place import at_place
+from ckad.trace import constants
 from ckad.trace.memory.context import current, mark_place
 from ckad.trace.memory.layout import is_plain
 
@@ -72,7 +73,7 @@ def _looked_into(x: Any) -> int:
     if isinstance(x, np.dtype):
         return COMPLEX if x.kind == "c" else PLAIN
     if isinstance(x, str):
-        return COMPLEX if x.startswith("complex") else PLAIN
+        return COMPLEX if str.startswith(x, "complex") else PLAIN  # of traced text, too
     return COMPLEX if trees.is_complex(x) else PLAIN
 
 
@@ -115,9 +116,14 @@ def call(key: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
     if function is None:
         function = cell(key, kind)
         if function is None:
-            return _refused[kind](name_of(key))
+            found = constants.called(key, args, options, _is_traced)
+            return found if found is not NotImplemented else _refused[kind](name_of(key))
     mark_place(current())
     return function(*args, **options)
+
+
+def _is_traced(x: Any) -> bool:
+    return isinstance(x, Traced)
 
 
 def within(key: Any, args: Sequence[Any]) -> Any:

@@ -22,15 +22,25 @@ import numpy as np
 from ckad.errors import UnrecordableError
 from ckad.place import at_place
 from ckad.trace import dispatch
+from ckad.trace.constants import computes
 from ckad.trace.memory.context import current, mark_place
 from ckad.trace.primitives.part.joins import is_sized
+from ckad.trace.source import effects
 from ckad.trace.source.libraries import is_library, python_function
 from ckad.trace.source.memory.appends import append
 from ckad.trace.source.memory.contents import new, read, read_deep
 from ckad.trace.source.memory.twins import CONTAINERS, changing, check_alone
 from ckad.trace.source.names import classes
 from ckad.trace.source.names.closures import Closure, call_from_source
-from ckad.trace.source.names.frame import MISSING, check_iterated, ledger, made, region
+from ckad.trace.source.names.frame import (
+    MISSING,
+    check_iterated,
+    ledger,
+    made,
+    outside,
+    region,
+)
+from ckad.trace.source.names.kept import KEPT, forget, kept
 from ckad.trace.source.names.reader import definition_of
 from ckad.trace.source.purity import is_pure
 from ckad.trace.source.text import shown
@@ -62,32 +72,31 @@ def call(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
         new = classes.construct(callee, args, options)
         if new is not MISSING:
             return new
+    if kind is KEPT:
+        return kept(callee, args, options, call)
     function, owner = _python_function(callee)
+    if type(function) is Closure:
+        return function(*owner, *args, **options)
     if function is not None and is_followed(function):
         return call_from_source(function, (*owner, *args), options)
     return _call_library(callee if function is None or owner else function, args, options)
 
 
-def _python_function(callee: Any) -> tuple[FunctionType | None, tuple[Any, ...]]:
+def _python_function(callee: Any) -> tuple[Any, tuple[Any, ...]]:
     """The function that a call runs, and what goes before its arguments."""
     kind = type(callee)
     if kind is FunctionType:
         return callee, ()
     if kind is MethodType:
         inner = callee.__func__
-        return (inner, (callee.__self__,)) if type(inner) is FunctionType else (None, ())
+        followed = type(inner) in (FunctionType, Closure)
+        return (inner, (callee.__self__,)) if followed else (None, ())
     if kind is BuiltinFunctionType or isinstance(callee, (type, np.ufunc)):
         return None, ()
     if kind.__module__.startswith("numba."):
         return python_function(callee), ()
-    if kind is type(_sample):
-        return callee.__wrapped__, ()
     method = None if is_library(kind.__module__) else kind.__dict__.get("__call__")
-    return (method, (callee,)) if type(method) is FunctionType else (None, ())
-
-
-@functools.lru_cache
-def _sample() -> None: ...
+    return (method, (callee,)) if type(method) in (FunctionType, Closure) else (None, ())
 
 
 def is_followed(function: FunctionType) -> bool:
@@ -98,13 +107,19 @@ def is_followed(function: FunctionType) -> bool:
 
 
 def _call_library(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
+    left_out = effects.skipped(callee, args, options)
+    if left_out is not NotImplemented:
+        return left_out
     for x in args:
         check_iterated(x)
     if _is_in(callee, _CONSUMING):
         args = [list(x) if type(x) is GeneratorType else x for x in args]
-    if type(getattr(callee, "__self__", None)) is list and callee.__name__ == "append":
-        return append(callee.__self__, *args)
-    given = (getattr(callee, "__self__", None), *args, *options.values())
+    owner = getattr(callee, "__self__", None)
+    if type(owner) is list and callee.__name__ == "append":
+        return append(owner, *args)
+    if type(owner) is KEPT and callee.__name__ == "cache_clear":
+        forget(owner)
+    given = (owner, *args, *options.values())
     _note_reads(callee, given)
     counterpart = _counterpart(callee, args, options)
     if counterpart is not None:
@@ -112,7 +127,7 @@ def _call_library(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> 
         mark_place(current())
         result = counterpart(*args, **options)
     else:
-        _check_callable(callee, args)
+        _check_callable(callee, args, options)
         result = callee(*args, **options)
         if isinstance(callee, type) and not is_library(callee.__module__):
             ledger().made[id(result)] = result
@@ -180,7 +195,7 @@ def _is_hashable(callee: Any) -> bool:
     return True
 
 
-def _check_callable(callee: Any, args: Sequence[Any]) -> None:
+def _check_callable(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> None:
     """In a body, which is recorded once, refuse what depends on more than its arguments."""
     owner = getattr(callee, "__self__", None)
     name = getattr(callee, "__name__", type(callee).__name__)
@@ -193,6 +208,9 @@ def _check_callable(callee: Any, args: Sequence[Any]) -> None:
     for x in args:
         check_alone(x)
     if region() is None:
+        return None
+    given = [*args, *options.values()]
+    if computes(callee) and not holds_tracer(given) and not any(map(_is_users, given)):
         return None
     if isinstance(owner, np.ufunc) and (name != "at" or type(args[0]) is Tracer):
         return None  # its outer, reduce, accumulate and reduceat; at writes into its argument
@@ -209,6 +227,11 @@ def _named(callee: Any) -> str:
     module = getattr(callee, "__module__", None)
     name = getattr(callee, "__qualname__", type(callee).__name__)
     return f"{module}.{name}" if module and module != "builtins" else str(name)
+
+
+def _is_users(x: Any) -> bool:
+    """Whether ``x`` may be a function of the user, which may change anything."""
+    return callable(x) and not isinstance(x, (type, np.ufunc))
 
 
 _PLAIN = (int, float, complex, bool, str, bytes, tuple, list, dict, set, frozenset, np.ndarray)
@@ -236,6 +259,8 @@ def _is_repeatable(callee: Any, owner: Any) -> bool:
     if type(callee) is FunctionType:  # its source is not known: it is called on traced values
         if is_library(module):
             return module.startswith(("numpy", "scipy", "functools"))
+        for name in callee.__code__.co_names:
+            outside(callee.__globals__).note_read(name)
         return not _changes_state(callee.__code__)
     return type(callee).__module__.startswith("ckad")
 

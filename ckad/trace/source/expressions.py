@@ -14,6 +14,7 @@ from ckad.place import at_place
 from ckad.trace.source.actions import assign
 from ckad.trace.source.calls import call, writable
 from ckad.trace.source.control import branches
+from ckad.trace.source.kinds import class_of
 from ckad.trace.source.memory import objects
 from ckad.trace.source.memory.appends import appending, seen
 from ckad.trace.source.memory.contents import new
@@ -47,6 +48,8 @@ def _name(frame: Frame, node: ast.Name) -> Any:
 def _attribute(frame: Frame, node: ast.Attribute) -> Any:
     owner = evaluate(frame, node.value)
     frame.line = node.lineno
+    if node.attr == "__class__":
+        return class_of(owner)
     computed = classes.attribute(owner, node.attr)
     return computed if computed is not MISSING else seen(objects.read(owner, node.attr))
 

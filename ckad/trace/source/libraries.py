@@ -8,7 +8,10 @@ from functools import lru_cache
 from types import FunctionType
 from typing import Any
 
-_LIBRARIES = frozenset({"ckad", "jax", "matplotlib", "numba", "numpy", "scipy"})
+_LIBRARIES = frozenset(
+    """IPython PIL ckad imageio jax matplotlib mpl_toolkits numba numpy rich scipy seaborn
+    tqdm""".split()
+)
 _FILES = sysconfig.get_path("stdlib")
 
 

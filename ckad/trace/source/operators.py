@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ckad.trace.source.choices import Choice, equal
 from ckad.trace.source.control.checks import divided, whole
 from ckad.trace.source.memory.contents import KINDS, new, read_deep
 from ckad.trace.source.names import classes
@@ -16,7 +17,7 @@ from ckad.trace.source.names.frame import MISSING
 from ckad.trace.source.text import TracedText, shown
 from ckad.trace.source.values import holds_tracer, is_weak, lifted, truth, weakened
 from ckad.trace.values.complex import ComplexTracer
-from ckad.trace.values.tracer import Tracer
+from ckad.trace.values.tracer import Tracer, lift
 
 BINARY: dict[type, Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
@@ -94,7 +95,13 @@ def changed(function: Callable[[Any], Any], x: Any) -> Any:
     return weakened(result) if is_weak(x) and traced else lifted(result)
 
 
+_SAME = (ast.Is, ast.IsNot, ast.Eq, ast.NotEq)
+
+
 def compared(op: ast.cmpop, x: Any, y: Any) -> Any:
+    if (type(x) is Choice or type(y) is Choice) and isinstance(op, _SAME):
+        verdict = weakened(equal(x, y))
+        return verdict if isinstance(op, (ast.Is, ast.Eq)) else weakened(np.logical_not(verdict))
     if isinstance(op, ast.Is):
         return x is y
     if isinstance(op, ast.IsNot):
@@ -112,6 +119,9 @@ def compared(op: ast.cmpop, x: Any, y: Any) -> Any:
 
 
 def _contained(x: Any, y: Any, wanted: bool) -> Any:
+    if type(x) is Choice:
+        found = np.any(np.stack([lift(equal(x, item)) for item in y])) if len(y) else False
+        return found if wanted else np.logical_not(found)
     said = classes.invoke(y, "__contains__", x)
     if said is not MISSING:
         verdict = truth(said)

@@ -18,6 +18,7 @@ from ckad.trace.source.calls import call
 from ckad.trace.source.control import branches, repetition
 from ckad.trace.source.control.checks import Stops, note_raise
 from ckad.trace.source.control.flow import Flow, definite
+from ckad.trace.source.effects import is_owned
 from ckad.trace.source.expressions import closure, element, evaluate
 from ckad.trace.source.guarded import try_statement
 from ckad.trace.source.memory import objects
@@ -33,6 +34,7 @@ from ckad.trace.source.names.frame import (
     region,
 )
 from ckad.trace.source.operators import IN_PLACE, combine
+from ckad.trace.source.skipped import Skipped
 from ckad.trace.source.values import holds_tracer, truth
 from ckad.trace.values.complex import ComplexTracer
 from ckad.trace.values.tracer import Tracer
@@ -122,6 +124,8 @@ def _set_attribute(owner: Any, name: str, value: Any) -> None:
             owner[...] = np.reshape(value, owner.shape)
             return
         owner = _property_owner(owner, name)
+    elif is_owned(owner) and region() is not None:
+        return  # of what plots, prints or logs nothing is kept
     elif classes.set_attribute(owner, name, value) or objects.write(owner, name, value):
         return
     elif region() is not None and not isinstance(owner, ComplexTracer):
@@ -138,7 +142,7 @@ def _property_owner(owner: Tracer, name: str) -> Tracer:
 
 def _unpack(frame: Frame, targets: Sequence[ast.expr], value: Any) -> None:
     check_iterated(value)
-    values = list(value)
+    values = [value] * len(targets) if type(value) is Skipped else list(value)
     starred = [k for k, t in enumerate(targets) if isinstance(t, ast.Starred)]
     if not starred:
         if len(values) != len(targets):

@@ -10,6 +10,7 @@ from typing import Any
 
 from ckad.errors import ConcreteValueError
 from ckad.place import at_place
+from ckad.trace.source.skipped import Skipped
 from ckad.trace.source.values import holds_tracer
 
 #: What may be done with such text: show it, and make it part of other text.
@@ -36,7 +37,7 @@ class TracedText(str):
 def shown(text: str, made_of: Any) -> str:
     """``text`` as what it is, if some of what it was made of is traced."""
     parts = made_of if isinstance(made_of, (list, tuple)) else (made_of,)
-    traced = holds_tracer(made_of) or any(type(part) is TracedText for part in parts)
+    traced = holds_tracer(made_of) or any(type(part) in (TracedText, Skipped) for part in parts)
     return TracedText(text) if traced else text
 
 

@@ -12,7 +12,9 @@ from ckad.place import at_place
 from ckad.tape.types import DType, Type
 from ckad.trace.memory.context import Trace, current
 from ckad.trace.memory.storage import Storage
+from ckad.trace.source.choices import Choice
 from ckad.trace.source.names import classes
+from ckad.trace.source.skipped import Skipped
 from ckad.trace.values.apply import astype, broadcast_to, reshape_value
 from ckad.trace.values.complex import ComplexTracer, as_complex
 from ckad.trace.values.part import Part
@@ -21,7 +23,7 @@ from ckad.trace.values.tracer import Tracer, fresh, known, lift, value
 
 def holds_tracer(x: Any) -> bool:
     """Whether ``x`` is traced, or a slice or nested container of what is."""
-    if isinstance(x, (Tracer, Part, ComplexTracer)):
+    if isinstance(x, (Tracer, Part, ComplexTracer)) or type(x) is Choice:
         return True
     if isinstance(x, (tuple, list)):
         return any(holds_tracer(item) for item in x)
@@ -176,7 +178,7 @@ def flatten(x: Any) -> tuple[list[Any], trees.Treedef]:
 
 def same(x: Any, y: Any) -> bool:
     """Whether two leaves that are not traced are one value."""
-    if x is y:
+    if x is y or (type(x) is Skipped and type(y) is Skipped):
         return True
     if isinstance(x, Tracer) or isinstance(y, Tracer) or type(x) is not type(y):
         return False

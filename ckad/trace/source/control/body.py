@@ -16,6 +16,7 @@ from ckad.tape.types import Type
 from ckad.trace.memory.context import Trace
 from ckad.trace.memory.storage import Storage, link
 from ckad.trace.primitives.part.structures import own_part, part_in
+from ckad.trace.source.choices import Choice, as_choice
 from ckad.trace.source.control import branches
 from ckad.trace.source.control.carrying import (
     COUNT,
@@ -178,6 +179,7 @@ class Body:
         """What a name is bound to at the end of a step, in the form in which it is handed on."""
         frame, name = key
         found = own_part(frame.names[name])
+        found = as_choice(found) if end.tree.type is Choice else found
         found = maybe(found) if is_maybe(end.tree) else found
         return Bound(end, found, flatten(found)[0])
 
@@ -265,6 +267,7 @@ class Body:
             raise Again
         if type(end) is not Maybe and is_maybe(carried.tree):
             end = maybe(end)
+        end = as_choice(end) if carried.tree.type is Choice else end
         leaves, tree = flatten(end)
         if end is MISSING or tree != carried.tree:
             raise restructured(key, carried.tree, tree)
@@ -304,6 +307,8 @@ class Body:
         elif type(before) is Maybe or type(end) is Maybe:
             end = maybe(end)
             before = before if before is MISSING else maybe(before)
+        if type(end) is Choice:
+            before = as_choice(before)
         leaves, tree = flatten(own_part(end))
         slots = [slot_of(x) for x in leaves]
         if any(s is None for s in slots):

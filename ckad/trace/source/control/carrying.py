@@ -14,11 +14,13 @@ from ckad.tape.control import COUNTED, UNBOUNDED, UNGUARDED, WHILE
 from ckad.tape.types import DType, Type
 from ckad.trace.memory.context import Trace
 from ckad.trace.memory.storage import Storage
+from ckad.trace.source.choices import Choice, as_choice, unified
 from ckad.trace.source.control.checks import maybe
 from ckad.trace.source.control.flow import Flow
 from ckad.trace.source.memory.contents import Contents, changes_length, said
 from ckad.trace.source.memory.sharing import Origin, Place, memory
 from ckad.trace.source.names.frame import MISSING, Key, Maybe, Unclear
+from ckad.trace.source.skipped import Skipped
 from ckad.trace.source.values import Slot, flatten, join, same, slot_of
 from ckad.trace.values.tracer import Tracer
 
@@ -52,6 +54,7 @@ class Carried(NamedTuple):
     def starting_with(self, first: Any) -> Carried | None:
         """The same for a name that is bound to ``first`` now, if that fits."""
         first = maybe(first) if is_maybe(self.tree) else first
+        first = as_choice(first) if self.tree.type is Choice else first
         leaves, tree = flatten(first)
         if type(first) is Unclear or tree != self.tree:
             return None
@@ -141,6 +144,7 @@ def carried_from(key: Key, before: Any, end: Any) -> Carried:
         return Carried(tree, [slot_of(x) for x in kinds], [*[MISSING] * (len(kinds) - 1), False])
     if type(before) is Maybe or type(end) is Maybe:
         before, end = maybe(before), maybe(end)
+    before, end = unified(before, end)
     leaves, tree = flatten(before)
     new, new_tree = flatten(end)
     if tree != new_tree:
@@ -148,6 +152,10 @@ def carried_from(key: Key, before: Any, end: Any) -> Carried:
     slots: list[Slot | None] = []
     for a, b in zip(leaves, new, strict=True):
         s, t = slot_of(a), slot_of(b)
+        if type(b) is Skipped:
+            leaves[len(slots)] = b
+            slots.append(None)
+            continue
         if s is None or t is None:
             if not same(a, b):
                 raise changes(key, repr(a), repr(b))

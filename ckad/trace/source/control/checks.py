@@ -20,6 +20,7 @@ from ckad.tape.reasons import Reason
 from ckad.trace.integers.affine import range_of
 from ckad.trace.memory.context import current, mark_place
 from ckad.trace.memory.storage import Storage
+from ckad.trace.source import effects
 from ckad.trace.source.names.frame import Ledger, Maybe, ledger, open_ledger
 from ckad.trace.values.apply import apply, astype, broadcast_to
 from ckad.trace.values.tracer import Tracer, fresh, known, lift, localise, value
@@ -144,6 +145,7 @@ def checked() -> Iterator[Callable[[Any], Any]]:
     """Gives what makes a result depend on the checks that were noted in the meantime."""
     with open_ledger() as opened:
         yield lambda result: _after_all(result, opened.names[Ledger.CHECKS])
+    effects.warn(opened.skipped)
 
 
 def _after_all(result: Any, checks: Any) -> Any:

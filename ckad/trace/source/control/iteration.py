@@ -13,6 +13,7 @@ from ckad.errors import DtypeError
 from ckad.place import at_place
 from ckad.trace import dispatch
 from ckad.trace.integers.affine import range_of
+from ckad.trace.source.effects import Progress
 from ckad.trace.source.names import classes
 from ckad.trace.source.names.frame import MISSING
 from ckad.trace.source.values import arrays_of, lifted, weakened
@@ -64,6 +65,8 @@ def items_of(x: Any) -> Items | None:
     """``x`` as items with numbers; None for what only Python can iterate over."""
     if isinstance(x, Items):
         return x
+    if isinstance(x, Progress):
+        return items_of(x.iterable)
     if isinstance(x, builtins.range):
         return Items(len(x), lambda k: number(_affine(x.start, x.step, k)))
     if isinstance(x, (Tracer, ComplexTracer)):

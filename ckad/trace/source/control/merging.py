@@ -13,6 +13,7 @@ from ckad.tape.types import Type
 from ckad.trace.memory.context import Trace, current, mark_place, resumed, storage_in
 from ckad.trace.memory.storage import Storage
 from ckad.trace.primitives.part.structures import opened
+from ckad.trace.source.choices import unified
 from ckad.trace.source.control.checks import maybe
 from ckad.trace.source.control.flow import Flow, definite
 from ckad.trace.source.memory.contents import Contents, length_unknown, said
@@ -28,6 +29,7 @@ from ckad.trace.source.names.frame import (
     Unclear,
     region,
 )
+from ckad.trace.source.skipped import Skipped
 from ckad.trace.source.values import (
     Slot,
     flatten,
@@ -195,15 +197,18 @@ class Merge:
 
     def joined(self, name: str, said: str, x: Any, y: Any) -> _Joined | Unclear:
         """``x`` of the first side and ``y`` of the second as one value."""
-        x, y = opened(x, y)
+        x, y = unified(*opened(x, y))
         xs, tree = flatten(x)
         ys, other = flatten(y)
         if tree != other:
             return _unclear(said, trees.describe(tree), trees.describe(other))
         leaves: list[Any] = []
         for a, b in zip(xs, ys, strict=True):
-            if same(a, b):
+            if same(a, b) or type(a) is Skipped:
                 leaves.append(a)
+                continue
+            if type(b) is Skipped:
+                leaves.append(b)
                 continue
             s, t = slot_of(a), slot_of(b)
             if s is None or t is None:

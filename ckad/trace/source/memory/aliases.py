@@ -59,6 +59,7 @@ def _holds(value: Any, container: Any, depth: int = DEEPEST) -> bool:
 
 def _frames() -> Iterator[Frame]:
     seen: set[int] = set()
+    yield ledger()
     yield from ledger().objects.values()
     yield from changed_contents()
     for function in running():
@@ -85,7 +86,7 @@ def _parts(value: Any) -> Iterable[Any]:
     if isinstance(value, dict):
         return value.values()
     if isinstance(value, Closure):
-        return (*value.defaults, *value.named_defaults.values())
+        return (*value.defaults, *value.named_defaults.values(), *vars(value).values())
     if isinstance(value, functools.partial):
         return (*value.args, *value.keywords.values())
     if isinstance(value, (MethodType, BuiltinMethodType)):

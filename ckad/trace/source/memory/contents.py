@@ -23,9 +23,9 @@ from ckad.trace.source.names.frame import (
     depth_of,
     ledger,
     made,
-    nothing,
     region,
 )
+from ckad.trace.source.names.reader import nothing
 
 #: The name under which a container's items stand in its frame.
 ITEMS = "items"

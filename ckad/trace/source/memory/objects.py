@@ -13,7 +13,8 @@ from ckad.errors import UnrecordableError
 from ckad.place import at_place
 from ckad.trace.source.libraries import is_library
 from ckad.trace.source.memory.twins import check_alone
-from ckad.trace.source.names.frame import MISSING, Frame, depth_of, ledger, nothing, region
+from ckad.trace.source.names.frame import MISSING, Frame, depth_of, ledger, outside, region
+from ckad.trace.source.names.reader import nothing
 
 
 class Attributes(Frame):
@@ -48,6 +49,10 @@ _STRUCTURE = ("__class__", "__dict__", "__bases__", "__mro__")
 
 def read(owner: Any, name: str) -> Any:
     """``owner.name``."""
+    if isinstance(owner, ModuleType) and not is_library(owner.__name__):
+        around = outside(vars(owner))
+        around.note_read(name)
+        return around.local(name) if name in around.names else getattr(owner, name)
     found = _attributes(owner, name)
     if found is not None and name in found.names:
         return found.local(name)
@@ -63,6 +68,11 @@ def write(owner: Any, name: str, value: Any) -> bool:
                 "would not be followed. Make a new object, or choose the function by an attribute."
             )
         )
+    if isinstance(owner, ModuleType) and not is_library(owner.__name__):
+        around = outside(vars(owner))
+        around.note_change(name)
+        around.names[name] = value
+        return True
     found = _attributes(owner, name)
     if found is None:
         return False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping, Sequence
-from types import FunctionType
+from types import FunctionType, MethodType
 from typing import Any
 
 from ckad.errors import CkadError, TraceError
@@ -17,7 +17,12 @@ from ckad.trace.source.names.reader import Definition, definition_of
 
 
 class Closure:
-    """A function that was defined in one that is run from its source."""
+    """A function that was defined in one that is run from its source.
+
+    Its ``__dict__`` holds what a function's does, and only that: ``functools.wraps`` copies it.
+    """
+
+    __slots__ = ("__dict__", "__weakref__", "defaults", "definition", "frame", "named_defaults")
 
     def __init__(
         self,
@@ -29,8 +34,11 @@ class Closure:
         self.definition, self.frame = definition, frame
         self.defaults, self.named_defaults = tuple(defaults), dict(named_defaults)
         self.__name__ = self.__qualname__ = definition.name
+        self.__module__ = frame.function.__module__
         self.__doc__ = None
-        self.__wrapped__ = None
+
+    def __get__(self, owner: Any, kind: type | None = None) -> Any:
+        return self if owner is None else MethodType(self, owner)
 
     def __call__(self, *args: Any, **options: Any) -> Any:
         frame = Frame(self.definition, self.frame.function, self.frame)

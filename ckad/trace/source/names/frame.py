@@ -18,7 +18,8 @@ from ckad.errors import UnrecordableError
 from ckad.place import Source, at_place, running
 from ckad.trace.memory.storage import Storage, restore_spoilt, spoilt_so_far
 from ckad.trace.source.actions import certain
-from ckad.trace.source.names.reader import Definition
+from ckad.trace.source.names.bindings import Bindings
+from ckad.trace.source.names.reader import Definition, nothing, targets_of
 
 #: Where the value that a function returns is kept among its names.
 RETURN = "return"
@@ -221,33 +222,31 @@ class Frame:
 
     def _from_outside(self, name: str) -> Any:
         function = self.function
-        free = function.__code__.co_freevars
-        if name in free and function.__closure__ is not None:
-            try:
-                return function.__closure__[free.index(name)].cell_contents
-            except ValueError:
-                raise NameError(at_place(f"the variable {name!r} is not bound yet")) from None
-        if name in function.__globals__:
-            return function.__globals__[name]
+        outside = _outside(function, name)
+        outside.note_read(name)
+        if name in outside.names:
+            return outside.local(name)
+        found = outside.names.given(name, MISSING)
+        if found is not MISSING:
+            return found
+        if outside.names.cell is not None:
+            raise NameError(at_place(f"the variable {name!r} is not bound yet"))
         try:
             return vars(builtins)[name]
         except KeyError:
             raise NameError(at_place(f"name {name!r} is not defined")) from None
 
     def bind(self, name: str, value: Any) -> None:
-        frame = self._owner(name)
-        if frame is None:
-            return self._bind_outside(name, value)
+        frame = self._owner(name) or _outside(self.function, name)
         frame.note_change(name)
         frame.names[name] = value
-        return None
 
     def unbind(self, name: str) -> None:
-        frame = self._owner(name)
-        if frame is None or name not in frame.names:
-            raise NameError(at_place(f"name {name!r} is not defined"))
+        frame = self._owner(name) or _outside(self.function, name)
         frame.note_change(name)
-        del frame.names[name]
+        if name not in frame.names:
+            raise NameError(at_place(f"name {name!r} is not defined"))
+        frame.restore(name, MISSING)
 
     def note_change(self, name: str) -> None:
         inner = _regions.innermost
@@ -270,20 +269,6 @@ class Frame:
             frame = frame.outer
         return None
 
-    def _bind_outside(self, name: str, value: Any) -> None:
-        if _regions.innermost is not None:
-            raise UnrecordableError(
-                at_place(
-                    f"the body of a loop or branch binds {name!r}, a variable from outside of the "
-                    "transformed function. Return the value instead."
-                )
-            )
-        free = self.function.__code__.co_freevars
-        if name in free and self.function.__closure__ is not None:
-            self.function.__closure__[free.index(name)].cell_contents = value
-        else:
-            self.function.__globals__[name] = value
-
     # --- what follows ---------------------------------------------------------------------------
 
     @property
@@ -302,7 +287,7 @@ class Frame:
             return bool(lines)
         if self.is_calling and max(lines) >= statement.lineno:
             return True  # the rest of the statement may read it
-        if isinstance(statement, ast.Assign) and name in _targets(statement):
+        if isinstance(statement, ast.Assign) and name in targets_of(statement):
             return False
         end = statement.end_lineno or statement.lineno
         if max(lines) > end:
@@ -327,32 +312,65 @@ class Frame:
         return any(part.lineno <= line <= (part.end_lineno or part.lineno) for line in lines)
 
 
-def _targets(statement: ast.Assign) -> set[str]:
-    return {
-        node.id
-        for target in statement.targets
-        for node in ast.walk(target)
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
-    }
+class Outside(Frame):
+    """Names from outside of the transformed function: a module's, or one variable of a closure."""
+
+    __slots__ = ("names",)
+
+    def __init__(self, owner: dict[str, Any], cell: Any = None) -> None:
+        # mypy counts no ``def`` among FunctionType
+        super().__init__(nothing(), _nothing, None, 0)  # type: ignore[arg-type]
+        self.names: Bindings = Bindings(owner, cell)
+
+    def note_change(self, name: str) -> None:
+        before = self.names.given(name, MISSING)
+        if name not in self.names and before is not MISSING:
+            self.names.meet(name, before)
+        super().note_change(name)
+        ledger().before.setdefault((self, name), before)
+
+    def is_read_later(self, name: str) -> bool:
+        return True
+
+    def is_read_in(self, name: str, part: ast.stmt) -> bool:
+        return True
+
+
+def _outside(function: FunctionType, name: str) -> Outside:
+    """Where a name from outside of the transformed function is bound."""
+    free = function.__code__.co_freevars
+    if name in free and function.__closure__ is not None:
+        return outside(function.__globals__, function.__closure__[free.index(name)])
+    return outside(function.__globals__)
+
+
+def outside(owner: dict[str, Any], cell: Any = None) -> Outside:
+    """The names of a module, or the one of a cell."""
+    known, key = ledger().objects, id(owner) if cell is None else id(cell)
+    found = known.setdefault(key, Outside(owner, cell)) if key not in known else known[key]
+    assert isinstance(found, Outside)
+    return found
 
 
 class Ledger(Frame):
-    """A recording: its checks, a variable that loops and branches carry like any other; objects
-    that it met, those that it made, and the attributes of the others before it."""
+    """A recording: its checks, which loops and branches carry; objects that it met and made."""
 
-    __slots__ = ("before", "contents", "made", "objects", "twins")
+    __slots__ = ("before", "contents", "kept", "made", "objects", "skipped", "twins")
     CHECKS: ClassVar[str] = "checks"
+    KEPT: ClassVar[str] = "what functools.lru_cache keeps"
 
     def __init__(self) -> None:
         # mypy counts no ``def`` among FunctionType
         super().__init__(nothing(self.CHECKS), _nothing)  # type: ignore[arg-type]
         self.names[self.CHECKS] = 0
+        # by functions under ``lru_cache`` and their arguments
+        self.kept: dict[Any, Any] = self.names.setdefault(self.KEPT, {})
+        self.skipped: dict[str, Source] = {}  # calls that were left out
         self.objects: dict[int, Frame] = {}
         self.contents: dict[int, Frame] = {}  # of lists, dicts, sets and deques
         self.made: dict[int, Any] = {}
         self.before: dict[Key, Any] = {}
-        # by identity: a container, and others that may be the same object in Python
-        self.twins: dict[int, tuple[Any, list[Any]]] = {}
+        self.twins: dict[int, tuple[Any, list[Any]]] = {}  # containers that may be one in Python
 
     def is_read_later(self, name: str) -> bool:
         return True
@@ -360,13 +378,6 @@ class Ledger(Frame):
     def roll_back(self) -> None:
         for (frame, name), value in self.before.items():
             frame.restore(name, value)
-
-
-def nothing(*names: str) -> Definition:
-    """The definition of a frame that belongs to no function."""
-    node = ast.parse("lambda: 0", mode="eval").body
-    assert isinstance(node, ast.Lambda)
-    return Definition(node, "", "", frozenset(names), frozenset(), frozenset())
 
 
 def _nothing() -> None: ...

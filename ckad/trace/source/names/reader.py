@@ -132,6 +132,23 @@ def _bound(node: ast.AST) -> Iterator[str]:
             yield alias.asname or alias.name.partition(".")[0]
 
 
+def nothing(*names: str) -> Definition:
+    """The definition of a frame that belongs to no function."""
+    node = ast.parse("lambda: 0", mode="eval").body
+    assert isinstance(node, ast.Lambda)
+    return Definition(node, "", "", frozenset(names), frozenset(), frozenset())
+
+
+def targets_of(statement: ast.Assign) -> set[str]:
+    """The names that an assignment binds."""
+    return {
+        node.id
+        for target in statement.targets
+        for node in ast.walk(target)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+    }
+
+
 # --- from a function to its tree -----------------------------------------------------------------
 
 

@@ -1,0 +1,135 @@
+"""Calls that change no number of a program: they plot, print, log, write files or read a clock.
+
+In a loop or branch, which is recorded once for all its steps, and with traced values, there is
+nothing yet that they could show. They are left out, and one warning names them. What they would
+give is a `Skipped`: it can be handed to other calls of this kind, and decides nothing.
+"""
+
+from __future__ import annotations
+
+import io
+import warnings
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from ckad.errors import SkippedCallWarning
+from ckad.place import user_place
+from ckad.trace import dispatch
+from ckad.trace.source.libraries import is_library
+from ckad.trace.source.names.frame import ledger, region
+from ckad.trace.source.skipped import Skipped
+from ckad.trace.source.text import TracedText
+from ckad.trace.source.values import holds_tracer
+
+#: Packages of which every call is one: functions, and methods of their objects.
+PACKAGES = frozenset(
+    """IPython PIL imageio logging matplotlib mpl_toolkits pprint rich seaborn time tqdm
+    warnings""".split()
+)
+#: Functions and methods of other modules, and methods of open files.
+FUNCTIONS = frozenset(
+    """builtins.print datetime.now datetime.today datetime.utcnow gc.collect json.dump numpy.save
+    numpy.savetxt numpy.savez numpy.savez_compressed os.makedirs os.mkdir _pickle.dump
+    pickle.dump""".split()
+)
+_OF_FILES = frozenset("flush write writelines".split())
+#: What may be opened in a loop: files to write.
+_MODES = frozenset("w wb wt a ab at x xb xt".split())
+
+
+def name_of(callee: Any, args: Sequence[Any] = ()) -> str | None:
+    """The name of a call that changes no number; None for any other."""
+    owner = getattr(callee, "__self__", None)
+    name = getattr(callee, "__name__", type(callee).__name__)
+    if isinstance(owner, io.IOBase):
+        return f"file.{name}" if name in _OF_FILES else None
+    module = _module(callee, owner)
+    if module.partition(".")[0] in PACKAGES:
+        return f"{module}.{name}"
+    if callee is open and len(args) > 1 and args[1] in _MODES:
+        return "open"
+    full = f"{module}.{name}"
+    return full.removeprefix("builtins.") if full in FUNCTIONS else None
+
+
+def _module(callee: Any, owner: Any) -> str:
+    """The module of a function, or of the class whose method it is."""
+    if owner is not None and not hasattr(owner, "__spec__"):
+        kind: type = owner if isinstance(owner, type) else type(owner)
+        return kind.__module__ or ""
+    own = getattr(callee, "__module__", None)
+    return own if isinstance(own, str) else type(callee).__module__
+
+
+def skipped(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
+    """What a call of a library gives that is left out; NotImplemented if it has to be made."""
+    given = (*args, *options.values())
+    unknown = [x.name for x in given if type(x) is Skipped]
+    if unknown and _gives_only(callee):
+        return Skipped(unknown[0])
+    name = name_of(callee, args)
+    if name is None:
+        return NotImplemented
+    if name.startswith("tqdm.") and (isinstance(callee, type) or name.endswith(".trange")):
+        return Progress(name, args, options)
+    if region() is None and not _is_unknown(given, callee is print):
+        return NotImplemented
+    ledger().skipped.setdefault(name, user_place())
+    return Skipped(name)
+
+
+def _is_unknown(given: Sequence[Any], is_shown: bool) -> bool:
+    """Whether some of what a call gets is not known yet; a traced value can be printed."""
+    if is_shown:
+        return False
+    return holds_tracer(list(given)) or any(type(x) in (TracedText, Skipped) for x in given)
+
+
+def _gives_only(callee: Any) -> bool:
+    """Whether a call computes from what it is given, and changes nothing."""
+    module = getattr(callee, "__module__", None) or ""
+    numbers = module.startswith(("numpy", "math")) or isinstance(callee, np.ufunc)
+    return numbers or callee in (abs, float, int, max, min, repr, round, str, sum)
+
+
+def warn(names: dict[str, Any]) -> None:
+    """Name what a recording has left out."""
+    if names:
+        listed = ", ".join(f"{name} ({place})" for name, place in names.items())
+        warnings.warn(
+            "these calls change no number of the program and are left out, because they are in "
+            f"loops or branches that are recorded once, or get traced values: {listed}. Call them "
+            "with what the transformed function returns.",
+            SkippedCallWarning,
+            stacklevel=2,
+        )
+
+
+def is_owned(owner: Any) -> bool:
+    """Whether an object is one of a package of which every call is left out."""
+    module = type(owner).__module__
+    return isinstance(owner, Skipped) or (
+        is_library(module) and module.partition(".")[0] in PACKAGES
+    )
+
+
+class Progress(Skipped):
+    """A progress bar: it is not shown, and runs over what it would run over."""
+
+    __slots__ = ("iterable",)
+    iterable: Any
+
+    def __init__(self, name: str, args: Sequence[Any], options: dict[str, Any]) -> None:
+        super().__init__(name)
+        over = args[0] if args else options.get("iterable")
+        if name.endswith("trange"):
+            over = dispatch.cell(range)(*args)  # type: ignore[misc]
+        object.__setattr__(self, "iterable", over)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.iterable)
+
+    def __len__(self) -> int:
+        return len(self.iterable)

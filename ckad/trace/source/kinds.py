@@ -1,0 +1,60 @@
+"""The classes that traced values have in Python: what ``type`` and ``isinstance`` say of them."""
+
+from __future__ import annotations
+
+import builtins
+from types import FunctionType, UnionType
+from typing import Any
+
+import numpy as np
+
+from ckad.trace import dispatch
+from ckad.trace.source.choices import Choice, refuse
+from ckad.trace.source.names.closures import Closure
+from ckad.trace.source.text import TracedText
+from ckad.trace.values.complex import ComplexTracer
+from ckad.trace.values.part import Part
+from ckad.trace.values.tracer import Tracer
+
+_NUMBERS: dict[str, type] = {"b": bool, "i": int, "u": int, "f": float, "c": complex}
+
+
+def class_of(x: Any) -> type:
+    """``type(x)`` in Python."""
+    if isinstance(x, (Tracer, ComplexTracer)):
+        return _class_of_array(x)
+    if type(x) is Choice:
+        refuse()
+    if isinstance(x, Part):
+        return np.ndarray
+    if type(x) is Closure:
+        return FunctionType
+    return str if type(x) is TracedText else type(x)
+
+
+def _class_of_array(x: Tracer | ComplexTracer) -> type:
+    one = x if isinstance(x, Tracer) else x.parts[0]
+    if not getattr(one, "scalar", True):
+        return np.ndarray
+    if getattr(one, "weak", True):
+        return _NUMBERS[np.dtype(x.dtype).kind]
+    return np.dtype(x.dtype).type
+
+
+def _type(*args: Any, **options: Any) -> Any:
+    return class_of(*args) if len(args) == 1 else type(*args, **options)
+
+
+def _isinstance(x: Any, wanted: Any) -> bool:
+    kind = class_of(x)
+    if kind is type(x):
+        return isinstance(x, wanted)
+    if isinstance(wanted, (tuple, UnionType)):
+        parts = wanted if isinstance(wanted, tuple) else wanted.__args__
+        return any(_isinstance(x, part) for part in parts)
+    return issubclass(kind, wanted)
+
+
+for _builtin, _function in {type: _type, builtins.isinstance: _isinstance}.items():
+    dispatch.put(_builtin, _function, dispatch.EVERY)
+    dispatch.always(_builtin)

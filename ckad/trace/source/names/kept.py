@@ -1,0 +1,71 @@
+"""Functions under ``functools.lru_cache``: what they have given once they give again.
+
+They are run from their source, and the recording keeps what they give: a function that computes
+from what changes meanwhile, or an array of which a part is written, is in Python the first one.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ckad import trees
+from ckad.errors import UnrecordableError
+from ckad.place import at_place
+from ckad.trace.source.names.frame import ledger, region
+from ckad.trace.values.tracer import Tracer, known
+
+
+@functools.lru_cache
+def _sample() -> None: ...
+
+
+#: The class of what ``functools.lru_cache`` and ``functools.cache`` make.
+KEPT = type(_sample)
+
+
+def kept(
+    cached: Any, args: Sequence[Any], options: dict[str, Any], call: Callable[..., Any]
+) -> Any:
+    """``cached(*args, **options)``."""
+    if any(isinstance(x, Tracer) and x.scalar for x in (*args, *options.values())):
+        return _guarded(call(cached.__wrapped__, args, options))
+    memory = ledger().kept
+    key = (cached, tuple(args), tuple(options.items()))
+    if key in memory:  # a TypeError where Python has one
+        return memory[key]
+    result = call(cached.__wrapped__, args, options)
+    if region() is None:
+        memory[key] = result
+        return result
+    _check_constant(cached, result)
+    return _guarded(result)
+
+
+def forget(cached: Any) -> None:
+    """``cached.cache_clear()``."""
+    memory = ledger().kept
+    for key in [k for k in memory if k[0] is cached]:
+        del memory[key]
+
+
+def _check_constant(cached: Any, result: Any) -> None:
+    """In a body, which is recorded once, each step would compute anew what the first one has."""
+    for leaf in trees.flatten(result)[0]:
+        if isinstance(leaf, Tracer) and known(leaf) is None:
+            raise UnrecordableError(
+                at_place(
+                    f"the body of a loop or branch calls {cached.__name__}, whose results "
+                    "functools.lru_cache keeps, for the first time. Call it before the loop with "
+                    "these arguments, or without lru_cache."
+                )
+            )
+
+
+def _guarded(result: Any) -> Any:
+    """A result that is made anew, where Python has one that a write would change for all."""
+    for leaf in trees.flatten(result)[0]:
+        if isinstance(leaf, Tracer) and not leaf.scalar:
+            leaf.storage.root.shared = "what functools.lru_cache keeps"
+    return result

@@ -1,0 +1,67 @@
+"""What calls would give that are left out of a recording: part of other text and calls that are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ckad.errors import ConcreteValueError
+from ckad.place import at_place
+
+
+class Skipped:
+    """What one such call would give."""
+
+    __slots__ = ("name",)
+    name: str
+
+    def __init__(self, name: str) -> None:
+        object.__setattr__(self, "name", name)
+
+    def __getattr__(self, name: str) -> Skipped:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return self
+
+    def __setattr__(self, name: str, value: Any) -> None: ...
+
+    def __setitem__(self, index: Any, value: Any) -> None: ...
+
+    def __getitem__(self, index: Any) -> Skipped:
+        return self
+
+    def __call__(self, *args: Any, **options: Any) -> Skipped:
+        return self
+
+    def __enter__(self) -> Skipped:
+        return self
+
+    def __exit__(self, *_: object) -> None: ...
+
+    def __format__(self, spec: str) -> str:
+        return repr(self)
+
+    def __repr__(self) -> str:
+        return f"<{self.name}, left out>"
+
+    def _refuse(self, *_: Any, **__: Any) -> Any:
+        raise ConcreteValueError(
+            at_place(
+                f"the program computes with what {self.name} gives, and that call is left out of "
+                "the recording: in a loop, or of traced values, nothing is known yet that it "
+                "could show. Compute this outside of the transformed function."
+            )
+        )
+
+    __bool__ = __len__ = __iter__ = __index__ = __int__ = __float__ = __array__ = _refuse
+    __contains__ = __complex__ = _refuse
+
+
+def _absorb(self: Skipped, *_: Any) -> Skipped:
+    return self
+
+
+_BINARY = "add sub mul truediv floordiv mod pow matmul".split()
+for _name in [*_BINARY, *(f"r{n}" for n in _BINARY), *"neg pos abs round".split()]:
+    setattr(Skipped, f"__{_name}__", _absorb)
+for _name in "lt le gt ge eq ne".split():
+    setattr(Skipped, f"__{_name}__", _absorb)
