@@ -16,7 +16,7 @@ from ckad.passes import pipeline
 from ckad.passes.pipeline import Stages
 from ckad.tape.control import LOOPS
 from ckad.tape.tape import Source, Tape
-from ckad.trace.source.notes import LoopNote, noting
+from ckad.trace.source.control.notes import LoopNote, noting
 from ckad.tracebacks import trimmed
 from ckad.transforms.call import compiled
 from ckad.transforms.gradients import Gradient

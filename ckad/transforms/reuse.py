@@ -20,7 +20,7 @@ from ckad import locks
 from ckad.tape.tape import Tape
 from ckad.trace.memory.opened import is_tracing
 from ckad.trace.record import Arguments, Recording, sharing
-from ckad.trace.source.notes import is_noting
+from ckad.trace.source.control.notes import is_noting
 from ckad.trace.source.purity import is_harmless_text
 from ckad.transforms.guard import Guard, Unwatchable
 

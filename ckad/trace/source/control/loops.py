@@ -20,7 +20,7 @@ from ckad.tape.ops import Op
 from ckad.tape.types import Type
 from ckad.trace.memory.context import Trace, current, mark_place, open_trace, storage_in
 from ckad.trace.memory.storage import Written
-from ckad.trace.source import notes
+from ckad.trace.source.control import notes
 from ckad.trace.source.control.body import Body
 from ckad.trace.source.control.carrying import COUNT, FLAG, Again, End, Findings, Stepping
 from ckad.trace.source.control.flow import Flow

@@ -28,7 +28,7 @@ from ckad.errors import (
 )
 from ckad.place import at_place
 from ckad.trace.memory.context import current, local_storage
-from ckad.trace.source import notes
+from ckad.trace.source.control import notes
 from ckad.trace.source.actions import assign, evaluate, run_block
 from ckad.trace.source.control import branches
 from ckad.trace.source.control.carrying import Stepping
