@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 from ckad.errors import (
     AliasError,
-    CarryError,
     ConcreteValueError,
     DtypeError,
     TraceError,
@@ -24,16 +23,10 @@ class Outcome(NamedTuple):
 
 LIST = "the body of a loop or branch changes a list that was made outside of it"
 PLAIN = "a traced value is turned into a plain NumPy array"
-CLOSURE = "'Closure' object has no attribute '__code__'"
 
 #: At any size.
 REFUSED = {
-    "fluids.kelvin_helmholtz": Outcome(
-        UnrecordableError, "the body of a loop or branch calls matplotlib.pyplot.cla"
-    ),
     "waves.plate_with_views": Outcome(ConcreteValueError, PLAIN),
-    "waves.turbulence_spectral": Outcome(AttributeError, CLOSURE),
-    "particles.nbody": Outcome(ConcreteValueError, PLAIN),
     "particles.lennard_jones_lists": Outcome(UnrecordableError, LIST),
     "particles.rain": Outcome(DtypeError, "the result would have dtype [('position', '<f8', (2,))"),
     "particles.hanging_rope": Outcome(AliasError, "a Node is changed here that may be the one"),
@@ -41,12 +34,9 @@ REFUSED = {
         ConcreteValueError, "the shape of np.where(condition) with one argument depends on numbers"
     ),
     "networks.leaky_spikes": Outcome(UnrecordableError, LIST),
-    "networks.echo_state": Outcome(
-        UnsupportedFunctionError, "ckad has no rule for numpy.linalg.eigvals"
-    ),
     "filters.tracked_by_objects": Outcome(DtypeError, "dtype object is not supported"),
     "earth.climate_with_states": Outcome(
-        CarryError, "the variable 'state' is <Surface.ICE: 'ice'> on one side of a branch"
+        ConcreteValueError, "which of several objects this is depends on a traced value"
     ),
     "life.epidemic_with_events": Outcome(
         UnrecordableError, "the body of a loop or branch changes a dict that was made outside of it"
@@ -58,17 +48,11 @@ REFUSED = {
     "life.doses": Outcome(
         TraceError, "which items a comprehension keeps depends on a traced value"
     ),
-    "life.ages": Outcome(AttributeError, CLOSURE),
     "robots.pure_pursuit": Outcome(UnrecordableError, LIST),
-    "materials.dendrite": Outcome(ConcreteValueError, PLAIN),
     "materials.xy_relaxation": Outcome(
         UnsupportedFunctionError, "ckad has no rule for the method .strides of a traced array"
     ),
     "materials.oven": Outcome(AttributeError, "property 'shape' of 'Tracer' object has no setter"),
-    "materials.truss": Outcome(UnsupportedFunctionError, "ckad has no rule for numpy.setdiff1d"),
-    "materials.newton_with_care": Outcome(
-        UnrecordableError, "the body of a loop or branch binds 'STEPS_DONE'"
-    ),
     "materials.extracted_cells": Outcome(
         ConcreteValueError, "the shape of np.where(condition) with one argument depends on numbers"
     ),

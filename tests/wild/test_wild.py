@@ -27,7 +27,10 @@ from .outcomes import REFUSED
 from .program import Wild
 from .registry import PROGRAMS
 
-pytestmark = pytest.mark.filterwarnings("ignore::ckad.errors.UnrolledLoopWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::ckad.errors.UnrolledLoopWarning"),
+    pytest.mark.filterwarnings("ignore::ckad.errors.SkippedCallWarning"),
+]
 
 
 def known(programs: Sequence[Wild]) -> list[Any]:
@@ -90,4 +93,4 @@ def test_most_are_taken() -> None:
     """A refusal more has to be meant."""
     assert len(PROGRAMS) >= 40
     assert set(REFUSED) <= {p.name for p in PROGRAMS}
-    assert len(REFUSED) <= 24
+    assert len(REFUSED) <= 16

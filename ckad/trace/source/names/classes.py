@@ -106,11 +106,21 @@ def operated_on(function: Callable[..., Any], x: Any) -> Any:
 
 
 def attribute(owner: Any, name: str) -> Any:
-    """The value of a property of the user's; MISSING if it is none."""
+    """The value of a property, or of another attribute that the user's methods compute; MISSING
+    if it is none."""
     kind: type = type(owner)
     found = None if is_library(kind.__module__) else _found(kind, name)
     getter = _followed(found.fget) if type(found) is property else None
-    return MISSING if getter is None else call_from_source(getter, (owner,), {})
+    if getter is not None:
+        return call_from_source(getter, (owner,), {})
+    if is_library(kind.__module__) or name.startswith("__"):
+        return MISSING
+    own = name in getattr(owner, "__dict__", ())
+    if method(found, "__get__") is not None and not (own and method(found, "__set__") is None):
+        return invoke(found, "__get__", owner, kind)
+    if own or hasattr(kind, name):
+        return MISSING
+    return invoke(owner, "__getattr__", name)
 
 
 def set_attribute(owner: Any, name: str, value: Any) -> bool:
@@ -120,7 +130,7 @@ def set_attribute(owner: Any, name: str, value: Any) -> bool:
     setter = _followed(found.fset) if type(found) is property else None
     if setter is not None:
         call_from_source(setter, (owner, value), {})
-    return setter is not None
+    return setter is not None or invoke(found, "__set__", owner, value) is not MISSING
 
 
 # --- making objects ------------------------------------------------------------------------------
