@@ -26,21 +26,13 @@ CLOSURE = "'Closure' object has no attribute '__code__'"
 
 #: At any size.
 REFUSED = {
-    "fluids.kelvin_helmholtz": Outcome(
-        UnrecordableError, "the body of a loop or branch calls matplotlib.pyplot.cla"
-    ),
     "waves.plate_with_views": Outcome(ConcreteValueError, PLAIN),
-    "waves.turbulence_spectral": Outcome(AttributeError, CLOSURE),
-    "particles.nbody": Outcome(ConcreteValueError, PLAIN),
     "particles.rain": Outcome(DtypeError, "the result would have dtype [('position', '<f8', (2,))"),
     "networks.izhikevich": Outcome(
         ConcreteValueError, "the shape of np.where(condition) with one argument depends on numbers"
     ),
     "networks.leaky_spikes": Outcome(
         CarryError, "the variable 'last' is array on one side of a branch and None on the other"
-    ),
-    "networks.echo_state": Outcome(
-        UnsupportedFunctionError, "ckad has no rule for numpy.linalg.eigvals"
     ),
     "filters.tracked_by_objects": Outcome(DtypeError, "dtype object is not supported"),
     "earth.climate_with_states": Outcome(
@@ -53,19 +45,13 @@ REFUSED = {
     "life.doses": Outcome(
         TraceError, "which items a comprehension keeps depends on a traced value"
     ),
-    "life.ages": Outcome(AttributeError, CLOSURE),
     "robots.pure_pursuit": Outcome(
         UnrecordableError, "which items a list has depends on a traced condition"
     ),
-    "materials.dendrite": Outcome(ConcreteValueError, PLAIN),
     "materials.xy_relaxation": Outcome(
         UnsupportedFunctionError, "ckad has no rule for the method .strides of a traced array"
     ),
     "materials.oven": Outcome(AttributeError, "property 'shape' of 'Tracer' object has no setter"),
-    "materials.truss": Outcome(UnsupportedFunctionError, "ckad has no rule for numpy.setdiff1d"),
-    "materials.newton_with_care": Outcome(
-        UnrecordableError, "the body of a loop or branch binds 'STEPS_DONE'"
-    ),
     "materials.extracted_cells": Outcome(
         ConcreteValueError, "the shape of np.where(condition) with one argument depends on numbers"
     ),

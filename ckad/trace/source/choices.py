@@ -87,7 +87,8 @@ def equal(x: Any, y: Any) -> Any:
     """Whether two values are one object, of which at least one is a choice."""
     for one, other in ((x, y), (y, x)):
         if type(one) is Choice and type(other) is not Choice and not can_be_chosen(other):
-            if type(other).__eq__ is object.__eq__ or isinstance(other, (int, float, tuple)):
+            compares: Any = type(other).__eq__
+            if compares is object.__eq__ or isinstance(other, (int, float, tuple)):
                 return False
             refuse()
     return np.equal(as_choice(x).number, as_choice(y).number)

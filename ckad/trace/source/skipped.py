@@ -7,6 +7,9 @@ from typing import Any
 from ckad.errors import ConcreteValueError
 from ckad.place import at_place
 
+#: By what traced values are told from others.
+_OF_TRACED = ("parts", "scalar", "storage")
+
 
 class Skipped:
     """What one such call would give."""
@@ -18,7 +21,7 @@ class Skipped:
         object.__setattr__(self, "name", name)
 
     def __getattr__(self, name: str) -> Skipped:
-        if name.startswith("__"):
+        if name.startswith("__") or name in _OF_TRACED:
             raise AttributeError(name)
         return self
 

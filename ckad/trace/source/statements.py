@@ -18,9 +18,9 @@ from ckad.trace.source.calls import call
 from ckad.trace.source.control import branches, repetition
 from ckad.trace.source.control.checks import Stops, note_raise
 from ckad.trace.source.control.flow import Flow, definite
+from ckad.trace.source.control.guarded import try_statement
 from ckad.trace.source.effects import is_owned
 from ckad.trace.source.expressions import closure, element, evaluate
-from ckad.trace.source.control.guarded import try_statement
 from ckad.trace.source.memory import objects
 from ckad.trace.source.memory.twins import CONTAINERS, changing
 from ckad.trace.source.names import classes

@@ -28,9 +28,8 @@ from ckad.errors import (
 )
 from ckad.place import at_place
 from ckad.trace.memory.context import current, local_storage
-from ckad.trace.source.control import notes
 from ckad.trace.source.actions import assign, evaluate, run_block
-from ckad.trace.source.control import branches
+from ckad.trace.source.control import branches, notes
 from ckad.trace.source.control.carrying import Stepping
 from ckad.trace.source.control.flow import Flow
 from ckad.trace.source.control.iteration import Items, items_of, number

@@ -13,6 +13,7 @@ from ckad.errors import UnrecordableError
 from ckad.place import at_place
 from ckad.trace.source.libraries import is_library
 from ckad.trace.source.memory.twins import check_alone
+from ckad.trace.source.names.closures import Closure
 from ckad.trace.source.names.frame import MISSING, Frame, depth_of, ledger, outside, region
 from ckad.trace.source.names.reader import nothing
 
@@ -46,9 +47,19 @@ def _no_function() -> None: ...
 #: Attributes that decide what all others mean.
 _STRUCTURE = ("__class__", "__dict__", "__bases__", "__mro__")
 
+#: The same of functions.
+_OF_FUNCTIONS = ("__code__", "__defaults__", "__kwdefaults__")
+
 
 def read(owner: Any, name: str) -> Any:
     """``owner.name``."""
+    if type(owner) is Closure and name in _OF_FUNCTIONS:
+        raise UnrecordableError(
+            at_place(
+                f"the program looks at {owner.__name__}.{name}, and {owner.__name__} is a function "
+                "that is run from its source. Define it outside of the transformed function."
+            )
+        )
     if isinstance(owner, ModuleType) and not is_library(owner.__name__):
         around = outside(vars(owner))
         around.note_read(name)
@@ -56,12 +67,14 @@ def read(owner: Any, name: str) -> Any:
     found = _attributes(owner, name)
     if found is not None and name in found.names:
         return found.local(name)
+    if found is not None:
+        found.note_read(name)
     return getattr(owner, name)
 
 
 def write(owner: Any, name: str, value: Any) -> bool:
     """``owner.name = value``, if the object is one whose attributes are carried."""
-    if name in _STRUCTURE:
+    if name in _STRUCTURE or (type(owner) is Closure and name in _OF_FUNCTIONS):
         raise UnrecordableError(
             at_place(
                 f"{type(owner).__name__}.{name} is bound anew, and what the object's names mean "
@@ -78,9 +91,33 @@ def write(owner: Any, name: str, value: Any) -> bool:
         return False
     _check_copy(owner)
     check_alone(owner)
+    _own(found, name)
     found.note_change(name)
     found.names[name] = value
     return True
+
+
+def _own(found: Attributes, name: str) -> None:
+    """An attribute of the class that a body binds on the object: it starts with that of the class.
+
+    A method would have to be chosen when the program runs.
+    """
+    kind: type = type(found.owner)
+    inner = region()
+    if inner is None or inner.depth <= found.depth or name in found.names:
+        return
+    if not hasattr(kind, name):
+        return
+    if callable(getattr(kind, name)):
+        raise UnrecordableError(
+            at_place(
+                f"the body of a loop or branch binds {kind.__name__}.{name}, a method, anew on an "
+                "object. Bind it before, or choose by an attribute that is a number."
+            )
+        )
+    default = getattr(kind, name)
+    ledger().before.setdefault((found, name), MISSING)
+    found.names[name] = default
 
 
 def _check_copy(owner: Any) -> None:

@@ -106,28 +106,31 @@ def operated_on(function: Callable[..., Any], x: Any) -> Any:
 
 
 def attribute(owner: Any, name: str) -> Any:
-    """The value of a property or descriptor of the user's; MISSING if it is none."""
-    found = _computed(owner, name)
-    if type(found) is property:
-        getter = _followed(found.fget)
-        return MISSING if getter is None else call_from_source(getter, (owner,), {})
-    if not hasattr(type(found), "__set__") and name in getattr(owner, "__dict__", ()):
+    """The value of a property, or of another attribute that the user's methods compute; MISSING
+    if it is none."""
+    kind: type = type(owner)
+    found = None if is_library(kind.__module__) else _found(kind, name)
+    getter = _followed(found.fget) if type(found) is property else None
+    if getter is not None:
+        return call_from_source(getter, (owner,), {})
+    if is_library(kind.__module__) or name.startswith("__"):
         return MISSING
-    return invoke(found, "__get__", owner, type(owner))
+    own = name in getattr(owner, "__dict__", ())
+    if method(found, "__get__") is not None and not (own and method(found, "__set__") is None):
+        return invoke(found, "__get__", owner, kind)
+    if own or hasattr(kind, name):
+        return MISSING
+    return invoke(owner, "__getattr__", name)
 
 
 def set_attribute(owner: Any, name: str, value: Any) -> bool:
-    """Set a property or descriptor of the user's; whether it is one."""
-    found = _computed(owner, name)
-    if type(found) is property:
-        setter = _followed(found.fset)
-        return setter is not None and call_from_source(setter, (owner, value), {}) is None
-    return invoke(found, "__set__", owner, value) is not MISSING
-
-
-def _computed(owner: Any, name: str) -> Any:
+    """Set a property of the user's; whether it is one."""
     kind: type = type(owner)
-    return None if is_library(kind.__module__) else _found(kind, name)
+    found = None if is_library(kind.__module__) else _found(kind, name)
+    setter = _followed(found.fset) if type(found) is property else None
+    if setter is not None:
+        call_from_source(setter, (owner, value), {})
+    return setter is not None or invoke(found, "__set__", owner, value) is not MISSING
 
 
 # --- making objects ------------------------------------------------------------------------------
