@@ -31,7 +31,6 @@ REFUSED = {
     "fluids.kelvin_helmholtz": Outcome(
         UnrecordableError, "the body of a loop or branch calls matplotlib.pyplot.cla"
     ),
-    "waves.plate_with_views": Outcome(ConcreteValueError, PLAIN),
     "waves.turbulence_spectral": Outcome(AttributeError, CLOSURE),
     "particles.nbody": Outcome(ConcreteValueError, PLAIN),
     "particles.lennard_jones_lists": Outcome(UnrecordableError, LIST),

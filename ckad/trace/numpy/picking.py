@@ -178,8 +178,9 @@ def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> Array:
 def histogram(
     a: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None
 ) -> tuple[Array, Array]:
-    edges = _edges(a, bins, range)
-    x = reshaped(traced(a), (traced(a).size,))
+    x = traced(a)
+    edges = _edges(x, bins, range)
+    x = reshaped(x, (x.size,))
     n = edges.size - 1
     bin: Array = np.searchsorted(edges, x, "right") - 1
     bin = np.where(np.equal(x, edges[-1]), n - 1, bin)

@@ -44,7 +44,8 @@ def clip(
 ) -> Tracer:
     low = a_min if given(a_min) else min
     high = a_max if given(a_max) else max
-    result = a if dtype is None else astype(a, dtype)
+    a = lift(a) if dtype is None else astype(a, dtype)
+    result = a
     if given(low):
         result = np.maximum(result, low)
     if given(high):
@@ -67,7 +68,7 @@ def round_(a: Any, decimals: int = 0, out: Any = None) -> Tracer:
 
 @implements(np.fix)
 def fix(x: Any, out: Any = None) -> Tracer:
-    return finish(np.trunc(x), out)
+    return finish(np.trunc(lift(x)), out)
 
 
 @implements(np.copyto)
@@ -119,4 +120,5 @@ def real(val: Any) -> Array:
 
 @implements(np.imag)
 def imag(val: Any) -> Tracer:
+    val = lift(val)
     return np.zeros_like(val) if not val.scalar else fresh(value(np.zeros_like(val)))

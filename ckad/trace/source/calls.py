@@ -101,6 +101,8 @@ def _call_library(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> 
         args = [list(x) if type(x) is GeneratorType else x for x in args]
     if type(getattr(callee, "__self__", None)) is list and callee.__name__ == "append":
         return append(callee.__self__, *args)
+    if isinstance(getattr(callee, "__self__", callee), np.ufunc):
+        args = _arrays(callee, args)
     counterpart = _counterpart(callee, args, options)
     if counterpart is not None:
         options.pop("like", None)
@@ -119,6 +121,15 @@ def _call_library(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> 
     if type(result) is str:
         return shown(result, (*args, *options.values(), getattr(callee, "__self__", None)))
     return lifted(result)
+
+
+def _arrays(callee: Any, args: Sequence[Any]) -> Sequence[Any]:
+    """The operands of a ufunc; it does not look for traced values in lists."""
+    if callee.__name__ == "at":  # its second argument is an index
+        return args
+    listed = [isinstance(x, (list, tuple)) and holds_tracer(x) for x in args]
+    array = partial(dispatch.call, np.asarray)
+    return [array((x,), {}) if has else x for x, has in zip(args, listed, strict=True)]
 
 
 def _is_in(callee: Any, functions: Collection[Any]) -> bool:
