@@ -1,4 +1,4 @@
-"""Habits of programs as they are found: lists where NumPy takes arrays, against NumPy."""
+"""Habits of programs as they are found: lists where NumPy takes arrays, memory asked for."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.lib.stride_tricks import as_strided
 
 import ckad
+from ckad.errors import UnsupportedFunctionError
 
 X = np.array([0.7, 1.3, 0.4])
 PROGRAMS: list[Callable[[Any], Any]] = []
@@ -62,3 +64,91 @@ def lists_in_functions(x):
     total += np.sum(np.dstack([both, both]) ** 3) + np.hstack([both, x[2]])[2] ** 2
     total += np.sum(np.isposinf(both)) + np.sum(np.imag(both)) + np.searchsorted(both, 1.0) * x[0]
     return total + np.sum(np.histogram(both, 3, (0, 2), weights=both)[0] ** 2)
+
+
+# --- memory ------------------------------------------------------------------------------------
+
+
+@program
+def shapes_are_set(x):
+    a = np.outer(x, x)[:2] * 2
+    b = a
+    a.shape = (3, 2)
+    rows = a.T
+    a.shape = -1
+    a[0] = x[1] ** 3
+    return np.sum(b * np.arange(6.0)) + np.sum(rows[1] * x)
+
+
+@program
+def strides_of_arrays(x):
+    a = np.outer(x, x)
+    windows = as_strided(a, shape=(2, 2, 2, 2), strides=a.strides * 2)
+    a[1, 1] = x[0]
+    total = np.sum(windows[:, :, 0, 1] * windows[:, :, 1, 0]) + np.sum(windows.mean((2, 3)) ** 2)
+    diagonal = as_strided(a, (3,), (sum(a.strides),))
+    diagonal *= 2
+    diagonal[1:] = x[:2]
+    part = a[1:, ::2]
+    part_again = as_strided(part, (2, 2), part.strides)
+    part_again += 1
+    return total + np.sum(a**2) + np.sum(as_strided(a.T, (2, 2), a.T.strides) ** 3)
+
+
+@program
+def strides_in_a_loop(x):
+    a = np.asfortranarray(np.outer(x, x))
+    for _ in range(6):
+        windows = as_strided(a, (2, 2, 2, 2), a.strides * 2)
+        a[:2, 1:] = 0.3 * np.sum(windows, axis=(2, 3)) + windows[:, 0, 1, :]
+    return np.sum(a**2)
+
+
+@program
+def flags(x):
+    a = np.outer(x, x)
+    said = a.flags["C_CONTIGUOUS"] + 2 * a.T.flags.f_contiguous + 4 * a[:, ::2].flags.c_contiguous
+    said += 8 * a.flags.owndata + 16 * a[1:].flags.owndata + 32 * np.broadcast_to(x, (2, 3)).flags.writeable
+    a.flags.writeable = False
+    return np.sum(x) * (said + a.T.strides[1] + a[:, 1:].strides[0])
+
+
+@program
+def column_by_column(x):
+    a = np.zeros((2, 3), order="F")
+    a.flat[:] = np.hstack([x, x**2])
+    b, c, d = np.array(a, order="F"), np.asfortranarray(a), a.copy("F")
+    e, f, g = a.astype(float, order="F"), np.asarray(a, order="F"), np.zeros_like(a, order="F")
+    h, i, j = a.ravel("K"), a.flatten("F"), np.ravel(a, "A")
+    k, m, n = np.reshape(a, (3, 2), order="A"), np.full((2, 3), x, order="F"), np.copy(a, "F")
+    p = np.asfortranarray(np.outer(x, x)[:2])
+    c[1, 1], f[0, 0], g[0] = 5.0, x[1] ** 3, a[1]
+    flat = p.reshape(-1, order="F")
+    flat[1:] *= 2.0
+    arrays = (a, b, c, d, e, f, g, h, i, j, k, m, n, p)
+    return sum(np.sum(v * np.arange(v.size).reshape(v.shape)) for v in arrays)
+
+
+def test_a_shape_that_needs_a_copy_is_no_shape_to_set():
+    def turned(x):
+        a = np.outer(x, x).T
+        a.shape = (9,)
+        return np.sum(a)
+
+    with pytest.raises(AttributeError, match="incompatible shape"):
+        ckad.jit(turned)(X)
+
+
+def test_strides_beyond_the_memory_are_refused():
+    with pytest.raises(ValueError, match="outside of the array's memory"):
+        ckad.jit(lambda x: np.sum(as_strided(x, (4,), x.strides)))(X)
+
+
+def test_writes_through_strides_that_overlap_are_refused():
+    def overlapping(x):
+        windows = as_strided(x, (2, 2), x.strides * 2)
+        windows += 1.0
+        return np.sum(x)
+
+    with pytest.raises(UnsupportedFunctionError, match="show an element several times"):
+        ckad.jit(overlapping)(X)

@@ -60,10 +60,6 @@ REFUSED = {
     "life.ages": Outcome(AttributeError, CLOSURE),
     "robots.pure_pursuit": Outcome(UnrecordableError, LIST),
     "materials.dendrite": Outcome(ConcreteValueError, PLAIN),
-    "materials.xy_relaxation": Outcome(
-        UnsupportedFunctionError, "ckad has no rule for the method .strides of a traced array"
-    ),
-    "materials.oven": Outcome(AttributeError, "property 'shape' of 'Tracer' object has no setter"),
     "materials.truss": Outcome(UnsupportedFunctionError, "ckad has no rule for numpy.setdiff1d"),
     "materials.newton_with_care": Outcome(
         UnrecordableError, "the body of a loop or branch binds 'STEPS_DONE'"
