@@ -115,6 +115,11 @@ def batched(x: Any, y: Any) -> Array:
     return within(batched, (x, y))
 
 
+def in_order(x: Any) -> Array:
+    """``x`` with elements that have places: those under a mask are copied one after the other."""
+    return within(in_order, (x,)) if isinstance(x, Traced) else x
+
+
 def complexed(x: Any, part: Any = None) -> Array:
     """``x`` as a complex array whose parts have the dtype ``part``, by default their own."""
     return within(complexed, (x, part))

@@ -28,22 +28,18 @@ F = TypeVar("F", bound=Function)
 
 #: Traced real arrays and numbers, and all that is not traced.
 PLAIN = 0
-#: Parts of arrays whose size is only known when the program runs.
+#: Parts of arrays whose size is only known when the program runs: between bounds, or under a mask.
 PART = 1
-#: Elements under a traced mask.
-MASK = 2
 #: Complex numbers, traced or not, and what asks for them (``dtype=complex``).
-COMPLEX = 3
+COMPLEX = 2
 #: New arrays of a traced length: only the interpreter asks for this kind.
-LENGTH = 4
-_COUNT = 5
+LENGTH = 3
+_COUNT = 4
 #: Kinds that a composite takes: their cells are filled wherever there is no other function.
 Kinds = tuple[int, ...]
-EVERY: Kinds = (PLAIN, PART, MASK, COMPLEX)
+EVERY: Kinds = (PLAIN, PART, COMPLEX)
 #: The same where it is no formula of complex numbers,
-REAL: Kinds = (PLAIN, PART, MASK)
-#: where the elements need places,
-ORDERED: Kinds = (PLAIN, PART)
+REAL: Kinds = (PLAIN, PART)
 #: and where all lengths have to be known.
 STATIC: Kinds = (PLAIN, COMPLEX)
 
@@ -242,6 +238,18 @@ def always(*keys: Any) -> None:
 def derives(kind: int, derive: Callable[[Any], Function | None]) -> None:
     """How cells of ``kind`` are made that nothing has filled."""
     _derived[kind] = derive
+
+
+def ufunc_cell(call: Callable[..., Any]) -> Callable[[Any], Function | None]:
+    """How ``call``, which takes what NumPy's protocol for ufuncs gives, makes cells of ufuncs."""
+
+    def derive(key: Any) -> Function | None:
+        ufunc, method = key if isinstance(key, tuple) else (key, "__call__")
+        if not isinstance(ufunc, np.ufunc):
+            return None
+        return lambda *inputs, **options: call(ufunc, method, inputs, options)
+
+    return derive
 
 
 def refuses(kind: int, refuse: Callable[[str], NoReturn]) -> None:

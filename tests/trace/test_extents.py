@@ -146,7 +146,7 @@ def _returned(x, k):
             UnsupportedFunctionError,
             "np.median is not supported for an array whose length is only known",
         ),
-        (_returned, TraceError, "returns a Padded|length is only known"),
+        (_returned, TraceError, "returns a Part|length is only known"),
     ],
 )
 def test_what_is_not_supported_is_named(function, error, message):

@@ -68,3 +68,16 @@ REFUSED = {
         ConcreteValueError, "the shape of np.where(condition) with one argument depends on numbers"
     ),
 }
+
+CALLS = "the body of a loop or branch calls"
+#: At their full size alone: short loops are written out, these are too long for it.
+REFUSED_LONG = {
+    "waves.kuramoto_sivashinsky": Outcome(UnrecordableError, LIST),
+    "filters.extended_localization": Outcome(
+        UnrecordableError, f"{CALLS} numpy.random.RandomState.randn"
+    ),
+    "filters.moving_window": Outcome(UnrecordableError, f"{CALLS} deque.append"),
+    "earth.stream_power": Outcome(
+        UnrecordableError, "the body of a loop or branch changes a function that was made outside"
+    ),
+}

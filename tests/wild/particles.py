@@ -240,7 +240,7 @@ def boids(alignment, cohesion, n, steps):
     flock = Flock(n, 10.0, alignment, cohesion, np.random.default_rng(1))
     for frame in range(steps):
         flock.run()
-    return np.sum(np.mean(flock.velocity, axis=0) ** 2) + np.mean(flock.position)
+    return np.sum(np.mean(flock.velocity, axis=0) ** 2) + np.mean(flock.position**2)
 
 
 def rain(growth, fade, n, steps):
@@ -335,7 +335,7 @@ PARTICLES = (
         difference=1e-5,  # the step must not move a particle to another cell
     ),
     Wild(boris_mover, lambda n: (1.0, 1.0, n), (8,), (1000,)),
-    Wild(boids, lambda n, nt: (0.5, 0.1, n, nt), (6, 5), (100, 100), step=1e-5),
+    Wild(boids, lambda n, nt: (0.5, 0.1, n, nt), (6, 5), (100, 100), step=1e-3, difference=1e-5),
     Wild(rain, lambda n, nt: (0.05, 0.97, n, nt), (6, 9), (50, 600)),
     Wild(hanging_rope, lambda n, nt: (9.81, 0.8, n, nt), (4, 4), (10, 60)),
     Wild(langevin, lambda n, nt: (0.5, 0.3, n, nt), (5, 12), (500, 1000)),

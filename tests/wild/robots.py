@@ -54,9 +54,9 @@ def rotation_matrix(roll, pitch, yaw):
     ])
 
 
-def drone(Kp_z, m, loops, steps):
-    g, dt, T = 9.81, 0.1, 5
-    Kd_z, Kp = 1.0, 25.0
+def drone(Kp_z, Kd_z, loops, steps):
+    g, m, dt, T = 9.81, 0.2, 0.1, 5
+    Kp = 25.0
     corners = [[-5, -5, 5], [5, -5, 5], [5, 5, 5], [-5, 5, 5]]
     x_coeffs, y_coeffs, z_coeffs = [[]] * 4, [[]] * 4, [[]] * 4
     for i in range(4):
@@ -361,11 +361,11 @@ def elastic_band(repulsion, tension, n, nt):
 
 
 ROBOTS = (
-    Wild(drone, lambda n, nt: (1.0, 0.2, n, nt), (1, 8), (4, 50)),
+    Wild(drone, lambda n, nt: (1.0, 1.0, n, nt), (1, 8), (4, 50)),
     Wild(pure_pursuit, lambda n, nt: (0.1, 1.0, n, nt), (10, 10), (50, 250), step=1e-6),
     Wild(pendulum_lqr, lambda n: (0.3, 0.01, n), (3,), (50,), step=1e-6),
-    Wild(boiler, lambda n: (1.5, 0.2, n), (12,), (5000,), step=1e-6),
-    Wild(predictive_control, lambda h, n: (1.0, 0.01, h, n), (4, 3), (15, 40), step=1e-5),
+    Wild(boiler, lambda n: (1.5, 0.2, n), (12,), (5000,), step=1e-5),
+    Wild(predictive_control, lambda h, n: (1.0, 0.01, h, n), (4, 3), (15, 40)),
     Wild(arm_to_point, lambda n, nt: (1.2, 1.0, n, nt), (3, 4), (4, 100)),
     Wild(elastic_band, lambda n, nt: (0.5, 1.0, n, nt), (5, 4), (25, 60), step=1e-5),
 )

@@ -12,6 +12,7 @@ from ckad.place import at_place
 from ckad.trace.arrays import (
     Array,
     copied,
+    in_order,
     is_traced,
     padded,
     promoted,
@@ -21,14 +22,14 @@ from ckad.trace.arrays import (
     traced,
 )
 from ckad.trace.axes import along, axis_of
-from ckad.trace.dispatch import ORDERED, REAL, STATIC, given, implements, reject
+from ckad.trace.dispatch import EVERY, REAL, STATIC, given, implements, reject
 
 # --- differences -------------------------------------------------------------------------------
 
 
-@implements(np.diff, kind=ORDERED)
+@implements(np.diff, kind=REAL)
 def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Array:
-    x = traced(a)
+    x = in_order(traced(a))
     if n == 0:
         return a
     if n < 0 or not x.shape:
@@ -61,10 +62,10 @@ def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Array:
     return np.concatenate([*before, gaps, *after]) if ends else gaps
 
 
-@implements(np.unwrap, kind=ORDERED)
+@implements(np.unwrap, kind=REAL)
 def unwrap(p: Any, discont: Any = None, axis: int = -1, *, period: Any = 2 * np.pi) -> Array:
     """The jumps taken out are multiples of ``period``, with derivative 0."""
-    x = traced(p)
+    x = in_order(traced(p))
     reject(x.dtype.kind != "f", "np.unwrap of integers")
     k = axis_of(axis, x.ndim)
     gaps = diff(x, axis=k)
@@ -169,7 +170,7 @@ def _edge_of_second_order(values: Sequence[Array], gap: Any, order: tuple[int, i
 
 
 def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Array:
-    y = traced(y)
+    y = in_order(traced(y))
     k = axis_of(axis, y.ndim)
     width = dx
     if x is not None:
@@ -180,9 +181,9 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Array:
     return np.sum(width * (y[along(k, slice(1, None))] + y[along(k, slice(None, -1))]) / 2.0, k)
 
 
-implements(np.trapezoid, kind=ORDERED)(trapezoid)
+implements(np.trapezoid, kind=REAL)(trapezoid)
 if "trapz" in np.__dict__:  # before NumPy 2.4
-    implements(np.__dict__["trapz"], kind=ORDERED)(trapezoid)
+    implements(np.trapz, kind=REAL)(trapezoid)
 
 
 # --- convolution -------------------------------------------------------------------------------
@@ -232,7 +233,7 @@ def _convolved(long: Array, short: Array, mode: str) -> Array:
 # --- polynomials -------------------------------------------------------------------------------
 
 
-@implements(np.polyval, kind=REAL)
+@implements(np.polyval, kind=EVERY)
 def polyval(p: Any, x: Any) -> Array:
     at = traced(x)
     result = np.zeros_like(at)

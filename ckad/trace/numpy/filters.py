@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import product
 from typing import Any, Literal
 
@@ -81,64 +81,34 @@ def _filtered(
     return stored(_taps(_padded(x, widths, mode, cval), w, x.shape), output)
 
 
-@implements(scipy.ndimage.correlate)
-def correlate(
-    input: Any,
-    weights: Any,
-    output: Any = None,
-    mode: str = "reflect",
-    cval: Any = 0.0,
-    origin: Any = 0,
-) -> Array:
-    return _filtered(traced(input), traced(weights), output, mode, cval, origin, flip=False)
+def _filter(function: Any, flip: bool) -> None:
+    @implements(function)
+    def filtered(input: Any, weights: Any, output: Any = None, mode: str = "reflect",
+                 cval: Any = 0.0, origin: Any = 0) -> Array:  # fmt: skip
+        return _filtered(traced(input), traced(weights), output, mode, cval, origin, flip)
 
 
-@implements(scipy.ndimage.convolve)
-def convolve(
-    input: Any,
-    weights: Any,
-    output: Any = None,
-    mode: str = "reflect",
-    cval: Any = 0.0,
-    origin: Any = 0,
-) -> Array:
-    return _filtered(traced(input), traced(weights), output, mode, cval, origin, flip=True)
+_filter(scipy.ndimage.correlate, flip=False)
+_filter(scipy.ndimage.convolve, flip=True)
 
 
-def _on_axis(x: Array, weights: Any, axis: int) -> Array:
-    w = traced(weights)
-    k = axis_of(axis, x.ndim)
-    return w[tuple(slice(None) if i == k else None for i in range(x.ndim))]
+def _filter_on_axis(function: Any, flip: bool) -> Callable[..., Array]:
+    @implements(function)
+    def filtered(input: Any, weights: Any, axis: int = -1, output: Any = None,
+                 mode: str = "reflect", cval: Any = 0.0, origin: int = 0) -> Array:  # fmt: skip
+        x, w = traced(input), traced(weights)
+        if flip:
+            w, origin = w[::-1], -origin - (w.size % 2 == 0)
+        k = axis_of(axis, x.ndim)
+        on_axis = w[tuple(slice(None) if i == k else None for i in range(x.ndim))]
+        origins = [origin if i == k else 0 for i in range(x.ndim)]
+        return _filtered(x, on_axis, output, mode, cval, origins, flip=False)
+
+    return filtered
 
 
-@implements(scipy.ndimage.correlate1d)
-def correlate1d(
-    input: Any,
-    weights: Any,
-    axis: int = -1,
-    output: Any = None,
-    mode: str = "reflect",
-    cval: Any = 0.0,
-    origin: int = 0,
-) -> Array:
-    x = traced(input)
-    origins = [origin if i == axis_of(axis, x.ndim) else 0 for i in range(x.ndim)]
-    return correlate(x, _on_axis(x, weights, axis), output, mode, cval, origins)
-
-
-@implements(scipy.ndimage.convolve1d)
-def convolve1d(
-    input: Any,
-    weights: Any,
-    axis: int = -1,
-    output: Any = None,
-    mode: str = "reflect",
-    cval: Any = 0.0,
-    origin: int = 0,
-) -> Array:
-    w = traced(weights)
-    moved = -origin - (w.size % 2 == 0)
-    return correlate1d(input, w[::-1], axis, output, mode, cval, moved)
+correlate1d = _filter_on_axis(scipy.ndimage.correlate1d, flip=False)
+_filter_on_axis(scipy.ndimage.convolve1d, flip=True)
 
 
 @implements(scipy.ndimage.laplace)

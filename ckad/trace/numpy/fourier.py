@@ -16,7 +16,7 @@ import numpy as np
 from ckad.place import at_place
 from ckad.trace.arrays import Array, complexed, is_traced, stored
 from ckad.trace.axes import along, axis_of
-from ckad.trace.dispatch import COMPLEX, F, Function, put
+from ckad.trace.dispatch import STATIC, Function, put
 
 #: Transforms up to this length are one product with a matrix.
 LONGEST_PRODUCT = 32
@@ -117,37 +117,33 @@ def _along_axis(a: Any, n: Any, axis: int, norm: Any, inverse: bool) -> Array:
     return found if given.dtype == found.dtype else found.astype(given.dtype)
 
 
-def _registered(function: Any) -> Callable[[F], F]:
-    """Decorator: the counterpart of ``function`` for real and complex tracers alike."""
+def _transforms(*functions: Any) -> Callable[[Function], Function]:
+    """Decorator: the counterpart of ``functions`` for real and complex tracers alike."""
 
-    def register(handler: F) -> F:
-        whole = _own_memory(handler)
-        put(function, whole)
-        put(function, whole, COMPLEX)
+    def register(handler: Function) -> Function:
+        def call(a: Any, *args: Any, out: Any = None, **options: Any) -> Any:
+            return stored(handler(a, *args, **options).copy(), out)
+
+        for function in functions:
+            for kind in STATIC:
+                put(function, call, kind)
         return handler
 
     return register
 
 
-def _own_memory(handler: Function) -> Function:
-    def call(a: Any, *args: Any, out: Any = None, **options: Any) -> Any:
-        result = handler(a, *args, **options)
-        return stored(result.copy(), out)
+def _one_axis(function: Any, inverse: bool) -> Function:
+    @_transforms(function)
+    def transformed(a: Any, n: Any = None, axis: int = -1, norm: Any = None) -> Array:
+        return _along_axis(a, n, axis, norm, inverse)
 
-    return call
-
-
-@_registered(np.fft.fft)
-def fft(a: Any, n: Any = None, axis: int = -1, norm: Any = None) -> Array:
-    return _along_axis(a, n, axis, norm, inverse=False)
+    return transformed
 
 
-@_registered(np.fft.ifft)
-def ifft(a: Any, n: Any = None, axis: int = -1, norm: Any = None) -> Array:
-    return _along_axis(a, n, axis, norm, inverse=True)
+fft, ifft = _one_axis(np.fft.fft, inverse=False), _one_axis(np.fft.ifft, inverse=True)
 
 
-@_registered(np.fft.rfft)
+@_transforms(np.fft.rfft)
 def rfft(a: Any, n: Any = None, axis: int = -1, norm: Any = None) -> Array:
     if is_traced(a) and a.dtype.kind == "c":
         raise TypeError(at_place("np.fft.rfft takes real arrays; use np.fft.fft"))
@@ -156,7 +152,7 @@ def rfft(a: Any, n: Any = None, axis: int = -1, norm: Any = None) -> Array:
     return whole[along(k, slice(0, whole.shape[k] // 2 + 1))]
 
 
-@_registered(np.fft.irfft)
+@_transforms(np.fft.irfft)
 def irfft(a: Any, n: Any = None, axis: int = -1, norm: Any = None) -> Array:
     """The other half of the spectrum is the conjugate of what is given."""
     x = complexed(a)
@@ -179,24 +175,15 @@ def _in_turn(one: Function, a: Any, s: Any, axes: Any, norm: Any) -> Array:
     return result
 
 
-@_registered(np.fft.fftn)
-def fftn(a: Any, s: Any = None, axes: Any = None, norm: Any = None) -> Array:
-    return _in_turn(fft, a, s, axes, norm)
+def _several_axes(function: Any, one: Function, default: Any) -> None:
+    @_transforms(function)
+    def transformed(a: Any, s: Any = None, axes: Any = default, norm: Any = None) -> Array:
+        return _in_turn(one, a, s, axes, norm)
 
 
-@_registered(np.fft.ifftn)
-def ifftn(a: Any, s: Any = None, axes: Any = None, norm: Any = None) -> Array:
-    return _in_turn(ifft, a, s, axes, norm)
-
-
-@_registered(np.fft.fft2)
-def fft2(a: Any, s: Any = None, axes: Any = (-2, -1), norm: Any = None) -> Array:
-    return _in_turn(fft, a, s, axes, norm)
-
-
-@_registered(np.fft.ifft2)
-def ifft2(a: Any, s: Any = None, axes: Any = (-2, -1), norm: Any = None) -> Array:
-    return _in_turn(ifft, a, s, axes, norm)
+for _one, _all, _two in ((fft, np.fft.fftn, np.fft.fft2), (ifft, np.fft.ifftn, np.fft.ifft2)):
+    _several_axes(_all, _one, None)
+    _several_axes(_two, _one, (-2, -1))
 
 
 def _rolled(x: Any, axes: Any, half: Any) -> Any:
@@ -206,11 +193,11 @@ def _rolled(x: Any, axes: Any, half: Any) -> Any:
     return np.roll(x, [half(shape[k]) for k in axes], list(axes))
 
 
-@_registered(np.fft.fftshift)
+@_transforms(np.fft.fftshift)
 def fftshift(x: Any, axes: Any = None) -> Any:
     return _rolled(x, axes, lambda n: n // 2)
 
 
-@_registered(np.fft.ifftshift)
+@_transforms(np.fft.ifftshift)
 def ifftshift(x: Any, axes: Any = None) -> Any:
     return _rolled(x, axes, lambda n: -(n // 2))

@@ -6,26 +6,26 @@ from typing import Any
 
 import numpy as np
 
-from ckad.trace.arrays import Array, Casting, of_list, reshaped, traced
-from ckad.trace.dispatch import ORDERED, implements
+from ckad.trace.arrays import Array, of_list, reshaped, traced
+from ckad.trace.dispatch import REAL, implements
 
 
 def _one_by_one(raise_rank: Any, arrays: Any) -> list[Array]:
     return [raise_rank(of_list(x)) for x in arrays]
 
 
-@implements(np.hstack, kind=ORDERED)
-def hstack(tup: Any, *, dtype: Any = None, casting: Casting = "same_kind") -> Array:
+@implements(np.hstack, kind=REAL)
+def hstack(tup: Any, *, dtype: Any = None, casting: str = "same_kind") -> Array:
     xs = _one_by_one(np.atleast_1d, tup)
     return np.concatenate(xs, 0 if xs and xs[0].ndim == 1 else 1, dtype=dtype, casting=casting)
 
 
-@implements(np.vstack, kind=ORDERED)
-def vstack(tup: Any, *, dtype: Any = None, casting: Casting = "same_kind") -> Array:
+@implements(np.vstack, kind=REAL)
+def vstack(tup: Any, *, dtype: Any = None, casting: str = "same_kind") -> Array:
     return np.concatenate(_one_by_one(np.atleast_2d, tup), 0, dtype=dtype, casting=casting)
 
 
-@implements(np.dstack, kind=ORDERED)
+@implements(np.dstack, kind=REAL)
 def dstack(tup: Any) -> Array:
     return np.concatenate(_one_by_one(np.atleast_3d, tup), 2)
 
@@ -39,7 +39,7 @@ def _column(x: Array) -> Array:
     return reshaped(x, (x.size, 1)) if x.ndim < 2 else x
 
 
-@implements(np.append, kind=ORDERED)
+@implements(np.append, kind=REAL)
 def append(arr: Any, values: Any, axis: Any = None) -> Array:
     if axis is None:
         return np.concatenate([np.ravel(of_list(arr)), np.ravel(of_list(values))])

@@ -26,7 +26,7 @@ from ckad.trace.arrays import (
     traced,
 )
 from ckad.trace.axes import common_shape
-from ckad.trace.dispatch import ORDERED, implements, reject
+from ckad.trace.dispatch import REAL, STATIC, implements, reject
 
 #: Matrices of so many rows are eliminated without a loop.
 UNROLLED = 8
@@ -42,8 +42,7 @@ def _repeat(n: int, body: Callable[[Any, Any], Any], state: Any) -> Any:
 
 def _matrices(a: Any, square: bool = True) -> Array:
     """``a`` in floats, as a stack with one axis before the matrices."""
-    x = traced(a)
-    x = x if x.dtype.kind == "f" else retyped(x, np.float64)
+    x = _float(a)
     if x.ndim < 2:
         raise np.linalg.LinAlgError(
             at_place(f"{x.ndim}-dimensional array given. Array must be at least two-dimensional")
@@ -116,7 +115,7 @@ def solve(a: Any, b: Any) -> Array:
 
 def _float(a: Any) -> Array:
     x = traced(a)
-    return x if x.dtype.kind == "f" else retyped(x, np.float64)
+    return x if x.dtype.kind in "fc" else retyped(x, np.float64)
 
 
 def _eliminate_all(k: Any, m: Array) -> Array:
@@ -127,11 +126,11 @@ def _eliminate_all(k: Any, m: Array) -> Array:
     return np.where(mask.here, row, m - _column(m, k) * row)
 
 
-@implements(np.linalg.inv)
+@implements(np.linalg.inv, kind=STATIC)
 def inv(a: Any) -> Array:
     x = _float(a)
     n = _matrices(x).shape[-1]
-    return solve(x, np.eye(n, dtype=x.dtype))
+    return np.linalg.solve(x, np.eye(n, dtype=x.dtype))
 
 
 # --- determinants ------------------------------------------------------------------------------
@@ -275,7 +274,7 @@ def _reflect(k: Any, state: tuple[Array, Array]) -> tuple[Array, Array]:
 # --- compositions ------------------------------------------------------------------------------
 
 
-@implements(np.linalg.matrix_power)
+@implements(np.linalg.matrix_power, kind=STATIC)
 def matrix_power(a: Any, n: int) -> Array:
     x = traced(a)
     n_rows = _matrices(x).shape[-1]
@@ -292,7 +291,7 @@ def matrix_power(a: Any, n: int) -> Array:
     return copied(result)
 
 
-@implements(np.linalg.outer, kind=ORDERED)
+@implements(np.linalg.outer, kind=REAL)
 def outer_of_vectors(x1: Any, x2: Any, /) -> Array:
     if traced(x1).ndim != 1 or traced(x2).ndim != 1:
         raise ValueError(at_place("np.linalg.outer takes one-dimensional arrays"))
@@ -300,10 +299,7 @@ def outer_of_vectors(x1: Any, x2: Any, /) -> Array:
 
 
 implements(np.linalg.cross)(lambda x1, x2, /, *, axis=-1: np.cross(x1, x2, axis=axis))
-implements(np.linalg.vecdot)(
-    # NumPy's stubs know no axis of np.vecdot
-    lambda x1, x2, /, *, axis=-1: np.vecdot(x1, x2, axis=axis)  # type: ignore[call-overload]
-)
+implements(np.linalg.vecdot, kind=REAL)(lambda x1, x2, /, *, axis=-1: np.vecdot(x1, x2, axis=axis))
 implements(np.linalg.diagonal)(lambda x, /, *, offset=0: np.diagonal(x, offset, -2, -1))
 implements(np.linalg.trace)(
     lambda x, /, *, offset=0, dtype=None: np.trace(x, offset, -2, -1, dtype)

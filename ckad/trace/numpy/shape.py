@@ -1,4 +1,4 @@
-"""Triangles and diagonals of matrices."""
+"""Triangles and diagonals of matrices, orders of axes, parts and turns."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.lib.array_utils import normalize_axis_tuple
 from ckad.place import at_place
 from ckad.trace.arrays import Array, diagonal_view, padded, reshaped, retyped, traced
 from ckad.trace.axes import along, axis_of
-from ckad.trace.dispatch import ORDERED, implements, reject
+from ckad.trace.dispatch import EVERY, REAL, implements, reject
 
 
 def _masked(m: Any, keeps: np.ndarray) -> Array:
@@ -65,10 +65,32 @@ def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
     target[...] = reshaped(retyped(new, x.dtype), shape)
 
 
-# --- parts and turns -------------------------------------------------------------------------
+# --- the order of the axes ---------------------------------------------------------------------
 
 
-@implements(np.rollaxis, kind=ORDERED)
+@implements(np.swapaxes, kind=EVERY)
+def swapaxes(a: Any, axis1: Any, axis2: Any) -> Array:
+    x = traced(a)
+    i, j = axis_of(axis1, x.ndim), axis_of(axis2, x.ndim)
+    order = list(range(x.ndim))
+    order[i], order[j] = j, i
+    return np.transpose(x, order)
+
+
+@implements(np.moveaxis, kind=EVERY)
+def moveaxis(a: Any, source: Any, destination: Any) -> Array:
+    x = traced(a)
+    sources = normalize_axis_tuple(source, x.ndim, "source")
+    targets = normalize_axis_tuple(destination, x.ndim, "destination")
+    if len(sources) != len(targets):
+        raise ValueError(at_place("source and destination must have the same number of axes"))
+    order = [k for k in range(x.ndim) if k not in sources]
+    for target, origin in sorted(zip(targets, sources, strict=True)):
+        order.insert(target, origin)
+    return np.transpose(x, order)
+
+
+@implements(np.rollaxis, kind=REAL)
 def rollaxis(a: Any, axis: int, start: int = 0) -> Array:
     x = traced(a)
     k = axis_of(axis, x.ndim)
@@ -76,12 +98,15 @@ def rollaxis(a: Any, axis: int, start: int = 0) -> Array:
     return np.moveaxis(x, k, before - 1 if k < before else before)
 
 
-@implements(np.matrix_transpose, np.linalg.matrix_transpose, kind=ORDERED)
+@implements(np.matrix_transpose, np.linalg.matrix_transpose, kind=REAL)
 def matrix_transpose(x: Any) -> Array:
     x = traced(x)
     if x.ndim < 2:
         raise ValueError(at_place(f"a matrix transpose needs two axes, the array has {x.ndim}"))
     return np.swapaxes(x, -1, -2)
+
+
+# --- parts and turns ---------------------------------------------------------------------------
 
 
 @implements(np.array_split)
@@ -140,24 +165,24 @@ def unstack(x: Any, /, *, axis: int = 0) -> tuple[Array, ...]:
     return tuple(np.moveaxis(x, axis, 0))
 
 
-@implements(np.flip, kind=ORDERED)
+@implements(np.flip, kind=REAL)
 def flip(m: Any, axis: Any = None) -> Array:
     x = traced(m)
     turned = range(x.ndim) if axis is None else normalize_axis_tuple(axis, x.ndim)
     return x[tuple(slice(None, None, -1) if k in turned else slice(None) for k in range(x.ndim))]
 
 
-@implements(np.flipud, kind=ORDERED)
+@implements(np.flipud, kind=REAL)
 def flipud(m: Any) -> Array:
     return flip(m, 0)
 
 
-@implements(np.fliplr, kind=ORDERED)
+@implements(np.fliplr, kind=REAL)
 def fliplr(m: Any) -> Array:
     return flip(m, 1)
 
 
-@implements(np.rot90, kind=ORDERED)
+@implements(np.rot90, kind=REAL)
 def rot90(m: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
     x = traced(m)
     i, j = normalize_axis_tuple(axes, x.ndim)

@@ -23,7 +23,7 @@ from ckad.trace.arrays import (
     traced,
 )
 from ckad.trace.axes import axes_of, axis_of, reduced_axes
-from ckad.trace.dispatch import EVERY, ORDERED, REAL, STATIC, given, implements, reject
+from ckad.trace.dispatch import EVERY, REAL, given, implements, reject
 
 # --- covariances -------------------------------------------------------------------------------
 
@@ -97,8 +97,8 @@ def _without_nan(function: Callable[..., Array], neutral: float) -> Callable[...
 
 
 implements(np.nanprod, kind=EVERY)(_without_nan(np.prod, 1))
-implements(np.nancumsum, kind=(*ORDERED, *STATIC))(_without_nan(np.cumsum, 0))
-implements(np.nancumprod, kind=(*ORDERED, *STATIC))(_without_nan(np.cumprod, 1))
+implements(np.nancumsum, kind=EVERY)(_without_nan(np.cumsum, 0))
+implements(np.nancumprod, kind=EVERY)(_without_nan(np.cumprod, 1))
 
 
 def _nan_extremum(function: Callable[..., Array], worst: float) -> Callable[..., Array]:
@@ -160,8 +160,8 @@ def _nan_position(function: Callable[..., Array], worst: float) -> Callable[...,
     return position
 
 
-implements(np.nanargmax, kind=ORDERED)(_nan_position(np.argmax, -np.inf))
-implements(np.nanargmin, kind=ORDERED)(_nan_position(np.argmin, np.inf))
+implements(np.nanargmax, kind=REAL)(_nan_position(np.argmax, -np.inf))
+implements(np.nanargmin, kind=REAL)(_nan_position(np.argmin, np.inf))
 
 
 # --- averages --------------------------------------------------------------------------------
@@ -239,7 +239,7 @@ def _weights_like(a: Array, w: Array, axis: Any) -> Array:
     )
 
 
-@implements(np.var, kind=REAL)
+@implements(np.var, kind=EVERY)
 def var(
     a: Any,
     axis: Any = None,
@@ -253,6 +253,12 @@ def var(
     correction: Any = None,
 ) -> Array:
     a = traced(a)
+    if a.dtype.kind == "c":
+        options = {"where": where, "mean": mean, "correction": correction}
+        halves = [
+            var(half, axis, None, None, ddof, keepdims, **options) for half in (a.real, a.imag)
+        ]
+        return stored(halves[0] + halves[1], out)
     ddof = correction if given(correction) else ddof
     x = retyped(a, _float_dtype(a, dtype))
     centred = x - (mean if given(mean) else np.mean(x, axis, keepdims=True, where=where))

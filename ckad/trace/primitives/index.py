@@ -116,7 +116,7 @@ def mask_first(x: Tracer, entries: list[Any], mask: Tracer) -> tuple[Tracer, int
     return Tracer(view.storage, (*view.path, TransposeView(order))), before * _adjacent(entries)
 
 
-def _is_scalar_index(item: Any) -> bool:
+def is_scalar_index(item: Any) -> bool:
     if isinstance(item, Tracer):
         return not item.shape and item.dtype != bool
     return (
@@ -128,7 +128,7 @@ def _is_scalar_index(item: Any) -> bool:
 
 
 def is_advanced(index: list[Any]) -> bool:
-    return not all(i is None or isinstance(i, slice) or _is_scalar_index(i) for i in index)
+    return not all(i is None or isinstance(i, slice) or is_scalar_index(i) for i in index)
 
 
 # --- basic indexing: a view --------------------------------------------------------------------
@@ -146,7 +146,7 @@ def view_of(x: Tracer, index: list[Any], snapshot: bool = True) -> Tracer:
     if shape != lengths:
         path = (*path, ReshapeView(tuple(shape)))
     view = Tracer(x.storage, path)
-    picks_scalar = not shape and all(_is_scalar_index(i) for i in index)
+    picks_scalar = not shape and all(is_scalar_index(i) for i in index)
     return fresh(value(view)) if picks_scalar and snapshot else view
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from ckad.place import at_place
 from ckad.trace.arrays import Array, Casting, repeated
-from ckad.trace.dispatch import Function, call, put, reject
+from ckad.trace.dispatch import EVERY, Function, call, put, reject
 from ckad.trace.memory.views import ReshapeView
 from ckad.trace.primitives import shape
 from ckad.trace.primitives.creation import converted
@@ -26,12 +26,16 @@ def _as_tuple(args: tuple[Any, ...]) -> Any:
     return args[0] if len(args) == 1 and (args[0] is None or np.ndim(args[0])) else args
 
 
-def _reshape(self: Tracer, *dims: Any, order: str = "C", copy: Any = None) -> Tracer:
-    return shape.reshape(self, dims[0] if len(dims) == 1 else dims, order, copy=copy)
+def _reshape(self: Any, *dims: Any, **options: Any) -> Any:
+    return call(np.reshape, (self, dims[0] if len(dims) == 1 else dims), options)
 
 
-def _transpose(self: Tracer, *axes: Any) -> Tracer:
-    return shape.transpose(self, _as_tuple(axes) if axes else None)
+def _transpose(self: Any, *axes: Any) -> Any:
+    return call(np.transpose, (self, _as_tuple(axes) if axes else None), {})
+
+
+def _fill(self: Any, value: Any) -> None:
+    self[...] = value
 
 
 def _copy(self: Tracer, order: str = "C") -> Tracer:
@@ -62,10 +66,6 @@ def _astype(
     if order in ("F", "A"):
         return in_order(astype(self, dtype), shape.settled_order(self, order))
     return converted(self, dtype, order == "C")
-
-
-def _fill(self: Tracer, value: Any) -> None:
-    copyto(self, value, "unsafe")
 
 
 def _in_order(self: Tracer, *args: Any, **options: Any) -> None:
@@ -109,12 +109,9 @@ def _flat(self: Tracer, *values: Any) -> Any:
 
 
 _METHODS: dict[Any, Function] = {
-    np.ndarray.reshape: _reshape,
-    np.ndarray.transpose: _transpose,
     np.ndarray.copy: _copy,
     np.ndarray.flatten: _flatten,
     np.ndarray.astype: _astype,
-    np.ndarray.fill: _fill,
     np.ndarray.sort: _in_order,
     np.ndarray.partition: _partition,
     np.ndarray.view: _view,
@@ -125,13 +122,22 @@ _METHODS: dict[Any, Function] = {
     np.ndarray.conjugate: lambda self: self,
     np.ndarray.__copy__: _deepcopy,
     np.ndarray.__deepcopy__: _deepcopy,
-    np.ndarray.T: _transpose,
-    np.ndarray.mT: np.matrix_transpose,
     np.ndarray.real: view,
     np.ndarray.imag: np.imag,
 }
 for _key, _method in _METHODS.items():
     put(_key, _method)
+
+
+_FOR_EVERY_KIND: dict[Any, Function] = {
+    np.ndarray.reshape: _reshape,
+    np.ndarray.transpose: _transpose,
+    np.ndarray.T: _transpose,
+    np.ndarray.mT: np.matrix_transpose,
+    np.ndarray.fill: _fill,
+}
+for _key, _method in _FOR_EVERY_KIND.items():
+    put(_key, _method, EVERY)
 
 
 class Flat(Tracer):

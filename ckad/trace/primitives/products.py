@@ -16,8 +16,7 @@ from ckad.trace.arrays import Array
 from ckad.trace.axes import axis_of, common_shape
 from ckad.trace.dispatch import implements, put, reject
 from ckad.trace.memory.layout import plain_layout
-from ckad.trace.primitives.reduce import sum_
-from ckad.trace.primitives.shape import copied, diagonal, expand_dims, moveaxis, transpose
+from ckad.trace.primitives.shape import copied, diagonal, expand_dims, transpose
 from ckad.trace.values.apply import (
     apply,
     astype,
@@ -93,14 +92,14 @@ put(np.matmul, matmul)
 
 
 def _vecdot(x: Any, y: Any, out: Any = None, dtype: Any = None, axis: int = -1) -> Tracer:
-    a, b = (moveaxis(lift(v), axis, -1) for v in (x, y))
+    a, b = (np.moveaxis(lift(v), axis, -1) for v in (x, y))
     _check_inner(a.shape[-1], b.shape[-1], a.shape, b.shape)
     return finish(_sum_of_products(a, b, -1, dtype), out)
 
 
 def _sum_of_products(a: Tracer, b: Tracer, axis: int, dtype: Any = None) -> Tracer:
     a, b = promote(a, b)
-    total = sum_(np.multiply(a, b), axis, dtype)
+    total = np.sum(np.multiply(a, b), axis, dtype)
     # in NumPy a product of truth values is one
     return astype(total, bool) if a.dtype == bool and dtype is None else total
 
@@ -195,20 +194,20 @@ def cross(
 ) -> Tracer:
     if axis is not None:
         axisa = axisb = axisc = axis
-    x, y = moveaxis(lift(a), axisa, -1), moveaxis(lift(b), axisb, -1)
+    x, y = np.moveaxis(lift(a), axisa, -1), np.moveaxis(lift(b), axisb, -1)
     reject(x.shape[-1] == 2 or y.shape[-1] == 2, "np.cross of 2-vectors")
     if x.shape[-1] != 3 or y.shape[-1] != 3:
         raise ValueError(at_place(f"np.cross needs 3-vectors, got shapes {x.shape} and {y.shape}"))
     (a0, a1, a2), (b0, b1, b2) = ([v[..., k] for k in range(3)] for v in (x, y))
     parts = [a1 * b2 - a2 * b1, a2 * b0 - a0 * b2, a0 * b1 - a1 * b0]
-    return moveaxis(np.stack(parts, -1), -1, axisc)
+    return np.moveaxis(np.stack(parts, -1), -1, axisc)
 
 
 @implements(np.trace)
 def trace(
     a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out: Any = None
 ) -> Tracer:
-    return sum_(diagonal(a, offset, axis1, axis2), -1, dtype, out)
+    return np.sum(diagonal(a, offset, axis1, axis2), -1, dtype, out)
 
 
 @implements(np.linalg.multi_dot)

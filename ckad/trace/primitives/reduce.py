@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import operator
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,8 @@ from ckad.trace.dispatch import given, implements
 from ckad.trace.memory.context import current
 from ckad.trace.values.apply import apply, astype, broadcast, finish, reshape_value
 from ckad.trace.values.tracer import Tracer, fresh, lift, value
+
+Reduce = Callable[..., Tracer]
 
 
 def _reduce(op: int, x: Tracer, axes: Sequence[int], keepdims: bool) -> Tracer:
@@ -50,41 +53,31 @@ def _masked(x: Tracer, where: Any, neutral: Any) -> Array:
     return np.where(where, x, astype(neutral, x.dtype))
 
 
-@implements(np.sum)
-def sum_(
-    a: Any,
-    axis: Any = None,
-    dtype: Any = None,
-    out: Any = None,
-    keepdims: Any = False,
-    initial: Any = None,
-    where: Any = True,
-) -> Tracer:
-    x = _masked(summable(a, dtype, out), where, 0)
-    total = _reduce(Op.SUM, x, reduced_axes(axis, x.ndim), keepdims)
-    return finish(total + astype(initial, x.dtype) if given(initial) else total, out)
+def _total(function: Any, reduce: Reduce, combine: Any, neutral: int) -> None:
+    @implements(function)
+    def total(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False,
+              initial: Any = None, where: Any = True) -> Tracer:  # fmt: skip
+        x = _masked(summable(a, dtype, out), where, neutral)
+        axes = reduced_axes(axis, x.ndim)
+        result = _keep(reduce(x, axes), x.shape, axes, keepdims)
+        return finish(combine(result, astype(initial, x.dtype)) if given(initial) else result, out)
 
 
-@implements(np.prod)
-def prod(
-    a: Any,
-    axis: Any = None,
-    dtype: Any = None,
-    out: Any = None,
-    keepdims: Any = False,
-    initial: Any = None,
-    where: Any = True,
-) -> Tracer:
-    x = _masked(summable(a, dtype, out), where, 1)
-    axes = reduced_axes(axis, x.ndim)
-    product = fresh(value(x))
+def _sum(x: Tracer, axes: Sequence[int]) -> Tracer:
+    return apply(Op.SUM, x, attrs=axes) if axes else fresh(value(x))
+
+
+def _product(x: Tracer, axes: Sequence[int]) -> Tracer:
     if len(axes) == x.ndim > 1:
-        product = apply(Op.PROD, reshape_value(x, (x.size,)), attrs=(0,))
-    else:
-        for k in reversed(axes):
-            product = apply(Op.PROD, product, attrs=(k,))
-    product = _keep(product, x.shape, axes, keepdims)
-    return finish(product * astype(initial, x.dtype) if given(initial) else product, out)
+        return apply(Op.PROD, reshape_value(x, (x.size,)), attrs=(0,))
+    product = fresh(value(x))
+    for k in reversed(axes):
+        product = apply(Op.PROD, product, attrs=(k,))
+    return product
+
+
+_total(np.sum, _sum, operator.add, 0)
+_total(np.prod, _product, operator.mul, 1)
 
 
 # --- extrema -----------------------------------------------------------------------------------
@@ -125,77 +118,49 @@ def _under(where: Any, a: Any, initial: Any, name: str) -> Any:
     return _masked(x, mask, astype(initial, lift(a).dtype))
 
 
-@implements(np.max, np.amax)
-def max_(
-    a: Any,
-    axis: Any = None,
-    out: Any = None,
-    keepdims: Any = False,
-    initial: Any = None,
-    where: Any = True,
-) -> Tracer:
-    a = _under(where, a, initial, "max")
-    return finish(_extremum(Op.REDUCE_MAX, np.maximum, a, axis, keepdims, initial), out)
+def _extremum_of(function: Any, other_name: Any, op: Op, ufunc: Any) -> None:
+    @implements(function, other_name)
+    def extremum(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False,
+                 initial: Any = None, where: Any = True) -> Tracer:  # fmt: skip
+        a = _under(where, a, initial, function.__name__)
+        return finish(_extremum(op, ufunc, a, axis, keepdims, initial), out)
 
 
-@implements(np.min, np.amin)
-def min_(
-    a: Any,
-    axis: Any = None,
-    out: Any = None,
-    keepdims: Any = False,
-    initial: Any = None,
-    where: Any = True,
-) -> Tracer:
-    a = _under(where, a, initial, "min")
-    return finish(_extremum(Op.REDUCE_MIN, np.minimum, a, axis, keepdims, initial), out)
+_extremum_of(np.max, np.amax, Op.REDUCE_MAX, np.maximum)
+_extremum_of(np.min, np.amin, Op.REDUCE_MIN, np.minimum)
 
 
-def _truth(op: int, of_nothing: bool, a: Any, axis: Any, keepdims: Any, where: Any) -> Tracer:
-    x = _masked(astype(a, bool), where, of_nothing)
-    axes = reduced_axes(axis, x.ndim)
-    if _count(x.shape, axes) == 0 and axes:
-        return _of_nothing(x, axes, keepdims, of_nothing, np.maximum)
-    return _reduce(op, x, axes, keepdims)
+def _truth(function: Any, op: Op, of_nothing: bool) -> None:
+    @implements(function)
+    def truth(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, *,
+              where: Any = True) -> Tracer:  # fmt: skip
+        x = _masked(astype(a, bool), where, of_nothing)
+        axes = reduced_axes(axis, x.ndim)
+        if _count(x.shape, axes) == 0 and axes:
+            return finish(_of_nothing(x, axes, keepdims, of_nothing, np.maximum), out)
+        return finish(_reduce(op, x, axes, keepdims), out)
 
 
-@implements(np.any)
-def any_(
-    a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = True
-) -> Tracer:
-    return finish(_truth(Op.REDUCE_MAX, False, a, axis, keepdims, where), out)
+_truth(np.any, Op.REDUCE_MAX, False)
+_truth(np.all, Op.REDUCE_MIN, True)
 
 
-@implements(np.all)
-def all_(
-    a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = True
-) -> Tracer:
-    return finish(_truth(Op.REDUCE_MIN, True, a, axis, keepdims, where), out)
+def _position(function: Any, op: Op) -> None:
+    @implements(function)
+    def position(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = False) -> Tracer:
+        a = lift(a)
+        x = reshape_value(a, (a.size,)) if axis is None or not a.shape else a
+        k = 0 if axis is None else axis_of(axis, x.ndim)
+        if not x.shape[k]:
+            raise ValueError(
+                at_place("attempt to get the position of an extremum of an empty sequence")
+            )
+        result = apply(op, x, attrs=(k,))
+        return finish(_keep(result, a.shape, reduced_axes(axis, a.ndim), keepdims), out)
 
 
-def _position(op: int, a: Any, axis: Any, out: Any, keepdims: Any) -> Tracer:
-    a = lift(a)
-    x = reshape_value(a, (a.size,)) if axis is None or not a.shape else a
-    k = 0 if axis is None else axis_of(axis, x.ndim)
-    if not x.shape[k]:
-        raise ValueError(
-            at_place("attempt to get the position of an extremum of an empty sequence")
-        )
-    result = apply(op, x, attrs=(k,))
-    return finish(_keep(result, a.shape, reduced_axes(axis, a.ndim), keepdims), out)
-
-
-@implements(np.argmax)
-def argmax(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = False) -> Tracer:
-    return _position(Op.ARGMAX, a, axis, out, keepdims)
-
-
-@implements(np.argmin)
-def argmin(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = False) -> Tracer:
-    return _position(Op.ARGMIN, a, axis, out, keepdims)
-
-
-# --- without NaN -------------------------------------------------------------------------------
+_position(np.argmax, Op.ARGMAX)
+_position(np.argmin, Op.ARGMIN)
 
 
 # --- running sums and products ---------------------------------------------------------------
@@ -245,42 +210,21 @@ def _only(x: Tracer, axis: int, start: int, stop: int) -> Tracer:
     return apply(Op.PAD, apply(Op.SLICE, x, attrs=attrs, type=part), attrs=attrs, type=x.type)
 
 
-@implements(np.cumulative_sum)
-def cumulative_sum(
-    x: Any,
-    /,
-    *,
-    axis: Any = None,
-    dtype: Any = None,
-    out: Any = None,
-    include_initial: bool = False,
-) -> Tracer:
-    return _from_one_axis(cumsum, 0, x, axis, dtype, out, include_initial)
+def _cumulative(function: Any, running: Reduce, first: int) -> None:
+    @implements(function)
+    def cumulative(x: Any, /, *, axis: Any = None, dtype: Any = None, out: Any = None,
+                   include_initial: bool = False) -> Tracer:  # fmt: skip
+        x = reshape_value(x, lift(x).shape or (1,))
+        if axis is None and x.ndim != 1:
+            raise ValueError(at_place("axis= must be given for arrays that have not one axis"))
+        k = 0 if axis is None else axis_of(axis, x.ndim)
+        result: Any = running(x, k, dtype)
+        if include_initial:
+            shape = (*result.shape[:k], 1, *result.shape[k + 1 :])
+            start = np.full_like(result, first, shape=shape)
+            result = np.concatenate([start, result], k)
+        return finish(result, out)
 
 
-@implements(np.cumulative_prod)
-def cumulative_prod(
-    x: Any,
-    /,
-    *,
-    axis: Any = None,
-    dtype: Any = None,
-    out: Any = None,
-    include_initial: bool = False,
-) -> Tracer:
-    return _from_one_axis(cumprod, 1, x, axis, dtype, out, include_initial)
-
-
-def _from_one_axis(
-    function: Any, first: int, x: Any, axis: Any, dtype: Any, out: Any, include_initial: bool
-) -> Tracer:
-    x = reshape_value(x, lift(x).shape or (1,))
-    if axis is None and x.ndim != 1:
-        raise ValueError(at_place("axis= must be given for arrays that have not one axis"))
-    k = 0 if axis is None else axis_of(axis, x.ndim)
-    result = function(x, k, dtype)
-    if include_initial:
-        shape = (*result.shape[:k], 1, *result.shape[k + 1 :])
-        start = np.full_like(result, first, shape=shape)
-        result = np.concatenate([start, result], k)
-    return finish(result, out)
+_cumulative(np.cumulative_sum, cumsum, 0)
+_cumulative(np.cumulative_prod, cumprod, 1)

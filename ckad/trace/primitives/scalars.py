@@ -135,14 +135,15 @@ def _chosen(better: Any, first: Any, second: Any) -> Any:
     return np.where(better(second, first), second, first)[()]
 
 
-@_instead_of(min)
-def _min(*args: Any, **options: Any) -> Any:
-    return functools.reduce(functools.partial(_chosen, operator.lt), _items(args, "min", options))
+def _extremum(original: Any, better: Any) -> None:
+    @_instead_of(original)
+    def best(*args: Any, **options: Any) -> Any:
+        items = _items(args, original.__name__, options)
+        return functools.reduce(functools.partial(_chosen, better), items)
 
 
-@_instead_of(max)
-def _max(*args: Any, **options: Any) -> Any:
-    return functools.reduce(functools.partial(_chosen, operator.gt), _items(args, "max", options))
+_extremum(min, operator.lt)
+_extremum(max, operator.gt)
 
 
 @_instead_of(sum)
@@ -152,14 +153,8 @@ def _sum(iterable: Any, /, start: Any = 0) -> Any:
     return functools.reduce(operator.add, iterable, start)
 
 
-@_instead_of(any)
-def _any(iterable: Any) -> Any:
-    return functools.reduce(np.logical_or, [_truth(x) for x in iterable])
-
-
-@_instead_of(all)
-def _all(iterable: Any) -> Any:
-    return functools.reduce(np.logical_and, [_truth(x) for x in iterable])
+_instead_of(any)(lambda xs: functools.reduce(np.logical_or, [_truth(x) for x in xs]))
+_instead_of(all)(lambda xs: functools.reduce(np.logical_and, [_truth(x) for x in xs]))
 
 
 def _truth(x: Any) -> Any:

@@ -142,33 +142,6 @@ def _permuted(x: Tracer, order: Sequence[int]) -> Tracer:
     return view(x) if order == tuple(range(x.ndim)) else view(x, TransposeView(order))
 
 
-@implements(np.swapaxes)
-def swapaxes(a: Any, axis1: int, axis2: int) -> Tracer:
-    x = lift(a)
-    i, j = axis_of(axis1, x.ndim), axis_of(axis2, x.ndim)
-    order = list(range(x.ndim))
-    order[i], order[j] = j, i
-    return _permuted(x, order)
-
-
-@implements(np.moveaxis)
-def moveaxis(a: Any, source: Any, destination: Any) -> Tracer:
-    x = lift(a)
-    return _permuted(x, order_of_axes(x.ndim, source, destination))
-
-
-def order_of_axes(rank: int, source: Any, destination: Any) -> list[int]:
-    """The axes in the order in which ``np.moveaxis`` leaves them."""
-    sources = normalize_axis_tuple(source, rank, "source")
-    targets = normalize_axis_tuple(destination, rank, "destination")
-    if len(sources) != len(targets):
-        raise ValueError(at_place("source and destination must have the same number of axes"))
-    order = [k for k in range(rank) if k not in sources]
-    for target, origin in sorted(zip(targets, sources, strict=True)):
-        order.insert(target, origin)
-    return order
-
-
 # --- axes of length one ------------------------------------------------------------------------
 
 

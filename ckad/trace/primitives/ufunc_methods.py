@@ -10,7 +10,7 @@ import numpy as np
 from ckad.place import at_place
 from ckad.trace.arrays import Array
 from ckad.trace.axes import along, axis_of, reduced_axes
-from ckad.trace.dispatch import PLAIN, cell, derives, needs_numbers, plain, put, reject
+from ckad.trace.dispatch import EVERY, PLAIN, cell, derives, needs_numbers, plain, put, reject
 from ckad.trace.memory.layout import plain_layout
 from ckad.trace.primitives.index import add_at
 from ckad.trace.primitives.select import copyto
@@ -37,19 +37,13 @@ for _ufunc, _function in (
     (np.logical_or, np.any),
 ):
 
-    def _reduce(
-        x: Any,
-        axis: Any = 0,
-        dtype: Any = None,
-        out: Any = None,
-        f: Any = _function,
-        **options: Any,
-    ) -> Array:
+    def _reduce(x: Any, axis: Any = 0, dtype: Any = None, out: Any = None,
+                f: Any = _function, **options: Any) -> Any:  # fmt: skip
         if dtype is not None:
             options["dtype"] = dtype
         return f(x, axis=axis, out=out, **options)
 
-    put((_ufunc, "reduce"), _reduce)
+    put((_ufunc, "reduce"), _reduce, EVERY)
 
 
 def _halving(ufunc: Any) -> Callable[..., Tracer]:

@@ -1,9 +1,9 @@
 """Parts of arrays whose size is only known when the program runs.
 
 A part is an array of static size, its *base*, and where in it the part lies: per axis from a place
-on (``x[:k]``, ``A[i, j + 1:]``), or where a traced mask is true (``a[a > 0]``). A part of a storage
-has that storage's view as its base, so it is read when it is used and written in place; the
-elements under a mask are a copy, as in NumPy.
+on (``x[:k]``, ``A[i, j + 1:]``), or at the places of a traced mask (``a[a > 0]``). The former is a
+mask, too, of the places from one bound to another, and kept as the bounds, by which it can be
+moved, cut and written as a view of a storage. The elements under a mask are a copy, as in NumPy.
 """
 
 from __future__ import annotations
@@ -20,13 +20,6 @@ from ckad.trace.values.array import Array
 from ckad.trace.values.tracer import Number, Tracer
 
 
-class Part(Array):
-    """What both kinds of parts are."""
-
-    __slots__ = ()
-    __array_priority__ = 2000
-
-
 class Extent(NamedTuple):
     """Which places of an axis are the part: ``length`` of them from ``origin`` on."""
 
@@ -34,21 +27,80 @@ class Extent(NamedTuple):
     length: Number
 
 
-class Padded(Part):
-    """A part of run-time extent. ``tame`` says that what lies outside is finite."""
+class Extents(tuple[Extent | None, ...]):
+    """An extent for each axis of the base, None for an axis that is the part's as a whole."""
 
-    __slots__ = ("base", "extents", "tame")
+    __slots__ = ()
+
+    def shape(self, sizes: Sequence[int]) -> tuple[Any, ...]:
+        pairs = zip(sizes, self, strict=True)
+        return tuple(n if e is None else as_python_int(e.length) for n, e in pairs)
+
+    def base_axes(self, axes: Sequence[int]) -> tuple[int, ...]:
+        """The axes of the base that make up those of the part."""
+        return tuple(axes)
+
+    def reduced(self, axes: Sequence[int], keepdims: bool) -> Extents | None:
+        """Where the part lies in what a reduction over ``axes`` leaves; None if it is all of it."""
+        left = [None if k in axes else e for k, e in enumerate(self) if keepdims or k not in axes]
+        return None if all(e is None for e in left) else Extents(left)
+
+    def transposed(self, order: Sequence[int]) -> tuple[Extents, Sequence[int]]:
+        """The same with the part's axes in ``order``, and the order of the base's axes for it."""
+        return Extents(self[k] for k in order), order
+
+
+class Mask(NamedTuple):
+    """The places of the first axes of the base where ``mask`` is true, as one axis.
+
+    ``before`` of the axes that follow stand before it in the part.
+    """
+
+    mask: Tracer
+    before: int = 0
+
+    def shape(self, sizes: Sequence[int]) -> tuple[Any, ...]:
+        rest = sizes[self.mask.ndim :]
+        return *rest[: self.before], as_python_int(np.sum(self.mask)), *rest[self.before :]
+
+    def base_axes(self, axes: Sequence[int]) -> tuple[int, ...]:
+        covered = range(self.mask.ndim) if self.before in axes else ()
+        rest = (self.mask.ndim + k - (k > self.before) for k in axes if k != self.before)
+        return *covered, *rest
+
+    def reduced(self, axes: Sequence[int], keepdims: bool) -> Mask | None:
+        if self.before in axes:
+            return None
+        return (
+            self if keepdims else Mask(self.mask, self.before - sum(k < self.before for k in axes))
+        )
+
+    def transposed(self, order: Sequence[int]) -> tuple[Mask, Sequence[int]]:
+        others = self.base_axes([k for k in order if k != self.before])
+        return Mask(self.mask, list(order).index(self.before)), (*range(self.mask.ndim), *others)
+
+
+class Part(Array):
+    """``base`` at the places ``where``. ``tame`` says that what lies elsewhere in it is finite."""
+
+    __slots__ = ("base", "tame", "where")
+    __array_priority__ = 2000
     kind = dispatch.PART
 
-    def __init__(self, base: Tracer, extents: Sequence[Extent | None], tame: bool = False) -> None:
-        self.base: Tracer = base
-        self.extents = tuple(extents)
-        self.tame = tame
+    base: Tracer
+    where: Extents | Mask
+    tame: bool
+
+    def __init__(self, base: Any, where: Extents | Mask, tame: bool = False) -> None:
+        self.base, self.where, self.tame = base, where, tame
+
+    def over(self, base: Any) -> Part:
+        """The same places of another base, which was made of this one."""
+        return Part(base, self.where, self.tame)
 
     @property
     def shape(self) -> tuple[Any, ...]:
-        sizes = zip(self.base.shape, self.extents, strict=True)
-        return tuple(n if e is None else as_python_int(e.length) for n, e in sizes)
+        return self.where.shape(self.base.shape)
 
     @property
     def dtype(self) -> np.dtype:
@@ -56,15 +108,20 @@ class Padded(Part):
 
     @property
     def ndim(self) -> int:
-        return len(self.extents)
+        where = self.where
+        return self.base.ndim - (where.mask.ndim - 1 if isinstance(where, Mask) else 0)
 
     @property
     def size(self) -> Any:
-        return count(self, range(self.ndim))
+        total: Any = 1
+        for n in self.shape:
+            total = total * n
+        return total
 
     def __len__(self) -> int:
-        if self.extents[0] is None:
-            return self.base.shape[0]
+        n = self.shape[0]
+        if isinstance(n, int):
+            return n
         raise ConcreteValueError(
             at_place(
                 "len() of an array whose length is only known when the program runs. Use "
@@ -73,6 +130,8 @@ class Padded(Part):
         )
 
     def __iter__(self) -> Iterator[Any]:
+        if isinstance(self.where, Mask):
+            unsupported("iteration")
         return (self[i] for i in range(len(self)))
 
     def __repr__(self) -> str:
@@ -93,100 +152,16 @@ def as_python_int(x: Number) -> Number:
     return Tracer(x.storage, x.path, scalar=True, weak=True) if isinstance(x, Tracer) else x
 
 
-def count(part: Padded, axes: Sequence[int]) -> Any:
-    """How many elements the part has along ``axes``."""
-    total: Any = 1
-    for axis in axes:
-        total = total * part.shape[axis]
-    return total
-
-
 def unsupported(what: str) -> NoReturn:
     raise UnsupportedFunctionError(
         at_place(
             f"{what} is not supported for an array whose length is only known when the program "
-            "runs (a slice with computed bounds). Use a whole array and np.where with a mask, or "
-            "a loop over the elements."
-        )
-    )
-
-
-# --- under a mask ------------------------------------------------------------------------------
-
-
-class Masked(Part):
-    """``data[mask]``, a copy as in NumPy; the mask stands for the first axes of ``data``.
-
-    ``before`` of the axes that follow stand before those of the mask in the user's array.
-    """
-
-    __slots__ = ("before", "data", "mask")
-    kind = dispatch.MASK
-
-    def __init__(self, data: Tracer, mask: Tracer, before: int = 0) -> None:
-        self.data: Tracer = data
-        self.mask, self.before = mask, before
-
-    @property
-    def rest(self) -> tuple[int, ...]:
-        """The lengths of the axes that the mask does not cover."""
-        return self.data.shape[self.mask.ndim :]
-
-    @property
-    def count(self) -> Any:
-        """How many places of the mask are true."""
-        return as_python_int(np.sum(self.mask))
-
-    @property
-    def shape(self) -> tuple[Any, ...]:
-        return *self.rest[: self.before], self.count, *self.rest[self.before :]
-
-    @property
-    def dtype(self) -> np.dtype:
-        return self.data.dtype
-
-    @property
-    def ndim(self) -> int:
-        return 1 + len(self.rest)
-
-    @property
-    def size(self) -> Any:
-        return self.count * int(np.prod(self.rest))
-
-    def __len__(self) -> int:
-        raise ConcreteValueError(
-            at_place(
-                "len() of an array under a traced mask: how many elements it has is only known "
-                "when the program runs. Use np.sum(mask) or x.shape[0], which are traced integers."
-            )
-        )
-
-    def __iter__(self) -> Iterator[Any]:
-        unsupported_under_mask("iteration")
-
-    def __repr__(self) -> str:
-        return f"<traced {self.data.type} under a mask>"
-
-    def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
-        unsupported_under_mask("this use")
-
-    def __bool__(self) -> NoReturn:
-        bool(self.data)
-        raise AssertionError
-
-    __hash__ = object.__hash__
-
-
-def unsupported_under_mask(what: str) -> NoReturn:
-    raise UnsupportedFunctionError(
-        at_place(
-            f"{what} is not supported for the elements under a traced mask, x[mask], whose number "
-            "is only known when the program runs. They can be combined element by element with "
-            "elements under the same mask, reduced, and assigned where the same mask is true. Use "
-            "np.where(mask, ..., ...) on the whole array."
+            "runs: a slice with computed bounds, or the elements under a traced mask, x[mask]. "
+            "Those under one mask can be combined element by element, reduced, and assigned where "
+            "the same mask is true. Use a whole array and np.where with a mask, or a loop over "
+            "the elements."
         )
     )
 
 
 dispatch.refuses(dispatch.PART, lambda name: unsupported(name.replace("numpy", "np", 1)))
-dispatch.refuses(dispatch.MASK, lambda name: unsupported_under_mask(name.replace("numpy", "np", 1)))

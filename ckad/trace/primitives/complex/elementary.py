@@ -6,8 +6,15 @@ import math
 
 import numpy as np
 
-from ckad.trace.arrays import Array
-from ckad.trace.primitives.complex.ufuncs import Complex, absolute, equal, lowers, multiply, square
+from ckad.trace.primitives.complex.ufuncs import (
+    Complex,
+    Lowering,
+    absolute,
+    equal,
+    lowers,
+    multiply,
+    square,
+)
 from ckad.trace.values.complex import as_complex
 
 # --- exponentials and powers -------------------------------------------------------------------
@@ -132,10 +139,17 @@ def tanh(x: Complex) -> Complex:
     return Complex(np.where(negative, -real, real), 4.0 * e * np.sin(b) * cosine / below)
 
 
-@lowers(np.tan)
-def tan(x: Complex) -> Complex:
-    turned = tanh(Complex(-x.parts[1], x.parts[0]))
-    return Complex(turned.parts[1], -turned.parts[0])
+def _turned(function: Lowering) -> Lowering:
+    """``f(ix) / i``, which makes hyperbolic functions of circular ones and the other way round."""
+
+    def turned(x: Complex) -> Complex:
+        real, imag = function(Complex(-x.parts[1], x.parts[0])).parts
+        return Complex(imag, -real)
+
+    return turned
+
+
+lowers(np.tan)(_turned(tanh))
 
 
 # --- their inverses ----------------------------------------------------------------------------
@@ -160,10 +174,7 @@ def arccos(x: Complex) -> Complex:
     return Complex(2.0 * np.arctan2(a, c), np.arcsinh(b * c - a * d))
 
 
-@lowers(np.arcsinh)
-def arcsinh(x: Complex) -> Complex:
-    turned = arcsin(Complex(-x.parts[1], x.parts[0]))
-    return Complex(turned.parts[1], -turned.parts[0])
+lowers(np.arcsinh)(_turned(arcsin))
 
 
 @lowers(np.arctanh)
@@ -175,10 +186,7 @@ def arctanh(x: Complex) -> Complex:
     return Complex(np.where(negative, -real, real), imag)
 
 
-@lowers(np.arctan)
-def arctan(x: Complex) -> Complex:
-    turned = arctanh(Complex(-x.parts[1], x.parts[0]))
-    return Complex(turned.parts[1], -turned.parts[0])
+lowers(np.arctan)(_turned(arctanh))
 
 
 @lowers(np.arccosh)

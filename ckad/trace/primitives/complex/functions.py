@@ -43,7 +43,7 @@ from ckad.trace.values.tracer import Tracer, fresh, lift
 
 #: Which arguments of the traced counterpart hold numbers that have parts.
 BY_PARTS = {
-    "a": """reshape ravel swapaxes moveaxis rollaxis expand_dims squeeze diagonal roll repeat take
+    "a": """reshape ravel rollaxis expand_dims squeeze diagonal roll repeat take
         compress sum mean cumsum trace copy round around ascontiguousarray
         asarray asanyarray transpose permute_dims""",
     "arrays": "atleast_1d atleast_2d atleast_3d concatenate stack block",
@@ -239,15 +239,6 @@ for _function in (np.fill_diagonal, np.putmask, np.put_along_axis):
 
 
 # --- statistics --------------------------------------------------------------------------------
-
-
-@implements(np.var, kind=COMPLEX)
-def var(
-    a: Any, axis: Any = None, dtype: Any = None, out: Any = None, *args: Any, **options: Any
-) -> Any:
-    """Of both parts together."""
-    both = (np.var(part, axis, None, None, *args, **options) for part in as_complex(a).parts)
-    return stored(out, operator.add(*both))
 
 
 @implements(np.average, kind=COMPLEX)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from typing import Any
 
 import numpy as np
@@ -30,22 +29,3 @@ def solve(a: Any, b: Any) -> ComplexTracer:
         column: ComplexTracer = solve(a, right[:, None])[..., 0]
         return column
     return _halved(np.linalg.solve(_as_real(a), np.concatenate(right.parts, -2)))
-
-
-@implements(np.linalg.inv, kind=COMPLEX)
-def inv(a: Any) -> ComplexTracer:
-    n = np.shape(a)[-1]
-    return _halved(np.linalg.inv(_as_real(a))[..., :n])
-
-
-@implements(np.linalg.matrix_power, kind=COMPLEX)
-def matrix_power(a: Any, n: int) -> Any:
-    left = operator.index(n)
-    square = inv(a) if left < 0 else as_complex(a)
-    result = as_complex(np.broadcast_to(np.eye(square.shape[-1]), square.shape))
-    left = abs(left)
-    while left:
-        result = result @ square if left & 1 else result
-        left >>= 1
-        square = square @ square if left else square
-    return result

@@ -30,10 +30,6 @@ def _by_parts(key: Any) -> Callable[..., ComplexTracer]:
     return method
 
 
-def _part_of_both(name: str) -> Callable[..., ComplexTracer]:
-    return lambda self: ComplexTracer(*(getattr(part, name) for part in self.parts))
-
-
 def _astype(self: Any, dtype: Any, *args: Any, **options: Any) -> Any:
     if not isinstance(self, ComplexTracer):
         return _as_complex(self, dtype)
@@ -53,10 +49,6 @@ def _as_complex(x: Any, dtype: Any) -> Any:
 
 def _shown(part: Any) -> Any:
     return view(part, PartView()) if isinstance(part, Tracer) else part
-
-
-def _fill(self: Any, value: Any) -> None:
-    self[...] = value
 
 
 def _own(key: Any, x: Any) -> Callable[..., Any]:
@@ -80,21 +72,14 @@ def _setitem(x: Any, index: Any, new: Any) -> None:
         part[index] = half
 
 
-_key: Any
-for _key in (
-    *(np.ndarray.reshape, np.ndarray.transpose, np.ndarray.copy, np.ndarray.flatten),
-    *(np.ndarray.__copy__, np.ndarray.__deepcopy__),
-):
+for _key in (*(np.ndarray.copy, np.ndarray.flatten, np.ndarray.__copy__, np.ndarray.__deepcopy__),):
     put(_key, _by_parts(_key), COMPLEX)
 _METHODS: dict[Any, Function] = {
     np.ndarray.astype: _astype,
-    np.ndarray.fill: _fill,
     np.ndarray.real: lambda self: _shown(self.parts[0]),
     np.ndarray.imag: lambda self: _shown(self.parts[1]),
     np.ndarray.conj: np.conjugate,
     np.ndarray.conjugate: np.conjugate,
-    np.ndarray.T: _part_of_both("T"),
-    np.ndarray.mT: _part_of_both("mT"),
     operator.getitem: _getitem,
     operator.setitem: _setitem,
 }

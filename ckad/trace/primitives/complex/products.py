@@ -145,11 +145,3 @@ def cumprod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any
         x = np.concatenate([x[along(axis, slice(0, width))], later], axis)
         width *= 2
     return stored(out, np.positive(x))
-
-
-@implements(np.polyval, kind=COMPLEX)
-def polyval(p: Any, x: Any) -> Any:
-    result = np.zeros_like(as_complex(x))
-    for k in range(len(p)):
-        result = result * x + p[k]
-    return result

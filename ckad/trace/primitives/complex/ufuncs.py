@@ -15,8 +15,7 @@ import numpy as np
 from ckad.errors import DtypeError
 from ckad.place import at_place
 from ckad.trace import arrays
-from ckad.trace.arrays import Array
-from ckad.trace.dispatch import COMPLEX, EVERY, derives, put, reject
+from ckad.trace.dispatch import COMPLEX, EVERY, derives, put, reject, ufunc_cell
 from ckad.trace.memory.layout import plain_layout
 from ckad.trace.values.apply import store
 from ckad.trace.values.complex import (
@@ -155,30 +154,13 @@ def stored(out: Any, result: Any) -> Any:
     return out
 
 
-def _cell(key: Any) -> Lowering | None:
-    ufunc, method = key if isinstance(key, tuple) else (key, "__call__")
-    if not isinstance(ufunc, np.ufunc):
-        return None
-    return lambda *inputs, **options: call(ufunc, method, inputs, options)
-
-
-derives(COMPLEX, _cell)
+derives(COMPLEX, ufunc_cell(call))
 
 
 # --- methods of ufuncs -------------------------------------------------------------------------
 
-_REDUCTIONS: dict[Any, Callable[..., Any]] = {
-    np.add: np.sum,
-    np.multiply: np.prod,
-    np.logical_and: np.all,
-    np.logical_or: np.any,
-}
-
 
 def _method(ufunc: Any, method: str, inputs: Sequence[Any], out: Any, options: Any) -> Any:
-    if method == "reduce" and ufunc in _REDUCTIONS:
-        axis = options.pop("axis", 0)
-        return _REDUCTIONS[ufunc](*inputs[:1], axis=axis, out=out, **options)
     if method == "accumulate" and ufunc is np.add:
         return np.cumsum(inputs[0], axis=options.pop("axis", 0), out=out, **options)
     if method == "outer":

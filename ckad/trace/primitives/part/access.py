@@ -6,16 +6,18 @@ import operator
 from typing import Any
 
 from ckad.tape.ops import Op
-from ckad.trace.dispatch import MASK, PART, put
+from ckad.trace.dispatch import PART, put
+from ckad.trace.integers.affine import form_of, form_of_row
 from ckad.trace.integers.spans import is_traced_slice
+from ckad.trace.memory.views import ItemView, Path, WindowView
 from ckad.trace.primitives import index as indexing
-from ckad.trace.primitives.part import masked
-from ckad.trace.primitives.part.alignment import Operand, align
+from ckad.trace.primitives.index import from_list, write_into
+from ckad.trace.primitives.part import mask as under_mask
+from ckad.trace.primitives.part.alignment import Operand, align, aligned
 from ckad.trace.primitives.part.extents import gathered, inside, part_of
-from ckad.trace.primitives.part.writes import is_same, write_part
-from ckad.trace.values.apply import apply
-from ckad.trace.values.part import Masked, Padded, unsupported, unsupported_under_mask
-from ckad.trace.values.tracer import Tracer, fresh, lift, localise, value
+from ckad.trace.values.apply import apply, astype, broadcast_to, reshape_value
+from ckad.trace.values.part import Extent, Extents, Mask, Part, unsupported
+from ckad.trace.values.tracer import Tracer, assign, fresh, lift, localise, value
 
 # --- of tracers --------------------------------------------------------------------------------
 
@@ -24,17 +26,17 @@ def getitem(x: Tracer, index: Any) -> Any:
     x = localise(x)
     if x.scalar:
         x = fresh(value(x), scalar=False)  # an index of a NumPy scalar makes an array of its own
-    if isinstance(index, Padded) and index.dtype.kind == "i":
+    if isinstance(index, Part) and index.dtype.kind == "i":
         return gathered(x, index)
     entries = indexing.expand(index, x.shape)
     if any(map(is_traced_slice, entries)):
-        return part_of(x, [None] * len(x.shape), tuple(entries))
+        return part_of(x, [None] * x.ndim, tuple(entries))
     if not indexing.is_advanced(entries):
         return indexing.view_of(x, entries, snapshot=not _has_ellipsis(index))
     mask = indexing.traced_mask(entries)
     if mask is not None:
         view, before = indexing.mask_first(x, entries, mask)
-        return masked.read(view, mask, before)
+        return under_mask.read(view, mask, before)
     return indexing.gathered(x, entries)
 
 
@@ -45,65 +47,120 @@ def _has_ellipsis(index: Any) -> bool:
 def setitem(x: Tracer, index: Any, new: Any) -> None:
     x = localise(x)
     entries = indexing.expand(index, x.shape)
-    if any(map(is_traced_slice, entries)) or isinstance(new, Padded):
-        target = part_of(x, [None] * len(x.shape), tuple(entries), snapshot=False)
-        return write_part(target, new)
+    if any(map(is_traced_slice, entries)):
+        return write_part(part_of(x, [None] * x.ndim, tuple(entries), snapshot=False), new)
     mask = indexing.traced_mask(entries)
     if mask is not None:
         view, before = indexing.mask_first(x, entries, mask)
-        return masked.write(view, mask, indexing.from_list(new), before)
+        return under_mask.write(view, Mask(mask, before), from_list(new))
     if indexing.is_advanced(entries):
-        return indexing.scatter(x, entries, lift(indexing.from_list(new)))
-    target = indexing.view_of(x, entries, snapshot=False)
-    if not is_same(target, new):
-        indexing.write_into(target, lift(indexing.from_list(new)))
-    return None
+        return indexing.scatter(x, entries, lift(from_list(new)))
+    return write_part(indexing.view_of(x, entries, snapshot=False), new)
 
 
 # --- of parts ----------------------------------------------------------------------------------
 
 
-def _chosen(x: Padded, mask: Padded) -> tuple[Tracer, Tracer]:
-    """The base of a part under a mask of the same extents, and the mask of its elements."""
-    if mask.dtype != bool or mask.ndim != x.ndim:
+def _chosen(x: Part, index: Part) -> tuple[Tracer, Mask]:
+    """The base of a part, and where an element of it is under ``index``, a mask of its axes."""
+    masked = isinstance(x.where, Mask)
+    if index.dtype != bool or (index.ndim != x.ndim and not masked):
         unsupported("an index array, or a mask of other axes,")
-    operands = [Operand(x), Operand(mask)]
-    extents = align(operands)
-    return x.base, apply(Op.AND, operands[1].data, inside(extents, x.base.shape))
+    if not masked:
+        (_, mask), where = aligned([x, index])
+    elif under_mask.is_same(x.where, index.where):
+        mask, where = index.base, x.where
+    else:
+        unsupported("another mask than that of the elements")
+    return x.base, Mask(apply(Op.AND, mask, inside(where, mask.shape)))
 
 
 def _getitem(x: Any, index: Any) -> Any:
-    if isinstance(x, Masked):
-        return _under_mask(x, index)
-    if not isinstance(x, Padded):
+    if not isinstance(x, Part):
         return getitem(x, index)
-    if isinstance(index, Padded):
-        return masked.read(*_chosen(x, index))
-    return part_of(x.base, x.extents, index)
-
-
-def _under_mask(x: Masked, index: Any) -> Any:
-    entries = index if isinstance(index, tuple) else (index,)
-    if not x.before and isinstance(entries[0], slice) and entries[0] == slice(None):
-        lead = (slice(None),) * x.mask.ndim
-        return Masked(x.data[(*lead, *entries[1:])], x.mask)
-    return unsupported_under_mask("an index")
+    if isinstance(index, Part):
+        base, where = _chosen(x, index)
+        return under_mask.read(base, *where)
+    if isinstance(x.where, Mask):
+        return under_mask.item(x, index)
+    return part_of(x.base, x.where, index)
 
 
 def _setitem(x: Any, index: Any, new: Any) -> None:
-    if isinstance(x, Masked):  # a copy
-        if not (isinstance(index, slice) and index == slice(None)):
-            unsupported_under_mask("an index")
-        return masked.write(x.data, x.mask, new, x.before)
-    if not isinstance(x, Padded):
+    if not isinstance(x, Part):
         return setitem(x, index, new)
-    if isinstance(index, Padded):
-        return masked.write(*_chosen(x, index), new)
-    return write_part(part_of(x.base, x.extents, index, snapshot=False), new)
+    if isinstance(index, Part):
+        return under_mask.write(*_chosen(x, index), new)
+    if not isinstance(x.where, Mask):
+        return write_part(part_of(x.base, x.where, index, snapshot=False), new)
+    target = under_mask.item(x, index)
+    return write_part(target if isinstance(target, Part) else unsupported("such an index"), new)
 
 
 put(operator.getitem, getitem)
 put(operator.setitem, setitem)
-for _kind in (PART, MASK):
-    put(operator.getitem, _getitem, _kind)
-    put(operator.setitem, _setitem, _kind)
+put(operator.getitem, _getitem, PART)
+put(operator.setitem, _setitem, PART)
+
+
+# --- writes -----------------------------------------------------------------------------------
+
+
+def write_part(target: Any, new: Any) -> None:
+    """Assign by NumPy's ``unsafe`` casting, as ``x[:k] = y`` does."""
+    if _is_same(target, new):
+        return
+    new = from_list(new)
+    if isinstance(target, Part) and isinstance(target.where, Mask):
+        return under_mask.write(target.base, target.where, new)
+    if not isinstance(target, Part) and not isinstance(new, Part):
+        return write_into(target, lift(new))
+    goal, given = Operand(target), Operand(new)
+    _drop_leading_ones(given, goal.rank)
+    for axis in range(1, given.rank + 1):  # a whole axis takes what is as long
+        if goal.extents[-axis] is None and given.extents[-axis] is not None:
+            goal.extents[-axis] = Extent(0, goal.data.shape[-axis])
+    extents = align([goal, given])
+    old = goal.data
+    fitted = broadcast_to(astype(given.data, old.dtype), old.shape)
+    assign(old, value(apply(Op.SELECT, inside(Extents(extents), old.shape), fitted, old)))
+
+
+def _drop_leading_ones(x: Operand, rank: int) -> None:
+    extra = x.rank - rank
+    if extra > 0 and all(d == 1 for d in x.data.shape[:extra]):
+        x.data = reshape_value(x.data, x.data.shape[extra:])
+        x.extents = x.extents[extra:]
+
+
+def _is_same(target: Any, new: Any) -> bool:
+    """Whether ``new`` is what already stands at ``target``, as after ``x[:k] += y``."""
+    if type(target) is not type(new):
+        return False
+    if isinstance(target, Tracer):
+        return target.storage is new.storage and _same_path(target.path, new.path)
+    if (
+        not isinstance(target, Part)
+        or isinstance(target.where, Mask)
+        or isinstance(new.where, Mask)
+    ):
+        return False
+    return _is_same(target.base, new.base) and all(map(_same_extent, target.where, new.where))
+
+
+def _same_extent(one: Extent | None, other: Extent | None) -> bool:
+    if one is None or other is None:
+        return one is other
+    return all(form_of(x) == form_of(y) for x, y in zip(one, other, strict=True))
+
+
+def _same_path(one: Path, other: Path) -> bool:
+    return len(one) == len(other) and all(map(_same_view, one, other))
+
+
+def _same_view(one: Any, other: Any) -> bool:
+    if one == other:
+        return True
+    if type(one) is not type(other) or not isinstance(one, (ItemView, WindowView)):
+        return False
+    return one[1:] == other[1:] and form_of_row(one.row) == form_of_row(other.index)

@@ -1,8 +1,8 @@
-"""Operands of run-time extent brought to the same places, so that they combine element by element.
+"""Operands brought to the same places, so that they combine element by element.
 
 Two parts of equal length may lie at different places of their bases: ``x[:k] + y[n - k:]``. The
 first operand stays where it is, the others are moved. Whether lengths are equal is seen from their
-forms, or else checked when the program runs.
+forms, or else checked when the program runs. Elements under a mask stay where they are.
 """
 
 from __future__ import annotations
@@ -18,29 +18,24 @@ from ckad.tape.reasons import Reason
 from ckad.trace.integers.affine import settled
 from ckad.trace.integers.spans import minus, same
 from ckad.trace.memory.context import current
+from ckad.trace.primitives.part.mask import packed, same_places
 from ckad.trace.values.apply import apply, broadcast_to
-from ckad.trace.values.part import Extent, Padded
+from ckad.trace.values.part import Extent, Extents, Mask, Part
 from ckad.trace.values.tracer import Number, Tracer, fresh, lift, value
 
 
 class Operand:
-    """An array on its way to the places of others."""
+    """An array on its way to the places of others; elements under a mask are packed."""
 
     def __init__(self, x: Any) -> None:
-        if isinstance(x, Padded):
-            self.data, self.extents = x.base, list(x.extents)
-        else:
-            self.data = lift(x)
-            self.extents = [None] * len(self.data.shape)
+        whole = packed(x)
+        self.data: Tracer = whole.base if isinstance(x, Part) else lift(x)
+        n = self.data.ndim
+        self.extents: list[Extent | None] = list(whole.where) if isinstance(x, Part) else [None] * n
 
     @property
     def rank(self) -> int:
         return len(self.extents)
-
-    def as_part(self, tame: bool = False) -> Any:
-        if all(e is None for e in self.extents):
-            return self.data
-        return Padded(self.data, self.extents, tame)
 
     def fit(self, axis: int, to: Extent, size: int, *, repeats: bool = True) -> Extent:
         """Move ``axis`` to the places ``to`` of an axis of ``size``; ``to``, its length checked.
@@ -55,10 +50,20 @@ class Operand:
         zero = mismatch(to.length, own.length)
         self.data = moved(self.data, axis, own.origin, to.origin, size)
         if zero is not None:
-            to = to._replace(length=lift(to.length) + zero)
+            length: Any = np.add(lift(to.length), zero)
+            to = to._replace(length=length)
             self.data = _after(self.data, zero)
         self.extents[axis] = to
         return to
+
+
+def aligned(xs: Sequence[Any]) -> tuple[list[Tracer], Extents | Mask]:
+    """The bases of operands with their elements at the same places, and which these are."""
+    if any(isinstance(x, Part) and isinstance(x.where, Mask) for x in xs):
+        return same_places(xs)
+    operands = [Operand(x) for x in xs]
+    extents = align(operands)
+    return [x.data for x in operands], Extents(extents)
 
 
 def align(operands: Sequence[Operand]) -> list[Extent | None]:

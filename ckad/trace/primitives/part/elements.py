@@ -1,7 +1,7 @@
-"""NumPy's elementwise functions on arrays of run-time extent.
+"""NumPy's elementwise functions on parts.
 
 Each is the function of whole arrays, on bases brought to the same places. What lies outside of the
-extents is made harmless first where the function, or its derivative, is not finite everywhere.
+parts is made harmless first where the function, or its derivative, is not finite everywhere.
 """
 
 from __future__ import annotations
@@ -15,27 +15,18 @@ from ckad.errors import DtypeError
 from ckad.place import at_place
 from ckad.rules import facts
 from ckad.trace import arrays
-from ckad.trace.dispatch import PART, cell, derives, implements, put
+from ckad.trace.dispatch import PART, cell, derives, implements, put, ufunc_cell
 from ckad.trace.primitives.elementwise import OPS
-from ckad.trace.primitives.part.alignment import Operand, align
-from ckad.trace.primitives.part.extents import filled, inside, tamed
-from ckad.trace.primitives.part.writes import write_part
+from ckad.trace.primitives.part.access import write_part
+from ckad.trace.primitives.part.alignment import aligned
+from ckad.trace.primitives.part.extents import filled, inside, only
 from ckad.trace.values.apply import broadcast_to
-from ckad.trace.values.part import Padded, Part, unsupported
+from ckad.trace.values.part import Mask, Part, unsupported
 from ckad.trace.values.tracer import Tracer, lift
-
-REDUCTIONS: dict[Any, Callable[..., Any]] = {
-    np.add: np.sum,
-    np.multiply: np.prod,
-    np.maximum: np.max,
-    np.minimum: np.min,
-    np.logical_and: np.all,
-    np.logical_or: np.any,
-}
 
 
 def as_array(x: Any) -> Any:
-    return x if isinstance(x, (Padded, Tracer)) else lift(x)
+    return x if isinstance(x, (Part, Tracer)) else lift(x)
 
 
 # --- element by element ------------------------------------------------------------------------
@@ -43,20 +34,21 @@ def as_array(x: Any) -> Any:
 
 def elementwise(
     function: Callable[..., Any], xs: Sequence[Any], tame: bool = True, filling: Any = None
-) -> Padded:
+) -> Part:
     """``function`` of operands at the same places; Python numbers go in as they are."""
-    operands = {k: Operand(_tamed(x)) for k, x in enumerate(xs) if is_array(x)}
-    extents = align(list(operands.values()))
-    arrays = {k: x.data for k, x in operands.items()}
+    found = {k: _tamed(x) if tame else x for k, x in enumerate(xs) if is_array(x)}
+    bases, where = aligned(list(found.values()))
     if not tame:
-        shape = np.broadcast_shapes(*(x.shape for x in arrays.values()))
-        mask = inside(extents, shape)
-        arrays = {
-            k: filled(broadcast_to(x, shape), mask, None if x.dtype.kind != "f" else filling)
-            for k, x in arrays.items()
-        }
+        shape = np.broadcast_shapes(*(x.shape for x in bases))
+        mask = inside(where, shape)
+        bases = [
+            filled(broadcast_to(x, shape), mask, None if x.dtype.kind != "f" else filling)
+            for x in bases
+        ]
+    arrays = dict(zip(found, bases, strict=True))
     result = function(*(arrays.get(k, x) for k, x in enumerate(xs)))
-    return Padded(result, extents, tame=True)
+    # under a mask it is filled again where it is read, which keeps products and sums apart
+    return Part(result, where, tame=not isinstance(where, Mask))
 
 
 def is_array(x: Any) -> bool:
@@ -64,7 +56,7 @@ def is_array(x: Any) -> bool:
 
 
 def _tamed(x: Any) -> Any:
-    return Padded(tamed(x), x.extents, tame=True) if isinstance(x, Padded) else x
+    return Part(only(x), x.where, tame=True) if isinstance(x, Part) else x
 
 
 def call_ufunc(ufunc: Any, method: str, inputs: Sequence[Any], options: dict[str, Any]) -> Any:
@@ -73,14 +65,9 @@ def call_ufunc(ufunc: Any, method: str, inputs: Sequence[Any], options: dict[str
     if method == "outer":
         x, y = (as_array(v) for v in inputs)
         inputs = (x[(..., *[None] * y.ndim)], y)
-    elif method == "reduce" and ufunc in REDUCTIONS:
-        options.setdefault("axis", 0)
-        return REDUCTIONS[ufunc](*inputs, out=out, **options)
-    elif method != "__call__":
-        unsupported(f"np.{ufunc.__name__}.{method}")
     run = cell(ufunc)
-    if options.pop("where", True) is not True or ufunc.nout != 1 or run is None:
-        unsupported(f"np.{ufunc.__name__}" + ("" if ufunc.nout != 1 else " with where="))
+    if options.pop("where", True) is not True or run is None:
+        unsupported(f"np.{ufunc.__name__} with where=")
     tame, filling = outside_of(ufunc, options)
     result = elementwise(lambda *xs: run(*xs, **options), inputs, tame=tame, filling=filling)
     return written(result, out)
@@ -93,19 +80,17 @@ def outside_of(ufunc: Any, options: dict[str, Any]) -> tuple[bool, float | None]
     return tame, facts.harmless(*ops or ())
 
 
-def ufunc_cell(call: Callable[..., Any]) -> Callable[[Any], Any]:
-    """How ``call`` makes the cell of a ufunc, or of one of its methods."""
-
-    def derive(key: Any) -> Callable[..., Any] | None:
-        ufunc, method = key if isinstance(key, tuple) else (key, "__call__")
-        if not isinstance(ufunc, np.ufunc):
-            return None
-        return lambda *inputs, **options: call(ufunc, method, inputs, options)
-
-    return derive
+def _cell(key: Any) -> Callable[..., Any] | None:
+    """None for what is not done element by element, and for ufuncs of several results."""
+    ufunc, method = key if isinstance(key, tuple) else (key, "__call__")
+    made = _cell_of_ufunc(key)
+    if made is None or method not in ("__call__", "outer") or cell(ufunc) is None:
+        return None
+    return made if ufunc.signature is None and ufunc.nout == 1 else None
 
 
-derives(PART, ufunc_cell(call_ufunc))
+_cell_of_ufunc = ufunc_cell(call_ufunc)
+derives(PART, _cell)
 
 
 def written(result: Any, out: Any) -> Any:

@@ -1,7 +1,7 @@
-"""Which places of a base belong to a part of run-time extent, and parts of such parts.
+"""Which places of a base belong to a part, and slices of parts that lie between bounds.
 
-What lies outside of the extent is no part of the value: it is filled with a harmless number before
-a function could make a NaN of it, and left out of reductions and writes.
+What lies outside is no part of the value: it is filled with a harmless number before a function
+could make a NaN of it, and left out of reductions and writes.
 """
 
 from __future__ import annotations
@@ -20,20 +20,23 @@ from ckad.trace.memory.context import current
 from ckad.trace.memory.views import WindowView
 from ckad.trace.primitives import index as indexing
 from ckad.trace.values.apply import apply, broadcast_to, reshape_value
-from ckad.trace.values.part import Extent, Padded, unsupported
+from ckad.trace.values.part import Extent, Extents, Mask, Part, unsupported
 from ckad.trace.values.tracer import Number, Tracer, fresh, lift, localise, value
 
-#: What elements outside of an extent are filled with, so that every function of them is finite and
+#: What elements outside of a part are filled with, so that every function of them is finite and
 #: has a finite derivative.
 HARMLESS = {DType.F64: harmless(), DType.F32: harmless(), DType.I64: 1, DType.BOOL: False}
 
 # --- what is inside ----------------------------------------------------------------------------
 
 
-def inside(extents: Sequence[Extent | None], shape: Sequence[int]) -> Tracer:
+def inside(where: Extents | Mask, shape: Sequence[int]) -> Tracer:
     """True at the places of an array of ``shape`` that belong to the part."""
+    if isinstance(where, Mask):
+        ones = [1] * (len(shape) - where.mask.ndim)
+        return broadcast_to(reshape_value(where.mask, (*where.mask.shape, *ones)), shape)
     mask = None
-    for axis, extent in enumerate(extents):
+    for axis, extent in enumerate(where):
         for side in () if extent is None else _sides(extent, shape[axis]):
             column = reshape_value(side, [n if k == axis else 1 for k, n in enumerate(shape)])
             spread = broadcast_to(column, shape)
@@ -57,18 +60,19 @@ def filled(x: Tracer, mask: Tracer, number: Any = None) -> Tracer:
     return apply(Op.SELECT, mask, x, rest)
 
 
-def tamed(part: Padded) -> Tracer:
-    """The base with finite numbers outside of the part."""
-    if part.tame:
+def only(part: Part, number: Any = None) -> Tracer:
+    """The base of a part with ``number``, or one that does no harm, elsewhere."""
+    if part.tame and number is None:
         return part.base
-    return filled(part.base, inside(part.extents, part.base.shape))
+    return filled(part.base, inside(part.where, part.base.shape), number)
 
 
-def gathered(x: Tracer, places: Padded) -> Padded:
+def gathered(x: Tracer, places: Part) -> Part:
     """``x[places]``: elements of the first axis, as many as ``places`` turns out to have."""
-    within = inside(places.extents, places.base.shape)
-    taken = x[filled(places.base, within, 0)]
-    return Padded(taken, [*places.extents, *[None] * (len(x.shape) - 1)])
+    where = places.where
+    if not isinstance(where, Mask):
+        where = Extents([*where, *[None] * (x.ndim - 1)])
+    return Part(x[only(places, 0)], where)
 
 
 # --- parts of parts ----------------------------------------------------------------------------
@@ -104,7 +108,7 @@ def part_of(
             view = _window(view, axis, *pick.window)
     if whole or all(p.extent is None for p in kept):
         return view
-    return Padded(view, [p.extent for p in kept])
+    return Part(view, Extents(p.extent for p in kept))
 
 
 def _window(x: Tracer, axis: int, start: Number, length: int) -> Tracer:
@@ -160,7 +164,7 @@ def checked_index(index: Number, length: Number, n: int) -> Number:
     return apply(Op.WRAP, lift(np.where(right, index, n)[()]), attrs=(n,))
 
 
-def _either(condition: Any, x: Number, y: Number) -> Any:
+def _either(condition: Any, x: Any, y: Any) -> Any:
     if isinstance(condition, bool):
         return x if condition else y
     return np.where(condition, x, y)[()]

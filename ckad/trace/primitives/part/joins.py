@@ -1,4 +1,4 @@
-"""New arrays of run-time extent: of a computed length, joined from several, sorted or rolled."""
+"""New parts: of a computed length, joined from several, sorted or rolled."""
 
 from __future__ import annotations
 
@@ -18,9 +18,11 @@ from ckad.trace.integers.spans import at_most, larger, least_zero, minus, number
 from ckad.trace.memory.context import current
 from ckad.trace.primitives.part.alignment import Operand, align, align_axis, moved
 from ckad.trace.primitives.part.elements import written
-from ckad.trace.primitives.part.extents import filled, inside
+from ckad.trace.primitives.part.extents import inside, only
+from ckad.trace.primitives.part.mask import packed
+from ckad.trace.primitives.part.reductions import only_axis
 from ckad.trace.values.apply import apply, astype, promote
-from ckad.trace.values.part import Extent, Padded, unsupported
+from ckad.trace.values.part import Extent, Extents, Part, unsupported
 from ckad.trace.values.tracer import Number, Tracer, fresh, known, lift
 
 #: An array of computed length has space for at most so many elements.
@@ -58,14 +60,14 @@ def _space(length: Number) -> int:
 
 
 def _sized(function: Any) -> None:
-    def create(shape: Any, *args: Any, **options: Any) -> Padded:
+    def create(shape: Any, *args: Any, **options: Any) -> Part:
         dims = shape if isinstance(shape, (tuple, list)) else (shape,)
         lengths = [least_zero(number(d)) for d in dims]
         make = cell(function)
         assert make is not None
         base = make([_space(n) for n in lengths], *args, **options)
         own = Operand(base).data
-        return Padded(own, [None if isinstance(n, int) else Extent(0, n) for n in lengths])
+        return Part(own, Extents(None if isinstance(n, int) else Extent(0, n) for n in lengths))
 
     put(function, create, LENGTH)
 
@@ -74,7 +76,7 @@ for _function in (np.zeros, np.ones, np.empty, np.full):
     _sized(_function)
 
 
-def _arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None) -> Padded:
+def _arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None) -> Part:
     if stop is None:
         start, stop = 0, start
     if isinstance(step, Tracer) or step != 1:
@@ -82,7 +84,8 @@ def _arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None) -> P
     first = number(start)
     length = least_zero(minus(number(stop), first))
     places = np.add(lift(np.arange(_space(length))), first)
-    return Padded(astype(places, dtype or np.int64), [Extent(0, length)], tame=True)
+    where = Extents([Extent(0, length)])
+    return Part(astype(places, dtype or np.int64), where, tame=True)
 
 
 put(np.arange, _arange, LENGTH)
@@ -110,8 +113,7 @@ def concatenate(
         else [astype(x.data, dtype) for x in parts]
     )
     if all(x.extents[k] is None for x in parts):
-        joined: Array = np.concatenate(arrays, k)
-        return written(Padded(joined, extents), out)
+        return written(Part(np.concatenate(arrays, k), Extents(extents)), out)
     size = sum(x.shape[k] for x in arrays)
     shape = [size if a == k else n for a, n in enumerate(arrays[0].shape)]
     whole = fresh(current().builder.full(arrays[0].type.with_shape(tuple(shape)), 0), scalar=False)
@@ -119,11 +121,12 @@ def concatenate(
     for part, data in zip(parts, arrays, strict=True):
         own = part.extents[k] or Extent(0, data.shape[k])
         place = Extent(stop, own.length)
-        mask = inside([place if a == k else None for a in range(len(shape))], shape)
+        where = Extents(place if a == k else None for a in range(len(shape)))
+        mask = inside(where, shape)
         whole = apply(Op.SELECT, mask, moved(data, k, own.origin, stop, size), whole)
         stop = plus(stop, own.length)
     extents[k] = Extent(0, stop)
-    return written(Padded(whole, extents), out)
+    return written(Part(whole, Extents(extents)), out)
 
 
 def _check_others(parts: Sequence[Operand], axis: int) -> None:
@@ -137,43 +140,34 @@ def stack(arrays: Sequence[Any], axis: int = 0) -> Any:
     operands = [Operand(x) for x in arrays]
     extents = align(operands)
     k = axis_of(axis, len(extents) + 1)
-    stacked: Array = np.stack([x.data for x in operands], k)
-    return Padded(stacked, [*extents[:k], None, *extents[k:]])
+    where = Extents([*extents[:k], None, *extents[k:]])
+    return Part(np.stack([x.data for x in operands], k), where)
 
 
 # --- in another order --------------------------------------------------------------------------
 
 
-def _only_axis(a: Padded, axis: Any, name: str) -> int:
-    if axis is None and a.ndim > 1:
-        unsupported(f"{name} of a matrix without axis=")
-    return axis_of(-1 if axis is None else axis, a.ndim)
-
-
 @implements(np.sort, kind=PART)
-def sort(a: Padded, axis: Any = -1) -> Padded:
+def sort(a: Any, axis: Any = -1) -> Part:
     """The elements come first where those outside are greater than all."""
-    k = _only_axis(a, axis, "np.sort")
-    extent = a.extents[k]
-    if extent is None:
-        whole: Array = np.sort(a.base, k)
-        return Padded(whole, a.extents, a.tame)
+    a = packed(a)
+    k = only_axis(a, axis, "np.sort")
+    if a.where[k] is None:
+        return Part(np.sort(a.base, k), a.where, a.tame)
     if a.dtype.kind != "f":
         unsupported("np.sort of integers")
-    data = filled(a.base, inside(a.extents, a.base.shape), np.inf)
-    extents = [Extent(0, e.length) if i == k and e else e for i, e in enumerate(a.extents)]
-    ordered: Array = np.sort(data, k)
-    return Padded(ordered, extents)
+    where = Extents(Extent(0, e.length) if i == k and e else e for i, e in enumerate(a.where))
+    return Part(np.sort(only(a, np.inf), k), where)
 
 
 @implements(np.roll, kind=PART)
-def roll(a: Padded, shift: Any, axis: Any = None) -> Padded:
-    k = _only_axis(a, axis, "np.roll")
-    extent, n = a.extents[k], a.base.shape[k]
+def roll(a: Any, shift: Any, axis: Any = None) -> Part:
+    a = packed(a)
+    k = only_axis(a, axis, "np.roll")
+    extent, n = a.where[k], a.base.shape[k]
     if extent is None:
-        whole: Array = np.roll(a.base, shift, k)
-        return Padded(whole, a.extents, a.tame)
+        return Part(np.roll(a.base, shift, k), a.where, a.tame)
     length = larger(extent.length, 1)
     moved_by = np.remainder(np.subtract(np.arange(n), plus(extent.origin, number(shift))), length)
     places = np.clip(moved_by + extent.origin, 0, max(n - 1, 0))
-    return Padded(apply(Op.GATHER, a.base, places, attrs=(k,)), a.extents, a.tame)
+    return Part(apply(Op.GATHER, a.base, places, attrs=(k,)), a.where, a.tame)

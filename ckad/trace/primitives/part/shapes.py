@@ -1,4 +1,4 @@
-"""Arrays of run-time extent looked at in another arrangement, and new ones."""
+"""Parts looked at in another arrangement, new ones, and the methods of arrays on parts."""
 
 from __future__ import annotations
 
@@ -8,45 +8,29 @@ import numpy as np
 
 from ckad.trace import arrays
 from ckad.trace.axes import axis_of
-from ckad.trace.dispatch import PART, implements, put
-from ckad.trace.primitives.part.writes import write_part
-from ckad.trace.primitives.shape import copied, order_of_axes
+from ckad.trace.dispatch import PART, Function, implements, put
+from ckad.trace.primitives.part.access import write_part
+from ckad.trace.primitives.shape import copied
 from ckad.trace.values.apply import astype, tape_dtype
-from ckad.trace.values.part import Padded, unsupported
+from ckad.trace.values.part import Part, unsupported
 from ckad.trace.values.tracer import fresh, value
 
 # --- shape and creation ------------------------------------------------------------------------
 
 
 @implements(np.copy, np.ascontiguousarray, np.asarray, np.array, np.asanyarray, kind=PART)
-def copy(a: Any, dtype: Any = None, copy: Any = True, **options: Any) -> Padded:
-    if any(options.get(k, v) not in (v, "K", "C") for k, v in _COPY.items()):
+def copy(a: Any, dtype: Any = None, copy: Any = True, **options: Any) -> Part:
+    turned = a.ndim > 1 and options.get("order", "K") not in ("K", "C")
+    if turned or options.get("ndmin", 0) > a.ndim or options.get("subok"):
         unsupported("an option of np.array")
-    data = copied(a.base) if dtype is None else copied(astype(a.base, tape_dtype(dtype)))
-    return Padded(data, a.extents, a.tame)
+    return a.over(copied(a.base if dtype is None else astype(a.base, tape_dtype(dtype))))
 
 
-_COPY = {"order": "K", "subok": False, "ndmin": 0}
-
-
-@implements(np.transpose, kind=PART)
-def transpose(a: Any, axes: Any = None) -> Any:
+@implements(np.transpose, np.permute_dims, kind=PART)
+def transpose(a: Any, axes: Any = None) -> Part:
     order = range(a.ndim)[::-1] if axes is None else [axis_of(k, a.ndim) for k in axes]
-    base: arrays.Array = np.transpose(a.base, tuple(order))
-    return Padded(base, [a.extents[k] for k in order], a.tame)
-
-
-@implements(np.swapaxes, kind=PART)
-def swapaxes(a: Any, axis1: Any, axis2: Any) -> Any:
-    order = list(range(a.ndim))
-    i, j = axis_of(axis1, a.ndim), axis_of(axis2, a.ndim)
-    order[i], order[j] = order[j], order[i]
-    return transpose(a, order)
-
-
-@implements(np.moveaxis, kind=PART)
-def moveaxis(a: Any, source: Any, destination: Any) -> Any:
-    return transpose(a, order_of_axes(a.ndim, source, destination))
+    where, base_order = a.where.transposed(order)
+    return Part(np.transpose(a.base, tuple(base_order)), where, a.tame)
 
 
 @implements(np.expand_dims, kind=PART)
@@ -59,10 +43,10 @@ def _at_least(rank: int, function: Any, *indices: Any) -> None:
     """``indices``: by which a part gets its axes, for each smaller number of them."""
 
     def raised(*xs: Any) -> Any:
-        found = [_raised(x) if isinstance(x, Padded) else function(x) for x in xs]
+        found = [_raised(x) if isinstance(x, Part) else function(x) for x in xs]
         return found[0] if len(found) == 1 else tuple(found)
 
-    def _raised(x: Padded) -> Any:
+    def _raised(x: Part) -> Any:
         return x if x.ndim >= rank else x[indices[x.ndim - 1]]
 
     put(function, raised, PART)
@@ -90,8 +74,8 @@ def reshape(a: Any, /, shape: Any = None, order: str = "C", **options: Any) -> A
 for _function in (np.zeros_like, np.ones_like, np.empty_like):
 
     @implements(_function, kind=PART)
-    def _filled_like(a: Any, dtype: Any = None, f: Any = _function, **options: Any) -> Padded:
-        return Padded(f(a.base, dtype, **options), a.extents, tame=True)
+    def _filled_like(a: Any, dtype: Any = None, f: Any = _function, **options: Any) -> Part:
+        return Part(f(a.base, dtype, **options), a.where, tame=True)
 
 
 @implements(np.full_like, kind=PART)
@@ -101,11 +85,25 @@ def full_like(a: Any, fill_value: Any, dtype: Any = None, **options: Any) -> Any
     return like
 
 
-def _retyped(x: Padded, dtype: Any) -> Padded:
-    data = astype(x.base, dtype)
-    return x if data is x.base else Padded(data, x.extents, x.tame)
+def _retyped(x: Part, dtype: Any) -> Part:
+    base = astype(x.base, dtype)
+    return x if base is x.base else x.over(base)
 
 
 put(arrays.retyped, _retyped, PART)
-put(arrays.own, lambda x: Padded(fresh(value(x.base), scalar=False), x.extents, x.tame), PART)
+put(arrays.own, lambda x: x.over(fresh(value(x.base), scalar=False)), PART)
 put(arrays.copied, copy, PART)
+
+# --- methods of arrays -------------------------------------------------------------------------
+
+
+_METHODS: dict[Any, Function] = {
+    np.ndarray.copy: copy,
+    np.ndarray.flatten: lambda self: copy(ravel(self)),
+    np.ndarray.astype: lambda self, dtype, **options: copy(self, dtype),
+    np.ndarray.real: lambda self: self,
+    np.ndarray.conj: lambda self: self,
+    np.ndarray.conjugate: lambda self: self,
+}
+for _key, _method in _METHODS.items():
+    put(_key, _method, PART)

@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from ckad import trees
-from ckad.trace.dispatch import MASK, PART, put
+from ckad.trace.dispatch import PART, Function, put
 from ckad.trace.memory.context import current
 from ckad.trace.memory.storage import Storage
-from ckad.trace.values.part import Extent, Padded, Part, as_python_int
+from ckad.trace.values.part import Extent, Extents, Part, as_python_int
 from ckad.trace.values.tracer import Tracer
 
-for _kind in (PART, MASK):
-    put(builtins.len, lambda x: x.shape[0], _kind)
-    put(builtins.abs, np.abs, _kind)
-    put(builtins.sum, lambda x, start=0: np.sum(x, axis=0) + start, _kind)
-    put(builtins.min, lambda x: np.min(x, axis=0), _kind)
-    put(builtins.max, lambda x: np.max(x, axis=0), _kind)
-    put(builtins.any, np.any, _kind)
-    put(builtins.all, np.all, _kind)
+_BUILTINS: dict[Any, Function] = {
+    builtins.len: lambda x: x.shape[0],
+    builtins.abs: np.abs,
+    builtins.sum: lambda x, start=0: np.sum(x, axis=0) + start,
+    builtins.min: lambda x: np.min(x, axis=0),
+    builtins.max: lambda x: np.max(x, axis=0),
+    builtins.any: np.any,
+    builtins.all: np.all,
+}
+for _key, _function in _BUILTINS.items():
+    put(_key, _function, PART)
 
 
 def part_in(args: Any) -> Part | None:
@@ -41,22 +43,21 @@ def part_in(args: Any) -> Part | None:
 
 
 class _Opened:
-    """Stands in a structure for a part: its base, and where it lies in it, are leaves."""
+    """Stands in a structure for a part: its base, and between which bounds it is, are leaves."""
 
-    def __init__(self, part: Padded) -> None:
-        self.part = part
+    def __init__(self, base: Tracer, extents: Extents) -> None:
+        self.base, self.extents = base, extents
 
 
 def _children(opened: _Opened) -> tuple[list[Any], tuple[bool, ...], None]:
-    part = opened.part
-    places = [as_python_int(x) for e in part.extents if e is not None for x in e]
-    return [part.base, *places], tuple(e is not None for e in part.extents), None
+    places = [as_python_int(x) for e in opened.extents if e is not None for x in e]
+    return [opened.base, *places], tuple(e is not None for e in opened.extents), None
 
 
-def _rebuilt(has_extent: tuple[bool, ...], leaves: Any) -> Padded:
+def _rebuilt(has_extent: tuple[bool, ...], leaves: Any) -> Part:
     base, *places = leaves
     pairs = iter(zip(places[::2], places[1::2], strict=True))
-    return Padded(base, [Extent(*next(pairs)) if has else None for has in has_extent])
+    return Part(base, Extents(Extent(*next(pairs)) if has else None for has in has_extent))
 
 
 trees.register(_Opened, _children, _rebuilt)
@@ -64,22 +65,30 @@ trees.register(_Opened, _children, _rebuilt)
 
 def opened(x: Any, y: Any) -> tuple[Any, Any]:
     """What two sides of a branch give, with parts as structures; a whole array is a part too."""
-    if not (isinstance(x, Padded) or isinstance(y, Padded)):
+    first = next((_opened(z) for z in (x, y) if _is_between(z)), None)
+    if first is None:
         return x, y
-    first = next(p for p in (x, y) if isinstance(p, Padded))
     return _opened_like(x, first.extents), _opened_like(y, first.extents)
 
 
-def _opened_like(x: Any, extents: Sequence[Extent | None]) -> Any:
+def _is_between(x: Any) -> bool:
+    return isinstance(x, Part) and isinstance(x.where, Extents)
+
+
+def _opened(x: Any) -> Any:
+    return _Opened(x.base, x.where) if _is_between(x) else x
+
+
+def _opened_like(x: Any, extents: Extents) -> Any:
     if type(x) is Tracer and len(x.shape) == len(extents):
         lengths = zip(x.shape, extents, strict=True)
-        x = Padded(x, [e and Extent(0, n) for n, e in lengths])
-    return _Opened(x) if isinstance(x, Padded) else x
+        return _Opened(x, Extents(e and Extent(0, n) for n, e in lengths))
+    return _opened(x)
 
 
 def own_part(x: Any) -> Any:
     """A part of an array made in the body being recorded as a structure; anything else as it is."""
-    return _Opened(x) if isinstance(x, Padded) and _is_own(x.base.storage) else x
+    return _opened(x) if isinstance(x, Part) and _is_own(x.base.storage) else x
 
 
 def _is_own(storage: Storage) -> bool:

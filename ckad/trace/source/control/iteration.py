@@ -17,7 +17,7 @@ from ckad.trace.source.names import classes
 from ckad.trace.source.names.frame import MISSING
 from ckad.trace.source.values import arrays_of, lifted, weakened
 from ckad.trace.values.complex import ComplexTracer
-from ckad.trace.values.part import Padded
+from ckad.trace.values.part import Extents, Part
 from ckad.trace.values.tracer import Tracer, known
 
 
@@ -70,7 +70,7 @@ def items_of(x: Any) -> Items | None:
         if not x.shape:
             raise TypeError("iteration over a 0-d array")
         return Items(x.shape[0], lambda k: x[k], read=_read(x))
-    if isinstance(x, Padded):
+    if isinstance(x, Part) and isinstance(x.where, Extents):
         return Items(x.shape[0], lambda k: x[k], x.base.shape[0], _read(x))
     if isinstance(x, np.ndarray) and x.ndim and x.dtype.kind in "fiubc":
         return items_of(lifted(x))
@@ -79,7 +79,7 @@ def items_of(x: Any) -> Items | None:
 
 def _read(x: Any) -> Sequence[Tracer]:
     """The arrays whose elements are read as numbers; rows of a matrix are views, not copies."""
-    return arrays_of(x.base if isinstance(x, Padded) else x) if x.ndim == 1 else []
+    return arrays_of(x.base if isinstance(x, Part) else x) if x.ndim == 1 else []
 
 
 def _affine(start: Any, step: Any, k: Any) -> Any:

@@ -14,7 +14,7 @@ from ckad.trace.source.names.closures import Closure
 from ckad.trace.source.names.frame import Frame, Key, ledger
 from ckad.trace.source.values import arrays_of
 from ckad.trace.values.complex import ComplexTracer
-from ckad.trace.values.part import Padded
+from ckad.trace.values.part import Part
 from ckad.trace.values.tracer import Tracer
 
 #: Containers in containers are looked into to this depth.
@@ -44,7 +44,7 @@ def names_showing(container: Any) -> Iterator[str]:
 def _holds(value: Any, container: Any, depth: int = DEEPEST) -> bool:
     if value is container:
         return True
-    if type(value) in (Tracer, ComplexTracer) or isinstance(value, Padded):
+    if type(value) in (Tracer, ComplexTracer) or isinstance(value, Part):
         return False
     return depth > 0 and any(_holds(part, container, depth - 1) for part in _parts(value))
 
@@ -63,7 +63,7 @@ def _frames() -> Iterator[Frame]:
 def _shows(value: Any, root: Storage, depth: int = DEEPEST) -> bool:
     if type(value) in (Tracer, ComplexTracer):
         return any(not x.scalar and x.storage.root is root for x in arrays_of(value))
-    if isinstance(value, Padded):
+    if isinstance(value, Part):
         return _shows(value.base, root)
     return depth > 0 and any(_shows(part, root, depth - 1) for part in _parts(value))
 
