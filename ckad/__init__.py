@@ -22,17 +22,23 @@ from ckad.transforms import (
     grad,
     hessian,
     hvp,
+    jacfwd,
     jacobian,
+    jacrev,
     jit,
     jvp,
+    linearize,
     plan,
     scan,
+    stop_gradient,
     tangent,
     trace,
     value_and_grad,
     vjp,
     while_loop,
 )
+
+__version__ = "0.1.0"
 
 
 def __dir__() -> list[str]:
@@ -54,12 +60,16 @@ __all__ = [
     "grad",
     "hessian",
     "hvp",
+    "jacfwd",
     "jacobian",
+    "jacrev",
     "jit",
     "jvp",
+    "linearize",
     "plan",
     "scan",
     "schedules",
+    "stop_gradient",
     "tangent",
     "testing",
     "trace",

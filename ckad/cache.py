@@ -6,6 +6,7 @@ depends on. A fault of the cache costs a compilation, never an error or a wrong 
 
 from __future__ import annotations
 
+import atexit
 import functools
 import hashlib
 import os
@@ -13,20 +14,27 @@ import shutil
 import stat
 import sys
 import tempfile
+import time
 import warnings
 from collections.abc import Hashable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from importlib.metadata import version
 from pathlib import Path
 from typing import NamedTuple
 
 from numba.misc.appdirs import AppDirs
 
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
 PACKAGE = Path(__file__).parent
 PREFIXES = KERNELS, PROGRAMS = "kernels-", "programs-"  # of the directories, one per kind of entry
 KEPT = 16  # directories of a kind; each edit of the sources makes a new one
 VERSIONS = ("numba", "llvmlite", "numpy", "scipy")
 CHECKSUM = 64  # bytes, at the start of an entry
+LONGEST_WAIT, PAUSE = 300.0, 0.05  # seconds, for another process that compiles
 
 
 class CacheWarning(UserWarning):
@@ -43,10 +51,31 @@ class CacheStatus(NamedTuple):
 def cache_dir() -> Path:
     """The directory that holds compiled code: ``CKAD_CACHE_DIR``, else the user's cache folder.
 
-    It need not exist. ``cache_fault()`` says why it is not used, if it is not.
+    It need not exist. ``cache_fault()`` says why it is not used, if it is not. A user who has no
+    home gets a temporary directory, for this process alone.
     """
     named = os.environ.get("CKAD_CACHE_DIR") or AppDirs("ckad", appauthor=False).user_cache_dir
-    return Path(named).expanduser().absolute()
+    try:
+        return Path(named).expanduser().absolute()
+    except RuntimeError:
+        return _temporary()
+
+
+@functools.cache
+def _temporary() -> Path:
+    folder, owner = tempfile.mkdtemp(prefix="ckad-"), os.getpid()
+
+    def remove() -> None:
+        if os.getpid() == owner:  # not a child that was forked
+            shutil.rmtree(folder, ignore_errors=True)
+
+    atexit.register(remove)
+    warn_once(
+        "home",
+        "this user has no home directory, so compiled code is kept for this process alone; name a "
+        "directory in CKAD_CACHE_DIR to keep it",
+    )
+    return Path(folder)
 
 
 def cache_status(prefixes: Sequence[str] = PREFIXES) -> CacheStatus:
@@ -109,13 +138,21 @@ def read(path: Path) -> bytes:
 
     Raises:
         ValueError: the file is not what was written.
-        OSError: it cannot be read; FileNotFoundError if there is none.
+        OSError: it cannot be read, or others could have written it; FileNotFoundError if there is
+            none.
     """
-    data = path.read_bytes()
+    with open(path, "rb", opener=_open_itself) as file:
+        # of what was opened: under its name another file may lie by now
+        _check_private(os.fstat(file.fileno()), str(path), "remove it")
+        data = file.read()
     payload = data[CHECKSUM:]
     if data[:CHECKSUM] != digest(payload).encode():
         raise ValueError(f"its {len(data)} bytes do not match their checksum")
     return payload
+
+
+def _open_itself(path: str, flags: int) -> int:
+    return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0))
 
 
 def write(path: Path, payload: bytes) -> None:
@@ -158,20 +195,77 @@ def _versions() -> list[tuple[str, str]]:
 def _make_private(directory: Path) -> None:
     """Create ``directory`` for the user alone; loading another's entry would run their code."""
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    _check_private(
+        directory.stat(), str(directory), "`chmod 700` it if it is ckad's alone", _ELSEWHERE
+    )
+    for parent in {*directory.parents, *directory.resolve().parents}:
+        _check_parent(parent)
+
+
+_ELSEWHERE = "name a directory of your own in CKAD_CACHE_DIR"
+
+
+def _check_private(found: os.stat_result, path: str, remedy: str, other: str = "") -> None:
     if os.name != "posix":
         return
-    found = directory.stat()
     if found.st_uid != os.geteuid():
-        raise PermissionError(
-            f"{directory} belongs to user {found.st_uid}; name a directory of "
-            f"your own in CKAD_CACHE_DIR"
-        )
+        raise PermissionError(f"{path} belongs to user {found.st_uid}; {other or remedy}")
     if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
         mode = f"{stat.S_IMODE(found.st_mode):o}"
+        instead = f", else {other}" if other else ""
+        raise PermissionError(f"{path} can be written by others (mode {mode}); {remedy}{instead}")
+
+
+def _check_parent(parent: Path) -> None:
+    """Who can write into it could put another directory in place of the cache, unless it is sticky.
+
+    A group of one's own may: many systems give each user one.
+    """
+    found = parent.stat()
+    others = found.st_mode & stat.S_IWOTH
+    group = found.st_mode & stat.S_IWGRP and found.st_gid != os.getegid()
+    if os.name == "posix" and (others or group) and not found.st_mode & stat.S_ISVTX:
+        mode = f"{stat.S_IMODE(found.st_mode):o}"
         raise PermissionError(
-            f"{directory} can be written by others (mode {mode}); `chmod 700` it "
-            f"if it is ckad's alone, else name another in CKAD_CACHE_DIR"
+            f"its parent {parent} can be written by others (mode {mode}); {_ELSEWHERE}"
         )
+
+
+@contextmanager
+def exclusive(directory: Path | None) -> Iterator[None]:
+    """One process at a time: the others wait, and then find what the first has compiled.
+
+    A wait has an end, and where files cannot be locked there is none: all compile then. The caller
+    keeps other threads out.
+    """
+    if fcntl is None or directory is None or directory in _held:
+        yield
+        return
+    opened = -1
+    _held.add(directory)
+    try:
+        with suppress(OSError):
+            opened = os.open(directory, os.O_RDONLY)
+            _wait_for(opened)
+        yield
+    finally:
+        _held.discard(directory)
+        if opened >= 0:
+            os.close(opened)
+
+
+_held: set[Path] = set()
+
+
+def _wait_for(opened: int) -> None:
+    end = time.monotonic() + LONGEST_WAIT
+    while time.monotonic() < end:
+        try:
+            fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            time.sleep(PAUSE)
+        else:
+            return
 
 
 def _remove_unused(base: Path, prefix: str) -> None:

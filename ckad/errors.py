@@ -102,5 +102,9 @@ class GradientCheckError(CkadError, AssertionError):
     """A derivative disagrees with what `ckad.testing.check_grads` compares it with."""
 
 
+class RecomputeWarning(UserWarning):
+    """A memory budget so small that steps are computed again and again."""
+
+
 class UnrolledLoopWarning(UserWarning):
     """A long loop is recorded step by step, since its body cannot be recorded once for all."""

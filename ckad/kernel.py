@@ -11,16 +11,19 @@ import functools
 import os
 import pickle
 import re
+import signal
 import sys
-from collections.abc import Callable, Hashable
-from contextlib import suppress
+import threading
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from types import FunctionType
+from types import FrameType, FunctionType
 from typing import Any, TypeVar
 
 import numba
 from numba.core.caching import _Cache
 from numba.core.compiler import CompileResult
+from numba.core.compiler_lock import global_compiler_lock
 from numba.core.dispatcher import Dispatcher
 from numba.core.extending import _Intrinsic
 from numba.core.serialize import dumps
@@ -64,7 +67,53 @@ def kernel(function: F) -> F:
     compiled = numba.njit(nogil=True, error_model="numpy", boundscheck=False, fastmath=False)
     dispatcher = compiled(function)
     dispatcher._cache = KernelCache(function)
+    dispatcher.compile = _one_process_at_a_time(dispatcher)
     return dispatcher  # type: ignore[no-any-return]
+
+
+def _one_process_at_a_time(dispatcher: Any) -> Callable[[Any], Any]:
+    """The dispatcher's ``compile``, which waits for other processes if there is no entry yet."""
+    compiled = dispatcher.compile
+
+    @functools.wraps(compiled)
+    def alone(sig: Any) -> Any:
+        if sig in dispatcher.overloads:
+            return compiled(sig)
+        directory = dispatcher._cache.missing(sig, dispatcher.targetctx)
+        if directory is None:
+            return compiled(sig)
+        # Numba's own lock first, everywhere: else two threads could wait for each other
+        with _interruptible(), global_compiler_lock, cache.exclusive(directory):
+            return compiled(sig)
+
+    return alone
+
+
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """Ctrl-C is raised again when it was lost: finalizers and callbacks, of which Numba and LLVM
+    have many, swallow what is raised in them."""
+    main = threading.current_thread() is threading.main_thread()
+    if not main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield
+        return
+    seen = []
+
+    def note(number: int, frame: FrameType | None) -> None:
+        seen.append(number)
+        signal.default_int_handler(number, frame)
+
+    signal.signal(signal.SIGINT, note)
+    try:
+        yield
+    except BaseException:
+        if seen:
+            raise KeyboardInterrupt from None
+        raise
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    if seen:
+        raise KeyboardInterrupt
 
 
 class KernelCache(_Cache):  # type: ignore[misc]
@@ -83,6 +132,15 @@ class KernelCache(_Cache):  # type: ignore[misc]
         if result is None:
             _announce()
         return result
+
+    def missing(self, sig: Any, target_context: Any) -> Path | None:
+        """The directory that has no entry for ``sig`` yet."""
+        directory = _directory(target_context.codegen())
+        if directory is None:
+            return None
+        with suppress(Exception):  # a closure that does not pickle
+            return None if self._entry(sig, directory)[1].exists() else directory
+        return None
 
     def _load(self, sig: Any, target_context: Any) -> CompileResult | None:
         directory = _directory(target_context.codegen())

@@ -15,7 +15,10 @@ import numpy as np
 _PACKAGE = str(Path(__file__).parent)
 _INTERPRETER = str(Path(__file__).parent / "trace" / "source") + os.sep
 _DEMO = str(Path(_PACKAGE) / "demo")
-_SKIPPED = (_PACKAGE + os.sep, str(Path(np.__file__).parent) + os.sep)
+_SITE = Path(np.__file__).parents[1]
+#: Libraries whose functions may be followed; what goes wrong in them is told at the user's line.
+_LIBRARIES = tuple(str(_SITE / name) + os.sep for name in ("scipy", "numba"))
+_SKIPPED = (_PACKAGE + os.sep, str(Path(np.__file__).parent) + os.sep, *_LIBRARIES)
 
 
 class Source(NamedTuple):
@@ -63,11 +66,34 @@ def user_place() -> Source:
     while frame is not None:
         file = frame.f_code.co_filename
         if file.startswith(_INTERPRETER) and _running.functions:
-            return _running.functions[-1].place
-        if not (file.startswith(_SKIPPED) or _is_generated(frame)) or file.startswith(_DEMO):
+            places = [function.place for function in reversed(_running.functions)]
+            return next((x for x in places if not x.file.startswith(_LIBRARIES)), places[0])
+        if is_users(frame):
             return Source(file, frame.f_lineno)
         frame = frame.f_back
     return NOWHERE
+
+
+def is_users(frame: FrameType) -> bool:
+    """Whether a frame runs code that is neither ckad's nor NumPy's, SciPy's or Numba's."""
+    file = frame.f_code.co_filename
+    return not (file.startswith(_SKIPPED) or _is_generated(frame)) or file.startswith(_DEMO)
+
+
+def _library_place() -> Source | None:
+    """Where SciPy or Numba is, if it is what runs now."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        file = frame.f_code.co_filename
+        if file.startswith(_INTERPRETER) and _running.functions:
+            place = _running.functions[-1].place
+            return place if place.file.startswith(_LIBRARIES) else None
+        if file.startswith(_LIBRARIES):
+            return Source(file, frame.f_lineno)
+        if is_users(frame):
+            return None
+        frame = frame.f_back
+    return None
 
 
 def _is_generated(frame: FrameType) -> bool:
@@ -78,7 +104,19 @@ def _is_generated(frame: FrameType) -> bool:
 
 def at_place(message: str, place: Source | None = None) -> str:
     """``message`` with the user's file, line and source line in front."""
+    library = None if place else _library_place()
     place = place or user_place()
+    if library is not None:
+        message = f"{message} {_inside(library)}"
     text = linecache.getline(place.file, place.line).strip()
     quoted = f"\n    {text}" if text else ""
     return f"{place}: {message}{quoted}"
+
+
+def _inside(library: Source) -> str:
+    file = Path(library.file).relative_to(_SITE)
+    return (
+        f"This happens in {file}:{library.line}, called from here, whose lines cannot be changed: "
+        "write what it computes with the functions that docs/numpy.md lists, or compute it outside "
+        "of the differentiated function."
+    )

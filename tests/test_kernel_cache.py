@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
+from contextlib import suppress
 
 import numba
 import numpy as np
@@ -85,6 +87,7 @@ def probe(tmp_path):
             text=True,
         )
 
+    start.script = script
     return start
 
 
@@ -296,3 +299,119 @@ def test_the_default_is_the_users_cache_folder(monkeypatch, tmp_path):
     if sys.platform == "linux":
         assert cache_dir() == tmp_path / "ckad"
     assert cache_dir().name in {"ckad", "Cache"}
+
+
+def test_of_processes_that_start_at_once_one_compiles(probe):
+    racers = [probe() for _ in range(8)]
+    hits_of_all = sorted(int(racer.communicate()[0]) for racer in racers)
+    # two kernels of two signatures each: whoever comes first compiles, and nobody compiles again
+    assert sum(2 - found for found in hits_of_all) == 2
+
+
+def test_a_process_that_hangs_while_it_compiles_is_not_waited_for_forever(tmp_path, monkeypatch):
+    fcntl = pytest.importorskip("fcntl")
+    monkeypatch.setattr(cache, "LONGEST_WAIT", 0.2)
+    fresh()(1)
+    held = os.open(entries()[0].parent, os.O_RDONLY)
+    try:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        assert fresh()(1.5) == 2.5
+    finally:
+        os.close(held)
+    assert len(entries()) == 2
+
+
+@posix
+@pytest.mark.parametrize("mode", [0o620, 0o602])
+def test_an_entry_that_others_can_write_is_compiled_again(mode):
+    fresh()(1)
+    (entry,) = entries()
+    entry.chmod(mode)
+    with pytest.warns(CacheWarning, match="can be written by others"):
+        assert fresh()(1) == 2
+    assert entry.stat().st_mode & 0o777 == 0o600
+
+
+@posix
+def test_an_entry_that_belongs_to_another_user_is_compiled_again(monkeypatch):
+    fresh()(1)
+    (entry,) = entries()
+    opened = os.fstat
+
+    def of_another(descriptor):
+        found = list(opened(descriptor))
+        found[4] += 1
+        return os.stat_result(found)
+
+    monkeypatch.setattr(os, "fstat", of_another)
+    with pytest.raises(PermissionError, match="belongs to user"):
+        cache.read(entry)
+
+
+@posix
+def test_an_entry_is_no_link(tmp_path):
+    fresh()(1)
+    (entry,) = entries()
+    entry.rename(tmp_path / "elsewhere")
+    entry.symlink_to(tmp_path / "elsewhere")
+    with pytest.warns(CacheWarning, match="was not read"):
+        assert fresh()(1) == 2
+
+
+@posix
+def test_a_parent_that_others_can_write_is_refused(tmp_path, monkeypatch):
+    parent = tmp_path / "open"
+    parent.mkdir()
+    parent.chmod(0o777)
+    monkeypatch.setenv("CKAD_CACHE_DIR", str(parent / "cache"))
+    with pytest.warns(CacheWarning, match="its parent .* can be written by others"):
+        assert fresh()(1) == 2
+    parent.chmod(0o1777)  # sticky, as /tmp is
+    cache._directory.cache_clear()
+    fresh()(1)
+    assert len(entries()) == 1
+
+
+def test_without_a_home_the_cache_is_temporary_and_that_is_told_once(probe):
+    homeless = (
+        "import os, pwd, sys, runpy\n"
+        "[os.environ.pop(name, 0) for name in ('HOME', 'XDG_CACHE_HOME', 'CKAD_CACHE_DIR')]\n"
+        "def nobody(uid):\n"
+        "    raise KeyError(uid)\n"
+        "pwd.getpwuid = nobody\n"
+        "runpy.run_path(sys.argv[1])\n"
+        "from ckad import cache\n"
+        "print(cache.cache_status().n_files, cache.cache_dir())\n"
+    )
+    pytest.importorskip("pwd")
+    script = probe.script
+    ran = subprocess.run(
+        [sys.executable, "-c", homeless, script],
+        capture_output=True,
+        text=True,
+        cwd=script.parent,
+        env={**os.environ, "PYTHONPATH": str(script.parent)},
+        check=True,
+    )
+    hits_found, (n_files, folder) = ran.stdout.split("\n")[0], ran.stdout.split("\n")[1].split()
+    assert (hits_found, n_files) == ("0", "4")
+    assert ran.stderr.count("CacheWarning") == 1
+    assert not os.path.exists(folder)
+
+
+def test_an_interrupt_that_a_compiler_swallows_is_raised_after_all():
+    """Finalizers and callbacks lose what is raised in them, wherever Ctrl-C meets them."""
+
+    @intrinsic
+    def swallowing(typing_context, x):
+        def emit(context, builder, signature, arguments):
+            return arguments[0]
+
+        with suppress(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+        return x(x), emit
+
+    with pytest.raises(KeyboardInterrupt):
+        fresh(applier(swallowing))(1.0)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert fresh()(1) == 2

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from html import escape
 from math import isqrt
 from typing import Any
 
+import numpy as np
+
 from ckad.checkpoint.picture import draw
-from ckad.checkpoint.schedules.online import MOST_SLOTS
+from ckad.checkpoint.schedules import online
+from ckad.checkpoint.schedules.online import MOST_SLOTS, Online
 from ckad.checkpoint.schedules.revolve import revolve
-from ckad.checkpoint.schedules.schedule import Schedule
+from ckad.checkpoint.schedules.schedule import Action, Schedule
 from ckad.checkpoint.schedules.store_all import store_all
 from ckad.checkpoint.schedules.two_level import forward_steps as two_level_steps
 from ckad.checkpoint.schedules.two_level import two_level
@@ -62,11 +67,10 @@ def _periods(n_steps: int, state_bytes: int, residual_bytes: int, budget: int) -
 
     if used(high) > budget:
         return []
-    last = high
     while low < high:
         middle = (low + high) // 2
         low, high = (low, middle) if used(middle) <= budget else (middle + 1, high)
-    some = range(low, min(last, low + 32) + 1)
+    some = [k for k in range(low, min(n_steps, low + 32) + 1) if used(k) <= budget]
     best = min(some, key=lambda k: two_level_steps(n_steps, even_period(n_steps, k)))
     return [even_period(n_steps, best)]
 
@@ -76,9 +80,9 @@ class LoopPlan:
     """How one loop is reversed. Bytes are those of a restart state and of a step's residuals.
 
     ``runs`` says how often the loops around it run it in one sweep, ``depth`` is 1 for a loop
-    inside of none. Where a loop ``is_open``, its number of steps is known when it has run:
-    ``n_steps`` is what is thought, after a run that needed more what was needed, or more. ``place``
-    is its file and line.
+    inside of none. Where a loop ``is_open``, its number of steps is known when it has run: it is
+    ``ran``, 0 before, and ``n_steps`` is what the schedule is made for. ``place`` is its file and
+    line, ``name`` a number that no other loop of the program has.
     """
 
     n_steps: int
@@ -89,6 +93,27 @@ class LoopPlan:
     depth: int = 1
     is_open: bool = False
     place: str = ""
+    name: int = -1
+    ran: int = 0
+
+    @property
+    def is_unknown(self) -> bool:
+        """Whether nobody knows how long it runs: it is open, and has not run."""
+        return self.is_open and not self.ran
+
+    @property
+    def _is_about(self) -> bool:
+        # which checkpoints a loop keeps on the way depends a little on how long it is thought to be
+        return self.is_unknown or (self.is_open and isinstance(self.schedule.source, Online))
+
+    @cached_property
+    def forward_steps(self) -> int:
+        """Of the schedule; of the steps that were made, where that was learnt."""
+        return _clipped(self.schedule, self.ran) if self.ran else self.schedule.forward_steps
+
+    @property
+    def recompute_factor(self) -> float:
+        return self.forward_steps / max(1, self.ran or self.n_steps)
 
     @property
     def nbytes(self) -> int:
@@ -105,15 +130,36 @@ class LoopPlan:
         ]
         return (
             f"{s.family} over {self._length}{times}: {', '.join(filter(None, kept))}, "
-            f"{'about ' if self.is_open else ''}{s.forward_steps:,} forward steps "
-            f"(factor {s.recompute_factor:.3f})"
+            f"{'about ' if self._is_about else ''}{self.forward_steps:,} forward steps "
+            f"(factor {self.recompute_factor:.3f})"
         )
 
     @property
     def _length(self) -> str:
         steps = f"{self.n_steps:,} steps"
-        unknown = f"a number of steps not known before the run ({steps} assumed)"
-        return unknown if self.is_open else steps
+        if self.is_unknown:
+            return f"a number of steps not known before the run ({steps} assumed)"
+        return f"the {self.ran:,} steps of the last run" if self.is_open else steps
+
+    def formula(self, budget: int | None) -> str:
+        """What n steps take, where nobody knows n."""
+        end = f"the {budget:,} bytes" if budget else "a quarter of the free memory"
+        return (
+            f"n steps: n x {self.residual_bytes:,} bytes of residuals within {end}, then restart "
+            f"slots of {self.state_bytes:,} bytes and steps that are run again"
+        )
+
+
+def _clipped(schedule: Schedule, n: int) -> int:
+    """Forward steps if only ``n`` of the steps are there: every action ends at the last of them."""
+    if isinstance(schedule.source, Online):
+        return online.forward_steps(n, schedule.n_slots)
+    steps = 0
+    for rows in schedule.chunks():
+        forward = (rows.kind == Action.ADVANCE) | (rows.kind == Action.TAPE)
+        start, stop = (np.minimum(x[forward], n) for x in (rows.start, rows.stop))
+        steps += int(np.sum(stop - start))
+    return steps
 
 
 def _count(n: int, what: str, size: int) -> str:
@@ -126,7 +172,9 @@ class Plan:
 
     ``n_steps``, ``n_slots``, ``forward_steps`` and ``schedule`` are those of the outermost loop
     (of the longest one, if there are several); ``loops`` lists all of them, inner ones after the
-    loop they are in. ``peak_bytes`` is everything ckad allocates for the call.
+    loop they are in. ``peak_bytes`` is everything ckad allocates for the call. Where a loop's
+    number of steps is not known before it runs, they are those of a guess, and ``is_unknown`` says
+    so; a plan asked for after a run has the numbers of that run.
     """
 
     peak_bytes: int
@@ -141,7 +189,17 @@ class Plan:
 
     @property
     def n_steps(self) -> int:
-        return self._main.n_steps if self._main else 0
+        return (self._main.ran or self._main.n_steps) if self._main else 0
+
+    @property
+    def is_unknown(self) -> bool:
+        """Whether it is a guess, since a loop has not run that nobody knows the length of."""
+        return any(loop.is_unknown for loop in self.loops)
+
+    def after(self, ran: Mapping[int, int]) -> Plan:
+        """The plan of a run whose open loops made so many steps, by name."""
+        loops = (replace(x, ran=ran[x.name]) if ran.get(x.name) else x for x in self.loops)
+        return replace(self, loops=tuple(loops))
 
     @property
     def n_slots(self) -> int:
@@ -149,7 +207,7 @@ class Plan:
 
     @property
     def forward_steps(self) -> int:
-        return self._main.schedule.forward_steps if self._main else 0
+        return self._main.forward_steps if self._main else 0
 
     @property
     def recompute_factor(self) -> float:
@@ -163,16 +221,27 @@ class Plan:
     def __str__(self) -> str:
         of = f" of {self.budget:,}" if self.budget else ""
         size = f"{self.peak_bytes:,}{of} bytes ({format_bytes(self.peak_bytes)})"
+        if self.is_unknown:
+            size = f"unknown before the first run, {size} for what is assumed"
         head = f"Plan: peak {size}, engine {self.engine}"
         if not self.loops:
             return f"{head}, no loop to reverse"
-        unknown = " (not known before the run)" if self._main and self._main.is_open else ""
+        unknown = " (not known before the run)" if self._main and self._main.is_unknown else ""
         main = (
             f"  steps {self.n_steps:,}{unknown}, slots {self.n_slots:,}, forward steps "
             f"{self.forward_steps:,}, recompute factor {self.recompute_factor:.3f}"
         )
         loops = [f"{'  ' * loop.depth}{loop}" for loop in self.loops]
-        return "\n".join([head, main, *loops])
+        formulas = [
+            f"{'  ' * loop.depth}{loop.formula(self.budget)}"
+            for loop in self.loops
+            if loop.is_unknown
+        ]
+        return "\n".join([head, main, *loops, *formulas])
+
+    def _repr_html_(self) -> str:
+        """The same text, as notebooks show it."""
+        return f"<pre>{escape(str(self))}</pre>"
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the state's way through the steps: sweeps up, restarts, reversals. Needs matplotlib.

@@ -21,16 +21,18 @@ from ckad.checkpoint.schedules.two_level import two_level
 from ckad.checkpoint.simulate import check_schedule
 from ckad.engines.actions import ACTION_BYTES, Slots
 from ckad.engines.measure import TapedLoop, step_bytes, token_bytes
-from ckad.errors import BudgetError, ScheduleError
+from ckad.errors import ScheduleError
+from ckad.loops.advice import too_small
 from ckad.loops.offers import Offer, binomial, ladder, saving, worthwhile
 from ckad.loops.tables import FEWEST_ROWS, piece_rows, streamed_rows, whole_rows
-from ckad.memory import format_bytes
 
 #: What ``schedule=`` takes: a name, a schedule, or a function from the number of steps to one.
 Choice = str | Schedule | Callable[[int], Schedule]
 Schedules = dict[int, Schedule]
 #: How often the prediction is corrected by a measurement before the best choice so far is taken.
 MOST_TRIES = 8
+#: Room for tokens that is not worth another try.
+ALIGNMENT = 64
 #: A step costs about as much as moving this many bytes, beside those of its state and residuals.
 STEP_OVERHEAD = 256
 #: Bytes that the caches are thought to hold, and nanoseconds that a byte takes beyond them: it is
@@ -92,17 +94,34 @@ class Chooser:
             if all_used <= self.budget:
                 return everything
             if self.requested is not None:
-                raise self._too_small(min(used, all_used))
+                raise too_small(self, min(used, all_used), "this program")
             return best  # nobody asked for a limit: as little as possible
-        before = best
+        return self._fitted(best, used)
+
+    def _fitted(self, least: Schedules, used: int) -> Schedules:
+        """The cheapest that fits. What lies beside the tokens is known when a choice is measured,
+        so the room for them is corrected, and halved between one that fits and one that does not.
+        """
+        best, fits, too_much = least, 0, None
+        room = self.budget - used + self._tokens(least)
         for _ in range(MOST_TRIES):
-            beside = used - self._tokens(before)
-            found = self._within(self.budget - beside)
-            if found is None or slots_of(found) == slots_of(before):
+            found = self._within(room)
+            if found is None:
                 break
-            before, used = found, self.measured(found)
-            if used <= self.budget and self._work(found) < self._work(best):
-                best = found
+            used = self.measured(found)
+            corrected = self.budget - used + self._tokens(found)
+            if used > self.budget:
+                too_much = room
+            else:
+                fits = room
+                if self._work(found) < self._work(best):
+                    best = found
+            if fits < corrected < (too_much or corrected + 1):
+                room = corrected
+            elif too_much is None or too_much - fits <= ALIGNMENT:
+                break
+            else:
+                room = (fits + too_much) // 2
         return best
 
     def measured(self, schedules: Schedules) -> int:
@@ -228,12 +247,24 @@ class Chooser:
         slots = slots_of(chosen)
         for x in self.outer:
             step, own = (f(self.loops, slots, x.name) for f in (step_bytes, token_bytes))
-            room_here = own + spare - x.head_bytes
-            best = fitting_schedule(x.n_steps, x.state_bytes, step, room_here, binomial(x))
+            taken = own - x.head_bytes + self._table(x, chosen[x.name])
+            best = self._fitting(x, step, taken + spare)
             if best and best.forward_steps < chosen[x.name].forward_steps:
                 chosen[x.name] = best
                 spare = room - self._tokens(chosen)
         return chosen
+
+    def _fitting(self, x: TapedLoop, step: int, room: int) -> Schedule | None:
+        """The fewest forward steps for slots and actions in ``room`` bytes; of these, a schedule
+        with more slots has more."""
+        table = -1
+        best: Schedule | None = None
+        while best is None or table < self._table(x, best):
+            table = self._table(x, best) if best else 0
+            best = fitting_schedule(x.n_steps, x.state_bytes, step, room - table, binomial(x))
+            if best is None:
+                break
+        return best
 
     def _spend(self, chosen: Schedules, spare: int) -> int:
         """Take better schedules, what saves most per byte first; returns the bytes left."""
@@ -279,7 +310,7 @@ class Chooser:
                 grows = self.choice in ("revolve", "online")
                 return self._with_more_slots(chosen) if grows else chosen
         if self.requested is not None:
-            raise self._too_small(min(needed), "this schedule")
+            raise too_small(self, min(needed), "this schedule")
         return chosen
 
     def _with_more_slots(self, chosen: Schedules) -> Schedules:
@@ -336,15 +367,15 @@ class Chooser:
         names = ", ".join(repr(x) for x in ("auto", *SCHEDULES))
         raise ScheduleError(f"schedule={choice!r} is not known; use one of {names}, or a Schedule.")
 
-    def _too_small(self, needed: int, what: str = "this program") -> BudgetError:
-        states = ", ".join(
-            f"{x.n_steps:,} steps with a state of {format_bytes(x.state_bytes)}" for x in self.outer
-        )
-        return BudgetError(
-            f"memory={self.requested!r} is {self.budget:,} bytes; the least that {what} needs is "
-            f"{needed:,} bytes ({states or 'no loop to reverse'}). "
-            f"Raise memory= to at least {needed:,}."
-        )
+    def under(self, budget: int) -> Chooser:
+        """The same for another budget, which nobody asked for."""
+        loops, step_ns = self.loops, self._step_ns
+        return Chooser(loops, budget, self.choice, self._measure, None, step_ns)
+
+    def factor(self, schedules: Schedules) -> float:
+        """How often a step is computed forward, on the average."""
+        everything = {x.name: store_all(x.n_steps) for x in self.loops.values()}
+        return self._work(schedules) / max(1, self._work(everything))
 
     def plans(self, schedules: Schedules) -> tuple[LoopPlan, ...]:
         slots = slots_of(schedules)
@@ -358,6 +389,7 @@ class Chooser:
                 x.depth,
                 x.is_open,
                 str(x.place),
+                x.name,
             )
             for x in sorted(self.loops.values(), key=lambda x: x.depth)
         )

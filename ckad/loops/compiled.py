@@ -66,12 +66,16 @@ class Compiled:
     ) -> None:
         self.tape, self.loaded, self._planned, self._watch = tape, loaded, planned, watch
         self._assumed: dict[int, int] = {}
+        self._ran: dict[int, int] = {}  # steps of the open loops in the last run
+        self._shown: Plan | None = None
         self._run = planned({})
 
     @property
     def plan(self) -> Plan:
-        """What a run costs; that of the last run, if loops turned out longer than was thought."""
-        return self._run.plan
+        """What a run costs; that of the last run, where loops run as long as they have to."""
+        if self._ran and self._shown is None:
+            self._shown = self._run.plan.after(self._ran)
+        return self._shown or self._run.plan
 
     @property
     def total_steps(self) -> int:
@@ -217,9 +221,12 @@ class Compiled:
 
     def _note(self, run: Run) -> None:
         """Let the next run expect what this one has needed, if it was much less, or more."""
-        if not run.lengths or run.plan.peak_bytes < WORTH:
+        if not run.lengths:
             return
         longest = self.loaded.longest
+        self._ran, self._shown = {name: longest.get(name, 0) for name in run.lengths}, None
+        if run.plan.peak_bytes < WORTH:
+            return
         new = {
             name: max(1, 2 * longest[name])
             for name, n in run.lengths.items()

@@ -18,6 +18,7 @@ from ckad.engines.measure import TapedLoop, taped_loops
 from ckad.engines.stops import Stops
 from ckad.engines.work import step_nanoseconds
 from ckad.errors import BudgetError, EngineError, ScheduleError
+from ckad.loops.advice import warn_if_dear
 from ckad.loops.choose import Choice, Chooser, Schedules, slots_of
 from ckad.loops.compiled import Compiled, Run
 from ckad.loops.engines import AUTO, ENGINES, chosen, engine_named
@@ -34,6 +35,10 @@ FREE_PART = 4
 SMALL = 2**26
 
 
+#: Whether to show a bar, or what to call with the steps done and those of both sweeps.
+Progress = bool | Callable[[int, int], object]
+
+
 @dataclass(frozen=True)
 class Options:
     """How a program is to be run; the keyword arguments of the transformations."""
@@ -41,7 +46,7 @@ class Options:
     memory: int | str | None = None
     schedule: Choice = "auto"
     engine: str = "auto"
-    progress: bool = False
+    progress: Progress = False
     check_finite: bool = False
     threads: int | None = None
 
@@ -145,6 +150,7 @@ def _planned(
             f"memory={options.memory!r} is {budget:,} bytes; the program needs {peak:,} bytes "
             f"({format_bytes(peak)}). Raise memory= to at least {peak:,}."
         )
+    warn_if_dear(chooser, schedules)
     plan = Plan(peak, None if options.memory is None else budget, engine, chooser.plans(schedules))
     total = sum(schedules[x.name].forward_steps + x.n_steps for x in loops.values() if x.depth == 1)
     lengths = {name: x.n_steps for name, x in loops.items() if x.is_open}

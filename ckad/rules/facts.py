@@ -9,8 +9,8 @@ from ckad.tape.ops import Op
 #: Ops whose results are finite wherever their operands are, and not very large.
 FINITE = frozenset(
     Op[name]
-    for name in """NEG ABS SIGN SIN COS ATAN TANH ERF FLOOR CEIL TRUNC RINT ISNAN ISINF CONVERT ADD
-    SUB MUL FMA ATAN2 HYPOT COPYSIGN MAXIMUM MINIMUM EQ NE LT LE GT GE SELECT SUM REDUCE_MAX
+    for name in """NEG ABS SIGN SIN COS ATAN TANH ERF FLOOR CEIL TRUNC RINT STOP ISNAN ISINF CONVERT
+    ADD SUB MUL FMA ATAN2 HYPOT COPYSIGN MAXIMUM MINIMUM EQ NE LT LE GT GE SELECT SUM REDUCE_MAX
     REDUCE_MIN MATMUL CONCAT ROLL PAD NOT AND OR XOR""".split()
 )
 #: Those whose derivatives are finite there, too: of the two others they are not at the origin.

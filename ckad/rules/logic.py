@@ -109,6 +109,9 @@ def _(
     return None, b.select(c, ct, zero), b.select(c, zero, ct)
 
 
+elementwise(Op.STOP, lambda x: x, {"f->f": lambda b, x: x}, [None], cheap=True)
+
+
 def _emit_to_bool(b: Any, x: Any) -> Any:
     return ir.compare_floats("!=")(b, x, ir.constant(x, 0.0))
 

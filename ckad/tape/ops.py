@@ -79,6 +79,7 @@ class Op(IntEnum):
     NOT = Group.ELEMENTWISE, 1
     ISNAN = Group.ELEMENTWISE, 1
     ISINF = Group.ELEMENTWISE, 1
+    STOP = Group.ELEMENTWISE, 1  # the operand itself, as a constant to derivatives
     CONVERT = Group.ELEMENTWISE, 1
     ADD = Group.ELEMENTWISE, 2
     SUB = Group.ELEMENTWISE, 2

@@ -186,7 +186,7 @@ def _row(key: Any) -> list[Function | None] | None:
 
 def _package(key: Any) -> str:
     if isinstance(key, np.ufunc):
-        return "" if key.__name__ in np.__dict__ else "scipy.special"
+        return "" if np.__dict__.get(key.__name__) is key else "scipy.special"
     return getattr(key, "__module__", None) or ""
 
 
@@ -195,7 +195,7 @@ def name_of(key: Any) -> str:
     if isinstance(key, tuple):
         return f"np.{key[0].__name__}.{key[1]}"
     if isinstance(key, np.ufunc):
-        return f"np.{key.__name__}"
+        return f"{_package(key) or 'np'}.{key.__name__}"
     if getattr(key, "__objclass__", None) is np.ndarray:
         return f"the method .{key.__name__} of a traced array"
     module = getattr(key, "__module__", None) or "np"

@@ -3,10 +3,10 @@
 from ckad.transforms.call import clear_caches
 from ckad.transforms.debug import debug
 from ckad.transforms.explain import explain
-from ckad.transforms.forward import adjoint, jit, jvp, tangent, trace
+from ckad.transforms.forward import adjoint, jit, jvp, linearize, tangent, trace
 from ckad.transforms.gradients import Gradient, grad, plan, value_and_grad, vjp
-from ckad.transforms.second import hessian, hvp, jacobian
-from ckad.transforms.structured import cond, fori_loop, scan, while_loop
+from ckad.transforms.second import hessian, hvp, jacfwd, jacobian, jacrev
+from ckad.transforms.structured import cond, fori_loop, scan, stop_gradient, while_loop
 
 __all__ = [
     "Gradient",
@@ -19,11 +19,15 @@ __all__ = [
     "grad",
     "hessian",
     "hvp",
+    "jacfwd",
     "jacobian",
+    "jacrev",
     "jit",
     "jvp",
+    "linearize",
     "plan",
     "scan",
+    "stop_gradient",
     "tangent",
     "trace",
     "value_and_grad",

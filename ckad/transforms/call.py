@@ -67,7 +67,9 @@ class Call:
         self._derived = known.derived
         self._has_key = key is not None
         resolve = partial(resolved, self.tape, options)
-        self.options = self.once(("options", options), resolve)
+        # a function to be called may be another one each time
+        again = not callable(options.progress)
+        self.options = self.once(("options", options), resolve) if again else resolve()
 
     def _recorded(self, kwargs: dict[str, Any], key: Hashable | None) -> Recorded:
         """Record the function; where it asks for numbers in arrays of integers or bools, with these
@@ -230,8 +232,11 @@ def _bytes_of(cache: OrderedDict[Any, Any]) -> int:
 
 def run(program: Compiled, inputs: Sequence[np.ndarray], options: Options) -> list[np.ndarray]:
     """Run, with a progress bar over the steps of both sweeps if that was asked for."""
-    if not options.progress:
+    progress = options.progress
+    if not progress:
         return program(inputs)
+    if callable(progress):
+        return program(inputs, _telling(progress, program))
     from tqdm.auto import tqdm
 
     # a file gets a line now and then, a terminal a bar that moves
@@ -239,6 +244,13 @@ def run(program: Compiled, inputs: Sequence[np.ndarray], options: Options) -> li
     bar = tqdm(total=program.total_steps, unit="step", unit_scale=True, mininterval=pause)
     with bar:
         return program(inputs, lambda done: bar.update(done - bar.n) and None)
+
+
+def _telling(progress: Callable[[int, int], object], program: Compiled) -> Callable[[int], None]:
+    def tell(done: int) -> None:
+        progress(done, max(done, program.total_steps))  # a loop may run longer than was thought
+
+    return tell
 
 
 def clear_caches() -> None:

@@ -17,6 +17,7 @@ from ckad.loops.driver import Options, run_to
 from ckad.passes.liveness import needed
 from ckad.place import at_place
 from ckad.tape.tape import Source, Tape
+from ckad.tracebacks import trimmed
 from ckad.transforms.call import Call
 from ckad.transforms.gradients import Gradient
 
@@ -61,6 +62,7 @@ class Stop(Sequence[Seen]):
         return "\n".join(lines)
 
 
+@trimmed
 def debug(
     fun: Callable[..., Any],
     *args: Any,

@@ -17,6 +17,7 @@ from ckad.passes.pipeline import Stages
 from ckad.tape.control import LOOPS
 from ckad.tape.tape import Source, Tape
 from ckad.trace.source.notes import LoopNote, noting
+from ckad.tracebacks import trimmed
 from ckad.transforms.call import compiled
 from ckad.transforms.gradients import Gradient
 from ckad.transforms.returns import returning
@@ -70,6 +71,7 @@ class Explanation:
         return "\n".join([*found, str(self.plan)])
 
 
+@trimmed
 def explain(
     fun: Callable[..., Any],
     *args: Any,

@@ -1,4 +1,4 @@
-"""Forward mode and plain runs for users: ``jvp``, ``jit``, ``trace``, ``adjoint``, ``tangent``."""
+"""Forward mode, plain runs and tapes for users: ``jvp``, ``linearize``, ``jit``, ``trace``."""
 
 from __future__ import annotations
 
@@ -10,15 +10,17 @@ import numpy as np
 from ckad import trees
 from ckad.errors import DifferentiationError, TapeError
 from ckad.loops.compiled import Compiled
-from ckad.loops.driver import Options
+from ckad.loops.driver import Options, Progress
 from ckad.passes import pipeline
 from ckad.place import at_place
 from ckad.tape.tape import Tape
 from ckad.trace.values.tracer import Tracer
+from ckad.tracebacks import trimmed
 from ckad.transforms.call import Call, compiled
 from ckad.transforms.returns import returning, write_back
 
 
+@trimmed
 def jvp(
     fun: Callable[..., Any],
     primals: Sequence[Any],
@@ -26,7 +28,7 @@ def jvp(
     *,
     engine: str = "auto",
     threads: int | None = None,
-    progress: bool = False,
+    progress: Progress = False,
     check_finite: bool = False,
     returns: int | Sequence[int] | None = None,
 ) -> tuple[Any, Any]:
@@ -47,10 +49,35 @@ def jvp(
     options = Options(None, "auto", engine, progress, check_finite, threads)
     _check_sequence("primals", primals)
     _check_sequence("tangents", tangents)
-    call = Call(returning(fun, returns), tuple(primals), {}, options)
-    wrt = moving_inputs(call)
-    directions = match_tangents(call, tuple(tangents), wrt)
+    return _pushed(Call(returning(fun, returns), tuple(primals), {}, options), tuple(tangents))
 
+
+@trimmed
+def linearize(
+    fun: Callable[..., Any],
+    *primals: Any,
+    engine: str = "auto",
+    threads: int | None = None,
+) -> tuple[Any, Callable[..., Any]]:
+    """Compute ``fun(*primals)`` and a pushforward from tangents of the primals to that of it.
+
+    ``pushforward(*tangents)`` may be called again and again, and runs the program each time. Errors
+    are those of `jvp`.
+
+    >>> import numpy as np, ckad
+    >>> out, pushforward = ckad.linearize(np.exp, 0.0)
+    >>> print(out, pushforward(2.0), pushforward(3.0))
+    1.0 2.0 3.0
+    """
+    call = Call(fun, primals, {}, Options(engine=engine, threads=threads))
+    out = call.results(call.run(call.primal))
+    return out, lambda *tangents: _pushed(call, tangents)[1]
+
+
+def _pushed(call: Call, tangents: tuple[Any, ...]) -> tuple[Any, Any]:
+    """The result of a call and its tangent."""
+    wrt = moving_inputs(call)
+    directions = match_tangents(call, tangents, wrt)
     leaves = call.run(call.made(pipeline.pushforward, tuple(wrt)), directions)
     n = len(call.tape.outputs)
     moving = iter(leaves[n:])
@@ -123,7 +150,7 @@ def jit(
     *,
     engine: str = "auto",
     threads: int | None = None,
-    progress: bool = False,
+    progress: Progress = False,
     check_finite: bool = False,
     returns: int | Sequence[int] | None = None,
     in_place: bool = False,
@@ -161,11 +188,13 @@ class Jitted:
         self.__name__ = getattr(fun, "__name__", "run")
         self.__doc__ = fun.__doc__
 
+    @trimmed
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         call = Call(self.fun, args, kwargs, self.options)
         result = call.results(call.run(call.primal))
         return result if self.written is None else write_back(self.written, args, result)
 
+    @trimmed
     def compiled(self, *args: Any, **kwargs: Any) -> Compiled:
         """The program of a call with these arguments, to look inside; nothing is run."""
         call = Call(self.fun, args, kwargs, self.options)
@@ -186,6 +215,7 @@ def trace(fun: Callable[..., Any]) -> Callable[..., Tape]:
     2
     """
 
+    @trimmed
     def recorded(*args: Any, **kwargs: Any) -> Tape:
         return Call(fun, args, kwargs).tape
 

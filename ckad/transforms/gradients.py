@@ -14,11 +14,12 @@ from ckad.checkpoint.plan import Plan
 from ckad.errors import DifferentiationError
 from ckad.loops.choose import Choice
 from ckad.loops.compiled import Compiled
-from ckad.loops.driver import Options
+from ckad.loops.driver import Options, Progress
 from ckad.passes import pipeline
 from ckad.place import at_place
 from ckad.tape.tape import Tape
 from ckad.trace.values.tracer import Tracer
+from ckad.tracebacks import trimmed
 from ckad.transforms.call import Call, compiled, finished
 from ckad.transforms.returns import returning
 
@@ -32,7 +33,7 @@ def value_and_grad(
     schedule: Choice = "auto",
     engine: str = "auto",
     threads: int | None = None,
-    progress: bool = False,
+    progress: Progress = False,
     check_finite: bool = False,
     returns: int | Sequence[int] | None = None,
 ) -> Gradient:
@@ -45,7 +46,7 @@ def value_and_grad(
         has_aux: whether ``fun`` returns something else beside the scalar.
         memory: bytes, or text such as ``"64 MiB"``: what a call may allocate at its peak, for
             checkpoints, residuals, work arrays and results. By default everything is kept where
-            that fits a quarter of the free memory.
+            that fits a quarter of the free memory. The compiler takes some MB more on a first call.
         schedule: ``"auto"``, ``"store_all"``, ``"revolve"``, ``"two_level"``, a schedule of
             ``ckad.schedules``, or a function from the number of steps to one. It is used for the
             outermost loops.
@@ -55,7 +56,7 @@ def value_and_grad(
         threads: how many threads share the work on large arrays. By default what
             ``CKAD_NUM_THREADS``, ``NUMBA_NUM_THREADS`` or ``OMP_NUM_THREADS`` say, else one per
             CPU. The result does not depend on it, bit by bit.
-        progress: show a bar over the steps of both sweeps.
+        progress: show a bar over the steps of both sweeps, or call this with those done and all.
         check_finite: raise if a step gives a NaN or an infinity, and name the first that does.
         returns: the position of an argument, or several, that ``fun`` writes into and that are to
             be returned; what ``fun`` itself returns, if anything, comes before: use ``has_aux``
@@ -95,7 +96,7 @@ def grad(
     schedule: Choice = "auto",
     engine: str = "auto",
     threads: int | None = None,
-    progress: bool = False,
+    progress: Progress = False,
     check_finite: bool = False,
     returns: int | Sequence[int] | None = None,
 ) -> Callable[..., Any]:
@@ -128,16 +129,19 @@ class Gradient:
         if isinstance(self.argnums, list):  # which could change
             object.__setattr__(self, "argnums", tuple(self.argnums))
 
+    @trimmed
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         call, tape, layout = self.prepare(args, kwargs)
         outputs = call.run(tape)
         n = len(outputs) - len(layout.wrt)
         return call.results(outputs[:n]), layout.structured(outputs[n:])
 
+    @trimmed
     def plan(self, *args: Any, **kwargs: Any) -> Plan:
         """What a call with these arguments will cost; nothing is run."""
         return self.compiled(*args, **kwargs).plan
 
+    @trimmed
     def compiled(self, *args: Any, **kwargs: Any) -> Compiled:
         """The program of a call with these arguments, to look inside; nothing is run."""
         call, tape, _ = self.prepare(args, kwargs)
@@ -161,12 +165,12 @@ class Gradient:
 
     @cached_property
     def single(self) -> bool:
-        """Whether the gradient is that by one argument, not a tuple of several."""
+        """Whether the gradient is by one argument, not a tuple."""
         return isinstance(self.argnums, int)
 
     def _numbers(self, n_args: int) -> tuple[int, ...]:
         if n_args not in self._positions:
-            self._positions[n_args] = _positions(self.argnums, n_args)
+            self._positions[n_args] = positions(self.argnums, n_args)
         return self._positions[n_args]
 
 
@@ -178,7 +182,7 @@ class _GradientAlone(Gradient):
         return (gradient, result[1]) if self.has_aux else gradient
 
 
-def _positions(argnums: int | Sequence[int], n_args: int) -> tuple[int, ...]:
+def positions(argnums: int | Sequence[int], n_args: int) -> tuple[int, ...]:
     """The arguments to differentiate by, counted from the first."""
     numbers = [argnums] if isinstance(argnums, int) else argnums
     if not isinstance(numbers, Sequence) or not all(isinstance(n, int) for n in numbers):
@@ -304,6 +308,7 @@ def _check_real(call: Call, result: trees.Treedef, has_aux: bool) -> None:
         )
 
 
+@trimmed
 def vjp(
     fun: Callable[..., Any],
     *primals: Any,
@@ -311,7 +316,7 @@ def vjp(
     schedule: Choice = "auto",
     engine: str = "auto",
     threads: int | None = None,
-    progress: bool = False,
+    progress: Progress = False,
     check_finite: bool = False,
     returns: int | Sequence[int] | None = None,
 ) -> tuple[Any, Callable[[Any], tuple[Any, ...]]]:
@@ -365,6 +370,7 @@ def _match(call: Call, leaves: list[Any], tree: trees.Treedef) -> list[Any]:
     return conjugated(leaves, trees.imaginary(tree))
 
 
+@trimmed
 def plan(
     fun: Callable[..., Any],
     *args: Any,
@@ -390,6 +396,3 @@ def plan(
     """
     options = Options(memory, schedule, engine, threads=threads)
     return Gradient(returning(fun, returns), argnums, has_aux, options).plan(*args)
-
-
-__all__ = ["Gradient", "grad", "plan", "value_and_grad", "vjp"]

@@ -1,4 +1,4 @@
-"""Derivatives made of several sweeps: ``jacobian``, ``hvp``, ``hessian``."""
+"""Derivatives made of several sweeps: ``jacobian`` in both modes, ``hvp``, ``hessian``."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ import numpy as np
 from ckad import trees
 from ckad.errors import DifferentiationError
 from ckad.loops.choose import Choice
-from ckad.loops.driver import Options
+from ckad.loops.driver import Options, Progress
 from ckad.passes import pipeline
 from ckad.place import at_place
 from ckad.trace.source import follow
 from ckad.trace.values.tracer import Tracer
+from ckad.tracebacks import trimmed
 from ckad.transforms.forward import jvp, match_tangents, moving_inputs
-from ckad.transforms.gradients import Gradient, vjp
+from ckad.transforms.gradients import Gradient, positions, vjp
 
 
 def jacobian(
@@ -46,6 +47,7 @@ def jacobian(
             at_place(f'mode={mode!r} is not known; use "auto", "fwd" or "rev".')
         )
 
+    @trimmed
     def compute(*args: Any, **kwargs: Any) -> Any:
         at = _position(argnums, len(args))
 
@@ -65,6 +67,41 @@ def jacobian(
         return np.moveaxis(columns, range(x.ndim), range(-x.ndim, 0)) if x.ndim else columns
 
     return compute
+
+
+def jacfwd(
+    fun: Callable[..., Any],
+    argnums: int = 0,
+    *,
+    engine: str = "auto",
+    threads: int | None = None,
+) -> Callable[..., Any]:
+    """`jacobian` by one forward sweep per element of the argument.
+
+    >>> import numpy as np, ckad
+    >>> print(ckad.jacfwd(lambda t: t * np.array([1.0, 2.0]))(3.0))
+    [1. 2.]
+    """
+    return jacobian(fun, argnums, "fwd", engine=engine, threads=threads)
+
+
+def jacrev(
+    fun: Callable[..., Any],
+    argnums: int = 0,
+    *,
+    memory: int | str | None = None,
+    schedule: Choice = "auto",
+    engine: str = "auto",
+    threads: int | None = None,
+) -> Callable[..., Any]:
+    """`jacobian` by one reverse sweep per element of the result, each within the budget.
+
+    >>> import numpy as np, ckad
+    >>> print(ckad.jacrev(lambda x: x[0] * x[1])(np.array([3.0, 4.0])))
+    [4. 3.]
+    """
+    options = {"memory": memory, "schedule": schedule, "engine": engine, "threads": threads}
+    return jacobian(fun, argnums, "rev", **options)  # type: ignore[arg-type]
 
 
 def _position(argnums: int, n_args: int) -> int:
@@ -108,6 +145,7 @@ def _stacked(parts: list[Any], outer: Any, inner: Any) -> Any:
     return np.stack(parts).reshape((*outer.shape, *inner.shape))
 
 
+@trimmed
 def hvp(
     fun: Callable[..., Any],
     primals: Sequence[Any],
@@ -117,7 +155,7 @@ def hvp(
     schedule: Choice = "auto",
     engine: str = "auto",
     threads: int | None = None,
-    progress: bool = False,
+    progress: Progress = False,
     check_finite: bool = False,
 ) -> Any:
     """The derivative of the gradient of a scalar ``fun`` by its first argument, in one direction.
@@ -142,29 +180,55 @@ def hvp(
 
 def hessian(
     fun: Callable[..., Any],
+    argnums: int | Sequence[int] = 0,
     *,
     memory: int | str | None = None,
     schedule: Choice = "auto",
     engine: str = "auto",
     threads: int | None = None,
 ) -> Callable[..., Any]:
-    """Make a function that computes the Hessian of a scalar ``fun`` by its first argument.
+    """Make a function that computes the Hessian of a scalar ``fun`` by one array argument.
 
-    One product (see `hvp`) per element of the argument; the keyword arguments are those of `hvp`.
+    It has the shape ``argument.shape + argument.shape``. By several ``argnums`` it is a tuple of
+    tuples: ``h[i][j]`` has the shape of argument i and then that of j. One product (see `hvp`) per
+    element of an argument; the keyword arguments are those of `hvp`.
 
     >>> import numpy as np, ckad
     >>> print(ckad.hessian(lambda x: x[0] ** 2 * x[1])(np.array([1.0, 2.0])))
     [[4. 2.]
      [2. 0.]]
     """
+    product = partial(hvp, memory=memory, schedule=schedule, engine=engine, threads=threads)
 
-    def compute(x: Any, *args: Any, **kwargs: Any) -> Any:
-        @wraps(fun)
-        def partial_of(x: Any) -> Any:
-            return follow(fun)(x, *args, **kwargs)
+    @trimmed
+    def compute(*args: Any, **kwargs: Any) -> Any:
+        def of(*numbers: int) -> Callable[..., Any]:
+            @wraps(fun)
+            def partial_of(*moving: Any) -> Any:
+                return follow(fun)(*_replaced(args, numbers, moving), **kwargs)
 
-        x = _array(x, "argument 0")
-        product = partial(hvp, memory=memory, schedule=schedule, engine=engine, threads=threads)
-        return _stacked([product(partial_of, (x,), (d,)) for d in _units(x)], x, x)
+            return partial_of
+
+        numbers = positions(argnums, len(args))
+        xs = {n: _array(args[n], f"argument {n}") for n in numbers}
+        rows = tuple(tuple(_second(product, of, xs, i, j) for j in numbers) for i in numbers)
+        return rows[0][0] if isinstance(argnums, int) else rows
 
     return compute
+
+
+def _replaced(args: Sequence[Any], numbers: Sequence[int], moving: Sequence[Any]) -> list[Any]:
+    others = dict(zip(numbers, moving, strict=True))
+    return [others.get(n, x) for n, x in enumerate(args)]
+
+
+def _second(
+    product: Callable[..., Any], of: Callable[..., Any], xs: dict[int, Any], i: int, j: int
+) -> Any:
+    """What the gradient by argument i changes with each element of argument j."""
+    x, y = xs[i], xs[j]
+    if i == j:
+        return _stacked([product(of(i), (x,), (d,)) for d in _units(x)], x, x)
+    still = np.zeros(x.shape, x.dtype)
+    columns = _stacked([product(of(i, j), (x, y), (still, d)) for d in _units(y)], y, x)
+    return np.moveaxis(columns, range(y.ndim), range(-y.ndim, 0)) if y.ndim else columns

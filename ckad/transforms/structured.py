@@ -5,10 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
+from ckad import trees
+from ckad.tape.ops import Op
+from ckad.trace import dispatch
 from ckad.trace.bodies import branches, loops, while_loops
 from ckad.trace.memory.opened import is_tracing
 from ckad.trace.source import follow
 from ckad.trace.source.purity import pure
+from ckad.trace.values.apply import apply
+from ckad.trace.values.tracer import Tracer
 from ckad.transforms.forward import jit
 
 
@@ -18,6 +25,8 @@ def scan(
     init: Any,
     xs: Any = None,
     length: int | None = None,
+    reverse: bool = False,
+    unroll: int | bool = 1,
 ) -> tuple[Any, Any]:
     """Run ``carry, y = step(carry, x)`` over the first axis of ``xs``.
 
@@ -27,6 +36,8 @@ def scan(
         init: the first carry, a pytree of arrays; its shapes and dtypes stay the same.
         xs: a pytree of arrays with a common first axis, or None.
         length: the number of steps; needed without ``xs``.
+        reverse: begin at the end of ``xs``; the output of a step has the place of its element.
+        unroll: changes nothing, and is taken for programs that were written for JAX.
 
     Returns:
         The last carry, and the outputs of all steps stacked along a new first axis.
@@ -43,10 +54,38 @@ def scan(
     >>> print(total, sums)
     6.0 [1. 3. 6.]
     """
+    xs = _reversed(xs) if reverse else xs
     if is_tracing():
-        return loops.scan(follow(step), init, xs, length)
-    carry, ys = jit(lambda init, xs: loops.scan(follow(step), init, xs, length))(init, xs)
-    return carry, ys
+        carry, ys = loops.scan(follow(step), init, xs, length)
+    else:
+        carry, ys = jit(lambda init, xs: loops.scan(follow(step), init, xs, length))(init, xs)
+    return carry, _reversed(ys) if reverse else ys
+
+
+def _reversed(xs: Any) -> Any:
+    leaves, tree = trees.flatten(xs)
+    return trees.unflatten(tree, [np.flip(x, 0) if np.ndim(x) else x for x in leaves])
+
+
+@pure
+def stop_gradient(x: Any) -> Any:
+    """``x``, a pytree of arrays, as a constant to all derivatives.
+
+    >>> import ckad
+    >>> print(ckad.grad(lambda x: x * ckad.stop_gradient(x))(3.0))
+    3.0
+    """
+    if not is_tracing():
+        return x
+    leaves, tree = trees.flatten(x)
+    return trees.unflatten(tree, [dispatch.call(_stopped, [x], {}) for x in leaves])
+
+
+def _stopped(x: Any) -> Any:
+    return apply(Op.STOP, x) if isinstance(x, Tracer) and x.type.is_float else x
+
+
+dispatch.put(_stopped, _stopped)
 
 
 @pure

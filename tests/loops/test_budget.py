@@ -15,7 +15,7 @@ import pytest
 import ckad
 from ckad import memory, schedules
 from ckad.checkpoint.plan import Plan, even_period, fitting_schedule
-from ckad.errors import BudgetError, ScheduleError
+from ckad.errors import BudgetError, RecomputeWarning, ScheduleError
 from ckad.loops import driver
 from ckad.memory import format_bytes, free_memory, parse_bytes
 from ckad.testing import check_schedule
@@ -163,6 +163,20 @@ def test_plans_stay_within_every_budget_and_more_is_never_much_slower(name: str)
     assert all(later <= 1.1 * earlier for earlier, later in pairwise(work)), work
 
 
+@pytest.mark.parametrize(("n_steps", "n"), [(100, 2000), (1000, 300), (20_000, 16)])
+def test_more_memory_is_never_more_steps(n_steps: int, n: int) -> None:
+    """Also just below what one more slot would take. All residuals fit the caches: what does not is
+    computed again where that takes less time."""
+    case = single(n_steps, n)
+    least, most = minimum(case), planned(case, schedule="store_all").peak_bytes
+    even = np.geomspace(least, most, 80).astype(int)
+    near = [planned(case, memory=int(b)).peak_bytes + k for b in even[:40:4] for k in (-1, 0, 99)]
+    plans = [planned(case, memory=int(b)) for b in sorted({*even.tolist(), *near}) if b >= least]
+    steps = [plan.forward_steps for plan in plans]
+    assert steps == sorted(steps, reverse=True)
+    assert steps[-1] == n_steps
+
+
 def steps_of(plan: Plan) -> int:
     """Steps of the innermost loops in a nest; of all loops in a sequence, by their size."""
     depth = max(loop.depth for loop in plan.loops)
@@ -291,6 +305,75 @@ def test_planning_is_fast_for_a_nest_of_long_loops() -> None:
     plan = planned(case, memory="2 MB")
     assert time.perf_counter() - begin < 3
     assert plan.peak_bytes <= 2 * MB
+
+
+# --- what is said of small budgets --------------------------------------------------------
+
+
+def test_the_error_names_a_budget_that_is_worth_giving() -> None:
+    case = single(2000, 100)
+    with pytest.raises(BudgetError, match="3 times at most") as caught:
+        planned(case, memory=1)
+    text = re.findall(r"With ([0-9,]+) bytes", str(caught.value))[0]
+    advised = int(text.replace(",", ""))
+    assert named_minimum(caught.value) < advised
+    assert 2 < planned(case, memory=advised).recompute_factor <= 3
+    assert planned(case, memory=int(0.9 * advised)).recompute_factor > 3
+
+
+@pytest.mark.filterwarnings("default::ckad.errors.RecomputeWarning")
+def test_a_budget_that_makes_a_gradient_dear_is_told_at_its_line() -> None:
+    case = single(2000, 110)
+    least = minimum(case)
+    with pytest.warns(RecomputeWarning, match=r"computed [\d,]+ times.* 3 times at most") as told:
+        plan = planned(case, memory=least)
+    assert plan.recompute_factor > 20
+    assert told[0].filename == __file__
+
+
+@pytest.mark.filterwarnings("error::ckad.errors.RecomputeWarning")
+def test_a_budget_that_was_not_given_or_is_not_dear_is_no_warning() -> None:
+    case = single(2000, 120)
+    with pytest.raises(BudgetError) as caught:
+        planned(case, memory=1)
+    advised = int(re.findall(r"With ([0-9,]+) bytes", str(caught.value))[0].replace(",", ""))
+    assert planned(case, memory=advised).recompute_factor <= 3
+    assert planned(case).recompute_factor <= 3
+
+
+@pytest.mark.parametrize(("least", "memory"), [(300, None), (5000, None), (5000, "40 kB")])
+def test_a_loop_of_unknown_length_has_a_plan_when_it_has_run(
+    least: int, memory: str | None, engine: str
+) -> None:
+    def until(x: Any) -> Any:
+        return ckad.while_loop(
+            lambda s: s[1] < least, lambda s: (s[0] + 0.1 * np.sin(s[0]), s[1] + 1.0), (x, 0.0)
+        )[0].sum()
+
+    x = np.linspace(0.1, 1.0, 30 + (engine == "vm"))
+    function = ckad.value_and_grad(until, memory=memory)
+    before = function.plan(x)
+    assert before.is_unknown
+    assert "unknown before the first run" in str(before)
+    step = before.loops[0].residual_bytes
+    assert f"n steps: n x {step:,} bytes of residuals" in str(before)
+    counts: list[int] = []
+    ckad.value_and_grad(until, memory=memory, progress=lambda n, _: counts.append(n))(x)
+    after = function.plan(x)
+    assert not after.is_unknown
+    assert after.n_steps == least
+    assert "unknown" not in str(after)
+    assert f"{least:,} steps of the last run" in str(after)
+    again: list[int] = []
+    ckad.value_and_grad(until, memory=memory, progress=lambda n, _: again.append(n))(x)
+    about = 0.002 * again[-1] if "about" in str(after) else 0
+    assert abs(again[-1] - after.forward_steps - least) <= about
+
+
+def test_a_plan_is_text_in_a_notebook() -> None:
+    plan = planned(single(100, 1000), memory="300 kB")
+    assert plan._repr_html_().startswith("<pre>Plan: peak")
+    assert "&lt;" in Plan(1, None, "<vm>")._repr_html_()
 
 
 # --- from bytes to slots ------------------------------------------------------------------

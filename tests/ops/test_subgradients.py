@@ -139,6 +139,10 @@ def test_jumps_have_derivative_zero(engine: str) -> None:
         same(gradients(engine, one_row(op), [0.0, 0.5, 1.0, -1.5])[0], np.zeros(4))
 
 
+def test_what_is_stopped_is_a_constant(engine: str) -> None:
+    same(gradients(engine, one_row(Op.STOP), [0.0, -0.5, np.inf, 1e300])[0], np.zeros(4))
+
+
 def test_of_repeated_writes_only_the_last_counts(engine: str) -> None:
     def build(b: Builder, x: int, y: int) -> list[int]:
         return [b.scatter(x, b.const(np.array([1, 1, 2, 1])), y, attrs=(0, 0))]

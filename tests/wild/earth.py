@@ -179,7 +179,10 @@ def groundwater(recharge, K, n, sweeps):
                 else:
                     pumping = 0.0
                 new = 0.25 * (
-                    h[i - 1, j] + h[i + 1, j] + h[i, j - 1] + h[i, j + 1]
+                    h[i - 1, j]
+                    + h[i + 1, j]
+                    + h[i, j - 1]
+                    + h[i, j + 1]
                     + dx * dx * (recharge - pumping) / K
                 )
                 change = omega * (new - h[i, j])

@@ -205,20 +205,27 @@ def ensemble_kalman(forcing, inflation, members, nt):
 # A robot that is not sure where it is ------------------------------------------------------------
 def motion_model(x, u, DT):
     F = np.array([[1.0, 0, 0, 0], [0, 1.0, 0, 0], [0, 0, 1.0, 0], [0, 0, 0, 0]])
-    B = np.array([
-        [DT * math.cos(x[2, 0]), 0], [DT * math.sin(x[2, 0]), 0], [0.0, DT], [1.0, 0.0],
-    ])
+    B = np.array(
+        [
+            [DT * math.cos(x[2, 0]), 0],
+            [DT * math.sin(x[2, 0]), 0],
+            [0.0, DT],
+            [1.0, 0.0],
+        ]
+    )
     return F @ x + B @ u
 
 
 def jacob_f(x, u, DT):
     yaw, v = x[2, 0], u[0, 0]
-    return np.array([
-        [1.0, 0.0, -DT * v * math.sin(yaw), DT * math.cos(yaw)],
-        [0.0, 1.0, DT * v * math.cos(yaw), DT * math.sin(yaw)],
-        [0.0, 0.0, 1.0, 0.0],
-        [0.0, 0.0, 0.0, 1.0],
-    ])
+    return np.array(
+        [
+            [1.0, 0.0, -DT * v * math.sin(yaw), DT * math.cos(yaw)],
+            [0.0, 1.0, DT * v * math.cos(yaw), DT * math.sin(yaw)],
+            [0.0, 0.0, 1.0, 0.0],
+            [0.0, 0.0, 0.0, 1.0],
+        ]
+    )
 
 
 def extended_localization(yawrate, noise, nt):

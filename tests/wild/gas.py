@@ -59,8 +59,12 @@ def star_of_particles(M, R, N, Nt):
     h, k, n, nu = 0.1, 0.1, 1, 1
     np.random.seed(42)
     lmbda = (
-        2 * k * (1 + n) * np.pi ** (-3 / (2 * n))
-        * (M * gamma(5 / 2 + n) / R**3 / gamma(1 + n)) ** (1 / n) / R**2
+        2
+        * k
+        * (1 + n)
+        * np.pi ** (-3 / (2 * n))
+        * (M * gamma(5 / 2 + n) / R**3 / gamma(1 + n)) ** (1 / n)
+        / R**2
     )
     m = M / N
     pos = np.random.randn(N, 3)
@@ -169,9 +173,7 @@ def orszag_tang(strength, velocity, N, Nt):
             Q += -dt * dx * (X_ - np.roll(X_, 1, axis=0) + Y_ - np.roll(Y_, 1, axis=1))
         Energy += -dt * dx * (fx[3] - np.roll(fx[3], 1, axis=0))
         Energy += -dt * dx * (fy[3] - np.roll(fy[3], 1, axis=1))
-        Ez = 0.25 * (
-            -fx[4] - np.roll(fx[4], -1, axis=1) + fy[4] + np.roll(fy[4], -1, axis=0)
-        )
+        Ez = 0.25 * (-fx[4] - np.roll(fx[4], -1, axis=1) + fy[4] + np.roll(fy[4], -1, axis=0))
         dbx, dby = curl(-Ez, dx)
         bx += dt * dbx
         by += dt * dby

@@ -65,7 +65,7 @@ def gray_scott_structured(F, k, n, nt):
 
 def laplacian(Z):
     Ztop, Zleft, Zbottom, Zright = Z[0:-2, 1:-1], Z[1:-1, 0:-2], Z[2:, 1:-1], Z[1:-1, 2:]
-    return (Ztop + Zleft + Zbottom + Zright - 4 * Z[1:-1, 1:-1])
+    return Ztop + Zleft + Zbottom + Zright - 4 * Z[1:-1, 1:-1]
 
 
 def turing_frames(a, b, n, nt):

@@ -22,9 +22,7 @@ def cahn_hilliard(mobility, gradient_energy, n, nt):
     energies = np.zeros(nt)
 
     def lap(a):
-        return (
-            np.roll(a, 1, 0) + np.roll(a, -1, 0) + np.roll(a, 1, 1) + np.roll(a, -1, 1) - 4 * a
-        )
+        return np.roll(a, 1, 0) + np.roll(a, -1, 0) + np.roll(a, 1, 1) + np.roll(a, -1, 1) - 4 * a
 
     for it in tqdm(range(nt), desc="phase field", disable=True):
         mu = 2 * c * (1 - c) ** 2 - 2 * c**2 * (1 - c) - gradient_energy * lap(c)
@@ -47,10 +45,16 @@ def dendrite(latent, anisotropy, n, nt):
         theta = np.arctan2(gy, gx + 1e-12)
         eps = 0.01 * (1 + anisotropy * np.cos(6 * (theta - 0.2)))
         m = 0.9 / np.pi * np.arctan(10 * (1.0 - T))
-        lap = (np.roll(phi, 1, 0) + np.roll(phi, -1, 0) + np.roll(phi, 1, 1)
-               + np.roll(phi, -1, 1) - 4 * phi) / d**2
-        lapT = (np.roll(T, 1, 0) + np.roll(T, -1, 0) + np.roll(T, 1, 1)
-                + np.roll(T, -1, 1) - 4 * T) / d**2
+        lap = (
+            np.roll(phi, 1, 0)
+            + np.roll(phi, -1, 0)
+            + np.roll(phi, 1, 1)
+            + np.roll(phi, -1, 1)
+            - 4 * phi
+        ) / d**2
+        lapT = (
+            np.roll(T, 1, 0) + np.roll(T, -1, 0) + np.roll(T, 1, 1) + np.roll(T, -1, 1) - 4 * T
+        ) / d**2
         old = phi.copy()
         phi = phi + dt / tau * (eps**2 * lap + phi * (1 - phi) * (phi - 0.5 + m))
         T = T + dt * lapT + latent * (phi - old)
@@ -194,8 +198,9 @@ def extracted_cells(threshold, rate, n, nt):
     fuel = np.ones((n, n))
     burnt = []
     for it in range(nt):
-        u[1:-1, 1:-1] += 0.1 * (u[2:, 1:-1] + u[:-2, 1:-1] + u[1:-1, 2:] + u[1:-1, :-2]
-                                - 4 * u[1:-1, 1:-1])
+        u[1:-1, 1:-1] += 0.1 * (
+            u[2:, 1:-1] + u[:-2, 1:-1] + u[1:-1, 2:] + u[1:-1, :-2] - 4 * u[1:-1, 1:-1]
+        )
         hot = (u > threshold) & (fuel > 0)
         heat = rate * fuel[hot]
         u[hot] += heat

@@ -306,8 +306,10 @@ def langevin(friction, temperature, n, steps):
     msd = []
     for i in range(steps):
         force = x - x**3
-        v = v + dt * (force - friction * v) + np.sqrt(2 * friction * temperature * dt) * (
-            np.random.randn(n)
+        v = (
+            v
+            + dt * (force - friction * v)
+            + np.sqrt(2 * friction * temperature * dt) * (np.random.randn(n))
         )
         x = x + dt * v
         if i % 10 == 0:

@@ -17,16 +17,28 @@ class TrajectoryGenerator:
 
     def solve(self):
         T = self.T
-        A = np.array([
-            [0, 0, 0, 0, 0, 1], [T**5, T**4, T**3, T**2, T, 1], [0, 0, 0, 0, 1, 0],
-            [5 * T**4, 4 * T**3, 3 * T**2, 2 * T, 1, 0], [0, 0, 0, 2, 0, 0],
-            [20 * T**3, 12 * T**2, 6 * T, 2, 0, 0],
-        ])
+        A = np.array(
+            [
+                [0, 0, 0, 0, 0, 1],
+                [T**5, T**4, T**3, T**2, T, 1],
+                [0, 0, 0, 0, 1, 0],
+                [5 * T**4, 4 * T**3, 3 * T**2, 2 * T, 1, 0],
+                [0, 0, 0, 2, 0, 0],
+                [20 * T**3, 12 * T**2, 6 * T, 2, 0, 0],
+            ]
+        )
         self.coefficients = []
         for k in range(3):
-            b = np.array([
-                [self.start[k]], [self.end[k]], [self.start_vel[k]], [self.end_vel[k]], [0], [0],
-            ])
+            b = np.array(
+                [
+                    [self.start[k]],
+                    [self.end[k]],
+                    [self.start_vel[k]],
+                    [self.end_vel[k]],
+                    [0],
+                    [0],
+                ]
+            )
             self.coefficients.append(np.linalg.solve(A, b))
 
 
@@ -43,15 +55,21 @@ def calculate_acceleration(c, t):
 
 
 def rotation_matrix(roll, pitch, yaw):
-    return np.array([
-        [math.cos(yaw) * math.cos(pitch),
-         -math.sin(yaw) * math.cos(roll) + math.cos(yaw) * math.sin(pitch) * math.sin(roll),
-         math.sin(yaw) * math.sin(roll) + math.cos(yaw) * math.sin(pitch) * math.cos(roll)],
-        [math.sin(yaw) * math.cos(pitch),
-         math.cos(yaw) * math.cos(roll) + math.sin(yaw) * math.sin(pitch) * math.sin(roll),
-         -math.cos(yaw) * math.sin(roll) + math.sin(yaw) * math.sin(pitch) * math.cos(roll)],
-        [-math.sin(pitch), math.cos(pitch) * math.sin(roll), math.cos(pitch) * math.cos(yaw)],
-    ])
+    return np.array(
+        [
+            [
+                math.cos(yaw) * math.cos(pitch),
+                -math.sin(yaw) * math.cos(roll) + math.cos(yaw) * math.sin(pitch) * math.sin(roll),
+                math.sin(yaw) * math.sin(roll) + math.cos(yaw) * math.sin(pitch) * math.cos(roll),
+            ],
+            [
+                math.sin(yaw) * math.cos(pitch),
+                math.cos(yaw) * math.cos(roll) + math.sin(yaw) * math.sin(pitch) * math.sin(roll),
+                -math.cos(yaw) * math.sin(roll) + math.sin(yaw) * math.sin(pitch) * math.cos(roll),
+            ],
+            [-math.sin(pitch), math.cos(pitch) * math.sin(roll), math.cos(pitch) * math.cos(yaw)],
+        ]
+    )
 
 
 def drone(Kp_z, Kd_z, loops, steps):
@@ -75,9 +93,7 @@ def drone(Kp_z, Kd_z, loops, steps):
             des_x_acc = calculate_acceleration(x_coeffs[i], t)
             des_y_acc = calculate_acceleration(y_coeffs[i], t)
             des_z_acc = calculate_acceleration(z_coeffs[i], t)
-            thrust = m * (
-                g + des_z_acc + Kp_z * (des_z_pos - z_pos) + Kd_z * (des_z_vel - z_vel)
-            )
+            thrust = m * (g + des_z_acc + Kp_z * (des_z_pos - z_pos) + Kd_z * (des_z_vel - z_vel))
             des_roll = (des_x_acc * math.sin(yaw) - des_y_acc * math.cos(yaw)) / g
             des_pitch = (des_x_acc * math.cos(yaw) - des_y_acc * math.sin(yaw)) / g
             roll += Kp / 10 * (des_roll[0] - roll) * dt
@@ -204,12 +220,14 @@ def pendulum_lqr(mass, weight, nt):
     R = weight * np.eye(1)
     cost = 0.0
     for _ in range(nt):
-        A = np.array([
-            [0.0, 1.0, 0.0, 0.0],
-            [0.0, 0.0, mass * g / M, 0.0],
-            [0.0, 0.0, 0.0, 1.0],
-            [0.0, 0.0, g * (M + mass) / (l_bar * M), 0.0],
-        ])
+        A = np.array(
+            [
+                [0.0, 1.0, 0.0, 0.0],
+                [0.0, 0.0, mass * g / M, 0.0],
+                [0.0, 0.0, 0.0, 1.0],
+                [0.0, 0.0, g * (M + mass) / (l_bar * M), 0.0],
+            ]
+        )
         A = np.eye(4) + delta_t * A
         B = delta_t * np.array([[0.0], [1.0 / M], [0.0], [1.0 / (l_bar * M)]])
         P = solve_DARE(A, B, Q, R)
@@ -271,10 +289,12 @@ def predictive_control(target, effort, horizon, nt):
             xs.append(x)
         return np.stack(xs)
 
-    sensitivity = np.stack([
-        simulate(np.eye(horizon)[k], 0.0, 0.0) - simulate(np.zeros(horizon), 0.0, 0.0)
-        for k in range(horizon)
-    ])
+    sensitivity = np.stack(
+        [
+            simulate(np.eye(horizon)[k], 0.0, 0.0) - simulate(np.zeros(horizon), 0.0, 0.0)
+            for k in range(horizon)
+        ]
+    )
     x, v, u = 0.0, 0.0, np.zeros(horizon)
     travelled = []
     for step in range(nt):

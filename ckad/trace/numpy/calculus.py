@@ -183,7 +183,7 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Array:
 
 implements(np.trapezoid, kind=REAL)(trapezoid)
 if "trapz" in np.__dict__:  # before NumPy 2.4
-    implements(np.trapz, kind=REAL)(trapezoid)
+    implements(np.__dict__["trapz"], kind=REAL)(trapezoid)
 
 
 # --- convolution -------------------------------------------------------------------------------

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from ckad.trace.arrays import Array, of_list, reshaped, traced
+from ckad.trace.arrays import Array, Casting, of_list, reshaped, traced
+from ckad.trace.dispatch import REAL, implements
 from ckad.trace.dispatch import REAL, implements
 
 
@@ -15,13 +16,13 @@ def _one_by_one(raise_rank: Any, arrays: Any) -> list[Array]:
 
 
 @implements(np.hstack, kind=REAL)
-def hstack(tup: Any, *, dtype: Any = None, casting: str = "same_kind") -> Array:
+def hstack(tup: Any, *, dtype: Any = None, casting: Casting = "same_kind") -> Array:
     xs = _one_by_one(np.atleast_1d, tup)
     return np.concatenate(xs, 0 if xs and xs[0].ndim == 1 else 1, dtype=dtype, casting=casting)
 
 
 @implements(np.vstack, kind=REAL)
-def vstack(tup: Any, *, dtype: Any = None, casting: str = "same_kind") -> Array:
+def vstack(tup: Any, *, dtype: Any = None, casting: Casting = "same_kind") -> Array:
     return np.concatenate(_one_by_one(np.atleast_2d, tup), 0, dtype=dtype, casting=casting)
 
 

@@ -299,7 +299,10 @@ def outer_of_vectors(x1: Any, x2: Any, /) -> Array:
 
 
 implements(np.linalg.cross)(lambda x1, x2, /, *, axis=-1: np.cross(x1, x2, axis=axis))
-implements(np.linalg.vecdot, kind=REAL)(lambda x1, x2, /, *, axis=-1: np.vecdot(x1, x2, axis=axis))
+implements(np.linalg.vecdot, kind=REAL)(
+    # NumPy's stubs know no axis of np.vecdot
+    lambda x1, x2, /, *, axis=-1: np.vecdot(x1, x2, axis=axis)  # type: ignore[call-overload]
+)
 implements(np.linalg.diagonal)(lambda x, /, *, offset=0: np.diagonal(x, offset, -2, -1))
 implements(np.linalg.trace)(
     lambda x, /, *, offset=0, dtype=None: np.trace(x, offset, -2, -1, dtype)

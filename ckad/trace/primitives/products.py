@@ -92,7 +92,8 @@ put(np.matmul, matmul)
 
 
 def _vecdot(x: Any, y: Any, out: Any = None, dtype: Any = None, axis: int = -1) -> Tracer:
-    a, b = (np.moveaxis(lift(v), axis, -1) for v in (x, y))
+    xs: list[Any] = [lift(x), lift(y)]
+    a, b = (np.moveaxis(v, axis, -1) for v in xs)
     _check_inner(a.shape[-1], b.shape[-1], a.shape, b.shape)
     return finish(_sum_of_products(a, b, -1, dtype), out)
 
@@ -191,10 +192,12 @@ def kron(a: Any, b: Any) -> Tracer:
 @implements(np.cross)
 def cross(
     a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: Any = None
-) -> Tracer:
+) -> Array:
     if axis is not None:
         axisa = axisb = axisc = axis
-    x, y = np.moveaxis(lift(a), axisa, -1), np.moveaxis(lift(b), axisb, -1)
+    left: Any = lift(a)
+    right: Any = lift(b)
+    x, y = np.moveaxis(left, axisa, -1), np.moveaxis(right, axisb, -1)
     reject(x.shape[-1] == 2 or y.shape[-1] == 2, "np.cross of 2-vectors")
     if x.shape[-1] != 3 or y.shape[-1] != 3:
         raise ValueError(at_place(f"np.cross needs 3-vectors, got shapes {x.shape} and {y.shape}"))
@@ -206,7 +209,7 @@ def cross(
 @implements(np.trace)
 def trace(
     a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out: Any = None
-) -> Tracer:
+) -> Array:
     return np.sum(diagonal(a, offset, axis1, axis2), -1, dtype, out)
 
 

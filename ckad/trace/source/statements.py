@@ -7,6 +7,7 @@ import contextlib
 import importlib
 import operator
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from ckad.trace.source.control import branches, repetition
 from ckad.trace.source.control.checks import Stops, note_raise
 from ckad.trace.source.control.flow import Flow, definite
 from ckad.trace.source.expressions import closure, element, evaluate
+from ckad.trace.source.guarded import try_statement
 from ckad.trace.source.memory import objects
 from ckad.trace.source.memory.twins import changing
 from ckad.trace.source.names import classes
@@ -43,20 +45,10 @@ def run_block(frame: Frame, statements: Sequence[ast.stmt]) -> Flow | None:
         if flow is None:
             continue
         rest = statements[k + 1 :]
-        if Flow.NEXT not in flow.kinds or not rest:
+        if not rest:
             return flow
-        return _run_where(frame, flow, rest)
+        return branches.run_on(flow, partial(run_block, frame, rest), ("rest", statement))
     return None
-
-
-def _run_where(frame: Frame, flow: Flow, rest: Sequence[ast.stmt]) -> Flow | None:
-    """Run ``rest`` where the flow so far runs on."""
-    goes = flow.goes(Flow.NEXT)
-    if goes is True:
-        return run_block(frame, rest)
-    others = Flow(flow.kinds - {Flow.NEXT}, flow.signal)
-    assert isinstance(goes, Tracer)
-    return branches.branch(goes, lambda: run_block(frame, rest), lambda: others, ("rest", rest[0]))
 
 
 def run_statement(frame: Frame, node: ast.stmt) -> Flow | None:
@@ -351,30 +343,6 @@ def _entered(
     return _within(frame, node, items[1:])
 
 
-def _try(frame: Frame, node: ast.Try) -> Flow | None:
-    try:
-        flow = _guarded(frame, node)
-    finally:
-        last = run_block(frame, node.finalbody)
-    return flow if last is None else last
-
-
-def _guarded(frame: Frame, node: ast.Try) -> Flow | None:
-    try:
-        flow = run_block(frame, node.body)
-    except CkadError:
-        raise
-    except Exception as error:
-        for handler in node.handlers:
-            kinds = Exception if handler.type is None else evaluate(frame, handler.type)
-            if isinstance(error, kinds):
-                if handler.name:
-                    frame.bind(handler.name, error)
-                return run_block(frame, handler.body)
-        raise
-    return flow if flow is not None else run_block(frame, node.orelse)
-
-
 _TABLE: dict[type, Callable[[Frame, Any], Flow | None]] = {
     ast.Expr: _expression,
     ast.Pass: _pass,
@@ -396,5 +364,5 @@ _TABLE: dict[type, Callable[[Frame, Any], Flow | None]] = {
     ast.For: repetition.for_loop,
     ast.While: repetition.while_loop,
     ast.With: _with,
-    ast.Try: _try,
+    ast.Try: try_statement,
 }

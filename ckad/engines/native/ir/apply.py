@@ -14,7 +14,7 @@ from ckad.tape.types import DType
 Emitter = Callable[..., Value]
 #: Ops whose float32 result needs no rounding.
 _EXACT = {Op.NEG, Op.ABS, Op.SIGN, Op.SELECT, Op.MAXIMUM, Op.MINIMUM, Op.COPYSIGN, Op.FLOOR,
-          Op.CEIL, Op.TRUNC, Op.RINT}  # fmt: skip
+          Op.CEIL, Op.TRUNC, Op.RINT, Op.STOP}  # fmt: skip
 
 
 def emitter(op: int, operands: Sequence[DType], out: DType) -> Emitter:

@@ -86,4 +86,4 @@ def kernels_for(row: Row, operands: Sequence[Type]) -> list[int]:
 
 #: Ops whose float32 result needs no rounding.
 _EXACT = {Op.NEG, Op.ABS, Op.SIGN, Op.SELECT, Op.MAXIMUM, Op.MINIMUM, Op.COPYSIGN, Op.FLOOR,
-          Op.CEIL, Op.TRUNC, Op.RINT}  # fmt: skip
+          Op.CEIL, Op.TRUNC, Op.RINT, Op.STOP}  # fmt: skip

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from ckad.trace.arrays import Array
 from ckad.trace.primitives.complex.ufuncs import (
     Complex,
     Lowering,

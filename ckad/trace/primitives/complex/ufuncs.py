@@ -15,6 +15,7 @@ import numpy as np
 from ckad.errors import DtypeError
 from ckad.place import at_place
 from ckad.trace import arrays
+from ckad.trace.arrays import Array
 from ckad.trace.dispatch import COMPLEX, EVERY, derives, put, reject, ufunc_cell
 from ckad.trace.memory.layout import plain_layout
 from ckad.trace.values.apply import store

@@ -163,4 +163,4 @@ def _same_view(one: Any, other: Any) -> bool:
         return True
     if type(one) is not type(other) or not isinstance(one, (ItemView, WindowView)):
         return False
-    return one[1:] == other[1:] and form_of_row(one.row) == form_of_row(other.index)
+    return one[1:] == other[1:] and form_of_row(one.row) == form_of_row(other.row)

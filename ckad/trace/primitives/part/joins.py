@@ -11,7 +11,6 @@ import numpy as np
 from ckad.errors import ConcreteValueError
 from ckad.place import at_place
 from ckad.tape.ops import Op
-from ckad.trace.arrays import Array
 from ckad.trace.axes import axis_of
 from ckad.trace.dispatch import LENGTH, PART, cell, implements, put
 from ckad.trace.integers.spans import at_most, larger, least_zero, minus, number, plus

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ckad.trace import arrays
+from ckad.trace.arrays import Array
 from ckad.trace.axes import axis_of
 from ckad.trace.dispatch import PART, Function, implements, put
 from ckad.trace.primitives.part.access import write_part
@@ -19,7 +20,7 @@ from ckad.trace.values.tracer import fresh, value
 
 
 @implements(np.copy, np.ascontiguousarray, np.asarray, np.array, np.asanyarray, kind=PART)
-def copy(a: Any, dtype: Any = None, copy: Any = True, **options: Any) -> Part:
+def copy(a: Any, dtype: Any = None, copy: Any = True, **options: Any) -> Array:
     turned = a.ndim > 1 and options.get("order", "K") not in ("K", "C")
     if turned or options.get("ndmin", 0) > a.ndim or options.get("subok"):
         unsupported("an option of np.array")

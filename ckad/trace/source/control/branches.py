@@ -64,6 +64,18 @@ def branch(predicate: Tracer, if_true: Thunk, if_false: Thunk, place: Hashable) 
     return merged.flow
 
 
+def run_on(flow: Flow | None, rest: Thunk, place: Hashable) -> Flow | None:
+    """Run ``rest`` where the flow so far runs on; how both end."""
+    goes = True if flow is None else flow.goes(Flow.NEXT)
+    if goes is True:
+        return rest()
+    assert flow is not None
+    if goes is False:
+        return flow
+    others = Flow(flow.kinds - {Flow.NEXT}, flow.signal)
+    return branch(goes, rest, lambda: others, place)
+
+
 def logical(is_and: bool, first: Any, verdict: Tracer, rest: Thunk, place: Hashable) -> Any:
     """``first and rest()``, or ``or``, where ``first`` is traced.
 

@@ -11,6 +11,7 @@ import ast
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import islice
 from types import GeneratorType
 from typing import Any
 
@@ -78,6 +79,10 @@ def _inside(frame: Frame, node: ast.stmt) -> Iterator[None]:
         yield
     finally:
         frame.loops.pop()
+
+
+#: Items of an iterator, which may be endless, that are looked at before they are needed.
+MOST_LISTED = 100_000
 
 
 class _For:
@@ -210,7 +215,15 @@ class _Each:
                         "list of what it gives: list(...)."
                     )
                 )
-            left = list(iterator)
+            left = list(islice(iterator, MOST_LISTED + 1))
+            if len(left) > MOST_LISTED:
+                raise UnrecordableError(
+                    at_place(
+                        f"a loop ends early on a traced condition, and has more than "
+                        f"{MOST_LISTED:,} steps of which only Python knows the items. Loop over a "
+                        "range or an array, or write while True: and count."
+                    )
+                )
             return _run_on_from(node, lambda _: self._rest(iter(left)), flow, len(left))
         return _run_on_from(node, lambda _: self._rest(iterator), flow, 0)
 

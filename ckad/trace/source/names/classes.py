@@ -106,21 +106,28 @@ def operated_on(function: Callable[..., Any], x: Any) -> Any:
 
 
 def attribute(owner: Any, name: str) -> Any:
-    """The value of a property of the user's; MISSING if it is none."""
-    kind: type = type(owner)
-    found = None if is_library(kind.__module__) else _found(kind, name)
-    getter = _followed(found.fget) if type(found) is property else None
-    return MISSING if getter is None else call_from_source(getter, (owner,), {})
+    """The value of a property or descriptor of the user's; MISSING if it is none."""
+    found = _computed(owner, name)
+    if type(found) is property:
+        getter = _followed(found.fget)
+        return MISSING if getter is None else call_from_source(getter, (owner,), {})
+    if not hasattr(type(found), "__set__") and name in getattr(owner, "__dict__", ()):
+        return MISSING
+    return invoke(found, "__get__", owner, type(owner))
 
 
 def set_attribute(owner: Any, name: str, value: Any) -> bool:
-    """Set a property of the user's; whether it is one."""
+    """Set a property or descriptor of the user's; whether it is one."""
+    found = _computed(owner, name)
+    if type(found) is property:
+        setter = _followed(found.fset)
+        return setter is not None and call_from_source(setter, (owner, value), {}) is None
+    return invoke(found, "__set__", owner, value) is not MISSING
+
+
+def _computed(owner: Any, name: str) -> Any:
     kind: type = type(owner)
-    found = None if is_library(kind.__module__) else _found(kind, name)
-    setter = _followed(found.fset) if type(found) is property else None
-    if setter is not None:
-        call_from_source(setter, (owner, value), {})
-    return setter is not None
+    return None if is_library(kind.__module__) else _found(kind, name)
 
 
 # --- making objects ------------------------------------------------------------------------------

@@ -1,0 +1,73 @@
+"""What to say of a budget that is too small, or that makes a gradient dear."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING
+
+from ckad.errors import BudgetError, RecomputeWarning
+from ckad.memory import format_bytes
+from ckad.place import user_place
+
+if TYPE_CHECKING:
+    from ckad.loops.choose import Chooser, Schedules
+
+#: A budget that is advised computes steps so many times at the most; a warning comes beyond DEAR.
+FEW, DEAR = 3.0, 20.0
+#: How near the least such budget it is, and the largest that is looked at.
+NEAR, MOST = 1.05, 2**60
+
+
+def too_small(chooser: Chooser, needed: int, what: str) -> BudgetError:
+    """The error of a budget below ``needed`` bytes, with one that is worth giving."""
+    states = ", ".join(
+        f"{x.n_steps:,} steps with a state of {format_bytes(x.state_bytes)}" for x in chooser.outer
+    )
+    return BudgetError(
+        f"memory={chooser.requested!r} is {chooser.budget:,} bytes; the least that {what} needs is "
+        f"{needed:,} bytes ({states or 'no loop to reverse'}). "
+        f"Raise memory= to at least {needed:,}.{_better(chooser, needed)}"
+    )
+
+
+def warn_if_dear(chooser: Chooser, schedules: Schedules) -> None:
+    """A RecomputeWarning at the user's line where the budget asked for makes steps run often."""
+    if chooser.requested is None or chooser.choice != "auto" or not schedules:
+        return
+    factor = chooser.factor(schedules)
+    if factor > DEAR:
+        place = user_place()
+        message = (
+            f"memory={chooser.requested!r} is so little that each step is computed {factor:,.0f} "
+            f"times on the average.{_better(chooser, chooser.budget)}"
+        )
+        warnings.warn_explicit(message, RecomputeWarning, place.file, place.line)
+
+
+def _better(chooser: Chooser, least: int) -> str:
+    if chooser.choice != "auto":
+        return ""
+    enough = affordable(chooser, least)
+    if enough <= least:
+        return ""
+    size = f"{enough:,} bytes ({format_bytes(enough)})"
+    return f" With {size} a step is computed {FEW:.0f} times at most, on the average."
+
+
+def affordable(chooser: Chooser, least: int) -> int:
+    """About the least budget, from ``least`` on, under which steps run FEW times at the most."""
+
+    def is_enough(budget: int) -> bool:
+        other = chooser.under(budget)
+        schedules = other.schedules()
+        return other.factor(schedules) <= FEW and other.measured(schedules) <= budget
+
+    low = high = least
+    while not is_enough(high):
+        low, high = high, 2 * high
+        if high > MOST:
+            return least
+    while high > NEAR * low:
+        middle = int((low * high) ** 0.5)
+        low, high = (low, middle) if is_enough(middle) else (middle, high)
+    return high
