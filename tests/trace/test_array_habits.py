@@ -152,3 +152,64 @@ def test_writes_through_strides_that_overlap_are_refused():
 
     with pytest.raises(UnsupportedFunctionError, match="show an element several times"):
         ckad.jit(overlapping)(X)
+
+
+# --- where a condition is true -----------------------------------------------------------------
+
+
+@program
+def indices_of_a_condition(x):
+    fired = np.where(x > 0.5)[0]
+    x[fired] = x[fired] ** 2
+    x[fired] += 1.0
+    u = np.outer(x, x)
+    u[np.where(u > 1)] *= 0.5
+    rows, columns = np.nonzero(u < 1.2)
+    u[rows, columns] = u[rows, columns] ** 2 + 2
+    u.ravel()[np.flatnonzero(u > 4)] *= x[0]
+    u[:, fired] += 1
+    u[fired, 0] = x[fired]
+    total = np.sum(u[:, fired].sum(axis=1) * x) + np.sum(np.argwhere(u > 4)) * x[1]
+    return total + np.sum(u**2) + len(fired) * fired.size * np.mean(x[fired]) + len(rows) * x[2]
+
+
+@program
+def places_beside_those_of_a_condition(x):
+    i = np.where(x[:-1] > 0.5)[0]
+    x[i + 1] -= 0.1 * x[i]
+    u = np.outer(x, x)
+    rows, columns = np.where(u[1:, 1:] > 0.2)
+    u[rows, columns] += u[rows + 1, columns + 1]
+    u[-rows - 1, columns] = 0.1 * x[0]
+    order = np.array([1, 2, 0])
+    x[order[i]] += x[i]
+    return np.sum(x**3) + np.sum(u**2) + np.sum(x[order[i]]) + np.sum(x[i + 1] * x[i])
+
+
+@program
+def some_of_the_indices(x):
+    i = np.where(x > 0.5)[0]
+    total = x[i[0]] ** 2 + 3 * x[i[-1]] + i[0] + np.max(i) + np.extract(x > 0.5, x**2).sum()
+    none = np.where(x > 100)[0]
+    x[none] = 7.0
+    x[none + 1] = 3.0
+    if len(none) == 0:
+        x = x * 2
+    first = np.argwhere(x > 1.5)[0]
+    return total + np.sum(x**2) + x[first[0]] + np.sum(x[i[1:]])
+
+
+@program
+def indices_in_a_loop(x):
+    v, counts = 0.93 * x, []
+    for _ in range(8):
+        fired = np.where(v > 1.0)[0]
+        v[fired] = 0.5 * x[fired]
+        counts.append(len(fired))
+        v = v + 0.3 * x
+    return np.sum(v) * sum(counts)
+
+
+def test_a_condition_that_is_true_nowhere_has_no_first_index():
+    with pytest.raises(IndexError):
+        ckad.jit(lambda x: x[np.where(x > 100)[0][0]])(X)

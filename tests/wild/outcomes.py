@@ -36,9 +36,6 @@ REFUSED = {
     "particles.lennard_jones_lists": Outcome(UnrecordableError, LIST),
     "particles.rain": Outcome(DtypeError, "the result would have dtype [('position', '<f8', (2,))"),
     "particles.hanging_rope": Outcome(AliasError, "a Node is changed here that may be the one"),
-    "networks.izhikevich": Outcome(
-        ConcreteValueError, "the shape of np.where(condition) with one argument depends on numbers"
-    ),
     "networks.leaky_spikes": Outcome(UnrecordableError, LIST),
     "networks.echo_state": Outcome(
         UnsupportedFunctionError, "ckad has no rule for numpy.linalg.eigvals"
@@ -63,9 +60,6 @@ REFUSED = {
     "materials.truss": Outcome(UnsupportedFunctionError, "ckad has no rule for numpy.setdiff1d"),
     "materials.newton_with_care": Outcome(
         UnrecordableError, "the body of a loop or branch binds 'STEPS_DONE'"
-    ),
-    "materials.extracted_cells": Outcome(
-        ConcreteValueError, "the shape of np.where(condition) with one argument depends on numbers"
     ),
 }
 

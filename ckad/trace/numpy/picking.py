@@ -29,7 +29,6 @@ from ckad.trace.arrays import (
 )
 from ckad.trace.axes import axis_of
 from ckad.trace.dispatch import implements, needs_numbers, reject
-from ckad.trace.numpy.table import take
 
 # --- results whose shape depends on numbers ----------------------------------------------------
 
@@ -50,16 +49,8 @@ def _of_known(function: Any) -> Callable[..., Any]:
     return call
 
 
-for _function in (np.nonzero, np.argwhere, np.flatnonzero, np.unique, np.trim_zeros):
+for _function in (np.unique, np.trim_zeros):
     dispatch.put(_function, _of_known(_function))
-
-
-@implements(np.extract)
-def extract(condition: Any, arr: Any) -> Array:
-    mask = known(condition)
-    if mask is None:
-        return needs_numbers("np.extract", "Use np.where(condition, x, 0).")()
-    return take(arr, np.flatnonzero(mask))
 
 
 # --- places that are written -------------------------------------------------------------------

@@ -11,22 +11,16 @@ from ckad.place import at_place
 from ckad.tape.ops import Op
 from ckad.tape.types import DType
 from ckad.trace.arrays import Array, Casting
-from ckad.trace.dispatch import given, implements, needs_numbers
+from ckad.trace.dispatch import given, implements
 from ckad.trace.primitives import elementwise as ufuncs
 from ckad.trace.primitives.index import write_into
 from ckad.trace.values.apply import apply, astype, broadcast, finish, promote
-from ckad.trace.values.tracer import Tracer, fresh, known, lift, value
-
-_unknown_length = needs_numbers(
-    "np.where(condition) with one argument", "Use np.where(condition, x, y)."
-)
-
+from ckad.trace.values.tracer import Tracer, fresh, lift, value
 
 @implements(np.where)
 def where(condition: Any, x: Any = None, y: Any = None, /) -> Any:
     if x is None and y is None:
-        numbers = known(condition)
-        return _unknown_length() if numbers is None else tuple(map(lift, np.nonzero(numbers)))
+        return np.nonzero(lift(condition))
     chosen, first, second = broadcast(astype(condition, bool), *promote(x, y))
     return fresh(value(apply(Op.SELECT, chosen, first, second)), scalar=False)
 
