@@ -27,6 +27,11 @@ def traced(x: Any) -> Array:
     return x if isinstance(x, Traced) else within(traced, (x,))
 
 
+def of_list(x: Any) -> Any:
+    """An array in place of a list; NumPy's functions do not look for traced values in lists."""
+    return traced(x) if isinstance(x, (list, tuple)) else x
+
+
 def retyped(x: Any, dtype: Any) -> Array:
     """``x`` as another element type; ``x`` itself if it is that already."""
     return within(retyped, (x, dtype))

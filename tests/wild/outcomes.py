@@ -10,7 +10,6 @@ from ckad.errors import (
     DtypeError,
     TraceError,
     UnrecordableError,
-    UnsupportedFunctionError,
 )
 
 
@@ -26,11 +25,7 @@ CLOSURE = "'Closure' object has no attribute '__code__'"
 
 #: At any size.
 REFUSED = {
-    "waves.plate_with_views": Outcome(ConcreteValueError, PLAIN),
     "particles.rain": Outcome(DtypeError, "the result would have dtype [('position', '<f8', (2,))"),
-    "networks.izhikevich": Outcome(
-        ConcreteValueError, "the shape of np.where(condition) with one argument depends on numbers"
-    ),
     "networks.leaky_spikes": Outcome(
         CarryError, "the variable 'last' is array on one side of a branch and None on the other"
     ),
@@ -47,13 +42,6 @@ REFUSED = {
     ),
     "robots.pure_pursuit": Outcome(
         UnrecordableError, "which items a list has depends on a traced condition"
-    ),
-    "materials.xy_relaxation": Outcome(
-        UnsupportedFunctionError, "ckad has no rule for the method .strides of a traced array"
-    ),
-    "materials.oven": Outcome(AttributeError, "property 'shape' of 'Tracer' object has no setter"),
-    "materials.extracted_cells": Outcome(
-        ConcreteValueError, "the shape of np.where(condition) with one argument depends on numbers"
     ),
 }
 

@@ -9,12 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise, permutations, product
-from typing import Any, NamedTuple, Protocol, TypeGuard
+from typing import Any, NamedTuple, Protocol, TypeGuard, TypeVar
 
 import numpy as np
 
 from ckad.trace.memory.storage import Storage
-from ckad.trace.memory.views import BroadcastView, Path, SliceView, TransposeView
+from ckad.trace.memory.views import (
+    BroadcastView,
+    Path,
+    SliceView,
+    TransposeView,
+    is_static,
+)
+
+T = TypeVar("T")
 
 
 class Laid(Protocol):
@@ -102,7 +110,21 @@ def is_view(x: Laid, shape: Sequence[int]) -> bool | None:
     return _agreed(x, lambda array: _can_reshape(array, shape))
 
 
-def _agreed(x: Laid, question: Callable[[np.ndarray], bool]) -> bool | None:
+def strides(x: Laid) -> tuple[int, ...] | None:
+    """How many elements lie between neighbours along each axis; None if that cannot be known."""
+    return _agreed(x, lambda array: tuple(s // array.itemsize for s in array.strides))
+
+
+def offset(x: Laid) -> int | None:
+    """Where the first element lies in the memory; None if that cannot be known."""
+    if not (x.storage.plain and x.storage.dense and is_static(x.path)):
+        return None
+    memory = shadow(x.storage.type.shape, ())
+    seen = _seen(memory, x.path)
+    return (seen.ctypes.data - memory.ctypes.data) // memory.itemsize
+
+
+def _agreed(x: Laid, question: Callable[[np.ndarray], T]) -> T | None:
     answers = {question(array) for array in _possible_layouts(x)}
     return answers.pop() if len(answers) == 1 else None
 
@@ -131,6 +153,10 @@ def shadow(shape: Sequence[int], path: Path) -> np.ndarray:
     """An array that has the strides NumPy would give this view; its elements are never read."""
     strides = np.cumprod([8, *shape[:0:-1]])[::-1] if len(shape) else ()
     base = np.lib.stride_tricks.as_strided(np.empty(1), tuple(shape), tuple(map(int, strides)))
+    return _seen(base, path)
+
+
+def _seen(base: np.ndarray, path: Path) -> np.ndarray:
     for view in path:
         base = view.on(base)
     return base

@@ -12,6 +12,7 @@ from ckad.place import at_place
 from ckad.rules.shape import slices
 from ckad.tape.builder import Builder
 from ckad.tape.types import Type
+from ckad.trace.memory.strided import StridedView
 
 #: From a row that a view holds to the row of another trace that shows the same.
 Rename = Callable[[int], int]
@@ -271,6 +272,7 @@ View = (
     | DiagonalView
     | SlidingView
     | PartView
+    | StridedView
 )
 Path = tuple[View, ...]
 

@@ -174,6 +174,7 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Array:
     k = axis_of(axis, y.ndim)
     width = dx
     if x is not None:
+        x = traced(x)
         width = np.diff(x, axis=0 if np.ndim(x) == 1 else k)
         if np.ndim(x) == 1:
             width = width.reshape([-1 if i == k else 1 for i in range(y.ndim)])

@@ -117,12 +117,12 @@ def array_equiv(a1: Any, a2: Any) -> Any:
 
 @implements(np.isposinf, kind=REAL)
 def isposinf(x: Any, out: Any = None) -> Array:
-    return stored(np.equal(x, np.inf), out)
+    return stored(np.equal(traced(x), np.inf), out)
 
 
 @implements(np.isneginf, kind=REAL)
 def isneginf(x: Any, out: Any = None) -> Array:
-    return stored(np.equal(x, -np.inf), out)
+    return stored(np.equal(traced(x), -np.inf), out)
 
 
 # --- classes ---------------------------------------------------------------------------------

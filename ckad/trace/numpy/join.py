@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from ckad.trace.arrays import Array, Casting, reshaped, traced
+from ckad.trace.arrays import Array, Casting, of_list, reshaped, traced
 from ckad.trace.dispatch import REAL, implements
 
 
 def _one_by_one(raise_rank: Any, arrays: Any) -> list[Array]:
-    return [raise_rank(x) for x in arrays]
+    return [raise_rank(of_list(x)) for x in arrays]
 
 
 @implements(np.hstack, kind=REAL)
@@ -42,7 +42,7 @@ def _column(x: Array) -> Array:
 @implements(np.append, kind=REAL)
 def append(arr: Any, values: Any, axis: Any = None) -> Array:
     if axis is None:
-        return np.concatenate([np.ravel(arr), np.ravel(values)])
+        return np.concatenate([np.ravel(of_list(arr)), np.ravel(of_list(values))])
     return np.concatenate([arr, values], axis)
 
 

@@ -29,7 +29,6 @@ from ckad.trace.arrays import (
 )
 from ckad.trace.axes import axis_of
 from ckad.trace.dispatch import implements, needs_numbers, reject
-from ckad.trace.numpy.table import take
 
 # --- results whose shape depends on numbers ----------------------------------------------------
 
@@ -50,16 +49,8 @@ def _of_known(function: Any) -> Callable[..., Any]:
     return call
 
 
-for _function in (np.nonzero, np.argwhere, np.flatnonzero, np.unique, np.trim_zeros):
+for _function in (np.unique, np.trim_zeros):
     dispatch.put(_function, _of_known(_function))
-
-
-@implements(np.extract)
-def extract(condition: Any, arr: Any) -> Array:
-    mask = known(condition)
-    if mask is None:
-        return needs_numbers("np.extract", "Use np.where(condition, x, 0).")()
-    return take(arr, np.flatnonzero(mask))
 
 
 # --- places that are written -------------------------------------------------------------------
@@ -178,8 +169,9 @@ def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> Array:
 def histogram(
     a: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None
 ) -> tuple[Array, Array]:
-    edges = _edges(a, bins, range)
-    x = reshaped(traced(a), (traced(a).size,))
+    x = traced(a)
+    edges = _edges(x, bins, range)
+    x = reshaped(x, (x.size,))
     n = edges.size - 1
     bin: Array = np.searchsorted(edges, x, "right") - 1
     bin = np.where(np.equal(x, edges[-1]), n - 1, bin)

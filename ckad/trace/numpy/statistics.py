@@ -284,6 +284,7 @@ def std(
 
 @implements(np.ptp, kind=REAL)
 def ptp(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False) -> Array:
+    a = traced(a)
     return stored(np.max(a, axis, keepdims=keepdims) - np.min(a, axis, keepdims=keepdims), out)
 
 
@@ -296,18 +297,19 @@ def count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Array:
 def nansum(
     a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False
 ) -> Array:
-    return np.sum(np.where(np.isnan(a), 0, a), axis, dtype, out, keepdims)
+    x = traced(a)
+    return np.sum(np.where(np.isnan(x), 0, x), axis, dtype, out, keepdims)
 
 
 @implements(np.nanmean)
 def nanmean(
     a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False
 ) -> Array:
-    if traced(a).dtype.kind != "f":
-        return mean(a, axis, dtype, out, keepdims)
-    return mean(
-        np.where(np.isnan(a), 0, a), axis, dtype, out, keepdims, where=np.logical_not(np.isnan(a))
-    )
+    x = traced(a)
+    if x.dtype.kind != "f":
+        return mean(x, axis, dtype, out, keepdims)
+    there = np.logical_not(np.isnan(x))
+    return mean(np.where(there, x, 0), axis, dtype, out, keepdims, where=there)
 
 
 # --- norms; at the origin the derivative is 0 ------------------------------------

@@ -95,9 +95,10 @@ def delete(arr: Any, obj: Any, axis: Any = None) -> Array:
 def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Array:
     if side not in ("left", "right"):
         raise ValueError(at_place(f"side must be 'left' or 'right', got {side!r}"))
-    if np.ndim(a) != 1:
-        raise ValueError(at_place(f"the sorted array has to have one axis, not {np.ndim(a)}"))
-    table, x = traced(a) if sorter is None else taken(traced(a), sorter, 0), traced(v)
+    a, x = traced(a), traced(v)
+    if a.ndim != 1:
+        raise ValueError(at_place(f"the sorted array has to have one axis, not {a.ndim}"))
+    table = a if sorter is None else taken(a, sorter, 0)
     reject(not is_static(table), "np.searchsorted in a table of computed length")
     goes_before = np.less if side == "left" else np.less_equal
     search = _scan if table.size <= LONGEST_SCAN else _bisect

@@ -16,7 +16,15 @@ from ckad.trace.dispatch import always, implements, put, reject, tracers
 from ckad.trace.memory.context import current
 from ckad.trace.memory.layout import contiguity, is_plain
 from ckad.trace.primitives.join import stack
-from ckad.trace.primitives.shape import atleast_1d, copied, expand_dims, view_or_copy
+from ckad.trace.primitives.shape import (
+    atleast_1d,
+    copied,
+    expand_dims,
+    in_order,
+    settled_order,
+    transpose,
+    view_or_copy,
+)
 from ckad.trace.values.apply import astype, tape_dtype
 from ckad.trace.values.tracer import Tracer, fresh, known, known_dtype, lift, value
 
@@ -40,8 +48,8 @@ def _filled(shape: Any, number: Any, dtype: Any) -> Tracer:
 
 def _constant(number: int) -> Callable[..., Tracer]:
     def create(shape: Any, dtype: Any = None, order: str = "C", *, device: Any = None) -> Tracer:
-        reject(order != "C", f"creation with order={order!r}")
-        return _filled(shape, number, np.float64 if dtype is None else dtype)
+        filled = _filled(shape, number, np.float64 if dtype is None else dtype)
+        return in_order(filled, order)
 
     return create
 
@@ -55,9 +63,8 @@ ones = implements(np.ones)(_constant(1))
 def full(
     shape: Any, fill_value: Any, dtype: Any = None, order: str = "C", *, device: Any = None
 ) -> Tracer:
-    reject(order != "C", f"np.full with order={order!r}")
     number = lift(fill_value)
-    return _filled(shape, number, number.dtype if dtype is None else dtype)
+    return in_order(_filled(shape, number, number.dtype if dtype is None else dtype), order)
 
 
 def _as_numpy(function: Any) -> Callable[..., Tracer]:
@@ -128,11 +135,11 @@ def full_like(
     *,
     device: Any = None,
 ) -> Tracer:
-    reject(order == "F", "creation with order='F'")
     a = lift(a)
-    return _filled(
+    filled = _filled(
         a.shape if shape is None else shape, fill_value, a.dtype if dtype is None else dtype
     )
+    return filled if order == "K" else in_order(filled, settled_order(a, order))
 
 
 zeros_like = implements(np.zeros_like)(_like(0))
@@ -164,10 +171,11 @@ def array(
     subok: bool = False,
     ndmin: int = 0,
 ) -> Tracer:
-    reject(order == "F", "np.array with order='F'")
     x = _gather(object)
     if copy is not True:
-        x = asarray(x, dtype)
+        x = asarray(x, dtype, order)
+    elif order in ("F", "A"):
+        x = in_order(astype(x, x.dtype if dtype is None else dtype), settled_order(x, order))
     else:
         x = converted(x, x.dtype if dtype is None else dtype, contiguous=order == "C")
     return x if x.ndim >= ndmin else expand_dims(x, tuple(range(ndmin - x.ndim)))
@@ -177,13 +185,28 @@ def array(
 def asarray(
     a: Any, dtype: Any = None, order: Any = None, *, device: Any = None, copy: Any = None
 ) -> Tracer:
-    reject(order == "F", "np.asarray with order='F'")
     x = _gather(a)
     if copy:
-        return array(x, dtype)
+        return array(x, dtype, order=order or "K")
     if dtype is not None and np.dtype(dtype) != x.dtype:
-        return converted(x, dtype)
-    return copied(x) if x.scalar else x
+        return array(x, dtype, order=order or "K")
+    if x.scalar:
+        return copied(x)
+    return x if order in (None, "A", "K") else _lying_in(x, order)
+
+
+def _lying_in(x: Tracer, order: str) -> Tracer:
+    """``x`` itself if it lies in memory row by row (C) or column by column (F), else a copy."""
+    if order == "C":
+        return view_or_copy(x, x, contiguity(x))
+    turned = transpose(x)
+    known = contiguity(turned)
+    return x if known else transpose(view_or_copy(turned, turned, known))
+
+
+@implements(np.asfortranarray)
+def asfortranarray(a: Any, dtype: Any = None) -> Tracer:
+    return atleast_1d(asarray(a, dtype, "F"))
 
 
 def converted(x: Tracer, dtype: Any, contiguous: bool = False) -> Tracer:
@@ -195,8 +218,7 @@ def converted(x: Tracer, dtype: Any, contiguous: bool = False) -> Tracer:
 
 @implements(np.ascontiguousarray)
 def ascontiguousarray(a: Any, dtype: Any = None) -> Tracer:
-    x = atleast_1d(asarray(a, dtype))
-    return view_or_copy(x, x, contiguity(x))
+    return atleast_1d(asarray(a, dtype, "C"))
 
 
 @implements(np.astype)
@@ -206,8 +228,7 @@ def astype_(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> 
 
 @implements(np.copy)
 def copy(a: Any, order: str = "K", subok: bool = False) -> Tracer:
-    reject(order == "F", "np.copy with order='F'")
-    return copied(a, contiguous=order == "C")
+    return in_order(a, order)
 
 
 # --- ranges and grids --------------------------------------------------------------------------
@@ -221,7 +242,14 @@ always(
     *(np.ndarray, np.tile, np.repeat),
     *(np.zeros, np.ones, np.empty, np.full, np.arange, np.eye, np.identity, np.tri),
     *(np.zeros_like, np.ones_like, np.empty_like, np.full_like, np.copy, np.array),
-    *(np.asarray, np.asanyarray, np.ascontiguousarray, np.fromfunction, np.indices),
+    *(
+        np.asarray,
+        np.asanyarray,
+        np.ascontiguousarray,
+        np.asfortranarray,
+        np.fromfunction,
+        np.indices,
+    ),
     *(np.linspace, np.logspace, np.geomspace, np.meshgrid),
     *(np.concatenate, np.stack, np.hstack, np.vstack, np.dstack, np.column_stack),
     *(np.block, np.append),

@@ -15,7 +15,8 @@ from ckad.trace.dispatch import put
 from ckad.trace.integers.spans import is_traced_slice, known_slice
 from ckad.trace.memory.context import current
 from ckad.trace.memory.layout import is_plain
-from ckad.trace.memory.views import ReshapeView, SliceView, TransposeView, shape_of
+from ckad.trace.memory.strided import StridedView
+from ckad.trace.memory.views import Path, ReshapeView, SliceView, TransposeView, shape_of
 from ckad.trace.primitives.places import at_places, position, wrapped
 from ckad.trace.values.apply import apply, astype, broadcast, broadcast_to, reshape_value
 from ckad.trace.values.tracer import Tracer, assign, fresh, known, lift, localise, value
@@ -139,7 +140,7 @@ def view_of(x: Tracer, index: list[Any], snapshot: bool = True) -> Tracer:
     left = shape_of(x.storage.type, path)
     starts, steps, lengths = _slice_attrs(per_axis, left)
     if tuple(lengths) != left or any(s != 1 for s in steps):
-        path = (*path, SliceView((*starts, *steps), tuple(lengths)))
+        path = _cut(path, starts, steps, tuple(lengths))
     kept = iter(n for item, n in zip(per_axis, lengths, strict=True) if isinstance(item, slice))
     shape = [1 if item is None else next(kept) for item in _kept(index)]
     if shape != lengths:
@@ -147,6 +148,12 @@ def view_of(x: Tracer, index: list[Any], snapshot: bool = True) -> Tracer:
     view = Tracer(x.storage, path)
     picks_scalar = not shape and all(is_scalar_index(i) for i in index)
     return fresh(value(view)) if picks_scalar and snapshot else view
+
+
+def _cut(path: Path, starts: list[int], steps: list[int], lengths: tuple[int, ...]) -> Path:
+    if path and isinstance(path[-1], StridedView):
+        return (*path[:-1], path[-1].then(starts, steps, lengths))
+    return (*path, SliceView((*starts, *steps), lengths))
 
 
 def _kept(index: list[Any]) -> list[Any]:

@@ -16,7 +16,7 @@ from ckad.trace.primitives import shape
 from ckad.trace.primitives.creation import converted
 from ckad.trace.primitives.scalars import as_python
 from ckad.trace.primitives.select import copyto
-from ckad.trace.primitives.shape import copied, view
+from ckad.trace.primitives.shape import copied, in_order, view
 from ckad.trace.values.apply import astype, reshape_value, tape_dtype
 from ckad.trace.values.tracer import Tracer, lift, localise
 
@@ -39,13 +39,12 @@ def _fill(self: Any, value: Any) -> None:
 
 
 def _copy(self: Tracer, order: str = "C") -> Tracer:
-    reject(order not in ("C", "K"), f".copy(order={order!r})")
-    return view(self) if self.scalar else copied(self, contiguous=order == "C")
+    return view(self) if self.scalar else in_order(self, order)
 
 
 def _flatten(self: Tracer, order: str = "C") -> Tracer:
-    reject(order not in ("C", "F"), f".flatten(order={order!r})")
-    return copied(shape.ravel(copied(self if order == "C" else shape.transpose(self))))
+    turned = shape.order_of_elements(self, order) == "F"
+    return copied(shape.ravel(copied(shape.transpose(self) if turned else self)))
 
 
 def _astype(
@@ -56,14 +55,17 @@ def _astype(
     subok: bool = True,
     copy: bool = True,
 ) -> Tracer:
-    reject(order == "F", ".astype(order='F')")
     if not np.can_cast(self.dtype, dtype, casting):
         raise TypeError(
             f"Cannot cast array data from {self.dtype} to {dtype} according to {casting!r}"
         )
     if not copy and tape_dtype(dtype) == self.type.dtype:
         return self
-    return view(astype(self, dtype)) if self.scalar else converted(self, dtype, order == "C")
+    if self.scalar:
+        return view(astype(self, dtype))
+    if order in ("F", "A"):
+        return in_order(astype(self, dtype), shape.settled_order(self, order))
+    return converted(self, dtype, order == "C")
 
 
 def _in_order(self: Tracer, *args: Any, **options: Any) -> None:

@@ -25,6 +25,7 @@ from ckad.trace.values.apply import (
     promote,
     reshape_value,
     resolve,
+    without_lists,
 )
 from ckad.trace.values.tracer import Tracer, lift
 
@@ -49,6 +50,7 @@ def _in_common(*xs: Any) -> list[Tracer]:
 def matmul(x: Any, y: Any, out: Any = None, dtype: Any = None, **options: Any) -> Tracer:
     """``np.matmul``: matrices in the last two axes, the axes before them broadcast."""
     reject(bool(options), f"np.matmul with {min(options, default='')}=")
+    x, y = without_lists((x, y))
     dtypes = resolve(np.matmul, (x, y), dtype)
     a, b = (astype(v, d) for v, d in zip((x, y), dtypes, strict=False))
     if not a.shape or not b.shape:

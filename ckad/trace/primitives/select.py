@@ -11,22 +11,17 @@ from ckad.place import at_place
 from ckad.tape.ops import Op
 from ckad.tape.types import DType
 from ckad.trace.arrays import Array, Casting
-from ckad.trace.dispatch import given, implements, needs_numbers
+from ckad.trace.dispatch import given, implements
 from ckad.trace.primitives import elementwise as ufuncs
 from ckad.trace.primitives.index import write_into
 from ckad.trace.values.apply import apply, astype, broadcast, finish, promote
-from ckad.trace.values.tracer import Tracer, fresh, known, lift, value
-
-_unknown_length = needs_numbers(
-    "np.where(condition) with one argument", "Use np.where(condition, x, y)."
-)
+from ckad.trace.values.tracer import Tracer, fresh, lift, value
 
 
 @implements(np.where)
 def where(condition: Any, x: Any = None, y: Any = None, /) -> Any:
     if x is None and y is None:
-        numbers = known(condition)
-        return _unknown_length() if numbers is None else tuple(map(lift, np.nonzero(numbers)))
+        return np.nonzero(lift(condition))
     chosen, first, second = broadcast(astype(condition, bool), *promote(x, y))
     return fresh(value(apply(Op.SELECT, chosen, first, second)), scalar=False)
 
@@ -44,7 +39,8 @@ def clip(
 ) -> Tracer:
     low = a_min if given(a_min) else min
     high = a_max if given(a_max) else max
-    result = a if dtype is None else astype(a, dtype)
+    a = lift(a) if dtype is None else astype(a, dtype)
+    result = a
     if given(low):
         result = np.maximum(result, low)
     if given(high):
@@ -67,7 +63,7 @@ def round_(a: Any, decimals: int = 0, out: Any = None) -> Tracer:
 
 @implements(np.fix)
 def fix(x: Any, out: Any = None) -> Tracer:
-    return finish(np.trunc(x), out)
+    return finish(np.trunc(lift(x)), out)
 
 
 @implements(np.copyto)
@@ -119,4 +115,5 @@ def real(val: Any) -> Array:
 
 @implements(np.imag)
 def imag(val: Any) -> Tracer:
+    val = lift(val)
     return np.zeros_like(val) if not val.scalar else fresh(value(np.zeros_like(val)))

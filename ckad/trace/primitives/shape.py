@@ -42,6 +42,29 @@ def copied(x: Any, contiguous: bool = True) -> Tracer:
     return copy
 
 
+def in_order(x: Any, order: str | None) -> Tracer:
+    """A copy of ``x`` in one of NumPy's orders; column by column it is a transposed array."""
+    x = localise(lift(x))
+    if settled_order(x, order) == "F":
+        return transpose(copied(transpose(x)))
+    return copied(x, contiguous=order == "C")
+
+
+def settled_order(x: Tracer, order: str | None) -> str:
+    """``order``, or for "A" and "K" the one in which ``x`` lies in memory as a whole: C or F."""
+    if order not in ("A", "K", None):
+        reject(order not in ("C", "F"), f"order={order!r}")
+        return str(order)
+    return "F" if contiguity(transpose(x)) and not contiguity(x) else "C"
+
+
+def order_of_elements(x: Tracer, order: str) -> str:
+    """The same where the elements are wanted as they lie."""
+    as_they_lie = is_plain(x) or contiguity(transpose(x))
+    reject(order == "K" and not as_they_lie, "order='K' of an array whose layout is not known")
+    return settled_order(x, order)
+
+
 # --- reshape and ravel -------------------------------------------------------------------------
 
 
@@ -51,10 +74,9 @@ def reshape(
 ) -> Tracer:
     x = localise(lift(a))
     target = _target(newshape if shape is None else shape, x)
-    if order == "F":
+    if settled_order(x, "C" if order == "K" else order) == "F":
         turned = reshape(transpose(x), target[::-1], copy=copy)
         return transpose(turned)
-    reject(order != "C", f"np.reshape with order={order!r}")
     if copy:
         return copied(view(x, ReshapeView(target)))
     shared = x.scalar or is_view(x, target)
@@ -94,9 +116,8 @@ def view_or_copy(x: Tracer, seen: Tracer, shared: bool | None) -> Tracer:
 @implements(np.ravel, contiguous=True)
 def ravel(a: Any, order: str = "C") -> Tracer:
     x = localise(lift(a))
-    if order == "F":
+    if order_of_elements(x, order) == "F":
         return ravel(transpose(x))
-    reject(order != "C", f"np.ravel with order={order!r}")
     if x.scalar:
         return copied(view(x, ReshapeView((1,))))
     seen = view(x) if x.ndim == 1 else view(x, ReshapeView((x.size,)))

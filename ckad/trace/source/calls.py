@@ -119,6 +119,8 @@ def _call_library(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> 
         return append(owner, *args)
     if type(owner) is KEPT and callee.__name__ == "cache_clear":
         forget(owner)
+    if isinstance(getattr(callee, "__self__", callee), np.ufunc):
+        args = _arrays(callee, args)
     given = (owner, *args, *options.values())
     _note_reads(callee, given)
     counterpart = _counterpart(callee, args, options)
@@ -150,6 +152,15 @@ def _note_reads(callee: Any, given: Sequence[Any]) -> None:
             read(x)
     else:
         read_deep(tuple(given))
+
+
+def _arrays(callee: Any, args: Sequence[Any]) -> Sequence[Any]:
+    """The operands of a ufunc; it does not look for traced values in lists."""
+    if callee.__name__ == "at":  # its second argument is an index
+        return args
+    listed = [isinstance(x, (list, tuple)) and holds_tracer(x) for x in args]
+    array = partial(dispatch.call, np.asarray)
+    return [array((x,), {}) if has else x for x, has in zip(args, listed, strict=True)]
 
 
 def _is_in(callee: Any, functions: Collection[Any]) -> bool:

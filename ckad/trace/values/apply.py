@@ -71,14 +71,21 @@ def reshape_value(x: Any, shape: Sequence[int]) -> Tracer:
     return fresh(current().builder.reshape_to(value(x), tuple(shape)))
 
 
+def without_lists(xs: Sequence[Any]) -> Sequence[Any]:
+    """The operands with arrays in place of lists, which may hold traced values."""
+    return [lift(x) if isinstance(x, (list, tuple)) else x for x in xs]
+
+
 def promote(*xs: Any) -> list[Tracer]:
     """All operands in their common dtype (Python scalars are weak, as in NumPy 2)."""
+    xs = without_lists(xs)
     dtype = np.result_type(*[_weak_type(x) for x in xs])
     return [astype(x, dtype) for x in xs]
 
 
 def broadcast(*xs: Any) -> list[Tracer]:
     """All operands in their common shape."""
+    xs = without_lists(xs)
     shapes = [x.shape if isinstance(x, Tracer) else np.shape(x) for x in xs]
     shape = common_shape(*shapes)
     return [broadcast_to(x, shape) for x in xs]
@@ -123,6 +130,7 @@ def _loop_type(x: Any) -> Any:
 
 def operands(ufunc: Any, xs: Sequence[Any], dtype: Any = None) -> list[Tracer]:
     """The operands of an elementwise ufunc, converted and broadcast as NumPy would."""
+    xs = without_lists(xs)
     dtypes = resolve(ufunc, xs, dtype)
     return broadcast(*[_converted(x, d) for x, d in zip(xs, dtypes, strict=False)])
 

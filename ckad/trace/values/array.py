@@ -165,3 +165,4 @@ class Array(Traced):
     base: Any = _attribute(np.ndarray.base)  # a part has another one,
     data: Any = _attribute(np.ndarray.data)  # and what is under a mask, too
     ctypes, strides = _attribute(np.ndarray.ctypes), _attribute(np.ndarray.strides)
+    flags: Any = _attribute(np.ndarray.flags)

@@ -12,6 +12,7 @@ from ckad.trace.integers.spans import is_traced_slice
 from ckad.trace.memory.views import ItemView, Path, WindowView
 from ckad.trace.primitives import index as indexing
 from ckad.trace.primitives.index import from_list, write_into
+from ckad.trace.primitives.part import found
 from ckad.trace.primitives.part import mask as under_mask
 from ckad.trace.primitives.part.alignment import Operand, align, aligned
 from ckad.trace.primitives.part.extents import gathered, inside, part_of
@@ -26,6 +27,10 @@ def getitem(x: Tracer, index: Any) -> Any:
     x = localise(x)
     if x.scalar:
         x = fresh(value(x), scalar=False)  # an index of a NumPy scalar makes an array of its own
+    if found.holds_places(index):
+        index = found.as_mask(index, x.shape)
+        if found.holds_places(index):
+            return found.read(x, index)
     if isinstance(index, Part) and index.dtype.kind == "i":
         return gathered(x, index)
     entries = indexing.expand(index, x.shape)
@@ -46,6 +51,10 @@ def _has_ellipsis(index: Any) -> bool:
 
 def setitem(x: Tracer, index: Any, new: Any) -> None:
     x = localise(x)
+    if found.holds_places(index):
+        index = found.as_mask(index, x.shape)
+        if found.holds_places(index):
+            return found.write(x, index, from_list(new))
     entries = indexing.expand(index, x.shape)
     if any(map(is_traced_slice, entries)):
         return write_part(part_of(x, [None] * x.ndim, tuple(entries), snapshot=False), new)
@@ -93,7 +102,7 @@ def _setitem(x: Any, index: Any, new: Any) -> None:
         return under_mask.write(*_chosen(x, index), new)
     if not isinstance(x.where, Mask):
         return write_part(part_of(x.base, x.where, index, snapshot=False), new)
-    target = under_mask.item(x, index)
+    target = under_mask.item(x, index, written=True)
     return write_part(target if isinstance(target, Part) else unsupported("such an index"), new)
 
 

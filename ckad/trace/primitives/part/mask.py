@@ -41,7 +41,7 @@ def read(x: Tracer, mask: Tracer, before: int = 0) -> Part:
 def write(x: Tracer, where: Mask, new: Any) -> None:
     """``x[mask] = new`` for a number, what broadcasts, or elements under the same mask."""
     _check_mask(x, where.mask)
-    data = _beside(new, where.mask, x.ndim - where.mask.ndim, where.before)
+    data = beside(new, where.mask, x.ndim - where.mask.ndim, where.before)
     fitted = broadcast_to(astype(data, x.dtype), x.shape)
     assign(x, value(apply(Op.SELECT, inside(where, x.shape), fitted, x)))
 
@@ -53,15 +53,18 @@ def _check_mask(x: Tracer, mask: Tracer) -> None:
         )
 
 
-def item(x: Part, index: Any) -> Any:
-    """``x[index]`` where that takes all elements under the mask, or one, which is a copy."""
+def item(x: Part, index: Any, written: bool = False) -> Any:
+    """``x[index]`` where that takes all elements under the mask; of some it is a copy."""
     where = x.where
     assert isinstance(where, Mask)
     entries = indexing.expand(index, (0,) * x.ndim)
     if all(indexing.is_scalar_index(i) for i in entries):
         return packed(x)[index]
     at = [k for k, i in enumerate(entries) if i is not None][where.before]
-    if indexing.is_advanced(entries) or any(map(is_traced_slice, entries)) or _cuts(entries[at]):
+    traced = any(map(is_traced_slice, entries))
+    if not (written or traced or indexing.is_advanced(entries)) and _cuts(entries[at]):
+        return packed(x)[index]
+    if indexing.is_advanced(entries) or traced or _cuts(entries[at]):
         unsupported("such an index")
     lead = (entries[at],) * where.mask.ndim
     before = sum(i is None or isinstance(i, slice) for i in entries[:at])
@@ -85,10 +88,10 @@ def same_places(xs: Sequence[Any]) -> tuple[list[Tracer], Mask]:
     widest = max(parts, key=lambda x: x.ndim)
     assert isinstance(widest.where, Mask)
     mask, before = widest.where
-    return [_beside(x, mask, widest.ndim - 1, before) for x in xs], Mask(mask, before)
+    return [beside(x, mask, widest.ndim - 1, before) for x in xs], Mask(mask, before)
 
 
-def _beside(x: Any, mask: Tracer, n_rest: int, before: int) -> Tracer:
+def beside(x: Any, mask: Tracer, n_rest: int, before: int) -> Tracer:
     """An operand in a shape that broadcasts to the mask's axes and ``n_rest`` others."""
     if isinstance(x, Part):
         return _under_same(x, mask, n_rest, before)
