@@ -42,7 +42,6 @@ REFUSED = {
     "networks.echo_state": Outcome(
         UnsupportedFunctionError, "ckad has no rule for numpy.linalg.eigvals"
     ),
-    "filters.tracked_by_objects": Outcome(DtypeError, "dtype object is not supported"),
     "earth.climate_with_states": Outcome(
         CarryError, "the variable 'state' is <Surface.ICE: 'ice'> on one side of a branch"
     ),

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ckad.errors import ConcreteValueError
+from ckad.errors import ConcreteValueError, DtypeError
 from ckad.place import at_place
 from ckad.tape.types import Type
 from ckad.trace.arrays import Array
@@ -163,9 +163,15 @@ def array(
     order: str = "K",
     subok: bool = False,
     ndmin: int = 0,
-) -> Tracer:
+) -> Tracer | np.ndarray:
     reject(order == "F", "np.array with order='F'")
-    x = _gather(object)
+    try:
+        x = _gather(object)
+    except DtypeError:
+        plain = np.array(object, dtype, ndmin=ndmin)
+        if plain.dtype.kind != "O" or any(True for _ in tracers(object)):
+            raise
+        return plain  # of None: no numbers are in it
     if copy is not True:
         x = asarray(x, dtype)
     else:
@@ -180,7 +186,7 @@ def asarray(
     reject(order == "F", "np.asarray with order='F'")
     x = _gather(a)
     if copy:
-        return array(x, dtype)
+        return converted(x, x.dtype if dtype is None else dtype, contiguous=False)
     if dtype is not None and np.dtype(dtype) != x.dtype:
         return converted(x, dtype)
     return copied(x) if x.scalar else x
