@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict, deque
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -314,6 +315,12 @@ def rows_that_rotate(x):
     return m[0][0] * m[1][1] + m[1][0]
 
 
+@dataclass
+class State:
+    x: float
+    v: float
+
+
 class Node:
     def __init__(self, y):
         self.y, self.next, self.last = y, [], [0.0, 0.0]
@@ -399,3 +406,25 @@ def _windowed(x):
 
 def test_a_window_is_one_loop():
     assert len(ckad.trace(_windowed)(a(3)).rows) < 20
+
+
+def _nodes(x):
+    nodes = [State(x[0], x[1]), State(x[2], x[3])]
+    for _k in range(9):
+        for node in nodes:
+            node.x = node.x + 0.1 * node.v
+    node.x = node.x * 2  # the very object of the list
+    return nodes[0].x * nodes[1].x
+
+
+def _objects_of_none(x):
+    z = np.array([[None] * 2]).T  # in place of numbers, until there are some
+    assert z.shape == (2, 1)
+    return np.sum(x)
+
+
+@pytest.mark.parametrize("program", [_nodes, _objects_of_none])
+def test_objects_are_the_very_objects(program):
+    x = a(4)
+    assert ckad.jit(program)(x) == pytest.approx(program(x), rel=1e-12)
+    ckad.testing.check_grads(program, (x,), order=1)

@@ -29,7 +29,6 @@ REFUSED = {
     "networks.leaky_spikes": Outcome(
         CarryError, "the variable 'last' is array on one side of a branch and None on the other"
     ),
-    "filters.tracked_by_objects": Outcome(DtypeError, "dtype object is not supported"),
     "earth.climate_with_states": Outcome(
         CarryError, "the variable 'state' is <Surface.ICE: 'ice'> on one side of a branch"
     ),

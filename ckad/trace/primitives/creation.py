@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ckad.errors import ConcreteValueError
+from ckad.errors import ConcreteValueError, DtypeError
 from ckad.place import at_place
 from ckad.tape.types import Type
 from ckad.trace.arrays import Array
@@ -170,8 +170,14 @@ def array(
     order: str = "K",
     subok: bool = False,
     ndmin: int = 0,
-) -> Tracer:
-    x = _gather(object)
+) -> Tracer | np.ndarray:
+    try:
+        x = _gather(object)
+    except DtypeError:
+        plain = np.array(object, dtype, ndmin=ndmin)
+        if plain.dtype.kind != "O" or any(True for _ in tracers(object)):
+            raise
+        return plain  # of None: no numbers are in it
     if copy is not True:
         x = asarray(x, dtype, order)
     elif order in ("F", "A"):

@@ -147,7 +147,7 @@ class Merge:
         shown = "what the function returns" if name == RETURN else said(key)
         joined = self.joined(name, shown, *values)
         if isinstance(frame, Contents) and len(values[0]) != len(values[1]):
-            return Unclear(length_unknown(type(frame.owner).__name__))
+            return Unclear(length_unknown(frame))
         return joined
 
     def of_other_side(self, bound: Any, first: bool) -> Any:

@@ -13,7 +13,7 @@ from typing import Any
 
 from ckad import trees
 from ckad.errors import UnrecordableError
-from ckad.place import at_place
+from ckad.place import Source, at_place, user_place
 from ckad.trace.source.names.frame import (
     Frame,
     Key,
@@ -94,13 +94,14 @@ class _Held(MutableMapping[str, Any]):
 class Contents(Frame):
     """The items of one container, as the name of a frame."""
 
-    __slots__ = ("has_changed", "owner")
+    __slots__ = ("appended", "has_changed", "owner")
 
     def __init__(self, owner: Any) -> None:
         # mypy counts no ``def`` among FunctionType
         super().__init__(nothing(), _no_function, None, 0)  # type: ignore[arg-type]
         self.owner, self.names = owner, _Held(owner)
         self.has_changed = False
+        self.appended: Source | None = None  # where a body has appended to it last
 
     def note_change(self, name: str) -> None:
         inner = region()
@@ -227,9 +228,10 @@ def grow(owner: Any, items: Iterable[Any]) -> None:
     _check_copies(owner)
     inner.grown.add(id(owner))
     found = contents(owner)
+    found.appended = user_place()
     found.note_change(ITEMS)
     if inner.ends_unknown:
-        found.names[ITEMS] = Unclear(length_unknown(type(owner).__name__))
+        found.names[ITEMS] = Unclear(length_unknown(found))
     else:
         owner.extend(items)
 
@@ -282,10 +284,12 @@ def changes_length(kind: str) -> UnrecordableError:
     )
 
 
-def length_unknown(kind: str) -> UnrecordableError:
+def length_unknown(found: Contents) -> UnrecordableError:
     return UnrecordableError(
         at_place(
-            f"which items a {kind} has depends on a traced condition. Write into an array made "
-            "before, and count: times = np.zeros(n) and m = 0, then times[m] = t and m += 1."
+            f"which items a {type(found.owner).__name__} has depends on a traced condition. Write "
+            "into an array made before, and count: times = np.zeros(n) and m = 0, then "
+            "times[m] = t and m += 1.",
+            found.appended,
         )
     )
