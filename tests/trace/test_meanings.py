@@ -68,7 +68,7 @@ def wraps_of_inner_functions(x):
 
 @program
 def cached_function_of_traced_values(x):
-    @functools.lru_cache(maxsize=None)
+    @functools.cache
     def powers(k):
         return np.linspace(1.0, 0.5, 4) ** k
 
@@ -570,7 +570,7 @@ def attributes_that_a_method_sets(x):
 
 
 def builtin_under_another_name(x):
-    abs = lambda y: 3.0 * y  # noqa: A001, E731
+    abs = lambda y: 3.0 * y  # noqa: E731
     return abs(x)
 
 

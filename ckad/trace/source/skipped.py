@@ -7,7 +7,6 @@ from typing import Any
 from ckad.errors import ConcreteValueError
 from ckad.place import at_place
 
-
 #: By what traced values are told from others.
 _OF_TRACED = ("parts", "scalar", "storage")
 
