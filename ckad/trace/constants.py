@@ -52,7 +52,7 @@ def called(
 
 
 def _numbers(x: Any, is_traced: Callable[[Any], bool]) -> Any:
-    """The numbers of ``x``, not to be written into; ConcreteValueError if some are unknown."""
+    """The numbers of ``x``, which cannot be written into; ConcreteValueError for unknown ones."""
     if is_traced(x):
         numbers = np.array(x)
         numbers.flags.writeable = False

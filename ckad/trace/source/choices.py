@@ -54,13 +54,15 @@ def refuse() -> NoReturn:
     )
 
 
+def _is_itself_alone(x: Any) -> bool:
+    """Whether ``==`` says of an object that it is the very same."""
+    compared: Any = type(x).__eq__
+    return compared is object.__eq__
+
+
 def can_be_chosen(x: Any) -> bool:
     """Whether ``x`` is a known object that equals itself alone."""
-    return (
-        x is None
-        or type(x) is str
-        or (isinstance(x, enum.Enum) and type(x).__eq__ is object.__eq__)
-    )
+    return x is None or type(x) is str or (isinstance(x, enum.Enum) and _is_itself_alone(x))
 
 
 def number_of(x: Any) -> int:
@@ -87,8 +89,7 @@ def equal(x: Any, y: Any) -> Any:
     """Whether two values are one object, of which at least one is a choice."""
     for one, other in ((x, y), (y, x)):
         if type(one) is Choice and type(other) is not Choice and not can_be_chosen(other):
-            compares: Any = type(other).__eq__
-            if compares is object.__eq__ or isinstance(other, (int, float, tuple)):
+            if _is_itself_alone(other) or isinstance(other, (int, float, tuple)):
                 return False
             refuse()
     return np.equal(as_choice(x).number, as_choice(y).number)

@@ -66,9 +66,8 @@ def _module(callee: Any, owner: Any) -> str:
 def skipped(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
     """What a call of a library gives that is left out; NotImplemented if it has to be made."""
     given = (*args, *options.values())
-    unknown = [x.name for x in given if type(x) is Skipped]
-    if unknown and _gives_only(callee):
-        return Skipped(unknown[0])
+    if any(type(x) is Skipped for x in given) and _gives_only(callee):
+        return Skipped(next(x.name for x in given if type(x) is Skipped))
     name = name_of(callee, args)
     if name is None:
         return NotImplemented
@@ -107,8 +106,10 @@ def warn(names: dict[str, Any]) -> None:
         )
 
 
-def is_owned(owner: Any) -> bool:
-    """Whether an object is one of a package of which every call is left out."""
+def is_left_out(owner: Any) -> bool:
+    """Whether attributes of an object are not bound in a body, since calls of it are left out."""
+    if region() is None:
+        return False
     module = type(owner).__module__
     return isinstance(owner, Skipped) or (
         is_library(module) and module.partition(".")[0] in PACKAGES

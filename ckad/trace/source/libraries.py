@@ -36,3 +36,9 @@ def python_function(compiled: Any) -> FunctionType | None:
         return None
     function = getattr(compiled, "py_func", None)
     return function if type(function) is FunctionType else None
+
+
+def compiles(decorator: Any) -> bool:
+    """Whether a decorator only compiles its function, as Numba's do."""
+    module = getattr(decorator, "__module__", None) or ""
+    return module.partition(".")[0] == "numba"

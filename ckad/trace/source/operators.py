@@ -120,8 +120,8 @@ def compared(op: ast.cmpop, x: Any, y: Any) -> Any:
 
 def _contained(x: Any, y: Any, wanted: bool) -> Any:
     if type(x) is Choice:
-        chosen = np.any(np.stack([lift(equal(x, item)) for item in y])) if len(y) else False
-        return chosen if wanted else np.logical_not(chosen)
+        one_of = np.any(np.stack([lift(equal(x, item)) for item in y] or [lift(False)]))
+        return one_of if wanted else np.logical_not(one_of)
     said = classes.invoke(y, "__contains__", x)
     if said is not MISSING:
         verdict = truth(said)

@@ -19,8 +19,8 @@ from ckad.trace.source.control import branches, repetition
 from ckad.trace.source.control.checks import Stops, note_raise
 from ckad.trace.source.control.flow import Flow, definite
 from ckad.trace.source.control.guarded import try_statement
-from ckad.trace.source.effects import is_owned
 from ckad.trace.source.expressions import closure, element, evaluate
+from ckad.trace.source.libraries import compiles
 from ckad.trace.source.memory import objects
 from ckad.trace.source.memory.twins import CONTAINERS, changing
 from ckad.trace.source.names import classes
@@ -124,8 +124,6 @@ def _set_attribute(owner: Any, name: str, value: Any) -> None:
             owner[...] = np.reshape(value, owner.shape)
             return
         owner = _property_owner(owner, name)
-    elif is_owned(owner) and region() is not None:
-        return  # of what plots, prints or logs nothing is kept
     elif classes.set_attribute(owner, name, value) or objects.write(owner, name, value):
         return
     elif region() is not None and not isinstance(owner, ComplexTracer):
@@ -252,15 +250,9 @@ def _define(frame: Frame, node: ast.FunctionDef) -> None:
     function: Any = closure(frame, node)
     for decorator in reversed(node.decorator_list):
         wrap = evaluate(frame, decorator)
-        if not _compiles(wrap):
+        if not compiles(wrap):
             function = call(wrap, (function,), {})
     frame.bind(node.name, function)
-
-
-def _compiles(decorator: Any) -> bool:
-    """Whether a decorator only compiles its function, as Numba's do."""
-    module = getattr(decorator, "__module__", None) or ""
-    return module.partition(".")[0] == "numba"
 
 
 def _import(frame: Frame, node: ast.Import) -> None:
