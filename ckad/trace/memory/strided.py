@@ -35,7 +35,9 @@ class StridedView(NamedTuple):
         axes = np.ix_(*(np.arange(n) * step for n, step in steps))
         return np.asarray(sum(axes, np.int64(self.offset)), np.int64).reshape(self.shape)
 
-    def then(self, starts: Sequence[int], steps: Sequence[int], lengths: tuple[int, ...]) -> StridedView:
+    def then(
+        self, starts: Sequence[int], steps: Sequence[int], lengths: tuple[int, ...]
+    ) -> StridedView:
         """A basic slice of the view."""
         moved = sum(i * s for i, s in zip(starts, self.strides, strict=True))
         strides = tuple(k * s for k, s in zip(steps, self.strides, strict=True))

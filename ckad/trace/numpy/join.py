@@ -8,7 +8,6 @@ import numpy as np
 
 from ckad.trace.arrays import Array, Casting, of_list, reshaped, traced
 from ckad.trace.dispatch import REAL, implements
-from ckad.trace.dispatch import REAL, implements
 
 
 def _one_by_one(raise_rank: Any, arrays: Any) -> list[Array]:

@@ -206,7 +206,8 @@ def _lying_in(x: Tracer, order: str) -> Tracer:
 
 @implements(np.asfortranarray)
 def asfortranarray(a: Any, dtype: Any = None) -> Tracer:
-    return atleast_1d(asarray(a, dtype, "F"))
+    laid: Tracer = atleast_1d(asarray(a, dtype, "F"))
+    return laid
 
 
 def converted(x: Tracer, dtype: Any, contiguous: bool = False) -> Tracer:
@@ -218,7 +219,8 @@ def converted(x: Tracer, dtype: Any, contiguous: bool = False) -> Tracer:
 
 @implements(np.ascontiguousarray)
 def ascontiguousarray(a: Any, dtype: Any = None) -> Tracer:
-    return atleast_1d(asarray(a, dtype, "C"))
+    laid: Tracer = atleast_1d(asarray(a, dtype, "C"))
+    return laid
 
 
 @implements(np.astype)
@@ -242,7 +244,14 @@ always(
     *(np.ndarray, np.tile, np.repeat),
     *(np.zeros, np.ones, np.empty, np.full, np.arange, np.eye, np.identity, np.tri),
     *(np.zeros_like, np.ones_like, np.empty_like, np.full_like, np.copy, np.array),
-    *(np.asarray, np.asanyarray, np.ascontiguousarray, np.asfortranarray, np.fromfunction, np.indices),
+    *(
+        np.asarray,
+        np.asanyarray,
+        np.ascontiguousarray,
+        np.asfortranarray,
+        np.fromfunction,
+        np.indices,
+    ),
     *(np.linspace, np.logspace, np.geomspace, np.meshgrid),
     *(np.concatenate, np.stack, np.hstack, np.vstack, np.dstack, np.column_stack),
     *(np.block, np.append),

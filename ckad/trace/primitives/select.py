@@ -17,6 +17,7 @@ from ckad.trace.primitives.index import write_into
 from ckad.trace.values.apply import apply, astype, broadcast, finish, promote
 from ckad.trace.values.tracer import Tracer, fresh, lift, value
 
+
 @implements(np.where)
 def where(condition: Any, x: Any = None, y: Any = None, /) -> Any:
     if x is None and y is None:
@@ -62,7 +63,7 @@ def round_(a: Any, decimals: int = 0, out: Any = None) -> Tracer:
 
 @implements(np.fix)
 def fix(x: Any, out: Any = None) -> Tracer:
-    return finish(np.trunc(lift(x)), out)
+    return finish(lift(np.trunc(lift(x))), out)
 
 
 @implements(np.copyto)
