@@ -33,7 +33,9 @@ def lists_as_operands(x):
     total = np.sum(np.square(both)) + np.sum(np.add(both, [1.0, x[2]]) ** 2)
     total += np.sum((pair * both) ** 2) + np.sum((both - np.ones(2)) ** 2)
     total += np.sum(np.sin([[x[0], 1.0], [x[1], 2.0]])) + np.sum(np.exp((x[0], x[1])))
-    total += np.matmul([[x[0], 1.0], [2.0, x[1]]], both).sum() + ([[1.0, 2.0], [3.0, 4.0]] @ pair)[1]
+    total += (
+        np.matmul([[x[0], 1.0], [2.0, x[1]]], both).sum() + ([[1.0, 2.0], [3.0, 4.0]] @ pair)[1]
+    )
     return total + np.sum(np.abs([x[0] + 1j * x[1], 1.0])) + np.sum(np.hypot([x, 2 * x], [x, x]))
 
 
@@ -108,7 +110,11 @@ def strides_in_a_loop(x):
 def flags(x):
     a = np.outer(x, x)
     said = a.flags["C_CONTIGUOUS"] + 2 * a.T.flags.f_contiguous + 4 * a[:, ::2].flags.c_contiguous
-    said += 8 * a.flags.owndata + 16 * a[1:].flags.owndata + 32 * np.broadcast_to(x, (2, 3)).flags.writeable
+    said += (
+        8 * a.flags.owndata
+        + 16 * a[1:].flags.owndata
+        + 32 * np.broadcast_to(x, (2, 3)).flags.writeable
+    )
     a.flags.writeable = False
     return np.sum(x) * (said + a.T.strides[1] + a[:, 1:].strides[0])
 

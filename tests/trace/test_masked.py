@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import ckad
-from ckad.errors import ConcreteValueError, UnsupportedFunctionError
+from ckad.errors import TraceError, UnsupportedFunctionError
 
 _rng = np.random.default_rng(3)
 A, B = _rng.normal(size=7), _rng.normal(size=7)
@@ -174,10 +174,6 @@ def _places(a):
     return np.where(a > 0)[0]
 
 
-def _nonzero(a):
-    return np.nonzero(a)[0]
-
-
 def _array_beside(a):
     a[a > 0] = np.arange(3.0)
     return np.sum(a)
@@ -188,8 +184,7 @@ def _array_beside(a):
     [
         (_two_masks, UnsupportedFunctionError, "another mask"),
         (_changed_mask, UnsupportedFunctionError, "another mask"),
-        (_places, ConcreteValueError, "np.where"),
-        (_nonzero, ConcreteValueError, "np.nonzero"),
+        (_places, TraceError, "returns a Part"),
         (_array_beside, UnsupportedFunctionError, r"an array of shape \(3,\)"),
     ],
 )

@@ -310,7 +310,7 @@ def perceptron_sgd(eta, scale, hidden, epochs):
 
 NETWORKS = (
     Wild(hodgkin_huxley, lambda nt: (10.0, 120.0, nt), (12,), (1500,)),
-    Wild(izhikevich, lambda n, nt: (0.5, 5.0, n, nt), (8, 12), (200, 300), step=1e-6),
+    Wild(izhikevich, lambda n, nt: (0.5, 5.0, n, nt), (8, 12), (200, 300), step=1e-5),
     Wild(leaky_spikes, lambda nt: (8.0, 1.4, nt), (150,), (5000,), step=1e-6),
     Wild(letters, lambda n, nt: (0.1, 0.1, n, nt), (4, 3), (50, 100)),
     Wild(echo_state, lambda n, nt: (0.9, 1e-3, n, nt), (6, 15), (60, 1000), step=1e-4),

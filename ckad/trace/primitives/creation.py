@@ -212,7 +212,8 @@ def _lying_in(x: Tracer, order: str) -> Tracer:
 
 @implements(np.asfortranarray)
 def asfortranarray(a: Any, dtype: Any = None) -> Tracer:
-    return atleast_1d(asarray(a, dtype, "F"))
+    laid: Tracer = atleast_1d(asarray(a, dtype, "F"))
+    return laid
 
 
 def converted(x: Tracer, dtype: Any, contiguous: bool = False) -> Tracer:
@@ -224,7 +225,8 @@ def converted(x: Tracer, dtype: Any, contiguous: bool = False) -> Tracer:
 
 @implements(np.ascontiguousarray)
 def ascontiguousarray(a: Any, dtype: Any = None) -> Tracer:
-    return atleast_1d(asarray(a, dtype, "C"))
+    laid: Tracer = atleast_1d(asarray(a, dtype, "C"))
+    return laid
 
 
 @implements(np.astype)

@@ -63,7 +63,7 @@ def round_(a: Any, decimals: int = 0, out: Any = None) -> Tracer:
 
 @implements(np.fix)
 def fix(x: Any, out: Any = None) -> Tracer:
-    return finish(np.trunc(lift(x)), out)
+    return finish(lift(np.trunc(lift(x))), out)
 
 
 @implements(np.copyto)

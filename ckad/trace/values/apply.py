@@ -71,9 +71,9 @@ def reshape_value(x: Any, shape: Sequence[int]) -> Tracer:
     return fresh(current().builder.reshape_to(value(x), tuple(shape)))
 
 
-def without_lists(xs: Sequence[Any]) -> Sequence[Any]:
+def without_lists(xs: Sequence[Any]) -> tuple[Any, ...]:
     """The operands with arrays in place of lists, which may hold traced values."""
-    return [lift(x) if isinstance(x, (list, tuple)) else x for x in xs]
+    return tuple(lift(x) if isinstance(x, (list, tuple)) else x for x in xs)
 
 
 def promote(*xs: Any) -> list[Tracer]:

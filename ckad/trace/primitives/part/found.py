@@ -15,9 +15,9 @@ import numpy as np
 from ckad.place import at_place
 from ckad.tape.ops import Op
 from ckad.trace.dispatch import implements
-from ckad.trace.primitives.index import wrapped
 from ckad.trace.primitives.part import mask as under_mask
 from ckad.trace.primitives.part.extents import inside, only
+from ckad.trace.primitives.places import wrapped
 from ckad.trace.values.apply import apply, astype, broadcast_to, reshape_value
 from ckad.trace.values.part import Mask, Part, unsupported
 from ckad.trace.values.tracer import Tracer, assign, fresh, known, lift, value
@@ -46,7 +46,7 @@ _of_mask(np.nonzero, _nonzero)
 _of_mask(np.flatnonzero, lambda mask: _nonzero(reshape_value(mask, (mask.size,)))[0])
 _of_mask(
     np.argwhere,
-    lambda mask: Part(lift(np.stack(np.indices(mask.shape), -1)), Mask(mask), tame=True),
+    lambda mask: Part(lift(np.moveaxis(np.indices(mask.shape), 0, -1)), Mask(mask), tame=True),
 )
 
 
