@@ -428,3 +428,19 @@ def test_objects_are_the_very_objects(program):
     x = a(4)
     assert ckad.jit(program)(x) == pytest.approx(program(x), rel=1e-12)
     ckad.testing.check_grads(program, (x,), order=1)
+
+
+COUNTS = {"steps": [0, 0]}
+
+
+def _counting(x):
+    for _k in range(8):
+        COUNTS["steps"][0] += 1
+        x = x * 0.9
+    return np.sum(x) * COUNTS["steps"][0]
+
+
+def test_a_global_that_a_loop_changes_is_as_it_was():
+    for _call in range(2):
+        np.testing.assert_allclose(ckad.grad(_counting)(a(4)), 8 * 0.9**8)
+        assert COUNTS == {"steps": [0, 0]}

@@ -144,11 +144,12 @@ def _count(zero: Tracer) -> None:
 def checked() -> Iterator[Callable[[Any], Any]]:
     """Gives what makes a result depend on the checks that were noted in the meantime."""
     with open_ledger() as opened:
-        yield lambda result: _after_all(result, opened.names[Ledger.CHECKS])
+        yield lambda result: _after_all(result, opened)
     effects.warn(opened.skipped)
 
 
-def _after_all(result: Any, checks: Any) -> Any:
-    if not isinstance(checks, Tracer):
-        return result
+def _after_all(result: Any, opened: Ledger) -> Any:
+    checks = opened.names[Ledger.CHECKS]
+    if not isinstance(checks, Tracer):  # a copy, since lists are put back
+        return trees.map_leaves(lambda leaf: leaf, result) if opened.before else result
     return trees.map_leaves(lambda leaf: _after(leaf, checks), result)

@@ -26,6 +26,7 @@ from ckad.trace.source.names.frame import (
     region,
 )
 from ckad.trace.source.names.reader import nothing
+from ckad.trace.source.values import holds_tracer
 
 #: The name under which a container's items stand in its frame.
 ITEMS = "items"
@@ -104,10 +105,13 @@ class Contents(Frame):
         self.appended: Source | None = None  # where a body has appended to it last
 
     def note_change(self, name: str) -> None:
-        inner = region()
+        inner, key, before = region(), (self, name), ledger().before
         self.has_changed = True
-        if inner is not None and inner.depth > self.depth and (self, name) not in inner.changed:
-            inner.changed[self, name] = self.names[name]
+        if inner is None or inner.depth <= self.depth or key in inner.changed:
+            return
+        inner.changed[key] = self.names[name]
+        if key not in before and not holds_tracer(inner.changed[key]):
+            before[key] = inner.changed[key]  # it may be a global, where no tracer may stay
 
     def note_read(self, name: str) -> None:
         inner, key, own = region(), (self, name), id(self.owner)
