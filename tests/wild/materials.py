@@ -36,8 +36,9 @@ def cahn_hilliard(mobility, gradient_energy, n, nt):
 def dendrite(latent, anisotropy, n, nt):
     """A crystal grows from a seed; the field is shown in the middle of the run."""
     phi, T = np.zeros((n, n)), np.zeros((n, n))
-    y, x = np.mgrid[0:n, 0:n] - n // 2
-    phi[x**2 + y**2 < 6] = 1.0
+    y, x = np.mgrid[0:n, 0:n] - n / 2 + 0.3
+    # nowhere flat: the angle of a gradient that is 0 but for rounding has no derivative
+    phi[...] = np.exp(-(x**2 + 1.1 * y**2 + 0.2 * x * y) / 12)
     d, dt, tau = 0.05, 1e-4, 3e-4
     for it in range(nt):
         gx = (np.roll(phi, -1, 1) - np.roll(phi, 1, 1)) / (2 * d)

@@ -178,13 +178,14 @@ def array(
         if plain.dtype.kind != "O" or any(True for _ in tracers(object)):
             raise
         return plain  # of None: no numbers are in it
-    if copy is not True:
-        x = asarray(x, dtype, order)
-    elif order in ("F", "A"):
-        x = in_order(astype(x, x.dtype if dtype is None else dtype), settled_order(x, order))
-    else:
-        x = converted(x, x.dtype if dtype is None else dtype, contiguous=order == "C")
+    x = _copied(x, dtype, order) if copy is True else asarray(x, dtype, order)
     return x if x.ndim >= ndmin else expand_dims(x, tuple(range(ndmin - x.ndim)))
+
+
+def _copied(x: Tracer, dtype: Any, order: str) -> Tracer:
+    if order in ("F", "A"):
+        return in_order(astype(x, x.dtype if dtype is None else dtype), settled_order(x, order))
+    return converted(x, x.dtype if dtype is None else dtype, contiguous=order == "C")
 
 
 @implements(np.asarray, np.asanyarray)
@@ -192,10 +193,8 @@ def asarray(
     a: Any, dtype: Any = None, order: Any = None, *, device: Any = None, copy: Any = None
 ) -> Tracer:
     x = _gather(a)
-    if copy:
-        return array(x, dtype, order=order or "K")
-    if dtype is not None and np.dtype(dtype) != x.dtype:
-        return array(x, dtype, order=order or "K")
+    if copy or (dtype is not None and np.dtype(dtype) != x.dtype):
+        return _copied(x, dtype, order or "K")
     if x.scalar:
         return copied(x)
     return x if order in (None, "A", "K") else _lying_in(x, order)

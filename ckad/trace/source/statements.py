@@ -19,6 +19,7 @@ from ckad.trace.source.control import branches, repetition
 from ckad.trace.source.control.checks import Stops, note_raise
 from ckad.trace.source.control.flow import Flow, definite
 from ckad.trace.source.control.guarded import try_statement
+from ckad.trace.source.effects import is_left_out
 from ckad.trace.source.expressions import closure, element, evaluate
 from ckad.trace.source.libraries import compiles
 from ckad.trace.source.memory import objects
@@ -119,6 +120,8 @@ def assign(frame: Frame, target: ast.expr, value: Any) -> None:
 
 
 def _set_attribute(owner: Any, name: str, value: Any) -> None:
+    if is_left_out(owner):
+        return
     if isinstance(owner, Tracer):
         if name == "flat":
             owner[...] = np.reshape(value, owner.shape)

@@ -11,7 +11,6 @@ from typing import Any
 
 from ckad.errors import UnrecordableError
 from ckad.place import at_place
-from ckad.trace.source.effects import is_left_out
 from ckad.trace.source.libraries import is_library
 from ckad.trace.source.memory.twins import check_alone
 from ckad.trace.source.names.closures import Closure
@@ -74,9 +73,7 @@ def read(owner: Any, name: str) -> Any:
 
 
 def write(owner: Any, name: str, value: Any) -> bool:
-    """``owner.name = value``, if the object is one whose attributes are carried, or left out."""
-    if is_left_out(owner):
-        return True
+    """``owner.name = value``, if the object is one whose attributes are carried."""
     if name in _STRUCTURE or (type(owner) is Closure and name in _OF_FUNCTIONS):
         raise UnrecordableError(
             at_place(
