@@ -23,7 +23,7 @@ from ckad.engines.native.loops import carries, drive, forward, steps
 from ckad.engines.native.loops.carries import Carry
 from ckad.engines.native.rows import code as native_code
 from ckad.engines.native.values.held import Memory
-from ckad.engines.vm.assembly import assembler, frame
+from ckad.engines.vm.assembly import assembler, placement
 from ckad.engines.vm.assembly import loops as vm_loops
 from ckad.engines.vm.assembly import taped as vm_taped
 from ckad.loops import tables
@@ -242,7 +242,7 @@ def _(right: Any) -> Any:
 # --- the vm --------------------------------------------------------------------------------------
 
 
-@fault("the vm writes over what is read later", frame.Frame, "dies", seed=0)
+@fault("the vm writes over what is read later", placement.Placement, "dies", seed=0)
 def _(right: Any) -> Any:
     return lambda self, row: True
 

@@ -12,6 +12,7 @@ from ckad.trace import dispatch
 from ckad.trace.source.choices import Choice, refuse
 from ckad.trace.source.names.closures import Closure
 from ckad.trace.source.text import TracedText
+from ckad.trace.values.array import Array
 from ckad.trace.values.complex import ComplexTracer
 from ckad.trace.values.part import Part
 from ckad.trace.values.tracer import Tracer
@@ -52,6 +53,8 @@ def _isinstance(x: Any, wanted: Any) -> bool:
     if isinstance(wanted, (tuple, UnionType)):
         parts = wanted if isinstance(wanted, tuple) else wanted.__args__
         return any(_isinstance(x, part) for part in parts)
+    if isinstance(wanted, type) and issubclass(wanted, Array):
+        return isinstance(x, wanted)  # who names our classes means them
     return issubclass(kind, wanted)
 
 
