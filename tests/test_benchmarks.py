@@ -262,14 +262,14 @@ def test_ratio_divides_by_the_value(tmp_path):
 
 
 def test_programs_as_they_are_found_are_held_against_numpy(tmp_path):
-    chosen = "life.mackey_glass,materials.truss"
+    chosen = "life.mackey_glass,life.gray_scott_structured"
     path = str(tmp_path / "w.json")
     process = run("wild", "--programs", chosen, *QUICK, "--limit", "500", "--json", path)
     assert process.returncode == 0, process.stderr
     found = json.loads(Path(path).read_text())["programs"]
     assert found["life.mackey_glass"]["ratio"] > 0
     assert found["life.mackey_glass"]["compile"] > 0
-    assert found["materials.truss"]["error"] == "UnsupportedFunctionError"
+    assert found["life.gray_scott_structured"]["error"] == "DtypeError"
     assert "1 of 2 programs are taken" in process.stdout
 
 

@@ -116,7 +116,9 @@ def call(key: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
     if function is None:
         function = cell(key, kind)
         if function is None:
-            found = constants.called(key, args, options, _is_traced)
+            found = NotImplemented
+            if kind != PART:
+                found = constants.called(key, args, options, _is_traced)
             return found if found is not NotImplemented else _refused[kind](name_of(key))
     mark_place(current())
     return function(*args, **options)

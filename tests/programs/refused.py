@@ -4,8 +4,6 @@ import numpy as np
 
 from ckad.errors import CarryError, ConcreteValueError, TraceError, UnrecordableError
 
-COUNT = 0
-
 
 def random_numbers_in_the_loop(x):
     rng = np.random.default_rng(0)
@@ -44,14 +42,6 @@ def shape_that_grows(x):
     while np.sum(x) < 100.0:
         x = np.concatenate([x, 2 * np.abs(x[:1]) + 1])
     return x[0]
-
-
-def global_count(x):
-    global COUNT
-    while np.sum(x) < 100.0:
-        x = x + 1.0
-        COUNT += 1
-    return np.sum(x) * COUNT
 
 
 def text_from_values(x):
@@ -94,7 +84,6 @@ REFUSED = {
     structure_from_values: UnrecordableError,
     structure_that_grows: CarryError,
     shape_that_grows: CarryError,
-    global_count: UnrecordableError,
     text_from_values: ConcreteValueError,
     unending_recursion: TraceError,
     dictionary_by_values: ConcreteValueError,

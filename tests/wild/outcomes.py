@@ -30,7 +30,7 @@ REFUSED = {
         CarryError, "the variable 'last' is array on one side of a branch and None on the other"
     ),
     "earth.climate_with_states": Outcome(
-        CarryError, "the variable 'state' is <Surface.ICE: 'ice'> on one side of a branch"
+        ConcreteValueError, "which of several objects this is depends on a traced value"
     ),
     "life.gray_scott_structured": Outcome(
         DtypeError, "the result would have dtype [('U', '<f8'), ('V', '<f8')]"

@@ -24,7 +24,7 @@ from ckad.trace.primitives import index as indexing
 from ckad.trace.primitives.part.extents import inside
 from ckad.trace.values.apply import apply, astype, broadcast_to, reshape_value
 from ckad.trace.values.part import Extent, Extents, Mask, Part, as_python_int, unsupported
-from ckad.trace.values.tracer import Tracer, assign, fresh, lift, value
+from ckad.trace.values.tracer import Tracer, assign, fresh, known, lift, value
 
 #: Operations that are followed to see whether two masks are one.
 DEEPEST = 40
@@ -62,7 +62,9 @@ def item(x: Part, index: Any, written: bool = False) -> Any:
         return packed(x)[index]
     at = [k for k, i in enumerate(entries) if i is not None][where.before]
     traced = any(map(is_traced_slice, entries))
-    if not (written or traced or indexing.is_advanced(entries)) and _cuts(entries[at]):
+    # of numbers of places, which are constants, a copy does as well as the view that NumPy gives
+    places = x.dtype.kind == "i" and known(x.base) is not None
+    if places and not (written or traced or indexing.is_advanced(entries)) and _cuts(entries[at]):
         return packed(x)[index]
     if indexing.is_advanced(entries) or traced or _cuts(entries[at]):
         unsupported("such an index")

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ckad.place import call_site
+from ckad.errors import CarryError
+from ckad.place import at_place, call_site
 from ckad.tape.ops import OPS, Group, Op
 from ckad.trace.memory.context import Trace, current, open_trace
 from ckad.trace.memory.storage import Storage, Written
@@ -167,6 +168,15 @@ def _record_side(side: Thunk, written: dict[int, Storage]) -> Side:
             raise _Again from None
         except Stops:
             result, raises = definite(Flow.RAISE), True
+        except LookupError as error:
+            if region.outer is None:
+                raise
+            raise CarryError(  # a loop then runs step by step, and this side only if it is taken
+                at_place(
+                    f"{type(error).__name__}: {error}, on a side of a branch in a loop, which is "
+                    "recorded before it is known whether it is run."
+                )
+            ) from error
         return Side(trace, result, _ends(region), region, raises)
 
 

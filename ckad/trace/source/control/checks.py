@@ -106,7 +106,10 @@ _DIVISIONS = (
 
 def divided(function: Callable[..., Any], y: Any, result: Tracer) -> Tracer:
     """``result`` of Python numbers: the program stops where an integer ``y`` is zero."""
-    if function not in _DIVISIONS or not isinstance(y, Tracer) or y.dtype != np.int64:
+    if function not in _DIVISIONS or not isinstance(y, Tracer):
+        return result
+    ledger().divides += 1
+    if y.dtype != np.int64:
         return result
     low, high = range_of(y)
     if low > 0 or high < 0 or known(y) is not None:

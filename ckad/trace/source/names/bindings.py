@@ -1,9 +1,31 @@
-"""Names from outside of the transformed function that a recording has bound."""
+"""What names are bound to, and names from outside of the function that a recording binds."""
 
 from __future__ import annotations
 
 from types import CellType
-from typing import Any
+from typing import Any, NamedTuple
+
+
+class _Missing:
+    def __repr__(self) -> str:
+        return "<not bound>"
+
+
+MISSING: Any = _Missing()
+
+
+class Unclear:
+    """What a name is bound to where no one value can be recorded; to read it is an error."""
+
+    def __init__(self, error: Exception) -> None:
+        self.error = error
+
+
+class Maybe(NamedTuple):
+    """What a name is bound to if ``bound``, a flag, is true; else it is not bound."""
+
+    value: Any
+    bound: Any
 
 
 class Bindings(dict[str, Any]):

@@ -12,40 +12,23 @@ import threading
 from collections.abc import Iterator, MutableMapping
 from contextlib import contextmanager
 from types import FunctionType
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
+from ckad import trees
 from ckad.errors import UnrecordableError
 from ckad.place import Source, at_place, running
+from ckad.trace.dispatch import Traced
 from ckad.trace.memory.storage import Storage, restore_spoilt, spoilt_so_far
 from ckad.trace.source.actions import certain
+from ckad.trace.source.names.bindings import MISSING as MISSING
 from ckad.trace.source.names.bindings import Bindings
+from ckad.trace.source.names.bindings import Maybe as Maybe
+from ckad.trace.source.names.bindings import Unclear as Unclear
 from ckad.trace.source.names.reader import Definition, nothing, targets_of
 
 #: Where the value that a function returns is kept among its names.
 RETURN = "return"
 Key = tuple["Frame", str]
-
-
-class _Missing:
-    def __repr__(self) -> str:
-        return "<not bound>"
-
-
-MISSING: Any = _Missing()
-
-
-class Unclear:
-    """What a name is bound to where no one value can be recorded; to read it is an error."""
-
-    def __init__(self, error: Exception) -> None:
-        self.error = error
-
-
-class Maybe(NamedTuple):
-    """What a name is bound to if ``bound``, a flag, is true; else it is not bound."""
-
-    value: Any
-    bound: Any
 
 
 class Region:
@@ -328,6 +311,8 @@ class Outside(Frame):
             self.names.meet(name, before)
         super().note_change(name)
         ledger().before.setdefault((self, name), before)
+        if region() is not None:
+            ledger().recorded.add((self, name))
 
     def is_read_later(self, name: str) -> bool:
         return True
@@ -355,7 +340,17 @@ def outside(owner: dict[str, Any], cell: Any = None) -> Outside:
 class Ledger(Frame):
     """A recording: its checks, which loops and branches carry; objects that it met and made."""
 
-    __slots__ = ("before", "contents", "kept", "made", "objects", "skipped", "twins")
+    __slots__ = (
+        "before",
+        "contents",
+        "divides",
+        "kept",
+        "made",
+        "objects",
+        "recorded",
+        "skipped",
+        "twins",
+    )
     CHECKS: ClassVar[str] = "checks"
     KEPT: ClassVar[str] = "what functools.lru_cache keeps"
 
@@ -370,6 +365,8 @@ class Ledger(Frame):
         self.contents: dict[int, Frame] = {}  # of lists, dicts, sets and deques
         self.made: dict[int, Any] = {}
         self.before: dict[Key, Any] = {}
+        self.divides = 0  # how often Python's numbers are divided by traced ones
+        self.recorded: set[Key] = set()  # names from outside that bodies bind
         self.twins: dict[int, tuple[Any, list[Any]]] = {}  # containers that may be one in Python
 
     def is_read_later(self, name: str) -> bool:
@@ -377,7 +374,13 @@ class Ledger(Frame):
 
     def roll_back(self) -> None:
         for (frame, name), value in self.before.items():
-            frame.restore(name, value)
+            if not (isinstance(frame, Outside) and self._is_pythons(frame, name)):
+                frame.restore(name, value)
+
+    def _is_pythons(self, frame: Frame, name: str) -> bool:
+        """Whether a name from outside is bound anew as Python does it, at each recording."""
+        now = trees.flatten(frame.names.get(name))[0]
+        return (frame, name) not in self.recorded and not any(isinstance(x, Traced) for x in now)
 
 
 def _nothing() -> None: ...
