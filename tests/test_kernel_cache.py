@@ -399,6 +399,15 @@ def test_without_a_home_the_cache_is_temporary_and_that_is_told_once(probe):
     assert not os.path.exists(folder)
 
 
+@pytest.fixture
+def answered():
+    """Ctrl-C as a program in the foreground has it; one in the background ignores it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("answered")
 def test_an_interrupt_that_a_compiler_swallows_is_raised_after_all():
     """Finalizers and callbacks lose what is raised in them, wherever Ctrl-C meets them."""
 

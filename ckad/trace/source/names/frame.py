@@ -341,15 +341,8 @@ class Ledger(Frame):
     """A recording: its checks, which loops and branches carry; objects that it met and made."""
 
     __slots__ = (
-        "before",
-        "contents",
-        "divides",
-        "kept",
-        "made",
-        "objects",
-        "recorded",
-        "skipped",
-        "twins",
+        *("before", "contents", "divides", "kept", "made", "objects", "recorded"),
+        *("skipped", "twins"),
     )
     CHECKS: ClassVar[str] = "checks"
     KEPT: ClassVar[str] = "what functools.lru_cache keeps"
