@@ -97,12 +97,14 @@ def warn(names: dict[str, Any]) -> None:
     """Name what a recording has left out."""
     if names:
         listed = ", ".join(f"{name} ({place})" for name, place in names.items())
-        warnings.warn(
+        first = next(iter(names.values()))
+        warnings.warn_explicit(
             "these calls change no number of the program and are left out, because they are in "
             f"loops or branches that are recorded once, or get traced values: {listed}. Call them "
             "with what the transformed function returns.",
             SkippedCallWarning,
-            stacklevel=2,
+            first.file,
+            first.line,
         )
 
 
