@@ -36,8 +36,8 @@ def _guarded(frame: Frame, node: ast.Try) -> Flow | None:
             if isinstance(error, kinds):
                 if handler.name:
                     frame.bind(handler.name, error)
-                flow = run_block(frame, handler.body)
-                return flow
+                handled: Flow | None = run_block(frame, handler.body)
+                return handled
         raise
     if ledger().divides > divides:
         _check_certain(node)

@@ -332,7 +332,9 @@ def _outside(function: FunctionType, name: str) -> Outside:
 def outside(owner: dict[str, Any], cell: Any = None) -> Outside:
     """The names of a module, or the one of a cell."""
     known, key = ledger().objects, id(owner) if cell is None else id(cell)
-    found = known.setdefault(key, Outside(owner, cell)) if key not in known else known[key]
+    if key not in known:
+        known[key] = Outside(owner, cell)
+    found = known[key]
     assert isinstance(found, Outside)
     return found
 
