@@ -424,6 +424,23 @@ def class_bound_anew(x):
     return b.value()
 
 
+def class_bound_anew_in_a_loop(x):
+    b = Single(x)
+    for k in range(9):
+        b.x = 0.9 * b.x
+        if k == 4:
+            b.__class__ = Double
+    return b.value()
+
+
+OUTER = Single(1.0)
+
+
+def class_of_another_bound_anew(x):
+    OUTER.__class__ = Double
+    return x * OUTER.value()
+
+
 def class_set_by_name(x):
     b = Single(x)
     setattr(b, "__class__", Double)  # noqa: B010
@@ -586,6 +603,8 @@ def numpy_function_rebound(x):
 @pytest.mark.parametrize(
     "function",
     [
+        class_bound_anew,
+        class_bound_anew_in_a_loop,
         class_set_by_name,
         bases_bound_anew,
         method_rebound_on_the_class,
@@ -611,7 +630,7 @@ def test_changed_meaning_is_followed(function):
 @pytest.mark.parametrize(
     ("function", "says"),
     [
-        (class_bound_anew, "__class__ is bound anew"),
+        (class_of_another_bound_anew, "__class__ is bound anew"),
         (code_of_a_function_bound_anew, "__code__"),
         (defaults_bound_anew, "__defaults__"),
     ],
