@@ -14,6 +14,7 @@ from ckad.trace.source.names.closures import Closure
 from ckad.trace.source.text import TracedText
 from ckad.trace.values.array import Array
 from ckad.trace.values.complex import ComplexTracer
+from ckad.trace.values.fields import Fields
 from ckad.trace.values.part import Part
 from ckad.trace.values.tracer import Tracer
 
@@ -28,6 +29,9 @@ def class_of(x: Any) -> type:
         refuse()
     if isinstance(x, Part):
         return np.ndarray
+    if isinstance(x, Fields):
+        one, many = (np.record, np.recarray) if x.record.has_attributes else (np.void, np.ndarray)
+        return one if x.record.is_item else many
     if type(x) is Closure:
         return FunctionType
     return str if type(x) is TracedText else type(x)
@@ -59,5 +63,5 @@ def _isinstance(x: Any, wanted: Any) -> bool:
 
 
 for _builtin, _function in {type: _type, builtins.isinstance: _isinstance}.items():
-    dispatch.put(_builtin, _function, dispatch.EVERY)
+    dispatch.put(_builtin, _function, dispatch.ANY)
     dispatch.always(_builtin)

@@ -38,6 +38,7 @@ from ckad.trace.source.operators import IN_PLACE, combine
 from ckad.trace.source.skipped import Skipped
 from ckad.trace.source.values import holds_tracer, truth
 from ckad.trace.values.complex import ComplexTracer
+from ckad.trace.values.fields import Fields
 from ckad.trace.values.tracer import Tracer
 
 
@@ -129,7 +130,7 @@ def _set_attribute(owner: Any, name: str, value: Any) -> None:
         owner = _property_owner(owner, name)
     elif classes.set_attribute(owner, name, value) or objects.write(owner, name, value):
         return
-    elif region() is not None and not isinstance(owner, ComplexTracer):
+    elif region() is not None and not isinstance(owner, (ComplexTracer, Fields)):
         check_changeable(owner)
     setattr(owner, name, value)
 

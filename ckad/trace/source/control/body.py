@@ -48,6 +48,7 @@ from ckad.trace.source.names.frame import (
 )
 from ckad.trace.source.values import Slot, flatten, is_kept, is_same_array, join, same, slot_of
 from ckad.trace.values.complex import ComplexTracer
+from ckad.trace.values.fields import Fields
 from ckad.trace.values.tracer import Tracer, lift, value
 
 
@@ -235,6 +236,8 @@ class Body:
             return True
         if type(before) is ComplexTracer and type(end) is ComplexTracer:
             return all(map(self._stays, before.parts, end.parts))
+        if type(before) is Fields and type(end) is Fields and before.record == end.record:
+            return all(map(self._stays, before.fields, end.fields))
         if isinstance(before, tuple) and type(before) is type(end) and len(before) == len(end):
             keys = getattr(before, "keys", None) == getattr(end, "keys", None)
             return keys and all(map(self._stays, before, end))
