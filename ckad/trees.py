@@ -208,6 +208,14 @@ def imaginary(treedef: Treedef) -> list[bool]:
 # --- structures --------------------------------------------------------------------------------
 
 
+def with_children(x: tuple[Any, ...], children: list[Treedef]) -> Treedef:
+    """The structure of a tuple whose items have these structures."""
+    pending = iter(children)
+    items: Any = x
+    outer = optree.tree_structure(items, is_leaf=lambda y: y is not x, namespace=_NAMESPACE)
+    return optree.treespec_transform(outer, None, lambda _: next(pending))
+
+
 def unflatten(treedef: Treedef, leaves: list[Any]) -> Any:
     return optree.tree_unflatten(treedef, leaves)
 

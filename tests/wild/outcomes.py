@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ckad.errors import (
-    CarryError,
     ConcreteValueError,
     TraceError,
     UnrecordableError,
@@ -25,7 +24,7 @@ CLOSURE = "'Closure' object has no attribute '__code__'"
 #: At any size.
 REFUSED = {
     "networks.leaky_spikes": Outcome(
-        CarryError, "the variable 'last' is array on one side of a branch and None on the other"
+        UnrecordableError, "which items a list has depends on a traced condition"
     ),
     "earth.climate_with_states": Outcome(
         ConcreteValueError, "which of several objects this is depends on a traced value"

@@ -11,6 +11,7 @@ import numpy as np
 
 from ckad.errors import TraceError
 from ckad.place import at_place
+from ckad.trace.source.absence import given, given_deep, needed
 from ckad.trace.source.actions import assign
 from ckad.trace.source.calls import call, writable
 from ckad.trace.source.control import branches
@@ -46,8 +47,10 @@ def _name(frame: Frame, node: ast.Name) -> Any:
 
 
 def _attribute(frame: Frame, node: ast.Attribute) -> Any:
-    owner = evaluate(frame, node.value)
+    owner = given(evaluate(frame, node.value))
     frame.line = node.lineno
+    if owner is None and not hasattr(owner, node.attr):
+        needed(owner)
     if node.attr == "__class__":
         return class_of(owner)
     computed = classes.attribute(owner, node.attr)
@@ -57,7 +60,7 @@ def _attribute(frame: Frame, node: ast.Attribute) -> Any:
 def items(frame: Frame, nodes: Iterable[ast.expr]) -> Iterator[Any]:
     for node in nodes:
         if isinstance(node, ast.Starred):
-            several = evaluate(frame, node.value)
+            several = needed(evaluate(frame, node.value))
             check_iterated(several)
             yield from several
         else:
@@ -182,6 +185,7 @@ def _subscript(frame: Frame, node: ast.Subscript) -> Any:
 
 def element(owner: Any, index: Any) -> Any:
     """``owner[index]``."""
+    owner, index = needed(owner), given_deep(index)
     found = classes.invoke(owner, "__getitem__", index)
     if found is not MISSING:
         return found
@@ -297,6 +301,7 @@ def _rounds(frame: Frame, node: _Comprehension) -> Iterator[Frame]:
 def _nested_rounds(
     inner: Frame, iterable: Any, generators: list[ast.comprehension]
 ) -> Iterator[Frame]:
+    iterable = needed(iterable)
     check_iterated(iterable)
     first, *others = generators
     for item in iterable:

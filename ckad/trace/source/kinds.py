@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 
 from ckad.trace import dispatch
+from ckad.trace.source import absence
+from ckad.trace.source.absence import OrNone
 from ckad.trace.source.choices import Choice, refuse
 from ckad.trace.source.names.closures import Closure
 from ckad.trace.source.text import TracedText
@@ -27,6 +29,8 @@ def class_of(x: Any) -> type:
         return _class_of_array(x)
     if type(x) is Choice:
         refuse()
+    if type(x) is OrNone:
+        absence.refuse("its class is asked for")
     if isinstance(x, Part):
         return np.ndarray
     if isinstance(x, Fields):

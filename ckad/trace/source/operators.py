@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ckad.trace.source.absence import OrNone, check_operands, given, needed
 from ckad.trace.source.choices import Choice, equal
 from ckad.trace.source.control.checks import divided, whole
 from ckad.trace.source.memory.contents import KINDS, new, read_deep
@@ -66,6 +67,8 @@ _COMPARE: dict[type, Callable[[Any, Any], Any]] = {
 
 def combine(function: Callable[[Any, Any], Any], x: Any, y: Any) -> Any:
     """``x op y``; of two Python numbers it is one, also where they are traced."""
+    check_operands(x, y)
+    x, y = given(x), given(y)
     result = classes.operated(function, x, y)
     if result is not MISSING:
         return result
@@ -87,6 +90,7 @@ def combine(function: Callable[[Any, Any], Any], x: Any, y: Any) -> Any:
 
 def changed(function: Callable[[Any], Any], x: Any) -> Any:
     """``op x``; of a Python number it is one, also where that is traced."""
+    x = needed(x)
     result = classes.operated_on(function, x)
     if result is not MISSING:
         return result
@@ -102,12 +106,18 @@ def compared(op: ast.cmpop, x: Any, y: Any) -> Any:
     if (type(x) is Choice or type(y) is Choice) and isinstance(op, _SAME):
         verdict = weakened(equal(x, y))
         return verdict if isinstance(op, (ast.Is, ast.Eq)) else weakened(np.logical_not(verdict))
+    for one, other in ((x, y), (y, x)):
+        if type(one) is OrNone and other is None and isinstance(op, _SAME):
+            return weakened(one.absent if isinstance(op, (ast.Is, ast.Eq)) else lift(one.present))
+    x, y = given(x), given(y)
     if isinstance(op, ast.Is):
         return x is y
     if isinstance(op, ast.IsNot):
         return x is not y
     if isinstance(op, (ast.In, ast.NotIn)):
         return _contained(x, y, isinstance(op, ast.In))
+    if not isinstance(op, _SAME):
+        check_operands(x, y)
     result = classes.operated(_COMPARE[type(op)], x, y)
     if result is not MISSING:
         return result

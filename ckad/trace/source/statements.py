@@ -14,7 +14,9 @@ import numpy as np
 
 from ckad.errors import CkadError, UnrecordableError
 from ckad.place import at_place
+from ckad.trace.source.absence import OrNone, given, given_deep, is_changeable, needed, or_none
 from ckad.trace.source.calls import call
+from ckad.trace.source.choices import Choice, can_be_chosen
 from ckad.trace.source.control import branches, repetition
 from ckad.trace.source.control.checks import Stops, note_raise
 from ckad.trace.source.control.flow import Flow, definite
@@ -66,15 +68,24 @@ def returned_by(frame: Frame, flow: Flow | None) -> Any:
     if flow is None or not flow.kinds & {Flow.RETURN} or value is MISSING:
         return None
     if Flow.NEXT in flow.kinds and value is not None:
+        return _or_nothing(frame, flow, value)
+    if type(value) is Unclear:
+        raise value.error
+    return value
+
+
+def _or_nothing(frame: Frame, flow: Flow, value: Any) -> Any:
+    """What a function returns that ends without a ``return`` on some path."""
+    if type(value) in (Unclear, Choice) or can_be_chosen(value) or is_changeable(value):
         raise CkadReturn(
             at_place(
                 f"{frame.definition.name}() returns a value on one path and nothing on another, "
                 "and which one is taken depends on a traced value. Return a value on each path."
             )
         )
-    if type(value) is Unclear:
-        raise value.error
-    return value
+    returns = flow.goes(Flow.RETURN)
+    whole = or_none(value)
+    return OrNone(whole.value, np.logical_and(whole.present, returns))
 
 
 class CkadReturn(UnrecordableError):
@@ -121,6 +132,7 @@ def assign(frame: Frame, target: ast.expr, value: Any) -> None:
 
 
 def _set_attribute(owner: Any, name: str, value: Any) -> None:
+    owner = needed(owner)
     if is_left_out(owner):
         return
     if isinstance(owner, Tracer):
@@ -143,6 +155,7 @@ def _property_owner(owner: Tracer, name: str) -> Tracer:
 
 
 def _unpack(frame: Frame, targets: Sequence[ast.expr], value: Any) -> None:
+    value = needed(value)
     check_iterated(value)
     values = [value] * len(targets) if type(value) is Skipped else list(value)
     starred = [k for k, t in enumerate(targets) if isinstance(t, ast.Starred)]
@@ -165,6 +178,8 @@ def _unpack(frame: Frame, targets: Sequence[ast.expr], value: Any) -> None:
 
 def store(owner: Any, index: Any, value: Any) -> None:
     """``owner[index] = value``."""
+    owner, index = needed(owner), given_deep(index)
+    value = value if isinstance(owner, CONTAINERS) else given_deep(value)
     if classes.invoke(owner, "__setitem__", index, value) is not MISSING:
         return
     if isinstance(owner, CONTAINERS):
@@ -197,7 +212,7 @@ def _augmented(frame: Frame, node: ast.AugAssign) -> None:
         store(owner, index, _combined(frame, node, in_place, element(owner, index)))
     else:
         assert isinstance(target, ast.Attribute)
-        owner = evaluate(frame, target.value)
+        owner = given(evaluate(frame, target.value))
         new = _combined(frame, node, in_place, objects.read(owner, target.attr))
         if not isinstance(owner, Tracer):
             _set_attribute(owner, target.attr, new)

@@ -12,6 +12,7 @@ from ckad.place import at_place, call_site
 from ckad.tape.ops import OPS, Group, Op
 from ckad.trace.memory.context import Trace, current, open_trace
 from ckad.trace.memory.storage import Storage, Written
+from ckad.trace.source.absence import side
 from ckad.trace.source.control.checks import Stops
 from ckad.trace.source.control.flow import Flow, definite
 from ckad.trace.source.control.merging import VALUE, Merge, Side
@@ -37,7 +38,7 @@ def either(predicate: Tracer, if_true: Thunk, if_false: Thunk, place: Hashable) 
 
     ``place`` says where they stand, here and below: what they write into is remembered.
     """
-    merged = Merge(predicate, _record((if_true, if_false), place))
+    merged = Merge(predicate, _record(_sides(predicate, if_true, if_false), place))
     one, other = merged.sides
     if one.raises or other.raises:
         result = merged.of_other_side(
@@ -54,9 +55,13 @@ def either(predicate: Tracer, if_true: Thunk, if_false: Thunk, place: Hashable) 
     return value
 
 
+def _sides(predicate: Tracer, if_true: Thunk, if_false: Thunk) -> tuple[Thunk, Thunk]:
+    return side(predicate, True, if_true), side(predicate, False, if_false)
+
+
 def branch(predicate: Tracer, if_true: Thunk, if_false: Thunk, place: Hashable) -> Flow | None:
     """Run one of two blocks, whichever the condition asks for; how they end."""
-    merged = Merge(predicate, _record((if_true, if_false), place))
+    merged = Merge(predicate, _record(_sides(predicate, if_true, if_false), place))
     flows = [f if f is not None else definite(Flow.NEXT) for f in merged.results]
     merged.flows(flows)
     merged.names()
@@ -85,13 +90,13 @@ def logical(is_and: bool, first: Any, verdict: Tracer, rest: Thunk, place: Hasha
     """
     with open_region(), open_trace(adopts=True) as trace:
         try:
-            found = rest()
+            found = side(verdict, is_and, rest)()
             plain = isinstance(found, Tracer) and found.dtype == bool and not found.shape
             harmless = plain and not trace.adopted and _is_harmless(trace)
         except (Written, Stops):
             harmless = False
     if harmless and isinstance(first, Tracer) and first.dtype == bool:
-        second = truth(rest())
+        second = truth(side(verdict, is_and, rest)())
         both = np.logical_and(verdict, second) if is_and else np.logical_or(verdict, second)
         return weakened(both)
     sides = (rest, lambda: first) if is_and else (lambda: first, rest)

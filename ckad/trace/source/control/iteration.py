@@ -13,6 +13,7 @@ from ckad.errors import DtypeError
 from ckad.place import at_place
 from ckad.trace import dispatch
 from ckad.trace.integers.affine import range_of
+from ckad.trace.source.absence import needed
 from ckad.trace.source.effects import Progress
 from ckad.trace.source.names import classes
 from ckad.trace.source.names.frame import MISSING
@@ -64,6 +65,7 @@ def number(x: Any) -> Any:
 
 def items_of(x: Any) -> Items | None:
     """``x`` as items with numbers; None for what only Python can iterate over."""
+    x = needed(x)
     if isinstance(x, Items):
         return x
     if isinstance(x, Progress):

@@ -11,6 +11,7 @@ from typing import Any
 
 from ckad.place import running
 from ckad.trace.memory.storage import Storage
+from ckad.trace.source.absence import OrNone
 from ckad.trace.source.memory.contents import Contents, changed_contents
 from ckad.trace.source.names.closures import Closure
 from ckad.trace.source.names.frame import Frame, Key, ledger
@@ -73,7 +74,7 @@ def _frames() -> Iterator[Frame]:
 
 
 def _shows(value: Any, root: Storage, but: Collection[int] = (), depth: int = DEEPEST) -> bool:
-    if type(value) in (Tracer, ComplexTracer, Fields):
+    if type(value) in (Tracer, ComplexTracer, Fields, OrNone):
         return any(not x.scalar and x.storage.root is root for x in arrays_of(value))
     if isinstance(value, Part):
         return _shows(value.base, root)
