@@ -27,7 +27,7 @@ REFUSED = {
         UnrecordableError, "which items a list has depends on a traced condition"
     ),
     "earth.climate_with_states": Outcome(
-        ConcreteValueError, "which of several objects this is depends on a traced value"
+        TraceError, "which items a comprehension keeps depends on a traced value"
     ),
     "life.turing_frames": Outcome(ConcreteValueError, PLAIN),
     "life.doses": Outcome(

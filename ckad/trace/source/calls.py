@@ -27,6 +27,7 @@ from ckad.trace.memory.context import current, mark_place
 from ckad.trace.primitives.part.joins import is_sized
 from ckad.trace.source import effects
 from ckad.trace.source.absence import given, given_deep, needed
+from ckad.trace.source.choices import Choice, numbered
 from ckad.trace.source.libraries import is_library, python_function
 from ckad.trace.source.memory.appends import append
 from ckad.trace.source.memory.contents import new, read, read_deep
@@ -119,6 +120,7 @@ def _call_library(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> 
     left_out = effects.skipped(callee, args, options)
     if left_out is not NotImplemented:
         return left_out
+    args = [weakened(numbered(x)) if type(x) is Choice else x for x in args]
     owner = getattr(callee, "__self__", None)
     if not isinstance(owner, CONTAINERS) and all(callee is not x for x in _LOOKING):
         args, options = given_deep(list(args)), {k: given_deep(x) for k, x in options.items()}

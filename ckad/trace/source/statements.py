@@ -24,6 +24,7 @@ from ckad.trace.source.control.guarded import try_statement
 from ckad.trace.source.effects import is_left_out
 from ckad.trace.source.expressions import closure, element, evaluate
 from ckad.trace.source.libraries import compiles
+from ckad.trace.source.matching import match
 from ckad.trace.source.memory import objects
 from ckad.trace.source.memory.twins import CONTAINERS, changing
 from ckad.trace.source.names import classes
@@ -380,4 +381,5 @@ _TABLE: dict[type, Callable[[Frame, Any], Flow | None]] = {
     ast.While: repetition.while_loop,
     ast.With: _with,
     ast.Try: try_statement,
+    ast.Match: match,
 }

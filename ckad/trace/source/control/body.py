@@ -17,7 +17,7 @@ from ckad.trace.memory.context import Trace
 from ckad.trace.memory.storage import Storage, link
 from ckad.trace.primitives.part.structures import own_part, part_in
 from ckad.trace.source.absence import OrNone, shared, spread
-from ckad.trace.source.choices import Choice, as_choice
+from ckad.trace.source.choices import Choice, fitted, unified
 from ckad.trace.source.control import branches
 from ckad.trace.source.control.carrying import (
     COUNT,
@@ -181,7 +181,7 @@ class Body:
         """What a name is bound to at the end of a step, in the form in which it is handed on."""
         frame, name = key
         found = own_part(frame.names[name])
-        found = as_choice(found) if end.tree.type is Choice else found
+        found = fitted(found, end.tree)
         found = maybe(found) if is_maybe(end.tree) else found
         return Bound(end, found, spread(found, end.tree)[0])
 
@@ -274,7 +274,7 @@ class Body:
             raise Again
         if type(end) is not Maybe and is_maybe(carried.tree):
             end = maybe(end)
-        end = as_choice(end) if carried.tree.type is Choice else end
+        end = fitted(end, carried.tree)
         leaves, tree = spread(end, carried.tree)
         if tree != carried.tree:
             self._widen(key, carried, end)
@@ -303,10 +303,10 @@ class Body:
         return End(tree, carried.leaves, carried.slots, first)
 
     def _widen(self, key: Key, carried: Carried, end: Any) -> None:
-        """Carry a name of which something may be None after some step."""
+        """Carry a name that may be None, or something of which may, or yet another object."""
         first = trees.unflatten(carried.tree, carried.leaves)
-        partial = shared(first, end)
-        if partial is None or partial == carried.tree:
+        partial = flatten(end)[1] if type(end) is Choice else shared(first, end)
+        if partial is None or partial == carried.tree or carried.tree.type is Maybe:
             return
         assert self.trace.parent is not None
         wider = carried_from(key, first, end)
@@ -329,8 +329,8 @@ class Body:
         elif type(before) is Maybe or type(end) is Maybe:
             end = maybe(end)
             before = before if before is MISSING else maybe(before)
-        if type(end) is Choice:
-            before = as_choice(before)
+        if before is not MISSING:
+            before, end = unified(before, end)
         end = own_part(end)
         partial = None if certain or before is MISSING else shared(before, end)
         leaves, tree = flatten(end) if partial is None else spread(end, partial)

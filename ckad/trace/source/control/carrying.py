@@ -15,7 +15,7 @@ from ckad.tape.types import DType, Type
 from ckad.trace.memory.context import Trace
 from ckad.trace.memory.storage import Storage
 from ckad.trace.source.absence import shared, spread
-from ckad.trace.source.choices import Choice, as_choice, unified
+from ckad.trace.source.choices import fitted, unified
 from ckad.trace.source.control.checks import maybe
 from ckad.trace.source.control.flow import Flow
 from ckad.trace.source.memory.contents import Contents, changes_length, said
@@ -55,7 +55,7 @@ class Carried(NamedTuple):
     def starting_with(self, first: Any) -> Carried | None:
         """The same for a name that is bound to ``first`` now, if that fits."""
         first = maybe(first) if is_maybe(self.tree) else first
-        first = as_choice(first) if self.tree.type is Choice else first
+        first = fitted(first, self.tree)
         leaves, tree = spread(first, self.tree)
         if type(first) is Unclear or tree != self.tree:
             return None

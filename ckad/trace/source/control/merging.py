@@ -176,7 +176,8 @@ class Merge:
         leaves, tree = flatten(filler)
         parts = [MISSING if x is MISSING else flatten(maybe(x).value) for x in values]
         if any(p is not MISSING and p[1] != tree for p in parts):
-            return self.joined(name, said(key), both[0].value, both[1].value)
+            whole = self.joined(name, said(key), both[0].value, both[1].value)
+            return whole if type(whole) is Unclear else Maybe(whole, flags)
         found: list[Any] = []
         for k in range(len(leaves)):
             xs = [MISSING if p is MISSING else p[0][k] for p in parts]
