@@ -156,7 +156,7 @@ def matched_enum(a, b):
     p = Phase.SOLID
     T = -1.0
     s = 0.0
-    for k in range(14):
+    for _ in range(14):
         match p:
             case Phase.SOLID if T > 0:
                 p = Phase.LIQUID
@@ -168,8 +168,8 @@ def matched_enum(a, b):
             case _:
                 s += 0.1 * a
         T += a * 0.5
-    match (k, T):
-        case (13, t) if t > 0:
+    match (13, T):
+        case (13, t) if t < 0:
             s += t
         case (int(), float(t)):
             s -= t

@@ -59,6 +59,11 @@ _CHANGING = frozenset(
 _CONSUMING = {min, max, sum, any, all, sorted, list, tuple, math.fsum, math.prod}
 #: What looks at the items of a container, but not into them.
 _SHALLOW = {len, iter, zip, enumerate, reversed, list, tuple, dict, isinstance, type, id, hasattr}
+#: Functions of math that raise a ValueError for some numbers.
+_OF_SOME = {
+    *(math.sqrt, math.log, math.log2, math.log10, math.log1p, math.acos, math.asin),
+    *(math.acosh, math.atanh, math.fmod, math.pow, math.gamma, math.lgamma),
+}
 #: What may be asked of None, too.
 _LOOKING = (isinstance, type, print, id, repr, str, callable)
 #: Python numbers come out of these if only such go in.
@@ -132,6 +137,8 @@ def _call_library(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> 
         return append(owner, *args)
     if type(owner) is KEPT and callee.__name__ == "cache_clear":
         forget(owner)
+    if _is_in(callee, _OF_SOME) and holds_tracer(list(args)):
+        ledger().may_raise[ValueError] += 1
     if isinstance(getattr(callee, "__self__", callee), np.ufunc):
         args = _arrays(callee, args)
     given = (owner, *args, *options.values())

@@ -112,7 +112,7 @@ def divided(function: Callable[..., Any], y: Any, result: Tracer) -> Tracer:
     """``result`` of Python numbers: the program stops where an integer ``y`` is zero."""
     if function not in _DIVISIONS or not isinstance(y, Tracer):
         return result
-    ledger().divides += 1
+    ledger().may_raise[ZeroDivisionError] += 1
     if y.dtype != np.int64:
         return result
     low, high = range_of(y)
