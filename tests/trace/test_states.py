@@ -362,3 +362,34 @@ def test_refused(function: Callable[..., Any], error: type[Exception], says: str
     with pytest.raises(error, match=says) as caught:
         ckad.grad(function)(0.7)
     assert "test_states.py" in str(caught.value)
+
+
+# --- numbers in a list, at a traced place --------------------------------------------------------
+
+
+def counted(a, b):
+    heights, hits, total = [0.0, 1.0, 2.0], [0, 0, 0], 0.0
+    for k in range(20):
+        i = int(abs(math.sin(a * k)) * 2.9)
+        heights[i] = heights[i] + a
+        heights[-1 - i] += b
+        hits[i] += 1
+        if heights[i] > 4.0:
+            heights[i] = b
+        total += heights[hits[i] % 3]
+    return sum(heights) + total + hits[1] * a + heights[2] * max(hits)
+
+
+def test_written_at_a_traced_place() -> None:
+    check(counted, 0.7, 0.45)
+
+
+def test_a_place_that_is_none_stops_the_program() -> None:
+    def far(a):
+        xs = [1.0, 2.0]
+        xs[int(a)] = a
+        return sum(xs)
+
+    assert ckad.grad(far)(1.5) == 1.0
+    with pytest.raises(IndexError):
+        ckad.grad(far)(2.5)

@@ -187,7 +187,10 @@ def store(owner: Any, index: Any, value: Any) -> None:
         changing(owner)
     elif isinstance(owner, np.ndarray):
         _check_plain(holds_tracer(value) or holds_tracer(index))
-    owner[index] = value
+    if type(owner) is list and isinstance(index, Tracer):
+        branches.put_item(owner, index, value)
+    else:
+        owner[index] = value
 
 
 def _check_plain(traced: bool) -> None:

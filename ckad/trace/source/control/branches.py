@@ -33,7 +33,8 @@ from ckad.trace.source.values import (
     truth,
     weakened,
 )
-from ckad.trace.values.tracer import Tracer, lift
+from ckad.trace.values.apply import astype, promote
+from ckad.trace.values.tracer import Tracer, known, lift
 
 Thunk = Callable[[], Any]
 
@@ -126,6 +127,19 @@ def item(items: Sequence[Any], index: Tracer) -> Any:
     if not items or any(kind is None or not kind.scalar for kind in kinds):
         return items[index.__index__()]  # says why this cannot be
     return np.stack([lift(x) for x in items])[index]
+
+
+def put_item(items: list[Any], index: Tracer, new: Any) -> None:
+    """``items[index] = new`` in a list of numbers, with a traced index."""
+    kinds = [slot_of(x) for x in (*items, new)]
+    if not items or known(index) is not None or any(k is None or not k.scalar for k in kinds):
+        items[index.__index__()] = new  # says why this cannot be
+        return
+    dtype = np.result_type(*promote(*items, new))
+    stack = np.stack([astype(x, dtype) for x in items])
+    stack[index] = new
+    weak = all(map(is_weak, (*items, new)))
+    items[:] = [weakened(stack[k]) if weak else stack[k] for k in range(len(items))]
 
 
 def asked(choice: Choice, ask: Callable[[Any], Any]) -> Any:

@@ -13,7 +13,7 @@ from ckad.trace.source.names.frame import Frame, ledger
 
 #: What Python's numbers and the functions of math raise where NumPy's give inf or nan.
 _DECIDED = {
-    ZeroDivisionError: ({"ZeroDivisionError", "ArithmeticError"}, "a division"),
+    ZeroDivisionError: ({"ZeroDivisionError", "ArithmeticError"}, "a division of Python's numbers"),
     ValueError: ({"ValueError"}, "a function of math"),
 }
 
@@ -57,7 +57,7 @@ def _check_certain(node: ast.Try, names: set[str], what: str) -> None:
                 raise ConcreteValueError(
                     at_place(
                         f"whether {part.id} is raised here depends on traced numbers: {what} "
-                        "of Python's numbers raises it, NumPy's give inf or nan. Test the number "
-                        "instead: if x > 0: ..."
+                        "raises it, where NumPy gives inf or nan. Test the number instead: "
+                        "if x > 0: ..."
                     )
                 )
