@@ -17,6 +17,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
@@ -28,6 +29,7 @@ from numba.extending import get_cython_function_address
 
 from ckad import cache, locks
 from ckad.cache import Cache
+from ckad.rules import special
 
 # What a program's machine code follows from, besides its key: all that lowering imports.
 PROGRAMS = Cache(
@@ -57,9 +59,7 @@ JIT_LINK = os.name != "nt"
 # What generated code may call besides the C library and Python's own functions. An address is
 # taken when a program that needs it is loaded, because importing SciPy's modules takes long.
 SYMBOLS: dict[str, Callable[[], int]] = {
-    "ckad_psi": lambda: get_cython_function_address(
-        "scipy.special.cython_special", "__pyx_fuse_1psi"
-    ),
+    **{f"ckad_{name}": partial(special.address, name) for name in special.COMPILED},
     "ckad_dgemm": lambda: get_cython_function_address("scipy.linalg.cython_blas", "dgemm"),
 }
 
