@@ -27,13 +27,13 @@ class _Normal(NamedTuple):
     dim: int
 
 
-def _normal(mean: Any, cov: Any, x: Any = None) -> _Normal:
+def _normal(mean: Any, cov: Any) -> _Normal:
     """Parameters with their axes; a number is a variance, a vector a diagonal."""
     cov = _floats(1.0 if cov is None else cov)
     if mean is not None:
         dim = np.size(mean)
     else:
-        dim = cov.shape[-1] if cov.ndim else (np.shape(x)[-1] if np.ndim(x) > 1 else 1)
+        dim = cov.shape[-1] if cov.ndim == 2 else 1
     if cov.ndim < 2:
         cov = cov * np.eye(dim)
     if cov.shape != (dim, dim):
@@ -48,14 +48,16 @@ def _points(x: Any, dim: int) -> Array:
     if x.ndim == 0:
         return np.reshape(x, (1, 1))
     if x.ndim == 1:
-        return np.reshape(x, (-1, 1) if dim == 1 else (1, -1))
+        x = np.reshape(x, (-1, 1) if dim == 1 else (1, -1))
+    if x.shape[-1] != dim:
+        raise ValueError(at_place(f"points of {x.shape[-1]} coordinates for {dim} variables"))
     return x
 
 
 @implements(multivariate_normal.logpdf)
 def logpdf(x: Any, mean: Any = None, cov: Any = 1, allow_singular: bool = False) -> Array:
     """NaN where SciPy finds that the covariance is no such, and raises LinAlgError."""
-    p = _normal(mean, cov, x)
+    p = _normal(mean, cov)
     points = _points(x, p.dim)
     away = np.reshape(points - p.mean, (-1, p.dim))
     if allow_singular:
