@@ -24,6 +24,7 @@ from typing import Any, NamedTuple, TypeAlias
 import llvmlite.binding as llvm
 import numba
 from llvmlite import ir
+from llvmlite.binding.newpassmanagers import ModulePassManager, NewPassManager
 from numba.core.codegen import get_host_cpu_features
 from numba.extending import get_cython_function_address
 
@@ -116,9 +117,15 @@ def compile_module(key: bytes, build: Callable[[], Source]) -> Library:
     with _lock:
         library = _libraries.get(key)
         if library is None:
-            library = _from_disk(key) or _compile(key, build)
+            library = _from_disk(key) or _compiled_once(key, build)
             _libraries[key] = library
         return library
+
+
+def _compiled_once(key: bytes, build: Callable[[], Source]) -> Library:
+    """Of processes that need the same program one compiles it; the others wait and find it."""
+    with cache.exclusive_entry(_entry(key)):
+        return _from_disk(key) or _compile(key, build)
 
 
 def try_out() -> float:
@@ -171,9 +178,20 @@ def _optimised(text: str) -> Iterator[Any]:
         options = llvm.create_pipeline_tuning_options(speed_level=1 if _is_long(text) else OPT)
         # Programs come in vectors. Looking for more takes nine tenths of the time and finds little.
         options.slp_vectorization = options.loop_vectorization = False
-        builder = llvm.create_pass_builder(machine, options)
-        builder.getModulePassManager().run(module, builder)
+        _run_passes(module, llvm.create_pass_builder(machine, options))
         yield module
+
+
+def _run_passes(module: Any, builder: Any) -> None:
+    passes = builder.getModulePassManager()
+    try:
+        passes.run(module, builder)
+    finally:
+        # The class of llvmlite's object inherits an empty _dispose before the one that frees what
+        # the passes keep, some 200 kB.
+        if ModulePassManager._dispose is not NewPassManager._dispose:
+            NewPassManager._dispose(passes)
+            passes.detach()
 
 
 def _is_long(text: str) -> bool:
