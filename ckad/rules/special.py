@@ -179,9 +179,7 @@ def _beta_density(b: Builder, out: int, p: int, q: int, x: int) -> int:
 
 
 _scipy(Op.GAMMAINC, "gammainc", [_unknown, lambda b, out, a, x: _gamma_density(b, a, x)])
-_scipy(
-    Op.GAMMAINCC, "gammaincc", [_unknown, lambda b, out, a, x: b.neg(_gamma_density(b, a, x))]
-)
+_scipy(Op.GAMMAINCC, "gammaincc", [_unknown, lambda b, out, a, x: b.neg(_gamma_density(b, a, x))])
 _scipy(Op.BETAINC, "betainc", [_unknown, _unknown, _beta_density])
 
 

@@ -285,12 +285,15 @@ def _module(name, **names):
 
 
 def _install():
-    own = {name: not_ours(name) for name in "primitive primitive_vjps defvjp vspace const_graph".split()}
+    own = {
+        name: not_ours(name)
+        for name in "primitive primitive_vjps defvjp vspace const_graph".split()
+    }
     containers = {"dict": dict, "list": list, "tuple": tuple, "isinstance": isinstance}
     operators = {
         name: globals()[name]
-        for name in """grad value_and_grad grad_and_aux elementwise_grad deriv holomorphic_grad jacobian
-        hessian make_vjp make_jvp make_hvp hessian_tensor_product tensor_jacobian_product
+        for name in """grad value_and_grad grad_and_aux elementwise_grad deriv
+        holomorphic_grad jacobian hessian make_vjp make_jvp make_hvp hessian_tensor_product tensor_jacobian_product
         make_ggnvp""".split()
     }
     _module("autograd", **operators, **containers, checkpoint=lambda fun: fun)

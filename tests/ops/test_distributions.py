@@ -81,22 +81,27 @@ def moved(distribution, name, shapes):
     return lambda x: function(x, *shapes) + function(0.9 * x, *shapes, loc=-0.05, scale=1.4)
 
 
+def by_shapes(distribution, name, x, n_shapes):
+    function = getattr(distribution, name)
+    return lambda a: function(x, *(a * (k + 1) for k in range(n_shapes)), scale=1 + 0.1 * a)
+
+
+def of_counts(name):
+    function = getattr(st.poisson, name)
+    return lambda mu: function(COUNTS, mu) + function(COUNTS, mu, 1)
+
+
 for _distribution, (_x, _shapes) in SHAPES.items():
     for _name in OF_POINTS:
         _key = f"{_distribution.name}.{_name}"
         FUNCTIONS[_key] = moved(_distribution, _name, _shapes), _x
         if _shapes and _name.endswith("pdf"):
             FUNCTIONS[f"shapes of {_key}"] = (
-                lambda a, f=getattr(_distribution, _name), x=_x, n=len(_shapes): f(
-                    x, *(a * (k + 1) for k in range(n)), scale=1 + 0.1 * a
-                ),
+                by_shapes(_distribution, _name, _x, len(_shapes)),
                 POSITIVE,
             )
 for _name in ("pmf", "logpmf", "cdf", "logcdf", "sf", "logsf"):
-    FUNCTIONS[f"poisson.{_name}"] = (
-        lambda mu, f=getattr(st.poisson, _name): f(COUNTS, mu) + f(COUNTS, mu, 1),
-        POSITIVE,
-    )
+    FUNCTIONS[f"poisson.{_name}"] = of_counts(_name), POSITIVE
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)

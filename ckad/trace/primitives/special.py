@@ -125,7 +125,8 @@ def _xlog1py(x: Tracer, y: Tracer) -> Array:
 
 
 def _entr(x: Tracer) -> Array:
-    return np.where(x < 0, -np.inf, -_xlogy(x, np.where(x < 0, 1.0, x)))
+    inside: Any = np.where(x < 0, 1.0, x)
+    return np.where(x < 0, -np.inf, -_xlogy(x, inside))
 
 
 ROOT_HALF = math.sqrt(0.5)
