@@ -293,7 +293,8 @@ def _install():
     operators = {
         name: globals()[name]
         for name in """grad value_and_grad grad_and_aux elementwise_grad deriv
-        holomorphic_grad jacobian hessian make_vjp make_jvp make_hvp hessian_tensor_product tensor_jacobian_product
+        holomorphic_grad jacobian hessian make_vjp make_jvp make_hvp
+        hessian_tensor_product tensor_jacobian_product
         make_ggnvp""".split()
     }
     _module("autograd", **operators, **containers, checkpoint=lambda fun: fun)
