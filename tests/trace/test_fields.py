@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import ckad
-from ckad.errors import CkadError, DtypeError, UnsupportedFunctionError
+from ckad.errors import CkadError, DifferentiationError, DtypeError, UnsupportedFunctionError
 
 from .idioms import check
 
@@ -512,6 +512,16 @@ def test_a_gradient_has_the_fields_of_its_argument() -> None:
     assert gradient.dtype == Z.dtype
     np.testing.assert_array_equal(gradient["U"], 2 * Z["U"] * Z["V"])
     np.testing.assert_array_equal(gradient["V"], Z["U"] ** 2)
+
+
+def test_a_jacobian_is_of_one_array_of_numbers() -> None:
+    Z = np.ones(3, SPECIES)
+    with pytest.raises(DifferentiationError, match="argument 0 has named fields"):
+        ckad.jacobian(lambda Z: Z["U"] * Z["V"])(Z)
+    with pytest.raises(DifferentiationError, match="the result has named fields"):
+        ckad.jacobian(lambda a: np.full(3, a, SPECIES))(2.0)
+    with pytest.raises(DifferentiationError, match="holds dtype int64"):
+        ckad.grad(lambda Z: np.sum(Z["mass"]))(given())
 
 
 def test_results_with_fields() -> None:

@@ -12,12 +12,12 @@ from typing import Any
 from ckad.trace import dispatch
 from ckad.trace.arrays import called
 from ckad.trace.memory.opened import is_tracing
-from ckad.trace.source.absence import given_deep
 from ckad.trace.source.actions import Actions, hand_over
 from ckad.trace.source.calls import call
 from ckad.trace.source.control.checks import certain, checked, none_used
-from ckad.trace.source.depth import deeper
 from ckad.trace.source.expressions import evaluate
+from ckad.trace.source.names.absence import given_deep
+from ckad.trace.source.names.depth import deeper
 from ckad.trace.source.statements import assign, returned_by, run_block
 
 

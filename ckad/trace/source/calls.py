@@ -26,13 +26,13 @@ from ckad.trace.constants import computes
 from ckad.trace.memory.context import current, mark_place
 from ckad.trace.primitives.part.joins import is_sized
 from ckad.trace.source import effects
-from ckad.trace.source.absence import given, given_deep, needed
 from ckad.trace.source.choices import Choice, numbered
 from ckad.trace.source.libraries import is_library, python_function
 from ckad.trace.source.memory.appends import append
 from ckad.trace.source.memory.contents import new, read, read_deep
 from ckad.trace.source.memory.twins import CONTAINERS, changing, check_alone
 from ckad.trace.source.names import classes
+from ckad.trace.source.names.absence import given, given_deep, needed
 from ckad.trace.source.names.closures import Closure, call_from_source
 from ckad.trace.source.names.frame import (
     MISSING,

@@ -12,7 +12,6 @@ import numpy as np
 
 from ckad.errors import TraceError
 from ckad.place import at_place
-from ckad.trace.source.absence import given, given_deep, needed
 from ckad.trace.source.actions import assign
 from ckad.trace.source.calls import call, writable
 from ckad.trace.source.choices import Choice, numbered, one_of
@@ -24,6 +23,7 @@ from ckad.trace.source.memory.appends import appending, seen
 from ckad.trace.source.memory.contents import new
 from ckad.trace.source.memory.twins import changing
 from ckad.trace.source.names import classes
+from ckad.trace.source.names.absence import given, given_deep, needed
 from ckad.trace.source.names.closures import Closure
 from ckad.trace.source.names.frame import MISSING, Frame, check_iterated, made
 from ckad.trace.source.names.reader import Definition, define

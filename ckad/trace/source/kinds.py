@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from ckad.trace import dispatch
-from ckad.trace.source import absence
-from ckad.trace.source.absence import OrNone
 from ckad.trace.source.choices import Choice, refuse
+from ckad.trace.source.names import absence
+from ckad.trace.source.names.absence import OrNone
 from ckad.trace.source.names.closures import Closure
 from ckad.trace.source.text import TracedText
 from ckad.trace.values.array import Array

@@ -11,7 +11,6 @@ import numpy as np
 
 from ckad.errors import UnrecordableError
 from ckad.place import at_place
-from ckad.trace.source.absence import OrNone
 from ckad.trace.source.actions import evaluate, run_block
 from ckad.trace.source.choices import Choice
 from ckad.trace.source.control import branches
@@ -19,6 +18,7 @@ from ckad.trace.source.control.flow import Flow
 from ckad.trace.source.kinds import is_instance
 from ckad.trace.source.memory import objects
 from ckad.trace.source.names import classes
+from ckad.trace.source.names.absence import OrNone
 from ckad.trace.source.names.frame import MISSING, Frame
 from ckad.trace.source.operators import compared
 from ckad.trace.source.values import truth

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from ckad.trace.source.absence import OrNone, check_operands, given, needed
 from ckad.trace.source.choices import Choice, equal, identical, numbered
 from ckad.trace.source.control.checks import divided, whole
 from ckad.trace.source.memory.contents import KINDS, new, read_deep
 from ckad.trace.source.names import classes
+from ckad.trace.source.names.absence import OrNone, check_operands, given, needed
 from ckad.trace.source.names.frame import MISSING
 from ckad.trace.source.text import TracedText, shown
 from ckad.trace.source.values import holds_tracer, is_weak, lifted, truth, weakened

@@ -14,7 +14,6 @@ import numpy as np
 
 from ckad.errors import CkadError, UnrecordableError
 from ckad.place import at_place
-from ckad.trace.source.absence import OrNone, given, given_deep, is_changeable, needed, or_none
 from ckad.trace.source.calls import call
 from ckad.trace.source.choices import Choice, can_be_chosen
 from ckad.trace.source.control import branches, repetition
@@ -28,6 +27,14 @@ from ckad.trace.source.matching import match
 from ckad.trace.source.memory import objects
 from ckad.trace.source.memory.twins import CONTAINERS, changing
 from ckad.trace.source.names import classes
+from ckad.trace.source.names.absence import (
+    OrNone,
+    given,
+    given_deep,
+    is_changeable,
+    needed,
+    or_none,
+)
 from ckad.trace.source.names.frame import (
     MISSING,
     RETURN,

@@ -13,9 +13,9 @@ from ckad.tape.types import DType, Type
 from ckad.trace import dispatch
 from ckad.trace.memory.context import Trace, current
 from ckad.trace.memory.storage import Storage
-from ckad.trace.source.absence import OrNone
 from ckad.trace.source.choices import Choice
 from ckad.trace.source.names import classes
+from ckad.trace.source.names.absence import OrNone
 from ckad.trace.source.skipped import Skipped
 from ckad.trace.values.apply import astype, broadcast_to, reshape_value
 from ckad.trace.values.array import Array

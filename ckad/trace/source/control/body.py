@@ -16,7 +16,6 @@ from ckad.tape.types import Type
 from ckad.trace.memory.context import Trace
 from ckad.trace.memory.storage import Storage, link
 from ckad.trace.primitives.part.structures import own_part, part_in
-from ckad.trace.source.absence import OrNone, shared, spread
 from ckad.trace.source.choices import Choice, fitted, unified
 from ckad.trace.source.control import branches
 from ckad.trace.source.control.carrying import (
@@ -39,6 +38,7 @@ from ckad.trace.source.memory.aliases import names_showing
 from ckad.trace.source.memory.contents import Contents, Whole
 from ckad.trace.source.memory.sharing import Place, part_of_root, together
 from ckad.trace.source.memory.twins import containers
+from ckad.trace.source.names.absence import OrNone, shared, spread
 from ckad.trace.source.names.frame import (
     MISSING,
     RETURN,

@@ -14,11 +14,11 @@ from ckad.tape.ops import OPS, Group, Op
 from ckad.trace.arrays import called
 from ckad.trace.memory.context import Trace, current, open_trace
 from ckad.trace.memory.storage import Storage, Written
-from ckad.trace.source.absence import side
 from ckad.trace.source.choices import Choice, can_be_chosen, number_of, one_of
 from ckad.trace.source.control.checks import Stops, note_raise
 from ckad.trace.source.control.flow import Flow, definite
 from ckad.trace.source.control.merging import VALUE, Merge, Side
+from ckad.trace.source.names.absence import side
 from ckad.trace.source.names.frame import (
     MISSING,
     Key,
@@ -145,17 +145,17 @@ def put_item(items: list[Any], index: Tracer, new: Any) -> None:
 def asked(choice: Choice, ask: Callable[[Any], Any]) -> Any:
     """What ``ask`` gives for the one of several objects that is meant."""
     found, missing = [], []
-    for known in choice.objects:
+    for one in choice.objects:
         try:
-            found.append((known, ask(known)))
-        except (LookupError, AttributeError) as error:
-            missing.append((known, error))
+            found.append(ask(one))
+        except (LookupError, AttributeError):
+            missing.append(one)
     if not found:
-        raise missing[0][1]
+        return ask(missing[0])  # raises
     if missing:
-        note_raise(choice.where(lambda known: any(known is x for x, _ in missing)))
-        choice = Choice(choice.number, choice.options - {number_of(x) for x, _ in missing})
-    return _of_several(choice, [x for _, x in found])
+        note_raise(choice.where(lambda one: any(one is x for x in missing)))
+        choice = Choice(choice.number, choice.options - set(map(number_of, missing)))
+    return _of_several(choice, found)
 
 
 def _of_several(choice: Choice, values: list[Any]) -> Any:
@@ -184,7 +184,7 @@ def _called(choice: Choice, functions: list[Any], *args: Any, **options: Any) ->
         return _call(function, args, options)
     left = Choice(choice.number, choice.options - {number_of(first)})
     return either(
-        choice.where(lambda known: known is first),
+        choice.where(lambda one: one is first),
         lambda: _call(function, args, options),
         lambda: _called(left, rest, *args, **options),
         ("one of several", len(functions)),

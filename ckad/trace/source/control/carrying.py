@@ -14,12 +14,12 @@ from ckad.tape.control import COUNTED, UNBOUNDED, UNGUARDED, WHILE
 from ckad.tape.types import DType, Type
 from ckad.trace.memory.context import Trace
 from ckad.trace.memory.storage import Storage
-from ckad.trace.source.absence import shared, spread
 from ckad.trace.source.choices import fitted, unified
 from ckad.trace.source.control.checks import maybe
 from ckad.trace.source.control.flow import Flow
 from ckad.trace.source.memory.contents import Contents, changes_length, said
 from ckad.trace.source.memory.sharing import Origin, Place, memory
+from ckad.trace.source.names.absence import shared, spread
 from ckad.trace.source.names.frame import MISSING, Key, Maybe, Unclear
 from ckad.trace.source.skipped import Skipped
 from ckad.trace.source.values import Slot, flatten, join, same, slot_of

@@ -21,7 +21,7 @@ from ckad.trace.integers.affine import range_of
 from ckad.trace.memory.context import current, mark_place
 from ckad.trace.memory.storage import Storage
 from ckad.trace.source import effects
-from ckad.trace.source.absence import OrNone
+from ckad.trace.source.names.absence import OrNone
 from ckad.trace.source.names.frame import Ledger, Maybe, ledger, open_ledger
 from ckad.trace.values.apply import apply, astype, broadcast_to
 from ckad.trace.values.tracer import Tracer, fresh, known, lift, localise, value

@@ -13,9 +13,9 @@ from ckad.errors import DtypeError
 from ckad.place import at_place
 from ckad.trace import dispatch
 from ckad.trace.integers.affine import range_of
-from ckad.trace.source.absence import needed
 from ckad.trace.source.effects import Progress
 from ckad.trace.source.names import classes
+from ckad.trace.source.names.absence import needed
 from ckad.trace.source.names.frame import MISSING
 from ckad.trace.source.values import arrays_of, lifted, weakened
 from ckad.trace.values.complex import ComplexTracer

@@ -13,13 +13,13 @@ from ckad.tape.types import Type
 from ckad.trace.memory.context import Trace, current, mark_place, resumed, storage_in
 from ckad.trace.memory.storage import Storage
 from ckad.trace.primitives.part.structures import opened
-from ckad.trace.source.absence import shared, spread
 from ckad.trace.source.choices import unified
 from ckad.trace.source.control.checks import maybe
 from ckad.trace.source.control.flow import Flow, definite
 from ckad.trace.source.memory.contents import Contents, length_unknown, said
 from ckad.trace.source.memory.sharing import Chosen, settle_branch
 from ckad.trace.source.memory.twins import Merged, merged_containers, settle_merged
+from ckad.trace.source.names.absence import shared, spread
 from ckad.trace.source.names.frame import (
     MISSING,
     RETURN,

@@ -11,7 +11,6 @@ from ckad.place import at_place
 from ckad.tape.control import UNGUARDED
 from ckad.trace.memory.context import Trace
 from ckad.trace.memory.storage import Storage, are_one, link, may_be, spoil, spoilt_since
-from ckad.trace.source.absence import spread
 from ckad.trace.source.control.carrying import Again, End, Findings, changes, is_maybe
 from ckad.trace.source.control.checks import maybe
 from ckad.trace.source.control.swaps import Rounds
@@ -36,6 +35,7 @@ from ckad.trace.source.memory.twins import (
     is_container,
     merged_containers,
 )
+from ckad.trace.source.names.absence import spread
 from ckad.trace.source.names.frame import MISSING, Key, Region
 from ckad.trace.source.values import is_kept, is_same_array, slot_of
 from ckad.trace.values.tracer import Tracer, assign, value

@@ -11,8 +11,8 @@ from typing import Any
 
 from ckad.place import running
 from ckad.trace.memory.storage import Storage
-from ckad.trace.source.absence import OrNone
 from ckad.trace.source.memory.contents import Contents, changed_contents
+from ckad.trace.source.names.absence import OrNone
 from ckad.trace.source.names.closures import Closure
 from ckad.trace.source.names.frame import Frame, Key, ledger
 from ckad.trace.source.values import arrays_of
