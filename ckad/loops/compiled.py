@@ -78,6 +78,11 @@ class Compiled:
         return self._shown or self._run.plan
 
     @property
+    def planned(self) -> Plan:
+        """The plan that the next run begins with."""
+        return self._run.plan
+
+    @property
     def total_steps(self) -> int:
         """Steps of the outermost loops, both sweeps."""
         return self._run.total_steps

@@ -196,7 +196,7 @@ def compiled(tape: Tape, options: Options) -> Compiled:
     """``compile_tape``, remembered by the contents of the tape and the options."""
     key = identity(tape), options.key
     program = remember(_cache, key, lambda: _compile(tape, options))
-    if not fits_still(program.plan):
+    if not fits_still(program.planned):
         with _lock:
             _cache.pop(key, None)
         program = remember(_cache, key, lambda: _compile(tape, options))
