@@ -71,8 +71,11 @@ MODULES = (
 )
 # SciPy takes long to load
 dispatch.later("scipy.special", "ckad.trace.primitives.special")
+dispatch.later("scipy.special._", "ckad.trace.numpy.scipy.special")  # its Python functions
+dispatch.later("scipy.stats", "ckad.trace.numpy.scipy.distributions")
+dispatch.later("scipy.stats._multivariate", "ckad.trace.numpy.scipy.multivariate")
 for _package in ("scipy.ndimage", "scipy.signal", "scipy.integrate", "scipy.linalg"):
-    dispatch.later(_package, "ckad.trace.numpy.filters")
+    dispatch.later(_package, "ckad.trace.numpy.scipy.filters")
 
 
 class Arguments(NamedTuple):
