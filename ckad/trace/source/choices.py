@@ -154,7 +154,9 @@ def is_number(x: Any) -> bool:
 
 
 def numbered(x: Any) -> Any:
-    """``x``, of members of an `enum.IntEnum` the integer."""
+    """``x``, of members of an `enum.IntEnum` the integer; the same in a tuple."""
+    if type(x) is tuple:
+        return tuple(map(numbered, x))
     return x.looked_up([lift(int(known)) for known in x.objects]) if is_number(x) else x
 
 

@@ -195,10 +195,9 @@ def _subscript(frame: Frame, node: ast.Subscript) -> Any:
 def element(owner: Any, index: Any) -> Any:
     """``owner[index]``."""
     owner, index = needed(owner), given_deep(index)
-    if type(index) is Choice:
-        if isinstance(owner, dict):
-            return branches.asked(index, lambda known: element(owner, known))
-        index = weakened(numbered(index))
+    if type(index) is Choice and isinstance(owner, dict):
+        return branches.asked(index, lambda known: element(owner, known))
+    index = numbered(index)
     found = classes.invoke(owner, "__getitem__", index)
     if found is not MISSING:
         return found

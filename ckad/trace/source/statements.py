@@ -15,7 +15,7 @@ import numpy as np
 from ckad.errors import CkadError, UnrecordableError
 from ckad.place import at_place
 from ckad.trace.source.calls import call
-from ckad.trace.source.choices import Choice, can_be_chosen
+from ckad.trace.source.choices import Choice, can_be_chosen, numbered
 from ckad.trace.source.control import branches, repetition
 from ckad.trace.source.control.checks import Stops, note_raise
 from ckad.trace.source.control.flow import Flow, definite
@@ -194,10 +194,14 @@ def store(owner: Any, index: Any, value: Any) -> None:
         changing(owner)
     elif isinstance(owner, np.ndarray):
         _check_plain(holds_tracer(value) or holds_tracer(index))
+    if isinstance(owner, dict) and type(index) is Choice:
+        return branches.put_by(owner, index, value)
+    index = numbered(index)
     if type(owner) is list and isinstance(index, Tracer):
         branches.put_item(owner, index, value)
     else:
         owner[index] = value
+    return None
 
 
 def _check_plain(traced: bool) -> None:

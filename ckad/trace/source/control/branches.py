@@ -14,11 +14,11 @@ from ckad.tape.ops import OPS, Group, Op
 from ckad.trace.arrays import called
 from ckad.trace.memory.context import Trace, current, open_trace
 from ckad.trace.memory.storage import Storage, Written
-from ckad.trace.source.choices import Choice, can_be_chosen, number_of, one_of
+from ckad.trace.source.choices import Choice, can_be_chosen, number_of, one_of, refuse
 from ckad.trace.source.control.checks import Stops, note_raise
 from ckad.trace.source.control.flow import Flow, definite
 from ckad.trace.source.control.merging import VALUE, Merge, Side
-from ckad.trace.source.names.absence import side
+from ckad.trace.source.names.absence import OrNone, side
 from ckad.trace.source.names.frame import (
     MISSING,
     Key,
@@ -142,6 +142,15 @@ def put_item(items: list[Any], index: Tracer, new: Any) -> None:
     items[:] = [weakened(stack[k]) if weak else stack[k] for k in range(len(items))]
 
 
+def put_by(items: dict[Any, Any], choice: Choice, new: Any) -> None:
+    """``items[choice] = new`` in a dict that has all keys that may be meant."""
+    if not all(one in items for one in choice.objects):
+        refuse()
+    for number, one in zip(sorted(choice.options), choice.objects, strict=True):
+        flag = lift(np.equal(choice.number, number))
+        items[one] = either(flag, partial(_itself, new), partial(_itself, items[one]), "by a key")
+
+
 def asked(choice: Choice, ask: Callable[[Any], Any]) -> Any:
     """What ``ask`` gives for the one of several objects that is meant."""
     found, missing = [], []
@@ -168,7 +177,7 @@ def _of_several(choice: Choice, values: list[Any]) -> Any:
     if all(slot is not None and slot.scalar for slot in slots):
         result = choice.looked_up([lift(x) for x in values])
         return weakened(result) if all(map(is_weak, values)) else result
-    if all(map(callable, values)):
+    if all(callable(x) and type(x) not in (OrNone, Choice) for x in values):
         return partial(_called, choice, values)
     return _called(choice, [partial(_itself, x) for x in values])
 
