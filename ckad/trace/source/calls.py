@@ -26,6 +26,7 @@ from ckad.trace.constants import computes
 from ckad.trace.memory.context import current, mark_place
 from ckad.trace.primitives.part.joins import is_sized
 from ckad.trace.source import effects
+from ckad.trace.source.draws import calls as draws
 from ckad.trace.source.libraries import is_library, python_function
 from ckad.trace.source.memory.appends import append
 from ckad.trace.source.memory.contents import new, read, read_deep
@@ -124,7 +125,10 @@ def _call_library(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> 
     given = (owner, *args, *options.values())
     _note_reads(callee, given)
     counterpart = _counterpart(callee, args, options)
-    if counterpart is not None:
+    drawn = draws.call(callee, args, options) if counterpart is None else NotImplemented
+    if drawn is not NotImplemented:
+        result = drawn
+    elif counterpart is not None:
         options.pop("like", None)
         mark_place(current())
         result = counterpart(*args, **options)
