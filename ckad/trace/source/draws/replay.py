@@ -9,10 +9,10 @@ import numpy as np
 
 from ckad.errors import UnrecordableError
 from ckad.place import Source, at_place
-from ckad.rules.registry import RULES
 from ckad.tape.control import COUNTED, WHILE
 from ckad.tape.ops import Op
 from ckad.trace.memory.context import Trace
+from ckad.trace.source.draws.computed import computed, result_of
 from ckad.trace.source.draws.events import (
     Draw,
     Event,
@@ -144,10 +144,7 @@ class Replay:
             for entered, _, end in body.carried:
                 if entered in followed and entered not in known:
                     known.add(entered)
-                    try:
-                        handed[entered] = self.number(body.trace, end)
-                    except Unknown:
-                        handed[entered] = None
+                    handed[entered] = self._known(body.trace, end)
         return handed
 
     def _sides(self, sides: Sides) -> None:
@@ -169,9 +166,9 @@ class Replay:
         while pending:
             k = pending[-1]
             if k not in numbers:
-                op, operands, attrs, type, _ = trace.builder.rows[k]
-                missing = [x for x in operands if x not in numbers]
-                if missing and op is not Op.INPUT:
+                row_ = trace.builder.rows[k]
+                missing = [x for x in row_.operands if x not in numbers]
+                if missing and row_.op is not Op.RESULT:
                     pending.append(missing[-1])
                     continue
                 numbers[k] = self._computed(trace, k)
@@ -181,20 +178,25 @@ class Replay:
         return numbers[row]
 
     def _computed(self, trace: Trace, k: int) -> Any:
-        op, operands, attrs, type, _ = trace.builder.rows[k]
-        if op is Op.CONST:
-            return trace.builder.constants[attrs[0]]
-        if op is Op.INPUT:
+        row = trace.builder.rows[k]
+        if row.op is Op.CONST:
+            return trace.builder.constants[row.attrs[0]]
+        if row.op is Op.INPUT:
             return self._input(trace, k)
-        evaluator = RULES[op].evaluate if op in RULES and type.is_array else None
-        if evaluator is None:
-            return None
+        if row.op is Op.RESULT:
+            branch = trace.builder.rows[row.operands[0]]
+
+            def operand(n: int) -> Any:
+                return self._known(trace, branch.operands[n])
+
+            return result_of(branch, trace.builder.bodies, row.attrs[0], operand)
+        return computed(row, [self.numbers[trace][x] for x in row.operands])
+
+    def _known(self, trace: Trace, row: int) -> Any:
         try:
-            with np.errstate(all="ignore"):
-                values = [self.numbers[trace][x] for x in operands]
-                return np.asarray(evaluator(type, attrs, *values), type.numpy)
-        except IndexError:
-            return None  # the program itself will say so
+            return self.number(trace, row)
+        except Unknown:
+            return None
 
     def _input(self, trace: Trace, row: int) -> Any:
         if trace not in self.captured:
@@ -204,10 +206,7 @@ class Replay:
             outer = self._start(trace, row)
         if outer is None or trace.parent is None:
             return None
-        try:
-            return self.number(trace.parent, outer)
-        except Unknown:
-            return None
+        return self._known(trace.parent, outer)
 
     def _start(self, trace: Trace, row: int) -> int | None:
         """The row around a loop that its first step starts from as this input."""
