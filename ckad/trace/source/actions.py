@@ -17,6 +17,8 @@ class Actions(NamedTuple):
     run_block: Callable[..., Any]
     returned_by: Callable[..., Any]
     certain: Callable[..., Any]
+    ended: Callable[..., Any]
+    listed: Callable[..., Any]
 
 
 _known: list[Actions] = []
@@ -49,3 +51,13 @@ def returned_by(frame: Any, flow: Any) -> Any:
 def certain(x: Any) -> Any:
     """The value of a name that may not be bound: the program stops where it is not."""
     return _known[0].certain(x)
+
+
+def ended(frame: Any, flow: Any) -> Any:
+    """How a loop over a generator ends whose body has ended so."""
+    return _known[0].ended(frame, flow)
+
+
+def listed(items: Any) -> Any:
+    """A list of what a generator gives."""
+    return _known[0].listed(items)

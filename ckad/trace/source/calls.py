@@ -12,6 +12,7 @@ import dis
 import functools
 import math
 import types
+from collections import deque
 from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import partial
 from types import BuiltinFunctionType, FunctionType, GeneratorType, MethodType
@@ -26,6 +27,7 @@ from ckad.trace.constants import computes
 from ckad.trace.memory.context import current, mark_place
 from ckad.trace.primitives.part.joins import is_sized
 from ckad.trace.source import effects
+from ckad.trace.source.actions import listed
 from ckad.trace.source.draws import calls as draws
 from ckad.trace.source.libraries import is_library, python_function
 from ckad.trace.source.memory.appends import append
@@ -41,6 +43,7 @@ from ckad.trace.source.names.frame import (
     outside,
     region,
 )
+from ckad.trace.source.names.generated import Driven
 from ckad.trace.source.names.kept import KEPT, forget, kept
 from ckad.trace.source.names.reader import definition_of
 from ckad.trace.source.purity import is_pure
@@ -55,7 +58,10 @@ _CHANGING = frozenset(
     popleft appendleft extendleft rotate move_to_end subtract""".split()
 )
 #: What reads all that a generator gives at once.
-_CONSUMING = {min, max, sum, any, all, sorted, list, tuple, math.fsum, math.prod}
+_CONSUMING = {
+    *(min, max, sum, any, all, sorted, list, tuple, set, dict, deque, math.fsum, math.prod),
+    *(np.fromiter, functools.reduce),
+}
 #: What looks at the items of a container, but not into them.
 _SHALLOW = {len, iter, zip, enumerate, reversed, list, tuple, dict, isinstance, type, id, hasattr}
 #: Python numbers come out of these if only such go in.
@@ -114,7 +120,7 @@ def _call_library(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> 
     for x in args:
         check_iterated(x)
     if _is_in(callee, _CONSUMING):
-        args = [list(x) if type(x) is GeneratorType else x for x in args]
+        args = [_all_of(x) for x in args]
     owner = getattr(callee, "__self__", None)
     if type(owner) is list and callee.__name__ == "append":
         return append(owner, *args)
@@ -147,6 +153,11 @@ def _call_library(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> 
     if isinstance(result, Iterator):
         return made(result)
     return shown(result, given) if type(result) is str else lifted(result)
+
+
+def _all_of(x: Any) -> Any:
+    """What a generator gives, as a list."""
+    return listed(x) if isinstance(x, Driven) else list(x) if type(x) is GeneratorType else x
 
 
 def _note_reads(callee: Any, given: Sequence[Any]) -> None:

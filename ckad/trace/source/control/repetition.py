@@ -29,7 +29,7 @@ from ckad.errors import (
 from ckad.place import at_place
 from ckad.trace.memory.context import current, local_storage
 from ckad.trace.source.actions import assign, evaluate, run_block
-from ckad.trace.source.control import branches, notes
+from ckad.trace.source.control import branches, generators, notes
 from ckad.trace.source.control.carrying import Stepping
 from ckad.trace.source.control.flow import Flow
 from ckad.trace.source.control.iteration import Items, items_of, number
@@ -37,6 +37,7 @@ from ckad.trace.source.control.loops import StagedLoop
 from ckad.trace.source.control.trial import records
 from ckad.trace.source.names import classes
 from ckad.trace.source.names.frame import MISSING, Frame, check_iterated
+from ckad.trace.source.names.generated import Driven
 from ckad.trace.source.values import truth
 from ckad.trace.values.tracer import Tracer
 
@@ -54,9 +55,12 @@ def for_loop(frame: Frame, node: ast.For) -> Flow | None:
     iterable = evaluate(frame, node.iter)
     own = classes.invoke(iterable, "__iter__")
     iterable = iterable if own is MISSING else own
-    items = items_of(iterable)
+    items = None if isinstance(iterable, Driven) else items_of(iterable)
     with _inside(frame, node):
-        if items is None:
+        if isinstance(iterable, Driven):
+            check_iterated(iterable)
+            flow = generators.over(frame, node, iterable)
+        elif items is None:
             flow = _Each(frame, node, iterable).run()
         else:
             flow = _For(frame, node, items).run()

@@ -1,0 +1,144 @@
+"""What a generator function gives: its body, which is run by the loop that runs over it.
+
+A ``for`` over it interprets the generator's body, and ``yield`` runs the body of the ``for``. So
+loops of the generator are recorded once, together with what is done with each item.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from ckad.errors import CkadError, UnrecordableError
+from ckad.place import at_place, running
+from ckad.trace.memory.context import current, mark_place
+from ckad.trace.memory.opened import is_tracing
+from ckad.trace.source.actions import ended, listed, run_block
+from ckad.trace.source.names.frame import Frame, made
+from ckad.trace.source.names.reader import ITEM
+
+#: What is done with an item; how that ends, as a `Flow`.
+Consumer = Callable[[Any], Any]
+
+
+class Thrown(BaseException):
+    """An exception of what is done with an item: handlers of the generator do not catch it."""
+
+    def __init__(self, error: Exception) -> None:
+        self.error = error
+
+
+class GeneratorFrame(Frame):
+    """A generator function that is being run."""
+
+    __slots__ = ("consumer", "ends")
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self.consumer: Consumer | None = None
+        self.ends: set[int] = set()  # how what is done with the items may end the loop
+
+    @property
+    def returns(self) -> bool:
+        """Whether the generator has a ``return`` of its own."""
+        return self.definition.returns
+
+
+class Driven:
+    """Items that are given one after the other to a consumer."""
+
+    def run(self, consumer: Consumer) -> Any:
+        """Give it the items; how the loop ends: as the consumer's ``break`` or ``return`` say."""
+        raise NotImplementedError
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(listed(self))
+
+    def __next__(self) -> Any:
+        raise UnrecordableError(
+            at_place(
+                "single items of a generator are asked for by next(). Run over it by a for loop, "
+                "or make a list of its items: list(...)."
+            )
+        )
+
+
+class Generated(Driven):
+    """What a call of a generator function gives."""
+
+    def __init__(self, frame: GeneratorFrame, plain: Callable[[], Iterator[Any]] | None) -> None:
+        self.frame, self._plain = frame, plain
+        self._by_python: Iterator[Any] | None = None
+        self._is_begun = False
+        made(self)
+
+    def run(self, consumer: Consumer) -> Any:
+        if self._is_begun or self._by_python is not None:
+            raise UnrecordableError(
+                at_place(
+                    "a generator is run over again, after a loop has taken items of it. Call the "
+                    "generator function again, or make a list of its items: list(...)."
+                )
+            )
+        self._is_begun = True
+        return ended(self.frame, driven(self.frame, consumer))
+
+    def __next__(self) -> Any:
+        if self._plain is None or self._is_begun:
+            return super().__next__()
+        if self._by_python is None:
+            self._by_python = self._plain()
+        return next(self._by_python)
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in ("send", "throw", "close") or self._plain is None or self._is_begun:
+            raise AttributeError(name)
+        if self._by_python is None:
+            self._by_python = self._plain()
+        return getattr(self._by_python, name)
+
+
+def driven(frame: GeneratorFrame, consumer: Consumer) -> Any:
+    """Run the body of a generator; how it ends."""
+    functions = running()
+    caller = functions[-1] if functions else None
+
+    def called(item: Any) -> Any:
+        if caller is not None:
+            functions.append(caller)
+        try:
+            return consumer(item)
+        except CkadError:
+            raise
+        except Exception as error:
+            raise Thrown(error) from None
+        finally:
+            if caller is not None:
+                functions.pop()
+
+    frame.consumer = called
+    functions.append(frame)
+    try:
+        return run_block(frame, frame.definition.body)
+    except Thrown as thrown:
+        raise thrown.error from None
+    finally:
+        functions.pop()
+        if functions and is_tracing():
+            mark_place(current())
+
+
+_loops: dict[ast.YieldFrom, ast.For] = {}
+
+
+def loop_of(node: ast.YieldFrom) -> ast.For:
+    """``for item in items: yield item``."""
+    if node not in _loops:
+        item = ast.Name(ITEM, ast.Load())
+        each = ast.Expr(ast.Yield(item))
+        made = ast.For(ast.Name(ITEM, ast.Store()), node.value, [each], [])
+        for part in (made, made.target, each, each.value, item):
+            ast.copy_location(part, node)
+        _loops[node] = made
+    return _loops[node]
