@@ -20,7 +20,6 @@ class Outcome(NamedTuple):
     says: str  # how its first sentence begins, without the place
 
 
-PLAIN = "a traced value is turned into a plain NumPy array"
 CLOSURE = "'Closure' object has no attribute '__code__'"
 
 #: At any size.
@@ -35,7 +34,6 @@ REFUSED = {
     "life.gray_scott_structured": Outcome(
         DtypeError, "the result would have dtype [('U', '<f8'), ('V', '<f8')]"
     ),
-    "life.turing_frames": Outcome(ConcreteValueError, PLAIN),
     "life.doses": Outcome(
         TraceError, "which items a comprehension keeps depends on a traced value"
     ),
@@ -47,7 +45,6 @@ REFUSED = {
 #: At their full size alone: short loops are written out, these are too long for it.
 REFUSED_LONG = {
     "filters.extended_localization": Outcome(
-        UnrecordableError,
-        "the body of a loop or branch calls numpy.random.RandomState.randn",
+        CarryError, "the loop carries 'hxEst' from step to step, and it changes from f64[4,2] to"
     ),
 }

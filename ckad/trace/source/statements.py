@@ -18,7 +18,7 @@ from ckad.trace.source.calls import call
 from ckad.trace.source.control import branches, repetition
 from ckad.trace.source.control.checks import Stops, note_raise
 from ckad.trace.source.control.flow import Flow, definite
-from ckad.trace.source.control.generators import yielded
+from ckad.trace.source.control.generators import around, generated_by, yielded
 from ckad.trace.source.control.guarded import try_statement
 from ckad.trace.source.effects import is_left_out
 from ckad.trace.source.expressions import closure, element, evaluate
@@ -323,6 +323,9 @@ def _within(frame: Frame, node: ast.With, items: Sequence[ast.withitem]) -> Flow
     if not items:
         return run_block(frame, node.body)
     manager = evaluate(frame, items[0].context_expr)
+    generated = generated_by(manager)
+    if generated is not None:
+        return around(generated, lambda value: _entered(frame, node, items, value))
     if classes.method(manager, "__enter__") is None:
         stack: contextlib.ExitStack[bool] = contextlib.ExitStack()
         with stack:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 from collections.abc import Callable
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -14,9 +16,10 @@ from ckad.trace.source.actions import assign, evaluate, run_block
 from ckad.trace.source.control import branches
 from ckad.trace.source.control.flow import Flow, definite
 from ckad.trace.source.memory.appends import append
-from ckad.trace.source.names.frame import Frame, made
-from ckad.trace.source.names.generated import Consumer, Driven, GeneratorFrame
-from ckad.trace.source.names.reader import nothing
+from ckad.trace.source.names.closures import call_from_source
+from ckad.trace.source.names.frame import Frame, made, region
+from ckad.trace.source.names.generated import Consumer, Driven, Generated, GeneratorFrame
+from ckad.trace.source.names.reader import definition_of, nothing
 from ckad.trace.source.values import truth
 
 #: Lists that are made of a generator's items are at most so long.
@@ -46,7 +49,8 @@ def over(frame: Frame, node: ast.For, items: Driven) -> Flow | None:
 
 def yielded(frame: Frame, node: ast.Yield) -> Flow | None:
     """``yield item`` as a statement: what the loop outside does with the item."""
-    assert isinstance(frame, GeneratorFrame) and frame.consumer is not None
+    assert isinstance(frame, GeneratorFrame)
+    assert frame.consumer is not None
     flow = frame.consumer(None if node.value is None else evaluate(frame, node.value))
     if flow is None:
         return None
@@ -95,6 +99,40 @@ def listed(items: Driven) -> list[Any]:
 
     items.run(take)
     return found
+
+
+def generated_by(manager: Any) -> Generated | None:
+    """The generator behind a context manager that ``contextlib.contextmanager`` has made."""
+    if type(manager) is not contextlib._GeneratorContextManager:
+        return None
+    if isinstance(manager.gen, Generated):
+        return manager.gen
+    function = manager.func  # type: ignore[attr-defined]
+    if type(function) is not FunctionType or definition_of(function) is None:
+        return None
+    found = call_from_source(function, manager.args, manager.kwds)  # type: ignore[attr-defined]
+    return found if isinstance(found, Generated) else None
+
+
+def around(generated: Generated, body: Consumer) -> Flow | None:
+    """The body of a ``with`` statement, run where its generator yields; how it ends."""
+    before, flows = region(), []
+
+    def inside(value: Any) -> None:
+        if region() is not before:
+            raise UnrecordableError(
+                at_place(
+                    "a context manager yields in a loop, or on a side of a traced condition. "
+                    "Yield after it."
+                )
+            )
+        flows.append(body(value))
+
+    generated.run(inside, catches=True)
+    if len(flows) != 1:
+        raise RuntimeError(f"the generator of a context manager yields {len(flows)} times, not 1")
+    flow: Flow | None = flows[0]
+    return flow
 
 
 class Counted(Driven):

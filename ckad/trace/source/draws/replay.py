@@ -17,11 +17,11 @@ from ckad.trace.source.draws.events import (
     Draw,
     Event,
     Loop,
+    Number,
     Sides,
     Stack,
     Stepped,
     first_draw,
-    Number,
 )
 from ckad.trace.source.draws.generators import Generator, restoring
 from ckad.trace.source.names.frame import undone_on_failure

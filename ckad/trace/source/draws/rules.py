@@ -195,9 +195,8 @@ def _several(name: str) -> Callable[..., Any]:
 
 def _picked(items: Any, numbers: Any) -> Any:
     """The items with some numbers, which may be traced."""
-    if not isinstance(numbers, Tracer) and isinstance(items, (list, tuple, range, str)):
-        if isinstance(numbers, (int, np.integer)):
-            return items[numbers]
+    if isinstance(numbers, (int, np.integer)) and not isinstance(items, Tracer):
+        return items[numbers]
     if isinstance(items, str) or not all(slot_of(x) for x in items):
         raise UnrecordableError(
             at_place(

@@ -73,7 +73,8 @@ class Generated(Driven):
         self._is_begun = False
         made(self)
 
-    def run(self, consumer: Consumer) -> Any:
+    def run(self, consumer: Consumer, catches: bool = False) -> Any:
+        """Run the body, which ``catches`` what the consumer raises or not."""
         if self._is_begun or self._by_python is not None:
             raise UnrecordableError(
                 at_place(
@@ -82,7 +83,7 @@ class Generated(Driven):
                 )
             )
         self._is_begun = True
-        return ended(self.frame, driven(self.frame, consumer))
+        return ended(self.frame, driven(self.frame, consumer, catches))
 
     def __next__(self) -> Any:
         if self._plain is None or self._is_begun:
@@ -99,7 +100,7 @@ class Generated(Driven):
         return getattr(self._by_python, name)
 
 
-def driven(frame: GeneratorFrame, consumer: Consumer) -> Any:
+def driven(frame: GeneratorFrame, consumer: Consumer, catches: bool) -> Any:
     """Run the body of a generator; how it ends."""
     functions = running()
     caller = functions[-1] if functions else None
@@ -112,6 +113,8 @@ def driven(frame: GeneratorFrame, consumer: Consumer) -> Any:
         except CkadError:
             raise
         except Exception as error:
+            if catches:
+                raise
             raise Thrown(error) from None
         finally:
             if caller is not None:
