@@ -8,7 +8,6 @@ from ckad.errors import (
     CarryError,
     ConcreteValueError,
     DtypeError,
-    TraceError,
     UnrecordableError,
 )
 
@@ -33,9 +32,6 @@ REFUSED = {
     ),
     "life.gray_scott_structured": Outcome(
         DtypeError, "the result would have dtype [('U', '<f8'), ('V', '<f8')]"
-    ),
-    "life.doses": Outcome(
-        TraceError, "which items a comprehension keeps depends on a traced value"
     ),
     "robots.pure_pursuit": Outcome(
         UnrecordableError, "which items a list has depends on a traced condition"

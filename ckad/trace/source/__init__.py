@@ -15,6 +15,7 @@ from ckad.trace.memory.opened import is_tracing
 from ckad.trace.source.actions import Actions, hand_over
 from ckad.trace.source.calls import call
 from ckad.trace.source.control.checks import certain, checked
+from ckad.trace.source.control.filtered import reduced
 from ckad.trace.source.control.generators import ended, listed
 from ckad.trace.source.depth import deeper
 from ckad.trace.source.expressions import evaluate
@@ -38,4 +39,4 @@ def _called(function: Callable[..., Any], *args: Any, **options: Any) -> Any:
 
 
 dispatch.put(called, _called, dispatch.EVERY)
-hand_over(Actions(evaluate, assign, run_block, returned_by, certain, ended, listed))
+hand_over(Actions(evaluate, assign, run_block, returned_by, certain, ended, listed, reduced))

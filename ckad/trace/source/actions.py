@@ -19,6 +19,7 @@ class Actions(NamedTuple):
     certain: Callable[..., Any]
     ended: Callable[..., Any]
     listed: Callable[..., Any]
+    reduced: Callable[..., Any]
 
 
 _known: list[Actions] = []
@@ -61,3 +62,8 @@ def ended(frame: Any, flow: Any) -> Any:
 def listed(items: Any) -> Any:
     """A list of what a generator gives."""
     return _known[0].listed(items)
+
+
+def reduced(callee: Any, args: Any, options: Any) -> Any:
+    """What a function makes of items of which it is not known which there are."""
+    return _known[0].reduced(callee, args, options)

@@ -27,7 +27,7 @@ from ckad.trace.constants import computes
 from ckad.trace.memory.context import current, mark_place
 from ckad.trace.primitives.part.joins import is_sized
 from ckad.trace.source import effects
-from ckad.trace.source.actions import listed
+from ckad.trace.source.actions import listed, reduced
 from ckad.trace.source.draws import calls as draws
 from ckad.trace.source.libraries import is_library, python_function
 from ckad.trace.source.memory.appends import append
@@ -43,7 +43,7 @@ from ckad.trace.source.names.frame import (
     outside,
     region,
 )
-from ckad.trace.source.names.generated import Driven
+from ckad.trace.source.names.generated import Driven, Filtered, Lazy
 from ckad.trace.source.names.kept import KEPT, forget, kept
 from ckad.trace.source.names.reader import definition_of
 from ckad.trace.source.purity import is_pure
@@ -121,6 +121,8 @@ def _call_library(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> 
         check_iterated(x)
     if _is_in(callee, _CONSUMING):
         args = [_all_of(x) for x in args]
+    if any(isinstance(x, Filtered) for x in args):
+        return reduced(callee, args, options)
     owner = getattr(callee, "__self__", None)
     if type(owner) is list and callee.__name__ == "append":
         return append(owner, *args)
@@ -157,6 +159,10 @@ def _call_library(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> 
 
 def _all_of(x: Any) -> Any:
     """What a generator gives, as a list."""
+    if isinstance(x, Lazy):
+        return x.all_items()
+    if isinstance(x, Filtered):
+        return x
     return listed(x) if isinstance(x, Driven) else list(x) if type(x) is GeneratorType else x
 
 

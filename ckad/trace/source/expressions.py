@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import ast
+import itertools
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
 
-from ckad.errors import TraceError
 from ckad.place import at_place
 from ckad.trace.source.actions import assign
 from ckad.trace.source.calls import call, writable
 from ckad.trace.source.control import branches
+from ckad.trace.source.control.filtered import NAMES, filtered
 from ckad.trace.source.kinds import class_of
 from ckad.trace.source.memory import objects
 from ckad.trace.source.memory.appends import appending, seen
@@ -22,6 +23,7 @@ from ckad.trace.source.memory.twins import changing
 from ckad.trace.source.names import classes
 from ckad.trace.source.names.closures import Closure
 from ckad.trace.source.names.frame import MISSING, Frame, check_iterated, made
+from ckad.trace.source.names.generated import Driven, Lazy, Undecided
 from ckad.trace.source.names.reader import Definition, define
 from ckad.trace.source.operators import BINARY, UNARY, changed, combine, compared
 from ckad.trace.source.text import shown
@@ -254,27 +256,70 @@ def _lambda(frame: Frame, node: ast.Lambda) -> Closure:
 
 
 def _list_comprehension(frame: Frame, node: ast.ListComp) -> Any:
-    return made([evaluate(inner, node.elt) for inner in _rounds(frame, node)])
+    iterable = evaluate(frame, node.generators[0].iter)
+    if not _may_filter(node):
+        return made([evaluate(inner, node.elt) for inner in _rounds(frame, node, iterable)])
+    iterable = _items_of(iterable)
+    try:
+        return made([evaluate(inner, node.elt) for inner in _rounds(frame, node, iterable)])
+    except Undecided:
+        return filtered(_scope(frame, node), iterable, node)
+
+
+def _may_filter(node: ast.ListComp | ast.GeneratorExp) -> bool:
+    """Whether it may be found out as the program runs which items a comprehension keeps."""
+    (first, *others) = node.generators
+    named = any(isinstance(part, ast.NamedExpr) for part in ast.walk(node))
+    return bool(first.ifs) and not others and not named
+
+
+def _items_of(iterable: Any) -> Any:
+    """What can be run over twice."""
+    if isinstance(iterable, Lazy):
+        return iterable.all_items()
+    return list(iterable) if isinstance(iterable, Iterator) else iterable
 
 
 def _set_comprehension(frame: Frame, node: ast.SetComp) -> Any:
-    return made({evaluate(inner, node.elt) for inner in _rounds(frame, node)})
+    return made({evaluate(inner, node.elt) for inner in _rounds(frame, node, _first(frame, node))})
 
 
 def _dict_comprehension(frame: Frame, node: ast.DictComp) -> Any:
-    pairs = [(evaluate(f, node.key), evaluate(f, node.value)) for f in _rounds(frame, node)]
+    rounds = _rounds(frame, node, _first(frame, node))
+    pairs = [(evaluate(inner, node.key), evaluate(inner, node.value)) for inner in rounds]
     return made(dict(pairs))
 
 
 def _generator(frame: Frame, node: ast.GeneratorExp) -> Any:
-    rounds = _rounds(frame, node)
-    return made(evaluate(inner, node.elt) for inner in rounds)
+    iterable = _first(frame, node)
+    if not _may_filter(node):
+        return made(evaluate(inner, node.elt) for inner in _rounds(frame, node, iterable))
+    one, other = _twice(iterable)
+    return Lazy(
+        lambda: (evaluate(inner, node.elt) for inner in _rounds(frame, node, one)),
+        lambda: filtered(_scope(frame, node), _items_of(other), node),
+    )
+
+
+def _twice(iterable: Any) -> tuple[Any, Any]:
+    """What can be run over twice, as late as it is."""
+    if not isinstance(iterable, Iterator):
+        return iterable, iterable
+    if isinstance(iterable, Driven):
+        iterable = made(_items_of(iterable))
+        return iterable, iterable
+    one, other = itertools.tee(iterable)
+    return made(one), made(other)
 
 
 _Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 
 
-def _rounds(frame: Frame, node: _Comprehension) -> Iterator[Frame]:
+def _first(frame: Frame, node: _Comprehension) -> Any:
+    return evaluate(frame, node.generators[0].iter)
+
+
+def _scope(frame: Frame, node: _Comprehension) -> Frame:
     names = {
         name.id
         for part in node.generators
@@ -285,13 +330,17 @@ def _rounds(frame: Frame, node: _Comprehension) -> Iterator[Frame]:
         frame.definition.node,
         frame.definition.file,
         frame.definition.name,
-        frozenset(names),
+        NAMES | names,
         frozenset(),
         frozenset(),
     )
     inner = Frame(definition, frame.function, frame)
     inner.line = frame.line
-    return _nested_rounds(inner, evaluate(frame, node.generators[0].iter), node.generators)
+    return inner
+
+
+def _rounds(frame: Frame, node: _Comprehension, iterable: Any) -> Iterator[Frame]:
+    return _nested_rounds(_scope(frame, node), iterable, node.generators)
 
 
 def _nested_rounds(
@@ -312,7 +361,7 @@ def _nested_rounds(
 def _is_true(frame: Frame, test: ast.expr) -> bool:
     verdict = truth(evaluate(frame, test))
     if not isinstance(verdict, bool):
-        raise TraceError(
+        raise Undecided(
             at_place(
                 "which items a comprehension keeps depends on a traced value. Use np.where, or a "
                 "loop that writes into an array."

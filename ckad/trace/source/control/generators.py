@@ -18,7 +18,7 @@ from ckad.trace.source.control.flow import Flow, definite
 from ckad.trace.source.memory.appends import append
 from ckad.trace.source.names.closures import call_from_source
 from ckad.trace.source.names.frame import Frame, made, region
-from ckad.trace.source.names.generated import Consumer, Driven, Generated, GeneratorFrame
+from ckad.trace.source.names.generated import Consumer, Driven, Generated, GeneratorFrame, Once
 from ckad.trace.source.names.reader import definition_of, nothing
 from ckad.trace.source.values import truth
 
@@ -135,7 +135,7 @@ def around(generated: Generated, body: Consumer) -> Flow | None:
     return flow
 
 
-class Counted(Driven):
+class Counted(Once):
     """Items of a generator and their numbers: ``enumerate``, ``zip`` with what has a length.
 
     ``item`` makes an item of one and its number, which may be traced. At most ``length`` are

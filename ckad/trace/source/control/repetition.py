@@ -37,7 +37,7 @@ from ckad.trace.source.control.loops import StagedLoop
 from ckad.trace.source.control.trial import records
 from ckad.trace.source.names import classes
 from ckad.trace.source.names.frame import MISSING, Frame, check_iterated
-from ckad.trace.source.names.generated import Driven
+from ckad.trace.source.names.generated import Driven, Lazy
 from ckad.trace.source.values import truth
 from ckad.trace.values.tracer import Tracer
 
@@ -211,7 +211,7 @@ class _Each:
     def _left(self, flow: Flow, iterator: Iterator[Any]) -> Flow | None:
         node, goes = self.loop.node, flow.goes(Flow.NEXT, Flow.CONTINUE)
         if not isinstance(goes, bool):  # a branch, whose sides may be recorded more than once
-            if isinstance(self.iterable, GeneratorType):
+            if isinstance(self.iterable, (GeneratorType, Lazy)):
                 raise UnrecordableError(
                     at_place(
                         "a loop over a generator ends early on a traced condition. Loop over a "

@@ -10,7 +10,7 @@ import ast
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ckad.errors import CkadError, UnrecordableError
+from ckad.errors import CkadError, TraceError, UnrecordableError
 from ckad.place import at_place, running
 from ckad.trace.memory.context import current, mark_place
 from ckad.trace.memory.opened import is_tracing
@@ -55,6 +55,10 @@ class Driven:
     def __iter__(self) -> Iterator[Any]:
         return iter(listed(self))
 
+
+class Once(Driven):
+    """Items that can be run over once."""
+
     def __next__(self) -> Any:
         raise UnrecordableError(
             at_place(
@@ -64,7 +68,7 @@ class Driven:
         )
 
 
-class Generated(Driven):
+class Generated(Once):
     """What a call of a generator function gives."""
 
     def __init__(self, frame: GeneratorFrame, plain: Callable[[], Iterator[Any]] | None) -> None:
@@ -98,6 +102,64 @@ class Generated(Driven):
         if self._by_python is None:
             self._by_python = self._plain()
         return getattr(self._by_python, name)
+
+
+class Filtered(Driven):
+    """Items of which it is not known which there are; they can be reduced to numbers."""
+
+    @property
+    def count(self) -> Any:
+        """How many there are."""
+        raise NotImplementedError
+
+    def refuse(self, *_: Any, **__: Any) -> Any:
+        raise UnrecordableError(
+            at_place(
+                "which items a comprehension keeps depends on a traced value, so that there is no "
+                "list of them: they can be counted, reduced (sum, max, min, any, all, np.mean) and "
+                "run over by a for loop. Use np.where, or a loop that writes into an array."
+            )
+        )
+
+    __getitem__ = __setitem__ = __contains__ = __eq__ = __bool__ = refuse
+    __add__ = __radd__ = __mul__ = __rmul__ = __iadd__ = __lt__ = __gt__ = refuse
+    __iter__ = refuse
+    __hash__ = None  # type: ignore[assignment]
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return self.refuse()
+
+
+class Lazy:
+    """A generator expression with a condition, which may be traced."""
+
+    def __init__(
+        self, plain: Callable[[], Iterator[Any]], filtered: Callable[[], Filtered]
+    ) -> None:
+        self.plain, self.filtered = plain, filtered
+        self._iterator: Iterator[Any] | None = None
+        made(self)
+
+    def all_items(self) -> Any:
+        """A list of the items, or what stands for it where it is not known which there are."""
+        try:
+            return list(iter(self))
+        except Undecided:
+            return self.filtered()
+
+    def __iter__(self) -> Iterator[Any]:
+        if self._iterator is None:
+            self._iterator = self.plain()
+        return self._iterator
+
+    def __next__(self) -> Any:
+        return next(iter(self))
+
+
+class Undecided(TraceError):
+    """Whether a comprehension keeps an item is not known while it is recorded."""
 
 
 def driven(frame: GeneratorFrame, consumer: Consumer, catches: bool) -> Any:
