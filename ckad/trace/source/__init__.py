@@ -15,8 +15,9 @@ from ckad.trace.memory.opened import is_tracing
 from ckad.trace.source.actions import Actions, hand_over
 from ckad.trace.source.calls import call
 from ckad.trace.source.control.checks import certain, checked
-from ckad.trace.source.control.filtered import reduced
-from ckad.trace.source.control.generators import ended, listed
+from ckad.trace.source.control.sequences.filtered import reduced
+from ckad.trace.source.control.sequences.generators import ended, listed
+from ckad.trace.source.control.sequences.ordering import extreme, ordered
 from ckad.trace.source.depth import deeper
 from ckad.trace.source.expressions import evaluate
 from ckad.trace.source.statements import assign, returned_by, run_block
@@ -39,4 +40,5 @@ def _called(function: Callable[..., Any], *args: Any, **options: Any) -> Any:
 
 
 dispatch.put(called, _called, dispatch.EVERY)
-hand_over(Actions(evaluate, assign, run_block, returned_by, certain, ended, listed, reduced))
+_INTERPRETING = (evaluate, assign, run_block, returned_by, certain)
+hand_over(Actions(*_INTERPRETING, ended, listed, reduced, ordered, extreme))

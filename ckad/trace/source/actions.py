@@ -20,6 +20,8 @@ class Actions(NamedTuple):
     ended: Callable[..., Any]
     listed: Callable[..., Any]
     reduced: Callable[..., Any]
+    ordered: Callable[..., Any]
+    extreme: Callable[..., Any]
 
 
 _known: list[Actions] = []
@@ -67,3 +69,13 @@ def listed(items: Any) -> Any:
 def reduced(callee: Any, args: Any, options: Any) -> Any:
     """What a function makes of items of which it is not known which there are."""
     return _known[0].reduced(callee, args, options)
+
+
+def ordered(items: Any, key: Any, reverse: Any) -> Any:
+    """Items sorted by a key."""
+    return _known[0].ordered(items, key, reverse)
+
+
+def extreme(items: Any, key: Any, is_max: Any) -> Any:
+    """The best of items by a key."""
+    return _known[0].extreme(items, key, is_max)

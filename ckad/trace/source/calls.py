@@ -10,6 +10,7 @@ from __future__ import annotations
 import builtins
 import dis
 import functools
+import itertools
 import math
 import types
 from collections import deque
@@ -27,7 +28,7 @@ from ckad.trace.constants import computes
 from ckad.trace.memory.context import current, mark_place
 from ckad.trace.primitives.part.joins import is_sized
 from ckad.trace.source import effects
-from ckad.trace.source.actions import listed, reduced
+from ckad.trace.source.actions import extreme, listed, ordered, reduced
 from ckad.trace.source.draws import calls as draws
 from ckad.trace.source.libraries import is_library, python_function
 from ckad.trace.source.memory.appends import append
@@ -62,6 +63,8 @@ _CONSUMING = {
     *(min, max, sum, any, all, sorted, list, tuple, set, dict, deque, math.fsum, math.prod),
     *(np.fromiter, functools.reduce),
 }
+#: What calls a function that it is given.
+_CALLING = {map, functools.reduce, itertools.accumulate, itertools.starmap}
 #: What looks at the items of a container, but not into them.
 _SHALLOW = {len, iter, zip, enumerate, reversed, list, tuple, dict, isinstance, type, id, hasattr}
 #: Python numbers come out of these if only such go in.
@@ -126,6 +129,10 @@ def _call_library(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> 
     owner = getattr(callee, "__self__", None)
     if type(owner) is list and callee.__name__ == "append":
         return append(owner, *args)
+    if _is_in(callee, _CALLING):
+        args = [_as_called(x) for x in args]
+    if _orders(callee, owner, args, options):
+        return _in_order(callee, owner, args, options)
     if type(owner) is KEPT and callee.__name__ == "cache_clear":
         forget(owner)
     if isinstance(getattr(callee, "__self__", callee), np.ufunc):
@@ -163,7 +170,43 @@ def _all_of(x: Any) -> Any:
         return x.all_items()
     if isinstance(x, Filtered):
         return x
-    return listed(x) if isinstance(x, Driven) else list(x) if type(x) is GeneratorType else x
+    if isinstance(x, Driven):
+        return listed(x)
+    return list(x) if type(x) in (GeneratorType, map, filter, zip, enumerate, reversed) else x
+
+
+def _as_called(x: Any) -> Any:
+    """A builtin that has a counterpart for traced values, as a function that Python can call."""
+    if not (_is_in(x, _WEAK_RESULTS) or _is_math(x)):
+        return x
+    return lambda *given: call(x, given, {})
+
+
+def _orders(callee: Any, owner: Any, args: Sequence[Any], options: dict[str, Any]) -> bool:
+    """Whether a call orders items by a key, or a list that holds traced values in place."""
+    if type(owner) is list and callee.__name__ == "sort":
+        return "key" in options or holds_tracer(owner)
+    return _is_in(callee, (sorted, max, min)) and options.get("key") is not None and bool(args)
+
+
+def _in_order(callee: Any, owner: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
+    items = owner if type(owner) is list else args[0] if len(args) == 1 else args
+    items, key = list(items), options.get("key")
+    read_deep(tuple(items))
+    if not items or (callee in (max, min) and options.keys() != {"key"}):
+        return callee(items, **options)
+
+    def by(x: Any) -> Any:
+        return x if key is None else call(key, (x,), {})
+
+    if callee in (max, min):
+        return extreme(items, by, callee is max)
+    found = ordered(items, by, bool(options.get("reverse", False)))
+    if type(owner) is not list:
+        return new(found, (items,))
+    changing(owner)
+    owner[:] = found
+    return None
 
 
 def _note_reads(callee: Any, given: Sequence[Any]) -> None:

@@ -14,7 +14,7 @@ from ckad.place import at_place
 from ckad.trace.source.actions import assign
 from ckad.trace.source.calls import call, writable
 from ckad.trace.source.control import branches
-from ckad.trace.source.control.filtered import NAMES, filtered
+from ckad.trace.source.control.sequences.filtered import NAMES, filtered
 from ckad.trace.source.kinds import class_of
 from ckad.trace.source.memory import objects
 from ckad.trace.source.memory.appends import appending, seen

@@ -18,8 +18,8 @@ from ckad.trace.source.calls import call
 from ckad.trace.source.control import branches, repetition
 from ckad.trace.source.control.checks import Stops, note_raise
 from ckad.trace.source.control.flow import Flow, definite
-from ckad.trace.source.control.generators import around, generated_by, yielded
 from ckad.trace.source.control.guarded import try_statement
+from ckad.trace.source.control.sequences.generators import around, generated_by, yielded
 from ckad.trace.source.effects import is_left_out
 from ckad.trace.source.expressions import closure, element, evaluate
 from ckad.trace.source.libraries import compiles

@@ -29,11 +29,12 @@ from ckad.errors import (
 from ckad.place import at_place
 from ckad.trace.memory.context import current, local_storage
 from ckad.trace.source.actions import assign, evaluate, run_block
-from ckad.trace.source.control import branches, generators, notes
+from ckad.trace.source.control import branches, notes
 from ckad.trace.source.control.carrying import Stepping
 from ckad.trace.source.control.flow import Flow
-from ckad.trace.source.control.iteration import Items, items_of, number
 from ckad.trace.source.control.loops import StagedLoop
+from ckad.trace.source.control.sequences import generators
+from ckad.trace.source.control.sequences.iteration import Items, items_of, number
 from ckad.trace.source.control.trial import records
 from ckad.trace.source.names import classes
 from ckad.trace.source.names.frame import MISSING, Frame, check_iterated

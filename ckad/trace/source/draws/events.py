@@ -90,7 +90,7 @@ class Stepped(NamedTuple):
     """The body of a loop, and what its steps hand on."""
 
     trace: Trace
-    index: int  # the row of the step's number
+    number: int  # the row of the step's number
     carried: Sequence[tuple[Any, int, int]]  # row of the input, row of the start around, row of end
     guard: int  # how the loop ends (``tape.control``)
     steps: int  # how many there are, as far as that is known

@@ -11,7 +11,7 @@ import numpy as np
 Generator = np.random.RandomState | np.random.Generator | random.Random
 
 #: The generator behind NumPy's functions.
-GLOBAL: np.random.RandomState = np.random.randn.__self__
+GLOBAL: np.random.RandomState = vars(np.random)["randn"].__self__
 #: Functions of NumPy that are no methods of it, and the methods that they call.
 _FUNCTIONS: dict[Any, str] = {
     np.random.seed: "seed",

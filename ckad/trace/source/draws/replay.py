@@ -113,7 +113,7 @@ class Replay:
         self.loops[body.trace] = body
         handed: dict[int, Any] = {}
         while True:
-            self._enter(body.trace, {**handed, body.index: np.int64(k)})
+            self._enter(body.trace, {**handed, body.number: np.int64(k)})
             if not self._goes_on(loop, k):
                 break
             self.path.append(k)
@@ -166,9 +166,9 @@ class Replay:
         while pending:
             k = pending[-1]
             if k not in numbers:
-                row_ = trace.builder.rows[k]
-                missing = [x for x in row_.operands if x not in numbers]
-                if missing and row_.op is not Op.RESULT:
+                found = trace.builder.rows[k]
+                missing = [x for x in found.operands if x not in numbers]
+                if missing and found.op is not Op.RESULT:
                     pending.append(missing[-1])
                     continue
                 numbers[k] = self._computed(trace, k)
@@ -215,7 +215,7 @@ class Replay:
         if body is None or not found:
             return None
         followed = self.followed.setdefault(trace, set())
-        is_first = not self.numbers[trace][body.index]
+        is_first = not self.numbers[trace][body.number]
         if row not in followed:
             followed.add(row)
             if not is_first:

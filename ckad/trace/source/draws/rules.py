@@ -133,11 +133,9 @@ def _from_standard(
 ) -> Any:
     given = dict(zip((*scaled.parameters, "size"), args, strict=False)) | options
     defaults = dict(zip(scaled.parameters[::-1], scaled.defaults[::-1], strict=False))
-    values = [given.get(p, defaults.get(p)) for p in scaled.parameters]
-    for value_, standard in zip(values, scaled.standard, strict=True):
-        if standard is None and holds_tracer(value_):
-            raise _refused(name)
-    if holds_tracer(given.get("size")):
+    values: list[Any] = [given.get(p, defaults.get(p)) for p in scaled.parameters]
+    fixed = [x for x, s in zip(values, scaled.standard, strict=True) if s is None]
+    if holds_tracer([*fixed, given.get("size")]):
         raise _refused(name)
     values = [lift(x) if isinstance(x, (list, tuple)) else x for x in values]
     standard: list[Any] = [

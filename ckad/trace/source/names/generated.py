@@ -92,16 +92,19 @@ class Generated(Once):
     def __next__(self) -> Any:
         if self._plain is None or self._is_begun:
             return super().__next__()
+        return next(self.by_python())
+
+    def by_python(self) -> Iterator[Any]:
+        """The generator, as Python runs it."""
         if self._by_python is None:
+            assert self._plain is not None
             self._by_python = self._plain()
-        return next(self._by_python)
+        return self._by_python
 
     def __getattr__(self, name: str) -> Any:
         if name not in ("send", "throw", "close") or self._plain is None or self._is_begun:
             raise AttributeError(name)
-        if self._by_python is None:
-            self._by_python = self._plain()
-        return getattr(self._by_python, name)
+        return getattr(self.by_python(), name)
 
 
 class Filtered(Driven):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 import contextlib
-from collections.abc import Callable
+import itertools
+from collections.abc import Callable, Iterator, Sequence
 from types import FunctionType
 from typing import Any
 
@@ -21,6 +22,7 @@ from ckad.trace.source.names.frame import Frame, made, region
 from ckad.trace.source.names.generated import Consumer, Driven, Generated, GeneratorFrame, Once
 from ckad.trace.source.names.reader import definition_of, nothing
 from ckad.trace.source.values import truth
+from ckad.trace.values.tracer import Tracer
 
 #: Lists that are made of a generator's items are at most so long.
 MOST_LISTED = 100_000
@@ -107,10 +109,10 @@ def generated_by(manager: Any) -> Generated | None:
         return None
     if isinstance(manager.gen, Generated):
         return manager.gen
-    function = manager.func  # type: ignore[attr-defined]
+    function = manager.func
     if type(function) is not FunctionType or definition_of(function) is None:
         return None
-    found = call_from_source(function, manager.args, manager.kwds)  # type: ignore[attr-defined]
+    found = call_from_source(function, manager.args, manager.kwds)
     return found if isinstance(found, Generated) else None
 
 
@@ -193,6 +195,50 @@ def _next(flow: Flow | None) -> Flow | None:
         return flow
     signal = np.where(np.equal(flow.signal, Flow.CONTINUE), Flow.NEXT, flow.signal)
     return Flow(flow.kinds - {Flow.CONTINUE} | {Flow.NEXT}, signal)
+
+
+class Endless(Generated):
+    """Items without an end: ``itertools.count``, ``itertools.cycle``."""
+
+    def __init__(
+        self, items: Generated, item: Callable[[Any], Any], plain: Callable[[], Iterator[Any]]
+    ) -> None:
+        super().__init__(items.frame, plain)
+        self.item = item
+
+
+def counting(start: Any = 0, step: Any = 1) -> Endless:
+    """``itertools.count(start, step)``."""
+    made = _of_source(_count, start, step)
+    return Endless(made, lambda k: start + k * step, lambda: itertools.count(start, step))
+
+
+def cycling(items: Sequence[Any]) -> Endless:
+    """``itertools.cycle(items)``."""
+
+    def item(k: Any) -> Any:
+        at = k % len(items)
+        return branches.item(items, at) if isinstance(at, Tracer) else items[at]
+
+    return Endless(_of_source(_cycle, items), item, lambda: itertools.cycle(items))
+
+
+def _of_source(function: Callable[..., Any], *args: Any) -> Generated:
+    # mypy counts no ``def`` among FunctionType
+    found = call_from_source(function, args, {})  # type: ignore[arg-type]
+    assert isinstance(found, Generated)
+    return found
+
+
+def _count(number: Any, step: Any) -> Iterator[Any]:
+    while True:
+        yield number
+        number = number + step
+
+
+def _cycle(items: Any) -> Iterator[Any]:
+    while True:
+        yield from items
 
 
 def _counter() -> Frame:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable, Iterator, Sequence
-from itertools import islice
+from itertools import count, cycle, islice
 from math import isfinite
 from typing import Any
 
@@ -15,7 +15,8 @@ from ckad.place import at_place
 from ckad.trace import dispatch
 from ckad.trace.integers.affine import range_of
 from ckad.trace.source.control import branches
-from ckad.trace.source.control.generators import Counted
+from ckad.trace.source.control.sequences.filtered import chosen
+from ckad.trace.source.control.sequences.generators import Counted, Endless, counting, cycling
 from ckad.trace.source.effects import Progress
 from ckad.trace.source.names import classes
 from ckad.trace.source.names.frame import MISSING
@@ -159,6 +160,9 @@ def _zip(*iterables: Any, strict: bool = False) -> Any:
 
 def _zipped(iterables: Sequence[Any], strict: bool) -> Any:
     """``zip`` of a generator, and of sequences."""
+    counted = [x for x in iterables if isinstance(x, Endless)]
+    if counted and len(counted) == sum(isinstance(x, Driven) for x in iterables):
+        return _zip_with_endless(iterables, strict)
     numbered = [list(x) if type(x) in (list, tuple) else items_of(x) for x in iterables]
     at, *others = [k for k, x in enumerate(iterables) if isinstance(x, Driven)]
     sequences = [x for k, x in enumerate(numbered) if k != at]
@@ -175,6 +179,31 @@ def _zipped(iterables: Sequence[Any], strict: bool) -> Any:
 
     lengths = [x.length if isinstance(x, Items) else len(x) for x in sequences if x is not None]
     return Counted(iterables[at], item, min(lengths, default=None), asks_first=at > 0)
+
+
+def _zip_with_endless(iterables: Sequence[Any], strict: bool) -> Any:
+    """``zip`` of sequences, and of ``count`` or ``cycle``, which end with the shortest."""
+    found = [None if isinstance(x, Endless) else items_of(x) for x in iterables]
+    sequences = [x for x in found if x is not None]
+    others = sum(not isinstance(x, Endless) for x in iterables)
+    if strict or not others or len(sequences) < others or any(map(_is_open, sequences)):
+        plain = (x.by_python() if isinstance(x, Endless) else x for x in iterables)
+        return builtins.zip(*plain, strict=strict)
+
+    def items(k: Any) -> tuple[Any, ...]:
+        both = builtins.zip(found, iterables, strict=True)
+        return tuple(given.item(k) if x is None else x.item(k) for x, given in both)
+
+    read = [x for each in sequences for x in each.read]
+    return Items(min(x.length for x in sequences), items, read=read)
+
+
+def _count(start: Any = 0, step: Any = 1) -> Any:
+    return counting(start, step)
+
+
+def _cycle(iterable: Any) -> Any:
+    return cycling(tuple(iterable))
 
 
 def _is_open(x: Any) -> bool:
@@ -214,6 +243,9 @@ for _builtin, _function in {
     builtins.reversed: _reversed,
     builtins.len: _length,
     islice: _sliced,
+    builtins.filter: chosen,
+    count: _count,
+    cycle: _cycle,
 }.items():
     dispatch.put(_builtin, _function, dispatch.EVERY)
     dispatch.always(_builtin)
