@@ -251,10 +251,176 @@ def gradient_within(s):
     return np.sum(w)
 
 
+def in_a_generator(s):
+    rng = np.random.default_rng(1)
+
+    def noisy(n):
+        x = s
+        for _k in range(n):
+            x = 0.9 * x + rng.normal() * s
+            yield x
+
+    t = 0.0
+    for x in noisy(9):
+        if x > 0.5:
+            t = t + x
+        t += rng.random()
+    return t
+
+
+def masks(s):
+    rng = np.random.default_rng(1)
+    x = s * np.ones(5)
+    for _k in range(7):
+        mask = rng.random(5) < 0.5
+        flip = rng.integers(0, 2, size=x.shape).astype(bool)
+        x = np.where(mask, x * 1.1, x * 0.9)
+        x[flip] *= 0.5
+        x += rng.random(5, dtype=np.float32)
+    return x.sum()
+
+
+def by_a_helper_twice(s):
+    rng = np.random.default_rng(1)
+
+    def kick(x):
+        return x + s * rng.normal()
+
+    x = s
+    for _k in range(7):
+        x = kick(kick(x))
+        try:
+            x = kick(x)
+        finally:
+            x = x * 0.9
+    return x
+
+
+def a_list_of_generators(s):
+    rngs = [np.random.default_rng(i) for i in range(3)]
+    x = np.ones(3) * s
+    for _k in range(7):
+        x = 0.9 * x + np.array([r.normal() for r in rngs]) * s
+    return x.sum()
+
+
+def rejected_in_a_loop(s):
+    rng = np.random.default_rng(1)
+    x = s
+    for _k in range(12):
+        while True:
+            u = rng.random()
+            if u < 0.5:
+                break
+        x = 0.9 * x + u * s
+    return x
+
+
+def a_list_shuffled(s):
+    random.seed(1)
+    xs = [s, 2.0, 3.0 * s]
+    random.shuffle(xs)
+    return xs[0] * 2 + xs[1] + random.choice(xs)
+
+
+def bounds_of_the_step(s):
+    rng = np.random.default_rng(1)
+    x = s
+    for k in range(12):
+        scale = 0.5**k
+        x = x + rng.normal(0, scale) * s + rng.uniform(0, k + 1)
+        i = rng.integers(k + 1)
+        x = x + i
+    return x
+
+
+def particles_on_a_grid(s):
+    rng = np.random.default_rng(1)
+    u = np.zeros(20)
+    for t in range(5):
+        for _p in range(6):
+            u[rng.integers(20)] += s * rng.exponential()
+        u[1:-1] = u[1:-1] + 0.1 * (u[2:] - 2 * u[1:-1] + u[:-2])
+        if t % 2 == 0 and t > 1:
+            u += rng.normal(size=20) * 0.1
+    return np.sum(u**2)
+
+
+def accepted_by_numbers(s):
+    rng = np.random.default_rng(1)
+    x = s
+    accepted = 0
+    for _k in range(20):
+        new = x + 0.5 * rng.normal()
+        u = rng.random()
+        if u < np.exp(-(new**2 - x**2) * s):
+            x = new
+            accepted += 1
+    return x * s + accepted
+
+
+def sizes_of_two_kinds(s):
+    rng = np.random.default_rng(1)
+    x = s
+    for k in range(6):
+        size = 2 if k > 2 else 3
+        x = x + rng.normal(size=size).sum() * s
+    return x
+
+
+def the_worst_is_drawn_anew(s):
+    rng = np.random.RandomState(1)
+    pos = np.zeros((6, 2))
+    for _k in range(8):
+        theta = rng.uniform(0, 2 * np.pi, 6)
+        pos += s * np.column_stack([np.cos(theta), np.sin(theta)])
+        d = np.linalg.norm(pos - pos.mean(0), axis=1)
+        worst = np.argmax(d)
+        pos[worst] = rng.normal(scale=0.1, size=2)
+    return np.sum(pos**2)
+
+
+def seeded_by_the_step(s):
+    x = s
+    for k in range(8):
+        rng = np.random.RandomState(k)
+        x = x * 0.9 + s * rng.rand()
+    return x
+
+
+def seeded_at_each_step(s):
+    x = s
+    for _k in range(7):
+        np.random.seed(3)
+        x = 0.9 * x + s * np.random.randn() + np.random.rand()
+    return x + np.random.rand()
+
+
 PROGRAMS: list[Function] = [
     *(global_state, several_in_their_order, nested, at_some_steps, by_what_was_drawn),
     *(scaled_by_arguments, scaled_before_the_loop, python_numbers, own_python_generator, indices),
     *(minibatches, shuffled, known_while, left_early, last_before_the_bound, of_an_object),
+    *(
+        in_a_generator,
+        masks,
+        by_a_helper_twice,
+    ),
+    *(
+        a_list_of_generators,
+        rejected_in_a_loop,
+        a_list_shuffled,
+    ),
+    *(
+        bounds_of_the_step,
+        particles_on_a_grid,
+        accepted_by_numbers,
+    ),
+    *(
+        sizes_of_two_kinds,
+        the_worst_is_drawn_anew,
+        seeded_by_the_step,
+    ),
+    *(seeded_at_each_step,),
     *(made_at_each_step, written_into, of_many_dimensions, rejected, two_generators),
 ]
 every_program = pytest.mark.parametrize("f", PROGRAMS, ids=lambda f: f.__name__)
@@ -264,6 +430,17 @@ AT = 0.7
 def states() -> tuple[Any, ...]:
     kind, keys, *rest = np.random.get_state()
     return (kind, keys.tobytes(), *rest), random.getstate()
+
+
+def sized_by_the_step(s):
+    rng, x = np.random.default_rng(1), s
+    for k in range(9):
+        x = x + np.sum(rng.integers(0, 5, k + 1)) * s
+    return x
+
+
+def test_sizes_that_differ_from_step_to_step_are_drawn_step_by_step() -> None:
+    assert ckad.value_and_grad(sized_by_the_step, engine="vm")(AT)[0] == sized_by_the_step(AT)
 
 
 @pytest.mark.filterwarnings("error::ckad.errors.UnrolledLoopWarning")
@@ -282,7 +459,7 @@ def test_value_and_gradient(f: Function) -> None:
 @every_program
 def test_within_a_budget(f: Function) -> None:
     gradient = ckad.value_and_grad(f, engine="vm")
-    assert ckad.value_and_grad(f, engine="vm", memory="26 kB")(AT) == gradient(AT)
+    assert ckad.value_and_grad(f, engine="vm", memory="60 kB")(AT) == gradient(AT)
 
 
 @pytest.mark.parametrize("f", [global_state, nested, at_some_steps, known_while, left_early])

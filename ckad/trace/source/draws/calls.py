@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Sequence
 from typing import Any
 
 from ckad.errors import UnrecordableError
 from ckad.place import at_place
-from ckad.trace.source.draws.generators import MAKERS, drawing
+from ckad.trace.source.draws.generators import MAKERS, Generator, drawing
 from ckad.trace.source.draws.noted import is_in_body, keep
 from ckad.trace.source.draws.rules import drawn
 from ckad.trace.source.names.frame import made
@@ -22,15 +23,21 @@ def call(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
     found = drawing(callee)
     if found is None:
         return NotImplemented
-    if is_in_body() or _holds_array([*args, *options.values()]):
+    if is_in_body() or _is_for_rules(found, args, options):
         return drawn(*found, args, options)
     keep(found[0])
     return NotImplemented
 
 
-def _holds_array(given: Sequence[Any]) -> bool:
-    """Whether a traced value is given that is no item of a list to choose from."""
-    return any(isinstance(x, Tracer) for x in given) or holds_tracer(list(given))
+def _is_for_rules(
+    found: tuple[Generator, str], args: Sequence[Any], options: dict[str, Any]
+) -> bool:
+    """Whether traced values are given to more than Python's choice among the items of a list."""
+    given, (generator, name) = [*args, *options.values()], found
+    if any(isinstance(x, Tracer) for x in given):
+        return True
+    by_python = isinstance(generator, random.Random) or name == "shuffle"
+    return holds_tracer(given) and not by_python
 
 
 def _makes(callee: Any) -> bool:

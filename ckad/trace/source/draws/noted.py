@@ -104,12 +104,21 @@ def _item(row: int, k: int, x: Any) -> Any:
 def _sample(draw: Draw) -> Any:
     """What a call may give: its shape and kind are those of each step."""
     put_back = restoring(draw.generator)
-    bounds = iter((0, 1 << 30))  # numbers that are not known are bounds of integers
-    args = [next(bounds) if type(x) is Number else x for x in draw.args]
+    args = _with_bounds(draw.args)
     try:
         return getattr(draw.generator, draw.name)(*args, **draw.options)
     finally:
         put_back()
+
+
+def _with_bounds(args: Sequence[Any]) -> list[Any]:
+    """Arguments with any bounds of integers in place of those that a step computes."""
+    low, high, *rest = [*args, None] if len(args) > 1 else [0, *args, None]
+    if type(high) is Number:
+        high = (0 if type(low) is Number else low) + (1 << 30)
+    if type(low) is Number:
+        low = high - 1
+    return [low, high, *rest[:-1]] if len(args) > 1 else [high] if args else []
 
 
 def note_sides(predicate: Tracer, sides: Sequence[tuple[Trace, Region]]) -> None:

@@ -80,7 +80,7 @@ def drawn(generator: Generator, name: str, args: Sequence[Any], options: dict[st
     scaled = (_PYTHON if isinstance(generator, random.Random) else _NUMPY).get(name)
     if scaled is not None:
         return _from_standard(generator, scaled, name, args, options)
-    if name in _BOUNDED and is_in_body() and not holds_tracer(options):
+    if name in _BOUNDED and is_in_body() and not holds_tracer([*args[2:], options]):
         return draw(generator, name, [_bound(name, x) for x in args], options)
     raise _refused(name)
 
