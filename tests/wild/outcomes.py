@@ -6,8 +6,6 @@ from typing import NamedTuple
 
 from ckad.errors import (
     CarryError,
-    ConcreteValueError,
-    DtypeError,
     UnrecordableError,
 )
 
@@ -23,15 +21,8 @@ CLOSURE = "'Closure' object has no attribute '__code__'"
 
 #: At any size.
 REFUSED = {
-    "particles.rain": Outcome(DtypeError, "the result would have dtype [('position', '<f8', (2,))"),
     "networks.leaky_spikes": Outcome(
-        CarryError, "the variable 'last' is array on one side of a branch and None on the other"
-    ),
-    "earth.climate_with_states": Outcome(
-        ConcreteValueError, "which of several objects this is depends on a traced value"
-    ),
-    "life.gray_scott_structured": Outcome(
-        DtypeError, "the result would have dtype [('U', '<f8'), ('V', '<f8')]"
+        UnrecordableError, "which items a list has depends on a traced condition"
     ),
     "robots.pure_pursuit": Outcome(
         UnrecordableError, "which items a list has depends on a traced condition"

@@ -12,9 +12,10 @@ from typing import Any
 from ckad.trace import dispatch
 from ckad.trace.arrays import called
 from ckad.trace.memory.opened import is_tracing
+from ckad.trace.source.absence import given_deep
 from ckad.trace.source.actions import Actions, hand_over
 from ckad.trace.source.calls import call
-from ckad.trace.source.control.checks import certain, checked
+from ckad.trace.source.control.checks import certain, checked, none_used
 from ckad.trace.source.control.sequences.filtered import reduced
 from ckad.trace.source.control.sequences.generators import ended, listed
 from ckad.trace.source.control.sequences.ordering import extreme, ordered
@@ -30,7 +31,7 @@ def follow(function: Callable[..., Any]) -> Callable[..., Any]:
         if not is_tracing():
             return function(*args, **options)
         with deeper(), checked() as after:
-            return after(call(function, args, options))
+            return after(given_deep(call(function, args, options)))
 
     return followed
 
@@ -40,5 +41,5 @@ def _called(function: Callable[..., Any], *args: Any, **options: Any) -> Any:
 
 
 dispatch.put(called, _called, dispatch.EVERY)
-_INTERPRETING = (evaluate, assign, run_block, returned_by, certain)
+_INTERPRETING = (evaluate, assign, run_block, returned_by, certain, none_used)
 hand_over(Actions(*_INTERPRETING, ended, listed, reduced, ordered, extreme))

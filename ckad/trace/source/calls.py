@@ -21,14 +21,16 @@ from typing import Any
 
 import numpy as np
 
-from ckad.errors import UnrecordableError
+from ckad.errors import DtypeError, UnrecordableError
 from ckad.place import at_place
 from ckad.trace import dispatch
 from ckad.trace.constants import computes
 from ckad.trace.memory.context import current, mark_place
 from ckad.trace.primitives.part.joins import is_sized
 from ckad.trace.source import effects
+from ckad.trace.source.absence import given, given_deep, needed
 from ckad.trace.source.actions import extreme, listed, ordered, reduced
+from ckad.trace.source.choices import Choice, numbered
 from ckad.trace.source.draws import calls as draws
 from ckad.trace.source.libraries import is_library, python_function
 from ckad.trace.source.memory.appends import append
@@ -67,12 +69,20 @@ _CONSUMING = {
 _CALLING = {map, functools.reduce, itertools.accumulate, itertools.starmap}
 #: What looks at the items of a container, but not into them.
 _SHALLOW = {len, iter, zip, enumerate, reversed, list, tuple, dict, isinstance, type, id, hasattr}
+#: Functions of math that raise a ValueError for some numbers.
+_OF_SOME = {
+    *(math.sqrt, math.log, math.log2, math.log10, math.log1p, math.acos, math.asin),
+    *(math.acosh, math.atanh, math.fmod, math.pow, math.gamma, math.lgamma),
+}
+#: What may be asked of None, too.
+_LOOKING = (isinstance, type, print, id, repr, str, callable)
 #: Python numbers come out of these if only such go in.
 _WEAK_RESULTS = {abs, float, int, bool, round, min, max, sum, pow}
 
 
 def call(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
     """``callee(*args, **options)``."""
+    callee = given(callee)
     kind = type(callee)
     if kind is Closure:
         return callee(*args, **options)
@@ -89,7 +99,12 @@ def call(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
         return function(*owner, *args, **options)
     if function is not None and is_followed(function):
         return call_from_source(function, (*owner, *args), options)
-    return _call_library(callee if function is None or owner else function, args, options)
+    try:
+        return _call_library(callee if function is None or owner else function, args, options)
+    except (TypeError, DtypeError):
+        if any(x is None for x in args):
+            needed(None)
+        raise
 
 
 def _python_function(callee: Any) -> tuple[Any, tuple[Any, ...]]:
@@ -120,13 +135,16 @@ def _call_library(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> 
     left_out = effects.skipped(callee, args, options)
     if left_out is not NotImplemented:
         return left_out
+    args = [weakened(numbered(x)) if type(x) is Choice else x for x in args]
+    owner = getattr(callee, "__self__", None)
+    if not isinstance(owner, CONTAINERS) and all(callee is not x for x in _LOOKING):
+        args, options = given_deep(list(args)), {k: given_deep(x) for k, x in options.items()}
     for x in args:
         check_iterated(x)
     if _is_in(callee, _CONSUMING):
         args = [_all_of(x) for x in args]
     if any(isinstance(x, Filtered) for x in args):
         return reduced(callee, args, options)
-    owner = getattr(callee, "__self__", None)
     if type(owner) is list and callee.__name__ == "append":
         return append(owner, *args)
     if _is_in(callee, _CALLING):
@@ -135,6 +153,8 @@ def _call_library(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> 
         return _in_order(callee, owner, args, options)
     if type(owner) is KEPT and callee.__name__ == "cache_clear":
         forget(owner)
+    if _is_in(callee, _OF_SOME) and holds_tracer(list(args)):
+        ledger().may_raise[ValueError] += 1
     if isinstance(getattr(callee, "__self__", callee), np.ufunc):
         args = _arrays(callee, args)
     given = (owner, *args, *options.values())

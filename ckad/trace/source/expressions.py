@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import ast
-import itertools
+import enum
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
 
-from ckad.place import at_place
-from ckad.trace.source.actions import assign
+from ckad.trace.source.absence import given, given_deep, needed
 from ckad.trace.source.calls import call, writable
+from ckad.trace.source.choices import Choice, numbered, one_of
 from ckad.trace.source.control import branches
-from ckad.trace.source.control.sequences.filtered import NAMES, filtered
+from ckad.trace.source.control.checks import note_raise
+from ckad.trace.source.control.sequences.comprehensions import (
+    dict_comprehension,
+    generator_expression,
+    list_comprehension,
+    set_comprehension,
+)
 from ckad.trace.source.kinds import class_of
 from ckad.trace.source.memory import objects
 from ckad.trace.source.memory.appends import appending, seen
@@ -23,12 +29,11 @@ from ckad.trace.source.memory.twins import changing
 from ckad.trace.source.names import classes
 from ckad.trace.source.names.closures import Closure
 from ckad.trace.source.names.frame import MISSING, Frame, check_iterated, made
-from ckad.trace.source.names.generated import Driven, Lazy, Undecided
 from ckad.trace.source.names.reader import Definition, define
 from ckad.trace.source.operators import BINARY, UNARY, changed, combine, compared
 from ckad.trace.source.text import shown
 from ckad.trace.source.values import holds_tracer, lifted, truth, weakened
-from ckad.trace.values.tracer import Tracer
+from ckad.trace.values.tracer import Tracer, lift
 
 
 def evaluate(frame: Frame, node: ast.expr) -> Any:
@@ -48,18 +53,26 @@ def _name(frame: Frame, node: ast.Name) -> Any:
 
 
 def _attribute(frame: Frame, node: ast.Attribute) -> Any:
-    owner = evaluate(frame, node.value)
+    owner = given(evaluate(frame, node.value))
     frame.line = node.lineno
+    if owner is None and not hasattr(owner, node.attr):
+        needed(owner)
     if node.attr == "__class__":
         return class_of(owner)
-    computed = classes.attribute(owner, node.attr)
-    return computed if computed is not MISSING else seen(objects.read(owner, node.attr))
+    if type(owner) is Choice:
+        return branches.asked(owner, lambda known: _read(known, node.attr))
+    return _read(owner, node.attr)
+
+
+def _read(owner: Any, name: str) -> Any:
+    computed = classes.attribute(owner, name)
+    return computed if computed is not MISSING else seen(objects.read(owner, name))
 
 
 def items(frame: Frame, nodes: Iterable[ast.expr]) -> Iterator[Any]:
     for node in nodes:
         if isinstance(node, ast.Starred):
-            several = evaluate(frame, node.value)
+            several = needed(evaluate(frame, node.value))
             check_iterated(several)
             yield from several
         else:
@@ -184,6 +197,11 @@ def _subscript(frame: Frame, node: ast.Subscript) -> Any:
 
 def element(owner: Any, index: Any) -> Any:
     """``owner[index]``."""
+    owner, index = needed(owner), given_deep(index)
+    if type(index) is Choice:
+        if isinstance(owner, dict):
+            return branches.asked(index, lambda known: element(owner, known))
+        index = weakened(numbered(index))
     found = classes.invoke(owner, "__getitem__", index)
     if found is not MISSING:
         return found
@@ -224,7 +242,27 @@ def _call(frame: Frame, node: ast.Call) -> Any:
     frame.line = node.lineno
     if callee is super and not args:
         return classes.parent(frame)
-    return call(callee, args, options)
+    chosen = _chosen(callee, args)
+    return call(callee, args, options) if chosen is MISSING else chosen
+
+
+#: What is asked of words and of members of enumerations.
+_OF_WORDS = (len, float, int, str, ord)
+
+
+def _chosen(callee: Any, args: list[Any]) -> Any:
+    """A member of an enumeration by its value, an item of a dict by a key, that is traced."""
+    if len(args) == 1 and isinstance(args[0], Tracer) and isinstance(callee, enum.EnumMeta):
+        members: list[Any] = list(callee)
+        flags = [np.equal(args[0], member.value) for member in members]
+        note_raise(np.logical_not(np.any(np.stack(flags))))
+        return one_of(members, lambda numbers: np.select(flags, [lift(k) for k in numbers]))
+    if len(args) == 1 and type(args[0]) is Choice and callee in _OF_WORDS:
+        return branches.asked(args[0], callee)
+    owner = getattr(callee, "__self__", None)
+    if args and type(args[0]) is Choice and isinstance(owner, dict) and callee.__name__ == "get":
+        return branches.asked(args[0], lambda known: owner.get(known, *args[1:]))
+    return MISSING
 
 
 def closure(frame: Frame, node: ast.FunctionDef | ast.Lambda) -> Closure:
@@ -252,124 +290,6 @@ def _lambda(frame: Frame, node: ast.Lambda) -> Closure:
     return closure(frame, node)
 
 
-# --- comprehensions ------------------------------------------------------------------------------
-
-
-def _list_comprehension(frame: Frame, node: ast.ListComp) -> Any:
-    iterable = evaluate(frame, node.generators[0].iter)
-    if not _may_filter(node):
-        return made([evaluate(inner, node.elt) for inner in _rounds(frame, node, iterable)])
-    iterable = _items_of(iterable)
-    try:
-        return made([evaluate(inner, node.elt) for inner in _rounds(frame, node, iterable)])
-    except Undecided:
-        return filtered(_scope(frame, node), iterable, node)
-
-
-def _may_filter(node: ast.ListComp | ast.GeneratorExp) -> bool:
-    """Whether it may be found out as the program runs which items a comprehension keeps."""
-    (first, *others) = node.generators
-    named = any(isinstance(part, ast.NamedExpr) for part in ast.walk(node))
-    return bool(first.ifs) and not others and not named
-
-
-def _items_of(iterable: Any) -> Any:
-    """What can be run over twice."""
-    if isinstance(iterable, Lazy):
-        return iterable.all_items()
-    return list(iterable) if isinstance(iterable, Iterator) else iterable
-
-
-def _set_comprehension(frame: Frame, node: ast.SetComp) -> Any:
-    return made({evaluate(inner, node.elt) for inner in _rounds(frame, node, _first(frame, node))})
-
-
-def _dict_comprehension(frame: Frame, node: ast.DictComp) -> Any:
-    rounds = _rounds(frame, node, _first(frame, node))
-    pairs = [(evaluate(inner, node.key), evaluate(inner, node.value)) for inner in rounds]
-    return made(dict(pairs))
-
-
-def _generator(frame: Frame, node: ast.GeneratorExp) -> Any:
-    iterable = _first(frame, node)
-    if not _may_filter(node):
-        return made(evaluate(inner, node.elt) for inner in _rounds(frame, node, iterable))
-    one, other = _twice(iterable)
-    return Lazy(
-        lambda: (evaluate(inner, node.elt) for inner in _rounds(frame, node, one)),
-        lambda: filtered(_scope(frame, node), _items_of(other), node),
-    )
-
-
-def _twice(iterable: Any) -> tuple[Any, Any]:
-    """What can be run over twice, as late as it is."""
-    if not isinstance(iterable, Iterator):
-        return iterable, iterable
-    if isinstance(iterable, Driven):
-        iterable = made(_items_of(iterable))
-        return iterable, iterable
-    one, other = itertools.tee(iterable)
-    return made(one), made(other)
-
-
-_Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
-
-
-def _first(frame: Frame, node: _Comprehension) -> Any:
-    return evaluate(frame, node.generators[0].iter)
-
-
-def _scope(frame: Frame, node: _Comprehension) -> Frame:
-    names = {
-        name.id
-        for part in node.generators
-        for name in ast.walk(part.target)
-        if isinstance(name, ast.Name)
-    }
-    definition = Definition(
-        frame.definition.node,
-        frame.definition.file,
-        frame.definition.name,
-        NAMES | names,
-        frozenset(),
-        frozenset(),
-    )
-    inner = Frame(definition, frame.function, frame)
-    inner.line = frame.line
-    return inner
-
-
-def _rounds(frame: Frame, node: _Comprehension, iterable: Any) -> Iterator[Frame]:
-    return _nested_rounds(_scope(frame, node), iterable, node.generators)
-
-
-def _nested_rounds(
-    inner: Frame, iterable: Any, generators: list[ast.comprehension]
-) -> Iterator[Frame]:
-    check_iterated(iterable)
-    first, *others = generators
-    for item in iterable:
-        assign(inner, first.target, item)
-        if not all(_is_true(inner, test) for test in first.ifs):
-            continue
-        if others:
-            yield from _nested_rounds(inner, evaluate(inner, others[0].iter), others)
-        else:
-            yield inner
-
-
-def _is_true(frame: Frame, test: ast.expr) -> bool:
-    verdict = truth(evaluate(frame, test))
-    if not isinstance(verdict, bool):
-        raise Undecided(
-            at_place(
-                "which items a comprehension keeps depends on a traced value. Use np.where, or a "
-                "loop that writes into an array."
-            )
-        )
-    return verdict
-
-
 _TABLE: dict[type, Callable[[Frame, Any], Any]] = {
     ast.Constant: _constant,
     ast.Name: _name,
@@ -390,8 +310,8 @@ _TABLE: dict[type, Callable[[Frame, Any], Any]] = {
     ast.Slice: _slice,
     ast.Call: _call,
     ast.Lambda: _lambda,
-    ast.ListComp: _list_comprehension,
-    ast.SetComp: _set_comprehension,
-    ast.DictComp: _dict_comprehension,
-    ast.GeneratorExp: _generator,
+    ast.ListComp: list_comprehension,
+    ast.SetComp: set_comprehension,
+    ast.DictComp: dict_comprehension,
+    ast.GeneratorExp: generator_expression,
 }

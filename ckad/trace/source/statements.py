@@ -14,7 +14,9 @@ import numpy as np
 
 from ckad.errors import CkadError, UnrecordableError
 from ckad.place import at_place
+from ckad.trace.source.absence import OrNone, given, given_deep, is_changeable, needed, or_none
 from ckad.trace.source.calls import call
+from ckad.trace.source.choices import Choice, can_be_chosen
 from ckad.trace.source.control import branches, repetition
 from ckad.trace.source.control.checks import Stops, note_raise
 from ckad.trace.source.control.flow import Flow, definite
@@ -23,6 +25,7 @@ from ckad.trace.source.control.sequences.generators import around, generated_by,
 from ckad.trace.source.effects import is_left_out
 from ckad.trace.source.expressions import closure, element, evaluate
 from ckad.trace.source.libraries import compiles
+from ckad.trace.source.matching import match
 from ckad.trace.source.memory import objects
 from ckad.trace.source.memory.twins import CONTAINERS, changing
 from ckad.trace.source.names import classes
@@ -40,6 +43,7 @@ from ckad.trace.source.operators import IN_PLACE, combine
 from ckad.trace.source.skipped import Skipped
 from ckad.trace.source.values import holds_tracer, truth
 from ckad.trace.values.complex import ComplexTracer
+from ckad.trace.values.fields import Fields
 from ckad.trace.values.tracer import Tracer
 
 
@@ -67,15 +71,24 @@ def returned_by(frame: Frame, flow: Flow | None) -> Any:
     if flow is None or not flow.kinds & {Flow.RETURN} or value is MISSING:
         return None
     if Flow.NEXT in flow.kinds and value is not None:
+        return _or_nothing(frame, flow, value)
+    if type(value) is Unclear:
+        raise value.error
+    return value
+
+
+def _or_nothing(frame: Frame, flow: Flow, value: Any) -> Any:
+    """What a function returns that ends without a ``return`` on some path."""
+    if type(value) in (Unclear, Choice) or can_be_chosen(value) or is_changeable(value):
         raise CkadReturn(
             at_place(
                 f"{frame.definition.name}() returns a value on one path and nothing on another, "
                 "and which one is taken depends on a traced value. Return a value on each path."
             )
         )
-    if type(value) is Unclear:
-        raise value.error
-    return value
+    returns = flow.goes(Flow.RETURN)
+    whole = or_none(value)
+    return OrNone(whole.value, np.logical_and(whole.present, returns))
 
 
 class CkadReturn(UnrecordableError):
@@ -127,6 +140,7 @@ def assign(frame: Frame, target: ast.expr, value: Any) -> None:
 
 
 def _set_attribute(owner: Any, name: str, value: Any) -> None:
+    owner = needed(owner)
     if is_left_out(owner):
         return
     if isinstance(owner, Tracer):
@@ -136,7 +150,7 @@ def _set_attribute(owner: Any, name: str, value: Any) -> None:
         owner = _property_owner(owner, name)
     elif classes.set_attribute(owner, name, value) or objects.write(owner, name, value):
         return
-    elif region() is not None and not isinstance(owner, ComplexTracer):
+    elif region() is not None and not isinstance(owner, (ComplexTracer, Fields)):
         check_changeable(owner)
     setattr(owner, name, value)
 
@@ -149,6 +163,7 @@ def _property_owner(owner: Tracer, name: str) -> Tracer:
 
 
 def _unpack(frame: Frame, targets: Sequence[ast.expr], value: Any) -> None:
+    value = needed(value)
     check_iterated(value)
     values = [value] * len(targets) if type(value) is Skipped else list(value)
     starred = [k for k, t in enumerate(targets) if isinstance(t, ast.Starred)]
@@ -171,13 +186,18 @@ def _unpack(frame: Frame, targets: Sequence[ast.expr], value: Any) -> None:
 
 def store(owner: Any, index: Any, value: Any) -> None:
     """``owner[index] = value``."""
+    owner, index = needed(owner), given_deep(index)
+    value = value if isinstance(owner, CONTAINERS) else given_deep(value)
     if classes.invoke(owner, "__setitem__", index, value) is not MISSING:
         return
     if isinstance(owner, CONTAINERS):
         changing(owner)
     elif isinstance(owner, np.ndarray):
         _check_plain(holds_tracer(value) or holds_tracer(index))
-    owner[index] = value
+    if type(owner) is list and isinstance(index, Tracer):
+        branches.put_item(owner, index, value)
+    else:
+        owner[index] = value
 
 
 def _check_plain(traced: bool) -> None:
@@ -203,7 +223,7 @@ def _augmented(frame: Frame, node: ast.AugAssign) -> None:
         store(owner, index, _combined(frame, node, in_place, element(owner, index)))
     else:
         assert isinstance(target, ast.Attribute)
-        owner = evaluate(frame, target.value)
+        owner = given(evaluate(frame, target.value))
         new = _combined(frame, node, in_place, objects.read(owner, target.attr))
         if not isinstance(owner, Tracer):
             _set_attribute(owner, target.attr, new)
@@ -374,4 +394,5 @@ _TABLE: dict[type, Callable[[Frame, Any], Flow | None]] = {
     ast.While: repetition.while_loop,
     ast.With: _with,
     ast.Try: try_statement,
+    ast.Match: match,
 }

@@ -14,6 +14,7 @@ from ckad.errors import DtypeError, UnrecordableError
 from ckad.place import at_place
 from ckad.trace import dispatch
 from ckad.trace.integers.affine import range_of
+from ckad.trace.source.absence import needed
 from ckad.trace.source.control import branches
 from ckad.trace.source.control.sequences.filtered import chosen
 from ckad.trace.source.control.sequences.generators import Counted, Endless, counting, cycling
@@ -23,6 +24,7 @@ from ckad.trace.source.names.frame import MISSING
 from ckad.trace.source.names.generated import Driven
 from ckad.trace.source.values import arrays_of, lifted, weakened
 from ckad.trace.values.complex import ComplexTracer
+from ckad.trace.values.fields import Fields
 from ckad.trace.values.part import Extents, Part
 from ckad.trace.values.tracer import Tracer, known
 
@@ -68,26 +70,30 @@ def number(x: Any) -> Any:
 
 def items_of(x: Any) -> Items | None:
     """``x`` as items with numbers; None for what only Python can iterate over."""
+    x = needed(x)
     if isinstance(x, Items):
         return x
     if isinstance(x, Progress):
         return items_of(x.iterable)
     if isinstance(x, builtins.range):
         return Items(len(x), lambda k: number(_affine(x.start, x.step, k)))
-    if isinstance(x, (Tracer, ComplexTracer)):
+    if isinstance(x, Fields) and x.record.is_item:
+        return None
+    if isinstance(x, (Tracer, ComplexTracer, Fields)):
         if not x.shape:
             raise TypeError("iteration over a 0-d array")
-        return Items(x.shape[0], lambda k: x[k], read=_read(x))
+        return Items(len(x), lambda k: x[k], read=_read(x))
     if isinstance(x, Part) and isinstance(x.where, Extents):
         return Items(x.shape[0], lambda k: x[k], x.base.shape[0], _read(x))
-    if isinstance(x, np.ndarray) and x.ndim and x.dtype.kind in "fiubc":
+    if isinstance(x, np.ndarray) and x.ndim and x.dtype.kind in "fiubcV":
         return items_of(lifted(x))
     return None
 
 
 def _read(x: Any) -> Sequence[Tracer]:
     """The arrays whose elements are read as numbers; rows of a matrix are views, not copies."""
-    return arrays_of(x.base if isinstance(x, Part) else x) if x.ndim == 1 else []
+    one = x.base if isinstance(x, Part) else x
+    return arrays_of(one) if x.ndim == 1 and type(x) is not Fields else []
 
 
 def _affine(start: Any, step: Any, k: Any) -> Any:
@@ -247,5 +253,5 @@ for _builtin, _function in {
     count: _count,
     cycle: _cycle,
 }.items():
-    dispatch.put(_builtin, _function, dispatch.EVERY)
+    dispatch.put(_builtin, _function, dispatch.ANY)
     dispatch.always(_builtin)
