@@ -67,7 +67,8 @@ def user_place() -> Source:
         file = frame.f_code.co_filename
         if file.startswith(_INTERPRETER) and _running.functions:
             places = [function.place for function in reversed(_running.functions)]
-            return next((x for x in places if not x.file.startswith(_LIBRARIES)), places[0])
+            own = (*_LIBRARIES, _INTERPRETER)
+            return next((x for x in places if not x.file.startswith(own)), places[0])
         if is_users(frame):
             return Source(file, frame.f_lineno)
         frame = frame.f_back

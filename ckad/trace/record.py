@@ -53,7 +53,7 @@ from ckad.trace.primitives import (
     ufunc_methods,
 )
 from ckad.trace.source import follow
-from ckad.trace.source.control import iteration
+from ckad.trace.source.control.sequences import iteration
 from ckad.trace.values import apply
 from ckad.trace.values.tracer import Tracer, concrete, fresh, localise, value
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ckad.errors import (
-    ConcreteValueError,
-    TraceError,
+    CarryError,
     UnrecordableError,
 )
 
@@ -18,20 +17,12 @@ class Outcome(NamedTuple):
     says: str  # how its first sentence begins, without the place
 
 
-PLAIN = "a traced value is turned into a plain NumPy array"
 CLOSURE = "'Closure' object has no attribute '__code__'"
 
 #: At any size.
 REFUSED = {
     "networks.leaky_spikes": Outcome(
         UnrecordableError, "which items a list has depends on a traced condition"
-    ),
-    "earth.climate_with_states": Outcome(
-        TraceError, "which items a comprehension keeps depends on a traced value"
-    ),
-    "life.turing_frames": Outcome(ConcreteValueError, PLAIN),
-    "life.doses": Outcome(
-        TraceError, "which items a comprehension keeps depends on a traced value"
     ),
     "robots.pure_pursuit": Outcome(
         UnrecordableError, "which items a list has depends on a traced condition"
@@ -41,7 +32,6 @@ REFUSED = {
 #: At their full size alone: short loops are written out, these are too long for it.
 REFUSED_LONG = {
     "filters.extended_localization": Outcome(
-        UnrecordableError,
-        "the body of a loop or branch calls numpy.random.RandomState.randn",
+        CarryError, "the loop carries 'hxEst' from step to step, and it changes from f64[4,2] to"
     ),
 }

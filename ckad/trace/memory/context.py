@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Protocol
 
 from ckad.errors import TraceError
 from ckad.place import at_place, user_place
@@ -27,6 +27,13 @@ FOREIGN = (
     "a traced value of another function or loop body is used here. Return it from there (from a "
     "loop body through the carry), or pass it as an argument."
 )
+
+
+class Late(Protocol):
+    """A row that becomes a constant later."""
+
+    def forgo(self) -> None:
+        """Be any constant, if it has become none: nothing needs it."""
 
 
 class Trace:
@@ -50,6 +57,9 @@ class Trace:
         self.known_writes: dict[Any, dict[int, Storage]] = parent.known_writes if parent else {}
         # loop -> what it carried then: its own names, their structures and kinds
         self.known_carries: dict[Any, dict[str, Any]] = parent.known_carries if parent else {}
+        # loop -> how many steps it makes, if that decides how many random numbers are drawn
+        self.steps_of_draws: dict[Any, int] = parent.steps_of_draws if parent else {}
+        self.late: list[Late] = []  # rows of constants that are not known yet
         self.index_range: tuple[int, int] | None = None  # of the step's number, half-open
         self.ranges: dict[int, tuple[int, int]] = {}  # integer row -> least and greatest number
         self.forms: dict[int, Any] = {}  # integer row -> its Form (``affine``)
@@ -102,6 +112,8 @@ class Trace:
     def tape(self, outputs: list[int], inputs: Sequence[int | Type] | None = None) -> Tape:
         """What was recorded; with ``inputs``, rows or types of inputs that nothing reads, these
         come first in this order."""
+        for row in self.late:
+            row.forgo()
         if inputs is None:
             return self.builder.tape(outputs)
         b, rows = Builder(), self.builder.rows

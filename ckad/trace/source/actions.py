@@ -18,6 +18,11 @@ class Actions(NamedTuple):
     returned_by: Callable[..., Any]
     certain: Callable[..., Any]
     none_used: Callable[[], NoReturn]
+    ended: Callable[..., Any]
+    listed: Callable[..., Any]
+    reduced: Callable[..., Any]
+    ordered: Callable[..., Any]
+    extreme: Callable[..., Any]
 
 
 _known: list[Actions] = []
@@ -50,6 +55,31 @@ def returned_by(frame: Any, flow: Any) -> Any:
 def certain(x: Any) -> Any:
     """The value of a name that may not be bound, or be None: the program stops where it is so."""
     return _known[0].certain(x)
+
+
+def ended(frame: Any, flow: Any) -> Any:
+    """How a loop over a generator ends whose body has ended so."""
+    return _known[0].ended(frame, flow)
+
+
+def listed(items: Any) -> Any:
+    """A list of what a generator gives."""
+    return _known[0].listed(items)
+
+
+def reduced(callee: Any, args: Any, options: Any) -> Any:
+    """What a function makes of items of which it is not known which there are."""
+    return _known[0].reduced(callee, args, options)
+
+
+def ordered(items: Any, key: Any, reverse: Any) -> Any:
+    """Items sorted by a key."""
+    return _known[0].ordered(items, key, reverse)
+
+
+def extreme(items: Any, key: Any, is_max: Any) -> Any:
+    """The best of items by a key."""
+    return _known[0].extreme(items, key, is_max)
 
 
 def none_used() -> NoReturn:

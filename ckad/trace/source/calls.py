@@ -10,8 +10,10 @@ from __future__ import annotations
 import builtins
 import dis
 import functools
+import itertools
 import math
 import types
+from collections import deque
 from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import partial
 from types import BuiltinFunctionType, FunctionType, GeneratorType, MethodType
@@ -26,7 +28,9 @@ from ckad.trace.constants import computes
 from ckad.trace.memory.context import current, mark_place
 from ckad.trace.primitives.part.joins import is_sized
 from ckad.trace.source import effects
+from ckad.trace.source.actions import extreme, listed, ordered, reduced
 from ckad.trace.source.choices import Choice, numbered
+from ckad.trace.source.draws import calls as draws
 from ckad.trace.source.libraries import is_library, python_function
 from ckad.trace.source.memory.appends import append
 from ckad.trace.source.memory.contents import new, read, read_deep
@@ -42,6 +46,7 @@ from ckad.trace.source.names.frame import (
     outside,
     region,
 )
+from ckad.trace.source.names.generated import Driven, Filtered, Lazy
 from ckad.trace.source.names.kept import KEPT, forget, kept
 from ckad.trace.source.names.reader import definition_of
 from ckad.trace.source.purity import is_pure
@@ -56,7 +61,12 @@ _CHANGING = frozenset(
     popleft appendleft extendleft rotate move_to_end subtract""".split()
 )
 #: What reads all that a generator gives at once.
-_CONSUMING = {min, max, sum, any, all, sorted, list, tuple, math.fsum, math.prod}
+_CONSUMING = {
+    *(min, max, sum, any, all, sorted, list, tuple, set, dict, deque, math.fsum, math.prod),
+    *(np.fromiter, functools.reduce),
+}
+#: What calls a function that it is given.
+_CALLING = {map, functools.reduce, itertools.accumulate, itertools.starmap}
 #: What looks at the items of a container, but not into them.
 _SHALLOW = {len, iter, zip, enumerate, reversed, list, tuple, dict, isinstance, type, id, hasattr}
 #: Functions of math that raise a ValueError for some numbers.
@@ -132,9 +142,15 @@ def _call_library(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> 
     for x in args:
         check_iterated(x)
     if _is_in(callee, _CONSUMING):
-        args = [list(x) if type(x) is GeneratorType else x for x in args]
+        args = [_all_of(x) for x in args]
+    if any(isinstance(x, Filtered) for x in args):
+        return reduced(callee, args, options)
     if type(owner) is list and callee.__name__ == "append":
         return append(owner, *args)
+    if _is_in(callee, _CALLING):
+        args = [_as_called(x) for x in args]
+    if _orders(callee, owner, args, options):
+        return _in_order(callee, owner, args, options)
     if type(owner) is KEPT and callee.__name__ == "cache_clear":
         forget(owner)
     if _is_in(callee, _OF_SOME) and holds_tracer(list(args)):
@@ -144,7 +160,10 @@ def _call_library(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> 
     given = (owner, *args, *options.values())
     _note_reads(callee, given)
     counterpart = _counterpart(callee, args, options)
-    if counterpart is not None:
+    drawn = draws.call(callee, args, options) if counterpart is None else NotImplemented
+    if drawn is not NotImplemented:
+        result = drawn
+    elif counterpart is not None:
         options.pop("like", None)
         mark_place(current())
         result = counterpart(*args, **options)
@@ -163,6 +182,51 @@ def _call_library(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> 
     if isinstance(result, Iterator):
         return made(result)
     return shown(result, given) if type(result) is str else lifted(result)
+
+
+def _all_of(x: Any) -> Any:
+    """What a generator gives, as a list."""
+    if isinstance(x, Lazy):
+        return x.all_items()
+    if isinstance(x, Filtered):
+        return x
+    if isinstance(x, Driven):
+        return listed(x)
+    return list(x) if type(x) in (GeneratorType, map, filter, zip, enumerate, reversed) else x
+
+
+def _as_called(x: Any) -> Any:
+    """A builtin that has a counterpart for traced values, as a function that Python can call."""
+    if not (_is_in(x, _WEAK_RESULTS) or _is_math(x)):
+        return x
+    return lambda *given: call(x, given, {})
+
+
+def _orders(callee: Any, owner: Any, args: Sequence[Any], options: dict[str, Any]) -> bool:
+    """Whether a call orders items by a key, or a list that holds traced values in place."""
+    if type(owner) is list and callee.__name__ == "sort":
+        return "key" in options or holds_tracer(owner)
+    return _is_in(callee, (sorted, max, min)) and options.get("key") is not None and bool(args)
+
+
+def _in_order(callee: Any, owner: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
+    items = owner if type(owner) is list else args[0] if len(args) == 1 else args
+    items, key = list(items), options.get("key")
+    read_deep(tuple(items))
+    if not items or (callee in (max, min) and options.keys() != {"key"}):
+        return callee(items, **options)
+
+    def by(x: Any) -> Any:
+        return x if key is None else call(key, (x,), {})
+
+    if callee in (max, min):
+        return extreme(items, by, callee is max)
+    found = ordered(items, by, bool(options.get("reverse", False)))
+    if type(owner) is not list:
+        return new(found, (items,))
+    changing(owner)
+    owner[:] = found
+    return None
 
 
 def _note_reads(callee: Any, given: Sequence[Any]) -> None:

@@ -10,13 +10,16 @@ from typing import Any
 
 import numpy as np
 
-from ckad.errors import TraceError
-from ckad.place import at_place
-from ckad.trace.source.actions import assign
 from ckad.trace.source.calls import call, writable
 from ckad.trace.source.choices import Choice, numbered, one_of
 from ckad.trace.source.control import branches
 from ckad.trace.source.control.checks import note_raise
+from ckad.trace.source.control.sequences.comprehensions import (
+    dict_comprehension,
+    generator_expression,
+    list_comprehension,
+    set_comprehension,
+)
 from ckad.trace.source.kinds import class_of
 from ckad.trace.source.memory import objects
 from ckad.trace.source.memory.appends import appending, seen
@@ -286,78 +289,6 @@ def _lambda(frame: Frame, node: ast.Lambda) -> Closure:
     return closure(frame, node)
 
 
-# --- comprehensions ------------------------------------------------------------------------------
-
-
-def _list_comprehension(frame: Frame, node: ast.ListComp) -> Any:
-    return made([evaluate(inner, node.elt) for inner in _rounds(frame, node)])
-
-
-def _set_comprehension(frame: Frame, node: ast.SetComp) -> Any:
-    return made({evaluate(inner, node.elt) for inner in _rounds(frame, node)})
-
-
-def _dict_comprehension(frame: Frame, node: ast.DictComp) -> Any:
-    pairs = [(evaluate(f, node.key), evaluate(f, node.value)) for f in _rounds(frame, node)]
-    return made(dict(pairs))
-
-
-def _generator(frame: Frame, node: ast.GeneratorExp) -> Any:
-    rounds = _rounds(frame, node)
-    return made(evaluate(inner, node.elt) for inner in rounds)
-
-
-_Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
-
-
-def _rounds(frame: Frame, node: _Comprehension) -> Iterator[Frame]:
-    names = {
-        name.id
-        for part in node.generators
-        for name in ast.walk(part.target)
-        if isinstance(name, ast.Name)
-    }
-    definition = Definition(
-        frame.definition.node,
-        frame.definition.file,
-        frame.definition.name,
-        frozenset(names),
-        frozenset(),
-        frozenset(),
-    )
-    inner = Frame(definition, frame.function, frame)
-    inner.line = frame.line
-    return _nested_rounds(inner, evaluate(frame, node.generators[0].iter), node.generators)
-
-
-def _nested_rounds(
-    inner: Frame, iterable: Any, generators: list[ast.comprehension]
-) -> Iterator[Frame]:
-    iterable = needed(iterable)
-    check_iterated(iterable)
-    first, *others = generators
-    for item in iterable:
-        assign(inner, first.target, item)
-        if not all(_is_true(inner, test) for test in first.ifs):
-            continue
-        if others:
-            yield from _nested_rounds(inner, evaluate(inner, others[0].iter), others)
-        else:
-            yield inner
-
-
-def _is_true(frame: Frame, test: ast.expr) -> bool:
-    verdict = truth(evaluate(frame, test))
-    if not isinstance(verdict, bool):
-        raise TraceError(
-            at_place(
-                "which items a comprehension keeps depends on a traced value. Use np.where, or a "
-                "loop that writes into an array."
-            )
-        )
-    return verdict
-
-
 _TABLE: dict[type, Callable[[Frame, Any], Any]] = {
     ast.Constant: _constant,
     ast.Name: _name,
@@ -378,8 +309,8 @@ _TABLE: dict[type, Callable[[Frame, Any], Any]] = {
     ast.Slice: _slice,
     ast.Call: _call,
     ast.Lambda: _lambda,
-    ast.ListComp: _list_comprehension,
-    ast.SetComp: _set_comprehension,
-    ast.DictComp: _dict_comprehension,
-    ast.GeneratorExp: _generator,
+    ast.ListComp: list_comprehension,
+    ast.SetComp: set_comprehension,
+    ast.DictComp: dict_comprehension,
+    ast.GeneratorExp: generator_expression,
 }

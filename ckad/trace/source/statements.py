@@ -20,6 +20,7 @@ from ckad.trace.source.control import branches, repetition
 from ckad.trace.source.control.checks import Stops, note_raise
 from ckad.trace.source.control.flow import Flow, definite
 from ckad.trace.source.control.guarded import try_statement
+from ckad.trace.source.control.sequences.generators import around, generated_by, yielded
 from ckad.trace.source.effects import is_left_out
 from ckad.trace.source.expressions import closure, element, evaluate
 from ckad.trace.source.libraries import compiles
@@ -44,6 +45,7 @@ from ckad.trace.source.names.frame import (
     check_iterated,
     region,
 )
+from ckad.trace.source.names.generated import loop_of
 from ckad.trace.source.operators import IN_PLACE, combine
 from ckad.trace.source.skipped import Skipped
 from ckad.trace.source.values import holds_tracer, truth
@@ -103,8 +105,13 @@ class CkadReturn(UnrecordableError):
 # --- simple statements ---------------------------------------------------------------------------
 
 
-def _expression(frame: Frame, node: ast.Expr) -> None:
+def _expression(frame: Frame, node: ast.Expr) -> Flow | None:
+    if isinstance(node.value, ast.Yield):
+        return yielded(frame, node.value)
+    if isinstance(node.value, ast.YieldFrom):
+        return repetition.for_loop(frame, loop_of(node.value))
     evaluate(frame, node.value)
+    return None
 
 
 def _pass(frame: Frame, node: ast.stmt) -> None:
@@ -347,6 +354,9 @@ def _within(frame: Frame, node: ast.With, items: Sequence[ast.withitem]) -> Flow
     if not items:
         return run_block(frame, node.body)
     manager = evaluate(frame, items[0].context_expr)
+    generated = generated_by(manager)
+    if generated is not None:
+        return around(generated, lambda value: _entered(frame, node, items, value))
     if classes.method(manager, "__enter__") is None:
         stack: contextlib.ExitStack[bool] = contextlib.ExitStack()
         with stack:

@@ -16,6 +16,7 @@ from ckad.trace.memory.storage import Storage
 from ckad.trace.source.choices import Choice
 from ckad.trace.source.names import classes
 from ckad.trace.source.names.absence import OrNone
+from ckad.trace.source.names.generated import Filtered
 from ckad.trace.source.skipped import Skipped
 from ckad.trace.values.apply import astype, broadcast_to, reshape_value
 from ckad.trace.values.array import Array
@@ -77,6 +78,8 @@ def truth(x: Any) -> bool | Tracer:
     """What a condition makes of ``x``: a bool, or a traced scalar of dtype bool."""
     if type(x) is ComplexTracer:
         x = np.not_equal(x, 0)
+    if isinstance(x, Filtered):
+        x = np.greater(x.count, 0)
     if type(x) is OrNone:
         inner = truth(x.value)
         return astype(x.present if inner is True else np.logical_and(x.present, inner), bool)

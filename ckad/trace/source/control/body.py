@@ -74,6 +74,7 @@ class Body:
     def enter(self) -> None:
         loop, trace = self.loop, self.trace
         self.index = Tracer(Storage(trace, trace.builder.input(INDEX)), (), True, True)
+        self.region.index = self.index
         if loop.guard != UNGUARDED:
             self.guard_in = (FLAG if loop.guard == WHILE else COUNT).enter(trace)
         if loop.signals:
@@ -175,7 +176,8 @@ class Body:
         outputs += [local.row for local in self.trace.adopted.values()]
         for _, entries in self.region.appends.values():
             outputs += [value(entry.value) for entry in entries]
-        self.tape = self.trace.tape(outputs, self._inputs())
+        self.results, self.inputs_in_order = outputs, self._inputs()
+        self.tape = self.trace.tape(outputs, self.inputs_in_order)
 
     def _bound(self, key: Key, end: End) -> Bound:
         """What a name is bound to at the end of a step, in the form in which it is handed on."""

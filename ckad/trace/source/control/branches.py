@@ -18,6 +18,7 @@ from ckad.trace.source.choices import Choice, can_be_chosen, number_of, one_of, 
 from ckad.trace.source.control.checks import Stops, note_raise
 from ckad.trace.source.control.flow import Flow, definite
 from ckad.trace.source.control.merging import VALUE, Merge, Side
+from ckad.trace.source.draws.noted import note_sides
 from ckad.trace.source.names.absence import OrNone, side
 from ckad.trace.source.names.frame import (
     MISSING,
@@ -44,7 +45,7 @@ def either(predicate: Tracer, if_true: Thunk, if_false: Thunk, place: Hashable) 
 
     ``place`` says where they stand, here and below: what they write into is remembered.
     """
-    merged = Merge(predicate, _record(_sides(predicate, if_true, if_false), place))
+    merged = _merged(predicate, if_true, if_false, place)
     one, other = merged.sides
     if one.raises or other.raises:
         result = merged.of_other_side(
@@ -67,7 +68,7 @@ def _sides(predicate: Tracer, if_true: Thunk, if_false: Thunk) -> tuple[Thunk, T
 
 def branch(predicate: Tracer, if_true: Thunk, if_false: Thunk, place: Hashable) -> Flow | None:
     """Run one of two blocks, whichever the condition asks for; how they end."""
-    merged = Merge(predicate, _record(_sides(predicate, if_true, if_false), place))
+    merged = _merged(predicate, if_true, if_false, place)
     flows = [f if f is not None else definite(Flow.NEXT) for f in merged.results]
     merged.flows(flows)
     merged.names()
@@ -94,11 +95,11 @@ def logical(is_and: bool, first: Any, verdict: Tracer, rest: Thunk, place: Hasha
 
     What follows is evaluated only where it counts, unless it is harmless.
     """
-    with open_region(), open_trace(adopts=True) as trace:
+    with open_trace(adopts=True) as trace, open_region() as region:
         try:
             found = side(verdict, is_and, rest)()
             plain = isinstance(found, Tracer) and found.dtype == bool and not found.shape
-            harmless = plain and not trace.adopted and _is_harmless(trace)
+            harmless = plain and not trace.adopted and not region.draws and _is_harmless(trace)
         except (Written, Stops):
             harmless = False
     if harmless and isinstance(first, Tracer) and first.dtype == bool:
@@ -206,6 +207,12 @@ def _call(function: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
 
 
 # --- recording both sides ------------------------------------------------------------------------
+
+
+def _merged(predicate: Tracer, if_true: Thunk, if_false: Thunk, place: Hashable) -> Merge:
+    sides = _record(_sides(predicate, if_true, if_false), place)
+    note_sides(predicate, [(side.trace, side.region) for side in sides])
+    return Merge(predicate, sides)
 
 
 def _record(sides: Sequence[Thunk], place: Hashable) -> list[Side]:

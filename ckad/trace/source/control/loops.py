@@ -19,11 +19,13 @@ from ckad.tape.control import COUNTED, UNBOUNDED, UNGUARDED, WHILE, loop_attrs
 from ckad.tape.ops import Op
 from ckad.tape.types import Type
 from ckad.trace.memory.context import Trace, current, mark_place, open_trace, storage_in
-from ckad.trace.memory.storage import Written
+from ckad.trace.memory.storage import Storage, Written
 from ckad.trace.source.control import notes
 from ckad.trace.source.control.body import Body
 from ckad.trace.source.control.carrying import COUNT, FLAG, Again, End, Findings, Stepping
 from ckad.trace.source.control.flow import Flow
+from ckad.trace.source.draws.events import Loop, Stepped
+from ckad.trace.source.draws.noted import Uncounted, drawn
 from ckad.trace.source.memory.aliases import names_of
 from ckad.trace.source.memory.appends import Appended, extend
 from ckad.trace.source.memory.contents import Whole
@@ -55,7 +57,7 @@ class StagedLoop:
         for _ in range(MOST_ROUNDS):
             try:
                 return self._round()
-            except Again:
+            except (Again, Uncounted):
                 continue
             except CkadError:
                 if not self.likely:
@@ -109,6 +111,7 @@ class StagedLoop:
             region.ends_unknown = not region.takes_appends
             region.appends = {key: (target, []) for key, target in self.found.lists.items()}
             region.whole = self.found.whole
+            region.steps = self._steps_of_draws(trace)
             try:
                 body = Body(self.found, trace, region)
                 body.enter()
@@ -130,7 +133,25 @@ class StagedLoop:
                 del self.found.lists[id(found.target)]
                 self.found.whole[id(found.target)] = found.target
                 raise Again from None
-        return self._emit(body, first)
+        carry = self._initial(body, first)
+        with drawn(self._draws(body, carry)):
+            return self._emit(body, carry)
+
+    def _steps_of_draws(self, trace: Trace) -> int:
+        """For how many steps numbers are drawn, as far as it is known."""
+        if self.found.guard == UNGUARDED:
+            return self.found.length
+        return trace.steps_of_draws.get(self.place, 1)
+
+    def _draws(self, body: Body, carry: list[int]) -> Loop | None:
+        """What the steps draw of random numbers."""
+        if not body.region.draws:
+            return None
+        guard, n = self.found.guard, len(carry)
+        _, *inputs = body.inputs_in_order
+        carried = zip(inputs[:n], carry, body.results[:n], strict=True)
+        loop = Stepped(body.trace, body.index.storage.row, list(carried), guard, body.region.steps)
+        return Loop(loop, self.place, body.region.draws)
 
     def _settle(self, body: Body, trace: Trace) -> None:
         self.frame.statement = self.steps.node
@@ -161,10 +182,9 @@ class StagedLoop:
 
     # --- the row --------------------------------------------------------------------------------
 
-    def _emit(self, body: Body, first: Any) -> Flow | None:
-        trace = current()
-        mark_place(trace)
-        b, tape = trace.builder, body.tape
+    def _initial(self, body: Body, first: Any) -> list[int]:
+        """What the first step starts from: the rows of the carry."""
+        mark_place(current())
         carry = (
             []
             if self.found.guard == UNGUARDED
@@ -174,9 +194,16 @@ class StagedLoop:
             carry.append(COUNT.row(0))
         for slot, leaf in body.initial:
             carry.append(slot.undefined() if leaf is MISSING else slot.row(leaf))
+        return carry + [self._outer(body, key).row for key in body.trace.adopted]
+
+    def _outer(self, body: Body, root: int) -> Storage:
+        """What the trace around has of an array that the body adopts."""
+        return storage_in(current(), body.trace.adopted[root].root)
+
+    def _emit(self, body: Body, carry: list[int]) -> Flow | None:
+        b, tape = current().builder, body.tape
         roots = list(body.trace.adopted)
-        locals_ = [storage_in(trace, body.trace.adopted[key].root) for key in roots]
-        carry += [s.row for s in locals_]
+        locals_ = [self._outer(body, key) for key in roots]
         operands = [*carry, *body.trace.captured]
         attrs = loop_attrs(b.body(tape), self.found.length, len(carry), 0, self.found.guard)
         n = len(carry)

@@ -32,11 +32,13 @@ from ckad.trace.source.actions import assign, evaluate, run_block
 from ckad.trace.source.control import branches, notes
 from ckad.trace.source.control.carrying import Stepping
 from ckad.trace.source.control.flow import Flow
-from ckad.trace.source.control.iteration import Items, items_of, number
 from ckad.trace.source.control.loops import StagedLoop
+from ckad.trace.source.control.sequences import generators
+from ckad.trace.source.control.sequences.iteration import Items, items_of, number
 from ckad.trace.source.control.trial import records
 from ckad.trace.source.names import classes
 from ckad.trace.source.names.frame import MISSING, Frame, check_iterated
+from ckad.trace.source.names.generated import Driven, Lazy
 from ckad.trace.source.values import truth
 from ckad.trace.values.tracer import Tracer
 
@@ -54,9 +56,12 @@ def for_loop(frame: Frame, node: ast.For) -> Flow | None:
     iterable = evaluate(frame, node.iter)
     own = classes.invoke(iterable, "__iter__")
     iterable = iterable if own is MISSING else own
-    items = items_of(iterable)
+    items = None if isinstance(iterable, Driven) else items_of(iterable)
     with _inside(frame, node):
-        if items is None:
+        if isinstance(iterable, Driven):
+            check_iterated(iterable)
+            flow = generators.over(frame, node, iterable)
+        elif items is None:
             flow = _Each(frame, node, iterable).run()
         else:
             flow = _For(frame, node, items).run()
@@ -207,7 +212,7 @@ class _Each:
     def _left(self, flow: Flow, iterator: Iterator[Any]) -> Flow | None:
         node, goes = self.loop.node, flow.goes(Flow.NEXT, Flow.CONTINUE)
         if not isinstance(goes, bool):  # a branch, whose sides may be recorded more than once
-            if isinstance(self.iterable, GeneratorType):
+            if isinstance(self.iterable, (GeneratorType, Lazy)):
                 raise UnrecordableError(
                     at_place(
                         "a loop over a generator ends early on a traced condition. Loop over a "

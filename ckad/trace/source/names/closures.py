@@ -13,6 +13,7 @@ from ckad.trace.memory.context import current, mark_place
 from ckad.trace.memory.opened import is_tracing
 from ckad.trace.source.actions import returned_by, run_block
 from ckad.trace.source.names.frame import Frame, made
+from ckad.trace.source.names.generated import Generated, GeneratorFrame
 from ckad.trace.source.names.reader import Definition, definition_of
 
 
@@ -41,9 +42,10 @@ class Closure:
         return self if owner is None else MethodType(self, owner)
 
     def __call__(self, *args: Any, **options: Any) -> Any:
-        frame = Frame(self.definition, self.frame.function, self.frame)
+        kind = GeneratorFrame if self.definition.yields else Frame
+        frame = kind(self.definition, self.frame.function, self.frame)
         bind_arguments(frame, args, options, self.defaults, self.named_defaults)
-        return run(frame)
+        return Generated(frame, None) if isinstance(frame, GeneratorFrame) else run(frame)
 
     def __repr__(self) -> str:
         return f"<function {self.definition.name} at line {self.definition.node.lineno}>"
@@ -53,8 +55,10 @@ def call_from_source(function: FunctionType, args: Sequence[Any], options: dict[
     """Call a function whose definition is known."""
     definition = definition_of(function)
     assert definition is not None
-    frame = Frame(definition, function)
+    frame = (GeneratorFrame if definition.yields else Frame)(definition, function)
     bind_arguments(frame, args, options, function.__defaults__ or (), function.__kwdefaults__ or {})
+    if isinstance(frame, GeneratorFrame):
+        return Generated(frame, lambda: function(*args, **options))
     return run(frame)
 
 

@@ -10,7 +10,7 @@ import ast
 import builtins
 import threading
 from collections import Counter
-from collections.abc import Iterator, MutableMapping
+from collections.abc import Callable, Iterator, MutableMapping
 from contextlib import contextmanager
 from types import FunctionType
 from typing import Any, ClassVar
@@ -19,42 +19,18 @@ from ckad import trees
 from ckad.errors import UnrecordableError
 from ckad.place import Source, at_place, running
 from ckad.trace.dispatch import Traced
-from ckad.trace.memory.storage import Storage, restore_spoilt, spoilt_so_far
+from ckad.trace.memory.storage import restore_spoilt, spoilt_so_far
 from ckad.trace.source.actions import certain
 from ckad.trace.source.names.bindings import MISSING as MISSING
 from ckad.trace.source.names.bindings import Bindings
 from ckad.trace.source.names.bindings import Maybe as Maybe
 from ckad.trace.source.names.bindings import Unclear as Unclear
 from ckad.trace.source.names.reader import Definition, nothing, targets_of
+from ckad.trace.source.names.region import Key as Key
+from ckad.trace.source.names.region import Region as Region
 
 #: Where the value that a function returns is kept among its names.
 RETURN = "return"
-Key = tuple["Frame", str]
-
-
-class Region:
-    """What the recording of one body has changed and read of the names around it."""
-
-    def __init__(self, outer: Region | None) -> None:
-        self.outer = outer
-        self.depth: int = outer.depth + 1 if outer else 1
-        self.changed: dict[Key, Any] = {}  # the values before
-        self.read: set[Key] = set()  # read before they were changed
-        self.unsure: set[Key] = set()  # read where they may not be bound
-        self.made: dict[int, Any] = {}  # lists, dicts and sets made here, by identity
-        self.copies: dict[int, Any] = {}  # containers that stand for what a step starts with
-        self.spoilt: list[Storage] = []  # once it is closed: what was spoilt
-        self.n_spoilt = 0  # how many storages were spoilt before it was opened
-        self.is_trial = False  # whether all that is done here will be undone
-        self.takes_appends = False  # a loop's body, whose steps may append to lists
-        self.appends: dict[int, tuple[list[Any], list[Any]]] = {}  # lists, and what is appended
-        self.grown: set[int] = set()  # lists that are appended to here, and not looked at
-        self.ends_unknown = False  # a loop's body, of which it is not known how often it runs
-        self.whole: dict[int, Any] = {}  # lists of which the body does more than append to them
-
-    def roll_back(self) -> None:
-        for (frame, name), value in self.changed.items():
-            frame.restore(name, value)
 
 
 class _Regions(threading.local):
@@ -345,7 +321,7 @@ class Ledger(Frame):
 
     __slots__ = (
         *("before", "contents", "may_raise", "kept", "made", "objects", "recorded"),
-        *("skipped", "twins"),
+        *("skipped", "twins", "undo"),
     )
     CHECKS: ClassVar[str] = "checks"
     KEPT: ClassVar[str] = "what functools.lru_cache keeps"
@@ -365,6 +341,7 @@ class Ledger(Frame):
         self.may_raise: Counter[type[Exception]] = Counter()
         self.recorded: set[Key] = set()  # names from outside that bodies bind
         self.twins: dict[int, tuple[Any, list[Any]]] = {}  # containers that may be one in Python
+        self.undo: dict[int, Callable[[], None]] = {}  # what is put back if the recording fails
 
     def is_read_later(self, name: str) -> bool:
         return True
@@ -388,11 +365,28 @@ def open_ledger() -> Iterator[Ledger]:
     """Note the checks of what is recorded from here on, and the objects that it changes."""
     opened = Ledger()
     _regions.ledgers.append(opened)
+    drawn = len(_drawn_here())
     try:
         yield opened
+    except BaseException:
+        for undo in opened.undo.values():
+            undo()
+        del _drawn_here()[drawn:]
+        raise
     finally:
         _regions.ledgers.pop()
         opened.roll_back()
+
+
+def _drawn_here() -> list[Any]:
+    inner = _regions.innermost
+    return [] if inner is None else inner.draws
+
+
+def undone_on_failure(key: int, undo: Callable[[], None]) -> None:
+    """Let ``undo`` be called if a recording that is open now fails."""
+    for opened in _regions.ledgers:
+        opened.undo.setdefault(key, undo)
 
 
 def ledger() -> Ledger:

@@ -21,9 +21,10 @@ _LEFT = (
     ast.Await,
     ast.ClassDef,
     ast.TryStar,
-    ast.Yield,
-    ast.YieldFrom,
 )
+_YIELDS = (ast.Yield, ast.YieldFrom)
+#: The variable that holds the items of ``yield from``.
+ITEM = "an item of yield from"
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +41,9 @@ class Definition:
     reads: dict[str, list[int]] = field(default_factory=dict)
     #: names that functions inside of it read, whenever they are called
     inner_reads: frozenset[str] = frozenset()
+    #: whether it is a generator, and has a ``return``
+    yields: bool = False
+    returns: bool = False
 
     @property
     def body(self) -> list[ast.stmt]:
@@ -54,8 +58,11 @@ def define(node: Function, file: str) -> Definition:
     name = node.name if isinstance(node, ast.FunctionDef) else "<lambda>"
     bound, nonlocals, global_names = set(_parameters(node.args)), set(), set()
     body = node.body if isinstance(node, ast.FunctionDef) else [node.body]
+    yields = returns = False
     for part in body:
         for inner in own_nodes(part):
+            yields |= isinstance(inner, _YIELDS)
+            returns |= isinstance(inner, ast.Return)
             if isinstance(inner, ast.Nonlocal):
                 nonlocals.update(inner.names)
             elif isinstance(inner, ast.Global):
@@ -65,6 +72,9 @@ def define(node: Function, file: str) -> Definition:
     reads: dict[str, list[int]] = {}
     for read, line in _names_read(node):
         reads.setdefault(read, []).append(line)
+    if yields:
+        bound.add(ITEM)
+        reads[ITEM] = [node.lineno]
     local = frozenset(bound - nonlocals - global_names)
     return Definition(
         node,
@@ -75,6 +85,8 @@ def define(node: Function, file: str) -> Definition:
         frozenset(global_names),
         reads,
         _inner_reads(body),
+        yields,
+        returns,
     )
 
 
@@ -165,10 +177,24 @@ def _definition(code: CodeType) -> Definition | None:
     for tree in _trees(code, lines):
         for node in _candidates(tree, code):
             if _compiles_to(tree, code):
-                if any(isinstance(inner, _LEFT) for inner in ast.walk(node)):
+                if any(isinstance(inner, _LEFT) for inner in ast.walk(node)) or _sends(node):
                     return None
                 return define(node, code.co_filename)
     return None
+
+
+def _sends(node: Function) -> bool:
+    """Whether generators in it are asked for single items, or handed values."""
+    parts = list(ast.walk(node))
+    made = {inner for part in parts if isinstance(part, ast.Expr) for inner in [part.value]}
+    if any(isinstance(part, _YIELDS) and part not in made for part in parts):
+        return True
+    inside = any(isinstance(part, _YIELDS) for part in parts if part is not node)
+    return inside and any(
+        (isinstance(part, ast.Name) and part.id == "next")
+        or (isinstance(part, ast.Attribute) and part.attr in ("send", "throw", "__next__"))
+        for part in parts
+    )
 
 
 def _trees(code: CodeType, lines: list[str]) -> Iterator[ast.Module]:

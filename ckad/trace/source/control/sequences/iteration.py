@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable, Iterator, Sequence
+from itertools import count, cycle, islice
 from math import isfinite
 from typing import Any
 
 import numpy as np
 
-from ckad.errors import DtypeError
+from ckad.errors import DtypeError, UnrecordableError
 from ckad.place import at_place
 from ckad.trace import dispatch
 from ckad.trace.integers.affine import range_of
+from ckad.trace.source.control import branches
+from ckad.trace.source.control.sequences.filtered import chosen
+from ckad.trace.source.control.sequences.generators import Counted, Endless, counting, cycling
 from ckad.trace.source.effects import Progress
 from ckad.trace.source.names import classes
 from ckad.trace.source.names.absence import needed
 from ckad.trace.source.names.frame import MISSING
+from ckad.trace.source.names.generated import Driven
 from ckad.trace.source.values import arrays_of, lifted, weakened
 from ckad.trace.values.complex import ComplexTracer
 from ckad.trace.values.fields import Fields
@@ -132,6 +137,8 @@ def _plain(x: Any) -> Any:
 
 
 def _enumerate(iterable: Any, start: Any = 0) -> Any:
+    if isinstance(iterable, Driven):
+        return Counted(iterable, lambda item, k: (k if _is(start, 0) else k + start, item))
     found = items_of(iterable)
     if found is None:
         return builtins.enumerate(iterable, start)
@@ -144,6 +151,8 @@ def _enumerate(iterable: Any, start: Any = 0) -> Any:
 
 
 def _zip(*iterables: Any, strict: bool = False) -> Any:
+    if any(isinstance(x, Driven) for x in iterables):
+        return _zipped(iterables, strict)
     found = [items_of(x) for x in iterables]
     if not found or any(x is None or isinstance(x.length, Tracer) for x in found):
         return builtins.zip(*iterables, strict=strict)
@@ -153,6 +162,70 @@ def _zip(*iterables: Any, strict: bool = False) -> Any:
         raise ValueError("zip() arguments have different lengths")
     read = [x for found in sequences for x in found.read]
     return Items(min(lengths), lambda k: tuple(x.item(k) for x in sequences), read=read)
+
+
+def _zipped(iterables: Sequence[Any], strict: bool) -> Any:
+    """``zip`` of a generator, and of sequences."""
+    counted = [x for x in iterables if isinstance(x, Endless)]
+    if counted and len(counted) == sum(isinstance(x, Driven) for x in iterables):
+        return _zip_with_endless(iterables, strict)
+    numbered = [list(x) if type(x) in (list, tuple) else items_of(x) for x in iterables]
+    at, *others = [k for k, x in enumerate(iterables) if isinstance(x, Driven)]
+    sequences = [x for k, x in enumerate(numbered) if k != at]
+    if strict or others or any(x is None or _is_open(x) for x in sequences):
+        raise UnrecordableError(
+            at_place(
+                "a generator is zipped with what is neither a sequence of known length nor an "
+                "array. Make a list of its items: list(...)."
+            )
+        )
+
+    def item(given: Any, k: Any) -> tuple[Any, ...]:
+        return tuple(given if n == at else _item_of(x, k) for n, x in enumerate(numbered))
+
+    lengths = [x.length if isinstance(x, Items) else len(x) for x in sequences if x is not None]
+    return Counted(iterables[at], item, min(lengths, default=None), asks_first=at > 0)
+
+
+def _zip_with_endless(iterables: Sequence[Any], strict: bool) -> Any:
+    """``zip`` of sequences, and of ``count`` or ``cycle``, which end with the shortest."""
+    found = [None if isinstance(x, Endless) else items_of(x) for x in iterables]
+    sequences = [x for x in found if x is not None]
+    others = sum(not isinstance(x, Endless) for x in iterables)
+    if strict or not others or len(sequences) < others or any(map(_is_open, sequences)):
+        plain = (x.by_python() if isinstance(x, Endless) else x for x in iterables)
+        return builtins.zip(*plain, strict=strict)
+
+    def items(k: Any) -> tuple[Any, ...]:
+        both = builtins.zip(found, iterables, strict=True)
+        return tuple(given.item(k) if x is None else x.item(k) for x, given in both)
+
+    read = [x for each in sequences for x in each.read]
+    return Items(min(x.length for x in sequences), items, read=read)
+
+
+def _count(start: Any = 0, step: Any = 1) -> Any:
+    return counting(start, step)
+
+
+def _cycle(iterable: Any) -> Any:
+    return cycling(tuple(iterable))
+
+
+def _is_open(x: Any) -> bool:
+    return isinstance(x, Items) and not isinstance(x.length, int)
+
+
+def _item_of(x: Any, k: Any) -> Any:
+    if isinstance(x, Items):
+        return x.item(k)
+    return branches.item(x, k) if isinstance(k, Tracer) else x[k]
+
+
+def _sliced(iterable: Any, *bounds: Any) -> Any:
+    if not isinstance(iterable, Driven) or len(bounds) != 1 or bounds[0] is None:
+        return islice(iterable, *bounds)
+    return Counted(iterable, lambda item, _: item, bounds[0].__index__())
 
 
 def _reversed(sequence: Any) -> Any:
@@ -175,6 +248,10 @@ for _builtin, _function in {
     builtins.zip: _zip,
     builtins.reversed: _reversed,
     builtins.len: _length,
+    islice: _sliced,
+    builtins.filter: chosen,
+    count: _count,
+    cycle: _cycle,
 }.items():
     dispatch.put(_builtin, _function, dispatch.ANY)
     dispatch.always(_builtin)

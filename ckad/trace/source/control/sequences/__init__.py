@@ -1,0 +1,1 @@
+"""What loops and comprehensions run over."""

@@ -1,0 +1,133 @@
+"""Comprehensions and generator expressions."""
+
+from __future__ import annotations
+
+import ast
+import itertools
+from collections.abc import Iterator
+from typing import Any
+
+from ckad.place import at_place
+from ckad.trace.source.actions import assign, evaluate
+from ckad.trace.source.control.sequences.filtered import NAMES, filtered
+from ckad.trace.source.names.absence import needed
+from ckad.trace.source.names.frame import Frame, check_iterated, made
+from ckad.trace.source.names.generated import Driven, Lazy, Undecided
+from ckad.trace.source.names.reader import Definition
+from ckad.trace.source.values import truth
+
+
+def list_comprehension(frame: Frame, node: ast.ListComp) -> Any:
+    iterable = evaluate(frame, node.generators[0].iter)
+    if not _may_filter(node):
+        return made([evaluate(inner, node.elt) for inner in _rounds(frame, node, iterable)])
+    iterable = _items_of(iterable)
+    try:
+        return made([evaluate(inner, node.elt) for inner in _rounds(frame, node, iterable)])
+    except Undecided:
+        return filtered(_scope(frame, node), iterable, node)
+
+
+def _may_filter(node: ast.ListComp | ast.GeneratorExp) -> bool:
+    """Whether it may be found out as the program runs which items a comprehension keeps."""
+    (first, *others) = node.generators
+    named = any(isinstance(part, ast.NamedExpr) for part in ast.walk(node))
+    return bool(first.ifs) and not others and not named
+
+
+def _items_of(iterable: Any) -> Any:
+    """What can be run over twice."""
+    if isinstance(iterable, Lazy):
+        return iterable.all_items()
+    return list(iterable) if isinstance(iterable, Iterator) else iterable
+
+
+def set_comprehension(frame: Frame, node: ast.SetComp) -> Any:
+    return made({evaluate(inner, node.elt) for inner in _rounds(frame, node, _first(frame, node))})
+
+
+def dict_comprehension(frame: Frame, node: ast.DictComp) -> Any:
+    rounds = _rounds(frame, node, _first(frame, node))
+    pairs = [(evaluate(inner, node.key), evaluate(inner, node.value)) for inner in rounds]
+    return made(dict(pairs))
+
+
+def generator_expression(frame: Frame, node: ast.GeneratorExp) -> Any:
+    iterable = _first(frame, node)
+    if not _may_filter(node):
+        return made(evaluate(inner, node.elt) for inner in _rounds(frame, node, iterable))
+    one, other = _twice(iterable)
+    return Lazy(
+        lambda: (evaluate(inner, node.elt) for inner in _rounds(frame, node, one)),
+        lambda: filtered(_scope(frame, node), _items_of(other), node),
+    )
+
+
+def _twice(iterable: Any) -> tuple[Any, Any]:
+    """What can be run over twice, as late as it is."""
+    if not isinstance(iterable, Iterator):
+        return iterable, iterable
+    if isinstance(iterable, Driven):
+        iterable = made(_items_of(iterable))
+        return iterable, iterable
+    one, other = itertools.tee(iterable)
+    return made(one), made(other)
+
+
+_Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
+
+
+def _first(frame: Frame, node: _Comprehension) -> Any:
+    return evaluate(frame, node.generators[0].iter)
+
+
+def _scope(frame: Frame, node: _Comprehension) -> Frame:
+    names = {
+        name.id
+        for part in node.generators
+        for name in ast.walk(part.target)
+        if isinstance(name, ast.Name)
+    }
+    definition = Definition(
+        frame.definition.node,
+        frame.definition.file,
+        frame.definition.name,
+        NAMES | names,
+        frozenset(),
+        frozenset(),
+    )
+    inner = Frame(definition, frame.function, frame)
+    inner.line = frame.line
+    return inner
+
+
+def _rounds(frame: Frame, node: _Comprehension, iterable: Any) -> Iterator[Frame]:
+    return _nested_rounds(_scope(frame, node), iterable, node.generators)
+
+
+def _nested_rounds(
+    inner: Frame, iterable: Any, generators: list[ast.comprehension]
+) -> Iterator[Frame]:
+    iterable = needed(iterable)
+    check_iterated(iterable)
+    first, *others = generators
+    for item in iterable:
+        assign(inner, first.target, item)
+        if not all(_is_true(inner, test) for test in first.ifs):
+            continue
+        if others:
+            yield from _nested_rounds(inner, evaluate(inner, others[0].iter), others)
+        else:
+            yield inner
+
+
+def _is_true(frame: Frame, test: ast.expr) -> bool:
+    verdict = truth(evaluate(frame, test))
+    if not isinstance(verdict, bool):
+        raise Undecided(
+            at_place(
+                "which items a comprehension keeps depends on a traced value. Use np.where, or a "
+                "loop that writes into an array."
+            )
+        )
+    return verdict

@@ -1,0 +1,251 @@
+"""Loops over what generator functions give, and ``yield``."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+
+from ckad.errors import UnrecordableError
+from ckad.place import at_place
+from ckad.trace.source.actions import assign, evaluate, run_block
+from ckad.trace.source.control import branches
+from ckad.trace.source.control.flow import Flow, definite
+from ckad.trace.source.memory.appends import append
+from ckad.trace.source.names.closures import call_from_source
+from ckad.trace.source.names.frame import Frame, made, region
+from ckad.trace.source.names.generated import Consumer, Driven, Generated, GeneratorFrame, Once
+from ckad.trace.source.names.reader import definition_of, nothing
+from ckad.trace.source.values import truth
+from ckad.trace.values.tracer import Tracer
+
+#: Lists that are made of a generator's items are at most so long.
+MOST_LISTED = 100_000
+COUNT = "count"
+
+
+def over(frame: Frame, node: ast.For, items: Driven) -> Flow | None:
+    """A ``for`` over what a generator gives."""
+
+    def step(item: Any) -> Flow | None:
+        frame.line = node.lineno
+        assign(frame, node.target, item)
+        flow: Flow | None = run_block(frame, node.body)
+        return flow
+
+    if node.orelse and isinstance(items, Counted) and items.length is not None:
+        raise UnrecordableError(
+            at_place(
+                "a for loop over zip() of a generator has an else. Set a flag before break, and "
+                "look at it after the loop."
+            )
+        )
+    flow: Flow | None = items.run(step)
+    return flow
+
+
+def yielded(frame: Frame, node: ast.Yield) -> Flow | None:
+    """``yield item`` as a statement: what the loop outside does with the item."""
+    assert isinstance(frame, GeneratorFrame)
+    assert frame.consumer is not None
+    flow = frame.consumer(None if node.value is None else evaluate(frame, node.value))
+    if flow is None:
+        return None
+    goes = flow.goes(Flow.NEXT, Flow.CONTINUE)
+    if goes is True:
+        return None
+    frame.ends |= flow.kinds & {Flow.BREAK, Flow.RETURN}
+    if goes is False:
+        return definite(Flow.RETURN)
+    signal = np.where(goes, Flow.NEXT, Flow.RETURN)
+    return Flow(frozenset({Flow.NEXT, Flow.RETURN}), signal)
+
+
+def ended(frame: GeneratorFrame, flow: Flow | None) -> Flow | None:
+    """How a loop ends whose generator's body has ended with ``flow``."""
+    if flow is None or not frame.ends or Flow.RETURN not in flow.kinds:
+        return None
+    if len(frame.ends) > 1 or (frame.returns and not flow.is_definite):
+        raise UnrecordableError(
+            at_place(
+                "a loop over a generator may end in several ways (break, return, a return of the "
+                "generator), and a traced value decides in which. Set a flag and break, and look "
+                "at the flag after the loop."
+            )
+        )
+    (kind,) = frame.ends
+    if flow.is_definite:
+        return definite(kind)
+    signal = np.where(np.equal(flow.signal, Flow.RETURN), kind, Flow.NEXT)
+    return Flow(frozenset({Flow.NEXT, kind}), signal)
+
+
+def listed(items: Driven) -> list[Any]:
+    """A list of all items."""
+    found: list[Any] = made([])
+
+    def take(item: Any) -> None:
+        if len(found) >= MOST_LISTED:
+            raise UnrecordableError(
+                at_place(
+                    f"a generator gives more than {MOST_LISTED:,} items to a list. Run over it by "
+                    "a for loop that ends."
+                )
+            )
+        append(found, item)
+
+    items.run(take)
+    return found
+
+
+def generated_by(manager: Any) -> Generated | None:
+    """The generator behind a context manager that ``contextlib.contextmanager`` has made."""
+    if type(manager) is not contextlib._GeneratorContextManager:
+        return None
+    if isinstance(manager.gen, Generated):
+        return manager.gen
+    function = manager.func
+    if type(function) is not FunctionType or definition_of(function) is None:
+        return None
+    found = call_from_source(function, manager.args, manager.kwds)
+    return found if isinstance(found, Generated) else None
+
+
+def around(generated: Generated, body: Consumer) -> Flow | None:
+    """The body of a ``with`` statement, run where its generator yields; how it ends."""
+    before, flows = region(), []
+
+    def inside(value: Any) -> None:
+        if region() is not before:
+            raise UnrecordableError(
+                at_place(
+                    "a context manager yields in a loop, or on a side of a traced condition. "
+                    "Yield after it."
+                )
+            )
+        flows.append(body(value))
+
+    generated.run(inside, catches=True)
+    if len(flows) != 1:
+        raise RuntimeError(f"the generator of a context manager yields {len(flows)} times, not 1")
+    flow: Flow | None = flows[0]
+    return flow
+
+
+class Counted(Once):
+    """Items of a generator and their numbers: ``enumerate``, ``zip`` with what has a length.
+
+    ``item`` makes an item of one and its number, which may be traced. At most ``length`` are
+    given, and with ``asks_first`` the generator is not run on to find that there are more.
+    """
+
+    def __init__(
+        self,
+        items: Driven,
+        item: Callable[[Any, Any], Any],
+        length: int | None = None,
+        asks_first: bool = True,
+    ) -> None:
+        self.items, self.item, self.length, self.asks_first = items, item, length, asks_first
+        made(self)
+
+    def run(self, consumer: Consumer) -> Flow | None:
+        if self.length == 0 and self.asks_first:
+            return None
+        counter, breaks = _counter(), False
+
+        def counted(item: Any) -> Flow | None:
+            nonlocal breaks
+            k = counter.local(COUNT)
+            counter.bind(COUNT, k + 1)
+            if self.asks_first:
+                flow = consumer(self.item(item, k))
+                breaks |= flow is not None and Flow.BREAK in flow.kinds
+                return branches.run_on(_next(flow), lambda: self._ended_at(k + 1), ("zip", self))
+            return branches.run_on(
+                self._ended_at(k), lambda: consumer(self.item(item, k)), ("zip", self)
+            )
+
+        flow: Flow | None = self.items.run(counted)
+        if flow is None or not flow.always(Flow.BREAK) or breaks:
+            return flow
+        return None if self.asks_first else flow
+
+    def _ended_at(self, k: Any) -> Flow | None:
+        """Whether there are no more than ``k`` items."""
+        if self.length is None:
+            return None
+        more = truth(k < self.length)
+        if isinstance(more, bool):
+            return None if more else definite(Flow.BREAK)
+        signal = np.where(more, Flow.NEXT, Flow.BREAK)
+        return Flow(frozenset({Flow.NEXT, Flow.BREAK}), signal)
+
+
+def _next(flow: Flow | None) -> Flow | None:
+    """A flow by which a step goes on with the next, as one that runs on."""
+    if flow is None or flow.always(Flow.CONTINUE):
+        return None
+    if Flow.CONTINUE not in flow.kinds:
+        return flow
+    signal = np.where(np.equal(flow.signal, Flow.CONTINUE), Flow.NEXT, flow.signal)
+    return Flow(flow.kinds - {Flow.CONTINUE} | {Flow.NEXT}, signal)
+
+
+class Endless(Generated):
+    """Items without an end: ``itertools.count``, ``itertools.cycle``."""
+
+    def __init__(
+        self, items: Generated, item: Callable[[Any], Any], plain: Callable[[], Iterator[Any]]
+    ) -> None:
+        super().__init__(items.frame, plain)
+        self.item = item
+
+
+def counting(start: Any = 0, step: Any = 1) -> Endless:
+    """``itertools.count(start, step)``."""
+    made = _of_source(_count, start, step)
+    return Endless(made, lambda k: start + k * step, lambda: itertools.count(start, step))
+
+
+def cycling(items: Sequence[Any]) -> Endless:
+    """``itertools.cycle(items)``."""
+
+    def item(k: Any) -> Any:
+        at = k % len(items)
+        return branches.item(items, at) if isinstance(at, Tracer) else items[at]
+
+    return Endless(_of_source(_cycle, items), item, lambda: itertools.cycle(items))
+
+
+def _of_source(function: Callable[..., Any], *args: Any) -> Generated:
+    # mypy counts no ``def`` among FunctionType
+    found = call_from_source(function, args, {})  # type: ignore[arg-type]
+    assert isinstance(found, Generated)
+    return found
+
+
+def _count(number: Any, step: Any) -> Iterator[Any]:
+    while True:
+        yield number
+        number = number + step
+
+
+def _cycle(items: Any) -> Iterator[Any]:
+    while True:
+        yield from items
+
+
+def _counter() -> Frame:
+    # mypy counts no ``def`` among FunctionType
+    counter = Frame(nothing(COUNT), _nothing)  # type: ignore[arg-type]
+    counter.names[COUNT] = 0
+    return counter
+
+
+def _nothing() -> None: ...

@@ -1,0 +1,212 @@
+"""What a generator function gives: its body, which is run by the loop that runs over it.
+
+A ``for`` over it interprets the generator's body, and ``yield`` runs the body of the ``for``. So
+loops of the generator are recorded once, together with what is done with each item.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from ckad.errors import CkadError, TraceError, UnrecordableError
+from ckad.place import at_place, running
+from ckad.trace.memory.context import current, mark_place
+from ckad.trace.memory.opened import is_tracing
+from ckad.trace.source.actions import ended, listed, run_block
+from ckad.trace.source.names.frame import Frame, made
+from ckad.trace.source.names.reader import ITEM
+
+#: What is done with an item; how that ends, as a `Flow`.
+Consumer = Callable[[Any], Any]
+
+
+class Thrown(BaseException):
+    """An exception of what is done with an item: handlers of the generator do not catch it."""
+
+    def __init__(self, error: Exception) -> None:
+        self.error = error
+
+
+class GeneratorFrame(Frame):
+    """A generator function that is being run."""
+
+    __slots__ = ("consumer", "ends")
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self.consumer: Consumer | None = None
+        self.ends: set[int] = set()  # how what is done with the items may end the loop
+
+    @property
+    def returns(self) -> bool:
+        """Whether the generator has a ``return`` of its own."""
+        return self.definition.returns
+
+
+class Driven:
+    """Items that are given one after the other to a consumer."""
+
+    def run(self, consumer: Consumer) -> Any:
+        """Give it the items; how the loop ends: as the consumer's ``break`` or ``return`` say."""
+        raise NotImplementedError
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(listed(self))
+
+
+class Once(Driven):
+    """Items that can be run over once."""
+
+    def __next__(self) -> Any:
+        raise UnrecordableError(
+            at_place(
+                "single items of a generator are asked for by next(). Run over it by a for loop, "
+                "or make a list of its items: list(...)."
+            )
+        )
+
+
+class Generated(Once):
+    """What a call of a generator function gives."""
+
+    def __init__(self, frame: GeneratorFrame, plain: Callable[[], Iterator[Any]] | None) -> None:
+        self.frame, self._plain = frame, plain
+        self._by_python: Iterator[Any] | None = None
+        self._is_begun = False
+        made(self)
+
+    def run(self, consumer: Consumer, catches: bool = False) -> Any:
+        """Run the body, which ``catches`` what the consumer raises or not."""
+        if self._is_begun or self._by_python is not None:
+            raise UnrecordableError(
+                at_place(
+                    "a generator is run over again, after a loop has taken items of it. Call the "
+                    "generator function again, or make a list of its items: list(...)."
+                )
+            )
+        self._is_begun = True
+        return ended(self.frame, driven(self.frame, consumer, catches))
+
+    def __next__(self) -> Any:
+        if self._plain is None or self._is_begun:
+            return super().__next__()
+        return next(self.by_python())
+
+    def by_python(self) -> Iterator[Any]:
+        """The generator, as Python runs it."""
+        if self._by_python is None:
+            assert self._plain is not None
+            self._by_python = self._plain()
+        return self._by_python
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in ("send", "throw", "close") or self._plain is None or self._is_begun:
+            raise AttributeError(name)
+        return getattr(self.by_python(), name)
+
+
+class Filtered(Driven):
+    """Items of which it is not known which there are; they can be reduced to numbers."""
+
+    @property
+    def count(self) -> Any:
+        """How many there are."""
+        raise NotImplementedError
+
+    def refuse(self, *_: Any, **__: Any) -> Any:
+        raise UnrecordableError(
+            at_place(
+                "which items a comprehension keeps depends on a traced value, so that there is no "
+                "list of them: they can be counted, reduced (sum, max, min, any, all, np.mean) and "
+                "run over by a for loop. Use np.where, or a loop that writes into an array."
+            )
+        )
+
+    __getitem__ = __setitem__ = __contains__ = __eq__ = __bool__ = refuse
+    __add__ = __radd__ = __mul__ = __rmul__ = __iadd__ = __lt__ = __gt__ = refuse
+    __iter__ = refuse
+    __hash__ = None  # type: ignore[assignment]
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return self.refuse()
+
+
+class Lazy:
+    """A generator expression with a condition, which may be traced."""
+
+    def __init__(
+        self, plain: Callable[[], Iterator[Any]], filtered: Callable[[], Filtered]
+    ) -> None:
+        self.plain, self.filtered = plain, filtered
+        self._iterator: Iterator[Any] | None = None
+        made(self)
+
+    def all_items(self) -> Any:
+        """A list of the items, or what stands for it where it is not known which there are."""
+        try:
+            return list(iter(self))
+        except Undecided:
+            return self.filtered()
+
+    def __iter__(self) -> Iterator[Any]:
+        if self._iterator is None:
+            self._iterator = self.plain()
+        return self._iterator
+
+    def __next__(self) -> Any:
+        return next(iter(self))
+
+
+class Undecided(TraceError):
+    """Whether a comprehension keeps an item is not known while it is recorded."""
+
+
+def driven(frame: GeneratorFrame, consumer: Consumer, catches: bool) -> Any:
+    """Run the body of a generator; how it ends."""
+    functions = running()
+    caller = functions[-1] if functions else None
+
+    def called(item: Any) -> Any:
+        if caller is not None:
+            functions.append(caller)
+        try:
+            return consumer(item)
+        except CkadError:
+            raise
+        except Exception as error:
+            if catches:
+                raise
+            raise Thrown(error) from None
+        finally:
+            if caller is not None:
+                functions.pop()
+
+    frame.consumer = called
+    functions.append(frame)
+    try:
+        return run_block(frame, frame.definition.body)
+    except Thrown as thrown:
+        raise thrown.error from None
+    finally:
+        functions.pop()
+        if functions and is_tracing():
+            mark_place(current())
+
+
+_loops: dict[ast.YieldFrom, ast.For] = {}
+
+
+def loop_of(node: ast.YieldFrom) -> ast.For:
+    """``for item in items: yield item``."""
+    if node not in _loops:
+        item = ast.Name(ITEM, ast.Load())
+        each = ast.Expr(ast.Yield(item))
+        made = ast.For(ast.Name(ITEM, ast.Store()), node.value, [each], [])
+        for part in (made, made.target, each, each.value, item):
+            ast.copy_location(part, node)
+        _loops[node] = made
+    return _loops[node]

@@ -1,0 +1,43 @@
+"""What the recording of one body has changed and read of the names around it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ckad.trace.memory.opened import stack
+from ckad.trace.memory.storage import Storage
+
+Key = tuple[Any, str]  # a frame, and one of its names
+
+
+class Region:
+    """What the recording of one body has changed and read of the names around it."""
+
+    def __init__(self, outer: Region | None) -> None:
+        self.outer = outer
+        self.depth: int = outer.depth + 1 if outer else 1
+        self.changed: dict[Key, Any] = {}  # the values before
+        self.read: set[Key] = set()  # read before they were changed
+        self.unsure: set[Key] = set()  # read where they may not be bound
+        self.made: dict[int, Any] = {}  # lists, dicts and sets made here, by identity
+        self.copies: dict[int, Any] = {}  # containers that stand for what a step starts with
+        self.spoilt: list[Storage] = []  # once it is closed: what was spoilt
+        self.n_spoilt = 0  # how many storages were spoilt before it was opened
+        self.is_trial = False  # whether all that is done here will be undone
+        self.takes_appends = False  # a loop's body, whose steps may append to lists
+        self.appends: dict[int, tuple[list[Any], list[Any]]] = {}  # lists, and what is appended
+        self.grown: set[int] = set()  # lists that are appended to here, and not looked at
+        self.ends_unknown = False  # a loop's body, of which it is not known how often it runs
+        self.whole: dict[int, Any] = {}  # lists of which the body does more than append to them
+        self.trace = stack()[-1] if stack() else None  # what is recorded into
+        self.index: Any = None  # of a loop's body: the number of the step,
+        self.steps = 0  # and how many steps there are
+        self.draws: list[Any] = []  # what is drawn here of random numbers
+        self.undo: dict[int, Callable[[], None]] = {}  # what else is put back, by what it is of
+
+    def roll_back(self) -> None:
+        for (frame, name), value in self.changed.items():
+            frame.restore(name, value)
+        for undo in self.undo.values():
+            undo()

@@ -1,0 +1,331 @@
+"""What Python's builtins, itertools and functools make of traced values, as Python does."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ckad
+from ckad.errors import CkadError
+
+Function = Callable[[Any], Any]
+AT = 0.83
+X = np.array([0.3, -0.7, 1.2, 0.9, -0.1, 2.2, 0.05])
+
+
+def sorted_key(s):
+    xs = list(s * X)
+    return sum(k * x for k, x in enumerate(sorted(xs, key=lambda x: -x)))
+
+
+def sorted_abs_rev(s):
+    xs = s * X
+    return sum(k * x for k, x in enumerate(sorted(xs, key=abs, reverse=True)))
+
+
+def sorted_pairs(s):
+    pairs = [(x, k) for k, x in enumerate(s * X)]
+    return sum(j * k * x for j, (x, k) in enumerate(sorted(pairs, key=lambda p: p[0])))
+
+
+def sorted_known_key(s):
+    ev = [(3.0, s), (1.0, 2 * s), (2.0, s * s)]
+    return sum(k * e[1] for k, e in enumerate(sorted(ev, key=lambda e: e[0])))
+
+
+def max_key(s):
+    return max(s * X, key=lambda x: -x * x) + min(list(s * X), key=abs)
+
+
+def max_key_index(s):
+    xs = s * X
+    return (
+        max(range(7), key=lambda i: xs[i]) * s + xs[min(range(7), key=lambda i: abs(xs[i] - 0.2))]
+    )
+
+
+def max_key_tuple(s):
+    pts = [(x, x * x) for x in s * X]
+    return max(pts, key=lambda p: p[1])[0]
+
+
+def products(s):
+    t = 0.0
+    for i, j in itertools.product(range(4), range(5)):
+        t = 0.9 * t + s**2 * i * j
+    return t
+
+
+def product_items(s):
+    t = 0.0
+    for a, b in itertools.product(s * X, [1.0, 2.0, 3.0]):
+        t = 0.9 * t + a * b
+    return t
+
+
+def product_repeat(s):
+    t = 0.0
+    for i, j, k in itertools.product(range(3), repeat=3):
+        t = 0.9 * t + (s * X)[i] * j * k
+    return t
+
+
+def accumulated(s):
+    xs = list(itertools.accumulate(s * X))
+    ys = list(itertools.accumulate(s * X, lambda a, b: 0.5 * a + b))
+    zs = list(itertools.accumulate(s * X, max))
+    return xs[-1] * 2 + sum(xs) + ys[-1] + zs[4]
+
+
+def accumulate_op(s):
+    return sum(itertools.accumulate([s, 2.0, 3.0 * s], operator.mul)) + sum(
+        itertools.accumulate([s, 2.0], initial=1.0)
+    )
+
+
+def pairs(s):
+    t = 0.0
+    for a, b in itertools.pairwise(s * X):
+        t += (b - a) ** 2
+    return t + sum((b - a) ** 2 for a, b in itertools.pairwise([s, 2 * s, s * s]))
+
+
+def chained(s):
+    t = 0.0
+    for x in itertools.chain(s * X, [1.0, s], range(3)):
+        t = 0.5 * t + x
+    return t + sum(itertools.chain.from_iterable([[s, 1.0], [2 * s]]))
+
+
+def count_up(s):
+    x = 1.0
+    for k in itertools.count():
+        x = x * (1 + s) + 0 * k
+        if x > 20:
+            break
+    return x * k
+
+
+def count_step(s):
+    x = 1.0
+    for k in itertools.count(2, 3):
+        x = x + s * k
+        if x > 20:
+            break
+    return x * k
+
+
+def count_zip(s):
+    t = 0.0
+    for k, x in zip(itertools.count(1), s * X):
+        t += k * x
+    return t
+
+
+def cycled(s):
+    t = 0.0
+    for k, w in zip(range(11), itertools.cycle([1.0, s, -1.0])):
+        t = 0.9 * t + w * k * s
+    return t
+
+
+def cycle_break(s):
+    t = 1.0
+    for w in itertools.cycle([1.0, s, 0.5]):
+        t = t * 1.2 + w
+        if t > 50:
+            break
+    return t
+
+
+def reduce_(s):
+    return (
+        functools.reduce(lambda a, b: 0.5 * a + b, s * X)
+        + functools.reduce(operator.mul, [s, 2.0, s], 1.0)
+        + functools.reduce(np.maximum, [s * X, X])[0]
+    )
+
+
+def zip_strict(s):
+    t = 0.0
+    for a, b in zip(s * X, np.arange(7), strict=True):
+        t = t * 0.9 + a * b
+    return t
+
+
+def enum_start(s):
+    t = 0.0
+    for k, x in enumerate(s * X, start=1):
+        t = t * 0.9 + k * x
+    for k, x in enumerate([s, 2.0, s], 5):
+        t += k * x
+    return t
+
+
+def reversed_(s):
+    t = 0.0
+    for x in reversed(s * X):
+        t = t * 0.9 + x
+    for k, x in reversed(list(enumerate(s * X))):
+        t = t * 0.9 + x * k
+    for i in reversed(range(7)):
+        t = t * 0.9 + (s * X)[i]
+    return t
+
+
+def map_(s):
+    t = sum(x * x for x in s * X)
+    for x in map(np.sin, s * X):
+        t = t * 0.9 + x
+    for x in map(lambda a, b: a * b, s * X, range(7)):
+        t = t * 0.9 + x
+    return t + max(map(abs, s * X)) + list(map(float, s * X))[2]
+
+
+def filter_(s):
+    t = sum(filter(lambda x: x > 0, s * X))
+    return t + len(list(filter(lambda x: x > 0.5, s * X))) * s
+
+
+def filter_known(s):
+    return sum(s * k for k in filter(lambda k: k % 2, range(7))) + sum(filter(None, [0, s]))
+
+
+def combos(s):
+    t = 0.0
+    x = s * X
+    for i, j in itertools.combinations(range(7), 2):
+        t += (x[i] - x[j]) ** 2
+    for a, b in itertools.permutations([s, 1.0, 2.0], 2):
+        t += a * b * b
+    return t
+
+
+def repeated(s):
+    t = 0.0
+    for x in itertools.repeat(s, 9):
+        t = t * 0.8 + x
+    return t
+
+
+def starmap(s):
+    return sum(map(lambda a, b: a * b, s * X, range(7)))
+
+
+def takewhile(s):
+    return sum(itertools.takewhile(lambda k: k < 4, (k for k in range(9)))) * s + sum(
+        x for x in itertools.islice(s * X, 2, 5)
+    )
+
+
+def groupby(s):
+    return sum(
+        sum(s * v for v in g) * k for k, g in itertools.groupby([1, 1, 2, 3, 3], lambda x: x)
+    )
+
+
+def sort_method(s):
+    xs = list(s * X)
+    xs.sort()
+    ys = list(s * X)
+    ys.sort(key=lambda x: -x, reverse=True)
+    return sum(k * x for k, x in enumerate(xs)) + ys[1]
+
+
+def heap(s):
+    i = np.argsort(s * X)
+    return sum(k * x for k, x in enumerate((s * X)[i]))
+
+
+PROGRAMS: list[Function] = [
+    *(
+        sorted_key,
+        sorted_abs_rev,
+        sorted_pairs,
+        sorted_known_key,
+    ),
+    *(
+        max_key,
+        max_key_index,
+        max_key_tuple,
+        products,
+    ),
+    *(
+        product_items,
+        product_repeat,
+        accumulated,
+        accumulate_op,
+    ),
+    *(
+        pairs,
+        chained,
+        count_up,
+        count_step,
+    ),
+    *(
+        count_zip,
+        cycled,
+        cycle_break,
+        reduce_,
+    ),
+    *(
+        zip_strict,
+        enum_start,
+        reversed_,
+        map_,
+    ),
+    *(
+        filter_,
+        filter_known,
+        combos,
+        repeated,
+    ),
+    *(
+        starmap,
+        takewhile,
+        groupby,
+        sort_method,
+    ),
+    *(heap,),
+]
+
+
+@pytest.mark.parametrize("f", PROGRAMS, ids=lambda f: f.__name__)
+def test_value_and_derivatives(f: Function) -> None:
+    value, gradient = ckad.value_and_grad(f, engine="vm")(AT)
+    assert value == pytest.approx(f(AT), rel=1e-13)
+    assert gradient == pytest.approx((f(AT + 1e-6) - f(AT - 1e-6)) / 2e-6, rel=1e-6)
+    assert ckad.jvp(f, (AT,), (1.0,), engine="vm")[1] == pytest.approx(gradient, rel=1e-12)
+
+
+@pytest.mark.parametrize("f", [count_up, count_step, count_zip, cycle_break])
+def test_endless_iterators_are_loops_recorded_once(f: Function) -> None:
+    assert len(ckad.trace(f)(AT)) < 20
+
+
+def test_single_numbers_are_taken_of_count() -> None:
+    def f(s):
+        numbers = itertools.count(3)
+        return next(numbers) * s + next(numbers) * s**2
+
+    assert ckad.value_and_grad(f, engine="vm")(AT) == pytest.approx((f(AT), 3 + 8 * AT))
+
+
+def of_arrays(s):
+    return np.sum(min([s * X, X, 2 * s * X], key=np.sum))
+
+
+def by_pairs(s):
+    return sorted(s * X, key=lambda x: (x, 1))[0]
+
+
+@pytest.mark.parametrize("f", [of_arrays, by_pairs])
+def test_orders_that_are_refused(f: Function) -> None:
+    with pytest.raises(CkadError, match=r"a traced value decides an order.*np\.argsort"):
+        ckad.jit(f, engine="vm")(AT)
