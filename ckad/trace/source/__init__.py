@@ -16,7 +16,7 @@ from ckad.trace.source.actions import Actions, hand_over
 from ckad.trace.source.calls import call
 from ckad.trace.source.control.checks import certain, checked
 from ckad.trace.source.depth import deeper
-from ckad.trace.source.expressions import evaluate
+from ckad.trace.source.expressions import evaluate, unread
 from ckad.trace.source.statements import assign, returned_by, run_block
 
 
@@ -37,4 +37,4 @@ def _called(function: Callable[..., Any], *args: Any, **options: Any) -> Any:
 
 
 dispatch.put(called, _called, dispatch.EVERY)
-hand_over(Actions(evaluate, assign, run_block, returned_by, certain))
+hand_over(Actions(evaluate, unread, assign, run_block, returned_by, certain))

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 class Actions(NamedTuple):
     evaluate: Callable[..., Any]
+    unread: Callable[..., Any]
     assign: Callable[..., None]
     run_block: Callable[..., Any]
     returned_by: Callable[..., Any]
@@ -29,6 +30,11 @@ def hand_over(actions: Actions) -> None:
 def evaluate(frame: Any, node: ast.expr) -> Any:
     """The value of an expression."""
     return _known[0].evaluate(frame, node)
+
+
+def unread(frame: Any, node: ast.expr) -> Any:
+    """The same for who looks at a list by ``listed`` alone, or hands it on."""
+    return _known[0].unread(frame, node)
 
 
 def assign(frame: Any, target: ast.expr, value: Any) -> None:

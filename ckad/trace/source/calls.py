@@ -12,6 +12,7 @@ import dis
 import functools
 import math
 import types
+from collections import deque
 from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import partial
 from types import BuiltinFunctionType, FunctionType, GeneratorType, MethodType
@@ -27,8 +28,9 @@ from ckad.trace.memory.context import current, mark_place
 from ckad.trace.primitives.part.joins import is_sized
 from ckad.trace.source import effects
 from ckad.trace.source.libraries import is_library, python_function
-from ckad.trace.source.memory.appends import append
-from ckad.trace.source.memory.contents import new, read, read_deep
+from ckad.trace.source.memory.appends import append, check_probed
+from ckad.trace.source.memory import listed
+from ckad.trace.source.memory.contents import new, read, read_deep, stack_of
 from ckad.trace.source.memory.twins import CONTAINERS, changing, check_alone
 from ckad.trace.source.names import classes
 from ckad.trace.source.names.closures import Closure, call_from_source
@@ -67,6 +69,8 @@ def call(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
     if kind is Closure:
         return callee(*args, **options)
     if kind is functools.partial:
+        if type(callee.func) is FunctionType and callee.func in listed.METHODS:
+            return callee(*args, **options)
         return call(callee.func, (*callee.args, *args), {**callee.keywords, **options})
     if isinstance(callee, type):
         new = classes.construct(callee, args, options)
@@ -110,6 +114,12 @@ def _call_library(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> 
     left_out = effects.skipped(callee, args, options)
     if left_out is not NotImplemented:
         return left_out
+    if any(stack_of(x) is not None for x in args):
+        found = listed.function(callee, args, options)
+        if found is not NotImplemented:
+            return found
+        if _is_numpy(callee):
+            args = listed.opened(args)
     for x in args:
         check_iterated(x)
     if _is_in(callee, _CONSUMING):
@@ -117,6 +127,8 @@ def _call_library(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> 
     owner = getattr(callee, "__self__", None)
     if type(owner) is list and callee.__name__ == "append":
         return append(owner, *args)
+    if type(owner) is deque and callee.__name__ in ("append", "appendleft"):
+        check_probed(owner, *args)
     if type(owner) is KEPT and callee.__name__ == "cache_clear":
         forget(owner)
     if isinstance(getattr(callee, "__self__", callee), np.ufunc):
@@ -143,6 +155,12 @@ def _call_library(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> 
     if isinstance(result, Iterator):
         return made(result)
     return shown(result, given) if type(result) is str else lifted(result)
+
+
+def _is_numpy(callee: Any) -> bool:
+    """Whether a function reads a list as an array."""
+    module = getattr(callee, "__module__", None) or ""
+    return isinstance(callee, np.ufunc) or module.partition(".")[0] in ("numpy", "scipy")
 
 
 def _note_reads(callee: Any, given: Sequence[Any]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,9 +16,9 @@ from ckad.trace.source.actions import assign
 from ckad.trace.source.calls import call, writable
 from ckad.trace.source.control import branches
 from ckad.trace.source.kinds import class_of
-from ckad.trace.source.memory import objects
+from ckad.trace.source.memory import listed, objects
 from ckad.trace.source.memory.appends import appending, seen
-from ckad.trace.source.memory.contents import new
+from ckad.trace.source.memory.contents import new, stack_of
 from ckad.trace.source.memory.twins import changing
 from ckad.trace.source.names import classes
 from ckad.trace.source.names.closures import Closure
@@ -46,22 +47,46 @@ def _name(frame: Frame, node: ast.Name) -> Any:
 
 
 def _attribute(frame: Frame, node: ast.Attribute) -> Any:
-    owner = evaluate(frame, node.value)
+    owner = unread(frame, node.value)
     frame.line = node.lineno
-    if node.attr == "__class__":
+    own = listed.method(owner, node.attr)
+    return seen(_attribute_of(seen(owner), node.attr)) if own is None else partial(own, owner)
+
+
+def _attribute_of(owner: Any, name: str) -> Any:
+    if name == "__class__":
         return class_of(owner)
-    computed = classes.attribute(owner, node.attr)
-    return computed if computed is not MISSING else seen(objects.read(owner, node.attr))
+    computed = classes.attribute(owner, name)
+    return computed if computed is not MISSING else objects.read(owner, name)
 
 
-def items(frame: Frame, nodes: Iterable[ast.expr]) -> Iterator[Any]:
+def unread(frame: Frame, node: ast.expr) -> Any:
+    """The value of an expression for who looks at a list by ``listed`` alone, or hands it on."""
+    if isinstance(node, ast.Name):
+        found = frame.lookup(node.id)
+    elif isinstance(node, ast.Attribute):
+        owner = evaluate(frame, node.value)
+        frame.line = node.lineno
+        found = _attribute_of(owner, node.attr)
+    elif isinstance(node, ast.Subscript):
+        owner, index = unread(frame, node.value), evaluate(frame, node.slice)
+        frame.line = node.lineno
+        found = _element(owner, index)
+    else:
+        return evaluate(frame, node)
+    return found if stack_of(found) is not None else seen(found)
+
+
+def items(
+    frame: Frame, nodes: Iterable[ast.expr], value: Callable[[Frame, ast.expr], Any] = evaluate
+) -> Iterator[Any]:
     for node in nodes:
         if isinstance(node, ast.Starred):
             several = evaluate(frame, node.value)
             check_iterated(several)
             yield from several
         else:
-            yield evaluate(frame, node)
+            yield value(frame, node)
 
 
 def _tuple(frame: Frame, node: ast.Tuple) -> Any:
@@ -174,7 +199,7 @@ def _named(frame: Frame, node: ast.NamedExpr) -> Any:
 
 
 def _subscript(frame: Frame, node: ast.Subscript) -> Any:
-    owner = evaluate(frame, node.value)
+    owner = unread(frame, node.value)
     index = evaluate(frame, node.slice)
     frame.line = node.lineno
     return element(owner, index)
@@ -182,6 +207,13 @@ def _subscript(frame: Frame, node: ast.Subscript) -> Any:
 
 def element(owner: Any, index: Any) -> Any:
     """``owner[index]``."""
+    found = _element(owner, index)
+    return found if isinstance(index, slice) else seen(found)
+
+
+def _element(owner: Any, index: Any) -> Any:
+    if stack_of(owner) is not None:
+        return listed.item(owner, index)
     found = classes.invoke(owner, "__getitem__", index)
     if found is not MISSING:
         return found
@@ -195,7 +227,7 @@ def element(owner: Any, index: Any) -> Any:
     if type(owner) is defaultdict and index not in owner:
         changing(owner)  # looking makes an item
     found = owner[index]
-    return new(found, owner) if isinstance(index, slice) else seen(found)
+    return new(found, owner) if isinstance(index, slice) else found
 
 
 def _slice(frame: Frame, node: ast.Slice) -> slice:
@@ -212,7 +244,7 @@ def _call(frame: Frame, node: ast.Call) -> Any:
             callee = evaluate(frame, node.func)
     else:
         callee = evaluate(frame, node.func)
-    args = list(items(frame, node.args))
+    args = list(items(frame, node.args, unread))
     options: dict[str, Any] = {}
     for keyword in node.keywords:
         if keyword.arg is None:

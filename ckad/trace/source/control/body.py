@@ -36,6 +36,8 @@ from ckad.trace.source.control.flow import Flow, definite
 from ckad.trace.source.control.outcome import Bound, Objects, Outcome
 from ckad.trace.source.memory.aliases import names_showing
 from ckad.trace.source.memory.contents import Contents, Whole
+from ckad.trace.source.memory import stacks
+from ckad.trace.source.memory.stacks import Stack
 from ckad.trace.source.memory.sharing import Place, part_of_root, together
 from ckad.trace.source.memory.twins import containers
 from ckad.trace.source.names.frame import (
@@ -269,6 +271,11 @@ class Body:
             end = maybe(end)
         end = as_choice(end) if carried.tree.type is Choice else end
         leaves, tree = flatten(end)
+        if type(end) is Stack and tree != carried.tree:
+            stacks.unified(self.started[key], end)
+            if tree.type is carried.tree.type:  # another of its numbers changes
+                del self.loop.carried[key]
+                raise Again
         if end is MISSING or tree != carried.tree:
             raise restructured(key, carried.tree, tree)
         wider = list(carried.slots)

@@ -14,6 +14,8 @@ from ckad.place import at_place
 from ckad.trace import dispatch
 from ckad.trace.integers.affine import range_of
 from ckad.trace.source.effects import Progress
+from ckad.trace.source.memory import listed
+from ckad.trace.source.memory.contents import stack_of
 from ckad.trace.source.names import classes
 from ckad.trace.source.names.frame import MISSING
 from ckad.trace.source.values import arrays_of, lifted, weakened
@@ -67,6 +69,9 @@ def items_of(x: Any) -> Items | None:
         return x
     if isinstance(x, Progress):
         return items_of(x.iterable)
+    if stack_of(x) is not None:
+        stack = listed.stack_in(x)
+        return Items(listed.length(x), stack.read, stack.layout.capacity)
     if isinstance(x, builtins.range):
         return Items(len(x), lambda k: number(_affine(x.start, x.step, k)))
     if isinstance(x, (Tracer, ComplexTracer)):

@@ -7,6 +7,7 @@ becomes a float), and arrays from outside that it writes into.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -26,7 +27,8 @@ from ckad.trace.source.control.carrying import COUNT, FLAG, Again, End, Findings
 from ckad.trace.source.control.flow import Flow
 from ckad.trace.source.memory.aliases import names_of
 from ckad.trace.source.memory.appends import Appended, extend
-from ckad.trace.source.memory.contents import Whole
+from ckad.trace.source.memory.contents import ITEMS, Stacked, Whole
+from ckad.trace.source.memory.housing import repeat_growth
 from ckad.trace.source.memory.sharing import Place
 from ckad.trace.source.names.frame import MISSING, RETURN, Frame, Key, Ledger, open_region
 from ckad.trace.values.tracer import Tracer, fresh, lift
@@ -52,6 +54,13 @@ class StagedLoop:
     # --- recording until nothing new is found --------------------------------------------------
 
     def run(self) -> Flow | None:
+        try:
+            return self._settled()
+        except BaseException:
+            self.found.housing.leave()
+            raise
+
+    def _settled(self) -> Flow | None:
         for _ in range(MOST_ROUNDS):
             try:
                 return self._round()
@@ -101,6 +110,7 @@ class StagedLoop:
 
     def _round(self) -> Flow | None:
         mark_place(current())
+        self._house_lists()
         first = self._first_guard()
         with open_trace(adopts=True) as trace, open_region() as region:
             stop = self.found.length
@@ -109,6 +119,7 @@ class StagedLoop:
             region.ends_unknown = not region.takes_appends
             region.appends = {key: (target, []) for key, target in self.found.lists.items()}
             region.whole = self.found.whole
+            self.found.housing.mark(region)
             try:
                 body = Body(self.found, trace, region)
                 body.enter()
@@ -124,13 +135,36 @@ class StagedLoop:
                     raise
                 self.found.lists[id(found.target)] = found.target
                 raise Again from None
+            except Stacked as found:
+                stacked = found
             except Whole as found:
                 if found.region is not region:
                     raise
                 del self.found.lists[id(found.target)]
                 self.found.whole[id(found.target)] = found.target
                 raise Again from None
+            else:
+                stacked = None
+        if stacked is not None:
+            if not self.found.housing.want(stacked, self._most()):
+                raise stacked
+            raise Again
+        if not self.found.housing.is_enough(region.growth, self._most()):
+            raise Again
         return self._emit(body, first)
+
+    def _house_lists(self) -> None:
+        """Let the steps start with lists as they are kept now."""
+        self.found.housing.enter()
+        for house in self.found.housing.houses.values():
+            key = house.contents, ITEMS
+            carried = self.found.carried.get(key)
+            if carried is not None and carried.starting_with(house.contents.names[ITEMS]) is None:
+                del self.found.carried[key]
+
+    def _most(self) -> float:
+        """A bound of the number of steps."""
+        return self.found.length if self.found.length < UNBOUNDED else math.inf
 
     def _settle(self, body: Body, trace: Trace) -> None:
         self.frame.statement = self.steps.node
@@ -225,6 +259,7 @@ class StagedLoop:
                 bound = body.objects.after((frame, name), trees.unflatten(end.tree, leaves))
             frame.note_change(name)
             frame.restore(name, bound)
+        repeat_growth(body.region.growth, self._most())
         body.outcome.settle(found, [stack.storage for stack in stacks])
         body.objects.settle()
 

@@ -28,7 +28,7 @@ from ckad.errors import (
 )
 from ckad.place import at_place
 from ckad.trace.memory.context import current, local_storage
-from ckad.trace.source.actions import assign, evaluate, run_block
+from ckad.trace.source.actions import assign, evaluate, run_block, unread
 from ckad.trace.source.control import branches, notes
 from ckad.trace.source.control.carrying import Stepping
 from ckad.trace.source.control.flow import Flow
@@ -51,7 +51,7 @@ QUIET, MOST_ROWS = 2_000, 100_000
 
 
 def for_loop(frame: Frame, node: ast.For) -> Flow | None:
-    iterable = evaluate(frame, node.iter)
+    iterable = unread(frame, node.iter)
     own = classes.invoke(iterable, "__iter__")
     iterable = iterable if own is MISSING else own
     items = items_of(iterable)

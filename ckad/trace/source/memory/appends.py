@@ -17,7 +17,18 @@ from ckad.trace.arrays import Array
 from ckad.trace.memory.context import current
 from ckad.trace.memory.storage import link, may_be
 from ckad.trace.memory.views import ReshapeView, SliceView
-from ckad.trace.source.memory.contents import KINDS, grow, is_unclear, is_whole, read
+from ckad.trace.source.memory import listed
+from ckad.trace.source.memory.contents import (
+    KINDS,
+    Stacked,
+    changes_length,
+    grow,
+    is_unclear,
+    is_whole,
+    read,
+    stack_of,
+)
+from ckad.trace.source.memory.stacks import kind_of
 from ckad.trace.source.memory.twins import check_alone
 from ckad.trace.source.names.frame import Region, region
 from ckad.trace.source.values import slot_of
@@ -65,8 +76,11 @@ def seen(value: Any) -> Any:
 
 def append(target: list[Any], item: Any) -> None:
     """``target.append(item)``."""
+    if stack_of(target) is not None:
+        return listed.append(target, item)
     check_alone(target)
     inner = region()
+    check_probed(target, item)
     if inner is not None and inner.is_trial and _is_appended(inner.outer, target):
         raise Appended(target, inner)
     one = type(item) is Tracer and not item.scalar and item.storage.root.trace is not current()
@@ -74,6 +88,16 @@ def append(target: list[Any], item: Any) -> None:
         _note(inner, target, Entry(lift(item), False))
         return
     grow(target, [item])  # ``one``: each item would be the same array, as it is in the end
+
+
+def check_probed(target: Any, item: Any) -> None:
+    """Tell what is appended to an empty list that is to be kept as rows of buffers."""
+    inner = region()
+    while inner is not None:
+        if id(target) in inner.probed:
+            kind = kind_of(item)
+            raise Stacked(target, changes_length(type(target).__name__), kind)
+        inner = inner.outer
 
 
 def _takes(inner: Region | None, target: list[Any]) -> TypeGuard[Region]:

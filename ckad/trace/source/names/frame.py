@@ -24,6 +24,7 @@ from ckad.trace.source.names.bindings import MISSING as MISSING
 from ckad.trace.source.names.bindings import Bindings
 from ckad.trace.source.names.bindings import Maybe as Maybe
 from ckad.trace.source.names.bindings import Unclear as Unclear
+from ckad.trace.source.names.growth import Growth
 from ckad.trace.source.names.reader import Definition, nothing, targets_of
 
 #: Where the value that a function returns is kept among its names.
@@ -50,6 +51,11 @@ class Region:
         self.grown: set[int] = set()  # lists that are appended to here, and not looked at
         self.ends_unknown = False  # a loop's body, of which it is not known how often it runs
         self.whole: dict[int, Any] = {}  # lists of which the body does more than append to them
+        self.growth: dict[int, Growth] = {}  # by how much lists have grown here
+        self.housed: set[int] = set()  # lists with space in buffers for what is appended here
+        self.unhoused: set[int] = set()  # those for which it is not known how much that is
+        self.probed: set[int] = set()  # empty lists of whose items nothing is known yet
+        self.shelved: list[Any] = []  # arrays that lists got here
 
     def roll_back(self) -> None:
         for (frame, name), value in self.changed.items():
