@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from itertools import combinations
 from typing import Any
 
@@ -171,11 +171,22 @@ class Body:
         self.outcome = Outcome(self.loop, self.trace, self.region, self.entered, bound)
         self.objects = Objects(self.loop, self.region, self.started, bound)
         self.outcome.check_appends()
+        self.counts = dict(self._counts(bound))
         outputs = [*self.lead, *self.outputs]
         outputs += [local.row for local in self.trace.adopted.values()]
         for _, entries in self.region.appends.values():
             outputs += [value(entry.value) for entry in entries]
         self.tape = self.trace.tape(outputs, self._inputs())
+
+    def _counts(self, bound: Mapping[Key, Bound]) -> Iterator[tuple[int, tuple[Any, str]]]:
+        """The numbers of lists that are carried: position in the carry, list and name."""
+        lead = (self.loop.guard != UNGUARDED) + self.loop.signals
+        for (frame, _), found in bound.items():
+            if type(found.value) is not Stack or not isinstance(frame, Contents):
+                continue
+            names = [x for x in ("first", "count") if x in found.value.layout.varies]
+            for k, name in enumerate(names):
+                yield lead + found.end.first + k, (frame.owner, name)
 
     def _bound(self, key: Key, end: End) -> Bound:
         """What a name is bound to at the end of a step, in the form in which it is handed on."""

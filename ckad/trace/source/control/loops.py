@@ -20,6 +20,7 @@ from ckad.tape.control import COUNTED, UNBOUNDED, UNGUARDED, WHILE, loop_attrs
 from ckad.tape.ops import Op
 from ckad.tape.types import Type
 from ckad.trace.memory.context import Trace, current, mark_place, open_trace, storage_in
+from ckad.trace.memory.foreseen import UNKNOWN, Foreseen, foresee
 from ckad.trace.memory.storage import Written
 from ckad.trace.source.control import notes
 from ckad.trace.source.control.body import Body
@@ -27,11 +28,11 @@ from ckad.trace.source.control.carrying import COUNT, FLAG, Again, End, Findings
 from ckad.trace.source.control.flow import Flow
 from ckad.trace.source.memory.aliases import names_of
 from ckad.trace.source.memory.appends import Appended, extend
-from ckad.trace.source.memory.contents import ITEMS, Stacked, Whole
+from ckad.trace.source.memory.contents import ITEMS, Stacked, Whole, contents
 from ckad.trace.source.memory.housing import repeat_growth
 from ckad.trace.source.memory.sharing import Place
 from ckad.trace.source.names.frame import MISSING, RETURN, Frame, Key, Ledger, open_region
-from ckad.trace.values.tracer import Tracer, fresh, lift
+from ckad.trace.values.tracer import Tracer, fresh, known, lift
 
 #: A loop's body is recorded at most so often until it is known what it carries.
 MOST_ROUNDS = 24
@@ -149,9 +150,33 @@ class StagedLoop:
             if not self.found.housing.want(stacked, self._most()):
                 raise stacked
             raise Again
-        if not self.found.housing.is_enough(region.growth, self._most()):
+        foreseen = self._foresee(body, first)
+        if not self._has_space(body, foreseen):
             raise Again
-        return self._emit(body, first)
+        return self._emit(body, first, foreseen)
+
+    # --- what is known of its steps before they run ----------------------------------------------
+
+    def _foresee(self, body: Body, first: Any) -> Foreseen | None:
+        is_while = self.found.guard == WHILE
+        wanted = list(body.counts)
+        if not (is_while or wanted) or self.found.guard == COUNTED:
+            return None
+        carry = [first] if is_while else []
+        carry += [0] * self.found.signals
+        carry += [UNKNOWN if x is MISSING else x for _, x in body.initial]
+        numbers = [_number(x) for x in carry]
+        return foresee(body.tape, numbers, wanted, self.found.length, 0 if is_while else None)
+
+    def _has_space(self, body: Body, foreseen: Foreseen | None) -> bool:
+        """Whether the lists of this loop have space for what its steps append."""
+        length = self._most() if foreseen is None else min(self._most(), foreseen.steps)
+        most: dict[int, int] = {}
+        for position, (owner, name) in body.counts.items() if foreseen else ():
+            found = foreseen.most[position]
+            if name == "count" and found is not UNKNOWN:
+                most[id(owner)] = int(found)
+        return self.found.housing.is_enough(body.region.growth, length, most)
 
     def _house_lists(self) -> None:
         """Let the steps start with lists as they are kept now."""
@@ -195,7 +220,7 @@ class StagedLoop:
 
     # --- the row --------------------------------------------------------------------------------
 
-    def _emit(self, body: Body, first: Any) -> Flow | None:
+    def _emit(self, body: Body, first: Any, foreseen: Foreseen | None) -> Flow | None:
         trace = current()
         mark_place(trace)
         b, tape = trace.builder, body.tape
@@ -212,10 +237,13 @@ class StagedLoop:
         locals_ = [storage_in(trace, body.trace.adopted[key].root) for key in roots]
         carry += [s.row for s in locals_]
         operands = [*carry, *body.trace.captured]
-        attrs = loop_attrs(b.body(tape), self.found.length, len(carry), 0, self.found.guard)
+        length, guard = self.found.length, self.found.guard
+        if foreseen is not None and foreseen.is_exact:
+            length, guard = foreseen.steps, UNGUARDED
+        attrs = loop_attrs(b.body(tape), length, len(carry), 0, guard)
         n = len(carry)
         types: Sequence[Type] = tape.output_types
-        types = [*types[:n], *(t.with_shape((self.found.length, *t.shape)) for t in types[n:])]
+        types = [*types[:n], *(t.with_shape((length, *t.shape)) for t in types[n:])]
         rows = b.control(Op.LOOP, operands, attrs, types)
         stacks = [fresh(row, scalar=False) for row in rows[n:]]
         rows = rows[:n]
@@ -225,6 +253,8 @@ class StagedLoop:
                 local.write(row)
         self._note(body)
         self._bind(body, rows, stacks)
+        if foreseen is not None:
+            self._settle_counts(body, foreseen)
         self._extend_lists(body, iter(stacks))
         return self._flow(body, rows)
 
@@ -232,6 +262,19 @@ class StagedLoop:
         """What the steps have appended, at the end of the lists."""
         for target, entries in body.region.appends.values():
             extend(target, [(next(stacks), entry.many) for entry in entries], self.found.length)
+
+    def _settle_counts(self, body: Body, foreseen: Foreseen) -> None:
+        """Lists of which it is known now which items they have."""
+        known: dict[int, dict[str, Any]] = {}
+        for position, (owner, name) in body.counts.items():
+            known.setdefault(id(owner), {})[name] = foreseen.last[position]
+        for owner, _ in body.counts.values():
+            found = contents(owner)
+            if found.stack is None or found.stack.layout.varies.difference(known[id(owner)]):
+                continue
+            numbers = {"first": found.stack.first, "count": found.stack.count, **known[id(owner)]}
+            if not any(x is UNKNOWN or isinstance(x, Tracer) for x in numbers.values()):
+                found.names[ITEMS] = found.stack.after(numbers["first"], numbers["count"])
 
     def _note(self, body: Body) -> None:
         """What `ckad.explain` says of this loop."""
@@ -277,3 +320,11 @@ class StagedLoop:
         if self.found.is_endless:
             kinds -= {Flow.NEXT}
         return Flow(kinds, COUNT.show(rows[int(self.found.guard != UNGUARDED)]))
+
+
+def _number(x: Any) -> Any:
+    """A number that is known while recording, as Python's."""
+    numbers = known(x) if isinstance(x, Tracer) else x
+    if numbers is UNKNOWN or numbers is None or np.ndim(numbers):
+        return UNKNOWN
+    return np.asarray(numbers).item()

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -29,8 +30,11 @@ from ckad.trace.source.names.frame import Key, Region, Unclear, depth_of, region
 from ckad.trace.source.names.growth import Growth
 from ckad.trace.values.tracer import fresh, value
 
+#: Space to begin with, until it is known how much is appended.
+GUESS = 64
 #: Larger buffers are not made.
 MOST_BYTES = 1 << 31
+NONE: Mapping[int, int] = MappingProxyType({})
 
 
 class House:
@@ -40,7 +44,7 @@ class House:
         self.owner, self.error, self.kind = found.owner, found.error, found.kind
         self.contents: Contents = contents(found.owner)
         self.before = self.contents.names[ITEMS]
-        self.space: int | None = None  # rows for what is appended
+        self.space = 0  # rows for what is appended
         self.is_ring = type(self.owner) is deque and self.owner.maxlen is not None
         self.is_built = False
 
@@ -58,7 +62,7 @@ class House:
         self.contents.names[ITEMS] = self._stack()
 
     def _stack(self) -> Stack:
-        before, space = self.before, self.space or 0
+        before, space = self.before, self.space
         if type(before) is Stack:
             return self._extended(before, space)
         kind = kind_of_all(before) if before else self.kind
@@ -119,14 +123,12 @@ class Housing:
         known = self.houses.get(id(found.owner))
         if known is None:
             known = self.houses[id(found.owner)] = House(found)
-            known.space = 0 if known.is_ring else _whole(most)
+            known.space = 0 if known.is_ring else int(min(most, GUESS))
         elif found.kind is None:
             raise found.error
         else:
             known.leave()
             known.kind = found.kind
-        if known.space is None:
-            self.refuse(known)
         return True
 
     def refuse(self, house: House) -> None:
@@ -148,13 +150,20 @@ class Housing:
         inner.probed = {key for key, house in self.houses.items() if house.is_probed}
         inner.unhoused = self.unhoused
 
-    def is_enough(self, grown: dict[int, Growth], length: float) -> bool:
-        """Whether there is space for what ``length`` steps append; if not, there will be."""
+    def is_enough(
+        self, grown: Mapping[int, Growth], length: float, most: Mapping[int, int] = NONE
+    ) -> bool:
+        """Whether there is space for what ``length`` steps append; if not, there will be.
+
+        ``most`` are lists of which it is known how long they become.
+        """
         enough = True
         for key, house in list(self.houses.items()):
             growth = grown.get(key, Growth())
             is_ring = house.is_ring or growth.now <= 0
-            space = _whole(growth.peak if is_ring else growth.pushed * length)
+            space = _whole(growth.peak if is_ring else _times(length, growth.pushed))
+            if key in most and growth.is_monotonic and type(house.before) is not Stack:
+                space = max(most[key] - len(house.before), 0)
             if is_ring and type(house.owner) is deque and house.owner.maxlen is not None:
                 space = 0
             if space is None:
@@ -174,6 +183,10 @@ class Housing:
 
 def _whole(x: float) -> int | None:
     return int(x) if math.isfinite(x) else None
+
+
+def _times(length: float, each: float) -> float:
+    return length * each if each else 0.0
 
 
 def is_alike(one: Any, other: Any) -> bool:
@@ -201,9 +214,11 @@ def merge_growth(sides: list[dict[int, Growth]], around: dict[int, Growth]) -> N
     """Add what one of two sides of a branch appends to what the body around them does."""
     for key in {key for side in sides for key in side}:
         found = [side.get(key, Growth()) for side in sides]
-        around.setdefault(key, Growth()).add(
+        joined = around.setdefault(key, Growth())
+        joined.add(
             max(g.now for g in found), max(g.peak for g in found), max(g.pushed for g in found)
         )
+        joined.is_monotonic &= all(g.is_monotonic for g in found)
 
 
 def repeat_growth(grown: dict[int, Growth], length: float) -> None:
@@ -212,7 +227,7 @@ def repeat_growth(grown: dict[int, Growth], length: float) -> None:
     if inner is None:
         return
     for key, g in grown.items():
-        now = length * g.now if g.now else 0.0
-        pushed = length * g.pushed if g.pushed else 0.0
-        peak = g.peak + max(now, 0.0)
-        inner.growth.setdefault(key, Growth()).add(max(now, 0.0) if now > 0 else 0.0, peak, pushed)
+        now, pushed = _times(length, max(g.now, 0.0)), _times(length, g.pushed)
+        around = inner.growth.setdefault(key, Growth())
+        around.add(now, g.peak + now, pushed)
+        around.is_monotonic &= g.is_monotonic

@@ -104,6 +104,12 @@ class Stack:
     def moved(self, first: Number, count: Number) -> Stack:
         return Stack(self.layout, first, count)
 
+    def after(self, first: Number, count: Number) -> Stack:
+        """The same where nothing changes these numbers any more."""
+        old = self.layout
+        layout = Layout(old.kind, old.buffers, old.is_ring, old.maxlen)
+        return Stack(layout, first, count)
+
     # --- where items are ------------------------------------------------------------------------
 
     def row(self, place: Number) -> Number:
@@ -206,6 +212,7 @@ def _read(buffer: Tracer, row: Number, slot: Slot) -> Tracer:
 def _children(stack: Stack) -> tuple[list[Any], Any, None]:
     varies = stack.layout.varies
     numbers = {"first": stack.first, "count": stack.count}
+    varies.update(name for name, x in numbers.items() if isinstance(x, Tracer))
     known = tuple(None if name in varies else x for name, x in numbers.items())
     return [x for name, x in numbers.items() if name in varies], (stack.layout, known), None
 

@@ -8,8 +8,10 @@ class Growth:
 
     def __init__(self) -> None:
         self.now = self.peak = self.pushed = 0.0
+        self.is_monotonic = True  # whether nothing is taken away
 
     def add(self, now: float, peak: float, pushed: float) -> None:
         self.peak = max(self.peak, self.now + peak)
         self.now += now
         self.pushed += pushed
+        self.is_monotonic &= now >= 0
