@@ -112,7 +112,7 @@ def _follow(
             elif most[position] is not UNKNOWN:
                 most[position] = max(most[position], new)
         if flag is None and not any(x is not UNKNOWN for x in values.values()):
-            break
+            return None
     last = {position: values[position] if exact else UNKNOWN for position in wanted}
     return Foreseen(k, exact, last, {k: most.get(k, UNKNOWN) for k in wanted})
 

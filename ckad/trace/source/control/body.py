@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from itertools import combinations
 from typing import Any
@@ -35,7 +36,13 @@ from ckad.trace.source.control.checks import Stops, maybe
 from ckad.trace.source.control.flow import Flow, definite
 from ckad.trace.source.control.outcome import Bound, Objects, Outcome
 from ckad.trace.source.memory.aliases import names_showing
-from ckad.trace.source.memory.contents import Contents, Whole
+from ckad.trace.source.memory.contents import (
+    Contents,
+    Stacked,
+    Whole,
+    changes_length,
+    is_unhoused,
+)
 from ckad.trace.source.memory import stacks
 from ckad.trace.source.memory.stacks import Stack
 from ckad.trace.source.memory.sharing import Place, part_of_root, together
@@ -51,6 +58,10 @@ from ckad.trace.source.names.frame import (
 from ckad.trace.source.values import Slot, flatten, is_kept, is_same_array, join, same, slot_of
 from ckad.trace.values.complex import ComplexTracer
 from ckad.trace.values.tracer import Tracer, lift, value
+
+
+#: Items of a list that are carried one by one at most, if a step moves them all.
+FEW = 8
 
 
 class Body:
@@ -210,12 +221,22 @@ class Body:
                     continue
             elif not self._is_needed(key, end) or self._stays(before, end):
                 continue
+            self._check_window(key, before, end)
             assert self.trace.parent is not None
             kept = carried_from(key, before, end)
             self.loop.carry(key, kept, self.trace.parent, flatten(end)[0])
             found = True
         if found:
             raise Again
+
+    def _check_window(self, key: Key, before: Any, end: Any) -> None:
+        """Have a long list kept as rows of buffers, from one end of which items are taken."""
+        frame, _ = key
+        if not isinstance(frame, Contents) or type(before) is not tuple or type(end) is not tuple:
+            return
+        is_shifted = type(frame.owner) is deque or frame.appended is not None
+        if is_shifted and len(before) > FEW and not is_unhoused(frame.owner):
+            raise Stacked(frame.owner, changes_length("list"), is_needed=False)
 
     def _is_needed(self, key: Key, end: Any) -> bool:
         """Whether a step needs what a name is bound to after the one before."""

@@ -31,7 +31,15 @@ from ckad.trace.source.memory.appends import Appended, extend
 from ckad.trace.source.memory.contents import ITEMS, Stacked, Whole, contents
 from ckad.trace.source.memory.housing import repeat_growth
 from ckad.trace.source.memory.sharing import Place
-from ckad.trace.source.names.frame import MISSING, RETURN, Frame, Key, Ledger, open_region
+from ckad.trace.source.names.frame import (
+    MISSING,
+    RETURN,
+    Frame,
+    Key,
+    Ledger,
+    open_region,
+    region,
+)
 from ckad.trace.values.tracer import Tracer, fresh, known, lift
 
 #: A loop's body is recorded at most so often until it is known what it carries.
@@ -68,9 +76,10 @@ class StagedLoop:
             except Again:
                 continue
             except CkadError:
-                if not self.likely:
+                if self.likely:
+                    self._forget(self.likely)  # it may be right without them
+                elif not self.found.housing.drop():
                     raise
-                self._forget(self.likely)  # it may be right without them
             finally:
                 self._remember()
         raise CarryError(
@@ -113,16 +122,16 @@ class StagedLoop:
         mark_place(current())
         self._house_lists()
         first = self._first_guard()
-        with open_trace(adopts=True) as trace, open_region() as region:
+        with open_trace(adopts=True) as trace, open_region() as inner:
             stop = self.found.length
             trace.index_range = (0, stop) if stop < UNBOUNDED else None
-            region.takes_appends = self.found.guard == UNGUARDED
-            region.ends_unknown = not region.takes_appends
-            region.appends = {key: (target, []) for key, target in self.found.lists.items()}
-            region.whole = self.found.whole
-            self.found.housing.mark(region)
+            inner.takes_appends = self.found.guard == UNGUARDED
+            inner.ends_unknown = not inner.takes_appends
+            inner.appends = {key: (target, []) for key, target in self.found.lists.items()}
+            inner.whole = self.found.whole
+            self.found.housing.mark(inner)
             try:
-                body = Body(self.found, trace, region)
+                body = Body(self.found, trace, inner)
                 body.enter()
                 body.run()
                 self._settle(body, trace)
@@ -132,14 +141,14 @@ class StagedLoop:
                 self.found.written[id(found.root)] = found.root
                 raise Again from None
             except Appended as found:
-                if found.region is not region:
+                if found.region is not inner:
                     raise
                 self.found.lists[id(found.target)] = found.target
                 raise Again from None
             except Stacked as found:
                 stacked = found
             except Whole as found:
-                if found.region is not region:
+                if found.region is not inner:
                     raise
                 del self.found.lists[id(found.target)]
                 self.found.whole[id(found.target)] = found.target
@@ -261,7 +270,8 @@ class StagedLoop:
     def _extend_lists(self, body: Body, stacks: Iterator[Tracer]) -> None:
         """What the steps have appended, at the end of the lists."""
         for target, entries in body.region.appends.values():
-            extend(target, [(next(stacks), entry.many) for entry in entries], self.found.length)
+            each = [(next(stacks), entry.many) for entry in entries]
+            extend(target, each, [entry.slot for entry in entries], self.found.length)
 
     def _settle_counts(self, body: Body, foreseen: Foreseen) -> None:
         """Lists of which it is known now which items they have."""
@@ -274,7 +284,8 @@ class StagedLoop:
                 continue
             numbers = {"first": found.stack.first, "count": found.stack.count, **known[id(owner)]}
             if not any(x is UNKNOWN or isinstance(x, Tracer) for x in numbers.values()):
-                found.names[ITEMS] = found.stack.after(numbers["first"], numbers["count"])
+                settled = found.stack.after if region() is None else found.stack.moved
+                found.names[ITEMS] = settled(numbers["first"], numbers["count"])
 
     def _note(self, body: Body) -> None:
         """What `ckad.explain` says of this loop."""

@@ -117,7 +117,6 @@ class Merge:
         inner = region()
         if inner is not None:
             merge_growth([side.region.growth for side in self.sides], inner.growth)
-            inner.shelved += [x for side in self.sides for x in side.region.shelved]
         ends = [side.ends for side in self.sides]
         for key in dict.fromkeys((*ends[0], *ends[1])):
             frame, name = key
@@ -286,6 +285,9 @@ class Merge:
 
     def settle(self) -> None:
         """Note which arrays may be the same memory, now that all are bound."""
+        for root, keepers in (x for side in self.sides for x in side.region.shelved):
+            same = [c.result.root for c in self.chosen if any(x is root for x in c.roots())]
+            stacks.shelve([root, *same], keepers)
         settle_branch(self.chosen, [side.region.spoilt for side in self.sides])
         settle_merged(self.containers)
 

@@ -185,8 +185,11 @@ class Stacked(BaseException):
     ``kind`` is that of an item, if it is known; ``error`` is raised where there can be no buffers.
     """
 
-    def __init__(self, owner: Any, error: CkadError, kind: Kind | None = None) -> None:
+    def __init__(
+        self, owner: Any, error: CkadError, kind: Kind | None = None, is_needed: bool = True
+    ) -> None:
         self.owner, self.error, self.kind = owner, error, kind
+        self.is_needed = is_needed  # whether the body cannot be recorded without
 
 
 class Whole(BaseException):

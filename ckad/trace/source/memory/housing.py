@@ -25,7 +25,14 @@ from ckad.trace.source.memory.contents import (
     is_unhoused,
     length_unknown,
 )
-from ckad.trace.source.memory.stacks import Kind, Layout, Stack, kind_of_all, stacked
+from ckad.trace.source.memory.stacks import (
+    Kind,
+    Layout,
+    Stack,
+    kind_of_all,
+    shelve,
+    stacked,
+)
 from ckad.trace.source.names.frame import Key, Region, Unclear, depth_of, region
 from ckad.trace.source.names.growth import Growth
 from ckad.trace.values.tracer import fresh, value
@@ -42,6 +49,7 @@ class House:
 
     def __init__(self, found: Stacked) -> None:
         self.owner, self.error, self.kind = found.owner, found.error, found.kind
+        self.is_needed = found.is_needed
         self.contents: Contents = contents(found.owner)
         self.before = self.contents.names[ITEMS]
         self.space = 0  # rows for what is appended
@@ -90,6 +98,7 @@ class House:
             empty = slot.type.with_shape((max(space, 1), *slot.type.shape))
             more = fresh(current().builder.full(empty, 0), scalar=False)
             buffers.append(fresh(value(np.concatenate([rows, more])), scalar=False))
+        shelve([x.storage.root for x in old.buffers], [x.storage.root for x in buffers])
         layout = Layout(kind, buffers, self.is_ring)
         if self.is_ring:
             layout.capacity = buffers[0].shape[0]
@@ -136,6 +145,13 @@ class Housing:
         house.leave()
         del self.houses[id(house.owner)]
         self.unhoused.add(id(house.owner))
+
+    def drop(self) -> bool:
+        """Do without the buffers that are not needed; whether there are any."""
+        dropped = [house for house in self.houses.values() if not house.is_needed]
+        for house in dropped:
+            self.refuse(house)
+        return bool(dropped)
 
     def enter(self) -> None:
         for house in list(self.houses.values()):

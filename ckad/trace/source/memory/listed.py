@@ -10,7 +10,6 @@ import numpy as np
 
 from ckad.errors import UnrecordableError
 from ckad.place import at_place
-from ckad.trace import dispatch
 from ckad.trace.integers.affine import is_at_least
 from ckad.trace.integers.spans import minus, plus, smaller, span_of
 from ckad.trace.source.memory.contents import (
@@ -150,7 +149,7 @@ def append(owner: Any, new: Any) -> None:
     if stack is None:
         owner.append(new)
         return
-    _note_item(new)
+    stack.shelve(new)
     _note_growth(owner, 1, 1)
     _put(owner, stack, stack.count, new)
 
@@ -181,22 +180,13 @@ def append_left(owner: Any, new: Any) -> None:
         return
     if not stack.layout.is_ring:
         raise changes_length(type(owner).__name__)
-    _note_item(new)
+    stack.shelve(new)
     _note_growth(owner, 1, 1)
     moved = stack.moved(_wrapped(stack, minus(stack.first, 1)), stack.count)
     moved.write(0, new)
     most = stack.layout.maxlen
     count = plus(stack.count, 1)
     _changed(owner, moved.moved(moved.first, count if most is None else smaller(count, most)))
-
-
-def _note_item(new: Any) -> None:
-    """Arrays that a list gets are noted: nothing may write into them afterwards."""
-    inner = region()
-    if inner is not None:
-        for leaf in dispatch.tracers([new]):
-            if type(leaf) is Tracer and not leaf.scalar:
-                inner.shelved.append((leaf, leaf.storage.writes))
 
 
 def pop(owner: Any, index: Any = -1) -> Any:
@@ -225,7 +215,7 @@ def store(owner: Any, index: Any, new: Any) -> None:
     if stack is None:
         owner[index] = new
         return
-    _note_item(new)
+    stack.shelve(new)
     place = stack.place(index)
     stack.write(place, new)
     _changed(owner, stack)

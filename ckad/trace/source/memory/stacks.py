@@ -18,10 +18,12 @@ from ckad.place import at_place
 from ckad.trace import dispatch
 from ckad.trace.integers.spans import number, plus
 from ckad.trace.memory.context import current
-from ckad.trace.memory.storage import Storage
+from ckad.trace.memory.storage import Storage, may_be
 from ckad.trace.memory.views import ReshapeView, SliceView
 from ckad.trace.primitives.part.extents import checked_index
+from ckad.trace.source.names.frame import region
 from ckad.trace.source.values import Slot, flatten, is_kept, join, slot_of
+from ckad.trace.values.apply import astype
 from ckad.trace.values.part import Extent, Extents, Part
 from ckad.trace.values.tracer import Number, Tracer, fresh, value
 
@@ -78,7 +80,7 @@ def kind_of_all(items: Sequence[Any]) -> Kind | None:
 class Layout:
     """Where the items of one list lie, and which of its numbers change from step to step."""
 
-    __slots__ = ("buffers", "capacity", "is_ring", "kind", "maxlen", "varies")
+    __slots__ = ("buffers", "capacity", "is_own", "is_ring", "kind", "maxlen", "varies")
 
     def __init__(
         self, kind: Kind, buffers: Sequence[Tracer], is_ring: bool = False, maxlen: Any = None
@@ -86,6 +88,7 @@ class Layout:
         self.kind, self.buffers = kind, tuple(buffers)
         self.capacity: int = buffers[0].shape[0]
         self.is_ring, self.maxlen = is_ring, maxlen
+        self.is_own = False  # whether the buffers are the very memory of the items
         self.varies: set[str] = set()
 
 
@@ -135,7 +138,13 @@ class Stack:
         row = self.row(place)
         layout = self.layout
         pairs = zip(layout.buffers, layout.kind.slots, strict=True)
+        if layout.is_own and isinstance(row, int) and region() is None:
+            return self._view(row)
         return trees.unflatten(layout.kind.tree, [_read(x, row, slot) for x, slot in pairs])
+
+    def _view(self, row: int) -> Any:
+        (buffer,), (slot,) = self.layout.buffers, self.layout.kind.slots
+        return _read(buffer, row, slot) if slot.scalar else _views(buffer, [row], slot)[0]
 
     def write(self, place: Number, item: Any) -> None:
         """Put an item of the stack's own kind at a place."""
@@ -144,6 +153,11 @@ class Stack:
         for buffer, slot, leaf in zip(layout.buffers, layout.kind.slots, flatten(item)[0]):
             new = Tracer(Storage(current(), slot.row(leaf)))
             dispatch.call(operator.setitem, (buffer, row, new), {})
+
+    def shelve(self, item: Any) -> None:
+        """Note that arrays in an item are rows here: to write into them spoils these."""
+        keepers = [x.storage.root for x in self.layout.buffers]
+        shelve([x.storage.root for x in flatten(item)[0] if _is_array(x)], keepers)
 
     # --- all items ------------------------------------------------------------------------------
 
@@ -184,6 +198,8 @@ class Stack:
         assert isinstance(self.count, int)
         layout = self.layout
         rows = [self.row(k) for k in range(self.count)]
+        for x in layout.buffers if not layout.is_own else ():
+            x.storage.root.shared = ITEM
         each = [_views(x, rows, s) for x, s in zip(layout.buffers, layout.kind.slots, strict=True)]
         return [trees.unflatten(layout.kind.tree, leaves) for leaves in zip(*each, strict=True)]
 
@@ -194,6 +210,19 @@ def _views(buffer: Tracer, rows: Sequence[Any], slot: Slot) -> list[Tracer]:
     paths = [(SliceView((row, *rest, *steps), (1, *shape)), one) for row in rows]
     path, storage = buffer.path, buffer.storage
     return [Tracer(storage, (*path, *x), slot.scalar, slot.weak) for x in paths]
+
+
+def _is_array(x: Any) -> bool:
+    return type(x) is Tracer and not x.scalar
+
+
+def shelve(roots: Sequence[Storage], keepers: Sequence[Storage]) -> None:
+    """Note that rows of ``keepers`` are the memory of ``roots`` in NumPy."""
+    inner = region()
+    for root in roots:
+        root.kept += [x for x in keepers if x not in root.kept]
+        if inner is not None:
+            inner.shelved.append((root, keepers))
 
 
 def _is_named(kind: Any) -> bool:
@@ -250,7 +279,10 @@ def stacked(
     for k, slot in enumerate(kind.slots):
         rows = [slot.row(leaves[k]) for leaves in flat]
         buffers.append(_buffer(rows, slot, capacity))
-    return Stack(Layout(kind, buffers, is_ring, maxlen), 0, len(items))
+    made = Stack(Layout(kind, buffers, is_ring, maxlen), 0, len(items))
+    for item in items:
+        made.shelve(item)
+    return made
 
 
 def _buffer(rows: Sequence[int], slot: Slot, capacity: int) -> Tracer:
@@ -265,6 +297,17 @@ def _buffer(rows: Sequence[int], slot: Slot, capacity: int) -> Tracer:
     return fresh(value(joined), scalar=False)
 
 
-def of_arrays(kind: Kind, leaves: Sequence[Tracer]) -> Stack:
-    """All rows of the given arrays as items."""
-    return Stack(Layout(kind, leaves), 0, leaves[0].shape[0])
+def with_rows(items: Sequence[Any], kind: Kind, rows: Tracer) -> Stack:
+    """Items of a kind of one array each, then the rows of an array as further ones."""
+    if not items:
+        layout = Layout(kind, [rows])
+        layout.is_own = True
+        return Stack(layout, 0, rows.shape[0])
+    (slot,) = kind.slots
+    before = [fresh(slot.row(item), scalar=False) for item in items]
+    buffer = np.concatenate([np.stack(before), astype(rows, slot.type.numpy)])
+    made = Stack(Layout(kind, [fresh(value(buffer), scalar=False)]), 0, buffer.shape[0])
+    for item in items:
+        made.shelve(item)
+    shelve([x.root for x in may_be(rows.storage)], [made.layout.buffers[0].storage.root])
+    return made

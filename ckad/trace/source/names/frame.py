@@ -55,7 +55,7 @@ class Region:
         self.housed: set[int] = set()  # lists with space in buffers for what is appended here
         self.unhoused: set[int] = set()  # those for which it is not known how much that is
         self.probed: set[int] = set()  # empty lists of whose items nothing is known yet
-        self.shelved: list[Any] = []  # arrays that lists got here
+        self.shelved: list[Any] = []  # memory of arrays that lists got here, and of the lists
 
     def roll_back(self) -> None:
         for (frame, name), value in self.changed.items():
@@ -87,6 +87,8 @@ def open_region() -> Iterator[Region]:
     finally:
         _regions.innermost = outer
         opened.roll_back()
+        for root, keepers in opened.shelved:
+            root.kept = [x for x in root.kept if x not in keepers]
         opened.spoilt = restore_spoilt(opened.n_spoilt)
 
 
