@@ -195,8 +195,10 @@ class Body:
         for (frame, _), found in bound.items():
             if type(found.value) is not Stack or not isinstance(frame, Contents):
                 continue
-            names = [x for x in ("first", "count") if x in found.value.layout.varies]
-            for k, name in enumerate(names):
+            varies = found.value.layout.varies
+            if "count" not in varies:  # where a ring begins matters to nobody
+                continue
+            for k, name in enumerate(x for x in ("first", "count") if x in varies):
                 yield lead + found.end.first + k, (frame.owner, name)
 
     def _bound(self, key: Key, end: End) -> Bound:

@@ -21,7 +21,7 @@ from ckad.trace.integers.affine import range_of
 from ckad.trace.memory.context import current, mark_place
 from ckad.trace.memory.storage import Storage
 from ckad.trace.source import effects
-from ckad.trace.source.memory.contents import fill_all, read_deep
+from ckad.trace.source.memory.contents import Elsewhere, read
 from ckad.trace.source.names.frame import Ledger, Maybe, ledger, open_ledger
 from ckad.trace.values.apply import apply, astype, broadcast_to
 from ckad.trace.values.tracer import Tracer, fresh, known, lift, localise, value
@@ -154,8 +154,9 @@ def checked() -> Iterator[Callable[[Any], Any]]:
 
 def _filled(result: Any) -> Any:
     """The result with the items of lists that are kept as rows of buffers."""
-    fill_all()
-    read_deep(result)
+    for leaf in trees.flatten(result)[0]:
+        if type(leaf) is Elsewhere:
+            read(leaf.owner)
     return result
 
 

@@ -54,6 +54,15 @@ def _entries(keys: Iterable[Any], values: Iterable[Any]) -> Entries:
 trees.register(Entries, lambda x: (tuple(x), x.keys), _entries)
 
 
+class Elsewhere:
+    """Stands in a list whose items are rows of buffers: who sees it has not asked for them."""
+
+    __slots__ = ("owner",)
+
+    def __init__(self, owner: Any) -> None:
+        self.owner = owner
+
+
 class _Held(MutableMapping[str, Any]):
     """The one name of a container's frame; to bind it puts other items into the container."""
 
@@ -80,7 +89,7 @@ class _Held(MutableMapping[str, Any]):
         self.stack = items if type(items) is Stack else None
         self.owner.clear()
         if self.stack is not None:
-            self.owner.append(self.stack)  # no item: who sees it has not asked
+            self.owner.append(Elsewhere(self.owner))
         if self.unclear is not None or self.stack is not None:
             return
         if type(self.owner) in _MAPPINGS:
