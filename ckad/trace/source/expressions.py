@@ -12,6 +12,7 @@ import numpy as np
 
 from ckad.errors import TraceError
 from ckad.place import at_place
+from ckad.trace.source import actions
 from ckad.trace.source.actions import assign
 from ckad.trace.source.calls import call, writable
 from ckad.trace.source.control import branches
@@ -286,6 +287,17 @@ def _lambda(frame: Frame, node: ast.Lambda) -> Closure:
 
 
 def _list_comprehension(frame: Frame, node: ast.ListComp) -> Any:
+    return _items_of(frame, node)
+
+
+def _items_of(frame: Frame, node: ast.ListComp | ast.GeneratorExp) -> Any:
+    """What a comprehension gives, as a list; a loop where it runs over rows of buffers."""
+    over = unread(frame, node.generators[0].iter)
+    if stack_of(over) is not None and len(node.generators) == 1:
+        inner = _scope(frame, node)
+        inner.names[SOURCE], inner.names[RESULT] = over, made([])
+        actions.run_block(inner, [_as_loop(node)])
+        return inner.names[RESULT]
     return made([evaluate(inner, node.elt) for inner in _rounds(frame, node)])
 
 
@@ -299,6 +311,8 @@ def _dict_comprehension(frame: Frame, node: ast.DictComp) -> Any:
 
 
 def _generator(frame: Frame, node: ast.GeneratorExp) -> Any:
+    if stack_of(unread(frame, node.generators[0].iter)) is not None:
+        return _items_of(frame, node)
     rounds = _rounds(frame, node)
     return made(evaluate(inner, node.elt) for inner in rounds)
 
@@ -306,8 +320,33 @@ def _generator(frame: Frame, node: ast.GeneratorExp) -> Any:
 _Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 
 
+#: Names of what a comprehension that is run as a loop runs over, and of what it gives.
+SOURCE, RESULT = "items of a comprehension", "list of a comprehension"
+_loops: dict[ast.AST, ast.For] = {}
+
+
+def _as_loop(node: ast.ListComp | ast.GeneratorExp) -> ast.For:
+    """``for x in xs: if test: result.append(f(x))``."""
+    if node not in _loops:
+        (only,) = node.generators
+        append = ast.Attribute(ast.Name(RESULT, ast.Load()), "append", ast.Load())
+        body: list[ast.stmt] = [ast.Expr(ast.Call(append, [node.elt], []))]
+        for test in reversed(only.ifs):
+            body = [ast.If(test, body, [])]
+        loop = ast.For(only.target, ast.Name(SOURCE, ast.Load()), body, [])
+        _loops[node] = ast.fix_missing_locations(ast.copy_location(loop, node))
+    return _loops[node]
+
+
 def _rounds(frame: Frame, node: _Comprehension) -> Iterator[Frame]:
-    names = {
+    inner = _scope(frame, node)
+    return _nested_rounds(inner, evaluate(frame, node.generators[0].iter), node.generators)
+
+
+def _scope(frame: Frame, node: _Comprehension) -> Frame:
+    """The names of a comprehension."""
+    names = {SOURCE, RESULT}
+    names |= {
         name.id
         for part in node.generators
         for name in ast.walk(part.target)
@@ -323,7 +362,7 @@ def _rounds(frame: Frame, node: _Comprehension) -> Iterator[Frame]:
     )
     inner = Frame(definition, frame.function, frame)
     inner.line = frame.line
-    return _nested_rounds(inner, evaluate(frame, node.generators[0].iter), node.generators)
+    return inner
 
 
 def _nested_rounds(

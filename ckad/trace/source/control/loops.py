@@ -70,7 +70,9 @@ class StagedLoop:
             raise
 
     def _settled(self) -> Flow | None:
-        for _ in range(MOST_ROUNDS):
+        rounds = 0
+        while rounds < MOST_ROUNDS + self.found.housing.rounds:
+            rounds += 1
             try:
                 return self._round()
             except Again:

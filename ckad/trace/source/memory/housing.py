@@ -121,6 +121,11 @@ class Housing:
         self.houses: dict[int, House] = {}
         self.unhoused: set[int] = set()
 
+    @property
+    def rounds(self) -> int:
+        """How often a body may be recorded until its lists are housed."""
+        return 4 * (len(self.houses) + len(self.unhoused))
+
     def want(self, found: Stacked, most: float) -> bool:
         """House a list, of which ``most`` bounds how often it is appended to at one place.
 

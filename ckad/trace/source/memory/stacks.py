@@ -24,7 +24,7 @@ from ckad.trace.primitives.part.extents import checked_index
 from ckad.trace.source.names.frame import region
 from ckad.trace.source.values import Slot, flatten, is_kept, join, slot_of
 from ckad.trace.values.apply import astype
-from ckad.trace.values.part import Extent, Extents, Part
+from ckad.trace.values.part import Extent, Extents, Part, as_python_int
 from ckad.trace.values.tracer import Number, Tracer, fresh, value
 
 #: What an array read from a list may share memory with.
@@ -98,7 +98,8 @@ class Stack:
     __slots__ = ("count", "first", "layout")
 
     def __init__(self, layout: Layout, first: Number, count: Number) -> None:
-        self.layout, self.first, self.count = layout, first, count
+        self.layout = layout
+        self.first, self.count = as_python_int(first), as_python_int(count)
 
     @property
     def is_known(self) -> bool:
