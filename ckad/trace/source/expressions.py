@@ -138,7 +138,7 @@ def _binary(frame: Frame, node: ast.BinOp) -> Any:
 
 
 def _unary(frame: Frame, node: ast.UnaryOp) -> Any:
-    x = evaluate(frame, node.operand)
+    x = listed.condition(unread(frame, node.operand))
     frame.line = node.lineno
     if isinstance(node.op, ast.Not):
         verdict = truth(x)
@@ -153,13 +153,14 @@ def _boolean(frame: Frame, node: ast.BoolOp) -> Any:
 
 
 def _boolean_of(frame: Frame, values: list[ast.expr], is_and: bool) -> Any:
-    first = evaluate(frame, values[0])
+    first = unread(frame, values[0])
     if len(values) == 1:
         return first
     frame.line = values[0].lineno
-    verdict = truth(first)
+    verdict = truth(listed.condition(first))
     if isinstance(verdict, bool):
         return _boolean_of(frame, values[1:], is_and) if verdict == is_and else first
+    first = listed.condition(first)
     rest = lambda: _boolean_of(frame, values[1:], is_and)  # noqa: E731
     return branches.logical(is_and, first, verdict, rest, ("rest", values[0]))
 
@@ -182,7 +183,7 @@ def _compare(frame: Frame, node: ast.Compare) -> Any:
 
 
 def _if_else(frame: Frame, node: ast.IfExp) -> Any:
-    verdict = truth(evaluate(frame, node.test))
+    verdict = truth(listed.condition(unread(frame, node.test)))
     if isinstance(verdict, bool):
         return evaluate(frame, node.body if verdict else node.orelse)
     return branches.either(

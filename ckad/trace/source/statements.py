@@ -293,7 +293,7 @@ def _import_from(frame: Frame, node: ast.ImportFrom) -> None:
 
 
 def _if(frame: Frame, node: ast.If) -> Flow | None:
-    verdict = truth(evaluate(frame, node.test))
+    verdict = truth(listed.condition(unread(frame, node.test)))
     if isinstance(verdict, bool):
         return run_block(frame, node.body if verdict else node.orelse)
     flow = branches.branch(

@@ -48,6 +48,11 @@ def length(owner: Any) -> Any:
     return weakened(stack_in(owner).count)
 
 
+def condition(x: Any) -> Any:
+    """What decides of ``if xs``: how many items there are; of what is no list in buffers, itself."""
+    return x if stack_of(x) is None else length(x)
+
+
 def item(owner: Any, index: Any) -> Any:
     """``xs[index]``."""
     stack = stack_in(owner)
