@@ -8,6 +8,7 @@ by step, as Python's numbers. What depends on anything else is `UNKNOWN`.
 from __future__ import annotations
 
 import operator
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -19,8 +20,8 @@ from ckad.tape.ops import OPS, Group, Op
 from ckad.tape.row import Row
 from ckad.tape.tape import Tape
 
-#: So many rows are run at most: about a second.
-MOST_ROWS = 2_000_000
+#: So many rows are run at most: some tenths of a second.
+MOST_ROWS = 400_000
 #: Longer chains of rows are not followed.
 LONGEST = 200
 
@@ -89,7 +90,10 @@ def _follow(
     flag: int | None,
 ) -> Foreseen | None:
     values = {k: first[k] for k in carried}
+    step.settle(values)
     known = [k for k in wanted if values[k] is not UNKNOWN]
+    if not known and (flag is None or values[flag] is UNKNOWN):
+        return None
     most = {k: values[k] for k in known}
     budget = MOST_ROWS // max(step.size, 1)
     exact, k = True, 0
@@ -111,8 +115,6 @@ def _follow(
                 most[position] = UNKNOWN
             elif most[position] is not UNKNOWN:
                 most[position] = max(most[position], new)
-        if flag is None and not any(x is not UNKNOWN for x in values.values()):
-            return None
     last = {position: values[position] if exact else UNKNOWN for position in wanted}
     return Foreseen(k, exact, last, {k: most.get(k, UNKNOWN) for k in wanted})
 
@@ -126,6 +128,8 @@ class _Steps:
         self.inputs: set[int] = set()
         self.constants: dict[int, Any] = {}
         self.code: list[tuple[int, _Instruction]] = []
+        self._controls: dict[int, _Control] = {}
+        self._outputs = outputs
         self.size = 0
         self._rows: Sequence[Row] = tape.rows
         seen: set[int] = set()
@@ -156,7 +160,40 @@ class _Steps:
     def _is_number(self, row: Row) -> bool:
         return row.type.is_array and row.type.size == 1 and not row.type.shape
 
+    def settle(self, values: dict[int, Any]) -> None:
+        """Leave out what no step knows; mark what is carried and no step knows so."""
+        lost = True
+        while lost:
+            known = {k + 1 for k, x in values.items() if x is not UNKNOWN}
+            dead = self._dead({0, *known})
+            pairs = zip(self._outputs, self.targets, strict=True)
+            lost = [k for k, target in pairs if target in dead and values[k] is not UNKNOWN]
+            values.update((k, UNKNOWN) for k in lost)
+        self.code = [x for x in self.code if x[0] not in dead]
+
+    def _dead(self, known: set[int]) -> set[int]:
+        """Rows that are unknown at every step if no other inputs are known."""
+        dead: set[int] = set()
+        for k, _ in self.code:
+            row, needed = self._rows[k], self._needed(k)
+            if row.op == Op.INPUT:
+                is_dead = row.attrs[0] not in known
+            elif row.op in (Op.AND, Op.OR, Op.SELECT, Op.RESULT):
+                is_dead = all(x in dead for x in needed)
+            else:
+                is_dead = any(x in dead for x in needed) or (
+                    row.op != Op.CONST and not self._is_number(row)
+                )
+            if is_dead:
+                dead.add(k)
+        return dead
+
     def _control(self, k: int) -> _Control:
+        if k not in self._controls:
+            self._controls[k] = self._made_control(k)
+        return self._controls[k]
+
+    def _made_control(self, k: int) -> _Control:
         row = self._rows[k]
         owner = self._rows[row.operands[0]]
         if owner.op == Op.COND:
@@ -184,7 +221,8 @@ class _Steps:
             self.code.append((k, lambda _: UNKNOWN))
 
     def run(self, inputs: Mapping[int, Any]) -> list[Any]:
-        values: dict[Any, Any] = {_INPUTS: inputs}
+        values: dict[Any, Any] = defaultdict(lambda: UNKNOWN)
+        values[_INPUTS] = inputs
         for k, instruction in self.code:
             values[k] = instruction(values)  # type: ignore[arg-type]
         return [values[k] for k in self.targets]
