@@ -39,9 +39,6 @@ REFUSED = {
     "life.doses": Outcome(
         TraceError, "which items a comprehension keeps depends on a traced value"
     ),
-    "robots.pure_pursuit": Outcome(
-        UnrecordableError, "which items a list has depends on a traced condition"
-    ),
 }
 
 #: At their full size alone: short loops are written out, these are too long for it.

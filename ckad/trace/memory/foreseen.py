@@ -162,12 +162,13 @@ class _Steps:
 
     def settle(self, values: dict[int, Any]) -> None:
         """Leave out what no step knows; mark what is carried and no step knows so."""
-        lost = True
-        while lost:
+        while True:
             known = {k + 1 for k, x in values.items() if x is not UNKNOWN}
             dead = self._dead({0, *known})
             pairs = zip(self._outputs, self.targets, strict=True)
             lost = [k for k, target in pairs if target in dead and values[k] is not UNKNOWN]
+            if not lost:
+                break
             values.update((k, UNKNOWN) for k in lost)
         self.code = [x for x in self.code if x[0] not in dead]
 
@@ -259,7 +260,7 @@ def _elementwise(row: Row) -> _Instruction:
     if row.op is Op.SELECT:
         return _select(*operands)
     function = _PLAIN.get(row.op)
-    if function is None or not row.type.numpy.kind in "bif" or row.type.numpy.itemsize == 4:
+    if function is None or row.type.numpy.kind not in "bif" or row.type.numpy.itemsize == 4:
         function = _by_rule(row)
 
     def run(values: _Values) -> Any:

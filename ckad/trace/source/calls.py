@@ -28,8 +28,8 @@ from ckad.trace.memory.context import current, mark_place
 from ckad.trace.primitives.part.joins import is_sized
 from ckad.trace.source import effects
 from ckad.trace.source.libraries import is_library, python_function
-from ckad.trace.source.memory.appends import append, check_probed
 from ckad.trace.source.memory import listed
+from ckad.trace.source.memory.appends import append, check_probed
 from ckad.trace.source.memory.contents import new, read, read_deep, stack_of
 from ckad.trace.source.memory.twins import CONTAINERS, changing, check_alone
 from ckad.trace.source.names import classes

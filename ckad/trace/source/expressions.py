@@ -10,11 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from ckad.errors import TraceError
-from ckad.place import at_place
-from ckad.trace.source import actions
-from ckad.trace.source.actions import assign
 from ckad.trace.source.calls import call, writable
+from ckad.trace.source.comprehensions import (
+    dict_comprehension,
+    generator,
+    list_comprehension,
+    set_comprehension,
+)
 from ckad.trace.source.control import branches
 from ckad.trace.source.kinds import class_of
 from ckad.trace.source.memory import listed, objects
@@ -284,115 +286,6 @@ def _lambda(frame: Frame, node: ast.Lambda) -> Closure:
     return closure(frame, node)
 
 
-# --- comprehensions ------------------------------------------------------------------------------
-
-
-def _list_comprehension(frame: Frame, node: ast.ListComp) -> Any:
-    return _items_of(frame, node)
-
-
-def _items_of(frame: Frame, node: ast.ListComp | ast.GeneratorExp) -> Any:
-    """What a comprehension gives, as a list; a loop where it runs over rows of buffers."""
-    over = unread(frame, node.generators[0].iter)
-    if stack_of(over) is not None and len(node.generators) == 1:
-        inner = _scope(frame, node)
-        inner.names[SOURCE], inner.names[RESULT] = over, made([])
-        actions.run_block(inner, [_as_loop(node)])
-        return inner.names[RESULT]
-    return made([evaluate(inner, node.elt) for inner in _rounds(frame, node)])
-
-
-def _set_comprehension(frame: Frame, node: ast.SetComp) -> Any:
-    return made({evaluate(inner, node.elt) for inner in _rounds(frame, node)})
-
-
-def _dict_comprehension(frame: Frame, node: ast.DictComp) -> Any:
-    pairs = [(evaluate(f, node.key), evaluate(f, node.value)) for f in _rounds(frame, node)]
-    return made(dict(pairs))
-
-
-def _generator(frame: Frame, node: ast.GeneratorExp) -> Any:
-    if stack_of(unread(frame, node.generators[0].iter)) is not None:
-        return _items_of(frame, node)
-    rounds = _rounds(frame, node)
-    return made(evaluate(inner, node.elt) for inner in rounds)
-
-
-_Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
-
-
-#: Names of what a comprehension that is run as a loop runs over, and of what it gives.
-SOURCE, RESULT = "items of a comprehension", "list of a comprehension"
-_loops: dict[ast.AST, ast.For] = {}
-
-
-def _as_loop(node: ast.ListComp | ast.GeneratorExp) -> ast.For:
-    """``for x in xs: if test: result.append(f(x))``."""
-    if node not in _loops:
-        (only,) = node.generators
-        append = ast.Attribute(ast.Name(RESULT, ast.Load()), "append", ast.Load())
-        body: list[ast.stmt] = [ast.Expr(ast.Call(append, [node.elt], []))]
-        for test in reversed(only.ifs):
-            body = [ast.If(test, body, [])]
-        loop = ast.For(only.target, ast.Name(SOURCE, ast.Load()), body, [])
-        _loops[node] = ast.fix_missing_locations(ast.copy_location(loop, node))
-    return _loops[node]
-
-
-def _rounds(frame: Frame, node: _Comprehension) -> Iterator[Frame]:
-    inner = _scope(frame, node)
-    return _nested_rounds(inner, evaluate(frame, node.generators[0].iter), node.generators)
-
-
-def _scope(frame: Frame, node: _Comprehension) -> Frame:
-    """The names of a comprehension."""
-    names = {SOURCE, RESULT}
-    names |= {
-        name.id
-        for part in node.generators
-        for name in ast.walk(part.target)
-        if isinstance(name, ast.Name)
-    }
-    definition = Definition(
-        frame.definition.node,
-        frame.definition.file,
-        frame.definition.name,
-        frozenset(names),
-        frozenset(),
-        frozenset(),
-    )
-    inner = Frame(definition, frame.function, frame)
-    inner.line = frame.line
-    return inner
-
-
-def _nested_rounds(
-    inner: Frame, iterable: Any, generators: list[ast.comprehension]
-) -> Iterator[Frame]:
-    check_iterated(iterable)
-    first, *others = generators
-    for item in iterable:
-        assign(inner, first.target, item)
-        if not all(_is_true(inner, test) for test in first.ifs):
-            continue
-        if others:
-            yield from _nested_rounds(inner, evaluate(inner, others[0].iter), others)
-        else:
-            yield inner
-
-
-def _is_true(frame: Frame, test: ast.expr) -> bool:
-    verdict = truth(evaluate(frame, test))
-    if not isinstance(verdict, bool):
-        raise TraceError(
-            at_place(
-                "which items a comprehension keeps depends on a traced value. Use np.where, or a "
-                "loop that writes into an array."
-            )
-        )
-    return verdict
-
-
 _TABLE: dict[type, Callable[[Frame, Any], Any]] = {
     ast.Constant: _constant,
     ast.Name: _name,
@@ -413,8 +306,8 @@ _TABLE: dict[type, Callable[[Frame, Any], Any]] = {
     ast.Slice: _slice,
     ast.Call: _call,
     ast.Lambda: _lambda,
-    ast.ListComp: _list_comprehension,
-    ast.SetComp: _set_comprehension,
-    ast.DictComp: _dict_comprehension,
-    ast.GeneratorExp: _generator,
+    ast.ListComp: list_comprehension,
+    ast.SetComp: set_comprehension,
+    ast.DictComp: dict_comprehension,
+    ast.GeneratorExp: generator,
 }

@@ -49,11 +49,11 @@ INTRINSICS = (3, 5, 6)
 
 #: Attributes of arrays, numbers, ufuncs, lists, tuples and dicts that reach nothing else.
 ATTRIBUTES = frozenset(
-    """T all any append appendleft argmax argmin astype at accumulate clear clip compress conj conjugate
-    copy count cumprod cumsum diagonal dot dtype extend fill flat flatten get imag index insert
-    item items itemsize keys mT max mean min nbytes ndim nonzero outer pop popitem popleft prod ravel
-    real reduce remove repeat reshape reverse rotate round searchsorted setdefault shape size sort
-    squeeze std sum swapaxes take tolist trace transpose update values var""".split()
+    """T all any append appendleft argmax argmin astype at accumulate clear clip compress conj
+    conjugate copy count cumprod cumsum diagonal dot dtype extend fill flat flatten get imag index
+    insert item items itemsize keys mT max mean min nbytes ndim nonzero outer pop popitem popleft
+    prod ravel real reduce remove repeat reshape reverse rotate round searchsorted setdefault
+    shape size sort squeeze std sum swapaxes take tolist trace transpose update values var""".split()
 )
 
 _BUILTINS = """abs all any bool callable complex dict divmod enumerate filter float int isinstance

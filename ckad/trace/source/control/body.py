@@ -35,6 +35,7 @@ from ckad.trace.source.control.carrying import (
 from ckad.trace.source.control.checks import Stops, maybe
 from ckad.trace.source.control.flow import Flow, definite
 from ckad.trace.source.control.outcome import Bound, Objects, Outcome
+from ckad.trace.source.memory import stacks
 from ckad.trace.source.memory.aliases import names_showing
 from ckad.trace.source.memory.contents import (
     Contents,
@@ -43,9 +44,8 @@ from ckad.trace.source.memory.contents import (
     changes_length,
     is_unhoused,
 )
-from ckad.trace.source.memory import stacks
-from ckad.trace.source.memory.stacks import Stack
 from ckad.trace.source.memory.sharing import Place, part_of_root, together
+from ckad.trace.source.memory.stacks import Stack
 from ckad.trace.source.memory.twins import containers
 from ckad.trace.source.names.frame import (
     MISSING,
@@ -58,7 +58,6 @@ from ckad.trace.source.names.frame import (
 from ckad.trace.source.values import Slot, flatten, is_kept, is_same_array, join, same, slot_of
 from ckad.trace.values.complex import ComplexTracer
 from ckad.trace.values.tracer import Tracer, lift, value
-
 
 #: Items of a list that are carried one by one at most, if a step moves them all.
 FEW = 8

@@ -17,7 +17,6 @@ from ckad.trace.source.control.flow import Flow, definite
 from ckad.trace.source.control.merging import VALUE, Merge, Side
 from ckad.trace.source.memory.contents import Stacked
 from ckad.trace.source.memory.housing import Housing, check_alike, merge_growth
-from ckad.trace.source.names.growth import Growth
 from ckad.trace.source.names.frame import (
     MISSING,
     Key,
@@ -25,6 +24,7 @@ from ckad.trace.source.names.frame import (
     Unclear,
     open_region,
 )
+from ckad.trace.source.names.regions import Growth
 from ckad.trace.source.values import (
     slot_of,
     truth,

@@ -18,6 +18,7 @@ from ckad.trace.memory.storage import Storage
 from ckad.trace.source.choices import Choice, as_choice, unified
 from ckad.trace.source.control.checks import maybe
 from ckad.trace.source.control.flow import Flow
+from ckad.trace.source.memory import stacks
 from ckad.trace.source.memory.contents import (
     Contents,
     Stacked,
@@ -25,7 +26,6 @@ from ckad.trace.source.memory.contents import (
     is_unhoused,
     said,
 )
-from ckad.trace.source.memory import stacks
 from ckad.trace.source.memory.housing import Housing
 from ckad.trace.source.memory.sharing import Origin, Place, memory
 from ckad.trace.source.names.frame import MISSING, Key, Maybe, Unclear

@@ -40,7 +40,8 @@ from ckad.trace.source.names.frame import (
     open_region,
     region,
 )
-from ckad.trace.values.tracer import Tracer, fresh, known, lift
+from ckad.trace.values.tracer import Tracer, fresh, lift
+from ckad.trace.values.tracer import known as known_now
 
 #: A loop's body is recorded at most so often until it is known what it carries.
 MOST_ROUNDS = 24
@@ -337,7 +338,7 @@ class StagedLoop:
 
 def _number(x: Any) -> Any:
     """A number that is known while recording, as Python's."""
-    numbers = known(x) if isinstance(x, Tracer) else x
+    numbers = known_now(x) if isinstance(x, Tracer) else x
     if numbers is UNKNOWN or numbers is None or np.ndim(numbers):
         return UNKNOWN
     return np.asarray(numbers).item()

@@ -16,13 +16,13 @@ from ckad.trace.primitives.part.structures import opened
 from ckad.trace.source.choices import unified
 from ckad.trace.source.control.checks import maybe
 from ckad.trace.source.control.flow import Flow, definite
+from ckad.trace.source.memory import stacks
 from ckad.trace.source.memory.contents import (
     Contents,
     length_unknown,
     said,
 )
 from ckad.trace.source.memory.housing import is_alike, merge_growth
-from ckad.trace.source.memory import stacks
 from ckad.trace.source.memory.sharing import Chosen, settle_branch
 from ckad.trace.source.memory.twins import Merged, merged_containers, settle_merged
 from ckad.trace.source.names.frame import (

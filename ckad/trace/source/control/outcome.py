@@ -27,6 +27,7 @@ from ckad.trace.source.memory.sharing import (
     pairs_after,
     shown_after,
 )
+from ckad.trace.source.memory.stacks import shelve
 from ckad.trace.source.memory.twins import (
     Copies,
     Copy,
@@ -35,7 +36,6 @@ from ckad.trace.source.memory.twins import (
     is_container,
     merged_containers,
 )
-from ckad.trace.source.memory.stacks import shelve
 from ckad.trace.source.names.frame import MISSING, Key, Region
 from ckad.trace.source.values import flatten, is_kept, is_same_array, slot_of
 from ckad.trace.values.tracer import Tracer, assign, value

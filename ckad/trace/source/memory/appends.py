@@ -167,9 +167,7 @@ def _keep(target: list[Any], items: Tracer, slot: Slot) -> bool:
     return True
 
 
-def _interleaved(
-    entries: list[tuple[Tracer, bool]], slot: Slot, length: int
-) -> Tracer | None:
+def _interleaved(entries: list[tuple[Tracer, bool]], slot: Slot, length: int) -> Tracer | None:
     """All items in their order in one stack; None if there are none."""
     shape = slot.type.shape
     if not length:

@@ -15,6 +15,7 @@ from typing import Any
 from ckad import trees
 from ckad.errors import CkadError, UnrecordableError
 from ckad.place import Source, at_place, user_place
+from ckad.trace.source.memory.stacks import Kind, Stack, kind_of_all
 from ckad.trace.source.names.frame import (
     Frame,
     Key,
@@ -26,7 +27,6 @@ from ckad.trace.source.names.frame import (
     made,
     region,
 )
-from ckad.trace.source.memory.stacks import Kind, Stack, kind_of_all
 from ckad.trace.source.names.reader import nothing
 from ckad.trace.source.values import holds_tracer
 

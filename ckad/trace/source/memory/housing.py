@@ -34,7 +34,7 @@ from ckad.trace.source.memory.stacks import (
     stacked,
 )
 from ckad.trace.source.names.frame import Key, Region, Unclear, depth_of, region
-from ckad.trace.source.names.growth import Growth
+from ckad.trace.source.names.regions import Growth
 from ckad.trace.values.tracer import fresh, value
 
 #: Space to begin with, until it is known how much is appended.

@@ -23,7 +23,7 @@ from ckad.trace.source.memory.contents import (
 from ckad.trace.source.memory.stacks import Layout, Stack, kind_of
 from ckad.trace.source.memory.twins import check_alone
 from ckad.trace.source.names.frame import Region, made, region
-from ckad.trace.source.names.growth import Growth
+from ckad.trace.source.names.regions import Growth
 from ckad.trace.source.values import weakened
 from ckad.trace.values.part import Part
 from ckad.trace.values.tracer import Number, Tracer, fresh, value
@@ -49,7 +49,7 @@ def length(owner: Any) -> Any:
 
 
 def condition(x: Any) -> Any:
-    """What decides of ``if xs``: how many items there are; of what is no list in buffers, itself."""
+    """What decides of ``if xs``: how many items there are; what is no list in buffers, itself."""
     return x if stack_of(x) is None else length(x)
 
 
@@ -336,4 +336,3 @@ def opened(args: Sequence[Any]) -> list[Any]:
         as_array = array(x) if stack_of(x) is not None else None
         found.append(x if as_array is None else as_array)
     return found
-

@@ -151,7 +151,8 @@ class Stack:
         """Put an item of the stack's own kind at a place."""
         row = self.row(place)
         layout = self.layout
-        for buffer, slot, leaf in zip(layout.buffers, layout.kind.slots, flatten(item)[0]):
+        leaves = flatten(item)[0]
+        for buffer, slot, leaf in zip(layout.buffers, layout.kind.slots, leaves, strict=True):
             new = Tracer(Storage(current(), slot.row(leaf)))
             dispatch.call(operator.setitem, (buffer, row, new), {})
 

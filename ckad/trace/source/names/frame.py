@@ -18,48 +18,18 @@ from ckad import trees
 from ckad.errors import UnrecordableError
 from ckad.place import Source, at_place, running
 from ckad.trace.dispatch import Traced
-from ckad.trace.memory.storage import Storage, restore_spoilt, spoilt_so_far
+from ckad.trace.memory.storage import restore_spoilt, spoilt_so_far
 from ckad.trace.source.actions import certain
 from ckad.trace.source.names.bindings import MISSING as MISSING
 from ckad.trace.source.names.bindings import Bindings
 from ckad.trace.source.names.bindings import Maybe as Maybe
 from ckad.trace.source.names.bindings import Unclear as Unclear
-from ckad.trace.source.names.growth import Growth
 from ckad.trace.source.names.reader import Definition, nothing, targets_of
+from ckad.trace.source.names.regions import Region as Region
 
 #: Where the value that a function returns is kept among its names.
 RETURN = "return"
 Key = tuple["Frame", str]
-
-
-class Region:
-    """What the recording of one body has changed and read of the names around it."""
-
-    def __init__(self, outer: Region | None) -> None:
-        self.outer = outer
-        self.depth: int = outer.depth + 1 if outer else 1
-        self.changed: dict[Key, Any] = {}  # the values before
-        self.read: set[Key] = set()  # read before they were changed
-        self.unsure: set[Key] = set()  # read where they may not be bound
-        self.made: dict[int, Any] = {}  # lists, dicts and sets made here, by identity
-        self.copies: dict[int, Any] = {}  # containers that stand for what a step starts with
-        self.spoilt: list[Storage] = []  # once it is closed: what was spoilt
-        self.n_spoilt = 0  # how many storages were spoilt before it was opened
-        self.is_trial = False  # whether all that is done here will be undone
-        self.takes_appends = False  # a loop's body, whose steps may append to lists
-        self.appends: dict[int, tuple[list[Any], list[Any]]] = {}  # lists, and what is appended
-        self.grown: set[int] = set()  # lists that are appended to here, and not looked at
-        self.ends_unknown = False  # a loop's body, of which it is not known how often it runs
-        self.whole: dict[int, Any] = {}  # lists of which the body does more than append to them
-        self.growth: dict[int, Growth] = {}  # by how much lists have grown here
-        self.housed: set[int] = set()  # lists with space in buffers for what is appended here
-        self.unhoused: set[int] = set()  # those for which it is not known how much that is
-        self.probed: set[int] = set()  # empty lists of whose items nothing is known yet
-        self.shelved: list[Any] = []  # memory of arrays that lists got here, and of the lists
-
-    def roll_back(self) -> None:
-        for (frame, name), value in self.changed.items():
-            frame.restore(name, value)
 
 
 class _Regions(threading.local):
