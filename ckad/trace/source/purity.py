@@ -53,7 +53,8 @@ ATTRIBUTES = frozenset(
     conjugate copy count cumprod cumsum diagonal dot dtype extend fill flat flatten get imag index
     insert item items itemsize keys mT max mean min nbytes ndim nonzero outer pop popitem popleft
     prod ravel real reduce remove repeat reshape reverse rotate round searchsorted setdefault
-    shape size sort squeeze std sum swapaxes take tolist trace transpose update values var""".split()
+    shape size sort squeeze std sum swapaxes take tolist trace transpose update values
+    var""".split()
 )
 
 _BUILTINS = """abs all any bool callable complex dict divmod enumerate filter float int isinstance
