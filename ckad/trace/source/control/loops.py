@@ -123,6 +123,7 @@ class StagedLoop:
 
     def _round(self) -> Flow | None:
         mark_place(current())
+        wanted: Stacked | None = None
         self._house_lists()
         first = self._first_guard()
         with open_trace(adopts=True) as trace, open_region() as inner:
@@ -149,18 +150,16 @@ class StagedLoop:
                 self.found.lists[id(found.target)] = found.target
                 raise Again from None
             except Stacked as found:
-                stacked = found
+                wanted = found
             except Whole as found:
                 if found.region is not inner:
                     raise
                 del self.found.lists[id(found.target)]
                 self.found.whole[id(found.target)] = found.target
                 raise Again from None
-            else:
-                stacked = None
-        if stacked is not None:
-            if not self.found.housing.want(stacked, self._most()):
-                raise stacked
+        if wanted is not None:
+            if not self.found.housing.want(wanted, self._most()):
+                raise wanted
             raise Again
         foreseen = self._foresee(body, first)
         if not self._has_space(body, foreseen):
@@ -182,9 +181,11 @@ class StagedLoop:
 
     def _has_space(self, body: Body, foreseen: Foreseen | None) -> bool:
         """Whether the lists of this loop have space for what its steps append."""
-        length = self._most() if foreseen is None else min(self._most(), foreseen.steps)
+        if foreseen is None:
+            return self.found.housing.is_enough(body.region.growth, self._most())
+        length = min(self._most(), foreseen.steps)
         most: dict[int, int] = {}
-        for position, (owner, name) in body.counts.items() if foreseen else ():
+        for position, (owner, name) in body.counts.items():
             found = foreseen.most[position]
             if name == "count" and found is not UNKNOWN:
                 most[id(owner)] = int(found)

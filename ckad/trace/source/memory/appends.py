@@ -6,7 +6,6 @@ as it was before, so the body may do nothing else with it.
 
 from __future__ import annotations
 
-import functools
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -129,7 +128,7 @@ def extend(
     inner = region()
     is_taken = _takes(inner, target)
     is_own = depth_of(target) == (inner.depth if inner else 0) and not is_unclear(target)
-    slot = functools.reduce(_joined, slots, slots[0])
+    slot = slots[0] if all(x == slots[0] for x in slots) else None
     stacked = None
     if slot is not None and (is_taken or is_own):
         stacked = _interleaved(entries, slot, length)
@@ -145,11 +144,6 @@ def extend(
             each = len(part) // length if many else 1
             found += part[k * each : (k + 1) * each]
     grow(target, found)
-
-
-def _joined(one: Slot | None, other: Slot) -> Slot | None:
-    """The kind that items of two kinds have, if it is one."""
-    return one if one == other else None
 
 
 def _keep(target: list[Any], items: Tracer, slot: Slot) -> bool:

@@ -64,8 +64,7 @@ def item(owner: Any, index: Any) -> Any:
 def _part(owner: Any, stack: Stack, index: slice) -> Any:
     """``xs[-3:]``: a list of its own."""
     if index.step not in (None, 1) and isinstance(stack.count, int):
-        places = range(stack.count)[index]
-        return made(_like(owner, [stack.read(k) for k in places]))
+        return made(_like(owner, [stack.read(k) for k in range(stack.count)[index]]))
     span = span_of(index, stack.count)
     if isinstance(span.length, int) and span.length <= FEW:
         places = [plus(span.start, k) for k in range(span.length)]
@@ -174,7 +173,7 @@ def _put(owner: Any, stack: Stack, place: Number, new: Any) -> None:
 def _wrapped(stack: Stack, row: Number) -> Number:
     if not stack.layout.is_ring:
         return row
-    found: Number = np.remainder(row, stack.layout.capacity)
+    found: Any = np.remainder(row, stack.layout.capacity)
     return int(found) if isinstance(row, int) else found
 
 

@@ -121,7 +121,7 @@ class Stack:
         row = plus(self.first, place)
         if not self.layout.is_ring:
             return row
-        found: Number = np.remainder(row, self.layout.capacity)
+        found: Any = np.remainder(row, self.layout.capacity)
         return int(found) if isinstance(row, int) else found
 
     def place(self, index: Any) -> Number:
@@ -192,7 +192,8 @@ class Stack:
         if not isinstance(found[0], Part):
             return np.stack(found, axis=1)
         bases = np.stack([x.base for x in found], axis=1)
-        return Part(bases, Extents([found[0].where[0], *[None] * (bases.ndim - 1)]))
+        where: Any = found[0].where
+        return Part(bases, Extents([where[0], *[None] * (bases.ndim - 1)]))
 
     def views(self) -> list[Any]:
         """The items one by one, if it is known which they are; nothing is recorded for them."""
@@ -203,7 +204,8 @@ class Stack:
         for x in layout.buffers if not layout.is_own else ():
             x.storage.root.shared = ITEM
         each = [_views(x, rows, s) for x, s in zip(layout.buffers, layout.kind.slots, strict=True)]
-        return [trees.unflatten(layout.kind.tree, leaves) for leaves in zip(*each, strict=True)]
+        items = zip(*each, strict=True)
+        return [trees.unflatten(layout.kind.tree, list(leaves)) for leaves in items]
 
 
 def _views(buffer: Tracer, rows: Sequence[Any], slot: Slot) -> list[Tracer]:
