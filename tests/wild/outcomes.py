@@ -24,9 +24,6 @@ REFUSED = {
     "networks.leaky_spikes": Outcome(
         UnrecordableError, "which items a list has depends on a traced condition"
     ),
-    "robots.pure_pursuit": Outcome(
-        UnrecordableError, "which items a list has depends on a traced condition"
-    ),
 }
 
 #: At their full size alone: short loops are written out, these are too long for it.

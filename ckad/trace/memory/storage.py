@@ -36,6 +36,7 @@ class Storage:
         "_root",
         "cache",
         "dense",
+        "kept",
         "part",
         "plain",
         "read_only",
@@ -69,6 +70,7 @@ class Storage:
         self.part: Path = ()  # which part of its root it shows, as seen from where that is
         self.shared: str | None = None  # what else may lie in the same memory in NumPy
         self.rivals: list[Storage] = []  # roots that may be this very memory in NumPy
+        self.kept: list[Storage] = []  # roots with rows that are this very memory in NumPy
         self.spoilt: Source | None = None  # where it may have changed in a way that is not known
         self.cache: dict[Any, int] = {}
 
@@ -113,6 +115,9 @@ class Storage:
             )
         for rival in self.root.rivals:
             spoil(rival)
+        for root in may_be(self):
+            for keeper in root.kept:
+                spoil(keeper)
 
 
 # --- memory that may have two storages -----------------------------------------------------------

@@ -18,7 +18,7 @@ from ckad.trace.source.control.checks import certain, checked, none_used
 from ckad.trace.source.control.sequences.filtered import reduced
 from ckad.trace.source.control.sequences.generators import ended, listed
 from ckad.trace.source.control.sequences.ordering import extreme, ordered
-from ckad.trace.source.expressions import evaluate
+from ckad.trace.source.expressions import evaluate, unread
 from ckad.trace.source.names.absence import given_deep
 from ckad.trace.source.names.depth import deeper
 from ckad.trace.source.statements import assign, returned_by, run_block
@@ -41,5 +41,5 @@ def _called(function: Callable[..., Any], *args: Any, **options: Any) -> Any:
 
 
 dispatch.put(called, _called, dispatch.EVERY)
-_INTERPRETING = (evaluate, assign, run_block, returned_by, certain, none_used)
+_INTERPRETING = (evaluate, unread, assign, run_block, returned_by, certain, none_used)
 hand_over(Actions(*_INTERPRETING, ended, listed, reduced, ordered, extreme))

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, NoReturn
 
 class Actions(NamedTuple):
     evaluate: Callable[..., Any]
+    unread: Callable[..., Any]
     assign: Callable[..., None]
     run_block: Callable[..., Any]
     returned_by: Callable[..., Any]
@@ -35,6 +36,11 @@ def hand_over(actions: Actions) -> None:
 def evaluate(frame: Any, node: ast.expr) -> Any:
     """The value of an expression."""
     return _known[0].evaluate(frame, node)
+
+
+def unread(frame: Any, node: ast.expr) -> Any:
+    """The same for who looks at a list by ``listed`` alone, or hands it on."""
+    return _known[0].unread(frame, node)
 
 
 def assign(frame: Any, target: ast.expr, value: Any) -> None:
@@ -62,9 +68,9 @@ def ended(frame: Any, flow: Any) -> Any:
     return _known[0].ended(frame, flow)
 
 
-def listed(items: Any) -> Any:
-    """A list of what a generator gives."""
-    return _known[0].listed(items)
+def listed(items: Any, apart: bool = False) -> Any:
+    """A list of what a generator gives; ``apart`` for Python, which takes its items one by one."""
+    return _known[0].listed(items, apart)
 
 
 def reduced(callee: Any, args: Any, options: Any) -> Any:

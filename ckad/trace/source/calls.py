@@ -32,8 +32,9 @@ from ckad.trace.source.actions import extreme, listed, ordered, reduced
 from ckad.trace.source.choices import Choice, numbered
 from ckad.trace.source.draws import calls as draws
 from ckad.trace.source.libraries import is_library, python_function
-from ckad.trace.source.memory.appends import append
-from ckad.trace.source.memory.contents import new, read, read_deep
+from ckad.trace.source.memory import listed as in_buffers
+from ckad.trace.source.memory.appends import append, check_probed
+from ckad.trace.source.memory.contents import new, read, read_deep, stack_of
 from ckad.trace.source.memory.twins import CONTAINERS, changing, check_alone
 from ckad.trace.source.names import classes
 from ckad.trace.source.names.absence import given, given_deep, needed
@@ -87,6 +88,8 @@ def call(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
     if kind is Closure:
         return callee(*args, **options)
     if kind is functools.partial:
+        if type(callee.func) is FunctionType and callee.func in in_buffers.METHODS:
+            return callee(*args, **options)
         return call(callee.func, (*callee.args, *args), {**callee.keywords, **options})
     if isinstance(callee, type):
         new = classes.construct(callee, args, options)
@@ -137,12 +140,18 @@ def _call_library(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> 
         return left_out
     args = [weakened(numbered(x)) if type(x) is Choice else x for x in args]
     owner = getattr(callee, "__self__", None)
+    if _is_in(callee, _CONSUMING):
+        args = [_all_of(x) for x in args]
+    if any(stack_of(x) is not None for x in args):
+        found = in_buffers.function(callee, args, options)
+        if found is not NotImplemented:
+            return found
+        if _is_numpy(callee):
+            args = in_buffers.opened(args)
     if not isinstance(owner, CONTAINERS) and all(callee is not x for x in _LOOKING):
         args, options = given_deep(list(args)), {k: given_deep(x) for k, x in options.items()}
     for x in args:
         check_iterated(x)
-    if _is_in(callee, _CONSUMING):
-        args = [_all_of(x) for x in args]
     if any(isinstance(x, Filtered) for x in args):
         return reduced(callee, args, options)
     if type(owner) is list and callee.__name__ == "append":
@@ -151,6 +160,8 @@ def _call_library(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> 
         args = [_as_called(x) for x in args]
     if _orders(callee, owner, args, options):
         return _in_order(callee, owner, args, options)
+    if type(owner) is deque and callee.__name__ in ("append", "appendleft"):
+        check_probed(owner, *args)
     if type(owner) is KEPT and callee.__name__ == "cache_clear":
         forget(owner)
     if _is_in(callee, _OF_SOME) and holds_tracer(list(args)):
@@ -227,6 +238,12 @@ def _in_order(callee: Any, owner: Any, args: Sequence[Any], options: dict[str, A
     changing(owner)
     owner[:] = found
     return None
+
+
+def _is_numpy(callee: Any) -> bool:
+    """Whether a function reads a list as an array."""
+    module = getattr(callee, "__module__", None) or ""
+    return isinstance(callee, np.ufunc) or module.partition(".")[0] in ("numpy", "scipy")
 
 
 def _note_reads(callee: Any, given: Sequence[Any]) -> None:

@@ -6,6 +6,7 @@ import ast
 import enum
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,9 +22,9 @@ from ckad.trace.source.control.sequences.comprehensions import (
     set_comprehension,
 )
 from ckad.trace.source.kinds import class_of
-from ckad.trace.source.memory import objects
+from ckad.trace.source.memory import listed, objects
 from ckad.trace.source.memory.appends import appending, seen
-from ckad.trace.source.memory.contents import new
+from ckad.trace.source.memory.contents import new, stack_of
 from ckad.trace.source.memory.twins import changing
 from ckad.trace.source.names import classes
 from ckad.trace.source.names.absence import given, given_deep, needed
@@ -53,30 +54,57 @@ def _name(frame: Frame, node: ast.Name) -> Any:
 
 
 def _attribute(frame: Frame, node: ast.Attribute) -> Any:
-    owner = given(evaluate(frame, node.value))
+    owner = given(unread(frame, node.value))
     frame.line = node.lineno
+    own = listed.method(owner, node.attr)
+    if own is not None:
+        return partial(own, owner)
+    owner = seen(owner)
     if owner is None and not hasattr(owner, node.attr):
         needed(owner)
-    if node.attr == "__class__":
+    return seen(_attribute_of(owner, node.attr))
+
+
+def _attribute_of(owner: Any, name: str) -> Any:
+    if name == "__class__":
         return class_of(owner)
     if type(owner) is Choice:
-        return branches.asked(owner, lambda known: _read(known, node.attr))
-    return _read(owner, node.attr)
+        return branches.asked(owner, lambda known: _read(known, name))
+    return _read(owner, name)
 
 
 def _read(owner: Any, name: str) -> Any:
     computed = classes.attribute(owner, name)
-    return computed if computed is not MISSING else seen(objects.read(owner, name))
+    return computed if computed is not MISSING else objects.read(owner, name)
 
 
-def items(frame: Frame, nodes: Iterable[ast.expr]) -> Iterator[Any]:
+def unread(frame: Frame, node: ast.expr) -> Any:
+    """The value of an expression for who looks at a list by ``listed`` alone, or hands it on."""
+    if isinstance(node, ast.Name):
+        found = frame.lookup(node.id)
+    elif isinstance(node, ast.Attribute):
+        owner = evaluate(frame, node.value)
+        frame.line = node.lineno
+        found = _attribute_of(owner, node.attr)
+    elif isinstance(node, ast.Subscript):
+        owner, index = unread(frame, node.value), evaluate(frame, node.slice)
+        frame.line = node.lineno
+        found = _element(owner, index)
+    else:
+        return evaluate(frame, node)
+    return found if stack_of(found) is not None else seen(found)
+
+
+def items(
+    frame: Frame, nodes: Iterable[ast.expr], value: Callable[[Frame, ast.expr], Any] = evaluate
+) -> Iterator[Any]:
     for node in nodes:
         if isinstance(node, ast.Starred):
             several = needed(evaluate(frame, node.value))
             check_iterated(several)
             yield from several
         else:
-            yield evaluate(frame, node)
+            yield value(frame, node)
 
 
 def _tuple(frame: Frame, node: ast.Tuple) -> Any:
@@ -127,7 +155,7 @@ def _binary(frame: Frame, node: ast.BinOp) -> Any:
 
 
 def _unary(frame: Frame, node: ast.UnaryOp) -> Any:
-    x = evaluate(frame, node.operand)
+    x = listed.condition(unread(frame, node.operand))
     frame.line = node.lineno
     if isinstance(node.op, ast.Not):
         verdict = truth(x)
@@ -142,13 +170,14 @@ def _boolean(frame: Frame, node: ast.BoolOp) -> Any:
 
 
 def _boolean_of(frame: Frame, values: list[ast.expr], is_and: bool) -> Any:
-    first = evaluate(frame, values[0])
+    first = unread(frame, values[0])
     if len(values) == 1:
         return first
     frame.line = values[0].lineno
-    verdict = truth(first)
+    verdict = truth(listed.condition(first))
     if isinstance(verdict, bool):
         return _boolean_of(frame, values[1:], is_and) if verdict == is_and else first
+    first = listed.condition(first)
     rest = lambda: _boolean_of(frame, values[1:], is_and)  # noqa: E731
     return branches.logical(is_and, first, verdict, rest, ("rest", values[0]))
 
@@ -171,7 +200,7 @@ def _compare(frame: Frame, node: ast.Compare) -> Any:
 
 
 def _if_else(frame: Frame, node: ast.IfExp) -> Any:
-    verdict = truth(evaluate(frame, node.test))
+    verdict = truth(listed.condition(unread(frame, node.test)))
     if isinstance(verdict, bool):
         return evaluate(frame, node.body if verdict else node.orelse)
     return branches.either(
@@ -189,7 +218,7 @@ def _named(frame: Frame, node: ast.NamedExpr) -> Any:
 
 
 def _subscript(frame: Frame, node: ast.Subscript) -> Any:
-    owner = evaluate(frame, node.value)
+    owner = unread(frame, node.value)
     index = evaluate(frame, node.slice)
     frame.line = node.lineno
     return element(owner, index)
@@ -197,6 +226,13 @@ def _subscript(frame: Frame, node: ast.Subscript) -> Any:
 
 def element(owner: Any, index: Any) -> Any:
     """``owner[index]``."""
+    found = _element(owner, index)
+    return found if isinstance(index, slice) else seen(found)
+
+
+def _element(owner: Any, index: Any) -> Any:
+    if stack_of(owner) is not None:
+        return listed.item(owner, index)
     owner, index = needed(owner), given_deep(index)
     if type(index) is Choice and isinstance(owner, dict):
         return branches.asked(index, lambda known: element(owner, known))
@@ -214,7 +250,7 @@ def element(owner: Any, index: Any) -> Any:
     if type(owner) is defaultdict and index not in owner:
         changing(owner)  # looking makes an item
     found = owner[index]
-    return new(found, owner) if isinstance(index, slice) else seen(found)
+    return new(found, owner) if isinstance(index, slice) else found
 
 
 def _slice(frame: Frame, node: ast.Slice) -> slice:
@@ -231,7 +267,7 @@ def _call(frame: Frame, node: ast.Call) -> Any:
             callee = evaluate(frame, node.func)
     else:
         callee = evaluate(frame, node.func)
-    args = list(items(frame, node.args))
+    args = list(items(frame, node.args, unread))
     options: dict[str, Any] = {}
     for keyword in node.keywords:
         if keyword.arg is None:

@@ -12,6 +12,7 @@ import dis
 import functools
 import math
 import sys
+from collections import deque
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 from types import CodeType
@@ -48,11 +49,12 @@ INTRINSICS = (3, 5, 6)
 
 #: Attributes of arrays, numbers, ufuncs, lists, tuples and dicts that reach nothing else.
 ATTRIBUTES = frozenset(
-    """T all any append argmax argmin astype at accumulate clear clip compress conj conjugate
-    copy count cumprod cumsum diagonal dot dtype extend fill flat flatten get imag index insert
-    item items itemsize keys mT max mean min nbytes ndim nonzero outer pop popitem prod ravel
-    real reduce remove repeat reshape reverse round searchsorted setdefault shape size sort
-    squeeze std sum swapaxes take tolist trace transpose update values var""".split()
+    """T all any append appendleft argmax argmin astype at accumulate clear clip compress conj
+    conjugate copy count cumprod cumsum diagonal dot dtype extend fill flat flatten get imag index
+    insert item items itemsize keys mT max mean min nbytes ndim nonzero outer pop popitem popleft
+    prod ravel real reduce remove repeat reshape reverse rotate round searchsorted setdefault
+    shape size sort squeeze std sum swapaxes take tolist trace transpose update values
+    var""".split()
 )
 
 _BUILTINS = """abs all any bool callable complex dict divmod enumerate filter float int isinstance
@@ -67,6 +69,7 @@ PURE: set[Any] = {
     *(getattr(builtins, name) for name in _BUILTINS.split()),
     *(getattr(np, name) for name in _NUMPY.split()),
     *(x for x in vars(math).values() if callable(x) and getattr(x, "__module__", "") == "math"),
+    deque,
     functools.reduce,
     np.fft.fftfreq,
     np.fft.rfftfreq,

@@ -22,10 +22,11 @@ from ckad.trace.source.control.flow import Flow, definite
 from ckad.trace.source.control.guarded import try_statement
 from ckad.trace.source.control.sequences.generators import around, generated_by, yielded
 from ckad.trace.source.effects import is_left_out
-from ckad.trace.source.expressions import closure, element, evaluate
+from ckad.trace.source.expressions import closure, element, evaluate, unread
 from ckad.trace.source.libraries import compiles
 from ckad.trace.source.matching import match
-from ckad.trace.source.memory import objects
+from ckad.trace.source.memory import listed, objects
+from ckad.trace.source.memory.contents import stack_of
 from ckad.trace.source.memory.twins import CONTAINERS, changing
 from ckad.trace.source.names import classes
 from ckad.trace.source.names.absence import (
@@ -119,7 +120,7 @@ def _pass(frame: Frame, node: ast.stmt) -> None:
 
 
 def _assign(frame: Frame, node: ast.Assign) -> None:
-    value = evaluate(frame, node.value)
+    value = unread(frame, node.value)
     for target in node.targets:
         frame.line = target.lineno
         assign(frame, target, value)
@@ -137,7 +138,7 @@ def assign(frame: Frame, target: ast.expr, value: Any) -> None:
     elif isinstance(target, (ast.Tuple, ast.List)):
         _unpack(frame, target.elts, value)
     elif isinstance(target, ast.Subscript):
-        owner, index = evaluate(frame, target.value), evaluate(frame, target.slice)
+        owner, index = unread(frame, target.value), evaluate(frame, target.slice)
         store(owner, index, value)
     elif isinstance(target, ast.Attribute):
         _set_attribute(evaluate(frame, target.value), target.attr, value)
@@ -193,10 +194,12 @@ def _unpack(frame: Frame, targets: Sequence[ast.expr], value: Any) -> None:
 
 def store(owner: Any, index: Any, value: Any) -> None:
     """``owner[index] = value``."""
+    if stack_of(owner) is not None:
+        return listed.store(owner, index, value)
     owner, index = needed(owner), given_deep(index)
     value = value if isinstance(owner, CONTAINERS) else given_deep(value)
     if classes.invoke(owner, "__setitem__", index, value) is not MISSING:
-        return
+        return None
     if isinstance(owner, CONTAINERS):
         changing(owner)
     elif isinstance(owner, np.ndarray):
@@ -230,7 +233,7 @@ def _augmented(frame: Frame, node: ast.AugAssign) -> None:
         new = _combined(frame, node, in_place, old)
         frame.bind(target.id, new)
     elif isinstance(target, ast.Subscript):
-        owner, index = evaluate(frame, target.value), evaluate(frame, target.slice)
+        owner, index = unread(frame, target.value), evaluate(frame, target.slice)
         store(owner, index, _combined(frame, node, in_place, element(owner, index)))
     else:
         assert isinstance(target, ast.Attribute)
@@ -245,6 +248,9 @@ def _combined(
 ) -> Any:
     value = evaluate(frame, node.value)
     frame.line = node.lineno
+    if stack_of(old) is not None and in_place is operator.iadd:
+        listed.extend(old, value)
+        return old
     if isinstance(old, CONTAINERS):
         changing(old)
     elif isinstance(old, np.ndarray):
@@ -257,7 +263,10 @@ def _delete(frame: Frame, node: ast.Delete) -> None:
         if isinstance(target, ast.Name):
             frame.unbind(target.id)
         elif isinstance(target, ast.Subscript):
-            owner = evaluate(frame, target.value)
+            owner = unread(frame, target.value)
+            if stack_of(owner) is not None:
+                listed.delete(owner, evaluate(frame, target.slice))
+                continue
             changing(owner)
             operator.delitem(owner, evaluate(frame, target.slice))
         elif isinstance(target, ast.Attribute):
@@ -321,7 +330,7 @@ def _import_from(frame: Frame, node: ast.ImportFrom) -> None:
 
 
 def _if(frame: Frame, node: ast.If) -> Flow | None:
-    verdict = truth(evaluate(frame, node.test))
+    verdict = truth(listed.condition(unread(frame, node.test)))
     if isinstance(verdict, bool):
         return run_block(frame, node.body if verdict else node.orelse)
     flow = branches.branch(
@@ -332,7 +341,7 @@ def _if(frame: Frame, node: ast.If) -> Flow | None:
 
 
 def _return(frame: Frame, node: ast.Return) -> Flow:
-    value = None if node.value is None else evaluate(frame, node.value)
+    value = None if node.value is None else unread(frame, node.value)
     frame.bind(RETURN, value)
     return definite(Flow.RETURN)
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
 from itertools import combinations
 from typing import Any
 
@@ -34,9 +35,17 @@ from ckad.trace.source.control.carrying import (
 from ckad.trace.source.control.checks import Stops, maybe
 from ckad.trace.source.control.flow import Flow, definite
 from ckad.trace.source.control.outcome import Bound, Objects, Outcome
+from ckad.trace.source.memory import stacks
 from ckad.trace.source.memory.aliases import names_showing
-from ckad.trace.source.memory.contents import Contents, Whole
+from ckad.trace.source.memory.contents import (
+    Contents,
+    Stacked,
+    Whole,
+    changes_length,
+    is_unhoused,
+)
 from ckad.trace.source.memory.sharing import Place, part_of_root, together
+from ckad.trace.source.memory.stacks import Stack
 from ckad.trace.source.memory.twins import containers
 from ckad.trace.source.names.absence import OrNone, shared, spread
 from ckad.trace.source.names.frame import (
@@ -51,6 +60,9 @@ from ckad.trace.source.values import Slot, flatten, is_kept, is_same_array, join
 from ckad.trace.values.complex import ComplexTracer
 from ckad.trace.values.fields import Fields
 from ckad.trace.values.tracer import Tracer, lift, value
+
+#: Items of a list that are carried one by one at most, if a step moves them all.
+FEW = 8
 
 
 class Body:
@@ -172,12 +184,25 @@ class Body:
         self.outcome = Outcome(self.loop, self.trace, self.region, self.entered, bound)
         self.objects = Objects(self.loop, self.region, self.started, bound)
         self.outcome.check_appends()
+        self.counts = dict(self._counts(bound))
         outputs = [*self.lead, *self.outputs]
         outputs += [local.row for local in self.trace.adopted.values()]
         for _, entries in self.region.appends.values():
             outputs += [value(entry.value) for entry in entries]
         self.results, self.inputs_in_order = outputs, self._inputs()
         self.tape = self.trace.tape(outputs, self.inputs_in_order)
+
+    def _counts(self, bound: Mapping[Key, Bound]) -> Iterator[tuple[int, tuple[Any, str]]]:
+        """The numbers of lists that are carried: position in the carry, list and name."""
+        lead = (self.loop.guard != UNGUARDED) + self.loop.signals
+        for (frame, _), found in bound.items():
+            if type(found.value) is not Stack or not isinstance(frame, Contents):
+                continue
+            varies = found.value.layout.varies
+            if "count" not in varies:  # where a ring begins matters to nobody
+                continue
+            for k, name in enumerate(x for x in ("first", "count") if x in varies):
+                yield lead + found.end.first + k, (frame.owner, name)
 
     def _bound(self, key: Key, end: End) -> Bound:
         """What a name is bound to at the end of a step, in the form in which it is handed on."""
@@ -201,12 +226,22 @@ class Body:
                     continue
             elif not self._is_needed(key, end) or self._stays(before, end):
                 continue
+            self._check_window(key, before, end)
             assert self.trace.parent is not None
             kept = carried_from(key, before, end)
             self.loop.carry(key, kept, self.trace.parent, spread(end, kept.tree)[0])
             found = True
         if found:
             raise Again
+
+    def _check_window(self, key: Key, before: Any, end: Any) -> None:
+        """Have a long list kept as rows of buffers, from one end of which items are taken."""
+        frame, _ = key
+        if not isinstance(frame, Contents) or type(before) is not tuple or type(end) is not tuple:
+            return
+        is_shifted = type(frame.owner) is deque or frame.appended is not None
+        if is_shifted and len(before) > FEW and not is_unhoused(frame.owner):
+            raise Stacked(frame.owner, changes_length("list"), is_needed=False)
 
     def _is_needed(self, key: Key, end: Any) -> bool:
         """Whether a step needs what a name is bound to after the one before."""
@@ -278,6 +313,11 @@ class Body:
             end = maybe(end)
         end = fitted(end, carried.tree)
         leaves, tree = spread(end, carried.tree)
+        if type(end) is Stack and tree != carried.tree:
+            stacks.unified(self.started[key], end)
+            if tree.type is carried.tree.type:  # another of its numbers changes
+                del self.loop.carried[key]
+                raise Again
         if tree != carried.tree:
             self._widen(key, carried, end)
         if end is MISSING or tree != carried.tree:

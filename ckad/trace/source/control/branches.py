@@ -19,6 +19,8 @@ from ckad.trace.source.control.checks import Stops, note_raise
 from ckad.trace.source.control.flow import Flow, definite
 from ckad.trace.source.control.merging import VALUE, Merge, Side
 from ckad.trace.source.draws.noted import note_sides
+from ckad.trace.source.memory.contents import Stacked
+from ckad.trace.source.memory.housing import Housing, check_alike, merge_growth
 from ckad.trace.source.names.absence import OrNone, side
 from ckad.trace.source.names.frame import (
     MISSING,
@@ -27,6 +29,7 @@ from ckad.trace.source.names.frame import (
     Unclear,
     open_region,
 )
+from ckad.trace.source.names.region import Growth
 from ckad.trace.source.values import (
     is_weak,
     same,
@@ -225,11 +228,22 @@ def _record(sides: Sequence[Thunk], place: Hashable) -> list[Side]:
     known = around.known_writes.get(place, {})
     guessed = {k: root for k, root in known.items() if around.may_write(root)}
     written = dict(guessed)
+    housing = Housing()
     try:
         while True:
+            housing.enter()
             try:
-                recorded = [_record_side(side, written) for side in sides]
+                recorded = [_record_side(side, written, housing) for side in sides]
+                check_alike([side.ends for side in recorded if not side.raises])
             except _Again:
+                continue
+            except Stacked as found:
+                if not housing.want(found, 1):
+                    raise
+                continue
+            grown: dict[int, Growth] = {}
+            merge_growth([side.region.growth for side in recorded], grown)
+            if not housing.is_enough(grown, 1):
                 continue
             wrong = [key for key in guessed if not any(_writes(side, key) for side in recorded)]
             if not wrong:
@@ -237,6 +251,9 @@ def _record(sides: Sequence[Thunk], place: Hashable) -> list[Side]:
             guessed = {}
             for key in wrong:
                 del written[key]
+    except BaseException:
+        housing.leave()
+        raise
     finally:
         around.known_writes[place] = dict(written)
 
@@ -250,8 +267,9 @@ class _Again(Exception):
     """A side has to be recorded again."""
 
 
-def _record_side(side: Thunk, written: dict[int, Storage]) -> Side:
+def _record_side(side: Thunk, written: dict[int, Storage], housing: Housing) -> Side:
     with open_trace(adopts=True) as trace, open_region() as region:
+        housing.mark(region)
         for root in written.values():
             trace.adopt(root)
         raises = False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections import deque
 from collections.abc import Callable, Sequence
 from itertools import zip_longest
 from typing import Any, NamedTuple
@@ -17,7 +18,15 @@ from ckad.trace.memory.storage import Storage
 from ckad.trace.source.choices import fitted, unified
 from ckad.trace.source.control.checks import maybe
 from ckad.trace.source.control.flow import Flow
-from ckad.trace.source.memory.contents import Contents, changes_length, said
+from ckad.trace.source.memory import stacks
+from ckad.trace.source.memory.contents import (
+    Contents,
+    Stacked,
+    changes_length,
+    is_unhoused,
+    said,
+)
+from ckad.trace.source.memory.housing import Housing
 from ckad.trace.source.memory.sharing import Origin, Place, memory
 from ckad.trace.source.names.absence import shared, spread
 from ckad.trace.source.names.frame import MISSING, Key, Maybe, Unclear
@@ -100,6 +109,7 @@ class Findings:
         self.guard = UNGUARDED if isinstance(steps.count, int) else COUNTED
         if steps.goes_on is not None:
             self.guard = WHILE
+        self.housing = Housing()
         self.signals = False  # whether a signal is carried: how the loop ended
 
     def carry(self, key: Key, carried: Carried, around: Trace, ends: Sequence[Any] = ()) -> None:
@@ -145,7 +155,7 @@ def carried_from(key: Key, before: Any, end: Any) -> Carried:
         return Carried(tree, [slot_of(x) for x in kinds], [*[MISSING] * (len(kinds) - 1), False])
     if type(before) is Maybe or type(end) is Maybe:
         before, end = maybe(before), maybe(end)
-    before, end = unified(before, end)
+    before, end = stacks.unified(*unified(before, end))
     partial = shared(before, end)
     leaves, tree = flatten(before) if partial is None else spread(before, partial)
     new, new_tree = flatten(end) if partial is None else spread(end, partial)
@@ -182,7 +192,10 @@ def restructured(key: Key, before: trees.Treedef, after: trees.Treedef) -> CkadE
     """What a loop carries has another structure after a step."""
     frame, _ = key
     if isinstance(frame, Contents):
-        return changes_length(type(frame.owner).__name__)
+        error = changes_length(type(frame.owner).__name__)
+        if isinstance(frame.owner, (list, deque)) and not is_unhoused(frame.owner):
+            raise Stacked(frame.owner, error)
+        return error
     return changes(key, trees.describe(before), trees.describe(after))
 
 

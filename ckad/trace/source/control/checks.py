@@ -21,6 +21,7 @@ from ckad.trace.integers.affine import range_of
 from ckad.trace.memory.context import current, mark_place
 from ckad.trace.memory.storage import Storage
 from ckad.trace.source import effects
+from ckad.trace.source.memory.contents import Elsewhere, read
 from ckad.trace.source.names.absence import OrNone
 from ckad.trace.source.names.frame import Ledger, Maybe, ledger, open_ledger
 from ckad.trace.values.apply import apply, astype, broadcast_to
@@ -157,8 +158,16 @@ def none_used() -> NoReturn:
 def checked() -> Iterator[Callable[[Any], Any]]:
     """Gives what makes a result depend on the checks that were noted in the meantime."""
     with open_ledger() as opened:
-        yield lambda result: _after_all(result, opened)
+        yield lambda result: _after_all(_filled(result), opened)
     effects.warn(opened.skipped)
+
+
+def _filled(result: Any) -> Any:
+    """The result with the items of lists that are kept as rows of buffers."""
+    for leaf in trees.flatten(result)[0]:
+        if type(leaf) is Elsewhere:
+            read(leaf.owner)
+    return result
 
 
 def _after_all(result: Any, opened: Ledger) -> Any:

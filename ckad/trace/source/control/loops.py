@@ -7,6 +7,7 @@ becomes a float), and arrays from outside that it writes into.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -19,6 +20,7 @@ from ckad.tape.control import COUNTED, UNBOUNDED, UNGUARDED, WHILE, loop_attrs
 from ckad.tape.ops import Op
 from ckad.tape.types import Type
 from ckad.trace.memory.context import Trace, current, mark_place, open_trace, storage_in
+from ckad.trace.memory.foreseen import UNKNOWN, Foreseen, foresee
 from ckad.trace.memory.storage import Storage, Written
 from ckad.trace.source.control import notes
 from ckad.trace.source.control.body import Body
@@ -28,10 +30,20 @@ from ckad.trace.source.draws.events import Loop, Stepped
 from ckad.trace.source.draws.noted import Uncounted, drawn
 from ckad.trace.source.memory.aliases import names_of
 from ckad.trace.source.memory.appends import Appended, extend
-from ckad.trace.source.memory.contents import Whole
+from ckad.trace.source.memory.contents import ITEMS, Stacked, Whole, contents
+from ckad.trace.source.memory.housing import repeat_growth
 from ckad.trace.source.memory.sharing import Place
-from ckad.trace.source.names.frame import MISSING, RETURN, Frame, Key, Ledger, open_region
+from ckad.trace.source.names.frame import (
+    MISSING,
+    RETURN,
+    Frame,
+    Key,
+    Ledger,
+    open_region,
+    region,
+)
 from ckad.trace.values.tracer import Tracer, fresh, lift
+from ckad.trace.values.tracer import known as known_now
 
 #: A loop's body is recorded at most so often until it is known what it carries.
 MOST_ROUNDS = 24
@@ -54,15 +66,25 @@ class StagedLoop:
     # --- recording until nothing new is found --------------------------------------------------
 
     def run(self) -> Flow | None:
-        for _ in range(MOST_ROUNDS):
+        try:
+            return self._settled()
+        except BaseException:
+            self.found.housing.leave()
+            raise
+
+    def _settled(self) -> Flow | None:
+        rounds = 0
+        while rounds < MOST_ROUNDS + self.found.housing.rounds:
+            rounds += 1
             try:
                 return self._round()
             except (Again, Uncounted):
                 continue
             except CkadError:
-                if not self.likely:
+                if self.likely:
+                    self._forget(self.likely)  # it may be right without them
+                elif not self.found.housing.drop():
                     raise
-                self._forget(self.likely)  # it may be right without them
             finally:
                 self._remember()
         raise CarryError(
@@ -103,17 +125,20 @@ class StagedLoop:
 
     def _round(self) -> Flow | None:
         mark_place(current())
+        wanted: Stacked | None = None
+        self._house_lists()
         first = self._first_guard()
-        with open_trace(adopts=True) as trace, open_region() as region:
+        with open_trace(adopts=True) as trace, open_region() as inner:
             stop = self.found.length
             trace.index_range = (0, stop) if stop < UNBOUNDED else None
-            region.takes_appends = self.found.guard == UNGUARDED
-            region.ends_unknown = not region.takes_appends
-            region.appends = {key: (target, []) for key, target in self.found.lists.items()}
-            region.whole = self.found.whole
-            region.steps = self._steps_of_draws(trace)
+            inner.takes_appends = self.found.guard == UNGUARDED
+            inner.ends_unknown = not inner.takes_appends
+            inner.appends = {key: (target, []) for key, target in self.found.lists.items()}
+            inner.whole = self.found.whole
+            inner.steps = self._steps_of_draws(trace)
+            self.found.housing.mark(inner)
             try:
-                body = Body(self.found, trace, region)
+                body = Body(self.found, trace, inner)
                 body.enter()
                 body.run()
                 self._settle(body, trace)
@@ -123,19 +148,28 @@ class StagedLoop:
                 self.found.written[id(found.root)] = found.root
                 raise Again from None
             except Appended as found:
-                if found.region is not region:
+                if found.region is not inner:
                     raise
                 self.found.lists[id(found.target)] = found.target
                 raise Again from None
+            except Stacked as found:
+                wanted = found
             except Whole as found:
-                if found.region is not region:
+                if found.region is not inner:
                     raise
                 del self.found.lists[id(found.target)]
                 self.found.whole[id(found.target)] = found.target
                 raise Again from None
+        if wanted is not None:
+            if not self.found.housing.want(wanted, self._most()):
+                raise wanted
+            raise Again
+        foreseen = self._foresee(body, first)
+        if not self._has_space(body, foreseen):
+            raise Again
         carry = self._initial(body, first)
         with drawn(self._draws(body, carry)):
-            return self._emit(body, carry)
+            return self._emit(body, carry, foreseen)
 
     def _steps_of_draws(self, trace: Trace) -> int:
         """For how many steps numbers are drawn, as far as it is known."""
@@ -152,6 +186,44 @@ class StagedLoop:
         carried = zip(inputs[:n], carry, body.results[:n], strict=True)
         loop = Stepped(body.trace, body.index.storage.row, list(carried), guard, body.region.steps)
         return Loop(loop, self.place, body.region.draws)
+
+    # --- what is known of its steps before they run ----------------------------------------------
+
+    def _foresee(self, body: Body, first: Any) -> Foreseen | None:
+        is_while = self.found.guard == WHILE
+        wanted = list(body.counts)
+        if not (is_while or wanted) or self.found.guard == COUNTED:
+            return None
+        carry = [first] if is_while else []
+        carry += [0] * self.found.signals
+        carry += [UNKNOWN if x is MISSING else x for _, x in body.initial]
+        numbers = [_number(x) for x in carry]
+        return foresee(body.tape, numbers, wanted, self.found.length, 0 if is_while else None)
+
+    def _has_space(self, body: Body, foreseen: Foreseen | None) -> bool:
+        """Whether the lists of this loop have space for what its steps append."""
+        if foreseen is None:
+            return self.found.housing.is_enough(body.region.growth, self._most())
+        length = min(self._most(), foreseen.steps)
+        most: dict[int, int] = {}
+        for position, (owner, name) in body.counts.items():
+            found = foreseen.most[position]
+            if name == "count" and found is not UNKNOWN:
+                most[id(owner)] = int(found)
+        return self.found.housing.is_enough(body.region.growth, length, most)
+
+    def _house_lists(self) -> None:
+        """Let the steps start with lists as they are kept now."""
+        self.found.housing.enter()
+        for house in self.found.housing.houses.values():
+            key = house.contents, ITEMS
+            carried = self.found.carried.get(key)
+            if carried is not None and carried.starting_with(house.contents.names[ITEMS]) is None:
+                del self.found.carried[key]
+
+    def _most(self) -> float:
+        """A bound of the number of steps."""
+        return self.found.length if self.found.length < UNBOUNDED else math.inf
 
     def _settle(self, body: Body, trace: Trace) -> None:
         self.frame.statement = self.steps.node
@@ -200,15 +272,18 @@ class StagedLoop:
         """What the trace around has of an array that the body adopts."""
         return storage_in(current(), body.trace.adopted[root].root)
 
-    def _emit(self, body: Body, carry: list[int]) -> Flow | None:
+    def _emit(self, body: Body, carry: list[int], foreseen: Foreseen | None) -> Flow | None:
         b, tape = current().builder, body.tape
         roots = list(body.trace.adopted)
         locals_ = [self._outer(body, key) for key in roots]
         operands = [*carry, *body.trace.captured]
-        attrs = loop_attrs(b.body(tape), self.found.length, len(carry), 0, self.found.guard)
+        length, guard = self.found.length, self.found.guard
+        if foreseen is not None and foreseen.is_exact:
+            length, guard = foreseen.steps, UNGUARDED
+        attrs = loop_attrs(b.body(tape), length, len(carry), 0, guard)
         n = len(carry)
         types: Sequence[Type] = tape.output_types
-        types = [*types[:n], *(t.with_shape((self.found.length, *t.shape)) for t in types[n:])]
+        types = [*types[:n], *(t.with_shape((length, *t.shape)) for t in types[n:])]
         rows = b.control(Op.LOOP, operands, attrs, types)
         stacks = [fresh(row, scalar=False) for row in rows[n:]]
         rows = rows[:n]
@@ -218,13 +293,30 @@ class StagedLoop:
                 local.write(row)
         self._note(body)
         self._bind(body, rows, stacks)
+        if foreseen is not None:
+            self._settle_counts(body, foreseen)
         self._extend_lists(body, iter(stacks))
         return self._flow(body, rows)
 
     def _extend_lists(self, body: Body, stacks: Iterator[Tracer]) -> None:
         """What the steps have appended, at the end of the lists."""
         for target, entries in body.region.appends.values():
-            extend(target, [(next(stacks), entry.many) for entry in entries], self.found.length)
+            each = [(next(stacks), entry.many) for entry in entries]
+            extend(target, each, [entry.slot for entry in entries], self.found.length)
+
+    def _settle_counts(self, body: Body, foreseen: Foreseen) -> None:
+        """Lists of which it is known now which items they have."""
+        known: dict[int, dict[str, Any]] = {}
+        for position, (owner, name) in body.counts.items():
+            known.setdefault(id(owner), {})[name] = foreseen.last[position]
+        for owner, _ in body.counts.values():
+            found = contents(owner)
+            if found.stack is None or found.stack.layout.varies.difference(known[id(owner)]):
+                continue
+            numbers = {"first": found.stack.first, "count": found.stack.count, **known[id(owner)]}
+            if not any(x is UNKNOWN or isinstance(x, Tracer) for x in numbers.values()):
+                settled = found.stack.after if region() is None else found.stack.moved
+                found.names[ITEMS] = settled(numbers["first"], numbers["count"])
 
     def _note(self, body: Body) -> None:
         """What `ckad.explain` says of this loop."""
@@ -252,6 +344,7 @@ class StagedLoop:
                 bound = body.objects.after((frame, name), trees.unflatten(end.tree, leaves))
             frame.note_change(name)
             frame.restore(name, bound)
+        repeat_growth(body.region.growth, self._most())
         body.outcome.settle(found, [stack.storage for stack in stacks])
         body.objects.settle()
 
@@ -269,3 +362,11 @@ class StagedLoop:
         if self.found.is_endless:
             kinds -= {Flow.NEXT}
         return Flow(kinds, COUNT.show(rows[int(self.found.guard != UNGUARDED)]))
+
+
+def _number(x: Any) -> Any:
+    """A number that is known while recording, as Python's."""
+    numbers = known_now(x) if isinstance(x, Tracer) else x
+    if numbers is UNKNOWN or numbers is None or np.ndim(numbers):
+        return UNKNOWN
+    return np.asarray(numbers).item()

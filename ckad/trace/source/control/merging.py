@@ -16,7 +16,13 @@ from ckad.trace.primitives.part.structures import opened
 from ckad.trace.source.choices import unified
 from ckad.trace.source.control.checks import maybe
 from ckad.trace.source.control.flow import Flow, definite
-from ckad.trace.source.memory.contents import Contents, length_unknown, said
+from ckad.trace.source.memory import stacks
+from ckad.trace.source.memory.contents import (
+    Contents,
+    length_unknown,
+    said,
+)
+from ckad.trace.source.memory.housing import is_alike, merge_growth
 from ckad.trace.source.memory.sharing import Chosen, settle_branch
 from ckad.trace.source.memory.twins import Merged, merged_containers, settle_merged
 from ckad.trace.source.names.absence import shared, spread
@@ -109,6 +115,9 @@ class Merge:
         self._flow = kinds, self.output(slot, signals)
 
     def names(self) -> None:
+        inner = region()
+        if inner is not None:
+            merge_growth([side.region.growth for side in self.sides], inner.growth)
         ends = [side.ends for side in self.sides]
         for key in dict.fromkeys((*ends[0], *ends[1])):
             frame, name = key
@@ -146,10 +155,16 @@ class Merge:
         if any(x is MISSING or type(x) is Maybe for x in values):
             return self._half_bound(key, values)
         shown = "what the function returns" if name == RETURN else said(key)
-        joined = self.joined(name, shown, *values)
-        if isinstance(frame, Contents) and len(values[0]) != len(values[1]):
+        if isinstance(frame, Contents) and not self._is_alike(values):
             return Unclear(length_unknown(frame))
-        return joined
+        return self.joined(name, shown, *values)
+
+    def _is_alike(self, values: Sequence[Any]) -> bool:
+        """Whether a container has as many items on both sides, or is kept as rows of buffers."""
+        if not is_alike(*values):
+            return False
+        stacks.unified(*values)
+        return True
 
     def of_other_side(self, bound: Any, first: bool) -> Any:
         """A value that only the first, or the second, side gives; it is of no account elsewhere."""
@@ -276,6 +291,9 @@ class Merge:
 
     def settle(self) -> None:
         """Note which arrays may be the same memory, now that all are bound."""
+        for root, keepers in (x for side in self.sides for x in side.region.shelved):
+            same = [c.result.root for c in self.chosen if any(x is root for x in c.roots())]
+            stacks.shelve([root, *same], keepers)
         settle_branch(self.chosen, [side.region.spoilt for side in self.sides])
         settle_merged(self.containers)
 

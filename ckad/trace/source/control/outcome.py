@@ -27,6 +27,7 @@ from ckad.trace.source.memory.sharing import (
     pairs_after,
     shown_after,
 )
+from ckad.trace.source.memory.stacks import shelve
 from ckad.trace.source.memory.twins import (
     Copies,
     Copy,
@@ -143,12 +144,31 @@ class Outcome:
     def check_appends(self) -> None:
         """Lists whose items later steps may write into are more than appended to."""
         adopted = self.turns.body.adopted
+        for root, _ in self.region.shelved:
+            if self._is_written(self._later(root)):
+                raise written_item()
         for target, _ in self.region.appends.values():
             if any(turn.entered.writes or turn.entered.spoilt for turn in self.turns.turns):
                 raise Whole(target, self.region)
             for item in self.items:
                 if any(id(root) in adopted or root.spoilt for root in item.roots):
                     raise Whole(target, self.region)
+
+    def _later(self, root: Storage) -> list[Storage]:
+        """An array of a step, and what later steps start with that may be that."""
+        found = [root]
+        for one in found:
+            for turn in self.turns.turns:
+                end = memory(turn.end)
+                if end is not None and are_one(end, one) and turn.entered not in found:
+                    found.append(turn.entered)
+        return found
+
+    def _is_written(self, found: Sequence[Storage]) -> bool:
+        """Whether steps write into memory that an item of a list may be."""
+        adopted = self.turns.body.adopted
+        here = [adopted[id(x)].writes for one in found for x in may_be(one) if id(x) in adopted]
+        return any(here) or any(x.writes or x.spoilt for x in found[1:])
 
     # --- after the loop -------------------------------------------------------------------------
 
@@ -160,6 +180,11 @@ class Outcome:
             spoil(root)
         for shown in self.shown:
             shown.settle(found[shown.place].storage)
+        for root, keepers in self.region.shelved:
+            later = self._later(root)
+            ends = [(memory(x.end), found[x.place].storage.root) for x in self.shown]
+            same = [x for end, x in ends if end and any(are_one(end, one) for one in later)]
+            shelve([*may_be(root), *same], keepers)
         for one, other in self.pairs:
             link(found[one].storage, found[other].storage)
         self._settle_items(found, list(zip(self.items, stacks, strict=True)))
@@ -247,6 +272,15 @@ def _stays(entered: Storage, bound: Iterable[Bound]) -> bool:
     ends = (memory(leaf) for found in bound for leaf in found.leaves)
     again = any(end is not None and are_one(end, entered) for end in ends)
     return again or entered.writes > 0 or entered.spoilt is not None
+
+
+def written_item() -> AliasError:
+    return AliasError(
+        at_place(
+            "a list gets an array that is written into later, which its item would show. Append a "
+            "copy: xs.append(u.copy())."
+        )
+    )
 
 
 def _aliased(name: str, other: str) -> AliasError:

@@ -28,7 +28,7 @@ from ckad.errors import (
 )
 from ckad.place import at_place
 from ckad.trace.memory.context import current, local_storage
-from ckad.trace.source.actions import assign, evaluate, run_block
+from ckad.trace.source.actions import assign, run_block, unread
 from ckad.trace.source.control import branches, notes
 from ckad.trace.source.control.carrying import Stepping
 from ckad.trace.source.control.flow import Flow
@@ -36,6 +36,7 @@ from ckad.trace.source.control.loops import StagedLoop
 from ckad.trace.source.control.sequences import generators
 from ckad.trace.source.control.sequences.iteration import Items, items_of, number
 from ckad.trace.source.control.trial import records
+from ckad.trace.source.memory import listed
 from ckad.trace.source.names import classes
 from ckad.trace.source.names.frame import MISSING, Frame, check_iterated
 from ckad.trace.source.names.generated import Driven, Lazy
@@ -53,7 +54,7 @@ QUIET, MOST_ROWS = 2_000, 100_000
 
 
 def for_loop(frame: Frame, node: ast.For) -> Flow | None:
-    iterable = evaluate(frame, node.iter)
+    iterable = unread(frame, node.iter)
     own = classes.invoke(iterable, "__iter__")
     iterable = iterable if own is MISSING else own
     items = None if isinstance(iterable, Driven) else items_of(iterable)
@@ -270,7 +271,7 @@ class _While:
 
     def goes_on(self) -> bool | Tracer:
         self.frame.line = self.node.lineno
-        return truth(evaluate(self.frame, self.node.test))
+        return truth(listed.condition(unread(self.frame, self.node.test)))
 
     def step(self, _: Any = None) -> Flow | None:
         flow: Flow | None = run_block(self.frame, self.node.body)

@@ -7,7 +7,7 @@ as it was before, so the body may do nothing else with it.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple, TypeGuard
 
@@ -17,10 +17,23 @@ from ckad.trace.arrays import Array
 from ckad.trace.memory.context import current
 from ckad.trace.memory.storage import link, may_be
 from ckad.trace.memory.views import ReshapeView, SliceView
-from ckad.trace.source.memory.contents import KINDS, grow, is_unclear, is_whole, read
+from ckad.trace.source.memory import listed
+from ckad.trace.source.memory.contents import (
+    ITEMS,
+    KINDS,
+    Stacked,
+    changes_length,
+    contents,
+    grow,
+    is_unclear,
+    is_whole,
+    read,
+    stack_of,
+)
+from ckad.trace.source.memory.stacks import Kind, kind_of, kind_of_all, with_rows
 from ckad.trace.source.memory.twins import check_alone
-from ckad.trace.source.names.frame import Region, region
-from ckad.trace.source.values import slot_of
+from ckad.trace.source.names.frame import Region, depth_of, region
+from ckad.trace.source.values import Slot, flatten, slot_of
 from ckad.trace.values.tracer import Tracer, lift
 
 
@@ -29,6 +42,7 @@ class Entry(NamedTuple):
 
     value: Tracer
     many: bool
+    slot: Slot
 
 
 class Appended(BaseException):
@@ -65,15 +79,29 @@ def seen(value: Any) -> Any:
 
 def append(target: list[Any], item: Any) -> None:
     """``target.append(item)``."""
+    if stack_of(target) is not None:
+        return listed.append(target, item)
     check_alone(target)
     inner = region()
+    check_probed(target, item)
     if inner is not None and inner.is_trial and _is_appended(inner.outer, target):
         raise Appended(target, inner)
     one = type(item) is Tracer and not item.scalar and item.storage.root.trace is not current()
-    if _takes(inner, target) and slot_of(item) is not None and not one:
-        _note(inner, target, Entry(lift(item), False))
+    slot = slot_of(item)
+    if _takes(inner, target) and slot is not None and not one:
+        _note(inner, target, Entry(lift(item), False, slot))
         return
     grow(target, [item])  # ``one``: each item would be the same array, as it is in the end
+
+
+def check_probed(target: Any, item: Any) -> None:
+    """Tell what is appended to an empty list that is to be kept as rows of buffers."""
+    inner = region()
+    while inner is not None:
+        if id(target) in inner.probed:
+            kind = kind_of(item)
+            raise Stacked(target, changes_length(type(target).__name__), kind)
+        inner = inner.outer
 
 
 def _takes(inner: Region | None, target: list[Any]) -> TypeGuard[Region]:
@@ -93,12 +121,21 @@ def _note(inner: Region, target: list[Any], entry: Entry) -> None:
     inner.appends[id(target)][1].append(entry)
 
 
-def extend(target: list[Any], entries: list[tuple[Tracer, bool]], length: int) -> None:
+def extend(
+    target: list[Any], entries: list[tuple[Tracer, bool]], slots: Sequence[Slot], length: int
+) -> None:
     """Append what ``length`` steps have: each entry stacked, and whether one step's is a stack."""
     inner = region()
-    stacked = _interleaved(entries, length) if _takes(inner, target) else None
-    if inner is not None and stacked is not None:
-        _note(inner, target, Entry(stacked, True))
+    is_taken = _takes(inner, target)
+    is_own = depth_of(target) == (inner.depth if inner else 0) and not is_unclear(target)
+    slot = slots[0] if all(x == slots[0] for x in slots) else None
+    stacked = None
+    if slot is not None and (is_taken or is_own):
+        stacked = _interleaved(entries, slot, length)
+    if inner is not None and is_taken and slot is not None and stacked is not None:
+        _note(inner, target, Entry(stacked, True, slot))
+        return
+    if slot is not None and stacked is not None and is_own and _keep(target, stacked, slot):
         return
     items = [_items(stack, many) for stack, many in entries]
     found: list[Any] = []
@@ -109,12 +146,26 @@ def extend(target: list[Any], entries: list[tuple[Tracer, bool]], length: int) -
     grow(target, found)
 
 
-def _interleaved(entries: list[tuple[Tracer, bool]], length: int) -> Tracer | None:
-    """All items in their order in one stack; None if they are of different kinds."""
-    shapes = {stack.shape[2 if many else 1 :] for stack, many in entries}
-    if len(shapes) != 1 or not length:
+def _keep(target: list[Any], items: Tracer, slot: Slot) -> bool:
+    """Let the rows of an array be the items at the end of a list, if all are of one kind."""
+    kind = Kind(flatten(0.0)[1], [slot])
+    before = kind_of_all(target) if target else kind
+    kind_now = before and before.joined(kind)
+    if kind_now is None:
+        return False
+    check_alone(target)
+    found = contents(target)
+    found.note_change(ITEMS)
+    found.has_changed = True
+    found.names[ITEMS] = with_rows(list(target), kind_now, items)
+    return True
+
+
+def _interleaved(entries: list[tuple[Tracer, bool]], slot: Slot, length: int) -> Tracer | None:
+    """All items in their order in one stack; None if there are none."""
+    shape = slot.type.shape
+    if not length:
         return None
-    (shape,) = shapes
     each = [s if many else _seen_as(s, (length, 1, *shape)) for s, many in entries]
     joined: Array = np.concatenate(each, axis=1) if len(each) > 1 else each[0]
     for part in each:

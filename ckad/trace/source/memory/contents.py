@@ -7,13 +7,15 @@ step to step if it keeps its length, and merged after a branch.
 
 from __future__ import annotations
 
+import contextlib
 from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, MutableMapping
 from typing import Any
 
 from ckad import trees
-from ckad.errors import UnrecordableError
+from ckad.errors import CkadError, UnrecordableError
 from ckad.place import Source, at_place, user_place
+from ckad.trace.source.memory.stacks import Kind, Stack, kind_of_all
 from ckad.trace.source.names.frame import (
     Frame,
     Key,
@@ -52,18 +54,30 @@ def _entries(keys: Iterable[Any], values: Iterable[Any]) -> Entries:
 trees.register(Entries, lambda x: (tuple(x), x.keys), _entries)
 
 
+class Elsewhere:
+    """Stands in a list whose items are rows of buffers: who sees it has not asked for them."""
+
+    __slots__ = ("owner",)
+
+    def __init__(self, owner: Any) -> None:
+        self.owner = owner
+
+
 class _Held(MutableMapping[str, Any]):
     """The one name of a container's frame; to bind it puts other items into the container."""
 
     def __init__(self, owner: Any) -> None:
         self.owner = owner
         self.unclear: Unclear | None = None
+        self.stack: Stack | None = None
 
     def __getitem__(self, name: str) -> Any:
         if name != ITEMS:
             raise KeyError(name)
         if self.unclear is not None:
             return self.unclear
+        if self.stack is not None:
+            return self.stack
         if type(self.owner) is set:
             return frozenset(self.owner)
         if type(self.owner) in _MAPPINGS:
@@ -72,8 +86,11 @@ class _Held(MutableMapping[str, Any]):
 
     def __setitem__(self, name: str, items: Any) -> None:
         self.unclear = items if type(items) is Unclear else None
+        self.stack = items if type(items) is Stack else None
         self.owner.clear()
-        if self.unclear is not None:
+        if self.stack is not None:
+            self.owner.append(Elsewhere(self.owner))
+        if self.unclear is not None or self.stack is not None:
             return
         if type(self.owner) in _MAPPINGS:
             self.owner.update(zip(items.keys, items, strict=True))
@@ -127,6 +144,13 @@ class Contents(Frame):
         held = self.names[ITEMS] if self.has_changed else None
         return held if type(held) is Unclear else None
 
+    @property
+    def stack(self) -> Stack | None:
+        """The items as rows of buffers, if they are kept so."""
+        held = self.names
+        assert isinstance(held, _Held)
+        return held.stack
+
     def is_read_later(self, name: str) -> bool:
         return True
 
@@ -164,6 +188,19 @@ def changed_contents() -> Iterator[Contents]:
             yield found
 
 
+class Stacked(BaseException):
+    """A list whose length a body changes: it is recorded again, with the items in buffers.
+
+    ``kind`` is that of an item, if it is known; ``error`` is raised where there can be no buffers.
+    """
+
+    def __init__(
+        self, owner: Any, error: CkadError, kind: Kind | None = None, is_needed: bool = True
+    ) -> None:
+        self.owner, self.error, self.kind = owner, error, kind
+        self.is_needed = is_needed  # whether the body cannot be recorded without
+
+
 class Whole(BaseException):
     """A body does more with a list than append to it: it is recorded again, with that known."""
 
@@ -180,8 +217,37 @@ def read(owner: Any) -> None:
     found = contents(owner)
     if found.unclear is not None:
         raise found.unclear.error
+    if found.stack is not None:
+        _fill(found, found.stack)
     _check_appends(owner)
     found.note_read(ITEMS)
+
+
+def stack_of(owner: Any) -> Stack | None:
+    """What a list holds, if that is rows of buffers; it may be read and changed as such."""
+    if type(owner) not in _SEQUENCES or id(owner) not in ledger().contents:
+        return None
+    return contents(owner).stack
+
+
+def _fill(found: Contents, stack: Stack) -> None:
+    """Give a list its items, which are as many as is known, and no body has changed."""
+    if not stack.is_known:
+        raise length_unknown(found)
+    inner, key = region(), (found, ITEMS)
+    while inner is not None and inner.depth > found.depth:
+        if key in inner.changed:
+            raise changes_length(type(found.owner).__name__)
+        inner = inner.outer
+    found.names[ITEMS] = tuple(stack.views())
+
+
+def fill_all() -> None:
+    """Give all lists their items that can have them, before a call of which nothing is known."""
+    for found in changed_contents():
+        if found.stack is not None and found.stack.is_known:
+            with contextlib.suppress(UnrecordableError):
+                _fill(found, found.stack)
 
 
 def read_deep(value: Any, depth: int = _DEEPEST) -> None:
@@ -230,14 +296,26 @@ def grow(owner: Any, items: Iterable[Any]) -> None:
         return
     _check_appends(owner)
     _check_copies(owner)
-    inner.grown.add(id(owner))
     found = contents(owner)
     found.appended = user_place()
+    if inner.ends_unknown and not is_unhoused(owner):
+        raise Stacked(owner, length_unknown(found), kind_of_all(list(items)))
+    inner.grown.add(id(owner))
     found.note_change(ITEMS)
     if inner.ends_unknown:
         found.names[ITEMS] = Unclear(length_unknown(found))
     else:
         owner.extend(items)
+
+
+def is_unhoused(owner: Any) -> bool:
+    """Whether it has been found that there can be no buffers for a list."""
+    inner = region()
+    while inner is not None:
+        if id(owner) in inner.unhoused:
+            return True
+        inner = inner.outer
+    return False
 
 
 def _check_appends(owner: Any) -> None:

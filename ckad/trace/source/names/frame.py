@@ -58,6 +58,8 @@ def open_region() -> Iterator[Region]:
     finally:
         _regions.innermost = outer
         opened.roll_back()
+        for root, keepers in opened.shelved:
+            root.kept = [x for x in root.kept if x not in keepers]
         opened.spoilt = restore_spoilt(opened.n_spoilt)
 
 

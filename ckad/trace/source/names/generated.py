@@ -53,7 +53,7 @@ class Driven:
         raise NotImplementedError
 
     def __iter__(self) -> Iterator[Any]:
-        return iter(listed(self))
+        return iter(listed(self, apart=True))
 
 
 class Once(Driven):

@@ -1,4 +1,4 @@
-"""What the recording of one body has changed and read of the names around it."""
+"""What the recording of one body notes: names it changes and reads, lists it makes longer."""
 
 from __future__ import annotations
 
@@ -9,6 +9,20 @@ from ckad.trace.memory.opened import stack
 from ckad.trace.memory.storage import Storage
 
 Key = tuple[Any, str]  # a frame, and one of its names
+
+
+class Growth:
+    """By how much a list has grown: at most now, and at most meanwhile; what was appended."""
+
+    def __init__(self) -> None:
+        self.now = self.peak = self.pushed = 0.0
+        self.is_monotonic = True  # whether nothing is taken away
+
+    def add(self, now: float, peak: float, pushed: float) -> None:
+        self.peak = max(self.peak, self.now + peak)
+        self.now += now
+        self.pushed += pushed
+        self.is_monotonic &= now >= 0
 
 
 class Region:
@@ -30,6 +44,11 @@ class Region:
         self.grown: set[int] = set()  # lists that are appended to here, and not looked at
         self.ends_unknown = False  # a loop's body, of which it is not known how often it runs
         self.whole: dict[int, Any] = {}  # lists of which the body does more than append to them
+        self.growth: dict[int, Growth] = {}  # by how much lists have grown here
+        self.housed: set[int] = set()  # lists with space in buffers for what is appended here
+        self.unhoused: set[int] = set()  # those for which it is not known how much that is
+        self.probed: set[int] = set()  # empty lists of whose items nothing is known yet
+        self.shelved: list[Any] = []  # memory of arrays that lists got here, and of the lists
         self.trace = stack()[-1] if stack() else None  # what is recorded into
         self.index: Any = None  # of a loop's body: the number of the step,
         self.steps = 0  # and how many steps there are

@@ -8,8 +8,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from ckad.place import at_place
-from ckad.trace.source.actions import assign, evaluate
+from ckad.trace.source.actions import assign, evaluate, listed, run_block, unread
 from ckad.trace.source.control.sequences.filtered import NAMES, filtered
+from ckad.trace.source.memory.appends import seen
+from ckad.trace.source.memory.contents import stack_of
 from ckad.trace.source.names.absence import needed
 from ckad.trace.source.names.frame import Frame, check_iterated, made
 from ckad.trace.source.names.generated import Driven, Lazy, Undecided
@@ -18,7 +20,12 @@ from ckad.trace.source.values import truth
 
 
 def list_comprehension(frame: Frame, node: ast.ListComp) -> Any:
-    iterable = evaluate(frame, node.generators[0].iter)
+    iterable = unread(frame, node.generators[0].iter)
+    if isinstance(iterable, Driven) and len(node.generators) == 1:
+        iterable = listed(iterable)
+    if _is_of_rows(iterable, node):
+        return _run_as_loop(frame, node, iterable)
+    iterable = seen(iterable)
     if not _may_filter(node):
         return made([evaluate(inner, node.elt) for inner in _rounds(frame, node, iterable)])
     iterable = _items_of(iterable)
@@ -53,7 +60,10 @@ def dict_comprehension(frame: Frame, node: ast.DictComp) -> Any:
 
 
 def generator_expression(frame: Frame, node: ast.GeneratorExp) -> Any:
-    iterable = _first(frame, node)
+    iterable = unread(frame, node.generators[0].iter)
+    if _is_of_rows(iterable, node):
+        return _run_as_loop(frame, node, iterable)
+    iterable = seen(iterable)
     if not _may_filter(node):
         return made(evaluate(inner, node.elt) for inner in _rounds(frame, node, iterable))
     one, other = _twice(iterable)
@@ -81,6 +91,40 @@ def _first(frame: Frame, node: _Comprehension) -> Any:
     return evaluate(frame, node.generators[0].iter)
 
 
+# --- over lists that are rows of buffers ---------------------------------------------------------
+
+#: Names of what a comprehension that is run as a loop runs over, and of what it gives.
+SOURCE, RESULT = "items of a comprehension", "list of a comprehension"
+_loops: dict[ast.AST, ast.For] = {}
+
+
+def _is_of_rows(iterable: Any, node: ast.ListComp | ast.GeneratorExp) -> bool:
+    return stack_of(iterable) is not None and len(node.generators) == 1
+
+
+def _run_as_loop(frame: Frame, node: ast.ListComp | ast.GeneratorExp, iterable: Any) -> Any:
+    inner = _scope(frame, node)
+    inner.names[SOURCE], inner.names[RESULT] = iterable, made([])
+    run_block(inner, [_as_loop(node)])
+    return inner.names[RESULT]
+
+
+def _as_loop(node: ast.ListComp | ast.GeneratorExp) -> ast.For:
+    """``for x in xs: if test: result.append(f(x))``."""
+    if node not in _loops:
+        (only,) = node.generators
+        append = ast.Attribute(ast.Name(RESULT, ast.Load()), "append", ast.Load())
+        body: list[ast.stmt] = [ast.Expr(ast.Call(append, [node.elt], []))]
+        for test in reversed(only.ifs):
+            body = [ast.If(test, body, [])]
+        loop = ast.For(only.target, ast.Name(SOURCE, ast.Load()), body, [])
+        _loops[node] = ast.fix_missing_locations(ast.copy_location(loop, node))
+    return _loops[node]
+
+
+# --- the names and rounds of any other -----------------------------------------------------------
+
+
 def _scope(frame: Frame, node: _Comprehension) -> Frame:
     names = {
         name.id
@@ -92,7 +136,7 @@ def _scope(frame: Frame, node: _Comprehension) -> Frame:
         frame.definition.node,
         frame.definition.file,
         frame.definition.name,
-        NAMES | names,
+        NAMES | {SOURCE, RESULT} | names,
         frozenset(),
         frozenset(),
     )

@@ -16,6 +16,9 @@ from ckad.trace.arrays import Array, called
 from ckad.trace.memory.views import ReshapeView, SliceView
 from ckad.trace.source.actions import run_block
 from ckad.trace.source.control import branches
+from ckad.trace.source.memory import listed as in_buffers
+from ckad.trace.source.memory.appends import seen
+from ckad.trace.source.memory.contents import stack_of
 from ckad.trace.source.names.closures import call_from_source
 from ckad.trace.source.names.frame import Frame, made
 from ckad.trace.source.names.generated import Consumer, Filtered
@@ -103,6 +106,9 @@ def _append(name: str, item: ast.expr) -> ast.stmt:
 
 def _sequence(items: Any, least: int = 5) -> Any:
     """Numbers in a list as an array, which a loop is recorded once for."""
+    if stack_of(items) is not None:
+        rows = in_buffers.array(items)
+        return seen(items) if rows is None else rows
     if not isinstance(items, (list, tuple)) or len(items) < least:
         return items
     whole = _whole(items)

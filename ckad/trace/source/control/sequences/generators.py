@@ -17,6 +17,7 @@ from ckad.trace.source.actions import assign, evaluate, run_block
 from ckad.trace.source.control import branches
 from ckad.trace.source.control.flow import Flow, definite
 from ckad.trace.source.memory.appends import append
+from ckad.trace.source.memory.contents import read
 from ckad.trace.source.names.closures import call_from_source
 from ckad.trace.source.names.frame import Frame, made, region
 from ckad.trace.source.names.generated import Consumer, Driven, Generated, GeneratorFrame, Once
@@ -85,8 +86,8 @@ def ended(frame: GeneratorFrame, flow: Flow | None) -> Flow | None:
     return Flow(frozenset({Flow.NEXT, kind}), signal)
 
 
-def listed(items: Driven) -> list[Any]:
-    """A list of all items."""
+def listed(items: Driven, apart: bool) -> list[Any]:
+    """A list of all items, which may be rows of buffers if they are not to be taken ``apart``."""
     found: list[Any] = made([])
 
     def take(item: Any) -> None:
@@ -100,6 +101,8 @@ def listed(items: Driven) -> list[Any]:
         append(found, item)
 
     items.run(take)
+    if apart:
+        read(found)
     return found
 
 
@@ -175,6 +178,12 @@ class Counted(Once):
         if flow is None or not flow.always(Flow.BREAK) or breaks:
             return flow
         return None if self.asks_first else flow
+
+    def __iter__(self) -> Iterator[Any]:
+        if self.length is not None:
+            return super().__iter__()
+        items = listed(self.items, apart=True)
+        return iter([self.item(item, k) for k, item in enumerate(items)])
 
     def _ended_at(self, k: Any) -> Flow | None:
         """Whether there are no more than ``k`` items."""

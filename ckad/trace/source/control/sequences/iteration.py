@@ -18,6 +18,8 @@ from ckad.trace.source.control import branches
 from ckad.trace.source.control.sequences.filtered import chosen
 from ckad.trace.source.control.sequences.generators import Counted, Endless, counting, cycling
 from ckad.trace.source.effects import Progress
+from ckad.trace.source.memory import listed
+from ckad.trace.source.memory.contents import stack_of
 from ckad.trace.source.names import classes
 from ckad.trace.source.names.absence import needed
 from ckad.trace.source.names.frame import MISSING
@@ -75,6 +77,9 @@ def items_of(x: Any) -> Items | None:
         return x
     if isinstance(x, Progress):
         return items_of(x.iterable)
+    if stack_of(x) is not None:
+        stack = listed.stack_in(x)
+        return Items(listed.length(x), stack.read, stack.layout.capacity)
     if isinstance(x, builtins.range):
         return Items(len(x), lambda k: number(_affine(x.start, x.step, k)))
     if isinstance(x, Fields) and x.record.is_item:

@@ -1,0 +1,362 @@
+"""Numbers of a loop that are known before it runs: its steps, followed while it is recorded.
+
+How many steps a loop makes and how long its lists become often depends on known numbers alone:
+``while t < end: ... t += dt``, ``if k % 50 == 0``. The rows that these come from are run here, step
+by step, as Python's numbers. What depends on anything else is `UNKNOWN`.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ckad.rules.registry import RULES
+from ckad.tape.control import UNGUARDED, read_loop
+from ckad.tape.ops import OPS, Group, Op
+from ckad.tape.row import Row
+from ckad.tape.tape import Tape
+
+#: So many rows are run at most: some tenths of a second.
+MOST_ROWS = 400_000
+#: Longer chains of rows are not followed.
+LONGEST = 200
+
+
+class Unknown:
+    """A number that is only known when the program runs."""
+
+    def __bool__(self) -> bool:
+        raise TypeError("it is not known")
+
+
+UNKNOWN = Unknown()
+_Values = list[Any]
+_Instruction = Callable[[_Values], Any]
+
+
+class Foreseen(NamedTuple):
+    """What is known of a loop: a bound of its steps, and numbers after it."""
+
+    steps: int
+    is_exact: bool  # whether it makes just so many steps
+    last: dict[int, Any]  # carried numbers after the loop, by their position
+    most: dict[int, Any]  # the greatest of them, before, after and meanwhile
+
+
+class _TooLong(Exception):
+    """The rows are too many."""
+
+
+def foresee(
+    tape: Tape, first: Sequence[Any], wanted: Sequence[int], length: int, flag: int | None
+) -> Foreseen | None:
+    """Follow a loop whose body is ``tape``; ``first`` is its first carry, as far as it is known.
+
+    ``flag`` is the position of the flag by which it goes on. None if too much would be to follow.
+    """
+    positions = list(wanted) if flag is None else [flag, *wanted]
+    try:
+        carried = _closed(tape, positions, len(first))
+        step = _Steps(tape, carried)
+        return _follow(step, carried, first, wanted, length, flag)
+    except (_TooLong, ArithmeticError, LookupError, ValueError, TypeError):
+        return None
+
+
+def _closed(tape: Tape, positions: Sequence[int], n_carry: int) -> list[int]:
+    """The carried values on which those at ``positions`` depend."""
+    found: list[int] = []
+    pending = list(positions)
+    while pending:
+        position = pending.pop()
+        if position in found:
+            continue
+        found.append(position)
+        inputs = _Steps(tape, [position]).inputs
+        pending += [k - 1 for k in inputs if 0 < k <= n_carry]
+    return found
+
+
+def _follow(
+    step: _Steps,
+    carried: Sequence[int],
+    first: Sequence[Any],
+    wanted: Sequence[int],
+    length: int,
+    flag: int | None,
+) -> Foreseen | None:
+    values = {k: first[k] for k in carried}
+    step.settle(values)
+    known = [k for k in wanted if values[k] is not UNKNOWN]
+    if not known and (flag is None or values[flag] is UNKNOWN):
+        return None
+    most = {k: values[k] for k in known}
+    budget = MOST_ROWS // max(step.size, 1)
+    exact, k = True, 0
+    while k < length:
+        if flag is not None:
+            if values[flag] is UNKNOWN:
+                exact = False
+            elif not values[flag]:
+                break
+        if k >= budget:
+            return None
+        inputs: dict[int, Any] = {0: k}
+        inputs.update((position + 1, x) for position, x in values.items())
+        values = dict(zip(carried, step.run(inputs), strict=True))
+        k += 1
+        for position in known:
+            new = values[position]
+            if new is UNKNOWN:
+                most[position] = UNKNOWN
+            elif most[position] is not UNKNOWN:
+                most[position] = max(most[position], new)
+    last = {position: values[position] if exact else UNKNOWN for position in wanted}
+    return Foreseen(k, exact, last, {k: most.get(k, UNKNOWN) for k in wanted})
+
+
+class _Steps:
+    """The rows of a tape on which some of its outputs depend, as instructions."""
+
+    def __init__(self, tape: Tape, outputs: Sequence[int]) -> None:
+        self.tape = tape
+        self.targets = [int(tape.outputs[k]) for k in outputs]
+        self.inputs: set[int] = set()
+        self.constants: dict[int, Any] = {}
+        self.code: list[tuple[int, _Instruction]] = []
+        self._controls: dict[int, _Control] = {}
+        self._outputs = outputs
+        self.size = 0
+        self._rows: Sequence[Row] = tape.rows
+        seen: set[int] = set()
+        for target in self.targets:
+            self._visit(target, seen)
+
+    def _visit(self, target: int, seen: set[int]) -> None:
+        pending = [(target, False)]
+        while pending:
+            k, is_ready = pending.pop()
+            if is_ready:
+                self._add(k)
+                continue
+            if k in seen:
+                continue
+            seen.add(k)
+            if len(seen) > LONGEST:
+                raise _TooLong
+            pending.append((k, True))
+            pending += [(x, False) for x in self._needed(k)]
+
+    def _needed(self, k: int) -> Sequence[int]:
+        row = self._rows[k]
+        if row.op == Op.RESULT:
+            return self._control(k).needed
+        return row.operands if self._is_number(row) else ()
+
+    def _is_number(self, row: Row) -> bool:
+        return row.type.is_array and row.type.size == 1 and not row.type.shape
+
+    def settle(self, values: dict[int, Any]) -> None:
+        """Leave out what no step knows; mark what is carried and no step knows so."""
+        while True:
+            known = {k + 1 for k, x in values.items() if x is not UNKNOWN}
+            dead = self._dead({0, *known})
+            pairs = zip(self._outputs, self.targets, strict=True)
+            lost = [k for k, target in pairs if target in dead and values[k] is not UNKNOWN]
+            if not lost:
+                break
+            values.update((k, UNKNOWN) for k in lost)
+        self.code = [x for x in self.code if x[0] not in dead]
+
+    def _dead(self, known: set[int]) -> set[int]:
+        """Rows that are unknown at every step if no other inputs are known."""
+        dead: set[int] = set()
+        for k, _ in self.code:
+            row, needed = self._rows[k], self._needed(k)
+            if row.op == Op.INPUT:
+                is_dead = row.attrs[0] not in known
+            elif row.op in (Op.AND, Op.OR, Op.SELECT, Op.RESULT):
+                is_dead = all(x in dead for x in needed)
+            else:
+                is_dead = any(x in dead for x in needed) or (
+                    row.op != Op.CONST and not self._is_number(row)
+                )
+            if is_dead:
+                dead.add(k)
+        return dead
+
+    def _control(self, k: int) -> _Control:
+        if k not in self._controls:
+            self._controls[k] = self._made_control(k)
+        return self._controls[k]
+
+    def _made_control(self, k: int) -> _Control:
+        row = self._rows[k]
+        owner = self._rows[row.operands[0]]
+        if owner.op == Op.COND:
+            return _Cond(self.tape, owner, row.attrs[0])
+        if owner.op == Op.LOOP:
+            return _Loop(self.tape, owner, row.attrs[0])
+        return _Control()
+
+    def _add(self, k: int) -> None:
+        row = self._rows[k]
+        self.size += 1
+        if row.op == Op.INPUT:
+            self.inputs.add(row.attrs[0])
+            self.code.append((k, _input(row.attrs[0])))
+        elif row.op == Op.CONST and self._is_number(row):
+            number = self.tape.constants[row.attrs[0]].item()
+            self.code.append((k, lambda _: number))
+        elif row.op == Op.RESULT and self._is_number(row):
+            control = self._control(k)
+            self.size += control.size
+            self.code.append((k, control.run))
+        elif self._is_number(row) and OPS[row.op].group is Group.ELEMENTWISE:
+            self.code.append((k, _elementwise(row)))
+        else:
+            self.code.append((k, lambda _: UNKNOWN))
+
+    def run(self, inputs: Mapping[int, Any]) -> list[Any]:
+        values: dict[Any, Any] = defaultdict(lambda: UNKNOWN)
+        values[_INPUTS] = inputs
+        for k, instruction in self.code:
+            values[k] = instruction(values)  # type: ignore[arg-type]
+        return [values[k] for k in self.targets]
+
+
+_INPUTS = "inputs"
+
+
+def _input(position: int) -> _Instruction:
+    return lambda values: values[_INPUTS].get(position, UNKNOWN)  # type: ignore[call-overload]
+
+
+# --- elementwise ---------------------------------------------------------------------------------
+
+_PLAIN: dict[Op, Callable[..., Any]] = {
+    Op.ADD: operator.add,
+    Op.SUB: operator.sub,
+    Op.MUL: operator.mul,
+    Op.NEG: operator.neg,
+    Op.EQ: operator.eq,
+    Op.NE: operator.ne,
+    Op.LT: operator.lt,
+    Op.LE: operator.le,
+    Op.GT: operator.gt,
+    Op.GE: operator.ge,
+    Op.NOT: operator.not_,
+}
+
+
+def _elementwise(row: Row) -> _Instruction:
+    operands = row.operands
+    if row.op in (Op.AND, Op.OR):
+        return _logical(operands[0], operands[1], row.op is Op.OR)
+    if row.op is Op.SELECT:
+        return _select(*operands)
+    function = _PLAIN.get(row.op)
+    if function is None or row.type.numpy.kind not in "bif" or row.type.numpy.itemsize == 4:
+        function = _by_rule(row)
+
+    def run(values: _Values) -> Any:
+        xs = [values[k] for k in operands]
+        if any(x is UNKNOWN for x in xs):
+            return UNKNOWN
+        return function(*xs)
+
+    return run
+
+
+def _by_rule(row: Row) -> Callable[..., Any]:
+    evaluator = RULES[row.op].evaluate
+    assert evaluator is not None
+
+    def run(*xs: Any) -> Any:
+        with np.errstate(all="ignore"):
+            found = evaluator(row.type, row.attrs, *map(np.asarray, xs))
+        return np.asarray(found, row.type.numpy).item()
+
+    return run
+
+
+def _logical(one: int, other: int, verdict: bool) -> _Instruction:
+    def run(values: _Values) -> Any:
+        x, y = values[one], values[other]
+        if (x is not UNKNOWN and bool(x) == verdict) or (y is not UNKNOWN and bool(y) == verdict):
+            return verdict
+        return UNKNOWN if x is UNKNOWN or y is UNKNOWN else not verdict
+
+    return run
+
+
+def _select(predicate: int, one: int, other: int) -> _Instruction:
+    def run(values: _Values) -> Any:
+        verdict, x, y = values[predicate], values[one], values[other]
+        if verdict is UNKNOWN:
+            return x if x is not UNKNOWN and y is not UNKNOWN and x == y else UNKNOWN
+        return x if verdict else y
+
+    return run
+
+
+# --- rows with bodies ----------------------------------------------------------------------------
+
+
+class _Control:
+    """One result of a row with bodies."""
+
+    needed: Sequence[int] = ()
+    size = 0
+
+    def run(self, values: _Values) -> Any:
+        return UNKNOWN
+
+
+class _Cond(_Control):
+    def __init__(self, tape: Tape, row: Row, result: int) -> None:
+        self.predicate, *self.operands = row.operands
+        self.sides = [_Steps(tape.bodies[k], [result]) for k in row.attrs[:2]]
+        inputs = {k for side in self.sides for k in side.inputs}
+        self.inputs = sorted(inputs)
+        self.needed = [self.predicate, *(self.operands[k] for k in self.inputs)]
+        self.size = sum(side.size for side in self.sides)
+
+    def run(self, values: _Values) -> Any:
+        inputs = {k: values[self.operands[k]] for k in self.inputs}
+        verdict = values[self.predicate]
+        if verdict is not UNKNOWN:
+            return self.sides[0 if verdict else 1].run(inputs)[0]
+        one, other = (side.run(inputs)[0] for side in self.sides)
+        alike = one is not UNKNOWN and other is not UNKNOWN and one == other
+        return one if alike else UNKNOWN
+
+
+class _Loop(_Control):
+    def __init__(self, tape: Tape, row: Row, result: int) -> None:
+        loop = read_loop(tape, row)
+        self.length, self.result = loop.length, result
+        self.is_plain = loop.guard == UNGUARDED and result < len(loop.carry) and not loop.xs
+        if not self.is_plain:
+            return
+        self.carried = _closed(loop.body, [result], len(loop.carry))
+        self.steps = _Steps(loop.body, self.carried)
+        around = [*loop.carry, *loop.captured]
+        self.inputs = {k: around[k - 1] for k in self.steps.inputs if k > 0}
+        self.inputs.update((k + 1, loop.carry[k]) for k in self.carried)
+        self.needed = list(self.inputs.values())
+        self.size = self.steps.size * self.length
+
+    def run(self, values: _Values) -> Any:
+        if not self.is_plain:
+            return UNKNOWN
+        inputs = {k: values[row] for k, row in self.inputs.items()}
+        for k in range(self.length):
+            inputs[0] = k
+            new = self.steps.run(inputs)
+            inputs.update((c + 1, x) for c, x in zip(self.carried, new, strict=True))
+        return inputs[self.result + 1]

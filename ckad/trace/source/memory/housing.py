@@ -1,0 +1,254 @@
+"""Space for the items of lists whose length a loop or a branch changes.
+
+A list is housed where it was made, before the outermost loop or branch that makes it longer: its
+items become rows of buffers with space for all that is appended. How much that is, the recording of
+the body tells; until that is known it is recorded again.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from ckad.errors import CkadError
+from ckad.trace.memory.context import current
+from ckad.trace.source.memory.contents import (
+    ITEMS,
+    Contents,
+    Stacked,
+    contents,
+    is_unhoused,
+    length_unknown,
+)
+from ckad.trace.source.memory.stacks import (
+    Kind,
+    Layout,
+    Stack,
+    kind_of_all,
+    shelve,
+    stacked,
+)
+from ckad.trace.source.names.frame import Key, Region, Unclear, depth_of, region
+from ckad.trace.source.names.region import Growth
+from ckad.trace.values.tracer import fresh, value
+
+#: Space to begin with, until it is known how much is appended.
+GUESS = 64
+#: Larger buffers are not made.
+MOST_BYTES = 1 << 31
+NONE: Mapping[int, int] = MappingProxyType({})
+
+
+class House:
+    """The buffers of one list."""
+
+    def __init__(self, found: Stacked) -> None:
+        self.owner, self.error, self.kind = found.owner, found.error, found.kind
+        self.is_needed = found.is_needed
+        self.contents: Contents = contents(found.owner)
+        self.before = self.contents.names[ITEMS]
+        self.space = 0  # rows for what is appended
+        self.is_ring = type(self.owner) is deque and self.owner.maxlen is not None
+        self.is_built = False
+
+    @property
+    def is_probed(self) -> bool:
+        """Whether nothing is known of its items yet."""
+        return self.kind is None and not self.before
+
+    def build(self) -> None:
+        if self.is_built or self.is_probed:
+            return
+        self.is_built = True
+        self.contents.has_changed = True
+        self.contents.note_change(ITEMS)
+        self.contents.names[ITEMS] = self._stack()
+
+    def _stack(self) -> Stack:
+        before, space = self.before, self.space
+        if type(before) is Stack:
+            return self._extended(before, space)
+        kind = kind_of_all(before) if before else self.kind
+        if kind is not None and self.kind is not None:
+            kind = kind.joined(self.kind)
+        most = self.owner.maxlen if type(self.owner) is deque else None
+        capacity = len(before) + space if most is None else most
+        if kind is None or not self._fits(kind, capacity):
+            raise self.error
+        return stacked(before, kind, capacity, self.is_ring, most)
+
+    def _extended(self, before: Stack, space: int) -> Stack:
+        old = before.layout
+        kind = old.kind if self.kind is None else old.kind.joined(self.kind)
+        if kind is None or not self._fits(kind, old.capacity + space):
+            raise self.error
+        is_same = kind.slots == old.kind.slots
+        if old.is_ring and is_same and (not space or old.maxlen is not None):
+            return Stack(Layout(kind, old.buffers, True, old.maxlen), before.first, before.count)
+        if not before.is_known and old.is_ring:
+            raise self.error
+        buffers = []
+        for x, slot in zip(old.buffers, kind.slots, strict=True):
+            rows: Any = x[before.first : before.first + before.count] if before.is_known else x
+            empty = slot.type.with_shape((max(space, 1), *slot.type.shape))
+            more = fresh(current().builder.full(empty, 0), scalar=False)
+            buffers.append(fresh(value(np.concatenate([rows, more])), scalar=False))
+        shelve([x.storage.root for x in old.buffers], [x.storage.root for x in buffers])
+        layout = Layout(kind, buffers, self.is_ring)
+        if self.is_ring:
+            layout.capacity = buffers[0].shape[0]
+        return Stack(layout, 0 if before.is_known else before.first, before.count)
+
+    def _fits(self, kind: Kind, capacity: int) -> bool:
+        return sum(s.type.nbytes for s in kind.slots) * capacity <= MOST_BYTES
+
+    def leave(self) -> None:
+        """The list as it was."""
+        if self.is_built:
+            self.contents.names[ITEMS] = self.before
+            self.is_built = False
+
+
+class Housing:
+    """The lists that are housed around one loop or branch."""
+
+    def __init__(self) -> None:
+        self.houses: dict[int, House] = {}
+        self.unhoused: set[int] = set()
+
+    @property
+    def rounds(self) -> int:
+        """How often a body may be recorded until its lists are housed."""
+        return 4 * (len(self.houses) + len(self.unhoused))
+
+    def want(self, found: Stacked, most: float) -> bool:
+        """House a list, of which ``most`` bounds how often it is appended to at one place.
+
+        False if that is for a body around to do.
+        """
+        around = region()
+        if depth_of(found.owner) != (around.depth if around else 0):
+            return False
+        known = self.houses.get(id(found.owner))
+        if known is None:
+            known = self.houses[id(found.owner)] = House(found)
+            known.space = 0 if known.is_ring else int(min(most, GUESS))
+        elif found.kind is None:
+            raise found.error
+        else:
+            known.leave()
+            known.kind = found.kind
+        return True
+
+    def refuse(self, house: House) -> None:
+        """There can be no buffers for a list."""
+        house.leave()
+        del self.houses[id(house.owner)]
+        self.unhoused.add(id(house.owner))
+
+    def drop(self) -> bool:
+        """Do without the buffers that are not needed; whether there are any."""
+        dropped = [house for house in self.houses.values() if not house.is_needed]
+        for house in dropped:
+            self.refuse(house)
+        return bool(dropped)
+
+    def enter(self) -> None:
+        for house in list(self.houses.values()):
+            try:
+                house.build()
+            except CkadError:
+                self.refuse(house)
+
+    def mark(self, inner: Region) -> None:
+        """Note in a body which lists have space."""
+        inner.housed = set(self.houses)
+        inner.probed = {key for key, house in self.houses.items() if house.is_probed}
+        inner.unhoused = self.unhoused
+
+    def is_enough(
+        self, grown: Mapping[int, Growth], length: float, most: Mapping[int, int] = NONE
+    ) -> bool:
+        """Whether there is space for what ``length`` steps append; if not, there will be.
+
+        ``most`` are lists of which it is known how long they become.
+        """
+        enough = True
+        for key, house in list(self.houses.items()):
+            growth = grown.get(key, Growth())
+            is_ring = house.is_ring or growth.now <= 0
+            space = _whole(growth.peak if is_ring else _times(length, growth.pushed))
+            if key in most and growth.is_monotonic and type(house.before) is not Stack:
+                space = max(most[key] - len(house.before), 0)
+            if is_ring and type(house.owner) is deque and house.owner.maxlen is not None:
+                space = 0
+            if space is None:
+                self.refuse(house)
+            elif (is_ring, space) == (house.is_ring, house.space):
+                continue
+            else:
+                house.leave()
+                house.is_ring, house.space = is_ring, space
+            enough = False
+        return enough
+
+    def leave(self) -> None:
+        for house in self.houses.values():
+            house.leave()
+
+
+def _whole(x: float) -> int | None:
+    return int(x) if math.isfinite(x) else None
+
+
+def _times(length: float, each: float) -> float:
+    return length * each if each else 0.0
+
+
+def is_alike(one: Any, other: Any) -> bool:
+    """Whether a container has as many items on both sides, or is kept as rows of buffers."""
+    if type(one) is Stack or type(other) is Stack:
+        return type(one) is type(other) and one.layout is other.layout
+    return len(one) == len(other)
+
+
+def check_alike(sides: Sequence[Mapping[Key, Any]]) -> None:
+    """Have lists housed that are longer after one side of a branch than after the other."""
+    for frame, name in {key for side in sides for key in side}:
+        if not isinstance(frame, Contents) or not isinstance(frame.owner, (list, deque)):
+            continue
+        ends = [side.get((frame, name), frame.names[name]) for side in sides]
+        if len(ends) < 2:
+            continue
+        if any(type(x) is Unclear for x in ends) or is_unhoused(frame.owner):
+            continue
+        if not is_alike(*ends):
+            raise Stacked(frame.owner, length_unknown(frame))
+
+
+def merge_growth(sides: list[dict[int, Growth]], around: dict[int, Growth]) -> None:
+    """Add what one of two sides of a branch appends to what the body around them does."""
+    for key in {key for side in sides for key in side}:
+        found = [side.get(key, Growth()) for side in sides]
+        joined = around.setdefault(key, Growth())
+        joined.add(
+            max(g.now for g in found), max(g.peak for g in found), max(g.pushed for g in found)
+        )
+        joined.is_monotonic &= all(g.is_monotonic for g in found)
+
+
+def repeat_growth(grown: dict[int, Growth], length: float) -> None:
+    """What the steps of a loop append, to what the body around it does."""
+    inner = region()
+    if inner is None:
+        return
+    for key, g in grown.items():
+        now, pushed = _times(length, max(g.now, 0.0)), _times(length, g.pushed)
+        around = inner.growth.setdefault(key, Growth())
+        around.add(now, g.peak + now, pushed)
+        around.is_monotonic &= g.is_monotonic

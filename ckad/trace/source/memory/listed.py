@@ -1,0 +1,337 @@
+"""Operations on lists and deques whose items are rows of buffers (``stacks``)."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ckad.errors import UnrecordableError
+from ckad.place import at_place
+from ckad.trace.integers.affine import is_at_least
+from ckad.trace.integers.spans import minus, plus, smaller, span_of
+from ckad.trace.source.memory.contents import (
+    ITEMS,
+    Stacked,
+    changes_length,
+    contents,
+    read,
+    stack_of,
+)
+from ckad.trace.source.memory.stacks import Layout, Stack, kind_of
+from ckad.trace.source.memory.twins import check_alone
+from ckad.trace.source.names.frame import Region, made, region
+from ckad.trace.source.names.region import Growth
+from ckad.trace.source.values import weakened
+from ckad.trace.values.part import Part
+from ckad.trace.values.tracer import Number, Tracer, fresh, value
+
+#: Slices of so many items are lists of them; longer ones stay rows of buffers.
+FEW = 16
+
+
+def stack_in(owner: Any) -> Stack:
+    """What a list holds, which is looked at now."""
+    found = contents(owner)
+    found.note_read(ITEMS)
+    stack = found.stack
+    assert stack is not None
+    return stack
+
+
+# --- reads ---------------------------------------------------------------------------------------
+
+
+def length(owner: Any) -> Any:
+    return weakened(stack_in(owner).count)
+
+
+def condition(x: Any) -> Any:
+    """What decides of ``if xs``: how many items there are; what is no list in buffers, itself."""
+    return x if stack_of(x) is None else length(x)
+
+
+def item(owner: Any, index: Any) -> Any:
+    """``xs[index]``."""
+    stack = stack_in(owner)
+    if isinstance(index, slice):
+        return _part(owner, stack, index)
+    return stack.read(stack.place(index))
+
+
+def _part(owner: Any, stack: Stack, index: slice) -> Any:
+    """``xs[-3:]``: a list of its own."""
+    if index.step not in (None, 1) and isinstance(stack.count, int):
+        return made(_like(owner, [stack.read(k) for k in range(stack.count)[index]]))
+    span = span_of(index, stack.count)
+    if isinstance(span.length, int) and span.length <= FEW:
+        places = [plus(span.start, k) for k in range(span.length)]
+        return made(_like(owner, [stack.read(k) for k in places]))
+    return _made(owner, stack.moved(stack.row(span.start), span.length))
+
+
+def _like(owner: Any, items: Sequence[Any]) -> Any:
+    return type(owner)(items)
+
+
+def copied(owner: Any) -> Any:
+    """``list(xs)``, ``xs.copy()``."""
+    return _made([], stack_in(owner))
+
+
+def _made(owner: Any, stack: Stack) -> Any:
+    """A new list of what a stack holds now."""
+    old = stack.layout
+    buffers = [fresh(value(x), scalar=False) for x in old.buffers]
+    layout = Layout(old.kind, buffers, old.is_ring, None)
+    new = made(type(owner)())
+    contents(new).has_changed = True
+    contents(new).names[ITEMS] = Stack(layout, stack.first, stack.count)
+    return new
+
+
+def array(owner: Any) -> Any:
+    """``np.array(xs)``; None if it is no array of numbers."""
+    return stack_in(owner).array()
+
+
+# --- changes -------------------------------------------------------------------------------------
+
+
+def _regions(depth: int) -> list[Region]:
+    """The bodies being recorded that are within that which has made a list."""
+    found, inner = [], region()
+    while inner is not None and inner.depth > depth:
+        found.append(inner)
+        inner = inner.outer
+    return found
+
+
+def _changed(owner: Any, stack: Stack) -> None:
+    found = contents(owner)
+    found.note_change(ITEMS)
+    found.has_changed = True
+    found.names[ITEMS] = stack
+
+
+def _note_growth(owner: Any, now: int, pushed: int = 0) -> None:
+    inner = region()
+    if inner is not None:
+        inner.growth.setdefault(id(owner), Growth()).add(now, max(now, 0), pushed)
+
+
+def _room(owner: Any, new: Any = None) -> Stack | None:
+    """The stack of a list that is about to get another item; None if it becomes a plain list."""
+    check_alone(owner)
+    stack = stack_in(owner)
+    around = _regions(contents(owner).depth)
+    if not around:
+        if not stack.is_known:
+            raise UnrecordableError(_no_room())
+        read(owner)  # a plain list again
+        return None
+    kind = kind_of(new)
+    both = None if kind is None else stack.layout.kind.joined(kind)
+    if both is None:
+        raise changes_length(type(owner).__name__)
+    if all(id(owner) not in x.housed for x in around) or both.slots != stack.layout.kind.slots:
+        raise Stacked(owner, changes_length(type(owner).__name__), both)
+    return stack
+
+
+def _no_room() -> str:
+    return at_place(
+        "a list whose length is only known when the program runs is appended to after the loop or "
+        "branch that made it. Make another list."
+    )
+
+
+def append(owner: Any, new: Any) -> None:
+    stack = _room(owner, new)
+    if stack is None:
+        owner.append(new)
+        return
+    stack.shelve(new)
+    _note_growth(owner, 1, 1)
+    _put(owner, stack, stack.count, new)
+
+
+def _put(owner: Any, stack: Stack, place: Number, new: Any) -> None:
+    stack.write(place, new)
+    first, count, most = stack.first, stack.count, stack.layout.maxlen
+    if most is None or (isinstance(count, int) and count < most):
+        return _changed(owner, stack.moved(first, plus(count, 1)))
+    if isinstance(count, int) or is_at_least(count, most):
+        return _changed(owner, stack.moved(_wrapped(stack, plus(first, 1)), count))
+    is_full = np.greater_equal(count, most)
+    moved: Any = np.where(is_full, _wrapped(stack, plus(first, 1)), first)[()]
+    return _changed(owner, stack.moved(moved, smaller(plus(count, 1), most)))
+
+
+def _wrapped(stack: Stack, row: Number) -> Number:
+    if not stack.layout.is_ring:
+        return row
+    found: Any = np.remainder(row, stack.layout.capacity)
+    return int(found) if isinstance(row, int) else found
+
+
+def append_left(owner: Any, new: Any) -> None:
+    stack = _room(owner, new)
+    if stack is None:
+        owner.insert(0, new)
+        return
+    if not stack.layout.is_ring:
+        raise changes_length(type(owner).__name__)
+    stack.shelve(new)
+    _note_growth(owner, 1, 1)
+    moved = stack.moved(_wrapped(stack, minus(stack.first, 1)), stack.count)
+    moved.write(0, new)
+    most = stack.layout.maxlen
+    count = plus(stack.count, 1)
+    _changed(owner, moved.moved(moved.first, count if most is None else smaller(count, most)))
+
+
+def pop(owner: Any, index: Any = -1) -> Any:
+    check_alone(owner)
+    stack = stack_in(owner)
+    found = stack.read(stack.place(index))
+    if not _regions(contents(owner).depth) and stack.is_known:
+        read(owner)
+        return owner.pop(index) if type(owner) is list else owner.pop()
+    _note_growth(owner, -1)
+    if isinstance(index, int) and index == -1:
+        _changed(owner, stack.moved(stack.first, minus(stack.count, 1)))
+    elif isinstance(index, int) and index == 0:
+        first = _wrapped(stack, plus(stack.first, 1))
+        _changed(owner, stack.moved(first, minus(stack.count, 1)))
+    else:
+        raise changes_length(type(owner).__name__)
+    return found
+
+
+def store(owner: Any, index: Any, new: Any) -> None:
+    """``xs[index] = new``."""
+    if isinstance(index, slice):
+        raise changes_length(type(owner).__name__)
+    stack = _room(owner, new)
+    if stack is None:
+        owner[index] = new
+        return
+    stack.shelve(new)
+    place = stack.place(index)
+    stack.write(place, new)
+    _changed(owner, stack)
+
+
+def _rotate(owner: Any, by: int = 1) -> None:
+    stack = stack_in(owner)
+    size = stack.layout.capacity
+    if not (stack.layout.is_ring and stack.count == size and type(stack.count) is int):
+        raise changes_length("deque")
+    check_alone(owner)
+    _changed(owner, stack.moved(_wrapped(stack, minus(stack.first, by)), stack.count))
+
+
+def _clear(owner: Any) -> None:
+    check_alone(owner)
+    stack = stack_in(owner)
+    _changed(owner, stack.moved(0, 0))
+
+
+def extend(owner: Any, new: Any) -> None:
+    for one in new:
+        append(owner, one)
+
+
+def _insert(owner: Any, at: Any, new: Any) -> None:
+    if at != 0 or isinstance(at, Tracer):
+        raise changes_length(type(owner).__name__)
+    append_left(owner, new)
+
+
+def delete(owner: Any, index: Any) -> None:
+    """``del xs[index]``."""
+    pop(owner, index)
+
+
+METHODS_BY_NAME: dict[str, Callable[..., Any]] = {
+    "append": append,
+    "appendleft": append_left,
+    "clear": _clear,
+    "copy": copied,
+    "extend": extend,
+    "insert": _insert,
+    "pop": pop,
+    "popleft": lambda owner: pop(owner, 0),
+    "rotate": _rotate,
+}
+
+
+METHODS = frozenset(METHODS_BY_NAME.values())
+
+
+def method(owner: Any, name: str) -> Callable[..., Any] | None:
+    """The method of a list whose items are rows of buffers."""
+    return METHODS_BY_NAME.get(name) if stack_of(owner) is not None else None
+
+
+# --- functions -----------------------------------------------------------------------------------
+
+
+def _is_number(found: Any) -> bool:
+    return isinstance(found, (Tracer, Part)) and found.ndim == 1
+
+
+def _sum(owner: Any, start: Any = 0) -> Any:
+    total: Any = np.sum(stack_in(owner).array(), axis=0)
+    slot = stack_in(owner).layout.kind.slots[0]
+    return np.add(weakened(total) if slot.weak else total, start)
+
+
+def _extremum(name: str) -> Callable[..., Any]:
+    find = getattr(np, f"arg{name}")
+
+    def best(owner: Any) -> Any:
+        found = stack_in(owner).array()
+        chosen = found[find(found)]
+        return weakened(chosen) if stack_in(owner).layout.kind.slots[0].weak else chosen
+
+    return best
+
+
+_FUNCTIONS: dict[Any, Callable[..., Any]] = {
+    builtins.len: length,
+    builtins.list: lambda owner: copied(owner),
+    builtins.sum: _sum,
+    builtins.max: _extremum("max"),
+    builtins.min: _extremum("min"),
+}
+_OF_NUMBERS = (builtins.sum, builtins.max, builtins.min)
+
+
+def function(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
+    """``callee(xs, ...)`` of a list whose items are rows of buffers; NotImplemented if unknown."""
+    if not args or stack_of(args[0]) is None:
+        return NotImplemented
+    own = _FUNCTIONS.get(callee) if isinstance(callee, type) or callable(callee) else None
+    if own is None or options.keys() - {"start"}:
+        return NotImplemented
+    stack = stack_in(args[0])
+    tree = stack.layout.kind.tree
+    if callee in _OF_NUMBERS and (tree.num_nodes > 1 or len(args) > 1 + (callee is sum)):
+        return NotImplemented
+    is_empty = isinstance(stack.count, int) and not stack.count
+    if callee in _OF_NUMBERS[1:] and (stack.layout.kind.slots[0].type.shape or is_empty):
+        return NotImplemented
+    return own(*args, **options)
+
+
+def opened(args: Sequence[Any]) -> list[Any]:
+    """Arguments of a function of NumPy: lists whose items are rows of buffers as arrays."""
+    found = []
+    for x in args:
+        as_array = array(x) if stack_of(x) is not None else None
+        found.append(x if as_array is None else as_array)
+    return found

@@ -1,0 +1,317 @@
+"""Lists and deques whose length loops and branches change: rows of buffers, and a count.
+
+Each leaf of an item is a row of a buffer, an array that is written in place like any other. What
+goes from step to step is where the items begin and how many there are. The list itself is empty
+meanwhile; it is filled again for whoever looks at it otherwise.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ckad import trees
+from ckad.place import at_place
+from ckad.trace import dispatch
+from ckad.trace.integers.spans import number, plus
+from ckad.trace.memory.context import current
+from ckad.trace.memory.storage import Storage, may_be
+from ckad.trace.memory.views import ReshapeView, SliceView
+from ckad.trace.primitives.part.extents import checked_index
+from ckad.trace.source.names.frame import region
+from ckad.trace.source.values import Slot, flatten, is_kept, join, slot_of
+from ckad.trace.values.apply import astype
+from ckad.trace.values.part import Extent, Extents, Part, as_python_int
+from ckad.trace.values.tracer import Number, Tracer, fresh, value
+
+#: What an array read from a list may share memory with.
+ITEM = "an item of a list"
+
+
+class Kind:
+    """What the items of a list have in common: their structure, and the kinds of their leaves."""
+
+    __slots__ = ("slots", "tree")
+
+    def __init__(self, tree: trees.Treedef, slots: Sequence[Slot]) -> None:
+        self.tree, self.slots = tree, tuple(slots)
+
+    def joined(self, other: Kind) -> Kind | None:
+        """The kind that holds items of both; None if there is none."""
+        if self.tree != other.tree:
+            return None
+        slots = []
+        for one, two in zip(self.slots, other.slots, strict=True):
+            both = join(one, two)
+            if both is None or not (is_kept(one, both) and is_kept(two, both)):
+                return None
+            if one.scalar != two.scalar:
+                return None
+            slots.append(both)
+        return Kind(self.tree, slots)
+
+    def holds(self, other: Kind) -> bool:
+        both = self.joined(other)
+        return both is not None and both.slots == self.slots
+
+
+def kind_of(item: Any) -> Kind | None:
+    """The kind of one item; None if not all in it are numbers and arrays."""
+    leaves, tree = flatten(item)
+    slots = [slot_of(x) for x in leaves]
+    found = [s for s in slots if s is not None]
+    return Kind(tree, found) if slots and len(found) == len(slots) else None
+
+
+def kind_of_all(items: Sequence[Any]) -> Kind | None:
+    """One kind for all items."""
+    found: Kind | None = None
+    for item in items:
+        one = kind_of(item)
+        found = one if found is None or one is None else found.joined(one)
+        if found is None:
+            return None
+    return found
+
+
+class Layout:
+    """Where the items of one list lie, and which of its numbers change from step to step."""
+
+    __slots__ = ("buffers", "capacity", "is_own", "is_ring", "kind", "maxlen", "varies")
+
+    def __init__(
+        self, kind: Kind, buffers: Sequence[Tracer], is_ring: bool = False, maxlen: Any = None
+    ) -> None:
+        self.kind, self.buffers = kind, tuple(buffers)
+        self.capacity: int = buffers[0].shape[0]
+        self.is_ring, self.maxlen = is_ring, maxlen
+        self.is_own = False  # whether the buffers are the very memory of the items
+        self.varies: set[str] = set()
+
+
+class Stack:
+    """The items of a list: ``count`` rows of its buffers, from row ``first`` on."""
+
+    __slots__ = ("count", "first", "layout")
+
+    def __init__(self, layout: Layout, first: Number, count: Number) -> None:
+        self.layout = layout
+        self.first, self.count = as_python_int(first), as_python_int(count)
+
+    @property
+    def is_known(self) -> bool:
+        return isinstance(self.first, int) and isinstance(self.count, int)
+
+    def moved(self, first: Number, count: Number) -> Stack:
+        return Stack(self.layout, first, count)
+
+    def after(self, first: Number, count: Number) -> Stack:
+        """The same where nothing changes these numbers any more."""
+        old = self.layout
+        layout = Layout(old.kind, old.buffers, old.is_ring, old.maxlen)
+        return Stack(layout, first, count)
+
+    # --- where items are ------------------------------------------------------------------------
+
+    def row(self, place: Number) -> Number:
+        """The row of the item at a place, counted from the first."""
+        row = plus(self.first, place)
+        if not self.layout.is_ring:
+            return row
+        found: Any = np.remainder(row, self.layout.capacity)
+        return int(found) if isinstance(row, int) else found
+
+    def place(self, index: Any) -> Number:
+        """The place of ``xs[index]``; IndexError now, or when the program runs."""
+        index = number(index)
+        if isinstance(index, int) and isinstance(self.count, int):
+            at = index + self.count if index < 0 else index
+            if not 0 <= at < self.count:
+                raise IndexError(at_place("list index out of range"))
+            return at
+        return checked_index(index, self.count, self.layout.capacity)
+
+    def read(self, place: Number) -> Any:
+        """The item at a place."""
+        row = self.row(place)
+        layout = self.layout
+        pairs = zip(layout.buffers, layout.kind.slots, strict=True)
+        if layout.is_own and isinstance(row, int) and region() is None:
+            return self._view(row)
+        return trees.unflatten(layout.kind.tree, [_read(x, row, slot) for x, slot in pairs])
+
+    def _view(self, row: int) -> Any:
+        (buffer,), (slot,) = self.layout.buffers, self.layout.kind.slots
+        return _read(buffer, row, slot) if slot.scalar else _views(buffer, [row], slot)[0]
+
+    def write(self, place: Number, item: Any) -> None:
+        """Put an item of the stack's own kind at a place."""
+        row = self.row(place)
+        layout = self.layout
+        leaves = flatten(item)[0]
+        for buffer, slot, leaf in zip(layout.buffers, layout.kind.slots, leaves, strict=True):
+            new = Tracer(Storage(current(), slot.row(leaf)))
+            dispatch.call(operator.setitem, (buffer, row, new), {})
+
+    def shelve(self, item: Any) -> None:
+        """Note that arrays in an item are rows here: to write into them spoils these."""
+        keepers = [x.storage.root for x in self.layout.buffers]
+        shelve([x.storage.root for x in flatten(item)[0] if _is_array(x)], keepers)
+
+    # --- all items ------------------------------------------------------------------------------
+
+    def leaves(self) -> list[Any]:
+        """The items' leaves, each as an array or a part of one."""
+        return [self._in_order(x) for x in self.layout.buffers]
+
+    def _in_order(self, buffer: Tracer) -> Any:
+        first, count, size = self.first, self.count, self.layout.capacity
+        if self.layout.is_ring and not (isinstance(first, int) and first == 0):
+            rows = np.remainder(np.add(np.arange(size), first), size)
+            buffer, first = buffer[rows], 0
+        if isinstance(first, int) and isinstance(count, int):
+            return np.copy(buffer[first : first + count])
+        own = fresh(value(buffer), scalar=False)
+        if isinstance(count, int) and count == size:
+            return own
+        return Part(own, Extents([Extent(first, count), *[None] * (own.ndim - 1)]))
+
+    def array(self) -> Any:
+        """``np.array(xs)``; None where items are no arrays, or not of one shape."""
+        slots, tree = self.layout.kind.slots, self.layout.kind.tree
+        found = self.leaves()
+        if tree.num_nodes == 1:
+            return found[0]
+        flat = tree.type in (list, tuple) or _is_named(tree.type)
+        alike = len({s.type.shape for s in slots}) == 1
+        if not (flat and alike and tree.num_nodes == 1 + len(slots)):
+            return None
+        if not isinstance(found[0], Part):
+            return np.stack(found, axis=1)
+        bases = np.stack([x.base for x in found], axis=1)
+        where: Any = found[0].where
+        return Part(bases, Extents([where[0], *[None] * (bases.ndim - 1)]))
+
+    def views(self) -> list[Any]:
+        """The items one by one, if it is known which they are; nothing is recorded for them."""
+        assert isinstance(self.first, int)
+        assert isinstance(self.count, int)
+        layout = self.layout
+        rows = [self.row(k) for k in range(self.count)]
+        for x in layout.buffers if not layout.is_own else ():
+            x.storage.root.shared = ITEM
+        each = [_views(x, rows, s) for x, s in zip(layout.buffers, layout.kind.slots, strict=True)]
+        items = zip(*each, strict=True)
+        return [trees.unflatten(layout.kind.tree, list(leaves)) for leaves in items]
+
+
+def _views(buffer: Tracer, rows: Sequence[Any], slot: Slot) -> list[Tracer]:
+    shape = slot.type.shape
+    rest, steps, one = (0,) * len(shape), (1,) * (len(shape) + 1), ReshapeView(shape)
+    paths = [(SliceView((row, *rest, *steps), (1, *shape)), one) for row in rows]
+    path, storage = buffer.path, buffer.storage
+    return [Tracer(storage, (*path, *x), slot.scalar, slot.weak) for x in paths]
+
+
+def _is_array(x: Any) -> bool:
+    return type(x) is Tracer and not x.scalar
+
+
+def shelve(roots: Sequence[Storage], keepers: Sequence[Storage]) -> None:
+    """Note that rows of ``keepers`` are the memory of ``roots`` in NumPy."""
+    inner = region()
+    for root in roots:
+        root.kept += [x for x in keepers if x not in root.kept]
+        if inner is not None:
+            inner.shelved.append((root, keepers))
+
+
+def _is_named(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, tuple) and hasattr(kind, "_fields")
+
+
+def _read(buffer: Tracer, row: Number, slot: Slot) -> Tracer:
+    found = buffer[row]
+    copied = fresh(value(found), scalar=slot.scalar)
+    copied.weak = slot.weak
+    if not slot.scalar:
+        copied.storage.shared = ITEM
+    return copied
+
+
+def _children(stack: Stack) -> tuple[list[Any], Any, None]:
+    varies = stack.layout.varies
+    numbers = {"first": stack.first, "count": stack.count}
+    varies.update(name for name, x in numbers.items() if isinstance(x, Tracer))
+    known = tuple(None if name in varies else x for name, x in numbers.items())
+    return [x for name, x in numbers.items() if name in varies], (stack.layout, known), None
+
+
+def _rebuilt(aux: Any, children: Any) -> Stack:
+    layout, known = aux
+    left = iter(children)
+    first, count = (next(left) if x is None else x for x in known)
+    return Stack(layout, first, count)
+
+
+trees.register(Stack, _children, _rebuilt)
+
+
+def unified(x: Any, y: Any) -> tuple[Any, Any]:
+    """Two values of a list's items: what differs between them varies."""
+    if type(x) is Stack and type(y) is Stack and x.layout is y.layout:
+        for name in ("first", "count"):
+            one, other = getattr(x, name), getattr(y, name)
+            known = isinstance(one, int) and isinstance(other, int)
+            if not (known and one == other):
+                x.layout.varies.add(name)
+    return x, y
+
+
+# --- made from items ------------------------------------------------------------------------------
+
+
+def stacked(
+    items: Sequence[Any], kind: Kind, capacity: int, is_ring: bool = False, maxlen: Any = None
+) -> Stack:
+    """Items as rows of new buffers with space for ``capacity``."""
+    flat = [flatten(item)[0] for item in items]
+    buffers = []
+    for k, slot in enumerate(kind.slots):
+        rows = [slot.row(leaves[k]) for leaves in flat]
+        buffers.append(_buffer(rows, slot, capacity))
+    made = Stack(Layout(kind, buffers, is_ring, maxlen), 0, len(items))
+    for item in items:
+        made.shelve(item)
+    return made
+
+
+def _buffer(rows: Sequence[int], slot: Slot, capacity: int) -> Tracer:
+    shape = slot.type.shape
+    parts: list[Any] = []
+    if rows:
+        parts.append(np.stack([fresh(row, scalar=False) for row in rows]))
+    if len(rows) < capacity or not rows:
+        empty = slot.type.with_shape((max(capacity - len(rows), 1), *shape))
+        parts.append(fresh(current().builder.full(empty, 0), scalar=False))
+    joined = parts[0] if len(parts) == 1 else np.concatenate(parts)
+    return fresh(value(joined), scalar=False)
+
+
+def with_rows(items: Sequence[Any], kind: Kind, rows: Tracer) -> Stack:
+    """Items of a kind of one array each, then the rows of an array as further ones."""
+    if not items:
+        layout = Layout(kind, [rows])
+        layout.is_own = True
+        return Stack(layout, 0, rows.shape[0])
+    (slot,) = kind.slots
+    before = [fresh(slot.row(item), scalar=False) for item in items]
+    buffer = np.concatenate([np.stack(before), astype(rows, slot.type.numpy)])
+    made = Stack(Layout(kind, [fresh(value(buffer), scalar=False)]), 0, buffer.shape[0])
+    for item in items:
+        made.shelve(item)
+    shelve([x.root for x in may_be(rows.storage)], [made.layout.buffers[0].storage.root])
+    return made

@@ -1,0 +1,304 @@
+"""Lists and deques whose length loops and branches change: recorded once, as in Python."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+
+import numpy as np
+import pytest
+
+import ckad
+from ckad.errors import BudgetError, UnrolledLoopWarning
+
+
+class Log:
+    def __init__(self):
+        self.kept, self.calls = [], 0
+
+    def put(self, x):
+        self.calls += 1
+        if self.calls % 4 == 0:
+            self.kept.append(x)
+        return self.kept[-1] if len(self.kept) > 0 else x
+
+
+def last_item(a, n):
+    xs = [a]
+    for _ in range(n):
+        xs.append(xs[-1] * 0.9 + 0.1 * np.sin(xs[-1]))
+    return xs[-1] + sum(xs) + max(xs) + len(xs)
+
+
+def last_two(a, n):
+    xs = [a, 2 * a]
+    for _ in range(n):
+        xs.append(0.5 * xs[-1] + 0.3 * xs[-2] * a)
+    return xs[-1] + np.mean(xs) + min(xs)
+
+
+def arrays(a, n):
+    us = [a * np.ones(3)]
+    for _ in range(n):
+        u = us[-1]
+        us.append(u * 0.9 + 0.1 * np.sin(u) * np.arange(3))
+    return np.sum(us[-1]) + np.sum(np.array(us) ** 2) + us[3][1]
+
+
+def every_seventh(a, n):
+    u, t, frames, times = a * np.ones(4), 0.0, [], []
+    for k in range(n):
+        u = u + 0.01 * np.sin(u) * np.arange(4)
+        t += 0.1 * a
+        if k % 7 == 0:
+            frames.append(u.copy())
+            times.append(t)
+    return np.sum((frames[-1] - frames[0]) ** 2) + times[-1] + len(frames)
+
+
+def above(a, n):
+    x, xs = a, []
+    for k in range(n):
+        x = x * 0.97 + 0.2 * np.sin(3 * x + k)
+        if x > 1.0:
+            xs.append(x * x)
+    return sum(xs) + np.mean(xs) + xs[-1] + max(xs) - min(xs) + np.max(xs) + len(xs)
+
+
+def delay(a, n):
+    xs, out = [a + 0.01 * k for k in range(20)], []
+    for _ in range(n):
+        before = xs.pop(0)
+        x = xs[-1] + 0.1 * (0.2 * before / (1 + before**4) - 0.1 * xs[-1])
+        xs.append(x)
+        out.append(x)
+    return np.mean(out) + out[-1] + xs[0]
+
+
+def string(a, n):
+    line, sound = deque([a * (1 if k < 25 else -1) for k in range(50)], maxlen=50), []
+    for _ in range(n):
+        first = line.popleft()
+        sound.append(first)
+        line.append(0.4985 * (first + line[0]))
+    return np.sum(np.array(sound) * np.cos(np.arange(n)))
+
+
+def turned(a, n):
+    ring, total = deque([a * k for k in range(12)]), 0.0
+    for _ in range(n):
+        ring.rotate(1)
+        total += ring[0] * ring[3]
+    return total
+
+
+def window(a, n):
+    seen, total = deque(maxlen=10), 0.0
+    for k in range(n):
+        seen.append(a * np.sin(0.1 * k))
+        mean = sum(seen) / len(seen)
+        total += math.sqrt(sum((x - mean) ** 2 for x in seen) / len(seen) + 0.01)
+    return total
+
+
+def shortened(a, n):
+    xs, x = [a], a
+    for _ in range(n):
+        x = 0.9 * x + 0.2 * np.cos(x)
+        xs.append(x)
+        if len(xs) > 10:
+            xs.pop(0)
+    return xs[-1] + xs[0] + len(xs)
+
+
+def two_lists(a, n):
+    one, other = [a], [0.0]
+    for _ in range(n):
+        one.append(one[-1] * 0.99 + other[-1] * 0.01)
+        other.append(other[-1] * 0.9 + one[-2] * 0.1)
+    return one[-1] + other[-1] * sum(one)
+
+
+def left_early(a, n):
+    x, xs = a, [a]
+    for _ in range(n):
+        x = 0.9 * x + 0.05
+        xs.append(x)
+        if abs(xs[-1] - xs[-2]) < 1e-2:
+            break
+    return xs[-1] + sum(xs) / len(xs)
+
+
+def counted_while(a, n):
+    x, y, path, t = a, 0.0, [], 0.0
+    while t <= 0.1 * n:
+        x += 0.1 * y
+        y -= 0.1 * x
+        path.append([x, y, t])
+        t += 0.1
+    return np.mean(np.array(path) ** 2)
+
+
+def until_small(a, n):
+    x, error, errors = a, 1.0, []
+    while error > 1e-6 and len(errors) < n:
+        y = 0.5 * (x + 2 / x)
+        error = abs(y - x)
+        x = y
+        errors.append(error)
+    return x + sum(errors) + len(errors)
+
+
+def nested(a, n):
+    xs = [a]
+    for _ in range(n):
+        for j in range(6):
+            xs.append(xs[-1] * 0.99 + 0.001 * j)
+    return xs[-1] + sum(xs)
+
+
+def pairs(a, n):
+    history = [(0, a)]
+    for k in range(n):
+        _, x = history[-1]
+        history.append((k, 0.9 * x + 0.1 * np.cos(x)))
+    return history[-1][1] + sum(x for _, x in history) + history[3][1]
+
+
+def filtered(a, n):
+    x, xs = a, []
+    for k in range(n):
+        x = x * 0.97 + 0.2 * np.sin(3 * x + k)
+        xs.append(x)
+    high = [c for c in xs if c > 1.0]
+    return sum((c - a) ** 2 for c in xs if c < a) + len(high) * 0.5 + sum(abs(c) for c in high)
+
+
+def if_empty(a, n):
+    x, xs = a, []
+    for _ in range(n):
+        x = 0.9 * x + 0.1
+        if not xs or x < xs[-1] - 0.01:
+            xs.append(x)
+    return xs[-1] + len(xs)
+
+
+def of_an_object(a, n):
+    log, x = Log(), a
+    for _ in range(n):
+        x = 0.9 * x + 0.1 * log.put(np.sin(x))
+    return log.kept[-1] + np.mean(log.kept) + len(log.kept)
+
+
+def returned(a, n):
+    def run(x):
+        xs = [x]
+        for _ in range(n):
+            xs.append(xs[-1] * 0.9 + np.sin(xs[-1]) * 0.1)
+        return xs
+
+    xs = run(a)
+    ys, zs = [2 * x for x in xs], list(xs)
+    zs.append(3.0)
+    return sum(ys) + zs[-2] + len(zs) + sorted(ys)[2] + xs[-3:][0]
+
+
+def from_the_end(a, n):
+    todo = [a, 2 * a, 3 * a]
+    for _ in range(n):
+        x = todo.pop()
+        todo.append(0.9 * x)
+        todo.append(0.1 * x)
+        todo.pop()
+    return todo[-1] + todo[0]
+
+
+ONCE = [
+    (last_item, 40),
+    (last_two, 40),
+    (arrays, 40),
+    (every_seventh, 60),
+    (above, 60),
+    (delay, 90),
+    (string, 120),
+    (turned, 30),
+    (window, 40),
+    (shortened, 50),
+    (two_lists, 50),
+    (left_early, 60),
+    (counted_while, 40),
+    (until_small, 30),
+    (nested, 20),
+    (pairs, 30),
+    (filtered, 50),
+    (if_empty, 40),
+    (of_an_object, 60),
+    (returned, 30),
+    (from_the_end, 30),
+]
+
+
+def appended_then_written(a, n):
+    u, history = a * np.ones(3), [a * np.ones(3)]
+    for k in range(n):
+        u = u.copy()
+        history.append(u)
+        if k % 2 == 0:
+            u *= 0.99
+        u += 0.1 * np.sin(u)
+    return history[-1].sum() + history[0].sum()
+
+
+def one_array_again_and_again(a, n):
+    u, history = a * np.ones(3), []
+    for k in range(n):
+        if k % 5 == 0:
+            history.append(u)
+        u += 0.1 * np.sin(u)
+    return history[-1].sum() + history[0].sum()
+
+
+def agrees(program, n, engine):
+    a, h = 1.3, 1e-6
+    value, gradient = ckad.value_and_grad(program, engine=engine)(a, n)
+    np.testing.assert_allclose(value, program(a, n), rtol=1e-11)
+    slope = (program(a + h, n) - program(a - h, n)) / (2 * h)
+    np.testing.assert_allclose(gradient, slope, rtol=1e-5, atol=1e-7)
+    return value, gradient
+
+
+@pytest.mark.parametrize(("program", "n"), ONCE, ids=lambda x: getattr(x, "__name__", ""))
+@pytest.mark.filterwarnings("error::ckad.errors.UnrolledLoopWarning")
+def test_lists_that_grow_are_recorded_once(program, n):
+    found = agrees(program, n, "vm")
+    ways = [loop.way for loop in ckad.explain(program, 1.3, n).loops]
+    assert not [way for way in ways if way.startswith("written out") and "short" not in way]
+    for memory in (20_000, 60_000, 300_000):
+        try:
+            within = ckad.value_and_grad(program, engine="vm", memory=memory)(1.3, n)
+        except BudgetError:
+            continue
+        assert within == found
+        break
+    else:
+        raise AssertionError("no budget was enough")
+
+
+@pytest.mark.parametrize("program", [last_item, above, string, window, pairs])
+def test_lists_that_grow_in_machine_code(program):
+    agrees(program, 40, "native")
+
+
+@pytest.mark.parametrize("program", [last_item, above, delay])
+def test_lists_that_grow_in_second_derivatives(program):
+    h, gradient = 1e-5, ckad.grad(program, engine="vm")
+    slope = (gradient(1.3 + h, 30) - gradient(1.3 - h, 30)) / (2 * h)
+    second = ckad.grad(lambda a: ckad.grad(program)(a, 30), engine="vm")(1.3)
+    np.testing.assert_allclose(second, slope, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("program", [appended_then_written, one_array_again_and_again])
+@pytest.mark.filterwarnings("ignore::ckad.errors.UnrolledLoopWarning")
+def test_an_item_shows_what_is_written_into_its_array(program):
+    assert issubclass(UnrolledLoopWarning, Warning)
+    agrees(program, 20, "vm")
