@@ -42,6 +42,9 @@ from ckad.trace.source.names.frame import (
 )
 from ckad.trace.source.names.kept import KEPT, forget, kept
 from ckad.trace.source.names.reader import definition_of
+from ckad.trace.source.outside.judge import adopted, hand_over, judge
+from ckad.trace.source.outside.python import run_by_python
+from ckad.trace.source.outside.watch import watch
 from ckad.trace.source.purity import is_pure
 from ckad.trace.source.text import shown
 from ckad.trace.source.values import holds_tracer, is_weak, lifted, weakened
@@ -67,6 +70,9 @@ def call(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
     if kind is Closure:
         return callee(*args, **options)
     if kind is functools.partial:
+        watched = watch()
+        if watched is not None:
+            watched.partial(callee)
         return call(callee.func, (*callee.args, *args), {**callee.keywords, **options})
     if isinstance(callee, type):
         new = classes.construct(callee, args, options)
@@ -79,6 +85,11 @@ def call(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
         return function(*owner, *args, **options)
     if function is not None and is_followed(function):
         return call_from_source(function, (*owner, *args), options)
+    watched = watch()
+    if function is not None and watched is not None and not is_library(function.__module__):
+        run_by_python(watched, function)
+        for x in (*owner, *args, *options.values()):
+            hand_over(watched, x)
     return _call_library(callee if function is None or owner else function, args, options)
 
 
@@ -87,6 +98,7 @@ def _python_function(callee: Any) -> tuple[Any, tuple[Any, ...]]:
     kind = type(callee)
     if kind is FunctionType:
         return callee, ()
+    watched = watch()
     if kind is MethodType:
         inner = callee.__func__
         followed = type(inner) in (FunctionType, Closure)
@@ -94,7 +106,12 @@ def _python_function(callee: Any) -> tuple[Any, tuple[Any, ...]]:
     if kind is BuiltinFunctionType or isinstance(callee, (type, np.ufunc)):
         return None, ()
     if kind.__module__.startswith("numba."):
+        if watched is not None:
+            watched.compiled(callee)
         return python_function(callee), ()
+    if watched is not None and not is_library(kind.__module__):
+        watched.object(callee)
+        watched.on_class(kind, "__call__")
     method = None if is_library(kind.__module__) else kind.__dict__.get("__call__")
     return (method, (callee,)) if type(method) in (FunctionType, Closure) else (None, ())
 
@@ -117,6 +134,7 @@ def _call_library(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> 
     owner = getattr(callee, "__self__", None)
     if type(owner) is list and callee.__name__ == "append":
         return append(owner, *args)
+    _judge(callee, args, options)
     if type(owner) is KEPT and callee.__name__ == "cache_clear":
         forget(owner)
     if isinstance(getattr(callee, "__self__", callee), np.ufunc):
@@ -131,6 +149,9 @@ def _call_library(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> 
     else:
         _check_callable(callee, args, options)
         result = callee(*args, **options)
+        watched = watch()
+        if watched is not None:
+            adopted(watched, callee, result)
         if isinstance(callee, type) and not is_library(callee.__module__):
             ledger().made[id(result)] = result
             for part in getattr(result, "__dict__", {}).values():
@@ -143,6 +164,20 @@ def _call_library(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> 
     if isinstance(result, Iterator):
         return made(result)
     return shown(result, given) if type(result) is str else lifted(result)
+
+
+def _judge(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> None:
+    """Note what the call of a library reads from outside, and what it shows."""
+    watched = watch()
+    if watched is None:
+        return
+    user_function = type(callee) is FunctionType and not is_library(callee.__module__)
+    if callee is print:
+        watched.printed(args, options)
+        for x in args:
+            hand_over(watched, x)
+    elif not user_function:  # those were looked into
+        judge(watched, callee, args, options)
 
 
 def _note_reads(callee: Any, given: Sequence[Any]) -> None:

@@ -23,6 +23,8 @@ from ckad.trace.source.names import classes
 from ckad.trace.source.names.closures import Closure
 from ckad.trace.source.names.frame import MISSING, Frame, check_iterated, made
 from ckad.trace.source.names.reader import Definition, define
+from ckad.trace.source.outside.judge import hand_over
+from ckad.trace.source.outside.watch import watch
 from ckad.trace.source.operators import BINARY, UNARY, changed, combine, compared
 from ckad.trace.source.text import shown
 from ckad.trace.source.values import holds_tracer, lifted, truth, weakened
@@ -49,6 +51,9 @@ def _attribute(frame: Frame, node: ast.Attribute) -> Any:
     owner = evaluate(frame, node.value)
     frame.line = node.lineno
     if node.attr == "__class__":
+        watched = watch()
+        if watched is not None:
+            watched.object(owner)
         return class_of(owner)
     computed = classes.attribute(owner, node.attr)
     return computed if computed is not MISSING else seen(objects.read(owner, node.attr))
@@ -97,9 +102,17 @@ _CONVERSIONS: dict[int, Callable[[Any], Any]] = {-1: lambda x: x, 114: repr, 115
 
 def _formatted(frame: Frame, node: ast.FormattedValue) -> str:
     found = evaluate(frame, node.value)
+    _looked_into(found)
     value = _CONVERSIONS[node.conversion](found)
     spec = evaluate(frame, node.format_spec) if node.format_spec else ""
     return shown(repr(value) if isinstance(value, Tracer) else format(value, spec), found)
+
+
+def _looked_into(value: Any) -> None:
+    """Note that Python makes a text of a value."""
+    watched = watch()
+    if watched is not None:
+        hand_over(watched, value)
 
 
 # --- operators -----------------------------------------------------------------------------------

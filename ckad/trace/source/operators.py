@@ -14,6 +14,8 @@ from ckad.trace.source.control.checks import divided, whole
 from ckad.trace.source.memory.contents import KINDS, new, read_deep
 from ckad.trace.source.names import classes
 from ckad.trace.source.names.frame import MISSING
+from ckad.trace.source.outside.judge import hand_over
+from ckad.trace.source.outside.watch import watch
 from ckad.trace.source.text import TracedText, shown
 from ckad.trace.source.values import holds_tracer, is_weak, lifted, truth, weakened
 from ckad.trace.values.complex import ComplexTracer
@@ -69,8 +71,12 @@ def combine(function: Callable[[Any, Any], Any], x: Any, y: Any) -> Any:
     result = classes.operated(function, x, y)
     if result is not MISSING:
         return result
-    if type(x) in (str, TracedText) and function is operator.mod and holds_tracer(y):
-        return shown(x, y)
+    if type(x) in (str, TracedText) and function is operator.mod:
+        watched = watch()
+        if watched is not None:
+            hand_over(watched, y)
+        if holds_tracer(y):
+            return shown(x, y)
     read_deep((x, y))
     result = function(x, y)
     if type(result) in KINDS:

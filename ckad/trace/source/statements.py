@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ast
 import contextlib
-import importlib
+import importlib.util
 import operator
+import sys
 from collections.abc import Callable, Sequence
 from functools import partial
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -35,6 +37,7 @@ from ckad.trace.source.names.frame import (
     region,
 )
 from ckad.trace.source.operators import IN_PLACE, combine
+from ckad.trace.source.outside.watch import watch
 from ckad.trace.source.skipped import Skipped
 from ckad.trace.source.values import holds_tracer, truth
 from ckad.trace.values.complex import ComplexTracer
@@ -223,7 +226,11 @@ def _delete(frame: Frame, node: ast.Delete) -> None:
             changing(owner)
             operator.delitem(owner, evaluate(frame, target.slice))
         elif isinstance(target, ast.Attribute):
-            delattr(evaluate(frame, target.value), target.attr)
+            owner = evaluate(frame, target.value)
+            watched = watch()
+            if watched is not None:
+                watched.attribute(owner, target.attr)
+            delattr(owner, target.attr)
 
 
 def _assert(frame: Frame, node: ast.Assert) -> None:
@@ -258,24 +265,36 @@ def _define(frame: Frame, node: ast.FunctionDef) -> None:
     frame.bind(node.name, function)
 
 
+def _module(name: str, package: str | None = None) -> ModuleType:
+    """The module that an import inside of a function gives."""
+    watched = watch()
+    module = importlib.import_module(name, package)
+    if watched is not None:
+        watched.name(sys.modules, importlib.util.resolve_name(name, package))
+    return module
+
+
 def _import(frame: Frame, node: ast.Import) -> None:
     for alias in node.names:
-        module = importlib.import_module(alias.name)
+        module = _module(alias.name)
         if alias.asname is None:
             name = alias.name.partition(".")[0]
-            frame.bind(name, importlib.import_module(name))
+            frame.bind(name, _module(name))
         else:
             frame.bind(alias.asname, module)
 
 
 def _import_from(frame: Frame, node: ast.ImportFrom) -> None:
     package = frame.function.__globals__.get("__package__")
-    module = importlib.import_module("." * node.level + (node.module or ""), package)
+    module = _module("." * node.level + (node.module or ""), package)
+    watched = watch()
     for alias in node.names:
+        if watched is not None:
+            watched.attribute(module, alias.name)
         try:
             found = getattr(module, alias.name)
         except AttributeError:
-            found = importlib.import_module(f"{module.__name__}.{alias.name}")
+            found = _module(f"{module.__name__}.{alias.name}")
         frame.bind(alias.asname or alias.name, found)
 
 
@@ -317,6 +336,7 @@ def _within(frame: Frame, node: ast.With, items: Sequence[ast.withitem]) -> Flow
         return run_block(frame, node.body)
     manager = evaluate(frame, items[0].context_expr)
     if classes.method(manager, "__enter__") is None:
+        _entering(manager)
         stack: contextlib.ExitStack[bool] = contextlib.ExitStack()
         with stack:
             return _entered(frame, node, items, stack.enter_context(manager))
@@ -331,6 +351,14 @@ def _within(frame: Frame, node: ast.With, items: Sequence[ast.withitem]) -> Flow
         return None
     classes.invoke(manager, "__exit__", None, None, None)
     return flow
+
+
+def _entering(manager: Any) -> None:
+    """Note that Python enters a context, and leaves it."""
+    known = (np.errstate, contextlib.nullcontext, contextlib.suppress)
+    watched = watch()
+    if watched is not None and not isinstance(manager, (*known, Skipped)):
+        watched.give_up(f"with {type(manager).__qualname__}")
 
 
 def _entered(

@@ -14,6 +14,7 @@ from ckad.trace.memory.opened import is_tracing
 from ckad.trace.source.actions import returned_by, run_block
 from ckad.trace.source.names.frame import Frame, made
 from ckad.trace.source.names.reader import Definition, definition_of
+from ckad.trace.source.outside.watch import watch
 
 
 class Closure:
@@ -53,6 +54,9 @@ def call_from_source(function: FunctionType, args: Sequence[Any], options: dict[
     """Call a function whose definition is known."""
     definition = definition_of(function)
     assert definition is not None
+    watched = watch()
+    if watched is not None:
+        watched.function(function)
     frame = Frame(definition, function)
     bind_arguments(frame, args, options, function.__defaults__ or (), function.__kwdefaults__ or {})
     return run(frame)

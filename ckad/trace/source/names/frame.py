@@ -25,6 +25,7 @@ from ckad.trace.source.names.bindings import Bindings
 from ckad.trace.source.names.bindings import Maybe as Maybe
 from ckad.trace.source.names.bindings import Unclear as Unclear
 from ckad.trace.source.names.reader import Definition, nothing, targets_of
+from ckad.trace.source.outside.watch import watch
 
 #: Where the value that a function returns is kept among its names.
 RETURN = "return"
@@ -86,6 +87,9 @@ def open_region() -> Iterator[Region]:
 
 def made(container: Any) -> Any:
     """Note a list, dict or set that the body being recorded has made: it may be changed there."""
+    watched = watch()
+    if watched is not None:
+        watched.adopt(container)
     if _regions.innermost is not None:
         _regions.innermost.made[id(container)] = container
     return container
@@ -120,6 +124,9 @@ def check_iterated(x: Any) -> None:
     """An iterator from outside must not be advanced by a body: it would be only once."""
     if isinstance(x, Iterator):
         check_changeable(x)
+    watched = watch()
+    if watched is not None:
+        watched.iterated(x)
 
 
 class Frame:
@@ -206,6 +213,9 @@ class Frame:
     def _from_outside(self, name: str) -> Any:
         function = self.function
         outside = _outside(function, name)
+        watched = watch()
+        if watched is not None:
+            outside.names.watched(watched, name)
         outside.note_read(name)
         if name in outside.names:
             return outside.local(name)
@@ -306,6 +316,9 @@ class Outside(Frame):
         self.names: Bindings = Bindings(owner, cell)
 
     def note_change(self, name: str) -> None:
+        watched = watch()
+        if watched is not None:
+            self.names.watched(watched, name)
         before = self.names.given(name, MISSING)
         if name not in self.names and before is not MISSING:
             self.names.meet(name, before)

@@ -1,0 +1,195 @@
+"""Calls of libraries, which Python runs: which of them depend on their arguments alone."""
+
+from __future__ import annotations
+
+import abc
+import collections
+import contextlib
+import dataclasses
+import types
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType, SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from ckad.trace.constants import computes
+from ckad.trace.dispatch import Traced
+from ckad.trace.source.libraries import is_library
+from ckad.trace.source.outside.guard import ABSENT, BUILTIN, IMMUTABLE
+from ckad.trace.source.outside.python import run_by_python
+from ckad.trace.source.outside.watch import CONTAINERS, INERT, Watch, is_ours, users
+from ckad.trace.source.purity import is_pure
+
+#: Modules of which every function computes from its arguments alone.
+_MODULES = frozenset({"math", "cmath", "operator", "_operator", "itertools", "functools"})
+#: Functions of NumPy that read or change more than their arguments.
+_REACHING = frozenset(
+    """errstate fromfile genfromtxt getbufsize geterr geterrcall load loadtxt memmap open_memmap
+    printoptions save savetxt savez savez_compressed set_printoptions setbufsize seterr seterrcall
+    ndarray""".split()
+)
+#: Classes whose objects hold what they are given.
+_CLASSES = frozenset(
+    {
+        *(set, frozenset, bytes, bytearray, str, slice, object, staticmethod, classmethod),
+        *(property, SimpleNamespace, np.errstate, partial, types.MethodType, super),
+        *(collections.deque, collections.defaultdict, collections.OrderedDict),
+        *(collections.Counter, contextlib.nullcontext, contextlib.suppress),
+    }
+)
+_OTHERS = frozenset(
+    {
+        *(iter, next, repr, ascii, chr, ord, bin, hex, hash, format, issubclass, delattr, setattr),
+        *(hasattr, getattr, np.geterr, collections.namedtuple),
+    }
+)
+#: What looks at attributes of an object by name.
+_BY_NAME = (getattr, hasattr, setattr, delattr)
+#: What looks at an object's class, and at nothing else of it.
+_OF_CLASS = (isinstance, issubclass, type, callable)
+#: What keeps objects without looking into them.
+_KEEPING = frozenset({list, tuple, set, dict, zip, enumerate, reversed, iter, range, len})
+_METHODS_KEEPING = frozenset(
+    """append extend insert items values keys get pop popleft popitem appendleft extendleft
+    update setdefault copy clear reverse __getitem__ __setitem__""".split()
+)
+
+
+def judge(
+    watch: Watch, callee: Any, args: Sequence[Any], options: Mapping[str, Any]
+) -> None:
+    """Note what the call of a library reads."""
+    owner = getattr(callee, "__self__", None)
+    if _is_in(callee, _BY_NAME):
+        return _by_name(watch, args)
+    if _is_in(callee, _OF_CLASS):
+        for x in args:
+            watch.object(x) if not is_library(type(x).__module__) else None
+        return None
+    if isinstance(callee, type) and not is_library(callee.__module__):
+        if not _is_plain_class(watch, callee):
+            return watch.give_up(f"{callee.__qualname__}, which Python makes")
+    elif not _is_known(watch, callee, owner, args):
+        return watch.give_up(f"calls {_named(callee)}")
+    keeps = _is_in(callee, _KEEPING) or _is_in(callee, _CLASSES)
+    if isinstance(callee, type) and not is_library(callee.__module__):
+        keeps = True
+    if type(owner) in CONTAINERS and callee.__name__ in _METHODS_KEEPING:
+        keeps = True
+    follows = is_ours(type(callee)) or (getattr(callee, "__module__", "") or "").startswith("ckad")
+    for x in (*args, *options.values()):
+        hand_over(watch, x, keeps, follows)
+    return None
+
+
+def adopted(watch: Watch, callee: Any, result: Any) -> None:
+    """Note an object that a library has made."""
+    made = isinstance(callee, type) or callee is np.random.default_rng
+    if made and not isinstance(result, (type, tuple)) and type(result) not in IMMUTABLE:
+        watch.adopt(result)
+
+
+def _by_name(watch: Watch, args: Sequence[Any]) -> None:
+    owner, name = args[0], args[1]
+    if isinstance(owner, Traced):
+        return
+    if type(name) is not str:
+        return watch.give_up("attributes by a name that is no text")
+    watch.attribute(owner, name)
+    kind: type = type(owner)
+    if not is_library(kind.__module__) and hasattr(kind, name):
+        found = next(b.__dict__[name] for b in kind.__mro__ if name in b.__dict__)
+        if type(found) is property or hasattr(type(found), "__set__"):
+            watch.give_up(f"{kind.__qualname__}.{name}, which Python computes")
+    return None
+
+
+def _is_known(watch: Watch, callee: Any, owner: Any, args: Sequence[Any]) -> bool:
+    """Whether a function is known to compute from its arguments alone."""
+    if _is_in(callee, _CLASSES) or _is_in(callee, _OTHERS):
+        return True
+    if owner is not None and not isinstance(owner, (ModuleType, type)):
+        return type(owner) in INERT or isinstance(owner, Traced) or watch.is_own(owner)
+    if isinstance(callee, type) and issubclass(callee, BaseException):
+        return True
+    try:
+        if is_pure(callee):
+            return True
+    except TypeError:
+        return watch.is_own(callee)
+    if isinstance(callee, (types.MethodDescriptorType, types.WrapperDescriptorType)):
+        return bool(args) and (type(args[0]) in INERT or isinstance(args[0], Traced))
+    module = getattr(callee, "__module__", None) or ""
+    name = getattr(callee, "__name__", "")
+    if module in _MODULES or module.partition(".")[0] == "ckad" or is_ours(type(callee)):
+        return True
+    if callee is np.random.default_rng or callee is np.random.RandomState:
+        return bool(args) and type(args[0]) is int
+    return computes(callee) and name not in _REACHING
+
+
+def _is_plain_class(watch: Watch, kind: type) -> bool:
+    """Whether Python makes an object of a class of the user by code that it has written itself."""
+    if type(kind) not in (type, abc.ABCMeta):
+        return False
+    for name in ("__new__", "__init__", "__post_init__"):
+        watch.on_class(kind, name)
+    new, init = users(kind, "__new__"), users(kind, "__init__")
+    if issubclass(kind, tuple):
+        return hasattr(kind, "_fields") and init is ABSENT and _is_written(new)
+    if dataclasses.is_dataclass(kind):
+        factories = [x.default_factory for x in dataclasses.fields(kind)]
+        known = all(x is dataclasses.MISSING or x in CONTAINERS for x in factories)
+        return known and _is_written(init) and not hasattr(kind, "__post_init__")
+    plain = kind.__init__ is object.__init__ or issubclass(kind, BaseException)
+    return plain and new is ABSENT and init is ABSENT
+
+
+def _is_written(function: Any) -> bool:
+    """Whether Python has written a function itself, or has it from a library."""
+    code = getattr(function, "__code__", None)
+    return function is ABSENT or (code is not None and code.co_filename == "<string>")
+
+
+def hand_over(
+    watch: Watch, x: Any, keeps: bool = False, follows: bool = False, depth: int = 4
+) -> None:
+    """Note a value that Python is given: its methods are run by Python, too."""
+    kind: Any = type(x)
+    if kind in IMMUTABLE or isinstance(x, Traced) or is_ours(kind):
+        return
+    if kind in CONTAINERS or isinstance(x, (tuple, frozenset)):
+        for part in x.values() if isinstance(x, dict) else x:
+            if depth:
+                hand_over(watch, part, keeps, follows, depth - 1)
+    elif kind is np.ndarray:
+        if x.dtype.hasobject:
+            watch.give_up("an array of objects")
+    elif kind is FunctionType or kind is partial:
+        if not (follows or keeps or is_library(x.__module__)):
+            run_by_python(watch, x)
+    elif kind is slice or isinstance(x, (np.dtype, ModuleType, *BUILTIN)):
+        return
+    elif isinstance(x, type):
+        if not (keeps or follows or is_library(x.__module__)):
+            watch.give_up(f"{x.__qualname__}, which Python makes")
+    elif isinstance(x, Iterator) or watch.is_own(x):
+        if not is_library(kind.__module__) and not keeps:
+            watch.give_up(f"a {kind.__qualname__}, which Python looks into")
+    elif not (keeps or (follows and kind is MethodType)):
+        watch.give_up(f"a {kind.__qualname__}, which Python looks into")
+
+
+def _is_in(callee: Any, functions: Any) -> bool:
+    try:
+        return callee in functions
+    except TypeError:  # not hashable
+        return False
+
+
+def _named(callee: Any) -> str:
+    module = getattr(callee, "__module__", None)
+    name = getattr(callee, "__qualname__", type(callee).__name__)
+    return f"{module}.{name}" if module else str(name)
