@@ -44,7 +44,7 @@ from ckad.trace.source.names.kept import KEPT, forget, kept
 from ckad.trace.source.names.reader import definition_of
 from ckad.trace.source.outside.judge import adopted, hand_over, judge
 from ckad.trace.source.outside.python import run_by_python
-from ckad.trace.source.outside.watch import watch
+from ckad.trace.source.outside.watch import users, watch
 from ckad.trace.source.purity import is_pure
 from ckad.trace.source.text import shown
 from ckad.trace.source.values import holds_tracer, is_weak, lifted, weakened
@@ -109,11 +109,13 @@ def _python_function(callee: Any) -> tuple[Any, tuple[Any, ...]]:
         if watched is not None:
             watched.compiled(callee)
         return python_function(callee), ()
-    if watched is not None and not is_library(kind.__module__):
+    method = None if is_library(kind.__module__) else users(kind, "__call__")
+    if type(method) not in (FunctionType, Closure):
+        return None, ()
+    if watched is not None:
         watched.object(callee)
         watched.on_class(kind, "__call__")
-    method = None if is_library(kind.__module__) else kind.__dict__.get("__call__")
-    return (method, (callee,)) if type(method) in (FunctionType, Closure) else (None, ())
+    return method, (callee,)
 
 
 def is_followed(function: FunctionType) -> bool:

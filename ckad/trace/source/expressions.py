@@ -21,7 +21,7 @@ from ckad.trace.source.memory.contents import new
 from ckad.trace.source.memory.twins import changing
 from ckad.trace.source.names import classes
 from ckad.trace.source.names.closures import Closure
-from ckad.trace.source.names.frame import MISSING, Frame, check_iterated, made
+from ckad.trace.source.names.frame import MISSING, Frame, check_run_over, made
 from ckad.trace.source.names.reader import Definition, define
 from ckad.trace.source.outside.judge import hand_over
 from ckad.trace.source.outside.watch import watch
@@ -63,7 +63,7 @@ def items(frame: Frame, nodes: Iterable[ast.expr]) -> Iterator[Any]:
     for node in nodes:
         if isinstance(node, ast.Starred):
             several = evaluate(frame, node.value)
-            check_iterated(several)
+            check_run_over(several)
             yield from several
         else:
             yield evaluate(frame, node)
@@ -310,7 +310,7 @@ def _rounds(frame: Frame, node: _Comprehension) -> Iterator[Frame]:
 def _nested_rounds(
     inner: Frame, iterable: Any, generators: list[ast.comprehension]
 ) -> Iterator[Frame]:
-    check_iterated(iterable)
+    check_run_over(iterable)
     first, *others = generators
     for item in iterable:
         assign(inner, first.target, item)

@@ -33,7 +33,7 @@ from ckad.trace.source.names.frame import (
     Frame,
     Unclear,
     check_changeable,
-    check_iterated,
+    check_run_over,
     region,
 )
 from ckad.trace.source.operators import IN_PLACE, combine
@@ -145,7 +145,7 @@ def _property_owner(owner: Tracer, name: str) -> Tracer:
 
 
 def _unpack(frame: Frame, targets: Sequence[ast.expr], value: Any) -> None:
-    check_iterated(value)
+    check_run_over(value)
     values = [value] * len(targets) if type(value) is Skipped else list(value)
     starred = [k for k, t in enumerate(targets) if isinstance(t, ast.Starred)]
     if not starred:

@@ -36,7 +36,7 @@ from ckad.trace.source.control.iteration import Items, items_of, number
 from ckad.trace.source.control.loops import StagedLoop
 from ckad.trace.source.control.trial import records
 from ckad.trace.source.names import classes
-from ckad.trace.source.names.frame import MISSING, Frame, check_iterated
+from ckad.trace.source.names.frame import MISSING, Frame, check_run_over
 from ckad.trace.source.values import truth
 from ckad.trace.values.tracer import Tracer
 
@@ -190,7 +190,7 @@ class _Each:
     """A ``for`` statement over what Python alone can iterate over."""
 
     def __init__(self, frame: Frame, node: ast.For, iterable: Any) -> None:
-        check_iterated(iterable)
+        check_run_over(iterable)
         self.loop = _For(frame, node, Items(0, lambda item: item))
         self.iterable = iterable
 

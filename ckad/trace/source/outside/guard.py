@@ -31,7 +31,7 @@ class Guard:
         self.bare: list[Any] = []  # functions without attributes of their own
         self.containers: list[tuple[Any, tuple[Any, ...]]] = []
         self.arrays: list[tuple[np.ndarray, tuple[Any, ...]]] = []
-        self.shown: list[Callable[[], object]] = []  # what was printed
+        self.shown: list[Callable[[], object]] = []  # what it has done that the user can see
 
     def holds(self) -> bool:
         """Whether the function would read the same values now."""

@@ -5,9 +5,10 @@ from __future__ import annotations
 import abc
 import collections
 import contextlib
+import copy
 import dataclasses
 import types
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import ItemsView, Iterator, KeysView, Mapping, Sequence, ValuesView
 from functools import partial
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType, SimpleNamespace
 from typing import Any
@@ -17,6 +18,7 @@ import numpy as np
 from ckad.trace.constants import computes
 from ckad.trace.dispatch import Traced
 from ckad.trace.source.libraries import is_library
+from ckad.trace.source.outside.draws import draws
 from ckad.trace.source.outside.guard import ABSENT, BUILTIN, IMMUTABLE
 from ckad.trace.source.outside.python import run_by_python
 from ckad.trace.source.outside.watch import CONTAINERS, INERT, Watch, is_ours, users
@@ -45,6 +47,8 @@ _OTHERS = frozenset(
         *(hasattr, getattr, np.geterr, collections.namedtuple),
     }
 )
+#: Methods by which a class decides how its objects are copied.
+_OF_COPIES = ("__copy__", "__deepcopy__", "__reduce__", "__reduce_ex__", "__getstate__")
 #: What looks at attributes of an object by name.
 _BY_NAME = (getattr, hasattr, setattr, delattr)
 #: What looks at an object's class, and at nothing else of it.
@@ -64,6 +68,10 @@ def judge(
     owner = getattr(callee, "__self__", None)
     if _is_in(callee, _BY_NAME):
         return _by_name(watch, args)
+    if callee is copy.copy or callee is copy.deepcopy:
+        return _copied(watch, args[0])
+    if draws(watch, callee, args):
+        return None
     if _is_in(callee, _OF_CLASS):
         for x in args:
             watch.object(x) if not is_library(type(x).__module__) else None
@@ -84,11 +92,33 @@ def judge(
     return None
 
 
+def _copied(watch: Watch, x: Any) -> None:
+    """Note all attributes of an object that Python copies, and of those in it."""
+    kind: Any = type(x)
+    if kind in CONTAINERS or isinstance(x, tuple):
+        for part in x.values() if isinstance(x, dict) else x:
+            _copied(watch, part)
+    elif not (kind in INERT or isinstance(x, Traced) or is_ours(kind) or watch.is_own(x)):
+        watch.attribute(x, "__dict__")
+    if is_library(kind.__module__) or isinstance(x, type):
+        return None
+    if any(users(kind, name) is not ABSENT for name in _OF_COPIES):
+        return watch.give_up(f"a copy of a {kind.__qualname__}, which its methods make")
+    for name in _OF_COPIES:
+        watch.on_class(kind, name)
+    for part in getattr(x, "__dict__", {}).values():
+        _copied(watch, part)
+    return None
+
+
 def adopted(watch: Watch, callee: Any, result: Any) -> None:
     """Note an object that a library has made."""
+    if callee is copy.copy or callee is copy.deepcopy:
+        return watch.adopt_all(result)
     made = isinstance(callee, type) or callee is np.random.default_rng
     if made and not isinstance(result, (type, tuple)) and type(result) not in IMMUTABLE:
         watch.adopt(result)
+    return None
 
 
 def _by_name(watch: Watch, args: Sequence[Any]) -> None:
@@ -125,8 +155,6 @@ def _is_known(watch: Watch, callee: Any, owner: Any, args: Sequence[Any]) -> boo
     name = getattr(callee, "__name__", "")
     if module in _MODULES or module.partition(".")[0] == "ckad" or is_ours(type(callee)):
         return True
-    if callee is np.random.default_rng or callee is np.random.RandomState:
-        return bool(args) and type(args[0]) is int
     return computes(callee) and name not in _REACHING
 
 
@@ -140,16 +168,17 @@ def _is_plain_class(watch: Watch, kind: type) -> bool:
     if issubclass(kind, tuple):
         return hasattr(kind, "_fields") and init is ABSENT and _is_written(new)
     if dataclasses.is_dataclass(kind):
-        factories = [x.default_factory for x in dataclasses.fields(kind)]
-        known = all(x is dataclasses.MISSING or x in CONTAINERS for x in factories)
-        return known and _is_written(init) and not hasattr(kind, "__post_init__")
+        for made in [x.default_factory for x in dataclasses.fields(kind)]:
+            if made is not dataclasses.MISSING and made not in CONTAINERS:
+                run_by_python(watch, made)
+        return _is_written(init) and not hasattr(kind, "__post_init__")
     plain = kind.__init__ is object.__init__ or issubclass(kind, BaseException)
     return plain and new is ABSENT and init is ABSENT
 
 
 def _is_written(function: Any) -> bool:
     """Whether Python has written a function itself, or has it from a library."""
-    code = getattr(function, "__code__", None)
+    code = getattr(getattr(function, "__func__", function), "__code__", None)
     return function is ABSENT or (code is not None and code.co_filename == "<string>")
 
 
@@ -160,7 +189,7 @@ def hand_over(
     kind: Any = type(x)
     if kind in IMMUTABLE or isinstance(x, Traced) or is_ours(kind):
         return
-    if kind in CONTAINERS or isinstance(x, (tuple, frozenset)):
+    if kind in CONTAINERS or isinstance(x, (tuple, frozenset, KeysView, ValuesView, ItemsView)):
         for part in x.values() if isinstance(x, dict) else x:
             if depth:
                 hand_over(watch, part, keeps, follows, depth - 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import os
 from functools import partial
 from pathlib import Path
@@ -65,6 +66,8 @@ class _Reader:
     def _function(self, function: Any) -> None:
         if type(function) is not FunctionType or function.__code__.co_filename.startswith(_NUMPY):
             raise _Unknown
+        if function.__code__.co_filename == collections.__file__:  # of a named tuple
+            return
         found = reads(function.__code__)
         if found is None or function.__dict__:
             raise _Unknown

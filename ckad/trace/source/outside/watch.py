@@ -11,14 +11,16 @@ import abc
 import dataclasses
 import enum
 import threading
-from collections import Counter, OrderedDict, defaultdict, deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter, OrderedDict, defaultdict, deque, namedtuple
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from types import (
     CellType,
     FunctionType,
+    GetSetDescriptorType,
     MappingProxyType,
+    MemberDescriptorType,
     MethodType,
     ModuleType,
     SimpleNamespace,
@@ -65,6 +67,8 @@ class Watch:
         self._entered: dict[int, Any] = {}
         self._of_classes: set[tuple[type, str]] = set()
         self._nbytes = 0
+        self.streams: list[Any] = []  # of random numbers that the recording has seeded
+        self.at_end: list[Callable[[], None]] = []
 
     def give_up(self, reason: str) -> None:
         """The recording may depend on, or change, what is not known."""
@@ -165,6 +169,8 @@ class Watch:
             self.enter(getattr(owner, name))
         elif not is_library(kind.__module__) or kind is SimpleNamespace:
             self._of_object(owner, kind, name)
+        elif isinstance(owner, BaseException):
+            self._part(owner, name)
         elif kind is super:
             for base in type(owner.__self__).__mro__:
                 self.on_class(base, name)
@@ -210,7 +216,7 @@ class Watch:
             self._container(attributes)
         elif type(attributes) is dict:
             self.name(attributes, name)
-        if type(users(kind, name)) is _SLOT:
+        if type(users(kind, name)) is MemberDescriptorType:
             self._part(owner, name)
         return None
 
@@ -312,6 +318,19 @@ class Watch:
         self.own[id(value)] = value
         return value
 
+    def adopt_all(self, value: Any) -> None:
+        """The same for a copy, and all that it holds."""
+        kind: Any = type(value)
+        if kind in IMMUTABLE or id(value) in self.own or isinstance(value, (type, FunctionType)):
+            return
+        self.adopt(value)
+        if kind in CONTAINERS or isinstance(value, tuple):
+            for part in value.values() if isinstance(value, dict) else value:
+                self.adopt_all(part)
+        elif not is_library(kind.__module__):
+            for part in getattr(value, "__dict__", {}).values():
+                self.adopt_all(part)
+
     def given(self, value: Any) -> None:
         """The same for the structure of arguments, which is made anew for each call."""
         kind: Any = type(value)
@@ -338,13 +357,12 @@ def users(kind: type, name: str) -> Any:
     return ABSENT
 
 
-class _Slotted:
-    __slots__ = ("slot",)
-
-
-_SLOT = type(_Slotted.__dict__["slot"])
+_Sample = namedtuple("_Sample", "item")
 #: What a class may hold that is not looked into, since it is followed where it is run.
-_METHODS = (FunctionType, property, classmethod, staticmethod, _SLOT, *BUILTIN)
+_METHODS = (
+    *(FunctionType, property, classmethod, staticmethod, *BUILTIN),
+    *(MemberDescriptorType, GetSetDescriptorType, type(_Sample.item)),
+)
 
 
 def _is_plain(kind: type) -> bool:
@@ -381,6 +399,9 @@ def watching() -> Iterator[Watch]:
     _watching.now = opened = Watch()
     try:
         yield opened
+        if opened.reason is None:
+            for note in opened.at_end:
+                note()
     finally:
         _watching.now = None
         opened.close()
