@@ -7,6 +7,7 @@ import copy
 import enum
 import functools
 import importlib
+import logging
 import math
 import os.path
 import random
@@ -1072,3 +1073,18 @@ def test_a_stream_of_random_numbers_is_left_where_the_program_leaves_it(recordin
     f(1.0)
     assert found == [(np.random.rand(), random.random())] * 3
     assert len(recordings) == 1
+
+
+def test_what_is_shown_is_shown_once_with_a_warning(recordings, caplog):
+    log = logging.getLogger("model")
+
+    def f(x: Any) -> Any:
+        log.warning("recorded %d", 1)
+        return MODEL.k * x
+
+    g = ckad.grad(f)
+    assert g(1.0) == 3.0
+    with pytest.warns(ckad.errors.SkippedCallWarning, match="logging.*warning"):
+        assert g(1.0) == 3.0
+    assert g(1.0) == 3.0
+    assert len(recordings) == len(caplog.records) == 1

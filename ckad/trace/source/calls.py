@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from ckad.errors import UnrecordableError
-from ckad.place import at_place
+from ckad.place import at_place, user_place
 from ckad.trace import dispatch
 from ckad.trace.constants import computes
 from ckad.trace.memory.context import current, mark_place
@@ -42,9 +42,9 @@ from ckad.trace.source.names.frame import (
 )
 from ckad.trace.source.names.kept import KEPT, forget, kept
 from ckad.trace.source.names.reader import definition_of
-from ckad.trace.source.outside.judge import adopted, hand_over, judge
+from ckad.trace.source.outside.judge import SIMPLE, adopted, hand_over, is_simple, judge
 from ckad.trace.source.outside.python import run_by_python
-from ckad.trace.source.outside.watch import users, watch
+from ckad.trace.source.outside.watch import DISPLAYS, users, watch
 from ckad.trace.source.purity import is_pure
 from ckad.trace.source.text import shown
 from ckad.trace.source.values import holds_tracer, is_weak, lifted, weakened
@@ -174,10 +174,19 @@ def _judge(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> None:
     if watched is None:
         return
     user_function = type(callee) is FunctionType and not is_library(callee.__module__)
+    if type(callee) in SIMPLE and is_simple(callee):
+        given = (*args, *options.values()) if options else args
+        for x in given:
+            if type(x) is not Tracer:
+                hand_over(watched, x)
+        return
+    name = effects.name_of(callee, args)
     if callee is print:
         watched.printed(args, options)
         for x in args:
             hand_over(watched, x)
+    elif name is not None and name.partition(".")[0] in DISPLAYS:
+        watched.guard.once.setdefault(name, user_place())
     elif not user_function:  # those were looked into
         judge(watched, callee, args, options)
 

@@ -66,6 +66,10 @@ _COMPARE: dict[type, Callable[[Any, Any], Any]] = {
 }
 
 
+#: What may hold containers.
+_HOLDING = (tuple, *KINDS)
+
+
 def combine(function: Callable[[Any, Any], Any], x: Any, y: Any) -> Any:
     """``x op y``; of two Python numbers it is one, also where they are traced."""
     result = classes.operated(function, x, y)
@@ -77,7 +81,8 @@ def combine(function: Callable[[Any, Any], Any], x: Any, y: Any) -> Any:
             hand_over(watched, y)
         if holds_tracer(y):
             return shown(x, y)
-    read_deep((x, y))
+    if isinstance(x, _HOLDING) or isinstance(y, _HOLDING):
+        read_deep((x, y))
     result = function(x, y)
     if type(result) in KINDS:
         return new(result, (x, y))

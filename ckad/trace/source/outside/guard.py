@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping
 from operator import is_
 from struct import pack
@@ -9,6 +10,9 @@ from types import BuiltinFunctionType, CellType, EllipsisType, NoneType
 from typing import Any
 
 import numpy as np
+
+from ckad.errors import SkippedCallWarning
+from ckad.place import Source
 
 ABSENT: Any = object()
 NUMBERS = frozenset(t for t in np.sctypeDict.values() if np.dtype(t).kind in "fiubc")
@@ -32,6 +36,7 @@ class Guard:
         self.containers: list[tuple[Any, tuple[Any, ...]]] = []
         self.arrays: list[tuple[np.ndarray, tuple[Any, ...]]] = []
         self.shown: list[Callable[[], object]] = []  # what it has done that the user can see
+        self.once: dict[str, Source] = {}  # and what is not done again
 
     def holds(self) -> bool:
         """Whether the function would read the same values now."""
@@ -69,6 +74,22 @@ class Guard:
         """Do again what the recording has shown to the user."""
         for show in self.shown:
             show()
+        if self.once:
+            self._say_once()
+
+    def _say_once(self) -> None:
+        named = dict(self.once)
+        self.once.clear()
+        listed = ", ".join(f"{name} ({place})" for name, place in named.items())
+        first = next(iter(named.values()))
+        warnings.warn_explicit(
+            "these calls change no number of the program: they were made when it was recorded, and "
+            f"are left out when the recording is used again: {listed}. Call them with what the "
+            "transformed function returns.",
+            SkippedCallWarning,
+            first.file,
+            first.line,
+        )
 
 
 def is_same(x: Any, y: Any) -> bool:

@@ -7,6 +7,7 @@ import collections
 import contextlib
 import copy
 import dataclasses
+import functools
 import types
 from collections.abc import ItemsView, Iterator, KeysView, Mapping, Sequence, ValuesView
 from functools import partial
@@ -21,7 +22,7 @@ from ckad.trace.source.libraries import is_library
 from ckad.trace.source.outside.draws import draws
 from ckad.trace.source.outside.guard import ABSENT, BUILTIN, IMMUTABLE
 from ckad.trace.source.outside.python import run_by_python
-from ckad.trace.source.outside.watch import CONTAINERS, INERT, Watch, is_ours, users
+from ckad.trace.source.outside.watch import CONTAINERS, DISPLAYS, INERT, Watch, is_ours, users
 from ckad.trace.source.purity import is_pure
 
 #: Modules of which every function computes from its arguments alone.
@@ -111,14 +112,31 @@ def _copied(watch: Watch, x: Any) -> None:
     return None
 
 
+#: The classes of NumPy's functions.
+SIMPLE = frozenset({np.ufunc, type(np.sum)})
+
+
+@functools.lru_cache(maxsize=1024)
+def is_simple(callee: Any) -> bool:
+    """Whether a function of NumPy computes from its arguments alone, and calls no function."""
+    return is_pure(callee) and callee not in (np.apply_along_axis, np.apply_over_axes)
+
+
 def adopted(watch: Watch, callee: Any, result: Any) -> None:
     """Note an object that a library has made."""
     if callee is copy.copy or callee is copy.deepcopy:
         return watch.adopt_all(result)
+    if type(result).__module__.partition(".")[0] in DISPLAYS or type(result) is tuple:
+        return watch.adopt_all(result) if _is_display(callee) else None
     made = isinstance(callee, type) or callee is np.random.default_rng
     if made and not isinstance(result, (type, tuple)) and type(result) not in IMMUTABLE:
         watch.adopt(result)
     return None
+
+
+def _is_display(callee: Any) -> bool:
+    module = getattr(callee, "__module__", None) or type(callee).__module__
+    return module.partition(".")[0] in DISPLAYS
 
 
 def _by_name(watch: Watch, args: Sequence[Any]) -> None:
@@ -141,7 +159,7 @@ def _is_known(watch: Watch, callee: Any, owner: Any, args: Sequence[Any]) -> boo
     if _is_in(callee, _CLASSES) or _is_in(callee, _OTHERS):
         return True
     if owner is not None and not isinstance(owner, (ModuleType, type)):
-        return type(owner) in INERT or isinstance(owner, Traced) or watch.is_own(owner)
+        return type(owner) in INERT or isinstance(owner, (tuple, Traced)) or watch.is_own(owner)
     if isinstance(callee, type) and issubclass(callee, BaseException):
         return True
     try:

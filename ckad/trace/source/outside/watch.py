@@ -51,6 +51,10 @@ CONTAINERS = (*MAPPINGS, list, set, deque)
 INERT = frozenset({*IMMUTABLE, *CONTAINERS, tuple, frozenset, np.ndarray, *BUILTIN})
 #: Classes of libraries from which a class of the user may be derived and stay one of the user's.
 _BASES = (object, tuple, abc.ABC, Generic, Protocol, enum.Enum, BaseException)
+#: Packages whose calls change no number of a program: they show something.
+DISPLAYS = frozenset(
+    "IPython PIL logging matplotlib mpl_toolkits pprint rich seaborn tqdm warnings".split()
+)
 _PARTIAL = ("func", "args", "keywords")
 _FUNCTION = ("__code__", "__defaults__", "__kwdefaults__")
 _NAMES_OF_CLASSES = ("__name__", "__qualname__", "__module__", "__doc__", "__mro__", "__bases__")
@@ -174,7 +178,7 @@ class Watch:
         elif kind is super:
             for base in type(owner.__self__).__mro__:
                 self.on_class(base, name)
-        elif not is_ours(kind) and not isinstance(owner, np.dtype):
+        elif not (is_ours(kind) or isinstance(owner, np.dtype) or _top(kind) in DISPLAYS):
             self.give_up(f"{kind.__module__}.{kind.__qualname__}.{name}")
 
     def _of_module(self, owner: ModuleType, name: str) -> None:
@@ -205,7 +209,7 @@ class Watch:
             self.name(vars(owner), name)
 
     def _of_object(self, owner: Any, kind: Any, name: str) -> None:
-        if kind.__getattribute__ is not object.__getattribute__ and kind is not SimpleNamespace:
+        if users(kind, "__getattribute__") is not ABSENT:
             return self.give_up(f"{kind.__qualname__}.__getattribute__")
         self.object(owner)
         self.on_class(kind, name)
@@ -377,7 +381,11 @@ def _is_plain(kind: type) -> bool:
 
 
 def is_ours(kind: type) -> bool:
-    return kind.__module__.partition(".")[0] == "ckad"
+    return _top(kind) == "ckad"
+
+
+def _top(kind: type) -> str:
+    return kind.__module__.partition(".")[0]
 
 
 class _Watching(threading.local):
