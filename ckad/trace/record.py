@@ -53,6 +53,7 @@ from ckad.trace.primitives import (
 )
 from ckad.trace.source import follow
 from ckad.trace.source.control import iteration
+from ckad.trace.source.outside.clock import computed
 from ckad.trace.source.outside.watch import watch
 from ckad.trace.values import apply
 from ckad.trace.values.tracer import Tracer, concrete, fresh, localise, value
@@ -178,6 +179,7 @@ def record(
         _note_given(fun, args, kwargs or {})
         out = _run(fun, args, kwargs or {})
         leaves, out_tree = trees.flatten(out)
+        leaves = list(map(computed, leaves))
         for leaf in leaves:
             _check_result(fun, leaf)
         rows = [value(x) for x in leaves]

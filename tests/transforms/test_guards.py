@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+import contextlib
 import copy
 import enum
 import functools
@@ -12,6 +13,7 @@ import math
 import os.path
 import random
 import sys
+import time
 import types
 from collections import OrderedDict, defaultdict, deque, namedtuple
 from collections.abc import Callable
@@ -1088,3 +1090,118 @@ def test_what_is_shown_is_shown_once_with_a_warning(recordings, caplog):
         assert g(1.0) == 3.0
     assert g(1.0) == 3.0
     assert len(recordings) == len(caplog.records) == 1
+
+
+# --- clocks ------------------------------------------------------------------------------------
+
+
+def timed(x: Any) -> Any:
+    start = time.time()
+    for _ in range(30):
+        x = x + 0.01 * np.sin(x)
+    print(f"took {time.time() - start:.1f} s, in ms: {1000.0 * (time.time() - start) // 10**9}")
+    return x
+
+
+def timed_in_a_loop(x: Any) -> Any:
+    start = last = time.perf_counter()
+    total = 0.0
+    for k in range(30):
+        x = x + 0.01 * np.sin(x)
+        if k % 10 == 0:
+            print("step", k, time.perf_counter() - start, time.perf_counter() - last)
+            last = time.perf_counter()
+        total = total + 1.0
+    return x * total
+
+
+def timed_by_an_object(x: Any) -> Any:
+    timer = types.SimpleNamespace(start=time.perf_counter(), spent=0.0)
+    x = np.sin(x)
+    timer.spent += round(time.perf_counter() - timer.start, 3)
+    print("%.0f s" % timer.spent)  # noqa: UP031
+    return x
+
+
+def timed_by_a_decorator(x: Any) -> Any:
+    spent = []
+
+    def timing(function: Any) -> Any:
+        @functools.wraps(function)
+        def run(*args: Any) -> Any:
+            start = time.time()
+            result = function(*args)
+            spent.append(time.time() - start)
+            return result
+
+        return run
+
+    @timing
+    def step(x: Any) -> Any:
+        return x + 0.1 * np.sin(x)
+
+    return step(step(x))
+
+
+@pytest.mark.parametrize("function", [timed, timed_by_an_object, timed_by_a_decorator])
+def test_a_clock_that_is_only_printed(function, recordings, capsys):
+    g = ckad.value_and_grad(function)
+    shows = "print" in function.__code__.co_names
+    for k, x in enumerate((0.7, 1.3, 0.7)):
+        warns = pytest.warns(ckad.errors.SkippedCallWarning, match="print")
+        with warns if shows and k == 1 else contextlib.nullcontext():
+            value, slope = g(x)
+        np.testing.assert_allclose(value, function(x), rtol=1e-12)
+        central = (function(x + 1e-6) - function(x - 1e-6)) / 2e-6
+        np.testing.assert_allclose(slope, central, rtol=1e-6)
+    assert len(recordings) == 1
+
+
+def test_a_clock_in_a_loop():
+    with pytest.warns(ckad.errors.SkippedCallWarning):
+        value = ckad.value_and_grad(timed_in_a_loop)(0.7)[0]
+    np.testing.assert_allclose(value, timed_in_a_loop(0.7), rtol=1e-12)
+
+
+CLOCKS = {
+    "times": lambda x: x * time.time(),
+    "times, exchanged": lambda x: time.time() * x,
+    "as a number": lambda x: float(time.time()) * x,
+    "an integer": lambda x: int(time.time_ns()) * x,
+    "in an array": lambda x: np.array([time.time()])[0] * x,
+    "of NumPy": lambda x: np.sqrt(time.time()) * x,
+    "a maximum": lambda x: max(time.time(), 0.0) * x,
+    "of math": lambda x: math.sqrt(time.time()) * x,
+    "a sum": lambda x: sum([time.time()]) * x,
+    "in a list": lambda x: np.sum(np.array([time.time(), 1.0]) * x) - x,
+    "in place": lambda x: (lambda a: a.__imul__(time.time()))(np.ones(1))[0] * x,
+    "a power": lambda x: x ** (1 + 0 * time.time()) * time.time(),
+    "a fill": lambda x: np.full(2, time.time())[0] * x,
+    "a result": lambda x: (x * 1.0, time.time())[1] * x,
+    "a text": lambda x: float(str(time.time())) * x,
+    "a formatted text": lambda x: float(f"{time.time():.6f}") * x,
+}
+
+
+@pytest.mark.parametrize("name", CLOCKS)
+def test_a_clock_that_is_computed_with(name):
+    g = ckad.grad(CLOCKS[name])
+    first = g(1.0)
+    time.sleep(0.01)
+    assert g(1.0) > first > 1000.0
+
+
+def test_a_clock_decides():
+    start = time.time()
+    f = lambda x: x if time.time() < start + 0.2 else 2.0 * x  # noqa: E731
+    g = ckad.grad(f)
+    assert g(1.0) == 1.0
+    time.sleep(0.2)
+    assert g(1.0) == 2.0
+
+
+def test_what_a_clock_shows_as_a_result():
+    run = ckad.jit(lambda x: (2.0 * x, time.time()))
+    (y, first), (_, second) = run(1.0), (time.sleep(0.01), run(1.0))[1]
+    assert y == 2.0
+    assert second > first

@@ -42,6 +42,7 @@ from ckad.trace.source.names.frame import (
 )
 from ckad.trace.source.names.kept import KEPT, forget, kept
 from ckad.trace.source.names.reader import definition_of
+from ckad.trace.source.outside.clock import CLOCKS, Moment, TimeText, shows_time
 from ckad.trace.source.outside.judge import SIMPLE, adopted, hand_over, is_simple, judge
 from ckad.trace.source.outside.python import run_by_python
 from ckad.trace.source.outside.watch import DISPLAYS, users, watch
@@ -137,6 +138,8 @@ def _call_library(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> 
     if type(owner) is list and callee.__name__ == "append":
         return append(owner, *args)
     _judge(callee, args, options)
+    if _is_in(callee, CLOCKS):
+        return Moment(callee()) if watch() is not None else callee()
     if type(owner) is KEPT and callee.__name__ == "cache_clear":
         forget(owner)
     if isinstance(getattr(callee, "__self__", callee), np.ufunc):
@@ -181,10 +184,16 @@ def _judge(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> None:
                 hand_over(watched, x)
         return
     name = effects.name_of(callee, args)
+    if _is_in(callee, CLOCKS):
+        return
     if callee is print:
-        watched.printed(args, options)
+        if any(map(shows_time, args)):
+            watched.guard.once.setdefault(name or "print", user_place())
+        else:
+            watched.printed(args, options)
         for x in args:
-            hand_over(watched, x)
+            if type(x) is not TimeText:
+                hand_over(watched, x)
     elif name is not None and name.partition(".")[0] in DISPLAYS:
         watched.guard.once.setdefault(name, user_place())
     elif not user_function:  # those were looked into

@@ -11,6 +11,7 @@ import numpy as np
 from ckad.trace import dispatch
 from ckad.trace.source.choices import Choice, refuse
 from ckad.trace.source.names.closures import Closure
+from ckad.trace.source.outside.clock import computed
 from ckad.trace.source.text import TracedText
 from ckad.trace.values.array import Array
 from ckad.trace.values.complex import ComplexTracer
@@ -24,6 +25,7 @@ def class_of(x: Any) -> type:
     """``type(x)`` in Python."""
     if isinstance(x, (Tracer, ComplexTracer)):
         return _class_of_array(x)
+    x = computed(x)
     if type(x) is Choice:
         refuse()
     if isinstance(x, Part):

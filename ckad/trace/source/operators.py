@@ -14,6 +14,7 @@ from ckad.trace.source.control.checks import divided, whole
 from ckad.trace.source.memory.contents import KINDS, new, read_deep
 from ckad.trace.source.names import classes
 from ckad.trace.source.names.frame import MISSING
+from ckad.trace.source.outside.clock import TimeText, numbers_in, shows_time
 from ckad.trace.source.outside.judge import hand_over
 from ckad.trace.source.outside.watch import watch
 from ckad.trace.source.text import TracedText, shown
@@ -81,6 +82,8 @@ def combine(function: Callable[[Any, Any], Any], x: Any, y: Any) -> Any:
             hand_over(watched, y)
         if holds_tracer(y):
             return shown(x, y)
+        if shows_time(y):
+            return TimeText(x % numbers_in(y))
     if isinstance(x, _HOLDING) or isinstance(y, _HOLDING):
         read_deep((x, y))
     result = function(x, y)

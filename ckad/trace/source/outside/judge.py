@@ -19,6 +19,7 @@ import numpy as np
 from ckad.trace.constants import computes
 from ckad.trace.dispatch import Traced
 from ckad.trace.source.libraries import is_library
+from ckad.trace.source.outside.clock import TimeText, give_up
 from ckad.trace.source.outside.draws import draws
 from ckad.trace.source.outside.guard import ABSENT, BUILTIN, IMMUTABLE
 from ckad.trace.source.outside.python import run_by_python
@@ -205,6 +206,8 @@ def hand_over(
 ) -> None:
     """Note a value that Python is given: its methods are run by Python, too."""
     kind: Any = type(x)
+    if kind is TimeText:
+        give_up()
     if kind in IMMUTABLE or isinstance(x, Traced) or is_ours(kind):
         return
     if kind in CONTAINERS or isinstance(x, (tuple, frozenset, KeysView, ValuesView, ItemsView)):
