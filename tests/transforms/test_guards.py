@@ -816,7 +816,7 @@ def object_with_equality() -> Case:
 
 def truth_of_an_object() -> Case:
     class Own:
-        ks = [1]
+        ks = [1]  # noqa: RUF012
 
         def __len__(self) -> int:
             return len(self.ks)
@@ -907,9 +907,7 @@ def module_exchanged() -> Case:
 
         return settings_3.k * x
 
-    return Case(
-        f, lambda: sys.modules.update(settings_3=sys.modules["settings_4"]), 3.0, 4.0
-    )
+    return Case(f, lambda: sys.modules.update(settings_3=sys.modules["settings_4"]), 3.0, 4.0)
 
 
 def counter_of_an_object() -> Case:
@@ -977,7 +975,7 @@ def reflected_operator() -> Case:
             return self.k > x
 
     m = Own()
-    f = lambda x: (3.0 if 3.5 < m else 4.0) * x  # noqa: E731
+    f = lambda x: (3.0 if 3.5 < m else 4.0) * x  # noqa: E731, SIM300
     return Case(f, lambda: setattr(m, "k", 4.0), 4.0, 3.0)
 
 

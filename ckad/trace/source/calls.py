@@ -44,8 +44,9 @@ from ckad.trace.source.names.kept import KEPT, forget, kept
 from ckad.trace.source.names.reader import definition_of
 from ckad.trace.source.outside.clock import CLOCKS, Moment, TimeText, shows_time
 from ckad.trace.source.outside.judge import SIMPLE, adopted, hand_over, is_simple, judge
+from ckad.trace.source.outside.kinds import DISPLAYS, users
 from ckad.trace.source.outside.python import run_by_python
-from ckad.trace.source.outside.watch import DISPLAYS, users, watch
+from ckad.trace.source.outside.watch import watch
 from ckad.trace.source.purity import is_pure
 from ckad.trace.source.text import shown
 from ckad.trace.source.values import holds_tracer, is_weak, lifted, weakened

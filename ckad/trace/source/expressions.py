@@ -23,9 +23,9 @@ from ckad.trace.source.names import classes
 from ckad.trace.source.names.closures import Closure
 from ckad.trace.source.names.frame import MISSING, Frame, check_run_over, made
 from ckad.trace.source.names.reader import Definition, define
+from ckad.trace.source.operators import BINARY, UNARY, changed, combine, compared
 from ckad.trace.source.outside.judge import hand_over
 from ckad.trace.source.outside.watch import watch
-from ckad.trace.source.operators import BINARY, UNARY, changed, combine, compared
 from ckad.trace.source.text import shown
 from ckad.trace.source.values import holds_tracer, lifted, truth, weakened
 from ckad.trace.values.tracer import Tracer

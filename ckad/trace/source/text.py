@@ -14,6 +14,7 @@ from ckad.trace.source.outside.clock import SHOWS, TimeText, shows_time
 from ckad.trace.source.skipped import Skipped
 from ckad.trace.source.values import holds_tracer
 
+
 class TracedText(str):
     """Text that stands for another one, which the numbers of the run would give."""
 

@@ -134,6 +134,11 @@ def _deciding(function: Callable[..., Any]) -> Callable[..., Any]:
 
 for _name in "lt le gt ge eq ne pow neg pos abs".split():
     setattr(Moment, f"__{_name}__", _deciding(getattr(operator, _name)))
-for _kind in (bool, float, int):
-    setattr(Moment, f"__{_kind.__name__}__", _deciding(_kind))
-setattr(Moment, "__index__", _deciding(operator.index))
+_NUMBERS: dict[str, Callable[..., Any]] = {
+    "bool": bool,
+    "float": float,
+    "int": int,
+    "index": operator.index,
+}
+for _name, _number in _NUMBERS.items():
+    setattr(Moment, f"__{_name}__", _deciding(_number))

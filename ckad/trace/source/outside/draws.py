@@ -22,7 +22,7 @@ class Stream(NamedTuple):
 
 #: NumPy's functions, and those of Python.
 STREAMS = (
-    Stream(np.random.mtrand._rand, np.random.get_state, np.random.set_state),  # type: ignore[attr-defined]
+    Stream(np.random.mtrand._rand, np.random.get_state, np.random.set_state),
     Stream(random.random.__self__, random.getstate, random.setstate),  # type: ignore[attr-defined]
 )
 _SEEDS = (np.random.seed, random.seed)

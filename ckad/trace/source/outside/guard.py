@@ -65,9 +65,10 @@ class Guard:
                 return False
         for container, items in self.containers:
             found = items_of(container)
-            if len(items) != len(found) or not all(map(is_, found, items)):
-                if len(items) != len(found) or not all(map(is_same, found, items)):
-                    return False
+            if len(items) != len(found):
+                return False
+            if not (all(map(is_, found, items)) or all(map(is_same, found, items))):
+                return False
         return all(contents(array) == before for array, before in self.arrays)
 
     def repeat(self) -> None:

@@ -11,7 +11,7 @@ import functools
 import types
 from collections.abc import ItemsView, Iterator, KeysView, Mapping, Sequence, ValuesView
 from functools import partial
-from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType, SimpleNamespace
+from types import FunctionType, MethodType, ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -22,8 +22,17 @@ from ckad.trace.source.libraries import is_library
 from ckad.trace.source.outside.clock import TimeText, give_up
 from ckad.trace.source.outside.draws import draws
 from ckad.trace.source.outside.guard import ABSENT, BUILTIN, IMMUTABLE
+from ckad.trace.source.outside.kinds import (
+    CONTAINERS,
+    DISPLAYS,
+    INERT,
+    is_ours,
+    is_written,
+    top_of,
+    users,
+)
 from ckad.trace.source.outside.python import run_by_python
-from ckad.trace.source.outside.watch import CONTAINERS, DISPLAYS, INERT, Watch, is_ours, users
+from ckad.trace.source.outside.watch import Watch
 from ckad.trace.source.purity import is_pure
 
 #: Modules of which every function computes from its arguments alone.
@@ -63,9 +72,7 @@ _METHODS_KEEPING = frozenset(
 )
 
 
-def judge(
-    watch: Watch, callee: Any, args: Sequence[Any], options: Mapping[str, Any]
-) -> None:
+def judge(watch: Watch, callee: Any, args: Sequence[Any], options: Mapping[str, Any]) -> None:
     """Note what the call of a library reads."""
     owner = getattr(callee, "__self__", None)
     if _is_in(callee, _BY_NAME):
@@ -127,7 +134,7 @@ def adopted(watch: Watch, callee: Any, result: Any) -> None:
     """Note an object that a library has made."""
     if callee is copy.copy or callee is copy.deepcopy:
         return watch.adopt_all(result)
-    if type(result).__module__.partition(".")[0] in DISPLAYS or type(result) is tuple:
+    if top_of(type(result)) in DISPLAYS or type(result) is tuple:
         return watch.adopt_all(result) if _is_display(callee) else None
     made = isinstance(callee, type) or callee is np.random.default_rng
     if made and not isinstance(result, (type, tuple)) and type(result) not in IMMUTABLE:
@@ -185,20 +192,14 @@ def _is_plain_class(watch: Watch, kind: type) -> bool:
         watch.on_class(kind, name)
     new, init = users(kind, "__new__"), users(kind, "__init__")
     if issubclass(kind, tuple):
-        return hasattr(kind, "_fields") and init is ABSENT and _is_written(new)
+        return hasattr(kind, "_fields") and init is ABSENT and is_written(new)
     if dataclasses.is_dataclass(kind):
         for made in [x.default_factory for x in dataclasses.fields(kind)]:
             if made is not dataclasses.MISSING and made not in CONTAINERS:
                 run_by_python(watch, made)
-        return _is_written(init) and not hasattr(kind, "__post_init__")
+        return is_written(init) and not hasattr(kind, "__post_init__")
     plain = kind.__init__ is object.__init__ or issubclass(kind, BaseException)
     return plain and new is ABSENT and init is ABSENT
-
-
-def _is_written(function: Any) -> bool:
-    """Whether Python has written a function itself, or has it from a library."""
-    code = getattr(getattr(function, "__func__", function), "__code__", None)
-    return function is ABSENT or (code is not None and code.co_filename == "<string>")
 
 
 def hand_over(

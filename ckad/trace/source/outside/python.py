@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import collections
 import os
 from functools import partial
@@ -13,7 +14,8 @@ import numpy as np
 
 from ckad.trace.source.libraries import python_function
 from ckad.trace.source.outside.guard import BUILTIN, IMMUTABLE, content
-from ckad.trace.source.outside.watch import CONTAINERS, Watch
+from ckad.trace.source.outside.kinds import CONTAINERS
+from ckad.trace.source.outside.watch import Watch
 from ckad.trace.source.purity import ATTRIBUTES, UNDEFINED, Read, is_harmless_text, is_pure, reads
 
 _NUMPY = str(Path(np.__file__).parent) + os.sep
@@ -108,7 +110,7 @@ def variable(watch: Watch, function: FunctionType, name: str, missing: type[Exce
     names: Any = function.__globals__
     watch.name(names, name)
     if name not in names:
-        names = function.__builtins__  # type: ignore[attr-defined]
+        names = vars(builtins)
         watch.name(names, name)
     if type(names) is not dict or name not in names:
         raise missing

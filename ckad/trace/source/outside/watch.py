@@ -11,21 +11,20 @@ import abc
 import dataclasses
 import enum
 import threading
-from collections import Counter, OrderedDict, defaultdict, deque, namedtuple
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from types import (
     CellType,
     FunctionType,
-    GetSetDescriptorType,
     MappingProxyType,
     MemberDescriptorType,
     MethodType,
     ModuleType,
     SimpleNamespace,
 )
-from typing import Any, Generic, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -33,28 +32,27 @@ from ckad.trace.dispatch import Traced
 from ckad.trace.source.libraries import is_library
 from ckad.trace.source.outside.guard import (
     ABSENT,
-    BUILTIN,
     IMMUTABLE,
     Guard,
     content,
     contents,
     items_of,
 )
+from ckad.trace.source.outside.kinds import (
+    CONTAINERS,
+    DISPLAYS,
+    INERT,
+    METHODS,
+    is_ours,
+    is_plain,
+    top_of,
+    users,
+)
 
 #: A function that reads more than this from arrays, in bytes, is recorded at each call,
 LARGEST = 2**22
 #: and so is one that reads a container of more items.
 MOST = 1024
-MAPPINGS = (dict, defaultdict, OrderedDict, Counter)
-CONTAINERS = (*MAPPINGS, list, set, deque)
-#: Values whose attributes and methods reach nothing else; what they hold was noted with them.
-INERT = frozenset({*IMMUTABLE, *CONTAINERS, tuple, frozenset, np.ndarray, *BUILTIN})
-#: Classes of libraries from which a class of the user may be derived and stay one of the user's.
-_BASES = (object, tuple, abc.ABC, Generic, Protocol, enum.Enum, BaseException)
-#: Packages whose calls change no number of a program: they show something.
-DISPLAYS = frozenset(
-    "IPython PIL logging matplotlib mpl_toolkits pprint rich seaborn tqdm warnings".split()
-)
 _PARTIAL = ("func", "args", "keywords")
 _FUNCTION = ("__code__", "__defaults__", "__kwdefaults__")
 _NAMES_OF_CLASSES = ("__name__", "__qualname__", "__module__", "__doc__", "__mro__", "__bases__")
@@ -178,7 +176,7 @@ class Watch:
         elif kind is super:
             for base in type(owner.__self__).__mro__:
                 self.on_class(base, name)
-        elif not (is_ours(kind) or isinstance(owner, np.dtype) or _top(kind) in DISPLAYS):
+        elif not (is_ours(kind) or isinstance(owner, np.dtype) or top_of(kind) in DISPLAYS):
             self.give_up(f"{kind.__module__}.{kind.__qualname__}.{name}")
 
     def _of_module(self, owner: ModuleType, name: str) -> None:
@@ -252,9 +250,9 @@ class Watch:
     def _of_base(self, base: type, name: str) -> None:
         value = base.__dict__.get(name, ABSENT)
         self.guard.names.append((base.__dict__, name, value))
-        if type(value) not in _METHODS and hasattr(type(value), "__get__"):
-            if is_library(type(value).__module__):
-                return self.give_up(f"{base.__qualname__}.{name}, a {type(value).__name__}")
+        kind: type = type(value)
+        if kind not in METHODS and hasattr(kind, "__get__") and is_library(kind.__module__):
+            return self.give_up(f"{base.__qualname__}.{name}, a {kind.__name__}")
         self.enter(value)
         return None
 
@@ -277,10 +275,10 @@ class Watch:
                 self.enter(item)
         elif isinstance(value, Iterator):
             self.give_up(f"a {kind.__name__} from outside")
+        elif not is_library(kind.__module__) and not is_plain(kind):
+            self.give_up(f"a {kind.__qualname__}: Python looks into it by itself")
         elif dataclasses.is_dataclass(kind):
             self._note_fields(value)
-        elif not is_library(kind.__module__) and not _is_plain(kind):
-            self.give_up(f"a {kind.__qualname__}: Python looks into it by itself")
 
     def _note_fields(self, value: Any) -> None:
         """Loops and branches look into dataclasses as into containers."""
@@ -351,41 +349,6 @@ class Watch:
         for part in parts:
             self.given(part)
         return None
-
-
-def users(kind: type, name: str) -> Any:
-    """What a class has by a name; ABSENT if a library defines it, or nobody."""
-    for base in kind.__mro__:
-        if name in base.__dict__:
-            return ABSENT if is_library(base.__module__) else base.__dict__[name]
-    return ABSENT
-
-
-_Sample = namedtuple("_Sample", "item")
-#: What a class may hold that is not looked into, since it is followed where it is run.
-_METHODS = (
-    *(FunctionType, property, classmethod, staticmethod, *BUILTIN),
-    *(MemberDescriptorType, GetSetDescriptorType, type(_Sample.item)),
-)
-
-
-def _is_plain(kind: type) -> bool:
-    """Whether the objects of a class of the user hold attributes alone, or a tuple's items.
-
-    How they are compared Python asks their methods, where they are keys or in lists.
-    """
-    users = [base for base in kind.__mro__ if not is_library(base.__module__)]
-    if any(base not in _BASES for base in kind.__mro__ if base not in users):
-        return False
-    return not any(name in base.__dict__ for base in users for name in ("__eq__", "__hash__"))
-
-
-def is_ours(kind: type) -> bool:
-    return _top(kind) == "ckad"
-
-
-def _top(kind: type) -> str:
-    return kind.__module__.partition(".")[0]
 
 
 class _Watching(threading.local):
