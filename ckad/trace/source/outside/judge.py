@@ -41,13 +41,13 @@ _MODULES = frozenset({"math", "cmath", "operator", "_operator", "itertools", "fu
 _REACHING = frozenset(
     """errstate fromfile genfromtxt getbufsize geterr geterrcall load loadtxt memmap open_memmap
     printoptions save savetxt savez savez_compressed set_printoptions setbufsize seterr seterrcall
-    ndarray""".split()
+""".split()
 )
 #: Classes whose objects hold what they are given.
 _CLASSES = frozenset(
     {
         *(set, frozenset, bytes, bytearray, str, slice, object, staticmethod, classmethod),
-        *(property, SimpleNamespace, np.errstate, partial, types.MethodType, super),
+        *(property, SimpleNamespace, np.errstate, np.ndarray, partial, types.MethodType, super),
         *(collections.deque, collections.defaultdict, collections.OrderedDict),
         *(collections.Counter, contextlib.nullcontext, contextlib.suppress),
     }
