@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import abc
+import collections
 import contextlib
 import copy
+import dataclasses
 import enum
 import functools
 import importlib
 import logging
 import math
+import operator
+import os
 import os.path
 import random
 import sys
@@ -22,6 +26,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+import scipy.interpolate
 
 import ckad
 from ckad.transforms import call as calls
@@ -979,6 +984,183 @@ def reflected_operator() -> Case:
     return Case(f, lambda: setattr(m, "k", 4.0), 4.0, 3.0)
 
 
+def vectorized() -> Case:
+    table = {"k": 3.0}
+    f = np.vectorize(lambda t: t * table["k"])
+    return Case(lambda x: np.sum(f(np.ones(1))) * x, lambda: table.update(k=4.0), 3.0, 4.0)
+
+
+def vectorized_of_what_is_traced() -> Case:
+    table = {"k": 3.0}
+    f = np.vectorize(lambda t: t * table["k"])
+    return Case(lambda x: np.sum(f(x * np.ones(1))), lambda: table.update(k=4.0), 3.0, 4.0)
+
+
+def function_of_a_vectorized_one() -> Case:
+    f = np.vectorize(lambda t: 3.0 * t)
+    change = lambda: setattr(f, "pyfunc", lambda t: 4.0 * t)  # noqa: E731
+    return Case(lambda x: np.sum(f(np.ones(1))) * x, change, 3.0, 4.0)
+
+
+def ufunc_of_a_function() -> Case:
+    table = {"k": 3.0}
+    f = np.frompyfunc(lambda t: t * table["k"], 1, 1)
+    return Case(lambda x: float(f(1.0)) * x, lambda: table.update(k=4.0), 3.0, 4.0)
+
+
+def polynomial() -> Case:
+    p = np.poly1d([3.0])
+    return Case(lambda x: p(1.0) * x, lambda: p.c.fill(4.0), 3.0, 4.0)
+
+
+def spline() -> Case:
+    s = scipy.interpolate.CubicSpline([0.0, 1.0, 2.0], [3.0, 3.0, 3.0])
+    return Case(lambda x: float(s(1.0)) * x, lambda: s.c.__setitem__(-1, 4.0), 3.0, 4.0)
+
+
+def environment() -> Case:
+    os.environ["CKAD_TEST_RATE"] = "3.0"
+    change = lambda: os.environ.update(CKAD_TEST_RATE="4.0")  # noqa: E731
+    return Case(lambda x: float(os.environ["CKAD_TEST_RATE"]) * x, change, 3.0, 4.0)
+
+
+def proxy_of_a_dict() -> Case:
+    d = {"k": 3.0}
+    p = types.MappingProxyType(d)
+    return Case(lambda x: p["k"] * x, lambda: d.update(k=4.0), 3.0, 4.0)
+
+
+def chain_of_dicts() -> Case:
+    d = {"k": 3.0}
+    p = collections.ChainMap({}, d)
+    return Case(lambda x: p["k"] * x, lambda: d.update(k=4.0), 3.0, 4.0)
+
+
+def bytes_that_change() -> Case:
+    b = bytearray([3])
+    return Case(lambda x: b[0] * x, lambda: b.__setitem__(0, 4), 3.0, 4.0)
+
+
+def masked_array() -> Case:
+    m = np.ma.masked_array([3.0, 5.0], [False, True])
+    return Case(lambda x: float(m.sum()) * x, lambda: m.__setitem__(0, 4.0), 3.0, 4.0)
+
+
+def getter_of_an_attribute() -> Case:
+    m, get = Model(), operator.attrgetter("k")
+    return Case(lambda x: get(m) * x, lambda: setattr(m, "k", 4.0), 3.0, 4.0)
+
+
+def getters_of_attributes_mapped() -> Case:
+    ms, get = [Base()], operator.attrgetter("k")
+    return Case(lambda x: sum(map(get, ms)) * x, lambda: setattr(ms[0], "k", 4.0), 3.0, 4.0)
+
+
+def function_mapped() -> Case:
+    m = Model()
+    f = lambda x: sum(map(m.weighted, [0.5])) * x  # noqa: E731
+    return Case(f, lambda: setattr(m, "k", 4.0), 9.0, 12.0)
+
+
+def method_in_a_table() -> Case:
+    m = Model()
+    table = {"f": m.weighted}
+    return Case(lambda x: table["f"](x), lambda: setattr(m, "k", 1.0), 18.0, 6.0)
+
+
+def dataclass_as_a_dict() -> Case:
+    r = Rates(3.0, 1.0)
+    f = lambda x: dataclasses.asdict(r)["a"] * x  # noqa: E731
+    return Case(f, lambda: setattr(r, "a", 4.0), 3.0, 4.0)
+
+
+def dataclass_replaced() -> Case:
+    r = Rates(3.0, 1.0)
+    f = lambda x: dataclasses.replace(r, b=1).a * x  # noqa: E731
+    return Case(f, lambda: setattr(r, "a", 4.0), 3.0, 4.0)
+
+
+def property_of_a_function_that_python_runs() -> Case:
+    class Own:
+        ks = [3.0]  # noqa: RUF012
+
+        @property
+        def k(self) -> Any:
+            return next(k for k in iter(lambda: self.ks[0], None))
+
+    return Case(lambda x: Own().k * x, lambda: Own.ks.__setitem__(0, 4.0), 3.0, 4.0)
+
+
+def cached_property_of_an_object() -> Case:
+    class Own:
+        k = 3.0
+
+        @functools.cached_property
+        def twice(self) -> float:
+            return 2.0 * self.k
+
+    m = Own()
+    change = lambda: (setattr(Own, "k", 4.0), vars(m).pop("twice"))  # noqa: E731
+    return Case(lambda x: m.twice * x, change, 6.0, 8.0)
+
+
+def reduced_by_a_method() -> Case:
+    m = Model()
+    f = lambda x: functools.reduce(m.combined, [1.0, x]) * 1.0  # noqa: E731
+    m.combined = lambda a, b: a * b * m.k
+    return Case(f, lambda: setattr(m, "k", 4.0), 3.0, 4.0)
+
+
+def read_in_one_branch_alone() -> Case:
+    m = Model()
+
+    def f(x: Any) -> Any:
+        if x > 1.0:
+            return m.k * x
+        return m.part.k * x
+
+    return Case(f, lambda: setattr(m, "k", 4.0), 3.0, 4.0)
+
+
+def read_in_a_while_with_break() -> Case:
+    m = Model()
+
+    def f(x: Any) -> Any:
+        y = 0.0 * x
+        while True:
+            y = y + 0.5 * x * m.k
+            if y > 5.0:
+                break
+        return y
+
+    return Case(f, lambda: setattr(m, "k", 6.0), 3.0, 3.0)
+
+
+def deep_in_nested_loops() -> Case:
+    m = Model()
+
+    def f(x: Any) -> Any:
+        total = 0.0 * x
+        for _ in range(10):
+            for _ in range(10):
+                total = total + m.options["inner"][0] * x
+        return total
+
+    return Case(f, lambda: m.options["inner"].__setitem__(0, 2.0), 100.0, 200.0)
+
+
+def gradient_of_a_gradient() -> Case:
+    m = Model()
+    inner = ckad.grad(lambda x: m.k * x * x)
+    return Case(inner, lambda: setattr(m, "k", 4.0), 6.0, 8.0)
+
+
+def attribute_in_a_scan() -> Case:
+    m = Model()
+    f = lambda x: ckad.fori_loop(0, 5, lambda k, c: c + m.k * x, 0.0 * x)  # noqa: E731
+    return Case(f, lambda: setattr(m, "k", 4.0), 15.0, 20.0)
+
+
 def deleted_attribute() -> Case:
     class Own:
         k = 4.0
@@ -1028,6 +1210,7 @@ def put_back():
     basename = os.path.basename
     yield
     os.path.basename = basename
+    os.environ.pop("CKAD_TEST_RATE", None)
     for name in ("settings_of_a_test", "settings_3", "settings_4"):
         sys.modules.pop(name, None)
 

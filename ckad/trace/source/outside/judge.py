@@ -8,10 +8,11 @@ import contextlib
 import copy
 import dataclasses
 import functools
+import sys
 import types
 from collections.abc import ItemsView, Iterator, KeysView, Mapping, Sequence, ValuesView
 from functools import partial
-from types import FunctionType, MethodType, ModuleType, SimpleNamespace
+from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -181,7 +182,15 @@ def _is_known(watch: Watch, callee: Any, owner: Any, args: Sequence[Any]) -> boo
     name = getattr(callee, "__name__", "")
     if module in _MODULES or module.partition(".")[0] == "ckad" or is_ours(type(callee)):
         return True
-    return computes(callee) and name not in _REACHING
+    if isinstance(callee, np.vectorize):
+        watch.attribute(callee, "pyfunc")
+        run_by_python(watch, callee.pyfunc)
+        return True
+    if isinstance(callee, np.ufunc):  # not one that was made of a function of the user
+        special: Any = sys.modules.get("scipy.special", np)
+        return callee in (vars(np).get(name), vars(special).get(name))
+    functions = (FunctionType, BuiltinFunctionType, type, *SIMPLE)
+    return isinstance(callee, functions) and computes(callee) and name not in _REACHING
 
 
 def _is_plain_class(watch: Watch, kind: type) -> bool:

@@ -4,14 +4,29 @@ from __future__ import annotations
 
 import abc
 import enum
+import functools
+import operator
 from collections import Counter, OrderedDict, defaultdict, deque, namedtuple
-from types import FunctionType, GetSetDescriptorType, MemberDescriptorType
+from functools import partial
+from types import (
+    CodeType,
+    FunctionType,
+    GetSetDescriptorType,
+    MemberDescriptorType,
+    MethodDescriptorType,
+    MethodType,
+    ModuleType,
+    NotImplementedType,
+    SimpleNamespace,
+    WrapperDescriptorType,
+)
 from typing import Any, Generic, Protocol
 
 import numpy as np
 
-from ckad.trace.source.libraries import is_library
+from ckad.trace.source.libraries import is_library, python_function
 from ckad.trace.source.outside.guard import ABSENT, BUILTIN, IMMUTABLE
+from ckad.trace.source.purity import INDEXED
 
 MAPPINGS = (dict, defaultdict, OrderedDict, Counter)
 CONTAINERS = (*MAPPINGS, list, set, deque)
@@ -59,6 +74,31 @@ def is_written(function: Any) -> bool:
     """Whether Python has written a method itself (of a dataclass), or there is none."""
     code = getattr(getattr(function, "__func__", function), "__code__", None)
     return function in (ABSENT, None) or (code is not None and code.co_filename == "<string>")
+
+
+#: Objects of libraries that stay what they are, or are looked into where they are called.
+_KNOWN = (
+    *(
+        type,
+        CodeType,
+        ModuleType,
+        MethodType,
+        partial,
+        *METHODS,
+        NotImplementedType,
+        SimpleNamespace,
+    ),
+    *(functools._lru_cache_wrapper, operator.attrgetter, operator.itemgetter),
+    *(np.dtype, np.finfo, np.iinfo, np.vectorize, MethodDescriptorType, WrapperDescriptorType),
+)
+
+
+def is_known(value: Any) -> bool:
+    """Whether it is known what an object of a library does; of others it may be anything."""
+    kind: type = type(value)
+    if isinstance(value, _KNOWN) or is_ours(kind) or top_of(kind) in DISPLAYS:
+        return True
+    return python_function(value) is not None or any(value is x for x in INDEXED)
 
 
 def is_ours(kind: type) -> bool:

@@ -18,6 +18,7 @@ from functools import partial
 from types import (
     CellType,
     FunctionType,
+    GetSetDescriptorType,
     MappingProxyType,
     MemberDescriptorType,
     MethodType,
@@ -43,6 +44,7 @@ from ckad.trace.source.outside.kinds import (
     DISPLAYS,
     INERT,
     METHODS,
+    is_known,
     is_ours,
     is_plain,
     top_of,
@@ -218,8 +220,11 @@ class Watch:
             self._container(attributes)
         elif type(attributes) is dict:
             self.name(attributes, name)
-        if type(users(kind, name)) is MemberDescriptorType:
+        found = type(users(kind, name))
+        if found is MemberDescriptorType:
             self._part(owner, name)
+        elif found is GetSetDescriptorType and name != "__dict__":
+            return self.give_up(f"{kind.__qualname__}.{name}")
         return None
 
     def object(self, owner: Any) -> None:
@@ -275,7 +280,12 @@ class Watch:
                 self.enter(item)
         elif isinstance(value, Iterator):
             self.give_up(f"a {kind.__name__} from outside")
-        elif not is_library(kind.__module__) and not is_plain(kind):
+        elif is_library(kind.__module__):
+            if not is_known(value):
+                self.give_up(f"a {kind.__module__}.{kind.__qualname__} from outside")
+            elif kind is MethodType and not is_library(type(value.__self__).__module__):
+                self.enter(value.__self__)
+        elif not is_plain(kind):
             self.give_up(f"a {kind.__qualname__}: Python looks into it by itself")
         elif dataclasses.is_dataclass(kind):
             self._note_fields(value)
