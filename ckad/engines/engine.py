@@ -64,4 +64,6 @@ class Engine(Protocol):
     def moved_bytes(self, body: Body) -> int:
         """Bytes that one run of a body reads from memory and writes to it."""
 
-    def load(self, tape: Tape, check_finite: bool, threads: int) -> Loaded: ...
+    def load(self, tape: Tape, check_finite: bool, threads: int, keeps_all: bool) -> Loaded:
+        """A program; ``keeps_all`` if its schedules are likely to keep the residuals of all steps,
+        which may be taken as a hint."""

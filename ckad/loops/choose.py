@@ -12,23 +12,20 @@ from math import isqrt
 from types import MappingProxyType
 
 from ckad.checkpoint.plan import LoopPlan, fitting_schedule
-from ckad.checkpoint.schedules import SCHEDULES
-from ckad.checkpoint.schedules.online import MOST_SLOTS, Online, online, unknown
-from ckad.checkpoint.schedules.revolve import revolve
-from ckad.checkpoint.schedules.schedule import MAX_STEPS, Listed, Schedule
+from ckad.checkpoint.schedules.online import MOST_SLOTS, Online, unknown
+from ckad.checkpoint.schedules.schedule import MAX_STEPS, Schedule
 from ckad.checkpoint.schedules.store_all import store_all
 from ckad.checkpoint.schedules.two_level import two_level
-from ckad.checkpoint.simulate import check_schedule
 from ckad.engines.actions import ACTION_BYTES, Slots
 from ckad.engines.measure import TapedLoop, step_bytes, token_bytes
-from ckad.errors import ScheduleError
 from ckad.loops.advice import too_small
+from ckad.loops.asked import Choice, asked_for, family
 from ckad.loops.offers import Offer, binomial, ladder, saving, worthwhile
 from ckad.loops.tables import FEWEST_ROWS, piece_rows, streamed_rows, whole_rows
 
-#: What ``schedule=`` takes: a name, a schedule, or a function from the number of steps to one.
-Choice = str | Schedule | Callable[[int], Schedule]
 Schedules = dict[int, Schedule]
+#: The bytes of a whole run, from schedules and how many actions there are at a time.
+Measure = Callable[[Schedules, int], int]
 #: How often the prediction is corrected by a measurement before the best choice so far is taken.
 MOST_TRIES = 8
 #: Room for tokens that is not worth another try.
@@ -60,7 +57,7 @@ class Chooser:
         loops: dict[int, TapedLoop],
         budget: int,
         choice: Choice,
-        measure: Callable[[Schedules, int], int],
+        measure: Measure,
         requested: str | int | None,
         step_ns: Mapping[int, float] = MappingProxyType({}),
     ) -> None:
@@ -77,8 +74,19 @@ class Chooser:
         """The cheapest schedules that were found to fit; BudgetError if none do."""
         return self._as_asked() if self.choice != "auto" else self._nearer(self._fewest_steps())
 
+    def is_likely_to_keep_all(self) -> bool:
+        """Whether no step will be run again, as far as that is known before measuring."""
+        if self.choice != "auto":
+            return self.choice == "store_all"
+        everything = self._everything()
+        fits = self._tokens(everything) <= self.budget
+        return fits and self._nearest(everything) == everything
+
+    def _everything(self) -> Schedules:
+        return {x.name: store_all(x.n_steps) for x in self.loops.values()}
+
     def _fewest_steps(self) -> Schedules:
-        everything = {x.name: store_all(x.n_steps) for x in self.loops.values()}
+        everything = self._everything()
         all_used = self.measured(everything)
         if all_used <= self.budget:
             return everything
@@ -138,6 +146,10 @@ class Chooser:
 
         To run a step again may take less time than to move its residuals to memory and back.
         """
+        found = self._nearest(chosen)
+        return found if found == chosen or self.measured(found) <= self.budget else chosen
+
+    def _nearest(self, chosen: Schedules) -> Schedules:
         slots, found = slots_of(chosen), dict(chosen)
         for x in self.outer:
             if x.name in self._step_ns and x.n_steps > 1:
@@ -146,7 +158,7 @@ class Chooser:
                 period = max(1, min(period, CACHE // max(1, size), x.n_steps))
                 options = chosen[x.name], two_level(x.n_steps, period)
                 found[x.name] = min(options, key=lambda s: self._nanoseconds(x, size, s))
-        return found if found == chosen or self.measured(found) <= self.budget else chosen
+        return found
 
     def _nanoseconds(self, x: TapedLoop, size: int, schedule: Schedule) -> float:
         """What a schedule adds to the time of a loop whose steps keep ``size`` bytes."""
@@ -301,7 +313,7 @@ class Chooser:
         least = self._least()
         everything = {x.name: store_all(x.n_steps) for x in self.inner}
         chosen: Schedules = {}
-        outer = {x.name: self._asked_for(x) for x in self.outer}
+        outer = {x.name: asked_for(self.choice, x) for x in self.outer}
         needed = []
         for inner in (everything, {x.name: least[x.name] for x in self.inner}):
             chosen = {**inner, **outer}
@@ -318,7 +330,7 @@ class Chooser:
         used = self.measured(chosen)
         for x in self.outer:
             state = max(1, x.state_bytes)
-            make = self._family(x)
+            make = family(self.choice, x)
             most = MOST_SLOTS if make is unknown else x.n_steps
             slots = min(most, 1 + (self.budget - used) // state)
             while slots > 1:
@@ -330,43 +342,6 @@ class Chooser:
                 slots -= -((self.budget - needed) // state)
         return chosen
 
-    def _family(self, x: TapedLoop) -> Callable[[int, int], Schedule]:
-        if self.choice == "revolve":
-            return revolve
-        return unknown if x.is_open else online
-
-    def _asked_for(self, loop: TapedLoop) -> Schedule:
-        schedule = self._named(loop)
-        if not isinstance(schedule, Schedule):
-            raise ScheduleError(
-                f"schedule={self.choice!r} gave {type(schedule).__name__}; a schedule of "
-                "ckad.schedules is wanted, its name, or a function from n_steps to one."
-            )
-        if schedule.n_steps != loop.n_steps and not loop.is_open:
-            raise ScheduleError(
-                f"the schedule is made for {schedule.n_steps} steps, the loop has {loop.n_steps}. "
-                f"Build it for {loop.n_steps}, or pass a function: schedule=lambda n: "
-                f"ckad.schedules.{schedule.family}(n, ...)."
-            )
-        if isinstance(schedule.source, Listed):
-            check_schedule(schedule)  # made elsewhere: a wrong row would be a wrong gradient
-        return schedule
-
-    def _named(self, loop: TapedLoop) -> object:
-        n, choice = loop.n_steps, self.choice
-        if isinstance(choice, Schedule):
-            return choice
-        if callable(choice):
-            return choice(n)
-        if choice == "store_all":
-            return store_all(n)
-        if choice == "two_level":
-            return two_level(n)
-        if choice in ("revolve", "online"):
-            return self._family(loop)(n, 1)
-        names = ", ".join(repr(x) for x in ("auto", *SCHEDULES))
-        raise ScheduleError(f"schedule={choice!r} is not known; use one of {names}, or a Schedule.")
-
     def under(self, budget: int) -> Chooser:
         """The same for another budget, which nobody asked for."""
         loops, step_ns = self.loops, self._step_ns
@@ -374,7 +349,7 @@ class Chooser:
 
     def factor(self, schedules: Schedules) -> float:
         """How often a step is computed forward, on the average."""
-        everything = {x.name: store_all(x.n_steps) for x in self.loops.values()}
+        everything = self._everything()
         return self._work(schedules) / max(1, self._work(everything))
 
     def plans(self, schedules: Schedules) -> tuple[LoopPlan, ...]:

@@ -19,7 +19,8 @@ from ckad.engines.stops import Stops
 from ckad.engines.work import step_nanoseconds
 from ckad.errors import BudgetError, EngineError, ScheduleError
 from ckad.loops.advice import warn_if_dear
-from ckad.loops.choose import Choice, Chooser, Schedules, slots_of
+from ckad.loops.asked import Choice
+from ckad.loops.choose import Chooser, Measure, Schedules, slots_of
 from ckad.loops.compiled import Compiled, Run
 from ckad.loops.engines import AUTO, ENGINES, chosen, engine_named
 from ckad.loops.tables import learnt, streamed, whole
@@ -97,7 +98,8 @@ def compile_tape(tape: Tape, options: Options) -> Compiled:
 
 def _row_by_row(tape: Tape, options: Options, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """Run ``tape`` on the vm, which stops at the first row that is not finite."""
-    options, load = replace(options, engine="vm"), partial(engine_named("vm").load, tape, True, 1)
+    options = replace(options, engine="vm")
+    load = partial(engine_named("vm").load, tape, True, 1, False)
     try:
         looking = _compile(tape, options, load)
     except BudgetError:  # elements take more bytes in the vm
@@ -121,13 +123,26 @@ def _compile(
     """``load`` makes the program, if that is to be done in another way than the engine does it."""
     name = chosen(tape, options.engine)
     engine = engine_named(name)
-    loaded = engine.load(tape, False, n_threads(options.threads)) if load is None else load()
+    if load is None:
+        loops = taped_loops(tape, engine.record_bytes)
+        likely = _chooser(tape, loops, options, name, lambda *_: 0).is_likely_to_keep_all()
+        loaded = engine.load(tape, False, n_threads(options.threads), likely)
+    else:
+        loaded = load()
 
     def planned(assumed: Mapping[int, int]) -> Run:
         loops = taped_loops(tape, engine.record_bytes, assumed)
         return _planned(tape, loaded, loops, options, name)
 
     return Compiled(tape, loaded, planned, watch)
+
+
+def _chooser(
+    tape: Tape, loops: dict[int, TapedLoop], options: Options, engine: str, measure: Measure
+) -> Chooser:
+    budget = free_memory() // FREE_PART if options.memory is None else parse_bytes(options.memory)
+    step_ns = step_nanoseconds(tape, engine)
+    return Chooser(loops, budget, options.schedule, measure, options.memory, step_ns)
 
 
 def _planned(
@@ -139,9 +154,8 @@ def _planned(
         feeds = _feeds(loops, schedules, most_rows)
         return run_bytes(tape, loaded, slots_of(schedules), feeds)
 
-    budget = free_memory() // FREE_PART if options.memory is None else parse_bytes(options.memory)
-    step_ns = step_nanoseconds(tape, engine)
-    chooser = Chooser(loops, budget, options.schedule, measure, options.memory, step_ns)
+    chooser = _chooser(tape, loops, options, engine, measure)
+    budget = chooser.budget
     schedules = chooser.schedules() if loops else {}
     slots, feeds = slots_of(schedules), _feeds(loops, schedules, chooser.most_rows)
     peak = run_bytes(tape, loaded, slots, feeds)

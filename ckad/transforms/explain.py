@@ -9,7 +9,7 @@ from functools import cached_property, partial
 from typing import Any
 
 from ckad.checkpoint.plan import LoopPlan, Plan
-from ckad.loops.choose import Choice
+from ckad.loops.asked import Choice
 from ckad.loops.driver import Options
 from ckad.memory import format_bytes
 from ckad.passes import pipeline

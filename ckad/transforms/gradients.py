@@ -12,7 +12,7 @@ import numpy as np
 from ckad import trees
 from ckad.checkpoint.plan import Plan
 from ckad.errors import DifferentiationError
-from ckad.loops.choose import Choice
+from ckad.loops.asked import Choice
 from ckad.loops.compiled import Compiled
 from ckad.loops.driver import Options, Progress
 from ckad.passes import pipeline

@@ -10,7 +10,7 @@ import numpy as np
 
 from ckad import trees
 from ckad.errors import DifferentiationError
-from ckad.loops.choose import Choice
+from ckad.loops.asked import Choice
 from ckad.loops.driver import Options, Progress
 from ckad.passes import pipeline
 from ckad.place import at_place

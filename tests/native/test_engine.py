@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import itertools
 import multiprocessing
 import os
 from collections.abc import Callable
@@ -14,6 +16,7 @@ import pytest
 import ckad
 from ckad import schedules
 from ckad.engines import native
+from ckad.engines.native.running import compiler
 from ckad.passes.pipeline import adjoint_of_tape
 from ckad.passes.simplify import simplify
 from ckad.rules.evaluate import evaluate
@@ -135,6 +138,30 @@ def test_the_number_of_threads_changes_no_bit(name: str) -> None:
         for n in (1, 2, 3, 7)
     ]
     assert all(other == alone for other in others)
+
+
+def test_very_long_code_has_the_same_bits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its instructions are selected in one pass, which takes linear time."""
+    quickly = []
+
+    def run(x: Any) -> Any:
+        y = [x[k] * (1 + k) + np.sin(x[k - 1]) for k in range(len(x))]
+        return sum(a / (1 + b * b) for a, b in itertools.pairwise(y))
+
+    def gradient() -> Any:
+        ckad.clear_caches()
+        gc.collect()
+        return ckad.value_and_grad(run, engine="native")(np.linspace(0.1, 0.9, 60))
+
+    monkeypatch.setattr(compiler, "_from_disk", lambda key: None)
+    wanted = gradient()
+    original = compiler._select_quickly
+    monkeypatch.setattr(compiler, "_select_quickly", lambda m: quickly.append(original(m)))
+    monkeypatch.setattr(compiler, "LONG", 100)
+    monkeypatch.setattr(compiler, "VERY_LONG", 200)
+    for a, b in zip(wanted, gradient(), strict=True):
+        np.testing.assert_array_equal(a, b)
+    assert quickly
 
 
 def test_shared_passes_from_several_threads_at_once() -> None:

@@ -37,7 +37,13 @@ def gradient_of(fun, *args, **options) -> Compiled:
 
 @pytest.fixture(scope="module")
 def stencil() -> Compiled:
-    return gradient_of(heat, np.ones(N), np.full(N, 0.1), engine="native", argnums=(0, 1))
+    return heat_gradient(schedule="two_level")
+
+
+def heat_gradient(**options):
+    return gradient_of(
+        heat, np.ones(N), np.full(N, 0.1), engine="native", argnums=(0, 1), **options
+    )
 
 
 def functions(text: str) -> dict[str, str]:
@@ -53,6 +59,12 @@ def test_the_text_has_the_parts_of_a_loop_and_its_reverse(stencil):
     kinds = {name.rstrip("0123456789_") for name in functions(stencil.text)}
     assert {"body", "advance", "tape", "retape", "reverse"} <= kinds
     assert "the reverse of a step of loop 0 (50 steps), test_inspect.py:" in stencil.text
+
+
+def test_what_keeps_all_residuals_has_no_code_to_run_steps_again(stencil):
+    kinds = {name.rstrip("0123456789_") for name in functions(heat_gradient().text)}
+    assert {"body", "tape", "reverse"} <= kinds
+    assert not {"advance", "retape"} & kinds
 
 
 def test_a_stencil_reads_like_its_formula(stencil):
@@ -118,12 +130,12 @@ def test_the_vm_has_no_machine_code(what):
 def test_time_of_compilation_and_the_cache(tmp_path, monkeypatch):
     monkeypatch.setenv("CKAD_CACHE_DIR", str(tmp_path / "cache"))
     tape = ckad.trace(lambda x: np.sin(x) * 0.123456)(1.0)
-    first = prepare(tape).library
+    first = prepare(tape, keeps_all=False).library
     seconds, cached = first.seconds, first.cached
     del first  # which an assertion would keep
     assert seconds > 0
     assert not cached
-    second = prepare(tape).library
+    second = prepare(tape, keeps_all=False).library
     assert second.seconds == 0
     assert second.cached
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -219,3 +220,25 @@ def indices_in_a_loop(x):
 def test_a_condition_that_is_true_nowhere_has_no_first_index():
     with pytest.raises(IndexError):
         ckad.jit(lambda x: x[np.where(x > 100)[0][0]])(X)
+
+
+@pytest.mark.parametrize("function", [max, min])
+def test_extremum_of_a_row_is_the_one_that_python_keeps(function):
+    """The first of equals; a NaN is never better than a number, nor a number better than a NaN."""
+    for values in itertools.product([1.0, 2.0, np.nan, -np.inf, 0.0, -0.0], repeat=3):
+        x = np.array(values)
+        k = function(range(3), key=values.__getitem__)
+        value, gradient = ckad.value_and_grad(lambda x: function(x * 1.0), engine="vm")(x)
+        np.testing.assert_array_equal([value, np.signbit(value)], [x[k], np.signbit(x[k])])
+        np.testing.assert_array_equal(gradient, np.arange(3) == k)
+
+
+@pytest.mark.parametrize("function", [max, min, any, all])
+def test_a_row_is_not_taken_apart(function):
+    rows = [
+        len(str(ckad.trace(lambda x: function(x * x))(np.arange(1.0, n))).splitlines())
+        for n in (9, 900)
+    ]
+    assert rows[0] == rows[1]
+    for x in (np.zeros(3), np.array([0.0, 1.0]), np.array([True, True]), np.arange(4)):
+        assert ckad.jit(lambda x: function(x))(x) == function(x)

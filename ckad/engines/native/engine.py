@@ -18,14 +18,26 @@ __all__ = ["Loaded", "load", "moved_bytes", "name", "record_bytes"]
 
 
 class Loaded:
-    """A compiled program; the slots are given to each run."""
+    """Compiled programs of a tape; the slots are given to each run.
 
-    def __init__(self, program: Program, threads: int) -> None:
-        self.program, self.threads = program, threads
+    ``keeps_all`` says that schedules are likely to keep the residuals of all steps. Those then have
+    a program of their own, which is soon compiled; for all others there is a second one.
+    """
+
+    def __init__(self, tape: Tape, threads: int, keeps_all: bool) -> None:
+        self.tape, self.threads, self.keeps_all = tape, threads, keeps_all
+        self.program = prepare(tape, keeps_all)  # that of the slots asked for last
         self._runner: Runner | None = None
 
+    def _program_for(self, slots: Mapping[int, Slots]) -> Program:
+        keeps_all = self.keeps_all and not any(s.n_slots for s in slots.values())
+        if keeps_all is not self.program.keeps_all:
+            self.program = prepare(self.tape, keeps_all)
+        return self.program
+
     def run_bytes(self, slots: Mapping[int, Slots]) -> int:
-        return self.program.homes(slots)[-1] + 8 * self.program.facts.n_cells
+        program = self._program_for(slots)
+        return program.homes(slots)[-1] + 8 * program.facts.n_cells
 
     def kept_bytes(self) -> int:
         return self.program.kept_bytes
@@ -63,10 +75,10 @@ class Loaded:
     ) -> list[np.ndarray]:
         runner = self._runner
         if runner is None or runner.feeds is not feeds or runner.slots is not slots:
-            runner = self._runner = Runner(self.program, feeds, slots)
+            runner = self._runner = Runner(self._program_for(slots), feeds, slots)
         return runner(inputs, on_progress, self.threads)
 
 
-def load(tape: Tape, check_finite: bool, threads: int) -> Loaded:
+def load(tape: Tape, check_finite: bool, threads: int, keeps_all: bool) -> Loaded:
     """Compile a tape, or take its code from the cache."""
-    return Loaded(prepare(tape), threads)
+    return Loaded(tape, threads, keeps_all)

@@ -86,6 +86,6 @@ class Loaded:
         return execute(program, inputs, feeds, on_progress, self.stops, self.longest)
 
 
-def load(tape: Tape, check_finite: bool, threads: int) -> Loaded:
-    """The vm has one thread."""
+def load(tape: Tape, check_finite: bool, threads: int, keeps_all: bool) -> Loaded:
+    """The vm has one thread, and assembles a program for each choice of slots."""
     return Loaded(tape, check_finite)

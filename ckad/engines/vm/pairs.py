@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ckad.passes.liveness import readers
 from ckad.tape.ops import Op
 from ckad.tape.tape import Tape
 from ckad.tape.types import DType
@@ -39,9 +38,11 @@ class Joined(NamedTuple):
     operands: tuple[int, ...]  # x, y, z
 
 
-def joined_rows(tape: Tape, rows: Sequence[int]) -> dict[int, Joined]:
+def joined_rows(
+    tape: Tape, rows: Sequence[int], readers: Sequence[Sequence[int]]
+) -> dict[int, Joined]:
     """Outer rows among ``rows`` with what they absorb; a row takes part in one pair only."""
-    inside, readers_of, outputs = set(rows), readers(tape), set(tape.outputs.tolist())
+    inside, outputs = set(rows), set(tape.outputs.tolist())
     found: dict[int, Joined] = {}
     absorbed: set[int] = set()
     for k in rows:
@@ -51,7 +52,7 @@ def joined_rows(tape: Tape, rows: Sequence[int]) -> dict[int, Joined]:
         for side, x in enumerate(row.operands):
             inner = tape.rows[x]
             free = x in inside and x not in found and x not in absorbed and x not in outputs
-            if free and inner.op in _INNER and len(readers_of[x]) == 1 and inner.type == row.type:
+            if free and inner.op in _INNER and len(readers[x]) == 1 and inner.type == row.type:
                 pair = Pair(inner.op, row.op, bool(side) and row.op is Op.SUB)
                 found[k] = Joined(pair, x, (*inner.operands, row.operands[1 - side]))
                 absorbed.add(x)

@@ -135,15 +135,28 @@ def _chosen(better: Any, first: Any, second: Any) -> Any:
     return np.where(better(second, first), second, first)[()]
 
 
-def _extremum(original: Any, better: Any) -> None:
+def _is_row(x: Any) -> bool:
+    """An array that an iterator would take apart into as many rows of the tape."""
+    return isinstance(x, Tracer) and x.ndim == 1 and x.size > 1
+
+
+def _extremum(original: Any, better: Any, position: Any, worst: float) -> None:
+    def of_row(x: Tracer) -> Any:
+        """Python compares: a NaN is never better, and nothing is better than a NaN."""
+        first, others = x[0], x[1:]
+        compared = np.where(np.isnan(others), worst, others) if x.dtype.kind == "f" else others
+        return _chosen(better, first, others[position(compared)])
+
     @_instead_of(original)
     def best(*args: Any, **options: Any) -> Any:
+        if len(args) == 1 and not options and _is_row(args[0]):
+            return of_row(args[0])
         items = _items(args, original.__name__, options)
         return functools.reduce(functools.partial(_chosen, better), items)
 
 
-_extremum(min, operator.lt)
-_extremum(max, operator.gt)
+_extremum(min, operator.lt, np.argmin, np.inf)
+_extremum(max, operator.gt, np.argmax, -np.inf)
 
 
 @_instead_of(sum)
@@ -153,8 +166,16 @@ def _sum(iterable: Any, /, start: Any = 0) -> Any:
     return functools.reduce(operator.add, iterable, start)
 
 
-_instead_of(any)(lambda xs: functools.reduce(np.logical_or, [_truth(x) for x in xs]))
-_instead_of(all)(lambda xs: functools.reduce(np.logical_and, [_truth(x) for x in xs]))
+def _decision(original: Any, function: Any) -> None:
+    @_instead_of(original)
+    def decided(xs: Any) -> Any:
+        if _is_row(xs):
+            return function.reduce(xs)
+        return functools.reduce(function, [_truth(x) for x in xs])
+
+
+_decision(any, np.logical_or)
+_decision(all, np.logical_and)
 
 
 def _truth(x: Any) -> Any:

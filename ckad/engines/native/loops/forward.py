@@ -11,7 +11,7 @@ from ckad.engines.native.ir.element import POINTER, Value, whole
 from ckad.engines.native.ir.state import LEARNT, Control
 from ckad.engines.native.ir.stepping import Ran
 from ckad.engines.native.loops.carries import Carry
-from ckad.engines.native.loops.drive import drive, store_and_restore
+from ckad.engines.native.loops.drive import Handlers, drive, store_and_restore
 from ckad.engines.native.loops.lengths import begin_count, count_place
 from ckad.engines.native.loops.plain import (
     as_held,
@@ -55,8 +55,10 @@ def lower_taped_loop(code: TapeCode, k: int, row: Row) -> Sequence[Held]:
     if sweep.is_guarded:
         begin_count(code.unit, loop, control, first_small(carry, initial))
     if loop.length:
-        handlers = store_and_restore(sweep, store, state)
-        handlers[Kind.ADVANCE] = _steps(sweep, "advance", body, store, None)
+        handlers: Handlers = {}
+        if not code.writer.keeps_all:
+            handlers = store_and_restore(sweep, store, state)
+            handlers[Kind.ADVANCE] = _steps(sweep, "advance", body, store, None)
         handlers[Kind.TAPE] = _steps(sweep, "tape", taping, store, kept)
         drive(sweep, handlers, reverse=False)
     if sweep.is_guarded:

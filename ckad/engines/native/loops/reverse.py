@@ -11,7 +11,7 @@ from ckad.engines.native.ir.element import Value, register_type, whole
 from ckad.engines.native.ir.state import Cell, Control
 from ckad.engines.native.kernels.rows import emit_zeros
 from ckad.engines.native.loops.carries import Carry
-from ckad.engines.native.loops.drive import drive, store_and_restore
+from ckad.engines.native.loops.drive import Handlers, drive, store_and_restore
 from ckad.engines.native.loops.lengths import count_place
 from ckad.engines.native.loops.plain import as_held, borrowed, index_of, new_ys
 from ckad.engines.native.loops.records import Record, arrays_at, record_of, residual_record
@@ -54,11 +54,13 @@ def lower_reverse_loop(code: TapeCode, k: int, row: Row) -> Sequence[Held]:
         for x in ct_xs:
             emit_zeros(code.b, x.array)
     store = Store(sweep, totals, initial)
-    again = Store(sweep, primal, _undefined(code, primal))
-    if loop.length:
+    handlers: Handlers = {}
+    if loop.length and not code.writer.keeps_all:
+        again = Store(sweep, primal, _undefined(code, primal))
         handlers = store_and_restore(sweep, again, state)
         handlers[Kind.ADVANCE] = _advance(sweep, loop.advance, again)
         handlers[Kind.TAPE] = _retape(sweep, loop.taping, again, kept)
+    if loop.length:
         handlers[Kind.REVERSE] = _reverse(sweep, loop, store, kept)
         drive(sweep, handlers, reverse=True)
     for pool in primal.pools:

@@ -49,6 +49,7 @@ class Writer:
 
     module: ir.Module
     with_bodies: Mapping[Op, Lower]  # the code of rows that have bodies
+    keeps_all: bool = False  # every taped loop keeps all its residuals: no step is run again
     heap: Heap = field(default_factory=Heap)
     n_cells: int = int(Cell.END)
     constants: dict[int, int] = field(default_factory=dict)  # id of an array -> its cell

@@ -45,6 +45,9 @@ MOST_FILES, MOST_BYTES = 4096, 256 * 2**20
 WRITES_BETWEEN_TRIMS = 32
 OPT = 2  # of the code generator, and of the passes unless the code is long
 LONG = 4000  # lines of one block; what OPT 2 adds takes more than linear time there
+# Instructions of one block from which on it is selected in one pass, as it stands. Everything else
+# that the code generator does takes the square of a block's length: 29 s for 26,000, 4 s with this.
+VERY_LONG = 8000
 # The scheduler compares each access to memory with HUGE others of its block. LLVM's 1000 is ten
 # times slower on straight-line code, for the same code. An option that LLVM lacks ends the process.
 HUGE = 100
@@ -168,17 +171,28 @@ def _optimised(text: str) -> Iterator[Any]:
         module.triple = machine.triple
         module.data_layout = str(machine.target_data)
         module.verify()
-        options = llvm.create_pipeline_tuning_options(speed_level=1 if _is_long(text) else OPT)
+        is_long = _is_long(text)
+        options = llvm.create_pipeline_tuning_options(speed_level=1 if is_long else OPT)
         # Programs come in vectors. Looking for more takes nine tenths of the time and finds little.
         options.slp_vectorization = options.loop_vectorization = False
         builder = llvm.create_pass_builder(machine, options)
         builder.getModulePassManager().run(module, builder)
+        if is_long:
+            _select_quickly(module)
         yield module
 
 
 def _is_long(text: str) -> bool:
     labels = [k for k, line in enumerate(text.splitlines()) if line.endswith((":", "}"))]
     return any(stop - start > LONG for start, stop in itertools.pairwise([0, *labels]))
+
+
+def _select_quickly(module: Any) -> None:
+    """The functions with blocks so long that good code for them takes longer than they run."""
+    for function in module.functions:
+        if any(sum(1 for _ in block.instructions) > VERY_LONG for block in function.blocks):
+            function.add_function_attribute("noinline")
+            function.add_function_attribute("optnone")
 
 
 def _load(code: Code, seconds: float, cached: bool) -> Library:

@@ -15,5 +15,5 @@ from ckad.tape.tape import Tape
 def run(tape: Tape, *inputs: Any) -> list[np.ndarray]:
     """Run a tape on arrays; one new array per output."""
     arrays = [np.asarray(x, t.numpy) for x, t in zip(inputs, tape.input_types, strict=True)]
-    program = prepare(tape)
+    program = prepare(tape, keeps_all=True)
     return run_growing(tape, lambda feeds, slots: execute(program, arrays, feeds, slots))

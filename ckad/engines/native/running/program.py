@@ -58,6 +58,7 @@ class Program:
     """Compiled code of a tape."""
 
     tape: Tape
+    keeps_all: bool
     library: Library
     facts: Facts
 
@@ -78,7 +79,7 @@ class Program:
     @property
     def text(self) -> str:
         """What the code computes, readable: the rows and nests of each of its functions."""
-        writer = Writer(ir.Module("ckad"), WITH_BODIES)  # written again, since few ever ask
+        writer = _writer(self.keeps_all)  # written again, since few ever ask
         _write(writer, self.tape)
         return program_text(self.tape, writer)
 
@@ -105,12 +106,16 @@ class Program:
         return found | {-1: at}
 
 
-def prepare(tape: Tape) -> Program:
-    """The program of a tape, compiled or from the cache."""
-    places = repr(list(_places(tape))).encode()
+def prepare(tape: Tape, keeps_all: bool) -> Program:
+    """The program of a tape, compiled or from the cache.
+
+    One that ``keeps_all`` has no code to run steps again, less than half of what there is to
+    compile: it is for schedules without restart states.
+    """
+    places = repr((keeps_all, list(_places(tape)))).encode()
     key = blake2b(tape.digest + places, digest_size=16).digest()
-    library = compile_module(key, lambda: _build(tape))
-    return Program(tape, library, Facts.parse(library.facts))
+    library = compile_module(key, lambda: _build(tape, keeps_all))
+    return Program(tape, keeps_all, library, Facts.parse(library.facts))
 
 
 def _places(tape: Tape) -> Iterator[str]:
@@ -122,8 +127,12 @@ def _places(tape: Tape) -> Iterator[str]:
         yield from _places(body)
 
 
-def _build(tape: Tape) -> tuple[ir.Module, str]:
-    writer = Writer(ir.Module("ckad"), WITH_BODIES)
+def _writer(keeps_all: bool) -> Writer:
+    return Writer(ir.Module("ckad"), WITH_BODIES, keeps_all)
+
+
+def _build(tape: Tape, keeps_all: bool) -> tuple[ir.Module, str]:
+    writer = _writer(keeps_all)
     facts = _write(writer, tape)
     return writer.module, json.dumps(asdict(facts))
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from heapq import heapify, heappop, heappush
+
 from ckad.engines.vm.isa import STRIP
 from ckad.passes.liveness import readers
 from ckad.tape.ops import Op, is_elementwise
@@ -51,7 +54,10 @@ def group(tape: Tape, chained: bool = True) -> list[Item]:
 
 
 class _Grouping:
-    """Items in the making; ``done`` are the rows that have their place."""
+    """Items in the making; ``done`` are the rows that have their place.
+
+    Rows wait in heaps for their turn: as soon as all that they read is done, they can run.
+    """
 
     def __init__(self, tape: Tape, chained: bool) -> None:
         self.tape = tape
@@ -61,39 +67,82 @@ class _Grouping:
         self.outputs = set(tape.outputs.tolist())
         self.readers = readers(tape)
         self.items: list[Item] = []
+        #: Rows on few elements, and per size those that chains are made of.
+        self.small: list[int] = []
+        self.ready: defaultdict[int, list[int]] = defaultdict(list)
+        self.waits = [False] * len(tape)
+        for k in range(len(tape)):
+            self._look_at(k)
         for k in range(len(tape)):
             while not self.done[k]:
                 self._place(k)
 
     def _place(self, k: int) -> None:
+        """All rows before ``k`` are done."""
         if not self.sizes[k] or self.splats[k]:
-            self.items.append(k)
-            self.done[k] = True
+            self._add(k)
             return
-        self._small_rows_first(k)
-        chain = self._without_early(self._ready(k))
+        self._small_rows_first()
+        found = self._chain(self.sizes[k])
+        chain = self._without_early(found)
         self.items.append(chain)
         for member in chain:
-            self.done[member] = True
+            self._is_done(member)
+        for member in found:
+            self._look_at(member)
 
-    def _small_rows_first(self, first: int) -> None:
+    def _add(self, k: int) -> None:
+        self.items.append(k)
+        self._is_done(k)
+
+    def _is_done(self, k: int) -> None:
+        self.done[k] = True
+        for r in self.readers[k]:
+            self._look_at(r)
+            if self.splats[r]:
+                for reader in self.readers[r]:
+                    self._look_at(reader)
+
+    def _look_at(self, k: int) -> None:
+        """Let the row wait for its turn if all that it reads is done."""
+        if self.done[k] or self.waits[k] or self.splats[k] or not self._is_ready(k, set()):
+            return
+        if self.sizes[k]:
+            heappush(self.ready[self.sizes[k]], k)
+        elif self.tape.rows[k].type.is_array and self.tape.rows[k].type.size <= STRIP:
+            heappush(self.small, k)
+        else:
+            return
+        self.waits[k] = True
+
+    def _small_rows_first(self) -> None:
         """Rows on few elements that are ready now may make rows of the chain ready."""
-        for k in range(first, len(self.tape)):
-            row = self.tape.rows[k]
-            small = not self.sizes[k] and row.type.is_array and row.type.size <= STRIP
-            if small and not self.done[k] and all(self.done[x] for x in row.operands):
-                self.items.append(k)
-                self.done[k] = True
+        while self.small:
+            k = heappop(self.small)
+            if not self.done[k]:
+                self._add(k)
 
-    def _ready(self, first: int) -> list[int]:
-        """All rows of one size, from ``first`` on, that can run before anything not done."""
+    def _chain(self, size: int) -> list[int]:
+        """All rows of one size that can run before anything not done, in their order."""
         chain: list[int] = []
         inside: set[int] = set()
-        for k in range(first, len(self.tape)):
-            fits = self.sizes[k] == self.sizes[first] and not self.splats[k] and not self.done[k]
-            if fits and len(chain) < LONGEST and self._is_ready(k, inside):
-                chain.append(k)
-                inside.add(k)
+        waiting = self.ready[size]
+        while waiting and len(chain) < LONGEST:
+            k = heappop(waiting)
+            self.waits[k] = False
+            if self.done[k] or k in inside:
+                continue
+            chain.append(k)
+            inside.add(k)
+            for r in self.readers[k]:
+                fits = self.sizes[r] == size and not self.splats[r] and not self.waits[r]
+                if fits and self._is_ready(r, inside):
+                    heappush(waiting, r)
+                    self.waits[r] = True
+        self.ready[size] = [k for k in waiting if self._is_ready(k, set())]
+        for k in set(waiting).difference(self.ready[size]):
+            self.waits[k] = False
+        heapify(self.ready[size])
         return chain
 
     def _is_ready(self, k: int, inside: set[int]) -> bool:

@@ -8,7 +8,7 @@ from ckad.engines.vm.assembly.grouping import Item, members
 from ckad.engines.vm.assembly.region import Region
 from ckad.engines.vm.isa import KERNEL_CODES
 from ckad.engines.vm.pairs import Joined, joined_rows
-from ckad.passes.liveness import last_reads
+from ckad.passes.liveness import last_reads, readers
 from ckad.tape.ops import Op
 from ckad.tape.tape import Row, Tape
 from ckad.tape.types import DType, Type
@@ -38,8 +38,9 @@ class Placement:
     def _join(self) -> None:
         """Pairs within a chain, and among the rows that stand alone."""
         alone = [x for x in self.items if not isinstance(x, list)]
+        readers_of = readers(self.tape)
         for rows in (alone, *(x for x in self.items if isinstance(x, list))):
-            self.joined |= joined_rows(self.tape, rows)
+            self.joined |= joined_rows(self.tape, rows, readers_of)
         self.absorbed = {j.inner for j in self.joined.values()}
 
     def operands(self, k: int) -> tuple[int, ...]:

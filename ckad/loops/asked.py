@@ -1,0 +1,60 @@
+"""The schedules that a user asks for by ``schedule=``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ckad.checkpoint.schedules import SCHEDULES
+from ckad.checkpoint.schedules.online import online, unknown
+from ckad.checkpoint.schedules.revolve import revolve
+from ckad.checkpoint.schedules.schedule import Listed, Schedule
+from ckad.checkpoint.schedules.store_all import store_all
+from ckad.checkpoint.schedules.two_level import two_level
+from ckad.checkpoint.simulate import check_schedule
+from ckad.engines.measure import TapedLoop
+from ckad.errors import ScheduleError
+
+#: A name, a schedule, or a function from the number of steps to one.
+Choice = str | Schedule | Callable[[int], Schedule]
+
+
+def asked_for(choice: Choice, loop: TapedLoop) -> Schedule:
+    """The schedule of a loop; ScheduleError if there is none of that name, or it does not fit."""
+    schedule = _named(choice, loop)
+    if not isinstance(schedule, Schedule):
+        raise ScheduleError(
+            f"schedule={choice!r} gave {type(schedule).__name__}; a schedule of "
+            "ckad.schedules is wanted, its name, or a function from n_steps to one."
+        )
+    if schedule.n_steps != loop.n_steps and not loop.is_open:
+        raise ScheduleError(
+            f"the schedule is made for {schedule.n_steps} steps, the loop has {loop.n_steps}. "
+            f"Build it for {loop.n_steps}, or pass a function: schedule=lambda n: "
+            f"ckad.schedules.{schedule.family}(n, ...)."
+        )
+    if isinstance(schedule.source, Listed):
+        check_schedule(schedule)  # made elsewhere: a wrong row would be a wrong gradient
+    return schedule
+
+
+def family(choice: Choice, loop: TapedLoop) -> Callable[[int, int], Schedule]:
+    """What makes the schedules of "revolve" and "online", of steps and slots."""
+    if choice == "revolve":
+        return revolve
+    return unknown if loop.is_open else online
+
+
+def _named(choice: Choice, loop: TapedLoop) -> object:
+    n = loop.n_steps
+    if isinstance(choice, Schedule):
+        return choice
+    if callable(choice):
+        return choice(n)
+    if choice == "store_all":
+        return store_all(n)
+    if choice == "two_level":
+        return two_level(n)
+    if choice in ("revolve", "online"):
+        return family(choice, loop)(n, 1)
+    names = ", ".join(repr(x) for x in ("auto", *SCHEDULES))
+    raise ScheduleError(f"schedule={choice!r} is not known; use one of {names}, or a Schedule.")
