@@ -30,6 +30,8 @@ from ckad.trace.source.purity import is_harmless_text
 
 #: Recordings that are kept.
 KEPT = 32
+#: Older ones go when all together hold copies of more than this, in bytes.
+KEPT_BYTES = 2**26
 #: Tapes above this size, in bytes, are recorded anew: that takes a small part of what they run.
 LARGEST_TAPE = 2**20
 _FLOATS = {float, complex, *(t for t in np.sctypeDict.values() if np.dtype(t).kind in "fc")}
@@ -113,6 +115,8 @@ def _kind(x: Any, arrays: list[np.ndarray]) -> object:
         return kind, tuple([_kind(item, arrays) for item in x])
     if kind is dict:
         return kind, tuple([(_constant(k), _kind(item, arrays)) for k, item in x.items()])
+    if isinstance(x, tuple) and hasattr(kind, "_fields"):
+        return kind, tuple([_kind(item, arrays) for item in x])
     if dataclasses.is_dataclass(kind):
         return kind, _of_fields(x, arrays)
     return _constant(x)
@@ -122,7 +126,8 @@ def _of_fields(x: Any, arrays: list[np.ndarray]) -> tuple[object, ...]:
     """The same for the fields of a dataclass; what its methods do with them is not known."""
     if hasattr(x, "__post_init__"):
         raise _Unkeyable
-    return tuple([_kind(getattr(x, field.name), arrays) for field in dataclasses.fields(x)])
+    fields = [field.name for field in dataclasses.fields(x) if field.init]
+    return tuple([_kind(getattr(x, name), arrays) for name in fields])
 
 
 def _constant(x: Any) -> object:
@@ -166,8 +171,12 @@ def keep(key: Hashable, recorded: Recorded) -> None:
     with _lock:
         _kept[key] = recorded
         _kept.move_to_end(key)
-        while len(_kept) > KEPT:
+        while len(_kept) > KEPT or (len(_kept) > 1 and _bytes_read() > KEPT_BYTES):
             _kept.popitem(last=False)
+
+
+def _bytes_read() -> int:
+    return sum(found.guard.nbytes for found in _kept.values() if found.guard is not None)
 
 
 def clear() -> None:

@@ -349,6 +349,25 @@ def test_the_gradient_by_a_dataclass(recordings):
     assert len(recordings) == 1
 
 
+def test_named_tuples_and_functions_as_arguments(recordings):
+    def loss(pair: Pair, f: Any) -> Any:
+        return pair.a * pair.b + f(pair.a)
+
+    g, f = ckad.grad(loss), MODEL.raised
+    for a in (1.0, 2.0, 3.0):
+        assert g(Pair(a, 3.0), f) == Pair(3.0 + 2.0 * a, a)
+    assert g(Pair(1.0, 3.0), MODEL.twice) == Pair(5.0, 1.0)
+    assert len(recordings) == 2
+
+
+def test_copies_of_arrays_are_bounded(recordings, monkeypatch):
+    monkeypatch.setattr(reuse, "KEPT_BYTES", 10_000)
+    for k in range(5):
+        a = np.full(500, float(k))
+        assert ckad.grad(lambda x, a=a: x * a[3])(1.0) == k
+    assert len(reuse._kept) == 2
+
+
 def test_second_derivatives_by_a_method(recordings):
     model = Model()
     h = ckad.grad(ckad.grad(lambda x: model.raised(x) * model.k))
@@ -668,6 +687,68 @@ def descriptor() -> Case:
 def computed_attribute() -> Case:
     m = Lazy()
     return Case(lambda x: m.k * x, lambda: m.values.update(k=4.0), 3.0, 4.0)
+
+
+def computed_attribute_by_name() -> Case:
+    m = Lazy()
+    f = lambda x: getattr(m, "k") * x  # noqa: E731, B009
+    return Case(f, lambda: m.values.update(k=4.0), 3.0, 4.0)
+
+
+def computed_attribute_that_is_missing() -> Case:
+    m = Lazy()
+    del m.values["k"]
+
+    def f(x: Any) -> Any:
+        try:
+            return m.k * x
+        except KeyError:
+            return 3.0 * x
+
+    return Case(f, lambda: m.values.update(k=4.0), 3.0, 4.0)
+
+
+def descriptor_by_name() -> Case:
+    m = Checked()
+    f = lambda x: getattr(m, "k") * x  # noqa: E731, B009
+    return Case(f, lambda: setattr(m, "k", 4.0), 3.0, 4.0)
+
+
+def property_by_name() -> Case:
+    m = Model()
+    f = lambda x: getattr(m, "scale") * x  # noqa: E731, B009
+    return Case(f, lambda: m.options.update(scale=4.0), 2.0, 4.0)
+
+
+def method_by_name() -> Case:
+    m = Model()
+    f = lambda x: getattr(m, "weighted")(x)  # noqa: E731, B009
+    return Case(f, lambda: setattr(m, "k", 1.0), 18.0, 6.0)
+
+
+def branch_on_an_attribute_that_methods_change() -> Case:
+    m = Model()
+    m.on = True
+
+    def f(x: Any) -> Any:
+        if x > 0.0:
+            m.k = m.k * 1.0
+            if m.on:
+                return m.k * x
+        return 4.0 * x
+
+    return Case(f, lambda: setattr(m, "on", False), 3.0, 4.0)
+
+
+def object_changed_between_two_reads() -> Case:
+    m = Model()
+
+    def f(x: Any) -> Any:
+        m.k = 2.0 * m.k
+        m.k = m.k + x - x
+        return m.k * x
+
+    return Case(f, lambda: setattr(m, "k", 4.0), 6.0, 8.0)
 
 
 def computed_attribute_hidden() -> Case:

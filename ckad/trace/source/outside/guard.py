@@ -38,6 +38,11 @@ class Guard:
         self.shown: list[Callable[[], object]] = []  # what it has done that the user can see
         self.once: dict[str, Source] = {}  # and what is not done again
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the copies of arrays."""
+        return sum(array.nbytes for array, _ in self.arrays)
+
     def holds(self) -> bool:
         """Whether the function would read the same values now."""
         for names, name, value in self.names:

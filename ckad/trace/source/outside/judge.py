@@ -27,6 +27,7 @@ from ckad.trace.source.outside.kinds import (
     CONTAINERS,
     DISPLAYS,
     INERT,
+    METHODS,
     is_ours,
     is_written,
     top_of,
@@ -63,6 +64,8 @@ _OTHERS = frozenset(
 _OF_COPIES = ("__copy__", "__deepcopy__", "__reduce__", "__reduce_ex__", "__getstate__")
 #: What looks at attributes of an object by name.
 _BY_NAME = (getattr, hasattr, setattr, delattr)
+#: Methods that do it.
+_BY_METHODS = ("__getattr__", "__getattribute__", "__setattr__", "__delattr__")
 #: What looks at an object's class, and at nothing else of it.
 _OF_CLASS = (isinstance, issubclass, type, callable)
 #: What keeps objects without looking into them.
@@ -122,7 +125,7 @@ def _copied(watch: Watch, x: Any) -> None:
 
 
 #: The classes of NumPy's functions.
-SIMPLE = frozenset({np.ufunc, type(np.sum)})
+SIMPLE: frozenset[type] = frozenset({np.ufunc, type(np.sum)})
 
 
 @functools.lru_cache(maxsize=1024)
@@ -156,10 +159,12 @@ def _by_name(watch: Watch, args: Sequence[Any]) -> None:
         return watch.give_up("attributes by a name that is no text")
     watch.attribute(owner, name)
     kind: type = type(owner)
-    if not is_library(kind.__module__) and hasattr(kind, name):
-        found = next(b.__dict__[name] for b in kind.__mro__ if name in b.__dict__)
-        if type(found) is property or hasattr(type(found), "__set__"):
-            watch.give_up(f"{kind.__qualname__}.{name}, which Python computes")
+    if is_library(kind.__module__):
+        return None
+    found = type(users(kind, name))
+    computed = found is property or (hasattr(found, "__get__") and found not in METHODS)
+    if computed or any(users(kind, by) is not ABSENT for by in _BY_METHODS):
+        watch.give_up(f"{kind.__qualname__}.{name}, which Python computes")
     return None
 
 
@@ -189,7 +194,7 @@ def _is_known(watch: Watch, callee: Any, owner: Any, args: Sequence[Any]) -> boo
     if isinstance(callee, np.ufunc):  # not one that was made of a function of the user
         special: Any = sys.modules.get("scipy.special", np)
         return callee in (vars(np).get(name), vars(special).get(name))
-    functions = (FunctionType, BuiltinFunctionType, type, *SIMPLE)
+    functions: tuple[type, ...] = (FunctionType, BuiltinFunctionType, type, *SIMPLE)
     return isinstance(callee, functions) and computes(callee) and name not in _REACHING
 
 

@@ -350,7 +350,7 @@ class Watch:
             parts: Any = value.values()
         elif dataclasses.is_dataclass(value) and not isinstance(value, type):
             self.on_class(kind, "__init__")
-            parts = [getattr(value, x.name) for x in dataclasses.fields(value)]
+            parts = [getattr(value, x.name) for x in dataclasses.fields(value) if x.init]
         elif isinstance(value, (tuple, list)):
             parts = value
         else:
