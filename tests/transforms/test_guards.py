@@ -387,7 +387,8 @@ def test_budgets_and_engines_have_the_same_bits(recordings):
 def test_what_is_printed_is_printed_again(recordings, capsys):
     def loss(x: Any) -> Any:
         print("k", MODEL.k, sep=" = ")
-        print(f"{MODEL.n} weights")
+        sys.stdout.write(f"{MODEL.n} weights\n")
+        sys.stdout.flush()
         return x
 
     g = ckad.grad(loss)

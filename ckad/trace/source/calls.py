@@ -44,7 +44,7 @@ from ckad.trace.source.names.kept import KEPT, forget, kept
 from ckad.trace.source.names.reader import definition_of
 from ckad.trace.source.outside.clock import CLOCKS, Moment, TimeText, shows_time
 from ckad.trace.source.outside.judge import SIMPLE, adopted, hand_over, is_simple, judge
-from ckad.trace.source.outside.kinds import DISPLAYS, users
+from ckad.trace.source.outside.kinds import DISPLAYS, is_console, users
 from ckad.trace.source.outside.python import run_by_python
 from ckad.trace.source.outside.watch import watch
 from ckad.trace.source.purity import is_pure
@@ -187,9 +187,12 @@ def _judge(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> None:
     name = effects.name_of(callee, args)
     if _is_in(callee, CLOCKS):
         return
-    if callee is print:
+    writes = is_console(getattr(callee, "__self__", None))
+    if callee is print or writes:
         if any(map(shows_time, args)):
             watched.guard.once.setdefault(name or "print", user_place())
+        elif writes:
+            watched.shown(callee, args, options)
         else:
             watched.printed(args, options)
         for x in args:

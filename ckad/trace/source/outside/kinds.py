@@ -6,6 +6,7 @@ import abc
 import enum
 import functools
 import operator
+import sys
 from collections import Counter, OrderedDict, defaultdict, deque, namedtuple
 from functools import partial
 from types import (
@@ -99,6 +100,11 @@ def is_known(value: Any) -> bool:
     if isinstance(value, _KNOWN) or is_ours(kind) or top_of(kind) in DISPLAYS:
         return True
     return python_function(value) is not None or any(value is x for x in INDEXED)
+
+
+def is_console(value: Any) -> bool:
+    """Whether what is written into a file is shown to the user, as what is printed."""
+    return value is sys.stdout or value is sys.stderr
 
 
 def is_ours(kind: type) -> bool:

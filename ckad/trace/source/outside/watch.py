@@ -44,6 +44,7 @@ from ckad.trace.source.outside.kinds import (
     DISPLAYS,
     INERT,
     METHODS,
+    is_console,
     is_known,
     is_ours,
     is_plain,
@@ -138,8 +139,10 @@ class Watch:
         """What is printed is printed again when the recording is used again."""
         if not set(options) <= {"sep", "end", "flush"}:
             return self.give_up("print to a file")
-        self.guard.shown.append(partial(print, *map(str, args), **options))
-        return None
+        return self.shown(print, args, options)
+
+    def shown(self, show: Any, args: Sequence[Any], options: Mapping[str, Any]) -> None:
+        self.guard.shown.append(partial(show, *map(str, args), **options))
 
     def _part(self, owner: Any, part: str) -> None:
         value = getattr(owner, part, ABSENT)
@@ -161,6 +164,8 @@ class Watch:
             return
         self._noted.add(key)
         self._entered[id(owner)] = owner
+        if is_console(owner):
+            return
         if kind is ModuleType:
             self._of_module(owner, name)
         elif isinstance(owner, type):
@@ -268,7 +273,7 @@ class Watch:
         kind: Any = type(value)
         if kind in IMMUTABLE or isinstance(value, Traced) or id(value) in self.own:
             return
-        if value is ABSENT or id(value) in self._entered:
+        if value is ABSENT or id(value) in self._entered or is_console(value):
             return
         self._entered[id(value)] = value
         if kind in CONTAINERS:
