@@ -16,7 +16,7 @@ import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib.metadata import version
 from pathlib import Path
@@ -34,6 +34,7 @@ PREFIXES = KERNELS, PROGRAMS = "kernels-", "programs-"  # of the directories, on
 KEPT = 16  # directories of a kind; each edit of the sources makes a new one
 VERSIONS = ("numba", "llvmlite", "numpy", "scipy")
 CHECKSUM = 64  # bytes, at the start of an entry
+LOCKS = ".locks"  # beside the directories
 LONGEST_WAIT, PAUSE = 300.0, 0.05  # seconds, for another process that compiles
 
 
@@ -257,11 +258,33 @@ def exclusive(directory: Path | None) -> Iterator[None]:
 _held: set[Path] = set()
 
 
-def _wait_for(opened: int) -> None:
+@contextmanager
+def exclusive_entry(entry: Path | None) -> Iterator[None]:
+    """The same for one entry: those of other names are compiled meanwhile.
+
+    Its lock is a byte of one file for all entries. The caller keeps other threads out, and asks for
+    one entry at a time: a process loses all its locks of a file when it closes that.
+    """
+    opened = -1
+    try:
+        if fcntl is not None and entry is not None:
+            with suppress(OSError):
+                path = entry.parent.parent / LOCKS
+                opened = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+                byte = int(digest(entry.name.encode())[:7], 16)
+                _wait_for(opened, lambda how: fcntl.lockf(opened, how, 1, byte))
+        yield
+    finally:
+        if opened >= 0:
+            os.close(opened)
+
+
+def _wait_for(opened: int, lock: Callable[[int], None] | None = None) -> None:
     end = time.monotonic() + LONGEST_WAIT
     while time.monotonic() < end:
         try:
-            fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            how = fcntl.LOCK_EX | fcntl.LOCK_NB
+            fcntl.flock(opened, how) if lock is None else lock(how)
         except BlockingIOError:
             time.sleep(PAUSE)
         else:

@@ -74,6 +74,10 @@ class UnboundError(CkadError, UnboundLocalError):
     """A variable is read that no step of a loop, or no branch taken, has bound."""
 
 
+class NoneValueError(CkadError, TypeError):
+    """None is used where Python needs a value."""
+
+
 class DivisionError(CkadError, ZeroDivisionError):
     """A Python integer is divided by zero, which Python refuses."""
 

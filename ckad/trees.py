@@ -1,6 +1,7 @@
 """Pytrees: nested tuples, lists, dicts, namedtuples and dataclasses of arrays.
 
-A complex leaf is a subtree of two real leaves, its real and its imaginary part.
+A complex leaf is a subtree of two real leaves, its real and its imaginary part; an array with named
+fields is one of its fields.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import optree
@@ -84,21 +85,115 @@ optree.register_pytree_node(
     lambda _, children: joined(*children),
     namespace=_NAMESPACE,
 )
-_ANY_PAIR: Any = Complex()
+
+
+# --- arrays with named fields --------------------------------------------------------------------
+
+
+class RecordType(NamedTuple):
+    """What an array with named fields is apart from what is in them."""
+
+    dtype: np.dtype
+    is_item: bool = False  # one element of an array
+    has_attributes: bool = False  # fields are attributes too: ``np.recarray``
+
+    def __repr__(self) -> str:
+        return ", ".join(self.dtype.names or ())
+
+    def lead(self, first: tuple[int, ...]) -> tuple[int, ...]:
+        """The shape of an array whose first field has a shape."""
+        assert self.dtype.names is not None
+        return first[: len(first) - self.dtype[self.dtype.names[0]].ndim]
+
+
+class Record(tuple[Any, ...]):
+    """Stands in a structure for an array with named fields, whose leaves are these."""
+
+    type: RecordType
+
+
+#: Class of arrays with traced fields -> the class of all that is traced.
+_records: dict[Callable[[RecordType, tuple[Any, ...]], Any], type] = {}
+
+
+def register_record(whole: Callable[[RecordType, tuple[Any, ...]], Any], traced: type) -> None:
+    """Make instances of ``whole``, which have a ``record`` and ``fields``, trees of these."""
+    _records[whole] = traced
+
+
+def is_record(x: Any) -> bool:
+    """Whether ``x`` is an array with named fields, or an element of one, plain or traced."""
+    if isinstance(x, (np.ndarray, np.void)):
+        return x.dtype.names is not None
+    return type(x) in _records
+
+
+def record_of(x: Any) -> tuple[RecordType, tuple[Any, ...]]:
+    """What an array with named fields is, and its fields; of a plain array they are views."""
+    if type(x) in _records:
+        return x.record, x.fields
+    item = isinstance(x, np.void)
+    attributes = isinstance(x, (np.recarray, np.record))
+    return RecordType(x.dtype, item, attributes), tuple(x[name] for name in x.dtype.names)
+
+
+def _rebuilt(kind: RecordType, fields: Any) -> Any:
+    """An array with these fields; a tuple of what are no numbers."""
+    for whole, traced in _records.items():
+        if any(isinstance(x, traced) for x in fields):
+            return whole(kind, tuple(fields))
+    if not all(isinstance(x, (np.ndarray, np.generic, int, float)) for x in fields):
+        return tuple(fields)
+    plain: Any = np.empty(kind.lead(np.shape(fields[0])), kind.dtype)
+    for name, x in zip(kind.dtype.names or (), fields, strict=True):
+        plain[name] = x
+    plain = plain.view(np.recarray) if kind.has_attributes else plain
+    return plain[()] if kind.is_item else plain
+
+
+_flat_record: Any = lambda x: (tuple(x), x.type, x.type.dtype.names)  # noqa: E731
+_whole_record: Any = _rebuilt
+optree.register_pytree_node(
+    Record,
+    _flat_record,
+    _whole_record,
+    namespace=_NAMESPACE,
+)
+
+
+# --- taking them apart ---------------------------------------------------------------------------
+
 _ANY_LEAF: Any = 0.0
-_PAIR = optree.tree_structure(_ANY_PAIR, namespace=_NAMESPACE)
 _LEAF = optree.tree_structure(_ANY_LEAF, namespace=_NAMESPACE)
 
 
+def _stand_in(x: Any) -> Any:
+    """What has the structure of a leaf that is taken apart."""
+    if is_record(x):
+        kind, fields = record_of(x)
+        found = Record(map(_stand_in, fields))
+        found.type = kind
+        return found
+    return Complex() if is_complex(x) else 0.0
+
+
+def _leaves_of(x: Any) -> list[Any]:
+    if is_record(x):
+        return [leaf for field in record_of(x)[1] for leaf in _leaves_of(field)]
+    return list(parts(x)) if is_complex(x) else [x]
+
+
 def _with_parts(leaves: list[Any], treedef: Treedef) -> tuple[list[Any], Treedef]:
-    """The same tree with every complex leaf taken apart."""
-    found = [is_complex(x) for x in leaves]
-    if not any(found):
+    """The same tree with every complex leaf, and every one with fields, taken apart."""
+    if not any(is_complex(x) or is_record(x) for x in leaves):
         return leaves, treedef
-    pending = iter(found)
-    whole = optree.treespec_transform(treedef, None, lambda leaf: _PAIR if next(pending) else leaf)
-    split = [parts(x) if pair else (x,) for x, pair in zip(leaves, found, strict=True)]
-    return [x for group in split for x in group], whole
+    pending = iter(leaves)
+    whole = optree.treespec_transform(
+        treedef,
+        None,
+        lambda _: optree.tree_structure(_stand_in(next(pending)), namespace=_NAMESPACE),
+    )
+    return [part for x in leaves for part in _leaves_of(x)], whole
 
 
 def imaginary(treedef: Treedef) -> list[bool]:
@@ -111,6 +206,14 @@ def imaginary(treedef: Treedef) -> list[bool]:
 
 
 # --- structures --------------------------------------------------------------------------------
+
+
+def with_children(x: tuple[Any, ...], children: list[Treedef]) -> Treedef:
+    """The structure of a tuple whose items have these structures."""
+    pending = iter(children)
+    items: Any = x
+    outer = optree.tree_structure(items, is_leaf=lambda y: y is not x, namespace=_NAMESPACE)
+    return optree.treespec_transform(outer, None, lambda _: next(pending))
 
 
 def unflatten(treedef: Treedef, leaves: list[Any]) -> Any:

@@ -11,6 +11,7 @@ import numpy as np
 from ckad.errors import (
     CkadError,
     DivisionError,
+    NoneValueError,
     RaisedError,
     TracedIndexError,
     TracedShapeError,
@@ -72,6 +73,10 @@ _STOPPED: dict[str, tuple[type[CkadError], str]] = {
         UnboundError,
         "a variable is read{where} that nothing has bound: its loop made no step, or its branch "
         "was not taken. Bind it before.",
+    ),
+    "none": (
+        NoneValueError,
+        "None is used{where} where a value is needed. Test it by 'if x is None:' before.",
     ),
     "length": (
         TracedShapeError,

@@ -1,6 +1,6 @@
 """The rule blocks of all ops; importing this package fills the registry."""
 
-from ckad.rules import arithmetic, control, functions, index, linalg, logic, reduce, shape
+from ckad.rules import arithmetic, control, functions, index, linalg, logic, reduce, shape, special
 from ckad.rules.registry import RULES, Contribution, Rule
 
 __all__ = [
@@ -15,4 +15,5 @@ __all__ = [
     "logic",
     "reduce",
     "shape",
+    "special",
 ]

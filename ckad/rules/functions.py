@@ -1,17 +1,14 @@
-"""Rule blocks of exponentials, logarithms, trigonometric, hyperbolic and special functions."""
+"""Rule blocks of exponentials, logarithms, trigonometric and hyperbolic functions."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
 from ckad.rules import ir, vector_math
 from ckad.rules.elementwise import elementwise, like
 from ckad.rules.registry import Over
-from ckad.rules.vector_math.zeta import emit_hurwitz_zeta
 from ckad.tape.builder import Builder
 from ckad.tape.ops import Op
 
@@ -97,52 +94,4 @@ elementwise(
 )
 elementwise(
     Op.ATANH, np.arctanh, ir.libm("atanh"), [lambda b, out, x: Over(_one_minus_square(b, x))]
-)
-
-# --- special functions -------------------------------------------------------------------------
-
-
-def _special(name: str) -> Callable[..., np.ndarray]:
-    """A function of SciPy, which is loaded when it is first called: that takes a while."""
-
-    def evaluate(*arrays: np.ndarray) -> np.ndarray:
-        import scipy.special
-
-        result: np.ndarray = getattr(scipy.special, name)(*arrays)
-        return result
-
-    return evaluate
-
-
-elementwise(
-    Op.ERF,
-    _special("erf"),
-    vector_math.erf,
-    [lambda b, out, x: b.mul(like(b, x, 2.0 / math.sqrt(math.pi)), b.exp(b.neg(b.mul(x, x))))],
-)
-elementwise(
-    Op.LGAMMA,
-    _special("gammaln"),
-    ir.libm("lgamma"),
-    [lambda b, out, x: b.polygamma(like(b, x, 0.0), x)],
-)
-
-
-@ir.scalar_only
-def _emit_polygamma(b: Any, n: Any, x: Any) -> Any:
-    # psi, and for n >= 1: (-1)**(n + 1) n! zeta(n + 1, x)   (DLMF 5.15.2)
-    is_psi = b.fcmp_ordered("==", n, ir.constant(n, 0.0))
-    # zeta(1, x) is not finite: where psi is wanted, any other order will do
-    order = b.select(is_psi, ir.constant(n, 2.0), b.fadd(n, ir.constant(n, 1.0)))
-    sign = ir.libm("pow")(b, ir.constant(n, -1.0), order)
-    factorial = ir.libm("tgamma")(b, order)
-    series = b.fmul(b.fmul(sign, factorial), emit_hurwitz_zeta(b, order, x))
-    return b.select(is_psi, ir.libm("ckad_psi")(b, x), series)
-
-
-elementwise(
-    Op.POLYGAMMA,
-    _special("polygamma"),
-    _emit_polygamma,
-    [None, lambda b, out, n, x: b.polygamma(b.add(n, like(b, n, 1.0)), x)],
 )

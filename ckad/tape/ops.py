@@ -71,7 +71,14 @@ class Op(IntEnum):
     ACOSH = Group.ELEMENTWISE, 1
     ATANH = Group.ELEMENTWISE, 1
     ERF = Group.ELEMENTWISE, 1
+    ERFC = Group.ELEMENTWISE, 1
+    ERFCX = Group.ELEMENTWISE, 1
+    ERFINV = Group.ELEMENTWISE, 1
+    ERFCINV = Group.ELEMENTWISE, 1
+    LOG_NDTR = Group.ELEMENTWISE, 1
     LGAMMA = Group.ELEMENTWISE, 1
+    GAMMA = Group.ELEMENTWISE, 1
+    RGAMMA = Group.ELEMENTWISE, 1
     FLOOR = Group.ELEMENTWISE, 1
     CEIL = Group.ELEMENTWISE, 1
     TRUNC = Group.ELEMENTWISE, 1
@@ -93,6 +100,16 @@ class Op(IntEnum):
     HYPOT = Group.ELEMENTWISE, 2
     COPYSIGN = Group.ELEMENTWISE, 2
     POLYGAMMA = Group.ELEMENTWISE, 2
+    BETALN = Group.ELEMENTWISE, 2
+    GAMMAINC = Group.ELEMENTWISE, 2
+    GAMMAINCC = Group.ELEMENTWISE, 2
+    STDTR = Group.ELEMENTWISE, 2
+    BESSEL_J = Group.ELEMENTWISE, 2
+    BESSEL_Y = Group.ELEMENTWISE, 2
+    BESSEL_I = Group.ELEMENTWISE, 2
+    BESSEL_IE = Group.ELEMENTWISE, 2
+    BESSEL_K = Group.ELEMENTWISE, 2
+    BESSEL_KE = Group.ELEMENTWISE, 2
     MAXIMUM = Group.ELEMENTWISE, 2
     MINIMUM = Group.ELEMENTWISE, 2
     EQ = Group.ELEMENTWISE, 2
@@ -104,6 +121,7 @@ class Op(IntEnum):
     AND = Group.ELEMENTWISE, 2
     OR = Group.ELEMENTWISE, 2
     XOR = Group.ELEMENTWISE, 2
+    BETAINC = Group.ELEMENTWISE, 3
     SELECT = Group.ELEMENTWISE, 3
     FMA = Group.ELEMENTWISE, 3
     # an index brought into [0, attr): negative ones wrap, others out of range stop the program

@@ -16,6 +16,7 @@ class Reason(IntEnum):
     LENGTH = 3
     OVERFLOW = 4
     ZERO = 5
+    NONE = 6
 
 
 def reason_of(row: Row) -> Reason:

@@ -33,12 +33,16 @@ PLAIN = 0
 PART = 1
 #: Complex numbers, traced or not, and what asks for them (``dtype=complex``).
 COMPLEX = 2
+#: Arrays with named fields, traced or not, and what asks for them.
+FIELDS = 3
 #: New arrays of a traced length: only the interpreter asks for this kind.
-LENGTH = 3
-_COUNT = 4
+LENGTH = 4
+_COUNT = 5
 #: Kinds that a composite takes: their cells are filled wherever there is no other function.
 Kinds = tuple[int, ...]
 EVERY: Kinds = (PLAIN, PART, COMPLEX)
+#: Also what looks at no elements.
+ANY: Kinds = (*EVERY, FIELDS)
 #: The same where it is no formula of complex numbers,
 REAL: Kinds = (PLAIN, PART)
 #: and where all lengths have to be known.
@@ -67,14 +71,24 @@ def _looked_into(x: Any) -> int:
         _KINDS[type(x)] = x.kind
         return x.kind
     if isinstance(x, (list, tuple)):
-        return max(map(kind_of, x), default=PLAIN)
+        return FIELDS if _names_fields(x) else max(map(kind_of, x), default=PLAIN)
     if isinstance(x, type):
         return COMPLEX if issubclass(x, (complex, np.complexfloating)) else PLAIN
     if isinstance(x, np.dtype):
-        return COMPLEX if x.kind == "c" else PLAIN
+        return FIELDS if x.names is not None else COMPLEX if x.kind == "c" else PLAIN
     if isinstance(x, str):
         return COMPLEX if str.startswith(x, "complex") else PLAIN  # of traced text, too
+    if isinstance(x, dict):
+        return FIELDS if {"names", "formats"} <= x.keys() else PLAIN
+    if trees.is_record(x):
+        return FIELDS
     return COMPLEX if trees.is_complex(x) else PLAIN
+
+
+def _names_fields(x: Any) -> bool:
+    """Whether a list is a dtype: pairs of a name and what is in that field."""
+    first = x[0] if type(x) is list and x else None
+    return type(first) is tuple and len(first) in (2, 3) and type(first[0]) is str
 
 
 def kind_of_call(args: Sequence[Any], options: Mapping[str, Any]) -> int:
@@ -359,5 +373,15 @@ def _refuse_complex(name: str) -> NoReturn:
     raise AssertionError
 
 
+def _refuse_fields(name: str) -> NoReturn:
+    raise UnsupportedFunctionError(
+        at_place(
+            f"ckad has no rule for {name.replace('numpy', 'np', 1)} of arrays with named fields. "
+            "Compute with the fields, a['name'], each of which is an array."
+        )
+    )
+
+
 refuses(PLAIN, _refuse_plain)
 refuses(COMPLEX, _refuse_complex)
+refuses(FIELDS, _refuse_fields)

@@ -38,6 +38,7 @@ from ckad.trace.primitives import complex as complex_
 from ckad.trace.primitives import (
     creation,
     elementwise,
+    fields,
     index,
     join,
     layouts,
@@ -67,12 +68,16 @@ MODULES = (
     *layouts.MODULES,
     *part.MODULES,
     *complex_.MODULES,
+    *fields.MODULES,
     *(fourier, iteration),
 )
 # SciPy takes long to load
 dispatch.later("scipy.special", "ckad.trace.primitives.special")
+dispatch.later("scipy.special._", "ckad.trace.numpy.scipy.special")  # its Python functions
+dispatch.later("scipy.stats", "ckad.trace.numpy.scipy.distributions")
+dispatch.later("scipy.stats._multivariate", "ckad.trace.numpy.scipy.multivariate")
 for _package in ("scipy.ndimage", "scipy.signal", "scipy.integrate", "scipy.linalg"):
-    dispatch.later(_package, "ckad.trace.numpy.filters")
+    dispatch.later(_package, "ckad.trace.numpy.scipy.filters")
 
 
 class Arguments(NamedTuple):
@@ -218,38 +223,46 @@ def sharing(arrays: Sequence[Any]) -> set[int]:
     found: set[int] = set()
     storages: dict[int, int] = {}
     extents: list[tuple[int, int, int]] = []
-    parts: list[set[int]] = []
+    together: list[list[int]] = []  # found or not as a whole
     for k, x in enumerate(arrays):
         if isinstance(x, Tracer):
             other = storages.setdefault(id(x.storage), k)
             found.update({k, other} if other != k else ())
         elif isinstance(x, np.ndarray) and x.size:
-            bounds = np.lib.array_utils.byte_bounds(x)
-            if k and _are_parts(arrays[k - 1], x):  # one complex array, found or not as a whole
-                bounds = (extents.pop()[0], bounds[1])
-                parts.append({k - 1, k})
-            extents.append((*bounds, k))
+            start, end = np.lib.array_utils.byte_bounds(x)
+            before = together[-1] if together else []
+            if before and before[-1] == k - 1 and all(_are_parts(arrays[j], x) for j in before):
+                first, last, _ = extents.pop()
+                start, end = min(first, start), max(last, end)
+                before.append(k)
+            else:
+                together.append([k])
+            extents.append((start, end, k))
     furthest, last = 0, -1
     for start, end, k in sorted(extents):
         if start < furthest:
             found.update((k, last))
         if end > furthest:
             furthest, last = end, k
-    for pair in parts:
-        found |= pair if found & pair else set()
+    for group in together:
+        found.update(group if found.intersection(group) else ())
     return found
 
 
-def _are_parts(real: Any, imag: np.ndarray) -> bool:
-    """Whether they are the parts of one complex array, whose elements lie between each other."""
-    if not isinstance(real, np.ndarray) or real.shape != imag.shape:
+def _are_parts(x: np.ndarray, y: np.ndarray) -> bool:
+    """Whether they are other parts of the elements of one array: of complex numbers, or fields."""
+    whole = x.base
+    if not isinstance(whole, np.ndarray) or whole is not y.base or whole.dtype.kind not in "cV":
         return False
-    whole = real.base
-    if not isinstance(whole, np.ndarray) or whole is not imag.base or whole.dtype.kind != "c":
-        return False
-    apart = imag.ctypes.data - real.ctypes.data == real.itemsize
-    wide = all(abs(step) >= 2 * real.itemsize for step in real.strides)
-    return apart and wide and real.strides == imag.strides
+    (start, end), (first, last) = (_within_element(part, whole) for part in (x, y))
+    return end <= first or last <= start
+
+
+def _within_element(part: np.ndarray, whole: np.ndarray) -> tuple[int, int]:
+    """Which bytes of the elements of ``whole`` a part of them is, from where to where."""
+    start = (part.ctypes.data - whole.ctypes.data) % whole.itemsize
+    own = [s for s in zip(part.strides, part.shape, strict=True) if s[0] % whole.itemsize]
+    return start, start + part.itemsize + sum(abs(step) * (n - 1) for step, n in own)
 
 
 def _run(fun: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:

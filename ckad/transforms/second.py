@@ -123,6 +123,13 @@ def _array(x: Any, what: str) -> Any:
                 "return the real and the imaginary part, or use ckad.vjp and ckad.jvp."
             )
         )
+    if trees.is_record(x):
+        raise DifferentiationError(
+            at_place(
+                f"{what} has named fields; jacobian and hessian take and return one array of "
+                "numbers. Pass a field, or use ckad.vjp and ckad.jvp."
+            )
+        )
     if isinstance(x, (Tracer, np.ndarray)):
         return x
     if not isinstance(x, (np.generic, float, int)):

@@ -54,6 +54,16 @@ def orders(rng: np.random.Generator, shape: Sequence[int]) -> Arrays:
     return np.asarray(rng.integers(0, 4, shape), F64), np.asarray(rng.uniform(0.6, 4.0, shape))
 
 
+def shapes(*intervals: tuple[float, float]) -> Sampler:
+    """Each operand in its interval; the shapes of a distribution, too, are at times 1."""
+
+    def sample(rng: np.random.Generator, shape: Sequence[int]) -> Arrays:
+        *first, x = box(*intervals)(rng, shape)
+        return *(np.where(rng.random(shape) < 0.3, 1.0, a) for a in first), x
+
+    return sample
+
+
 class Function(NamedTuple):
     """``kinds``: letters of the element types it takes; ``ulp`` of float64 results."""
 
@@ -93,6 +103,13 @@ ELEMENTWISE: dict[str, Function] = {
     "ACOSH": Function(np.arccosh, box((1.4, 4.0)), 3),
     "ATANH": Function(np.arctanh, box((-0.8, 0.8)), 3),
     "ERF": Function(scipy.special.erf, REAL, 4),
+    "ERFC": Function(scipy.special.erfc, REAL, 8, complex=False),
+    "ERFCX": Function(scipy.special.erfcx, REAL, complex=False),
+    "ERFINV": Function(scipy.special.erfinv, box((-0.9, 0.9)), complex=False),
+    "ERFCINV": Function(scipy.special.erfcinv, box((0.1, 1.9)), complex=False),
+    "LOG_NDTR": Function(scipy.special.log_ndtr, REAL, complex=False),
+    "GAMMA": Function(scipy.special.gamma, box((0.4, 4.0)), complex=False),
+    "RGAMMA": Function(scipy.special.rgamma, box((0.4, 4.0)), complex=False),
     "LGAMMA": Function(scipy.special.gammaln, box((0.4, 4.0)), 4, complex=False, floor=1.0),
     "FLOOR": Function(np.floor, off_integers, complex=False),
     "CEIL": Function(np.ceil, off_integers, complex=False),
@@ -114,6 +131,27 @@ ELEMENTWISE: dict[str, Function] = {
     "HYPOT": Function(np.hypot, PAIR, 2, complex=False),
     "COPYSIGN": Function(np.copysign, PAIR, complex=False),
     "POLYGAMMA": Function(scipy.special.polygamma, orders, 64, complex=False, floor=1.0, wrt=(1,)),
+    "BETALN": Function(scipy.special.betaln, box((0.4, 4.0), (0.4, 4.0)), complex=False),
+    **{
+        name: Function(f, sample, complex=False, wrt=(1,))
+        for name, f, sample in (
+            ("GAMMAINC", scipy.special.gammainc, shapes((0.6, 4.0), (0.3, 5.0))),
+            ("GAMMAINCC", scipy.special.gammaincc, shapes((0.6, 4.0), (0.3, 5.0))),
+            ("STDTR", scipy.special.stdtr, shapes((0.6, 9.0), (-3.0, 3.0))),
+            ("BESSEL_J", scipy.special.jv, orders),
+            ("BESSEL_Y", scipy.special.yv, orders),
+            ("BESSEL_I", scipy.special.iv, orders),
+            ("BESSEL_IE", scipy.special.ive, orders),
+            ("BESSEL_K", scipy.special.kv, orders),
+            ("BESSEL_KE", scipy.special.kve, orders),
+        )
+    },
+    "BETAINC": Function(
+        scipy.special.betainc,
+        shapes((0.6, 4.0), (0.6, 4.0), (0.1, 0.9)),
+        complex=False,
+        wrt=(2,),
+    ),
     "MAXIMUM": Function(np.maximum, no_ties, kinds="fi", complex=False),
     "MINIMUM": Function(np.minimum, no_ties, kinds="fi", complex=False),
     **{
@@ -175,7 +213,7 @@ ZEROS_OF_ANY_SIGN = {"MAXIMUM", "MINIMUM"}
 
 def special_cases() -> Iterator[Case]:
     for word, f in ELEMENTWISE.items():
-        if word in ("POLYGAMMA", "FMA"):
+        if word in ("POLYGAMMA", "FMA", "BETALN") or (f.wrt and f.wrt != (0,)):
             continue
         n = len(f.sample(np.random.default_rng(0), ()))
         for letter in f.kinds.replace("b", ""):

@@ -66,12 +66,6 @@ def one_of_two_kinds(x):
     return np.sum(result)
 
 
-def returns_nothing_sometimes(x):
-    if x[0] > 0:
-        return np.sum(x)
-    return None
-
-
 def python_numbers_by_values(x):
     return np.sum(x.reshape(int(abs(x[0])) + 1, -1))
 
@@ -88,6 +82,5 @@ REFUSED = {
     unending_recursion: TraceError,
     dictionary_by_values: ConcreteValueError,
     one_of_two_kinds: CarryError,
-    returns_nothing_sometimes: CarryError,
     python_numbers_by_values: ConcreteValueError,
 }

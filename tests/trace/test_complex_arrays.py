@@ -19,6 +19,10 @@ FUNCTIONS = {
     "mean": lambda z: z.mean(1, keepdims=True),
     "prod": lambda z: z.prod(0),
     "prod of all": lambda z: np.prod(z),
+    "max": lambda z: np.max(z),
+    "method max": lambda z: z.max(),
+    "min along an axis": lambda z: z.min(axis=1),
+    "max of equal real parts": lambda z: np.amax(np.round(z.real) + 1j * z.imag, 0, keepdims=True),
     "dot": lambda z: z.dot(M),
     "matmul": lambda z: z @ M,
     "matmul with reals": lambda z: z @ M.real,
@@ -281,8 +285,8 @@ def test_python_numbers():
         (complex, TypeError),
         (lambda z: np.zeros(3)[z[0, 0]], TypeError),
         (lambda z: np.multiply(z.real, 1j, out=z.real), DtypeError),
-        (lambda z: np.max(z), UnsupportedFunctionError),
-        (lambda z: z.max(), UnsupportedFunctionError),
+        (lambda z: np.max(z, initial=1j), UnsupportedFunctionError),
+        (lambda z: np.real_if_close(z), UnsupportedFunctionError),
         (lambda z: np.clip(z, 0, 1), UnsupportedFunctionError),
         (lambda z: z.sort(), UnsupportedFunctionError),
         (lambda z: np.sum(z, dtype=float), DtypeError),
@@ -347,3 +351,11 @@ def test_memory_layout_of_arguments():
     check(f, Z, derivative=False)
     with pytest.raises(AliasError):
         ckad.jit(f)(Z.T)
+
+
+@pytest.mark.parametrize("worst", [np.nan, 1 + np.nan * 1j, np.inf, -np.inf + 2j])
+def test_extrema_of_what_is_not_finite(worst):
+    z = np.array([2 + 1j, worst, 2 + 3j])
+    for function in (np.max, np.min):
+        got, want = ckad.jit(function)(z), function(z)
+        assert np.isnan(got) if np.isnan(want) else got == want

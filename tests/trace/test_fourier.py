@@ -39,6 +39,18 @@ def test_every_kind_of_length(n, transform):
         np.fft.irfft,
         lambda z: np.fft.irfft(z, 5, norm="ortho"),
         lambda z: np.fft.irfft(z, 4, axis=0),
+        lambda z: np.fft.rfft2(z.real),
+        lambda z: np.fft.rfft2(z.real, (4, 3), norm="ortho"),
+        lambda z: np.fft.rfftn(z.real, (5,), (0,)),
+        lambda z: np.fft.rfftn(z.real, axes=(1, 0), norm="forward"),
+        np.fft.irfft2,
+        lambda z: np.fft.irfft2(z, (5, 3), (1, 0)),
+        np.fft.irfftn,
+        lambda z: np.fft.irfftn(z, axes=(0,), norm="forward"),
+        np.fft.hfft,
+        lambda z: np.fft.hfft(z, 5, 0, "ortho"),
+        lambda z: np.fft.ihfft(z.real),
+        lambda z: np.fft.ihfft(z.real, 5, 0, "forward"),
         np.fft.fftshift,
         lambda z: np.fft.ifftshift(z, axes=1),
     ],
@@ -63,6 +75,16 @@ def test_single_precision():
         want, got = f(x), ckad.jit(f)(x)
         assert got.dtype == want.dtype
         np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("engine", ["vm", "native"])
+def test_transforms_of_several_axes_in_both_modes(engine):
+    x = RNG.normal(size=(3, 4, 5))
+    for f in (
+        lambda x: np.fft.irfftn(np.fft.rfftn(x) ** 2),
+        lambda x: np.fft.hfft(np.fft.ihfft(x, axis=0) ** 2, axis=1),
+    ):
+        ckad.testing.check_grads(f, (x,), order=2, engine=engine)
 
 
 def test_parseval():
@@ -94,5 +116,7 @@ def test_errors():
         ckad.jit(np.fft.rfft)(Z)
     with pytest.raises(ValueError, match="Invalid norm"):
         ckad.jit(lambda z: np.fft.fft(z, norm="none"))(Z)
+    with pytest.raises(ValueError, match="2 lengths for 1 axes"):
+        ckad.jit(lambda z: np.fft.irfftn(z, (2, 3), (1,)))(Z)
     with pytest.raises(ValueError, match="data points"):
         ckad.jit(lambda z: np.fft.fft(z, 0))(Z)

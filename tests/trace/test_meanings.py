@@ -280,15 +280,21 @@ def test_returned_state():
 
 
 @pytest.mark.parametrize(
-    "use", [len, hash, lambda s: s.upper(), lambda s: {"a": 1.0}[s], lambda s: isinstance(s, str)]
+    "use",
+    [
+        len,
+        lambda s: len(s.upper()),
+        lambda s: {"a": 1.0}[s],
+        lambda s: float(isinstance(s, str)),
+        lambda s: 2.0 if s.startswith("a") else 3.0,
+    ],
 )
-def test_state_is_only_compared(use):
+def test_what_is_asked_of_a_word(use):
     def function(x):
         state = "a" if x > 1.0 else "b"
         return x * use(state)
 
-    with pytest.raises(ConcreteValueError, match="which of several objects"):
-        ckad.grad(function)(1.7)
+    check(function)
 
 
 # --- functions without a rule --------------------------------------------------------------------

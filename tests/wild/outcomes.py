@@ -5,9 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ckad.errors import (
-    CarryError,
     ConcreteValueError,
-    DtypeError,
     TraceError,
     UnrecordableError,
 )
@@ -25,15 +23,11 @@ CLOSURE = "'Closure' object has no attribute '__code__'"
 
 #: At any size.
 REFUSED = {
-    "particles.rain": Outcome(DtypeError, "the result would have dtype [('position', '<f8', (2,))"),
     "networks.leaky_spikes": Outcome(
-        CarryError, "the variable 'last' is array on one side of a branch and None on the other"
+        UnrecordableError, "which items a list has depends on a traced condition"
     ),
     "earth.climate_with_states": Outcome(
-        ConcreteValueError, "which of several objects this is depends on a traced value"
-    ),
-    "life.gray_scott_structured": Outcome(
-        DtypeError, "the result would have dtype [('U', '<f8'), ('V', '<f8')]"
+        TraceError, "which items a comprehension keeps depends on a traced value"
     ),
     "life.turing_frames": Outcome(ConcreteValueError, PLAIN),
     "life.doses": Outcome(

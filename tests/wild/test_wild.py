@@ -6,6 +6,7 @@ budget changes no bit.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -138,6 +139,13 @@ def caught_division(x):
     return x * y
 
 
+def caught_root(x):
+    try:
+        return math.sqrt(x - 3.0)
+    except ValueError:
+        return 0.5 * x
+
+
 class Tripled:
     def __get__(self, owner, kind=None):
         return owner.kept * 3
@@ -164,3 +172,5 @@ def test_python_decides(fun: Any) -> None:
 def test_what_python_alone_raises_is_named() -> None:
     with pytest.raises(ConcreteValueError, match="whether ZeroDivisionError is raised here"):
         ckad.value_and_grad(caught_division)(2.0)
+    with pytest.raises(ConcreteValueError, match="whether ValueError is raised here"):
+        ckad.value_and_grad(caught_root)(2.0)

@@ -16,6 +16,7 @@ import numpy as np
 from ckad.trace.memory.storage import Storage
 from ckad.trace.memory.views import (
     BroadcastView,
+    PartView,
     Path,
     SliceView,
     TransposeView,
@@ -112,12 +113,16 @@ def is_view(x: Laid, shape: Sequence[int]) -> bool | None:
 
 def strides(x: Laid) -> tuple[int, ...] | None:
     """How many elements lie between neighbours along each axis; None if that cannot be known."""
+    if any(isinstance(view, PartView) and view.whole % view.part for view in x.path):
+        return None
     return _agreed(x, lambda array: tuple(s // array.itemsize for s in array.strides))
 
 
 def offset(x: Laid) -> int | None:
     """Where the first element lies in the memory; None if that cannot be known."""
     if not (x.storage.plain and x.storage.dense and is_static(x.path)):
+        return None
+    if any(isinstance(view, PartView) for view in x.path):  # other memory lies between
         return None
     memory = shadow(x.storage.type.shape, ())
     seen = _seen(memory, x.path)

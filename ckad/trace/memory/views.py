@@ -235,8 +235,14 @@ class SlidingView(NamedTuple):
 
 
 class PartView(NamedTuple):
-    """The real or imaginary part of a complex array, between whose elements the other one lies."""
+    """The real or imaginary part of a complex array, between whose elements the other one lies.
 
+    Or a field: ``part`` bytes of the ``whole`` that an element has, its last ``inner`` axes dense.
+    """
+
+    part: int = 1
+    whole: int = 2
+    inner: int = 0
     kind: str = "part"
 
     def get(self, b: Builder, x: int) -> int:
@@ -249,7 +255,9 @@ class PartView(NamedTuple):
         return tuple(shape)
 
     def on(self, shadow: np.ndarray) -> np.ndarray:
-        steps = [2 * step for step in shadow.strides]
+        outer = shadow.ndim - self.inner
+        steps = [step * self.whole // self.part for step in shadow.strides[:outer]]
+        steps += shadow.strides[outer:]
         return np.lib.stride_tricks.as_strided(shadow, shadow.shape, steps)
 
     def renamed(self, rename: Rename) -> View:

@@ -186,6 +186,61 @@ for _one, _all, _two in ((fft, np.fft.fftn, np.fft.fft2), (ifft, np.fft.ifftn, n
     _several_axes(_two, _one, (-2, -1))
 
 
+# --- of real arrays: the last axis first, or last ----------------------------------------------
+
+
+def _leading(a: Any, s: Any, axes: Any) -> tuple[list[int], list[Any]]:
+    """The axes, and the length of each (None: as it is)."""
+    rank = np.ndim(a)
+    if axes is None:
+        axes = range(rank) if s is None else range(rank - len(s), rank)
+    found = [axis_of(axis, rank) for axis in axes]
+    lengths = [None] * len(found) if s is None else list(s)
+    if not found or len(lengths) != len(found):
+        raise ValueError(at_place(f"{len(lengths)} lengths for {len(found)} axes"))
+    return found, lengths
+
+
+def _real_axes(function: Any, default: Any) -> None:
+    @_transforms(function)
+    def transformed(a: Any, s: Any = None, axes: Any = default, norm: Any = None) -> Array:
+        axes, lengths = _leading(a, s, axes)
+        half = rfft(a, lengths[-1], axes[-1], norm)
+        return _in_turn(fft, half, lengths[:-1], axes[:-1], norm) if axes[:-1] else half
+
+
+def _to_real_axes(function: Any, default: Any) -> None:
+    @_transforms(function)
+    def transformed(a: Any, s: Any = None, axes: Any = default, norm: Any = None) -> Array:
+        axes, lengths = _leading(a, s, axes)
+        whole = a
+        for n, axis in zip(lengths[:-1], axes[:-1], strict=True):
+            whole = ifft(whole, n, axis, norm)
+        return irfft(whole, lengths[-1], axes[-1], norm)
+
+
+_real_axes(np.fft.rfftn, None)
+_real_axes(np.fft.rfft2, (-2, -1))
+_to_real_axes(np.fft.irfftn, None)
+_to_real_axes(np.fft.irfft2, (-2, -1))
+
+
+@_transforms(np.fft.hfft)
+def hfft(a: Any, n: Any = None, axis: int = -1, norm: Any = None) -> Array:
+    """The transform of a signal that is Hermitian, of which one half is given."""
+    x = complexed(a)
+    length = _length(n, 2 * (x.shape[axis_of(axis, x.ndim)] - 1))
+    return irfft(np.conj(x), length, axis, _INVERSE[norm])
+
+
+@_transforms(np.fft.ihfft)
+def ihfft(a: Any, n: Any = None, axis: int = -1, norm: Any = None) -> Array:
+    return np.conj(rfft(a, n, axis, _INVERSE[norm]))
+
+
+_INVERSE = {None: "forward", "backward": "forward", "ortho": "ortho", "forward": "backward"}
+
+
 def _rolled(x: Any, axes: Any, half: Any) -> Any:
     rank = np.ndim(x)
     axes = range(rank) if axes is None else ([axes] if np.ndim(axes) == 0 else axes)

@@ -43,7 +43,7 @@ def _column(x: Array) -> Array:
 def append(arr: Any, values: Any, axis: Any = None) -> Array:
     if axis is None:
         return np.concatenate([np.ravel(of_list(arr)), np.ravel(of_list(values))])
-    return np.concatenate([arr, values], axis)
+    return np.concatenate([of_list(arr), of_list(values)], axis)
 
 
 @implements(np.block)

@@ -219,16 +219,15 @@ for _name, _ufunc in {"floor": np.floor, "ceil": np.ceil, "trunc": np.trunc}.ite
     _elementary(_name, lambda x, f=_ufunc: astype(f(x), np.int64))
 
 _elementary("erf", lambda x: apply(Op.ERF, x))
-_elementary("erfc", lambda x: 1.0 - apply(Op.ERF, x))
+_elementary("erfc", lambda x: apply(Op.ERFC, x))
 _elementary("lgamma", lambda x: apply(Op.LGAMMA, x))
 _elementary("modf", lambda x: (x - np.trunc(x), np.trunc(x)))
 _elementary("remainder", lambda x, y: x - np.rint(x / y) * y)
 
 
 def _gamma(x: Tracer) -> Array:
-    odd = np.not_equal(np.remainder(np.floor(x), 2), 0)
-    sign = np.where(np.logical_and(x < 0, odd), -1.0, 1.0)
-    return sign[()] * np.exp(apply(Op.LGAMMA, x))
+    pole = np.logical_and(x <= 0, np.equal(np.floor(x), x))
+    return np.where(pole, np.nan, apply(Op.GAMMA, x))[()]
 
 
 _elementary("gamma", _gamma)

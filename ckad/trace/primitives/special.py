@@ -3,15 +3,94 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import scipy.special
 
 from ckad.tape.ops import Op
 from ckad.trace.arrays import Array
+from ckad.trace.dispatch import implements
 from ckad.trace.primitives.elementwise import by_op, constant_like, register
-from ckad.trace.values.apply import apply
-from ckad.trace.values.tracer import Tracer
+from ckad.trace.values.apply import apply, astype, broadcast
+from ckad.trace.values.tracer import Tracer, lift
+
+for _function, _op in {
+    scipy.special.erf: Op.ERF,
+    scipy.special.erfc: Op.ERFC,
+    scipy.special.erfcx: Op.ERFCX,
+    scipy.special.erfinv: Op.ERFINV,
+    scipy.special.erfcinv: Op.ERFCINV,
+    scipy.special.log_ndtr: Op.LOG_NDTR,
+    scipy.special.gammaln: Op.LGAMMA,
+    scipy.special.gamma: Op.GAMMA,
+    scipy.special.rgamma: Op.RGAMMA,
+    scipy.special.betaln: Op.BETALN,
+    scipy.special.gammainc: Op.GAMMAINC,
+    scipy.special.gammaincc: Op.GAMMAINCC,
+    scipy.special.betainc: Op.BETAINC,
+    scipy.special.stdtr: Op.STDTR,
+    scipy.special.jv: Op.BESSEL_J,
+    scipy.special.iv: Op.BESSEL_I,
+    scipy.special.ive: Op.BESSEL_IE,
+    scipy.special.kv: Op.BESSEL_K,
+    scipy.special.kve: Op.BESSEL_KE,
+    scipy.special.yv: Op.BESSEL_Y,
+    scipy.special.log1p: Op.LOG1P,
+    scipy.special.expm1: Op.EXPM1,
+}.items():
+    register(_function, by_op(_op))
+
+
+# --- gamma and beta functions ------------------------------------------------------------------
+
+
+def _polygamma(n: Any, x: Any) -> Tracer:
+    x = lift(x)
+    x = x if x.type.is_float else astype(x, np.float64)
+    return apply(Op.POLYGAMMA, *broadcast(astype(n, x.dtype), x))
+
+
+def _gammasgn(x: Tracer) -> Array:
+    """The sign of the gamma function, NaN at its poles below 0."""
+    whole = np.floor(x)
+    below = np.where(np.equal(whole, x), np.nan, 1.0 - 2.0 * np.remainder(whole, 2.0))
+    sign = np.where(x < 0, below, np.copysign(1.0, x))
+    return np.where(np.isnan(x), x, sign)
+
+
+def _beta(a: Tracer, b: Tracer) -> Array:
+    sign = _gammasgn(a) * _gammasgn(b) * _gammasgn(a + b)
+    return sign * np.exp(apply(Op.BETALN, a, b))
+
+
+implements(scipy.special.polygamma)(_polygamma)
+register(scipy.special.digamma, lambda x: _polygamma(0.0, x))
+register(scipy.special.gammasgn, _gammasgn)
+register(scipy.special.beta, _beta)
+
+# --- Bessel functions of one order, and of whole ones ------------------------------------------
+
+for _function, _op, _order in (
+    (scipy.special.j0, Op.BESSEL_J, 0.0),
+    (scipy.special.j1, Op.BESSEL_J, 1.0),
+    (scipy.special.y0, Op.BESSEL_Y, 0.0),
+    (scipy.special.y1, Op.BESSEL_Y, 1.0),
+    (scipy.special.i0, Op.BESSEL_I, 0.0),
+    (scipy.special.i1, Op.BESSEL_I, 1.0),
+    (scipy.special.i0e, Op.BESSEL_IE, 0.0),
+    (scipy.special.i1e, Op.BESSEL_IE, 1.0),
+    (scipy.special.k0, Op.BESSEL_K, 0.0),
+    (scipy.special.k1, Op.BESSEL_K, 1.0),
+    (scipy.special.k0e, Op.BESSEL_KE, 0.0),
+    (scipy.special.k1e, Op.BESSEL_KE, 1.0),
+):
+    register(_function, lambda x, op=_op, v=_order: apply(op, constant_like(x, v), x))
+
+for _function, _op in ((scipy.special.yn, Op.BESSEL_Y), (scipy.special.kn, Op.BESSEL_K)):
+    register(_function, lambda n, x, op=_op: apply(op, astype(n, x.dtype), x))
+
+# --- distributions -----------------------------------------------------------------------------
 
 
 def _expit(x: Tracer) -> Array:
@@ -22,6 +101,14 @@ def _expit(x: Tracer) -> Array:
     return np.where(low, power, 1.0) / (1.0 + power)
 
 
+def _logit(x: Tracer) -> Array:
+    """log(x / (1 - x)), around 1/2 by what is left of it there."""
+    near = np.logical_and(x > 0.3, x < 0.65)
+    s = 2.0 * np.where(near, x, 0.5) - 1.0
+    far = np.where(near, 0.25, x)
+    return np.where(near, np.log1p(s) - np.log1p(-s), np.log(far / (1.0 - far)))
+
+
 def _xlogy(x: Tracer, y: Tracer) -> Array:
     """0 where x is 0, also where the logarithm is not finite; else derivatives of the product."""
     nothing = np.equal(x, 0)
@@ -30,11 +117,24 @@ def _xlogy(x: Tracer, y: Tracer) -> Array:
     return np.where(nothing, product + 0.0, product)  # not -0.0
 
 
-register(scipy.special.erf, by_op(Op.ERF))
-register(scipy.special.gammaln, by_op(Op.LGAMMA))
-register(scipy.special.erfc, lambda x: 1.0 - apply(Op.ERF, x))
+def _xlog1py(x: Tracer, y: Tracer) -> Array:
+    nothing = np.equal(x, 0)
+    outside = np.logical_or(np.less_equal(y, -1.0), np.equal(y, np.inf))
+    product = x * np.log1p(np.where(np.logical_and(nothing, outside), 0.0, y))
+    return np.where(nothing, product + 0.0, product)
+
+
+def _entr(x: Tracer) -> Array:
+    inside: Any = np.where(x < 0, 1.0, x)
+    return np.where(x < 0, -np.inf, -_xlogy(x, inside))
+
+
+ROOT_HALF = math.sqrt(0.5)
+register(scipy.special.ndtr, lambda x: 0.5 * apply(Op.ERFC, -ROOT_HALF * x))
+register(scipy.special.ndtri, lambda p: apply(Op.ERFCINV, 2.0 * p) * -math.sqrt(2.0))
 register(scipy.special.expit, _expit)
-register(scipy.special.digamma, lambda x: apply(Op.POLYGAMMA, constant_like(x, 0.0), x))
+register(scipy.special.log_expit, lambda x: -np.logaddexp(0.0, -x))
+register(scipy.special.logit, _logit)
 register(scipy.special.xlogy, _xlogy)
-register(scipy.special.log1p, by_op(Op.LOG1P))
-register(scipy.special.expm1, by_op(Op.EXPM1))
+register(scipy.special.xlog1py, _xlog1py)
+register(scipy.special.entr, _entr)

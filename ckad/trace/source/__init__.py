@@ -14,9 +14,10 @@ from ckad.trace.arrays import called
 from ckad.trace.memory.opened import is_tracing
 from ckad.trace.source.actions import Actions, hand_over
 from ckad.trace.source.calls import call
-from ckad.trace.source.control.checks import certain, checked
-from ckad.trace.source.depth import deeper
+from ckad.trace.source.control.checks import certain, checked, none_used
 from ckad.trace.source.expressions import evaluate
+from ckad.trace.source.names.absence import given_deep
+from ckad.trace.source.names.depth import deeper
 from ckad.trace.source.statements import assign, returned_by, run_block
 
 
@@ -27,7 +28,7 @@ def follow(function: Callable[..., Any]) -> Callable[..., Any]:
         if not is_tracing():
             return function(*args, **options)
         with deeper(), checked() as after:
-            return after(call(function, args, options))
+            return after(given_deep(call(function, args, options)))
 
     return followed
 
@@ -37,4 +38,4 @@ def _called(function: Callable[..., Any], *args: Any, **options: Any) -> Any:
 
 
 dispatch.put(called, _called, dispatch.EVERY)
-hand_over(Actions(evaluate, assign, run_block, returned_by, certain))
+hand_over(Actions(evaluate, assign, run_block, returned_by, certain, none_used))

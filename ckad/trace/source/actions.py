@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 
 class Actions(NamedTuple):
@@ -17,6 +17,7 @@ class Actions(NamedTuple):
     run_block: Callable[..., Any]
     returned_by: Callable[..., Any]
     certain: Callable[..., Any]
+    none_used: Callable[[], NoReturn]
 
 
 _known: list[Actions] = []
@@ -47,5 +48,10 @@ def returned_by(frame: Any, flow: Any) -> Any:
 
 
 def certain(x: Any) -> Any:
-    """The value of a name that may not be bound: the program stops where it is not."""
+    """The value of a name that may not be bound, or be None: the program stops where it is so."""
     return _known[0].certain(x)
+
+
+def none_used() -> NoReturn:
+    """The program stops here, in the body being recorded."""
+    _known[0].none_used()

@@ -19,18 +19,20 @@ from typing import Any
 
 import numpy as np
 
-from ckad.errors import UnrecordableError
+from ckad.errors import DtypeError, UnrecordableError
 from ckad.place import at_place, user_place
 from ckad.trace import dispatch
 from ckad.trace.constants import computes
 from ckad.trace.memory.context import current, mark_place
 from ckad.trace.primitives.part.joins import is_sized
 from ckad.trace.source import effects
+from ckad.trace.source.choices import Choice, numbered
 from ckad.trace.source.libraries import is_library, python_function
 from ckad.trace.source.memory.appends import append
 from ckad.trace.source.memory.contents import new, read, read_deep
 from ckad.trace.source.memory.twins import CONTAINERS, changing, check_alone
 from ckad.trace.source.names import classes
+from ckad.trace.source.names.absence import given, given_deep, needed
 from ckad.trace.source.names.closures import Closure, call_from_source
 from ckad.trace.source.names.frame import (
     MISSING,
@@ -62,12 +64,20 @@ _CHANGING = frozenset(
 _CONSUMING = {min, max, sum, any, all, sorted, list, tuple, math.fsum, math.prod}
 #: What looks at the items of a container, but not into them.
 _SHALLOW = {len, iter, zip, enumerate, reversed, list, tuple, dict, isinstance, type, id, hasattr}
+#: Functions of math that raise a ValueError for some numbers.
+_OF_SOME = {
+    *(math.sqrt, math.log, math.log2, math.log10, math.log1p, math.acos, math.asin),
+    *(math.acosh, math.atanh, math.fmod, math.pow, math.gamma, math.lgamma),
+}
+#: What may be asked of None, too.
+_LOOKING = (isinstance, type, print, id, repr, str, callable)
 #: Python numbers come out of these if only such go in.
 _WEAK_RESULTS = {abs, float, int, bool, round, min, max, sum, pow}
 
 
 def call(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
     """``callee(*args, **options)``."""
+    callee = given(callee)
     kind = type(callee)
     if kind is Closure:
         return callee(*args, **options)
@@ -92,7 +102,12 @@ def call(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
         run_by_python(watched, function)
         for x in (*owner, *args, *options.values()):
             hand_over(watched, x)
-    return _call_library(callee if function is None or owner else function, args, options)
+    try:
+        return _call_library(callee if function is None or owner else function, args, options)
+    except (TypeError, DtypeError):
+        if any(x is None for x in args):
+            needed(None)
+        raise
 
 
 def _python_function(callee: Any) -> tuple[Any, tuple[Any, ...]]:
@@ -131,11 +146,14 @@ def _call_library(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> 
     left_out = effects.skipped(callee, args, options)
     if left_out is not NotImplemented:
         return left_out
+    args = [weakened(numbered(x)) if type(x) is Choice else x for x in args]
+    owner = getattr(callee, "__self__", None)
+    if not isinstance(owner, CONTAINERS) and all(callee is not x for x in _LOOKING):
+        args, options = given_deep(list(args)), {k: given_deep(x) for k, x in options.items()}
     for x in args:
         check_iterated(x)
     if _is_in(callee, _CONSUMING):
         args = [list(x) if type(x) is GeneratorType else x for x in args]
-    owner = getattr(callee, "__self__", None)
     if type(owner) is list and callee.__name__ == "append":
         return append(owner, *args)
     _judge(callee, args, options)
@@ -143,6 +161,8 @@ def _call_library(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> 
         return Moment(callee()) if watch() is not None else callee()
     if type(owner) is KEPT and callee.__name__ == "cache_clear":
         forget(owner)
+    if _is_in(callee, _OF_SOME) and holds_tracer(list(args)):
+        ledger().may_raise[ValueError] += 1
     if isinstance(getattr(callee, "__self__", callee), np.ufunc):
         args = _arrays(callee, args)
     given = (owner, *args, *options.values())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import enum
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
@@ -13,13 +14,16 @@ from ckad.errors import TraceError
 from ckad.place import at_place
 from ckad.trace.source.actions import assign
 from ckad.trace.source.calls import call, writable
+from ckad.trace.source.choices import Choice, numbered, one_of
 from ckad.trace.source.control import branches
+from ckad.trace.source.control.checks import note_raise
 from ckad.trace.source.kinds import class_of
 from ckad.trace.source.memory import objects
 from ckad.trace.source.memory.appends import appending, seen
 from ckad.trace.source.memory.contents import new
 from ckad.trace.source.memory.twins import changing
 from ckad.trace.source.names import classes
+from ckad.trace.source.names.absence import given, given_deep, needed
 from ckad.trace.source.names.closures import Closure
 from ckad.trace.source.names.frame import MISSING, Frame, check_run_over, made
 from ckad.trace.source.names.reader import Definition, define
@@ -28,7 +32,7 @@ from ckad.trace.source.outside.judge import hand_over
 from ckad.trace.source.outside.watch import watch
 from ckad.trace.source.text import shown
 from ckad.trace.source.values import holds_tracer, lifted, truth, weakened
-from ckad.trace.values.tracer import Tracer
+from ckad.trace.values.tracer import Tracer, lift
 
 
 def evaluate(frame: Frame, node: ast.expr) -> Any:
@@ -48,21 +52,29 @@ def _name(frame: Frame, node: ast.Name) -> Any:
 
 
 def _attribute(frame: Frame, node: ast.Attribute) -> Any:
-    owner = evaluate(frame, node.value)
+    owner = given(evaluate(frame, node.value))
     frame.line = node.lineno
+    if owner is None and not hasattr(owner, node.attr):
+        needed(owner)
     if node.attr == "__class__":
         watched = watch()
         if watched is not None:
             watched.object(owner)
         return class_of(owner)
-    computed = classes.attribute(owner, node.attr)
-    return computed if computed is not MISSING else seen(objects.read(owner, node.attr))
+    if type(owner) is Choice:
+        return branches.asked(owner, lambda known: _read(known, node.attr))
+    return _read(owner, node.attr)
+
+
+def _read(owner: Any, name: str) -> Any:
+    computed = classes.attribute(owner, name)
+    return computed if computed is not MISSING else seen(objects.read(owner, name))
 
 
 def items(frame: Frame, nodes: Iterable[ast.expr]) -> Iterator[Any]:
     for node in nodes:
         if isinstance(node, ast.Starred):
-            several = evaluate(frame, node.value)
+            several = needed(evaluate(frame, node.value))
             check_run_over(several)
             yield from several
         else:
@@ -195,6 +207,11 @@ def _subscript(frame: Frame, node: ast.Subscript) -> Any:
 
 def element(owner: Any, index: Any) -> Any:
     """``owner[index]``."""
+    owner, index = needed(owner), given_deep(index)
+    if type(index) is Choice:
+        if isinstance(owner, dict):
+            return branches.asked(index, lambda known: element(owner, known))
+        index = weakened(numbered(index))
     found = classes.invoke(owner, "__getitem__", index)
     if found is not MISSING:
         return found
@@ -235,7 +252,27 @@ def _call(frame: Frame, node: ast.Call) -> Any:
     frame.line = node.lineno
     if callee is super and not args:
         return classes.parent(frame)
-    return call(callee, args, options)
+    chosen = _chosen(callee, args)
+    return call(callee, args, options) if chosen is MISSING else chosen
+
+
+#: What is asked of words and of members of enumerations.
+_OF_WORDS = (len, float, int, str, ord)
+
+
+def _chosen(callee: Any, args: list[Any]) -> Any:
+    """A member of an enumeration by its value, an item of a dict by a key, that is traced."""
+    if len(args) == 1 and isinstance(args[0], Tracer) and isinstance(callee, enum.EnumMeta):
+        members: list[Any] = list(callee)
+        flags = [np.equal(args[0], member.value) for member in members]
+        note_raise(np.logical_not(np.any(np.stack(flags))))
+        return one_of(members, lambda numbers: np.select(flags, [lift(k) for k in numbers]))
+    if len(args) == 1 and type(args[0]) is Choice and callee in _OF_WORDS:
+        return branches.asked(args[0], callee)
+    owner = getattr(callee, "__self__", None)
+    if args and type(args[0]) is Choice and isinstance(owner, dict) and callee.__name__ == "get":
+        return branches.asked(args[0], lambda known: owner.get(known, *args[1:]))
+    return MISSING
 
 
 def closure(frame: Frame, node: ast.FunctionDef | ast.Lambda) -> Closure:
@@ -310,6 +347,7 @@ def _rounds(frame: Frame, node: _Comprehension) -> Iterator[Frame]:
 def _nested_rounds(
     inner: Frame, iterable: Any, generators: list[ast.comprehension]
 ) -> Iterator[Frame]:
+    iterable = needed(iterable)
     check_run_over(iterable)
     first, *others = generators
     for item in iterable:

@@ -10,11 +10,14 @@ import numpy as np
 
 from ckad.trace import dispatch
 from ckad.trace.source.choices import Choice, refuse
+from ckad.trace.source.names import absence
+from ckad.trace.source.names.absence import OrNone
 from ckad.trace.source.names.closures import Closure
 from ckad.trace.source.outside.clock import computed
 from ckad.trace.source.text import TracedText
 from ckad.trace.values.array import Array
 from ckad.trace.values.complex import ComplexTracer
+from ckad.trace.values.fields import Fields
 from ckad.trace.values.part import Part
 from ckad.trace.values.tracer import Tracer
 
@@ -27,9 +30,15 @@ def class_of(x: Any) -> type:
         return _class_of_array(x)
     x = computed(x)
     if type(x) is Choice:
-        refuse()
+        classes = {type(known) for known in x.objects}
+        return classes.pop() if len(classes) == 1 else refuse()
+    if type(x) is OrNone:
+        absence.refuse("its class is asked for")
     if isinstance(x, Part):
         return np.ndarray
+    if isinstance(x, Fields):
+        one, many = (np.record, np.recarray) if x.record.has_attributes else (np.void, np.ndarray)
+        return one if x.record.is_item else many
     if type(x) is Closure:
         return FunctionType
     return str if type(x) is TracedText else type(x)
@@ -48,18 +57,18 @@ def _type(*args: Any, **options: Any) -> Any:
     return class_of(*args) if len(args) == 1 else type(*args, **options)
 
 
-def _isinstance(x: Any, wanted: Any) -> bool:
+def is_instance(x: Any, wanted: Any) -> bool:
     kind = class_of(x)
     if kind is type(x):
         return isinstance(x, wanted)
     if isinstance(wanted, (tuple, UnionType)):
         parts = wanted if isinstance(wanted, tuple) else wanted.__args__
-        return any(_isinstance(x, part) for part in parts)
+        return any(is_instance(x, part) for part in parts)
     if isinstance(wanted, type) and issubclass(wanted, Array):
         return isinstance(x, wanted)  # who names our classes means them
     return issubclass(kind, wanted)
 
 
-for _builtin, _function in {type: _type, builtins.isinstance: _isinstance}.items():
-    dispatch.put(_builtin, _function, dispatch.EVERY)
+for _builtin, _function in {type: _type, builtins.isinstance: is_instance}.items():
+    dispatch.put(_builtin, _function, dispatch.ANY)
     dispatch.always(_builtin)

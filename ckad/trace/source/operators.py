@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from ckad.trace.source.choices import Choice, equal
+from ckad.trace.source.choices import Choice, equal, identical, numbered
 from ckad.trace.source.control.checks import divided, whole
 from ckad.trace.source.memory.contents import KINDS, new, read_deep
 from ckad.trace.source.names import classes
+from ckad.trace.source.names.absence import OrNone, check_operands, given, needed
 from ckad.trace.source.names.frame import MISSING
 from ckad.trace.source.outside.clock import TimeText, numbers_in, shows_time
 from ckad.trace.source.outside.judge import hand_over
@@ -73,6 +74,8 @@ _HOLDING = (tuple, *KINDS)
 
 def combine(function: Callable[[Any, Any], Any], x: Any, y: Any) -> Any:
     """``x op y``; of two Python numbers it is one, also where they are traced."""
+    check_operands(x, y)
+    x, y = _number(x), _number(y)
     result = classes.operated(function, x, y)
     if result is not MISSING:
         return result
@@ -101,6 +104,7 @@ def combine(function: Callable[[Any, Any], Any], x: Any, y: Any) -> Any:
 
 def changed(function: Callable[[Any], Any], x: Any) -> Any:
     """``op x``; of a Python number it is one, also where that is traced."""
+    x = _number(needed(x))
     result = classes.operated_on(function, x)
     if result is not MISSING:
         return result
@@ -109,19 +113,34 @@ def changed(function: Callable[[Any], Any], x: Any) -> Any:
     return weakened(result) if is_weak(x) and traced else lifted(result)
 
 
+def _number(x: Any) -> Any:
+    """An operand that may be None, or one of several members of an enumeration of integers."""
+    x = given(x)
+    return weakened(numbered(x)) if type(x) is Choice else x
+
+
+_IN = (ast.In, ast.NotIn)
 _SAME = (ast.Is, ast.IsNot, ast.Eq, ast.NotEq)
 
 
 def compared(op: ast.cmpop, x: Any, y: Any) -> Any:
     if (type(x) is Choice or type(y) is Choice) and isinstance(op, _SAME):
-        verdict = weakened(equal(x, y))
+        same = identical if isinstance(op, (ast.Is, ast.IsNot)) else equal
+        verdict = weakened(lift(same(x, y)))
         return verdict if isinstance(op, (ast.Is, ast.Eq)) else weakened(np.logical_not(verdict))
+    for one, other in ((x, y), (y, x)):
+        if type(one) is OrNone and other is None and isinstance(op, _SAME):
+            return weakened(one.absent if isinstance(op, (ast.Is, ast.Eq)) else lift(one.present))
+    if not isinstance(op, _IN):
+        x, y = _number(x), _number(y)
     if isinstance(op, ast.Is):
         return x is y
     if isinstance(op, ast.IsNot):
         return x is not y
-    if isinstance(op, (ast.In, ast.NotIn)):
+    if isinstance(op, _IN):
         return _contained(x, y, isinstance(op, ast.In))
+    if not isinstance(op, _SAME):
+        check_operands(x, y)
     result = classes.operated(_COMPARE[type(op)], x, y)
     if result is not MISSING:
         return result
@@ -134,8 +153,8 @@ def compared(op: ast.cmpop, x: Any, y: Any) -> Any:
 
 def _contained(x: Any, y: Any, wanted: bool) -> Any:
     if type(x) is Choice:
-        one_of = np.any(np.stack([lift(equal(x, item)) for item in y] or [lift(False)]))
-        return one_of if wanted else np.logical_not(one_of)
+        among = np.any(np.stack([lift(equal(x, item)) for item in y] or [lift(False)]))
+        return among if wanted else np.logical_not(among)
     said = classes.invoke(y, "__contains__", x)
     if said is not MISSING:
         verdict = truth(said)

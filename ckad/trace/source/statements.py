@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import ast
 import contextlib
-import importlib.util
 import operator
-import sys
 from collections.abc import Callable, Sequence
 from functools import partial
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -17,6 +14,7 @@ import numpy as np
 from ckad.errors import CkadError, UnrecordableError
 from ckad.place import at_place
 from ckad.trace.source.calls import call
+from ckad.trace.source.choices import Choice, can_be_chosen
 from ckad.trace.source.control import branches, repetition
 from ckad.trace.source.control.checks import Stops, note_raise
 from ckad.trace.source.control.flow import Flow, definite
@@ -24,9 +22,18 @@ from ckad.trace.source.control.guarded import try_statement
 from ckad.trace.source.effects import is_left_out
 from ckad.trace.source.expressions import closure, element, evaluate
 from ckad.trace.source.libraries import compiles
+from ckad.trace.source.matching import match
 from ckad.trace.source.memory import objects
 from ckad.trace.source.memory.twins import CONTAINERS, changing
 from ckad.trace.source.names import classes
+from ckad.trace.source.names.absence import (
+    OrNone,
+    given,
+    given_deep,
+    is_changeable,
+    needed,
+    or_none,
+)
 from ckad.trace.source.names.frame import (
     MISSING,
     RETURN,
@@ -36,11 +43,13 @@ from ckad.trace.source.names.frame import (
     check_run_over,
     region,
 )
+from ckad.trace.source.names.imports import import_from, import_module
 from ckad.trace.source.operators import IN_PLACE, combine
 from ckad.trace.source.outside.watch import watch
 from ckad.trace.source.skipped import Skipped
 from ckad.trace.source.values import holds_tracer, truth
 from ckad.trace.values.complex import ComplexTracer
+from ckad.trace.values.fields import Fields
 from ckad.trace.values.tracer import Tracer
 
 
@@ -68,15 +77,24 @@ def returned_by(frame: Frame, flow: Flow | None) -> Any:
     if flow is None or not flow.kinds & {Flow.RETURN} or value is MISSING:
         return None
     if Flow.NEXT in flow.kinds and value is not None:
+        return _or_nothing(frame, flow, value)
+    if type(value) is Unclear:
+        raise value.error
+    return value
+
+
+def _or_nothing(frame: Frame, flow: Flow, value: Any) -> Any:
+    """What a function returns that ends without a ``return`` on some path."""
+    if type(value) in (Unclear, Choice) or can_be_chosen(value) or is_changeable(value):
         raise CkadReturn(
             at_place(
                 f"{frame.definition.name}() returns a value on one path and nothing on another, "
                 "and which one is taken depends on a traced value. Return a value on each path."
             )
         )
-    if type(value) is Unclear:
-        raise value.error
-    return value
+    returns = flow.goes(Flow.RETURN)
+    whole = or_none(value)
+    return OrNone(whole.value, np.logical_and(whole.present, returns))
 
 
 class CkadReturn(UnrecordableError):
@@ -123,6 +141,7 @@ def assign(frame: Frame, target: ast.expr, value: Any) -> None:
 
 
 def _set_attribute(owner: Any, name: str, value: Any) -> None:
+    owner = needed(owner)
     if is_left_out(owner):
         return
     if isinstance(owner, Tracer):
@@ -132,7 +151,7 @@ def _set_attribute(owner: Any, name: str, value: Any) -> None:
         owner = _property_owner(owner, name)
     elif classes.set_attribute(owner, name, value) or objects.write(owner, name, value):
         return
-    elif region() is not None and not isinstance(owner, ComplexTracer):
+    elif region() is not None and not isinstance(owner, (ComplexTracer, Fields)):
         check_changeable(owner)
     setattr(owner, name, value)
 
@@ -145,6 +164,7 @@ def _property_owner(owner: Tracer, name: str) -> Tracer:
 
 
 def _unpack(frame: Frame, targets: Sequence[ast.expr], value: Any) -> None:
+    value = needed(value)
     check_run_over(value)
     values = [value] * len(targets) if type(value) is Skipped else list(value)
     starred = [k for k, t in enumerate(targets) if isinstance(t, ast.Starred)]
@@ -167,13 +187,18 @@ def _unpack(frame: Frame, targets: Sequence[ast.expr], value: Any) -> None:
 
 def store(owner: Any, index: Any, value: Any) -> None:
     """``owner[index] = value``."""
+    owner, index = needed(owner), given_deep(index)
+    value = value if isinstance(owner, CONTAINERS) else given_deep(value)
     if classes.invoke(owner, "__setitem__", index, value) is not MISSING:
         return
     if isinstance(owner, CONTAINERS):
         changing(owner)
     elif isinstance(owner, np.ndarray):
         _check_plain(holds_tracer(value) or holds_tracer(index))
-    owner[index] = value
+    if type(owner) is list and isinstance(index, Tracer):
+        branches.put_item(owner, index, value)
+    else:
+        owner[index] = value
 
 
 def _check_plain(traced: bool) -> None:
@@ -199,7 +224,7 @@ def _augmented(frame: Frame, node: ast.AugAssign) -> None:
         store(owner, index, _combined(frame, node, in_place, element(owner, index)))
     else:
         assert isinstance(target, ast.Attribute)
-        owner = evaluate(frame, target.value)
+        owner = given(evaluate(frame, target.value))
         new = _combined(frame, node, in_place, objects.read(owner, target.attr))
         if not isinstance(owner, Tracer):
             _set_attribute(owner, target.attr, new)
@@ -263,39 +288,6 @@ def _define(frame: Frame, node: ast.FunctionDef) -> None:
         if not compiles(wrap):
             function = call(wrap, (function,), {})
     frame.bind(node.name, function)
-
-
-def _module(name: str, package: str | None = None) -> ModuleType:
-    """The module that an import inside of a function gives."""
-    watched = watch()
-    module = importlib.import_module(name, package)
-    if watched is not None:
-        watched.name(sys.modules, importlib.util.resolve_name(name, package))
-    return module
-
-
-def _import(frame: Frame, node: ast.Import) -> None:
-    for alias in node.names:
-        module = _module(alias.name)
-        if alias.asname is None:
-            name = alias.name.partition(".")[0]
-            frame.bind(name, _module(name))
-        else:
-            frame.bind(alias.asname, module)
-
-
-def _import_from(frame: Frame, node: ast.ImportFrom) -> None:
-    package = frame.function.__globals__.get("__package__")
-    module = _module("." * node.level + (node.module or ""), package)
-    watched = watch()
-    for alias in node.names:
-        if watched is not None:
-            watched.attribute(module, alias.name)
-        try:
-            found = getattr(module, alias.name)
-        except AttributeError:
-            found = _module(f"{module.__name__}.{alias.name}")
-        frame.bind(alias.asname or alias.name, found)
 
 
 # --- compound statements -------------------------------------------------------------------------
@@ -382,8 +374,8 @@ _TABLE: dict[type, Callable[[Frame, Any], Flow | None]] = {
     ast.Assert: _assert,
     ast.Raise: _raise,
     ast.FunctionDef: _define,
-    ast.Import: _import,
-    ast.ImportFrom: _import_from,
+    ast.Import: import_module,
+    ast.ImportFrom: import_from,
     ast.If: _if,
     ast.Return: _return,
     ast.Break: _break,
@@ -392,4 +384,5 @@ _TABLE: dict[type, Callable[[Frame, Any], Flow | None]] = {
     ast.While: repetition.while_loop,
     ast.With: _with,
     ast.Try: try_statement,
+    ast.Match: match,
 }

@@ -10,20 +10,23 @@ from ckad import trees
 from ckad.errors import CkadError
 from ckad.place import at_place
 from ckad.tape.types import DType, Type
+from ckad.trace import dispatch
 from ckad.trace.memory.context import Trace, current
 from ckad.trace.memory.storage import Storage
 from ckad.trace.source.choices import Choice
 from ckad.trace.source.names import classes
+from ckad.trace.source.names.absence import OrNone
 from ckad.trace.source.skipped import Skipped
 from ckad.trace.values.apply import astype, broadcast_to, reshape_value
+from ckad.trace.values.array import Array
 from ckad.trace.values.complex import ComplexTracer, as_complex
-from ckad.trace.values.part import Part
+from ckad.trace.values.fields import Fields
 from ckad.trace.values.tracer import Tracer, fresh, known, lift, value
 
 
 def holds_tracer(x: Any) -> bool:
     """Whether ``x`` is traced, or a slice or nested container of what is."""
-    if isinstance(x, (Tracer, Part, ComplexTracer)) or type(x) is Choice:
+    if isinstance(x, Array) or type(x) in (Choice, OrNone):
         return True
     if isinstance(x, (tuple, list)):
         return any(holds_tracer(item) for item in x)
@@ -54,11 +57,17 @@ def lifted(x: Any) -> Any:
     """A new plain array as a tracer, so that traced values can be written into it later."""
     if type(x) is np.ndarray and x.ndim and x.dtype.kind in "fiub":
         return lift(x)
+    if isinstance(x, np.ndarray) and trees.is_record(x):
+        return dispatch.call(np.asarray, (x,), {})
     return as_complex(x) if type(x) is np.ndarray and x.ndim and x.dtype.kind == "c" else x
 
 
 def arrays_of(x: Any) -> tuple[Tracer, ...]:
-    """The traced arrays that ``x`` is: one, the two parts of a complex one, or none."""
+    """The traced arrays that ``x`` is: one, the two parts of a complex one, fields, or none."""
+    if type(x) is OrNone:
+        return tuple(array for leaf in flatten(x)[0] for array in arrays_of(leaf))
+    if type(x) is Fields:
+        return tuple(array for field in x.fields for array in arrays_of(field))
     if type(x) is ComplexTracer:
         return tuple(part for part in x.parts if type(part) is Tracer)
     return (x,) if type(x) is Tracer else ()
@@ -68,6 +77,9 @@ def truth(x: Any) -> bool | Tracer:
     """What a condition makes of ``x``: a bool, or a traced scalar of dtype bool."""
     if type(x) is ComplexTracer:
         x = np.not_equal(x, 0)
+    if type(x) is OrNone:
+        inner = truth(x.value)
+        return astype(x.present if inner is True else np.logical_and(x.present, inner), bool)
     if not isinstance(x, Tracer):
         verdict = classes.verdict(x)
         return bool(x) if verdict is None else truth(verdict)

@@ -17,17 +17,20 @@ import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 import llvmlite.binding as llvm
 import numba
 from llvmlite import ir
+from llvmlite.binding.newpassmanagers import ModulePassManager, NewPassManager
 from numba.core.codegen import get_host_cpu_features
 from numba.extending import get_cython_function_address
 
 from ckad import cache, locks
 from ckad.cache import Cache
+from ckad.rules import special
 
 # What a program's machine code follows from, besides its key: all that lowering imports.
 PROGRAMS = Cache(
@@ -60,9 +63,7 @@ JIT_LINK = os.name != "nt"
 # What generated code may call besides the C library and Python's own functions. An address is
 # taken when a program that needs it is loaded, because importing SciPy's modules takes long.
 SYMBOLS: dict[str, Callable[[], int]] = {
-    "ckad_psi": lambda: get_cython_function_address(
-        "scipy.special.cython_special", "__pyx_fuse_1psi"
-    ),
+    **{f"ckad_{name}": partial(special.address, name) for name in special.COMPILED},
     "ckad_dgemm": lambda: get_cython_function_address("scipy.linalg.cython_blas", "dgemm"),
 }
 
@@ -119,9 +120,15 @@ def compile_module(key: bytes, build: Callable[[], Source]) -> Library:
     with _lock:
         library = _libraries.get(key)
         if library is None:
-            library = _from_disk(key) or _compile(key, build)
+            library = _from_disk(key) or _compiled_once(key, build)
             _libraries[key] = library
         return library
+
+
+def _compiled_once(key: bytes, build: Callable[[], Source]) -> Library:
+    """Of processes that need the same program one compiles it; the others wait and find it."""
+    with cache.exclusive_entry(_entry(key)):
+        return _from_disk(key) or _compile(key, build)
 
 
 def try_out() -> float:
@@ -175,11 +182,22 @@ def _optimised(text: str) -> Iterator[Any]:
         options = llvm.create_pipeline_tuning_options(speed_level=1 if is_long else OPT)
         # Programs come in vectors. Looking for more takes nine tenths of the time and finds little.
         options.slp_vectorization = options.loop_vectorization = False
-        builder = llvm.create_pass_builder(machine, options)
-        builder.getModulePassManager().run(module, builder)
+        _run_passes(module, llvm.create_pass_builder(machine, options))
         if is_long:
             _select_quickly(module)
         yield module
+
+
+def _run_passes(module: Any, builder: Any) -> None:
+    passes = builder.getModulePassManager()
+    try:
+        passes.run(module, builder)
+    finally:
+        # The class of llvmlite's object inherits an empty _dispose before the one that frees what
+        # the passes keep, some 200 kB.
+        if ModulePassManager._dispose is not NewPassManager._dispose:
+            NewPassManager._dispose(passes)
+            passes.detach()
 
 
 def _is_long(text: str) -> bool:

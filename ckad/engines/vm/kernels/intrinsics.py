@@ -13,11 +13,11 @@ from typing import Any
 import llvmlite.binding
 from llvmlite import ir
 from numba.core import cgutils, types
-from numba.extending import get_cython_function_address, intrinsic
+from numba.extending import intrinsic
 
 from ckad.engines.vm.isa import FIRST_KERNEL, KERNELS
 from ckad.engines.vm.pairs import Pair
-from ckad.rules import RULES
+from ckad.rules import RULES, special
 
 LANES = 8
 UNROLL = 2  # vectors per turn of a kernel's loop
@@ -27,9 +27,9 @@ _CELL = {"f": DOUBLE, "s": DOUBLE, "i": I64, "b": I64}
 
 @functools.cache
 def register_symbols() -> None:
-    """Give SciPy's digamma the name that its emitter uses; kernels are loaded after this."""
-    address = get_cython_function_address("scipy.special.cython_special", "__pyx_fuse_1psi")
-    llvmlite.binding.add_symbol("ckad_psi", address)
+    """Give SciPy's functions the names that emitters use; kernels are loaded after this."""
+    for name in special.COMPILED:
+        llvmlite.binding.add_symbol(f"ckad_{name}", special.address(name))
 
 
 @intrinsic

@@ -293,3 +293,23 @@ def isreal(x: Any) -> Array:
 @implements(np.iscomplex)
 def iscomplex(x: Any) -> Array:
     return np.logical_not(isreal(x))
+
+
+# --- the order of NumPy: by the real part, then by the imaginary one ----------------------------
+
+
+def _extremum(function: Any, name: Any, outside: float) -> None:
+    @implements(function, name, kind=COMPLEX)
+    def extremum(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False) -> Any:
+        x = as_complex(a)
+        top = function(x.real, axis, keepdims=True)
+        among = np.where(np.equal(x.real, top), x.imag, outside)
+        rest = function(among, axis, keepdims=True)
+        lost = np.any(np.isnan(x), axis, keepdims=True)
+        found = ComplexTracer(*(np.where(lost, np.nan, part) for part in (top, rest)))
+        axes = tuple(range(x.ndim)) if axis is None else axis
+        return stored(out, found if keepdims else np.squeeze(found, axes)[()])
+
+
+_extremum(np.max, np.amax, -np.inf)
+_extremum(np.min, np.amin, np.inf)

@@ -16,7 +16,7 @@ from ckad.tape.types import Type
 from ckad.trace.memory.context import Trace
 from ckad.trace.memory.storage import Storage, link
 from ckad.trace.primitives.part.structures import own_part, part_in
-from ckad.trace.source.choices import Choice, as_choice
+from ckad.trace.source.choices import Choice, fitted, unified
 from ckad.trace.source.control import branches
 from ckad.trace.source.control.carrying import (
     COUNT,
@@ -38,6 +38,7 @@ from ckad.trace.source.memory.aliases import names_showing
 from ckad.trace.source.memory.contents import Contents, Whole
 from ckad.trace.source.memory.sharing import Place, part_of_root, together
 from ckad.trace.source.memory.twins import containers
+from ckad.trace.source.names.absence import OrNone, shared, spread
 from ckad.trace.source.names.frame import (
     MISSING,
     RETURN,
@@ -48,6 +49,7 @@ from ckad.trace.source.names.frame import (
 )
 from ckad.trace.source.values import Slot, flatten, is_kept, is_same_array, join, same, slot_of
 from ckad.trace.values.complex import ComplexTracer
+from ckad.trace.values.fields import Fields
 from ckad.trace.values.tracer import Tracer, lift, value
 
 
@@ -179,9 +181,9 @@ class Body:
         """What a name is bound to at the end of a step, in the form in which it is handed on."""
         frame, name = key
         found = own_part(frame.names[name])
-        found = as_choice(found) if end.tree.type is Choice else found
+        found = fitted(found, end.tree)
         found = maybe(found) if is_maybe(end.tree) else found
-        return Bound(end, found, flatten(found)[0])
+        return Bound(end, found, spread(found, end.tree)[0])
 
     def find_carried(self) -> None:
         """Names that are read before they are bound carry; record again with those found now."""
@@ -199,7 +201,7 @@ class Body:
                 continue
             assert self.trace.parent is not None
             kept = carried_from(key, before, end)
-            self.loop.carry(key, kept, self.trace.parent, flatten(end)[0])
+            self.loop.carry(key, kept, self.trace.parent, spread(end, kept.tree)[0])
             found = True
         if found:
             raise Again
@@ -235,6 +237,11 @@ class Body:
             return True
         if type(before) is ComplexTracer and type(end) is ComplexTracer:
             return all(map(self._stays, before.parts, end.parts))
+        if type(before) is OrNone and type(end) is OrNone:
+            pairs = (before.value, end.value), (before.present, end.present)
+            return all(self._stays(*pair) for pair in pairs)
+        if type(before) is Fields and type(end) is Fields and before.record == end.record:
+            return all(map(self._stays, before.fields, end.fields))
         if isinstance(before, tuple) and type(before) is type(end) and len(before) == len(end):
             keys = getattr(before, "keys", None) == getattr(end, "keys", None)
             return keys and all(map(self._stays, before, end))
@@ -267,8 +274,10 @@ class Body:
             raise Again
         if type(end) is not Maybe and is_maybe(carried.tree):
             end = maybe(end)
-        end = as_choice(end) if carried.tree.type is Choice else end
-        leaves, tree = flatten(end)
+        end = fitted(end, carried.tree)
+        leaves, tree = spread(end, carried.tree)
+        if tree != carried.tree:
+            self._widen(key, carried, end)
         if end is MISSING or tree != carried.tree:
             raise restructured(key, carried.tree, tree)
         wider = list(carried.slots)
@@ -277,6 +286,8 @@ class Body:
             if slot is None:
                 if not same(carried.leaves[k], x):
                     raise changes(key, repr(carried.leaves[k]), repr(x))
+                continue
+            if x is MISSING:
                 continue
             joined = None if found is None else join(slot, found, broadcasts=True)
             if joined is None:
@@ -287,9 +298,20 @@ class Body:
             raise Again
         for slot, x, start in zip(carried.slots, leaves, carried.leaves, strict=True):
             if slot is not None:
-                self.outputs.append(slot.row(x))
+                self.outputs.append(slot.undefined() if x is MISSING else slot.row(x))
                 self.initial.append((slot, start))
         return End(tree, carried.leaves, carried.slots, first)
+
+    def _widen(self, key: Key, carried: Carried, end: Any) -> None:
+        """Carry a name that may be None, or something of which may, or yet another object."""
+        first = trees.unflatten(carried.tree, carried.leaves)
+        partial = flatten(end)[1] if type(end) is Choice else shared(first, end)
+        if partial is None or partial == carried.tree or carried.tree.type is Maybe:
+            return
+        assert self.trace.parent is not None
+        wider = carried_from(key, first, end)
+        self.loop.carry(key, wider, self.trace.parent, spread(end, partial)[0])
+        raise Again
 
     def _last_value(self, key: Key, end: Any, first: int) -> Any:
         """A name that each step binds anew: what it is after the last one."""
@@ -307,9 +329,11 @@ class Body:
         elif type(before) is Maybe or type(end) is Maybe:
             end = maybe(end)
             before = before if before is MISSING else maybe(before)
-        if type(end) is Choice:
-            before = as_choice(before)
-        leaves, tree = flatten(own_part(end))
+        if before is not MISSING:
+            before, end = unified(before, end)
+        end = own_part(end)
+        partial = None if certain or before is MISSING else shared(before, end)
+        leaves, tree = flatten(end) if partial is None else spread(end, partial)
         slots = [slot_of(x) for x in leaves]
         if any(s is None for s in slots):
             return end if certain and part_in(leaves) is None else self._no_value(name)
@@ -319,9 +343,12 @@ class Body:
         if before is MISSING and type(end) is Maybe and not certain:
             starts[-1] = False
         if not certain and before is not MISSING:
-            olds, old_tree = flatten(before)
+            olds, old_tree = spread(before, tree)
             kinds = [slot_of(x) for x in olds]
-            joined = [_one_kind(s, t) for s, t in zip(kinds, slots, strict=False)]
+            joined = [
+                t if x is MISSING else _one_kind(s, t)
+                for x, s, t in zip(olds, kinds, slots, strict=False)
+            ]
             if old_tree != tree or any(j is None for j in joined):
                 return self._no_value(name)
             starts, slots = olds, list(joined)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,11 +11,14 @@ import numpy as np
 from ckad.errors import CarryError
 from ckad.place import at_place, call_site
 from ckad.tape.ops import OPS, Group, Op
+from ckad.trace.arrays import called
 from ckad.trace.memory.context import Trace, current, open_trace
 from ckad.trace.memory.storage import Storage, Written
-from ckad.trace.source.control.checks import Stops
+from ckad.trace.source.choices import Choice, can_be_chosen, number_of, one_of
+from ckad.trace.source.control.checks import Stops, note_raise
 from ckad.trace.source.control.flow import Flow, definite
 from ckad.trace.source.control.merging import VALUE, Merge, Side
+from ckad.trace.source.names.absence import side
 from ckad.trace.source.names.frame import (
     MISSING,
     Key,
@@ -23,11 +27,14 @@ from ckad.trace.source.names.frame import (
     open_region,
 )
 from ckad.trace.source.values import (
+    is_weak,
+    same,
     slot_of,
     truth,
     weakened,
 )
-from ckad.trace.values.tracer import Tracer, lift
+from ckad.trace.values.apply import astype, promote
+from ckad.trace.values.tracer import Tracer, known, lift
 
 Thunk = Callable[[], Any]
 
@@ -37,7 +44,7 @@ def either(predicate: Tracer, if_true: Thunk, if_false: Thunk, place: Hashable) 
 
     ``place`` says where they stand, here and below: what they write into is remembered.
     """
-    merged = Merge(predicate, _record((if_true, if_false), place))
+    merged = Merge(predicate, _record(_sides(predicate, if_true, if_false), place))
     one, other = merged.sides
     if one.raises or other.raises:
         result = merged.of_other_side(
@@ -54,9 +61,13 @@ def either(predicate: Tracer, if_true: Thunk, if_false: Thunk, place: Hashable) 
     return value
 
 
+def _sides(predicate: Tracer, if_true: Thunk, if_false: Thunk) -> tuple[Thunk, Thunk]:
+    return side(predicate, True, if_true), side(predicate, False, if_false)
+
+
 def branch(predicate: Tracer, if_true: Thunk, if_false: Thunk, place: Hashable) -> Flow | None:
     """Run one of two blocks, whichever the condition asks for; how they end."""
-    merged = Merge(predicate, _record((if_true, if_false), place))
+    merged = Merge(predicate, _record(_sides(predicate, if_true, if_false), place))
     flows = [f if f is not None else definite(Flow.NEXT) for f in merged.results]
     merged.flows(flows)
     merged.names()
@@ -85,13 +96,13 @@ def logical(is_and: bool, first: Any, verdict: Tracer, rest: Thunk, place: Hasha
     """
     with open_region(), open_trace(adopts=True) as trace:
         try:
-            found = rest()
+            found = side(verdict, is_and, rest)()
             plain = isinstance(found, Tracer) and found.dtype == bool and not found.shape
             harmless = plain and not trace.adopted and _is_harmless(trace)
         except (Written, Stops):
             harmless = False
     if harmless and isinstance(first, Tracer) and first.dtype == bool:
-        second = truth(rest())
+        second = truth(side(verdict, is_and, rest)())
         both = np.logical_and(verdict, second) if is_and else np.logical_or(verdict, second)
         return weakened(both)
     sides = (rest, lambda: first) if is_and else (lambda: first, rest)
@@ -110,10 +121,79 @@ def _is_harmless(trace: Trace) -> bool:
 
 def item(items: Sequence[Any], index: Tracer) -> Any:
     """``items[index]`` of a list or tuple of numbers, with a traced index."""
+    if items and all(map(can_be_chosen, items)):
+        return one_of(list(items), lambda numbers: np.stack([lift(k) for k in numbers])[index])
     kinds = [slot_of(x) for x in items]
     if not items or any(kind is None or not kind.scalar for kind in kinds):
         return items[index.__index__()]  # says why this cannot be
     return np.stack([lift(x) for x in items])[index]
+
+
+def put_item(items: list[Any], index: Tracer, new: Any) -> None:
+    """``items[index] = new`` in a list of numbers, with a traced index."""
+    kinds = [slot_of(x) for x in (*items, new)]
+    if not items or known(index) is not None or any(k is None or not k.scalar for k in kinds):
+        items[index.__index__()] = new  # says why this cannot be
+        return
+    dtype = np.result_type(*promote(*items, new))
+    stack = np.stack([astype(x, dtype) for x in items])
+    stack[index] = new
+    weak = all(map(is_weak, (*items, new)))
+    items[:] = [weakened(stack[k]) if weak else stack[k] for k in range(len(items))]
+
+
+def asked(choice: Choice, ask: Callable[[Any], Any]) -> Any:
+    """What ``ask`` gives for the one of several objects that is meant."""
+    found, missing = [], []
+    for one in choice.objects:
+        try:
+            found.append(ask(one))
+        except (LookupError, AttributeError):
+            missing.append(one)
+    if not found:
+        return ask(missing[0])  # raises
+    if missing:
+        note_raise(choice.where(lambda one: any(one is x for x in missing)))
+        choice = Choice(choice.number, choice.options - set(map(number_of, missing)))
+    return _of_several(choice, found)
+
+
+def _of_several(choice: Choice, values: list[Any]) -> Any:
+    """The one of ``values`` that belongs to the object that is meant."""
+    if all(same(values[0], x) for x in values[1:]):
+        return values[0]
+    if all(map(can_be_chosen, values)):
+        return one_of(values, lambda numbers: choice.looked_up([lift(k) for k in numbers]))
+    slots = [slot_of(x) for x in values]
+    if all(slot is not None and slot.scalar for slot in slots):
+        result = choice.looked_up([lift(x) for x in values])
+        return weakened(result) if all(map(is_weak, values)) else result
+    if all(map(callable, values)):
+        return partial(_called, choice, values)
+    return _called(choice, [partial(_itself, x) for x in values])
+
+
+def _itself(x: Any) -> Any:
+    return x
+
+
+def _called(choice: Choice, functions: list[Any], *args: Any, **options: Any) -> Any:
+    """A call of one of several functions."""
+    (first, *others), (function, *rest) = choice.objects, functions
+    if not others:
+        return _call(function, args, options)
+    left = Choice(choice.number, choice.options - {number_of(first)})
+    return either(
+        choice.where(lambda one: one is first),
+        lambda: _call(function, args, options),
+        lambda: _called(left, rest, *args, **options),
+        ("one of several", len(functions)),
+    )
+
+
+def _call(function: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
+    own = isinstance(function, partial) and function.func is _itself
+    return function() if own else called(function, *args, **options)
 
 
 # --- recording both sides ------------------------------------------------------------------------

@@ -14,11 +14,12 @@ from ckad.tape.control import COUNTED, UNBOUNDED, UNGUARDED, WHILE
 from ckad.tape.types import DType, Type
 from ckad.trace.memory.context import Trace
 from ckad.trace.memory.storage import Storage
-from ckad.trace.source.choices import Choice, as_choice, unified
+from ckad.trace.source.choices import fitted, unified
 from ckad.trace.source.control.checks import maybe
 from ckad.trace.source.control.flow import Flow
 from ckad.trace.source.memory.contents import Contents, changes_length, said
 from ckad.trace.source.memory.sharing import Origin, Place, memory
+from ckad.trace.source.names.absence import shared, spread
 from ckad.trace.source.names.frame import MISSING, Key, Maybe, Unclear
 from ckad.trace.source.skipped import Skipped
 from ckad.trace.source.values import Slot, flatten, join, same, slot_of
@@ -54,13 +55,13 @@ class Carried(NamedTuple):
     def starting_with(self, first: Any) -> Carried | None:
         """The same for a name that is bound to ``first`` now, if that fits."""
         first = maybe(first) if is_maybe(self.tree) else first
-        first = as_choice(first) if self.tree.type is Choice else first
-        leaves, tree = flatten(first)
+        first = fitted(first, self.tree)
+        leaves, tree = spread(first, self.tree)
         if type(first) is Unclear or tree != self.tree:
             return None
         slots: list[Slot | None] = []
         for slot, x in zip(self.slots, leaves, strict=True):
-            own = slot_of(x)
+            own = slot if x is MISSING else slot_of(x)
             joined = None if slot is None or own is None else join(slot, own, broadcasts=True)
             if joined is None:
                 return None
@@ -145,12 +146,17 @@ def carried_from(key: Key, before: Any, end: Any) -> Carried:
     if type(before) is Maybe or type(end) is Maybe:
         before, end = maybe(before), maybe(end)
     before, end = unified(before, end)
-    leaves, tree = flatten(before)
-    new, new_tree = flatten(end)
+    partial = shared(before, end)
+    leaves, tree = flatten(before) if partial is None else spread(before, partial)
+    new, new_tree = flatten(end) if partial is None else spread(end, partial)
     if tree != new_tree:
         raise restructured(key, tree, new_tree)
     slots: list[Slot | None] = []
     for a, b in zip(leaves, new, strict=True):
+        if a is MISSING or b is MISSING:
+            leaves[len(slots)] = b if slot_of(b) is None else a
+            slots.append(slot_of(b if a is MISSING else a))
+            continue
         s, t = slot_of(a), slot_of(b)
         if type(b) is Skipped:
             leaves[len(slots)] = b

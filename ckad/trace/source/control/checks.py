@@ -10,7 +10,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from ckad.trace.integers.affine import range_of
 from ckad.trace.memory.context import current, mark_place
 from ckad.trace.memory.storage import Storage
 from ckad.trace.source import effects
+from ckad.trace.source.names.absence import OrNone
 from ckad.trace.source.names.frame import Ledger, Maybe, ledger, open_ledger
 from ckad.trace.values.apply import apply, astype, broadcast_to
 from ckad.trace.values.tracer import Tracer, fresh, known, lift, localise, value
@@ -36,12 +37,15 @@ def stop_if(wrong: Any, reason: Reason) -> Tracer:
     return apply(Op.WRAP, astype(lift(wrong), np.int64), attrs=(1, int(reason)))
 
 
-def certain(x: Maybe) -> Any:
-    """The value of a name that is read: the program stops where it is not bound.
+def certain(x: Maybe | OrNone) -> Any:
+    """The value of a name that is used: the program stops where it is not bound, or None.
 
     An array or a container stays what it is, since other names may show it.
     """
-    zero = stop_if(np.logical_not(x.bound), Reason.UNBOUND)
+    if isinstance(x, Maybe):
+        zero = stop_if(np.logical_not(x.bound), Reason.UNBOUND)
+    else:
+        zero = stop_if(x.absent, Reason.NONE)
     leaves, tree = trees.flatten(x.value)
     if len(leaves) == tree.num_nodes == 1 and getattr(leaves[0], "scalar", True):
         return _after(leaves[0], zero)
@@ -108,7 +112,7 @@ def divided(function: Callable[..., Any], y: Any, result: Tracer) -> Tracer:
     """``result`` of Python numbers: the program stops where an integer ``y`` is zero."""
     if function not in _DIVISIONS or not isinstance(y, Tracer):
         return result
-    ledger().divides += 1
+    ledger().may_raise[ZeroDivisionError] += 1
     if y.dtype != np.int64:
         return result
     low, high = range_of(y)
@@ -141,6 +145,12 @@ def _count(zero: Tracer) -> None:
     """Let the function's result depend on a check."""
     checks = ledger()
     checks.bind(Ledger.CHECKS, np.add(checks.lookup(Ledger.CHECKS), zero))
+
+
+def none_used() -> NoReturn:
+    """None is used where Python needs a value: the program stops here."""
+    _count(stop_if(True, Reason.NONE))
+    raise Stops
 
 
 @contextmanager

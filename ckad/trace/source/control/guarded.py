@@ -11,8 +11,11 @@ from ckad.trace.source.control.branches import run_on
 from ckad.trace.source.control.flow import Flow
 from ckad.trace.source.names.frame import Frame, ledger
 
-#: What a division of Python's numbers raises, by the numbers, where NumPy's give inf or nan.
-_OF_A_DIVISION = {"ZeroDivisionError", "ArithmeticError"}
+#: What Python's numbers and the functions of math raise where NumPy's give inf or nan.
+_DECIDED = {
+    ZeroDivisionError: ({"ZeroDivisionError", "ArithmeticError"}, "a division of Python's numbers"),
+    ValueError: ({"ValueError"}, "a function of math"),
+}
 
 
 def try_statement(frame: Frame, node: ast.Try) -> Flow | None:
@@ -24,7 +27,7 @@ def try_statement(frame: Frame, node: ast.Try) -> Flow | None:
 
 
 def _guarded(frame: Frame, node: ast.Try) -> Flow | None:
-    divides = ledger().divides
+    before = ledger().may_raise.copy()
     flow: Flow | None
     try:
         flow = run_block(frame, node.body)
@@ -39,22 +42,22 @@ def _guarded(frame: Frame, node: ast.Try) -> Flow | None:
                 handled: Flow | None = run_block(frame, handler.body)
                 return handled
         raise
-    if ledger().divides > divides:
-        _check_certain(node)
+    for kind in ledger().may_raise - before:
+        _check_certain(node, *_DECIDED[kind])
     if not node.orelse:
         return flow
     return run_on(flow, lambda: run_block(frame, node.orelse), ("else", node))
 
 
-def _check_certain(node: ast.Try) -> None:
+def _check_certain(node: ast.Try, names: set[str], what: str) -> None:
     """Whether a handler runs is not decided by numbers that only the run has."""
     for handler in node.handlers:
         for part in ast.walk(handler.type) if handler.type is not None else ():
-            if isinstance(part, ast.Name) and part.id in _OF_A_DIVISION:
+            if isinstance(part, ast.Name) and part.id in names:
                 raise ConcreteValueError(
                     at_place(
-                        f"whether {part.id} is raised here depends on traced numbers: a division "
-                        "of Python's numbers raises it, NumPy's give inf or nan. Test the number "
-                        "instead: if x == 0: ..."
+                        f"whether {part.id} is raised here depends on traced numbers: {what} "
+                        "raises it, where NumPy gives inf or nan. Test the number instead: "
+                        "if x > 0: ..."
                     )
                 )

@@ -15,9 +15,11 @@ from ckad.trace import dispatch
 from ckad.trace.integers.affine import range_of
 from ckad.trace.source.effects import Progress
 from ckad.trace.source.names import classes
+from ckad.trace.source.names.absence import needed
 from ckad.trace.source.names.frame import MISSING
 from ckad.trace.source.values import arrays_of, lifted, weakened
 from ckad.trace.values.complex import ComplexTracer
+from ckad.trace.values.fields import Fields
 from ckad.trace.values.part import Extents, Part
 from ckad.trace.values.tracer import Tracer, known
 
@@ -63,26 +65,30 @@ def number(x: Any) -> Any:
 
 def items_of(x: Any) -> Items | None:
     """``x`` as items with numbers; None for what only Python can iterate over."""
+    x = needed(x)
     if isinstance(x, Items):
         return x
     if isinstance(x, Progress):
         return items_of(x.iterable)
     if isinstance(x, builtins.range):
         return Items(len(x), lambda k: number(_affine(x.start, x.step, k)))
-    if isinstance(x, (Tracer, ComplexTracer)):
+    if isinstance(x, Fields) and x.record.is_item:
+        return None
+    if isinstance(x, (Tracer, ComplexTracer, Fields)):
         if not x.shape:
             raise TypeError("iteration over a 0-d array")
-        return Items(x.shape[0], lambda k: x[k], read=_read(x))
+        return Items(len(x), lambda k: x[k], read=_read(x))
     if isinstance(x, Part) and isinstance(x.where, Extents):
         return Items(x.shape[0], lambda k: x[k], x.base.shape[0], _read(x))
-    if isinstance(x, np.ndarray) and x.ndim and x.dtype.kind in "fiubc":
+    if isinstance(x, np.ndarray) and x.ndim and x.dtype.kind in "fiubcV":
         return items_of(lifted(x))
     return None
 
 
 def _read(x: Any) -> Sequence[Tracer]:
     """The arrays whose elements are read as numbers; rows of a matrix are views, not copies."""
-    return arrays_of(x.base if isinstance(x, Part) else x) if x.ndim == 1 else []
+    one = x.base if isinstance(x, Part) else x
+    return arrays_of(one) if x.ndim == 1 and type(x) is not Fields else []
 
 
 def _affine(start: Any, step: Any, k: Any) -> Any:
@@ -170,5 +176,5 @@ for _builtin, _function in {
     builtins.reversed: _reversed,
     builtins.len: _length,
 }.items():
-    dispatch.put(_builtin, _function, dispatch.EVERY)
+    dispatch.put(_builtin, _function, dispatch.ANY)
     dispatch.always(_builtin)

@@ -19,6 +19,7 @@ from ckad.trace.source.control.flow import Flow, definite
 from ckad.trace.source.memory.contents import Contents, length_unknown, said
 from ckad.trace.source.memory.sharing import Chosen, settle_branch
 from ckad.trace.source.memory.twins import Merged, merged_containers, settle_merged
+from ckad.trace.source.names.absence import shared, spread
 from ckad.trace.source.names.frame import (
     MISSING,
     RETURN,
@@ -175,7 +176,8 @@ class Merge:
         leaves, tree = flatten(filler)
         parts = [MISSING if x is MISSING else flatten(maybe(x).value) for x in values]
         if any(p is not MISSING and p[1] != tree for p in parts):
-            return self.joined(name, said(key), both[0].value, both[1].value)
+            whole = self.joined(name, said(key), both[0].value, both[1].value)
+            return whole if type(whole) is Unclear else Maybe(whole, flags)
         found: list[Any] = []
         for k in range(len(leaves)):
             xs = [MISSING if p is MISSING else p[0][k] for p in parts]
@@ -198,14 +200,18 @@ class Merge:
     def joined(self, name: str, said: str, x: Any, y: Any) -> _Joined | Unclear:
         """``x`` of the first side and ``y`` of the second as one value."""
         x, y = unified(*opened(x, y))
-        xs, tree = flatten(x)
-        ys, other = flatten(y)
+        partial = shared(x, y)
+        xs, tree = flatten(x) if partial is None else spread(x, partial)
+        ys, other = flatten(y) if partial is None else spread(y, partial)
         if tree != other:
             return _unclear(said, trees.describe(tree), trees.describe(other))
         leaves: list[Any] = []
         for a, b in zip(xs, ys, strict=True):
             if same(a, b) or type(a) is Skipped:
                 leaves.append(a)
+                continue
+            if a is MISSING or b is MISSING:
+                leaves.append(self._leaf((a, b)))
                 continue
             if type(b) is Skipped:
                 leaves.append(b)

@@ -35,8 +35,9 @@ from ckad.trace.source.memory.twins import (
     is_container,
     merged_containers,
 )
+from ckad.trace.source.names.absence import spread
 from ckad.trace.source.names.frame import MISSING, Key, Region
-from ckad.trace.source.values import flatten, is_kept, is_same_array, slot_of
+from ckad.trace.source.values import is_kept, is_same_array, slot_of
 from ckad.trace.values.tracer import Tracer, assign, value
 
 REPEATED = "another item of a list"
@@ -119,7 +120,7 @@ class Outcome:
     def _note_shown(self, key: Key, found: Bound, rounds: Rounds) -> None:
         runs = self.loop.guard == UNGUARDED and self.loop.length > 0
         before = self.region.changed[key]
-        firsts = [] if runs or before is MISSING else flatten(before)[0]
+        firsts = [] if runs or before is MISSING else spread(before, found.end.tree)[0]
         firsts = [*firsts, *[None] * len(found.leaves)]
         for k, (leaf, slot) in enumerate(zip(found.leaves, found.end.slots, strict=True)):
             exact = rounds.after(leaf)

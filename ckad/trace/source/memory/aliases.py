@@ -12,10 +12,13 @@ from typing import Any
 from ckad.place import running
 from ckad.trace.memory.storage import Storage
 from ckad.trace.source.memory.contents import Contents, changed_contents
+from ckad.trace.source.names.absence import OrNone
 from ckad.trace.source.names.closures import Closure
 from ckad.trace.source.names.frame import Frame, Key, ledger
 from ckad.trace.source.values import arrays_of
+from ckad.trace.values.array import Array
 from ckad.trace.values.complex import ComplexTracer
+from ckad.trace.values.fields import Fields
 from ckad.trace.values.part import Part
 from ckad.trace.values.tracer import Tracer
 
@@ -52,7 +55,7 @@ def is_shown(container: Any) -> bool:
 def _holds(value: Any, container: Any, depth: int = DEEPEST) -> bool:
     if value is container:
         return True
-    if type(value) in (Tracer, ComplexTracer) or isinstance(value, Part):
+    if isinstance(value, Array):
         return False
     return depth > 0 and any(_holds(part, container, depth - 1) for part in _parts(value))
 
@@ -71,7 +74,7 @@ def _frames() -> Iterator[Frame]:
 
 
 def _shows(value: Any, root: Storage, but: Collection[int] = (), depth: int = DEEPEST) -> bool:
-    if type(value) in (Tracer, ComplexTracer):
+    if type(value) in (Tracer, ComplexTracer, Fields, OrNone):
         return any(not x.scalar and x.storage.root is root for x in arrays_of(value))
     if isinstance(value, Part):
         return _shows(value.base, root)

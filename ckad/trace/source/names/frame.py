@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 import threading
+from collections import Counter
 from collections.abc import Iterator, MutableMapping
 from contextlib import contextmanager
 from types import FunctionType
@@ -261,7 +262,7 @@ class Ledger(Frame):
     """A recording: its checks, which loops and branches carry; objects that it met and made."""
 
     __slots__ = (
-        *("before", "contents", "divides", "kept", "made", "objects", "recorded"),
+        *("before", "contents", "may_raise", "kept", "made", "objects", "recorded"),
         *("skipped", "twins"),
     )
     CHECKS: ClassVar[str] = "checks"
@@ -278,7 +279,8 @@ class Ledger(Frame):
         self.contents: dict[int, Frame] = {}  # of lists, dicts, sets and deques
         self.made: dict[int, Any] = {}
         self.before: dict[Key, Any] = {}
-        self.divides = 0  # how often Python's numbers are divided by traced ones
+        # how often an exception may be raised by numbers that are traced
+        self.may_raise: Counter[type[Exception]] = Counter()
         self.recorded: set[Key] = set()  # names from outside that bodies bind
         self.twins: dict[int, tuple[Any, list[Any]]] = {}  # containers that may be one in Python
 

@@ -20,7 +20,6 @@ _LEFT = (
     ast.AsyncWith,
     ast.Await,
     ast.ClassDef,
-    ast.Match,
     ast.TryStar,
     ast.Yield,
     ast.YieldFrom,
@@ -124,9 +123,12 @@ def _bound(node: ast.AST) -> Iterator[str]:
         yield node.id
     elif isinstance(node, ast.NamedExpr):
         yield node.target.id
-    elif isinstance(node, (ast.FunctionDef, ast.ExceptHandler)):
+    elif isinstance(node, (ast.FunctionDef, ast.ExceptHandler, ast.MatchAs, ast.MatchStar)):
         if node.name:
             yield node.name
+    elif isinstance(node, ast.MatchMapping):
+        if node.rest:
+            yield node.rest
     elif isinstance(node, (ast.Import, ast.ImportFrom)):
         for alias in node.names:
             yield alias.asname or alias.name.partition(".")[0]

@@ -1,0 +1,44 @@
+"""Short programs of one habit each: value, both modes, budgets; loops recorded or written out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ckad
+from ckad.trace.source.control import repetition
+
+from ..programs.oracles import Plain
+from ..programs.program import Program
+from ..programs.test_programs import (
+    Differentiated,
+    check_arguments,
+    check_derivatives,
+    check_value,
+    least_memory,
+)
+
+
+def check(function: Callable[..., Any], *arguments: Any, difference: float = 1e-6) -> None:
+    """By the vm, against NumPy and differences; short loops are recorded, then written out."""
+    program = Program(function, lambda rng: arguments, difference=difference)
+    for short in (0, repetition.SHORT):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(repetition, "SHORT", short)
+            ckad.clear_caches()
+            run = Differentiated(program, "vm", Plain(program))
+            check_value(run)
+            check_derivatives(run)
+            check_arguments(run)
+            if short == 0:
+                _check_budgets(run)
+    ckad.clear_caches()
+
+
+def _check_budgets(run: Differentiated) -> None:
+    least = least_memory(run)
+    for x, y in zip(run.gradient_within(least), run.gradient, strict=True):
+        np.testing.assert_array_equal(x, y)
