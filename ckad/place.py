@@ -6,6 +6,7 @@ import linecache
 import os
 import sys
 import threading
+from functools import lru_cache
 from pathlib import Path
 from types import FrameType
 from typing import NamedTuple, Protocol
@@ -18,6 +19,8 @@ _DEMO = str(Path(_PACKAGE) / "demo")
 _SITE = Path(np.__file__).parents[1]
 #: Libraries whose functions may be followed; what goes wrong in them is told at the user's line.
 _LIBRARIES = tuple(str(_SITE / name) + os.sep for name in ("scipy", "numba"))
+#: What a user has not written, though it may be interpreted.
+_OTHERS = (*_LIBRARIES, _INTERPRETER)
 _SKIPPED = (_PACKAGE + os.sep, str(Path(np.__file__).parent) + os.sep, *_LIBRARIES)
 
 
@@ -65,20 +68,37 @@ def user_place() -> Source:
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         file = frame.f_code.co_filename
-        if file.startswith(_INTERPRETER) and _running.functions:
-            places = [function.place for function in reversed(_running.functions)]
-            own = (*_LIBRARIES, _INTERPRETER)
-            return next((x for x in places if not x.file.startswith(own)), places[0])
-        if is_users(frame):
+        if _is_interpreter(file) and _running.functions:
+            return _running_place(_running.functions)
+        if not _is_skipped(file) and is_users(frame):
             return Source(file, frame.f_lineno)
         frame = frame.f_back
     return NOWHERE
 
 
+def _running_place(functions: list[Placed]) -> Source:
+    """The place of the innermost function that is not a library's; of that, if all are."""
+    innermost = functions[-1].place
+    if not innermost.file.startswith(_OTHERS):
+        return innermost
+    places = (function.place for function in reversed(functions))
+    return next((x for x in places if not x.file.startswith(_OTHERS)), innermost)
+
+
+@lru_cache(maxsize=1024)
+def _is_interpreter(file: str) -> bool:
+    return file.startswith(_INTERPRETER)
+
+
+@lru_cache(maxsize=1024)
+def _is_skipped(file: str) -> bool:
+    return file.startswith(_SKIPPED) and not file.startswith(_DEMO)
+
+
 def is_users(frame: FrameType) -> bool:
     """Whether a frame runs code that is neither ckad's nor NumPy's, SciPy's or Numba's."""
     file = frame.f_code.co_filename
-    return not (file.startswith(_SKIPPED) or _is_generated(frame)) or file.startswith(_DEMO)
+    return not (_is_skipped(file) or _is_generated(frame))
 
 
 def _library_place() -> Source | None:

@@ -54,6 +54,8 @@ from ckad.trace.primitives import (
 )
 from ckad.trace.source import follow
 from ckad.trace.source.control.sequences import iteration
+from ckad.trace.source.outside.clock import computed
+from ckad.trace.source.outside.watch import watch
 from ckad.trace.values import apply
 from ckad.trace.values.tracer import Tracer, concrete, fresh, localise, value
 
@@ -178,8 +180,11 @@ def record(
             _lie_as_part(tracers[k], arguments.arrays[k])
         for k in sharing(arguments.arrays):
             tracers[k].storage.shared = "another argument"
-        out = _run(fun, arguments.rebuild(tracers), kwargs or {})
+        args = arguments.rebuild(tracers)
+        _note_given(fun, args, kwargs or {})
+        out = _run(fun, args, kwargs or {})
         leaves, out_tree = trees.flatten(out)
+        leaves = list(map(computed, leaves))
         for leaf in leaves:
             _check_result(fun, leaf)
         rows = [value(x) for x in leaves]
@@ -187,6 +192,15 @@ def record(
             x.scalar if isinstance(x, Tracer) else not isinstance(x, np.ndarray) for x in leaves
         ]
         return Recording(trace.tape(rows), out_tree, scalars, list(trace.captured))
+
+
+def _note_given(fun: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+    """Structures of arguments are the recording's own; what is in them may be from outside."""
+    watched = watch()
+    if watched is not None:
+        for x in (*args, *kwargs.values()):
+            watched.given(x)
+        watched.enter(getattr(fun, "__self__", fun))
 
 
 def _argument(trace: Trace, x: Any) -> Tracer:

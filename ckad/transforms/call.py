@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
@@ -28,6 +29,7 @@ from ckad.place import at_place
 from ckad.tape.tape import Tape
 from ckad.trace.record import Arguments, Recording, inline, named, record, take_apart
 from ckad.trace.source.libraries import python_function
+from ckad.trace.source.outside.watch import watching
 from ckad.trace.values.tracer import Tracer, value
 from ckad.transforms import reuse
 from ckad.transforms.finite import explained
@@ -171,9 +173,9 @@ def recorded(
     fun: Callable[..., Any], arguments: Arguments, kwargs: dict[str, Any], key: Hashable | None
 ) -> Recorded:
     """Record ``fun``; what was made of its tape is kept under ``key`` where that is safe."""
-    # what the function reads is looked up before it runs, since it could change that
-    guard = None if key is None else reuse.guard_of(fun)
-    recording = record(fun, arguments, kwargs)
+    with watching() if key is not None else nullcontext() as watched:
+        recording = record(fun, arguments, kwargs)
+    guard = watched.guard if watched is not None and watched.reason is None else None
     raw = recording.tape
     tape = remember(_tapes, (identity(raw), "recorded"), lambda: pipeline.recorded().run(raw))
     made = Recorded(arguments._replace(leaves=[]), recording, tape, guard)

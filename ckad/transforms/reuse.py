@@ -6,12 +6,15 @@ that is as it was, and if recording it changed nothing of it.
 
 from __future__ import annotations
 
+import dataclasses
 import functools
+import os
 from collections import OrderedDict
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from struct import pack
-from types import FunctionType, NoneType
+from types import FunctionType, MethodType, NoneType
 from typing import Any
 
 import numpy as np
@@ -21,15 +24,21 @@ from ckad.tape.tape import Tape
 from ckad.trace.memory.opened import is_tracing
 from ckad.trace.record import Arguments, Recording, sharing
 from ckad.trace.source.control.notes import is_noting
+from ckad.trace.source.libraries import is_library
+from ckad.trace.source.outside.guard import Guard
 from ckad.trace.source.purity import is_harmless_text
-from ckad.transforms.guard import Guard, Unwatchable
 
 #: Recordings that are kept.
 KEPT = 32
+#: Older ones go when all together hold copies of more than this, in bytes.
+KEPT_BYTES = 2**26
 #: Tapes above this size, in bytes, are recorded anew: that takes a small part of what they run.
 LARGEST_TAPE = 2**20
 _FLOATS = {float, complex, *(t for t in np.sctypeDict.values() if np.dtype(t).kind in "fc")}
 _STATIC = {int, bool, NoneType, *(t for t in np.sctypeDict.values() if np.dtype(t).kind in "iub")}
+#: Functions are what they are, methods those of one object.
+_BY_IDENTITY = (FunctionType, MethodType, functools.partial)
+_OWN = tuple(str(Path(file).parent) + os.sep for file in (Path(__file__).parent, np.__file__))
 _kept: OrderedDict[Hashable, Recorded] = OrderedDict()
 _lock = locks.lock()
 
@@ -45,6 +54,19 @@ class Recorded:
     derived: dict[Any, Any] = field(default_factory=dict)
 
 
+class _Same:
+    """An object that stands for itself alone."""
+
+    def __init__(self, owner: Any) -> None:
+        self.owner = owner
+
+    def __hash__(self) -> int:
+        return id(self.owner)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and self.owner is other.owner
+
+
 class _Unkeyable(Exception):
     """An argument is of a kind whose recordings are not told apart."""
 
@@ -55,8 +77,9 @@ def key_of(function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Has
     A call that is itself being recorded has its own: its arguments or its function may hold traced
     values. So has one whose recording is to be noted.
     """
-    if type(function) not in (FunctionType, functools.partial) or is_tracing() or is_noting():
+    if is_tracing() or is_noting() or not _is_users(function):
         return None
+    own = function if type(function) in _BY_IDENTITY else _Same(function)
     arrays: list[np.ndarray] = []
     try:
         kinds = tuple([_kind(x, arrays) for x in args])
@@ -66,7 +89,18 @@ def key_of(function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Has
     if len(arrays) > 1 and _share_memory(arrays):
         return None
     # constants are computed while recording, with errors handled as asked for
-    return function, kinds, options, tuple(np.geterr().values())
+    return own, kinds, options, tuple(np.geterr().values())
+
+
+def _is_users(function: Any) -> bool:
+    """Whether a function is one of the user's, or an object of a class of the user."""
+    while type(function) is functools.partial:
+        function = function.func
+    if type(function) is MethodType:
+        function = function.__func__
+    if type(function) is FunctionType:  # rows recorded in ckad's code name the place of its caller
+        return not function.__code__.co_filename.startswith(_OWN)
+    return not is_library(type(function).__module__) and not isinstance(function, type)
 
 
 def _kind(x: Any, arrays: list[np.ndarray]) -> object:
@@ -81,7 +115,19 @@ def _kind(x: Any, arrays: list[np.ndarray]) -> object:
         return kind, tuple([_kind(item, arrays) for item in x])
     if kind is dict:
         return kind, tuple([(_constant(k), _kind(item, arrays)) for k, item in x.items()])
+    if isinstance(x, tuple) and hasattr(kind, "_fields"):
+        return kind, tuple([_kind(item, arrays) for item in x])
+    if dataclasses.is_dataclass(kind):
+        return kind, _of_fields(x, arrays)
     return _constant(x)
+
+
+def _of_fields(x: Any, arrays: list[np.ndarray]) -> tuple[object, ...]:
+    """The same for the fields of a dataclass; what its methods do with them is not known."""
+    if hasattr(x, "__post_init__"):
+        raise _Unkeyable
+    fields = [field.name for field in dataclasses.fields(x) if field.init]
+    return tuple([_kind(getattr(x, name), arrays) for name in fields])
 
 
 def _constant(x: Any) -> object:
@@ -91,7 +137,11 @@ def _constant(x: Any) -> object:
         return kind, x
     if kind is float:
         return kind, pack("d", x)  # tells -0.0 from 0.0; a NaN is equal to itself
-    raise _Unkeyable
+    if kind in _BY_IDENTITY:
+        return x
+    if is_library(kind.__module__) or isinstance(x, (tuple, list, dict, np.ndarray)):
+        raise _Unkeyable
+    return _Same(x)
 
 
 def _share_memory(arrays: Sequence[np.ndarray]) -> bool:
@@ -106,15 +156,10 @@ def find(key: Hashable) -> Recorded | None:
         found = _kept.get(key)
         if found is not None:
             _kept.move_to_end(key)
-    return found if found and found.guard and found.guard.holds() else None
-
-
-def guard_of(function: Any) -> Guard | None:
-    """What to hold a recording of ``function`` against; None if that cannot be told."""
-    try:
-        return Guard(function)
-    except (Unwatchable, RecursionError):
+    if found is None or found.guard is None or not found.guard.holds():
         return None
+    found.guard.repeat()
+    return found
 
 
 def keep(key: Hashable, recorded: Recorded) -> None:
@@ -126,8 +171,12 @@ def keep(key: Hashable, recorded: Recorded) -> None:
     with _lock:
         _kept[key] = recorded
         _kept.move_to_end(key)
-        while len(_kept) > KEPT:
+        while len(_kept) > KEPT or (len(_kept) > 1 and _bytes_read() > KEPT_BYTES):
             _kept.popitem(last=False)
+
+
+def _bytes_read() -> int:
+    return sum(found.guard.nbytes for found in _kept.values() if found.guard is not None)
 
 
 def clear() -> None:

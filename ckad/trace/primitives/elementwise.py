@@ -70,7 +70,8 @@ def register(ufunc: Any, lowering: Lowering, ops: tuple[Op, ...] | None = None) 
         casting: Casting = "same_kind",
         **options: Any,
     ) -> Tracer:
-        refuse_options(ufunc, options)
+        if options:
+            refuse_options(ufunc, options)
         ins = _harmless(ufunc, operands(ufunc, xs, dtype), where)
         return _finish(_result(xs, lowering(*ins)), out, where, casting)
 

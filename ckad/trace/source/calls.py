@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from ckad.errors import DtypeError, UnrecordableError
-from ckad.place import at_place
+from ckad.place import at_place, user_place
 from ckad.trace import dispatch
 from ckad.trace.constants import computes
 from ckad.trace.memory.context import current, mark_place
@@ -50,6 +50,11 @@ from ckad.trace.source.names.frame import (
 from ckad.trace.source.names.generated import Driven, Filtered, Lazy
 from ckad.trace.source.names.kept import KEPT, forget, kept
 from ckad.trace.source.names.reader import definition_of
+from ckad.trace.source.outside.clock import CLOCKS, Moment, TimeText, shows_time
+from ckad.trace.source.outside.judge import SIMPLE, adopted, hand_over, is_simple, judge
+from ckad.trace.source.outside.kinds import DISPLAYS, is_console, users
+from ckad.trace.source.outside.python import run_by_python
+from ckad.trace.source.outside.watch import watch
 from ckad.trace.source.purity import is_pure
 from ckad.trace.source.text import shown
 from ckad.trace.source.values import holds_tracer, is_weak, lifted, weakened
@@ -90,6 +95,9 @@ def call(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
     if kind is functools.partial:
         if type(callee.func) is FunctionType and callee.func in in_buffers.METHODS:
             return callee(*args, **options)
+        watched = watch()
+        if watched is not None:
+            watched.partial(callee)
         return call(callee.func, (*callee.args, *args), {**callee.keywords, **options})
     if isinstance(callee, type):
         new = classes.construct(callee, args, options)
@@ -102,6 +110,11 @@ def call(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
         return function(*owner, *args, **options)
     if function is not None and is_followed(function):
         return call_from_source(function, (*owner, *args), options)
+    watched = watch()
+    if function is not None and watched is not None and not is_library(function.__module__):
+        run_by_python(watched, function)
+        for x in (*owner, *args, *options.values()):
+            hand_over(watched, x)
     try:
         return _call_library(callee if function is None or owner else function, args, options)
     except (TypeError, DtypeError):
@@ -115,6 +128,7 @@ def _python_function(callee: Any) -> tuple[Any, tuple[Any, ...]]:
     kind = type(callee)
     if kind is FunctionType:
         return callee, ()
+    watched = watch()
     if kind is MethodType:
         inner = callee.__func__
         followed = type(inner) in (FunctionType, Closure)
@@ -122,9 +136,16 @@ def _python_function(callee: Any) -> tuple[Any, tuple[Any, ...]]:
     if kind is BuiltinFunctionType or isinstance(callee, (type, np.ufunc)):
         return None, ()
     if kind.__module__.startswith("numba."):
+        if watched is not None:
+            watched.compiled(callee)
         return python_function(callee), ()
-    method = None if is_library(kind.__module__) else kind.__dict__.get("__call__")
-    return (method, (callee,)) if type(method) in (FunctionType, Closure) else (None, ())
+    method = None if is_library(kind.__module__) else users(kind, "__call__")
+    if type(method) not in (FunctionType, Closure):
+        return None, ()
+    if watched is not None:
+        watched.object(callee)
+        watched.on_class(kind, "__call__")
+    return method, (callee,)
 
 
 def is_followed(function: FunctionType) -> bool:
@@ -158,6 +179,9 @@ def _call_library(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> 
         return append(owner, *args)
     if _is_in(callee, _CALLING):
         args = [_as_called(x) for x in args]
+    _judge(callee, args, options)
+    if _is_in(callee, CLOCKS):
+        return Moment(callee()) if watch() is not None else callee()
     if _orders(callee, owner, args, options):
         return _in_order(callee, owner, args, options)
     if type(owner) is deque and callee.__name__ in ("append", "appendleft"):
@@ -181,6 +205,9 @@ def _call_library(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> 
     else:
         _check_callable(callee, args, options)
         result = callee(*args, **options)
+        watched = watch()
+        if watched is not None:
+            adopted(watched, callee, result)
         if isinstance(callee, type) and not is_library(callee.__module__):
             ledger().made[id(result)] = result
             for part in getattr(result, "__dict__", {}).values():
@@ -244,6 +271,38 @@ def _is_numpy(callee: Any) -> bool:
     """Whether a function reads a list as an array."""
     module = getattr(callee, "__module__", None) or ""
     return isinstance(callee, np.ufunc) or module.partition(".")[0] in ("numpy", "scipy")
+
+
+def _judge(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> None:
+    """Note what the call of a library reads from outside, and what it shows."""
+    watched = watch()
+    if watched is None:
+        return
+    user_function = type(callee) is FunctionType and not is_library(callee.__module__)
+    if type(callee) in SIMPLE and is_simple(callee):
+        given = (*args, *options.values()) if options else args
+        for x in given:
+            if type(x) is not Tracer:
+                hand_over(watched, x)
+        return
+    name = effects.name_of(callee, args)
+    if _is_in(callee, CLOCKS):
+        return
+    writes = is_console(getattr(callee, "__self__", None))
+    if callee is print or writes:
+        if any(map(shows_time, args)):
+            watched.guard.once.setdefault(name or "print", user_place())
+        elif writes:
+            watched.shown(callee, args, options)
+        else:
+            watched.printed(args, options)
+        for x in args:
+            if type(x) is not TimeText:
+                hand_over(watched, x)
+    elif name is not None and name.partition(".")[0] in DISPLAYS:
+        watched.guard.once.setdefault(name, user_place())
+    elif not user_function:  # those were looked into
+        judge(watched, callee, args, options)
 
 
 def _note_reads(callee: Any, given: Sequence[Any]) -> None:

@@ -29,9 +29,11 @@ from ckad.trace.source.memory.twins import changing
 from ckad.trace.source.names import classes
 from ckad.trace.source.names.absence import given, given_deep, needed
 from ckad.trace.source.names.closures import Closure
-from ckad.trace.source.names.frame import MISSING, Frame, check_iterated, made
+from ckad.trace.source.names.frame import MISSING, Frame, check_run_over, made
 from ckad.trace.source.names.reader import Definition, define
 from ckad.trace.source.operators import BINARY, UNARY, changed, combine, compared
+from ckad.trace.source.outside.judge import hand_over
+from ckad.trace.source.outside.watch import watch
 from ckad.trace.source.text import shown
 from ckad.trace.source.values import holds_tracer, lifted, truth, weakened
 from ckad.trace.values.tracer import Tracer, lift
@@ -67,6 +69,9 @@ def _attribute(frame: Frame, node: ast.Attribute) -> Any:
 
 def _attribute_of(owner: Any, name: str) -> Any:
     if name == "__class__":
+        watched = watch()
+        if watched is not None:
+            watched.object(owner)
         return class_of(owner)
     if type(owner) is Choice:
         return branches.asked(owner, lambda known: _read(known, name))
@@ -101,7 +106,7 @@ def items(
     for node in nodes:
         if isinstance(node, ast.Starred):
             several = needed(evaluate(frame, node.value))
-            check_iterated(several)
+            check_run_over(several)
             yield from several
         else:
             yield value(frame, node)
@@ -140,9 +145,17 @@ _CONVERSIONS: dict[int, Callable[[Any], Any]] = {-1: lambda x: x, 114: repr, 115
 
 def _formatted(frame: Frame, node: ast.FormattedValue) -> str:
     found = evaluate(frame, node.value)
+    _looked_into(found)
     value = _CONVERSIONS[node.conversion](found)
     spec = evaluate(frame, node.format_spec) if node.format_spec else ""
     return shown(repr(value) if isinstance(value, Tracer) else format(value, spec), found)
+
+
+def _looked_into(value: Any) -> None:
+    """Note that Python makes a text of a value."""
+    watched = watch()
+    if watched is not None:
+        hand_over(watched, value)
 
 
 # --- operators -----------------------------------------------------------------------------------

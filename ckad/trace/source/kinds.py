@@ -13,6 +13,7 @@ from ckad.trace.source.choices import Choice, refuse
 from ckad.trace.source.names import absence
 from ckad.trace.source.names.absence import OrNone
 from ckad.trace.source.names.closures import Closure
+from ckad.trace.source.outside.clock import computed
 from ckad.trace.source.text import TracedText
 from ckad.trace.values.array import Array
 from ckad.trace.values.complex import ComplexTracer
@@ -27,6 +28,7 @@ def class_of(x: Any) -> type:
     """``type(x)`` in Python."""
     if isinstance(x, (Tracer, ComplexTracer)):
         return _class_of_array(x)
+    x = computed(x)
     if type(x) is Choice:
         classes = {type(known) for known in x.objects}
         return classes.pop() if len(classes) == 1 else refuse()

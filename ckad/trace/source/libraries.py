@@ -15,6 +15,7 @@ _LIBRARIES = frozenset(
 _FILES = sysconfig.get_path("stdlib")
 
 
+@lru_cache(maxsize=4096)
 def is_library(module: str | None) -> bool:
     """Whether a module is one of Python's own, or of a package whose functions are known."""
     if module is None:

@@ -21,6 +21,7 @@ from ckad.trace.source.names import classes
 from ckad.trace.source.names.absence import OrNone
 from ckad.trace.source.names.frame import MISSING, Frame
 from ckad.trace.source.operators import compared
+from ckad.trace.source.outside.watch import watch
 from ckad.trace.source.values import truth
 from ckad.trace.values.tracer import Tracer
 
@@ -113,6 +114,9 @@ def _all(frame: Frame, pairs: Any, pattern: ast.pattern) -> Any:
 
 def _class(frame: Frame, x: Any, pattern: ast.MatchClass) -> Any:
     kind = evaluate(frame, pattern.cls)
+    watched = watch()
+    if watched is not None:
+        watched.give_up("a class in a pattern, into which Python looks")
     if type(x) is OrNone:
         return _refuse(frame, x, pattern)
     if not is_instance(x, kind):

@@ -15,6 +15,9 @@ from ckad.trace.source.memory.contents import KINDS, new, read_deep
 from ckad.trace.source.names import classes
 from ckad.trace.source.names.absence import OrNone, check_operands, given, needed
 from ckad.trace.source.names.frame import MISSING
+from ckad.trace.source.outside.clock import TimeText, numbers_in, shows_time
+from ckad.trace.source.outside.judge import hand_over
+from ckad.trace.source.outside.watch import watch
 from ckad.trace.source.text import TracedText, shown
 from ckad.trace.source.values import holds_tracer, is_weak, lifted, truth, weakened
 from ckad.trace.values.complex import ComplexTracer
@@ -65,6 +68,10 @@ _COMPARE: dict[type, Callable[[Any, Any], Any]] = {
 }
 
 
+#: What may hold containers.
+_HOLDING = (tuple, *KINDS)
+
+
 def combine(function: Callable[[Any, Any], Any], x: Any, y: Any) -> Any:
     """``x op y``; of two Python numbers it is one, also where they are traced."""
     check_operands(x, y)
@@ -72,9 +79,16 @@ def combine(function: Callable[[Any, Any], Any], x: Any, y: Any) -> Any:
     result = classes.operated(function, x, y)
     if result is not MISSING:
         return result
-    if type(x) in (str, TracedText) and function is operator.mod and holds_tracer(y):
-        return shown(x, y)
-    read_deep((x, y))
+    if type(x) in (str, TracedText) and function is operator.mod:
+        watched = watch()
+        if watched is not None:
+            hand_over(watched, y)
+        if holds_tracer(y):
+            return shown(x, y)
+        if shows_time(y):
+            return TimeText(x % numbers_in(y))
+    if isinstance(x, _HOLDING) or isinstance(y, _HOLDING):
+        read_deep((x, y))
     result = function(x, y)
     if type(result) in KINDS:
         return new(result, (x, y))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import contextlib
-import importlib
 import operator
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -43,11 +42,13 @@ from ckad.trace.source.names.frame import (
     Frame,
     Unclear,
     check_changeable,
-    check_iterated,
+    check_run_over,
     region,
 )
 from ckad.trace.source.names.generated import loop_of
+from ckad.trace.source.names.imports import import_from, import_module
 from ckad.trace.source.operators import IN_PLACE, combine
+from ckad.trace.source.outside.watch import watch
 from ckad.trace.source.skipped import Skipped
 from ckad.trace.source.values import holds_tracer, truth
 from ckad.trace.values.complex import ComplexTracer
@@ -172,7 +173,7 @@ def _property_owner(owner: Tracer, name: str) -> Tracer:
 
 def _unpack(frame: Frame, targets: Sequence[ast.expr], value: Any) -> None:
     value = needed(value)
-    check_iterated(value)
+    check_run_over(value)
     values = [value] * len(targets) if type(value) is Skipped else list(value)
     starred = [k for k, t in enumerate(targets) if isinstance(t, ast.Starred)]
     if not starred:
@@ -270,7 +271,11 @@ def _delete(frame: Frame, node: ast.Delete) -> None:
             changing(owner)
             operator.delitem(owner, evaluate(frame, target.slice))
         elif isinstance(target, ast.Attribute):
-            delattr(evaluate(frame, target.value), target.attr)
+            owner = evaluate(frame, target.value)
+            watched = watch()
+            if watched is not None:
+                watched.attribute(owner, target.attr)
+            delattr(owner, target.attr)
 
 
 def _assert(frame: Frame, node: ast.Assert) -> None:
@@ -303,27 +308,6 @@ def _define(frame: Frame, node: ast.FunctionDef) -> None:
         if not compiles(wrap):
             function = call(wrap, (function,), {})
     frame.bind(node.name, function)
-
-
-def _import(frame: Frame, node: ast.Import) -> None:
-    for alias in node.names:
-        module = importlib.import_module(alias.name)
-        if alias.asname is None:
-            name = alias.name.partition(".")[0]
-            frame.bind(name, importlib.import_module(name))
-        else:
-            frame.bind(alias.asname, module)
-
-
-def _import_from(frame: Frame, node: ast.ImportFrom) -> None:
-    package = frame.function.__globals__.get("__package__")
-    module = importlib.import_module("." * node.level + (node.module or ""), package)
-    for alias in node.names:
-        try:
-            found = getattr(module, alias.name)
-        except AttributeError:
-            found = importlib.import_module(f"{module.__name__}.{alias.name}")
-        frame.bind(alias.asname or alias.name, found)
 
 
 # --- compound statements -------------------------------------------------------------------------
@@ -367,6 +351,7 @@ def _within(frame: Frame, node: ast.With, items: Sequence[ast.withitem]) -> Flow
     if generated is not None:
         return around(generated, lambda value: _entered(frame, node, items, value))
     if classes.method(manager, "__enter__") is None:
+        _entering(manager)
         stack: contextlib.ExitStack[bool] = contextlib.ExitStack()
         with stack:
             return _entered(frame, node, items, stack.enter_context(manager))
@@ -381,6 +366,14 @@ def _within(frame: Frame, node: ast.With, items: Sequence[ast.withitem]) -> Flow
         return None
     classes.invoke(manager, "__exit__", None, None, None)
     return flow
+
+
+def _entering(manager: Any) -> None:
+    """Note that Python enters a context, and leaves it."""
+    known = (np.errstate, contextlib.nullcontext, contextlib.suppress)
+    watched = watch()
+    if watched is not None and not isinstance(manager, (*known, Skipped)):
+        watched.give_up(f"with {type(manager).__qualname__}")
 
 
 def _entered(
@@ -404,8 +397,8 @@ _TABLE: dict[type, Callable[[Frame, Any], Flow | None]] = {
     ast.Assert: _assert,
     ast.Raise: _raise,
     ast.FunctionDef: _define,
-    ast.Import: _import,
-    ast.ImportFrom: _import_from,
+    ast.Import: import_module,
+    ast.ImportFrom: import_from,
     ast.If: _if,
     ast.Return: _return,
     ast.Break: _break,

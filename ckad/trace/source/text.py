@@ -10,16 +10,9 @@ from typing import Any
 
 from ckad.errors import ConcreteValueError
 from ckad.place import at_place
+from ckad.trace.source.outside.clock import SHOWS, TimeText, shows_time
 from ckad.trace.source.skipped import Skipped
 from ckad.trace.source.values import holds_tracer
-
-#: What may be done with such text: show it, and make it part of other text.
-_SHOWS = frozenset(
-    """__class__ __new__ __init__ __init_subclass__ __subclasshook__ __getattribute__ __setattr__
-    __delattr__ __dir__ __doc__ __sizeof__ __getnewargs__ __reduce__ __reduce_ex__ __getstate__
-    __str__ __repr__ __format__ __add__ __mul__ __rmul__ __mod__ __rmod__ encode format join center
-    ljust rjust""".split()
-)
 
 
 class TracedText(str):
@@ -37,8 +30,9 @@ class TracedText(str):
 def shown(text: str, made_of: Any) -> str:
     """``text`` as what it is, if some of what it was made of is traced."""
     parts = made_of if isinstance(made_of, (list, tuple)) else (made_of,)
-    traced = holds_tracer(made_of) or any(type(part) in (TracedText, Skipped) for part in parts)
-    return TracedText(text) if traced else text
+    if holds_tracer(made_of) or any(type(part) in (TracedText, Skipped) for part in parts):
+        return TracedText(text)
+    return TimeText(text) if any(map(shows_time, parts)) else text
 
 
 def _refuse(self: TracedText, *_: Any, **__: Any) -> Any:
@@ -51,5 +45,5 @@ def _refuse(self: TracedText, *_: Any, **__: Any) -> Any:
 
 
 for _name in dir(str):
-    if _name not in _SHOWS:
+    if _name not in SHOWS:
         setattr(TracedText, _name, _refuse)

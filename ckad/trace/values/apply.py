@@ -73,7 +73,10 @@ def reshape_value(x: Any, shape: Sequence[int]) -> Tracer:
 
 def without_lists(xs: Sequence[Any]) -> tuple[Any, ...]:
     """The operands with arrays in place of lists, which may hold traced values."""
-    return tuple(lift(x) if isinstance(x, (list, tuple)) else x for x in xs)
+    for x in xs:
+        if isinstance(x, (list, tuple)):
+            return tuple(lift(x) if isinstance(x, (list, tuple)) else x for x in xs)
+    return tuple(xs)
 
 
 def promote(*xs: Any) -> list[Tracer]:
@@ -87,6 +90,8 @@ def broadcast(*xs: Any) -> list[Tracer]:
     """All operands in their common shape."""
     xs = without_lists(xs)
     shapes = [x.shape if isinstance(x, Tracer) else np.shape(x) for x in xs]
+    if shapes.count(shapes[0]) == len(shapes):
+        return [lift(x) for x in xs]
     shape = common_shape(*shapes)
     return [broadcast_to(x, shape) for x in xs]
 
@@ -105,6 +110,8 @@ _PYTHON: dict[str, type] = {"f": float, "i": int, "b": bool}
 
 @lru_cache(maxsize=4096)
 def _resolve(ufunc: Any, dtypes: tuple[Any, ...]) -> tuple[np.dtype, ...]:
+    if all(type(t) is type for t in dtypes):  # Python's numbers alone
+        dtypes = tuple(np.dtype(t) for t in dtypes)
     found: tuple[np.dtype, ...] = ufunc.resolve_dtypes((*dtypes, *[None] * ufunc.nout))
     return found
 
@@ -113,10 +120,7 @@ def resolve(ufunc: Any, xs: Sequence[Any], dtype: Any = None) -> tuple[np.dtype,
     """The dtypes that NumPy's loop for ``ufunc`` takes and gives."""
     if dtype is not None:
         return tuple([np.dtype(dtype)] * (ufunc.nin + ufunc.nout))
-    types = tuple(_loop_type(x) for x in xs)
-    if all(type(t) is type for t in types):  # Python's numbers alone
-        types = tuple(np.dtype(t) for t in types)
-    return _resolve(ufunc, types)
+    return _resolve(ufunc, tuple([_loop_type(x) for x in xs]))
 
 
 def _loop_type(x: Any) -> Any:

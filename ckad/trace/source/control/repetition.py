@@ -38,7 +38,7 @@ from ckad.trace.source.control.sequences.iteration import Items, items_of, numbe
 from ckad.trace.source.control.trial import records
 from ckad.trace.source.memory import listed
 from ckad.trace.source.names import classes
-from ckad.trace.source.names.frame import MISSING, Frame, check_iterated
+from ckad.trace.source.names.frame import MISSING, Frame, check_run_over
 from ckad.trace.source.names.generated import Driven, Lazy
 from ckad.trace.source.values import truth
 from ckad.trace.values.tracer import Tracer
@@ -60,7 +60,7 @@ def for_loop(frame: Frame, node: ast.For) -> Flow | None:
     items = None if isinstance(iterable, Driven) else items_of(iterable)
     with _inside(frame, node):
         if isinstance(iterable, Driven):
-            check_iterated(iterable)
+            check_run_over(iterable)
             flow = generators.over(frame, node, iterable)
         elif items is None:
             flow = _Each(frame, node, iterable).run()
@@ -196,7 +196,7 @@ class _Each:
     """A ``for`` statement over what Python alone can iterate over."""
 
     def __init__(self, frame: Frame, node: ast.For, iterable: Any) -> None:
-        check_iterated(iterable)
+        check_run_over(iterable)
         self.loop = _For(frame, node, Items(0, lambda item: item))
         self.iterable = iterable
 

@@ -16,6 +16,7 @@ from ckad.trace.source.memory.twins import check_alone
 from ckad.trace.source.names.closures import Closure
 from ckad.trace.source.names.frame import MISSING, Frame, depth_of, ledger, outside, region
 from ckad.trace.source.names.reader import nothing
+from ckad.trace.source.outside.watch import watch
 
 
 class Attributes(Frame):
@@ -60,6 +61,9 @@ def read(owner: Any, name: str) -> Any:
                 "that is run from its source. Define it outside of the transformed function."
             )
         )
+    watched = watch()
+    if watched is not None:
+        watched.attribute(owner, name)
     if isinstance(owner, ModuleType) and not is_library(owner.__name__):
         around = outside(vars(owner))
         around.note_read(name)
@@ -74,6 +78,9 @@ def read(owner: Any, name: str) -> Any:
 
 def write(owner: Any, name: str, value: Any) -> bool:
     """``owner.name = value``, if the object is one whose attributes are carried."""
+    watched = watch()
+    if watched is not None:
+        watched.attribute(owner, name)
     if name == "__class__" and region() is None and id(owner) in ledger().made:
         return False  # straight code, an object of its own: Python's assignment does
     if name in _STRUCTURE or (type(owner) is Closure and name in _OF_FUNCTIONS):

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import builtins
 from types import CellType
 from typing import Any, NamedTuple
+
+from ckad.trace.source.outside.watch import Watch
 
 
 class _Missing:
@@ -46,6 +49,15 @@ class Bindings(dict[str, Any]):
             return self.cell.cell_contents
         except ValueError:
             return missing
+
+    def watched(self, watch: Watch, name: str) -> None:
+        """Note what Python has a name bound to."""
+        if self.cell is not None:
+            watch.cell(self.cell)
+            return
+        watch.name(self.owner, name)
+        if name not in self.owner:
+            watch.name(vars(builtins), name)
 
     def meet(self, name: str, value: Any) -> None:
         """Note what a name is bound to, which will be bound anew."""

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import abc
 import operator
-from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import FunctionType
 from typing import Any
 
@@ -19,6 +18,7 @@ from ckad.trace.source.libraries import is_library
 from ckad.trace.source.names.closures import call_from_source
 from ckad.trace.source.names.frame import MISSING, Frame, ledger, made
 from ckad.trace.source.names.reader import definition_of
+from ckad.trace.source.outside.watch import watch
 
 _NAMES = """add sub mul truediv floordiv mod pow matmul lshift rshift""".split()
 _BITWISE = {"and_": "and", "or_": "or", "xor": "xor"}
@@ -30,9 +30,11 @@ _COMPARISONS = {getattr(operator, n): f"__{n}__" for n in ("eq", "ne", "lt", "le
 _UNARY = {getattr(operator, n): f"__{n}__" for n in ("neg", "pos", "invert")}
 
 
-@lru_cache(maxsize=4096)
 def _found(kind: type, name: str) -> Any:
     """What a class of the user has by a name, not bound to an object; None for other classes."""
+    watched = watch()
+    if watched is not None:
+        watched.on_class(kind, name)
     for base in kind.__mro__:
         if name in base.__dict__:
             return None if is_library(base.__module__) else base.__dict__[name]
@@ -46,14 +48,37 @@ def _followed(function: Any) -> FunctionType | None:
 
 def method(owner: Any, name: str) -> FunctionType | None:
     """The user's method that Python calls by itself on ``owner``, if it is run from source."""
+    return _followed(_of(owner, name))
+
+
+def _of(owner: Any, name: str) -> Any:
+    """What the class of an object has by a name; None for classes of libraries."""
     kind: type = type(owner)
-    return None if is_library(kind.__module__) else _followed(_found(kind, name))
+    if is_library(kind.__module__):
+        return None
+    watched = watch()
+    if watched is not None:
+        watched.object(owner)
+    return _found(kind, name)
+
+
+def _left_to_python(owner: Any, name: str) -> None:
+    """Python runs a method of the user by itself: what it reads is not known."""
+    watched = watch()
+    if watched is not None:
+        watched.give_up(f"{type(owner).__qualname__}.{name}, which Python runs")
 
 
 def invoke(owner: Any, name: str, *args: Any) -> Any:
     """The result of a method that Python calls by itself; MISSING if it is none of the user's."""
-    function = method(owner, name)
-    return MISSING if function is None else call_from_source(function, (owner, *args), {})
+    found = _of(owner, name)
+    if found is None:
+        return MISSING
+    function = _followed(found)
+    if function is not None:
+        return call_from_source(function, (owner, *args), {})
+    _left_to_python(owner, name)
+    return MISSING
 
 
 def verdict(x: Any) -> Any:
@@ -63,6 +88,7 @@ def verdict(x: Any) -> Any:
         if method(x, name) is not None:
             return invoke(x, name)
         if not is_library(kind.__module__) and _found(kind, name) is not None:
+            _left_to_python(x, name)
             return None
     return None
 
@@ -75,14 +101,25 @@ def operated(function: Callable[..., Any], x: Any, y: Any) -> Any:
     if is_library(type(x).__module__) and is_library(type(y).__module__):
         return MISSING
     if function in _COMPARISONS:
-        return _first([(x, _COMPARISONS[function], y)])
+        result = _first([(x, _COMPARISONS[function], y)])
+        return _unless_python_does(result, _COMPARISONS.values(), x, y)
     name = _IN_PLACE.get(function) or _METHODS[function]
     ways = [(x, f"__{name}__", y), (y, f"__r{name}__", x)]
     if type(y) is not type(x) and issubclass(type(y), type(x)):
         ways.reverse()
     if function in _IN_PLACE:
         ways.insert(0, (x, f"__i{name}__", y))
-    return _first(ways)
+    return _unless_python_does(_first(ways), [way[1] for way in ways], x, y)
+
+
+def _unless_python_does(result: Any, names: Iterable[str], x: Any, y: Any) -> Any:
+    """``result`` of an operator; where it is MISSING, Python asks the operands."""
+    if result is MISSING:
+        for owner in (x, y):
+            for name in names:
+                if _of(owner, name) is not None:
+                    _left_to_python(owner, name)
+    return result
 
 
 def _first(ways: Sequence[tuple[Any, str, Any]]) -> Any:
@@ -109,25 +146,35 @@ def attribute(owner: Any, name: str) -> Any:
     """The value of a property, or of another attribute that the user's methods compute; MISSING
     if it is none."""
     kind: type = type(owner)
-    found = None if is_library(kind.__module__) else _found(kind, name)
+    if is_library(kind.__module__):
+        return MISSING
+    watched = watch()
+    if watched is not None:
+        watched.attribute(owner, name)
+    found = _of(owner, name)
     getter = _followed(found.fget) if type(found) is property else None
     if getter is not None:
         return call_from_source(getter, (owner,), {})
-    if is_library(kind.__module__) or name.startswith("__"):
+    if type(found) is property:
+        _left_to_python(owner, name)
+    if name.startswith("__"):
         return MISSING
     own = name in getattr(owner, "__dict__", ())
     if method(found, "__get__") is not None and not (own and method(found, "__set__") is None):
         return invoke(found, "__get__", owner, kind)
     if own or hasattr(kind, name):
+        if found is not None and _of(found, "__get__") is not None:
+            _left_to_python(found, "__get__")
         return MISSING
     return invoke(owner, "__getattr__", name)
 
 
 def set_attribute(owner: Any, name: str, value: Any) -> bool:
     """Set a property of the user's; whether it is one."""
-    kind: type = type(owner)
-    found = None if is_library(kind.__module__) else _found(kind, name)
+    found = _of(owner, name)
     setter = _followed(found.fset) if type(found) is property else None
+    if setter is None and type(found) is property:
+        _left_to_python(owner, name)
     if setter is not None:
         call_from_source(setter, (owner, value), {})
     return setter is not None or invoke(found, "__set__", owner, value) is not MISSING
@@ -143,6 +190,7 @@ def construct(kind: Any, args: Sequence[Any], options: Mapping[str, Any]) -> Any
     init = None if is_library(kind.__module__) else _followed(_found(kind, "__init__"))
     if init is None:
         return MISSING
+    _found(kind, "__new__")
     new = object.__new__(kind)
     ledger().made[id(new)] = made(new)
     call_from_source(init, (new, *args), dict(options))

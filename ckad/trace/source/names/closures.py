@@ -15,6 +15,7 @@ from ckad.trace.source.actions import returned_by, run_block
 from ckad.trace.source.names.frame import Frame, made
 from ckad.trace.source.names.generated import Generated, GeneratorFrame
 from ckad.trace.source.names.reader import Definition, definition_of
+from ckad.trace.source.outside.watch import watch
 
 
 class Closure:
@@ -55,6 +56,9 @@ def call_from_source(function: FunctionType, args: Sequence[Any], options: dict[
     """Call a function whose definition is known."""
     definition = definition_of(function)
     assert definition is not None
+    watched = watch()
+    if watched is not None:
+        watched.function(function)
     frame = (GeneratorFrame if definition.yields else Frame)(definition, function)
     bind_arguments(frame, args, options, function.__defaults__ or (), function.__kwdefaults__ or {})
     if isinstance(frame, GeneratorFrame):

@@ -1,8 +1,4 @@
-"""A function that is being run from its source: its names, and what a body changes of them.
-
-While a body (of a loop, of a branch) is recorded, a `Region` notes which names from outside of it
-are bound, so that they can be put back, and which are read before: those carry from step to step.
-"""
+"""A function that is being run from its source: its names, and the objects that it met and made."""
 
 from __future__ import annotations
 
@@ -16,89 +12,27 @@ from types import FunctionType
 from typing import Any, ClassVar
 
 from ckad import trees
-from ckad.errors import UnrecordableError
 from ckad.place import Source, at_place, running
 from ckad.trace.dispatch import Traced
-from ckad.trace.memory.storage import restore_spoilt, spoilt_so_far
 from ckad.trace.source.actions import certain
 from ckad.trace.source.names.bindings import MISSING as MISSING
 from ckad.trace.source.names.bindings import Bindings
 from ckad.trace.source.names.bindings import Maybe as Maybe
 from ckad.trace.source.names.bindings import Unclear as Unclear
 from ckad.trace.source.names.reader import Definition, nothing, targets_of
-from ckad.trace.source.names.region import Key as Key
-from ckad.trace.source.names.region import Region as Region
+from ckad.trace.source.names.regions import Key as Key
+from ckad.trace.source.names.regions import Region as Region
+from ckad.trace.source.names.regions import check_changeable as check_changeable
+from ckad.trace.source.names.regions import check_iterated as check_iterated
+from ckad.trace.source.names.regions import check_run_over as check_run_over
+from ckad.trace.source.names.regions import depth_of as depth_of
+from ckad.trace.source.names.regions import made as made
+from ckad.trace.source.names.regions import open_region as open_region
+from ckad.trace.source.names.regions import region as region
+from ckad.trace.source.outside.watch import watch
 
 #: Where the value that a function returns is kept among its names.
 RETURN = "return"
-
-
-class _Regions(threading.local):
-    def __init__(self) -> None:
-        self.innermost: Region | None = None
-        self.ledgers: list[Ledger] = []
-
-
-_regions = _Regions()
-
-
-def region() -> Region | None:
-    """The body being recorded now; None in straight code."""
-    return _regions.innermost
-
-
-@contextmanager
-def open_region() -> Iterator[Region]:
-    """Note what is changed from here on; at the end everything is as it was."""
-    outer = _regions.innermost
-    _regions.innermost = opened = Region(outer)
-    opened.n_spoilt = spoilt_so_far()
-    try:
-        yield opened
-    finally:
-        _regions.innermost = outer
-        opened.roll_back()
-        for root, keepers in opened.shelved:
-            root.kept = [x for x in root.kept if x not in keepers]
-        opened.spoilt = restore_spoilt(opened.n_spoilt)
-
-
-def made(container: Any) -> Any:
-    """Note a list, dict or set that the body being recorded has made: it may be changed there."""
-    if _regions.innermost is not None:
-        _regions.innermost.made[id(container)] = container
-    return container
-
-
-def depth_of(owner: Any) -> int:
-    """The depth of the body that has made an object; 0 for straight code, or from outside."""
-    inner = _regions.innermost
-    while inner is not None:
-        if id(owner) in inner.made:
-            return inner.depth
-        inner = inner.outer
-    return 0
-
-
-def check_changeable(container: Any) -> None:
-    """A container from outside must not be changed by a body: that would happen only once."""
-    inner = _regions.innermost
-    if inner is None or id(container) in inner.made:
-        return
-    kind = type(container).__name__
-    raise UnrecordableError(
-        at_place(
-            f"the body of a loop or branch changes a {kind} that was made outside of it, and is "
-            "recorded once for all its steps. Write into an element of an array "
-            "(history[k] = x, made before by np.zeros), or return the values from ckad.scan."
-        )
-    )
-
-
-def check_iterated(x: Any) -> None:
-    """An iterator from outside must not be advanced by a body: it would be only once."""
-    if isinstance(x, Iterator):
-        check_changeable(x)
 
 
 class Frame:
@@ -126,7 +60,7 @@ class Frame:
         self.definition = definition
         self.function = function  # the outermost one, for its globals and closure
         self.outer = outer
-        inner = _regions.innermost
+        inner = region()
         self.depth: int = (inner.depth if inner else 0) if depth is None else depth
         self.names: MutableMapping[str, Any] = {}
         self.line = definition.node.lineno
@@ -171,13 +105,13 @@ class Frame:
         return value
 
     def note_read(self, name: str) -> None:
-        inner, key = _regions.innermost, (self, name)
+        inner, key = region(), (self, name)
         while inner is not None and inner.depth > self.depth and key not in inner.changed:
             inner.read.add(key)
             inner = inner.outer
 
     def _note_unsure(self, name: str) -> None:
-        inner = _regions.innermost
+        inner = region()
         while inner is not None and inner.depth > self.depth:
             inner.unsure.add((self, name))
             inner = inner.outer
@@ -185,6 +119,9 @@ class Frame:
     def _from_outside(self, name: str) -> Any:
         function = self.function
         outside = _outside(function, name)
+        watched = watch()
+        if watched is not None:
+            outside.names.watched(watched, name)
         outside.note_read(name)
         if name in outside.names:
             return outside.local(name)
@@ -211,7 +148,7 @@ class Frame:
         frame.restore(name, MISSING)
 
     def note_change(self, name: str) -> None:
-        inner = _regions.innermost
+        inner = region()
         if inner is not None and inner.depth > self.depth:
             inner.changed.setdefault((self, name), self.names.get(name, MISSING))
 
@@ -285,6 +222,9 @@ class Outside(Frame):
         self.names: Bindings = Bindings(owner, cell)
 
     def note_change(self, name: str) -> None:
+        watched = watch()
+        if watched is not None:
+            self.names.watched(watched, name)
         before = self.names.given(name, MISSING)
         if name not in self.names and before is not MISSING:
             self.names.meet(name, before)
@@ -362,11 +302,19 @@ class Ledger(Frame):
 def _nothing() -> None: ...
 
 
+class _Opened(threading.local):
+    def __init__(self) -> None:
+        self.ledgers: list[Ledger] = []
+
+
+_opened = _Opened()
+
+
 @contextmanager
 def open_ledger() -> Iterator[Ledger]:
     """Note the checks of what is recorded from here on, and the objects that it changes."""
     opened = Ledger()
-    _regions.ledgers.append(opened)
+    _opened.ledgers.append(opened)
     drawn = len(_drawn_here())
     try:
         yield opened
@@ -376,20 +324,20 @@ def open_ledger() -> Iterator[Ledger]:
         del _drawn_here()[drawn:]
         raise
     finally:
-        _regions.ledgers.pop()
+        _opened.ledgers.pop()
         opened.roll_back()
 
 
 def _drawn_here() -> list[Any]:
-    inner = _regions.innermost
+    inner = region()
     return [] if inner is None else inner.draws
 
 
 def undone_on_failure(key: int, undo: Callable[[], None]) -> None:
     """Let ``undo`` be called if a recording that is open now fails."""
-    for opened in _regions.ledgers:
+    for opened in _opened.ledgers:
         opened.undo.setdefault(key, undo)
 
 
 def ledger() -> Ledger:
-    return _regions.ledgers[-1]
+    return _opened.ledgers[-1]

@@ -1,0 +1,121 @@
+"""The bodies of loops and branches that are being recorded, one in the other.
+
+While a body is recorded, a `Region` notes which names from outside of it are bound, so that they
+can be put back, and which are read before: those carry from step to step.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from ckad.errors import UnrecordableError
+from ckad.place import at_place
+from ckad.trace.memory.storage import Storage, restore_spoilt, spoilt_so_far
+from ckad.trace.source.outside.watch import watch
+
+#: A frame, and a name in it.
+Key = tuple[Any, str]
+
+
+class Region:
+    """What the recording of one body has changed and read of the names around it."""
+
+    def __init__(self, outer: Region | None) -> None:
+        self.outer = outer
+        self.depth: int = outer.depth + 1 if outer else 1
+        self.changed: dict[Key, Any] = {}  # the values before
+        self.read: set[Key] = set()  # read before they were changed
+        self.unsure: set[Key] = set()  # read where they may not be bound
+        self.made: dict[int, Any] = {}  # lists, dicts and sets made here, by identity
+        self.copies: dict[int, Any] = {}  # containers that stand for what a step starts with
+        self.spoilt: list[Storage] = []  # once it is closed: what was spoilt
+        self.n_spoilt = 0  # how many storages were spoilt before it was opened
+        self.is_trial = False  # whether all that is done here will be undone
+        self.takes_appends = False  # a loop's body, whose steps may append to lists
+        self.appends: dict[int, tuple[list[Any], list[Any]]] = {}  # lists, and what is appended
+        self.grown: set[int] = set()  # lists that are appended to here, and not looked at
+        self.ends_unknown = False  # a loop's body, of which it is not known how often it runs
+        self.whole: dict[int, Any] = {}  # lists of which the body does more than append to them
+
+    def roll_back(self) -> None:
+        for (frame, name), value in self.changed.items():
+            frame.restore(name, value)
+
+
+class _Regions(threading.local):
+    def __init__(self) -> None:
+        self.innermost: Region | None = None
+
+
+_regions = _Regions()
+
+
+def region() -> Region | None:
+    """The body being recorded now; None in straight code."""
+    return _regions.innermost
+
+
+@contextmanager
+def open_region() -> Iterator[Region]:
+    """Note what is changed from here on; at the end everything is as it was."""
+    outer = _regions.innermost
+    _regions.innermost = opened = Region(outer)
+    opened.n_spoilt = spoilt_so_far()
+    try:
+        yield opened
+    finally:
+        _regions.innermost = outer
+        opened.roll_back()
+        opened.spoilt = restore_spoilt(opened.n_spoilt)
+
+
+def made(container: Any) -> Any:
+    """Note a list, dict or set that the body being recorded has made: it may be changed there."""
+    watched = watch()
+    if watched is not None:
+        watched.adopt(container)
+    if _regions.innermost is not None:
+        _regions.innermost.made[id(container)] = container
+    return container
+
+
+def depth_of(owner: Any) -> int:
+    """The depth of the body that has made an object; 0 for straight code, or from outside."""
+    inner = _regions.innermost
+    while inner is not None:
+        if id(owner) in inner.made:
+            return inner.depth
+        inner = inner.outer
+    return 0
+
+
+def check_changeable(container: Any) -> None:
+    """A container from outside must not be changed by a body: that would happen only once."""
+    inner = _regions.innermost
+    if inner is None or id(container) in inner.made:
+        return
+    kind = type(container).__name__
+    raise UnrecordableError(
+        at_place(
+            f"the body of a loop or branch changes a {kind} that was made outside of it, and is "
+            "recorded once for all its steps. Write into an element of an array "
+            "(history[k] = x, made before by np.zeros), or return the values from ckad.scan."
+        )
+    )
+
+
+def check_iterated(x: Any) -> None:
+    """An iterator from outside must not be advanced by a body: it would be only once."""
+    if isinstance(x, Iterator):
+        check_changeable(x)
+
+
+def check_run_over(x: Any) -> None:
+    """The same where Python runs over all items of ``x``."""
+    check_iterated(x)
+    watched = watch()
+    if watched is not None:
+        watched.iterated(x)

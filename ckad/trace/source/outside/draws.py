@@ -1,0 +1,57 @@
+"""Random numbers: a recording that seeds a stream by itself draws the same ones at each call."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ckad.trace.source.outside.watch import Watch
+
+
+class Stream(NamedTuple):
+    """A stream of random numbers that all functions of a module share."""
+
+    owner: Any
+    state: Callable[[], Any]
+    set_state: Callable[[Any], None]
+
+
+#: NumPy's functions, and those of Python.
+STREAMS = (
+    Stream(np.random.mtrand._rand, np.random.get_state, np.random.set_state),
+    Stream(random.random.__self__, random.getstate, random.setstate),  # type: ignore[attr-defined]
+)
+_SEEDS = (np.random.seed, random.seed)
+_GENERATORS = (np.random.default_rng, np.random.RandomState, random.Random)
+
+
+def draws(watch: Watch, callee: Any, args: Sequence[Any]) -> bool:
+    """Whether a call seeds a stream by a number, makes one, or draws from one that was seeded.
+
+    Afterwards a shared stream is where the program has left it, also at calls that use the
+    recording again.
+    """
+    seeded = bool(args) and type(args[0]) is int
+    if any(callee is x for x in _GENERATORS):
+        return seeded
+    for stream, seed in zip(STREAMS, _SEEDS, strict=True):
+        if callee is seed:
+            if seeded and stream.owner not in watch.streams:
+                watch.streams.append(stream.owner)
+                watch.at_end.append(partial(_leave, watch, stream))
+            return seeded
+        if getattr(callee, "__self__", None) is stream.owner:
+            return stream.owner in watch.streams and callee.__name__ not in _OF_STATES
+    return False
+
+
+#: What reaches beyond the numbers of a stream.
+_OF_STATES = frozenset("get_state set_state getstate setstate".split())
+
+
+def _leave(watch: Watch, stream: Stream) -> None:
+    watch.guard.shown.append(partial(stream.set_state, stream.state()))

@@ -1,0 +1,141 @@
+"""What a function read from outside when it was recorded, held against what it would read now."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping
+from operator import is_
+from struct import pack
+from types import BuiltinFunctionType, CellType, EllipsisType, NoneType
+from typing import Any
+
+import numpy as np
+
+from ckad.errors import SkippedCallWarning
+from ckad.place import Source
+
+ABSENT: Any = object()
+NUMBERS = frozenset(t for t in np.sctypeDict.values() if np.dtype(t).kind in "fiubc")
+#: What is the same wherever it is equal.
+IMMUTABLE = NUMBERS | {int, float, complex, bool, str, bytes, NoneType, EllipsisType, range, slice}
+
+
+class Guard:
+    """The values that a recording depends on besides its arguments.
+
+    They are compared by identity, numbers and text also by value; what can be changed in place is
+    compared by its contents as well.
+    """
+
+    def __init__(self) -> None:
+        self.names: list[tuple[Mapping[str, Any], str, Any]] = []
+        self.cells: list[tuple[CellType, Any]] = []
+        self.parts: list[tuple[Any, str, Any]] = []
+        self.objects: list[tuple[Any, type, dict[str, Any] | None]] = []
+        self.bare: list[Any] = []  # functions without attributes of their own
+        self.containers: list[tuple[Any, tuple[Any, ...]]] = []
+        self.arrays: list[tuple[np.ndarray, tuple[Any, ...]]] = []
+        self.shown: list[Callable[[], object]] = []  # what it has done that the user can see
+        self.once: dict[str, Source] = {}  # and what is not done again
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the copies of arrays."""
+        return sum(array.nbytes for array, _ in self.arrays)
+
+    def holds(self) -> bool:
+        """Whether the function would read the same values now."""
+        for names, name, value in self.names:
+            found = names.get(name, ABSENT)
+            if found is not value and not is_same(found, value):
+                return False
+        for owner, kind, attributes in self.objects:
+            if type(owner) is not kind:
+                return False
+            if attributes is not None and owner.__dict__ is not attributes:
+                return False
+        for cell, value in self.cells:
+            found = content(cell)
+            if found is not value and not is_same(found, value):
+                return False
+        for owner, part, value in self.parts:
+            found = getattr(owner, part, ABSENT)
+            if found is not value and not is_same(found, value):
+                return False
+        return self._contents_hold()
+
+    def _contents_hold(self) -> bool:
+        for owner in self.bare:
+            if owner.__dict__:
+                return False
+        for container, items in self.containers:
+            found = items_of(container)
+            if len(items) != len(found):
+                return False
+            if not (all(map(is_, found, items)) or all(map(is_same, found, items))):
+                return False
+        return all(contents(array) == before for array, before in self.arrays)
+
+    def repeat(self) -> None:
+        """Do again what the recording has shown to the user."""
+        for show in self.shown:
+            show()
+        if self.once:
+            self._say_once()
+
+    def _say_once(self) -> None:
+        named = dict(self.once)
+        self.once.clear()
+        listed = ", ".join(f"{name} ({place})" for name, place in named.items())
+        first = next(iter(named.values()))
+        warnings.warn_explicit(
+            "these calls change no number of the program: they were made when it was recorded, and "
+            f"are left out when the recording is used again: {listed}. Call them with what the "
+            "transformed function returns.",
+            SkippedCallWarning,
+            first.file,
+            first.line,
+        )
+
+
+def is_same(x: Any, y: Any) -> bool:
+    """Whether two values are one, or numbers or text that nothing can tell apart."""
+    if x is y:
+        return True
+    kind = type(x)
+    if kind is not type(y):
+        return False
+    if kind is float:
+        return pack("d", x) == pack("d", y)
+    if kind is tuple:
+        return len(x) == len(y) and all(map(is_same, x, y))
+    if kind is complex:
+        return is_same(x.real, y.real) and is_same(x.imag, y.imag)
+    if kind in NUMBERS:
+        same: bool = x.tobytes() == y.tobytes()
+        return same
+    return kind in (int, bool, str, bytes) and bool(x == y)
+
+
+def content(cell: CellType) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return ABSENT
+
+
+def items_of(container: Any) -> tuple[Any, ...]:
+    """The items of a container; the keys and the values of a dict."""
+    if isinstance(container, dict):
+        return (*container, *container.values())
+    if isinstance(container, set):  # in an order that is the same while its items are
+        return tuple(sorted(container, key=id))
+    return tuple(container)
+
+
+def contents(array: np.ndarray) -> tuple[Any, ...]:
+    return array.dtype, array.shape, array.strides, array.tobytes()
+
+
+#: Functions whose meaning is their identity.
+BUILTIN = (BuiltinFunctionType, np.ufunc, type(np.sum))

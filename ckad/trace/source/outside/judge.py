@@ -1,0 +1,260 @@
+"""Calls of libraries, which Python runs: which of them depend on their arguments alone."""
+
+from __future__ import annotations
+
+import abc
+import collections
+import contextlib
+import copy
+import dataclasses
+import functools
+import sys
+import types
+from collections.abc import ItemsView, Iterator, KeysView, Mapping, Sequence, ValuesView
+from functools import partial
+from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType, SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from ckad.trace.constants import computes
+from ckad.trace.dispatch import Traced
+from ckad.trace.source.libraries import is_library
+from ckad.trace.source.outside.clock import TimeText, give_up
+from ckad.trace.source.outside.draws import draws
+from ckad.trace.source.outside.guard import ABSENT, BUILTIN, IMMUTABLE
+from ckad.trace.source.outside.kinds import (
+    CONTAINERS,
+    DISPLAYS,
+    INERT,
+    METHODS,
+    is_ours,
+    is_written,
+    top_of,
+    users,
+)
+from ckad.trace.source.outside.python import run_by_python
+from ckad.trace.source.outside.watch import Watch
+from ckad.trace.source.purity import is_pure
+
+#: Modules of which every function computes from its arguments alone.
+_MODULES = frozenset({"math", "cmath", "operator", "_operator", "itertools", "functools"})
+#: Functions of NumPy that read or change more than their arguments.
+_REACHING = frozenset(
+    """errstate fromfile genfromtxt getbufsize geterr geterrcall load loadtxt memmap open_memmap
+    printoptions save savetxt savez savez_compressed set_printoptions setbufsize seterr seterrcall
+""".split()
+)
+#: Classes whose objects hold what they are given.
+_CLASSES = frozenset(
+    {
+        *(set, frozenset, bytes, bytearray, str, slice, object, staticmethod, classmethod),
+        *(property, SimpleNamespace, np.errstate, np.ndarray, partial, types.MethodType, super),
+        *(collections.deque, collections.defaultdict, collections.OrderedDict),
+        *(collections.Counter, contextlib.nullcontext, contextlib.suppress),
+    }
+)
+_OTHERS = frozenset(
+    {
+        *(iter, next, repr, ascii, chr, ord, bin, hex, hash, format, issubclass, delattr, setattr),
+        *(hasattr, getattr, np.geterr, collections.namedtuple),
+    }
+)
+#: Methods by which a class decides how its objects are copied.
+_OF_COPIES = ("__copy__", "__deepcopy__", "__reduce__", "__reduce_ex__", "__getstate__")
+#: What looks at attributes of an object by name.
+_BY_NAME = (getattr, hasattr, setattr, delattr)
+#: Methods that do it.
+_BY_METHODS = ("__getattr__", "__getattribute__", "__setattr__", "__delattr__")
+#: What looks at an object's class, and at nothing else of it.
+_OF_CLASS = (isinstance, issubclass, type, callable)
+#: What keeps objects without looking into them.
+_KEEPING = frozenset({list, tuple, set, dict, zip, enumerate, reversed, iter, range, len})
+_METHODS_KEEPING = frozenset(
+    """append extend insert items values keys get pop popleft popitem appendleft extendleft
+    update setdefault copy clear reverse __getitem__ __setitem__""".split()
+)
+
+
+def judge(watch: Watch, callee: Any, args: Sequence[Any], options: Mapping[str, Any]) -> None:
+    """Note what the call of a library reads."""
+    owner = getattr(callee, "__self__", None)
+    if _is_in(callee, _BY_NAME):
+        return _by_name(watch, args)
+    if callee is copy.copy or callee is copy.deepcopy:
+        return _copied(watch, args[0])
+    if draws(watch, callee, args):
+        return None
+    if _is_in(callee, _OF_CLASS):
+        for x in args:
+            watch.object(x) if not is_library(type(x).__module__) else None
+        return None
+    if isinstance(callee, type) and not is_library(callee.__module__):
+        if not _is_plain_class(watch, callee):
+            return watch.give_up(f"{callee.__qualname__}, which Python makes")
+    elif not _is_known(watch, callee, owner, args):
+        return watch.give_up(f"calls {_named(callee)}")
+    keeps = _is_in(callee, _KEEPING) or _is_in(callee, _CLASSES)
+    if isinstance(callee, type) and not is_library(callee.__module__):
+        keeps = True
+    if type(owner) in CONTAINERS and callee.__name__ in _METHODS_KEEPING:
+        keeps = True
+    follows = is_ours(type(callee)) or (getattr(callee, "__module__", "") or "").startswith("ckad")
+    for x in (*args, *options.values()):
+        hand_over(watch, x, keeps, follows)
+    return None
+
+
+def _copied(watch: Watch, x: Any) -> None:
+    """Note all attributes of an object that Python copies, and of those in it."""
+    kind: Any = type(x)
+    if kind in CONTAINERS or isinstance(x, tuple):
+        for part in x.values() if isinstance(x, dict) else x:
+            _copied(watch, part)
+    elif not (kind in INERT or isinstance(x, Traced) or is_ours(kind) or watch.is_own(x)):
+        watch.attribute(x, "__dict__")
+    if is_library(kind.__module__) or isinstance(x, type):
+        return None
+    if any(users(kind, name) is not ABSENT for name in _OF_COPIES):
+        return watch.give_up(f"a copy of a {kind.__qualname__}, which its methods make")
+    for name in _OF_COPIES:
+        watch.on_class(kind, name)
+    for part in getattr(x, "__dict__", {}).values():
+        _copied(watch, part)
+    return None
+
+
+#: The classes of NumPy's functions.
+SIMPLE: frozenset[type] = frozenset({np.ufunc, type(np.sum)})
+
+
+@functools.lru_cache(maxsize=1024)
+def is_simple(callee: Any) -> bool:
+    """Whether a function of NumPy computes from its arguments alone, and calls no function."""
+    return is_pure(callee) and callee not in (np.apply_along_axis, np.apply_over_axes)
+
+
+def adopted(watch: Watch, callee: Any, result: Any) -> None:
+    """Note an object that a library has made."""
+    if callee is copy.copy or callee is copy.deepcopy:
+        return watch.adopt_all(result)
+    if top_of(type(result)) in DISPLAYS or type(result) is tuple:
+        return watch.adopt_all(result) if _is_display(callee) else None
+    made = isinstance(callee, type) or callee is np.random.default_rng
+    if made and not isinstance(result, (type, tuple)) and type(result) not in IMMUTABLE:
+        watch.adopt(result)
+    return None
+
+
+def _is_display(callee: Any) -> bool:
+    module = getattr(callee, "__module__", None) or type(callee).__module__
+    return module.partition(".")[0] in DISPLAYS
+
+
+def _by_name(watch: Watch, args: Sequence[Any]) -> None:
+    owner, name = args[0], args[1]
+    if isinstance(owner, Traced):
+        return
+    if type(name) is not str:
+        return watch.give_up("attributes by a name that is no text")
+    watch.attribute(owner, name)
+    kind: type = type(owner)
+    if is_library(kind.__module__):
+        return None
+    found = type(users(kind, name))
+    computed = found is property or (hasattr(found, "__get__") and found not in METHODS)
+    if computed or any(users(kind, by) is not ABSENT for by in _BY_METHODS):
+        watch.give_up(f"{kind.__qualname__}.{name}, which Python computes")
+    return None
+
+
+def _is_known(watch: Watch, callee: Any, owner: Any, args: Sequence[Any]) -> bool:
+    """Whether a function is known to compute from its arguments alone."""
+    if _is_in(callee, _CLASSES) or _is_in(callee, _OTHERS):
+        return True
+    if owner is not None and not isinstance(owner, (ModuleType, type)):
+        return type(owner) in INERT or isinstance(owner, (tuple, Traced)) or watch.is_own(owner)
+    if isinstance(callee, type) and issubclass(callee, BaseException):
+        return True
+    try:
+        if is_pure(callee):
+            return True
+    except TypeError:
+        return watch.is_own(callee)
+    if isinstance(callee, (types.MethodDescriptorType, types.WrapperDescriptorType)):
+        return bool(args) and (type(args[0]) in INERT or isinstance(args[0], Traced))
+    module = getattr(callee, "__module__", None) or ""
+    name = getattr(callee, "__name__", "")
+    if module in _MODULES or module.partition(".")[0] == "ckad" or is_ours(type(callee)):
+        return True
+    if isinstance(callee, np.vectorize):
+        watch.attribute(callee, "pyfunc")
+        run_by_python(watch, callee.pyfunc)
+        return True
+    if isinstance(callee, np.ufunc):  # not one that was made of a function of the user
+        special: Any = sys.modules.get("scipy.special", np)
+        return callee in (vars(np).get(name), vars(special).get(name))
+    functions: tuple[type, ...] = (FunctionType, BuiltinFunctionType, type, *SIMPLE)
+    return isinstance(callee, functions) and computes(callee) and name not in _REACHING
+
+
+def _is_plain_class(watch: Watch, kind: type) -> bool:
+    """Whether Python makes an object of a class of the user by code that it has written itself."""
+    if type(kind) not in (type, abc.ABCMeta):
+        return False
+    for name in ("__new__", "__init__", "__post_init__"):
+        watch.on_class(kind, name)
+    new, init = users(kind, "__new__"), users(kind, "__init__")
+    if issubclass(kind, tuple):
+        return hasattr(kind, "_fields") and init is ABSENT and is_written(new)
+    if dataclasses.is_dataclass(kind):
+        for made in [x.default_factory for x in dataclasses.fields(kind)]:
+            if made is not dataclasses.MISSING and made not in CONTAINERS:
+                run_by_python(watch, made)
+        return is_written(init) and not hasattr(kind, "__post_init__")
+    plain = kind.__init__ is object.__init__ or issubclass(kind, BaseException)
+    return plain and new is ABSENT and init is ABSENT
+
+
+def hand_over(
+    watch: Watch, x: Any, keeps: bool = False, follows: bool = False, depth: int = 4
+) -> None:
+    """Note a value that Python is given: its methods are run by Python, too."""
+    kind: Any = type(x)
+    if kind is TimeText:
+        give_up()
+    if kind in IMMUTABLE or isinstance(x, Traced) or is_ours(kind):
+        return
+    if kind in CONTAINERS or isinstance(x, (tuple, frozenset, KeysView, ValuesView, ItemsView)):
+        for part in x.values() if isinstance(x, dict) else x:
+            if depth:
+                hand_over(watch, part, keeps, follows, depth - 1)
+    elif kind is np.ndarray:
+        if x.dtype.hasobject:
+            watch.give_up("an array of objects")
+    elif kind is FunctionType or kind is partial:
+        if not (follows or keeps or is_library(x.__module__)):
+            run_by_python(watch, x)
+    elif kind is slice or isinstance(x, (np.dtype, ModuleType, *BUILTIN)):
+        return
+    elif isinstance(x, type):
+        if not (keeps or follows or is_library(x.__module__)):
+            watch.give_up(f"{x.__qualname__}, which Python makes")
+    elif isinstance(x, Iterator) or watch.is_own(x):
+        if not is_library(kind.__module__) and not keeps:
+            watch.give_up(f"a {kind.__qualname__}, which Python looks into")
+    elif not (keeps or (follows and kind is MethodType)):
+        watch.give_up(f"a {kind.__qualname__}, which Python looks into")
+
+
+def _is_in(callee: Any, functions: Any) -> bool:
+    try:
+        return callee in functions
+    except TypeError:  # not hashable
+        return False
+
+
+def _named(callee: Any) -> str:
+    module = getattr(callee, "__module__", None)
+    name = getattr(callee, "__qualname__", type(callee).__name__)
+    return f"{module}.{name}" if module else str(name)

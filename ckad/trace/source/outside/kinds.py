@@ -1,0 +1,115 @@
+"""Classes of values: what Python and libraries do with them by themselves."""
+
+from __future__ import annotations
+
+import abc
+import enum
+import functools
+import operator
+import sys
+from collections import Counter, OrderedDict, defaultdict, deque, namedtuple
+from functools import partial
+from types import (
+    CodeType,
+    FunctionType,
+    GetSetDescriptorType,
+    MemberDescriptorType,
+    MethodDescriptorType,
+    MethodType,
+    ModuleType,
+    NotImplementedType,
+    SimpleNamespace,
+    WrapperDescriptorType,
+)
+from typing import Any, Generic, Protocol
+
+import numpy as np
+
+from ckad.trace.source.libraries import is_library, python_function
+from ckad.trace.source.outside.guard import ABSENT, BUILTIN, IMMUTABLE
+from ckad.trace.source.purity import INDEXED
+
+MAPPINGS = (dict, defaultdict, OrderedDict, Counter)
+CONTAINERS = (*MAPPINGS, list, set, deque)
+#: Values whose attributes and methods reach nothing else; what they hold was noted with them.
+INERT = frozenset({*IMMUTABLE, *CONTAINERS, tuple, frozenset, np.ndarray, *BUILTIN})
+#: Classes of libraries from which a class of the user may be derived and stay one of the user's.
+_BASES = (object, tuple, abc.ABC, Generic, Protocol, enum.Enum, BaseException)
+#: Packages whose calls change no number of a program: they show something.
+DISPLAYS = frozenset(
+    "IPython PIL logging matplotlib mpl_toolkits pprint rich seaborn tqdm warnings".split()
+)
+
+
+def users(kind: type, name: str) -> Any:
+    """What a class has by a name; ABSENT if a library defines it, or nobody."""
+    for base in kind.__mro__:
+        if name in base.__dict__:
+            return ABSENT if is_library(base.__module__) else base.__dict__[name]
+    return ABSENT
+
+
+_Sample = namedtuple("_Sample", "item")
+#: What a class may hold that is not looked into, since it is followed where it is run.
+METHODS = (
+    *(FunctionType, property, classmethod, staticmethod, *BUILTIN),
+    *(MemberDescriptorType, GetSetDescriptorType, type(_Sample.item)),
+)
+
+
+def is_plain(kind: type) -> bool:
+    """Whether the objects of a class of the user hold attributes alone, or a tuple's items.
+
+    How they are compared Python asks their methods, where they are keys or in lists.
+    """
+    for base in kind.__mro__:
+        if is_library(base.__module__):
+            if base not in _BASES:
+                return False
+        elif not all(is_written(base.__dict__.get(name)) for name in ("__eq__", "__hash__")):
+            return False
+    return True
+
+
+def is_written(function: Any) -> bool:
+    """Whether Python has written a method itself (of a dataclass), or there is none."""
+    code = getattr(getattr(function, "__func__", function), "__code__", None)
+    return function in (ABSENT, None) or (code is not None and code.co_filename == "<string>")
+
+
+#: Objects of libraries that stay what they are, or are looked into where they are called.
+_KNOWN = (
+    *(
+        type,
+        CodeType,
+        ModuleType,
+        MethodType,
+        partial,
+        *METHODS,
+        NotImplementedType,
+        SimpleNamespace,
+    ),
+    *(functools._lru_cache_wrapper, operator.attrgetter, operator.itemgetter),
+    *(np.dtype, np.finfo, np.iinfo, np.vectorize, MethodDescriptorType, WrapperDescriptorType),
+)
+
+
+def is_known(value: Any) -> bool:
+    """Whether it is known what an object of a library does; of others it may be anything."""
+    kind: type = type(value)
+    if isinstance(value, _KNOWN) or is_ours(kind) or top_of(kind) in DISPLAYS:
+        return True
+    return python_function(value) is not None or any(value is x for x in INDEXED)
+
+
+def is_console(value: Any) -> bool:
+    """Whether what is written into a file is shown to the user, as what is printed."""
+    return value is sys.stdout or value is sys.stderr
+
+
+def is_ours(kind: type) -> bool:
+    return top_of(kind) == "ckad"
+
+
+def top_of(kind: type) -> str:
+    return kind.__module__.partition(".")[0]

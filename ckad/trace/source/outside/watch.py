@@ -1,0 +1,393 @@
+"""What is noted of the world outside while a function is recorded.
+
+Every way from outside into the recording comes past here: names, attributes, items, arrays,
+functions. What a recording has made itself is its ``own``, and needs no note. Where it is not known
+what Python or a library does, the watch gives up: such a function is recorded at each call.
+"""
+
+from __future__ import annotations
+
+import abc
+import dataclasses
+import enum
+import threading
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
+from types import (
+    CellType,
+    FunctionType,
+    GetSetDescriptorType,
+    MappingProxyType,
+    MemberDescriptorType,
+    MethodType,
+    ModuleType,
+    SimpleNamespace,
+)
+from typing import Any
+
+import numpy as np
+
+from ckad.trace.dispatch import Traced
+from ckad.trace.source.libraries import is_library
+from ckad.trace.source.outside.guard import (
+    ABSENT,
+    IMMUTABLE,
+    Guard,
+    content,
+    contents,
+    items_of,
+)
+from ckad.trace.source.outside.kinds import (
+    CONTAINERS,
+    DISPLAYS,
+    INERT,
+    METHODS,
+    is_console,
+    is_known,
+    is_ours,
+    is_plain,
+    top_of,
+    users,
+)
+
+#: A function that reads more than this from arrays, in bytes, is recorded at each call,
+LARGEST = 2**22
+#: and so is one that reads a container of more items.
+MOST = 1024
+_PARTIAL = ("func", "args", "keywords")
+_FUNCTION = ("__code__", "__defaults__", "__kwdefaults__")
+_NAMES_OF_CLASSES = ("__name__", "__qualname__", "__module__", "__doc__", "__mro__", "__bases__")
+
+
+class Watch:
+    """What one recording has read from outside so far."""
+
+    def __init__(self) -> None:
+        self.guard = Guard()
+        self.reason: str | None = None  # why it was given up
+        self.own: dict[int, Any] = {}
+        self._noted: set[tuple[int, str]] = set()
+        self._entered: dict[int, Any] = {}
+        self._of_classes: set[tuple[type, str]] = set()
+        self._nbytes = 0
+        self.streams: list[Any] = []  # of random numbers that the recording has seeded
+        self.at_end: list[Callable[[], None]] = []
+
+    def give_up(self, reason: str) -> None:
+        """The recording may depend on, or change, what is not known."""
+        self.reason = reason
+        if _watching.now is self:
+            _watching.now = None
+        self.close()
+
+    def close(self) -> None:
+        """Forget what was only needed while recording."""
+        self.own.clear()
+        self._entered.clear()
+
+    def is_own(self, x: Any) -> bool:
+        return id(x) in self.own
+
+    # --- names ----------------------------------------------------------------------------------
+
+    def name(self, names: Mapping[str, Any], name: str) -> None:
+        """A name of a module or a class is looked up, or is about to be bound anew."""
+        key = id(names), name
+        if key not in self._noted:
+            self._noted.add(key)
+            if type(names) not in (dict, MappingProxyType):  # it may look up anything
+                return self.give_up(f"names in a {type(names).__name__}")
+            value = names.get(name, ABSENT)
+            self.guard.names.append((names, name, value))
+            self.enter(value)
+        return None
+
+    def cell(self, cell: CellType) -> None:
+        """The same for a variable of a closure; a traced one is the recording's own."""
+        key = id(cell), "cell"
+        if key not in self._noted:
+            self._noted.add(key)
+            value = content(cell)
+            if not isinstance(value, Traced):
+                self.guard.cells.append((cell, value))
+                self.enter(value)
+
+    def function(self, function: FunctionType) -> None:
+        """A function from outside is run."""
+        key = id(function), "()"
+        if key not in self._noted:
+            self._noted.add(key)
+            for part in _FUNCTION:
+                self._part(function, part)
+
+    def partial(self, function: partial[Any]) -> None:
+        """The same for a function with some of its arguments."""
+        if id(function) not in self.own:
+            for part in _PARTIAL:
+                self.attribute(function, part)
+
+    def compiled(self, function: Any) -> None:
+        """A function that Numba compiles is run as Python has it."""
+        key = id(function), "py_func"
+        if key not in self._noted:
+            self._noted.add(key)
+            self._part(function, "py_func")
+
+    def printed(self, args: Sequence[Any], options: Mapping[str, Any]) -> None:
+        """What is printed is printed again when the recording is used again."""
+        if not set(options) <= {"sep", "end", "flush"}:
+            return self.give_up("print to a file")
+        return self.shown(print, args, options)
+
+    def shown(self, show: Any, args: Sequence[Any], options: Mapping[str, Any]) -> None:
+        self.guard.shown.append(partial(show, *map(str, args), **options))
+
+    def _part(self, owner: Any, part: str) -> None:
+        value = getattr(owner, part, ABSENT)
+        self.guard.parts.append((owner, part, value))
+        self.enter(value)
+
+    # --- attributes -----------------------------------------------------------------------------
+
+    def attribute(self, owner: Any, name: str) -> None:
+        """An attribute is read, or is about to be bound anew."""
+        kind: Any = type(owner)
+        if kind in INERT or isinstance(owner, Traced):
+            return
+        key = id(owner), name
+        if key in self._noted:
+            return
+        if id(owner) in self.own:
+            self.on_class(kind, name)
+            return
+        self._noted.add(key)
+        self._entered[id(owner)] = owner
+        if is_console(owner):
+            return
+        if kind is ModuleType:
+            self._of_module(owner, name)
+        elif isinstance(owner, type):
+            self._of_class(owner, name)
+        elif kind is FunctionType:
+            self._of_function(owner, name)
+        elif kind is partial and name in _PARTIAL:
+            self._part(owner, name)
+        elif kind is MethodType and name in ("__self__", "__func__", "__name__"):
+            self.enter(getattr(owner, name))
+        elif not is_library(kind.__module__) or kind is SimpleNamespace:
+            self._of_object(owner, kind, name)
+        elif isinstance(owner, BaseException):
+            self._part(owner, name)
+        elif kind is super:
+            for base in type(owner.__self__).__mro__:
+                self.on_class(base, name)
+        elif not (is_ours(kind) or isinstance(owner, np.dtype) or top_of(kind) in DISPLAYS):
+            self.give_up(f"{kind.__module__}.{kind.__qualname__}.{name}")
+
+    def _of_module(self, owner: ModuleType, name: str) -> None:
+        self.guard.objects.append((owner, ModuleType, None))
+        if name not in vars(owner):
+            getattr(owner, name, None)  # some are imported when they are first asked for
+        if name not in vars(owner) and name != "__dict__":
+            return self.give_up(f"{owner.__name__}.{name}")
+        self.name(vars(owner), name)
+        return None
+
+    def _of_class(self, owner: type, name: str) -> None:
+        if is_library(owner.__module__):
+            return
+        if type(owner) not in (type, abc.ABCMeta, enum.EnumType):
+            self.give_up(f"the metaclass of {owner.__name__}")
+        elif name in _NAMES_OF_CLASSES:
+            self._part(owner, name)
+        else:
+            self.on_class(owner, name)
+
+    def _of_function(self, owner: FunctionType, name: str) -> None:
+        if is_library(owner.__module__):
+            return
+        if hasattr(type(owner), name):
+            self._part(owner, name)
+        else:
+            self.name(vars(owner), name)
+
+    def _of_object(self, owner: Any, kind: Any, name: str) -> None:
+        if users(kind, "__getattribute__") is not ABSENT:
+            return self.give_up(f"{kind.__qualname__}.__getattribute__")
+        self.object(owner)
+        self.on_class(kind, name)
+        attributes = getattr(owner, "__dict__", None)
+        if isinstance(owner, enum.Enum):
+            self.name(vars(owner), {"value": "_value_", "name": "_name_"}.get(name, name))
+        elif name == "__dict__":
+            self._container(attributes)
+        elif type(attributes) is dict:
+            self.name(attributes, name)
+        found = type(users(kind, name))
+        if found is MemberDescriptorType:
+            self._part(owner, name)
+        elif found is GetSetDescriptorType and name != "__dict__":
+            return self.give_up(f"{kind.__qualname__}.{name}")
+        return None
+
+    def object(self, owner: Any) -> None:
+        """What an object from outside is an instance of is read."""
+        key = id(owner), "class"
+        if key not in self._noted and id(owner) not in self.own:
+            self._noted.add(key)
+            self._entered[id(owner)] = owner
+            attributes = getattr(owner, "__dict__", None)
+            attributes = attributes if type(attributes) is dict else None
+            self.guard.objects.append((owner, type(owner), attributes))
+
+    def on_class(self, kind: type, name: str) -> None:
+        """A name is looked up in a class, for an object of it or for itself."""
+        key = kind, name
+        if key in self._of_classes:
+            return
+        self._of_classes.add(key)
+        if (kind, "__mro__") not in self._of_classes:
+            self._of_classes.add((kind, "__mro__"))
+            self.guard.parts.append((kind, "__mro__", kind.__mro__))
+        for base in kind.__mro__:
+            if not is_library(base.__module__):
+                self._of_base(base, name)
+                if name in base.__dict__:
+                    return
+
+    def _of_base(self, base: type, name: str) -> None:
+        value = base.__dict__.get(name, ABSENT)
+        self.guard.names.append((base.__dict__, name, value))
+        kind: type = type(value)
+        if kind not in METHODS and hasattr(kind, "__get__") and is_library(kind.__module__):
+            return self.give_up(f"{base.__qualname__}.{name}, a {kind.__name__}")
+        self.enter(value)
+        return None
+
+    # --- values ---------------------------------------------------------------------------------
+
+    def enter(self, value: Any) -> None:
+        """A value comes in from outside: what it holds is noted."""
+        kind: Any = type(value)
+        if kind in IMMUTABLE or isinstance(value, Traced) or id(value) in self.own:
+            return
+        if value is ABSENT or id(value) in self._entered or is_console(value):
+            return
+        self._entered[id(value)] = value
+        if kind in CONTAINERS:
+            self._container(value)
+        elif kind is np.ndarray:
+            self._array(value)
+        elif isinstance(value, (tuple, frozenset)):
+            for item in value:
+                self.enter(item)
+        elif isinstance(value, Iterator):
+            self.give_up(f"a {kind.__name__} from outside")
+        elif is_library(kind.__module__):
+            if not is_known(value):
+                self.give_up(f"a {kind.__module__}.{kind.__qualname__} from outside")
+            elif kind is MethodType and not is_library(type(value.__self__).__module__):
+                self.enter(value.__self__)
+        elif not is_plain(kind):
+            self.give_up(f"a {kind.__qualname__}: Python looks into it by itself")
+        elif dataclasses.is_dataclass(kind):
+            self._note_fields(value)
+
+    def _note_fields(self, value: Any) -> None:
+        """Loops and branches look into dataclasses as into containers."""
+        for field in dataclasses.fields(value):
+            self.attribute(value, field.name)
+
+    def _container(self, value: Any) -> None:
+        if len(value) > MOST:
+            return self.give_up(f"a {type(value).__name__} of {len(value):,} items")
+        items = items_of(value)
+        self.guard.containers.append((value, items))
+        if type(value) is defaultdict:
+            self.enter(value.default_factory)
+        for item in items:
+            self.enter(item)
+        return None
+
+    def _array(self, value: np.ndarray) -> None:
+        self._nbytes += value.nbytes
+        if self._nbytes > LARGEST or value.dtype.kind not in "fiubc":
+            return self.give_up(f"arrays of {self._nbytes:,} bytes, {value.dtype}")
+        self.guard.arrays.append((value, contents(value)))
+        return None
+
+    def iterated(self, x: Any) -> None:
+        """Python iterates over ``x``."""
+        kind = type(x)
+        if kind in INERT or is_library(kind.__module__):
+            return
+        for name in ("__iter__", "__next__", "__getitem__"):
+            self.on_class(kind, name)
+            if users(kind, name) is not ABSENT:
+                self.give_up(f"{kind.__qualname__}.{name}, which Python runs")
+
+    # --- what is made ---------------------------------------------------------------------------
+
+    def adopt(self, value: Any) -> Any:
+        """``value`` was made by the recording."""
+        self.own[id(value)] = value
+        return value
+
+    def adopt_all(self, value: Any) -> None:
+        """The same for a copy, and all that it holds."""
+        kind: Any = type(value)
+        if kind in IMMUTABLE or id(value) in self.own or isinstance(value, (type, FunctionType)):
+            return
+        self.adopt(value)
+        if kind in CONTAINERS or isinstance(value, tuple):
+            for part in value.values() if isinstance(value, dict) else value:
+                self.adopt_all(part)
+        elif not is_library(kind.__module__):
+            for part in getattr(value, "__dict__", {}).values():
+                self.adopt_all(part)
+
+    def given(self, value: Any) -> None:
+        """The same for the structure of arguments, which is made anew for each call."""
+        kind: Any = type(value)
+        if kind is dict:
+            parts: Any = value.values()
+        elif dataclasses.is_dataclass(value) and not isinstance(value, type):
+            self.on_class(kind, "__init__")
+            parts = [getattr(value, x.name) for x in dataclasses.fields(value) if x.init]
+        elif isinstance(value, (tuple, list)):
+            parts = value
+        else:
+            return self.enter(value)
+        self.adopt(value)
+        for part in parts:
+            self.given(part)
+        return None
+
+
+class _Watching(threading.local):
+    def __init__(self) -> None:
+        self.now: Watch | None = None
+
+
+_watching = _Watching()
+
+
+def watch() -> Watch | None:
+    """The watch of the present recording; None if none is kept, or it was given up."""
+    return _watching.now
+
+
+@contextmanager
+def watching() -> Iterator[Watch]:
+    """Note what is read from outside from here on."""
+    _watching.now = opened = Watch()
+    try:
+        yield opened
+        if opened.reason is None:
+            for note in opened.at_end:
+                note()
+    finally:
+        _watching.now = None
+        opened.close()
