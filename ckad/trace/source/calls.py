@@ -71,6 +71,8 @@ _CONSUMING = {
     *(min, max, sum, any, all, sorted, list, tuple, set, dict, deque, math.fsum, math.prod),
     *(np.fromiter, functools.reduce),
 }
+#: Those that take a list whose items are rows of buffers.
+_OF_ROWS = (min, max, sum, list)
 #: What calls a function that it is given.
 _CALLING = {map, functools.reduce, itertools.accumulate, itertools.starmap}
 #: What looks at the items of a container, but not into them.
@@ -162,7 +164,7 @@ def _call_library(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> 
     args = [weakened(numbered(x)) if type(x) is Choice else x for x in args]
     owner = getattr(callee, "__self__", None)
     if _is_in(callee, _CONSUMING):
-        args = [_all_of(x) for x in args]
+        args = [_all_of(x, apart=not _is_in(callee, _OF_ROWS)) for x in args]
     if any(stack_of(x) is not None for x in args):
         found = in_buffers.function(callee, args, options)
         if found is not NotImplemented:
@@ -222,14 +224,14 @@ def _call_library(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> 
     return shown(result, given) if type(result) is str else lifted(result)
 
 
-def _all_of(x: Any) -> Any:
-    """What a generator gives, as a list."""
+def _all_of(x: Any, apart: bool) -> Any:
+    """What a generator gives, as a list; ``apart`` for who takes its items one by one."""
     if isinstance(x, Lazy):
         return x.all_items()
     if isinstance(x, Filtered):
         return x
     if isinstance(x, Driven):
-        return listed(x)
+        return list(x) if apart else listed(x)
     return list(x) if type(x) in (GeneratorType, map, filter, zip, enumerate, reversed) else x
 
 

@@ -13,36 +13,10 @@ from typing import Any
 
 from ckad.errors import UnrecordableError
 from ckad.place import at_place
-from ckad.trace.memory.storage import Storage, restore_spoilt, spoilt_so_far
+from ckad.trace.memory.storage import restore_spoilt, spoilt_so_far
+from ckad.trace.source.names.region import Key as Key
+from ckad.trace.source.names.region import Region as Region
 from ckad.trace.source.outside.watch import watch
-
-#: A frame, and a name in it.
-Key = tuple[Any, str]
-
-
-class Region:
-    """What the recording of one body has changed and read of the names around it."""
-
-    def __init__(self, outer: Region | None) -> None:
-        self.outer = outer
-        self.depth: int = outer.depth + 1 if outer else 1
-        self.changed: dict[Key, Any] = {}  # the values before
-        self.read: set[Key] = set()  # read before they were changed
-        self.unsure: set[Key] = set()  # read where they may not be bound
-        self.made: dict[int, Any] = {}  # lists, dicts and sets made here, by identity
-        self.copies: dict[int, Any] = {}  # containers that stand for what a step starts with
-        self.spoilt: list[Storage] = []  # once it is closed: what was spoilt
-        self.n_spoilt = 0  # how many storages were spoilt before it was opened
-        self.is_trial = False  # whether all that is done here will be undone
-        self.takes_appends = False  # a loop's body, whose steps may append to lists
-        self.appends: dict[int, tuple[list[Any], list[Any]]] = {}  # lists, and what is appended
-        self.grown: set[int] = set()  # lists that are appended to here, and not looked at
-        self.ends_unknown = False  # a loop's body, of which it is not known how often it runs
-        self.whole: dict[int, Any] = {}  # lists of which the body does more than append to them
-
-    def roll_back(self) -> None:
-        for (frame, name), value in self.changed.items():
-            frame.restore(name, value)
 
 
 class _Regions(threading.local):
@@ -69,6 +43,8 @@ def open_region() -> Iterator[Region]:
     finally:
         _regions.innermost = outer
         opened.roll_back()
+        for root, keepers in opened.shelved:
+            root.kept = [x for x in root.kept if x not in keepers]
         opened.spoilt = restore_spoilt(opened.n_spoilt)
 
 

@@ -13,7 +13,7 @@ from ckad.trace.source.control.sequences.filtered import NAMES, filtered
 from ckad.trace.source.memory.appends import seen
 from ckad.trace.source.memory.contents import stack_of
 from ckad.trace.source.names.absence import needed
-from ckad.trace.source.names.frame import Frame, check_iterated, made
+from ckad.trace.source.names.frame import Frame, check_run_over, made
 from ckad.trace.source.names.generated import Driven, Lazy, Undecided
 from ckad.trace.source.names.reader import Definition
 from ckad.trace.source.values import truth
@@ -153,7 +153,7 @@ def _nested_rounds(
     inner: Frame, iterable: Any, generators: list[ast.comprehension]
 ) -> Iterator[Frame]:
     iterable = needed(iterable)
-    check_iterated(iterable)
+    check_run_over(iterable)
     first, *others = generators
     for item in iterable:
         assign(inner, first.target, item)
