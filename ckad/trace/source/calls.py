@@ -7,12 +7,9 @@ recorded once for all its steps, only calls are made that compute from their arg
 
 from __future__ import annotations
 
-import builtins
-import dis
 import functools
 import itertools
 import math
-import types
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import partial
@@ -21,10 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from ckad.errors import DtypeError, UnrecordableError
-from ckad.place import at_place, user_place
+from ckad.errors import DtypeError
 from ckad.trace import dispatch
-from ckad.trace.constants import computes
 from ckad.trace.memory.context import current, mark_place
 from ckad.trace.primitives.part.joins import is_sized
 from ckad.trace.source import effects
@@ -32,10 +27,12 @@ from ckad.trace.source.actions import extreme, listed, ordered, reduced
 from ckad.trace.source.choices import Choice, numbered
 from ckad.trace.source.draws import calls as draws
 from ckad.trace.source.libraries import is_library, python_function
+from ckad.trace.source.library.allowed import check_callable
+from ckad.trace.source.library.noted import note_library
 from ckad.trace.source.memory import listed as in_buffers
 from ckad.trace.source.memory.appends import append, check_probed
 from ckad.trace.source.memory.contents import new, read, read_deep, stack_of
-from ckad.trace.source.memory.twins import CONTAINERS, changing, check_alone
+from ckad.trace.source.memory.twins import CONTAINERS, changing
 from ckad.trace.source.names import classes
 from ckad.trace.source.names.absence import given, given_deep, needed
 from ckad.trace.source.names.closures import Closure, call_from_source
@@ -44,28 +41,19 @@ from ckad.trace.source.names.frame import (
     check_iterated,
     ledger,
     made,
-    outside,
-    region,
 )
 from ckad.trace.source.names.generated import Driven, Filtered, Lazy
 from ckad.trace.source.names.kept import KEPT, forget, kept
 from ckad.trace.source.names.reader import definition_of
-from ckad.trace.source.outside.clock import CLOCKS, Moment, TimeText, shows_time
-from ckad.trace.source.outside.judge import SIMPLE, adopted, hand_over, is_simple, judge
-from ckad.trace.source.outside.kinds import DISPLAYS, is_console, users
+from ckad.trace.source.outside.clock import CLOCKS, Moment
+from ckad.trace.source.outside.judge import adopted, hand_over
+from ckad.trace.source.outside.kinds import users
 from ckad.trace.source.outside.python import run_by_python
 from ckad.trace.source.outside.watch import watch
-from ckad.trace.source.purity import is_pure
 from ckad.trace.source.text import shown
 from ckad.trace.source.values import holds_tracer, is_weak, lifted, weakened
 from ckad.trace.values.tracer import Tracer
 
-#: Methods that change a list, dict or set.
-_CHANGING = frozenset(
-    """append extend insert pop remove clear update setdefault popitem add discard sort reverse
-    __setitem__ __delitem__ intersection_update difference_update symmetric_difference_update
-    popleft appendleft extendleft rotate move_to_end subtract""".split()
-)
 #: What reads all that a generator gives at once.
 _CONSUMING = {
     *(min, max, sum, any, all, sorted, list, tuple, set, dict, deque, math.fsum, math.prod),
@@ -181,7 +169,7 @@ def _call_library(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> 
         return append(owner, *args)
     if _is_in(callee, _CALLING):
         args = [_as_called(x) for x in args]
-    _judge(callee, args, options)
+    note_library(callee, args, options)
     if _is_in(callee, CLOCKS):
         return Moment(callee()) if watch() is not None else callee()
     if _orders(callee, owner, args, options):
@@ -205,7 +193,7 @@ def _call_library(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> 
         mark_place(current())
         result = counterpart(*args, **options)
     else:
-        _check_callable(callee, args, options)
+        check_callable(callee, args, options)
         result = callee(*args, **options)
         watched = watch()
         if watched is not None:
@@ -275,38 +263,6 @@ def _is_numpy(callee: Any) -> bool:
     return isinstance(callee, np.ufunc) or module.partition(".")[0] in ("numpy", "scipy")
 
 
-def _judge(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> None:
-    """Note what the call of a library reads from outside, and what it shows."""
-    watched = watch()
-    if watched is None:
-        return
-    user_function = type(callee) is FunctionType and not is_library(callee.__module__)
-    if type(callee) in SIMPLE and is_simple(callee):
-        given = (*args, *options.values()) if options else args
-        for x in given:
-            if type(x) is not Tracer:
-                hand_over(watched, x)
-        return
-    name = effects.name_of(callee, args)
-    if _is_in(callee, CLOCKS):
-        return
-    writes = is_console(getattr(callee, "__self__", None))
-    if callee is print or writes:
-        if any(map(shows_time, args)):
-            watched.guard.once.setdefault(name or "print", user_place())
-        elif writes:
-            watched.shown(callee, args, options)
-        else:
-            watched.printed(args, options)
-        for x in args:
-            if type(x) is not TimeText:
-                hand_over(watched, x)
-    elif name is not None and name.partition(".")[0] in DISPLAYS:
-        watched.guard.once.setdefault(name, user_place())
-    elif not user_function:  # those were looked into
-        judge(watched, callee, args, options)
-
-
 def _note_reads(callee: Any, given: Sequence[Any]) -> None:
     """Note which containers a function of a library looks into."""
     if isinstance(given[0], CONTAINERS) or _is_in(callee, _SHALLOW):
@@ -366,90 +322,6 @@ def _is_hashable(callee: Any) -> bool:
     except TypeError:
         return False
     return True
-
-
-def _check_callable(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> None:
-    """In a body, which is recorded once, refuse what depends on more than its arguments."""
-    owner = getattr(callee, "__self__", None)
-    name = getattr(callee, "__name__", type(callee).__name__)
-    if isinstance(callee, type(str.join)) and args:
-        owner = args[0]  # list.append(items, x)
-    if isinstance(owner, CONTAINERS) and name in _CHANGING:
-        return changing(owner)
-    if _is_repeatable(callee, owner):
-        return None
-    for x in args:
-        check_alone(x)
-    if region() is None:
-        return None
-    given = [*args, *options.values()]
-    if computes(callee) and not holds_tracer(given) and not any(map(_is_users, given)):
-        return None
-    if isinstance(owner, np.ufunc) and (name != "at" or type(args[0]) is Tracer):
-        return None  # its outer, reduce, accumulate and reduceat; at writes into its argument
-    raise UnrecordableError(
-        at_place(
-            f"the body of a loop or branch calls {_named(callee)}, and is recorded once for all "
-            "its steps: what the call gives or does at each of them is not known. Call it before "
-            "the loop (draw random numbers into an array, for example)."
-        )
-    )
-
-
-def _named(callee: Any) -> str:
-    module = getattr(callee, "__module__", None)
-    name = getattr(callee, "__qualname__", type(callee).__name__)
-    return f"{module}.{name}" if module and module != "builtins" else str(name)
-
-
-def _is_users(x: Any) -> bool:
-    """Whether ``x`` may be a function of the user, which may change anything."""
-    return callable(x) and not isinstance(x, (type, np.ufunc))
-
-
-_PLAIN = (int, float, complex, bool, str, bytes, tuple, list, dict, set, frozenset, np.ndarray)
-
-
-def _is_repeatable(callee: Any, owner: Any) -> bool:
-    try:
-        if is_pure(callee) or callee is print:
-            return True
-    except TypeError:
-        return False
-    if isinstance(owner, (Tracer, np.generic, *_PLAIN)) or isinstance(callee, type(str.join)):
-        return True
-    if isinstance(callee, type):
-        return True
-    module = getattr(callee, "__module__", None) or ""
-    if module.partition(".")[0] == "ckad":
-        return True
-    if isinstance(callee, BuiltinFunctionType):
-        return (
-            isinstance(owner, types.ModuleType)
-            and owner in (builtins, math)
-            and (callee not in (next, input, open, setattr, delattr, id, vars, globals, locals))
-        )
-    if type(callee) is FunctionType:  # its source is not known: it is called on traced values
-        if is_library(module):
-            return module.startswith(("numpy", "scipy", "functools"))
-        for name in callee.__code__.co_names:
-            outside(callee.__globals__).note_read(name)
-        return not _changes_state(callee.__code__)
-    return type(callee).__module__.startswith("ckad")
-
-
-_STORES = {"STORE_ATTR", "DELETE_ATTR", "STORE_GLOBAL", "DELETE_GLOBAL", "DELETE_SUBSCR"}
-
-
-@functools.lru_cache(maxsize=1024)
-def _changes_state(code: types.CodeType) -> bool:
-    """Whether a function that Python runs changes more than its own variables and arrays."""
-    if _CHANGING.intersection(code.co_names):
-        return True
-    return any(
-        x.opname in _STORES or (x.opname == "STORE_DEREF" and x.argval in code.co_freevars)
-        for x in dis.get_instructions(code)
-    )
 
 
 def writable(owner: Any, index: Any) -> Any:

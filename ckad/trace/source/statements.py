@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import contextlib
 import operator
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -11,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ckad.errors import CkadError, UnrecordableError
+from ckad.errors import UnrecordableError
 from ckad.place import at_place
 from ckad.trace.source.calls import call
 from ckad.trace.source.choices import Choice, can_be_chosen, numbered
@@ -19,7 +18,8 @@ from ckad.trace.source.control import branches, repetition
 from ckad.trace.source.control.checks import Stops, note_raise
 from ckad.trace.source.control.flow import Flow, definite
 from ckad.trace.source.control.guarded import try_statement
-from ckad.trace.source.control.sequences.generators import around, generated_by, yielded
+from ckad.trace.source.control.managers import with_statement
+from ckad.trace.source.control.sequences.generators import yielded
 from ckad.trace.source.effects import is_left_out
 from ckad.trace.source.expressions import closure, element, evaluate, unread
 from ckad.trace.source.libraries import compiles
@@ -338,53 +338,6 @@ def _continue(frame: Frame, node: ast.Continue) -> Flow:
     return definite(Flow.CONTINUE)
 
 
-def _with(frame: Frame, node: ast.With) -> Flow | None:
-    return _within(frame, node, node.items)
-
-
-def _within(frame: Frame, node: ast.With, items: Sequence[ast.withitem]) -> Flow | None:
-    """Run the body of a ``with`` statement inside of what is left of its context managers."""
-    if not items:
-        return run_block(frame, node.body)
-    manager = evaluate(frame, items[0].context_expr)
-    generated = generated_by(manager)
-    if generated is not None:
-        return around(generated, lambda value: _entered(frame, node, items, value))
-    if classes.method(manager, "__enter__") is None:
-        _entering(manager)
-        stack: contextlib.ExitStack[bool] = contextlib.ExitStack()
-        with stack:
-            return _entered(frame, node, items, stack.enter_context(manager))
-        return None
-    try:
-        flow = _entered(frame, node, items, classes.invoke(manager, "__enter__"))
-    except CkadError:
-        raise
-    except Exception as error:
-        if not classes.invoke(manager, "__exit__", type(error), error, error.__traceback__):
-            raise
-        return None
-    classes.invoke(manager, "__exit__", None, None, None)
-    return flow
-
-
-def _entering(manager: Any) -> None:
-    """Note that Python enters a context, and leaves it."""
-    known = (np.errstate, contextlib.nullcontext, contextlib.suppress)
-    watched = watch()
-    if watched is not None and not isinstance(manager, (*known, Skipped)):
-        watched.give_up(f"with {type(manager).__qualname__}")
-
-
-def _entered(
-    frame: Frame, node: ast.With, items: Sequence[ast.withitem], value: Any
-) -> Flow | None:
-    target = items[0].optional_vars
-    if target is not None:
-        assign(frame, target, value)
-    return _within(frame, node, items[1:])
-
-
 _TABLE: dict[type, Callable[[Frame, Any], Flow | None]] = {
     ast.Expr: _expression,
     ast.Pass: _pass,
@@ -405,7 +358,7 @@ _TABLE: dict[type, Callable[[Frame, Any], Flow | None]] = {
     ast.Continue: _continue,
     ast.For: repetition.for_loop,
     ast.While: repetition.while_loop,
-    ast.With: _with,
+    ast.With: with_statement,
     ast.Try: try_statement,
     ast.Match: match,
 }

@@ -30,7 +30,9 @@ from ckad.trace.source.control.carrying import (
     carried_from,
     changes,
     is_maybe,
+    one_kind,
     restructured,
+    stays,
 )
 from ckad.trace.source.control.checks import Stops, maybe
 from ckad.trace.source.control.flow import Flow, definite
@@ -44,10 +46,10 @@ from ckad.trace.source.memory.contents import (
     changes_length,
     is_unhoused,
 )
-from ckad.trace.source.memory.sharing import Place, part_of_root, together
+from ckad.trace.source.memory.sharing import Place, together
 from ckad.trace.source.memory.stacks import Stack
 from ckad.trace.source.memory.twins import containers
-from ckad.trace.source.names.absence import OrNone, shared, spread
+from ckad.trace.source.names.absence import shared, spread
 from ckad.trace.source.names.frame import (
     MISSING,
     RETURN,
@@ -56,9 +58,7 @@ from ckad.trace.source.names.frame import (
     Region,
     Unclear,
 )
-from ckad.trace.source.values import Slot, flatten, is_kept, is_same_array, join, same, slot_of
-from ckad.trace.values.complex import ComplexTracer
-from ckad.trace.values.fields import Fields
+from ckad.trace.source.values import Slot, flatten, join, same, slot_of
 from ckad.trace.values.tracer import Tracer, lift, value
 
 #: Items of a list that are carried one by one at most, if a step moves them all.
@@ -224,7 +224,7 @@ class Body:
             if before is MISSING:
                 if not self._is_bound_by_some(key, end):
                     continue
-            elif not self._is_needed(key, end) or self._stays(before, end):
+            elif not self._is_needed(key, end) or stays(before, end):
                 continue
             self._check_window(key, before, end)
             assert self.trace.parent is not None
@@ -267,31 +267,7 @@ class Body:
     def leaves(self, key: Key) -> bool:
         """Whether a step ends with what a carried name starts with."""
         frame, name = key
-        return self._stays(self.started[key], frame.names.get(name, MISSING))
-
-    def _stays(self, before: Any, end: Any) -> bool:
-        if before is end or same(before, end):
-            return True
-        if type(before) is ComplexTracer and type(end) is ComplexTracer:
-            return all(map(self._stays, before.parts, end.parts))
-        if type(before) is OrNone and type(end) is OrNone:
-            pairs = (before.value, end.value), (before.present, end.present)
-            return all(self._stays(*pair) for pair in pairs)
-        if type(before) is Fields and type(end) is Fields and before.record == end.record:
-            return all(map(self._stays, before.fields, end.fields))
-        if isinstance(before, tuple) and type(before) is type(end) and len(before) == len(end):
-            keys = getattr(before, "keys", None) == getattr(end, "keys", None)
-            return keys and all(map(self._stays, before, end))
-        if type(before) is not Tracer or type(end) is not Tracer:
-            return False
-        if before.storage is end.storage:
-            return before.path == end.path
-        part = part_of_root(before)
-        return (
-            before.storage.root is end.storage.root
-            and part is not None
-            and part == part_of_root(end)
-        )
+        return stays(self.started[key], frame.names.get(name, MISSING))
 
     def _end(self, key: Key, end: Any, first: int) -> Any:
         carried = self.loop.carried.get(key)
@@ -299,7 +275,7 @@ class Body:
             return self._carried_end(key, carried, end, first)
         if end is MISSING or type(end) is Unclear:
             return end
-        if self._stays(self.region.changed[key], end):
+        if stays(self.region.changed[key], end):
             return self.region.changed[key]
         return self._last_value(key, end, first)
 
@@ -388,7 +364,7 @@ class Body:
             olds, old_tree = spread(before, tree)
             kinds = [slot_of(x) for x in olds]
             joined = [
-                t if x is MISSING else _one_kind(s, t)
+                t if x is MISSING else one_kind(s, t)
                 for x, s, t in zip(olds, kinds, slots, strict=False)
             ]
             if old_tree != tree or any(j is None for j in joined):
@@ -418,11 +394,3 @@ class Body:
         # a name's last value is an output of a carry whose input nothing reads
         entered = sum(len(x) for x in self.inputs.values())
         return [*first, *(slot.type for slot, _ in self.initial[entered:]), *late]
-
-
-def _one_kind(one: Slot | None, other: Slot | None) -> Slot | None:
-    """The kind of a name that has a value of either kind, and of neither another one."""
-    if one is None or other is None or not is_same_array(one, other):
-        return None
-    joined = join(one, other)
-    return joined if joined and is_kept(one, joined) and is_kept(other, joined) else None

@@ -27,11 +27,13 @@ from ckad.trace.source.memory.contents import (
     said,
 )
 from ckad.trace.source.memory.housing import Housing
-from ckad.trace.source.memory.sharing import Origin, Place, memory
-from ckad.trace.source.names.absence import shared, spread
+from ckad.trace.source.memory.sharing import Origin, Place, memory, part_of_root
+from ckad.trace.source.names.absence import OrNone, shared, spread
 from ckad.trace.source.names.frame import MISSING, Key, Maybe, Unclear
 from ckad.trace.source.skipped import Skipped
-from ckad.trace.source.values import Slot, flatten, join, same, slot_of
+from ckad.trace.source.values import Slot, flatten, is_kept, is_same_array, join, same, slot_of
+from ckad.trace.values.complex import ComplexTracer
+from ckad.trace.values.fields import Fields
 from ckad.trace.values.tracer import Tracer
 
 INDEX = Type(DType.I64, ())
@@ -208,3 +210,35 @@ def changes(key: Key, before: str, after: str) -> CkadError:
             "Start with the shape, dtype and structure that the body gives it."
         )
     )
+
+
+def stays(before: Any, end: Any) -> bool:
+    """Whether a step ends with what it starts with."""
+    if before is end or same(before, end):
+        return True
+    if type(before) is ComplexTracer and type(end) is ComplexTracer:
+        return all(map(stays, before.parts, end.parts))
+    if type(before) is OrNone and type(end) is OrNone:
+        pairs = (before.value, end.value), (before.present, end.present)
+        return all(stays(*pair) for pair in pairs)
+    if type(before) is Fields and type(end) is Fields and before.record == end.record:
+        return all(map(stays, before.fields, end.fields))
+    if isinstance(before, tuple) and type(before) is type(end) and len(before) == len(end):
+        keys = getattr(before, "keys", None) == getattr(end, "keys", None)
+        return keys and all(map(stays, before, end))
+    if type(before) is not Tracer or type(end) is not Tracer:
+        return False
+    if before.storage is end.storage:
+        return before.path == end.path
+    part = part_of_root(before)
+    return (
+        before.storage.root is end.storage.root and part is not None and part == part_of_root(end)
+    )
+
+
+def one_kind(one: Slot | None, other: Slot | None) -> Slot | None:
+    """The kind of a name that has a value of either kind, and of neither another one."""
+    if one is None or other is None or not is_same_array(one, other):
+        return None
+    joined = join(one, other)
+    return joined if joined and is_kept(one, joined) and is_kept(other, joined) else None

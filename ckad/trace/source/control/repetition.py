@@ -35,7 +35,7 @@ from ckad.trace.source.control.flow import Flow
 from ckad.trace.source.control.loops import StagedLoop
 from ckad.trace.source.control.sequences import generators
 from ckad.trace.source.control.sequences.iteration import Items, items_of, number
-from ckad.trace.source.control.trial import records
+from ckad.trace.source.control.trial import depth, records
 from ckad.trace.source.memory import listed
 from ckad.trace.source.names import classes
 from ckad.trace.source.names.frame import MISSING, Frame, check_run_over
@@ -112,7 +112,7 @@ class _For:
         length = self.items.length
         if isinstance(length, Tracer):
             return self.staged()
-        if length <= SHORT and (length < 2 or _depth(self.node.body) < DEEP):
+        if length <= SHORT and (length < 2 or depth(self.node.body) < DEEP):
             notes.note(self.frame.place, "written out: short", f"{length:,}")
             return self.run_each()
         return self._once(peels) if records(lambda: self.step(0)) else self._by_python()
@@ -245,12 +245,6 @@ def _run_on_from(
     left = Flow(flow.kinds - {Flow.NEXT, Flow.CONTINUE}, flow.signal)
     assert isinstance(goes, Tracer)
     return branches.branch(goes, lambda: run(k), lambda: left, ("from", node, k))
-
-
-def _depth(node: ast.AST | list[ast.stmt]) -> int:
-    """How many loops stand in each other in a part of the source."""
-    parts = node if isinstance(node, list) else ast.iter_child_nodes(node)
-    return max((_depth(x) + isinstance(x, (ast.For, ast.While)) for x in parts), default=0)
 
 
 # --- while ---------------------------------------------------------------------------------------

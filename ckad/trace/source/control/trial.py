@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, NoReturn
@@ -54,3 +55,9 @@ def _refusing_rows(builder: Builder) -> Iterator[None]:
 
 def _refuse() -> NoReturn:
     raise _Recorded
+
+
+def depth(node: ast.AST | list[ast.stmt]) -> int:
+    """How many loops stand in each other in a part of the source."""
+    parts = node if isinstance(node, list) else ast.iter_child_nodes(node)
+    return max((depth(x) + isinstance(x, (ast.For, ast.While)) for x in parts), default=0)

@@ -1,0 +1,48 @@
+"""What is noted of a call for who uses the recording again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import FunctionType
+from typing import Any
+
+from ckad.place import user_place
+from ckad.trace.source import effects
+from ckad.trace.source.libraries import is_library
+from ckad.trace.source.outside.clock import CLOCKS, TimeText, shows_time
+from ckad.trace.source.outside.judge import SIMPLE, hand_over, is_simple, judge
+from ckad.trace.source.outside.kinds import DISPLAYS, is_console
+from ckad.trace.source.outside.watch import watch
+from ckad.trace.values.tracer import Tracer
+
+
+def note_library(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> None:
+    """Note what the call of a library reads from outside, and what it shows."""
+    watched = watch()
+    if watched is None:
+        return
+    user_function = type(callee) is FunctionType and not is_library(callee.__module__)
+    if type(callee) in SIMPLE and is_simple(callee):
+        given = (*args, *options.values()) if options else args
+        for x in given:
+            if type(x) is not Tracer:
+                hand_over(watched, x)
+        return
+    name = effects.name_of(callee, args)
+    if any(callee is x for x in CLOCKS):
+        return
+    writes = is_console(getattr(callee, "__self__", None))
+    if callee is print or writes:
+        if any(map(shows_time, args)):
+            watched.guard.once.setdefault(name or "print", user_place())
+        elif writes:
+            watched.shown(callee, args, options)
+        else:
+            watched.printed(args, options)
+        for x in args:
+            if type(x) is not TimeText:
+                hand_over(watched, x)
+    elif name is not None and name.partition(".")[0] in DISPLAYS:
+        watched.guard.once.setdefault(name, user_place())
+    elif not user_function:  # those were looked into
+        judge(watched, callee, args, options)
