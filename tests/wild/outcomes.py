@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ckad.errors import (
-    CarryError,
-    UnrecordableError,
-)
+from ckad.errors import CarryError
 
 
 class Outcome(NamedTuple):
@@ -17,14 +14,8 @@ class Outcome(NamedTuple):
     says: str  # how its first sentence begins, without the place
 
 
-CLOSURE = "'Closure' object has no attribute '__code__'"
-
 #: At any size.
-REFUSED = {
-    "networks.leaky_spikes": Outcome(
-        UnrecordableError, "which items a list has depends on a traced condition"
-    ),
-}
+REFUSED: dict[str, Outcome] = {}
 
 #: At their full size alone: short loops are written out, these are too long for it.
 REFUSED_LONG = {
