@@ -916,3 +916,31 @@ def test_a_loop_over_a_generator_that_ends_early_is_refused() -> None:
 
     with pytest.raises(CkadError, match="a loop over a generator ends early"):
         ckad.grad(fun)(X)
+
+
+def read_in_the_else_of_for(u):
+    for _ in range(6):
+        for k in range(2):
+            if u[k] > -0.2:
+                u = u * 0.9
+    else:
+        u = u + np.sum(u[k:])
+    return np.sum(u)
+
+
+def read_in_the_else_of_while(u):
+    k = 0
+    while k < 6:
+        last = u * 1.5
+        u = u * 0.9 + 0.01 * np.sum(last)
+        k += 1
+    else:
+        u = u + last
+    return np.sum(u * u)
+
+
+@pytest.mark.parametrize("function", [read_in_the_else_of_for, read_in_the_else_of_while])
+def test_the_else_of_a_loop_reads_what_its_steps_bind(function):
+    x = np.array([0.3, -0.4])
+    np.testing.assert_allclose(ckad.jit(function)(x), function(x.copy()), rtol=1e-14)
+    ckad.testing.check_grads(function, (x,))

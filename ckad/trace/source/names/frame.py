@@ -188,8 +188,7 @@ class Frame:
             return True  # the rest of the statement may read it
         if isinstance(statement, ast.Assign) and name in targets_of(statement):
             return False
-        end = statement.end_lineno or statement.lineno
-        if max(lines) > end:
+        if max(lines) > _last_line(statement):
             return True
         return any(self.is_read_in(name, x) for x in self.loops if x is not statement)
 
@@ -198,7 +197,7 @@ class Frame:
         if name in self.definition.inner_reads or self.statement is None:
             return True
         lines = self.definition.reads.get(name, ())
-        begin, end = self.statement.lineno, self.statement.end_lineno or self.statement.lineno
+        begin, end = self.statement.lineno, _last_line(self.statement)
         outside = [line for line in lines if not begin <= line <= end]
         around = [loop for loop in self.loops if loop is not self.statement]
         return any(line > end for line in outside) or any(
@@ -238,6 +237,13 @@ class Outside(Frame):
 
     def is_read_in(self, name: str, part: ast.stmt) -> bool:
         return True
+
+
+def _last_line(statement: ast.stmt) -> int:
+    """Where a statement ends; a loop does where its ``else`` begins, which is run afterwards."""
+    if isinstance(statement, (ast.For, ast.While)):
+        statement = statement.body[-1]
+    return statement.end_lineno or statement.lineno
 
 
 def _outside(function: FunctionType, name: str) -> Outside:
