@@ -269,8 +269,8 @@ def test_programs_as_they_are_found_are_held_against_numpy(tmp_path):
     found = json.loads(Path(path).read_text())["programs"]
     assert found["life.mackey_glass"]["ratio"] > 0
     assert found["life.mackey_glass"]["compile"] > 0
-    assert found["life.gray_scott_structured"]["error"] == "DtypeError"
-    assert "1 of 2 programs are taken" in process.stdout
+    assert found["life.gray_scott_structured"]["ratio"] > 0
+    assert "2 of 2 programs are taken" in process.stdout
 
 
 def test_loops_are_held_against_njit(tmp_path):

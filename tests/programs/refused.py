@@ -18,18 +18,6 @@ def length_of_an_array_from_values(x):
     return np.sum(np.ones(n)) * x[0]
 
 
-def comprehension_with_a_condition(x):
-    return sum(v**2 for v in x if v > 0)
-
-
-def structure_from_values(x):
-    found = []
-    for i in range(len(x)):
-        if x[i] > 0:
-            found.append(x[i])
-    return found[0] * len(found)
-
-
 def structure_that_grows(x):
     state = x
     while np.sum(np.abs(x)) < 100.0:
@@ -74,8 +62,6 @@ def python_numbers_by_values(x):
 REFUSED = {
     random_numbers_in_the_loop: UnrecordableError,
     length_of_an_array_from_values: ConcreteValueError,
-    comprehension_with_a_condition: TraceError,
-    structure_from_values: UnrecordableError,
     structure_that_grows: CarryError,
     shape_that_grows: CarryError,
     text_from_values: ConcreteValueError,

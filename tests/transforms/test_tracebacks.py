@@ -81,15 +81,15 @@ def test_errors_of_the_users_keep_their_frames() -> None:
 # --- inside of libraries ------------------------------------------------------------------
 
 
-def of_softmax(x: Any) -> Any:
-    return np.sum(scipy.special.logsumexp(x))
+def of_zeta(x: Any) -> Any:
+    return np.sum(scipy.special.zeta(x + 2.0))
 
 
 def of_newton(x: Any) -> Any:
     return scipy.optimize.newton(lambda y: y * y - x[0], 1.0)
 
 
-@pytest.mark.parametrize("function", [of_softmax, of_newton])
+@pytest.mark.parametrize("function", [of_zeta, of_newton])
 def test_what_goes_wrong_inside_of_scipy_is_told_at_the_users_line(
     function: Callable[..., Any],
 ) -> None:
@@ -101,8 +101,8 @@ def test_what_goes_wrong_inside_of_scipy_is_told_at_the_users_line(
 
 
 def test_a_function_is_named_as_it_was_called() -> None:
-    with pytest.raises(UnsupportedFunctionError, match=r"no rule for scipy\.special\.gamma\."):
-        ckad.grad(lambda x: np.sum(scipy.special.gamma(x)))(X)
+    with pytest.raises(UnsupportedFunctionError, match=r"no rule for scipy\.special\.loggamma\."):
+        ckad.grad(lambda x: np.sum(scipy.special.loggamma(x)))(X)
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ from ckad.trace.source.control.merging import VALUE, Merge, Side
 from ckad.trace.source.draws.noted import note_sides
 from ckad.trace.source.memory.contents import Stacked
 from ckad.trace.source.memory.housing import Housing, check_alike, merge_growth
+from ckad.trace.source.memory.twins import can_differ
 from ckad.trace.source.names.absence import OrNone, side
 from ckad.trace.source.names.frame import (
     MISSING,
@@ -173,8 +174,10 @@ def asked(choice: Choice, ask: Callable[[Any], Any]) -> Any:
 
 def _of_several(choice: Choice, values: list[Any]) -> Any:
     """The one of ``values`` that belongs to the object that is meant."""
-    if all(same(values[0], x) for x in values[1:]):
-        return values[0]
+    first = values[0]
+    # equal containers are still several: what is put into one is in that one alone
+    if all(x is first or (not can_differ(x) and same(first, x)) for x in values):
+        return first
     if all(map(can_be_chosen, values)):
         return one_of(values, lambda numbers: choice.looked_up([lift(k) for k in numbers]))
     slots = [slot_of(x) for x in values]

@@ -87,6 +87,8 @@ class StagedLoop:
                     raise
             finally:
                 self._remember()
+        if self.found.housing.error is not None:
+            raise self.found.housing.error
         raise CarryError(
             at_place("the kinds of what this loop carries do not settle. Simplify its body.")
         )

@@ -37,6 +37,7 @@ from ckad.trace.source.control.sequences import generators
 from ckad.trace.source.control.sequences.iteration import Items, items_of, number
 from ckad.trace.source.control.trial import depth, records
 from ckad.trace.source.memory import listed
+from ckad.trace.source.memory.aliases import is_shown
 from ckad.trace.source.names import classes
 from ckad.trace.source.names.frame import MISSING, Frame, check_run_over
 from ckad.trace.source.names.generated import Driven, Lazy
@@ -65,6 +66,7 @@ def for_loop(frame: Frame, node: ast.For) -> Flow | None:
         elif items is None:
             flow = _Each(frame, node, iterable).run()
         else:
+            items.begin()
             flow = _For(frame, node, items).run()
     frame.statement = node
     return _after(frame, node, flow)
@@ -213,11 +215,14 @@ class _Each:
     def _left(self, flow: Flow, iterator: Iterator[Any]) -> Flow | None:
         node, goes = self.loop.node, flow.goes(Flow.NEXT, Flow.CONTINUE)
         if not isinstance(goes, bool):  # a branch, whose sides may be recorded more than once
-            if isinstance(self.iterable, (GeneratorType, Lazy)):
+            is_generator = isinstance(self.iterable, (GeneratorType, Lazy))
+            left_over = isinstance(self.iterable, Iterator) and is_shown(self.iterable)
+            what = "a generator" if is_generator else "an iterator"
+            if is_generator or left_over:  # the program may ask it for more
                 raise UnrecordableError(
                     at_place(
-                        "a loop over a generator ends early on a traced condition. Loop over a "
-                        "list of what it gives: list(...)."
+                        f"a loop over {what} ends early on a traced "
+                        "condition. Loop over a list of what it gives: list(...)."
                     )
                 )
             left = list(islice(iterator, MOST_LISTED + 1))

@@ -171,7 +171,10 @@ class Replay:
                 if missing and found.op is not Op.RESULT:
                     pending.append(missing[-1])
                     continue
-                numbers[k] = self._computed(trace, k)
+                unknown = found.op is not Op.RESULT and any(
+                    numbers[x] is None for x in found.operands
+                )
+                numbers[k] = None if unknown else self._computed(trace, k)
             if numbers[k] is None:
                 raise Unknown
             pending.pop()

@@ -124,11 +124,11 @@ class Contents(Frame):
     def note_change(self, name: str) -> None:
         inner, key, before = region(), (self, name), ledger().before
         self.has_changed = True
+        if key not in before and not holds_tracer(held := self.names[name]):
+            before[key] = held  # it may be a global, where no tracer may stay
         if inner is None or inner.depth <= self.depth or key in inner.changed:
             return
         inner.changed[key] = self.names[name]
-        if key not in before and not holds_tracer(inner.changed[key]):
-            before[key] = inner.changed[key]  # it may be a global, where no tracer may stay
 
     def note_read(self, name: str) -> None:
         inner, key, own = region(), (self, name), id(self.owner)

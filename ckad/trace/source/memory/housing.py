@@ -120,6 +120,7 @@ class Housing:
     def __init__(self) -> None:
         self.houses: dict[int, House] = {}
         self.unhoused: set[int] = set()
+        self.error: CkadError | None = None  # why a list has no buffers
 
     @property
     def rounds(self) -> int:
@@ -148,6 +149,7 @@ class Housing:
     def refuse(self, house: House) -> None:
         """There can be no buffers for a list."""
         house.leave()
+        self.error = house.error
         del self.houses[id(house.owner)]
         self.unhoused.add(id(house.owner))
 

@@ -12,6 +12,7 @@ from ckad.errors import UnrecordableError
 from ckad.place import at_place
 from ckad.trace.integers.affine import is_at_least
 from ckad.trace.integers.spans import minus, plus, smaller, span_of
+from ckad.trace.source.memory.aliases import names_showing
 from ckad.trace.source.memory.contents import (
     ITEMS,
     Stacked,
@@ -21,7 +22,7 @@ from ckad.trace.source.memory.contents import (
     stack_of,
 )
 from ckad.trace.source.memory.stacks import Layout, Stack, kind_of
-from ckad.trace.source.memory.twins import check_alone
+from ckad.trace.source.memory.twins import check_alone, containers, noted_row
 from ckad.trace.source.names.frame import Region, made, region
 from ckad.trace.source.names.region import Growth
 from ckad.trace.source.values import weakened
@@ -37,7 +38,8 @@ def stack_in(owner: Any) -> Stack:
     found = contents(owner)
     found.note_read(ITEMS)
     stack = found.stack
-    assert stack is not None
+    if stack is None:  # who was asked for the items meanwhile has made it a plain list
+        raise changes_length(type(owner).__name__)
     return stack
 
 
@@ -58,17 +60,21 @@ def item(owner: Any, index: Any) -> Any:
     stack = stack_in(owner)
     if isinstance(index, slice):
         return _part(owner, stack, index)
-    return stack.read(stack.place(index))
+    place = stack.place(index)
+    if region() is None and stack.is_known and stack.layout.kind.tree.num_nodes > 1:
+        read(owner)  # a plain list again, whose items may be changed
+        return owner[index]
+    return noted_row(stack.read(place))
 
 
 def _part(owner: Any, stack: Stack, index: slice) -> Any:
     """``xs[-3:]``: a list of its own."""
     if index.step not in (None, 1) and isinstance(stack.count, int):
-        return made(_like(owner, [stack.read(k) for k in range(stack.count)[index]]))
+        return made(_like(owner, [noted_row(stack.read(k)) for k in range(stack.count)[index]]))
     span = span_of(index, stack.count)
     if isinstance(span.length, int) and span.length <= FEW:
         places = [plus(span.start, k) for k in range(span.length)]
-        return made(_like(owner, [stack.read(k) for k in places]))
+        return made(_like(owner, [noted_row(stack.read(k)) for k in places]))
     return _made(owner, stack.moved(stack.row(span.start), span.length))
 
 
@@ -148,18 +154,33 @@ def _no_room() -> str:
     )
 
 
+def _check_unnamed(owner: Any, new: Any) -> None:
+    """An item that has a name may be changed by it: rows of buffers would not show that."""
+    if any(next(names_showing(x), None) is not None for (x,) in containers(new)):
+        raise changes_length(type(owner).__name__)
+
+
 def append(owner: Any, new: Any) -> None:
+    _check_unnamed(owner, new)
     stack = _room(owner, new)
     if stack is None:
         owner.append(new)
         return
+    if _is_full(stack):  # it is also made shorter, so that the space was thought to be enough
+        raise changes_length(type(owner).__name__)
     stack.shelve(new)
     _note_growth(owner, 1, 1)
     _put(owner, stack, stack.count, new)
 
 
+def _is_full(stack: Stack) -> bool:
+    layout, count = stack.layout, stack.count
+    has_end = layout.maxlen is None and not layout.is_ring
+    return has_end and isinstance(count, int) and count >= layout.capacity
+
+
 def _put(owner: Any, stack: Stack, place: Number, new: Any) -> None:
-    stack.write(place, new)
+    stack.write(place, noted_row(new))
     first, count, most = stack.first, stack.count, stack.layout.maxlen
     if most is None or (isinstance(count, int) and count < most):
         return _changed(owner, stack.moved(first, plus(count, 1)))

@@ -38,6 +38,11 @@ def is_container(x: Any) -> bool:
     return isinstance(x, (list, dict, deque)) or dataclasses.is_dataclass(type(x))
 
 
+def can_differ(x: Any) -> bool:
+    """Whether equal values may be told apart, by changing one of them."""
+    return is_container(x) or isinstance(x, set)
+
+
 def _parts(value: Any) -> Iterable[Any]:
     if isinstance(value, (list, tuple, deque)):
         return value
@@ -74,6 +79,13 @@ def changing(container: Any) -> None:
 
 def check_alone(container: Any) -> None:
     """AliasError where a container is about to change that another name may show."""
+    if id(container) in ledger().rows:
+        raise AliasError(
+            at_place(
+                f"a {type(container).__name__} is changed here that is an item of a list whose "
+                "length a loop or branch changes. Put a changed copy into the list."
+            )
+        )
     for other in twins_of(container):
         name = next(names_showing(other), None)
         if name is not None:
@@ -84,6 +96,12 @@ def check_alone(container: Any) -> None:
                     "Change a copy, or make a new one."
                 )
             )
+
+
+def noted_row(item: Any) -> Any:
+    """``item``, which a list in buffers holds as rows that do not show what is changed in it."""
+    ledger().rows.update((id(x), x) for (x,) in containers(item))
+    return item
 
 
 # --- branches ------------------------------------------------------------------------------------
@@ -161,6 +179,8 @@ class Copies:
     def changed(self, objects: Iterable[Any]) -> Any:
         """One of ``objects``, which a body changes, that a step may start with as another."""
         carried = {id(x) for copy in self._found.values() for x in self.sources(copy.entered)}
+        rows = ledger().rows
+        carried |= {id(c.entered) for c in self._found.values() if id(c.end) in rows}
         return next((x for x in objects if id(x) in carried), None)
 
     def settle(self, shown: Sequence[Merged]) -> None:

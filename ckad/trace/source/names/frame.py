@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 import threading
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterator, MutableMapping
 from contextlib import contextmanager
 from types import FunctionType
@@ -127,6 +127,8 @@ class Frame:
             return outside.local(name)
         found = outside.names.given(name, MISSING)
         if found is not MISSING:
+            if isinstance(found, (list, dict, set, deque)):
+                outside.names.meet(name, found)
             return found
         if outside.names.cell is not None:
             raise NameError(at_place(f"the variable {name!r} is not bound yet"))
@@ -269,7 +271,7 @@ class Ledger(Frame):
 
     __slots__ = (
         *("before", "contents", "may_raise", "kept", "made", "objects", "recorded"),
-        *("skipped", "twins", "undo"),
+        *("rows", "skipped", "twins", "undo"),
     )
     CHECKS: ClassVar[str] = "checks"
     KEPT: ClassVar[str] = "what functools.lru_cache keeps"
@@ -289,6 +291,7 @@ class Ledger(Frame):
         self.may_raise: Counter[type[Exception]] = Counter()
         self.recorded: set[Key] = set()  # names from outside that bodies bind
         self.twins: dict[int, tuple[Any, list[Any]]] = {}  # containers that may be one in Python
+        self.rows: dict[int, Any] = {}  # containers of which lists in buffers hold copies
         self.undo: dict[int, Callable[[], None]] = {}  # what is put back if the recording fails
 
     def is_read_later(self, name: str) -> bool:

@@ -20,9 +20,10 @@ from ckad.trace.source.control.sequences.generators import Counted, Endless, cou
 from ckad.trace.source.effects import Progress
 from ckad.trace.source.memory import listed
 from ckad.trace.source.memory.contents import stack_of
+from ckad.trace.source.memory.twins import noted_row
 from ckad.trace.source.names import classes
 from ckad.trace.source.names.absence import needed
-from ckad.trace.source.names.frame import MISSING
+from ckad.trace.source.names.frame import MISSING, depth_of, made, region
 from ckad.trace.source.names.generated import Driven
 from ckad.trace.source.values import arrays_of, lifted, weakened
 from ckad.trace.values.complex import ComplexTracer
@@ -62,7 +63,34 @@ class Items:
 
     def backwards(self) -> Items:
         last = self.length - 1
-        return Items(self.length, lambda k: self.item(number(last - k)), self.most, self.read)
+        return Once(self.length, lambda k: self.item(number(last - k)), self.most, self.read)
+
+    def begin(self) -> None:
+        """They are run over now."""
+
+
+class Once(Items):
+    """What Python runs over once: ``zip``, ``enumerate``, ``reversed``."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._is_begun = False
+        made(self)
+
+    def __iter__(self) -> Iterator[Any]:
+        self.begin()
+        return super().__iter__()
+
+    def begin(self) -> None:
+        inner = region()
+        if self._is_begun or depth_of(self) < (inner.depth if inner else 0):
+            raise UnrecordableError(
+                at_place(
+                    "an iterator (zip, enumerate, reversed) is run over again, or in a loop or "
+                    "branch that it was made outside of. Make a list of its items: list(...)."
+                )
+            )
+        self._is_begun = True
 
 
 def number(x: Any) -> Any:
@@ -79,7 +107,7 @@ def items_of(x: Any) -> Items | None:
         return items_of(x.iterable)
     if stack_of(x) is not None:
         stack = listed.stack_in(x)
-        return Items(listed.length(x), stack.read, stack.layout.capacity)
+        return Items(listed.length(x), lambda k: noted_row(stack.read(k)), stack.layout.capacity)
     if isinstance(x, builtins.range):
         return Items(len(x), lambda k: number(_affine(x.start, x.step, k)))
     if isinstance(x, Fields) and x.record.is_item:
@@ -147,7 +175,7 @@ def _enumerate(iterable: Any, start: Any = 0) -> Any:
     found = items_of(iterable)
     if found is None:
         return builtins.enumerate(iterable, start)
-    return Items(
+    return Once(
         found.length,
         lambda k: (number(k if _is(start, 0) else k + start), found.item(k)),
         found.most,
@@ -166,7 +194,7 @@ def _zip(*iterables: Any, strict: bool = False) -> Any:
     if strict and len(lengths) > 1:
         raise ValueError("zip() arguments have different lengths")
     read = [x for found in sequences for x in found.read]
-    return Items(min(lengths), lambda k: tuple(x.item(k) for x in sequences), read=read)
+    return Once(min(lengths), lambda k: tuple(x.item(k) for x in sequences), read=read)
 
 
 def _zipped(iterables: Sequence[Any], strict: bool) -> Any:
@@ -206,7 +234,7 @@ def _zip_with_endless(iterables: Sequence[Any], strict: bool) -> Any:
         return tuple(given.item(k) if x is None else x.item(k) for x, given in both)
 
     read = [x for each in sequences for x in each.read]
-    return Items(min(x.length for x in sequences), items, read=read)
+    return Once(min(x.length for x in sequences), items, read=read)
 
 
 def _count(start: Any = 0, step: Any = 1) -> Any:
