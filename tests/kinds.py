@@ -50,7 +50,7 @@ def table() -> str:
     assert record.MODULES  # which fill the rows
     found: dict[tuple[bool, bool], set[str]] = {kinds: set() for kinds in TITLES}
     for key in filter(_is_a_function, rows()):
-        if isinstance(key, np.ufunc) and key.__name__ not in np.__dict__:
+        if isinstance(key, np.ufunc) and np.__dict__.get(key.__name__) is not key:  # SciPy's
             continue
         found[_takes(key)].add(_name(key))
     lines = [
