@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -72,6 +73,12 @@ def iterators_run_over_once(a):
     return s
 
 
+def sorted_by_words(a):
+    parts = {"b": a, "c": a * a, "a": 2 * a}
+    pairs = sorted(parts.items(), key=operator.itemgetter(0))
+    return sum(k * x for k, (_, x) in enumerate(pairs))
+
+
 def drawn_under_a_condition_that_draws_decide(a):
     rng = np.random.default_rng(3)
     now = free = 0.0
@@ -88,6 +95,7 @@ AS_IN_PYTHON = [
     name_of_the_last_item,
     changed_after_it_was_appended,
     iterators_run_over_once,
+    sorted_by_words,
     drawn_under_a_condition_that_draws_decide,
 ]
 

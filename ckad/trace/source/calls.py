@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import itertools
 import math
+import operator
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import partial
@@ -209,7 +210,9 @@ def _call_library(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> 
         return new(result, given)
     if isinstance(result, Iterator):
         return made(result)
-    return shown(result, given) if type(result) is str else lifted(result)
+    if type(result) is str and type(callee) not in (operator.itemgetter, operator.attrgetter):
+        return shown(result, given)
+    return lifted(result)
 
 
 def _all_of(x: Any, apart: bool) -> Any:
