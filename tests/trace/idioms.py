@@ -42,3 +42,14 @@ def _check_budgets(run: Differentiated) -> None:
     least = least_memory(run)
     for x, y in zip(run.gradient_within(least), run.gradient, strict=True):
         np.testing.assert_array_equal(x, y)
+
+
+def check_further(function: Callable[..., Any], *arguments: Any) -> None:
+    """The native engine's gradient is the vm's, and the gradient of a gradient the Hessian."""
+    places = tuple(range(len(arguments)))
+    native, vm = (ckad.grad(function, places, engine=e)(*arguments) for e in ("native", "vm"))
+    for got, want in zip(native, vm, strict=True):
+        assert got == pytest.approx(want, rel=1e-12)
+    first, *others = arguments
+    twice = ckad.grad(lambda a: ckad.grad(function)(a, *others))(first)
+    assert twice == pytest.approx(ckad.hessian(function)(*arguments), rel=1e-12, abs=1e-12)

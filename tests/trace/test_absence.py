@@ -12,7 +12,7 @@ import pytest
 import ckad
 from ckad.errors import CarryError, CkadError, ConcreteValueError, NoneValueError
 
-from .idioms import check
+from .idioms import check, check_further
 
 PROGRAMS: list[Callable[..., Any]] = []
 
@@ -270,11 +270,7 @@ def test_program(function: Callable[..., Any]) -> None:
 
 @pytest.mark.parametrize("function", [refractory, best, intervals], ids=lambda f: f.__name__)
 def test_second_derivatives_and_the_native_engine(function: Callable[..., Any]) -> None:
-    gradient = ckad.grad(function, (0, 1), engine="native")
-    for got, want in zip(gradient(0.7, 0.45), ckad.grad(function, (0, 1))(0.7, 0.45), strict=True):
-        assert got == pytest.approx(want, rel=1e-12)
-    twice = ckad.grad(lambda a: ckad.grad(function)(a, 0.45))(0.7)
-    assert twice == pytest.approx(ckad.hessian(function)(0.7, 0.45), rel=1e-12, abs=1e-12)
+    check_further(function, 0.7, 0.45)
 
 
 # --- None where a value is needed ----------------------------------------------------------------

@@ -11,7 +11,7 @@ import pytest
 import ckad
 from ckad.errors import CkadError, DifferentiationError, DtypeError, UnsupportedFunctionError
 
-from .idioms import check
+from .idioms import check, check_further
 
 SPECIES = [("U", np.double), ("V", np.double)]
 BODY = np.dtype([("position", float, (2,)), ("mass", float), ("kind", int), ("fixed", bool)])
@@ -455,11 +455,7 @@ def test_program(function: Callable[..., Any]) -> None:
 
 @pytest.mark.parametrize("function", [species, elements, walkers], ids=lambda f: f.__name__)
 def test_second_derivatives_and_the_native_engine(function: Callable[..., Any]) -> None:
-    gradient = ckad.grad(function, (0, 1), engine="native")
-    for got, want in zip(gradient(0.7, 0.45), ckad.grad(function, (0, 1))(0.7, 0.45), strict=True):
-        assert got == pytest.approx(want, rel=1e-12)
-    twice = ckad.grad(lambda a: ckad.grad(function)(a, 0.45))(0.7)
-    assert twice == pytest.approx(ckad.hessian(function)(0.7, 0.45), rel=1e-12)
+    check_further(function, 0.7, 0.45)
 
 
 # --- arguments and results -----------------------------------------------------------------------

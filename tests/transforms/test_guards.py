@@ -29,22 +29,7 @@ import pytest
 import scipy.interpolate
 
 import ckad
-from ckad.transforms import call as calls
 from ckad.transforms import reuse
-
-
-@pytest.fixture
-def recordings(monkeypatch) -> list[Any]:
-    """The functions recorded so far."""
-    record, functions = calls.record, []
-
-    def counting(function: Any, *args: Any) -> Any:
-        functions.append(function)
-        return record(function, *args)
-
-    monkeypatch.setattr(calls, "record", counting)
-    monkeypatch.setattr(reuse, "_kept", type(reuse._kept)())
-    return functions
 
 
 class Mode(enum.Enum):

@@ -19,24 +19,9 @@ import scipy.special
 
 import ckad
 from ckad.trace.source.purity import reads
-from ckad.transforms import call as calls
 from ckad.transforms import reuse
 
 Table = list[float]
-
-
-@pytest.fixture
-def recordings(monkeypatch) -> list[Any]:
-    """The functions recorded so far."""
-    record, functions = calls.record, []
-
-    def counting(function: Any, *args: Any) -> Any:
-        functions.append(function)
-        return record(function, *args)
-
-    monkeypatch.setattr(calls, "record", counting)
-    monkeypatch.setattr(reuse, "_kept", type(reuse._kept)())
-    return functions
 
 
 def module(text: str, name: str = "user_module") -> types.ModuleType:

@@ -175,35 +175,14 @@ def _call_library(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> 
         return Moment(callee()) if watch() is not None else callee()
     if _orders(callee, owner, args, options):
         return _in_order(callee, owner, args, options)
-    if type(owner) is deque and callee.__name__ in ("append", "appendleft"):
-        check_probed(owner, *args)
-    if type(owner) is KEPT and callee.__name__ == "cache_clear":
-        forget(owner)
-    if _is_in(callee, _OF_SOME) and holds_tracer(list(args)):
-        ledger().may_raise[ValueError] += 1
+    _note_effects(callee, owner, args)
     if isinstance(getattr(callee, "__self__", callee), np.ufunc):
         args = _arrays(callee, args)
     given = (owner, *args, *options.values())
     _note_reads(callee, given)
-    counterpart = _counterpart(callee, args, options)
-    drawn = draws.call(callee, args, options) if counterpart is None else NotImplemented
-    if drawn is not NotImplemented:
-        result = drawn
-    elif counterpart is not None:
-        options.pop("like", None)
-        mark_place(current())
-        result = counterpart(*args, **options)
-    else:
-        check_callable(callee, args, options)
-        result = callee(*args, **options)
-        watched = watch()
-        if watched is not None:
-            adopted(watched, callee, result)
-        if isinstance(callee, type) and not is_library(callee.__module__):
-            ledger().made[id(result)] = result
-            for part in getattr(result, "__dict__", {}).values():
-                new(part, given)
-            return made(result)
+    result = _computed(callee, args, options)
+    if isinstance(callee, type) and not is_library(callee.__module__):
+        return _constructed(result, given)
     if type(result) is Tracer and _is_weak_call(callee, args, options):
         return weakened(result)
     if isinstance(result, (*CONTAINERS, tuple)):
@@ -213,6 +192,42 @@ def _call_library(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> 
     if type(result) is str and type(callee) not in (operator.itemgetter, operator.attrgetter):
         return shown(result, given)
     return lifted(result)
+
+
+def _note_effects(callee: Any, owner: Any, args: Sequence[Any]) -> None:
+    """Note what a call changes or may raise beside its result."""
+    if type(owner) is deque and callee.__name__ in ("append", "appendleft"):
+        check_probed(owner, *args)
+    if type(owner) is KEPT and callee.__name__ == "cache_clear":
+        forget(owner)
+    if _is_in(callee, _OF_SOME) and holds_tracer(list(args)):
+        ledger().may_raise[ValueError] += 1
+
+
+def _computed(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
+    """By the counterpart of a function, by drawing later, or by the function itself."""
+    counterpart = _counterpart(callee, args, options)
+    if counterpart is not None:
+        options.pop("like", None)
+        mark_place(current())
+        return counterpart(*args, **options)
+    drawn = draws.call(callee, args, options)
+    if drawn is not NotImplemented:
+        return drawn
+    check_callable(callee, args, options)
+    result = callee(*args, **options)
+    watched = watch()
+    if watched is not None:
+        adopted(watched, callee, result)
+    return result
+
+
+def _constructed(made_now: Any, given: Sequence[Any]) -> Any:
+    """An object of the user's class that Python has made."""
+    ledger().made[id(made_now)] = made_now
+    for part in getattr(made_now, "__dict__", {}).values():
+        new(part, given)
+    return made(made_now)
 
 
 def _all_of(x: Any, apart: bool) -> Any:

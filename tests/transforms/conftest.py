@@ -1,0 +1,24 @@
+"""What the tests of recordings that are used again share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ckad.transforms import call as calls
+from ckad.transforms import reuse
+
+
+@pytest.fixture
+def recordings(monkeypatch) -> list[Any]:
+    """The functions recorded so far."""
+    record, functions = calls.record, []
+
+    def counting(function: Any, *args: Any) -> Any:
+        functions.append(function)
+        return record(function, *args)
+
+    monkeypatch.setattr(calls, "record", counting)
+    monkeypatch.setattr(reuse, "_kept", type(reuse._kept)())
+    return functions
