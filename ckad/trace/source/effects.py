@@ -8,18 +8,16 @@ give is a `Skipped`: it can be handed to other calls of this kind, and decides n
 from __future__ import annotations
 
 import io
-import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from ckad.errors import SkippedCallWarning
-from ckad.place import user_place
+from ckad.place import Source, user_place
 from ckad.trace import dispatch
 from ckad.trace.source.libraries import is_library
 from ckad.trace.source.names.frame import ledger, region
-from ckad.trace.source.skipped import Skipped
+from ckad.trace.source.skipped import Skipped, warn_of_skipped
 from ckad.trace.source.text import TracedText
 from ckad.trace.source.values import holds_tracer
 
@@ -93,18 +91,13 @@ def _gives_only(callee: Any) -> bool:
     return numbers or callee in (abs, float, int, max, min, repr, round, str, sum)
 
 
-def warn(names: dict[str, Any]) -> None:
+def warn(names: dict[str, Source]) -> None:
     """Name what a recording has left out."""
     if names:
-        listed = ", ".join(f"{name} ({place})" for name, place in names.items())
-        first = next(iter(names.values()))
-        warnings.warn_explicit(
+        warn_of_skipped(
+            names,
             "these calls change no number of the program and are left out, because they are in "
-            f"loops or branches that are recorded once, or get traced values: {listed}. Call them "
-            "with what the transformed function returns.",
-            SkippedCallWarning,
-            first.file,
-            first.line,
+            "loops or branches that are recorded once, or get traced values",
         )
 
 

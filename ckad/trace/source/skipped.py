@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Mapping
 from typing import Any
 
-from ckad.errors import ConcreteValueError
-from ckad.place import at_place
+from ckad.errors import ConcreteValueError, SkippedCallWarning
+from ckad.place import Source, at_place
 
 #: By what traced values are told from others.
 _OF_TRACED = ("parts", "scalar", "storage")
@@ -68,3 +70,15 @@ for _name in [*_BINARY, *(f"r{n}" for n in _BINARY), *"neg pos abs round".split(
     setattr(Skipped, f"__{_name}__", _absorb)
 for _name in "lt le gt ge eq ne".split():
     setattr(Skipped, f"__{_name}__", _absorb)
+
+
+def warn_of_skipped(names: Mapping[str, Source], why: str) -> None:
+    """One warning at the first of the calls that are left out, which names them all."""
+    listed = ", ".join(f"{name} ({place})" for name, place in names.items())
+    first = next(iter(names.values()))
+    warnings.warn_explicit(
+        f"{why}: {listed}. Call them with what the transformed function returns.",
+        SkippedCallWarning,
+        first.file,
+        first.line,
+    )

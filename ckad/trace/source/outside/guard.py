@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping
 from operator import is_
 from struct import pack
@@ -11,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from ckad.errors import SkippedCallWarning
 from ckad.place import Source
+from ckad.trace.source.skipped import warn_of_skipped
 
 ABSENT: Any = object()
 NUMBERS = frozenset(t for t in np.sctypeDict.values() if np.dtype(t).kind in "fiubc")
@@ -86,15 +85,10 @@ class Guard:
     def _say_once(self) -> None:
         named = dict(self.once)
         self.once.clear()
-        listed = ", ".join(f"{name} ({place})" for name, place in named.items())
-        first = next(iter(named.values()))
-        warnings.warn_explicit(
+        warn_of_skipped(
+            named,
             "these calls change no number of the program: they were made when it was recorded, and "
-            f"are left out when the recording is used again: {listed}. Call them with what the "
-            "transformed function returns.",
-            SkippedCallWarning,
-            first.file,
-            first.line,
+            "are left out when the recording is used again",
         )
 
 
