@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import NamedTuple
 
+from ckad.engines.counts import call_flops
 from ckad.tape.control import likely_length, read_loop, read_reverse_loop
 from ckad.tape.ops import OPS, Group, Op
 from ckad.tape.tape import Row, Tape
@@ -25,6 +26,8 @@ class Rates(NamedTuple):
 
 VM, NATIVE = Rates(4.0, 0.35), Rates(0.6, 0.03)
 RATES = {"vm": VM, "native": NATIVE}
+#: Nanoseconds of a call of a routine, and operations that one does in a nanosecond.
+CALLED, FLOPS = 200.0, 4.0
 #: Seconds of compilation: at the least, and per row of all bodies, small ones and large ones.
 LEAST, PER_ROW, PER_LARGE_ROW = 0.05, 6e-5, 2e-3
 
@@ -55,6 +58,8 @@ def _row(tape: Tape, rates: Rates, row: Row) -> float:
         return 0.0
     if group is Group.CONTROL:
         return _control(tape, rates, row)
+    if row.op is Op.CALL:
+        return CALLED + call_flops(tape, row) / FLOPS
     size = _elements(tape, row)
     if row.op is Op.MATMUL:
         size *= max(1, tape.rows[row.operands[0]].type.size // max(1, row.type.shape[1]))

@@ -10,20 +10,21 @@ import numpy as np
 from ckad.engines import flags
 from ckad.engines.actions import Feed, TooManySteps
 from ckad.engines.heap import LINE, too_much
-from ckad.engines.origin import not_finite, stopped
+from ckad.engines.origin import located, not_finite, stopped
 from ckad.engines.stops import Seen, Stops
 from ckad.engines.vm.isa import Status
 from ckad.engines.vm.kernels.interpreter import COUNT, CURSOR, FILLED, FIRST, MOST, run
 from ckad.engines.vm.kernels.intrinsics import register_symbols
 from ckad.engines.vm.program import CELL, Place, Program
 from ckad.errors import NonFiniteError, ScheduleError
+from ckad.tape.routines import ROUTINES
 from ckad.tape.types import DType
 
 #: The interpreter returns at least this often, in its own rough nanoseconds of work.
 SLICE = 30_000_000
 #: Seconds after which it had better return: what an op really costs is only known when it runs.
 PAUSE = 0.05
-CHECK_WORDS = 4
+CHECK_WORDS, CALL_WORDS = 4, 2
 
 
 class _Tables:
@@ -111,6 +112,9 @@ def execute(
             if stops.see(at, seen):
                 return []
             pc += CHECK_WORDS
+        elif status is Status.CALL:
+            _call(program, int(report[1]), f, i)
+            pc += CALL_WORDS
         elif status is not Status.PAUSED:
             _fail(program, status, int(report[1]), f)
 
@@ -137,6 +141,18 @@ def get(f: np.ndarray, i: np.ndarray, place: Place) -> np.ndarray:
     cells = f if type.is_float else i
     part = cells[place.offset : place.offset + type.size].reshape(type.shape)
     return part != 0 if type.dtype is DType.BOOL else part.astype(type.numpy)
+
+
+def _call(program: Program, at: int, f: np.ndarray, i: np.ndarray) -> None:
+    """Run the routine of a place; what it raises says where."""
+    call = program.calls[at]
+    operands = [get(f, i, place) for place in call.operands]
+    try:
+        result = ROUTINES[call.attrs[0]].run(call.attrs[1:], *operands)
+    except Exception as error:
+        numbers = [int(i[cell]) for cell in program.counters.get(at, ())]
+        raise located(error, str(program.places[at].source), numbers) from None
+    put(f, i, call.out.offset, result)
 
 
 def _fail(program: Program, status: Status, detail: int, f: np.ndarray) -> None:
