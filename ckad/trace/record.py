@@ -181,7 +181,7 @@ def record(
         for k in sharing(arguments.arrays):
             tracers[k].storage.shared = "another argument"
         args = arguments.rebuild(tracers)
-        _note_given(fun, args, kwargs or {})
+        note_given(fun, args, kwargs or {})
         out = _run(fun, args, kwargs or {})
         leaves, out_tree = trees.flatten(out)
         leaves = list(map(computed, leaves))
@@ -194,7 +194,7 @@ def record(
         return Recording(trace.tape(rows), out_tree, scalars, list(trace.captured))
 
 
-def _note_given(fun: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+def note_given(fun: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
     """Structures of arguments are the recording's own; what is in them may be from outside."""
     watched = watch()
     if watched is not None:
