@@ -51,7 +51,11 @@ def _(x: Any) -> Any:
         code = int(tape_dtype(as_dtype(getattr(x, "dtype", x))))
     except (CkadError, NotImplementedError, TypeError):
         code = -1
-    return lambda x: code
+
+    def found(x: Any) -> Any:
+        return code
+
+    return found
 
 
 class _Errors(dict[int, Failure]):
@@ -147,7 +151,8 @@ def numba_routine(
         try:
             return _numba_code(function, call, known, returned, leaves, results, retry, "np.copy(")
         except NumbaError as error:
-            said = str(error).strip().splitlines()[0]
+            lines = [x for x in str(error).splitlines() if x and not x.startswith("Failed in")]
+            said = " ".join(lines[:2])
             raise TraceError(f"Numba does not compile {name} for these arguments: {said}") from error
 
     errors = _Errors(name)
