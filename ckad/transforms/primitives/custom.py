@@ -17,7 +17,7 @@ from ckad.place import at_place
 from ckad.tape.routines import Routine, define
 from ckad.tape.types import Type
 from ckad.trace.dispatch import Traced
-from ckad.trace.memory.context import Trace, current, open_trace
+from ckad.trace.memory.context import Trace, current, mark_place, open_trace
 from ckad.trace.memory.opened import is_tracing
 from ckad.trace.record import Arguments, inline
 from ckad.trace.source import follow
@@ -85,6 +85,7 @@ class Custom:
         if floats:
             marked = Results(whole.tree, tuple(whole.leaves[k] for k in floats))
             mark = self._mark(arguments, leaves, fixed, whole, marked, len(captured))
+            mark_place(current())
             b = current().builder
             joined = marked.joined(b, [outputs[k] for k in floats])
             row = b.call(joined, *operands, *captured, attrs=(mark.number,))

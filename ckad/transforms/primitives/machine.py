@@ -13,6 +13,7 @@ import numba
 import numpy as np
 from numba import types
 from numba.core.errors import NumbaError
+from numba.core.imputils import impl_ret_borrowed
 from numba.extending import intrinsic, overload
 from numba.np.numpy_support import as_dtype
 
@@ -35,7 +36,7 @@ def _frozen(context: Any, array: Any) -> Any:
     """The same array, which code may not write into."""
 
     def generate(context: Any, b: Any, signature: Any, args: Any) -> Any:
-        return args[0]
+        return impl_ret_borrowed(context, b, signature.return_type, args[0])
 
     return array.copy(readonly=True)(array), generate
 

@@ -16,6 +16,7 @@ from ckad.place import at_place
 from ckad.tape.ops import Op
 from ckad.tape.routines import Routine, define
 from ckad.tape.types import Type
+from ckad.trace.memory.context import current, mark_place
 from ckad.trace.memory.opened import is_tracing
 from ckad.trace.record import Arguments
 from ckad.trace.source import follow
@@ -35,7 +36,6 @@ from ckad.transforms.primitives.forms import (
     results_of,
 )
 from ckad.transforms.primitives.rules import Derivatives, with_examples
-from ckad.trace.memory.context import current
 
 _lock = locks.lock()
 #: Forms that a primitive remembers.
@@ -79,6 +79,7 @@ class Form:
 
     def applied(self, arrays: Sequence[Any]) -> Any:
         """The result for these operands, as rows of the present recording."""
+        mark_place(current())
         b = current().builder
         rows = [
             converted(b, value(lift(x)), leaf.cells)
