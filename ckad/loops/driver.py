@@ -27,8 +27,8 @@ from ckad.loops.tables import learnt, streamed, whole
 from ckad.loops.threads import n_threads
 from ckad.loops.watch import Watch
 from ckad.memory import format_bytes, free_memory, parse_bytes
-from ckad.place import at_place
 from ckad.passes.marks import unmarked
+from ckad.place import at_place
 from ckad.tape.tape import Tape
 
 #: Without a budget everything is kept where that fits this part of the free memory.

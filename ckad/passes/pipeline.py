@@ -29,12 +29,17 @@ from ckad.passes.bind import seeded
 from ckad.passes.fma import fma
 from ckad.passes.integers.ranges import in_range
 from ckad.passes.integers.steady import steady
+from ckad.passes.marks import unmarked
+from ckad.passes.rewrite import appended
 from ckad.passes.simplify import simplify
 from ckad.passes.tangent import tangent
+from ckad.passes.transpose import transposed
 from ckad.passes.untape import untape
 from ckad.passes.vectorise import vectorise
 from ckad.tape.control import LOOPS
 from ckad.tape.tape import Tape
+
+__all__ = ["Pass", "Pipeline", "Positions", "Stages", "appended", "transposed", "unmarked"]
 
 #: Positions of inputs or outputs; None stands for all that are floats.
 Positions = Sequence[int] | None

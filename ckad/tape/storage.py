@@ -102,7 +102,7 @@ def _arrays(tape: Tape, prefix: str) -> Iterator[tuple[str, np.ndarray]]:
         yield "ops", _text([op.name for op in Op])
     for name in INDEX_ARRAYS:
         yield prefix + name, getattr(tape, name)
-    counts = {"constants": len(tape.constants), "bodies": len(tape.bodies)}
+    counts: dict[str, Any] = {"constants": len(tape.constants), "bodies": len(tape.bodies)}
     called = {k: routine_of(r).name for k, r in enumerate(tape.rows) if r.op is Op.CALL}
     counts |= {"routines": called} if called else {}
     tables = {"types": [str(t) for t in tape.types], "sources": [list(s) for s in tape.sources]}

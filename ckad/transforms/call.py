@@ -24,7 +24,6 @@ from ckad.loops.compiled import Compiled
 from ckad.loops.driver import Options, compile_tape, fits_still
 from ckad.loops.engines import chosen
 from ckad.passes import pipeline
-from ckad.passes.marks import unmarked
 from ckad.passes.pipeline import Pipeline, Positions, Stages
 from ckad.place import at_place
 from ckad.tape.tape import Tape
@@ -129,7 +128,7 @@ class Call:
         def found() -> Tape:
             passes = product(*about, contract=self.contracts)
             made = remember(_tapes, (identity(self.tape), key), lambda: passes.run(self.tape))
-            return made if self.is_nested else unmarked(made)
+            return made if self.is_nested else pipeline.unmarked(made)
 
         return self.once(("tape", key), found)
 

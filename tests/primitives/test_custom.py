@@ -52,8 +52,10 @@ clipped.defvjp(
 
 
 def test_outside_of_transformations_they_are_the_functions():
-    assert softplus(0.0) == np.log(2.0) and root(9.0) == pytest.approx(3.0)
-    assert softplus.__name__ == "softplus" and "custom_jvp softplus" in repr(softplus)
+    assert softplus(0.0) == np.log(2.0)
+    assert root(9.0) == pytest.approx(3.0)
+    assert softplus.__name__ == "softplus"
+    assert "custom_jvp softplus" in repr(softplus)
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -68,7 +70,7 @@ def test_the_rule_is_what_is_used():
     gradient = ckad.grad(lambda x: np.sum(x**2 * clipped(x, -1.0, 1.0)))(X)
     np.testing.assert_allclose(gradient, 2 * X**2 + np.clip(X**2, -1, 1), rtol=1e-14)
     assert ckad.grad(lambda x: softplus(x) ** 2)(800.0) == np.inf
-    assert ckad.grad(ckad.custom_jvp(lambda x: x) if False else softplus)(-800.0) == 0.0
+    assert ckad.grad(softplus)(-800.0) == 0.0
 
 
 def test_a_loop_before_the_rule_keeps_nothing():

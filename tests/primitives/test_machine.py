@@ -67,7 +67,8 @@ def test_what_machine_code_raises_is_the_users_own(engine):
 
     with pytest.raises(ValueError, match="x is too large") as found:
         ckad.jit(run, engine=engine)(X)
-    assert "step" in found.value.__notes__[0] and "waves(x, 1.0)" in found.value.__notes__[0]
+    assert "step" in found.value.__notes__[0]
+    assert "waves(x, 1.0)" in found.value.__notes__[0]
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -79,7 +80,8 @@ def test_another_shape_than_declared_is_named(engine):
     f = ckad.primitive(part, shape=lambda x: x.shape)
     np.testing.assert_array_equal(ckad.jit(f, engine=engine)(X), X)
     said = raised(TracedShapeError, ckad.jit(f, engine=engine), X + 1)
-    assert "shape (2,)" in said and "shape (3,)" in said
+    assert "shape (2,)" in said
+    assert "shape (3,)" in said
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -112,7 +114,8 @@ def test_numba_on_other_kinds(engine):
     k = np.array([[4, 5]])
     found, positive = ckad.jit(lambda x: g(x * 1, keep, k, 3, (2, "up")), engine=engine)(x)
     np.testing.assert_array_equal(found, np.where(keep, x * 4, np.float32(3)) * 2)
-    assert found.dtype == np.float32 and bool(positive) is True
+    assert found.dtype == np.float32
+    assert bool(positive) is True
 
 
 def test_numba_scalars_and_empty_arrays():
@@ -183,7 +186,10 @@ def test_an_address_a_cfunc_and_a_capsule(lib, smooth):
     address = ctypes.cast(lib.smooth, ctypes.c_void_p).value
     assert ckad.primitive(address, SMOOTH)(X, 0.5).tobytes() == smooth(X, 0.5).tobytes()
     new = ctypes.pythonapi.PyCapsule_New
-    new.restype, new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+    new.restype, new.argtypes = (
+        ctypes.py_object,
+        [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p],
+    )
     capsule = new(address, b"void (double)", None)
     assert ckad.primitive(capsule, SMOOTH)(X, 0.5).tobytes() == smooth(X, 0.5).tobytes()
 
@@ -206,7 +212,9 @@ def test_all_types_of_c(lib, engine):
     x, keep, k = X.astype(np.float32), np.array([True, False, True]), np.array([1, 2, 3])
     out, count = ckad.jit(lambda x: f(x * 1, keep, k), engine=engine)(x)
     np.testing.assert_array_equal(out, np.where(keep, x * k.astype(np.float32), 0))
-    assert out.dtype == np.float32 and count.dtype == np.int64 and count.tolist() == [2]
+    assert out.dtype == np.float32
+    assert count.dtype == np.int64
+    assert count.tolist() == [2]
     assert f(x, keep, k)[1].tolist() == [2]
 
 
@@ -230,7 +238,9 @@ def test_a_status_is_an_error(lib, engine):
         return x
 
     said = raised(RaisedError, ckad.jit(run, engine=engine), X)
-    assert "refuses returned 7" in said and "step 5" in said and "x = f(x) + 1" in said
+    assert "refuses returned 7" in said
+    assert "step 5" in said
+    assert "x = f(x) + 1" in said
     with pytest.raises(RaisedError, match="returned 7"):
         f(X + 9)
 
@@ -270,7 +280,7 @@ def test_what_is_no_function(lib):
     assert "in C" in raised(TraceError, ckad.primitive, np.sin, SMOOTH)
 
 
-# --- the cache --------------------------------------------------------------------------------------
+# --- the cache ----------------------------------------------------------------------------------
 
 
 def test_code_of_another_way_of_calling_is_not_reused(smooth):

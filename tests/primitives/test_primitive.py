@@ -114,7 +114,8 @@ def test_a_checkpointed_loop_of_ten_thousand_steps():
     value, gradient = ckad.value_and_grad(run, memory="200 KB")(x)
     keeping, all_kept = ckad.value_and_grad(run)(x)
     assert ckad.plan(run, x, memory="200 KB").schedule != "store_all"
-    assert value == keeping and gradient.tobytes() == all_kept.tobytes()
+    assert value == keeping
+    assert gradient.tobytes() == all_kept.tobytes()
     step = 1e-6
     shifted = x.copy()
     shifted[3] += step
@@ -220,7 +221,8 @@ def test_float32_bool_and_int_arguments_arrive_as_they_are():
         assert gradient.dtype == np.float32
         np.testing.assert_array_equal(gradient, [0, 0, 6])
     kinds = (np.dtype(np.float32), np.dtype(bool), np.dtype(np.int64), 3, "up")
-    assert seen and all(found == kinds for found in seen)
+    assert seen
+    assert all(found == kinds for found in seen)
 
 
 def test_numbers_in_and_out():
@@ -255,8 +257,9 @@ def test_shapes(shape):
 
 
 def test_outside_of_transformations_it_is_the_function():
-    assert sine("x".__class__ and 0.5) == np.sin(0.5)
-    assert interp.__doc__ == "Linear interpolation." and interp.__name__ == "interp"
+    assert sine(0.5) == np.sin(0.5)
+    assert interp.__doc__ == "Linear interpolation."
+    assert interp.__name__ == "interp"
     with pytest.raises(TypeError):
         sine("text")
 
@@ -287,7 +290,8 @@ def test_a_missing_rule_is_named():
     np.testing.assert_array_equal(ckad.jit(lambda x: f(x) * 2)(X), (X + 1) * 2)
     for call in (ckad.grad(lambda x: np.sum(f(x))), lambda x: ckad.jvp(f, (x,), (x,))):
         said = raised(DifferentiationError, call, X)
-        assert "f has no derivative" in said and __file__ in said
+        assert "f has no derivative" in said
+        assert __file__ in said
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -302,8 +306,10 @@ def test_another_shape_than_declared_is_named(engine):
         return np.sum(x)
 
     said = raised(TracedShapeError, ckad.jit(run, engine=engine), X)
-    assert "shape (2,)" in said and "float64 of shape (3,)" in said
-    assert "step 4" in said and "x = f(x) + 0.5" in said
+    assert "shape (2,)" in said
+    assert "float64 of shape (3,)" in said
+    assert "step 4" in said
+    assert "x = f(x) + 0.5" in said
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -319,7 +325,8 @@ def test_a_function_that_fails_on_ones_wants_a_rule_of_shapes():
         return np.cumsum(x)
 
     said = raised(TraceError, ckad.jit(ckad.primitive(needs_growth)), X)
-    assert "x has to increase" in said and "shape=" in said
+    assert "x has to increase" in said
+    assert "shape=" in said
     found = ckad.jit(ckad.primitive(needs_growth, shape=lambda x: x.shape))(X)
     np.testing.assert_array_equal(found, np.cumsum(X))
 
@@ -351,7 +358,8 @@ def test_an_exception_in_the_body_is_the_users_own(engine):
     with pytest.raises(Diverged) as found:
         ckad.grad(run, engine=engine)(np.zeros(2))
     assert found.value.args == ("at", 8.0)
-    assert "step 8" in found.value.__notes__[0] and "x = f(x)" in found.value.__notes__[0]
+    assert "step 8" in found.value.__notes__[0]
+    assert "x = f(x)" in found.value.__notes__[0]
     assert ckad.jit(lambda x: f(x) * 2, engine=engine)(np.zeros(2)).tolist() == [2, 2]
 
 
@@ -395,7 +403,8 @@ def test_complex_numbers_and_unhashable_arguments_are_refused():
 
     f = ckad.primitive(lambda x, how: x, name="f")
     assert "cannot be a key" in raised(TraceError, ckad.jit(lambda x: f(x, Unhashable())), X)
-    assert "TypeError" in repr(pytest.raises(TypeError, ckad.jit(lambda x: f(x)), X))
+    with pytest.raises(TypeError, match="how"):
+        ckad.jit(lambda x: f(x))(X)
 
 
 @pytest.mark.parametrize(

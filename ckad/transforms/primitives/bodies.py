@@ -22,6 +22,8 @@ from ckad.transforms.primitives.forms import Leaf, Results, given, key_of, leaf_
 from ckad.transforms.primitives.machine import c_routine, numba_routine
 
 Run = Callable[..., np.ndarray]
+#: The class of all functions of ctypes.
+_C_FUNCTION: Any = ctypes.CFUNCTYPE(None).__mro__[1]
 
 
 class Body:
@@ -31,7 +33,7 @@ class Body:
 
     def __init__(self, function: Any, shape: Callable[..., Any] | None, name: str | None) -> None:
         self.function, self.shape = function, shape
-        self.name = name or getattr(function, "__name__", type(function).__name__)
+        self.name: str = name or getattr(function, "__name__", None) or type(function).__name__
         self.doc = getattr(function, "__doc__", None)
         self.signature = _signature(function)
 
@@ -149,9 +151,9 @@ class CBody(Body):
         for p, x in zip(self._parameters, args, strict=True):
             self._check(p, x)
             for axis, n in zip(p.axes, np.shape(x), strict=True):
-                if axis.name and not axis.more:
-                    if known.setdefault(axis.name, n) != n:
-                        raise self._differs(p, x, f"{axis.name} = {known[axis.name]}")
+                own = axis.name and not axis.more
+                if own and known.setdefault(axis.name, n) != n:
+                    raise self._differs(p, x, f"{axis.name} = {known[axis.name]}")
         for p, x in zip(self._parameters, args, strict=True):
             if tuple(axis.of(known) for axis in p.axes) != np.shape(x):
                 raise self._differs(p, x, ", ".join(f"{k} = {n}" for k, n in known.items()))
@@ -255,7 +257,7 @@ def _address(function: Any) -> int | None:
     """Of a C function: as an int, from ctypes, of a capsule, or under ``numba.cfunc``."""
     if type(function) is int:
         return function
-    if isinstance(function, ctypes._CFuncPtr):
+    if isinstance(function, _C_FUNCTION):
         return ctypes.cast(function, ctypes.c_void_p).value
     if type(function).__name__ == "PyCapsule":
         name = ctypes.pythonapi.PyCapsule_GetName

@@ -1,7 +1,8 @@
 """``ckad.custom_vjp`` and ``ckad.custom_jvp``: recorded functions with derivatives of their own.
 
-The function's rows stay where they are. What it returns goes through a row that is its first operand
-and has the rule as its derivative; passes read it, and it is gone before anything is compiled.
+The function's rows stay where they are. What it returns goes through a row that is its first
+operand and has the rule as its derivative; passes read it, and it is gone before anything is
+compiled.
 """
 
 from __future__ import annotations
@@ -183,13 +184,13 @@ def _signature(function: Any) -> inspect.Signature | None:
     return None if inspect.Parameter.VAR_KEYWORD in kinds else found
 
 
-class custom_jvp(Custom):  # noqa: N801, JAX's name
+class custom_jvp(Custom):
     """Give a function a derivative of its own, in forward mode, as `jax.custom_jvp` does.
 
     ``f.defjvp(rule)``: ``rule(*nondiff, primals, tangents)`` returns ``(out, out_tangent)``, where
     ``nondiff`` are the arguments of ``nondiff_argnums``. ``out`` is not used: the value is that of
-    the function. Reverse mode takes the rule transposed, so it has to be linear in the tangents; the
-    rule is recorded, and differentiated for second derivatives.
+    the function. Reverse mode takes the rule transposed, so it has to be linear in the tangents;
+    the rule is recorded, and differentiated for second derivatives.
 
     >>> import numpy as np, ckad
     >>> @ckad.custom_jvp
@@ -222,7 +223,7 @@ class custom_jvp(Custom):  # noqa: N801, JAX's name
         return push, None
 
 
-class custom_vjp(Custom):  # noqa: N801
+class custom_vjp(Custom):
     """Give a function a derivative of its own, in reverse mode, as `jax.custom_vjp` does.
 
     ``f.defvjp(fwd, bwd)``: ``fwd(*args)`` returns ``(out, residuals)``, and
@@ -273,7 +274,7 @@ def checkpoint(fun: Callable[..., Any] | None = None, **hints: Any) -> Any:
     """``fun`` itself, for programs written for JAX.
 
     What is kept and what is computed again ckad's planner decides, by ``memory=`` and ``schedule=``
-    of the whole program; ``hints`` (``policy``, ``prevent_cse``, ``static_argnums``) change nothing.
+    of the whole program; ``hints`` (``policy``, ``prevent_cse``) change nothing.
 
     >>> import ckad
     >>> print(ckad.grad(ckad.checkpoint(lambda x: x**2))(3.0))

@@ -91,7 +91,9 @@ def parse(text: str) -> Declaration:
 def _parameter(text: str, part: str) -> Parameter:
     found = _PARAMETER.fullmatch(part)
     if found is None:
-        raise _wrong(text, f"'{part.strip()}' is not 'double a', 'const double a[n]', 'double a[n]'")
+        raise _wrong(
+            text, f"'{part.strip()}' is not 'double a', 'const double a[n]', 'double a[n]'"
+        )
     const, type, name, brackets = found.groups()
     axes = tuple(_length(text, axis) for axis in re.findall(r"\[([^\]]*)\]", brackets))
     if type not in C_TYPES or (axes and C_TYPES[type][1] is None):

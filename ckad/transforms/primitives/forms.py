@@ -197,8 +197,8 @@ def results_of(name: str, result: Any) -> Results:
     except (CkadError, TypeError, KeyError):
         raise TraceError(
             at_place(
-                f"{name} returns {', '.join(sorted({type(x).__name__ for x in values}))}; ckad takes "
-                "arrays of float64, float32, int64 and bool, and numbers. Return these."
+                f"{name} returns {', '.join(sorted({type(x).__name__ for x in values}))}; ckad "
+                "takes arrays of float64, float32, int64 and bool, and numbers. Return these."
             )
         ) from None
 

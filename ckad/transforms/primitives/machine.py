@@ -11,7 +11,6 @@ from typing import Any
 
 import numba
 import numpy as np
-from numba import types
 from numba.core.errors import NumbaError
 from numba.core.imputils import impl_ret_borrowed
 from numba.extending import intrinsic, overload
@@ -21,7 +20,7 @@ from ckad import trees
 from ckad.errors import CkadError, RaisedError, TraceError
 from ckad.rules.routines.memory import HEAD, SIGNATURE, doubles, integers
 from ckad.tape.routines import Compiled, Failure
-from ckad.tape.types import DType, NUMPY_DTYPES
+from ckad.tape.types import NUMPY_DTYPES, DType
 from ckad.trace.record import Arguments
 from ckad.trace.values.apply import tape_dtype
 from ckad.transforms.primitives.declaration import C_TYPES, Declaration, Parameter
@@ -45,7 +44,7 @@ def _code_of(x: Any) -> int:
     raise NotImplementedError
 
 
-@overload(_code_of)
+@overload(_code_of)  # type: ignore[untyped-decorator]
 def _(x: Any) -> Any:
     """The tape's number of an element type."""
     try:
@@ -86,9 +85,15 @@ def _operands(leaves: Sequence[Leaf], dtypes: Sequence[Any]) -> Iterator[str]:
         name = np.dtype(dtype).name
         if leaf.kind == "array" and leaf.type.shape:
             view += f".reshape({leaf.type.shape!r})"
-            yield f"x{k} = {view}" + (f".astype(np.{_numba_name(name)})" if dtype != cells.numpy else "")
+            yield f"x{k} = {view}" + (
+                f".astype(np.{_numba_name(name)})" if dtype != cells.numpy else ""
+            )
         else:
-            yield f"x{k} = np.{_numba_name(name)}({view}[0])" if name != "bool" else f"x{k} = {view}[0] != 0"
+            yield (
+                f"x{k} = np.{_numba_name(name)}({view}[0])"
+                if name != "bool"
+                else f"x{k} = {view}[0] != 0"
+            )
 
 
 def _numba_name(name: str) -> str:
@@ -154,7 +159,9 @@ def numba_routine(
         except NumbaError as error:
             lines = [x for x in str(error).splitlines() if x and not x.startswith("Failed in")]
             said = " ".join(lines[:2])
-            raise TraceError(f"Numba does not compile {name} for these arguments: {said}") from error
+            raise TraceError(
+                f"Numba does not compile {name} for these arguments: {said}"
+            ) from error
 
     errors = _Errors(name)
     errors[_RAISED] = errors[_DIFFERS] = _taken, ""
@@ -178,14 +185,14 @@ def _numba_code(
             whole = f"x{k}" if leaf.type.shape else f"np.full((), x{k})"
             lines.append(f"x{k} = {guarded}{whole})")
     lines.append(f"r = function({call})")
-    for k, (place, leaf) in enumerate(_places(results)):
+    for k, leaf in enumerate(results.leaves):
         lines.append(f"r{k} = {returned[k]}")
         lines.append(f"if code_of(r{k}) != {int(leaf.type.dtype)}: return {_DIFFERS}")
         lines.append(f"a{k} = np.asarray(r{k})")
         lines.append(f"if a{k}.ndim != {len(leaf.type.shape)}: return {_DIFFERS}")
         for axis, n in enumerate(leaf.type.shape):
             lines.append(f"if a{k}.shape[{axis}] != {n}: return {_DIFFERS}")
-    for k, (place, leaf) in enumerate(_places(results)):
+    for k, (place, _) in enumerate(_places(results)):
         lines.append(f"{place}[:] = a{k}.flatten()")
     lines.append("return 0")
     globals_ = {**known, "function": function, "code_of": _code_of, "_frozen": _frozen}

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import replace
 from secrets import token_hex
 from typing import Any, overload
 
-import numpy as np
-
 from ckad import locks, trees
-from ckad.errors import TapeError, TraceError
-from ckad.place import at_place
-from ckad.tape.ops import Op
+from ckad.errors import TapeError
 from ckad.tape.routines import Routine, define
 from ckad.tape.types import Type
 from ckad.trace.memory.context import current, mark_place
@@ -22,18 +16,15 @@ from ckad.trace.record import Arguments
 from ckad.trace.source import follow
 from ckad.trace.source.outside.watch import watch
 from ckad.trace.source.purity import pure
-from ckad.trace.values.apply import apply
 from ckad.trace.values.tracer import Tracer, fresh, lift, value
 from ckad.transforms.primitives.bodies import Body, body_of
 from ckad.transforms.primitives.custom import pair
 from ckad.transforms.primitives.forms import (
     Leaf,
-    Results,
     converted,
     given,
     key_of,
     leaf_of,
-    results_of,
 )
 from ckad.transforms.primitives.rules import Derivatives, with_examples
 
@@ -232,9 +223,10 @@ def primitive(
         ``defvjp`` take the derivative rules; the one that is missing is the other one transposed.
 
     The function is pure: what it returns follows from its arguments alone, and it changes none of
-    them (arrays are read-only). Arguments may be arrays of float64, float32, int64 and bool, numbers,
-    trees of these, and anything hashable, which is handed on as it is. The result is an array or
-    number, or a tree of these, whose structure, shapes and dtypes follow from those of the arguments.
+    them (arrays are read-only, and valid during the call alone). Arguments may be arrays of
+    float64, float32, int64 and bool, numbers, trees of these, and anything hashable, which is
+    handed on as it is. The result is an array or number, or a tree of these, whose structure,
+    shapes and dtypes follow from those of the arguments.
 
     Raises:
         TracedShapeError: a result is not as declared, when it is computed.

@@ -1,8 +1,8 @@
 """Derivative rules that the user gives: recorded as tapes, turned into each other, appended.
 
-A rule's tape goes from (directions, results, operands) to directions: tangents of the float operands
-to those of the float results, or cotangents the other way. It is linear in them, so that one rule is
-the other one transposed.
+A rule's tape goes from (directions, results, operands) to directions: tangents of the float
+operands to those of the float results, or cotangents the other way. It is linear in them, so that
+one rule is the other one transposed.
 """
 
 from __future__ import annotations
@@ -18,8 +18,6 @@ import numpy as np
 from ckad import trees
 from ckad.errors import DifferentiationError
 from ckad.passes import pipeline
-from ckad.passes.activity import dependent
-from ckad.passes.bind import bind
 from ckad.place import Source, at_place
 from ckad.rules.registry import Contribution, Tangents
 from ckad.tape.builder import Builder
@@ -143,7 +141,7 @@ class Derivatives:
                 type = self.operands[k].type
                 directions.append(b.full(type, 0.0) if t is None else converted(b, t, type))
         given = self._given(b, out, operands[first : first + n])
-        moved = iter(appended(b, rule.tape, [*directions, *given]))
+        moved = iter(pipeline.appended(b, rule.tape, [*directions, *given]))
         b.where = place
         rows = [
             converted(b, next(moved), leaf.cells) if leaf.type.is_float
@@ -162,7 +160,7 @@ class Derivatives:
         pieces = zip(self.results.leaves, self.results.pieces(b, ct), strict=True)
         cts = [piece for leaf, piece in pieces if leaf.type.is_float]
         given = self._given(b, out, operands[first : first + n])
-        found = iter(appended(b, rule.tape, [*cts, *given]))
+        found = iter(pipeline.appended(b, rule.tape, [*cts, *given]))
         b.where = place
         contributions: list[Contribution] = [None] * len(operands)
         by_position = self._by_position()
@@ -227,21 +225,15 @@ class Derivatives:
 
     def _transposed(self, tape: Tape, n: int, which: str, place: Source) -> Tape:
         """The rule from directions of what ``tape`` gives to those of what it takes."""
-        pulled = pipeline.adjoint_of_tape(wrt=tuple(range(n))).then(pipeline.inlined()).run(tape)
-        flags = dependent(pulled, [k < n for k in range(len(pulled.inputs))])
-        if any(flags[k] for k in pulled.outputs.tolist()):
+        turned = pipeline.transposed(tape, n)
+        if turned is None:
             own, given = ("jvp", "vjp") if which == "vjp" else ("vjp", "jvp")
             raise self._error(
-                place, f"has a {own.upper()} rule that is not linear in its directions, so that "
-                f"no {given.upper()} follows from it. Give that by .def{given}"
-            )  # fmt: skip
-        types = pulled.input_types
-        fixed = bind(pulled, {k: np.zeros(types[k].shape, types[k].numpy) for k in range(n)})
-        b, m = Builder(), len(tape.outputs)
-        rest = len(fixed.inputs) - m
-        directions = [b.input(t) for t in fixed.input_types[rest:]]
-        others = [b.input(t) for t in fixed.input_types[:rest]]
-        return b.tape(appended(b, fixed, [*others, *directions]))
+                place,
+                f"has a {own.upper()} rule that is not linear in its directions, so that no "
+                f"{given.upper()} follows from it. Give that by .def{given}",
+            )
+        return turned
 
     def _recorded(self, which: str) -> Rule:
         run = self._run_push if which == "jvp" else self._run_pull
@@ -321,8 +313,8 @@ class Derivatives:
         except ValueError:
             shown = trees.describe(trees.flatten(x)[1])
             raise self._error(
-                None, f"has a rule that returns {shown} as the {what}, where {trees.describe(tree)} "
-                "is needed"
+                None, f"has a rule that returns {shown} as the {what}, where "
+                f"{trees.describe(tree)} is needed"
             ) from None  # fmt: skip
         return leaves
 
@@ -332,8 +324,8 @@ class Derivatives:
             found = lift(np.zeros(type.shape, type.numpy))
         if found.shape != type.shape:
             raise self._error(
-                None, f"has a rule that gives {what} the shape {found.shape}, where {type.shape} is "
-                "needed"
+                None, f"has a rule that gives {what} the shape {found.shape}, where "
+                f"{type.shape} is needed"
             )  # fmt: skip
         return value(astype(found, type.numpy))
 
@@ -359,12 +351,3 @@ def with_examples(arguments: Arguments, leaves: Sequence[Leaf]) -> Arguments:
     for k, leaf in zip(arguments.traced, leaves, strict=True):
         found[k] = leaf.example()
     return arguments._replace(leaves=found)
-
-
-def appended(b: Builder, tape: Tape, operands: Sequence[int]) -> list[int]:
-    """Append the rows of a tape; the rows of its outputs."""
-    env = dict(zip(tape.inputs.tolist(), operands, strict=True))
-    for k in range(len(tape)):
-        if k not in env:
-            env[k] = b.copy_row(tape, k, env)
-    return [env[k] for k in tape.outputs.tolist()]
