@@ -430,6 +430,16 @@ def test_a_jvp_rule_that_is_not_linear_is_not_transposed():
     assert "not linear" in raised(DifferentiationError, ckad.grad(f), 1.0)
 
 
+def test_a_rule_that_calls_its_function_with_directions_is_not_transposed():
+    f = ckad.primitive(lambda x: np.cumsum(x), name="f")
+    f.defjvp(lambda primals, tangents: (f(*primals), f(*tangents)))
+    np.testing.assert_array_equal(ckad.jvp(f, (X,), (X,))[1], np.cumsum(X))
+    said = raised(DifferentiationError, ckad.grad(lambda x: np.sum(f(x))), X)
+    assert "Give that by .defvjp" in said
+    f.defvjp(lambda ct, out, x: (np.cumsum(ct[::-1])[::-1],))
+    ckad.testing.check_grads(lambda x: f(x) ** 2, (X,), order=2)
+
+
 def test_a_jvp_rule_returns_a_pair():
     f = ckad.primitive(lambda x: x * 2, name="f")
     f.defjvp(lambda primals, tangents: 2 * tangents[0])

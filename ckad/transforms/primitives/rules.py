@@ -55,6 +55,14 @@ class _Checking(threading.local):
 _checking = _Checking()
 
 
+class _Making(threading.local):
+    def __init__(self) -> None:
+        self.now: set[tuple[int, str]] = set()
+
+
+_making = _Making()
+
+
 class Known(NamedTuple):
     """A result that is known where a rule is recorded: rules often call their function again."""
 
@@ -204,7 +212,19 @@ class Derivatives:
 
     def _rule(self, which: str, place: Source) -> Rule:
         if which not in self._rules:
-            self._rules[which] = self._made(which, place)
+            making = _making.now
+            if (id(self), which) in making:
+                own = "JVP" if which == "vjp" else "VJP"
+                raise self._error(
+                    place,
+                    f"has a {own} rule that calls it with directions: the other rule would follow "
+                    f"from itself. Give that by .def{which}",
+                )
+            making.add((id(self), which))
+            try:
+                self._rules[which] = self._made(which, place)
+            finally:
+                making.discard((id(self), which))
         return self._rules[which]
 
     def _made(self, which: str, place: Source) -> Rule:
