@@ -25,7 +25,7 @@ class Rates(NamedTuple):
     call: float
 
 
-VM, NATIVE = Rates(4.0, 0.35, 15_000.0), Rates(0.6, 0.03, 200.0)
+VM, NATIVE = Rates(4.0, 0.35, 5_000.0), Rates(0.6, 0.03, 200.0)
 RATES = {"vm": VM, "native": NATIVE}
 #: Operations that a routine does in a nanosecond.
 FLOPS = 4.0
