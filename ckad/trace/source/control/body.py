@@ -14,6 +14,7 @@ from ckad.errors import CarryError
 from ckad.place import at_place
 from ckad.tape.control import COUNTED, UNGUARDED, WHILE
 from ckad.tape.types import Type
+from ckad.trace.integers.affine import declare
 from ckad.trace.memory.context import Trace
 from ckad.trace.memory.storage import Storage, link
 from ckad.trace.primitives.part.structures import own_part, part_in
@@ -46,6 +47,7 @@ from ckad.trace.source.memory.contents import (
     changes_length,
     is_unhoused,
 )
+from ckad.trace.source.memory.growing import check_outgrown, counted
 from ckad.trace.source.memory.sharing import Place, together
 from ckad.trace.source.memory.stacks import Stack
 from ckad.trace.source.memory.twins import containers
@@ -59,6 +61,8 @@ from ckad.trace.source.names.frame import (
     Unclear,
 )
 from ckad.trace.source.values import Slot, flatten, join, same, slot_of
+from ckad.trace.values.grown import Buffer, Grown, aligned, settle_tips
+from ckad.trace.values.grown import unified as unified_rows
 from ckad.trace.values.tracer import Tracer, lift, value
 
 #: Items of a list that are carried one by one at most, if a step moves them all.
@@ -91,13 +95,19 @@ class Body:
             self.guard_in = (FLAG if loop.guard == WHILE else COUNT).enter(trace)
         if loop.signals:
             COUNT.enter(trace)
+        tips: list[tuple[Grown, bool]] = []
         for key, carried in loop.carried.items():
             frame, name = key
             tracers = [s.enter(trace) if s else None for s in carried.slots]
             leaves = [x if t is None else t for t, x in zip(tracers, carried.leaves, strict=True)]
             self.inputs[key] = [t for t in tracers if t is not None]
             self.region.changed.setdefault(key, frame.names.get(name, MISSING))
-            frame.names[name] = self.started[key] = trees.unflatten(carried.tree, leaves)
+            started, first = trees.unflatten(carried.tree, leaves), frame.names.get(name)
+            tips += [
+                (grown, old is not None and grown.buffer.tip(trace.parent) is old)
+                for grown, old in aligned(started, first)
+            ]
+            frame.names[name] = self.started[key] = started
             for (copy,) in containers(self.started[key]):
                 self.region.copies[id(copy)] = copy
             for k, entered in enumerate(tracers):
@@ -105,7 +115,23 @@ class Body:
                     self.entered[key, k] = entered.storage
         for root in loop.written.values():
             trace.adopt(root)
+        self._enter_tips(tips)
         self._link()
+
+    def _enter_tips(self, tips: list[tuple[Grown, bool]]) -> None:
+        """What is known of arrays that grow at the beginning of a step."""
+        self.tip_keys = {id(grown) for grown, was_tip in tips if was_tip}
+        settle_tips(tips)
+        for grown, _ in tips:
+            if isinstance(grown.count, Tracer):
+                declare(grown.count, grown.buffer.least, grown.buffer.capacity)
+
+    def tips(self, key: Key, after: Any) -> Iterator[tuple[Grown, bool]]:
+        """The arrays that grow in what a name is bound to after the loop, and whether each is the
+        longest in its buffer."""
+        start, end = self.started.get(key), self.bound[key].value
+        for grown, first, last in aligned(after, start, end):
+            yield grown, id(first) in self.tip_keys and grown.buffer.tip(self.trace) is last
 
     def _link(self) -> None:
         """Note what the arrays that a step starts with may be the same memory as."""
@@ -184,7 +210,9 @@ class Body:
         self.outcome = Outcome(self.loop, self.trace, self.region, self.entered, bound)
         self.objects = Objects(self.loop, self.region, self.started, bound)
         self.outcome.check_appends()
+        self.bound = bound
         self.counts = dict(self._counts(bound))
+        self.rows = dict(self._rows(bound))
         outputs = [*self.lead, *self.outputs]
         outputs += [local.row for local in self.trace.adopted.values()]
         for _, entries in self.region.appends.values():
@@ -203,6 +231,20 @@ class Body:
                 continue
             for k, name in enumerate(x for x in ("first", "count") if x in varies):
                 yield lead + found.end.first + k, (frame.owner, name)
+
+    def _rows(self, bound: Mapping[Key, Bound]) -> Iterator[tuple[int, tuple[Key, int, Buffer]]]:
+        """The numbers of rows that are carried: position in the carry; name, leaf and buffer."""
+        lead = (self.loop.guard != UNGUARDED) + self.loop.signals
+        for key, found in bound.items():
+            if not any(aligned(found.value)):
+                continue
+            position = lead + found.end.first
+            for k, (slot, grown) in enumerate(
+                zip(found.end.slots, counted(found.value), strict=True)
+            ):
+                if slot is not None and grown is not None:
+                    yield position, (key, k, grown.buffer)
+                position += slot is not None
 
     def _bound(self, key: Key, end: End) -> Bound:
         """What a name is bound to at the end of a step, in the form in which it is handed on."""
@@ -288,7 +330,12 @@ class Body:
         if type(end) is not Maybe and is_maybe(carried.tree):
             end = maybe(end)
         end = fitted(end, carried.tree)
+        check_outgrown(self.started[key], end)
         leaves, tree = spread(end, carried.tree)
+        if tree != carried.tree and any(aligned(end)):
+            unified_rows(self.started[key], end)
+            del self.loop.carried[key]
+            raise Again
         if type(end) is Stack and tree != carried.tree:
             stacks.unified(self.started[key], end)
             if tree.type is carried.tree.type:  # another of its numbers changes

@@ -31,6 +31,7 @@ from ckad.trace.source.draws.noted import Uncounted, drawn
 from ckad.trace.source.memory.aliases import names_of
 from ckad.trace.source.memory.appends import Appended, extend
 from ckad.trace.source.memory.contents import ITEMS, Stacked, Whole, contents
+from ckad.trace.source.memory.growing import Growing, Outgrown, numbered, settled
 from ckad.trace.source.memory.housing import repeat_growth
 from ckad.trace.source.memory.sharing import Place
 from ckad.trace.source.names.frame import (
@@ -42,6 +43,7 @@ from ckad.trace.source.names.frame import (
     open_region,
     region,
 )
+from ckad.trace.values.grown import Grown, settle_tips
 from ckad.trace.values.tracer import Tracer, fresh, lift
 from ckad.trace.values.tracer import known as known_now
 
@@ -127,7 +129,7 @@ class StagedLoop:
 
     def _round(self) -> Flow | None:
         mark_place(current())
-        wanted: Stacked | None = None
+        wanted: Stacked | Growing | Outgrown | None = None
         self._house_lists()
         first = self._first_guard()
         with open_trace(adopts=True) as trace, open_region() as inner:
@@ -154,7 +156,7 @@ class StagedLoop:
                     raise
                 self.found.lists[id(found.target)] = found.target
                 raise Again from None
-            except Stacked as found:
+            except (Stacked, Growing, Outgrown) as found:
                 wanted = found
             except Whole as found:
                 if found.region is not inner:
@@ -163,8 +165,7 @@ class StagedLoop:
                 self.found.whole[id(found.target)] = found.target
                 raise Again from None
         if wanted is not None:
-            if not self.found.housing.want(wanted, self._most()):
-                raise wanted
+            self._house(wanted)
             raise Again
         foreseen = self._foresee(body, first)
         if not self._has_space(body, foreseen):
@@ -193,7 +194,7 @@ class StagedLoop:
 
     def _foresee(self, body: Body, first: Any) -> Foreseen | None:
         is_while = self.found.guard == WHILE
-        wanted = list(body.counts)
+        wanted = [*body.counts, *body.rows]
         if not (is_while or wanted) or self.found.guard == COUNTED:
             return None
         carry = [first] if is_while else []
@@ -212,16 +213,34 @@ class StagedLoop:
             found = foreseen.most[position]
             if name == "count" and found is not UNKNOWN:
                 most[id(owner)] = int(found)
+        for position, place in body.rows.items():
+            for house in self.found.housing.arrays:
+                if foreseen.most[position] is not UNKNOWN and house.is_at(*place):
+                    most[house.growth_mark] = int(foreseen.most[position])
         return self.found.housing.is_enough(body.region.growth, length, most)
+
+    def _house(self, found: Stacked | Growing | Outgrown) -> None:
+        """Keep a list or an array in buffers from now on, or not any more."""
+        housing = self.found.housing
+        is_own = (
+            housing.outgrown(found)
+            if isinstance(found, Outgrown)
+            else housing.want(found, self._most())
+        )
+        if not is_own:
+            raise found
 
     def _house_lists(self) -> None:
         """Let the steps start with lists as they are kept now."""
         self.found.housing.enter()
+        given_up = self.found.housing.given_up
+        self._forget([key for key in given_up if key in self.found.carried])
+        given_up.clear()
         for house in self.found.housing.houses.values():
-            key = house.contents, ITEMS
+            frame, name = key = house.key
             carried = self.found.carried.get(key)
-            if carried is not None and carried.starting_with(house.contents.names[ITEMS]) is None:
-                del self.found.carried[key]
+            if carried is not None and carried.starting_with(frame.names[name]) is None:
+                self._forget([key])
 
     def _most(self) -> float:
         """A bound of the number of steps."""
@@ -297,6 +316,7 @@ class StagedLoop:
         self._bind(body, rows, stacks)
         if foreseen is not None:
             self._settle_counts(body, foreseen)
+        self._settle_arrays(body, foreseen)
         self._extend_lists(body, iter(stacks))
         return self._flow(body, rows)
 
@@ -320,6 +340,24 @@ class StagedLoop:
                 settled = found.stack.after if region() is None else found.stack.moved
                 found.names[ITEMS] = settled(numbers["first"], numbers["count"])
 
+    def _settle_arrays(self, body: Body, foreseen: Foreseen | None) -> None:
+        """Arrays that have grown are plain ones again."""
+        houses = self.found.housing.arrays
+        if not houses:
+            return
+        last = {} if foreseen is None else foreseen.last
+        known = {
+            place: last[position]
+            for position, place in body.rows.items()
+            if last.get(position, UNKNOWN) is not UNKNOWN
+        }
+        runs = self.found.guard == UNGUARDED and self.found.length > 0
+        for key, end in body.ends.items():
+            frame, name = key
+            if isinstance(end, End):
+                found = numbered(frame.names[name], key, known)
+                frame.names[name] = settled(found, houses, runs)
+
     def _note(self, body: Body) -> None:
         """What `ckad.explain` says of this loop."""
         arrays = [adopted for adopted in body.trace.adopted.values() if adopted.writes]
@@ -338,14 +376,17 @@ class StagedLoop:
             if isinstance(end, End):
                 found.update(self._results(key, end, rows))
         exact = body.outcome.exact
+        tips: list[tuple[Grown, bool]] = []
         for (frame, name), end in body.ends.items():
             bound = end
             if isinstance(end, End):
                 places = [((frame, name), k) for k in range(len(end.slots))]
                 leaves = [exact.get(place, found[place]) for place in places]
                 bound = body.objects.after((frame, name), trees.unflatten(end.tree, leaves))
+                tips += body.tips((frame, name), bound)
             frame.note_change(name)
             frame.restore(name, bound)
+        settle_tips(tips)
         repeat_growth(body.region.growth, self._most())
         body.outcome.settle(found, [stack.storage for stack in stacks])
         body.objects.settle()
