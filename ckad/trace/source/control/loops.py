@@ -34,6 +34,7 @@ from ckad.trace.source.memory.contents import ITEMS, Stacked, Whole, contents
 from ckad.trace.source.memory.growing import Growing, Outgrown, numbered, settled
 from ckad.trace.source.memory.housing import repeat_growth
 from ckad.trace.source.memory.sharing import Place
+from ckad.trace.source.names.absence import OrNone
 from ckad.trace.source.names.frame import (
     MISSING,
     RETURN,
@@ -107,7 +108,8 @@ class StagedLoop:
     def _guess_carried(self) -> None:
         for name, known in self.around.known_carries.get(self.place, {}).items():
             first = self.frame.names.get(name, MISSING)
-            carried = None if first is MISSING else known.starting_with(first)
+            fits = first is not MISSING and (known.tree.type is not OrNone or first is None)
+            carried = known.starting_with(first) if fits else None
             if carried is not None:
                 self.likely.append((self.frame, name))
                 self.found.carry((self.frame, name), carried, self.around)
