@@ -91,7 +91,7 @@ class House:
         kind = old.kind if self.kind is None else old.kind.joined(self.kind)
         if kind is None or not self._fits(kind, old.capacity + space):
             raise self.error
-        is_same = kind.slots == old.kind.slots
+        is_same = kind.is_like(old.kind)
         if old.is_ring and is_same and (not space or old.maxlen is not None):
             return Stack(Layout(kind, old.buffers, True, old.maxlen), before.first, before.count)
         if not before.is_known and old.is_ring:
