@@ -218,8 +218,9 @@ def with_children(x: tuple[Any, ...], children: list[Treedef]) -> Treedef:
 
 def with_items(x: tuple[Any, ...], items: list[Any]) -> Any:
     """A tuple like ``x`` with other items."""
+    whole: Any = x
     structure = optree.tree_structure(
-        x, is_leaf=lambda part: part is not x, none_is_leaf=True, namespace=_NAMESPACE
+        whole, is_leaf=lambda part: part is not whole, none_is_leaf=True, namespace=_NAMESPACE
     )
     return optree.tree_unflatten(structure, items)
 

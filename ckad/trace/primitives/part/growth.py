@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ckad.place import user_place
+from ckad.trace.arrays import Array, traced
 from ckad.trace.axes import axis_of
 from ckad.trace.integers.spans import plus
 from ckad.trace.memory.context import current
@@ -65,7 +66,7 @@ def _rows(others: Sequence[Any], buffer: Buffer) -> Tracer | None:
         return None
     if promote(buffer.rows, *found)[0].dtype != buffer.rows.dtype:
         return None
-    turned = [np.moveaxis(x, axis, 0) for x in found]
+    turned: list[Array] = [np.moveaxis(traced(x), axis, 0) for x in found]
     if any(x.shape[1:] != shape[1:] for x in turned):
         return None
     return lift(turned[0] if len(turned) == 1 else np.concatenate(turned))

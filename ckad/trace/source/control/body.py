@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from itertools import combinations
 from typing import Any
 
@@ -14,7 +14,6 @@ from ckad.errors import CarryError
 from ckad.place import at_place
 from ckad.tape.control import COUNTED, UNGUARDED, WHILE
 from ckad.tape.types import Type
-from ckad.trace.integers.affine import declare
 from ckad.trace.memory.context import Trace
 from ckad.trace.memory.storage import Storage, link
 from ckad.trace.primitives.part.structures import own_part, part_in
@@ -47,7 +46,8 @@ from ckad.trace.source.memory.contents import (
     changes_length,
     is_unhoused,
 )
-from ckad.trace.source.memory.growing import check_outgrown, counted
+from ckad.trace.source.memory.counts import Counts
+from ckad.trace.source.memory.growing import Tips, check_outgrown
 from ckad.trace.source.memory.sharing import Place, together
 from ckad.trace.source.memory.stacks import Stack
 from ckad.trace.source.memory.twins import containers
@@ -61,7 +61,7 @@ from ckad.trace.source.names.frame import (
     Unclear,
 )
 from ckad.trace.source.values import Slot, flatten, join, same, slot_of
-from ckad.trace.values.grown import Buffer, Grown, aligned, settle_tips
+from ckad.trace.values.grown import aligned
 from ckad.trace.values.grown import unified as unified_rows
 from ckad.trace.values.tracer import Tracer, lift, value
 
@@ -84,6 +84,7 @@ class Body:
         self.kept: list[Key] = []  # bound anew by each step, and as before the loop without one
         self.kinds: frozenset[int] = frozenset({Flow.NEXT})
         self.guard_in: Tracer | None = None
+        self.tips = Tips(trace)
 
     # --- what a step starts from ----------------------------------------------------------------
 
@@ -95,7 +96,6 @@ class Body:
             self.guard_in = (FLAG if loop.guard == WHILE else COUNT).enter(trace)
         if loop.signals:
             COUNT.enter(trace)
-        tips: list[tuple[Grown, bool]] = []
         for key, carried in loop.carried.items():
             frame, name = key
             tracers = [s.enter(trace) if s else None for s in carried.slots]
@@ -103,10 +103,7 @@ class Body:
             self.inputs[key] = [t for t in tracers if t is not None]
             self.region.changed.setdefault(key, frame.names.get(name, MISSING))
             started, first = trees.unflatten(carried.tree, leaves), frame.names.get(name)
-            tips += [
-                (grown, old is not None and grown.buffer.tip(trace.parent) is old)
-                for grown, old in aligned(started, first)
-            ]
+            self.tips.enter(started, first)
             frame.names[name] = self.started[key] = started
             for (copy,) in containers(self.started[key]):
                 self.region.copies[id(copy)] = copy
@@ -115,23 +112,8 @@ class Body:
                     self.entered[key, k] = entered.storage
         for root in loop.written.values():
             trace.adopt(root)
-        self._enter_tips(tips)
+        self.tips.begin()
         self._link()
-
-    def _enter_tips(self, tips: list[tuple[Grown, bool]]) -> None:
-        """What is known of arrays that grow at the beginning of a step."""
-        self.tip_keys = {id(grown) for grown, was_tip in tips if was_tip}
-        settle_tips(tips)
-        for grown, _ in tips:
-            if isinstance(grown.count, Tracer):
-                declare(grown.count, grown.buffer.least, grown.buffer.capacity)
-
-    def tips(self, key: Key, after: Any) -> Iterator[tuple[Grown, bool]]:
-        """The arrays that grow in what a name is bound to after the loop, and whether each is the
-        longest in its buffer."""
-        start, end = self.started.get(key), self.bound[key].value
-        for grown, first, last in aligned(after, start, end):
-            yield grown, id(first) in self.tip_keys and grown.buffer.tip(self.trace) is last
 
     def _link(self) -> None:
         """Note what the arrays that a step starts with may be the same memory as."""
@@ -211,40 +193,14 @@ class Body:
         self.objects = Objects(self.loop, self.region, self.started, bound)
         self.outcome.check_appends()
         self.bound = bound
-        self.counts = dict(self._counts(bound))
-        self.rows = dict(self._rows(bound))
+        lead = (self.loop.guard != UNGUARDED) + self.loop.signals
+        self.counts = Counts({key: (x.value, x.end) for key, x in bound.items()}, lead)
         outputs = [*self.lead, *self.outputs]
         outputs += [local.row for local in self.trace.adopted.values()]
         for _, entries in self.region.appends.values():
             outputs += [value(entry.value) for entry in entries]
         self.results, self.inputs_in_order = outputs, self._inputs()
         self.tape = self.trace.tape(outputs, self.inputs_in_order)
-
-    def _counts(self, bound: Mapping[Key, Bound]) -> Iterator[tuple[int, tuple[Any, str]]]:
-        """The numbers of lists that are carried: position in the carry, list and name."""
-        lead = (self.loop.guard != UNGUARDED) + self.loop.signals
-        for (frame, _), found in bound.items():
-            if type(found.value) is not Stack or not isinstance(frame, Contents):
-                continue
-            varies = found.value.layout.varies
-            if "count" not in varies:  # where a ring begins matters to nobody
-                continue
-            for k, name in enumerate(x for x in ("first", "count") if x in varies):
-                yield lead + found.end.first + k, (frame.owner, name)
-
-    def _rows(self, bound: Mapping[Key, Bound]) -> Iterator[tuple[int, tuple[Key, int, Buffer]]]:
-        """The numbers of rows that are carried: position in the carry; name, leaf and buffer."""
-        lead = (self.loop.guard != UNGUARDED) + self.loop.signals
-        for key, found in bound.items():
-            if not any(aligned(found.value)):
-                continue
-            position = lead + found.end.first
-            for k, (slot, grown) in enumerate(
-                zip(found.end.slots, counted(found.value), strict=True)
-            ):
-                if slot is not None and grown is not None:
-                    yield position, (key, k, grown.buffer)
-                position += slot is not None
 
     def _bound(self, key: Key, end: End) -> Bound:
         """What a name is bound to at the end of a step, in the form in which it is handed on."""

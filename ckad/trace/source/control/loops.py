@@ -30,8 +30,8 @@ from ckad.trace.source.draws.events import Loop, Stepped
 from ckad.trace.source.draws.noted import Uncounted, drawn
 from ckad.trace.source.memory.aliases import names_of
 from ckad.trace.source.memory.appends import Appended, extend
-from ckad.trace.source.memory.contents import ITEMS, Stacked, Whole, contents
-from ckad.trace.source.memory.growing import Growing, Outgrown, numbered, settled
+from ckad.trace.source.memory.contents import Stacked, Whole
+from ckad.trace.source.memory.growing import Growing, Outgrown
 from ckad.trace.source.memory.housing import repeat_growth
 from ckad.trace.source.memory.sharing import Place
 from ckad.trace.source.names.absence import OrNone
@@ -42,7 +42,6 @@ from ckad.trace.source.names.frame import (
     Key,
     Ledger,
     open_region,
-    region,
 )
 from ckad.trace.values.grown import Grown, settle_tips
 from ckad.trace.values.tracer import Tracer, fresh, lift
@@ -196,7 +195,7 @@ class StagedLoop:
 
     def _foresee(self, body: Body, first: Any) -> Foreseen | None:
         is_while = self.found.guard == WHILE
-        wanted = [*body.counts, *body.rows]
+        wanted = body.counts.positions
         if not (is_while or wanted) or self.found.guard == COUNTED:
             return None
         carry = [first] if is_while else []
@@ -210,15 +209,7 @@ class StagedLoop:
         if foreseen is None:
             return self.found.housing.is_enough(body.region.growth, self._most())
         length = min(self._most(), foreseen.steps)
-        most: dict[int, int] = {}
-        for position, (owner, name) in body.counts.items():
-            found = foreseen.most[position]
-            if name == "count" and found is not UNKNOWN:
-                most[id(owner)] = int(found)
-        for position, place in body.rows.items():
-            for house in self.found.housing.arrays:
-                if foreseen.most[position] is not UNKNOWN and house.is_at(*place):
-                    most[house.growth_mark] = int(foreseen.most[position])
+        most = body.counts.most(foreseen, self.found.housing.arrays)
         return self.found.housing.is_enough(body.region.growth, length, most)
 
     def _house(self, found: Stacked | Growing | Outgrown) -> None:
@@ -316,9 +307,8 @@ class StagedLoop:
                 local.write(row)
         self._note(body)
         self._bind(body, rows, stacks)
-        if foreseen is not None:
-            self._settle_counts(body, foreseen)
-        self._settle_arrays(body, foreseen)
+        runs = self.found.guard == UNGUARDED and self.found.length > 0
+        body.counts.settle(foreseen, self.found.housing.arrays, runs)
         self._extend_lists(body, iter(stacks))
         return self._flow(body, rows)
 
@@ -327,38 +317,6 @@ class StagedLoop:
         for target, entries in body.region.appends.values():
             each = [(next(stacks), entry.many) for entry in entries]
             extend(target, each, [entry.slot for entry in entries], self.found.length)
-
-    def _settle_counts(self, body: Body, foreseen: Foreseen) -> None:
-        """Lists of which it is known now which items they have."""
-        known: dict[int, dict[str, Any]] = {}
-        for position, (owner, name) in body.counts.items():
-            known.setdefault(id(owner), {})[name] = foreseen.last[position]
-        for owner, _ in body.counts.values():
-            found = contents(owner)
-            if found.stack is None or found.stack.layout.varies.difference(known[id(owner)]):
-                continue
-            numbers = {"first": found.stack.first, "count": found.stack.count, **known[id(owner)]}
-            if not any(x is UNKNOWN or isinstance(x, Tracer) for x in numbers.values()):
-                settled = found.stack.after if region() is None else found.stack.moved
-                found.names[ITEMS] = settled(numbers["first"], numbers["count"])
-
-    def _settle_arrays(self, body: Body, foreseen: Foreseen | None) -> None:
-        """Arrays that have grown are plain ones again."""
-        houses = self.found.housing.arrays
-        if not houses:
-            return
-        last = {} if foreseen is None else foreseen.last
-        known = {
-            place: last[position]
-            for position, place in body.rows.items()
-            if last.get(position, UNKNOWN) is not UNKNOWN
-        }
-        runs = self.found.guard == UNGUARDED and self.found.length > 0
-        for key, end in body.ends.items():
-            frame, name = key
-            if isinstance(end, End):
-                found = numbered(frame.names[name], key, known)
-                frame.names[name] = settled(found, houses, runs)
 
     def _note(self, body: Body) -> None:
         """What `ckad.explain` says of this loop."""
@@ -385,7 +343,9 @@ class StagedLoop:
                 places = [((frame, name), k) for k in range(len(end.slots))]
                 leaves = [exact.get(place, found[place]) for place in places]
                 bound = body.objects.after((frame, name), trees.unflatten(end.tree, leaves))
-                tips += body.tips((frame, name), bound)
+                tips += body.tips.after(
+                    bound, body.started.get((frame, name)), body.bound[frame, name].value
+                )
             frame.note_change(name)
             frame.restore(name, bound)
         settle_tips(tips)

@@ -8,22 +8,23 @@ after it the array is what it is in NumPy, of the length that is known by then.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ckad import trees
 from ckad.errors import CarryError, CkadError
 from ckad.place import Source, at_place
-from ckad.trace.memory.context import current
+from ckad.trace.arrays import traced
+from ckad.trace.integers.affine import declare
+from ckad.trace.memory.context import Trace, current
 from ckad.trace.memory.storage import Storage, link
 from ckad.trace.source.memory.contents import said
 from ckad.trace.source.names.frame import Key, region
 from ckad.trace.source.names.region import Growth
-from ckad.trace.source.values import Slot, flatten, is_kept, join, slot_of
+from ckad.trace.source.values import Slot, is_kept, join, slot_of
 from ckad.trace.values.apply import astype
-from ckad.trace.values.grown import Buffer, Grown, aligned, plain_in, put
+from ckad.trace.values.grown import Buffer, Grown, aligned, plain_in, put, settle_tips
 from ckad.trace.values.part import Extents, Part
 from ckad.trace.values.tracer import Tracer, fresh, lift, value
 
@@ -45,7 +46,7 @@ class Growing(BaseException):
 
     is_needed = False
 
-    def __init__(self, key: Key, step: Step, error: CkadError) -> None:
+    def __init__(self, key: Key, step: Step, error: Exception) -> None:
         self.key, self.step, self.error = key, step, error
 
     @property
@@ -183,7 +184,7 @@ class ArrayHouse:
         empty = slot.type.with_shape(tuple(int(n) for n in shape))
         if empty.nbytes + slot.type.nbytes > MOST_BYTES:
             raise self.error
-        first = np.moveaxis(astype(lift(self.before), slot.type.numpy), axis, 0)
+        first = np.moveaxis(traced(astype(lift(self.before), slot.type.numpy)), axis, 0)
         more = fresh(current().builder.full(empty, 0), scalar=False)
         return fresh(value(np.concatenate([first, more])), scalar=False)
 
@@ -196,10 +197,6 @@ class ArrayHouse:
         frame, name = self.key
         frame.note_change(name)
         frame.names[name] = put(frame.names[name], self.step.path, x)
-
-    def is_at(self, key: Key, leaf: int, buffer: Buffer) -> bool:
-        """Whether a leaf of a name is the number of rows of this array."""
-        return key == self.key and buffer is self.buffer
 
     def copies_more(self) -> bool:
         """Have a line make an array of its own, where two are made longer from one."""
@@ -224,28 +221,33 @@ class ArrayHouse:
         return False, int(space) if math.isfinite(space) else None
 
 
-def counted(x: Any) -> list[Grown | None]:
-    """For each leaf of a value, the array that grows whose number of rows it is."""
-    if type(x) is Grown:
-        return [x] if x.buffer.varies else []
-    if isinstance(x, tuple):
-        return [found for item in x for found in counted(item)]
-    return [None] * len(flatten(x)[0])
+class Tips:
+    """Which arrays that grow are the longest in their buffers, at both ends of a step."""
+
+    def __init__(self, body: Trace) -> None:
+        self.body = body
+        self._entered: list[tuple[Grown, bool]] = []
+
+    def enter(self, started: Any, first: Any) -> None:
+        """A step starts with ``started``, and the first one with what ``first`` is."""
+        for grown, old in aligned(started, first):
+            was_tip = old is not None and grown.buffer.tip(self.body.parent) is old
+            self._entered.append((grown, was_tip))
+
+    def begin(self) -> None:
+        settle_tips(self._entered)
+        for grown, _ in self._entered:
+            if isinstance(grown.count, Tracer):
+                declare(grown.count, grown.buffer.least, grown.buffer.capacity)
+
+    def after(self, result: Any, started: Any, end: Any) -> Iterator[tuple[Grown, bool]]:
+        """The arrays that grow in what a name is bound to after the loop."""
+        known = {id(grown) for grown, was_tip in self._entered if was_tip}
+        for grown, first, last in aligned(result, started, end):
+            yield grown, id(first) in known and grown.buffer.tip(self.body) is last
 
 
-def numbered(x: Any, key: Key, known: Mapping[Any, int]) -> Any:
-    """What a name is bound to, with the numbers of rows that are known now."""
-    grown = counted(x)
-    if all(g is None for g in grown):
-        return x
-    leaves, tree = flatten(x)
-    places = [(key, k, None if g is None else g.buffer) for k, g in enumerate(grown)]
-    return trees.unflatten(
-        tree, [known.get(p, leaf) for p, leaf in zip(places, leaves, strict=True)]
-    )
-
-
-def settled(x: Any, houses: list[ArrayHouse], is_run: bool) -> Any:
+def settled(x: Any, houses: Sequence[ArrayHouse], is_run: bool) -> Any:
     """``x`` after the loop, with arrays of their own length."""
     buffers = [h.buffer for h in houses if h.buffer is not None]
     found = plain_in(x, buffers)

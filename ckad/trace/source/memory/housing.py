@@ -135,7 +135,7 @@ class Housing:
         self.houses: dict[Any, House | ArrayHouse] = {}
         self.unhoused: set[Any] = set()
         self.given_up: list[Key] = []  # what was carried in buffers, and is no more
-        self.error: CkadError | None = None  # why a list has no buffers
+        self.error: Exception | None = None  # why a list has no buffers
 
     @property
     def rounds(self) -> int:
