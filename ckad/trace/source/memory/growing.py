@@ -136,11 +136,12 @@ def not_followed(key: Key) -> CkadError:
 def in_branch(key: Key, before: Any, sides: Sequence[Any], error: Exception) -> None:
     """The same where one side of a branch makes an array longer, in the body of a loop."""
     inner = region()
-    while inner is not None and not (inner.takes_appends or inner.ends_unknown):
-        if key in inner.changed:
-            return
+    while inner is not None:
+        before = inner.changed.get(key, before)  # at the beginning of that body
+        if inner.takes_appends or inner.ends_unknown:
+            break
         inner = inner.outer
-    if inner is None or key in inner.changed:
+    if inner is None:
         return
     for side in sides:
         check_growth(key, before, side, error, is_final=False)
@@ -250,6 +251,9 @@ class Tips:
 def settled(x: Any, houses: Sequence[ArrayHouse], is_run: bool) -> Any:
     """``x`` after the loop, with arrays of their own length."""
     buffers = [h.buffer for h in houses if h.buffer is not None]
+    for (grown,) in aligned(x):
+        if grown.buffer in buffers and isinstance(grown.count, Tracer):
+            declare(grown.count, grown.buffer.least, grown.buffer.capacity)
     found = plain_in(x, buffers)
     if not is_run:
         for (grown,) in aligned(x):
