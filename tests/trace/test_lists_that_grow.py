@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import ckad
-from ckad.errors import BudgetError, UnrolledLoopWarning
+from ckad.errors import BudgetError, TraceError, UnrolledLoopWarning
 
 
 class Log:
@@ -365,6 +365,13 @@ def test_lists_of_the_caller_keep_no_traced_values():
         record["x"] = x
         return xs[-1] * x + record["x"]
 
+    def noted_within(x):
+        seen = []
+        slope = ckad.grad(lambda y: (seen.append(y), y**3)[1])(x)
+        return slope + sum(seen)
+
+    with pytest.raises(TraceError):
+        ckad.jit(noted_within)(2.0)
     for _ in range(2):
         assert ckad.grad(noted)(3.0, given, record) == 13.0
         assert (outside, given, record) == ([], [1.0], {"x": 0.0})

@@ -26,6 +26,7 @@ from ckad.trace.source.names.frame import (
     depth_of,
     ledger,
     made,
+    outermost_ledger,
     region,
 )
 from ckad.trace.source.names.reader import nothing
@@ -272,8 +273,8 @@ def change(owner: Any) -> None:
     if inner is not None:
         inner.grown.discard(id(owner))
         contents(owner).note_change(ITEMS)
-    elif id(owner) not in ledger().put_back and not holds_tracer(owner):
-        ledger().put_back[id(owner)] = partial(_put_back, owner, type(owner).copy(owner))
+    elif id(owner) not in (put_back := outermost_ledger().put_back):
+        put_back[id(owner)] = partial(_put_back, owner, type(owner).copy(owner))
 
 
 def _put_back(owner: Any, before: Any) -> None:

@@ -351,5 +351,10 @@ def undone_on_failure(key: int, undo: Callable[[], None]) -> None:
         opened.undo.setdefault(key, undo)
 
 
+def outermost_ledger() -> Ledger:
+    """That which is closed when nothing is recorded any more."""
+    return _opened.ledgers[0]
+
+
 def ledger() -> Ledger:
     return _opened.ledgers[-1]
