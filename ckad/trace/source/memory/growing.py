@@ -101,7 +101,7 @@ def check_growth(key: Key, before: Any, end: Any, error: Exception, is_final: bo
         if not is_in_no_buffer(wanted.mark):
             raise wanted
         if is_final:
-            raise not_followed(key)
+            raise not_followed(key, step)
 
 
 def is_in_no_buffer(mark: Any) -> bool:
@@ -121,14 +121,18 @@ def check_outgrown(before: Any, end: Any) -> None:
             raise Outgrown(grown.buffer)
 
 
-def not_followed(key: Key) -> CkadError:
-    name = said(key).removeprefix("the variable ")
+def not_followed(key: Key, step: Step) -> CkadError:
+    name, before = said(key).removeprefix("the variable "), step.slot.type
+    shape = list(before.shape)
+    shape[step.axis] += step.rows
+    after = before.with_shape(tuple(shape))
     return CarryError(
         at_place(
-            f"the loop carries {name} from step to step, and a step makes an array longer. That is "
-            "followed where rows are put behind the others, x = np.append(x, y), and a bound of "
-            "the number of steps is known. Write into an array made before, as long as it can "
-            "become: x = np.zeros(most), x[m] = y and m += 1; x[:m] is what is filled."
+            f"the loop carries {name} from step to step, and a step makes an array longer: its "
+            f"shape changes from {before} to {after}. That is followed where rows are put behind "
+            "the others, x = np.append(x, y), and a bound of the number of steps is known. Write "
+            "into an array made before, as long as it can become: x = np.zeros(most), x[m] = y "
+            "and m += 1; x[:m] is what is filled."
         )
     )
 
