@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ckad.errors import CarryError, UnrecordableError
+from ckad.errors import UnrecordableError
 
 
 class Outcome(NamedTuple):
@@ -21,8 +21,5 @@ REFUSED: dict[str, Outcome] = {}
 REFUSED_LONG = {
     "earth.stream_power": Outcome(
         UnrecordableError, "the body of a loop or branch changes a function that was made outside"
-    ),
-    "filters.extended_localization": Outcome(
-        CarryError, "the loop carries 'hxEst' from step to step, and it changes from f64[4,2] to"
     ),
 }

@@ -63,6 +63,7 @@ class Trace:
         self.index_range: tuple[int, int] | None = None  # of the step's number, half-open
         self.ranges: dict[int, tuple[int, int]] = {}  # integer row -> least and greatest number
         self.forms: dict[int, Any] = {}  # integer row -> its Form (``affine``)
+        self.tips: dict[int, Any] = {}  # buffer -> the longest array in it here (``values.grown``)
 
     def capture_row(self, outer: int) -> int:
         """The row here that shows row ``outer`` of the parent trace."""

@@ -271,7 +271,7 @@ class Ledger(Frame):
 
     __slots__ = (
         *("before", "contents", "may_raise", "kept", "made", "objects", "recorded"),
-        *("rows", "skipped", "twins", "undo"),
+        *("put_back", "rows", "skipped", "twins", "undo"),
     )
     CHECKS: ClassVar[str] = "checks"
     KEPT: ClassVar[str] = "what functools.lru_cache keeps"
@@ -293,11 +293,14 @@ class Ledger(Frame):
         self.twins: dict[int, tuple[Any, list[Any]]] = {}  # containers that may be one in Python
         self.rows: dict[int, Any] = {}  # containers of which lists in buffers hold copies
         self.undo: dict[int, Callable[[], None]] = {}  # what is put back if the recording fails
+        self.put_back: dict[int, Callable[[], None]] = {}  # what is put back after it, by its owner
 
     def is_read_later(self, name: str) -> bool:
         return True
 
     def roll_back(self) -> None:
+        for put_back in self.put_back.values():
+            put_back()
         for (frame, name), value in self.before.items():
             if not (isinstance(frame, Outside) and self._is_pythons(frame, name)):
                 frame.restore(name, value)
@@ -346,6 +349,11 @@ def undone_on_failure(key: int, undo: Callable[[], None]) -> None:
     """Let ``undo`` be called if a recording that is open now fails."""
     for opened in _opened.ledgers:
         opened.undo.setdefault(key, undo)
+
+
+def outermost_ledger() -> Ledger:
+    """That which is closed when nothing is recorded any more."""
+    return _opened.ledgers[0]
 
 
 def ledger() -> Ledger:
