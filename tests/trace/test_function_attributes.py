@@ -65,7 +65,7 @@ def counted_in_a_nest(a, b):
 @program
 def counted_on_one_side(a, b):
     decay.calls = 0
-    for k in range(20):
+    for _ in range(20):
         a = decay(a, b) if a > 0.6 else a + 0.05 * b
     return a * (1 + decay.calls)
 
