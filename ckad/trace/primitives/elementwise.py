@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -67,7 +68,8 @@ def _harmless(ufunc: Any, xs: Sequence[Tracer], where: Any) -> list[Tracer]:
     ]
 
 
-class OfOp(NamedTuple):
+@dataclass(frozen=True)
+class OfOp:
     """What one row computes; bools may have an op of their own."""
 
     code: tuple[Op, Op]
