@@ -133,15 +133,16 @@ class Trace:
 
 
 def current() -> Trace:
-    opened: list[Trace] = stack()
-    if not opened:
+    try:
+        found: Trace = stack()[-1]
+    except IndexError:
         raise TraceError(
             at_place(
                 "a traced value is used outside of the function that made it. "
                 "Return it from the function instead of keeping it in a variable outside."
             )
-        )
-    return opened[-1]
+        ) from None
+    return found
 
 
 @contextmanager

@@ -38,6 +38,8 @@ RETURN = "return"
 class Frame:
     """The names of one call of a function, and where in it the program is."""
 
+    #: Whether what straight code binds here stays, as it does in Python.
+    LASTS: ClassVar[bool] = False
     __slots__ = (
         "definition",
         "depth",
@@ -215,6 +217,7 @@ class Frame:
 class Outside(Frame):
     """Names from outside of the transformed function: a module's, or one variable of a closure."""
 
+    LASTS = True
     __slots__ = ("names",)
 
     def __init__(self, owner: dict[str, Any], cell: Any = None) -> None:
@@ -302,7 +305,7 @@ class Ledger(Frame):
         for put_back in self.put_back.values():
             put_back()
         for (frame, name), value in self.before.items():
-            if not (isinstance(frame, Outside) and self._is_pythons(frame, name)):
+            if not (frame.LASTS and self._is_pythons(frame, name)):
                 frame.restore(name, value)
 
     def _is_pythons(self, frame: Frame, name: str) -> bool:
