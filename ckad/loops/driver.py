@@ -27,7 +27,7 @@ from ckad.loops.tables import learnt, streamed, whole
 from ckad.loops.threads import n_threads
 from ckad.loops.watch import Watch
 from ckad.memory import format_bytes, free_memory, parse_bytes
-from ckad.passes.marks import unmarked
+from ckad.passes.calls.marks import unmarked
 from ckad.place import at_place
 from ckad.tape.tape import Tape
 

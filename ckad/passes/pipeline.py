@@ -26,11 +26,11 @@ from typing import NamedTuple
 
 from ckad.passes.adjoint import adjoint, threaded
 from ckad.passes.bind import seeded
+from ckad.passes.calls.hoist import hoist
+from ckad.passes.calls.marks import unmarked
 from ckad.passes.fma import fma
-from ckad.passes.hoist import hoist
 from ckad.passes.integers.ranges import in_range
 from ckad.passes.integers.steady import steady
-from ckad.passes.marks import unmarked
 from ckad.passes.rewrite import appended
 from ckad.passes.simplify import simplify
 from ckad.passes.tangent import tangent

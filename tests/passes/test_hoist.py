@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import ckad
-from ckad.passes.hoist import hoist
+from ckad.passes.calls.hoist import hoist
 from ckad.tape.ops import Op
 from ckad.tape.routines import routine_of
 from ckad.tape.verify import verify
