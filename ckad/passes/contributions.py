@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ckad.passes.extents import Masks
 from ckad.tape.builder import Builder
 from ckad.tape.ops import Op
 
@@ -14,7 +15,8 @@ MOST_TERMS = 16
 def plus(b: Builder, x: int, y: int) -> int:
     """x + y; where x has zeros in place of a part, and y is that part alone, it is put there.
 
-    The zeros may be the first of several terms.
+    The zeros may be the first of several terms. Where y is a part between bounds, it is added there
+    alone.
     """
     padded = b.rows[y]
     terms = [x]
@@ -32,6 +34,11 @@ def plus(b: Builder, x: int, y: int) -> int:
         for term in reversed(terms[:-1]):
             total = b.add(total, b.rows[term].operands[1])
         return total
+    if padded.op is Op.SELECT and not b.type(y).size == 1:
+        masks = Masks(b.rows, b.constants)
+        mask, part, rest = padded.operands
+        if masks.is_zero(rest) and masks.spans(mask):  # what lies outside of a part stays as it is
+            return b.select(mask, b.add(x, part), x)
     return b.add(x, y)
 
 

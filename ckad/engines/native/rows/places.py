@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from llvmlite import ir
 
-from ckad.engines.native.ir.element import Array, nbytes
+from ckad.engines.native.ir.element import Array, Value, nbytes
 from ckad.engines.native.ir.unit import Buffer, Unit
 from ckad.engines.native.kernels.table import emit_copy, emit_fill
 from ckad.engines.native.nests.fusion import Fusion, Item, Nest
@@ -15,6 +15,7 @@ from ckad.engines.native.rows.writer import Writer
 from ckad.engines.native.values import registers
 from ckad.engines.native.values.held import Held, Memory, Wanted
 from ckad.engines.native.values.registers import Registers, is_small
+from ckad.passes.extents import bounds_in
 from ckad.passes.liveness import last_reads
 from ckad.tape.tape import Row, Tape
 from ckad.tape.types import Type
@@ -47,7 +48,7 @@ class Places:
         """The rows whose values an item reads."""
         if isinstance(item, Nest):
             return item.leaves
-        xs = self.rows[item].operands
+        xs = [*self.rows[item].operands, *bounds_in(self.fusion.spans(item) or ())]
         return [x if (source := self._splat_source(x)) is None else source for x in xs]
 
     def is_virtual_splat(self, k: int) -> bool:
@@ -67,6 +68,10 @@ class Places:
         value = self.held[k]
         assert isinstance(value, Registers)
         return value
+
+    def number(self, k: int) -> Value:
+        """The value of a scalar row."""
+        return registers.scalar(self.b, self.small(k))
 
     def memory(self, k: int) -> Array:
         """A row's value as an array in memory; what is in registers is written to a buffer."""
