@@ -88,7 +88,7 @@ class Fusion:
         self.fusable = [k not in alone and self._fusable(row) for k, row in enumerate(self.rows)]
         self.sum_root = [self._is_sum_root(row) for row in self.rows]
         self.holders = self._all_holders()
-        self.evaluated = Evaluated(tape, self.readers)
+        self.evaluated = Evaluated(tape, self.readers, self.uniform)
         outputs = set(tape.outputs.tolist())
         self.in_memory = [
             self.fusable[k] and (k in outputs or any(self._needs_memory(r, k) for r in reads))

@@ -23,8 +23,10 @@ Seen = set[Spans | None]
 class Evaluated:
     """Where each row is computed, given which ones nests compute and which lie in memory."""
 
-    def __init__(self, tape: Tape, readers: Sequence[Sequence[int]]) -> None:
-        self.rows, self.readers = tape.rows, readers
+    def __init__(
+        self, tape: Tape, readers: Sequence[Sequence[int]], uniform: Sequence[int | None]
+    ) -> None:
+        self.rows, self.readers, self.uniform = tape.rows, readers, uniform
         self.outputs = set(tape.outputs.tolist())
         self.masks = Masks(tape.rows, tape.constants)
         self.any = any(
@@ -94,7 +96,7 @@ class Evaluated:
             return None
         spans, old = self.masks.spans(row.operands[0]), row.operands[2]
         virtual = self.fusable[old] and not self.in_memory[old]
-        if spans is None or virtual or old == row.operands[1]:
+        if spans is None or virtual or self.uniform[old] is not None or old == row.operands[1]:
             return None
         self.updates[k] = old
         return spans
