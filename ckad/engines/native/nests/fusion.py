@@ -225,8 +225,8 @@ class Fusion:
 
     def spans(self, k: int) -> Spans | None:
         """The places at which a sum, an array in memory or a row alone is computed, if not all."""
-        (spans,) = self.seen[k]
-        return spans
+        spans, *others = self.seen[k]
+        return None if others else spans
 
     def _weigh_fusable(self, k: int, row: Row) -> None:
         zero = self.zero_reads(row)
