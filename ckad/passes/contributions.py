@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from ckad.passes.extents import Masks
 from ckad.tape.builder import Builder
 from ckad.tape.ops import Op
@@ -28,22 +26,27 @@ def plus(b: Builder, x: int, y: int) -> int:
         and cleared.op is Op.UPDATE
         and cleared.attrs == padded.attrs
         and b.type(cleared.operands[1]) == b.type(padded.operands[0])
-        and _is_zero(b, cleared.operands[1])
+        and Masks(b.rows, b.constants).is_zero(cleared.operands[1])
     ):
         total = b.update(cleared.operands[0], padded.operands[0], attrs=padded.attrs)
         for term in reversed(terms[:-1]):
             total = b.add(total, b.rows[term].operands[1])
         return total
-    if padded.op is Op.SELECT and not b.type(y).size == 1:
-        masks = Masks(b.rows, b.constants)
-        mask, part, rest = padded.operands
-        if masks.is_zero(rest) and masks.spans(mask):  # what lies outside of a part stays as it is
-            return b.select(mask, b.add(x, part), x)
-    return b.add(x, y)
+    placed = _plus_part(b, x, y)
+    return b.add(x, y) if placed is None else placed
 
 
-def _is_zero(b: Builder, x: int) -> bool:
-    row = b.rows[x]
-    if row.op is Op.BROADCAST:
-        return _is_zero(b, row.operands[0])
-    return row.op is Op.CONST and not np.any(b.constants[row.attrs[0]])
+def _plus_part(b: Builder, x: int, y: int) -> int | None:
+    """x + y where y is a part between bounds, with zeros around: what lies outside stays as it is.
+
+    The part may be seen in another shape.
+    """
+    part = b.rows[y].operands[0] if b.rows[y].op is Op.RESHAPE else y
+    if b.rows[part].op is not Op.SELECT:
+        return None
+    masks = Masks(b.rows, b.constants)
+    mask, new, rest = b.rows[part].operands
+    if not masks.is_zero(rest) or masks.spans(mask) is None:
+        return None
+    before = b.reshape_to(x, b.type(part).shape)
+    return b.reshape_to(b.select(mask, b.add(before, new), before), b.type(y).shape)
