@@ -6,7 +6,7 @@ knows the bounds can leave out what lies outside: there a row is zero, or stays 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -41,7 +41,7 @@ _LOWER = {Op.GE: 0, Op.GT: 1}
 _TURNED = {Op.LT: Op.GT, Op.LE: Op.GE, Op.GE: Op.LE, Op.GT: Op.LT, Op.EQ: Op.EQ}
 
 
-def bounds_in(spans: Spans) -> set[int]:
+def bounds_in(spans: Iterable[Span]) -> set[int]:
     """The scalar rows that spans are computed from."""
     return {b.row for span in spans for b in (*span.lows, *span.highs)}
 
@@ -58,6 +58,13 @@ class Masks:
         if k not in self.known:
             self.known[k] = self._spans(k)
         return self.known[k]
+
+    def is_exact(self, k: int) -> bool:
+        """Whether a mask with spans is true everywhere between them."""
+        row = self.rows[k]
+        if row.op in (Op.AND, Op.BROADCAST, Op.RESHAPE):
+            return all(map(self.is_exact, row.operands))
+        return row.op in _TURNED and self.spans(k) is not None
 
     def _spans(self, k: int) -> Spans | None:
         row = self.rows[k]

@@ -15,10 +15,11 @@ from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
 from typing import NamedTuple
 
+from ckad.engines.native.nests.products import part_products, reading_parts
 from ckad.engines.native.nests.spans import Evaluated
 from ckad.engines.native.values.registers import is_small
 from ckad.passes.extents import Spans, bounds_in
-from ckad.passes.liveness import readers
+from ckad.passes.liveness import readers_of
 from ckad.tape.ops import OPS, Group, Op, is_elementwise
 from ckad.tape.tape import Row, Tape
 
@@ -82,13 +83,14 @@ class Fusion:
     """
 
     def __init__(self, tape: Tape, alone: Collection[int] = ()) -> None:
-        self.tape, self.rows = tape, tape.rows
-        self.readers = readers(tape)
+        self.tape, self.products = tape, part_products(tape)
+        self.rows = reading_parts(tape.rows, self.products)
+        self.readers = readers_of(self.rows)
         self.uniform = [self._uniform(k) for k in range(len(tape))]
         self.fusable = [k not in alone and self._fusable(row) for k, row in enumerate(self.rows)]
         self.sum_root = [self._is_sum_root(row) for row in self.rows]
         self.holders = self._all_holders()
-        self.evaluated = Evaluated(tape, self.readers, self.uniform)
+        self.evaluated = Evaluated(tape, self.rows, self.readers, self.uniform)
         outputs = set(tape.outputs.tolist())
         self.in_memory = [
             self.fusable[k] and (k in outputs or any(self._needs_memory(r, k) for r in reads))
@@ -247,6 +249,13 @@ class Fusion:
         """Whether row k finds its operand x in memory, as far as the phases are known yet."""
         holder = self.holder(x, phase)
         return holder is not None and holder.row < k
+
+    def bounds_of(self, k: int) -> set[int]:
+        """The scalar rows that tell between which bounds a row alone is computed."""
+        spans = [*(self.spans(k) or ())]
+        if k in self.products:
+            spans += [span for span in self.products[k].spans if span is not None]
+        return bounds_in(spans)
 
     def is_alone(self, k: int) -> bool:
         return not self.fusable[k] and not self.sum_root[k]

@@ -24,14 +24,18 @@ class Evaluated:
     """Where each row is computed, given which ones nests compute and which lie in memory."""
 
     def __init__(
-        self, tape: Tape, readers: Sequence[Sequence[int]], uniform: Sequence[int | None]
+        self,
+        tape: Tape,
+        rows: Sequence[Row],
+        readers: Sequence[Sequence[int]],
+        uniform: Sequence[int | None],
     ) -> None:
-        self.rows, self.readers, self.uniform = tape.rows, readers, uniform
+        self.rows, self.readers, self.uniform = rows, readers, uniform
         self.outputs = set(tape.outputs.tolist())
-        self.masks = Masks(tape.rows, tape.constants)
+        self.masks = Masks(rows, tape.constants)
         self.any = any(
             row.op is Op.SELECT and not is_small(row.type) and self.masks.spans(row.operands[0])
-            for row in tape.rows
+            for row in rows
         )
         self.updates: dict[int, int] = {}  # writes to a part of an array: row -> the array
 

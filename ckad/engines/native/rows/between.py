@@ -5,10 +5,11 @@ from __future__ import annotations
 from ckad.engines.native.ir.element import ITEMSIZE, Array, Value, load, store, whole
 from ckad.engines.native.ir.flow import count, larger, smaller
 from ckad.engines.native.kernels.rows import add_lanes, emit_copy, moved
+from ckad.engines.native.kernels.vectors import combined, dots
 from ckad.engines.native.rows.places import Places
 from ckad.engines.native.values import registers
-from ckad.engines.native.values.between import vector_limits
-from ckad.engines.native.values.registers import LANES
+from ckad.engines.native.values.between import limits, vector_limits
+from ckad.engines.native.values.registers import LANES, is_small
 from ckad.tape.ops import Op
 from ckad.tape.tape import Row
 
@@ -73,3 +74,18 @@ def _copy(places: Places, to: Array, source: Array, first: Value, end: Value) ->
     b = places.b
     size = b.mul(larger(b, b.sub(end, first), whole(0)), whole(ITEMSIZE[to.type.dtype]))
     emit_copy(b, moved(b, to, first).pointer, moved(b, source, first).pointer, size)
+
+
+def lower_product(places: Places, k: int, row: Row) -> None:
+    """A product of a vector with a part of a matrix."""
+    b, product = places.b, places.fusion.products[k]
+    small = is_small(row.type)
+    out = places.passing(row.type) if small else places.place(k)
+    matrix, vector = places.memory(product.matrix), places.memory(product.vector)
+    rows, columns = (
+        (whole(0), whole(n)) if span is None else limits(b, span, n, places.number)
+        for span, n in zip(product.spans, matrix.type.shape, strict=True)
+    )
+    kernel = dots if product.sums_rows else combined
+    kernel(b, out.array, matrix, vector, rows, columns)
+    places.bind(k, registers.read(b, out.array) if small else out)

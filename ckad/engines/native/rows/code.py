@@ -13,7 +13,7 @@ from ckad.engines.native.nests.boxes import Shape
 from ckad.engines.native.nests.emit import argument_rows
 from ckad.engines.native.nests.fusion import Nest
 from ckad.engines.native.nests.threads import call_nest
-from ckad.engines.native.rows.between import is_between, limits_of, lower_between
+from ckad.engines.native.rows.between import is_between, limits_of, lower_between, lower_product
 from ckad.engines.native.rows.pieces import is_piece, lower_piece
 from ckad.engines.native.rows.places import Places
 from ckad.engines.native.rows.small import fits_registers, in_registers
@@ -151,7 +151,9 @@ def _wrap(code: TapeCode, k: int, row: Row) -> None:
 
 
 def _computed(code: TapeCode, k: int, row: Row) -> None:
-    if fits_registers(code, row):
+    if k in code.fusion.products:
+        lower_product(code, k, row)
+    elif fits_registers(code, row):
         code.held[k] = in_registers(code, row)
     elif is_piece(code.tape, row):
         lower_piece(code, k, row)

@@ -15,7 +15,6 @@ from ckad.engines.native.rows.writer import Writer
 from ckad.engines.native.values import registers
 from ckad.engines.native.values.held import Held, Memory, Wanted
 from ckad.engines.native.values.registers import Registers, is_small
-from ckad.passes.extents import bounds_in
 from ckad.passes.liveness import last_reads
 from ckad.tape.tape import Row, Tape
 from ckad.tape.types import Type
@@ -27,9 +26,10 @@ class Places:
     def __init__(
         self, writer: Writer, unit: Unit, tape: Tape, inputs: Sequence[Held], wanted: Wanted
     ) -> None:
-        self.writer, self.unit, self.tape, self.rows = writer, unit, tape, tape.rows
+        self.writer, self.unit, self.tape = writer, unit, tape
         self.wanted = wanted
         self.fusion: Fusion = writer.fusion(tape)
+        self.rows = self.fusion.rows
         self.held: dict[int, Held] = dict(zip(tape.inputs.tolist(), inputs, strict=True))
         self.temporary: list[Buffer] = []
         self.now = 0
@@ -48,7 +48,7 @@ class Places:
         """The rows whose values an item reads."""
         if isinstance(item, Nest):
             return item.leaves
-        xs = [*self.rows[item].operands, *bounds_in(self.fusion.spans(item) or ())]
+        xs = [*self.rows[item].operands, *self.fusion.bounds_of(item)]
         return [x if (source := self._splat_source(x)) is None else source for x in xs]
 
     def is_virtual_splat(self, k: int) -> bool:
