@@ -29,9 +29,9 @@ def limits_of(places: Places, k: int, n: int) -> tuple[Value, Value]:
 def lower_between(places: Places, k: int, row: Row) -> None:
     """A GATHER, SCATTER or SCATTER_ADD of which only a part is read, or added."""
     b = places.b
-    written = row.op is not Op.GATHER
-    out = places.in_place(k, row) or places.place(k)
-    if written and places.memory(row.operands[0]).pointer is not out.array.pointer:
+    written, small = row.op is not Op.GATHER, is_small(row.type)
+    out = places.in_place(k, row) or (places.passing(row.type) if small else places.place(k))
+    if written and (small or places.memory(row.operands[0]).pointer is not out.array.pointer):
         places.put_row(out.array, row.operands[0])
     large = out.array if written else places.memory(row.operands[0])
     index = places.rows[row.operands[1]]
@@ -42,7 +42,7 @@ def lower_between(places: Places, k: int, row: Row) -> None:
         at = registers.scalar(b, places.small(row.operands[1]))
         n = part.type.shape[0]
         _row(places, k, row.op, moved(b, large, b.mul(at, whole(n))), part)
-    places.bind(k, out)
+    places.bind(k, registers.read(b, out.array) if small else out)
 
 
 def _elements(places: Places, k: int, row: Row, large: Array, part: Array) -> None:
