@@ -140,8 +140,27 @@ class Masks:
             return self.spans(mask) or self.vanishing(x)
         if row.op in (Op.MUL, Op.ADD, Op.SUB):
             x, y = map(self.vanishing, row.operands)
-            return x if x == y else None
+            if x == y or row.op is not Op.MUL:
+                return x if x == y else None
+            if x is None or y is None:  # zero times a finite number
+                spans, other = (y, row.operands[0]) if x is None else (x, row.operands[1])
+                return spans if self._is_tame(other, spans) else None
+            return None
         return self.vanishing(row.operands[0]) if row.op in (Op.NEG, Op.CONVERT) else None
+
+    def _is_tame(self, k: int, spans: Spans | None) -> bool:
+        """Whether row k is one finite number outside of spans."""
+        row = self.rows[k]
+        if row.op is Op.SELECT and spans is not None and self.spans(row.operands[0]) == spans:
+            k = row.operands[2]
+        while self.rows[k].op in (Op.BROADCAST, Op.RESHAPE):
+            (k,) = self.rows[k].operands
+        row = self.rows[k]
+        return (
+            row.op is Op.CONST
+            and row.type.size == 1
+            and bool(np.isfinite(self.constants[row.attrs[0]]).all())
+        )
 
     def is_zero(self, k: int) -> bool:
         """Whether row k is the number zero throughout."""

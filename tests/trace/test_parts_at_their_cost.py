@@ -1,4 +1,4 @@
-"""What is computed of slices with run-time bounds on long axes: the slices, to the right numbers."""
+"""What is computed of slices with run-time bounds on long axes: the slices, and rightly so."""
 
 from __future__ import annotations
 
@@ -39,9 +39,7 @@ from .slice_programs import (
 def test_like_numpy_in_both_modes_engines_and_budgets(function, n):
     args = arguments(function, n)
     single = {"rtol": 1e-6, "ulp": 1e10} if any(x.dtype == np.float32 for x in args) else {}
-    program = Program(
-        function, lambda rng: args, difference=1e-6, step=1e-4, **single
-    )
+    program = Program(function, lambda rng: args, difference=1e-6, step=1e-4, **single)
     plain = Plain(program)
     native, vm = (Differentiated(program, engine, plain) for engine in ("native", "vm"))
     for run in (native, vm):
@@ -79,7 +77,9 @@ def test_second_order(function):
 def test_no_pass_over_the_whole_axis_is_left_in_a_loop(function, args):
     floats = tuple(k for k, x in enumerate(args) if x.dtype.kind == "f")
     tape = ckad.value_and_grad(function, floats).compiled(*args).tape
-    nests = [item for body in tape.bodies for item in fused(body)[0].items if isinstance(item, Nest)]
+    nests = [
+        item for body in tape.bodies for item in fused(body)[0].items if isinstance(item, Nest)
+    ]
     assert nests
     assert all(nest.spans for nest in nests)
 

@@ -271,4 +271,3 @@ def _row_range(trace: Trace, row: int) -> Range:
     if op is Op.GATHER:
         return _row_range(trace, operands[0])
     return ANY
-

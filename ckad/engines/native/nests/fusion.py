@@ -232,9 +232,7 @@ class Fusion:
 
     def _weigh_fusable(self, k: int, row: Row) -> None:
         zero = self.zero_reads(row)
-        first = max(
-            self._beside(x, k) if x in zero else self.anywhere[x] for x in row.operands
-        )
+        first = max(self._beside(x, k) if x in zero else self.anywhere[x] for x in row.operands)
         virtual = [x for x in row.operands if self.is_virtual(x) and not self._is_read(x, k, first)]
         self.work[k] = work_of(row.op) + sum(self.work[x] for x in virtual)
         arrays = [x for x in row.operands if self.uniform[x] is None]

@@ -59,7 +59,9 @@ def _part(
     rows: Sequence[Row], masks: Masks, x: int
 ) -> tuple[int, tuple[Span | None, Span | None]] | None:
     """The matrix of which row x is a part, and the spans of its two axes."""
-    while rows[x].op is Op.RESHAPE and rows[rows[x].operands[0]].type.shape == rows[x].type.shape[1:]:
+    while (
+        rows[x].op is Op.RESHAPE and rows[rows[x].operands[0]].type.shape == rows[x].type.shape[1:]
+    ):
         (x,) = rows[x].operands
     row = rows[x]
     if row.op is not Op.SELECT or len(row.type.shape) != 2 or is_small(row.type):
