@@ -139,19 +139,24 @@ class Masks:
                 return None
             return self.spans(mask) or self.vanishing(x)
         if row.op in (Op.MUL, Op.ADD, Op.SUB):
-            x, y = map(self.vanishing, row.operands)
-            if x == y or row.op is not Op.MUL:
-                return x if x == y else None
-            if x is None or y is None:  # zero times a finite number
-                spans, other = (y, row.operands[0]) if x is None else (x, row.operands[1])
-                return spans if self._is_tame(other, spans) else None
-            return None
+            left, right = map(self.vanishing, row.operands)
+            if left == right:
+                return left
+            return self._vanishing_product(*row.operands) if row.op is Op.MUL else None
         return self.vanishing(row.operands[0]) if row.op in (Op.NEG, Op.CONVERT) else None
 
-    def _is_tame(self, k: int, spans: Spans | None) -> bool:
+    def _vanishing_product(self, x: int, y: int) -> Spans | None:
+        """Zero times a finite number is zero."""
+        for one, other in ((x, y), (y, x)):
+            spans = self.vanishing(one)
+            if spans is not None and self._is_tame(other, spans):
+                return spans
+        return None
+
+    def _is_tame(self, k: int, spans: Spans) -> bool:
         """Whether row k is one finite number outside of spans."""
         row = self.rows[k]
-        if row.op is Op.SELECT and spans is not None and self.spans(row.operands[0]) == spans:
+        if row.op is Op.SELECT and self.spans(row.operands[0]) == spans:
             k = row.operands[2]
         while self.rows[k].op in (Op.BROADCAST, Op.RESHAPE):
             (k,) = self.rows[k].operands

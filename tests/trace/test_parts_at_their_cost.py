@@ -11,6 +11,7 @@ from ckad.engines.native.nests.fusion import Nest
 from ckad.passes.extents import Masks
 from ckad.rules.evaluate import evaluate
 from ckad.tape.builder import Builder
+from ckad.tape.ops import Op
 from ckad.tape.tape import Tape
 from ckad.tape.types import DType, Type
 
@@ -119,7 +120,7 @@ def _mask(rng: np.random.Generator, b: Builder, scalars: list[int], shape: tuple
         found.append(b.broadcast_to(side, shape))
     mask = found[0]
     for other in found[1:]:
-        mask = b.and_(mask, other) if hasattr(b, "and_") else getattr(b, "and")(mask, other)
+        mask = b.emit(Op.AND, (mask, other), (), b.type(mask))
     return mask
 
 
