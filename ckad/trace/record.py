@@ -72,7 +72,11 @@ MODULES = (
     *(fourier, iteration),
 )
 # SciPy takes long to load
-dispatch.later("scipy.special", "ckad.trace.primitives.special")
+dispatch.later(
+    "scipy.special",
+    "ckad.trace.primitives.special",
+    "ckad.trace.primitives.complex.error_functions",
+)
 dispatch.later("scipy.special._", "ckad.trace.numpy.scipy.special")  # its Python functions
 dispatch.later("scipy.stats", "ckad.trace.numpy.scipy.distributions")
 dispatch.later("scipy.stats._multivariate", "ckad.trace.numpy.scipy.multivariate")
