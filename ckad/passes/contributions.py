@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ckad.passes.extents import Masks
 from ckad.tape.builder import Builder
+from ckad.tape.extents import Masks
 from ckad.tape.ops import Op
 
 #: Terms of a cotangent that are looked through for a part that is still zero.

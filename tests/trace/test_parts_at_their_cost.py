@@ -8,9 +8,9 @@ import pytest
 import ckad
 from ckad.engines.native.nests.boxes import fused
 from ckad.engines.native.nests.fusion import Nest
-from ckad.passes.extents import Masks
 from ckad.rules.evaluate import evaluate
 from ckad.tape.builder import Builder
+from ckad.tape.extents import Masks
 from ckad.tape.ops import Op
 from ckad.tape.tape import Tape
 from ckad.tape.types import DType, Type

@@ -13,10 +13,10 @@ from typing import NamedTuple
 
 from ckad.passes.activity import dependent
 from ckad.passes.adjoint.cut import UNLIMITED, Network
-from ckad.passes.extents import Masks
 from ckad.passes.liveness import needed, readers
 from ckad.rules import RULES
 from ckad.tape.builder import Builder
+from ckad.tape.extents import Masks
 from ckad.tape.ops import Op
 from ckad.tape.tape import Row, Tape
 from ckad.tape.types import DType

@@ -18,8 +18,8 @@ from typing import NamedTuple
 from ckad.engines.native.nests.products import part_products, reading_parts
 from ckad.engines.native.nests.spans import Evaluated
 from ckad.engines.native.values.registers import is_small
-from ckad.passes.extents import Spans, bounds_in
 from ckad.passes.liveness import readers_of
+from ckad.tape.extents import Spans, bounds_in
 from ckad.tape.ops import OPS, Group, Op, is_elementwise
 from ckad.tape.tape import Row, Tape
 

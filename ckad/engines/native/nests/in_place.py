@@ -14,9 +14,9 @@ from weakref import WeakKeyDictionary
 
 from ckad.engines.native.nests.boxes import Shape, fused
 from ckad.engines.native.nests.fusion import Fusion, Item, Nest
-from ckad.passes.extents import Masks
 from ckad.passes.liveness import readers
 from ckad.tape.control import read_loop, read_reverse_loop
+from ckad.tape.extents import Masks
 from ckad.tape.ops import Op
 from ckad.tape.tape import Row, Tape
 

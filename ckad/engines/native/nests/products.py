@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from ckad.engines.native.values.registers import is_small
-from ckad.passes.extents import Masks, Span
+from ckad.tape.extents import Masks, Span
 from ckad.tape.ops import Op
 from ckad.tape.row import Row
 from ckad.tape.tape import Tape

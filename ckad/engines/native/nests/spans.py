@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from ckad.engines.native.values.registers import is_small
-from ckad.passes.extents import Masks, Spans
+from ckad.tape.extents import Masks, Spans
 from ckad.tape.ops import Op, is_elementwise
 from ckad.tape.row import Row
 from ckad.tape.tape import Tape

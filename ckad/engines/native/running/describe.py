@@ -15,9 +15,9 @@ from ckad.engines.native.nests.fusion import Fusion, Nest
 from ckad.engines.native.nests.walk import At, Index, Walk
 from ckad.engines.native.rows.writer import Emitted, Writer
 from ckad.engines.native.values.registers import is_small
-from ckad.passes.extents import Bound
 from ckad.place import NOWHERE
 from ckad.tape.control import UNBOUNDED, Loop, ReverseLoop, read_loop, read_reverse_loop
+from ckad.tape.extents import Bound
 from ckad.tape.ops import OPS, Group, Op
 from ckad.tape.tape import Row, Tape
 from ckad.tape.text import constant_text

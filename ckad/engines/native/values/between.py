@@ -10,7 +10,7 @@ from llvmlite import ir
 from ckad.engines.native.ir.element import Value, whole
 from ckad.engines.native.ir.flow import larger, smaller
 from ckad.engines.native.values.registers import LANES
-from ckad.passes.extents import Bound, Span
+from ckad.tape.extents import Bound, Span
 
 #: Numbers beyond are bounds of no axis; sums with those below do not wrap around.
 FAR = 2**60
