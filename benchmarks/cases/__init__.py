@@ -10,7 +10,9 @@ from benchmarks.cases import (
     lorenz63,
     lorenz96,
     n_body,
+    networks,
     neural_ode,
+    products,
     shallow_water,
     van_der_pol,
     wave2d,
@@ -32,5 +34,7 @@ CASES = {
         neural_ode.CASE,
         black_scholes.CASE,
         *fastad.CASES,
+        *products.CASES,
+        *networks.CASES,
     )
 }

@@ -6,6 +6,7 @@ Only rewrites that keep every bit are made: ``x * 1`` and ``-(-x)`` go, ``x + 0`
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -163,6 +164,35 @@ def _update(b: Builder, row: Row, xs: list[int]) -> int | None:
     return None
 
 
+def _matrix_product(b: Builder, row: Row, xs: list[int]) -> int | None:
+    """Factors that are transposed for the product are read where they lie."""
+    turned = [_turned(b, x) for x in xs]
+    if all(y is None for y in turned):
+        return None
+    factors = [x if y is None else y for x, y in zip(xs, turned, strict=True)]
+    attrs = [t if y is None else 1 - t for t, y in zip(row.attrs, turned, strict=True)]
+    return b.matmul(*factors, attrs=attrs)
+
+
+def _turned(b: Builder, x: int) -> int | None:
+    """What a stack of matrices is the transpose of, matrix by matrix, if it is known as one."""
+    batch, m, n = b.type(x).shape
+    row = b.rows[b.rows[x].operands[0]] if b.rows[x].op is Op.RESHAPE else b.rows[x]
+    if row.op is not Op.TRANSPOSE:
+        return None
+    shape = b.type(row.operands[0]).shape
+    order = [a for a in row.attrs if shape[a] != 1]
+    axes = sorted(order)
+    for k in range(len(axes)):
+        # order is [those of the stack, second group, first group]
+        for cut in range(k + 1, len(axes)):
+            groups = axes[:k], axes[cut:], axes[k:cut]
+            sizes = [math.prod(shape[a] for a in group) for group in groups]
+            if order == [a for group in groups for a in group] and sizes == [batch, m, n]:
+                return b.reshape_to(row.operands[0], (batch, n, m))
+    return None
+
+
 _TRIVIAL = {
     Op.MUL: _product,
     Op.DIV: lambda b, row, xs: xs[0] if _is(b, xs[1], 1.0) else None,
@@ -176,5 +206,6 @@ _TRIVIAL = {
     Op.SELECT: _select,
     Op.SLICE: _slice,
     Op.UPDATE: _update,
+    Op.MATMUL: _matrix_product,
     Op.SUM: lambda b, row, xs: xs[0] if not row.attrs else None,
 }

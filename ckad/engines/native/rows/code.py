@@ -15,6 +15,7 @@ from ckad.engines.native.nests.fusion import Nest
 from ckad.engines.native.nests.threads import call_nest
 from ckad.engines.native.rows.pieces import is_piece, lower_piece
 from ckad.engines.native.rows.places import Places
+from ckad.engines.native.rows.shared import is_shared, lower_shared
 from ckad.engines.native.rows.small import fits_registers, in_registers
 from ckad.engines.native.rows.wrap import wrap_array, wrap_registers
 from ckad.engines.native.rows.writer import Emitted, Writer
@@ -150,6 +151,8 @@ def _computed(code: TapeCode, k: int, row: Row) -> None:
         code.held[k] = in_registers(code, row)
     elif is_piece(code.tape, row):
         lower_piece(code, k, row)
+    elif is_shared(code, row):
+        lower_shared(code, k, row)
     else:
         _kernel(code, k, row)
 
