@@ -38,7 +38,7 @@ def random(*shapes: tuple[int, ...]) -> Inputs:
     )
 
 
-# The functions, of a namespace like NumPy with a convolution and a pooling -------------------------
+# The functions, of a namespace like NumPy with a convolution and a pooling ----------------------
 
 
 def softmax(xp: Any, x: Any) -> Any:
@@ -88,7 +88,7 @@ def lenet(xp: Any) -> Callable:
     return value
 
 
-# NumPy's convolution, three ways to write it, and its pooling ----------------------------------------
+# NumPy's convolution, three ways to write it, and its pooling --------------------------
 
 
 def conv_by_pixels(x, w):

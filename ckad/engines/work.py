@@ -13,6 +13,9 @@ from ckad.tape.tape import Row, Tape
 SMALL = 64
 
 
+#: Elements of a factor that is read for one product take as long as so many multiplications.
+_UNSHARED = 16
+
 _WRITES = (Op.UPDATE, Op.SLICE_ADD, Op.SCATTER, Op.SCATTER_ADD)
 
 
@@ -57,8 +60,13 @@ def _row(tape: Tape, rates: Rates, row: Row) -> float:
         return _control(tape, rates, row)
     size = _elements(tape, row)
     if row.op is Op.MATMUL:
-        size *= max(1, tape.rows[row.operands[0]].type.size // max(1, row.type.shape[1]))
+        size = max(_UNSHARED * size, row.type.size * _inner(tape, row))
     return rates.row + rates.element * size
+
+
+def _inner(tape: Tape, row: Row) -> int:
+    """The length over which a matrix product sums."""
+    return tape.rows[row.operands[0]].type.shape[1 if row.attrs[0] else 2]
 
 
 def _elements(tape: Tape, row: Row) -> int:

@@ -43,7 +43,7 @@ class Product(NamedTuple):
 
     def is_large(self, dtype: DType) -> bool:
         size, factor = self.m * self.k * self.n, self.k * self.n
-        if min(self) < 0 or dtype not in GEMM or 1 in (self.m, self.k, self.n):
+        if dtype not in GEMM or 1 in (self.m, self.k, self.n):
             return False
         if dtype is DType.F32:
             return size >= LARGE_SINGLE
@@ -79,8 +79,7 @@ def emit_blocks(
     last: Value,
 ) -> None:
     """The blocks [first, last) of the result, which is the first of the arrays."""
-    out, x, y = arrays
-    p = product_of(attrs, out.type, x.type)
+    p = product_of(attrs, arrays[0].type, arrays[1].type)
     rows, columns = _sides(p)
     down, across = -(-p.m // rows), -(-p.n // columns)
     sizes = [b.alloca(I32) for _ in range(2)]

@@ -147,6 +147,8 @@ def _wrap(code: TapeCode, k: int, row: Row) -> None:
 
 
 def _computed(code: TapeCode, k: int, row: Row) -> None:
+    if k in code.held:  # computed with another row
+        return
     if fits_registers(code, row):
         code.held[k] = in_registers(code, row)
     elif is_piece(code.tape, row):
