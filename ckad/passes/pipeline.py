@@ -29,6 +29,7 @@ from ckad.passes.bind import seeded
 from ckad.passes.fma import fma
 from ckad.passes.integers.ranges import in_range
 from ckad.passes.integers.steady import steady
+from ckad.passes.products import products
 from ckad.passes.simplify import simplify
 from ckad.passes.tangent import tangent
 from ckad.passes.untape import untape
@@ -138,6 +139,7 @@ VECTORISE = Pass(
         "then the tape around them: simplify, transposes_last, simplify",
     ),
 )
+PRODUCTS = Pass("products", "sums of products of elements are matrix products", products)
 IN_RANGE = Pass("in_range", "indices that are proven to be in range are not checked", in_range)
 STEADY = Pass("steady", "an element that a loop meets at one place is a scalar around it", steady)
 FMA = Pass("fma", "a product that one sum alone reads joins it", fma)
@@ -184,7 +186,7 @@ def _named(positions: Positions, kind: str) -> str:
 
 
 def recorded() -> Pipeline:
-    return Pipeline("recorded", (SIMPLIFY, VECTORISE))
+    return Pipeline("recorded", (SIMPLIFY, VECTORISE, PRODUCTS))
 
 
 def primal(contract: bool = False) -> Pipeline:

@@ -15,7 +15,7 @@ import pytest
 from llvmlite import ir
 
 from ckad.engines.native.ir.element import POINTER, STORED, Array, widen
-from ckad.engines.native.kernels.blas import GEMM, LARGE_BOTH, LARGE_FACTOR, LARGE_SINGLE
+from ckad.engines.native.kernels.blas import GEMM, LARGE_BOTH, LARGE_PRODUCT, LARGE_SINGLE
 from ckad.engines.native.kernels.table import KERNELS, emit_call, emit_copy, emit_fill, emit_zeros
 from ckad.engines.native.running.compiler import SYMBOLS
 from ckad.rules import RULES
@@ -312,7 +312,7 @@ def test_large_products_go_to_blas(tx: int, ty: int) -> None:
         KERNELS[Op.MATMUL](b, c.attrs, *[Array(p, c.out) for p in function.args])
         return c, GEMM[dtype_of(dtype)] in module.globals
 
-    least = math.ceil(LARGE_BOTH ** (1 / 3)) if tx and ty else math.isqrt(LARGE_FACTOR)
+    least = math.ceil((LARGE_BOTH if tx and ty else LARGE_PRODUCT) ** (1 / 3))
     single = math.ceil(LARGE_SINGLE ** (1 / 3))
     for m, dtype in ((least, F64), (single, F32)):
         large, calls = product_of(m + 1, dtype)

@@ -18,9 +18,9 @@ from ckad.tape.types import DType, Type
 
 #: The symbols that calls to BLAS expect.
 GEMM = {DType.F64: "ckad_dgemm", DType.F32: "ckad_sgemm"}
-#: From this many multiplications on a product of two matrices is left to BLAS, unless the right
-#: factor stays in the cache. Below, the loops are as fast, and need neither a call nor threads.
-LARGE_PRODUCT, LARGE_FACTOR = 1 << 22, 1 << 16
+#: From this many multiplications on a product of two matrices is left to BLAS. Below, the loops are
+#: as fast, and need neither SciPy nor a call.
+LARGE_PRODUCT = 1 << 18
 #: Loops add a float32 up as a double, which takes longer.
 LARGE_SINGLE = 1 << 14
 #: The same with both factors transposed, where nothing that is read together lies together.
@@ -42,14 +42,12 @@ class Product(NamedTuple):
     ty: int
 
     def is_large(self, dtype: DType) -> bool:
-        size, factor = self.m * self.k * self.n, self.k * self.n
+        size = self.m * self.k * self.n
         if dtype not in GEMM or 1 in (self.m, self.k, self.n):
             return False
         if dtype is DType.F32:
             return size >= LARGE_SINGLE
-        if self.tx and self.ty:
-            return size >= LARGE_BOTH
-        return size >= LARGE_PRODUCT and factor >= LARGE_FACTOR
+        return size >= (LARGE_BOTH if self.tx and self.ty else LARGE_PRODUCT)
 
 
 def product_of(attrs: Sequence[int], out: Type, x: Type) -> Product:
