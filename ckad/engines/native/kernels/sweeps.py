@@ -37,16 +37,9 @@ BLOCKS, LEAST_ROWS = 32, 64
 
 
 class Sweep(NamedTuple):
-    """What is computed of a matrix in one pass.
-
-    ``by_rows`` is the product with a vector, ``by_columns`` that of the transpose with another one;
-    with ``chained`` this is the result of the first.
-    """
+    """How a matrix is cut."""
 
     matrix: Type
-    by_rows: bool
-    by_columns: bool
-    chained: bool = False
 
     @property
     def block(self) -> int:
@@ -65,7 +58,10 @@ class Sweep(NamedTuple):
 
 
 class Places(NamedTuple):
-    """The arrays of a sweep; those that it does not need are None."""
+    """The arrays of a sweep; those that it does not need are None.
+
+    With ``partial`` but without ``left`` the columns' factors are the dots of the same pass.
+    """
 
     matrix: Array
     right: Array | None = None  # a row's factors, and the dots with them
@@ -118,7 +114,7 @@ def _rows(b: ir.IRBuilder, sweep: Sweep, places: Places, r: Value, n: int) -> No
         return
     for i, dot in zip(numbers, dots, strict=True):
         store(b, places.dots, i, dot)
-    if sweep.chained:
+    if places.partial is not None and left is None:
         dtype = sweep.matrix.dtype
         _pass(b, places, lines, False, [rounded(b, dtype, dot) for dot in dots])
 

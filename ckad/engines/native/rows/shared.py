@@ -24,6 +24,8 @@ from ckad.tape.types import Type
 
 #: Elements of a matrix from which on its product with a vector is a pass over blocks of its rows.
 LARGE_MATRIX = 1 << 15
+#: So many items on, another product of the same matrix is looked for.
+NEAR = 64
 
 #: (builder, arrays, first, last) -> code of the parts [first, last)
 Emit = Callable[[ir.IRBuilder, Sequence[Array], Value, Value], None]
@@ -110,9 +112,9 @@ def _named(rows: Sequence[Row], k: int) -> int:
     return k
 
 
-def _mate(places: Places, k: int, own: ByVector) -> int | None:
+def _mate(places: Places, k: int, own: ByVector) -> tuple[int, ByVector] | None:
     """A later row that the same pass over the matrix may compute."""
-    for item in places.fusion.items[places.now + 1 :]:
+    for item in places.fusion.items[places.now + 1 : places.now + 1 + NEAR]:
         if not isinstance(item, int) or item in places.held:
             continue
         other = by_vector(places, places.rows[item])
@@ -120,7 +122,7 @@ def _mate(places: Places, k: int, own: ByVector) -> int | None:
             continue
         chained = other.transposed and _named(places.rows, other.vector) == k
         if chained or _known(places, other.vector) is not None:
-            return item
+            return item, other
     return None
 
 
@@ -132,31 +134,24 @@ def _known(places: Places, k: int) -> int | None:
 def _sweep(places: Places, k: int, row: Row) -> None:
     own = by_vector(places, row)
     assert own is not None
-    found = [k] if (mate := _mate(places, k, own)) is None else [k, mate]
-    uses = {by_vector(places, places.rows[x]): x for x in found}
-    straight = next((u for u in uses if not u.transposed), None)
-    turned = next((u for u in uses if u.transposed), None)
+    uses = [(k, own)] if (mate := _mate(places, k, own)) is None else [(k, own), mate]
+    outs = {x: _room(places, x) for x, _ in uses}
     matrix = places.memory(own.matrix)._replace(type=Type(row.type.dtype, own.shape))
-    chained = (
-        straight is not None
-        and turned is not None
-        and _named(places.rows, turned.vector) == uses[straight]
-    )
-    sweep = Sweep(matrix.type, straight is not None, turned is not None, chained)
-    outs = {x: _room(places, x) for x in found}
-    arrays = {"matrix": matrix}
-    if straight is not None:
-        right = _vector(places, straight.vector)
-        arrays |= {"right": right, "dots": outs[uses[straight]].array}
-    if turned is not None:
-        if not chained:
-            arrays["left"] = _vector(places, turned.vector)
-        arrays["partial"] = places.passing(sweep.partial).array
-    _call_sweep(places, sweep, arrays)
-    if turned is not None:
-        _call_total(places, outs[uses[turned]].array, arrays["partial"])
-    for x, out in outs.items():
-        _keep(places, x, out)
+    arrays, done = {"matrix": matrix}, set[int]()
+    for x, use in sorted(uses, key=lambda pair: pair[1].transposed):
+        done.add(x)
+        if not use.transposed:
+            arrays |= {"right": _vector(places, use.vector), "dots": outs[x].array}
+            continue
+        if _named(places.rows, use.vector) not in done:
+            arrays["left"] = _vector(places, use.vector)
+        blocks = Sweep(matrix.type).partial
+        arrays["partial"] = places.passing(blocks).array
+    _call_sweep(places, arrays)
+    for x, use in uses:
+        if use.transposed:
+            _call_total(places, outs[x].array, arrays["partial"])
+        _keep(places, x, outs[x])
 
 
 def _vector(places: Places, k: int) -> Array:
@@ -164,19 +159,18 @@ def _vector(places: Places, k: int) -> Array:
     return places.memory(k if known is None else known)
 
 
-def _call_sweep(places: Places, sweep: Sweep, arrays: dict[str, Array]) -> None:
+def _call_sweep(places: Places, arrays: dict[str, Array]) -> None:
     types = [a.type for a in arrays.values()]
+    sweep = Sweep(arrays["matrix"].type)
 
     def emit(b: ir.IRBuilder, given: Sequence[Array], first: Value, last: Value) -> None:
         emit_sweep(b, sweep, Swept(**dict(zip(arrays, given, strict=True))), first, last)
 
-    name = f"ckad_sweep({' '.join(arrays)})({' '.join(map(str, types))}){sweep.chained:d}"
+    name = f"ckad_sweep({' '.join(arrays)})({' '.join(map(str, types))})"
     function = _function(places.unit.module, name, types, emit)
     pointers = [a.pointer for a in arrays.values()]
-    work = sweep.matrix.size * (sweep.by_rows + sweep.by_columns)
-    places.writer.shares |= call_shared(
-        places.unit, function, pointers, sweep.n_blocks, work, PARTS
-    )
+    n, work = sweep.n_blocks, sweep.matrix.size * (("dots" in arrays) + ("partial" in arrays))
+    places.writer.shares |= call_shared(places.unit, function, pointers, n, work, PARTS)
 
 
 def _call_total(places: Places, out: Array, partial: Array) -> None:
