@@ -3,6 +3,7 @@
 from benchmarks.cases import (
     black_scholes,
     burgers,
+    factors,
     fastad,
     gray_scott,
     heat1d,
@@ -36,5 +37,6 @@ CASES = {
         *fastad.CASES,
         *products.CASES,
         *networks.CASES,
+        *factors.CASES,
     )
 }

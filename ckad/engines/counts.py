@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from ckad.tape.control import likely_length, read_loop, read_reverse_loop
 from ckad.tape.ops import OPS, Group, Op, is_elementwise
+from ckad.tape.routines import routine_of
 from ckad.tape.tape import Row, Tape
 from ckad.tape.types import Type
 
@@ -103,9 +104,17 @@ def _flops(tape: Tape, row: Row) -> int:
     if row.op is Op.MATMUL:
         inner = types[0].shape[1 if row.attrs[0] else 2]
         return 2 * inner * row.type.size
+    if row.op is Op.CALL:
+        return call_flops(tape, row)
     if row.op in (Op.SLICE_ADD, Op.SCATTER_ADD):
         return types[-1].size
     return {Op.CUMSUM: 1, Op.RECURRENCE: 2}.get(row.op, 0) * row.type.size
+
+
+def call_flops(tape: Tape, row: Row) -> int:
+    """About how many operations a routine takes."""
+    types = [tape.rows[x].type for x in row.operands]
+    return int(routine_of(row).flops(row.attrs[1:], *types))
 
 
 # --- memory --------------------------------------------------------------------------------------

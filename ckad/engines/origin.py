@@ -52,9 +52,21 @@ def origin(path: Sequence[tuple[Tape, int]]) -> Origin:
 
 def stopped(source: str, reason: str, steps: Sequence[int]) -> CkadError:
     """The error of a WRAP row, whose reason is named in lower case, at these steps of its loops."""
-    where = f" at {', inner '.join(f'step {n}' for n in steps)}" if steps else ""
     error, said = _STOPPED[reason]
-    return error(f"{source}: {said.format(where=where)}{_quoted(source)}")
+    return error(f"{source}: {said.format(where=_where(steps))}{_quoted(source)}")
+
+
+def _where(steps: Sequence[int]) -> str:
+    return f" at {', inner '.join(f'step {n}' for n in steps)}" if steps else ""
+
+
+def located(error: BaseException, source: str, steps: Sequence[int]) -> BaseException:
+    """An exception of a routine, with the place it was called at."""
+    where = f"{source}: called here{_where(steps)}{_quoted(source)}"
+    if isinstance(error, np.linalg.LinAlgError):
+        return type(error)(f"{source}: {error}{_where(steps)}{_quoted(source)}")
+    error.add_note(where)
+    return error
 
 
 def _quoted(source: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import NamedTuple
 
+from ckad.engines.counts import call_flops
 from ckad.tape.control import likely_length, read_loop, read_reverse_loop
 from ckad.tape.ops import OPS, Group, Op
 from ckad.tape.tape import Row, Tape
@@ -20,14 +21,17 @@ _WRITES = (Op.UPDATE, Op.SLICE_ADD, Op.SCATTER, Op.SCATTER_ADD)
 
 
 class Rates(NamedTuple):
-    """Nanoseconds of a row on a small array, and of one on a large array per element."""
+    """Nanoseconds of a row on a small array, of one on a large array per element, of a call."""
 
     row: float
     element: float
+    call: float
 
 
-VM, NATIVE = Rates(4.0, 0.35), Rates(0.6, 0.03)
+VM, NATIVE = Rates(4.0, 0.35, 5_000.0), Rates(0.6, 0.03, 200.0)
 RATES = {"vm": VM, "native": NATIVE}
+#: Operations that a routine does in a nanosecond.
+FLOPS = 4.0
 #: Seconds of compilation: at the least, and per row of all bodies, small ones and large ones.
 LEAST, PER_ROW, PER_LARGE_ROW = 0.05, 6e-5, 2e-3
 
@@ -58,6 +62,8 @@ def _row(tape: Tape, rates: Rates, row: Row) -> float:
         return 0.0
     if group is Group.CONTROL:
         return _control(tape, rates, row)
+    if row.op is Op.CALL:
+        return rates.call + call_flops(tape, row) / FLOPS
     size = _elements(tape, row)
     if row.op is Op.MATMUL:
         size = max(_UNSHARED * size, row.type.size * _inner(tape, row))

@@ -1,6 +1,18 @@
 """The rule blocks of all ops; importing this package fills the registry."""
 
-from ckad.rules import arithmetic, control, functions, index, linalg, logic, reduce, shape, special
+from ckad.rules import (
+    arithmetic,
+    call,
+    control,
+    functions,
+    index,
+    linalg,
+    logic,
+    reduce,
+    routines,
+    shape,
+    special,
+)
 from ckad.rules.registry import RULES, Contribution, Rule
 
 __all__ = [
@@ -8,12 +20,14 @@ __all__ = [
     "Contribution",
     "Rule",
     "arithmetic",
+    "call",
     "control",
     "functions",
     "index",
     "linalg",
     "logic",
     "reduce",
+    "routines",
     "shape",
     "special",
 ]

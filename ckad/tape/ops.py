@@ -21,6 +21,7 @@ class Group(Enum):
     INDEX = auto()
     REDUCE = auto()
     LINALG = auto()
+    CALL = auto()
     CONTROL = auto()
 
 
@@ -151,6 +152,8 @@ class Op(IntEnum):
     RECURRENCE = Group.REDUCE, 2, True
     # linalg: batched [b, m, k] @ [b, k, n]; attrs say which operands are transposed
     MATMUL = Group.LINALG, 2, True
+    # a routine on whole arrays: its number, then its own attributes
+    CALL = Group.CALL, -1, True
     # control: rows that hold body tapes; their results are taken out by RESULT rows
     LOOP = Group.CONTROL, -1, True
     TAPED_LOOP = Group.CONTROL, -1, True

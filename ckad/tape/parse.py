@@ -13,6 +13,7 @@ from ckad.errors import TapeError
 from ckad.place import NOWHERE, Source
 from ckad.tape.builder import BODY_COUNT, Builder
 from ckad.tape.ops import Op
+from ckad.tape.routines import named
 from ckad.tape.row import Row
 from ckad.tape.tape import Tape
 from ckad.tape.text import INDENT, NAMES
@@ -164,6 +165,8 @@ def _read_attributes(op: Op, text: str | None) -> list[int]:
     if text is None:
         return []
     words = text.split(", ")
+    if op is Op.CALL:
+        words[0] = str(named(words[0]).number)
     if op in NAMES:
         names = [word.partition("=")[0] for word in words]
         if names != list(NAMES[op]):

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from ckad.errors import TapeError
 from ckad.tape.ops import OPS, Group, Op
 from ckad.tape.reasons import Reason
+from ckad.tape.routines import result_type
 from ckad.tape.types import DType, Type
 
 Types = Sequence[Type]
@@ -214,6 +215,13 @@ def _matmul(out: Type, xs: Types, attrs: Sequence[int]) -> None:
     need(fits, f"{listed(xs)} with transposed={tuple(attrs)} do not fit together")
 
 
+def _call(out: Type, xs: Types, attrs: Sequence[int]) -> None:
+    fits = all(t.dtype in (DType.F64, DType.I64) for t in (out, *xs))
+    need(fits, f"{listed(xs)} -> {out}; a routine takes float64 and int64")
+    expected = result_type(*xs, attrs=attrs)
+    need(out == expected, f"its type is {out}; the operands make it {expected}")
+
+
 SIGNATURES: dict[int, Check] = {
     **{op: _elementwise(_FLOAT) for op, row in OPS.items() if row.group is Group.ELEMENTWISE},
     **{Op[name]: _elementwise(_NUMBER) for name in "NEG ABS SIGN ADD SUB MUL FLOORDIV MOD".split()},
@@ -247,4 +255,5 @@ SIGNATURES: dict[int, Check] = {
     Op.CUMSUM: _cumulative,
     Op.RECURRENCE: _cumulative,
     Op.MATMUL: _matmul,
+    Op.CALL: _call,
 }

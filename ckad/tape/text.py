@@ -32,6 +32,7 @@ import numpy as np
 
 from ckad.place import NOWHERE, Source
 from ckad.tape.ops import Op
+from ckad.tape.routines import routine_of
 from ckad.tape.row import Row
 
 INDENT = "    "
@@ -135,6 +136,8 @@ def _values(rows: Iterable[int]) -> str:
 
 
 def _attributes(row: Row) -> str:
+    if row.op is Op.CALL:
+        return ", ".join([routine_of(row).name, *map(str, row.attrs[1:])])
     if row.op in NAMES:
         return ", ".join(f"{n}={a}" for n, a in zip(NAMES[row.op], row.attrs, strict=True))
     return ", ".join(map(str, row.attrs))

@@ -6,6 +6,7 @@ Formulas are written in these words and in NumPy's functions alone.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -113,6 +114,11 @@ def sliding(x: Any, axis: int, length: int) -> Array:
 def batched(x: Any, y: Any) -> Array:
     """[b, m, k] @ [b, k, n] in the common dtype of ``x`` and ``y``."""
     return within(batched, (x, y))
+
+
+def routine(name: str, *arrays: Any, attrs: Sequence[int] = ()) -> Array:
+    """What a routine of this name computes of arrays in memory; all floats are float64."""
+    return within(routine, (name, tuple(attrs), *arrays))
 
 
 def in_order(x: Any) -> Array:

@@ -56,6 +56,7 @@ class Code(IntEnum):
     JUMP_IF_REACHED = 32  # cell, other, target: jump if cell >= other
     TOO_LONG = 33  # table, cell: a loop needs actions for more steps, as many as the cell says
     LEARNT = 34  # table, cell: the loop runs as many steps as the cell says
+    CALL = 35  # place: leave the interpreter for the routine of that place
 
 
 class Reduce(IntEnum):
@@ -88,3 +89,4 @@ class Status(IntEnum):
     INDEX = 3  # an index is out of range
     NOT_FINITE = 4
     LENGTH = 5  # an open loop runs longer than its actions are made for
+    CALL = 6  # a routine is to be run

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from time import perf_counter
 
 import numpy as np
@@ -10,20 +11,22 @@ import numpy as np
 from ckad.engines import flags
 from ckad.engines.actions import Feed, TooManySteps
 from ckad.engines.heap import LINE, too_much
-from ckad.engines.origin import not_finite, stopped
+from ckad.engines.origin import located, not_finite, stopped
 from ckad.engines.stops import Seen, Stops
 from ckad.engines.vm.isa import Status
 from ckad.engines.vm.kernels.interpreter import COUNT, CURSOR, FILLED, FIRST, MOST, run
 from ckad.engines.vm.kernels.intrinsics import register_symbols
-from ckad.engines.vm.program import CELL, Place, Program
+from ckad.engines.vm.program import CELL, Call, Place, Program
 from ckad.errors import NonFiniteError, ScheduleError
+from ckad.rules.routines.memory import prepared
+from ckad.tape.routines import ROUTINES, Routine
 from ckad.tape.types import DType
 
 #: The interpreter returns at least this often, in its own rough nanoseconds of work.
 SLICE = 30_000_000
 #: Seconds after which it had better return: what an op really costs is only known when it runs.
 PAUSE = 0.05
-CHECK_WORDS = 4
+CHECK_WORDS, CALL_WORDS = 4, 2
 
 
 class _Tables:
@@ -60,6 +63,36 @@ class _Tables:
         self.table[number, CURSOR], self.table[number, FILLED] = first, first + n_rows
 
 
+class _Calls:
+    """The routines that a run calls: compiled ones on the cells themselves."""
+
+    def __init__(self, program: Program, f: np.ndarray) -> None:
+        self.program, self.f, self.i = program, f, f.view(np.int64)
+        self.ready: dict[int, Callable[[], None]] = {}
+
+    def run(self, at: int) -> None:
+        """Run the routine of a place; what it raises says where."""
+        try:
+            if at not in self.ready:
+                self.ready[at] = self._prepared(self.program.calls[at])
+            self.ready[at]()
+        except Exception as error:
+            numbers = [int(self.i[cell]) for cell in self.program.counters.get(at, ())]
+            raise located(error, str(self.program.places[at].source), numbers) from None
+
+    def _prepared(self, call: Call) -> Callable[[], None]:
+        routine, attrs = ROUTINES[call.attrs[0]], call.attrs[1:]
+        if routine.compiled is None:
+            return partial(self._in_python, routine, attrs, call)
+        places = [call.out, *call.operands]
+        addresses = [self.f.ctypes.data + CELL * place.offset for place in places]
+        return prepared(routine.compiled, attrs, [p.type for p in call.operands], addresses)
+
+    def _in_python(self, routine: Routine, attrs: Sequence[int], call: Call) -> None:
+        operands = [get(self.f, self.i, place) for place in call.operands]
+        put(self.f, self.i, call.out.offset, routine.run(attrs, *operands))
+
+
 def execute(
     program: Program,
     inputs: Sequence[np.ndarray],
@@ -84,6 +117,7 @@ def execute(
         put(f, i, place.offset, array)
     tables = _Tables(program, feeds or {})
     report = np.zeros(4, np.int64)
+    calls = _Calls(program, f)
     pc, fuel = 0, SLICE // 16
     while True:
         began = perf_counter()
@@ -111,6 +145,9 @@ def execute(
             if stops.see(at, seen):
                 return []
             pc += CHECK_WORDS
+        elif status is Status.CALL:
+            calls.run(int(report[1]))
+            pc += CALL_WORDS
         elif status is not Status.PAUSED:
             _fail(program, status, int(report[1]), f)
 

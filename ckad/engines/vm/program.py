@@ -22,6 +22,14 @@ class Place(NamedTuple):
     type: Type
 
 
+class Call(NamedTuple):
+    """A routine on arrays in the cells: its number and attributes."""
+
+    attrs: tuple[int, ...]
+    out: Place
+    operands: tuple[Place, ...]
+
+
 @dataclass(frozen=True, eq=False)
 class Program:
     """An assembled tape. ``loops`` maps the name of a taped loop to its action table."""
@@ -35,6 +43,7 @@ class Program:
     places: list[Origin] = field(default_factory=list)  # of the rows that may fail
     counters: dict[int, tuple[int, ...]] = field(default_factory=dict)  # index cells of a place
     results: dict[int, Place] = field(default_factory=dict)  # what to show of places to stop at
+    calls: dict[int, Call] = field(default_factory=dict)  # the routine of a place
     nested: set[int] = field(default_factory=set)  # names of loops that run more than once
 
     @property

@@ -21,6 +21,7 @@ from ckad.trace.arrays import (
     promoted,
     reshaped,
     retyped,
+    routine,
     safe_sqrt,
     spread,
     traced,
@@ -107,10 +108,30 @@ def solve(a: Any, b: Any) -> Array:
     if y.shape[-2] != n:
         raise ValueError(at_place(f"shapes {x.shape} and {right.shape} do not fit: {n} rows"))
     lead = common_shape(x.shape[:-2], y.shape[:-2])
+    shape = (*lead, n) if vector else (*lead, n, y.shape[-1])
+    if is_large(x):
+        return copied(reshaped(_solved(_factors(x), y, lead), shape))
     both = np.concatenate([spread(v, (*lead, *v.shape[-2:])) for v in (x, y)], -1)
     reduced = _repeat(n, _eliminate_all, _matrices(both, square=False))[:, :, n:]
-    shape = (*lead, n) if vector else (*lead, n, y.shape[-1])
     return copied(reshaped(reduced, shape))
+
+
+def is_large(x: Array) -> bool:
+    """Whether matrices are left to LAPACK."""
+    return bool(x.dtype.kind == "f" and min(x.shape[-2:]) > UNROLLED)
+
+
+def _factors(x: Array) -> Array:
+    """The LU factors of every matrix, for routines that take them: [..., n + 1, n]."""
+    factors = routine("lu", _matrices(x))
+    return reshaped(factors, (*x.shape[:-2], *factors.shape[1:]))
+
+
+def _solved(factors: Array, y: Array, lead: tuple[int, ...]) -> Array:
+    """The solutions of stacks of systems, in the dtype of the right sides."""
+    stacks = [spread(v, (*lead, *v.shape[-2:])) for v in (factors, y)]
+    solution = routine("lu_solve", *(_matrices(v, square=False) for v in stacks), attrs=(0,))
+    return retyped(solution, y.dtype)
 
 
 def _float(a: Any) -> Array:
@@ -165,6 +186,9 @@ def det(a: Any) -> Array:
     m = _matrices(x)
     if m.shape[1] <= 3:
         result = _by_cofactors(m)
+    elif is_large(m):
+        sign, logs = _signs_and_logs(m)
+        result = retyped(sign * np.exp(logs), x.dtype)
     else:
         pivots, sign = _eliminated(m)
         singular = np.any(np.equal(pivots, 0), -1)
@@ -190,6 +214,12 @@ def _by_cofactors(m: Array) -> Array:
     return np.sum(m[:, 0] * np.cross(m[:, 1], m[:, 2]), -1)
 
 
+def _signs_and_logs(m: Array) -> tuple[Array, Array]:
+    """Of the determinants of a stack of matrices."""
+    both = routine("slogdet", _factors(m))
+    return both[:, 0], both[:, 1]
+
+
 class SlogdetResult(NamedTuple):
     sign: Any
     logabsdet: Any
@@ -198,6 +228,9 @@ class SlogdetResult(NamedTuple):
 @implements(np.linalg.slogdet)
 def slogdet(a: Any) -> SlogdetResult:
     x = _float(a)
+    if is_large(x):
+        found = (retyped(v, x.dtype) for v in _signs_and_logs(_matrices(x)))
+        return SlogdetResult(*(_unstacked(v, x) for v in found))
     pivots, sign = _eliminated(x)
     signs = sign * np.prod(np.sign(pivots), -1)
     logs = np.sum(np.log(np.abs(pivots)), -1)
@@ -213,6 +246,9 @@ def cholesky(a: Any, /, *, upper: bool = False) -> Array:
     x = _float(a)
     m = _matrices(np.swapaxes(x, -1, -2) if upper else x)
     n = m.shape[1]
+    if is_large(m):
+        lower = reshaped(retyped(routine("cholesky", m), m.dtype), x.shape)
+        return copied(np.swapaxes(lower, -1, -2)) if upper else copied(lower)
 
     def column(k: Any, lower: Array) -> Array:
         mask = _masks(n, k)

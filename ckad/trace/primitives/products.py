@@ -11,6 +11,7 @@ import numpy as np
 
 from ckad.place import at_place
 from ckad.tape.ops import Op
+from ckad.tape.routines import named
 from ckad.trace import arrays
 from ckad.trace.arrays import Array
 from ckad.trace.axes import axis_of, common_shape
@@ -224,4 +225,11 @@ implements(np.linalg.matmul)(matmul)
 implements(np.linalg.tensordot, contiguous=True)(tensordot)
 
 
+def routine(name: str, attrs: Sequence[int], *operands: Any) -> Tracer:
+    xs = [lift(x) for x in operands]
+    xs = [astype(x, np.float64 if x.type.is_float else np.int64) for x in xs]
+    return apply(Op.CALL, *xs, attrs=(named(name).number, *attrs))
+
+
 put(arrays.batched, batched)
+put(arrays.routine, routine)

@@ -19,6 +19,7 @@ class Cell(IntEnum):
     PLACE = auto()  # where in the user's program the run failed
     LOOP = auto()  # the number of the loop whose actions have run out
     STEPS = auto()  # steps of outermost loops done
+    DETAIL = 7  # what a routine failed with
     STEP = 8  # the step at which the run failed, one cell per depth
     N_THREADS = 16
     FUNCTION = 17  # what the threads run, on which arguments, over how many indices
@@ -64,3 +65,4 @@ class Status(IntEnum):
     STOPPED = 1  # a Python exception is set
     INDEX = 2
     LENGTH = 3  # an open loop runs longer than its actions are made for
+    CALL = 4  # a routine failed

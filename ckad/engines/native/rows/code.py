@@ -13,6 +13,7 @@ from ckad.engines.native.nests.boxes import Shape
 from ckad.engines.native.nests.emit import argument_rows
 from ckad.engines.native.nests.fusion import Nest
 from ckad.engines.native.nests.threads import call_nest
+from ckad.engines.native.rows.calls import emit_routine
 from ckad.engines.native.rows.pieces import is_piece, lower_piece
 from ckad.engines.native.rows.places import Places
 from ckad.engines.native.rows.shared import is_shared, lower_shared
@@ -146,6 +147,19 @@ def _wrap(code: TapeCode, k: int, row: Row) -> None:
         code.bind(k, out)
 
 
+def _called(code: TapeCode, k: int, row: Row) -> None:
+    depth = code.unit.depth + len(code.unit.steps)
+    code.writer.places.append((str(code.tape.source_of(k)), str(row.attrs[0]), depth))
+    small = is_small(row.type)
+    out = code.passing(row.type) if small else code.place(k)
+    operands = [code.memory(x) for x in row.operands]
+    emit_routine(code, row, [out.array, *operands], len(code.writer.places) - 1)
+    if small:
+        code.held[k] = registers.read(code.b, out.array)
+    else:
+        code.bind(k, out)
+
+
 def _computed(code: TapeCode, k: int, row: Row) -> None:
     if k in code.held:  # computed with another row
         return
@@ -186,4 +200,5 @@ LOWER: dict[Op, Callable[[TapeCode, int, Row], None]] = {
     Op.RESULT: _result,
     Op.WRAP: _wrap,
     Op.RESHAPE: _reshaped,
+    Op.CALL: _called,
 }

@@ -30,6 +30,8 @@ from numba.extending import get_cython_function_address
 
 from ckad import cache, locks
 from ckad.cache import Cache
+from ckad.engines.native.rows.calls import SYMBOL
+from ckad.engines.native.running import routines
 from ckad.rules import special
 
 # What a program's machine code follows from, besides its key: all that lowering imports.
@@ -233,6 +235,8 @@ def _load(code: Code, seconds: float, cached: bool) -> Library:
 def _address(name: str) -> int | None:
     if name in SYMBOLS:
         return SYMBOLS[name]()
+    if name.startswith(SYMBOL):
+        return routines.address(int(name.removeprefix(SYMBOL)))
     if name.startswith("Py"):
         return ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value
     found: int | None = llvm.address_of_symbol(name)

@@ -15,8 +15,9 @@ from ckad.engines.actions import Feed, Rows, Slots, TooManySteps
 from ckad.engines.native.ir.state import DEEPEST, LEARNT, Cell, Control, Status
 from ckad.engines.native.running import blas
 from ckad.engines.native.running.program import Program
+from ckad.engines.native.running.routines import failure
 from ckad.engines.native.values.layout import LINE, rounded_up
-from ckad.engines.origin import stopped
+from ckad.engines.origin import located, stopped
 from ckad.errors import ScheduleError
 from ckad.tape.types import Type
 
@@ -252,6 +253,9 @@ class Workspace:
             raise TooManySteps(name, max(0, count))
         source, reason, depth = self.program.facts.places[int(self.state[Cell.PLACE])]
         steps = [int(self.state[Cell.STEP + k]) for k in range(min(depth, DEEPEST))]
+        if status == Status.CALL:
+            error = failure(int(reason), int(self.state[Cell.DETAIL]))
+            raise located(error, source, steps) from None
         raise stopped(source, reason, steps)
 
 

@@ -123,7 +123,7 @@ def prepare(tape: Tape, keeps_all: bool) -> Program:
 def _places(tape: Tape) -> Iterator[str]:
     """Where in the user's program a run may fail: errors name these, so that they are facts too."""
     for k, row in enumerate(tape.rows):
-        if row.op is Op.WRAP:
+        if row.op in (Op.WRAP, Op.CALL):
             yield str(tape.source_of(k))
     for body in tape.bodies:
         yield from _places(body)

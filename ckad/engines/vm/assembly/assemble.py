@@ -41,6 +41,7 @@ def assemble(
         places=assembler.places,
         counters=assembler.counters,
         results=assembler.results,
+        calls=assembler.calls,
         nested=assembler.nested,
     )
 

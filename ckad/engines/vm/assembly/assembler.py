@@ -20,7 +20,7 @@ from ckad.engines.vm.assembly.grouping import Item, group, members
 from ckad.engines.vm.assembly.placement import Placement
 from ckad.engines.vm.assembly.region import Region
 from ckad.engines.vm.isa import Code
-from ckad.engines.vm.program import Place
+from ckad.engines.vm.program import Call, Place
 from ckad.tape.ops import Op
 from ckad.tape.tape import Row, Tape
 
@@ -56,6 +56,7 @@ class Assembler:
         self.depth = 0
         self.places: list[Origin] = []
         self.around: list[tuple[Tape, int]] = []  # the rows whose code is being written
+        self.calls: dict[int, Call] = {}
         self.results: dict[int, Place] = {}  # where what is to be shown of a place lies
         if stops is not None:
             stops.begin()

@@ -21,8 +21,8 @@ _HALT, _COPY, _WRAP = int(Code.HALT), int(Code.COPY), int(Code.WRAP)
 _STRIPS, _SET, _NEXT, _COPY_IN, _COPY_OUT = (int(c) for c in list(Code)[11:16])
 _JUMP, _IF_ZERO, _IF_LAST, _IF_AT = (int(c) for c in list(Code)[16:20])
 _ACTION, _RESTART, _RESIDUAL, _BEFORE, _STEP, _CHECK = (int(c) for c in list(Code)[20:26])
-_CLIP, _NEXT_WHILE, _REACHED, _TOO_LONG, _LEARNT = (int(c) for c in list(Code)[30:35])
-_DONE, _PAUSED, _ACTIONS, _INDEX, _NOT_FINITE, _LENGTH = (int(s) for s in Status)
+_CLIP, _NEXT_WHILE, _REACHED, _TOO_LONG, _LEARNT, _CALL = (int(c) for c in list(Code)[30:36])
+_DONE, _PAUSED, _ACTIONS, _INDEX, _NOT_FINITE, _LENGTH, _ROUTINE = (int(s) for s in Status)
 
 #: Columns of an action table's row: the next row, the rows filled, where its buffer begins,
 #: where the reverse phase begins, whether that waits for the number of steps, this number, and the
@@ -144,6 +144,9 @@ def run(
             pc += 3
         elif op == _TOO_LONG:
             report[0], report[1], report[3] = _LENGTH, code[pc + 1], i[code[pc + 2]]
+            return pc
+        elif op == _CALL:
+            report[0], report[1] = _ROUTINE, code[pc + 1]
             return pc
         elif op == _HALT:
             report[0] = _DONE

@@ -1,0 +1,5 @@
+"""The package's own routines; importing it defines them, in the order of their numbers."""
+
+from ckad.rules.routines import dense
+
+__all__ = ["dense"]

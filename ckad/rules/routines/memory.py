@@ -1,0 +1,138 @@
+"""Compiled routines: Numba's machine code by address, arrays by address, LAPACK by name."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import llvmlite.binding as llvm
+import numpy as np
+from llvmlite import ir
+from numba import carray, types
+from numba.core import typing
+from numba.extending import get_cython_function_address, intrinsic
+
+from ckad.kernel import kernel
+from ckad.tape.routines import Compiled, Failure, words_of
+from ckad.tape.types import Type, type_of
+
+#: Bytes at the start of every workspace for what is handed to LAPACK by address.
+HEAD = 128
+#: What compiled code is told: words, arrays, workspace; and what it returns.
+SIGNATURE = types.int32(types.int64, types.int64, types.int64)
+_BODY = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def _pointer(context: Any, address: Any) -> Any:
+    def generate(context: Any, b: ir.IRBuilder, signature: Any, args: Any) -> Any:
+        return b.inttoptr(args[0], ir.IntType(8).as_pointer())
+
+    return types.voidptr(types.int64), generate
+
+
+@kernel
+def doubles(address: int, n: int) -> np.ndarray:
+    """``n`` float64 in memory."""
+    array: np.ndarray = carray(_pointer(address), (n,), np.float64)
+    return array
+
+
+@kernel
+def integers(address: int, n: int) -> np.ndarray:
+    """``n`` int64 in memory."""
+    array: np.ndarray = carray(_pointer(address), (n,), np.int64)
+    return array
+
+
+@kernel
+def short_integers(address: int, n: int) -> np.ndarray:
+    """``n`` int32 in memory, as LAPACK counts."""
+    array: np.ndarray = carray(_pointer(address), (n,), np.int32)
+    return array
+
+
+@kernel
+def letters(address: int, n: int) -> np.ndarray:
+    """``n`` bytes in memory."""
+    array: np.ndarray = carray(_pointer(address), (n,), np.uint8)
+    return array
+
+
+def external(name: str, n_arguments: int) -> Any:
+    """A function of BLAS or LAPACK on double precision; all its arguments are addresses."""
+    _EXTERNAL.append(name)
+    signature = typing.signature(types.void, *[types.int64] * n_arguments)
+    return types.ExternalFunction(f"ckad_{name}", signature)
+
+
+_EXTERNAL: list[str] = []
+
+
+@functools.cache
+def _register() -> None:
+    """Tell the linker where SciPy's BLAS and LAPACK are; importing them takes a while."""
+    for name in _EXTERNAL:
+        llvm.add_symbol(f"ckad_{name}", _in_scipy(name))
+
+
+def _in_scipy(name: str) -> int:
+    for module in ("scipy.linalg.cython_lapack", "scipy.linalg.cython_blas"):
+        try:
+            return int(get_cython_function_address(module, name))
+        except ValueError:
+            continue
+    raise ImportError(f"this version of SciPy has no {name}")
+
+
+def compiled(
+    function: Callable[[int, int, int], int],
+    workspace: Callable[..., int],
+    errors: dict[int, Failure] | None = None,
+) -> Compiled:
+    """What Numba compiles of ``function(words, arrays, work)``, three addresses, at its first use.
+
+    ``workspace(attrs, *types)`` is what it needs beyond ``HEAD``, in bytes.
+    """
+
+    @functools.cache
+    def address() -> int:
+        _register()
+        dispatcher: Any = kernel(function)
+        dispatcher.compile(SIGNATURE)
+        result = dispatcher.overloads[SIGNATURE.args]
+        name = result.fndesc.llvm_cfunc_wrapper_name
+        return int(result.library.get_pointer_to_function(name))
+
+    return Compiled(address, lambda attrs, *types: HEAD + workspace(attrs, *types), errors or {})
+
+
+def prepared(
+    body: Compiled, attrs: Sequence[int], types: Sequence[Type], addresses: Sequence[int]
+) -> Callable[[], None]:
+    """A compiled routine on memory at these addresses, those of the result and of the operands.
+
+    To call it raises what the routine fails with.
+    """
+    function = _BODY(body.address())
+    words = np.array([*words_of(attrs, types), 0], np.int64)
+    places = np.array(addresses, np.int64)
+    work = np.empty(body.workspace(attrs, *types) // 8 + 1)
+    arguments = words.ctypes.data, places.ctypes.data, work.ctypes.data
+
+    def call(kept: object = (words, places, work)) -> None:
+        if status := function(*arguments):
+            error, message = body.errors[status]
+            raise error(message)
+
+    return call
+
+
+def run(body: Compiled, type: Type, attrs: Sequence[int], *arrays: np.ndarray) -> np.ndarray:
+    """The result of a compiled routine, computed from Python; raises what it fails with."""
+    out, operands = np.empty(type.shape, type.numpy), [np.ascontiguousarray(x) for x in arrays]
+    addresses = [x.ctypes.data for x in (out, *operands)]
+    prepared(body, attrs, [type_of(x) for x in operands], addresses)()
+    return out

@@ -1,0 +1,109 @@
+"""Routines: functions on whole arrays in memory, each a block of facts, which CALL rows run.
+
+A CALL row's first attribute is the number of its routine, the others are the routine's own. What a
+routine computes is of one array; several results are parts of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ckad.errors import TapeError
+from ckad.tape.row import Row
+from ckad.tape.types import DType, Type
+
+Attributes = Sequence[int]
+#: The type of an exception, and what it says.
+Failure = tuple[type[Exception], str]
+
+
+@dataclass(eq=False)
+class Routine:
+    """Everything about one routine.
+
+    Operands and results are float64 or int64. ``shape(attrs, *types)`` is the type of the result,
+    or a TapeError. ``run(attrs, *arrays)`` computes it in Python. ``jvp`` and ``vjp`` emit rows, as
+    those of ops do; None if the derivative is zero. ``flops(attrs, *types)`` is about how many
+    operations it takes.
+    """
+
+    name: str
+    shape: Callable[..., Type]
+    run: Callable[..., np.ndarray]
+    jvp: Callable[..., int | None] | None = None
+    vjp: Callable[..., Any] | None = None
+    flops: Callable[..., float] = lambda attrs, *types: float(sum(t.size for t in types))
+    compiled: Compiled | None = None
+    number: int = field(default=-1, init=False)
+
+
+@dataclass(frozen=True, eq=False)
+class Compiled:
+    """The same as machine code: ``i32 body(words, arrays, work)``, three addresses.
+
+    ``words`` are int64: the attributes, then the lengths of the operands' axes. ``arrays`` are the
+    addresses of the result and of the operands, ``work`` is that of ``workspace(attrs, *types)``
+    bytes. It returns 0, or what it failed with, a key of ``errors``.
+    """
+
+    address: Callable[[], int]
+    workspace: Callable[..., int]
+    errors: dict[int, Failure]
+
+
+#: All routines by their numbers; those of the package come first, in one order in every process.
+ROUTINES: list[Routine] = []
+_NUMBERS: dict[str, int] = {}
+
+
+def define(routine: Routine) -> Routine:
+    """Give a routine its number; its name gets a suffix if another has it."""
+    name, n = routine.name, 2
+    while routine.name in _NUMBERS:
+        routine.name, n = f"{name}.{n}", n + 1
+    routine.number = _NUMBERS[routine.name] = len(ROUTINES)
+    ROUTINES.append(routine)
+    return routine
+
+
+def named(name: str) -> Routine:
+    """The routine of a name; ValueError if there is none."""
+    if name not in _NUMBERS:
+        raise ValueError(f"no routine is called {name[:80]}")
+    return ROUTINES[_NUMBERS[name]]
+
+
+def routine_of(row: Row) -> Routine:
+    return ROUTINES[row.attrs[0]]
+
+
+def result_type(*types: Type, attrs: Attributes = ()) -> Type:
+    """The type of a CALL row; TapeError if its routine does not take such operands."""
+    if not attrs or not 0 <= attrs[0] < len(ROUTINES):
+        raise TapeError(f"attributes {tuple(attrs)}; the first of them is the number of a routine")
+    return ROUTINES[attrs[0]].shape(attrs[1:], *types)
+
+
+def words_of(attrs: Attributes, types: Sequence[Type]) -> list[int]:
+    """What a compiled routine is told: its attributes, and the lengths of its operands' axes."""
+    return [*attrs, *(n for t in types for n in t.shape)]
+
+
+def description(attrs: Attributes, types: Sequence[Type]) -> list[int]:
+    """What the caller of a routine in Python is told: ``read_description`` is the way back."""
+    words = [w for t in types for w in (t.dtype, len(t.shape), *t.shape)]
+    return [3 + len(words) + len(attrs), len(types), len(attrs), *words, *attrs]
+
+
+def read_description(words: Sequence[int]) -> tuple[list[int], list[Type]]:
+    """Attributes, and the types of the result and of the operands."""
+    at, types = 3, []
+    for _ in range(words[1]):
+        rank = words[at + 1]
+        types.append(Type(DType(words[at]), tuple(words[at + 2 : at + 2 + rank])))
+        at += 2 + rank
+    return list(words[at : at + words[2]]), types
