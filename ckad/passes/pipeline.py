@@ -30,11 +30,11 @@ from ckad.passes.fma import fma
 from ckad.passes.hoist import hoist
 from ckad.passes.integers.ranges import in_range
 from ckad.passes.integers.steady import steady
-from ckad.passes.products import products
 from ckad.passes.simplify import simplify
 from ckad.passes.tangent import tangent
 from ckad.passes.untape import untape
 from ckad.passes.vectorise import vectorise
+from ckad.passes.vectorise.products import products
 from ckad.tape.control import LOOPS
 from ckad.tape.tape import Tape
 

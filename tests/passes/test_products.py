@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import ckad
-from ckad.passes.products import products
+from ckad.passes.vectorise.products import products
 from ckad.tape.ops import Op
 from ckad.tape.tape import Tape
 from ckad.tape.verify import verify
