@@ -50,6 +50,8 @@ class Case:
     also : tuple of str
         Forms of ckad that are timed in turn with the peers even where another form is faster; each
         is a row of its own, "ckad, 1 MiB".
+    tolerance : float
+        How far two gradients may be apart, relative to an array's largest entry.
     """
 
     name: str
@@ -64,6 +66,7 @@ class Case:
     cache_settings: Settings = field(default_factory=dict)
     shorter: Mapping[str, Settings] = field(default_factory=dict)
     also: tuple[str, ...] = ()
+    tolerance: float = 1e-8
 
     def settings_of(self, peer: str, settings: Settings) -> Settings:
         """The settings at which `peer` is timed: those given, but never above its limits."""

@@ -15,8 +15,6 @@ from benchmarks.machine import heading
 from benchmarks.peers import PEERS
 from benchmarks.worker import FormError, Worker
 
-RELATIVE_TOLERANCE = 1e-8
-
 
 @dataclass(frozen=True)
 class Timing:
@@ -60,7 +58,6 @@ def compare(
     report: dict[str, Any] = {
         **heading("compare", present),
         "timing": asdict(timing),
-        "relative_tolerance": RELATIVE_TOLERANCE,
         "skipped": [peer for peer in peers if peer not in present],
         "cases": {},
     }
@@ -90,10 +87,11 @@ def compare_case(
             "steps": case.steps(settings),
             "cells": case.cells(settings),
             "disagreement": disagreement,
+            "tolerance": case.tolerance,
             "forms": by_peer(probes),
             "peers": {},
         }
-        if agrees(disagreement):
+        if agrees(disagreement, case.tolerance):
             record["peers"] = summarise(case, best, take_turns(best, timing))
         return record
     finally:
@@ -185,8 +183,8 @@ def largest_disagreement(probes: Sequence[Probe]) -> dict[str, Any] | None:
     return max(pairs, key=lambda pair: pair["relative"], default=None)
 
 
-def agrees(disagreement: dict[str, Any] | None) -> bool:
-    return disagreement is None or disagreement["relative"] <= RELATIVE_TOLERANCE
+def agrees(disagreement: dict[str, Any] | None, tolerance: float) -> bool:
+    return disagreement is None or disagreement["relative"] <= tolerance
 
 
 def label(result: Probe) -> str:
@@ -252,11 +250,11 @@ def faults(report: dict[str, Any]) -> list[str]:
     """What makes the run a failure: gradients apart, or a peer of which no form ran."""
     found = []
     for name, case in report["cases"].items():
-        if not agrees(case["disagreement"]):
+        if not agrees(case["disagreement"], case["tolerance"]):
             worst = case["disagreement"]
             found.append(
                 f"{name}: the gradients of {' and '.join(worst['forms'])} differ by "
-                f"{worst['relative']:.1e} (allowed {RELATIVE_TOLERANCE:.0e}); nothing was timed."
+                f"{worst['relative']:.1e} (allowed {case['tolerance']:.0e}); nothing was timed."
             )
         for peer, forms in case["forms"].items():
             if all("error" in form for form in forms.values()):

@@ -11,7 +11,9 @@ from benchmarks.cases import (
     lorenz63,
     lorenz96,
     n_body,
+    networks,
     neural_ode,
+    products,
     shallow_water,
     van_der_pol,
     wave2d,
@@ -33,6 +35,8 @@ CASES = {
         neural_ode.CASE,
         black_scholes.CASE,
         *fastad.CASES,
+        *products.CASES,
+        *networks.CASES,
         *factors.CASES,
     )
 }

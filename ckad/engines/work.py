@@ -14,6 +14,9 @@ from ckad.tape.tape import Row, Tape
 SMALL = 64
 
 
+#: Elements of a factor that is read for one product take as long as so many multiplications.
+_UNSHARED = 16
+
 _WRITES = (Op.UPDATE, Op.SLICE_ADD, Op.SCATTER, Op.SCATTER_ADD)
 
 
@@ -25,7 +28,7 @@ class Rates(NamedTuple):
     call: float
 
 
-VM, NATIVE = Rates(4.0, 0.35, 5_000.0), Rates(0.6, 0.03, 200.0)
+VM, NATIVE = Rates(4.0, 0.35, 10_000.0), Rates(0.6, 0.03, 200.0)
 RATES = {"vm": VM, "native": NATIVE}
 #: Operations that a routine does in a nanosecond.
 FLOPS = 4.0
@@ -63,8 +66,13 @@ def _row(tape: Tape, rates: Rates, row: Row) -> float:
         return rates.call + call_flops(tape, row) / FLOPS
     size = _elements(tape, row)
     if row.op is Op.MATMUL:
-        size *= max(1, tape.rows[row.operands[0]].type.size // max(1, row.type.shape[1]))
+        size = max(_UNSHARED * size, row.type.size * _inner(tape, row))
     return rates.row + rates.element * size
+
+
+def _inner(tape: Tape, row: Row) -> int:
+    """The length over which a matrix product sums."""
+    return tape.rows[row.operands[0]].type.shape[1 if row.attrs[0] else 2]
 
 
 def _elements(tape: Tape, row: Row) -> int:

@@ -6,6 +6,7 @@ Only rewrites that keep every bit are made: ``x * 1`` and ``-(-x)`` go, ``x + 0`
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -163,11 +164,40 @@ def _update(b: Builder, row: Row, xs: list[int]) -> int | None:
     return None
 
 
+def _untransposed(b: Builder, row: Row, xs: list[int]) -> int | None:
+    """Factors that are transposed for the product are read where they lie."""
+    turned = [_turned(b, x) for x in xs]
+    if all(y is None for y in turned):
+        return None
+    factors = [x if y is None else y for x, y in zip(xs, turned, strict=True)]
+    attrs = [t if y is None else 1 - t for t, y in zip(row.attrs, turned, strict=True)]
+    return b.matmul(*factors, attrs=attrs)
+
+
+def _turned(b: Builder, x: int) -> int | None:
+    """What a stack of matrices is the transpose of, matrix by matrix, if it is known as one."""
+    batch, m, n = b.type(x).shape
+    row = b.rows[b.rows[x].operands[0]] if b.rows[x].op is Op.RESHAPE else b.rows[x]
+    if row.op is not Op.TRANSPOSE:
+        return None
+    shape = b.type(row.operands[0]).shape
+    order = [a for a in row.attrs if shape[a] != 1]
+    axes = sorted(order)
+    for k in range(len(axes)):
+        # order is [those of the stack, second group, first group]
+        for cut in range(k + 1, len(axes)):
+            groups = axes[:k], axes[cut:], axes[k:cut]
+            sizes = [math.prod(shape[a] for a in group) for group in groups]
+            if order == [a for group in groups for a in group] and sizes == [batch, m, n]:
+                return b.reshape_to(row.operands[0], (batch, n, m))
+    return None
+
+
 def _matmul(b: Builder, row: Row, xs: list[int]) -> int | None:
     """An outer product is a product of elements, which what reads it can compute by itself."""
     shapes = [b.type(x).shape for x in xs]
     if shapes[0][1 if row.attrs[0] else 2] != 1:
-        return None
+        return _untransposed(b, row, xs)
     columns = b.reshape_to(xs[0], (*row.type.shape[:2], 1))
     rows = b.reshape_to(xs[1], (row.type.shape[0], 1, row.type.shape[2]))
     return b.mul(*(b.broadcast_to(x, row.type.shape) for x in (columns, rows)))

@@ -37,6 +37,7 @@ from ckad.passes.tangent import tangent
 from ckad.passes.transpose import transposed
 from ckad.passes.untape import untape
 from ckad.passes.vectorise import vectorise
+from ckad.passes.vectorise.products import products
 from ckad.tape.control import LOOPS
 from ckad.tape.tape import Tape
 
@@ -144,6 +145,7 @@ VECTORISE = Pass(
         "then the tape around them: simplify, transposes_last, simplify",
     ),
 )
+PRODUCTS = Pass("products", "sums of products of elements are matrix products", products)
 IN_RANGE = Pass("in_range", "indices that are proven to be in range are not checked", in_range)
 STEADY = Pass("steady", "an element that a loop meets at one place is a scalar around it", steady)
 HOIST = Pass("hoist", "routines on what a loop does not change are called before it", hoist)
@@ -191,7 +193,7 @@ def _named(positions: Positions, kind: str) -> str:
 
 
 def recorded() -> Pipeline:
-    return Pipeline("recorded", (SIMPLIFY, VECTORISE))
+    return Pipeline("recorded", (SIMPLIFY, VECTORISE, PRODUCTS))
 
 
 def primal(contract: bool = False) -> Pipeline:

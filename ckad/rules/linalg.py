@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -32,6 +33,20 @@ def _product(type: Type, attrs: Sequence[int], x: np.ndarray, y: np.ndarray) -> 
 
 rule(Op.MATMUL, shape=_product_shape, evaluate=_product)
 
+#: From this many elements on the outer product of two vectors is a product of elements, which
+#: fuses with what is done with them.
+LARGE_OUTER = 256
+
+
+def _times(b: Builder, x: int, y: int, attrs: Sequence[int]) -> int:
+    """The matrix product of ``x`` and ``y``."""
+    columns, rows = (_turned(b.type(v).shape, t) for v, t in zip((x, y), attrs, strict=True))
+    shape = (*columns[:2], rows[2])
+    if columns[2] != 1 or math.prod(shape) < LARGE_OUTER:
+        return b.matmul(x, y, attrs=attrs)
+    left, right = b.reshape_to(x, columns), b.reshape_to(y, rows)
+    return b.mul(b.broadcast_to(left, shape), b.broadcast_to(right, shape))
+
 
 @jvp(Op.MATMUL)
 def _(
@@ -54,6 +69,6 @@ def _(
 ) -> tuple[Contribution, ...]:
     tx, ty = attrs
     # out = X Y with X = x or x^T, Y = y or y^T:  ct_X = ct Y^T,  ct_Y = X^T ct
-    ct_x = b.matmul(y, ct, attrs=(ty, 1)) if tx else b.matmul(ct, y, attrs=(0, 1 - ty))
-    ct_y = b.matmul(ct, x, attrs=(1, tx)) if ty else b.matmul(x, ct, attrs=(1 - tx, 0))
+    ct_x = _times(b, y, ct, (ty, 1)) if tx else _times(b, ct, y, (0, 1 - ty))
+    ct_y = _times(b, ct, x, (1, tx)) if ty else _times(b, x, ct, (1 - tx, 0))
     return ct_x, ct_y

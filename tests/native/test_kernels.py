@@ -15,7 +15,7 @@ import pytest
 from llvmlite import ir
 
 from ckad.engines.native.ir.element import POINTER, STORED, Array, widen
-from ckad.engines.native.kernels.products import DGEMM, LARGE_BOTH, LARGE_FACTOR
+from ckad.engines.native.kernels.blas import GEMM, LARGE_BOTH, LARGE_PRODUCT, LARGE_SINGLE
 from ckad.engines.native.kernels.table import KERNELS, emit_call, emit_copy, emit_fill, emit_zeros
 from ckad.engines.native.running.compiler import SYMBOLS
 from ckad.rules import RULES
@@ -76,8 +76,9 @@ def loaded(module: ir.Module) -> Any:
     target = triple.create_target_machine(cpu, features, opt=2)
     parsed = llvm.parse_assembly(str(module))
     parsed.verify()
-    if DGEMM in module.globals:
-        llvm.add_symbol(DGEMM, SYMBOLS[DGEMM]())
+    for name in GEMM.values():
+        if name in module.globals:
+            llvm.add_symbol(name, SYMBOLS[name]())
     options = llvm.create_pipeline_tuning_options(speed_level=2)
     passes = llvm.create_pass_builder(target, options)
     passes.getModulePassManager().run(parsed, passes)
@@ -309,14 +310,15 @@ def test_large_products_go_to_blas(tx: int, ty: int) -> None:
         function = ir.Function(module, ir.FunctionType(ir.VoidType(), [POINTER] * 3), "kernel")
         b = ir.IRBuilder(function.append_basic_block())
         KERNELS[Op.MATMUL](b, c.attrs, *[Array(p, c.out) for p in function.args])
-        return c, DGEMM in module.globals
+        return c, GEMM[dtype_of(dtype)] in module.globals
 
-    least = math.ceil(LARGE_BOTH ** (1 / 3)) if tx and ty else math.isqrt(LARGE_FACTOR)
-    large, calls = product_of(least + 1)
-    assert calls
-    check(large)
-    assert not product_of(least - 1)[1]
-    assert not product_of(least + 1, F32)[1]
+    least = math.ceil((LARGE_BOTH if tx and ty else LARGE_PRODUCT) ** (1 / 3))
+    single = math.ceil(LARGE_SINGLE ** (1 / 3))
+    for m, dtype in ((least, F64), (single, F32)):
+        large, calls = product_of(m + 1, dtype)
+        assert calls
+        check(large)
+        assert not product_of(m - 1, dtype)[1]
 
 
 def test_rows_of_one_kind_share_a_function() -> None:

@@ -1,20 +1,20 @@
 """Kernels of the batched matrix product.
 
-Large products of float64 go to BLAS. Others are written as loops whose results are added up in
-registers, in the order of the summed index (rows) or in eight lanes (dots); no multiplication is
-fused with an addition. A float32 is added up as a double and rounded once, whatever the size.
+Large products go to BLAS, in the precision of their numbers. Others are written as loops whose
+results are added up in registers, in the order of the summed index (rows) or in eight lanes (dots);
+no multiplication is fused with an addition, and a float32 is added up as a double and rounded once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import NamedTuple
 
 from llvmlite import ir
 
-from ckad.engines.native.ir.element import DOUBLE, I32, Array, Value, load, store, whole
+from ckad.engines.native.ir.element import I32, Array, Value, load, store, whole
 from ckad.engines.native.ir.flow import carry, count
+from ckad.engines.native.kernels.blas import Product, emit_blocks, n_blocks, product_of
 from ckad.engines.native.kernels.reductions import fold_row
 from ckad.engines.native.kernels.rows import (
     LANES,
@@ -35,43 +35,22 @@ from ckad.engines.native.kernels.rows import (
 from ckad.tape.ops import Op
 from ckad.tape.types import DType
 
-#: From this many multiplications on a product of two matrices is left to BLAS, unless the right
-#: factor stays in the cache. Below, the loops are as fast, and need neither a call nor threads.
-LARGE_PRODUCT, LARGE_FACTOR = 1 << 22, 1 << 16
-#: The same with both factors transposed, where nothing that is read together lies together.
-LARGE_BOTH = 1 << 14
 #: Results that are added up at the same time, in vectors.
 ACCUMULATORS = 8
 #: Rows of a tile where there are enough.
 ROWS = 4
-#: The symbol that calls to BLAS expect.
-DGEMM = "ckad_dgemm"
-
-
-class Product(NamedTuple):
-    """[m, k] @ [k, n]; ``tx`` and ``ty`` say which factor lies transposed."""
-
-    m: int
-    k: int
-    n: int
-    tx: int
-    ty: int
-
-    @property
-    def is_large(self) -> bool:
-        size, factor = self.m * self.k * self.n, self.k * self.n
-        if self.tx and self.ty:
-            return size >= LARGE_BOTH
-        return size >= LARGE_PRODUCT and factor >= LARGE_FACTOR and self.m > 1
 
 
 def _emit(b: ir.IRBuilder, attrs: Sequence[int], out: Array, x: Array, y: Array) -> None:
     batch, m, n = out.type.shape
-    product = Product(m, x.type.shape[1 if attrs[0] else 2], n, *attrs)
+    product = product_of(attrs, out.type, x.type)
     if out.type.size == 0:
         return
     if product.k == 0:
         emit_zeros(b, out)
+        return
+    if product.is_large(out.type.dtype):
+        emit_blocks(b, attrs, (out, x, y), whole(0), whole(n_blocks(attrs, out.type, x.type)))
         return
     with nest(b, [batch]) as (page,):
         places = [offset(b, [page], [s]) for s in (m * n, m * product.k, product.k * n)]
@@ -87,9 +66,7 @@ def _page(b: ir.IRBuilder, p: Product, out: Array, x: Array, y: Array) -> None:
         p = p._replace(tx=0)
     if p.k == 1:
         p = p._replace(ty=0)
-    if p.is_large and out.type.dtype is DType.F64:
-        _call_blas(b, p, out, x, y)
-    elif not p.ty:
+    if not p.ty:
         _by_rows(b, p, out, x, y)
     else:
         _by_dots(b, p, out, x, y)
@@ -236,36 +213,6 @@ def _lane_sums(b: ir.IRBuilder, dtype: DType, vectors: Sequence[Value]) -> Value
         vectors = [plus(b, dtype, *[b.shuffle_vector(u, v, m) for m in masks]) for u, v in pairs]
         width = half
     return vectors[0]
-
-
-# --- BLAS --------------------------------------------------------------------------------------
-
-
-def _call_blas(b: ir.IRBuilder, p: Product, out: Array, x: Array, y: Array) -> None:
-    """BLAS counts by columns: the result's transpose is the product of the factors' transposes."""
-    letters = [_constant(b, ir.IntType(8), ord("NT"[t])) for t in (p.ty, p.tx)]
-    sizes = [_constant(b, I32, s) for s in (p.n, p.m, p.k)]
-    leading = [_constant(b, I32, s) for s in (p.k if p.ty else p.n, p.m if p.tx else p.k, p.n)]
-    one, zero = (_constant(b, DOUBLE, v) for v in (1.0, 0.0))
-    arguments = [*letters, *sizes, one, y.pointer, leading[0], x.pointer, leading[1], zero,
-                 out.pointer, leading[2]]  # fmt: skip
-    b.call(_routine(b.module, DGEMM, arguments), arguments)
-
-
-def _routine(module: ir.Module, name: str, arguments: Sequence[Value]) -> ir.Function:
-    if name not in module.globals:
-        ir.Function(module, ir.FunctionType(ir.VoidType(), [a.type for a in arguments]), name)
-    return module.globals[name]
-
-
-def _constant(b: ir.IRBuilder, type: ir.Type, value: float) -> Value:
-    """A constant in memory: BLAS takes the address of everything."""
-    name = f"ckad_{type}_{value}"
-    if name not in b.module.globals:
-        place = ir.GlobalVariable(b.module, type, name)
-        place.initializer, place.global_constant = ir.Constant(type, value), True
-        place.linkage = "internal"
-    return b.module.globals[name]
 
 
 PRODUCTS = {Op.MATMUL: _emit}

@@ -89,9 +89,11 @@ class Fusion:
         self.uniform = [self._uniform(k) for k in range(len(tape))]
         self.fusable = [k not in alone and self._fusable(row) for k, row in enumerate(self.rows)]
         self.sum_root = [self._is_sum_root(row) for row in self.rows]
+        outputs = set(tape.outputs.tolist())
+        for k in range(len(self.rows)):
+            self.fusable[k] = self.fusable[k] and not self._is_another_name(k, k in outputs)
         self.holders = self._all_holders()
         self.evaluated = Evaluated(tape, self.rows, self.readers, self.uniform)
-        outputs = set(tape.outputs.tolist())
         self.in_memory = [
             self.fusable[k] and (k in outputs or any(self._needs_memory(r, k) for r in reads))
             for k, reads in enumerate(self.readers)
@@ -135,6 +137,15 @@ class Fusion:
         """A RESHAPE that adds or drops axes of length one."""
         source = self.rows[row.operands[0]].type
         return [d for d in source.shape if d != 1] == [d for d in row.type.shape if d != 1]
+
+    def _is_another_name(self, k: int, is_output: bool) -> bool:
+        """Whether a RESHAPE had better be the same memory under another shape than a copy."""
+        row = self.rows[k]
+        if row.op is not Op.RESHAPE or self.uniform[k] is not None:
+            return False
+        if is_output:
+            return not self.fusable[row.operands[0]]
+        return any(self._needs_memory(r, k) for r in self.readers[k])
 
     def changes_in_place(self, row: Row) -> bool:
         """A write to so small a part of an array that it is not worth a pass over all of it."""

@@ -40,13 +40,29 @@ def call_nest(
     unit: Unit, function: ir.Function, values: Sequence[Value], shape: Shape, nest: Nest
 ) -> bool:
     """Run a nest on its arguments, pointers and scalars; whether threads may share it."""
+    work = prod(nest.shape) * (shape.flops + shape.loads)
+    return call_shared(unit, function, values, shape.n_outer, work)
+
+
+def call_shared(
+    unit: Unit,
+    function: ir.Function,
+    values: Sequence[Value],
+    n: int,
+    work: int,
+    at_once: int = 1,
+) -> bool:
+    """Run ``function`` over [0, n) on its arguments; whether threads may share that.
+
+    ``work`` counts its additions and loads; ``at_once`` of the n are done at least before Python
+    may be called.
+    """
     b = unit.b
     block = unit.alloca(ir.ArrayType(I64, max(1, len(values))))
     block = b.bitcast(block, POINTER.as_pointer())
     for at, value in enumerate(values):
         place = b.gep(block, [whole(at)])
         b.store(value, b.bitcast(place, value.type.as_pointer()))
-    n, work = shape.n_outer, prod(nest.shape) * (shape.flops + shape.loads)
     shared = n > 1 and work >= LEAST_WORK
 
     def run(first: Value, last: Value) -> None:
@@ -56,10 +72,10 @@ def call_nest(
             b.call(function, [block, first, last])
 
     nanoseconds = int(work * PER_WORK)
-    if nanoseconds <= 2 * CHUNK or n == 1:
+    if nanoseconds <= 2 * CHUNK or n <= at_once:
         run(whole(0), whole(n))
         return shared
-    rows = max(1, n * CHUNK // nanoseconds)
+    rows = max(at_once, n * CHUNK // nanoseconds)
     with count(b, whole(0), whole(n), rows) as first:
         run(first, smaller(b, b.add(first, whole(rows)), whole(n)))
         spend(unit, whole(CHUNK))

@@ -17,6 +17,7 @@ from ckad.engines.native.rows.between import is_between, limits_of, lower_betwee
 from ckad.engines.native.rows.calls import emit_routine
 from ckad.engines.native.rows.pieces import is_piece, lower_piece
 from ckad.engines.native.rows.places import Places
+from ckad.engines.native.rows.shared import is_shared, lower_shared
 from ckad.engines.native.rows.small import fits_registers, in_registers
 from ckad.engines.native.rows.wrap import wrap_array, wrap_registers
 from ckad.engines.native.rows.writer import Emitted, Writer
@@ -165,6 +166,8 @@ def _called(code: TapeCode, k: int, row: Row) -> None:
 
 
 def _computed(code: TapeCode, k: int, row: Row) -> None:
+    if k in code.held:  # computed with another row
+        return
     if k in code.fusion.products:
         lower_product(code, k, row)
     elif fits_registers(code, row):
@@ -173,6 +176,8 @@ def _computed(code: TapeCode, k: int, row: Row) -> None:
         lower_piece(code, k, row)
     elif is_between(code, k):
         lower_between(code, k, row)
+    elif is_shared(code, row):
+        lower_shared(code, k, row)
     else:
         _kernel(code, k, row)
 

@@ -66,7 +66,10 @@ JIT_LINK = os.name != "nt"
 # taken when a program that needs it is loaded, because importing SciPy's modules takes long.
 SYMBOLS: dict[str, Callable[[], int]] = {
     **{f"ckad_{name}": partial(special.address, name) for name in special.COMPILED},
-    "ckad_dgemm": lambda: get_cython_function_address("scipy.linalg.cython_blas", "dgemm"),
+    **{
+        f"ckad_{name}": partial(get_cython_function_address, "scipy.linalg.cython_blas", name)
+        for name in ("dgemm", "sgemm")
+    },
 }
 
 # The IR of a program, with or without facts that are to be kept beside its code.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from time import perf_counter
 
 import numpy as np
@@ -12,6 +13,7 @@ import numpy as np
 from ckad.engines import arena, flags
 from ckad.engines.actions import Feed, Rows, Slots, TooManySteps
 from ckad.engines.native.ir.state import DEEPEST, LEARNT, Cell, Control, Status
+from ckad.engines.native.running import blas
 from ckad.engines.native.running.program import Program
 from ckad.engines.native.running.routines import failure
 from ckad.engines.native.values.layout import LINE, rounded_up
@@ -112,7 +114,8 @@ class Workspace:
         results = [self._room(place) for place in self.outputs]
         hook = self._hook  # a bound method is made anew at each look; this one outlives the call
         self.state[Cell.HOOK] = id(hook)
-        status = self._call(n_threads if self.program.facts.shares else 1)
+        with blas.one_thread() if self.program.facts.calls_blas else nullcontext():
+            status = self._call(n_threads if self.program.facts.shares else 1)
         del kept, hook
         if on_progress is not None:
             on_progress(int(self.state[Cell.STEPS]))

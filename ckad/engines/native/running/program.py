@@ -15,6 +15,7 @@ from ckad.engines.actions import Slots
 from ckad.engines.native.ir.element import Array
 from ckad.engines.native.ir.hooks import write_entry
 from ckad.engines.native.ir.unit import Buffer, Unit
+from ckad.engines.native.kernels.blas import GEMM
 from ckad.engines.native.loops.table import WITH_BODIES
 from ckad.engines.native.nests.threads import write_end, write_worker
 from ckad.engines.native.rows.code import TapeCode
@@ -47,6 +48,7 @@ class Facts:
     loops: dict[str, TapedFacts]
     places: list[tuple[str, str, int]]  # source, op, how many loops are around it
     shares: bool  # whether there is work to share that is worth the start of threads
+    calls_blas: bool
 
     @staticmethod
     def parse(text: str) -> Facts:
@@ -177,6 +179,7 @@ def _write(writer: Writer, tape: Tape) -> Facts:
         {str(name): loop for name, loop in writer.loops.items()},
         writer.places,
         writer.shares and nanoseconds(tape, "native") > WORTH_THREADS,
+        any(name in module.globals for name in GEMM.values()),
     )
 
 
@@ -188,11 +191,21 @@ def _given(unit: Unit, cell: int, type: Type) -> Held:
 def _wanted(unit: Unit, tape: Tape, cells: list[int]) -> dict[int, Buffer]:
     """Large results are computed where they are returned."""
     found: dict[int, Buffer] = {}
-    for row, cell in zip(tape.outputs.tolist(), cells, strict=True):
-        fresh = row not in found and tape.rows[row].op not in (Op.INPUT, Op.CONST)
-        if fresh and not is_small(tape.rows[row].type):
-            found[row] = Buffer(unit.address(cell), tape.rows[row].type.nbytes)
+    outputs = tape.outputs.tolist()
+    for row, cell in zip(outputs, cells, strict=True):
+        if is_small(tape.rows[row].type):
+            continue
+        place = Buffer(unit.address(cell), tape.rows[row].type.nbytes)
+        for k in _names(tape, row, outputs):
+            if k not in found and tape.rows[k].op not in (Op.INPUT, Op.CONST):
+                found[k] = place
     return found
+
+
+def _names(tape: Tape, row: int, outputs: list[int]) -> list[int]:
+    """An output, and what it is under another shape if that is computed for it alone."""
+    source = tape.rows[row].operands[0] if tape.rows[row].op is Op.RESHAPE else row
+    return [row] if source in outputs else [row, source]
 
 
 def _constants(tape: Tape, path: list[int]) -> Iterator[tuple[int, list[int]]]:

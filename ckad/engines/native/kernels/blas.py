@@ -1,0 +1,136 @@
+"""Large matrix products, by BLAS: blocks of the result, each a call.
+
+Threads of ours share the blocks, and BLAS keeps to one thread meanwhile: which blocks there are
+follows from the shape, so that bits depend on nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from llvmlite import ir
+
+from ckad.engines.native.ir.element import I32, STORED, Array, Value, whole
+from ckad.engines.native.ir.flow import count, smaller
+from ckad.engines.native.kernels.rows import further, moved
+from ckad.tape.types import DType, Type
+
+#: The symbols that calls to BLAS expect.
+GEMM = {DType.F64: "ckad_dgemm", DType.F32: "ckad_sgemm"}
+#: From this many multiplications on a product of two matrices is left to BLAS. Below, the loops are
+#: as fast, and need neither SciPy nor a call.
+LARGE_PRODUCT = 1 << 18
+#: Loops add a float32 up as a double, which takes longer.
+LARGE_SINGLE = 1 << 14
+#: The same with both factors transposed, where nothing that is read together lies together.
+LARGE_BOTH = 1 << 14
+#: A side of the result is cut into as many blocks, of so many rows or columns at the least (each
+#: call packs its factors anew) and at most (between calls Ctrl-C is answered).
+PIECES, LEAST_SIDE, MOST_SIDE = 4, 128, 1024
+#: Blocks begin at multiples of what the kernels of BLAS do at once.
+GRAIN = 16
+
+
+class Product(NamedTuple):
+    """[m, k] @ [k, n]; ``tx`` and ``ty`` say which factor lies transposed."""
+
+    m: int
+    k: int
+    n: int
+    tx: int
+    ty: int
+
+    def is_large(self, dtype: DType) -> bool:
+        size = self.m * self.k * self.n
+        if dtype not in GEMM or 1 in (self.m, self.k, self.n):
+            return False
+        if dtype is DType.F32:
+            return size >= LARGE_SINGLE
+        return size >= (LARGE_BOTH if self.tx and self.ty else LARGE_PRODUCT)
+
+
+def product_of(attrs: Sequence[int], out: Type, x: Type) -> Product:
+    """What a row of MATMUL does for each matrix of a stack."""
+    tx, ty = attrs
+    return Product(out.shape[1], x.shape[1 if tx else 2], out.shape[2], tx, ty)
+
+
+def n_blocks(attrs: Sequence[int], out: Type, x: Type) -> int:
+    rows, columns = _sides(product_of(attrs, out, x))
+    return out.shape[0] * -(-out.shape[1] // rows) * -(-out.shape[2] // columns)
+
+
+def _sides(p: Product) -> tuple[int, int]:
+    """Rows and columns of a block."""
+    side = -(-max(p.m, p.n) // PIECES)
+    cut = min(MOST_SIDE, max(LEAST_SIDE, -(-side // GRAIN) * GRAIN))
+    rows, columns = min(p.m, MOST_SIDE), min(p.n, MOST_SIDE)
+    return (min(cut, rows), columns) if p.m >= p.n else (rows, min(cut, columns))
+
+
+def emit_blocks(
+    b: ir.IRBuilder,
+    attrs: Sequence[int],
+    arrays: Sequence[Array],
+    first: Value,
+    last: Value,
+) -> None:
+    """The blocks [first, last) of the result, which is the first of the arrays."""
+    p = product_of(attrs, arrays[0].type, arrays[1].type)
+    rows, columns = _sides(p)
+    down, across = -(-p.m // rows), -(-p.n // columns)
+    sizes = [b.alloca(I32) for _ in range(2)]
+    with count(b, first, last) as block:
+        page, within = _divided(b, block, down * across)
+        r, c = (b.mul(k, whole(n)) for k, n in zip(_divided(b, within, across), (rows, columns),
+                                                   strict=True))  # fmt: skip
+        for place, at, side, n in zip(sizes, (r, c), (rows, columns), (p.m, p.n), strict=True):
+            b.store(b.trunc(smaller(b, b.sub(whole(n), at), whole(side)), I32), place)
+        at_out = _place(b, (page, p.m * p.n), (r, p.n), (c, 1))
+        at_x = _place(b, (page, p.m * p.k), (r, 1 if p.tx else p.k))
+        at_y = _place(b, (page, p.k * p.n), (c, p.k if p.ty else 1))
+        parts = (moved(b, a, at) for a, at in zip(arrays, (at_out, at_x, at_y), strict=True))
+        _call(b, p, sizes, *parts)
+
+
+def _divided(b: ir.IRBuilder, x: Value, n: int) -> tuple[Value, Value]:
+    return (x, whole(0)) if n == 1 else (b.sdiv(x, whole(n)), b.srem(x, whole(n)))
+
+
+def _place(b: ir.IRBuilder, *parts: tuple[Value, int]) -> Value:
+    total = whole(0)
+    for index, stride in parts:
+        total = further(b, total, b.mul(index, whole(stride)))
+    return total
+
+
+def _call(
+    b: ir.IRBuilder, p: Product, sizes: Sequence[Value], out: Array, x: Array, y: Array
+) -> None:
+    """BLAS counts by columns: the result's transpose is the product of the factors' transposes."""
+    dtype, (m, n) = out.type.dtype, sizes
+    letters = [_constant(b, ir.IntType(8), ord("NT"[t])) for t in (p.ty, p.tx)]
+    k, by_y, by_x, by_out = (
+        _constant(b, I32, s) for s in (p.k, p.k if p.ty else p.n, p.m if p.tx else p.k, p.n)
+    )
+    one, zero = (_constant(b, STORED[dtype], v) for v in (1.0, 0.0))
+    arguments = [*letters, n, m, k, one, y.pointer, by_y, x.pointer, by_x, zero,
+                 out.pointer, by_out]  # fmt: skip
+    b.call(_routine(b.module, GEMM[dtype], arguments), arguments)
+
+
+def _routine(module: ir.Module, name: str, arguments: Sequence[Value]) -> ir.Function:
+    if name not in module.globals:
+        ir.Function(module, ir.FunctionType(ir.VoidType(), [a.type for a in arguments]), name)
+    return module.globals[name]
+
+
+def _constant(b: ir.IRBuilder, type: ir.Type, value: float) -> Value:
+    """A constant in memory: BLAS takes the address of everything."""
+    name = f"ckad_{type}_{value}"
+    if name not in b.module.globals:
+        place = ir.GlobalVariable(b.module, type, name)
+        place.initializer, place.global_constant = ir.Constant(type, value), True
+        place.linkage = "internal"
+    return b.module.globals[name]

@@ -1,0 +1,49 @@
+"""SciPy's BLAS kept to one thread while programs of ours call it from theirs.
+
+Which thread computes what would else depend on how many BLAS has, and with it the last bits.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from functools import cache
+
+from ckad import locks
+
+_NAMES = ("scipy_openblas_{}_num_threads", "openblas_{}_num_threads", "openblas_{}_num_threads64_")
+_lock = locks.lock()
+_running, _before = 0, 1
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Within, SciPy's BLAS has one thread; a BLAS other than OpenBLAS stays as it is."""
+    global _running, _before
+    get, put = _threads()
+    with _lock:
+        if _running == 0:
+            _before = get()
+            put(1)
+        _running += 1
+    try:
+        yield
+    finally:
+        with _lock:
+            _running -= 1
+            if _running == 0:
+                put(_before)
+
+
+@cache
+def _threads() -> tuple[Callable[[], int], Callable[[int], object]]:
+    """How many threads SciPy's OpenBLAS has, and what sets that."""
+    from scipy.linalg import cython_blas  # takes long, and few programs need it
+
+    with suppress(OSError):
+        library = ctypes.CDLL(cython_blas.__file__)  # its symbols are those of what it needs, too
+        for name in _NAMES:
+            with suppress(AttributeError):
+                return getattr(library, name.format("get")), getattr(library, name.format("set"))
+    return lambda: 1, lambda n: None

@@ -1,0 +1,84 @@
+"""Sums of products of elements become matrix products.
+
+``np.sum(x[:, :, None] * w, axis=1)``, as convolutions and projections are written, multiplies every
+row of ``x`` by every column of ``w``: a MATMUL, which never lays the products out in memory.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from ckad.passes.cse import Sharing
+from ckad.passes.rewrite import rebuild
+from ckad.tape.builder import Builder
+from ckad.tape.ops import Op
+from ckad.tape.tape import Row, Tape
+
+#: Products of fewer elements stay in registers.
+LEAST = 512
+
+
+class _Factor(NamedTuple):
+    """A row, and the axes of the product along which its elements differ."""
+
+    row: int
+    axes: tuple[int, ...]
+
+
+def products(tape: Tape) -> Tape:
+    """``tape`` with sums over what two factors have in common as matrix products."""
+    if not any(row.op is Op.SUM for row in tape.rows) and not tape.bodies:
+        return tape
+    return rebuild(tape, _product, products, Sharing())
+
+
+def _product(b: Builder, row: Row, env: list[int]) -> int | None:
+    if row.op is not Op.SUM or not row.type.is_float or not row.attrs:
+        return None
+    inner = b.rows[env[row.operands[0]]]
+    if inner.op is not Op.MUL or inner.type.size < LEAST:
+        return None
+    shape = inner.type.shape
+    x, y = (_factor(b, v, shape) for v in inner.operands)
+    wide = [a for a, n in enumerate(shape) if n != 1]
+    summed = [a for a in wide if a in row.attrs]
+    kept = [a for a in wide if a not in row.attrs]
+    if not all(a in x.axes and a in y.axes for a in summed) or not summed:
+        return None
+    if not all(a in x.axes or a in y.axes for a in kept):
+        return None
+    batch = [a for a in kept if a in x.axes and a in y.axes]
+    rows, columns = ([a for a in kept if a not in v.axes] for v in (y, x))
+    if not rows or not columns:
+        return None
+    if kept.index(columns[0]) < kept.index(rows[0]):
+        x, y, rows, columns = y, x, columns, rows
+    left = _matrices(b, x, (batch, rows, summed), shape)
+    right = _matrices(b, y, (batch, summed, columns), shape)
+    made = b.matmul(left, right, attrs=(0, 0))
+    order = [*batch, *rows, *columns]
+    made = b.reshape_to(made, [shape[a] for a in order])
+    if order != kept:
+        made = b.transpose(made, attrs=[order.index(a) for a in kept])
+    return b.reshape_to(made, row.type.shape)
+
+
+def _factor(b: Builder, x: int, shape: Sequence[int]) -> _Factor:
+    """What is repeated in ``x``, without the axes along which it is."""
+    row = b.rows[x]
+    if row.op is Op.BROADCAST:
+        (x,) = row.operands
+    own = (1,) * (len(shape) - len(b.type(x).shape)) + b.type(x).shape
+    axes = tuple(a for a, n in enumerate(own) if n != 1)
+    return _Factor(b.reshape_to(x, [own[a] for a in axes]), axes)
+
+
+def _matrices(b: Builder, x: _Factor, groups: Sequence[Sequence[int]], shape: Sequence[int]) -> int:
+    """A factor as a stack of matrices, whose axes are groups of the product's."""
+    order = [a for group in groups for a in group]
+    turned = x.row
+    if order != list(x.axes):
+        turned = b.transpose(turned, attrs=[x.axes.index(a) for a in order])
+    return b.reshape_to(turned, [math.prod(shape[a] for a in group) for group in groups])

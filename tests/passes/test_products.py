@@ -1,0 +1,142 @@
+"""Sums of products of elements as matrix products: which are, and that they stay what they were."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import pytest
+
+import ckad
+from ckad.passes.vectorise.products import products
+from ckad.tape.ops import Op
+from ckad.tape.tape import Tape
+from ckad.tape.verify import verify
+
+RANDOM = np.random.default_rng(3)
+X, W = RANDOM.normal(size=(12, 9)), RANDOM.normal(size=(9, 11))
+IMAGES, FILTERS = RANDOM.normal(size=(2, 7, 8, 3)), RANDOM.normal(size=(3, 2, 3, 5))
+
+
+def convolved(x, w):
+    out = np.empty((2, 5, 7, 5))
+    for i in range(5):
+        for j in range(7):
+            out[:, i, j, :] = np.sum(
+                x[:, i : i + 3, j : j + 2, :, np.newaxis] * w[np.newaxis], axis=(1, 2, 3)
+            )
+    return out
+
+
+def in_a_branch(x, w):
+    if np.sum(x) > 100:
+        return np.sum(x[:, :, None] * w, axis=1)
+    return np.sum(x[:, :, None] * (2 * w), axis=1) + 1
+
+
+def while_with_break(x, w):
+    n, y = 0, x
+    while n < 9:
+        y = np.tanh(np.sum(y[:, :, None] * (w @ w.T), axis=1))
+        n += 1
+        if np.sum(y * y) < 1.0:
+            break
+    return y
+
+
+def twice(x, w):
+    total = np.zeros((12, 11))
+    for k in range(4):
+        total += np.sum(x[:, :, None] * w, axis=1) * k
+        total -= np.sum((x + k)[:, :, None] * np.sin(w), axis=1)
+    return total
+
+
+CONTRACTED: dict[str, tuple[Callable, np.ndarray, np.ndarray]] = {
+    "rows by columns": (lambda x, w: np.sum(x[:, :, None] * w[None], axis=1), X, W),
+    "without None": (lambda x, w: (x[:, :, None] * w).sum(axis=1), X, W),
+    "keepdims": (lambda x, w: np.sum(x[:, :, None] * w, axis=1, keepdims=True), X, W),
+    "columns first": (lambda x, w: np.sum(w.T[:, None, :] * x[None], axis=2), X, W),
+    "summed first": (lambda x, w: np.sum(x.T[:, :, None] * w[:, None, :], axis=0), X, W),
+    "summed last": (lambda x, w: np.sum(x[:, None, :] * w.T[None], axis=-1), X, W),
+    "mean": (lambda x, w: np.mean(x[:, :, None] * w, axis=1), X, W),
+    "a stack": (
+        lambda x, w: np.sum(x[:, :, :, None] * w[:, :, None, :], axis=1),
+        RANDOM.normal(size=(12, 9, 4)),
+        RANDOM.normal(size=(12, 9, 7)),
+    ),
+    "two axes summed": (
+        lambda x, w: np.sum(x[:, None] * w[None], axis=(2, 3)),
+        RANDOM.normal(size=(6, 4, 5)),
+        RANDOM.normal(size=(7, 4, 5)),
+    ),
+    "rows around columns": (
+        lambda x, w: np.sum(x[:, :, None, :] * w[None, :, :, None], axis=1),
+        RANDOM.normal(size=(6, 9, 5)),
+        RANDOM.normal(size=(9, 7)),
+    ),
+    "a window": (
+        lambda x, w: np.sum(x[:, :3, 2:4, :, None] * w[None], axis=(1, 2, 3)),
+        np.concatenate([IMAGES] * 4),
+        np.concatenate([FILTERS] * 2, axis=-1),
+    ),
+    "a convolution": (convolved, IMAGES, FILTERS),
+    "a branch": (in_a_branch, X, W),
+    "while with break": (while_with_break, X, W),
+    "twice in a loop": (twice, X, W),
+}
+#: Nothing is summed that both have, or nothing is left of one of them.
+OTHERS: dict[str, tuple[Callable, np.ndarray, np.ndarray]] = {
+    "all is summed": (lambda x, w: np.sum(x * w), X, X),
+    "a row each": (lambda x, w: np.sum(x * w, axis=1), np.tile(X, (9, 1)), np.tile(X, (9, 1))),
+    "an axis of one": (lambda x, w: np.sum(x[:, :, None] * w, axis=2), X, W),
+    "integers": (
+        lambda x, w: np.sum(x[:, :, None] * w, axis=1),
+        (X * 9).astype(int),
+        W.astype(int),
+    ),
+    "few": (lambda x, w: np.sum(x[:, :, None] * w, axis=1), X[:2, :3], W[:3, :4]),
+}
+
+
+def ops(tape: Tape) -> Iterator[Op]:
+    yield from (row.op for row in tape.rows)
+    for body in tape.bodies:
+        yield from ops(body)
+
+
+@pytest.mark.parametrize("name", CONTRACTED)
+def test_a_sum_of_products_is_a_matrix_product(name: str) -> None:
+    f, x, w = CONTRACTED[name]
+    tape = ckad.trace(f)(x, w)
+    verify(products(tape))
+    assert Op.MATMUL in set(ops(tape))
+    for engine in ("vm", "native"):
+        np.testing.assert_allclose(
+            ckad.jit(f, engine=engine)(x, w), f(x, w), rtol=1e-12, atol=1e-12
+        )
+
+
+@pytest.mark.parametrize("name", CONTRACTED)
+def test_its_derivatives_are_right(name: str) -> None:
+    f, x, w = CONTRACTED[name]
+    ckad.testing.check_grads(lambda x, w: np.sum(np.sin(f(x, w))), (x, w), modes=("fwd", "rev"))
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_other_sums_stay(name: str) -> None:
+    f, x, w = OTHERS[name]
+    assert Op.MATMUL not in set(ops(ckad.trace(f)(x, w)))
+    np.testing.assert_allclose(ckad.jit(f)(x, w), f(x, w), rtol=1e-12)
+
+
+def test_bits_stay_under_a_budget() -> None:
+    def f(x, w):
+        for _ in range(60):
+            x = np.cos(np.sum(x[:, :, None] * (w @ w.T)[None], axis=1))
+        return np.sum(x)
+
+    plain = ckad.value_and_grad(f, (0, 1))(X, W)
+    tight = ckad.value_and_grad(f, (0, 1), memory="40 KB")(X, W)
+    for a, b in zip(plain[1], tight[1], strict=True):
+        assert a.tobytes() == b.tobytes()
