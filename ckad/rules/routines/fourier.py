@@ -176,29 +176,54 @@ def _lines(outer: int, n: int, inner: int) -> int:
 
 
 @kernel
-def _load(form: int, x: int, y: int, at: int, n: int, to: int, sign: float) -> None:
-    """``n`` numbers from place ``at``, into a block."""
+def _load(
+    form: int, x: int, y: int, at: int, stride: int, runs: int, n: int, to: int, sign: float
+) -> None:
+    """Runs of ``n`` numbers, the first at ``at``, ``stride`` apart, into a block."""
+    extent = (runs - 1) * stride + n
     if form == _PARTS:
-        real, imag, pairs = doubles(x + 8 * at, n), doubles(y + 8 * at, n), doubles(to, 2 * n)
-        for i in range(n):
-            pairs[2 * i] = real[i]
-            pairs[2 * i + 1] = sign * imag[i]
+        real, imag = doubles(x + 8 * at, extent), doubles(y + 8 * at, extent)
+        pairs = doubles(to, 2 * runs * n)
+        for k in range(runs):
+            for i in range(n):
+                pairs[2 * (k * n + i)] = real[k * stride + i]
+                pairs[2 * (k * n + i) + 1] = sign * imag[k * stride + i]
+    elif form == _PAIRS:
+        _copy_runs(x + 16 * at, 2 * stride, to, 2 * n, runs, 2 * n)
     else:
-        width = 2 if form == _PAIRS else 1
-        doubles(to, width * n)[:] = doubles(x + 8 * width * at, width * n)
+        _copy_runs(x + 8 * at, stride, to, n, runs, n)
 
 
 @kernel
-def _save(form: int, x: int, y: int, at: int, n: int, block: int, sign: float) -> None:
+def _save(
+    form: int, x: int, y: int, at: int, stride: int, runs: int, n: int, block: int, sign: float
+) -> None:
     """The way back."""
+    extent = (runs - 1) * stride + n
     if form == _PARTS:
-        real, imag, pairs = doubles(x + 8 * at, n), doubles(y + 8 * at, n), doubles(block, 2 * n)
-        for i in range(n):
-            real[i] = pairs[2 * i]
-            imag[i] = sign * pairs[2 * i + 1]
+        real, imag = doubles(x + 8 * at, extent), doubles(y + 8 * at, extent)
+        pairs = doubles(block, 2 * runs * n)
+        for k in range(runs):
+            for i in range(n):
+                real[k * stride + i] = pairs[2 * (k * n + i)]
+                imag[k * stride + i] = sign * pairs[2 * (k * n + i) + 1]
+    elif form == _PAIRS:
+        _copy_runs(block, 2 * n, x + 16 * at, 2 * stride, runs, 2 * n)
     else:
-        width = 2 if form == _PAIRS else 1
-        doubles(x + 8 * width * at, width * n)[:] = doubles(block, width * n)
+        _copy_runs(block, n, x + 8 * at, stride, runs, n)
+
+
+@kernel
+def _copy_runs(source: int, apart: int, target: int, stride: int, runs: int, n: int) -> None:
+    x, y = doubles(source, (runs - 1) * apart + n), doubles(target, (runs - 1) * stride + n)
+    if n == 2 * COLUMNS:
+        for k in range(runs):
+            for i in range(2 * COLUMNS):
+                y[k * stride + i] = x[k * apart + i]
+    else:
+        for k in range(runs):
+            for i in range(n):
+                y[k * stride + i] = x[k * apart + i]
 
 
 @kernel
@@ -254,26 +279,30 @@ def _along(
     width = _lines(outer, n, inner)
     n_from = n // 2 + 1 if what == _TO_REALS else n
     n_to = n // 2 + 1 if what == _FROM_REALS else n
-    result = a if what in (_FORWARD, _BACKWARD) else b
-    w_from = 8 if source == _REAL else 16
-    w_to = 8 if target == _REAL else 16
+    same = what in (_FORWARD, _BACKWARD)
+    # what PocketFFT can read or write where it lies is not copied
+    read_there, written_there = rows and source != _PARTS, rows and target != _PARTS
+    w_from, w_to = 8 if source == _REAL else 16, 8 if target == _REAL else 16
     for first in range(0, outer, width if rows else 1):
         for column in range(0, inner, 1 if rows else width):
             count = min(width, outer - first if rows else inner - column)
-            runs, length = (1, count * n_from) if rows else (n_from, count)
-            for k in range(runs):
-                at = (first * n_from + k) * inner + column
-                _load(source, x, y, at, length, a + w_from * k * length, sign)
+            at_from, at_to = first * n_from * inner + column, first * n_to * inner + column
+            if read_there:
+                start = x + w_from * at_from
+            else:
+                start = to + w_to * at_to if same and written_there else a
+                runs, length = (1, count * n_from) if rows else (n_from, count)
+                _load(source, x, y, at_from, inner, runs, length, start, sign)
+            result = start if same else (to + w_to * at_to if written_there else b)
             line, step = (n // 2 + 1, 1) if rows else (1, count)
             if what == _TO_REALS and weighted:
-                _ends(a, n, count, line, step, 2.0)
-            _transform(what, work, a, result, n, count, rows, factor)
+                _ends(start, n, count, line, step, 2.0)
+            _transform(what, work, start, result, n, count, rows, factor)
             if what == _FROM_REALS and weighted:
-                _ends(b, n, count, line, step, 0.5)
-            runs, length = (1, count * n_to) if rows else (n_to, count)
-            for k in range(runs):
-                at = (first * n_to + k) * inner + column
-                _save(target, to, to_imag, at, length, result + w_to * k * length, to_sign)
+                _ends(result, n, count, line, step, 0.5)
+            if not written_there:
+                runs, length = (1, count * n_to) if rows else (n_to, count)
+                _save(target, to, to_imag, at_to, inner, runs, length, result, to_sign)
 
 
 # --- spectra of real arrays ----------------------------------------------------------------------
