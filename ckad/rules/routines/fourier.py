@@ -86,6 +86,12 @@ class Transform(NamedTuple):
         found[self.axes[-1]] = self.length
         return found
 
+    def result_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
+        """What comes of an operand's shape."""
+        if self.kind in _TO_REAL:
+            return tuple(self.real_shape(shape))
+        return (2, *(self.half_shape(shape) if self.kind is Kind.REAL_TO_HALF else shape))
+
     def half_shape(self, shape: Sequence[int]) -> list[int]:
         found = list(shape)
         found[self.axes[-1]] = self.length // 2 + 1
@@ -116,11 +122,7 @@ def _checked(attrs: Sequence[int], types: Sequence[Type]) -> Transform:
 
 
 def _shape(attrs: Sequence[int], *types: Type) -> Type:
-    t, shape = _checked(attrs, types), types[0].shape
-    if t.kind in _TO_REAL:
-        return types[0].with_shape(tuple(t.real_shape(shape)))
-    found = t.half_shape(shape) if t.kind is Kind.REAL_TO_HALF else shape
-    return types[0].with_shape((2, *found))
+    return types[0].with_shape(_checked(attrs, types).result_shape(types[0].shape))
 
 
 # --- in Python -----------------------------------------------------------------------------------
