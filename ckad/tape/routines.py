@@ -28,7 +28,8 @@ class Routine:
     Operands and results are float64 or int64. ``shape(attrs, *types)`` is the type of the result,
     or a TapeError. ``run(attrs, *arrays)`` computes it in Python. ``jvp`` and ``vjp`` emit rows, as
     those of ops do; None if the derivative is zero. ``flops(attrs, *types)`` is about how many
-    operations it takes.
+    operations it takes. ``alone(b, operands, attrs, part)`` emits what is read of it if that is one
+    SLICE with the attributes ``part``, or gives None where that is no less work.
     """
 
     name: str
@@ -37,6 +38,7 @@ class Routine:
     jvp: Callable[..., int | None] | None = None
     vjp: Callable[..., Any] | None = None
     flops: Callable[..., float] = lambda attrs, *types: float(sum(t.size for t in types))
+    alone: Callable[..., int | None] | None = None
     compiled: Compiled | None = None
     number: int = field(default=-1, init=False)
 

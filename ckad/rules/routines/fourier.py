@@ -27,8 +27,10 @@ from ckad.errors import TapeError
 from ckad.kernel import kernel
 from ckad.rules.registry import Tangents
 from ckad.rules.routines import pocketfft
+from ckad.rules.routines.dense import add
 from ckad.rules.routines.memory import HEAD, compiled, doubles, integers, run
 from ckad.tape.builder import Builder
+from ckad.tape.ops import Op
 from ckad.tape.routines import Routine, define
 from ckad.tape.types import DType, Type, type_of
 
@@ -476,36 +478,75 @@ def _call(b: Builder, t: Transform, *operands: int) -> int:
     return b.call(*operands, attrs=(fourier.number, *t.attrs(rank)))
 
 
-def part(b: Builder, packed: int, k: int) -> int:
-    """The real (0) or imaginary (1) part of what a transform gives."""
-    _, *shape = b.type(packed).shape
-    rank = len(shape) + 1
+def _part_attrs(rank: int, k: int) -> tuple[int, ...]:
+    """Of the SLICE that takes the real (0) or imaginary (1) part of what a transform gives."""
+    return (k, *[0] * rank, *[1] * (rank + 1))
+
+
+def _part(b: Builder, packed: int, k: int) -> int | None:
+    """One of the two parts; None if it is zero. Cotangents are put together from parts."""
+    row, (_, *shape) = b.rows[packed], b.type(packed).shape
+    if row.op is Op.ADD:
+        terms = [_part(b, x, k) for x in row.operands]
+        return add(b, [x for x in terms if x is not None])
+    for j in (0, 1):
+        if row.op is Op.PAD and row.attrs == _part_attrs(len(shape), j):
+            return b.reshape_to(row.operands[0], tuple(shape)) if j == k else None
     type = b.type(packed).with_shape((1, *shape))
-    one = b.slice(packed, attrs=(k, *[0] * (rank - 1), *[1] * rank), type=type)
+    one = b.slice(packed, attrs=_part_attrs(len(shape), k), type=type)
     return b.reshape_to(one, tuple(shape))
+
+
+def _parts(b: Builder, packed: int) -> list[int | None]:
+    return [_part(b, packed, k) for k in (0, 1)]
+
+
+def _transformed(b: Builder, t: Transform, parts: Sequence[int | None]) -> int | None:
+    """The transform of what may lack a part, which is zero then."""
+    present = [x for x in parts if x is not None]
+    if len(present) == len(parts):
+        return _call(b, t, *present)
+    if not present:
+        return None
+    if t.kind is Kind.COMPLEX_TO_COMPLEX and parts[1] is None:
+        return _call(b, t._replace(kind=Kind.REAL_TO_COMPLEX), *present)
+    zero = b.full_like(present[0], 0.0)
+    return _call(b, t, *(zero if x is None else x for x in parts))
 
 
 def _jvp(
     b: Builder, tangents: Tangents, out: int, *operands: int, attrs: Sequence[int]
 ) -> int | None:
-    if all(x is None for x in tangents):
-        return None
-    t = read(attrs)
-    if t.kind is Kind.COMPLEX_TO_COMPLEX and tangents[0] is not None and tangents[1] is None:
-        return _call(b, t._replace(kind=Kind.REAL_TO_COMPLEX), tangents[0])
-    filled = [
-        b.full_like(operands[k], 0.0) if x is None else x for k, x in enumerate(tangents)
-    ]
-    return _call(b, t, *filled)
+    return _transformed(b, read(attrs), tangents)
 
 
-def _vjp(b: Builder, ct: int, out: int, *operands: int, attrs: Sequence[int]) -> tuple[int, ...]:
+def _vjp(
+    b: Builder, ct: int, out: int, *operands: int, attrs: Sequence[int]
+) -> Sequence[int | None]:
     t = read(attrs)
     weighted = 1 - t.weighted if t.kind in _HALVES else 0
     back = t._replace(kind=_TRANSPOSED[t.kind], sign=-t.sign, weighted=weighted)
-    given = (ct,) if t.kind in _TO_REAL else (part(b, ct, 0), part(b, ct, 1))
-    found = _call(b, back, *given)
-    return (found,) if t.kind in _FROM_REAL else (part(b, found, 0), part(b, found, 1))
+    found = _transformed(b, back, [ct] if t.kind in _TO_REAL else _parts(b, ct))
+    if found is None:
+        return [None] * len(operands)
+    return [found] if t.kind in _FROM_REAL else _parts(b, found)
+
+
+def _alone(
+    b: Builder, operands: Sequence[int], attrs: Sequence[int], part: Sequence[int]
+) -> int | None:
+    """What is read of a complex transform if that is its real part only, or its imaginary one."""
+    t, rank = read(attrs), attrs[5]
+    if t.kind is not Kind.COMPLEX_TO_COMPLEX:
+        return None
+    real, imag = operands
+    if tuple(part) == _part_attrs(rank, 0):
+        found = _call(b, t._replace(kind=Kind.COMPLEX_TO_REAL), real, imag)
+    elif tuple(part) == _part_attrs(rank, 1):  # the real part of -i times the transform
+        found = _call(b, t._replace(kind=Kind.COMPLEX_TO_REAL), imag, b.neg(real))
+    else:
+        return None
+    return b.reshape_to(found, (1, *b.type(found).shape))
 
 
 def _flops(attrs: Sequence[int], *types: Type) -> float:
@@ -523,6 +564,13 @@ def _run(attrs: Sequence[int], *arrays: np.ndarray) -> np.ndarray:
 
 fourier = define(
     Routine(
-        "fourier", _shape, _run, _jvp, _vjp, _flops, compiled=_COMPILED if _AVAILABLE else None
+        "fourier",
+        _shape,
+        _run,
+        _jvp,
+        _vjp,
+        _flops,
+        alone=_alone,
+        compiled=_COMPILED if _AVAILABLE else None,
     )
 )
