@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from ckad.place import at_place
-from ckad.rules.routines.fourier import Kind, Norm, Transform
+from ckad.rules.routines.fourier import Transform
+from ckad.rules.routines.fourier_body import Kind, Norm
 from ckad.trace.arrays import (
     Array,
     complexed,
@@ -49,7 +50,7 @@ def half_spectrum(x: Any, axes: Iterable[int], sign: int, norm: Norm) -> Array:
 
 
 def from_half(x: Any, length: int, axes: Iterable[int], sign: int, norm: Norm) -> Array:
-    """The real array of ``length`` along the last of the axes, of which ``x`` is half a spectrum."""
+    """The real array, of ``length`` along the last of the axes, whose half spectrum ``x`` is."""
     x, axes = _floating(complexed(x)), sorted(axes)
     found = _called(Kind.HALF_TO_REAL, [x.real, x.imag], length, axes, sign, norm)
     return retyped(found, x.real.dtype)

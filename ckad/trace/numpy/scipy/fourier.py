@@ -14,7 +14,7 @@ import scipy.fft
 import scipy.fftpack
 
 from ckad.place import at_place
-from ckad.rules.routines.fourier import Norm
+from ckad.rules.routines.fourier_body import Norm
 from ckad.trace.arrays import Array, retyped, traced
 from ckad.trace.dispatch import Function
 from ckad.trace.numpy.fourier import (
@@ -36,15 +36,31 @@ from ckad.trace.numpy.fourier import (
 
 def _one_axis(function: Any, body: Function, inverse: bool) -> None:
     @transforms(function)
-    def transformed(x: Any, n: Any = None, axis: int = -1, norm: Any = None,
-                    overwrite_x: bool = False, workers: Any = None, *, plan: Any = None) -> Array:  # fmt: skip
+    def transformed(
+        x: Any,
+        n: Any = None,
+        axis: int = -1,
+        norm: Any = None,
+        overwrite_x: bool = False,
+        workers: Any = None,
+        *,
+        plan: Any = None,
+    ) -> Array:
         return body(x, None if n is None else (n,), (axis,), norm, inverse)
 
 
 def _several_axes(function: Any, body: Function, default: Any, inverse: bool) -> None:
     @transforms(function)
-    def transformed(x: Any, s: Any = None, axes: Any = default, norm: Any = None,
-                    overwrite_x: bool = False, workers: Any = None, *, plan: Any = None) -> Array:  # fmt: skip
+    def transformed(
+        x: Any,
+        s: Any = None,
+        axes: Any = default,
+        norm: Any = None,
+        overwrite_x: bool = False,
+        workers: Any = None,
+        *,
+        plan: Any = None,
+    ) -> Array:
         return body(x, *_listed(s, axes), norm, inverse)
 
 
@@ -150,8 +166,9 @@ def _third(x: Array, is_sine: bool) -> Array:
     return found
 
 
-def _trigonometric(x: Array, type: int, axis: int, norm: Any, is_sine: bool, inverse: bool,
-                   orthogonalize: Any) -> Array:  # fmt: skip
+def _trigonometric(
+    x: Array, type: int, axis: int, norm: Any, is_sine: bool, inverse: bool, orthogonalize: Any
+) -> Array:
     """Along one axis; an orthogonal transform scales its first or last elements too."""
     orthogonal = norm == "ortho" if orthogonalize is None else bool(orthogonalize)
     x = np.moveaxis(x, axis, -1)
@@ -187,28 +204,59 @@ def _checked(x: Any, type: int) -> Array:
 
 def _cosines(name: str, is_sine: bool, inverse: bool) -> None:
     @transforms(getattr(scipy.fft, name))
-    def one(x: Any, type: int = 2, n: Any = None, axis: int = -1, norm: Any = None,
-            overwrite_x: bool = False, workers: Any = None, orthogonalize: Any = None) -> Array:  # fmt: skip
-        return _over_axes(x, type, None if n is None else (n,), (axis,), norm, is_sine, inverse,
-                          orthogonalize)  # fmt: skip
+    def one(
+        x: Any,
+        type: int = 2,
+        n: Any = None,
+        axis: int = -1,
+        norm: Any = None,
+        overwrite_x: bool = False,
+        workers: Any = None,
+        orthogonalize: Any = None,
+    ) -> Array:
+        return _over_axes(
+            x, type, None if n is None else (n,), (axis,), norm, is_sine, inverse, orthogonalize
+        )
 
     @transforms(getattr(scipy.fft, f"{name}n"))
-    def several(x: Any, type: int = 2, s: Any = None, axes: Any = None, norm: Any = None,
-                overwrite_x: bool = False, workers: Any = None, *,
-                orthogonalize: Any = None) -> Array:  # fmt: skip
+    def several(
+        x: Any,
+        type: int = 2,
+        s: Any = None,
+        axes: Any = None,
+        norm: Any = None,
+        overwrite_x: bool = False,
+        workers: Any = None,
+        *,
+        orthogonalize: Any = None,
+    ) -> Array:
         return _over_axes(x, type, *_listed(s, axes), norm, is_sine, inverse, orthogonalize)
 
     @transforms(getattr(scipy.fftpack, name))
-    def older(x: Any, type: int = 2, n: Any = None, axis: int = -1, norm: Any = None,
-              overwrite_x: bool = False) -> Array:  # fmt: skip
+    def older(
+        x: Any,
+        type: int = 2,
+        n: Any = None,
+        axis: int = -1,
+        norm: Any = None,
+        overwrite_x: bool = False,
+    ) -> Array:
         # without a norm, the older inverse is as large as the transform
         norm, back = ("ortho", inverse) if norm == "ortho" else ("forward", inverse)
         norm = norm if inverse or norm == "ortho" else None
         return _over_axes(x, type, None if n is None else (n,), (axis,), norm, is_sine, back, None)
 
 
-def _over_axes(x: Any, type: int, s: Any, axes: Sequence[int] | None, norm: Any, is_sine: bool,
-               inverse: bool, orthogonalize: Any) -> Array:  # fmt: skip
+def _over_axes(
+    x: Any,
+    type: int,
+    s: Any,
+    axes: Sequence[int] | None,
+    norm: Any,
+    is_sine: bool,
+    inverse: bool,
+    orthogonalize: Any,
+) -> Array:
     given = _checked(x, type)
     x = retyped(given, np.float64)
     found, lengths = axes_of(x, s, axes)
