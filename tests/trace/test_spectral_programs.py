@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 import scipy.fft
 import scipy.fftpack
 
 import ckad
+from ckad.errors import BudgetError
 from ckad.testing import check_grads
 
 from .complex_cases import check
@@ -30,7 +33,7 @@ def vorticity(amplitude, nu):
         psi = w / np.where(K2 == 0, 1.0, K2)
         u, v = np.real(np.fft.ifft2(1j * KY * psi)), -np.real(np.fft.ifft2(1j * KX * psi))
         wx, wy = np.fft.ifft2(1j * KX * w).real, np.fft.ifft2(1j * KY * w).real
-        return -KEPT * np.fft.fft2(u * wx + v * wy) - nu * K2 * w
+        return -(KEPT * np.fft.fft2(u * wx + v * wy)) - nu * K2 * w
 
     dt = 0.02
     for _ in range(6):
@@ -118,7 +121,10 @@ def test_programs(f, engine):
 def test_a_budget_changes_no_bit(f):
     args = 1.3, 0.4
     want = ckad.value_and_grad(f, (0, 1))(*args)
-    for memory in ("20kB", "40kB"):
+    with pytest.raises(BudgetError) as caught:
+        ckad.value_and_grad(f, (0, 1), memory="9kB")(*args)
+    least = int(re.search(r"at least ([\d,]+)", str(caught.value))[1].replace(",", ""))
+    for memory in (least, least + 2000):
         assert ckad.value_and_grad(f, (0, 1), memory=memory)(*args) == want
 
 
