@@ -18,17 +18,14 @@ _WRITES = (Op.UPDATE, Op.SLICE_ADD, Op.SCATTER, Op.SCATTER_ADD)
 
 
 class Rates(NamedTuple):
-    """Nanoseconds of a row on a small array, of one on a large array per element, of a call.
-
-    The vm leaves its interpreter for a routine, and Python runs it.
-    """
+    """Nanoseconds of a row on a small array, of one on a large array per element, of a call."""
 
     row: float
     element: float
     call: float
 
 
-VM, NATIVE = Rates(4.0, 0.35, 30_000.0), Rates(0.6, 0.03, 200.0)
+VM, NATIVE = Rates(4.0, 0.35, 5_000.0), Rates(0.6, 0.03, 200.0)
 RATES = {"vm": VM, "native": NATIVE}
 #: Operations that a routine does in a nanosecond.
 FLOPS = 4.0

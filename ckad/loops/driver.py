@@ -27,6 +27,7 @@ from ckad.loops.tables import learnt, streamed, whole
 from ckad.loops.threads import n_threads
 from ckad.loops.watch import Watch
 from ckad.memory import format_bytes, free_memory, parse_bytes
+from ckad.passes.marks import unmarked
 from ckad.place import at_place
 from ckad.tape.tape import Tape
 
@@ -121,6 +122,7 @@ def _compile(
     watch: Watch | None = None,
 ) -> Compiled:
     """``load`` makes the program, if that is to be done in another way than the engine does it."""
+    tape = unmarked(tape)
     name = chosen(tape, options.engine)
     engine = engine_named(name)
     if load is None:
