@@ -12,6 +12,7 @@ from ckad.passes.rewrite import with_outputs
 from ckad.tape.builder import Builder
 from ckad.tape.control import UNGUARDED, Loop, loop_attrs, read_loop
 from ckad.tape.ops import Op
+from ckad.tape.routines import routine_of
 from ckad.tape.tape import Row, Tape
 from ckad.tape.types import TUPLE
 
@@ -24,14 +25,15 @@ def dce(tape: Tape) -> Tape:
     live = needed(tape, tape.outputs.tolist())
     for k in tape.inputs.tolist():
         live[k] = True
-    rows = tape.rows
-    if all(live) and not tape.bodies:
+    rows, alone = tape.rows, _read_in_part(tape, live)
+    if all(live) and not tape.bodies and not alone:
         return tape
     used_results = _used_results(tape, live) if tape.bodies else {}
     b, env = Builder(), [-1] * len(rows)
     results: dict[int, dict[int, int]] = {}
+    replaced = {rows[k].operands[0] for k in alone}
     for k, row in enumerate(rows):
-        if not live[k]:
+        if not live[k] or k in replaced:
             continue
         if row.op is Op.LOOP:
             b.where = tape.sources[row.source]
@@ -39,11 +41,41 @@ def dce(tape: Tape) -> Tape:
         elif row.op is Op.RESULT and row.operands[0] in results:
             b.where = tape.sources[row.source]
             env[k] = _result(b, row, env, results[row.operands[0]][row.attrs[0]])
+        elif k in alone:
+            env[k] = _part(b, tape, k, env)
         else:
             env[k] = b.copy_row(tape, k, env, dce)
     made = b.tape([env[k] for k in tape.outputs.tolist()])
     # what only a dropped carry or capture read is dead as well
     return dce(made) if _reads_less(tape, made, env, results) else made
+
+
+def _read_in_part(tape: Tape, live: list[bool]) -> set[int]:
+    """The SLICE rows that are all that is read of a routine which may compute less for it."""
+    rows = tape.rows
+    whole = {k for k, row in enumerate(rows) if row.op is Op.CALL and routine_of(row).alone}
+    if not whole:
+        return set()
+    reads: dict[int, list[int]] = {k: [] for k in whole}
+    for k in (k for k, row in enumerate(rows) if live[k]):
+        for x in whole.intersection(rows[k].operands):
+            reads[x].append(k)
+    lone = (reads[k][0] for k in whole.difference(tape.outputs.tolist()) if len(reads[k]) == 1)
+    return {k for k in lone if rows[k].op is Op.SLICE}
+
+
+def _part(b: Builder, tape: Tape, k: int, env: list[int]) -> int:
+    """A slice of a routine's result, which nothing else reads."""
+    row = tape.rows[k]
+    call = tape.rows[row.operands[0]]
+    b.where = tape.sources[call.source]
+    operands = [env[x] for x in call.operands]
+    emit = routine_of(call).alone
+    found = None if emit is None else emit(b, operands, call.attrs[1:], row.attrs)
+    if found is None:
+        env[row.operands[0]] = b.copy_row(tape, row.operands[0], env)
+        return b.copy_row(tape, k, env)
+    return found
 
 
 def _reads_less(tape: Tape, made: Tape, env: list[int], loops: Iterable[int]) -> bool:

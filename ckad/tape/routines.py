@@ -28,8 +28,9 @@ class Routine:
     Operands and results are float64 or int64. ``shape(attrs, *types)`` is the type of the result,
     or a TapeError. ``run(attrs, *arrays)`` computes it in Python. ``jvp`` and ``vjp`` emit rows, as
     those of ops do; None if the derivative is zero. ``flops(attrs, *types)`` is about how many
-    operations it takes. One that ``marks`` is its first operand as it is, of any type, and says how
-    that is derived: engines never meet it.
+    operations it takes. ``alone(b, operands, attrs, part)`` emits what is read of it if that is one
+    SLICE with the attributes ``part``, or gives None where that is no less work. One that ``marks``
+    is its first operand as it is, of any type, and says how that is derived: engines never meet it.
     """
 
     name: str
@@ -38,6 +39,7 @@ class Routine:
     jvp: Callable[..., int | None] | None = None
     vjp: Callable[..., Any] | None = None
     flops: Callable[..., float] = lambda attrs, *types: float(sum(t.size for t in types))
+    alone: Callable[..., int | None] | None = None
     compiled: Compiled | None = None
     marks: bool = False
     number: int = field(default=-1, init=False)

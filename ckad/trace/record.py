@@ -80,6 +80,8 @@ dispatch.later(
 dispatch.later("scipy.special._", "ckad.trace.numpy.scipy.special")  # its Python functions
 dispatch.later("scipy.stats", "ckad.trace.numpy.scipy.distributions")
 dispatch.later("scipy.stats._multivariate", "ckad.trace.numpy.scipy.multivariate")
+for _package in ("scipy.fft", "scipy.fftpack"):
+    dispatch.later(_package, "ckad.trace.numpy.scipy.fourier")
 for _package in ("scipy.ndimage", "scipy.signal", "scipy.integrate", "scipy.linalg"):
     dispatch.later(_package, "ckad.trace.numpy.scipy.filters")
 

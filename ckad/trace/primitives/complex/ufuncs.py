@@ -330,5 +330,6 @@ def _whole(y: Any) -> int | None:
 
 
 put(arrays.complexed, as_complex, EVERY)
+put(arrays.of_parts, ComplexTracer)
 put(arrays.traced, as_complex, COMPLEX)
 put(arrays.stored, lambda result, out: stored(out, result), COMPLEX)

@@ -1,0 +1,84 @@
+"""The routine of Fourier transforms: its kinds, its transposes, and what stands in for it."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+import ckad
+from ckad.errors import TapeError
+from ckad.passes.pipeline import adjoint_of_tape
+from ckad.rules.evaluate import evaluate
+from ckad.rules.routines import fourier, pocketfft
+from ckad.rules.routines.fourier import Transform
+from ckad.rules.routines.fourier_body import Kind, Norm
+from ckad.tape.builder import Builder
+from ckad.tape.types import type_of
+
+RNG = np.random.default_rng(5)
+REAL, HALF = (Kind.REAL_TO_COMPLEX, Kind.REAL_TO_HALF), (Kind.REAL_TO_HALF, Kind.HALF_TO_REAL)
+#: shape of the real or whole array, axes
+ARRAYS = [
+    ((1,), (0,)),
+    ((2,), (0,)),
+    ((7,), (0,)),
+    ((513,), (0,)),
+    ((5, 6), (0, 1)),
+    ((40, 5, 3), (1,)),
+    ((4, 3, 6), (0, 2)),
+    ((4, 3, 5), (0, 1, 2)),
+    ((20, 300), (0, 1)),
+    ((300, 20), (0,)),
+    ((2, 3, 4, 5), (0, 2, 3)),
+]
+
+
+def operands(t, shape):
+    given = t.half_shape(shape) if t.kind is Kind.HALF_TO_REAL else shape
+    return [RNG.normal(size=given) for _ in range(1 if t.kind in REAL else 2)]
+
+
+@pytest.mark.parametrize("kind", Kind, ids=lambda kind: kind.name)
+@pytest.mark.parametrize(("shape", "axes"), ARRAYS)
+def test_the_loops_compute_what_numpy_does(kind, shape, axes):
+    assert pocketfft.loops() is not None  # else NumPy would be compared with itself
+    for sign, norm, weighted in product((-1, 1), Norm, (0, 1) if kind in HALF else (0,)):
+        t = Transform(kind, sign, norm, weighted, shape[axes[-1]], axes)
+        xs = operands(t, shape)
+        got = fourier.transformed(t.attrs(len(shape)), *xs)
+        want = fourier.by_numpy(t.attrs(len(shape)), *xs)
+        np.testing.assert_allclose(got, want, rtol=0, atol=1e-13 * max(1.0, np.max(np.abs(want))))
+
+
+@pytest.mark.parametrize("kind", Kind, ids=lambda kind: kind.name)
+@pytest.mark.parametrize(("shape", "axes"), ARRAYS)
+def test_the_rule_gives_the_transpose(kind, shape, axes):
+    for sign, weighted in product((-1, 1), (0, 1) if kind in HALF else (0,)):
+        t = Transform(kind, sign, Norm.ROOT, weighted, shape[axes[-1]], axes)
+        xs = operands(t, shape)
+        b = Builder()
+        rows = [b.input(type_of(x)) for x in xs]
+        tape = b.tape([b.call(*rows, attrs=(fourier.fourier.number, *t.attrs(len(shape))))])
+        (value,) = evaluate(tape, *xs)
+        ct = RNG.normal(size=value.shape)
+        found = evaluate(adjoint_of_tape().run(tape), *xs, ct)
+        there = np.sum(value * ct)
+        back = sum(np.sum(x * y) for x, y in zip(xs, found, strict=True))
+        np.testing.assert_allclose(back, there, rtol=1e-10, atol=1e-10)
+
+
+def test_programs_compute_the_same_without_the_loops(monkeypatch):
+    z = RNG.normal(size=(6, 5)) + 1j * RNG.normal(size=(6, 5))
+    monkeypatch.setattr(fourier, "_AVAILABLE", False)
+    np.testing.assert_allclose(ckad.jit(np.fft.fft2, engine="vm")(z), np.fft.fft2(z), rtol=1e-12)
+
+
+def test_other_operands_are_refused():
+    t = Transform(Kind.REAL_TO_HALF, -1, Norm.NONE, 0, 6, (0,))
+    for shape, changed in (((5,), {}), ((6,), {"axes": (1,)}), ((6,), {"sign": 2})):
+        b = Builder()
+        x = b.input(type_of(np.zeros(shape)))
+        with pytest.raises(TapeError, match="fourier of"):
+            b.call(x, attrs=(fourier.fourier.number, *t._replace(**changed).attrs(1)))
