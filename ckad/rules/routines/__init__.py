@@ -1,5 +1,5 @@
 """The package's own routines; importing it defines them, in the order of their numbers."""
 
-from ckad.rules.routines import dense
+from ckad.rules.routines import dense, sparse, sparse_solve, krylov
 
-__all__ = ["dense"]
+__all__ = ["dense", "krylov", "sparse", "sparse_solve"]

@@ -23,7 +23,7 @@ from ckad.errors import DtypeError
 from ckad.trace import dispatch
 from ckad.trace.memory.context import current, mark_place
 from ckad.trace.primitives.part.joins import is_sized
-from ckad.trace.source import effects
+from ckad.trace.source import effects, sparse
 from ckad.trace.source.actions import extreme, listed, ordered, reduced
 from ckad.trace.source.choices import Choice, numbered
 from ckad.trace.source.draws import calls as draws
@@ -162,6 +162,7 @@ def _call_library(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> 
             args = in_buffers.opened(args)
     if not isinstance(owner, CONTAINERS) and all(callee is not x for x in _LOOKING):
         args, options = given_deep(list(args)), {k: given_deep(x) for k, x in options.items()}
+    callee = sparse.method(callee, (*args, *options.values()))
     for x in args:
         check_iterated(x)
     if any(isinstance(x, Filtered) for x in args):

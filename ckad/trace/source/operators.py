@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ckad.trace.source import sparse
 from ckad.trace.source.choices import Choice, equal, identical, numbered
 from ckad.trace.source.control.checks import divided, whole
 from ckad.trace.source.memory.contents import KINDS, new, read_deep
@@ -75,7 +76,7 @@ _HOLDING = (tuple, *KINDS)
 def combine(function: Callable[[Any, Any], Any], x: Any, y: Any) -> Any:
     """``x op y``; of two Python numbers it is one, also where they are traced."""
     check_operands(x, y)
-    x, y = _number(x), _number(y)
+    x, y = sparse.operands(_number(x), _number(y))
     result = classes.operated(function, x, y)
     if result is not MISSING:
         return result
