@@ -116,7 +116,7 @@ def taken_apart(matrix: Any) -> tuple[np.ndarray, Pattern]:
     if matrix.format == "dia":
         csr = _of_diagonals(matrix)
     elif matrix.format == "bsr":
-        block = tuple(map(int, matrix.blocksize))
+        block = int(matrix.blocksize[0]), int(matrix.blocksize[1])
     csr = csr.tocsr()
     if not csr.has_canonical_format:
         csr = csr.copy()

@@ -23,6 +23,8 @@ from ckad.tape.types import Type
 #: The first attribute.
 METHODS = ("cg", "bicgstab", "gmres")
 _CG, _BICGSTAB = 0, 1
+#: Elements, indptr, indices.
+_Matrix = tuple[np.ndarray, np.ndarray, np.ndarray]
 _EPS = float(np.finfo(np.float64).eps)
 
 # sparse_krylov(data [nnz], b [n], indptr, indices, x0 [n], M's data, its indptr, its indices,
@@ -116,7 +118,7 @@ def _krylov(words: int, arrays: int, work: int) -> int:
 
 
 @kernel
-def _residual(r, x, b, a, transposed):  # type: ignore[no-untyped-def]
+def _residual(r: np.ndarray, x: np.ndarray, b: np.ndarray, a: _Matrix, transposed: int) -> None:
     """r <- b - A x"""
     _times(r, x, a[0], a[1], a[2], transposed)
     for i in range(len(r)):
@@ -124,7 +126,10 @@ def _residual(r, x, b, a, transposed):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _cg(x, b, a, m, transposed, maxiter, enough, memory):  # type: ignore[no-untyped-def]
+def _cg(
+    x: np.ndarray, b: np.ndarray, a: _Matrix, m: _Matrix, transposed: int, maxiter: int,
+    enough: float, memory: np.ndarray,
+) -> int:  # fmt: skip
     n = len(x)
     r, z, p, q = memory[:n], memory[n : 2 * n], memory[2 * n : 3 * n], memory[3 * n :]
     _residual(r, x, b, a, transposed)
@@ -147,7 +152,10 @@ def _cg(x, b, a, m, transposed, maxiter, enough, memory):  # type: ignore[no-unt
 
 
 @kernel
-def _bicgstab(x, b, a, m, transposed, maxiter, enough, memory):  # type: ignore[no-untyped-def]
+def _bicgstab(
+    x: np.ndarray, b: np.ndarray, a: _Matrix, m: _Matrix, transposed: int, maxiter: int,
+    enough: float, memory: np.ndarray,
+) -> int:  # fmt: skip
     n = len(x)
     r, first, p, v = memory[:n], memory[n : 2 * n], memory[2 * n : 3 * n], memory[3 * n : 4 * n]
     p_hat, s_hat, t = memory[4 * n : 5 * n], memory[5 * n : 6 * n], memory[6 * n : 7 * n]
@@ -190,9 +198,10 @@ def _bicgstab(x, b, a, m, transposed, maxiter, enough, memory):  # type: ignore[
 
 
 @kernel
-def _gmres(  # type: ignore[no-untyped-def]
-    x, b, a, m, transposed, maxiter, restart, enough, size, memory
-):
+def _gmres(
+    x: np.ndarray, b: np.ndarray, a: _Matrix, m: _Matrix, transposed: int, maxiter: int,
+    restart: int, enough: float, size: float, memory: np.ndarray,
+) -> int:  # fmt: skip
     """Preconditioned from the left, restarted; tolerances as SciPy adapts them."""
     n = len(x)
     r, w = memory[:n], memory[n : 2 * n]
@@ -273,9 +282,7 @@ def _column(b: Builder, x: int) -> int:
     return b.reshape_to(x, (b.type(x).size, 1))
 
 
-def _solved(
-    b: Builder, data: int, right: int, rest: Sequence[int], attrs: Sequence[int]
-) -> int:
+def _solved(b: Builder, data: int, right: int, rest: Sequence[int], attrs: Sequence[int]) -> int:
     """The solution, from a first guess of zeros."""
     indptr, indices, _, *others = rest
     guess = b.full_like(right, 0.0)
@@ -308,8 +315,9 @@ def _vjp(
     turned = (method, 1 - transposed, *others)
     of_right = _solved(b, data, _vector(b, ct, n), rest, turned)
     pair = (x, of_right) if transposed else (of_right, x)
-    columns = [_column(b, v) for v in pair]
-    of_data = b.neg(samples(b, *columns, rest[:2], (n, n, b.type(data).size)))
+    of_data = b.neg(
+        samples(b, _column(b, pair[0]), _column(b, pair[1]), rest[:2], (n, n, b.type(data).size))
+    )
     return of_data, of_right, *[None] * len(rest)
 
 

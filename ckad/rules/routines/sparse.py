@@ -16,7 +16,7 @@ from ckad.rules.registry import Tangents
 from ckad.rules.routines.dense import SINGULAR, add, need
 from ckad.rules.routines.memory import compiled, doubles, integers, run, short_integers
 from ckad.tape.builder import Builder
-from ckad.tape.routines import Compiled, Routine, define
+from ckad.tape.routines import Compiled, Routine, define, named
 from ckad.tape.types import DType, Type, type_of
 
 _SINGULAR = 1
@@ -264,8 +264,8 @@ def _solve_triangular(words: int, arrays: int, work: int) -> int:
 
 
 def solution_rules(
-    number: Callable[[], int], turned: Callable[[Sequence[int]], Sequence[int]], rows: int
-) -> dict[str, Callable[..., Any]]:
+    name: str, turned: Callable[[Sequence[int]], Sequence[int]], rows: int
+) -> dict[str, Any]:
     """Derivatives of X with A X = B (A^T X = B where the first attribute is 1).
 
     ``turned`` are the attributes of the transposed system, ``rows`` is the one that says how many
@@ -273,7 +273,7 @@ def solution_rules(
     """
 
     def solved(b: Builder, operands: Sequence[int], attrs: Sequence[int]) -> int:
-        return b.call(*operands, attrs=(number(), *attrs))
+        return b.call(*operands, attrs=(named(name).number, *attrs))
 
     def jvp(
         b: Builder, tangents: Tangents, out: int, data: int, x: int, *where: int,
@@ -309,6 +309,6 @@ triangular = define(
         evaluated(_TRIANGULAR, _triangular_shape),
         flops=_dot_flops,
         compiled=_TRIANGULAR,
-        **solution_rules(lambda: triangular.number, turned, 3),
+        **solution_rules("sparse_triangular", turned, 3),
     )
 )

@@ -121,7 +121,7 @@ banded = define(
             2.0 * x.shape[0] * (attrs[2] + 1) * (2 * attrs[2] + attrs[3] + 2 * x.shape[1])
         ),
         compiled=_BANDED,
-        **solution_rules(lambda: banded.number, turned, 4),
+        **solution_rules("sparse_banded", turned, 4),
     )
 )
 
@@ -226,7 +226,7 @@ solve = define(
         _solved,
         # nothing is known of the fill; this is that of a plane grid
         flops=lambda attrs, data, x, *w: 100.0 * data.size + 40.0 * x.size,
-        **solution_rules(lambda: solve.number, turned, 2),
+        **solution_rules("sparse_solve", turned, 2),
     )
 )
 

@@ -21,7 +21,7 @@ from ckad.patterns import Pattern
 from ckad.place import at_place
 from ckad.trace import dispatch
 from ckad.trace.dispatch import Traced, call
-from ckad.trace.memory.context import current
+from ckad.trace.memory.context import Trace, current
 from ckad.trace.values.array import Array
 from ckad.trace.values.tracer import Tracer, fresh, value
 
@@ -42,7 +42,8 @@ class Sparse(Array):
         """The elements; AliasError if the array that SciPy would share was written since."""
         if self._source is not None:
             storage, row = self._source
-            trace, adopted = current(), False
+            trace: Trace | None = current()
+            adopted = False
             while trace is not None and trace is not storage.trace:
                 adopted = adopted or id(storage.root) in trace.adopted
                 trace = trace.parent

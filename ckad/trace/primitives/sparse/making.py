@@ -7,6 +7,7 @@ gives shows where every element goes; those that meet at one place are added.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from scipy import sparse
 from ckad.errors import ConcreteValueError
 from ckad.patterns import is_sparse
 from ckad.place import at_place
-from ckad.trace.dispatch import PLAIN, SPARSE, call, put, reject
+from ckad.trace.dispatch import PLAIN, SPARSE, Traced, call, put, reject
 from ckad.trace.primitives.sparse.operators import (
     class_of,
     combined,
@@ -23,13 +24,12 @@ from ckad.trace.primitives.sparse.operators import (
     moved,
     picked,
     placed,
-    plain,
     settled,
     traced,
 )
 from ckad.trace.values.apply import astype, reshape_value
 from ckad.trace.values.sparse import Sparse
-from ckad.trace.values.tracer import Tracer, known, lift
+from ckad.trace.values.tracer import Tracer, known, lift, localise
 
 _BOTH = (PLAIN, SPARSE)
 
@@ -84,15 +84,19 @@ def structure(x: Any) -> Any:
                 )
             )
         return numbers[()]
+    if isinstance(x, list):
+        return structure(call(np.asarray, (x,), {})) if holds_traced(x) else x
+    return tuple(map(structure, x)) if isinstance(x, tuple) else x
+
+
+def holds_traced(x: Any) -> bool:
     if isinstance(x, (list, tuple)):
-        return type(x)([structure(item) for item in x])
-    return x
+        return any(map(holds_traced, x))
+    return isinstance(x, Traced)
 
 
 def assembled(cls: type, made: Any, numbers: Tracer, source: Tracer | None = None) -> Sparse:
     """A matrix from SciPy's, whose numbers say which element each is."""
-    if made.format == "dia":
-        made = moved_dia(made)
     coo = made.tocoo()
     m, n = (int(k) for k in coo.shape)
     places = coo.row.astype(np.int64) * n + coo.col
@@ -115,11 +119,6 @@ def assembled(cls: type, made: Any, numbers: Tracer, source: Tracer | None = Non
     return done if source is None else Sparse(pattern, done.numbers, source)
 
 
-def moved_dia(made: Any) -> Any:
-    """All elements of a DIA matrix, also zeros (there are none among the numbers)."""
-    return made
-
-
 # --- classes -------------------------------------------------------------------------------------
 
 
@@ -133,10 +132,13 @@ def _constructor(cls: type) -> Callable[..., Any]:
         elif isinstance(arg1, tuple) and len(arg1) in (2, 3) and np.ndim(arg1[0]) > 0:
             data = lift(arg1[0])
             numbers = np.arange(1.0, data.size + 1).reshape(data.shape)
-            built = cls((numbers, *structure(arg1[1:])), shape=shape, **options)
+            # SciPy adds elements at one place at once, but in a COO matrix
+            by_pairs = len(arg1) == 2 and cls.__name__[:3] != "dia"
+            make = sparse.coo_array if by_pairs else partial(cls, **options)
+            built = make((numbers, *structure(arg1[1:])), shape=shape)
             shares = isinstance(arg1[0], Tracer) and not copy
             flat = reshape_value(data, (data.size,))
-            made = assembled(cls, built, flat, localised(data) if shares else None)
+            made = assembled(cls, built, flat, localise(data) if shares else None)
         else:
             dense = lift(arg1)
             reject(dense.ndim not in (1, 2), f"a {cls.__name__} of {dense.ndim} axes")
@@ -145,12 +147,6 @@ def _constructor(cls: type) -> Callable[..., Any]:
         return made if dtype is None else settled(made.pattern, astype(made.numbers, dtype))
 
     return construct
-
-
-def localised(data: Tracer) -> Tracer:
-    from ckad.trace.values.tracer import localise
-
-    return localise(data)
 
 
 for _format in ("csr", "csc", "coo", "bsr", "dia", "lil"):
@@ -213,17 +209,7 @@ put(sparse.kron, kron, _BOTH)
 put(sparse.kronsum, kronsum, _BOTH)
 
 
-def issparse(x: Any) -> bool:
-    return is_matrix(x)
-
-
-put(sparse.issparse, issparse, _BOTH)
+put(sparse.issparse, is_matrix, _BOTH)
 put(sparse.isspmatrix, lambda x: is_matrix(x) and not traced(x).pattern.is_array, _BOTH)
 put(sparse.isspmatrix_csr, lambda x: is_matrix(x) and traced(x).pattern.cls is sparse.csr_matrix,
     _BOTH)  # fmt: skip
-
-
-def as_plain(x: Any) -> Any:
-    """A known matrix as SciPy's own; anything else stays."""
-    found = plain(x) if isinstance(x, Sparse) else None
-    return x if found is None else found

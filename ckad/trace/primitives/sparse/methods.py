@@ -13,7 +13,6 @@ from ckad.trace.dispatch import SPARSE, call, put, reject
 from ckad.trace.primitives.sparse.operators import (
     AT_ZERO,
     by_elements,
-    class_of,
     is_matrix,
     moved,
     settled,
@@ -150,16 +149,11 @@ def _array(a: Any, dtype: Any = None, **options: Any) -> Any:
     return call(np.asarray, (a,), {"dtype": dtype})
 
 
-for _key in (np.asarray, np.array, np.asanyarray):
-    put(_key, _array, SPARSE)
+put(np.asarray, _array, SPARSE)
+put(np.array, _array, SPARSE)
+put(np.asanyarray, _array, SPARSE)
 
 
-def _squeezed(a: Any, axis: Any = None) -> Any:
-    reject(not isinstance(a, Dense), "np.squeeze of a sparse matrix")
-    return call(np.squeeze, (a.numbers,), {"axis": axis})
-
-
-#: np.squeeze of an np.matrix keeps both axes; of np.asarray(m) it does not
 put(np.ravel, lambda a, order="C": _flat(a), SPARSE)
 
 
@@ -169,10 +163,3 @@ def _flat(a: Any) -> Any:
 
 
 put(np.ndarray.flatten, _flat, SPARSE)
-
-
-def product(x: Any, y: Any) -> Any:
-    return call(np.matmul, (x, y), {})
-
-
-__all__ = ["class_of", "product"]

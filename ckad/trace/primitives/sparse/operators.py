@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,13 +15,12 @@ from ckad.place import at_place
 from ckad.rules.routines.sparse import packed
 from ckad.trace.arrays import routine
 from ckad.trace.dispatch import SPARSE, call, put, reject
-from ckad.trace.memory.context import current
 from ckad.trace.values.apply import astype, reshape_value
 from ckad.trace.values.complex import ComplexTracer, as_complex, paired
 from ckad.trace.values.sparse import Dense, Sparse
-from ckad.trace.values.tracer import Tracer, fresh, known, lift, value
+from ckad.trace.values.tracer import Tracer, fresh, lift, value
 
-# --- a matrix and its elements -------------------------------------------------------------------
+# --- a matrix and its elements -----------------------------------------------------------------
 
 
 def traced(x: Any) -> Sparse:
@@ -48,12 +47,6 @@ def settled(pattern: Pattern, numbers: Any) -> Sparse:
     return Sparse(pattern, fresh(value(numbers)))
 
 
-def plain(x: Sparse) -> Any:
-    """SciPy's matrix, if its numbers depend on constants alone; None if they do not."""
-    numbers = known(x.numbers)
-    return None if numbers is None else x.pattern.plain(numbers)
-
-
 def class_of(format: str, *like: Pattern) -> type:
     """SciPy's class of a format: an array if one of ``like`` is one."""
     is_array = any(p.is_array for p in like)
@@ -77,7 +70,7 @@ def picked(numbers: Tracer, index: np.ndarray) -> Tracer:
 def or_zero(numbers: Tracer, index: np.ndarray) -> Tracer:
     """Elements by numbers from 1 on; where it is 0, there is none."""
     index = index.astype(np.int64)
-    if index.size and index.all() or not index.size:
+    if index.all():
         return picked(numbers, index - 1)
     zero = np.zeros(1, numbers.dtype)
     return picked(call(np.concatenate, ([zero, numbers],), {}), index)
@@ -164,8 +157,10 @@ def _sum(sign: int) -> Callable[..., Any]:
             )
         pair = [toarray(traced(v)) if is_matrix(v) else v for v in (x, y)]
         made = call(np.add if sign > 0 else np.subtract, tuple(pair), {})
-        return made if any(is_matrix(v) and traced(v).pattern.is_array for v in (x, y)) else (
-            Dense(made)
+        return (
+            made
+            if any(is_matrix(v) and traced(v).pattern.is_array for v in (x, y))
+            else (Dense(made))
         )
 
     return operate
@@ -179,7 +174,7 @@ put(np.add, _sum(1), SPARSE)
 put(np.subtract, _sum(-1), SPARSE)
 
 
-# --- products by elements --------------------------------------------------------------------------
+# --- products by elements ------------------------------------------------------------------------
 
 
 def _scaled(x: Sparse, factor: Any) -> Sparse:
@@ -206,9 +201,7 @@ def by_elements(x: Sparse, other: Any, function: Any = np.multiply) -> Sparse:
     at = (0 if shape[0] == 1 else p.rows) * shape[1] + (0 if shape[1] == 1 else p.indices)
     at = np.broadcast_to(at, (p.nnz,))
     flat = reshape_value(dense, (dense.size,))
-    return settled(
-        p.of(class_of("coo", p)), call(function, (x.numbers, picked(flat, at)), {})
-    )
+    return settled(p.of(class_of("coo", p)), call(function, (x.numbers, picked(flat, at)), {}))
 
 
 def _multiplied(x: Any, y: Any, **options: Any) -> Any:
@@ -283,7 +276,7 @@ def power(x: Any, n: Any, **options: Any) -> Any:
 put(np.power, power, SPARSE)
 
 
-# --- matrix products -------------------------------------------------------------------------------
+# --- matrix products -----------------------------------------------------------------------------
 
 
 def apply_matrix(x: Sparse, dense: Any, transposed: int) -> Any:
@@ -348,13 +341,3 @@ def toarray(x: Sparse) -> Tracer:
     numbers = np.zeros(m * n, np.int64)
     numbers[x.pattern.places] = np.arange(1, x.nnz + 1)
     return _placed(x.numbers, numbers.reshape(m, n))
-
-
-def of_all(parts: Sequence[Any]) -> list[Sparse]:
-    return [traced(x) for x in parts]
-
-
-def in_body() -> bool:
-    """Whether a body is being recorded."""
-    trace = current()
-    return trace is not None and trace.parent is not None

@@ -17,7 +17,7 @@ from ckad.rules.routines import sparse_solve
 from ckad.trace.arrays import routine
 from ckad.trace.dispatch import PLAIN, SPARSE, call, put, reject
 from ckad.trace.primitives.sparse.making import assembled
-from ckad.trace.primitives.sparse.operators import is_matrix, moved, picked, traced, words
+from ckad.trace.primitives.sparse.operators import is_matrix, moved, traced, words
 from ckad.trace.values.apply import astype, reshape_value
 from ckad.trace.values.complex import as_complex, paired
 from ckad.trace.values.sparse import Sparse
@@ -68,15 +68,19 @@ def solution(a: Sparse, b: Any, transposed: int, strict: int) -> Any:
             return _columns(b, n, a.dtype, partial(_by_factors, factors, 1 - transposed))
     below, above = a.pattern.bands
     if 2 * below + above <= BANDS:
-        name, attrs = "sparse_banded", (transposed, strict, below, above, n)
-    else:
-        name, attrs = "sparse_solve", (transposed, strict, n)
+        return _columns(b, n, a.dtype, _by(a, "sparse_banded", transposed, strict, below, above, n))
+    return _columns(b, n, a.dtype, _by(a, "sparse_solve", transposed, strict, n))
+
+
+def _by(a: Sparse, name: str, *attrs: int) -> Columns:
+    """A routine's solution of a system with the matrix ``a``."""
     where = words(a.pattern)
+    return partial(_called, name, attrs, a.numbers, where)
 
-    def solve(columns: Tracer) -> Tracer:
-        return routine(name, a.numbers, columns, *where, attrs=attrs)
 
-    return _columns(b, n, a.dtype, solve)
+def _called(name: str, attrs: Any, numbers: Any, where: Any, columns: Tracer) -> Tracer:
+    made: Tracer = routine(name, numbers, columns, *where, attrs=attrs)
+    return made
 
 
 # --- known factors -------------------------------------------------------------------------------
@@ -114,7 +118,7 @@ def _triangle(matrix: Any, lower: bool) -> Callable[[Tracer, int], Tracer]:
 
     def solve(b: Tracer, transposed: int) -> Tracer:
         attrs = (transposed, int(lower), 0, pattern.shape[0])
-        return routine("sparse_triangular", numbers, b, *words(pattern), attrs=attrs)
+        return _called("sparse_triangular", attrs, numbers, words(pattern), b)
 
     return solve
 
@@ -180,12 +184,8 @@ def spsolve_triangular(
     offset = int(unit_diagonal)
     cut = partial(sparse.tril, k=-offset) if lower else partial(sparse.triu, k=offset)
     a = moved(lambda m: cut(m, format="csr"), square(A))
-    attrs = (0, int(lower), offset, a.shape[0])
-
-    def solve(columns: Tracer) -> Tracer:
-        return routine("sparse_triangular", a.numbers, columns, *words(a.pattern), attrs=attrs)
-
-    return _columns(b, a.shape[0], a.dtype, solve)
+    n = a.shape[0]
+    return _columns(b, n, a.dtype, _by(a, "sparse_triangular", 0, int(lower), offset, n))
 
 
 def _factorized(A: Any) -> Callable[[Any], Any]:
