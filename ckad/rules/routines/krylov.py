@@ -1,7 +1,7 @@
 """Linear systems by iteration: cg, bicgstab and gmres as SciPy has them, on a matrix in CSR form.
 
-The solution is differentiated as that of the system, whatever the iteration has done: its adjoint is
-one solution with the transpose, to the same tolerance, and no memory depends on the iterations.
+The solution is differentiated as that of the system, whatever the iteration has done: its adjoint
+is one solution with the transpose, to the same tolerance; no memory depends on the iterations.
 """
 
 from __future__ import annotations

@@ -42,8 +42,8 @@ _WARNS = "Matrix is exactly singular"
 
 # --- few diagonals -------------------------------------------------------------------------------
 
-# sparse_banded(data [nnz], B [n, k], indptr, indices; transposed, strict, below, above, n) -> X with
-# A X = B or A^T X = B. A singular matrix gives NaN, or an error if ``strict``.
+# sparse_banded(data [nnz], B [n, k], indptr, indices; transposed, strict, below, above, n) -> X
+# with A X = B or A^T X = B. A singular matrix gives NaN, or an error if ``strict``.
 
 
 def _banded_shape(attrs: Sequence[int], *types: Type) -> Type:

@@ -129,8 +129,8 @@ def _constructor(cls: type) -> Callable[..., Any]:
         if is_matrix(arg1):
             own = traced(arg1)
             made = moved(lambda m: cls(m, **options), own)
-        elif isinstance(arg1, tuple) and len(arg1) in (2, 3) and np.ndim(arg1[0]) > 0:
-            data = lift(arg1[0])
+        elif isinstance(arg1, tuple) and len(arg1) in (2, 3):
+            data = call(np.asarray, (arg1[0],), {}) if holds_traced(arg1[0]) else lift(arg1[0])
             numbers = np.arange(1.0, data.size + 1).reshape(data.shape)
             # SciPy adds elements at one place at once, but in a COO matrix
             by_pairs = len(arg1) == 2 and cls.__name__[:3] != "dia"

@@ -27,6 +27,7 @@ def traced(x: Any) -> Sparse:
     """A sparse matrix as a traced one."""
     if isinstance(x, Sparse):
         return x
+    check_no_matrix(x)
     numbers, pattern = taken_apart(x)
     if numbers.dtype.kind == "c":
         raise DtypeError(
@@ -38,7 +39,16 @@ def traced(x: Any) -> Sparse:
     return Sparse(pattern, lift(numbers))
 
 
+def check_no_matrix(*xs: Any) -> None:
+    reject(
+        any(isinstance(x, Dense) for x in xs),
+        "an np.matrix, which SciPy gives for a spmatrix here (np.asarray(A.sum(axis=1)).ravel(), "
+        "A.toarray() in place of A.todense(), or a sparse array)",
+    )
+
+
 def is_matrix(x: Any) -> bool:
+    """Whether ``x`` is a sparse matrix, traced or plain."""
     return isinstance(x, Sparse) or is_sparse(x)
 
 
@@ -146,6 +156,7 @@ def _numbers_at(pattern: Pattern, places: np.ndarray) -> np.ndarray:
 def _sum(sign: int) -> Callable[..., Any]:
     def operate(x: Any, y: Any, **options: Any) -> Any:
         check_options(options, "+ of sparse matrices")
+        check_no_matrix(x, y)
         if is_matrix(x) and is_matrix(y):
             return _union(traced(x), traced(y), sign)
         matrix, other = (x, y) if is_matrix(x) else (y, x)
@@ -207,6 +218,7 @@ def by_elements(x: Sparse, other: Any, function: Any = np.multiply) -> Sparse:
 def _multiplied(x: Any, y: Any, **options: Any) -> Any:
     """``*``: the matrix product of matrices, by elements of sparse arrays and of numbers."""
     check_options(options, "* of sparse matrices")
+    check_no_matrix(x, y)
     matrix, other = (x, y) if is_matrix(x) else (y, x)
     own = traced(matrix)
     one_number = not is_matrix(other) and np.ndim(other) == 0
@@ -226,6 +238,7 @@ def _real(x: Any) -> None:
 
 def _divided(x: Any, y: Any, **options: Any) -> Any:
     check_options(options, "/ of sparse matrices")
+    check_no_matrix(x, y)
     reject(not is_matrix(x) or is_matrix(y), "a quotient by a sparse matrix")
     _real(y)
     own = traced(x)
@@ -299,6 +312,7 @@ def apply_matrix(x: Sparse, dense: Any, transposed: int) -> Any:
 def _matmul(x: Any, y: Any, **options: Any) -> Any:
     """``A @ B``, one or both of them sparse."""
     check_options(options, "@ of sparse matrices")
+    check_no_matrix(x, y)
     if is_matrix(x) and is_matrix(y):
         return _sparse_product(traced(x), traced(y))
     if is_matrix(x):
