@@ -388,16 +388,6 @@ def _refuse_fields(name: str) -> NoReturn:
     )
 
 
-def _refuse_sparse(name: str) -> NoReturn:
-    raise UnsupportedFunctionError(
-        at_place(
-            f"ckad has no rule for {name.replace('numpy', 'np', 1)} of sparse matrices. "
-            "docs/programs.md says what is done with them; A.toarray() is a dense one."
-        )
-    )
-
-
 refuses(PLAIN, _refuse_plain)
 refuses(COMPLEX, _refuse_complex)
 refuses(FIELDS, _refuse_fields)
-refuses(SPARSE, _refuse_sparse)

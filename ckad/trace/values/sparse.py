@@ -196,4 +196,14 @@ class Dense(Array):
     __hash__ = object.__hash__
 
 
+def _refuse(name: str) -> NoReturn:
+    raise UnsupportedFunctionError(
+        at_place(
+            f"ckad has no rule for {name.replace('numpy', 'np', 1)} of sparse matrices. "
+            "docs/programs.md says what is done with them; A.toarray() is a dense one."
+        )
+    )
+
+
 trees.register_matrix(Sparse, Traced)
+dispatch.refuses(dispatch.SPARSE, _refuse)
