@@ -23,11 +23,12 @@ from ckad.errors import DtypeError
 from ckad.trace import dispatch
 from ckad.trace.memory.context import current, mark_place
 from ckad.trace.primitives.part.joins import is_sized
-from ckad.trace.source import effects, sparse
+from ckad.trace.source import effects
 from ckad.trace.source.actions import extreme, listed, ordered, reduced
 from ckad.trace.source.choices import Choice, numbered
 from ckad.trace.source.draws import calls as draws
 from ckad.trace.source.libraries import is_library, python_function
+from ckad.trace.source.library import sparse
 from ckad.trace.source.library.allowed import check_callable
 from ckad.trace.source.library.noted import note_library
 from ckad.trace.source.memory import listed as in_buffers

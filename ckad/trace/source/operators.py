@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from ckad.trace.source import sparse
 from ckad.trace.source.choices import Choice, equal, identical, numbered
 from ckad.trace.source.control.checks import divided, whole
+from ckad.trace.source.library import sparse
 from ckad.trace.source.memory.contents import KINDS, new, read_deep
 from ckad.trace.source.names import classes
 from ckad.trace.source.names.absence import OrNone, check_operands, given, needed
