@@ -36,9 +36,6 @@ _LISTS = {
     "an adaptive solver, whose steps depend on numbers: a stepper is written in NumPy": """
         test_scipy: test_odeint
     """,
-    "error functions of complex numbers": """
-        test_scipy: test_erf test_erfc
-    """,
     "linear algebra that is not there yet": """
         test_linalg: test_pinv test_norm_nuclear test_norm_nuclear_complex
             test_norm_nuclear_axis test_norm_nuclear_axis_complex

@@ -1,5 +1,5 @@
 """The package's own routines; importing it defines them, in the order of their numbers."""
 
-from ckad.rules.routines import dense, krylov, sparse, sparse_solve
+from ckad.rules.routines import dense, error_functions, krylov, sparse, sparse_solve
 
-__all__ = ["dense", "krylov", "sparse", "sparse_solve"]
+__all__ = ["dense", "error_functions", "krylov", "sparse", "sparse_solve"]

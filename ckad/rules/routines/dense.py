@@ -69,6 +69,15 @@ def add(b: Builder, terms: Sequence[int]) -> int | None:
     return total
 
 
+def outer(b: Builder, x: int, y: int) -> int:
+    """X Y^T; of columns element by element, which is computed where it is added up."""
+    (batch, n, m), k = b.type(x).shape, b.type(y).shape[1]
+    if m != 1:
+        return b.matmul(x, y, attrs=(0, 1))
+    row = b.broadcast_to(b.reshape_to(y, (batch, 1, k)), (batch, n, k))
+    return b.mul(b.broadcast_to(x, (batch, n, k)), row)
+
+
 # --- LU ------------------------------------------------------------------------------------------
 
 # lu(A [b, n, n]) -> [b, n + 1, n]: the factors of each matrix and its row exchanges, which only
@@ -226,7 +235,7 @@ def _lu_solve_vjp(
     (transposed,) = attrs
     of_right = _solved(b, factors, ct, 1 - transposed)
     pair = (out, of_right) if transposed else (of_right, out)
-    return _of_factors(b, b.neg(b.matmul(*pair, attrs=(0, 1)))), of_right
+    return _of_factors(b, b.neg(outer(b, *pair))), of_right
 
 
 lu_solve = define(
@@ -369,7 +378,7 @@ def _triangular_vjp(
     lower, transposed, unit = attrs
     of_right = b.call(a, ct, attrs=(triangular.number, lower, 1 - transposed, unit))
     pair = (out, of_right) if transposed else (of_right, out)
-    of_matrix = b.neg(b.matmul(*pair, attrs=(0, 1)))
+    of_matrix = b.neg(outer(b, *pair))
     return _triangle(b, of_matrix, lower, unit), of_right
 
 
