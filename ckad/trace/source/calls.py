@@ -38,12 +38,7 @@ from ckad.trace.source.memory.twins import CONTAINERS, changing
 from ckad.trace.source.names import classes
 from ckad.trace.source.names.absence import given, given_deep, needed
 from ckad.trace.source.names.closures import Closure, call_from_source
-from ckad.trace.source.names.frame import (
-    MISSING,
-    check_iterated,
-    ledger,
-    made,
-)
+from ckad.trace.source.names.frame import MISSING, check_iterated, ledger, made
 from ckad.trace.source.names.generated import Driven, Filtered, Lazy
 from ckad.trace.source.names.kept import KEPT, forget, kept
 from ckad.trace.source.names.reader import definition_of
