@@ -14,6 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import optree
 
+from ckad.patterns import Pattern, is_sparse, taken_apart
+
 _NAMESPACE = "ckad"
 _known: set[type] = set()
 _lock = threading.Lock()
@@ -161,6 +163,49 @@ optree.register_pytree_node(
 )
 
 
+# --- sparse matrices -----------------------------------------------------------------------------
+
+
+class Matrix(tuple[Any, ...]):
+    """Stands in a structure for a sparse matrix, whose leaf is its numbers."""
+
+    pattern: Pattern
+
+
+#: Class of traced matrices -> the class of all that is traced.
+_matrices: dict[Callable[[Pattern, Any], Any], type] = {}
+
+
+def register_matrix(whole: Callable[[Pattern, Any], Any], traced: type) -> None:
+    """Make instances of ``whole``, which have a ``pattern`` and ``numbers``, trees of these."""
+    _matrices[whole] = traced
+
+
+def is_matrix(x: Any) -> bool:
+    """Whether ``x`` is a sparse matrix, plain or traced."""
+    return type(x) in _matrices or is_sparse(x)
+
+
+def matrix_of(x: Any) -> tuple[Any, Pattern]:
+    """The numbers of a sparse matrix, and their places."""
+    return (x.numbers, x.pattern) if type(x) in _matrices else taken_apart(x)
+
+
+def _whole_matrix(pattern: Pattern, children: Any) -> Any:
+    """A matrix with these numbers; what is no array stays."""
+    (numbers,) = children
+    for whole, traced in _matrices.items():
+        if isinstance(numbers, traced):
+            return whole(pattern, numbers)
+    plain = isinstance(numbers, np.ndarray) and numbers.shape == (pattern.nnz,)
+    return pattern.plain(numbers) if plain else numbers
+
+
+_flat_matrix: Any = lambda x: (tuple(x), x.pattern, ("data",))  # noqa: E731
+_matrix: Any = _whole_matrix
+optree.register_pytree_node(Matrix, _flat_matrix, _matrix, namespace=_NAMESPACE)
+
+
 # --- taking them apart ---------------------------------------------------------------------------
 
 _ANY_LEAF: Any = 0.0
@@ -174,18 +219,25 @@ def _stand_in(x: Any) -> Any:
         found = Record(map(_stand_in, fields))
         found.type = kind
         return found
+    if is_matrix(x):
+        numbers, pattern = matrix_of(x)
+        whole = Matrix((_stand_in(numbers),))
+        whole.pattern = pattern
+        return whole
     return Complex() if is_complex(x) else 0.0
 
 
 def _leaves_of(x: Any) -> list[Any]:
     if is_record(x):
         return [leaf for field in record_of(x)[1] for leaf in _leaves_of(field)]
+    if is_matrix(x):
+        return _leaves_of(matrix_of(x)[0])
     return list(parts(x)) if is_complex(x) else [x]
 
 
 def _with_parts(leaves: list[Any], treedef: Treedef) -> tuple[list[Any], Treedef]:
     """The same tree with every complex leaf, and every one with fields, taken apart."""
-    if not any(is_complex(x) or is_record(x) for x in leaves):
+    if not any(is_complex(x) or is_record(x) or is_matrix(x) for x in leaves):
         return leaves, treedef
     pending = iter(leaves)
     whole = optree.treespec_transform(

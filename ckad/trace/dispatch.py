@@ -17,6 +17,7 @@ import numpy as np
 
 from ckad import trees
 from ckad.errors import ConcreteValueError, UnsupportedFunctionError
+from ckad.patterns import is_sparse
 from ckad.place import at_place
 from ckad.trace import constants
 from ckad.trace.memory.context import current, mark_place
@@ -37,7 +38,9 @@ COMPLEX = 2
 FIELDS = 3
 #: New arrays of a traced length: only the interpreter asks for this kind.
 LENGTH = 4
-_COUNT = 5
+#: Sparse matrices, traced or SciPy's own.
+SPARSE = 5
+_COUNT = 6
 #: Kinds that a composite takes: their cells are filled wherever there is no other function.
 Kinds = tuple[int, ...]
 EVERY: Kinds = (PLAIN, PART, COMPLEX)
@@ -70,6 +73,9 @@ def _looked_into(x: Any) -> int:
     if isinstance(x, Traced):
         _KINDS[type(x)] = x.kind
         return x.kind
+    if is_sparse(x):
+        _KINDS[type(x)] = SPARSE
+        return SPARSE
     if isinstance(x, (list, tuple)):
         return FIELDS if _names_fields(x) else max(map(kind_of, x), default=PLAIN)
     if isinstance(x, type):

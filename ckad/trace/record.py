@@ -50,6 +50,7 @@ from ckad.trace.primitives import (
     scalars,
     select,
     shape,
+    sparse,
     ufunc_methods,
 )
 from ckad.trace.source import follow
@@ -69,6 +70,7 @@ MODULES = (
     *part.MODULES,
     *complex_.MODULES,
     *fields.MODULES,
+    sparse,
     *(fourier, iteration),
 )
 # SciPy takes long to load

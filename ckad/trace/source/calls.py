@@ -28,6 +28,7 @@ from ckad.trace.source.actions import extreme, listed, ordered, reduced
 from ckad.trace.source.choices import Choice, numbered
 from ckad.trace.source.draws import calls as draws
 from ckad.trace.source.libraries import is_library, python_function
+from ckad.trace.source.library import sparse
 from ckad.trace.source.library.allowed import check_callable
 from ckad.trace.source.library.noted import note_library
 from ckad.trace.source.memory import listed as in_buffers
@@ -37,12 +38,7 @@ from ckad.trace.source.memory.twins import CONTAINERS, changing
 from ckad.trace.source.names import classes
 from ckad.trace.source.names.absence import given, given_deep, needed
 from ckad.trace.source.names.closures import Closure, call_from_source
-from ckad.trace.source.names.frame import (
-    MISSING,
-    check_iterated,
-    ledger,
-    made,
-)
+from ckad.trace.source.names.frame import MISSING, check_iterated, ledger, made
 from ckad.trace.source.names.generated import Driven, Filtered, Lazy
 from ckad.trace.source.names.kept import KEPT, forget, kept
 from ckad.trace.source.names.reader import definition_of
@@ -211,6 +207,7 @@ def _call_library(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> 
             args = in_buffers.opened(args)
     if not isinstance(owner, CONTAINERS) and all(callee is not x for x in _LOOKING):
         args, options = given_deep(list(args)), {k: given_deep(x) for k, x in options.items()}
+    callee = sparse.method(callee, (*args, *options.values()))
     for x in args:
         check_iterated(x)
     if any(isinstance(x, Filtered) for x in args):

@@ -12,6 +12,7 @@ import numpy as np
 from ckad.trace import dispatch
 from ckad.trace.source.choices import Choice, equal, identical, numbered
 from ckad.trace.source.control.checks import divided, whole
+from ckad.trace.source.library import sparse
 from ckad.trace.source.memory.contents import KINDS, new, read_deep
 from ckad.trace.source.names import classes
 from ckad.trace.source.names.absence import OrNone, check_operands, given, needed
@@ -90,7 +91,7 @@ def combine(function: Callable[[Any, Any], Any], x: Any, y: Any) -> Any:
     if type(x) in _ARITHMETIC and type(y) in _ARITHMETIC and function in _UFUNCS:
         return _computed(function, x, y)
     check_operands(x, y)
-    x, y = _number(x), _number(y)
+    x, y = sparse.operands(_number(x), _number(y))
     result = classes.operated(function, x, y)
     if result is not MISSING:
         return result

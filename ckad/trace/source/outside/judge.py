@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from ckad.patterns import is_sparse, is_superlu
 from ckad.trace.constants import computes
 from ckad.trace.dispatch import Traced
 from ckad.trace.source.libraries import is_library
@@ -174,6 +175,8 @@ def _is_known(watch: Watch, callee: Any, owner: Any, args: Sequence[Any]) -> boo
     if _is_in(callee, _CLASSES) or _is_in(callee, _OTHERS):
         return True
     if owner is not None and not isinstance(owner, (ModuleType, type)):
+        if is_sparse(owner) or is_superlu(owner):
+            return True
         return type(owner) in INERT or isinstance(owner, (tuple, Traced)) or watch.is_own(owner)
     if isinstance(callee, type) and issubclass(callee, BaseException):
         return True
@@ -224,8 +227,10 @@ def hand_over(
     kind: Any = type(x)
     if kind is TimeText:
         give_up()
-    if kind in IMMUTABLE or isinstance(x, Traced) or is_ours(kind):
+    if kind in IMMUTABLE or isinstance(x, Traced) or is_ours(kind) or is_superlu(x):
         return
+    if is_sparse(x):
+        return watch.enter(x)
     if kind in CONTAINERS or isinstance(x, (tuple, frozenset, KeysView, ValuesView, ItemsView)):
         for part in x.values() if isinstance(x, dict) else x:
             if depth:

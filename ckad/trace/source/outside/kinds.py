@@ -25,6 +25,7 @@ from typing import Any, Generic, Protocol
 
 import numpy as np
 
+from ckad.patterns import is_superlu
 from ckad.trace.source.libraries import is_library, python_function
 from ckad.trace.source.outside.guard import ABSENT, BUILTIN, IMMUTABLE
 from ckad.trace.source.purity import INDEXED
@@ -109,6 +110,8 @@ def is_known(value: Any) -> bool:
     """Whether it is known what an object of a library does; of others it may be anything."""
     kind: type = type(value)
     if isinstance(value, _KNOWN) or is_ours(kind) or top_of(kind) in DISPLAYS:
+        return True
+    if is_superlu(value):
         return True
     return python_function(value) is not None or any(value is x for x in INDEXED)
 

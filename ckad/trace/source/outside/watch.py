@@ -29,6 +29,7 @@ from typing import Any
 
 import numpy as np
 
+from ckad.patterns import is_sparse, is_superlu
 from ckad.trace.dispatch import Traced
 from ckad.trace.source.libraries import is_library
 from ckad.trace.source.outside.guard import (
@@ -183,6 +184,8 @@ class Watch:
         elif kind is super:
             for base in type(owner.__self__).__mro__:
                 self.on_class(base, name)
+        elif is_sparse(owner) or is_superlu(owner):
+            self.enter(owner)
         elif not (is_ours(kind) or isinstance(owner, np.dtype) or top_of(kind) in DISPLAYS):
             self.give_up(f"{kind.__module__}.{kind.__qualname__}.{name}")
 
@@ -285,6 +288,9 @@ class Watch:
                 self.enter(item)
         elif isinstance(value, Iterator):
             self.give_up(f"a {kind.__name__} from outside")
+        elif is_sparse(value):
+            for name in vars(value):
+                self.name(vars(value), name)
         elif is_library(kind.__module__):
             if not is_known(value):
                 self.give_up(f"a {kind.__module__}.{kind.__qualname__} from outside")

@@ -1,0 +1,146 @@
+"""Sparse matrices as their numbers and a pattern: which elements there are, row after row.
+
+Every format of ``scipy.sparse`` is taken apart in the same way, into the numbers of its CSR form
+with sorted columns and without duplicates; the pattern says how the matrix is put together again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+
+def is_sparse(x: Any) -> bool:
+    """Whether ``x`` is one of SciPy's sparse matrices or arrays; it loads no SciPy."""
+    module = sys.modules.get("scipy.sparse")
+    return module is not None and bool(module.issparse(x))
+
+
+def is_superlu(x: Any) -> bool:
+    """Whether ``x`` are factors that SciPy has made (``splu``); nothing changes them."""
+    module = sys.modules.get("scipy.sparse.linalg")
+    return module is not None and type(x) is module.SuperLU
+
+
+class Pattern:
+    """Where the elements of a sparse matrix are, and of which class of SciPy's it is.
+
+    ``indptr`` and ``indices`` are those of CSR, columns sorted, no element twice. ``ordered`` says
+    whether SciPy's ``data`` would have the numbers in the order of the pattern.
+    """
+
+    def __init__(
+        self,
+        cls: type,
+        shape: tuple[int, int],
+        indptr: np.ndarray,
+        indices: np.ndarray,
+        *,
+        ordered: bool = True,
+        block: tuple[int, int] | None = None,
+    ) -> None:
+        self.cls, self.shape, self.block, self.ordered = cls, shape, block, ordered
+        self.indptr, self.indices = indptr.astype(np.int32), indices.astype(np.int32)
+
+    @cached_property
+    def key(self) -> tuple[Any, ...]:
+        digest = hashlib.blake2b(self.indptr.tobytes(), digest_size=16)
+        digest.update(self.indices.tobytes())
+        return self.cls, self.shape, self.block, self.ordered, digest.digest()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Pattern) and (self is other or self.key == other.key)
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+    def __repr__(self) -> str:
+        return f"{self.shape[0]} x {self.shape[1]}, {self.nnz} elements"
+
+    @property
+    def nnz(self) -> int:
+        return len(self.indices)
+
+    @property
+    def is_array(self) -> bool:
+        """Whether it is one of SciPy's sparse arrays, of which ``*`` is by elements."""
+        return self.cls.__name__.endswith("array")
+
+    @property
+    def format(self) -> str:
+        return self.cls.__name__.partition("_")[0]
+
+    @cached_property
+    def rows(self) -> np.ndarray:
+        """The row of each element."""
+        return np.repeat(np.arange(self.shape[0]), np.diff(self.indptr))
+
+    @cached_property
+    def places(self) -> np.ndarray:
+        """The place of each element in the dense matrix, ascending."""
+        return self.rows * self.shape[1] + self.indices
+
+    @cached_property
+    def bands(self) -> tuple[int, int]:
+        """How many diagonals below and above the main one the elements are on."""
+        offsets = self.indices - self.rows
+        return int(max(-offsets.min(initial=0), 0)), int(max(offsets.max(initial=0), 0))
+
+    def of(self, cls: type, ordered: bool = True) -> Pattern:
+        """The same elements of another class."""
+        return Pattern(cls, self.shape, self.indptr, self.indices, ordered=ordered)
+
+    def csr(self, data: np.ndarray) -> Any:
+        """A CSR array with these numbers."""
+        from scipy import sparse
+
+        made = sparse.csr_array((data, self.indices, self.indptr), shape=self.shape, copy=True)
+        made.has_canonical_format = True
+        return made
+
+    def plain(self, data: np.ndarray) -> Any:
+        """A matrix of the class with these numbers."""
+        made = self.csr(np.asarray(data))
+        if self.block is not None:
+            return self.cls(made.tobsr(self.block))
+        return self.cls(made)
+
+
+def taken_apart(matrix: Any) -> tuple[np.ndarray, Pattern]:
+    """The numbers and the pattern of one of SciPy's matrices."""
+    csr, block = matrix, None
+    if matrix.format == "dia":
+        csr = _of_diagonals(matrix)
+    elif matrix.format == "bsr":
+        block = int(matrix.blocksize[0]), int(matrix.blocksize[1])
+    csr = csr.tocsr()
+    if not csr.has_canonical_format:
+        csr = csr.copy()
+        csr.sum_duplicates()
+    ordered = matrix.format in ("csr", "lil") or (matrix.format == "csc" and matrix.nnz == 0)
+    ordered = ordered and bool(matrix.format == "lil" or matrix.has_canonical_format)
+    ordered = ordered or (matrix.format == "coo" and _is_sorted(matrix))
+    shape = (int(csr.shape[0]), int(csr.shape[1]))
+    pattern = Pattern(type(matrix), shape, csr.indptr, csr.indices, ordered=ordered, block=block)
+    return np.ascontiguousarray(csr.data), pattern
+
+
+def _is_sorted(matrix: Any) -> bool:
+    places = matrix.row.astype(np.int64) * matrix.shape[1] + matrix.col
+    return bool(np.all(np.diff(places) > 0))
+
+
+def _of_diagonals(matrix: Any) -> Any:
+    """All elements of a DIA matrix, also those that are 0, which SciPy would leave out."""
+    from scipy import sparse
+
+    m, n = matrix.shape
+    columns = np.arange(matrix.data.shape[1])
+    rows = columns[None, :] - np.asarray(matrix.offsets)[:, None]
+    inside = (rows >= 0) & (rows < m) & (columns < n)[None, :]
+    columns = np.broadcast_to(columns, inside.shape)
+    return sparse.coo_array((matrix.data[inside], (rows[inside], columns[inside])), shape=(m, n))

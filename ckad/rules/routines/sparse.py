@@ -1,0 +1,314 @@
+"""Products and triangular systems of sparse matrices in CSR form.
+
+A matrix is its numbers, ``data``, and two arrays of int32 that say where they are, ``indptr`` and
+``indices``, each as int64 with two in one. The pattern is known and never differentiated. The three
+products are closed under derivatives: each is linear in each of its operands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ckad.rules.registry import Tangents
+from ckad.rules.routines.dense import SINGULAR, add, need
+from ckad.rules.routines.memory import compiled, doubles, integers, run, short_integers
+from ckad.tape.builder import Builder
+from ckad.tape.routines import Compiled, Routine, define, named
+from ckad.tape.types import DType, Type, type_of
+
+_SINGULAR = 1
+
+Contributions = Sequence[int | None]
+
+
+def packed(index: np.ndarray) -> np.ndarray:
+    """Indices as routines read them: int32, two in each int64."""
+    short = np.zeros(-(-len(index) // 2) * 2, np.int32)
+    short[: len(index)] = index
+    return short.view(np.int64)
+
+
+def unpacked(words: np.ndarray, n: int) -> np.ndarray:
+    """The way back."""
+    return words.view(np.int32)[:n]
+
+
+def check(name: str, floats: Sequence[Type], *indices: Type) -> None:
+    shown = ", ".join(map(str, (*floats, *indices)))
+    fits = all(t.dtype is DType.F64 for t in floats) and all(t.dtype is DType.I64 for t in indices)
+    need(fits and all(len(t.shape) == 1 for t in indices), f"{name} of {shown}")
+
+
+def check_pattern(name: str, m: int, nnz: int, indptr: Type, indices: Type) -> None:
+    need(indptr.size == (m + 2) // 2, f"{name}: indptr {indptr} of {m} rows")
+    need(indices.size == (nnz + 1) // 2, f"{name}: indices {indices} of {nnz} elements")
+
+
+def evaluated(body: Compiled, shape: Callable[..., Type]) -> Callable[..., np.ndarray]:
+    """How Python computes a routine: by its machine code."""
+
+    def computed(attrs: Sequence[int], *arrays: np.ndarray) -> np.ndarray:
+        return run(body, shape(attrs, *map(type_of, arrays)), attrs, *arrays)
+
+    return computed
+
+
+# --- A X, and A^T X ------------------------------------------------------------------------------
+
+# sparse_dot(data [nnz], X [n, k], indptr, indices; transposed, m, n) -> [m, k]; X [m, k] -> [n, k]
+
+
+def _dot_shape(attrs: Sequence[int], data: Type, x: Type, indptr: Type, indices: Type) -> Type:
+    check("sparse_dot", (data, x), indptr, indices)
+    need(len(attrs) == 3, f"sparse_dot with attributes {tuple(attrs)}")
+    transposed, m, n = attrs
+    check_pattern("sparse_dot", m, data.size, indptr, indices)
+    rows, length = (n, m) if transposed else (m, n)
+    fits = len(data.shape) == 1 and len(x.shape) == 2 and x.shape[0] == length
+    need(fits, f"sparse_dot of {data} and {x}: {length} rows are needed")
+    return x.with_shape((rows, x.shape[1]))
+
+
+def _dot(words: int, arrays: int, work: int) -> int:
+    transposed, m, n, nnz, length, k = integers(words, 6)
+    out, at_data, at_x, at_indptr, at_indices = integers(arrays, 5)
+    data, x = doubles(at_data, nnz), doubles(at_x, length * k)
+    indptr, indices = short_integers(at_indptr, m + 1), short_integers(at_indices, nnz)
+    y = doubles(out, (n if transposed else m) * k)
+    if transposed:
+        y[:] = 0.0
+        for i in range(m):
+            if k == 1:
+                for p in range(indptr[i], indptr[i + 1]):
+                    y[indices[p]] += data[p] * x[i]
+            else:
+                for p in range(indptr[i], indptr[i + 1]):
+                    for c in range(k):
+                        y[indices[p] * k + c] += data[p] * x[i * k + c]
+    elif k == 1:
+        for i in range(m):
+            total = 0.0
+            for p in range(indptr[i], indptr[i + 1]):
+                total += data[p] * x[indices[p]]
+            y[i] = total
+    else:
+        y[:] = 0.0
+        for i in range(m):
+            for p in range(indptr[i], indptr[i + 1]):
+                for c in range(k):
+                    y[i * k + c] += data[p] * x[indices[p] * k + c]
+    return 0
+
+
+_DOT = compiled(_dot, lambda attrs, *types: 0)
+
+
+def product(b: Builder, data: int, x: int, where: Sequence[int], attrs: Sequence[int]) -> int:
+    return b.call(data, x, *where, attrs=(dot.number, *attrs))
+
+
+def samples(b: Builder, u: int, v: int, where: Sequence[int], attrs: Sequence[int]) -> int:
+    return b.call(u, v, *where, attrs=(sampled.number, *attrs))
+
+
+def turned(attrs: Sequence[int]) -> tuple[int, ...]:
+    return (1 - attrs[0], *attrs[1:])
+
+
+def _dot_jvp(
+    b: Builder, tangents: Tangents, out: int, data: int, x: int, *where: int, attrs: Sequence[int]
+) -> int | None:
+    by_data, by_x = tangents[:2]
+    terms = [] if by_data is None else [product(b, by_data, x, where, attrs)]
+    terms += [] if by_x is None else [product(b, data, by_x, where, attrs)]
+    return add(b, terms)
+
+
+def _dot_vjp(
+    b: Builder, ct: int, out: int, data: int, x: int, *where: int, attrs: Sequence[int]
+) -> Contributions:
+    pair = (x, ct) if attrs[0] else (ct, x)
+    of_data = samples(b, *pair, where, (*attrs[1:], b.type(data).size))
+    return of_data, product(b, data, ct, where, turned(attrs)), None, None
+
+
+def _dot_flops(attrs: Sequence[int], data: Type, x: Type, *where: Type) -> float:
+    return 2.0 * data.size * x.shape[1]
+
+
+dot = define(
+    Routine(
+        "sparse_dot",
+        _dot_shape,
+        evaluated(_DOT, _dot_shape),
+        jvp=_dot_jvp,
+        vjp=_dot_vjp,
+        flops=_dot_flops,
+        compiled=_DOT,
+    )
+)
+
+# --- elements of U V^T ---------------------------------------------------------------------------
+
+# sparse_sampled(U [m, k], V [n, k], indptr, indices; m, n, nnz) -> [nnz]: products of their rows
+
+
+def _sampled_shape(attrs: Sequence[int], u: Type, v: Type, indptr: Type, indices: Type) -> Type:
+    check("sparse_sampled", (u, v), indptr, indices)
+    need(len(attrs) == 3 and len(u.shape) == len(v.shape) == 2, f"sparse_sampled of {u} and {v}")
+    m, n, nnz = attrs
+    fits = u.shape[0] == m and v.shape[0] == n and u.shape[1] == v.shape[1]
+    need(fits, f"sparse_sampled of {u} and {v} with {m} rows and {n} columns")
+    check_pattern("sparse_sampled", m, nnz, indptr, indices)
+    return u.with_shape((nnz,))
+
+
+def _sample(words: int, arrays: int, work: int) -> int:
+    m, n, nnz, _, k = integers(words, 5)
+    out, at_u, at_v, at_indptr, at_indices = integers(arrays, 5)
+    u, v, y = doubles(at_u, m * k), doubles(at_v, n * k), doubles(out, nnz)
+    indptr, indices = short_integers(at_indptr, m + 1), short_integers(at_indices, nnz)
+    for i in range(m):
+        if k == 1:
+            for p in range(indptr[i], indptr[i + 1]):
+                y[p] = u[i] * v[indices[p]]
+        else:
+            for p in range(indptr[i], indptr[i + 1]):
+                total = 0.0
+                for c in range(k):
+                    total += u[i * k + c] * v[indices[p] * k + c]
+                y[p] = total
+    return 0
+
+
+_SAMPLED = compiled(_sample, lambda attrs, *types: 0)
+
+
+def _sampled_jvp(
+    b: Builder, tangents: Tangents, out: int, u: int, v: int, *where: int, attrs: Sequence[int]
+) -> int | None:
+    by_u, by_v = tangents[:2]
+    terms = [] if by_u is None else [samples(b, by_u, v, where, attrs)]
+    terms += [] if by_v is None else [samples(b, u, by_v, where, attrs)]
+    return add(b, terms)
+
+
+def _sampled_vjp(
+    b: Builder, ct: int, out: int, u: int, v: int, *where: int, attrs: Sequence[int]
+) -> Contributions:
+    m, n, _ = attrs
+    return product(b, ct, v, where, (0, m, n)), product(b, ct, u, where, (1, m, n)), None, None
+
+
+sampled = define(
+    Routine(
+        "sparse_sampled",
+        _sampled_shape,
+        evaluated(_SAMPLED, _sampled_shape),
+        jvp=_sampled_jvp,
+        vjp=_sampled_vjp,
+        flops=lambda attrs, u, v, *where: 2.0 * attrs[2] * u.shape[1],
+        compiled=_SAMPLED,
+    )
+)
+
+# --- triangular systems --------------------------------------------------------------------------
+
+# sparse_triangular(data [nnz], B [n, k], indptr, indices; transposed, lower, unit, n) -> X with
+# A X = B or A^T X = B; A has no elements outside of its triangle, and none on a unit diagonal
+
+
+def square(name: str, m: int, data: Type, right: Type, indptr: Type, indices: Type) -> Type:
+    check(name, (data, right), indptr, indices)
+    fits = len(data.shape) == 1 and len(right.shape) == 2 and right.shape[0] == m
+    need(fits, f"{name} of {data} and {right}: {m} rows are needed")
+    check_pattern(name, m, data.size, indptr, indices)
+    return right
+
+
+def _triangular_shape(attrs: Sequence[int], *types: Type) -> Type:
+    need(len(attrs) == 4, f"sparse_triangular with attributes {tuple(attrs)}")
+    return square("sparse_triangular", attrs[3], *types)
+
+
+def _solve_triangular(words: int, arrays: int, work: int) -> int:
+    transposed, lower, unit, n, nnz, _, k = integers(words, 7)
+    out, at_data, at_right, at_indptr, at_indices = integers(arrays, 5)
+    data, x = doubles(at_data, nnz), doubles(out, n * k)
+    indptr, indices = short_integers(at_indptr, n + 1), short_integers(at_indices, nnz)
+    x[:] = doubles(at_right, n * k)
+    for step in range(n):
+        i = step if lower != transposed else n - 1 - step
+        # sorted columns: the diagonal is at the end of a row of a lower triangle
+        first, last, diagonal = indptr[i], indptr[i + 1], 1.0
+        if not unit:
+            at = last - 1 if lower else first
+            if first == last or indices[at] != i or data[at] == 0.0:
+                return _SINGULAR
+            diagonal = data[at]
+            first, last = (first, last - 1) if lower else (first + 1, last)
+        for c in range(k):
+            if transposed:
+                x[i * k + c] /= diagonal
+                for p in range(first, last):
+                    x[indices[p] * k + c] -= data[p] * x[i * k + c]
+            else:
+                total = x[i * k + c]
+                for p in range(first, last):
+                    total -= data[p] * x[indices[p] * k + c]
+                x[i * k + c] = total / diagonal
+    return 0
+
+
+def solution_rules(
+    name: str, turned: Callable[[Sequence[int]], Sequence[int]], rows: int
+) -> dict[str, Any]:
+    """Derivatives of X with A X = B (A^T X = B where the first attribute is 1).
+
+    ``turned`` are the attributes of the transposed system, ``rows`` is the one that says how many
+    rows there are.
+    """
+
+    def solved(b: Builder, operands: Sequence[int], attrs: Sequence[int]) -> int:
+        return b.call(*operands, attrs=(named(name).number, *attrs))
+
+    def jvp(
+        b: Builder, tangents: Tangents, out: int, data: int, x: int, *where: int,
+        attrs: Sequence[int],
+    ) -> int | None:  # fmt: skip
+        """dX = A^-1 (dB - dA X)"""
+        n = attrs[rows]
+        terms = [] if tangents[1] is None else [tangents[1]]
+        if tangents[0] is not None:
+            change = product(b, tangents[0], out, where[:2], (attrs[0], n, n))
+            terms.append(b.neg(change))
+        total = add(b, terms)
+        return None if total is None else solved(b, (data, total, *where), attrs)
+
+    def vjp(
+        b: Builder, ct: int, out: int, data: int, x: int, *where: int, attrs: Sequence[int]
+    ) -> Contributions:
+        """ct_B = A^-T ct, ct_A = -ct_B X^T"""
+        n = attrs[rows]
+        of_right = solved(b, (data, ct, *where), turned(attrs))
+        pair = (out, of_right) if attrs[0] else (of_right, out)
+        of_data = b.neg(samples(b, *pair, where[:2], (n, n, b.type(data).size)))
+        return (of_data, of_right, *[None] * len(where))
+
+    return {"jvp": jvp, "vjp": vjp}
+
+
+_TRIANGULAR = compiled(_solve_triangular, lambda attrs, *types: 0, {_SINGULAR: SINGULAR})
+triangular = define(
+    Routine(
+        "sparse_triangular",
+        _triangular_shape,
+        evaluated(_TRIANGULAR, _triangular_shape),
+        flops=_dot_flops,
+        compiled=_TRIANGULAR,
+        **solution_rules("sparse_triangular", turned, 3),
+    )
+)

@@ -1,0 +1,79 @@
+"""``cg``, ``bicgstab`` and ``gmres``, differentiated as the solution of the system."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from scipy.sparse import linalg
+
+from ckad.place import at_place
+from ckad.rules.routines.krylov import METHODS
+from ckad.trace.arrays import routine
+from ckad.trace.dispatch import PLAIN, SPARSE, call, put, reject
+from ckad.trace.primitives.sparse.making import structure
+from ckad.trace.primitives.sparse.operators import traced, words
+from ckad.trace.primitives.sparse.solving import square
+from ckad.trace.values.apply import astype, reshape_value
+from ckad.trace.values.sparse import Sparse
+from ckad.trace.values.tracer import Tracer, lift
+
+
+def _matrix(x: Any, name: str) -> Sparse:
+    if isinstance(x, linalg.LinearOperator):
+        x = getattr(x, "A", None)  # that of aslinearoperator
+        reject(
+            x is None,
+            f"{name} with a LinearOperator, whose function is not known as a matrix (pass the "
+            "sparse matrix itself; a preconditioner as one, sp.diags(1 / A.diagonal()))",
+        )
+    return square(x)
+
+
+def _solver(function: Any) -> Callable[..., Any]:
+    name = function.__name__
+
+    def solve(
+        A: Any,
+        b: Any,
+        x0: Any = None,
+        *,
+        rtol: Any = 1e-5,
+        atol: Any = 0.0,
+        maxiter: Any = None,
+        M: Any = None,
+        callback: Any = None,
+        restart: Any = None,
+        callback_type: Any = None,
+    ) -> Any:
+        reject(callback is not None, f"{name} with callback=")
+        a, right = _matrix(A, name), lift(b)
+        n = a.shape[0]
+        if right.shape not in ((n,), (n, 1)):
+            raise ValueError(at_place(f"shapes of A {a.shape} and b {right.shape} do not fit"))
+        m = traced(sparse.csr_array((n, n))) if M is None else _matrix(M, name)
+        first = np.zeros(n) if x0 is None else reshape_value(lift(x0), (n,))
+        tolerances = call(np.stack, ([lift(float(structure(v))) for v in (rtol, atol)],), {})
+        most = 10 * n if maxiter is None else int(structure(maxiter))
+        inner = min(20 if restart is None else int(structure(restart)), n)
+        found = routine(
+            "sparse_krylov",
+            *(a.numbers, reshape_value(right, (n,)), *words(a.pattern), first),
+            *(m.numbers, *words(m.pattern), tolerances),
+            attrs=(METHODS.index(name), 0, most, inner, n),
+        )
+        return astype(found[:n], np.result_type(a.dtype, right.dtype, np.float32)), _info(found, n)
+
+    return solve
+
+
+def _info(found: Tracer, n: int) -> Tracer:
+    """Zero, or what SciPy says of an iteration that has not converged; a Python integer."""
+    info = astype(found[n], np.int64)
+    return Tracer(info.storage, info.path, True, True)
+
+
+for _function in (linalg.cg, linalg.bicgstab, linalg.gmres):
+    put(_function, _solver(_function), (PLAIN, SPARSE))

@@ -1,0 +1,215 @@
+"""Sparse matrices made of traced numbers: the places are known, and SciPy says which they are.
+
+SciPy's function is called on numbers that say which element of which argument each is. What it
+gives shows where every element goes; those that meet at one place are added.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from ckad.errors import ConcreteValueError
+from ckad.patterns import is_sparse
+from ckad.place import at_place
+from ckad.trace.dispatch import PLAIN, SPARSE, Traced, call, put, reject
+from ckad.trace.primitives.sparse.operators import (
+    class_of,
+    combined,
+    is_matrix,
+    moved,
+    picked,
+    placed,
+    settled,
+    traced,
+)
+from ckad.trace.values.apply import astype, reshape_value
+from ckad.trace.values.sparse import Sparse
+from ckad.trace.values.tracer import Tracer, known, lift, localise
+
+_BOTH = (PLAIN, SPARSE)
+
+
+class _Numbered:
+    """Arguments in which numbers stand for their elements, from 1 on."""
+
+    def __init__(self) -> None:
+        self.parts: list[Tracer] = []
+        self.count = 0
+
+    def of(self, x: Any) -> Any:
+        if x is None:
+            return None
+        if isinstance(x, (list, tuple)):
+            return type(x)([self.of(item) for item in x])
+        if is_matrix(x):
+            own = traced(x)
+            return own.pattern.plain(self._next(own.numbers))
+        if isinstance(x, np.ndarray) and x.dtype == object:
+            found = np.empty(x.shape, object)
+            for k, item in np.ndenumerate(x):
+                found[k] = self.of(item)
+            return found
+        array = lift(x)
+        return self._next(array)[()]
+
+    def _next(self, array: Tracer) -> np.ndarray:
+        first, self.count = self.count, self.count + array.size
+        self.parts.append(reshape_value(array, (array.size,)))
+        numbers = np.arange(first + 1, self.count + 1, dtype=np.float64)
+        return numbers.reshape(array.shape)
+
+    @property
+    def numbers(self) -> Tracer:
+        if len(self.parts) == 1:
+            return self.parts[0]
+        joined: Tracer = call(np.concatenate, (self.parts,), {})
+        return joined
+
+
+def structure(x: Any) -> Any:
+    """An argument that says where elements are: its numbers have to be known."""
+    if isinstance(x, Tracer):
+        numbers = known(x)
+        if numbers is None:
+            raise ConcreteValueError(
+                at_place(
+                    "the places of a sparse matrix's elements are traced: which elements there are "
+                    "is not known while the program is recorded. Make rows and columns of known "
+                    "numbers (np.arange, meshes), outside of loops that are recorded once."
+                )
+            )
+        return numbers[()]
+    if isinstance(x, list):
+        return structure(call(np.asarray, (x,), {})) if holds_traced(x) else x
+    return tuple(map(structure, x)) if isinstance(x, tuple) else x
+
+
+def holds_traced(x: Any) -> bool:
+    if isinstance(x, (list, tuple)):
+        return any(map(holds_traced, x))
+    return isinstance(x, Traced)
+
+
+def assembled(cls: type, made: Any, numbers: Tracer, source: Tracer | None = None) -> Sparse:
+    """A matrix from SciPy's, whose numbers say which element each is."""
+    coo = made.tocoo()
+    m, n = (int(k) for k in coo.shape)
+    places = coo.row.astype(np.int64) * n + coo.col
+    index = np.asarray(coo.data).astype(np.int64) - 1
+    order = np.argsort(places, kind="stable")
+    found, counts = np.unique(places, return_counts=True)
+    pattern = placed(cls, (m, n), found)
+    is_ordered = len(found) == len(order) and np.array_equal(order, np.arange(len(order)))
+    if not is_ordered:
+        pattern = pattern.of(cls, ordered=False)
+    if made.format == "bsr":
+        pattern.block = tuple(made.blocksize)
+    if len(found) == len(order):
+        chosen = picked(numbers, index[order])
+    else:
+        ends = np.concatenate([[0], np.cumsum(counts)])
+        chosen = combined(lift(np.ones(len(order))), picked(numbers, index[order]), ends,
+                          np.arange(len(order)))  # fmt: skip
+    done = settled(pattern, chosen)
+    return done if source is None else Sparse(pattern, done.numbers, source)
+
+
+# --- classes -------------------------------------------------------------------------------------
+
+
+def _constructor(cls: type) -> Callable[..., Any]:
+    def construct(arg1: Any, shape: Any = None, dtype: Any = None, copy: Any = False,
+                  **options: Any) -> Any:  # fmt: skip
+        shape = structure(shape)
+        if is_matrix(arg1):
+            own = traced(arg1)
+            made = moved(lambda m: cls(m, **options), own)
+        elif isinstance(arg1, tuple) and len(arg1) in (2, 3):
+            data = call(np.asarray, (arg1[0],), {}) if holds_traced(arg1[0]) else lift(arg1[0])
+            numbers = np.arange(1.0, data.size + 1).reshape(data.shape)
+            # SciPy adds elements at one place at once, but in a COO matrix
+            by_pairs = len(arg1) == 2 and cls.__name__[:3] != "dia"
+            make = sparse.coo_array if by_pairs else partial(cls, **options)
+            built = make((numbers, *structure(arg1[1:])), shape=shape)
+            shares = isinstance(arg1[0], Tracer) and not copy
+            flat = reshape_value(data, (data.size,))
+            made = assembled(cls, built, flat, localise(data) if shares else None)
+        else:
+            dense = lift(arg1)
+            reject(dense.ndim not in (1, 2), f"a {cls.__name__} of {dense.ndim} axes")
+            numbers = np.arange(1.0, dense.size + 1).reshape(dense.shape)
+            made = assembled(cls, cls(numbers), reshape_value(dense, (dense.size,)))
+        return made if dtype is None else settled(made.pattern, astype(made.numbers, dtype))
+
+    return construct
+
+
+for _format in ("csr", "csc", "coo", "bsr", "dia", "lil"):
+    for _kind in ("matrix", "array"):
+        _cls = getattr(sparse, f"{_format}_{_kind}")
+        put(_cls, _constructor(_cls), _BOTH)
+
+# --- functions that put elements somewhere -------------------------------------------------------
+
+
+def _maker(function: Any) -> Callable[..., Any]:
+    def make(first: Any, *args: Any, **options: Any) -> Any:
+        dtype = options.pop("dtype", None)
+        given = _Numbered()
+        numbered = given.of(first)
+        made = function(numbered, *structure(args), **{k: structure(v) for k, v in options.items()})
+        if not is_sparse(made):
+            return call(np.take, (given.numbers, np.asarray(made, np.int64) - 1), {})
+        found = assembled(type(made), made, given.numbers)
+        return found if dtype is None else settled(found.pattern, astype(found.numbers, dtype))
+
+    return make
+
+
+_NAMES = """diags diags_array spdiags block_diag bmat block_array vstack hstack tril triu"""
+for _name in _NAMES.split():
+    if hasattr(sparse, _name):
+        put(getattr(sparse, _name), _maker(getattr(sparse, _name)), _BOTH)
+
+
+# --- Kronecker products --------------------------------------------------------------------------
+
+
+def _matrix(x: Any) -> Sparse:
+    return traced(x) if is_matrix(x) else _constructor(sparse.coo_matrix)(x)
+
+
+def kron(A: Any, B: Any, format: Any = None) -> Any:
+    x, y = _matrix(A), _matrix(B)
+    left, right = np.repeat(np.arange(x.nnz), y.nnz), np.tile(np.arange(y.nnz), x.nnz)
+    rows = x.pattern.rows[left] * y.shape[0] + y.pattern.rows[right]
+    columns = x.pattern.indices[left].astype(np.int64) * y.shape[1] + y.pattern.indices[right]
+    shape = x.shape[0] * y.shape[0], x.shape[1] * y.shape[1]
+    places = rows * shape[1] + columns
+    order = np.argsort(places)
+    cls = class_of("bsr" if format is None else format, x.pattern, y.pattern)
+    pattern = placed(cls, shape, places[order])
+    factors = picked(x.numbers, left[order]), picked(y.numbers, right[order])
+    return settled(pattern.of(cls, False), call(np.multiply, factors, {}))
+
+
+def kronsum(A: Any, B: Any, format: Any = None) -> Any:
+    x, y = _matrix(A), _matrix(B)
+    first = kron(sparse.identity(y.shape[0]), x)
+    total = call(np.add, (first, kron(y, sparse.identity(x.shape[0]))), {})
+    return total if format is None else total.asformat(format)
+
+
+put(sparse.kron, kron, _BOTH)
+put(sparse.kronsum, kronsum, _BOTH)
+
+
+put(sparse.issparse, is_matrix, _BOTH)
+put(sparse.isspmatrix, lambda x: is_matrix(x) and not traced(x).pattern.is_array, _BOTH)
+put(sparse.isspmatrix_csr, lambda x: is_matrix(x) and traced(x).pattern.cls is sparse.csr_matrix,
+    _BOTH)  # fmt: skip

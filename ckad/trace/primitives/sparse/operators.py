@@ -1,0 +1,357 @@
+"""Operators of sparse matrices, and what they are made of: elements moved, summed, multiplied."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from ckad import trees
+from ckad.errors import DtypeError
+from ckad.patterns import Pattern, is_sparse, taken_apart
+from ckad.place import at_place
+from ckad.rules.routines.sparse import packed
+from ckad.trace.arrays import routine
+from ckad.trace.dispatch import SPARSE, call, put, reject
+from ckad.trace.values.apply import astype, reshape_value
+from ckad.trace.values.complex import ComplexTracer, as_complex, paired
+from ckad.trace.values.sparse import Dense, Sparse
+from ckad.trace.values.tracer import Tracer, fresh, lift, value
+
+# --- a matrix and its elements -----------------------------------------------------------------
+
+
+def traced(x: Any) -> Sparse:
+    """A sparse matrix as a traced one."""
+    if isinstance(x, Sparse):
+        return x
+    check_no_matrix(x)
+    numbers, pattern = taken_apart(x)
+    if numbers.dtype.kind == "c":
+        raise DtypeError(
+            at_place(
+                "a sparse matrix of complex numbers meets traced values. Write the system with "
+                "real and imaginary parts: sp.bmat([[A.real, -A.imag], [A.imag, A.real]])."
+            )
+        )
+    return Sparse(pattern, lift(numbers))
+
+
+def check_no_matrix(*xs: Any) -> None:
+    reject(
+        any(isinstance(x, Dense) for x in xs),
+        "an np.matrix, which SciPy gives for a spmatrix here (np.asarray(A.sum(axis=1)).ravel(), "
+        "A.toarray() in place of A.todense(), or a sparse array)",
+    )
+
+
+def is_matrix(x: Any) -> bool:
+    """Whether ``x`` is a sparse matrix, traced or plain."""
+    return isinstance(x, Sparse) or is_sparse(x)
+
+
+def settled(pattern: Pattern, numbers: Any) -> Sparse:
+    """A matrix of the present values of ``numbers``."""
+    return Sparse(pattern, fresh(value(numbers)))
+
+
+def class_of(format: str, *like: Pattern) -> type:
+    """SciPy's class of a format: an array if one of ``like`` is one."""
+    is_array = any(p.is_array for p in like)
+    cls: type = getattr(sparse, f"{format}_{'array' if is_array else 'matrix'}")
+    return cls
+
+
+def words(pattern: Pattern) -> tuple[np.ndarray, np.ndarray]:
+    """Where the elements are, as routines read it."""
+    return packed(pattern.indptr), packed(pattern.indices)
+
+
+def picked(numbers: Tracer, index: np.ndarray) -> Tracer:
+    """The elements at ``index``; itself if these are all in order."""
+    if len(index) == numbers.size and np.array_equal(index, np.arange(len(index))):
+        return numbers
+    taken: Tracer = call(np.take, (numbers, index.astype(np.int64)), {})
+    return taken
+
+
+def or_zero(numbers: Tracer, index: np.ndarray) -> Tracer:
+    """Elements by numbers from 1 on; where it is 0, there is none."""
+    index = index.astype(np.int64)
+    if index.all():
+        return picked(numbers, index - 1)
+    zero = np.zeros(1, numbers.dtype)
+    return picked(call(np.concatenate, ([zero, numbers],), {}), index)
+
+
+def combined(weights: Any, numbers: Any, indptr: np.ndarray, index: np.ndarray) -> Tracer:
+    """Sums of elements times weights: those from ``indptr[k]`` to ``indptr[k + 1]`` in sum k."""
+    dtype = np.result_type(weights.dtype, numbers.dtype)
+    sizes = (0, len(indptr) - 1, numbers.size)
+    column = reshape_value(lift(numbers), (numbers.size, 1))
+    made = routine("sparse_dot", weights, column, packed(indptr), packed(index), attrs=sizes)
+    return astype(reshape_value(made, (len(indptr) - 1,)), dtype)
+
+
+def moved(function: Callable[..., Any], *matrices: Any) -> Any:
+    """What ``function`` of SciPy gives, if it does nothing but put elements elsewhere.
+
+    It is called on matrices whose numbers say which element of which matrix it is.
+    """
+    sources = [traced(x) for x in matrices]
+    numbered, first = [], 1
+    for x in sources:
+        numbered.append(x.pattern.plain(np.arange(first, first + x.nnz, dtype=np.float64)))
+        first += x.nnz
+    found = function(*numbered)
+    parts = [x.numbers for x in sources]
+    numbers = parts[0] if len(parts) == 1 else call(np.concatenate, (parts,), {})
+    if is_sparse(found):
+        index, pattern = taken_apart(found)
+        return settled(pattern, or_zero(numbers, index.astype(np.int64)))
+    if isinstance(found, np.matrix):
+        return Dense(_placed(numbers, np.asarray(found)))
+    made = _placed(numbers, np.asarray(found))
+    return made[()] if np.ndim(found) == 0 else made
+
+
+def _placed(numbers: Tracer, index: np.ndarray) -> Tracer:
+    return reshape_value(or_zero(numbers, index.ravel()), index.shape)
+
+
+# --- sums ----------------------------------------------------------------------------------------
+
+
+def _union(x: Sparse, y: Sparse, sign: int) -> Sparse:
+    if x.shape != y.shape:
+        raise ValueError(at_place(f"inconsistent shapes {x.shape} and {y.shape}"))
+    combine = np.add if sign > 0 else np.subtract
+    same = "csc" if x.format == y.format == "csc" else "csr"
+    cls = class_of(same if x.format != y.format or same == "csc" else "csr", x.pattern, y.pattern)
+    places = np.union1d(x.pattern.places, y.pattern.places)
+    pattern = placed(cls, x.shape, places)
+    terms = [
+        v.numbers if len(places) == v.nnz else or_zero(v.numbers, _numbers_at(v.pattern, places))
+        for v in (x, y)
+    ]
+    return settled(pattern, call(combine, tuple(terms), {}))
+
+
+def placed(cls: type, shape: tuple[int, int], places: np.ndarray) -> Pattern:
+    """The pattern of elements at ascending places of the dense matrix."""
+    rows, columns = np.divmod(places, max(shape[1], 1))
+    indptr = np.searchsorted(rows, np.arange(shape[0] + 1))
+    return Pattern(cls, shape, indptr, columns, ordered=cls.__name__.startswith(("csr", "coo")))
+
+
+def _numbers_at(pattern: Pattern, places: np.ndarray) -> np.ndarray:
+    """Which element is at each place, from 1 on; 0 where there is none."""
+    found = np.zeros(len(places), np.int64)
+    found[np.searchsorted(places, pattern.places)] = np.arange(1, pattern.nnz + 1)
+    return found
+
+
+def _sum(sign: int) -> Callable[..., Any]:
+    def operate(x: Any, y: Any, **options: Any) -> Any:
+        check_options(options, "+ of sparse matrices")
+        check_no_matrix(x, y)
+        if is_matrix(x) and is_matrix(y):
+            return _union(traced(x), traced(y), sign)
+        matrix, other = (x, y) if is_matrix(x) else (y, x)
+        if isinstance(other, (int, float)) and other == 0:
+            return matrix if sign > 0 or matrix is x else _scaled(traced(y), -1.0)
+        if np.ndim(other) != 2:
+            raise NotImplementedError(
+                at_place("adding a nonzero scalar to a sparse matrix is not supported")
+            )
+        pair = [toarray(traced(v)) if is_matrix(v) else v for v in (x, y)]
+        made = call(np.add if sign > 0 else np.subtract, tuple(pair), {})
+        return (
+            made
+            if any(is_matrix(v) and traced(v).pattern.is_array for v in (x, y))
+            else (Dense(made))
+        )
+
+    return operate
+
+
+def check_options(options: dict[str, Any], name: str) -> None:
+    reject(any(v is not None for v in options.values()), f"{name} with out= or where=")
+
+
+put(np.add, _sum(1), SPARSE)
+put(np.subtract, _sum(-1), SPARSE)
+
+
+# --- products by elements ------------------------------------------------------------------------
+
+
+def _scaled(x: Sparse, factor: Any) -> Sparse:
+    return settled(x.pattern, call(np.multiply, (x.numbers, factor), {}))
+
+
+def by_elements(x: Sparse, other: Any, function: Any = np.multiply) -> Sparse:
+    """Each element times (or divided by) that of ``other`` at its place."""
+    if is_matrix(other):
+        reject(function is not np.multiply, "the quotient of two sparse matrices")
+        y = traced(other)
+        if x.shape != y.shape:
+            return by_elements(x, toarray(y))
+        both, mine, its = np.intersect1d(x.pattern.places, y.pattern.places, True, True)
+        pattern = placed(class_of("csr", x.pattern, y.pattern), x.shape, both)
+        pair = picked(x.numbers, mine), picked(y.numbers, its)
+        return settled(pattern, call(np.multiply, pair, {}))
+    dense = lift(other)
+    if not dense.shape:
+        return settled(x.pattern, call(function, (x.numbers, other), {}))
+    p, shape = x.pattern, (1,) * (2 - dense.ndim) + tuple(dense.shape)
+    if len(shape) != 2 or any(n not in (1, m) for n, m in zip(shape, x.shape, strict=True)):
+        raise ValueError(at_place(f"inconsistent shapes {x.shape} and {dense.shape}"))
+    at = (0 if shape[0] == 1 else p.rows) * shape[1] + (0 if shape[1] == 1 else p.indices)
+    at = np.broadcast_to(at, (p.nnz,))
+    flat = reshape_value(dense, (dense.size,))
+    return settled(p.of(class_of("coo", p)), call(function, (x.numbers, picked(flat, at)), {}))
+
+
+def _multiplied(x: Any, y: Any, **options: Any) -> Any:
+    """``*``: the matrix product of matrices, by elements of sparse arrays and of numbers."""
+    check_options(options, "* of sparse matrices")
+    check_no_matrix(x, y)
+    matrix, other = (x, y) if is_matrix(x) else (y, x)
+    own = traced(matrix)
+    one_number = not is_matrix(other) and np.ndim(other) == 0
+    if one_number:
+        _real(other)
+        return _scaled(own, other)
+    both = [own, traced(other)] if is_matrix(other) else [own]
+    if not all(v.pattern.is_array for v in both):
+        return _matmul(x, y)
+    return by_elements(own, other)
+
+
+def _real(x: Any) -> None:
+    if trees.is_complex(x):
+        raise DtypeError(at_place("a sparse matrix times a complex number has no rule in ckad"))
+
+
+def _divided(x: Any, y: Any, **options: Any) -> Any:
+    check_options(options, "/ of sparse matrices")
+    check_no_matrix(x, y)
+    reject(not is_matrix(x) or is_matrix(y), "a quotient by a sparse matrix")
+    _real(y)
+    own = traced(x)
+    if np.ndim(y) == 0:
+        return settled(own.pattern, call(np.divide, (own.numbers, y), {}))
+    return by_elements(own, y, np.divide)
+
+
+put(np.multiply, _multiplied, SPARSE)
+put(np.divide, _divided, SPARSE)
+
+
+def _of_each(ufunc: Any) -> Callable[..., Any]:
+    """A function that is 0 at 0: of each element."""
+
+    def function(x: Any, **options: Any) -> Any:
+        check_options(options, f"np.{ufunc.__name__} of sparse matrices")
+        own = traced(x)
+        return settled(own.pattern, call(ufunc, (own.numbers,), {}))
+
+    return function
+
+
+#: Those that sparse matrices have as methods, too.
+AT_ZERO = (
+    *(np.negative, np.positive, np.absolute, np.sqrt, np.sin, np.tan, np.arcsin, np.arctan),
+    *(np.sinh, np.tanh, np.arcsinh, np.arctanh, np.expm1, np.log1p, np.sign, np.conjugate),
+    *(np.deg2rad, np.rad2deg),
+)
+for _ufunc in AT_ZERO:
+    put(_ufunc, _of_each(_ufunc), SPARSE)
+
+
+def power(x: Any, n: Any, **options: Any) -> Any:
+    """``A ** n``: of matrices repeated products, of arrays each element's power."""
+    own = traced(x)
+    reject(not isinstance(n, (int, float)) or n <= 0, "a power of a sparse matrix that is not > 0")
+    if own.pattern.is_array:
+        return settled(own.pattern, call(np.power, (own.numbers, n), {}))
+    if not isinstance(n, int):
+        raise ValueError(at_place("the exponent of a sparse matrix has to be an integer"))
+    result = own
+    for _ in range(n - 1):
+        result = _matmul(result, own)
+    return result
+
+
+put(np.power, power, SPARSE)
+
+
+# --- matrix products -----------------------------------------------------------------------------
+
+
+def apply_matrix(x: Sparse, dense: Any, transposed: int) -> Any:
+    """A X or A^T X of an array with one or two axes."""
+    if trees.is_complex(dense):
+        halves = [apply_matrix(x, part, transposed) for part in as_complex(dense).parts]
+        return paired(*halves)
+    right = lift(dense)
+    m, n = x.shape
+    length = m if transposed else n
+    if right.ndim not in (1, 2) or right.shape[0] != length:
+        shown = (n, m) if transposed else (m, n)
+        raise ValueError(at_place(f"matmul: dimension mismatch of {shown} and {right.shape}"))
+    columns = right if right.ndim == 2 else reshape_value(right, (length, 1))
+    made = routine("sparse_dot", x.numbers, columns, *words(x.pattern), attrs=(transposed, m, n))
+    made = astype(made, np.result_type(x.dtype, right.dtype))
+    return made if right.ndim == 2 else reshape_value(made, (made.shape[0],))
+
+
+def _matmul(x: Any, y: Any, **options: Any) -> Any:
+    """``A @ B``, one or both of them sparse."""
+    check_options(options, "@ of sparse matrices")
+    check_no_matrix(x, y)
+    if is_matrix(x) and is_matrix(y):
+        return _sparse_product(traced(x), traced(y))
+    if is_matrix(x):
+        return apply_matrix(traced(x), y if isinstance(y, ComplexTracer) else lift(y), 0)
+    left = x if trees.is_complex(x) else lift(x)
+    if np.ndim(left) == 1:
+        return apply_matrix(traced(y), left, 1)
+    return call(np.transpose, (apply_matrix(traced(y), call(np.transpose, (left,), {}), 1),), {})
+
+
+def _sparse_product(x: Sparse, y: Sparse) -> Sparse:
+    """Every element is a sum over pairs of elements, which are known."""
+    if x.shape[1] != y.shape[0]:
+        raise ValueError(at_place(f"matmul: dimension mismatch of {x.shape} and {y.shape}"))
+    left, right, places = _pairs(x.pattern, y.pattern)
+    order = np.argsort(places, kind="stable")
+    found, counts = np.unique(places, return_counts=True)
+    indptr = np.concatenate([[0], np.cumsum(counts)])
+    pattern = placed(class_of("csr", x.pattern, y.pattern), (x.shape[0], y.shape[1]), found)
+    pattern = pattern.of(pattern.cls, ordered=False)
+    factors = picked(y.numbers, right[order])
+    return settled(pattern, combined(factors, x.numbers, indptr, left[order]))
+
+
+def _pairs(x: Pattern, y: Pattern) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Which elements of two matrices are multiplied, and the place of each product."""
+    starts, lengths = y.indptr[x.indices], np.diff(y.indptr)[x.indices]
+    left = np.repeat(np.arange(x.nnz), lengths)
+    before = np.repeat(np.cumsum(lengths) - lengths, lengths)
+    right = np.repeat(starts, lengths) + np.arange(len(left)) - before
+    return left, right, x.rows[left] * y.shape[1] + y.indices[right]
+
+
+put(np.matmul, _matmul, SPARSE)
+put(np.dot, lambda x, y, **options: _matmul(x, y), SPARSE)
+
+
+def toarray(x: Sparse) -> Tracer:
+    m, n = x.shape
+    numbers = np.zeros(m * n, np.int64)
+    numbers[x.pattern.places] = np.arange(1, x.nnz + 1)
+    return _placed(x.numbers, numbers.reshape(m, n))

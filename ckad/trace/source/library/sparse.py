@@ -1,0 +1,49 @@
+"""SciPy's sparse matrices where they meet traced values: as traced ones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ckad import trees
+from ckad.patterns import is_sparse, is_superlu
+from ckad.trace.dispatch import call
+from ckad.trace.source.values import holds_tracer
+from ckad.trace.values.array import Array
+from ckad.trace.values.sparse import Sparse
+from ckad.trace.values.tracer import lift
+
+
+def _traced(x: Any) -> Any:
+    numbers, pattern = trees.matrix_of(x)
+    return Sparse(pattern, lift(numbers))
+
+
+def operands(x: Any, y: Any) -> tuple[Any, Any]:
+    """The operands of an operator: SciPy does not know what is traced."""
+    if isinstance(y, Array) and is_sparse(x):
+        x = _traced(x)
+    elif isinstance(x, Array) and is_sparse(y):
+        y = _traced(y)
+    return x, y
+
+
+def method(callee: Any, given: tuple[Any, ...]) -> Any:
+    """What is called in place of a method of SciPy's matrices or factors on traced values."""
+    owner = getattr(callee, "__self__", None)
+    if owner is None or not holds_tracer(list(given)):
+        return callee
+    if is_sparse(owner):
+        return getattr(_traced(owner), callee.__name__)
+    if is_superlu(owner) and callee.__name__ == "solve":
+        return _Solutions(owner)
+    return callee
+
+
+class _Solutions:
+    """``solve`` of SciPy's factors, of traced right sides."""
+
+    def __init__(self, factors: Any) -> None:
+        self.factors = factors
+
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        return call(type(self.factors).solve, (self.factors, *args), options)

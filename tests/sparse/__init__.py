@@ -1,0 +1,1 @@
+"""Sparse matrices: programs as people write them, and the routines below."""

@@ -1,0 +1,184 @@
+"""Values and derivatives of programs with sparse matrices; what is refused, by name."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import scipy.sparse.linalg as sla
+
+import ckad
+from ckad import errors
+from tests.sparse.programs import PROGRAMS, T, n
+
+pytestmark = pytest.mark.filterwarnings("ignore::scipy.sparse.SparseEfficiencyWarning")
+X = np.random.default_rng(3).uniform(0.5, 1.5, n)
+ENGINES = ("vm", "native")
+
+
+def _by_differences(f, x, h=1e-6):
+    return np.array([(f(x + h * e) - f(x - h * e)) / (2 * h) for e in np.eye(len(x))])
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda f: f.__name__)
+def test_value_and_both_modes(program):
+    expected, by_x = program(X), _by_differences(program, X)
+    for engine in ENGINES:
+        value, gradient = ckad.value_and_grad(program, engine=engine)(X)
+        np.testing.assert_allclose(value, expected, rtol=1e-8)
+        np.testing.assert_allclose(gradient, by_x, rtol=1e-4, atol=1e-5 * np.abs(by_x).max())
+    _, tangent = ckad.jvp(program, (X,), (X**2,))
+    np.testing.assert_allclose(tangent, gradient @ X**2, rtol=1e-9)
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda f: f.__name__)
+def test_bits_within_budgets(program):
+    value, gradient = ckad.value_and_grad(program, engine="vm")(X)
+    for memory in ("3 KB", "20 KB", "1 MB"):
+        try:
+            found = ckad.value_and_grad(program, memory=memory, engine="vm")(X)
+        except errors.BudgetError:
+            assert memory != "1 MB"
+            continue
+        assert found[0] == value
+        assert found[1].tobytes() == gradient.tobytes()
+
+
+def test_second_order():
+    def program(k):
+        a = (T + sp.diags(k)).tocsc()
+        return np.sum(sla.spsolve(a, a @ (a.T @ k)) ** 2)
+
+    by_x = np.array(
+        [
+            (ckad.grad(program)(X + 1e-6 * e) - ckad.grad(program)(X - 1e-6 * e)) / 2e-6
+            for e in np.eye(n)
+        ]
+    )
+    np.testing.assert_allclose(ckad.hessian(program)(X), by_x, rtol=1e-5, atol=1e-4)
+
+
+@pytest.mark.parametrize("format", ["csr", "csc", "coo", "bsr", "dia", "lil"])
+@pytest.mark.parametrize("kind", ["matrix", "array"])
+def test_matrices_as_arguments(format, kind):
+    a = getattr(sp, f"{format}_{kind}")(T)
+
+    def program(a, x):
+        return np.sum((a @ x) ** 3) + np.sum((x @ a) ** 2)
+
+    value, (by_a, by_x) = ckad.value_and_grad(program, (0, 1))(a, X)
+    dense = T.toarray()
+    np.testing.assert_allclose(value, program(dense, X))
+    whole = ckad.grad(program)(dense, X)
+    assert type(by_a) is type(a)
+    assert by_a.shape == a.shape
+    there = by_a.toarray() != 0
+    assert there[dense != 0].all()
+    np.testing.assert_allclose(by_a.toarray()[there], whole[there])
+    np.testing.assert_allclose(by_x, ckad.grad(program, 1)(dense, X))
+
+
+def test_elements_given_twice_are_added():
+    rows, columns = np.array([0, 0, 1, 0]), np.array([1, 1, 0, 1])
+
+    def program(v):
+        made = [f((v, (rows, columns)), shape=(2, 2)) for f in (sp.csr_matrix, sp.coo_matrix)]
+        return sum(np.sum((m @ np.array([2.0, 3.0])) ** 2) for m in made)
+
+    v = np.array([1.0, 2.0, 3.0, 4.0])
+    value, gradient = ckad.value_and_grad(program)(v)
+    assert value == program(v)
+    np.testing.assert_allclose(gradient, _by_differences(program, v), rtol=1e-6)
+
+
+def test_a_matrix_outside_that_changes_is_read_again():
+    a = T.copy()
+    f = ckad.value_and_grad(lambda x: np.sum(a @ x))
+    first = f(X)[1]
+    a.data *= 2
+    np.testing.assert_allclose(f(X)[1], 2 * first)
+
+
+@pytest.mark.parametrize("k", [0, 1])
+@pytest.mark.parametrize("strict", [False, True])
+def test_singular_matrices(k, strict):
+    """With few diagonals and with many: SciPy's NaN, or its error at the user's line."""
+
+    def program(x):
+        a = sp.diags(x - x[0]).tocsc()
+        if k:
+            a = (a + sp.csr_matrix((x[:1], ([11], [0])), shape=(n, n))).tocsc()
+        return np.sum(sla.splu(a).solve(x) if strict else sla.spsolve(a, x))
+
+    for engine in ENGINES:
+        run = ckad.jit(program, engine=engine)
+        if strict:
+            with pytest.raises(RuntimeError, match="exactly singular") as error:
+                run(X)
+            assert "test_programs.py" in error.value.__notes__[0]
+        elif k:
+            with pytest.warns(sla.MatrixRankWarning):
+                assert np.isnan(run(X))
+        else:
+            assert np.isnan(run(X))
+
+
+def test_an_iteration_that_has_not_converged_says_so():
+    def program(x):
+        found, info = sla.cg(T + sp.diags(x), x, maxiter=2)
+        return np.sum(found) + 100.0 * info
+
+    assert ckad.jit(program)(X) == pytest.approx(program(X))
+    assert program(X) > 200
+
+
+def _places(k):
+    return np.sum(sp.csr_matrix((k, (np.argsort(k), np.arange(n))), shape=(n, n)) @ k)
+
+
+def _element(k):
+    a = (T + sp.diags(k)).tolil()
+    a[0, 0] = 1.0
+    return np.sum(a @ k)
+
+
+def _data(k):
+    a = sp.csr_matrix((k, (np.arange(n), np.arange(n))), shape=(n, n))
+    a.data[:] = k**2
+    return np.sum(a @ k)
+
+
+def _shared(k):
+    v = k * 1.0
+    a = sp.csr_matrix((v, np.arange(n), np.arange(n + 1)), shape=(n, n))
+    v[0] = 3.0
+    return np.sum(a @ k)
+
+
+def _np_matrix(k):
+    d = T.multiply(k).sum(axis=1)
+    return np.sum(np.multiply(d, d))
+
+
+def _complex(k):
+    return np.sum(np.abs(sla.spsolve((sp.eye(n) + 1j * T).tocsc(), k + 0j)))
+
+
+def _compared(k):
+    return k[0] * ((T + sp.diags(k)) > 0).sum()
+
+
+@pytest.mark.parametrize(
+    ("program", "error", "said"),
+    [
+        (_places, errors.ConcreteValueError, "which elements there are"),
+        (_element, errors.UnsupportedFunctionError, "coo_matrix"),
+        (_data, errors.AliasError, "data of a sparse matrix"),
+        (_shared, errors.AliasError, "made of an array that is written into"),
+        (_np_matrix, errors.UnsupportedFunctionError, "np.matrix"),
+        (_complex, errors.DtypeError, "real and imaginary parts"),
+        (_compared, errors.UnsupportedFunctionError, "np.greater"),
+    ],
+)
+def test_what_is_refused(program, error, said):
+    with pytest.raises(error, match=said) as raised:
+        ckad.grad(program)(X)
+    assert "test_programs.py:" in str(raised.value)
