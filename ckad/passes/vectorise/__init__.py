@@ -25,8 +25,7 @@ In the order of a loop's way through the files:
     rows         Puts these together: in the order found, the rows that replace the loop.
     transposes   Loops over columns leave transposes, which are moved on until they vanish.
 
-Apart from loops, ``products`` makes matrix products of what they leave: sums of products of
-elements.
+What loops leave, ``products`` looks through for sums of products: matrix products.
 
 Where an exception says `Unfit`, the loop is copied as it was, with its inner loops vectorised.
 """
