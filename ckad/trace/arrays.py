@@ -131,6 +131,11 @@ def complexed(x: Any, part: Any = None) -> Array:
     return within(complexed, (x, part))
 
 
+def paired(real: Any, imag: Any) -> Array:
+    """The complex array of two real ones."""
+    return within(paired, (real, imag))
+
+
 def fori_loop(lower: int, upper: int, body: Any, init: Any) -> Any:
     """``ckad.fori_loop``, recorded as one row."""
     return within(fori_loop, (lower, upper, body, init))

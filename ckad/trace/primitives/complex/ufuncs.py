@@ -332,3 +332,4 @@ def _whole(y: Any) -> int | None:
 put(arrays.complexed, as_complex, EVERY)
 put(arrays.traced, as_complex, COMPLEX)
 put(arrays.stored, lambda result, out: stored(out, result), COMPLEX)
+put(arrays.paired, lambda real, imag: ComplexTracer(lift(real), lift(imag)))
