@@ -16,7 +16,7 @@ _dtrsv = external("dtrsv", 8)
 SINGULAR: Failure = (np.linalg.LinAlgError, "Singular matrix")
 NOT_POSITIVE: Failure = (np.linalg.LinAlgError, "Matrix is not positive definite")
 
-L, R, U, N, T, C = (ord(letter) for letter in "LRUNTC")
+A, C, L, N, R, S, T, U, V = (ord(letter) for letter in "ACLNRSTUV")
 
 
 @kernel
@@ -70,3 +70,40 @@ def parted_to(planes: int, at: int, k: int, batch: int, size: int) -> None:
     re, im = doubles(planes + 8 * k * size, size), doubles(planes + 8 * (batch + k) * size, size)
     for i in range(size):
         re[i], im[i] = z[2 * i], z[2 * i + 1]
+
+
+#: Rows and columns that are copied together where a matrix is turned.
+_TILE = 16
+
+
+@kernel
+def turned(to: int, x: int, rows: int, columns: int) -> None:
+    """The transpose of a matrix: what has ``rows`` rows at ``x`` has as many columns at ``to``."""
+    source, target = doubles(x, rows * columns), doubles(to, rows * columns)
+    for first in range(0, rows, _TILE):
+        for start in range(0, columns, _TILE):
+            for i in range(first, min(first + _TILE, rows)):
+                for j in range(start, min(start + _TILE, columns)):
+                    target[j * rows + i] = source[i * columns + j]
+
+
+@kernel
+def turned_parts(to: int, re: int, im: int, rows: int, columns: int) -> None:
+    """The same, to complex numbers from their real and imaginary parts."""
+    size = rows * columns
+    real, imag, target = doubles(re, size), doubles(im, size), doubles(to, 2 * size)
+    for i in range(rows):
+        for j in range(columns):
+            at = 2 * (j * rows + i)
+            target[at], target[at + 1] = real[i * columns + j], imag[i * columns + j]
+
+
+@kernel
+def turned_into_parts(re: int, im: int, x: int, rows: int, columns: int) -> None:
+    """The way back, of ``rows`` times ``columns`` complex numbers at ``x``."""
+    size = rows * columns
+    real, imag, source = doubles(re, size), doubles(im, size), doubles(x, 2 * size)
+    for i in range(rows):
+        for j in range(columns):
+            at = 2 * (i * columns + j)
+            real[j * rows + i], imag[j * rows + i] = source[at], source[at + 1]

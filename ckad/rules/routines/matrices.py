@@ -265,11 +265,11 @@ def eye(b: Builder, batch: int, n: int) -> Matrix:
     return Matrix(b, b.broadcast_to(b.const(np.eye(n)[None]), (batch, n, n)))
 
 
-def differences(x: Matrix) -> Matrix:
-    """x_j - x_i for rows ``x``."""
+def gaps_between(x: Matrix) -> Matrix:
+    """x_j - x_i for rows ``x``, and 1 on the diagonal, where nobody asks."""
     n = x.shape[2]
     rows, columns = (_repeated(v, (x.shape[0], n, n)) for v in (x, x.T.plain()))
-    return rows - columns
+    return rows - columns + eye(x.b, x.shape[0], n)
 
 
 def _repeated(x: Matrix, shape: tuple[int, int, int]) -> Matrix:

@@ -12,12 +12,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ckad.kernel import kernel
 from ckad.rules.registry import Tangents
-from ckad.rules.routines.lapack import SINGULAR, gathered, parted_to, set_sizes
+from ckad.rules.routines.lapack import A, S, set_sizes, turned, turned_into_parts, turned_parts
 from ckad.rules.routines.matrices import (
     Matrix,
-    differences,
     flags,
+    gaps_between,
     joined,
     matrices,
     matrix,
@@ -33,20 +34,25 @@ from ckad.rules.routines.memory import (
     doubles,
     external,
     integers,
+    letters,
     run,
-    short_integers,
 )
 from ckad.rules.routines.triangles import divide
 from ckad.tape.builder import Builder
-from ckad.tape.routines import Routine, define
+from ckad.tape.routines import Failure, Routine, define
 from ckad.tape.types import Type
 
 Attributes = Sequence[int]
 
-_dgelqf = external("dgelqf", 8)
-_dorglq = external("dorglq", 9)
-_zgelqf = external("zgelqf", 8)
-_zunglq = external("zunglq", 9)
+_dgeqrf = external("dgeqrf", 8)
+_dorgqr = external("dorgqr", 9)
+_zgeqrf = external("zgeqrf", 8)
+_zungqr = external("zungqr", 9)
+_dgesdd = external("dgesdd", 14)
+_zgesdd = external("zgesdd", 15)
+_NO_CONVERGENCE = 1
+#: NumPy's words.
+NO_SINGULAR_VALUES: Failure = (np.linalg.LinAlgError, "SVD did not converge")
 #: Columns that LAPACK takes together.
 _BLOCK = 64
 
@@ -64,39 +70,46 @@ def _qr_shape(attrs: Attributes, a: Type) -> Type:
 
 
 def _qr(words: int, arrays: int, work: int) -> int:
-    """The bytes of A are A^T to LAPACK, whose LQ factors are the bytes of Q and R."""
     is_complex, planes, m, n = integers(words, 4)
     out, a = integers(arrays, 2)
     batch, width, size = planes >> is_complex, 1 + is_complex, (m + n) * n
-    sizes = set_sizes(work, n, n)
-    sizes[3], sizes[4] = m, _BLOCK * max(n, 1)
-    tau, space, z = work + HEAD, work + HEAD + 16 * n, work + HEAD + 16 * n * (1 + _BLOCK)
+    sizes = set_sizes(work, m, m)
+    sizes[3], sizes[4] = n, _BLOCK * max(n, 1)
+    z = work + HEAD
+    tau = z + 8 * width * m * n
+    space = tau + 8 * width * n
     for k in range(batch):
+        at, im = a + 8 * k * m * n, a + 8 * (batch + k) * m * n
+        to, to_im = out + 8 * k * size, out + 8 * (batch + k) * size
         if is_complex:
-            gathered(z, a, k, batch, m * n)
+            turned_parts(z, at, im, m, n)
+            _zgeqrf(work, work + 12, z, work + 4, tau, space, work + 16, work + 8)
+            _upper_part(to + 8 * m * n, z, m, n, 2)
+            _upper_part(to_im + 8 * m * n, z + 8, m, n, 2)
+            _zungqr(work, work + 12, work + 12, z, work + 4, tau, space, work + 16, work + 8)
+            turned_into_parts(to, to_im, z, n, m)
         else:
-            z = out + 8 * k * size
-            doubles(z, m * n)[:] = doubles(a + 8 * k * m * n, m * n)
-        factors = doubles(z, width * size)
-        if is_complex:
-            _zgelqf(work, work + 12, z, work + 4, tau, space, work + 16, work + 8)
-        else:
-            _dgelqf(work, work + 12, z, work + 4, tau, space, work + 16, work + 8)
-        for i in range(n):
-            row, at = width * (m + i) * n, width * i * n
-            factors[row : row + width * i] = 0.0
-            factors[row + width * i : row + width * n] = factors[at + width * i : at + width * n]
-        if is_complex:
-            _zunglq(work, work + 12, work, z, work + 4, tau, space, work + 16, work + 8)
-            parted_to(out, z, k, batch, size)
-        else:
-            _dorglq(work, work + 12, work, z, work + 4, tau, space, work + 16, work + 8)
+            turned(z, at, m, n)
+            _dgeqrf(work, work + 12, z, work + 4, tau, space, work + 16, work + 8)
+            _upper_part(to + 8 * m * n, z, m, n, 1)
+            _dorgqr(work, work + 12, work + 12, z, work + 4, tau, space, work + 16, work + 8)
+            turned(to, z, n, m)
     return 0
+
+
+@kernel
+def _upper_part(to: int, x: int, m: int, n: int, width: int) -> None:
+    """R by rows, from what LAPACK has made of columns of ``m`` numbers."""
+    target, source = doubles(to, n * n), doubles(x, width * (m * n - 1) + 1)
+    for i in range(n):
+        target[i * n : i * n + i] = 0.0
+        for j in range(i, n):
+            target[i * n + j] = source[width * (j * m + i)]
 
 
 def _qr_workspace(attrs: Attributes, a: Type) -> int:
     _, m, n = a.shape
-    return 16 * n * (1 + _BLOCK) + 16 * attrs[0] * (m + n) * n
+    return 8 * (1 + attrs[0]) * n * (m + 1 + _BLOCK)
 
 
 _QR = compiled(_qr, _qr_workspace)
@@ -177,11 +190,77 @@ def _svd_shape(attrs: Attributes, a: Type) -> Type:
     return a.with_shape((batch, 1, _Sizes(m, n, attrs[0]).size))
 
 
-def _svd(attrs: Attributes, a: np.ndarray) -> np.ndarray:
+def _svd(words: int, arrays: int, work: int) -> int:
+    full, is_complex, planes, m, n = integers(words, 5)
+    out, a = integers(arrays, 2)
+    batch, width, k = planes >> is_complex, 1 + is_complex, min(m, n)
+    columns, rows = (m, n) if full else (k, k)
+    size = m * columns + rows * n + k
+    text, sizes = letters(work + 48, 1), set_sizes(work, m, m)
+    text[0] = A if full else S
+    sizes[3], sizes[4], sizes[5] = n, max(rows, 1), _length_in_code(m, n, is_complex)
+    z = work + HEAD
+    u = z + 8 * width * m * n
+    v = u + 8 * width * m * columns
+    values = v + 8 * width * rows * n
+    space = values + 8 * k
+    more = space + 8 * width * _length_in_code(m, n, is_complex)
+    reals = more + 32 * k
+    for number in range(batch):
+        at, im = a + 8 * number * m * n, a + 8 * (batch + number) * m * n
+        to, to_im = out + 8 * number * size, out + 8 * (batch + number) * size
+        of_v, of_s = 8 * m * columns, 8 * (m * columns + rows * n)
+        if k == 0:
+            _ones(to, m, columns)
+            _ones(to + of_v, rows, n)
+        elif is_complex:
+            turned_parts(z, at, im, m, n)
+            _zgesdd(work + 48, work, work + 12, z, work + 4, values, u, work + 4, v, work + 16,
+                    space, work + 20, reals, more, work + 8)  # fmt: skip
+            turned_into_parts(to, to_im, u, columns, m)
+            turned_into_parts(to + of_v, to_im + of_v, v, n, rows)
+        else:
+            turned(z, at, m, n)
+            _dgesdd(work + 48, work, work + 12, z, work + 4, values, u, work + 4, v, work + 16,
+                    space, work + 20, more, work + 8)  # fmt: skip
+            turned(to, u, columns, m)
+            turned(to + of_v, v, n, rows)
+        if sizes[2]:
+            return _NO_CONVERGENCE
+        doubles(to + of_s, k)[:] = doubles(values, k)
+        if is_complex:
+            doubles(to_im + of_s, k)[:] = 0.0
+    return 0
+
+
+@kernel
+def _ones(to: int, rows: int, columns: int) -> None:
+    """A part of the identity matrix, which an empty matrix has as its factors."""
+    target = doubles(to, rows * columns)
+    for i in range(rows):
+        for j in range(columns):
+            target[i * columns + j] = 1.0 if i == j else 0.0
+
+
+def _length(m: int, n: int, is_complex: int) -> int:
+    """The numbers that LAPACK wants as its workspace."""
+    k = min(m, n)
+    return (1 if is_complex else 4) * k * k + 7 * k + (_BLOCK + 1) * (m + n + 1)
+
+
+_length_in_code = kernel(_length)
+
+
+def _svd_workspace(attrs: Attributes, a: Type) -> int:
     full, is_complex = attrs
-    u, s, vh = np.linalg.svd(joined(a, is_complex), full_matrices=bool(full))
-    flat = [x.reshape(len(u), 1, -1).astype(u.dtype) for x in (u, vh, s)]
-    return parted(np.concatenate(flat, 2), is_complex)
+    _, m, n = a.shape
+    sizes, k, more = _Sizes(m, n, full), min(m, n), max(m, n)
+    reals = is_complex * max(5 * k * k + 5 * k, 2 * more * k + 2 * k * k + k)
+    numbers = m * n + sizes.size + _length(m, n, is_complex)
+    return int(8 * ((1 + is_complex) * numbers + 5 * k + reals))
+
+
+_SVD = compiled(_svd, _svd_workspace, {_NO_CONVERGENCE: NO_SINGULAR_VALUES})
 
 
 def _svd_jvp(b: Builder, tangents: Tangents, out: int, a: int, attrs: Attributes) -> int:
@@ -202,7 +281,13 @@ def _of_matrix(b: Builder, x: int, shape: Sequence[int]) -> int:
 
 svd = define(
     Routine(
-        "svd", _svd_shape, _svd, _svd_jvp, _svd_vjp, lambda attrs, a: 20.0 * a.size * min(a.shape[1:])
+        "svd",
+        _svd_shape,
+        lambda attrs, a: run(_SVD, _svd_shape(attrs, type_of_array(a)), attrs, a),
+        _svd_jvp,
+        _svd_vjp,
+        lambda attrs, a: 20.0 * a.size * min(a.shape[1:]),
+        _SVD,
     )
 )
 
@@ -254,7 +339,7 @@ class _Factors:
         columns = self.s.T.plain()
         n = self.k
         one = Matrix(self.b, self.b.full(self.b.type(self.s.re).with_shape((self.s.shape[0], n, n)), 1.0))
-        return differences(self.s) * (one * self.s + one * columns)
+        return gaps_between(self.s) * (one * self.s + one * columns)
 
     def of_tangent(self, tangent: int) -> Matrix:
         batch = self.b.type(tangent).shape[0]

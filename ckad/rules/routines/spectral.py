@@ -12,11 +12,21 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ckad.kernel import kernel
 from ckad.rules.registry import Tangents
+from ckad.rules.routines.lapack import (
+    L,
+    U,
+    V,
+    set_sizes,
+    turned,
+    turned_into_parts,
+    turned_parts,
+)
 from ckad.rules.routines.matrices import (
     Matrix,
-    differences,
     flags,
+    gaps_between,
     joined,
     matrices,
     matrix,
@@ -27,12 +37,21 @@ from ckad.rules.routines.matrices import (
     square,
     type_of_array,
 )
+from ckad.rules.routines.memory import HEAD, compiled, doubles, external, integers, letters, run
 from ckad.rules.routines.systems import inverse_times
 from ckad.tape.builder import Builder
-from ckad.tape.routines import Routine, define
+from ckad.tape.routines import Failure, Routine, define
 from ckad.tape.types import Type
 
 Attributes = Sequence[int]
+
+_dsyevd = external("dsyevd", 11)
+_zheevd = external("zheevd", 13)
+_NO_CONVERGENCE = 1
+#: NumPy's words.
+NO_EIGENVALUES: Failure = (np.linalg.LinAlgError, "Eigenvalues did not converge")
+#: Columns that LAPACK takes together.
+_BLOCK = 64
 
 # --- Hermitian matrices ---------------------------------------------------------------------------
 
@@ -48,11 +67,53 @@ def _eigh_shape(attrs: Attributes, a: Type) -> Type:
     return a.with_shape((batch, n + 1, n))
 
 
-def _eigh(attrs: Attributes, a: np.ndarray) -> np.ndarray:
-    upper, is_complex = attrs
-    values, vectors = np.linalg.eigh(joined(a, is_complex), "U" if upper else "L")
-    below = values[:, None].astype(vectors.dtype)
-    return parted(np.concatenate([vectors, below], 1), is_complex)
+def _eigh(words: int, arrays: int, work: int) -> int:
+    upper, is_complex, planes, n = integers(words, 4)
+    out, a = integers(arrays, 2)
+    batch, width, step = planes >> is_complex, 1 + is_complex, 8 * (n + 1) * n
+    text, sizes = letters(work + 48, 2), set_sizes(work, n, n)
+    text[0], text[1] = V, U if upper else L
+    sizes[4], sizes[5], sizes[6] = _length_in_code(n, is_complex), 3 + 5 * n, 1 + 5 * n + 2 * n * n
+    z = work + HEAD
+    values = z + 8 * width * n * n
+    space = values + 8 * n
+    more = space + 8 * width * _length_in_code(n, is_complex)
+    reals = more + 8 * (3 + 5 * n)
+    for k in range(batch):
+        at, im = a + 8 * k * n * n, a + 8 * (batch + k) * n * n
+        to, to_im = out + k * step, out + (batch + k) * step
+        if is_complex:
+            turned_parts(z, at, im, n, n)
+            _zheevd(work + 48, work + 49, work, z, work + 4, values, space, work + 16, reals,
+                    work + 24, more, work + 20, work + 8)  # fmt: skip
+            turned_into_parts(to, to_im, z, n, n)
+            doubles(to_im + 8 * n * n, n)[:] = 0.0
+        else:
+            turned(z, at, n, n)
+            _dsyevd(work + 48, work + 49, work, z, work + 4, values, space, work + 16, more,
+                    work + 20, work + 8)  # fmt: skip
+            turned(to, z, n, n)
+        if sizes[2]:
+            return _NO_CONVERGENCE
+        doubles(to + 8 * n * n, n)[:] = doubles(values, n)
+    return 0
+
+
+def _length(n: int, is_complex: int) -> int:
+    """The numbers that LAPACK wants as its workspace."""
+    return max(2 * n + n * n if is_complex else 1 + 6 * n + 2 * n * n, _BLOCK * (n + 2))
+
+
+_length_in_code = kernel(_length)
+
+
+def _eigh_workspace(attrs: Attributes, a: Type) -> int:
+    n, is_complex = a.shape[1], attrs[1]
+    numbers = (1 + is_complex) * (n * n + _length(n, is_complex)) + n
+    return int(8 * (numbers + 3 + 5 * n + is_complex * (1 + 5 * n + 2 * n * n)))
+
+
+_EIGH = compiled(_eigh, _eigh_workspace, {_NO_CONVERGENCE: NO_EIGENVALUES})
 
 
 def _eigh_jvp(b: Builder, tangents: Tangents, out: int, a: int, attrs: Attributes) -> int:
@@ -71,7 +132,15 @@ def _eigh_vjp(b: Builder, ct: int, out: int, a: int, attrs: Attributes) -> tuple
 
 
 eigh = define(
-    Routine("eigh", _eigh_shape, _eigh, _eigh_jvp, _eigh_vjp, lambda attrs, a: 9.0 * a.size * a.shape[1])
+    Routine(
+        "eigh",
+        _eigh_shape,
+        lambda attrs, a: run(_EIGH, _eigh_shape(attrs, type_of_array(a)), attrs, a),
+        _eigh_jvp,
+        _eigh_vjp,
+        lambda attrs, a: 9.0 * a.size * a.shape[1],
+        _EIGH,
+    )
 )
 
 
@@ -137,7 +206,7 @@ def _eigenvectors_shape(attrs: Attributes, pairs: Type) -> Type:
 
 def _gaps(b: Builder, pairs: int, is_complex: int) -> Matrix:
     """w_j - w_i"""
-    return differences(Matrix(b, b.call(pairs, attrs=(eigenvalues.number, is_complex))))
+    return gaps_between(Matrix(b, b.call(pairs, attrs=(eigenvalues.number, is_complex))))
 
 
 def _eigenvectors_jvp(
@@ -261,7 +330,7 @@ def _largest(v: Matrix) -> Matrix:
 
 
 def _eig_gaps(b: Builder, pairs: int) -> Matrix:
-    return differences(matrix(b, b.call(pairs, attrs=(eig_values.number,)), 1))
+    return gaps_between(matrix(b, b.call(pairs, attrs=(eig_values.number,)), 1))
 
 
 def _eig_vectors_jvp(
