@@ -2,11 +2,22 @@
 
 from ckad.rules.routines import (
     banded,
+    determinants,
     functions,
     orthogonal,
+    singular,
     spectral,
     systems,
     triangles,
 )
 
-__all__ = ["banded", "functions", "orthogonal", "spectral", "systems", "triangles"]
+__all__ = [
+    "banded",
+    "determinants",
+    "functions",
+    "orthogonal",
+    "singular",
+    "spectral",
+    "systems",
+    "triangles",
+]

@@ -6,7 +6,7 @@ all imaginary ones. Its first attribute says whether that is so.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -124,12 +124,15 @@ class Matrix:
     def real(self) -> Matrix:
         return replace(self, im=None)
 
+    def mapped(self, change: Callable[[int], int]) -> Matrix:
+        """Real and imaginary parts changed alike."""
+        return replace(self, re=change(self.re), im=None if self.im is None else change(self.im))
+
     def plain(self) -> Matrix:
         """The same with values that are not transposed."""
         if not self.turned:
             return self
-        im = None if self.im is None else swapped(self.b, self.im)
-        return Matrix(self.b, swapped(self.b, self.re), im)
+        return replace(self.mapped(partial(swapped, self.b)), turned=False)
 
     def __matmul__(self, other: Matrix) -> Matrix:
         b, turned = self.b, (self.turned, other.turned)
@@ -152,9 +155,7 @@ class Matrix:
         return Matrix(x.b, x.b.add(x.re, y.re), x.b.add(x.im, y.im))
 
     def __neg__(self) -> Matrix:
-        return replace(
-            self, re=self.b.neg(self.re), im=None if self.im is None else self.b.neg(self.im)
-        )
+        return self.mapped(self.b.neg)
 
     def __sub__(self, other: Matrix) -> Matrix:
         return self + -other
@@ -188,11 +189,9 @@ class Matrix:
         b, x = self.b, self.plain()
         if np.all((weights == 0) | (weights == 1)):
             kept = b.broadcast_to(b.const((weights == 1)[None]), x.shape)
-            pick = lambda v: b.select(kept, v, b.full_like(v, 0.0))
-        else:
-            factor = b.broadcast_to(b.const(weights[None].astype(float)), x.shape)
-            pick = lambda v: b.mul(v, factor)
-        return Matrix(b, pick(x.re), None if x.im is None else pick(x.im))
+            return x.mapped(lambda v: b.select(kept, v, b.full_like(v, 0.0)))
+        factor = b.broadcast_to(b.const(weights[None].astype(float)), x.shape)
+        return x.mapped(lambda v: b.mul(v, factor))
 
     def lower(self, diagonal: float = 1.0, imaginary: float | None = None) -> Matrix:
         """The lower triangle, its diagonal times ``diagonal``; that of imaginary parts likewise."""
@@ -212,10 +211,9 @@ class Matrix:
 
     def sum(self, axis: int) -> Matrix:
         """Over the rows (1) or the columns (2), which stay as one."""
-        x = self.plain()
+        b, x = self.b, self.plain()
         shape = tuple(1 if k == axis else n for k, n in enumerate(x.shape))
-        total = lambda v: self.b.reshape_to(self.b.sum(v, attrs=(axis,)), shape)
-        return Matrix(self.b, total(x.re), None if x.im is None else total(x.im))
+        return x.mapped(lambda v: b.reshape_to(b.sum(v, attrs=(axis,)), shape))
 
     def imaginary(self) -> Matrix:
         """The imaginary part, as a real matrix."""
@@ -228,14 +226,14 @@ class Matrix:
 
     def block(self, starts: tuple[int, int], shape: tuple[int, int]) -> Matrix:
         x = self.plain()
-        cut = lambda v: part(self.b, v, (0, *starts), (x.shape[0], *shape))
-        return Matrix(self.b, cut(x.re), None if x.im is None else cut(x.im))
+        whole = (x.shape[0], *shape)
+        return x.mapped(lambda v: part(x.b, v, (0, *starts), whole))
 
     def within(self, starts: tuple[int, int], shape: tuple[int, int]) -> Matrix:
         """Zeros of ``shape`` but for these matrices."""
         x = self.plain()
-        put = lambda v: placed(self.b, v, (0, *starts), (x.shape[0], *shape))
-        return Matrix(self.b, put(x.re), None if x.im is None else put(x.im))
+        whole = (x.shape[0], *shape)
+        return x.mapped(lambda v: placed(x.b, v, (0, *starts), whole))
 
     def stacked(self, is_complex: int) -> int:
         """As routines take it; the imaginary part is left out if they take real matrices."""
@@ -273,5 +271,4 @@ def gaps_between(x: Matrix) -> Matrix:
 
 
 def _repeated(x: Matrix, shape: tuple[int, int, int]) -> Matrix:
-    spread = partial(x.b.broadcast_to, shape=shape)
-    return Matrix(x.b, spread(x.re), None if x.im is None else spread(x.im))
+    return x.mapped(partial(x.b.broadcast_to, shape=shape))

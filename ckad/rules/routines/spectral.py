@@ -55,8 +55,8 @@ _BLOCK = 64
 
 # --- Hermitian matrices ---------------------------------------------------------------------------
 
-# eigh(A [b, n, n]; upper, complex) -> [b, n + 1, n]: the eigenvectors as columns, and below them the
-# eigenvalues; reads one triangle. As those of ``lu``, its derivatives are those of A.
+# eigh(A [b, n, n]; upper, complex) -> [b, n + 1, n]: the eigenvectors as columns, and below them
+# the eigenvalues; reads one triangle. As those of ``lu``, its derivatives are those of A.
 
 
 def _eigh_shape(attrs: Attributes, a: Type) -> Type:
@@ -169,7 +169,9 @@ def _below_nothing(x: Matrix, like: int, is_complex: int) -> int:
     return placed(x.b, x.stacked(is_complex), (0, 0, 0), x.b.type(like).shape)
 
 
-def _eigenvalues_jvp(b: Builder, tangents: Tangents, out: int, pairs: int, attrs: Attributes) -> int:
+def _eigenvalues_jvp(
+    b: Builder, tangents: Tangents, out: int, pairs: int, attrs: Attributes
+) -> int:
     """dw = diag(V^H dA V)"""
     assert tangents[0] is not None
     v = _vectors_of(b, pairs, attrs[0])
@@ -265,7 +267,11 @@ def _eig_vjp(b: Builder, ct: int, out: int, a: int, attrs: Attributes) -> tuple[
     return ((of_matrix if attrs[0] else of_matrix.real).stacked(attrs[0]),)
 
 
-eig = define(Routine("eig", _eig_shape, _eig, _eig_jvp, _eig_vjp, lambda attrs, a: 25.0 * a.size * a.shape[1]))
+eig = define(
+    Routine(
+        "eig", _eig_shape, _eig, _eig_jvp, _eig_vjp, lambda attrs, a: 25.0 * a.size * a.shape[1]
+    )
+)
 
 
 # eig_values(eig(A)) -> [2 b, 1, n]
@@ -336,7 +342,7 @@ def _eig_gaps(b: Builder, pairs: int) -> Matrix:
 def _eig_vectors_jvp(
     b: Builder, tangents: Tangents, out: int, pairs: int, attrs: Attributes
 ) -> int:
-    """dV = V (F * (V^-1 dA V)), then what changes the length and the phase of a column is taken off"""
+    """dV = V (F * (V^-1 dA V)) without what changes the length and the phase of a column"""
     assert tangents[0] is not None
     v = matrix(b, out, 1)
     inner = inverse_times(v, _first_rows(b, tangents[0], 1) @ v).off_diagonal()

@@ -42,8 +42,8 @@ _SINGULAR, _NOT_POSITIVE = 1, 1
 
 # --- triangular systems --------------------------------------------------------------------------
 
-# triangular(A [b, n, n], B [b, n, m]; lower, adjoint, unit, complex) -> X with A X = B or A^H X = B;
-# only one triangle of A is read
+# triangular(A [b, n, n], B [b, n, m]; lower, adjoint, unit, complex) -> X with A X = B or
+# A^H X = B; only one triangle of A is read
 
 
 def _triangular_shape(attrs: Attributes, a: Type, right: Type) -> Type:

@@ -1,7 +1,7 @@
 """Linear systems, determinants and triangular factors.
 
-Real matrices of up to ``UNROLLED`` rows are eliminated on the tape, a stack of them together. Larger
-ones and complex ones are left to LAPACK.
+Real matrices of up to ``UNROLLED`` rows are eliminated on the tape, a stack of them together.
+Larger ones and complex ones are left to LAPACK.
 """
 
 from __future__ import annotations

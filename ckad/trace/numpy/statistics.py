@@ -330,8 +330,8 @@ def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any
 @implements(np.linalg.norm, kind=EVERY)
 def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Array:
     if ord in (2, -2, "nuc") and (np.ndim(x) == 2 if axis is None else np.size(axis) == 2):
-        pair = (0, 1) if axis is None else (axis_of(k, np.ndim(x)) for k in axis)
-        return _norm_of_singular_values(traced(x), ord, *pair, keepdims)
+        row, column = (0, 1) if axis is None else (axis_of(k, np.ndim(x)) for k in axis)
+        return _norm_of_singular_values(traced(x), ord, row, column, keepdims)
     x = _floats(x)
     if axis is None and (
         ord is None or (ord in ("f", "fro") and x.ndim == 2) or (ord == 2 and x.ndim == 1)
