@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -86,7 +87,9 @@ def _root(a: np.ndarray) -> np.ndarray:
 def _logarithm(a: np.ndarray) -> np.ndarray:
     import scipy.linalg
 
-    return np.asarray(scipy.linalg.logm(a))
+    with warnings.catch_warnings():  # of an error of 1e-13, and in matrices that users do not see
+        warnings.simplefilter("ignore", RuntimeWarning)
+        return np.asarray(scipy.linalg.logm(a))
 
 
 expm = _function("expm", _exponential)

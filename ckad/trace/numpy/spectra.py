@@ -177,7 +177,7 @@ def lstsq(a: Any, b: Any, rcond: Any = None) -> tuple[Any, ...]:
     solution = np.matmul(_inverted(x, matrices(x, square=False), np.full((1, 1, 1), rcond)), y)
     gaps = y - np.matmul(x, solution)
     squares = np.sum(np.abs(gaps) ** 2, 0)
-    residuals = reshaped(squares, (squares.size,)) if rows > columns else squares[:0]
+    residuals = reshaped(squares, (squares.size,))[: None if rows > columns else 0]
     values = svdvals(x)
     rank = np.sum(np.greater(values, np.max(values, initial=0) * rcond))
     return copied(solution), copied(residuals), own(rank), values
