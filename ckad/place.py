@@ -6,7 +6,7 @@ import linecache
 import os
 import sys
 import threading
-from functools import lru_cache
+from enum import Enum
 from pathlib import Path
 from types import FrameType
 from typing import NamedTuple, Protocol
@@ -65,12 +65,14 @@ def call_site() -> tuple[int, ...]:
 
 def user_place() -> Source:
     """File and line of the user's code that is running now."""
+    functions = _running.functions
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         file = frame.f_code.co_filename
-        if _is_interpreter(file) and _running.functions:
-            return _running_place(_running.functions)
-        if not _is_skipped(file) and is_users(frame):
+        whose = _WHOSE.get(file) or _whose(file)
+        if whose is _Whose.INTERPRETER and functions:
+            return _running_place(functions)
+        if whose is _Whose.USER and not _is_generated(frame):
             return Source(file, frame.f_lineno)
         frame = frame.f_back
     return NOWHERE
@@ -79,26 +81,43 @@ def user_place() -> Source:
 def _running_place(functions: list[Placed]) -> Source:
     """The place of the innermost function that is not a library's; of that, if all are."""
     innermost = functions[-1].place
-    if not innermost.file.startswith(_OTHERS):
+    file = innermost.file
+    if (_WHOSE.get(file) or _whose(file)) is _Whose.USER:
+        return innermost
+    if not file.startswith(_OTHERS):
         return innermost
     places = (function.place for function in reversed(functions))
     return next((x for x in places if not x.file.startswith(_OTHERS)), innermost)
 
 
-@lru_cache(maxsize=1024)
-def _is_interpreter(file: str) -> bool:
-    return file.startswith(_INTERPRETER)
+class _Whose(Enum):
+    """Who has written a file."""
+
+    USER = 1
+    INTERPRETER = 2
+    LIBRARY = 3
 
 
-@lru_cache(maxsize=1024)
-def _is_skipped(file: str) -> bool:
-    return file.startswith(_SKIPPED) and not file.startswith(_DEMO)
+_WHOSE: dict[str, _Whose] = {}
+
+
+def _whose(file: str) -> _Whose:
+    if len(_WHOSE) >= 1024:
+        _WHOSE.clear()
+    if file.startswith(_INTERPRETER):
+        found = _Whose.INTERPRETER
+    elif file.startswith(_SKIPPED) and not file.startswith(_DEMO):
+        found = _Whose.LIBRARY
+    else:
+        found = _Whose.USER
+    _WHOSE[file] = found
+    return found
 
 
 def is_users(frame: FrameType) -> bool:
     """Whether a frame runs code that is neither ckad's nor NumPy's, SciPy's or Numba's."""
     file = frame.f_code.co_filename
-    return not (_is_skipped(file) or _is_generated(frame))
+    return (_WHOSE.get(file) or _whose(file)) is _Whose.USER and not _is_generated(frame)
 
 
 def _library_place() -> Source | None:

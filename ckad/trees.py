@@ -216,6 +216,15 @@ def with_children(x: tuple[Any, ...], children: list[Treedef]) -> Treedef:
     return optree.treespec_transform(outer, None, lambda _: next(pending))
 
 
+def with_items(x: tuple[Any, ...], items: list[Any]) -> Any:
+    """A tuple like ``x`` with other items."""
+    whole: Any = x
+    structure = optree.tree_structure(
+        whole, is_leaf=lambda part: part is not whole, none_is_leaf=True, namespace=_NAMESPACE
+    )
+    return optree.tree_unflatten(structure, items)
+
+
 def unflatten(treedef: Treedef, leaves: list[Any]) -> Any:
     return optree.tree_unflatten(treedef, leaves)
 

@@ -3,6 +3,7 @@
 from benchmarks.cases import (
     black_scholes,
     burgers,
+    factors,
     fastad,
     gray_scott,
     heat1d,
@@ -32,5 +33,6 @@ CASES = {
         neural_ode.CASE,
         black_scholes.CASE,
         *fastad.CASES,
+        *factors.CASES,
     )
 }

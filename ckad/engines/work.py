@@ -18,16 +18,17 @@ _WRITES = (Op.UPDATE, Op.SLICE_ADD, Op.SCATTER, Op.SCATTER_ADD)
 
 
 class Rates(NamedTuple):
-    """Nanoseconds of a row on a small array, and of one on a large array per element."""
+    """Nanoseconds of a row on a small array, of one on a large array per element, of a call."""
 
     row: float
     element: float
+    call: float
 
 
-VM, NATIVE = Rates(4.0, 0.35), Rates(0.6, 0.03)
+VM, NATIVE = Rates(4.0, 0.35, 5_000.0), Rates(0.6, 0.03, 200.0)
 RATES = {"vm": VM, "native": NATIVE}
-#: Nanoseconds of a call of a routine, and operations that one does in a nanosecond.
-CALLED, FLOPS = 200.0, 4.0
+#: Operations that a routine does in a nanosecond.
+FLOPS = 4.0
 #: Seconds of compilation: at the least, and per row of all bodies, small ones and large ones.
 LEAST, PER_ROW, PER_LARGE_ROW = 0.05, 6e-5, 2e-3
 
@@ -59,7 +60,7 @@ def _row(tape: Tape, rates: Rates, row: Row) -> float:
     if group is Group.CONTROL:
         return _control(tape, rates, row)
     if row.op is Op.CALL:
-        return CALLED + call_flops(tape, row) / FLOPS
+        return rates.call + call_flops(tape, row) / FLOPS
     size = _elements(tape, row)
     if row.op is Op.MATMUL:
         size *= max(1, tape.rows[row.operands[0]].type.size // max(1, row.type.shape[1]))

@@ -27,6 +27,7 @@ from ckad.loops.tables import learnt, streamed, whole
 from ckad.loops.threads import n_threads
 from ckad.loops.watch import Watch
 from ckad.memory import format_bytes, free_memory, parse_bytes
+from ckad.passes.calls.marks import unmarked
 from ckad.place import at_place
 from ckad.tape.tape import Tape
 
@@ -121,32 +122,48 @@ def _compile(
     watch: Watch | None = None,
 ) -> Compiled:
     """``load`` makes the program, if that is to be done in another way than the engine does it."""
+    tape = unmarked(tape)
     name = chosen(tape, options.engine)
-    engine = engine_named(name)
+    engine, budget = engine_named(name), _budget(options)
     if load is None:
         loops = taped_loops(tape, engine.record_bytes)
-        likely = _chooser(tape, loops, options, name, lambda *_: 0).is_likely_to_keep_all()
+        chooser = _chooser(tape, loops, options, name, lambda *_: 0, budget)
+        likely = chooser.is_likely_to_keep_all()
         loaded = engine.load(tape, False, n_threads(options.threads), likely)
     else:
         loaded = load()
 
     def planned(assumed: Mapping[int, int]) -> Run:
         loops = taped_loops(tape, engine.record_bytes, assumed)
-        return _planned(tape, loaded, loops, options, name)
+        # a program that runs longer than was assumed is planned later, with what is free then
+        return _planned(tape, loaded, loops, options, name, _budget(options) if assumed else budget)
 
     return Compiled(tape, loaded, planned, watch)
 
 
+def _budget(options: Options) -> int:
+    return free_memory() // FREE_PART if options.memory is None else parse_bytes(options.memory)
+
+
 def _chooser(
-    tape: Tape, loops: dict[int, TapedLoop], options: Options, engine: str, measure: Measure
+    tape: Tape,
+    loops: dict[int, TapedLoop],
+    options: Options,
+    engine: str,
+    measure: Measure,
+    budget: int,
 ) -> Chooser:
-    budget = free_memory() // FREE_PART if options.memory is None else parse_bytes(options.memory)
     step_ns = step_nanoseconds(tape, engine)
     return Chooser(loops, budget, options.schedule, measure, options.memory, step_ns)
 
 
 def _planned(
-    tape: Tape, loaded: Loaded, loops: dict[int, TapedLoop], options: Options, engine: str
+    tape: Tape,
+    loaded: Loaded,
+    loops: dict[int, TapedLoop],
+    options: Options,
+    engine: str,
+    budget: int,
 ) -> Run:
     """Schedules for ``loops`` within the budget."""
 
@@ -154,8 +171,7 @@ def _planned(
         feeds = _feeds(loops, schedules, most_rows)
         return run_bytes(tape, loaded, slots_of(schedules), feeds)
 
-    chooser = _chooser(tape, loops, options, engine, measure)
-    budget = chooser.budget
+    chooser = _chooser(tape, loops, options, engine, measure, budget)
     schedules = chooser.schedules() if loops else {}
     slots, feeds = slots_of(schedules), _feeds(loops, schedules, chooser.most_rows)
     peak = run_bytes(tape, loaded, slots, feeds)

@@ -12,6 +12,7 @@ from ckad.errors import DifferentiationError
 from ckad.rules import RULES
 from ckad.tape.control import Loop, read_loop
 from ckad.tape.ops import Op
+from ckad.tape.routines import routine_of
 from ckad.tape.tape import Row, Tape
 
 Flags = list[bool]
@@ -63,9 +64,17 @@ def varied(tape: Tape, inputs: Sequence[bool]) -> tuple[Flags, dict[int, Flags]]
             results[k] = _varied_cond(tape, row, rows)
             rows.append(any(results[k]))
         else:
-            depends = has_derivative(row.op) and any(rows[x] for x in row.operands)
+            depends = has_derivative(row.op) and any(rows[x] for x in _derived_by(row))
             rows.append(depends and row.type.is_float)
     return rows, results
+
+
+def _derived_by(row: Row) -> Sequence[int]:
+    """The operands that a row may have a derivative by."""
+    if row.op is Op.STOP:
+        return ()
+    marks = row.op is Op.CALL and routine_of(row).marks
+    return row.operands[1:] if marks else row.operands
 
 
 def varied_loop(loop: Loop, rows: Flags) -> Flags:
@@ -122,7 +131,8 @@ def _useful_operands(tape: Tape, row: Row, k: int, results: dict[int, Flags]) ->
         results[k] = _padded(results.get(k, []), len(bodies[0].outputs))
         both = [useful_inputs(body, results[k]) for body in bodies]
         return [False, *(a or b for a, b in zip(*both, strict=True))]
-    return [True] * len(row.operands)
+    derived_by = _derived_by(row)
+    return [x in derived_by for x in row.operands]
 
 
 def useful_loop(loop: Loop, results: Flags) -> tuple[Flags, Flags]:

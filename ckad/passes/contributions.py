@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from ckad.tape.builder import Builder
+from ckad.tape.extents import Masks
 from ckad.tape.ops import Op
 
 #: Terms of a cotangent that are looked through for a part that is still zero.
@@ -14,7 +13,8 @@ MOST_TERMS = 16
 def plus(b: Builder, x: int, y: int) -> int:
     """x + y; where x has zeros in place of a part, and y is that part alone, it is put there.
 
-    The zeros may be the first of several terms.
+    The zeros may be the first of several terms. Where y is a part between bounds, it is added there
+    alone.
     """
     padded = b.rows[y]
     terms = [x]
@@ -26,17 +26,27 @@ def plus(b: Builder, x: int, y: int) -> int:
         and cleared.op is Op.UPDATE
         and cleared.attrs == padded.attrs
         and b.type(cleared.operands[1]) == b.type(padded.operands[0])
-        and _is_zero(b, cleared.operands[1])
+        and Masks(b.rows, b.constants).is_zero(cleared.operands[1])
     ):
         total = b.update(cleared.operands[0], padded.operands[0], attrs=padded.attrs)
         for term in reversed(terms[:-1]):
             total = b.add(total, b.rows[term].operands[1])
         return total
-    return b.add(x, y)
+    placed = _plus_part(b, x, y)
+    return b.add(x, y) if placed is None else placed
 
 
-def _is_zero(b: Builder, x: int) -> bool:
-    row = b.rows[x]
-    if row.op is Op.BROADCAST:
-        return _is_zero(b, row.operands[0])
-    return row.op is Op.CONST and not np.any(b.constants[row.attrs[0]])
+def _plus_part(b: Builder, x: int, y: int) -> int | None:
+    """x + y where y is a part between bounds, with zeros around: what lies outside stays as it is.
+
+    The part may be seen in another shape.
+    """
+    part = b.rows[y].operands[0] if b.rows[y].op is Op.RESHAPE else y
+    if b.rows[part].op is not Op.SELECT:
+        return None
+    masks = Masks(b.rows, b.constants)
+    mask, new, rest = b.rows[part].operands
+    if not masks.is_zero(rest) or masks.spans(mask) is None:
+        return None
+    before = b.reshape_to(x, b.type(part).shape)
+    return b.reshape_to(b.select(mask, b.add(before, new), before), b.type(y).shape)

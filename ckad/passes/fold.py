@@ -1,7 +1,7 @@
 """Constants: rows that depend on nothing but constants are computed now; trivial rows vanish.
 
 Only rewrites that keep every bit are made: ``x * 1`` and ``-(-x)`` go, ``x + 0`` stays (it turns
--0.0 into 0.0).
+-0.0 into 0.0). A matrix product over an axis of one is a product of elements, and keeps its -0.0.
 """
 
 from __future__ import annotations
@@ -163,7 +163,18 @@ def _update(b: Builder, row: Row, xs: list[int]) -> int | None:
     return None
 
 
+def _matmul(b: Builder, row: Row, xs: list[int]) -> int | None:
+    """An outer product is a product of elements, which what reads it can compute by itself."""
+    shapes = [b.type(x).shape for x in xs]
+    if shapes[0][1 if row.attrs[0] else 2] != 1:
+        return None
+    columns = b.reshape_to(xs[0], (*row.type.shape[:2], 1))
+    rows = b.reshape_to(xs[1], (row.type.shape[0], 1, row.type.shape[2]))
+    return b.mul(*(b.broadcast_to(x, row.type.shape) for x in (columns, rows)))
+
+
 _TRIVIAL = {
+    Op.MATMUL: _matmul,
     Op.MUL: _product,
     Op.DIV: lambda b, row, xs: xs[0] if _is(b, xs[1], 1.0) else None,
     Op.FMA: _fused,

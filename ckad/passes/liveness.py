@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Sequence
 
-from ckad.tape.tape import Tape
+from ckad.tape.tape import Row, Tape
 
 #: The last read of an output: after everything.
 FOREVER = 1 << 60
@@ -25,8 +25,12 @@ def needed(tape: Tape, outputs: Iterable[int], known: Container[int] = ()) -> li
 
 def readers(tape: Tape) -> list[list[int]]:
     """Per row: the rows that read it, once for each operand."""
-    found: list[list[int]] = [[] for _ in tape.rows]
-    for k, row in enumerate(tape.rows):
+    return readers_of(tape.rows)
+
+
+def readers_of(rows: Sequence[Row]) -> list[list[int]]:
+    found: list[list[int]] = [[] for _ in rows]
+    for k, row in enumerate(rows):
         for x in row.operands:
             found[x].append(k)
     return found

@@ -26,15 +26,21 @@ from typing import NamedTuple
 
 from ckad.passes.adjoint import adjoint, threaded
 from ckad.passes.bind import seeded
+from ckad.passes.calls.hoist import hoist
+from ckad.passes.calls.marks import unmarked
 from ckad.passes.fma import fma
 from ckad.passes.integers.ranges import in_range
 from ckad.passes.integers.steady import steady
+from ckad.passes.rewrite import appended
 from ckad.passes.simplify import simplify
 from ckad.passes.tangent import tangent
+from ckad.passes.transpose import transposed
 from ckad.passes.untape import untape
 from ckad.passes.vectorise import vectorise
 from ckad.tape.control import LOOPS
 from ckad.tape.tape import Tape
+
+__all__ = ["Pass", "Pipeline", "Positions", "Stages", "appended", "transposed", "unmarked"]
 
 #: Positions of inputs or outputs; None stands for all that are floats.
 Positions = Sequence[int] | None
@@ -140,6 +146,7 @@ VECTORISE = Pass(
 )
 IN_RANGE = Pass("in_range", "indices that are proven to be in range are not checked", in_range)
 STEADY = Pass("steady", "an element that a loop meets at one place is a scalar around it", steady)
+HOIST = Pass("hoist", "routines on what a loop does not change are called before it", hoist)
 FMA = Pass("fma", "a product that one sum alone reads joins it", fma)
 UNTAPE = Pass("untape", "the taped loops of an adjoint are plain loops again", untape)
 THREADED = Pass("threaded", "changing arrays that a loop only reads go through it", threaded)
@@ -189,7 +196,7 @@ def recorded() -> Pipeline:
 
 def primal(contract: bool = False) -> Pipeline:
     fused = (FMA,) if contract else ()
-    return Pipeline("primal", (IN_RANGE, STEADY, SIMPLIFY, *fused))
+    return Pipeline("primal", (IN_RANGE, STEADY, HOIST, SIMPLIFY, *fused))
 
 
 def gradient(wrt: Positions = None, contract: bool = False) -> Pipeline:

@@ -33,3 +33,12 @@ def with_outputs(tape: Tape, outputs: Sequence[int]) -> Tape:
     """The same rows, other outputs."""
     inputs = tape.inputs.tolist()
     return Tape.of_rows(tape.rows, inputs, outputs, tape.sources, tape.constants, tape.bodies)
+
+
+def appended(b: Builder, tape: Tape, operands: Sequence[int]) -> list[int]:
+    """Append the rows of a tape on these operands; the rows of its outputs."""
+    env = dict(zip(tape.inputs.tolist(), operands, strict=True))
+    for k in range(len(tape)):
+        if k not in env:
+            env[k] = b.copy_row(tape, k, env)
+    return [env[k] for k in tape.outputs.tolist()]

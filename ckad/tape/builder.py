@@ -12,7 +12,10 @@ from ckad.place import NOWHERE, Source
 from ckad.tape.ops import BY_CODE, SHAPE_RULES, Op
 from ckad.tape.row import Row
 from ckad.tape.tape import Tape
-from ckad.tape.types import TUPLE, Type, type_of
+from ckad.tape.types import NUMPY_DTYPES, TUPLE, DType, Type, type_of
+
+#: No attributes: the very object, which needs no look.
+_NONE: tuple[int, ...] = ()
 
 
 class Builder:
@@ -26,6 +29,7 @@ class Builder:
         self.where: Source = NOWHERE
         self.refuse: Callable[[], NoReturn] | None = None  # called by who would change something
         self._pool: dict[tuple[str, tuple[int, ...], bytes], int] = {}
+        self._numbers: dict[tuple[type, float, DType], int] = {}
         self._sources: dict[Source, int] = {NOWHERE: 0}
         self._latest: tuple[Source, int] = (NOWHERE, 0)
 
@@ -37,12 +41,13 @@ class Builder:
         self,
         op: int,
         operands: Iterable[int] = (),
-        attrs: Iterable[int] = (),
+        attrs: Iterable[int] = _NONE,
         type: Type | None = None,
     ) -> int:
-        operands, attrs = tuple(operands), tuple(map(int, attrs))
+        operands, attrs = tuple(operands), () if attrs is _NONE else tuple(map(int, attrs))
         if type is None:
-            type = SHAPE_RULES[op](*(self.rows[x].type for x in operands), attrs=attrs)
+            rows = self.rows
+            type = SHAPE_RULES[op](*[rows[x].type for x in operands], attrs=attrs)
         return self.append(BY_CODE[op], operands, attrs, type)
 
     def append(self, op: Op, operands: tuple[int, ...], attrs: tuple[int, ...], type: Type) -> int:
@@ -69,6 +74,14 @@ class Builder:
         frozen = array.copy()
         frozen.flags.writeable = False
         return self._pooled(frozen)
+
+    def number(self, x: int | float, dtype: DType) -> int:
+        """The constant of a Python number."""
+        key = type(x), x, dtype
+        found = self._numbers.get(key) if x else None  # one key may be zero of either sign
+        if found is None:
+            found = self._numbers[key] = self.const(np.asarray(x).astype(NUMPY_DTYPES[dtype]))
+        return found
 
     def _pooled(self, array: np.ndarray) -> int:
         """The row of an array that nobody writes to; tapes made from each other share it."""
@@ -154,7 +167,7 @@ def _contents(array: np.ndarray) -> bytes:
 
 def _method(op: Op) -> Callable[..., int]:
     def append(
-        self: Builder, *operands: int, attrs: Iterable[int] = (), type: Type | None = None
+        self: Builder, *operands: int, attrs: Iterable[int] = _NONE, type: Type | None = None
     ) -> int:
         return self.emit(op, operands, attrs, type)
 

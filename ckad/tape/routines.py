@@ -6,7 +6,7 @@ routine computes is of one array; several results are parts of it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,8 +17,8 @@ from ckad.tape.row import Row
 from ckad.tape.types import DType, Type
 
 Attributes = Sequence[int]
-#: The type of an exception, and what it says.
-Failure = tuple[type[Exception], str]
+#: The type of an exception, or what makes it, and what it says.
+Failure = tuple[Callable[[str], BaseException], str]
 
 
 @dataclass(eq=False)
@@ -28,7 +28,8 @@ class Routine:
     Operands and results are float64 or int64. ``shape(attrs, *types)`` is the type of the result,
     or a TapeError. ``run(attrs, *arrays)`` computes it in Python. ``jvp`` and ``vjp`` emit rows, as
     those of ops do; None if the derivative is zero. ``flops(attrs, *types)`` is about how many
-    operations it takes.
+    operations it takes. One that ``marks`` is its first operand as it is, of any type, and says how
+    that is derived: engines never meet it.
     """
 
     name: str
@@ -38,6 +39,7 @@ class Routine:
     vjp: Callable[..., Any] | None = None
     flops: Callable[..., float] = lambda attrs, *types: float(sum(t.size for t in types))
     compiled: Compiled | None = None
+    marks: bool = False
     number: int = field(default=-1, init=False)
 
 
@@ -52,7 +54,7 @@ class Compiled:
 
     address: Callable[[], int]
     workspace: Callable[..., int]
-    errors: dict[int, Failure]
+    errors: Mapping[int, Failure]
 
 
 #: All routines by their numbers; those of the package come first, in one order in every process.
@@ -73,7 +75,10 @@ def define(routine: Routine) -> Routine:
 def named(name: str) -> Routine:
     """The routine of a name; ValueError if there is none."""
     if name not in _NUMBERS:
-        raise ValueError(f"no routine is called {name[:80]}")
+        raise ValueError(
+            f"no routine is called {name[:80]}; a primitive of a program is known to the process "
+            "alone that has recorded the tape"
+        )
     return ROUTINES[_NUMBERS[name]]
 
 

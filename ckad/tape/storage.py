@@ -1,8 +1,8 @@
 """A tape in a file: NumPy's npz without pickle.
 
 The file holds ``format`` and, per tape, the nine index arrays, its constants, and a text of types
-and sources; the arrays of body k are prefixed ``bodies/k/``. Ops and types are stored by name:
-their numbers may change from one version of ckad to the next.
+and sources; the arrays of body k are prefixed ``bodies/k/``. Ops, routines and types are stored by
+name: their numbers may change from one version of ckad to the next.
 
 Reading trusts nothing. Members are not compressed, so they are no larger than the file; headers
 are matched, not evaluated; what comes out is verified.
@@ -25,6 +25,7 @@ import numpy as np
 from ckad.errors import TapeError
 from ckad.place import Source
 from ckad.tape.ops import Op
+from ckad.tape.routines import named, routine_of
 from ckad.tape.tape import FORMATS, Format, Tape
 from ckad.tape.types import NUMPY_DTYPES, Type, parse_type
 from ckad.tape.verify import INDEX_ARRAYS, MAX_DEPTH, verify
@@ -101,7 +102,9 @@ def _arrays(tape: Tape, prefix: str) -> Iterator[tuple[str, np.ndarray]]:
         yield "ops", _text([op.name for op in Op])
     for name in INDEX_ARRAYS:
         yield prefix + name, getattr(tape, name)
-    counts = {"constants": len(tape.constants), "bodies": len(tape.bodies)}
+    counts: dict[str, Any] = {"constants": len(tape.constants), "bodies": len(tape.bodies)}
+    called = {k: routine_of(r).name for k, r in enumerate(tape.rows) if r.op is Op.CALL}
+    counts |= {"routines": called} if called else {}
     tables = {"types": [str(t) for t in tape.types], "sources": [list(s) for s in tape.sources]}
     yield prefix + "tables", _text(tables | counts)
     for k, constant in enumerate(tape.constants):
@@ -185,6 +188,7 @@ def _tape(members: Members, prefix: str, codes: np.ndarray, depth: int) -> Tape:
     arrays = {name: _take(members, prefix + name) for name in INDEX_ARRAYS}
     arrays["opcode"] = _current_codes(arrays["opcode"], codes)
     tables = _content(_take(members, prefix + "tables"))
+    _renumber(arrays, tables.get("routines", {}))
     constants = range(tables["constants"])
     bodies = range(tables["bodies"])
     return Tape(
@@ -204,6 +208,21 @@ def _current_codes(stored: np.ndarray, codes: np.ndarray) -> np.ndarray:
     current = np.append(codes, np.int16(-1))[np.where(known, stored, -1)]
     current.flags.writeable = False
     return current
+
+
+def _renumber(arrays: Members, called: dict[str, str]) -> None:
+    """Routines have the numbers of this process; a row that names none has none."""
+    attrs, offset = arrays["attr"].copy(), arrays["attr_offset"]
+    calls = np.flatnonzero(arrays["opcode"] == Op.CALL).tolist()
+    if calls and (attrs.ndim != 1 or offset.shape != (len(arrays["opcode"]) + 1,)):
+        raise TapeError("the attributes of its rows are no list")
+    for row in calls:
+        at = int(offset[row])
+        if not 0 <= at < len(attrs):
+            raise TapeError(f"row {row} calls no routine")
+        attrs[at] = named(str(called.get(str(row), ""))).number
+    attrs.flags.writeable = False
+    arrays["attr"] = attrs
 
 
 def _type(text: str) -> Type:

@@ -110,8 +110,8 @@ _always: set[Any] = set()
 _derived: dict[int, Callable[[Any], Function | None]] = {}
 #: kind -> what it raises where a row has no cell for it
 _refused: dict[int, Callable[[str], NoReturn]] = {}
-#: package -> the module of its rows, imported when the first of its functions is met
-_later: dict[str, str] = {}
+#: package -> the modules of its rows, imported when the first of its functions is met
+_later: dict[str, tuple[str, ...]] = {}
 
 
 def call(key: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
@@ -201,7 +201,8 @@ def _row(key: Any) -> list[Function | None] | None:
     if row is None and _later:
         package = _package(key)
         for prefix in [p for p in _later if package.startswith(p)]:
-            importlib.import_module(_later.pop(prefix))
+            for module in _later.pop(prefix):
+                importlib.import_module(module)
         row = _table.get(key)
     return row
 
@@ -279,9 +280,9 @@ def refuses(kind: int, refuse: Callable[[str], NoReturn]) -> None:
     _refused[kind] = refuse
 
 
-def later(package: str, module: str) -> None:
-    """Import ``module``, which fills rows, when the first function of ``package`` is met."""
-    _later[package] = module
+def later(package: str, *modules: str) -> None:
+    """Import modules, which fill rows, when the first function of ``package`` is met."""
+    _later[package] = modules
 
 
 def _refusing_unknown_options(name: str, function: F) -> F:

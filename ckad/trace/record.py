@@ -73,7 +73,11 @@ MODULES = (
     *(fourier, iteration),
 )
 # SciPy takes long to load
-dispatch.later("scipy.special", "ckad.trace.primitives.special")
+dispatch.later(
+    "scipy.special",
+    "ckad.trace.primitives.special",
+    "ckad.trace.primitives.complex.error_functions",
+)
 dispatch.later("scipy.special._", "ckad.trace.numpy.scipy.special")  # its Python functions
 dispatch.later("scipy.stats", "ckad.trace.numpy.scipy.distributions")
 dispatch.later("scipy.stats._multivariate", "ckad.trace.numpy.scipy.multivariate")
@@ -183,7 +187,7 @@ def record(
         for k in sharing(arguments.arrays):
             tracers[k].storage.shared = "another argument"
         args = arguments.rebuild(tracers)
-        _note_given(fun, args, kwargs or {})
+        note_given(fun, args, kwargs or {})
         out = _run(fun, args, kwargs or {})
         leaves, out_tree = trees.flatten(out)
         leaves = list(map(computed, leaves))
@@ -196,7 +200,7 @@ def record(
         return Recording(trace.tape(rows), out_tree, scalars, list(trace.captured))
 
 
-def _note_given(fun: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+def note_given(fun: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
     """Structures of arguments are the recording's own; what is in them may be from outside."""
     watched = watch()
     if watched is not None:

@@ -5,14 +5,18 @@ from ckad.transforms.debug import debug
 from ckad.transforms.explain import explain
 from ckad.transforms.forward import adjoint, jit, jvp, linearize, tangent, trace
 from ckad.transforms.gradients import Gradient, grad, plan, value_and_grad, vjp
+from ckad.transforms.primitives import checkpoint, custom_jvp, custom_vjp, primitive
 from ckad.transforms.second import hessian, hvp, jacfwd, jacobian, jacrev
 from ckad.transforms.structured import cond, fori_loop, scan, stop_gradient, while_loop
 
 __all__ = [
     "Gradient",
     "adjoint",
+    "checkpoint",
     "clear_caches",
     "cond",
+    "custom_jvp",
+    "custom_vjp",
     "debug",
     "explain",
     "fori_loop",
@@ -26,6 +30,7 @@ __all__ = [
     "jvp",
     "linearize",
     "plan",
+    "primitive",
     "scan",
     "stop_gradient",
     "tangent",

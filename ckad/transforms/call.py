@@ -127,7 +127,8 @@ class Call:
 
         def found() -> Tape:
             passes = product(*about, contract=self.contracts)
-            return remember(_tapes, (identity(self.tape), key), lambda: passes.run(self.tape))
+            made = remember(_tapes, (identity(self.tape), key), lambda: passes.run(self.tape))
+            return made if self.is_nested else pipeline.unmarked(made)
 
         return self.once(("tape", key), found)
 

@@ -30,10 +30,10 @@ from ckad.trace.source.purity import is_harmless_text
 
 #: Recordings that are kept.
 KEPT = 32
-#: Older ones go when all together hold copies of more than this, in bytes.
+#: Older ones go when all together hold more than this, constants and copies, in bytes.
 KEPT_BYTES = 2**26
 #: Tapes above this size, in bytes, are recorded anew: that takes a small part of what they run.
-LARGEST_TAPE = 2**20
+LARGEST_TAPE = 2**24
 _FLOATS = {float, complex, *(t for t in np.sctypeDict.values() if np.dtype(t).kind in "fc")}
 _STATIC = {int, bool, NoneType, *(t for t in np.sctypeDict.values() if np.dtype(t).kind in "iub")}
 #: Functions are what they are, methods those of one object.
@@ -171,12 +171,13 @@ def keep(key: Hashable, recorded: Recorded) -> None:
     with _lock:
         _kept[key] = recorded
         _kept.move_to_end(key)
-        while len(_kept) > KEPT or (len(_kept) > 1 and _bytes_read() > KEPT_BYTES):
+        while len(_kept) > KEPT or (len(_kept) > 1 and _bytes_held() > KEPT_BYTES):
             _kept.popitem(last=False)
 
 
-def _bytes_read() -> int:
-    return sum(found.guard.nbytes for found in _kept.values() if found.guard is not None)
+def _bytes_held() -> int:
+    tapes = sum(found.recording.tape.nbytes for found in _kept.values())
+    return tapes + sum(found.guard.nbytes for found in _kept.values() if found.guard is not None)
 
 
 def clear() -> None:

@@ -36,9 +36,6 @@ _LISTS = {
     "an adaptive solver, whose steps depend on numbers: a stepper is written in NumPy": """
         test_scipy: test_odeint
     """,
-    "error functions of complex numbers": """
-        test_scipy: test_erf test_erfc
-    """,
     "a private function of NumPy that it has no more": """
         test_linalg: test_pinv
     """,

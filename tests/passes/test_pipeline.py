@@ -22,7 +22,7 @@ from ckad.tape.verify import verify
 
 from .recorded import raw
 
-PRIMAL = "in_range steady simplify"
+PRIMAL = "in_range steady hoist simplify"
 ROUTES = {
     pipeline.recorded: "simplify vectorise",
     pipeline.primal: PRIMAL,

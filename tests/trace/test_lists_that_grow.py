@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import math
 from collections import deque
 
@@ -9,7 +10,7 @@ import numpy as np
 import pytest
 
 import ckad
-from ckad.errors import BudgetError, UnrolledLoopWarning
+from ckad.errors import BudgetError, TraceError, UnrolledLoopWarning
 
 
 class Log:
@@ -213,6 +214,51 @@ def from_the_end(a, n):
     return todo[-1] + todo[0]
 
 
+class Route(enum.IntEnum):
+    ORAL = 0
+    BOLUS = 1
+
+
+def doses(a, n):
+    events = [(0.0, Route.ORAL, 10.0), (1.25, Route.BOLUS, 8.0), (2.45, Route.ORAL, 5.0)]
+    t, amounts, out = 0.0, np.zeros(2), []
+    for _ in range(n):
+        while events and events[0][0] <= t + 1e-9:
+            _, route, amount = events.pop(0)
+            amounts[route] += amount
+        amounts = amounts + 0.1 * np.array([-a * amounts[0], a * amounts[0] - 0.2 * amounts[1]])
+        t += 0.1
+        out.append(amounts[1])
+    return max(out) + np.mean(out) + len([x for x in out if x > 4.0])
+
+
+def events_by_words(a, n):
+    events = [(0.0, "oral", 10.0), (1.25, "bolus", 8.0), (2.45, "oral", 5.0)]
+    t, gut, blood = 0.0, 0.0, 0.0
+    for _ in range(n):
+        if len(events) > 0 and t >= events[0][0]:
+            _, route, amount = events.pop(0)
+            if route == "oral":
+                gut = gut + a * amount
+            else:
+                blood += amount
+        gut, blood = 0.9 * gut, blood + 0.1 * gut - 0.02 * a * blood
+        t += 0.1
+    return blood + gut
+
+
+def events_that_make_others(a, n):
+    queue, x, t = [(0.3, 1.0)], a, 0.0
+    for _ in range(n):
+        while queue and queue[0][0] <= t:
+            when, amount = queue.pop(0)
+            x += amount
+            queue.append((when + 0.7, amount * 0.9 * a))
+        x = x - 0.1 * x * a
+        t += 0.1
+    return x + len(queue)
+
+
 ONCE = [
     (last_item, 40),
     (last_two, 40),
@@ -235,6 +281,9 @@ ONCE = [
     (of_an_object, 60),
     (returned, 30),
     (from_the_end, 30),
+    (doses, 60),
+    (events_by_words, 60),
+    (events_that_make_others, 60),
 ]
 
 
@@ -302,3 +351,27 @@ def test_lists_that_grow_in_second_derivatives(program):
 def test_an_item_shows_what_is_written_into_its_array(program):
     assert issubclass(UnrolledLoopWarning, Warning)
     agrees(program, 20, "vm")
+
+
+outside = []
+
+
+def test_lists_of_the_caller_keep_no_traced_values():
+    given, record = [1.0], {"x": 0.0}
+
+    def noted(x, xs, record):
+        outside.append(x)
+        xs.append(2 * x)
+        record["x"] = x
+        return xs[-1] * x + record["x"]
+
+    def noted_within(x):
+        seen = []
+        slope = ckad.grad(lambda y: (seen.append(y), y**3)[1])(x)
+        return slope + sum(seen)
+
+    with pytest.raises(TraceError):
+        ckad.jit(noted_within)(2.0)
+    for _ in range(2):
+        assert ckad.grad(noted)(3.0, given, record) == 13.0
+        assert (outside, given, record) == ([], [1.0], {"x": 0.0})

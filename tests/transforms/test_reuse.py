@@ -678,16 +678,17 @@ def test_random_numbers_are_drawn_at_each_call():
         assert len({float(g(1.0)) for _ in range(3)}) == 3
 
 
-def test_a_tracer_that_escapes_is_not_kept(recordings):
-    kept: list[Any] = []
+def test_a_tracer_does_not_escape_into_a_list_of_the_caller():
+    kept: list[Any] = ["before"]
 
     def f(x: Any) -> Any:
         kept.append(x)
         return x
 
     g = ckad.grad(f)
-    g(1.0), g(1.0)
-    assert len(kept) == len(recordings) == 2
+    for _ in range(2):
+        assert g(1.0) == 1.0
+        assert kept == ["before"]
 
 
 def test_a_replaced_numpy_function_is_noticed(monkeypatch):
@@ -938,8 +939,8 @@ def test_arguments_are_not_kept(recordings):
 
 
 def test_large_tapes_are_recorded_at_each_call(recordings):
-    g = ckad.grad(lambda x: np.sum(np.arange(200_000.0) * x))
-    assert g(1.0) == g(1.0) == np.sum(np.arange(200_000.0))
+    g = ckad.grad(lambda x: np.sum(np.arange(2_100_000.0) * x))
+    assert g(1.0) == g(1.0) == np.sum(np.arange(2_100_000.0))
     assert len(recordings) == 2
     assert not reuse._kept
 

@@ -238,7 +238,7 @@ def ages(fertility, survival, classes, years):
 LIFE = (
     Wild(epidemic_with_events, lambda n: (0.5, 0.1, n), (40,), (2000,), step=1e-6),
     Wild(gray_scott_structured, lambda n, nt: (0.035, 0.065, n, nt), (6, 5), (80, 200)),
-    Wild(turing_frames, lambda n, nt: (2.8e-4, 5e-3, n, nt), (8, 5), (60, 150)),
+    Wild(turing_frames, lambda n, nt: (2.8e-4, 5e-4, n, nt), (8, 5), (60, 150)),
     Wild(lotka_volterra, lambda n: (1.1, 0.4, n), (8,), (600,)),
     Wild(mackey_glass, lambda n: (0.2, 0.1, n), (30,), (5000,)),
     Wild(daisyworld, lambda n: (1.0, 0.3, n), (8,), (300,)),

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ckad.errors import CarryError, UnrecordableError
-
 
 class Outcome(NamedTuple):
     """An error: a refusal, if it is one of ckad's, else a crash."""
@@ -18,11 +16,4 @@ class Outcome(NamedTuple):
 REFUSED: dict[str, Outcome] = {}
 
 #: At their full size alone: short loops are written out, these are too long for it.
-REFUSED_LONG = {
-    "earth.stream_power": Outcome(
-        UnrecordableError, "the body of a loop or branch changes a function that was made outside"
-    ),
-    "filters.extended_localization": Outcome(
-        CarryError, "the loop carries 'hxEst' from step to step, and it changes from f64[4,2] to"
-    ),
-}
+REFUSED_LONG: dict[str, Outcome] = {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from time import perf_counter
 
 import numpy as np
@@ -15,9 +16,10 @@ from ckad.engines.stops import Seen, Stops
 from ckad.engines.vm.isa import Status
 from ckad.engines.vm.kernels.interpreter import COUNT, CURSOR, FILLED, FIRST, MOST, run
 from ckad.engines.vm.kernels.intrinsics import register_symbols
-from ckad.engines.vm.program import CELL, Place, Program
+from ckad.engines.vm.program import CELL, Call, Place, Program
 from ckad.errors import NonFiniteError, ScheduleError
-from ckad.tape.routines import ROUTINES
+from ckad.rules.routines.memory import prepared
+from ckad.tape.routines import ROUTINES, Routine
 from ckad.tape.types import DType
 
 #: The interpreter returns at least this often, in its own rough nanoseconds of work.
@@ -61,6 +63,36 @@ class _Tables:
         self.table[number, CURSOR], self.table[number, FILLED] = first, first + n_rows
 
 
+class _Calls:
+    """The routines that a run calls: compiled ones on the cells themselves."""
+
+    def __init__(self, program: Program, f: np.ndarray) -> None:
+        self.program, self.f, self.i = program, f, f.view(np.int64)
+        self.ready: dict[int, Callable[[], None]] = {}
+
+    def run(self, at: int) -> None:
+        """Run the routine of a place; what it raises says where."""
+        try:
+            if at not in self.ready:
+                self.ready[at] = self._prepared(self.program.calls[at])
+            self.ready[at]()
+        except Exception as error:
+            numbers = [int(self.i[cell]) for cell in self.program.counters.get(at, ())]
+            raise located(error, str(self.program.places[at].source), numbers) from None
+
+    def _prepared(self, call: Call) -> Callable[[], None]:
+        routine, attrs = ROUTINES[call.attrs[0]], call.attrs[1:]
+        if routine.compiled is None:
+            return partial(self._in_python, routine, attrs, call)
+        places = [call.out, *call.operands]
+        addresses = [self.f.ctypes.data + CELL * place.offset for place in places]
+        return prepared(routine.compiled, attrs, [p.type for p in call.operands], addresses)
+
+    def _in_python(self, routine: Routine, attrs: Sequence[int], call: Call) -> None:
+        operands = [get(self.f, self.i, place) for place in call.operands]
+        put(self.f, self.i, call.out.offset, routine.run(attrs, *operands))
+
+
 def execute(
     program: Program,
     inputs: Sequence[np.ndarray],
@@ -85,6 +117,7 @@ def execute(
         put(f, i, place.offset, array)
     tables = _Tables(program, feeds or {})
     report = np.zeros(4, np.int64)
+    calls = _Calls(program, f)
     pc, fuel = 0, SLICE // 16
     while True:
         began = perf_counter()
@@ -113,7 +146,7 @@ def execute(
                 return []
             pc += CHECK_WORDS
         elif status is Status.CALL:
-            _call(program, int(report[1]), f, i)
+            calls.run(int(report[1]))
             pc += CALL_WORDS
         elif status is not Status.PAUSED:
             _fail(program, status, int(report[1]), f)
@@ -141,18 +174,6 @@ def get(f: np.ndarray, i: np.ndarray, place: Place) -> np.ndarray:
     cells = f if type.is_float else i
     part = cells[place.offset : place.offset + type.size].reshape(type.shape)
     return part != 0 if type.dtype is DType.BOOL else part.astype(type.numpy)
-
-
-def _call(program: Program, at: int, f: np.ndarray, i: np.ndarray) -> None:
-    """Run the routine of a place; what it raises says where."""
-    call = program.calls[at]
-    operands = [get(f, i, place) for place in call.operands]
-    try:
-        result = ROUTINES[call.attrs[0]].run(call.attrs[1:], *operands)
-    except Exception as error:
-        numbers = [int(i[cell]) for cell in program.counters.get(at, ())]
-        raise located(error, str(program.places[at].source), numbers) from None
-    put(f, i, call.out.offset, result)
 
 
 def _fail(program: Program, status: Status, detail: int, f: np.ndarray) -> None:

@@ -13,9 +13,10 @@ from typing import NamedTuple
 
 from ckad.passes.activity import dependent
 from ckad.passes.adjoint.cut import UNLIMITED, Network
-from ckad.passes.liveness import needed
+from ckad.passes.liveness import needed, readers
 from ckad.rules import RULES
 from ckad.tape.builder import Builder
+from ckad.tape.extents import Masks
 from ckad.tape.ops import Op
 from ckad.tape.tape import Row, Tape
 from ckad.tape.types import DType
@@ -68,6 +69,27 @@ def _is_cheap(row: Row) -> bool:
     return op is Op.CONST or (op in RULES and RULES[op].cheap)
 
 
+class _Picks:
+    """Elements picked by indices of which only a part, between bounds, is looked at.
+
+    They are as soon read again: what is kept of them is the whole axis.
+    """
+
+    def __init__(self, joint: Tape) -> None:
+        self.rows, self.readers = joint.rows, readers(joint)
+        self.masks = Masks(joint.rows, joint.constants)
+
+    def is_part(self, k: int) -> bool:
+        if self.rows[k].op is not Op.GATHER:
+            return False
+        return all(self._is_masked(k, self.rows[r]) for r in self.readers[k])
+
+    def _is_masked(self, k: int, row: Row) -> bool:
+        if row.op is not Op.SELECT or k in (row.operands[0], row.operands[2]):
+            return False
+        return self.masks.spans(row.operands[0]) is not None
+
+
 def least(
     joint: Tape,
     dual: list[bool],
@@ -87,6 +109,7 @@ def least(
     sizes: dict[int, int] = {}  # of the values left, which might be kept
     sources: set[int] = set()  # those that cannot be computed again
     kept: list[int] = []
+    picks = _Picks(joint)
     for k, row in enumerate(joint.rows):
         if dual[k] or row.type.dtype == DType.TUPLE:
             continue
@@ -95,7 +118,7 @@ def least(
                 sources.add(k)
                 sizes[k] = CARRIED * shared[k]
             continue
-        if k in carry or (row.op is not Op.INPUT and not _is_cheap(row)):
+        if k in carry or (row.op is not Op.INPUT and not (_is_cheap(row) or picks.is_part(k))):
             if k in read:
                 kept.append(k)
                 continue

@@ -57,7 +57,7 @@ def _fits(side: Tape) -> bool:
         if row.op is Op.COND:
             if not all(_fits(side.bodies[t]) for t in row.attrs):
                 return False
-        elif OPS[row.op].group is Group.CONTROL:
+        elif OPS[row.op].group in (Group.CONTROL, Group.CALL):
             return False
     return True
 

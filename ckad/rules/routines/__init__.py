@@ -3,6 +3,7 @@
 from ckad.rules.routines import (
     banded,
     determinants,
+    error_functions,
     functions,
     orthogonal,
     singular,
@@ -14,6 +15,7 @@ from ckad.rules.routines import (
 __all__ = [
     "banded",
     "determinants",
+    "error_functions",
     "functions",
     "orthogonal",
     "singular",

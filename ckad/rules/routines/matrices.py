@@ -135,6 +135,9 @@ class Matrix:
         return replace(self.mapped(partial(swapped, self.b)), turned=False)
 
     def __matmul__(self, other: Matrix) -> Matrix:
+        if self.shape[2] == 1:
+            # element by element, which is computed where it is added up
+            return self._in_line(1) * other._in_line(0)
         b, turned = self.b, (self.turned, other.turned)
 
         def product(x: int, y: int) -> int:
@@ -147,6 +150,12 @@ class Matrix:
             return Matrix(b, product(x, u), None if v is None else product(x, v))
         re = b.sub(product(x, u), product(y, v))
         return Matrix(b, re, b.add(product(x, v), product(y, u)))
+
+    def _in_line(self, is_column: int) -> Matrix:
+        """One column, or one row, whose transpose is the same numbers in line."""
+        batch, n = self.shape[0], self.shape[1] * self.shape[2]
+        shape = (batch, n, 1) if is_column else (batch, 1, n)
+        return replace(self.mapped(lambda v: self.b.reshape_to(v, shape)), turned=False)
 
     def __add__(self, other: Matrix) -> Matrix:
         x, y = self.plain(), other.plain()

@@ -109,15 +109,30 @@ def compiled(
     return Compiled(address, lambda attrs, *types: HEAD + workspace(attrs, *types), errors or {})
 
 
+def prepared(
+    body: Compiled, attrs: Sequence[int], types: Sequence[Type], addresses: Sequence[int]
+) -> Callable[[], None]:
+    """A compiled routine on memory at these addresses, those of the result and of the operands.
+
+    To call it raises what the routine fails with.
+    """
+    function = _BODY(body.address())
+    words = np.array([*words_of(attrs, types), 0], np.int64)
+    places = np.array(addresses, np.int64)
+    work = np.empty(body.workspace(attrs, *types) // 8 + 1)
+    arguments = words.ctypes.data, places.ctypes.data, work.ctypes.data
+
+    def call(kept: object = (words, places, work)) -> None:
+        if status := function(*arguments):
+            error, message = body.errors[status]
+            raise error(message)
+
+    return call
+
+
 def run(body: Compiled, type: Type, attrs: Sequence[int], *arrays: np.ndarray) -> np.ndarray:
     """The result of a compiled routine, computed from Python; raises what it fails with."""
     out, operands = np.empty(type.shape, type.numpy), [np.ascontiguousarray(x) for x in arrays]
-    operand_types = [type_of(x) for x in operands]
-    words = np.array([*words_of(attrs, operand_types), 0], np.int64)
-    places = np.array([x.ctypes.data for x in (out, *operands)], np.int64)
-    work = np.empty(body.workspace(attrs, *operand_types) // 8 + 1)
-    status = _BODY(body.address())(words.ctypes.data, places.ctypes.data, work.ctypes.data)
-    if status:
-        error, message = body.errors[status]
-        raise error(message)
+    addresses = [x.ctypes.data for x in (out, *operands)]
+    prepared(body, attrs, [type_of(x) for x in operands], addresses)()
     return out

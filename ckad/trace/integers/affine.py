@@ -111,6 +111,8 @@ def _read(trace: Trace, row: int, depth: int) -> Form:
         return _atom((trace, row))
     if any(trace.builder.type(x).dtype not in (DType.I64, DType.BOOL) for x in operands):
         return _atom((trace, row))
+    if op is Op.GATHER and len(trace.builder.type(operands[0]).shape) != 1:
+        return _atom((trace, row))
     return rule(attrs, *(_form(trace, x, depth) for x in operands))
 
 
@@ -192,6 +194,7 @@ _RULES: dict[int, Callable[..., Form]] = {
     Op.FLOORDIV: _opaque(Op.FLOORDIV),
     Op.MOD: _opaque(Op.MOD),
     Op.ABS: _opaque(Op.ABS),
+    Op.GATHER: _opaque(Op.GATHER),  # a row holds one value: an element of it is one, too
 }
 
 
@@ -222,6 +225,8 @@ def _atom_range(atom: Atom) -> Range:
     if isinstance(atom[0], Trace):
         return _row_range(*atom)
     op, attrs, forms = atom
+    if op is Op.GATHER:
+        return interval(forms[0], MOST_CASES)
     ranges = [interval(f, MOST_CASES) for f in forms]
     if op is Op.WRAP:
         return 0, attrs[0] - 1
@@ -257,12 +262,12 @@ def _row_range(trace: Trace, row: int) -> Range:
         return trace.ranges[row]
     if trace.index_range is not None and row == trace.builder.inputs[0]:
         return trace.index_range[0], trace.index_range[1] - 1
-    op, operands, _, type, _ = trace.builder.rows[row]
+    op, operands, attrs, type, _ = trace.builder.rows[row]
     if type.dtype is DType.BOOL:
         return 0, 1
+    if op is Op.CONST and type.size:
+        numbers = trace.builder.constants[attrs[0]]
+        return float(np.min(numbers)), float(np.max(numbers))
     if op is Op.GATHER:
-        source = trace.builder.rows[operands[0]]
-        if source.op is Op.CONST:
-            numbers = trace.builder.constants[source.attrs[0]]
-            return (float(np.min(numbers)), float(np.max(numbers))) if numbers.size else ANY
+        return _row_range(trace, operands[0])
     return ANY

@@ -63,6 +63,7 @@ class Trace:
         self.index_range: tuple[int, int] | None = None  # of the step's number, half-open
         self.ranges: dict[int, tuple[int, int]] = {}  # integer row -> least and greatest number
         self.forms: dict[int, Any] = {}  # integer row -> its Form (``affine``)
+        self.tips: dict[int, Any] = {}  # buffer -> the longest array in it here (``values.grown``)
 
     def capture_row(self, outer: int) -> int:
         """The row here that shows row ``outer`` of the parent trace."""
@@ -132,15 +133,16 @@ class Trace:
 
 
 def current() -> Trace:
-    opened: list[Trace] = stack()
-    if not opened:
+    try:
+        found: Trace = stack()[-1]
+    except IndexError:
         raise TraceError(
             at_place(
                 "a traced value is used outside of the function that made it. "
                 "Return it from the function instead of keeping it in a variable outside."
             )
-        )
-    return opened[-1]
+        ) from None
+    return found
 
 
 @contextmanager

@@ -7,35 +7,20 @@ by step, as Python's numbers. What depends on anything else is `UNKNOWN`.
 
 from __future__ import annotations
 
-import operator
-from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
-
-from ckad.rules.registry import RULES
-from ckad.tape.control import UNGUARDED, read_loop
+from ckad.tape.control import UNBOUNDED, UNGUARDED, read_loop
 from ckad.tape.ops import OPS, Group, Op
 from ckad.tape.row import Row
 from ckad.tape.tape import Tape
+from ckad.trace.memory.instructions import UNKNOWN as UNKNOWN
+from ckad.trace.memory.instructions import Instruction, Values, elementwise
 
 #: So many rows are run at most: some tenths of a second.
 MOST_ROWS = 400_000
 #: Longer chains of rows are not followed.
 LONGEST = 200
-
-
-class Unknown:
-    """A number that is only known when the program runs."""
-
-    def __bool__(self) -> bool:
-        raise TypeError("it is not known")
-
-
-UNKNOWN = Unknown()
-_Values = list[Any]
-_Instruction = Callable[[_Values], Any]
 
 
 class Foreseen(NamedTuple):
@@ -97,14 +82,22 @@ def _follow(
     most = {k: values[k] for k in known}
     budget = MOST_ROWS // max(step.size, 1)
     exact, k = True, 0
+    before: list[Any] = []
     while k < length:
         if flag is not None:
             if values[flag] is UNKNOWN:
                 exact = False
             elif not values[flag]:
                 break
+        now = list(values.values())
+        if not step.reads_index and _are_same(before, now):  # so will all others be
+            if length >= UNBOUNDED:
+                return None
+            k = length
+            break
         if k >= budget:
             return None
+        before = now
         inputs: dict[int, Any] = {0: k}
         inputs.update((position + 1, x) for position, x in values.items())
         values = dict(zip(carried, step.run(inputs), strict=True))
@@ -119,15 +112,25 @@ def _follow(
     return Foreseen(k, exact, last, {k: most.get(k, UNKNOWN) for k in wanted})
 
 
+def _are_same(xs: Sequence[Any], ys: Sequence[Any]) -> bool:
+    """Whether nothing tells the numbers apart; the zeros of either sign are told."""
+    return xs == ys and list(map(repr, xs)) == list(map(repr, ys))
+
+
 class _Steps:
-    """The rows of a tape on which some of its outputs depend, as instructions."""
+    """The rows of a tape on which some of its outputs depend, as instructions.
+
+    Each row has a place in the list of values that an instruction reads.
+    """
 
     def __init__(self, tape: Tape, outputs: Sequence[int]) -> None:
         self.tape = tape
         self.targets = [int(tape.outputs[k]) for k in outputs]
         self.inputs: set[int] = set()
-        self.constants: dict[int, Any] = {}
-        self.code: list[tuple[int, _Instruction]] = []
+        self.code: list[tuple[int, Instruction]] = []
+        self._places: dict[int, int] = {}
+        self._blank: list[Any] = []  # constants are there from the start
+        self._entries: list[tuple[int, int]] = []  # place, position of the input
         self._controls: dict[int, _Control] = {}
         self._outputs = outputs
         self.size = 0
@@ -135,6 +138,8 @@ class _Steps:
         seen: set[int] = set()
         for target in self.targets:
             self._visit(target, seen)
+        self._ends = [self._places[target] for target in self.targets]
+        self.reads_index = 0 in self.inputs
 
     def _visit(self, target: int, seen: set[int]) -> None:
         pending = [(target, False)]
@@ -170,12 +175,15 @@ class _Steps:
             if not lost:
                 break
             values.update((k, UNKNOWN) for k in lost)
-        self.code = [x for x in self.code if x[0] not in dead]
+        kept = {place for k, place in self._places.items() if k not in dead}
+        self.code = [x for x in self.code if x[0] in kept]
+        self._entries = [x for x in self._entries if x[0] in kept]
+        self.reads_index = any(position == 0 for _, position in self._entries)
 
     def _dead(self, known: set[int]) -> set[int]:
         """Rows that are unknown at every step if no other inputs are known."""
         dead: set[int] = set()
-        for k, _ in self.code:
+        for k in self._places:
             row, needed = self._rows[k], self._needed(k)
             if row.op == Op.INPUT:
                 is_dead = row.attrs[0] not in known
@@ -206,102 +214,31 @@ class _Steps:
     def _add(self, k: int) -> None:
         row = self._rows[k]
         self.size += 1
+        place = self._places[k] = len(self._blank)
+        self._blank.append(UNKNOWN)
         if row.op == Op.INPUT:
             self.inputs.add(row.attrs[0])
-            self.code.append((k, _input(row.attrs[0])))
-        elif row.op == Op.CONST and self._is_number(row):
-            number = self.tape.constants[row.attrs[0]].item()
-            self.code.append((k, lambda _: number))
-        elif row.op == Op.RESULT and self._is_number(row):
+            self._entries.append((place, row.attrs[0]))
+        elif not self._is_number(row):
+            return
+        elif row.op == Op.CONST:
+            self._blank[place] = self.tape.constants[row.attrs[0]].item()
+        elif row.op == Op.RESULT:
             control = self._control(k)
+            control.read(self._places)
             self.size += control.size
-            self.code.append((k, control.run))
-        elif self._is_number(row) and OPS[row.op].group is Group.ELEMENTWISE:
-            self.code.append((k, _elementwise(row)))
-        else:
-            self.code.append((k, lambda _: UNKNOWN))
+            self.code.append((place, control.run))
+        elif OPS[row.op].group is Group.ELEMENTWISE:
+            operands = [self._places[x] for x in row.operands]
+            self.code.append((place, elementwise(row, operands, self._rows)))
 
     def run(self, inputs: Mapping[int, Any]) -> list[Any]:
-        values: dict[Any, Any] = defaultdict(lambda: UNKNOWN)
-        values[_INPUTS] = inputs
-        for k, instruction in self.code:
-            values[k] = instruction(values)  # type: ignore[arg-type]
-        return [values[k] for k in self.targets]
-
-
-_INPUTS = "inputs"
-
-
-def _input(position: int) -> _Instruction:
-    return lambda values: values[_INPUTS].get(position, UNKNOWN)  # type: ignore[call-overload]
-
-
-# --- elementwise ---------------------------------------------------------------------------------
-
-_PLAIN: dict[Op, Callable[..., Any]] = {
-    Op.ADD: operator.add,
-    Op.SUB: operator.sub,
-    Op.MUL: operator.mul,
-    Op.NEG: operator.neg,
-    Op.EQ: operator.eq,
-    Op.NE: operator.ne,
-    Op.LT: operator.lt,
-    Op.LE: operator.le,
-    Op.GT: operator.gt,
-    Op.GE: operator.ge,
-    Op.NOT: operator.not_,
-}
-
-
-def _elementwise(row: Row) -> _Instruction:
-    operands = row.operands
-    if row.op in (Op.AND, Op.OR):
-        return _logical(operands[0], operands[1], row.op is Op.OR)
-    if row.op is Op.SELECT:
-        return _select(*operands)
-    function = _PLAIN.get(row.op)
-    if function is None or row.type.numpy.kind not in "bif" or row.type.numpy.itemsize == 4:
-        function = _by_rule(row)
-
-    def run(values: _Values) -> Any:
-        xs = [values[k] for k in operands]
-        if any(x is UNKNOWN for x in xs):
-            return UNKNOWN
-        return function(*xs)
-
-    return run
-
-
-def _by_rule(row: Row) -> Callable[..., Any]:
-    evaluator = RULES[row.op].evaluate
-    assert evaluator is not None
-
-    def run(*xs: Any) -> Any:
-        with np.errstate(all="ignore"):
-            found = evaluator(row.type, row.attrs, *map(np.asarray, xs))
-        return np.asarray(found, row.type.numpy).item()
-
-    return run
-
-
-def _logical(one: int, other: int, verdict: bool) -> _Instruction:
-    def run(values: _Values) -> Any:
-        x, y = values[one], values[other]
-        if (x is not UNKNOWN and bool(x) == verdict) or (y is not UNKNOWN and bool(y) == verdict):
-            return verdict
-        return UNKNOWN if x is UNKNOWN or y is UNKNOWN else not verdict
-
-    return run
-
-
-def _select(predicate: int, one: int, other: int) -> _Instruction:
-    def run(values: _Values) -> Any:
-        verdict, x, y = values[predicate], values[one], values[other]
-        if verdict is UNKNOWN:
-            return x if x is not UNKNOWN and y is not UNKNOWN and x == y else UNKNOWN
-        return x if verdict else y
-
-    return run
+        values = self._blank.copy()
+        for place, position in self._entries:
+            values[place] = inputs.get(position, UNKNOWN)
+        for place, instruction in self.code:
+            values[place] = instruction(values)
+        return [values[place] for place in self._ends]
 
 
 # --- rows with bodies ----------------------------------------------------------------------------
@@ -313,21 +250,27 @@ class _Control:
     needed: Sequence[int] = ()
     size = 0
 
-    def run(self, values: _Values) -> Any:
+    def read(self, places: Mapping[int, int]) -> None:
+        """Note the places of the rows that it needs."""
+
+    def run(self, values: Values) -> Any:
         return UNKNOWN
 
 
 class _Cond(_Control):
     def __init__(self, tape: Tape, row: Row, result: int) -> None:
-        self.predicate, *self.operands = row.operands
+        predicate, *operands = row.operands
         self.sides = [_Steps(tape.bodies[k], [result]) for k in row.attrs[:2]]
-        inputs = {k for side in self.sides for k in side.inputs}
-        self.inputs = sorted(inputs)
-        self.needed = [self.predicate, *(self.operands[k] for k in self.inputs)]
+        self.inputs = sorted({k for side in self.sides for k in side.inputs})
+        self.needed = [predicate, *(operands[k] for k in self.inputs)]
         self.size = sum(side.size for side in self.sides)
 
-    def run(self, values: _Values) -> Any:
-        inputs = {k: values[self.operands[k]] for k in self.inputs}
+    def read(self, places: Mapping[int, int]) -> None:
+        self.predicate, *operands = (places[k] for k in self.needed)
+        self.operands = dict(zip(self.inputs, operands, strict=True))
+
+    def run(self, values: Values) -> Any:
+        inputs = {k: values[place] for k, place in self.operands.items()}
         verdict = values[self.predicate]
         if verdict is not UNKNOWN:
             return self.sides[0 if verdict else 1].run(inputs)[0]
@@ -351,12 +294,20 @@ class _Loop(_Control):
         self.needed = list(self.inputs.values())
         self.size = self.steps.size * self.length
 
-    def run(self, values: _Values) -> Any:
+    def read(self, places: Mapping[int, int]) -> None:
+        if self.is_plain:
+            self.places = {k: places[row] for k, row in self.inputs.items()}
+
+    def run(self, values: Values) -> Any:
         if not self.is_plain:
             return UNKNOWN
-        inputs = {k: values[row] for k, row in self.inputs.items()}
+        inputs = {k: values[place] for k, place in self.places.items()}
+        before: list[Any] = []
         for k in range(self.length):
             inputs[0] = k
-            new = self.steps.run(inputs)
-            inputs.update((c + 1, x) for c, x in zip(self.carried, new, strict=True))
+            now = self.steps.run(inputs)
+            inputs.update((c + 1, x) for c, x in zip(self.carried, now, strict=True))
+            if not self.steps.reads_index and _are_same(before, now):
+                break
+            before = now
         return inputs[self.result + 1]

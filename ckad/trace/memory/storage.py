@@ -81,7 +81,7 @@ class Storage:
 
     @property
     def type(self) -> Type:
-        found: Type = self.trace.builder.type(self.row)
+        found: Type = self.trace.builder.rows[self.row].type
         return found
 
     def write(self, row: int) -> None:

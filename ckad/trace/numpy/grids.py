@@ -95,7 +95,7 @@ def _columns(key: Any) -> Array:
 
 def _part(part: Any) -> Array:
     part = _plain(part, traced=True) if isinstance(part, slice) else part
-    return copied(_axis(part) if isinstance(part, slice) else traced(part))
+    return _axis(part) if isinstance(part, slice) else traced(part)
 
 
 # rows of objects that are no functions: the interpreter asks for them by what is indexed

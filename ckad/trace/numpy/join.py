@@ -30,7 +30,7 @@ def dstack(tup: Any) -> Array:
     return np.concatenate(_one_by_one(np.atleast_3d, tup), 2)
 
 
-@implements(np.column_stack)
+@implements(np.column_stack, kind=REAL)
 def column_stack(tup: Any) -> Array:
     return np.concatenate([_column(traced(x)) for x in tup], 1)
 
@@ -46,7 +46,7 @@ def append(arr: Any, values: Any, axis: Any = None) -> Array:
     return np.concatenate([of_list(arr), of_list(values)], axis)
 
 
-@implements(np.block)
+@implements(np.block, kind=REAL)
 def block(arrays: Any) -> Array:
     depth = _depth(arrays)
     rank = max(depth, *[traced(x).ndim for x in _leaves(arrays)], 0)
@@ -65,4 +65,4 @@ def _block(x: Any, rank: int, depth: int) -> Array:
     if isinstance(x, list):
         return np.concatenate([_block(item, rank, depth - 1) for item in x], -depth)
     leaf = traced(x)
-    return reshaped(leaf, (*[1] * (rank - leaf.ndim), *leaf.shape))
+    return leaf if leaf.ndim == rank else reshaped(leaf, (*[1] * (rank - leaf.ndim), *leaf.shape))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,15 @@ from ckad.trace.arrays import Array, Casting
 from ckad.trace.dispatch import put
 from ckad.trace.memory.context import current
 from ckad.trace.memory.layout import plain_layout
-from ckad.trace.values.apply import apply, astype, broadcast, check_cast, operands, store
+from ckad.trace.values.apply import (
+    apply,
+    astype,
+    broadcast,
+    check_cast,
+    operand_rows,
+    operands,
+    store,
+)
 from ckad.trace.values.tracer import Tracer, fresh, lift, value
 
 Lowering = Callable[..., Array]
@@ -59,8 +68,32 @@ def _harmless(ufunc: Any, xs: Sequence[Tracer], where: Any) -> list[Tracer]:
     ]
 
 
+@dataclass(frozen=True)
+class OfOp:
+    """What one row computes; bools may have an op of their own."""
+
+    code: tuple[Op, Op]
+
+    def __call__(self, *xs: Tracer) -> Tracer:
+        return apply(self.code[xs[0].dtype == bool], *xs)
+
+
+def by_op(op: Op, on_bool: Op | None = None) -> OfOp:
+    return OfOp((op, op if on_bool is None else on_bool))
+
+
+def _of_rows(xs: Sequence[Any], code: tuple[Op, Op], rows: Sequence[int]) -> Tracer:
+    """The row computed from rows that are converted and broadcast, in NumPy's memory layout."""
+    trace = current()
+    b = trace.builder
+    result = fresh(b.emit(code[b.rows[rows[0]].type.dtype is DType.BOOL], rows), trace=trace)
+    return result if result.scalar else plain_layout(xs, result)
+
+
 def register(ufunc: Any, lowering: Lowering, ops: tuple[Op, ...] | None = None) -> None:
     """``lowering`` gets operands of NumPy's loop dtypes, broadcast to one shape."""
+
+    code = lowering.code if isinstance(lowering, OfOp) else None
 
     def call(
         *xs: Any,
@@ -70,6 +103,8 @@ def register(ufunc: Any, lowering: Lowering, ops: tuple[Op, ...] | None = None) 
         casting: Casting = "same_kind",
         **options: Any,
     ) -> Tracer:
+        if code is not None and out is None and where is True and dtype is None and not options:
+            return _of_rows(xs, code, operand_rows(ufunc, xs))
         if options:
             refuse_options(ufunc, options)
         ins = _harmless(ufunc, operands(ufunc, xs, dtype), where)
@@ -91,14 +126,6 @@ def refuse_options(ufunc: Any, options: dict[str, Any]) -> None:
                 f"ckad has no rule for np.{ufunc.__name__} with {min(unknown)}=. Leave it out."
             )
         )
-
-
-def by_op(op: int) -> Lowering:
-    return lambda *xs: apply(op, *xs)
-
-
-def _by_kind(op: int, on_bool: int) -> Lowering:
-    return lambda *xs: apply(on_bool if xs[0].dtype == bool else op, *xs)
 
 
 for _ufunc, _code in {
@@ -150,7 +177,7 @@ for _ufunc, _code, _on_bool in (
     (np.maximum, Op.MAXIMUM, Op.OR),
     (np.minimum, Op.MINIMUM, Op.AND),
 ):
-    register(_ufunc, _by_kind(_code, _on_bool), (_code, _on_bool))
+    register(_ufunc, by_op(_code, _on_bool), (_code, _on_bool))
 
 
 def _same(x: Tracer) -> Tracer:

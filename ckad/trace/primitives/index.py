@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -148,6 +149,51 @@ def view_of(x: Tracer, index: list[Any], snapshot: bool = True) -> Tracer:
     view = Tracer(x.storage, path)
     picks_scalar = not shape and all(is_scalar_index(i) for i in index)
     return fresh(value(view)) if picks_scalar and snapshot else view
+
+
+class _Cut(NamedTuple):
+    """What known integers and slices pick of an array."""
+
+    starts: list[int]
+    steps: list[int]
+    lengths: tuple[int, ...]
+    is_all: bool
+    shape: tuple[int, ...]
+
+
+def known_view(x: Tracer, index: Any, snapshot: bool = True) -> Tracer | None:
+    """``view_of`` for integers and slices of Python's numbers; None for any other index."""
+    items = index if type(index) is tuple else (index,)
+    key: list[Any] = []
+    for item in items:
+        if type(item) is slice:
+            key.append((item.start, item.stop, item.step))
+            if not (type(item.start) in _BOUNDS and type(item.stop) in _BOUNDS):
+                return None
+            if type(item.step) not in _BOUNDS:
+                return None
+        elif type(item) is int:
+            key.append(item)
+        else:
+            return None
+    cut = _known_cut(tuple(key), x.shape)
+    path = x.path if cut.is_all else _cut(x.path, cut.starts, cut.steps, cut.lengths)
+    if cut.shape != cut.lengths:
+        path = (*path, ReshapeView(cut.shape))
+    view = Tracer(x.storage, path)
+    return fresh(value(view)) if snapshot and not cut.shape else view
+
+
+_BOUNDS = frozenset({int, type(None)})
+
+
+@lru_cache(maxsize=4096)
+def _known_cut(key: tuple[Any, ...], shape: tuple[int, ...]) -> _Cut:
+    entries = expand(tuple(slice(*k) if type(k) is tuple else k for k in key), shape)
+    starts, steps, lengths = _slice_attrs(entries, shape)
+    is_all = tuple(lengths) == shape and all(s == 1 for s in steps)
+    kept = tuple(n for k, n in zip(entries, lengths, strict=True) if isinstance(k, slice))
+    return _Cut(starts, steps, tuple(lengths), is_all, kept)
 
 
 def _cut(path: Path, starts: list[int], steps: list[int], lengths: tuple[int, ...]) -> Path:

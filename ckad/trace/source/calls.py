@@ -47,7 +47,7 @@ from ckad.trace.source.names.generated import Driven, Filtered, Lazy
 from ckad.trace.source.names.kept import KEPT, forget, kept
 from ckad.trace.source.names.reader import definition_of
 from ckad.trace.source.outside.clock import CLOCKS, Moment
-from ckad.trace.source.outside.judge import adopted, hand_over
+from ckad.trace.source.outside.judge import SIMPLE, adopted, hand_over, is_simple
 from ckad.trace.source.outside.kinds import users
 from ckad.trace.source.outside.python import run_by_python
 from ckad.trace.source.outside.watch import watch
@@ -79,6 +79,10 @@ _WEAK_RESULTS = {abs, float, int, bool, round, min, max, sum, pow}
 
 def call(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
     """``callee(*args, **options)``."""
+    if type(callee) in _FORMULAS and _takes_numbers(args, options) and _is_formula(callee):
+        found = _formula(callee, args, options)
+        if found is not NotImplemented:
+            return found
     callee = given(callee)
     kind = type(callee)
     if kind is Closure:
@@ -112,6 +116,51 @@ def call(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
         if any(x is None for x in args):
             needed(None)
         raise
+
+
+#: The classes of functions that compute from numbers and arrays, as far as they are known.
+_FORMULAS = frozenset({*SIMPLE, BuiltinFunctionType})
+_NUMBERS = frozenset({Tracer, int, float})
+_CHOICES = frozenset({int, bool, type(None)})
+
+
+def _takes_numbers(args: Sequence[Any], options: dict[str, Any]) -> bool:
+    """Whether a call gets real arrays and numbers alone: the rest need not be looked for."""
+    traced = False
+    for x in args:
+        if type(x) not in _NUMBERS:
+            return False
+        traced = traced or type(x) is Tracer
+    return traced and (not options or all(type(x) in _CHOICES for x in options.values()))
+
+
+@functools.lru_cache(maxsize=1024)
+def _is_formula(callee: Any) -> bool:
+    """Whether a function of NumPy or ``math`` does nothing but compute its result."""
+    if type(callee) is BuiltinFunctionType:
+        known = _is_math(callee)
+    else:
+        known = is_simple(callee) and dispatch.cell(callee, dispatch.LENGTH) is None
+    return known and effects.name_of(callee) is None
+
+
+def _formula(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
+    """What it gives for arrays and numbers; NotImplemented where no function is known for them."""
+    if isinstance(callee, np.ufunc):
+        if options or len(args) != callee.nin:
+            return NotImplemented
+        return dispatch.call(callee, args, {})
+    counterpart = dispatch.cell(callee)
+    if counterpart is None:
+        return NotImplemented
+    is_math = type(callee) is BuiltinFunctionType
+    if is_math and callee in _OF_SOME:
+        ledger().may_raise[ValueError] += 1
+    mark_place(current())
+    result = counterpart(*args, **options)
+    if type(result) is Tracer:
+        return weakened(result) if is_math else result
+    return new(result, args) if isinstance(result, (*CONTAINERS, tuple)) else lifted(result)
 
 
 def _python_function(callee: Any) -> tuple[Any, tuple[Any, ...]]:

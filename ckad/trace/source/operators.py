@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ckad.trace import dispatch
 from ckad.trace.source.choices import Choice, equal, identical, numbered
 from ckad.trace.source.control.checks import divided, whole
 from ckad.trace.source.memory.contents import KINDS, new, read_deep
@@ -68,12 +69,26 @@ _COMPARE: dict[type, Callable[[Any, Any], Any]] = {
 }
 
 
+#: What Python's operators are of traced values.
+_UFUNCS: dict[Callable[[Any, Any], Any], Any] = {
+    operator.add: np.add,
+    operator.sub: np.subtract,
+    operator.mul: np.multiply,
+    operator.truediv: np.divide,
+    operator.floordiv: np.floor_divide,
+    operator.mod: np.remainder,
+    operator.pow: np.power,
+    operator.matmul: np.matmul,
+}
+_ARITHMETIC = frozenset({Tracer, int, float})
 #: What may hold containers.
 _HOLDING = (tuple, *KINDS)
 
 
 def combine(function: Callable[[Any, Any], Any], x: Any, y: Any) -> Any:
     """``x op y``; of two Python numbers it is one, also where they are traced."""
+    if type(x) in _ARITHMETIC and type(y) in _ARITHMETIC and function in _UFUNCS:
+        return _computed(function, x, y)
     check_operands(x, y)
     x, y = _number(x), _number(y)
     result = classes.operated(function, x, y)
@@ -93,13 +108,22 @@ def combine(function: Callable[[Any, Any], Any], x: Any, y: Any) -> Any:
     if type(result) in KINDS:
         return new(result, (x, y))
     if type(result) in (Tracer, ComplexTracer):
-        if result.scalar and is_weak(x) and is_weak(y):
-            own = weakened(result)
-            if type(own) is Tracer:
-                own = divided(function, y, whole(function, x, y, own))
-            return own
-        return result
+        return _weak_of_weak(function, x, y, result)
     return shown(result, (x, y)) if type(result) is str else lifted(result)
+
+
+def _computed(function: Callable[[Any, Any], Any], x: Any, y: Any) -> Any:
+    """The same of real numbers and arrays; only of what is traced there is a row."""
+    if type(x) is not Tracer and type(y) is not Tracer:
+        return function(x, y)
+    return _weak_of_weak(function, x, y, dispatch.call(_UFUNCS[function], (x, y), {}))
+
+
+def _weak_of_weak(function: Callable[[Any, Any], Any], x: Any, y: Any, result: Any) -> Any:
+    if not (result.scalar and is_weak(x) and is_weak(y)):
+        return result
+    own = weakened(result)
+    return divided(function, y, whole(function, x, y, own)) if type(own) is Tracer else own
 
 
 def changed(function: Callable[[Any], Any], x: Any) -> Any:

@@ -11,7 +11,7 @@ import numpy as np
 from ckad.errors import ConcreteValueError, DtypeError
 from ckad.place import at_place
 from ckad.tape.ops import Op
-from ckad.tape.types import Type, dtype_of
+from ckad.tape.types import NUMPY_DTYPES, DType, Type, dtype_of
 from ckad.trace import arrays
 from ckad.trace.arrays import Casting
 from ckad.trace.axes import common_shape
@@ -130,6 +130,66 @@ def _loop_type(x: Any) -> Any:
     if kind in (int, float):
         return kind
     return np.dtype(bool) if kind is bool else concrete(x).dtype
+
+
+# --- the same without tracers of what is converted and broadcast ---------------------------------
+
+_I64, _F64, _WEAK = int(DType.I64), int(DType.F64), 8
+#: What decides of operands which loop NumPy takes: a dtype's code, or that of a weak number.
+_LOOP_TYPES: dict[int, Any] = {
+    **{int(code): dtype for code, dtype in NUMPY_DTYPES.items()},
+    **{_WEAK | code: _PYTHON[dtype.kind] for code, dtype in NUMPY_DTYPES.items()},
+    _WEAK | DType.BOOL: np.dtype(bool),
+}
+_NUMBERS: dict[type, int] = {int: _WEAK | _I64, float: _WEAK | _F64, bool: int(DType.BOOL)}
+
+
+@lru_cache(maxsize=4096)
+def _codes(ufunc: Any, kinds: tuple[int, ...]) -> tuple[DType, ...]:
+    dtypes = _resolve(ufunc, tuple([_LOOP_TYPES[kind] for kind in kinds]))
+    return tuple([tape_dtype(dtype) for dtype in dtypes[: ufunc.nin]])
+
+
+def operand_rows(ufunc: Any, xs: Sequence[Any]) -> list[int]:
+    """The rows of ``operands``: converted first, then broadcast, then read through their views."""
+    xs = [
+        x if type(x) in _NUMBERS else lift(x) if isinstance(x, (list, tuple)) else _array(x)
+        for x in xs
+    ]
+    b, kinds = current().builder, []
+    for x in xs:
+        if isinstance(x, Tracer):
+            code = x.storage.type.dtype
+            kinds.append(code | _WEAK if x.weak else int(code))
+        else:
+            kind = _NUMBERS.get(type(x))
+            kinds.append(int(dtype_of(x.dtype)) if kind is None else kind)
+    rows: list[int | None] = []
+    shapes: list[tuple[int, ...]] = []
+    for x, code in zip(xs, _codes(ufunc, tuple(kinds)), strict=True):
+        if isinstance(x, Tracer):
+            own = x.type
+            shapes.append(own.shape)
+            same = own.dtype is code
+            rows.append(None if same else b.convert(value(x), type=Type(code, own.shape)))
+        elif type(x) in _NUMBERS:
+            shapes.append(())
+            rows.append(b.number(x, code))
+        else:
+            shapes.append(x.shape)
+            rows.append(b.const(x.astype(NUMPY_DTYPES[code])))
+    shape = shapes[0]
+    if shapes.count(shape) != len(shapes):
+        shape = common_shape(*shapes)
+        for k, own_shape in enumerate(shapes):
+            if own_shape != shape:
+                row = rows[k]
+                rows[k] = b.broadcast_to(value(xs[k]) if row is None else row, shape)
+    return [value(x) if row is None else row for x, row in zip(xs, rows, strict=True)]
+
+
+def _array(x: Any) -> Any:
+    return x if isinstance(x, Tracer) else concrete(x)
 
 
 def operands(ufunc: Any, xs: Sequence[Any], dtype: Any = None) -> list[Tracer]:

@@ -47,7 +47,8 @@ class Tracer(Array):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        return shape_of(self.storage.type, self.path)
+        type = self.storage.type
+        return shape_of(type, self.path) if self.path else type.shape
 
     @shape.setter
     def shape(self, shape: Any) -> None:
@@ -59,7 +60,8 @@ class Tracer(Array):
 
     @property
     def type(self) -> Type:
-        return self.storage.type.with_shape(self.shape)
+        type = self.storage.type
+        return type.with_shape(shape_of(type, self.path)) if self.path else type
 
     @property
     def ndim(self) -> int:
@@ -172,17 +174,22 @@ def fresh(row: int, *, scalar: bool | None = None, trace: Trace | None = None) -
     """A tracer of a new storage that holds ``row``; 0-d results are NumPy scalars."""
     trace = trace or current()
     if scalar is None:
-        scalar = not trace.builder.type(row).shape
+        scalar = not trace.builder.rows[row].type.shape
     return Tracer(Storage(trace, row), (), scalar)
 
 
 def value(x: Any) -> int:
     """The row of ``x`` in the current trace: a tracer's present value, or a constant."""
-    builder = current().builder
+    trace = current()
     if not isinstance(x, Tracer):
-        return builder.const(concrete(x))
-    x = localise(x)
-    return read(builder, x.storage.row, x.path, x.storage.cache)
+        return trace.builder.const(concrete(x))
+    storage = x.storage
+    if storage.trace is not trace or storage.spoilt is not None or storage.root is not storage:
+        x = localise(x)
+        storage = x.storage
+    if not x.path:
+        return storage.row
+    return read(trace.builder, storage.row, x.path, storage.cache)
 
 
 def localise(x: Tracer) -> Tracer:

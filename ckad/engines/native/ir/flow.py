@@ -58,3 +58,7 @@ def carry(
 
 def smaller(b: ir.IRBuilder, x: Value, y: Value) -> Value:
     return b.select(b.icmp_signed("<", x, y), x, y)
+
+
+def larger(b: ir.IRBuilder, x: Value, y: Value) -> Value:
+    return b.select(b.icmp_signed(">", x, y), x, y)

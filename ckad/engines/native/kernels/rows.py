@@ -239,9 +239,12 @@ def copy_row(b: ir.IRBuilder, to: Array, source: Array, n: int) -> None:
     emit_copy(b, to.pointer, source.pointer, n * ITEMSIZE[to.type.dtype])
 
 
+def add_lanes(b: ir.IRBuilder, to: Array, at: Value, more: Value, lanes: int = 1) -> None:
+    store(b, to, at, plus(b, to.type.dtype, load(b, to, at, lanes), more))
+
+
 def add_row(b: ir.IRBuilder, to: Array, source: Array, n: int) -> None:
     def add(at: Value, lanes: int) -> None:
-        before, more = load(b, to, at, lanes), load(b, source, at, lanes)
-        store(b, to, at, plus(b, to.type.dtype, before, more))
+        add_lanes(b, to, at, load(b, source, at, lanes), lanes)
 
     along(b, n, add)

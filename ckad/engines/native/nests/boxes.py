@@ -56,9 +56,13 @@ class Shape:
     flops: int  # per element of the interior
     loads: int
     bases: dict[int, int]  # the array whose place an output can take: elsewhere it is not read
+    updates: dict[int, int]  # the array that an output has to begin as: it is written in parts
 
-    def in_place(self, k: int) -> list[int]:
-        return [self.bases[k]] if k in self.bases else []
+    def in_place(self, k: int, leaves: Sequence[int]) -> Sequence[int]:
+        """The arrays among what the nest reads whose place an output can take."""
+        if k in self.bases:
+            return [self.bases[k]]
+        return leaves if self.flat and k not in self.updates else []
 
     @property
     def n_outer(self) -> int:
@@ -108,7 +112,9 @@ def cut(fusion: Fusion, nest: Nest) -> Shape:
                     walk.root(k)
                 straight &= probe.straight
                 most, loads = max(most, probe.flops), max(loads, probe.loads)
-                if bases:
+                if nest.spans:
+                    _leave_out_moved(bases, probe, walk.own)
+                elif bases:
                     _leave_out(bases, fusion, nest, box)
                 done.add(box)
             break
@@ -116,10 +122,14 @@ def cut(fusion: Fusion, nest: Nest) -> Shape:
             borders[split.axis].add(split.at)
             if prod(len(b) - 1 for b in borders) > MOST_BOXES:
                 raise TooManyBoxes from None
-    one_axis = len(nest.shape) == 1 or not nest.sums
+    if nest.spans and len(borders[-1]) > 2:
+        raise TooManyBoxes
+    one_axis = len(nest.shape) == 1 or not (nest.sums or nest.spans)
     flat = straight and one_axis and all(len(b) == 2 for b in borders)
     size = [0, prod(nest.shape)]
-    return Shape(flat, [size] if flat else [sorted(b) for b in borders], most, loads, bases)
+    updates = {k: x for k, x in fusion.evaluated.updates.items() if k in nest.outputs}
+    cuts = [size] if flat else [sorted(b) for b in borders]
+    return Shape(flat, cuts, most, loads, bases, updates)
 
 
 def _bases(fusion: Fusion, nest: Nest) -> dict[int, int]:
@@ -140,6 +150,16 @@ def _leave_out(bases: dict[int, int], fusion: Fusion, nest: Nest, box: Box) -> N
             changed.root(k)
     read = {x for x, _ in reads.leaves}
     for k in [k for k, x in bases.items() if x in read]:
+        del bases[k]
+
+
+def _leave_out_moved(bases: dict[int, int], probe: _Probe, own: Index) -> None:
+    """Leave out the arrays that a nest between bounds reads at other places than it writes.
+
+    It computes every element once.
+    """
+    moved = {x for x, index in probe.leaves if index != own}
+    for k in [k for k, x in bases.items() if x in moved]:
         del bases[k]
 
 

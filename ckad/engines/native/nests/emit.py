@@ -36,11 +36,12 @@ from ckad.engines.native.ir.element import (
     store,
     whole,
 )
-from ckad.engines.native.ir.flow import count, smaller
+from ckad.engines.native.ir.flow import count, larger, smaller
 from ckad.engines.native.ir.unit import internal
 from ckad.engines.native.nests.boxes import BLOCK, Shape
 from ckad.engines.native.nests.fusion import Fusion, Nest
 from ckad.engines.native.nests.walk import Box, Index, Walk
+from ckad.engines.native.values.between import limits, vector_limits
 from ckad.engines.native.values.registers import LANES, constant, scalar, splat, total
 from ckad.tape.ops import Op
 from ckad.tape.tape import Row
@@ -86,12 +87,26 @@ class NestWriter:
         self.sums = [self.b.alloca(VECTOR) for _ in self.nest.sums]
         self.turned = self.b.alloca(ir.ArrayType(DOUBLE, 3 * LANES))
         first, last = self.function.args[1:]
+        self.limits = self._limits()
+        if 0 in self.limits and len(self.shape.borders) > 1:
+            with count(self.b, first, last) as r:  # rows that are left out add nothing
+                self._clear()
+                self._keep(r)
         if len(self.shape.borders) == 1:
             self._blocks(first, last)
         else:
             self._axis(0, (), [], first, last)
         self.b.ret_void()
         return self.function
+
+    def _limits(self) -> dict[int, tuple[Value, Value]]:
+        """Axis -> the places that are computed; of the last axis whole vectors."""
+        found, last = {}, len(self.nest.shape) - 1
+        for span in self.nest.spans or ():
+            make = vector_limits if span.axis == last else limits
+            n = self.nest.shape[span.axis]
+            found[span.axis] = make(self.b, span, n, self.scalars.__getitem__)
+        return found
 
     # --- loops ----------------------------------------------------------------------------------
 
@@ -115,6 +130,9 @@ class NestWriter:
             start, stop = whole(low), whole(high)
             if axis == 0:
                 start, stop = larger(self.b, start, first), smaller(self.b, stop, last)
+            if axis in self.limits:
+                least, end = self.limits[axis]
+                start, stop = larger(self.b, start, least), smaller(self.b, stop, end)
             with count(self.b, start, stop) as at:
                 if axis == 0:
                     self._clear()
@@ -126,7 +144,9 @@ class NestWriter:
         self, box: Box, outer: list[Value], first: Value | None = None, stop: Value | None = None
     ) -> None:
         low, high = box[-1]
-        if high - low < LANES:
+        if self.nest.spans:
+            self._between(box, outer, first, stop)
+        elif high - low < LANES:
             for place in range(low, high):
                 if first is None:
                     self._element(box, [*outer, whole(place)], 1, lane=place % LANES)
@@ -158,6 +178,23 @@ class NestWriter:
             with b.if_then(b.icmp_signed("==", end, whole(n))):
                 for place in range(n - n % LANES, n):
                     self._element(box, [whole(place)], 1, lane=place % LANES)
+
+    def _between(
+        self, box: Box, outer: list[Value], first: Value | None, stop: Value | None
+    ) -> None:
+        """Whole vectors between bounds, then the single elements that are left of the axis."""
+        b, n = self.b, self.nest.shape[-1]
+        start, end = self.limits.get(len(self.nest.shape) - 1, (whole(0), whole(n)))
+        if first is not None and stop is not None:
+            start, end = larger(b, start, first), smaller(b, end, stop)
+        full = n - n % LANES
+        if full:
+            with count(b, start, smaller(b, end, whole(full)), LANES) as at:
+                self._element(box, [*outer, at], LANES)
+        if n > full:
+            with b.if_then(b.icmp_signed("==", end, whole(n))):
+                for place in range(full, n):
+                    self._element(box, [*outer, whole(place)], 1, lane=place % LANES)
 
     @property
     def _light(self) -> bool:
@@ -328,7 +365,3 @@ def argument_rows(fusion: Fusion, nest: Nest) -> list[int]:
     """The rows whose pointers or scalars a nest is given, in order."""
     given = [k for k in nest.leaves if not is_number(fusion.rows[k])]
     return [*given, *nest.outputs, *nest.sums]
-
-
-def larger(b: ir.IRBuilder, x: Value, y: Value) -> Value:
-    return b.select(b.icmp_signed(">", x, y), x, y)

@@ -15,8 +15,11 @@ from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
 from typing import NamedTuple
 
+from ckad.engines.native.nests.products import part_products, reading_parts
+from ckad.engines.native.nests.spans import Evaluated
 from ckad.engines.native.values.registers import is_small
-from ckad.passes.liveness import readers
+from ckad.passes.liveness import readers_of
+from ckad.tape.extents import Spans, bounds_in
 from ckad.tape.ops import OPS, Group, Op, is_elementwise
 from ckad.tape.tape import Row, Tape
 
@@ -61,9 +64,12 @@ class Nest:
     leaves: list[int] = field(default_factory=list)  # what it reads: arrays in memory and scalars
     holders: dict[int, Holder] = field(default_factory=dict)  # virtual rows that it reads there
     rows: set[int] = field(default_factory=set)  # all that it computes or reads
+    spans: Spans | None = None  # the places that it computes, if not all
 
 
 Item = int | Nest
+#: What tells nests apart: phase, shape and spans.
+Key = tuple[int, tuple[int, ...], Spans | None]
 
 
 def is_large(row: Row) -> bool:
@@ -77,12 +83,14 @@ class Fusion:
     """
 
     def __init__(self, tape: Tape, alone: Collection[int] = ()) -> None:
-        self.tape, self.rows = tape, tape.rows
-        self.readers = readers(tape)
+        self.tape, self.products = tape, part_products(tape)
+        self.rows = reading_parts(tape.rows, self.products)
+        self.readers = readers_of(self.rows)
         self.uniform = [self._uniform(k) for k in range(len(tape))]
         self.fusable = [k not in alone and self._fusable(row) for k, row in enumerate(self.rows)]
         self.sum_root = [self._is_sum_root(row) for row in self.rows]
         self.holders = self._all_holders()
+        self.evaluated = Evaluated(tape, self.rows, self.readers, self.uniform)
         outputs = set(tape.outputs.tolist())
         self.in_memory = [
             self.fusable[k] and (k in outputs or any(self._needs_memory(r, k) for r in reads))
@@ -192,7 +200,8 @@ class Fusion:
 
     def _weigh(self) -> None:
         """Phases (at the same place, at any place), work, loads and depth of virtual rows."""
-        n = len(self.rows)
+        n, before = len(self.rows), list(self.in_memory)
+        self.seen = self.evaluated.find(self.fusable, self.in_memory, self.sum_root)
         self.here, self.anywhere = [0] * n, [0] * n
         self.work, self.loads, self.depth = [0] * n, [0] * n, [0] * n
         for k, row in enumerate(self.rows):
@@ -202,13 +211,28 @@ class Fusion:
             elif self.fusable[k]:
                 self._weigh_fusable(k, row)
             elif self.sum_root[k]:
-                self.here[k] = self.anywhere[k] = self.here[xs[0]] + 1
+                self.here[k] = self.anywhere[k] = self._beside(xs[0], k) + 1
             else:
                 self.here[k] = self.anywhere[k] = max((self.anywhere[x] for x in xs), default=0)
+        if self.in_memory != before:
+            self._weigh()
+
+    def _beside(self, x: int, k: int) -> int:
+        """The phase from which on row k can read x at its own place."""
+        if self.in_memory[x] and not self.seen[k] <= self.seen[x]:
+            return self.anywhere[x]  # another nest computes it, between other bounds
+        if self.evaluated.updates.get(k) == x:
+            return self.anywhere[x]  # it is there before a part of it is written over
+        return self.here[x]
+
+    def spans(self, k: int) -> Spans | None:
+        """The places at which a sum, an array in memory or a row alone is computed, if not all."""
+        spans, *others = self.seen[k]
+        return None if others else spans
 
     def _weigh_fusable(self, k: int, row: Row) -> None:
         zero = self.zero_reads(row)
-        first = max(self.here[x] if x in zero else self.anywhere[x] for x in row.operands)
+        first = max(self._beside(x, k) if x in zero else self.anywhere[x] for x in row.operands)
         virtual = [x for x in row.operands if self.is_virtual(x) and not self._is_read(x, k, first)]
         self.work[k] = work_of(row.op) + sum(self.work[x] for x in virtual)
         arrays = [x for x in row.operands if self.uniform[x] is None]
@@ -224,13 +248,23 @@ class Fusion:
         holder = self.holder(x, phase)
         return holder is not None and holder.row < k
 
+    def bounds_of(self, k: int) -> set[int]:
+        """The scalar rows that tell between which bounds a row alone is computed."""
+        spans = [*(self.spans(k) or ())]
+        if k in self.products:
+            spans += [span for span in self.products[k].spans if span is not None]
+        return bounds_in(spans)
+
+    def is_alone(self, k: int) -> bool:
+        return not self.fusable[k] and not self.sum_root[k]
+
     def is_virtual(self, k: int) -> bool:
         return self.fusable[k] and not self.in_memory[k]
 
     def _put_into_memory(self) -> bool:
         """Move rows that are dear to repeat out of the virtual ones; whether there were any."""
         n = len(self.rows)
-        times, nests = [0] * n, [set[tuple[int, tuple[int, ...]]]() for _ in range(n)]
+        times, nests = [0] * n, [set[Key]() for _ in range(n)]
         found = False
         for k in range(n - 1, -1, -1):
             if not self.is_virtual(k) or self.uniform[k] is not None:
@@ -261,33 +295,35 @@ class Fusion:
                 times[k] = 1
         return found
 
-    def _key(self, k: int) -> tuple[int, tuple[int, ...]]:
-        """The nest that computes row k: its phase and its shape."""
+    def _key(self, k: int) -> Key:
+        """The nest that computes row k: its phase, its shape, and its spans."""
         if self.sum_root[k]:
-            return self.here[k] - 1, self.rows[self.rows[k].operands[0]].type.shape
-        return self.here[k], self.rows[k].type.shape
+            shape = self.rows[self.rows[k].operands[0]].type.shape
+            return self.here[k] - 1, shape, self.spans(k)
+        return self.here[k], self.rows[k].type.shape, self.spans(k)
 
     def _order(self) -> Iterator[Item]:
         alone: dict[int, list[int]] = {}
-        nests: dict[int, dict[tuple[int, ...], list[int]]] = {}
+        nests: dict[int, dict[Key, list[int]]] = {}
         for k in range(len(self.rows)):
             if self.sum_root[k] or self.in_memory[k]:
-                phase, shape = self._key(k)
-                nests.setdefault(phase, {}).setdefault(shape, []).append(k)
+                key = self._key(k)
+                nests.setdefault(key[0], {}).setdefault(key, []).append(k)
             elif not self.is_virtual(k):
                 alone.setdefault(self.here[k], []).append(k)
         for phase in range(1 + max((*alone, *nests), default=0)):
             yield from alone.get(phase, ())
-            for shape, members in nests.get(phase, {}).items():
-                yield from self._nests(shape, phase, members)
+            for key, members in nests.get(phase, {}).items():
+                yield from self._nests(key, members)
 
-    def _nests(self, shape: tuple[int, ...], phase: int, members: list[int]) -> Iterator[Nest]:
+    def _nests(self, key: Key, members: list[int]) -> Iterator[Nest]:
         """One nest, or several where one would be too heavy."""
-        nest, weight = Nest(shape, phase), 0
+        phase, shape, spans = key
+        nest, weight = Nest(shape, phase, spans=spans), 0
         for k in members:
             if weight and weight + self.work[k] > HEAVIEST:
                 yield self._finished(nest)
-                nest, weight = Nest(shape, phase), 0
+                nest, weight = Nest(shape, phase, spans=spans), 0
             (nest.sums if self.sum_root[k] else nest.outputs).append(k)
             weight += self.work[k]
         yield self._finished(nest)
@@ -311,11 +347,14 @@ class Fusion:
             else:
                 for x in self.rows[k].operands:
                     heappush(heap, -x)
+        leaves |= bounds_in(nest.spans or ())
         nest.leaves = sorted({k if (source := self.uniform[k]) is None else source for k in leaves})
         return nest
 
     def base(self, k: int, nest: Nest) -> int | None:
         """The array that an output of a nest is after writes to parts of it, if it reads one."""
+        if k in self.evaluated.updates:
+            return self.evaluated.updates[k]
         x = k
         while self.rows[x].op is Op.UPDATE and (x == k or self.is_virtual(x)):
             if x in nest.holders:

@@ -16,6 +16,7 @@ from ckad.engines.native.nests.boxes import Shape, fused
 from ckad.engines.native.nests.fusion import Fusion, Item, Nest
 from ckad.passes.liveness import readers
 from ckad.tape.control import read_loop, read_reverse_loop
+from ckad.tape.extents import Masks
 from ckad.tape.ops import Op
 from ckad.tape.tape import Row, Tape
 
@@ -39,6 +40,7 @@ class _Places:
     def __init__(self, tape: Tape) -> None:
         self.tape, self.rows = tape, tape.rows
         self.readers = readers(tape)
+        self.masks = Masks(tape.rows, tape.constants)
         self.outputs = tape.outputs.tolist()
         self.positions = {k: at for at, k in enumerate(tape.inputs.tolist())}
 
@@ -58,7 +60,7 @@ class _Places:
         row = self.rows[k]
         if row.op is Op.RESHAPE:
             return row.operands[0]
-        if row.op in WRITES and k in self.nests:
+        if (row.op in WRITES or self._is_part(row)) and k in self.nests:
             return self._base(k)
         if row.op in WRITES:
             writer, x = k, row.operands[0]
@@ -71,6 +73,10 @@ class _Places:
         else:
             return None
         return x if self._dies(x, writer) else None
+
+    def _is_part(self, row: Row) -> bool:
+        """Whether a row may be a write to a part of an array, between bounds."""
+        return row.op is Op.SELECT and self.masks.spans(row.operands[0]) is not None
 
     @cached_property
     def nests(self) -> dict[int, int]:
@@ -92,7 +98,7 @@ class _Places:
         if x is None:
             return None
         family = set(self._family(x))
-        later = (y for item in fusion.items[at + 1 :] for y in _read(self.tape, item))
+        later = (y for item in fusion.items[at + 1 :] for y in _read(fusion, item))
         same = (y for y in nest.leaves if y != x)
         alone = not family & {*self.outputs, *later, *same}
         return x if alone else None
@@ -115,8 +121,8 @@ class _Places:
             shown += [r for r in self.readers[k] if self.rows[r].op is Op.RESHAPE]
 
 
-def _read(tape: Tape, item: Item) -> Sequence[int]:
-    return item.leaves if isinstance(item, Nest) else tape.rows[item].operands
+def _read(fusion: Fusion, item: Item) -> Sequence[int]:
+    return item.leaves if isinstance(item, Nest) else fusion.rows[item].operands
 
 
 def operand_taken(tape: Tape, row: Row, number: int) -> int | None:

@@ -13,6 +13,7 @@ from ckad.engines.native.nests.boxes import Shape
 from ckad.engines.native.nests.emit import argument_rows
 from ckad.engines.native.nests.fusion import Nest
 from ckad.engines.native.nests.threads import call_nest
+from ckad.engines.native.rows.between import is_between, limits_of, lower_between, lower_product
 from ckad.engines.native.rows.calls import emit_routine
 from ckad.engines.native.rows.pieces import is_piece, lower_piece
 from ckad.engines.native.rows.places import Places
@@ -80,7 +81,7 @@ class TapeCode(Places):
     def _nest_output(self, k: int, nest: Nest, shape: Shape) -> Memory:
         """A nest writes over an array that it is the last to read, if it reads it in place."""
         size = nbytes(self.rows[k].type)
-        for x in nest.leaves if shape.flat else shape.in_place(k):
+        for x in shape.in_place(k, nest.leaves):
             old = self.takes(x) if self.rows[x].type.size > 1 else None
             if old is None or nbytes(self.rows[x].type) != size:
                 continue
@@ -90,7 +91,10 @@ class TapeCode(Places):
                 continue
             self.give(x, old)
             return Memory(Array(old.array.pointer, self.rows[k].type), old.buffer)
-        return self.place(k)
+        memory = self.place(k)
+        if k in shape.updates:
+            self.put_row(memory.array, shape.updates[k])
+        return memory
 
     def _sum(self, type: Type, partial: Array, n: int) -> Registers:
         b = self.b
@@ -142,7 +146,8 @@ def _wrap(code: TapeCode, k: int, row: Row) -> None:
         code.held[k] = wrap_registers(unit, code.small(x), row.attrs[0], place)
     else:
         out = code.place(k)
-        wrap_array(unit, out.array, code.memory(x), row.attrs[0], place)
+        between = limits_of(code, k, row.type.size) if is_between(code, k) else None
+        wrap_array(unit, out.array, code.memory(x), row.attrs[0], place, between)
         code.bind(k, out)
 
 
@@ -160,10 +165,14 @@ def _called(code: TapeCode, k: int, row: Row) -> None:
 
 
 def _computed(code: TapeCode, k: int, row: Row) -> None:
-    if fits_registers(code, row):
+    if k in code.fusion.products:
+        lower_product(code, k, row)
+    elif fits_registers(code, row):
         code.held[k] = in_registers(code, row)
     elif is_piece(code.tape, row):
         lower_piece(code, k, row)
+    elif is_between(code, k):
+        lower_between(code, k, row)
     else:
         _kernel(code, k, row)
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from llvmlite import ir
 
-from ckad.engines.native.ir.element import Array, nbytes
+from ckad.engines.native.ir.element import Array, Value, nbytes
 from ckad.engines.native.ir.unit import Buffer, Unit
 from ckad.engines.native.kernels.table import emit_copy, emit_fill
 from ckad.engines.native.nests.fusion import Fusion, Item, Nest
@@ -26,9 +26,10 @@ class Places:
     def __init__(
         self, writer: Writer, unit: Unit, tape: Tape, inputs: Sequence[Held], wanted: Wanted
     ) -> None:
-        self.writer, self.unit, self.tape, self.rows = writer, unit, tape, tape.rows
+        self.writer, self.unit, self.tape = writer, unit, tape
         self.wanted = wanted
         self.fusion: Fusion = writer.fusion(tape)
+        self.rows = self.fusion.rows
         self.held: dict[int, Held] = dict(zip(tape.inputs.tolist(), inputs, strict=True))
         self.temporary: list[Buffer] = []
         self.now = 0
@@ -47,7 +48,7 @@ class Places:
         """The rows whose values an item reads."""
         if isinstance(item, Nest):
             return item.leaves
-        xs = self.rows[item].operands
+        xs = [*self.rows[item].operands, *self.fusion.bounds_of(item)]
         return [x if (source := self._splat_source(x)) is None else source for x in xs]
 
     def is_virtual_splat(self, k: int) -> bool:
@@ -67,6 +68,10 @@ class Places:
         value = self.held[k]
         assert isinstance(value, Registers)
         return value
+
+    def number(self, k: int) -> Value:
+        """The value of a scalar row."""
+        return registers.scalar(self.b, self.small(k))
 
     def memory(self, k: int) -> Array:
         """A row's value as an array in memory; what is in registers is written to a buffer."""

@@ -23,9 +23,13 @@ def wrap_registers(unit: Unit, x: Registers, n: int, place: int) -> Registers:
     return Registers(x.type, tuple(parts))
 
 
-def wrap_array(unit: Unit, out: Array, x: Array, n: int, place: int) -> None:
+def wrap_array(
+    unit: Unit, out: Array, x: Array, n: int, place: int, between: tuple[Value, Value] | None = None
+) -> None:
+    """``between``: the first index that is brought into range, and the first beyond."""
     b = unit.b
-    with carry(b, whole(0), whole(x.type.size), [ir.Constant(BIT, 1)]) as (at, (good,), set_good):
+    first, end = between or (whole(0), whole(x.type.size))
+    with carry(b, first, end, [ir.Constant(BIT, 1)]) as (at, (good,), set_good):
         value, right = _wrapped(b, load(b, x, at), n)
         store(b, out, at, value)
         set_good([b.and_(good, right)])

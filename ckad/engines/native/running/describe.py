@@ -17,6 +17,7 @@ from ckad.engines.native.rows.writer import Emitted, Writer
 from ckad.engines.native.values.registers import is_small
 from ckad.place import NOWHERE
 from ckad.tape.control import UNBOUNDED, Loop, ReverseLoop, read_loop, read_reverse_loop
+from ckad.tape.extents import Bound
 from ckad.tape.ops import OPS, Group, Op
 from ckad.tape.tape import Row, Tape
 from ckad.tape.text import constant_text
@@ -189,9 +190,26 @@ def _at(at: At) -> str:
     return f"{text} {'+' if at.shift > 0 else '-'} {abs(at.shift)}" if at.shift else text
 
 
+def _places(nest: Nest, axis: int, n: int) -> str:
+    """The places of an axis that a nest computes."""
+    lows, highs = ["0"], [str(n)]
+    for span in nest.spans or ():
+        if span.axis == axis:
+            lows += [_bound(x) for x in span.lows]
+            highs += [_bound(x) for x in span.highs]
+    first = lows[0] if len(lows) == 1 else f"max({', '.join(lows)})"
+    last = highs[0] if len(highs) == 1 else f"min({', '.join(highs)})"
+    return f"[{first}, {last})"
+
+
+def _bound(x: Bound) -> str:
+    text = f"{'-' if x.sign < 0 else ''}%{x.row}"
+    return f"{text} {'+' if x.shift > 0 else '-'} {abs(x.shift)}" if x.shift else text
+
+
 def _nest_lines(name: str, fusion: Fusion, nest: Nest, shape: Shape) -> Iterator[str]:
     """The loops of a nest and the lines inside of them."""
-    axes = [f"{_AXES[a]} in [0, {n})" for a, n in enumerate(nest.shape)]
+    axes = [f"{_AXES[a]} in {_places(nest, a, n)}" for a, n in enumerate(nest.shape)]
     cuts = "one pass" if shape.flat else f"borders {shape.borders}"
     yield f"{name}: for {', '.join(axes)}  # {cuts}"
     interior = [max(pairwise(b), key=lambda s: s[1] - s[0]) for b in shape.borders]

@@ -26,6 +26,8 @@ from ckad.engines.native.values.layout import LINE, rounded_up
 from ckad.engines.native.values.registers import is_small
 from ckad.engines.work import nanoseconds
 from ckad.tape.ops import Op
+from ckad.tape.routines import routine_of
+from ckad.tape.row import Row
 from ckad.tape.tape import Tape
 from ckad.tape.types import Type
 
@@ -119,12 +121,25 @@ def prepare(tape: Tape, keeps_all: bool) -> Program:
 
 
 def _places(tape: Tape) -> Iterator[str]:
-    """Where in the user's program a run may fail: errors name these, so that they are facts too."""
+    """Where in the user's program a run may fail: errors name these, so that they are facts too.
+
+    Of routines also how they are called: a number may be another routine's in another process.
+    """
     for k, row in enumerate(tape.rows):
         if row.op in (Op.WRAP, Op.CALL):
             yield str(tape.source_of(k))
+        if row.op is Op.CALL:
+            yield _convention(tape, row)
     for body in tape.bodies:
         yield from _places(body)
+
+
+def _convention(tape: Tape, row: Row) -> str:
+    body = routine_of(row).compiled
+    if body is None:
+        return "Python"
+    types = [tape.rows[x].type for x in row.operands]
+    return f"{body.workspace(row.attrs[1:], *types)} bytes"
 
 
 def _writer(keeps_all: bool) -> Writer:

@@ -27,6 +27,9 @@ def getitem(x: Tracer, index: Any) -> Any:
     x = localise(x)
     if x.scalar:
         x = fresh(value(x), scalar=False)  # an index of a NumPy scalar makes an array of its own
+    picked = indexing.known_view(x, index)
+    if picked is not None:
+        return picked
     if found.holds_places(index):
         index = found.as_mask(index, x.shape)
         if found.holds_places(index):
@@ -51,6 +54,9 @@ def _has_ellipsis(index: Any) -> bool:
 
 def setitem(x: Tracer, index: Any, new: Any) -> None:
     x = localise(x)
+    picked = indexing.known_view(x, index, snapshot=False)
+    if picked is not None:
+        return write_part(picked, new)
     if found.holds_places(index):
         index = found.as_mask(index, x.shape)
         if found.holds_places(index):

@@ -123,3 +123,27 @@ _by_elements(np.sinc, tame=False)
 
 put(arrays.by_elements, lambda function, x: elementwise(function, [x], tame=False), PART)
 put(arrays.stored, written, PART)
+
+
+# --- at ----------------------------------------------------------------------------------------
+
+
+def _at(ufunc: np.ufunc) -> Callable[..., None]:
+    """Sums at repeated places: outside of the part, zeros are added to the first element."""
+
+    def at(x: Any, index: Any, values: Any) -> None:
+        run = cell((ufunc, "at"))
+        if run is None or not isinstance(x, Tracer) or not is_array(index) or index.dtype == bool:
+            unsupported(f"np.{ufunc.__name__}.at with such an array or index")
+        if np.ndim(index) != 1 or np.ndim(values) > 1:
+            unsupported(f"np.{ufunc.__name__}.at with an index or values of several axes")
+        (places, given), where = aligned([index, as_array(values)])
+        mask = inside(where, places.shape)
+        added = filled(broadcast_to(given, places.shape), mask, 0)
+        run(x, filled(places, mask, 0), added)
+
+    return at
+
+
+put((np.add, "at"), _at(np.add), PART)
+put((np.subtract, "at"), _at(np.subtract), PART)

@@ -15,9 +15,11 @@ from ckad.trace.axes import axis_of
 from ckad.trace.dispatch import LENGTH, PART, cell, implements, put
 from ckad.trace.integers.spans import at_most, larger, least_zero, minus, number, plus
 from ckad.trace.memory.context import current
+from ckad.trace.primitives.index import from_list
 from ckad.trace.primitives.part.alignment import Operand, align, align_axis, moved
 from ckad.trace.primitives.part.elements import written
 from ckad.trace.primitives.part.extents import inside, only
+from ckad.trace.primitives.part.growth import made_longer
 from ckad.trace.primitives.part.mask import packed
 from ckad.trace.primitives.part.reductions import only_axis
 from ckad.trace.values.apply import apply, astype, promote
@@ -99,7 +101,10 @@ def concatenate(
 ) -> Any:
     if casting != "same_kind":
         unsupported(f"np.concatenate with casting={casting!r}")
-    parts = [Operand(x) for x in arrays]
+    grown = made_longer(arrays, axis) if out is None and dtype is None else None
+    if grown is not None:
+        return grown
+    parts = [Operand(from_list(x)) for x in arrays]
     if axis is None or any(x.rank != parts[0].rank for x in parts):
         unsupported("np.concatenate of arrays of different numbers of axes, or without an axis")
     rank = parts[0].rank

@@ -11,6 +11,7 @@ from ckad import trees
 from ckad.trace.dispatch import PART, Function, put
 from ckad.trace.memory.context import current
 from ckad.trace.memory.storage import Storage
+from ckad.trace.values.grown import Grown
 from ckad.trace.values.part import Extent, Extents, Part, as_python_int
 from ckad.trace.values.tracer import Tracer
 
@@ -65,6 +66,8 @@ trees.register(_Opened, _children, _rebuilt)
 
 def opened(x: Any, y: Any) -> tuple[Any, Any]:
     """What two sides of a branch give, with parts as structures; a whole array is a part too."""
+    if type(x) is Grown and type(y) is Grown and x.buffer is y.buffer:
+        return x, y
     first = next((_opened(z) for z in (x, y) if _is_between(z)), None)
     if first is None:
         return x, y
@@ -88,7 +91,9 @@ def _opened_like(x: Any, extents: Extents) -> Any:
 
 def own_part(x: Any) -> Any:
     """A part of an array made in the body being recorded as a structure; anything else as it is."""
-    return _opened(x) if isinstance(x, Part) and _is_own(x.base.storage) else x
+    if not isinstance(x, Part) or type(x) is Grown or not _is_own(x.base.storage):
+        return x
+    return _opened(x)
 
 
 def _is_own(storage: Storage) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from itertools import combinations
 from typing import Any
 
@@ -46,6 +46,8 @@ from ckad.trace.source.memory.contents import (
     changes_length,
     is_unhoused,
 )
+from ckad.trace.source.memory.counts import Counts
+from ckad.trace.source.memory.growing import Tips, check_outgrown
 from ckad.trace.source.memory.sharing import Place, together
 from ckad.trace.source.memory.stacks import Stack
 from ckad.trace.source.memory.twins import containers
@@ -59,6 +61,8 @@ from ckad.trace.source.names.frame import (
     Unclear,
 )
 from ckad.trace.source.values import Slot, flatten, join, same, slot_of
+from ckad.trace.values.grown import aligned
+from ckad.trace.values.grown import unified as unified_rows
 from ckad.trace.values.tracer import Tracer, lift, value
 
 #: Items of a list that are carried one by one at most, if a step moves them all.
@@ -80,6 +84,7 @@ class Body:
         self.kept: list[Key] = []  # bound anew by each step, and as before the loop without one
         self.kinds: frozenset[int] = frozenset({Flow.NEXT})
         self.guard_in: Tracer | None = None
+        self.tips = Tips(trace)
 
     # --- what a step starts from ----------------------------------------------------------------
 
@@ -97,7 +102,9 @@ class Body:
             leaves = [x if t is None else t for t, x in zip(tracers, carried.leaves, strict=True)]
             self.inputs[key] = [t for t in tracers if t is not None]
             self.region.changed.setdefault(key, frame.names.get(name, MISSING))
-            frame.names[name] = self.started[key] = trees.unflatten(carried.tree, leaves)
+            started, first = trees.unflatten(carried.tree, leaves), frame.names.get(name)
+            self.tips.enter(started, first)
+            frame.names[name] = self.started[key] = started
             for (copy,) in containers(self.started[key]):
                 self.region.copies[id(copy)] = copy
             for k, entered in enumerate(tracers):
@@ -105,6 +112,7 @@ class Body:
                     self.entered[key, k] = entered.storage
         for root in loop.written.values():
             trace.adopt(root)
+        self.tips.begin()
         self._link()
 
     def _link(self) -> None:
@@ -184,25 +192,15 @@ class Body:
         self.outcome = Outcome(self.loop, self.trace, self.region, self.entered, bound)
         self.objects = Objects(self.loop, self.region, self.started, bound)
         self.outcome.check_appends()
-        self.counts = dict(self._counts(bound))
+        self.bound = bound
+        lead = (self.loop.guard != UNGUARDED) + self.loop.signals
+        self.counts = Counts({key: (x.value, x.end) for key, x in bound.items()}, lead)
         outputs = [*self.lead, *self.outputs]
         outputs += [local.row for local in self.trace.adopted.values()]
         for _, entries in self.region.appends.values():
             outputs += [value(entry.value) for entry in entries]
         self.results, self.inputs_in_order = outputs, self._inputs()
         self.tape = self.trace.tape(outputs, self.inputs_in_order)
-
-    def _counts(self, bound: Mapping[Key, Bound]) -> Iterator[tuple[int, tuple[Any, str]]]:
-        """The numbers of lists that are carried: position in the carry, list and name."""
-        lead = (self.loop.guard != UNGUARDED) + self.loop.signals
-        for (frame, _), found in bound.items():
-            if type(found.value) is not Stack or not isinstance(frame, Contents):
-                continue
-            varies = found.value.layout.varies
-            if "count" not in varies:  # where a ring begins matters to nobody
-                continue
-            for k, name in enumerate(x for x in ("first", "count") if x in varies):
-                yield lead + found.end.first + k, (frame.owner, name)
 
     def _bound(self, key: Key, end: End) -> Bound:
         """What a name is bound to at the end of a step, in the form in which it is handed on."""
@@ -288,7 +286,12 @@ class Body:
         if type(end) is not Maybe and is_maybe(carried.tree):
             end = maybe(end)
         end = fitted(end, carried.tree)
+        check_outgrown(self.started[key], end)
         leaves, tree = spread(end, carried.tree)
+        if tree != carried.tree and any(aligned(end)):
+            unified_rows(self.started[key], end)
+            del self.loop.carried[key]
+            raise Again
         if type(end) is Stack and tree != carried.tree:
             stacks.unified(self.started[key], end)
             if tree.type is carried.tree.type:  # another of its numbers changes

@@ -26,12 +26,14 @@ from ckad.trace.source.memory.contents import (
     is_unhoused,
     said,
 )
+from ckad.trace.source.memory.growing import check_growth, check_outgrown
 from ckad.trace.source.memory.housing import Housing
 from ckad.trace.source.memory.sharing import Origin, Place, memory, part_of_root
 from ckad.trace.source.names.absence import OrNone, shared, spread
 from ckad.trace.source.names.frame import MISSING, Key, Maybe, Unclear
 from ckad.trace.source.skipped import Skipped
 from ckad.trace.source.values import Slot, flatten, is_kept, is_same_array, join, same, slot_of
+from ckad.trace.values import grown
 from ckad.trace.values.complex import ComplexTracer
 from ckad.trace.values.fields import Fields
 from ckad.trace.values.tracer import Tracer
@@ -157,6 +159,8 @@ def carried_from(key: Key, before: Any, end: Any) -> Carried:
         return Carried(tree, [slot_of(x) for x in kinds], [*[MISSING] * (len(kinds) - 1), False])
     if type(before) is Maybe or type(end) is Maybe:
         before, end = maybe(before), maybe(end)
+    check_outgrown(before, end)
+    grown.unified(before, end)
     before, end = stacks.unified(*unified(before, end))
     partial = shared(before, end)
     leaves, tree = flatten(before) if partial is None else spread(before, partial)
@@ -176,12 +180,16 @@ def carried_from(key: Key, before: Any, end: Any) -> Carried:
             continue
         if s is None or t is None:
             if not same(a, b):
-                raise changes(key, repr(a), repr(b))
+                error = changes(key, repr(a), repr(b))
+                check_growth(key, before, end, error)
+                raise error
             slots.append(None)
             continue
         joined = join(s, t, broadcasts=True)
         if joined is None:
-            raise changes(key, str(s.type), str(t.type))
+            error = changes(key, str(s.type), str(t.type))
+            check_growth(key, before, end, error)
+            raise error
         slots.append(joined)
     return Carried(tree, slots, leaves)
 
@@ -221,6 +229,8 @@ def stays(before: Any, end: Any) -> bool:
     if type(before) is OrNone and type(end) is OrNone:
         pairs = (before.value, end.value), (before.present, end.present)
         return all(stays(*pair) for pair in pairs)
+    if type(before) is grown.Grown and type(end) is grown.Grown and before.buffer is end.buffer:
+        return stays(before.count, end.count)
     if type(before) is Fields and type(end) is Fields and before.record == end.record:
         return all(map(stays, before.fields, end.fields))
     if isinstance(before, tuple) and type(before) is type(end) and len(before) == len(end):

@@ -172,6 +172,7 @@ def _filled(result: Any) -> Any:
 
 def _after_all(result: Any, opened: Ledger) -> Any:
     checks = opened.names[Ledger.CHECKS]
+    is_put_back = opened.before or opened.put_back
     if not isinstance(checks, Tracer):  # a copy, since lists are put back
-        return trees.map_leaves(lambda leaf: leaf, result) if opened.before else result
+        return trees.map_leaves(lambda leaf: leaf, result) if is_put_back else result
     return trees.map_leaves(lambda leaf: _after(leaf, checks), result)

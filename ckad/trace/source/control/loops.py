@@ -30,9 +30,11 @@ from ckad.trace.source.draws.events import Loop, Stepped
 from ckad.trace.source.draws.noted import Uncounted, drawn
 from ckad.trace.source.memory.aliases import names_of
 from ckad.trace.source.memory.appends import Appended, extend
-from ckad.trace.source.memory.contents import ITEMS, Stacked, Whole, contents
+from ckad.trace.source.memory.contents import Stacked, Whole
+from ckad.trace.source.memory.growing import Growing, Outgrown
 from ckad.trace.source.memory.housing import repeat_growth
 from ckad.trace.source.memory.sharing import Place
+from ckad.trace.source.names.absence import OrNone
 from ckad.trace.source.names.frame import (
     MISSING,
     RETURN,
@@ -40,8 +42,8 @@ from ckad.trace.source.names.frame import (
     Key,
     Ledger,
     open_region,
-    region,
 )
+from ckad.trace.values.grown import Grown, settle_tips
 from ckad.trace.values.tracer import Tracer, fresh, lift
 from ckad.trace.values.tracer import known as known_now
 
@@ -105,7 +107,8 @@ class StagedLoop:
     def _guess_carried(self) -> None:
         for name, known in self.around.known_carries.get(self.place, {}).items():
             first = self.frame.names.get(name, MISSING)
-            carried = None if first is MISSING else known.starting_with(first)
+            fits = first is not MISSING and (known.tree.type is not OrNone or first is None)
+            carried = known.starting_with(first) if fits else None
             if carried is not None:
                 self.likely.append((self.frame, name))
                 self.found.carry((self.frame, name), carried, self.around)
@@ -127,7 +130,7 @@ class StagedLoop:
 
     def _round(self) -> Flow | None:
         mark_place(current())
-        wanted: Stacked | None = None
+        wanted: Stacked | Growing | Outgrown | None = None
         self._house_lists()
         first = self._first_guard()
         with open_trace(adopts=True) as trace, open_region() as inner:
@@ -154,7 +157,7 @@ class StagedLoop:
                     raise
                 self.found.lists[id(found.target)] = found.target
                 raise Again from None
-            except Stacked as found:
+            except (Stacked, Growing, Outgrown) as found:
                 wanted = found
             except Whole as found:
                 if found.region is not inner:
@@ -163,8 +166,7 @@ class StagedLoop:
                 self.found.whole[id(found.target)] = found.target
                 raise Again from None
         if wanted is not None:
-            if not self.found.housing.want(wanted, self._most()):
-                raise wanted
+            self._house(wanted)
             raise Again
         foreseen = self._foresee(body, first)
         if not self._has_space(body, foreseen):
@@ -193,7 +195,7 @@ class StagedLoop:
 
     def _foresee(self, body: Body, first: Any) -> Foreseen | None:
         is_while = self.found.guard == WHILE
-        wanted = list(body.counts)
+        wanted = body.counts.positions
         if not (is_while or wanted) or self.found.guard == COUNTED:
             return None
         carry = [first] if is_while else []
@@ -207,21 +209,31 @@ class StagedLoop:
         if foreseen is None:
             return self.found.housing.is_enough(body.region.growth, self._most())
         length = min(self._most(), foreseen.steps)
-        most: dict[int, int] = {}
-        for position, (owner, name) in body.counts.items():
-            found = foreseen.most[position]
-            if name == "count" and found is not UNKNOWN:
-                most[id(owner)] = int(found)
+        most = body.counts.most(foreseen, self.found.housing.arrays)
         return self.found.housing.is_enough(body.region.growth, length, most)
+
+    def _house(self, found: Stacked | Growing | Outgrown) -> None:
+        """Keep a list or an array in buffers from now on, or not any more."""
+        housing = self.found.housing
+        is_own = (
+            housing.outgrown(found)
+            if isinstance(found, Outgrown)
+            else housing.want(found, self._most())
+        )
+        if not is_own:
+            raise found
 
     def _house_lists(self) -> None:
         """Let the steps start with lists as they are kept now."""
         self.found.housing.enter()
+        given_up = self.found.housing.given_up
+        self._forget([key for key in given_up if key in self.found.carried])
+        given_up.clear()
         for house in self.found.housing.houses.values():
-            key = house.contents, ITEMS
+            frame, name = key = house.key
             carried = self.found.carried.get(key)
-            if carried is not None and carried.starting_with(house.contents.names[ITEMS]) is None:
-                del self.found.carried[key]
+            if carried is not None and carried.starting_with(frame.names[name]) is None:
+                self._forget([key])
 
     def _most(self) -> float:
         """A bound of the number of steps."""
@@ -295,8 +307,8 @@ class StagedLoop:
                 local.write(row)
         self._note(body)
         self._bind(body, rows, stacks)
-        if foreseen is not None:
-            self._settle_counts(body, foreseen)
+        runs = self.found.guard == UNGUARDED and self.found.length > 0
+        body.counts.settle(foreseen, self.found.housing.arrays, runs)
         self._extend_lists(body, iter(stacks))
         return self._flow(body, rows)
 
@@ -305,20 +317,6 @@ class StagedLoop:
         for target, entries in body.region.appends.values():
             each = [(next(stacks), entry.many) for entry in entries]
             extend(target, each, [entry.slot for entry in entries], self.found.length)
-
-    def _settle_counts(self, body: Body, foreseen: Foreseen) -> None:
-        """Lists of which it is known now which items they have."""
-        known: dict[int, dict[str, Any]] = {}
-        for position, (owner, name) in body.counts.items():
-            known.setdefault(id(owner), {})[name] = foreseen.last[position]
-        for owner, _ in body.counts.values():
-            found = contents(owner)
-            if found.stack is None or found.stack.layout.varies.difference(known[id(owner)]):
-                continue
-            numbers = {"first": found.stack.first, "count": found.stack.count, **known[id(owner)]}
-            if not any(x is UNKNOWN or isinstance(x, Tracer) for x in numbers.values()):
-                settled = found.stack.after if region() is None else found.stack.moved
-                found.names[ITEMS] = settled(numbers["first"], numbers["count"])
 
     def _note(self, body: Body) -> None:
         """What `ckad.explain` says of this loop."""
@@ -338,14 +336,19 @@ class StagedLoop:
             if isinstance(end, End):
                 found.update(self._results(key, end, rows))
         exact = body.outcome.exact
+        tips: list[tuple[Grown, bool]] = []
         for (frame, name), end in body.ends.items():
             bound = end
             if isinstance(end, End):
                 places = [((frame, name), k) for k in range(len(end.slots))]
                 leaves = [exact.get(place, found[place]) for place in places]
                 bound = body.objects.after((frame, name), trees.unflatten(end.tree, leaves))
+                tips += body.tips.after(
+                    bound, body.started.get((frame, name)), body.bound[frame, name].value
+                )
             frame.note_change(name)
             frame.restore(name, bound)
+        settle_tips(tips)
         repeat_growth(body.region.growth, self._most())
         body.outcome.settle(found, [stack.storage for stack in stacks])
         body.objects.settle()

@@ -22,6 +22,7 @@ from ckad.trace.source.memory.contents import (
     length_unknown,
     said,
 )
+from ckad.trace.source.memory.growing import in_branch
 from ckad.trace.source.memory.housing import is_alike, merge_growth
 from ckad.trace.source.memory.sharing import Chosen, settle_branch
 from ckad.trace.source.memory.twins import Merged, merged_containers, settle_merged
@@ -46,6 +47,8 @@ from ckad.trace.source.values import (
     slot_of,
 )
 from ckad.trace.values.apply import astype
+from ckad.trace.values.grown import Grown, aligned, settle_tips
+from ckad.trace.values.grown import unified as unified_rows
 from ckad.trace.values.tracer import Tracer, value
 
 #: The key under which the value of an expression, or the flow of a side, is merged.
@@ -91,6 +94,7 @@ class Merge:
         self.flow: Flow | None = None
         self.chosen: list[Chosen] = []
         self.containers: list[Merged] = []
+        self.tips: list[tuple[Grown, bool]] = []
         self._flow: tuple[frozenset[int], int] | None = None
 
     def output(self, slot: Slot, xs: Sequence[Any]) -> int:
@@ -157,7 +161,10 @@ class Merge:
         shown = "what the function returns" if name == RETURN else said(key)
         if isinstance(frame, Contents) and not self._is_alike(values):
             return Unclear(length_unknown(frame))
-        return self.joined(name, shown, *values)
+        joined = self.joined(name, shown, *values)
+        if type(joined) is Unclear:
+            in_branch(key, frame.names.get(name, MISSING), values, joined.error)
+        return joined
 
     def _is_alike(self, values: Sequence[Any]) -> bool:
         """Whether a container has as many items on both sides, or is kept as rows of buffers."""
@@ -215,6 +222,7 @@ class Merge:
     def joined(self, name: str, said: str, x: Any, y: Any) -> _Joined | Unclear:
         """``x`` of the first side and ``y`` of the second as one value."""
         x, y = unified(*opened(x, y))
+        unified_rows(x, y)
         partial = shared(x, y)
         xs, tree = flatten(x) if partial is None else spread(x, partial)
         ys, other = flatten(y) if partial is None else spread(y, partial)
@@ -294,6 +302,7 @@ class Merge:
         for root, keepers in (x for side in self.sides for x in side.region.shelved):
             same = [c.result.root for c in self.chosen if any(x is root for x in c.roots())]
             stacks.shelve([root, *same], keepers)
+        settle_tips(self.tips)
         settle_branch(self.chosen, [side.region.spoilt for side in self.sides])
         settle_merged(self.containers)
 
@@ -305,7 +314,16 @@ class Merge:
             return end
         found = trees.unflatten(end.tree, [self._shown(x) for x in end.leaves])
         self.containers += merged_containers(found, *end.sides)
+        self.tips += [(grown, self._were_tips(olds)) for grown, *olds in aligned(found, *end.sides)]
         return found
+
+    def _were_tips(self, olds: Sequence[Any]) -> bool:
+        """Whether arrays that grow were the longest in their buffer at the ends of their sides."""
+        sides = [side.trace for side in self.sides]
+        if len(olds) < len(sides):
+            return any(old.buffer.tip(trace) is old for old in olds for trace in sides)
+        pairs = zip(olds, sides, strict=True)
+        return all(type(old) is Grown and old.buffer.tip(trace) is old for old, trace in pairs)
 
     def _shown(self, leaf: Any) -> Any:
         if not isinstance(leaf, _Leaf):

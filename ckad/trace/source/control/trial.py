@@ -13,6 +13,7 @@ from ckad.trace.memory.context import current
 from ckad.trace.source.control.checks import Stops
 from ckad.trace.source.memory.appends import Appended
 from ckad.trace.source.memory.contents import Stacked, Whole
+from ckad.trace.source.memory.growing import Growing, Outgrown
 from ckad.trace.source.names.frame import open_region
 
 
@@ -35,7 +36,7 @@ def _tried(builder: Builder, step: Callable[[], Any]) -> bool:
         region.is_trial = True
         try:
             step()
-        except (_Recorded, Stops, Appended, Stacked, Whole):
+        except (_Recorded, Stops, Appended, Growing, Outgrown, Stacked, Whole):
             return True
         except CkadError:
             return True

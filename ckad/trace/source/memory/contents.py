@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, MutableMapping
+from functools import partial
 from typing import Any
 
 from ckad import trees
@@ -25,6 +26,7 @@ from ckad.trace.source.names.frame import (
     depth_of,
     ledger,
     made,
+    outermost_ledger,
     region,
 )
 from ckad.trace.source.names.reader import nothing
@@ -271,6 +273,19 @@ def change(owner: Any) -> None:
     if inner is not None:
         inner.grown.discard(id(owner))
         contents(owner).note_change(ITEMS)
+    elif id(owner) not in (put_back := outermost_ledger().put_back):
+        put_back[id(owner)] = partial(_put_back, owner, type(owner).copy(owner))
+
+
+def _put_back(owner: Any, before: Any) -> None:
+    """Give a container what it held before the recording, outside of which no tracer may stay."""
+    if not holds_tracer(tuple(owner.values()) if isinstance(owner, dict) else tuple(owner)):
+        return
+    owner.clear()
+    if isinstance(owner, list | deque):
+        owner.extend(before)
+    else:
+        owner.update(before)
 
 
 def _check_copies(owner: Any) -> None:

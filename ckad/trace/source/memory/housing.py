@@ -25,6 +25,7 @@ from ckad.trace.source.memory.contents import (
     is_unhoused,
     length_unknown,
 )
+from ckad.trace.source.memory.growing import MOST_BYTES, ArrayHouse, Growing, Outgrown
 from ckad.trace.source.memory.stacks import (
     Kind,
     Layout,
@@ -39,8 +40,6 @@ from ckad.trace.values.tracer import fresh, value
 
 #: Space to begin with, until it is known how much is appended.
 GUESS = 64
-#: Larger buffers are not made.
-MOST_BYTES = 1 << 31
 NONE: Mapping[int, int] = MappingProxyType({})
 
 
@@ -49,12 +48,17 @@ class House:
 
     def __init__(self, found: Stacked) -> None:
         self.owner, self.error, self.kind = found.owner, found.error, found.kind
+        self.mark = self.growth_mark = id(found.owner)
         self.is_needed = found.is_needed
         self.contents: Contents = contents(found.owner)
         self.before = self.contents.names[ITEMS]
         self.space = 0  # rows for what is appended
         self.is_ring = type(self.owner) is deque and self.owner.maxlen is not None
         self.is_built = False
+
+    @property
+    def key(self) -> Key:
+        return self.contents, ITEMS
 
     @property
     def is_probed(self) -> bool:
@@ -87,7 +91,7 @@ class House:
         kind = old.kind if self.kind is None else old.kind.joined(self.kind)
         if kind is None or not self._fits(kind, old.capacity + space):
             raise self.error
-        is_same = kind.slots == old.kind.slots
+        is_same = kind.is_like(old.kind)
         if old.is_ring and is_same and (not space or old.maxlen is not None):
             return Stack(Layout(kind, old.buffers, True, old.maxlen), before.first, before.count)
         if not before.is_known and old.is_ring:
@@ -107,6 +111,16 @@ class House:
     def _fits(self, kind: Kind, capacity: int) -> bool:
         return sum(s.type.nbytes for s in kind.slots) * capacity <= MOST_BYTES
 
+    def room(self, growth: Growth, length: float, most: int | None) -> tuple[bool, int | None]:
+        """Whether it is a ring, and the space for what ``length`` steps append, if it is known."""
+        is_ring = self.is_ring or growth.now <= 0
+        space = _whole(growth.peak if is_ring else _times(length, growth.pushed))
+        if most is not None and growth.is_monotonic and type(self.before) is not Stack:
+            space = max(most - len(self.before), 0)
+        if is_ring and type(self.owner) is deque and self.owner.maxlen is not None:
+            space = 0
+        return is_ring, space
+
     def leave(self) -> None:
         """The list as it was."""
         if self.is_built:
@@ -118,20 +132,24 @@ class Housing:
     """The lists that are housed around one loop or branch."""
 
     def __init__(self) -> None:
-        self.houses: dict[int, House] = {}
-        self.unhoused: set[int] = set()
-        self.error: CkadError | None = None  # why a list has no buffers
+        self.houses: dict[Any, House | ArrayHouse] = {}
+        self.unhoused: set[Any] = set()
+        self.given_up: list[Key] = []  # what was carried in buffers, and is no more
+        self.error: Exception | None = None  # why a list has no buffers
 
     @property
     def rounds(self) -> int:
         """How often a body may be recorded until its lists are housed."""
         return 4 * (len(self.houses) + len(self.unhoused))
 
-    def want(self, found: Stacked, most: float) -> bool:
+    def want(self, found: Stacked | Growing, most: float) -> bool:
         """House a list, of which ``most`` bounds how often it is appended to at one place.
 
         False if that is for a body around to do.
         """
+        if isinstance(found, Growing):
+            self.houses[found.mark] = ArrayHouse(found, most, GUESS)
+            return True
         around = region()
         if depth_of(found.owner) != (around.depth if around else 0):
             return False
@@ -146,12 +164,28 @@ class Housing:
             known.kind = found.kind
         return True
 
-    def refuse(self, house: House) -> None:
+    @property
+    def arrays(self) -> list[ArrayHouse]:
+        return [house for house in self.houses.values() if isinstance(house, ArrayHouse)]
+
+    def refuse(self, house: House | ArrayHouse) -> None:
         """There can be no buffers for a list."""
         house.leave()
         self.error = house.error
-        del self.houses[id(house.owner)]
-        self.unhoused.add(id(house.owner))
+        del self.houses[house.mark]
+        self.unhoused.add(house.mark)
+        self.given_up.append(house.key)
+
+    def outgrown(self, found: Outgrown) -> bool:
+        """Keep an array in no buffer; False if it is one of a loop around."""
+        for house in self.arrays:
+            if house.buffer is found.buffer:
+                if house.copies_more():
+                    self.given_up.append(house.key)
+                else:
+                    self.refuse(house)
+                return True
+        return False
 
     def drop(self) -> bool:
         """Do without the buffers that are not needed; whether there are any."""
@@ -174,21 +208,16 @@ class Housing:
         inner.unhoused = self.unhoused
 
     def is_enough(
-        self, grown: Mapping[int, Growth], length: float, most: Mapping[int, int] = NONE
+        self, grown: Mapping[int, Growth], length: float, most: Mapping[Any, int] = NONE
     ) -> bool:
         """Whether there is space for what ``length`` steps append; if not, there will be.
 
         ``most`` are lists of which it is known how long they become.
         """
         enough = True
-        for key, house in list(self.houses.items()):
-            growth = grown.get(key, Growth())
-            is_ring = house.is_ring or growth.now <= 0
-            space = _whole(growth.peak if is_ring else _times(length, growth.pushed))
-            if key in most and growth.is_monotonic and type(house.before) is not Stack:
-                space = max(most[key] - len(house.before), 0)
-            if is_ring and type(house.owner) is deque and house.owner.maxlen is not None:
-                space = 0
+        for house in list(self.houses.values()):
+            growth = grown.get(house.growth_mark, Growth())
+            is_ring, space = house.room(growth, length, most.get(house.growth_mark))
             if space is None:
                 self.refuse(house)
             elif (is_ring, space) == (house.is_ring, house.space):

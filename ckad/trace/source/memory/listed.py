@@ -142,7 +142,7 @@ def _room(owner: Any, new: Any = None) -> Stack | None:
     both = None if kind is None else stack.layout.kind.joined(kind)
     if both is None:
         raise changes_length(type(owner).__name__)
-    if all(id(owner) not in x.housed for x in around) or both.slots != stack.layout.kind.slots:
+    if all(id(owner) not in x.housed for x in around) or not both.is_like(stack.layout.kind):
         raise Stacked(owner, changes_length(type(owner).__name__), both)
     return stack
 
@@ -341,6 +341,8 @@ def function(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
         return NotImplemented
     stack = stack_in(args[0])
     tree = stack.layout.kind.tree
+    if callee in _OF_NUMBERS and not stack.layout.kind.is_of_numbers:
+        return NotImplemented
     if callee in _OF_NUMBERS and (tree.num_nodes > 1 or len(args) > 1 + (callee is sum)):
         return NotImplemented
     is_empty = isinstance(stack.count, int) and not stack.count

@@ -42,6 +42,18 @@ class Attributes(Frame):
         return True
 
 
+class OfFunction(Attributes):
+    """The attributes of a function: straight code binds them as Python does."""
+
+    LASTS = True
+    __slots__ = ()
+
+    def note_change(self, name: str) -> None:
+        super().note_change(name)
+        if region() is not None:
+            ledger().recorded.add((self, name))
+
+
 def _no_function() -> None: ...
 
 
@@ -146,7 +158,10 @@ def _check_copy(owner: Any) -> None:
 
 def _attributes(owner: Any, name: str) -> Attributes | None:
     kind: Any = type(owner)
-    if isinstance(owner, (type, ModuleType, FunctionType)) or is_library(kind.__module__):
+    if kind is FunctionType:
+        if is_library(owner.__module__) or hasattr(kind, name):
+            return None
+    elif isinstance(owner, (type, ModuleType)) or is_library(kind.__module__):
         return None
     plain = kind.__setattr__ is object.__setattr__
     plain = plain and kind.__getattribute__ is object.__getattribute__
@@ -156,7 +171,7 @@ def _attributes(owner: Any, name: str) -> Attributes | None:
         return None
     known = ledger().objects
     if id(owner) not in known:
-        known[id(owner)] = Attributes(owner)
+        known[id(owner)] = (OfFunction if kind is FunctionType else Attributes)(owner)
     found = known[id(owner)]
     assert isinstance(found, Attributes)
     found.depth = depth_of(owner)  # an object may outlive the body that has made it

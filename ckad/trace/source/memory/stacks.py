@@ -21,6 +21,7 @@ from ckad.trace.memory.context import current
 from ckad.trace.memory.storage import Storage, may_be
 from ckad.trace.memory.views import ReshapeView, SliceView
 from ckad.trace.primitives.part.extents import checked_index
+from ckad.trace.source.choices import Choice, as_choice, can_be_chosen
 from ckad.trace.source.names.frame import region
 from ckad.trace.source.values import Slot, flatten, is_kept, join, slot_of
 from ckad.trace.values.apply import astype
@@ -32,12 +33,25 @@ ITEM = "an item of a list"
 
 
 class Kind:
-    """What the items of a list have in common: their structure, and the kinds of their leaves."""
+    """What the items of a list have in common: their structure, and the kinds of their leaves.
 
-    __slots__ = ("slots", "tree")
+    A leaf that is one of several known objects has their numbers as its ``options``.
+    """
 
-    def __init__(self, tree: trees.Treedef, slots: Sequence[Slot]) -> None:
+    __slots__ = ("options", "slots", "tree")
+
+    def __init__(
+        self,
+        tree: trees.Treedef,
+        slots: Sequence[Slot],
+        options: Sequence[frozenset[int] | None] | None = None,
+    ) -> None:
         self.tree, self.slots = tree, tuple(slots)
+        self.options = (None,) * len(self.slots) if options is None else tuple(options)
+
+    @property
+    def is_of_numbers(self) -> bool:
+        return all(x is None for x in self.options)
 
     def joined(self, other: Kind) -> Kind | None:
         """The kind that holds items of both; None if there is none."""
@@ -51,19 +65,52 @@ class Kind:
             if one.scalar != two.scalar:
                 return None
             slots.append(both)
-        return Kind(self.tree, slots)
+        pairs = list(zip(self.options, other.options, strict=True))
+        if any((one is None) != (two is None) for one, two in pairs):
+            return None
+        return Kind(self.tree, slots, [one and one | (two or one) for one, two in pairs])
+
+    def is_like(self, other: Kind) -> bool:
+        return self.slots == other.slots and self.options == other.options
 
     def holds(self, other: Kind) -> bool:
         both = self.joined(other)
-        return both is not None and both.slots == self.slots
+        return both is not None and both.is_like(self)
 
 
 def kind_of(item: Any) -> Kind | None:
     """The kind of one item; None if not all in it are numbers and arrays."""
-    leaves, tree = flatten(item)
-    slots = [slot_of(x) for x in leaves]
+    leaves, tree = _flat(item)
+    slots = [slot_of(0) if type(x) is _Known else slot_of(x) for x in leaves]
     found = [s for s in slots if s is not None]
-    return Kind(tree, found) if slots and len(found) == len(slots) else None
+    if not slots or len(found) < len(slots):
+        return None
+    return Kind(tree, found, [x.choice.options if type(x) is _Known else None for x in leaves])
+
+
+class _Known:
+    """A leaf that is one of several known objects, as its number among them."""
+
+    def __init__(self, choice: Choice) -> None:
+        self.choice = choice
+
+
+def _flat(item: Any) -> tuple[list[Any], trees.Treedef]:
+    """The leaves of an item, among them objects of which one is chosen."""
+    leaves, tree = flatten(_closed(item))
+    return [_closed(x) if can_be_chosen(x) else x for x in leaves], tree
+
+
+def _closed(x: Any) -> Any:
+    if type(x) is Choice or (x is not None and can_be_chosen(x)):
+        return _Known(as_choice(x))
+    if isinstance(x, tuple) and any(type(part) is Choice for part in x):
+        return trees.with_items(x, [_closed(part) if type(part) is Choice else part for part in x])
+    return x
+
+
+def _row(slot: Slot, leaf: Any) -> int:
+    return slot.row(leaf.choice.number if type(leaf) is _Known else leaf)
 
 
 def kind_of_all(items: Sequence[Any]) -> Kind | None:
@@ -90,6 +137,12 @@ class Layout:
         self.is_ring, self.maxlen = is_ring, maxlen
         self.is_own = False  # whether the buffers are the very memory of the items
         self.varies: set[str] = set()
+
+    def item(self, leaves: Sequence[Any]) -> Any:
+        """An item of these leaves."""
+        pairs = zip(leaves, self.kind.options, strict=True)
+        found = [x if options is None else Choice(x, options) for x, options in pairs]
+        return trees.unflatten(self.kind.tree, found)
 
 
 class Stack:
@@ -141,7 +194,7 @@ class Stack:
         pairs = zip(layout.buffers, layout.kind.slots, strict=True)
         if layout.is_own and isinstance(row, int) and region() is None:
             return self._view(row)
-        return trees.unflatten(layout.kind.tree, [_read(x, row, slot) for x, slot in pairs])
+        return layout.item([_read(x, row, slot) for x, slot in pairs])
 
     def _view(self, row: int) -> Any:
         (buffer,), (slot,) = self.layout.buffers, self.layout.kind.slots
@@ -151,9 +204,9 @@ class Stack:
         """Put an item of the stack's own kind at a place."""
         row = self.row(place)
         layout = self.layout
-        leaves = flatten(item)[0]
+        leaves = _flat(item)[0]
         for buffer, slot, leaf in zip(layout.buffers, layout.kind.slots, leaves, strict=True):
-            new = Tracer(Storage(current(), slot.row(leaf)))
+            new = Tracer(Storage(current(), _row(slot, leaf)))
             dispatch.call(operator.setitem, (buffer, row, new), {})
 
     def shelve(self, item: Any) -> None:
@@ -182,6 +235,8 @@ class Stack:
     def array(self) -> Any:
         """``np.array(xs)``; None where items are no arrays, or not of one shape."""
         slots, tree = self.layout.kind.slots, self.layout.kind.tree
+        if not self.layout.kind.is_of_numbers:
+            return None
         found = self.leaves()
         if tree.num_nodes == 1:
             return found[0]
@@ -205,7 +260,7 @@ class Stack:
             x.storage.root.shared = ITEM
         each = [_views(x, rows, s) for x, s in zip(layout.buffers, layout.kind.slots, strict=True)]
         items = zip(*each, strict=True)
-        return [trees.unflatten(layout.kind.tree, list(leaves)) for leaves in items]
+        return [layout.item(leaves) for leaves in items]
 
 
 def _views(buffer: Tracer, rows: Sequence[Any], slot: Slot) -> list[Tracer]:
@@ -278,10 +333,10 @@ def stacked(
     items: Sequence[Any], kind: Kind, capacity: int, is_ring: bool = False, maxlen: Any = None
 ) -> Stack:
     """Items as rows of new buffers with space for ``capacity``."""
-    flat = [flatten(item)[0] for item in items]
+    flat = [_flat(item)[0] for item in items]
     buffers = []
     for k, slot in enumerate(kind.slots):
-        rows = [slot.row(leaves[k]) for leaves in flat]
+        rows = [_row(slot, leaves[k]) for leaves in flat]
         buffers.append(_buffer(rows, slot, capacity))
     made = Stack(Layout(kind, buffers, is_ring, maxlen), 0, len(items))
     for item in items:

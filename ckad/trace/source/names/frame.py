@@ -38,6 +38,8 @@ RETURN = "return"
 class Frame:
     """The names of one call of a function, and where in it the program is."""
 
+    #: Whether what straight code binds here stays, as it does in Python.
+    LASTS: ClassVar[bool] = False
     __slots__ = (
         "definition",
         "depth",
@@ -215,6 +217,7 @@ class Frame:
 class Outside(Frame):
     """Names from outside of the transformed function: a module's, or one variable of a closure."""
 
+    LASTS = True
     __slots__ = ("names",)
 
     def __init__(self, owner: dict[str, Any], cell: Any = None) -> None:
@@ -271,7 +274,7 @@ class Ledger(Frame):
 
     __slots__ = (
         *("before", "contents", "may_raise", "kept", "made", "objects", "recorded"),
-        *("rows", "skipped", "twins", "undo"),
+        *("put_back", "rows", "skipped", "twins", "undo"),
     )
     CHECKS: ClassVar[str] = "checks"
     KEPT: ClassVar[str] = "what functools.lru_cache keeps"
@@ -293,13 +296,16 @@ class Ledger(Frame):
         self.twins: dict[int, tuple[Any, list[Any]]] = {}  # containers that may be one in Python
         self.rows: dict[int, Any] = {}  # containers of which lists in buffers hold copies
         self.undo: dict[int, Callable[[], None]] = {}  # what is put back if the recording fails
+        self.put_back: dict[int, Callable[[], None]] = {}  # what is put back after it, by its owner
 
     def is_read_later(self, name: str) -> bool:
         return True
 
     def roll_back(self) -> None:
+        for put_back in self.put_back.values():
+            put_back()
         for (frame, name), value in self.before.items():
-            if not (isinstance(frame, Outside) and self._is_pythons(frame, name)):
+            if not (frame.LASTS and self._is_pythons(frame, name)):
                 frame.restore(name, value)
 
     def _is_pythons(self, frame: Frame, name: str) -> bool:
@@ -346,6 +352,11 @@ def undone_on_failure(key: int, undo: Callable[[], None]) -> None:
     """Let ``undo`` be called if a recording that is open now fails."""
     for opened in _opened.ledgers:
         opened.undo.setdefault(key, undo)
+
+
+def outermost_ledger() -> Ledger:
+    """That which is closed when nothing is recorded any more."""
+    return _opened.ledgers[0]
 
 
 def ledger() -> Ledger:

@@ -28,6 +28,7 @@ from ckad.trace.source.outside.kinds import (
     DISPLAYS,
     INERT,
     METHODS,
+    is_member,
     is_ours,
     is_written,
     top_of,
@@ -235,7 +236,7 @@ def hand_over(
     elif kind is FunctionType or kind is partial:
         if not (follows or keeps or is_library(x.__module__)):
             run_by_python(watch, x)
-    elif kind is slice or isinstance(x, (np.dtype, ModuleType, *BUILTIN)):
+    elif kind is slice or isinstance(x, (np.dtype, ModuleType, *BUILTIN)) or is_member(kind):
         return
     elif isinstance(x, type):
         if not (keeps or follows or is_library(x.__module__)):

@@ -58,17 +58,28 @@ METHODS = (
 
 
 def is_plain(kind: type) -> bool:
-    """Whether the objects of a class of the user hold attributes alone, or a tuple's items.
+    """Whether the objects of a class of the user hold attributes alone, or a tuple's items, or
+    are members of an enumeration.
 
     How they are compared Python asks their methods, where they are keys or in lists.
     """
     for base in kind.__mro__:
         if is_library(base.__module__):
-            if base not in _BASES:
+            if base not in _BASES and not isinstance(kind, enum.EnumMeta):
                 return False
         elif not all(is_written(base.__dict__.get(name)) for name in ("__eq__", "__hash__")):
             return False
     return True
+
+
+def is_member(kind: type) -> bool:
+    """Whether objects of a class are members of an enumeration, with no special methods of the
+    user's."""
+    if not isinstance(kind, enum.EnumMeta):
+        return False
+    own = [vars(base) for base in kind.__mro__ if not is_library(base.__module__)]
+    special = [x for names in own for name, x in names.items() if name.startswith("__")]
+    return not any(type(x) is FunctionType and not is_library(x.__module__) for x in special)
 
 
 def is_written(function: Any) -> bool:

@@ -381,7 +381,8 @@ def watch() -> Watch | None:
 
 @contextmanager
 def watching() -> Iterator[Watch]:
-    """Note what is read from outside from here on."""
+    """Note what is read from outside from here on, for this watch alone."""
+    before = _watching.now
     _watching.now = opened = Watch()
     try:
         yield opened
@@ -389,5 +390,5 @@ def watching() -> Iterator[Watch]:
             for note in opened.at_end:
                 note()
     finally:
-        _watching.now = None
+        _watching.now = before
         opened.close()
