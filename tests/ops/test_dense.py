@@ -122,7 +122,7 @@ CASES = {
     ),
     "expm": (lambda a: sl.expm(a), lambda n: (real(n, n),)),
     "sqrtm": (lambda a: sl.sqrtm(positive(a)), lambda n: (real(n, n),)),
-    "logm": (lambda a: sl.logm(positive(a)), lambda n: (real(n, n),)),
+    "logm": (lambda a: sl.logm(positive(a)), lambda n: (real(n, n) / (2 * n),)),
     "sylvester": (
         lambda a, b, q: sl.solve_sylvester(a, b, q),
         lambda n: (near_one(n, full), near_one(2, full), full(n, 2)),
