@@ -57,6 +57,7 @@ class Compiled:
     address: Callable[[], int]
     workspace: Callable[..., int]
     errors: Mapping[int, Failure]
+    calls_blas: bool = False  # BLAS or LAPACK, which are kept to one thread then
 
 
 #: All routines by their numbers; those of the package come first, in one order in every process.

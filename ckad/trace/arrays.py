@@ -131,9 +131,9 @@ def complexed(x: Any, part: Any = None) -> Array:
     return within(complexed, (x, part))
 
 
-def of_parts(real: Any, imag: Any) -> Array:
-    """The complex array of two traced real ones, which are its own memory."""
-    return within(of_parts, (real, imag))
+def paired(real: Any, imag: Any) -> Array:
+    """The complex array of two real ones, which are its own memory."""
+    return within(paired, (real, imag))
 
 
 def fori_loop(lower: int, upper: int, body: Any, init: Any) -> Any:

@@ -28,6 +28,7 @@ from ckad.trace.numpy import (
     linalg,
     order,
     picking,
+    spectra,
     statistics,
     table,
     windows,
@@ -65,7 +66,7 @@ MODULES = (
     *(apply, loops, elementwise, ufunc_methods, index, shape, reduce, join, products, rearrange),
     *(creation, select, methods, scalars),
     *(calculus, einsum, grids, info, join_formulas, linalg, order, picking, shape_formulas),
-    *(statistics, table, windows),
+    *(spectra, statistics, table, windows),
     *layouts.MODULES,
     *part.MODULES,
     *complex_.MODULES,
@@ -84,7 +85,8 @@ dispatch.later("scipy.stats", "ckad.trace.numpy.scipy.distributions")
 dispatch.later("scipy.stats._multivariate", "ckad.trace.numpy.scipy.multivariate")
 for _package in ("scipy.fft", "scipy.fftpack"):
     dispatch.later(_package, "ckad.trace.numpy.scipy.fourier")
-for _package in ("scipy.ndimage", "scipy.signal", "scipy.integrate", "scipy.linalg"):
+dispatch.later("scipy.linalg", "ckad.trace.numpy.scipy.matrices")
+for _package in ("scipy.ndimage", "scipy.signal", "scipy.integrate"):
     dispatch.later(_package, "ckad.trace.numpy.scipy.filters")
 
 

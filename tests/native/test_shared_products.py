@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import ckad
-from ckad.engines.native.running import blas
+from ckad.engines import blas
 
 M, N = 217, 203
 STEPS = 6

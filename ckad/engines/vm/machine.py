@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from functools import partial
 from time import perf_counter
 
 import numpy as np
 
-from ckad.engines import flags
+from ckad.engines import blas, flags
 from ckad.engines.actions import Feed, TooManySteps
 from ckad.engines.heap import LINE, too_much
 from ckad.engines.origin import located, not_finite, stopped
@@ -69,6 +70,16 @@ class _Calls:
     def __init__(self, program: Program, f: np.ndarray) -> None:
         self.program, self.f, self.i = program, f, f.view(np.int64)
         self.ready: dict[int, Callable[[], None]] = {}
+        called = (ROUTINES[call.attrs[0]].compiled for call in program.calls.values())
+        calls_blas = any(body is not None and body.calls_blas for body in called)
+        self.blas = blas.one_thread() if calls_blas else nullcontext()
+
+    def __enter__(self) -> _Calls:
+        self.blas.__enter__()
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self.blas.__exit__(None, None, None)
 
     def run(self, at: int) -> None:
         """Run the routine of a place; what it raises says where."""
@@ -115,9 +126,23 @@ def execute(
         put(f, i, offset, array)
     for place, array in zip(program.inputs, inputs, strict=True):
         put(f, i, place.offset, array)
-    tables = _Tables(program, feeds or {})
+    with _Calls(program, f) as calls:
+        return _interpret(program, f, i, calls, feeds or {}, on_progress, stops, longest)
+
+
+def _interpret(
+    program: Program,
+    f: np.ndarray,
+    i: np.ndarray,
+    calls: _Calls,
+    feeds: Mapping[int, Feed],
+    on_progress: Callable[[int], None] | None,
+    stops: Stops | None,
+    longest: dict[int, int] | None,
+) -> list[np.ndarray]:
+    """Time slice after time slice until the program stops."""
+    tables = _Tables(program, feeds)
     report = np.zeros(4, np.int64)
-    calls = _Calls(program, f)
     pc, fuel = 0, SLICE // 16
     while True:
         began = perf_counter()

@@ -26,7 +26,7 @@ import numpy as np
 from ckad.errors import TapeError
 from ckad.rules.registry import Tangents
 from ckad.rules.routines import pocketfft
-from ckad.rules.routines.dense import add
+from ckad.rules.routines.dense.matrices import add
 from ckad.rules.routines.fourier_body import Kind, Norm, fourier_body, lines
 from ckad.rules.routines.memory import compiled, run
 from ckad.tape.builder import Builder
@@ -158,7 +158,7 @@ def _workspace(attrs: Sequence[int], *types: Type) -> int:
     return 16 * (len(shape) + 2 * block + (prod(shape) if several else 0))
 
 
-_BODY = compiled(fourier_body, _workspace)
+_BODY = compiled(fourier_body, _workspace, calls_blas=False)
 
 
 @functools.cache

@@ -13,7 +13,7 @@ import numpy as np
 
 from ckad.kernel import kernel
 from ckad.rules.registry import Tangents
-from ckad.rules.routines.dense import add, need
+from ckad.rules.routines.dense.matrices import add, need
 from ckad.rules.routines.memory import HEAD, compiled, doubles, integers, short_integers
 from ckad.rules.routines.sparse import check, check_pattern, evaluated, product, samples
 from ckad.tape.builder import Builder
@@ -270,7 +270,7 @@ def _gmres(
     return 0 if left <= enough else maxiter
 
 
-_KRYLOV = compiled(_krylov, _workspace)
+_KRYLOV = compiled(_krylov, _workspace, calls_blas=False)
 
 
 def _vector(b: Builder, x: int, n: int) -> int:

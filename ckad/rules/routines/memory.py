@@ -91,6 +91,7 @@ def compiled(
     function: Callable[[int, int, int], int],
     workspace: Callable[..., int],
     errors: dict[int, Failure] | None = None,
+    calls_blas: bool = True,
 ) -> Compiled:
     """What Numba compiles of ``function(words, arrays, work)``, three addresses, at its first use.
 
@@ -99,14 +100,18 @@ def compiled(
 
     @functools.cache
     def address() -> int:
-        _register()
+        if calls_blas:
+            _register()
         dispatcher: Any = kernel(function)
         dispatcher.compile(SIGNATURE)
         result = dispatcher.overloads[SIGNATURE.args]
         name = result.fndesc.llvm_cfunc_wrapper_name
         return int(result.library.get_pointer_to_function(name))
 
-    return Compiled(address, lambda attrs, *types: HEAD + workspace(attrs, *types), errors or {})
+    def nbytes(attrs: Sequence[int], *types: Type) -> int:
+        return HEAD + int(workspace(attrs, *types))
+
+    return Compiled(address, nbytes, errors or {}, calls_blas)
 
 
 def prepared(

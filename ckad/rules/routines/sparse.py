@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from ckad.rules.registry import Tangents
-from ckad.rules.routines.dense import SINGULAR, add, need
+from ckad.rules.routines.dense.lapack import SINGULAR
+from ckad.rules.routines.dense.matrices import add, need
 from ckad.rules.routines.memory import compiled, doubles, integers, run, short_integers
 from ckad.tape.builder import Builder
 from ckad.tape.routines import Compiled, Routine, define, named
@@ -103,7 +104,7 @@ def _dot(words: int, arrays: int, work: int) -> int:
     return 0
 
 
-_DOT = compiled(_dot, lambda attrs, *types: 0)
+_DOT = compiled(_dot, lambda attrs, *types: 0, calls_blas=False)
 
 
 def product(b: Builder, data: int, x: int, where: Sequence[int], attrs: Sequence[int]) -> int:
@@ -184,7 +185,7 @@ def _sample(words: int, arrays: int, work: int) -> int:
     return 0
 
 
-_SAMPLED = compiled(_sample, lambda attrs, *types: 0)
+_SAMPLED = compiled(_sample, lambda attrs, *types: 0, calls_blas=False)
 
 
 def _sampled_jvp(

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ckad.rules.routines.dense import need
+from ckad.rules.routines.dense.matrices import need
 from ckad.rules.routines.memory import (
     HEAD,
     compiled,

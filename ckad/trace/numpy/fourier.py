@@ -21,7 +21,7 @@ from ckad.trace.arrays import (
     complexed,
     copied,
     known,
-    of_parts,
+    paired,
     retyped,
     routine,
     stored,
@@ -67,7 +67,7 @@ def _called(
 
 def _of_packed(packed: Array, x: Array) -> Array:
     real, imag = (retyped(copied(packed[k]), x.real.dtype) for k in (0, 1))
-    return of_parts(real, imag)
+    return paired(real, imag)
 
 
 def _is_zero(x: Array) -> bool:

@@ -1,7 +1,7 @@
-"""Linear systems, determinants and factorisations, by elimination on the tape.
+"""Linear systems, determinants and triangular factors.
 
-Stacks of matrices are eliminated together. A matrix of more than ``UNROLLED`` rows is eliminated by
-a loop, so that the tape does not grow with it.
+Real matrices of up to ``UNROLLED`` rows are eliminated on the tape, a stack of them together.
+Larger ones and complex ones are left to LAPACK.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from ckad.trace.arrays import (
     fori_loop,
     is_traced,
     own,
+    paired,
     promoted,
     reshaped,
     retyped,
@@ -41,9 +42,9 @@ def _repeat(n: int, body: Callable[[Any, Any], Any], state: Any) -> Any:
     return state
 
 
-def _matrices(a: Any, square: bool = True) -> Array:
+def matrices(a: Any, square: bool = True) -> Array:
     """``a`` in floats, as a stack with one axis before the matrices."""
-    x = _float(a)
+    x = floats(a)
     if x.ndim < 2:
         raise np.linalg.LinAlgError(
             at_place(f"{x.ndim}-dimensional array given. Array must be at least two-dimensional")
@@ -96,47 +97,84 @@ def _pivoted(m: Array, k: Any, mask: _Row) -> tuple[Array, Array]:
     return swapped, np.not_equal(pivot, k)
 
 
-@implements(np.linalg.solve)
+@implements(np.linalg.solve, kind=STATIC)
 def solve(a: Any, b: Any) -> Array:
-    """Gauss-Jordan elimination with partial pivoting; infinite or NaN for singular matrices."""
+    """Gauss-Jordan elimination with partial pivoting, of large matrices by LAPACK."""
     right = traced(b)
     vector = right.ndim == 1
-    x, y = promoted(_float(a), _float(right))
+    x, right = floats(a), floats(right)
+    if x.dtype.kind != "c" and right.dtype.kind == "c":
+        return _by_parts(x, right)
+    x, y = promoted(x, right)
     n = x.shape[-1] if x.ndim > 1 else 0
-    _matrices(x)
+    matrices(x)
     y = reshaped(y, (*y.shape, 1)) if vector else y
     if y.shape[-2] != n:
         raise ValueError(at_place(f"shapes {x.shape} and {right.shape} do not fit: {n} rows"))
     lead = common_shape(x.shape[:-2], y.shape[:-2])
     shape = (*lead, n) if vector else (*lead, n, y.shape[-1])
     if is_large(x):
-        return copied(reshaped(_solved(_factors(x), y, lead), shape))
+        return copied(reshaped(_solved(x, y, lead), shape))
     both = np.concatenate([spread(v, (*lead, *v.shape[-2:])) for v in (x, y)], -1)
-    reduced = _repeat(n, _eliminate_all, _matrices(both, square=False))[:, :, n:]
+    reduced = _repeat(n, _eliminate_all, matrices(both, square=False))[:, :, n:]
     return copied(reshaped(reduced, shape))
+
+
+def _by_parts(x: Array, y: Array) -> Array:
+    """A real matrix divides real and imaginary parts, as columns of one right side."""
+    vector = y.ndim == 1
+    columns = reshaped(y, (*y.shape, 1)) if vector else y
+    m = columns.shape[-1]
+    found = solve(x, np.concatenate([np.real(columns), np.imag(columns)], -1))
+    found = paired(found[..., :m], found[..., m:])
+    return copied(found[..., 0] if vector else found)
 
 
 def is_large(x: Array) -> bool:
     """Whether matrices are left to LAPACK."""
-    return bool(x.dtype.kind == "f" and min(x.shape[-2:]) > UNROLLED)
+    return bool(x.dtype.kind == "c" or min(x.shape[-2:]) > UNROLLED)
 
 
-def _factors(x: Array) -> Array:
-    """The LU factors of every matrix, for routines that take them: [..., n + 1, n]."""
-    factors = routine("lu", _matrices(x))
-    return reshaped(factors, (*x.shape[:-2], *factors.shape[1:]))
+def adjoint(x: Array) -> Array:
+    """The conjugate transposes."""
+    turned = np.swapaxes(x, -1, -2)
+    return np.conj(turned) if x.dtype.kind == "c" else turned
 
 
-def _solved(factors: Array, y: Array, lead: tuple[int, ...]) -> Array:
-    """The solutions of stacks of systems, in the dtype of the right sides."""
-    stacks = [spread(v, (*lead, *v.shape[-2:])) for v in (factors, y)]
-    solution = routine("lu_solve", *(_matrices(v, square=False) for v in stacks), attrs=(0,))
-    return retyped(solution, y.dtype)
+def planes(x: Array) -> Array:
+    """A stack of matrices as routines take it: real parts first, if it is complex."""
+    return np.concatenate([np.real(x), np.imag(x)]) if x.dtype.kind == "c" else x
 
 
-def _float(a: Any) -> Array:
+def of_planes(x: Array, like: Array) -> Array:
+    """The way back, in the dtype of ``like``."""
+    if like.dtype.kind != "c":
+        return retyped(x, like.dtype)
+    half = x.shape[0] // 2
+    return retyped(paired(x[:half], x[half:]), like.dtype)
+
+
+def computed(name: str, x: Array, *attrs: int) -> Array:
+    """What a routine makes of a stack of matrices; its last attribute tells complex ones."""
+    return routine(name, planes(x), attrs=(*attrs, int(x.dtype.kind == "c")))
+
+
+def floats(a: Any) -> Array:
     x = traced(a)
     return x if x.dtype.kind in "fc" else retyped(x, np.float64)
+
+
+def _solved(x: Array, y: Array, lead: tuple[int, ...]) -> Array:
+    """The solutions of stacks of systems. A matrix of several right sides is factored once."""
+    n, is_complex = x.shape[-1], int(x.dtype.kind == "c")
+    if is_complex:  # their factors are no matrices that could be repeated
+        factors = computed("lu", matrices(spread(x, (*lead, n, n))))
+    else:
+        factors = computed("lu", matrices(x))
+        factors = spread(reshaped(factors, (*x.shape[:-2], n + 1, n)), (*lead, n + 1, n))
+        factors = matrices(factors, square=False)
+    right = matrices(spread(y, (*lead, *y.shape[-2:])), square=False)
+    return of_planes(routine("lu_solve", factors, planes(right), attrs=(0, is_complex)), y)
 
 
 def _eliminate_all(k: Any, m: Array) -> Array:
@@ -149,8 +187,8 @@ def _eliminate_all(k: Any, m: Array) -> Array:
 
 @implements(np.linalg.inv, kind=STATIC)
 def inv(a: Any) -> Array:
-    x = _float(a)
-    n = _matrices(x).shape[-1]
+    x = floats(a)
+    n = matrices(x).shape[-1]
     return np.linalg.solve(x, np.eye(n, dtype=x.dtype))
 
 
@@ -164,7 +202,7 @@ class _Eliminated(NamedTuple):
 
 def _eliminated(a: Any) -> tuple[Array, Array]:
     """The pivots of elimination, [b, n], and the sign of the row exchanges, [b]."""
-    m = _matrices(a)
+    m = matrices(a)
     start = _Eliminated(m, np.ones((m.shape[0], 1, 1), m.dtype, like=m))
     end = _repeat(m.shape[1], _eliminate_below, start)
     return np.diagonal(end.matrix, 0, 1, 2), reshaped(end.sign, (m.shape[0],))
@@ -179,16 +217,17 @@ def _eliminate_below(k: Any, state: _Eliminated) -> _Eliminated:
     return _Eliminated(matrix, np.where(exchanged, -state.sign, state.sign))
 
 
-@implements(np.linalg.det)
+@implements(np.linalg.det, kind=STATIC)
 def det(a: Any) -> Array:
-    """Of a singular matrix of more than three rows the derivative is NaN."""
-    x = _float(a)
-    m = _matrices(x)
+    """Of a singular matrix of more than three rows the derivative is NaN if it is eliminated."""
+    x = floats(a)
+    m = matrices(x)
     if m.shape[1] <= 3:
         result = _by_cofactors(m)
     elif is_large(m):
-        sign, logs = _signs_and_logs(m)
-        result = retyped(sign * np.exp(logs), x.dtype)
+        is_complex = int(m.dtype.kind == "c")
+        found = routine("det", computed("lu", m), planes(m), attrs=(is_complex,))
+        result = of_planes(found, m)
     else:
         pivots, sign = _eliminated(m)
         singular = np.any(np.equal(pivots, 0), -1)
@@ -214,23 +253,21 @@ def _by_cofactors(m: Array) -> Array:
     return np.sum(m[:, 0] * np.cross(m[:, 1], m[:, 2]), -1)
 
 
-def _signs_and_logs(m: Array) -> tuple[Array, Array]:
-    """Of the determinants of a stack of matrices."""
-    both = routine("slogdet", _factors(m))
-    return both[:, 0], both[:, 1]
-
-
 class SlogdetResult(NamedTuple):
     sign: Any
     logabsdet: Any
 
 
-@implements(np.linalg.slogdet)
+@implements(np.linalg.slogdet, kind=STATIC)
 def slogdet(a: Any) -> SlogdetResult:
-    x = _float(a)
+    x = floats(a)
     if is_large(x):
-        found = (retyped(v, x.dtype) for v in _signs_and_logs(_matrices(x)))
-        return SlogdetResult(*(_unstacked(v, x) for v in found))
+        m = matrices(x)
+        found = routine("slogdet", computed("lu", m), attrs=(int(x.dtype.kind == "c"),))
+        parts = [found[:, 0, k] for k in range(found.shape[-1])]
+        sign = retyped(paired(*parts[:2]) if len(parts) == 3 else parts[0], x.dtype)
+        logs = retyped(parts[-1], np.real(m).dtype)
+        return SlogdetResult(_unstacked(sign, x), _unstacked(logs, x))
     pivots, sign = _eliminated(x)
     signs = sign * np.prod(np.sign(pivots), -1)
     logs = np.sum(np.log(np.abs(pivots)), -1)
@@ -240,15 +277,15 @@ def slogdet(a: Any) -> SlogdetResult:
 # --- factorisations ----------------------------------------------------------------------------
 
 
-@implements(np.linalg.cholesky)
+@implements(np.linalg.cholesky, kind=STATIC)
 def cholesky(a: Any, /, *, upper: bool = False) -> Array:
-    """Reads the lower triangle, as NumPy does; NaN if the matrix is not positive definite."""
-    x = _float(a)
-    m = _matrices(np.swapaxes(x, -1, -2) if upper else x)
+    """Reads the lower triangle, as NumPy does."""
+    x = floats(a)
+    m = matrices(adjoint(x) if upper else x)
     n = m.shape[1]
     if is_large(m):
-        lower = reshaped(retyped(routine("cholesky", m), m.dtype), x.shape)
-        return copied(np.swapaxes(lower, -1, -2)) if upper else copied(lower)
+        lower = reshaped(of_planes(computed("cholesky", m), m), x.shape)
+        return copied(adjoint(lower)) if upper else copied(lower)
 
     def column(k: Any, lower: Array) -> Array:
         mask = _masks(n, k)
@@ -267,12 +304,16 @@ class QRResult(NamedTuple):
     R: Any
 
 
-@implements(np.linalg.qr)
+@implements(np.linalg.qr, kind=STATIC)
 def qr(a: Any, mode: str = "reduced") -> Any:
     """Householder reflections with LAPACK's signs; derivatives need full column rank."""
     reject(mode not in ("reduced", "complete", "r"), f"np.linalg.qr with mode={mode!r}")
-    x = _float(a)
-    stack = _matrices(x, square=False)
+    x = floats(a)
+    stack = matrices(x, square=False)
+    if is_large(stack) and (mode != "complete" or stack.shape[1] <= stack.shape[2]):
+        q, r = (reshaped(v, (*x.shape[:-2], *v.shape[1:])) for v in _orthogonal(stack))
+        return copied(r) if mode == "r" else QRResult(copied(q), copied(r))
+    reject(x.dtype.kind == "c", "np.linalg.qr of complex matrices with mode='complete'")
     rows, columns = stack.shape[1:]
     k = min(rows, columns)
     eye = spread(np.eye(rows, dtype=x.dtype), (stack.shape[0], rows, rows))
@@ -283,6 +324,17 @@ def qr(a: Any, mode: str = "reduced") -> Any:
     if mode == "r":
         return upper
     return QRResult(copied(reshaped(q[:, :, :kept], (*x.shape[:-2], rows, kept))), upper)
+
+
+def _orthogonal(x: Array) -> tuple[Array, Array]:
+    """By LAPACK; of a wide matrix, the first columns are factored."""
+    rows, columns = x.shape[1:]
+    k = min(rows, columns)
+    found = of_planes(computed("qr", x[:, :, :k]), x)
+    q, r = found[:, :rows], found[:, rows:]
+    if columns > k:
+        r = np.concatenate([r, np.matmul(adjoint(q), x[:, :, k:])], -1)
+    return q, r
 
 
 def _reflect(k: Any, state: tuple[Array, Array]) -> tuple[Array, Array]:
@@ -313,7 +365,7 @@ def _reflect(k: Any, state: tuple[Array, Array]) -> tuple[Array, Array]:
 @implements(np.linalg.matrix_power, kind=STATIC)
 def matrix_power(a: Any, n: int) -> Array:
     x = traced(a)
-    n_rows = _matrices(x).shape[-1]
+    n_rows = matrices(x).shape[-1]
     if n < 0:
         x, n = inv(x), -n
     result: Any = None
@@ -343,44 +395,3 @@ implements(np.linalg.diagonal)(lambda x, /, *, offset=0: np.diagonal(x, offset, 
 implements(np.linalg.trace)(
     lambda x, /, *, offset=0, dtype=None: np.trace(x, offset, -2, -1, dtype)
 )
-
-
-# --- least squares -----------------------------------------------------------------------------
-
-
-class _NotKnown:
-    """Stands for singular values; any use of it is an error."""
-
-    def __getattr__(self, name: str) -> Any:
-        reject(True, "the singular values that np.linalg.lstsq returns")
-
-    __getitem__ = __array__ = __iter__ = __len__ = __getattr__
-
-
-@implements(np.linalg.lstsq)
-def lstsq(a: Any, b: Any, rcond: Any = None) -> tuple[Any, ...]:
-    """By QR: for matrices of full column rank that are not wide."""
-    x, y = promoted(_float(a), _float(b))
-    if x.ndim != 2 or x.shape[0] != y.shape[0]:
-        raise np.linalg.LinAlgError(at_place(f"shapes {x.shape} and {y.shape} do not fit"))
-    rows, columns = x.shape
-    reject(rows < columns, "np.linalg.lstsq with fewer rows than columns")
-    q, r = qr(x)
-    solution = solve(r, np.matmul(q.T, y))
-    gaps = y - np.matmul(x, solution)
-    squares = np.sum(gaps * gaps, 0)
-    residuals = reshaped(squares, (squares.size,)) if rows > columns else gaps[:0]
-    return solution, copied(residuals), columns, _NotKnown()
-
-
-@implements(np.polyfit)
-def polyfit(
-    x: Any, y: Any, deg: int, rcond: Any = None, full: bool = False, w: Any = None
-) -> Array:
-    reject(full, "np.polyfit with full=True")
-    at, values = _float(x), _float(y)
-    powers = np.vander(at, deg + 1)
-    if w is not None:
-        powers, values = powers * traced(w)[:, None], (values.T * traced(w)).T
-    scale = np.sqrt(np.sum(powers * powers, 0))
-    return (lstsq(powers / scale, values)[0].T / scale).T

@@ -329,6 +329,9 @@ def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any
 
 @implements(np.linalg.norm, kind=EVERY)
 def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Array:
+    if ord in (2, -2, "nuc") and (np.ndim(x) == 2 if axis is None else np.size(axis) == 2):
+        row, column = (0, 1) if axis is None else (axis_of(k, np.ndim(x)) for k in axis)
+        return _norm_of_singular_values(traced(x), ord, row, column, keepdims)
     x = _floats(x)
     if axis is None and (
         ord is None or (ord in ("f", "fro") and x.ndim == 2) or (ord == 2 and x.ndim == 1)
@@ -375,3 +378,12 @@ def _matrix_norm(x: Array, ord: Any, row: int, column: int, keepdims: bool) -> A
     if ord < 0:
         return np.min(sums, axis=(row, column), keepdims=keepdims)
     return np.max(sums, axis=(row, column), keepdims=keepdims, initial=0)
+
+
+def _norm_of_singular_values(x: Array, ord: Any, row: int, column: int, keepdims: bool) -> Array:
+    values = np.linalg.svd(np.moveaxis(x, (row, column), (-2, -1)), compute_uv=False)
+    if ord == "nuc":
+        found = np.sum(values, -1)
+    else:
+        found = np.max(values, -1, initial=0) if ord == 2 else np.min(values, -1)
+    return np.expand_dims(found, (row, column)) if keepdims else found

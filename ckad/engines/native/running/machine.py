@@ -10,10 +10,9 @@ from time import perf_counter
 
 import numpy as np
 
-from ckad.engines import arena, flags
+from ckad.engines import arena, blas, flags
 from ckad.engines.actions import Feed, Rows, Slots, TooManySteps
 from ckad.engines.native.ir.state import DEEPEST, LEARNT, Cell, Control, Status
-from ckad.engines.native.running import blas
 from ckad.engines.native.running.program import Program
 from ckad.engines.native.running.routines import failure
 from ckad.engines.native.values.layout import LINE, rounded_up

@@ -12,6 +12,7 @@ import numpy as np
 from llvmlite import ir
 
 from ckad.engines.actions import Slots
+from ckad.engines.blas import calls_blas
 from ckad.engines.native.ir.element import Array
 from ckad.engines.native.ir.hooks import write_entry
 from ckad.engines.native.ir.unit import Buffer, Unit
@@ -179,7 +180,7 @@ def _write(writer: Writer, tape: Tape) -> Facts:
         {str(name): loop for name, loop in writer.loops.items()},
         writer.places,
         writer.shares and nanoseconds(tape, "native") > WORTH_THREADS,
-        any(name in module.globals for name in GEMM.values()),
+        any(name in module.globals for name in GEMM.values()) or calls_blas(tape),
     )
 
 

@@ -8,7 +8,6 @@ from typing import Any, Literal
 
 import numpy as np
 import scipy.integrate
-import scipy.linalg
 import scipy.ndimage
 import scipy.signal
 
@@ -17,7 +16,6 @@ from ckad.trace.arrays import Array, copied, known, stored, traced
 from ckad.trace.axes import along, axis_of
 from ckad.trace.dispatch import implements, reject
 from ckad.trace.numpy.calculus import trapezoid
-from ckad.trace.numpy.linalg import cholesky, det, inv, solve
 
 #: SciPy's names of what lies outside of an array -> NumPy's
 _OUTSIDE: dict[str, Literal["constant", "edge", "reflect", "symmetric", "wrap"]] = {
@@ -211,36 +209,3 @@ def cumulative_trapezoid(
     if initial is None:
         return result
     return np.concatenate([np.zeros_like(y[along(k, slice(0, 1))]), result], k)
-
-
-# --- scipy.linalg ------------------------------------------------------------------------------
-
-
-@implements(scipy.linalg.solve)
-def linalg_solve(a: Any, b: Any, **options: Any) -> Array:
-    """The checks and overwrite permissions of SciPy change no numbers."""
-    changing = {"lower", "assume_a", "transposed"} & options.keys()
-    reject(changing, f"scipy.linalg.solve with {min(changing, default='')}=")
-    return solve(a, b)
-
-
-@implements(scipy.linalg.solve_triangular)
-def solve_triangular(
-    a: Any, b: Any, trans: Any = 0, lower: bool = False, unit_diagonal: bool = False, **rest: Any
-) -> Array:
-    reject(rest.keys() - {"overwrite_b", "check_finite"}, "scipy.linalg.solve_triangular options")
-    x = np.tril(a) if lower else np.triu(a)
-    if unit_diagonal:
-        eye = np.eye(x.shape[-1])
-        x = np.where(eye == 1, 1.0, x)
-    return solve(x.T if trans in (1, "T") else x, b)
-
-
-@implements(scipy.linalg.cholesky)
-def linalg_cholesky(a: Any, lower: bool = False, **rest: Any) -> Array:
-    """The triangle that is asked for is also the one that is read."""
-    return cholesky(a, upper=not lower)
-
-
-implements(scipy.linalg.inv)(lambda a, overwrite_a=False, check_finite=True: inv(a))
-implements(scipy.linalg.det)(lambda a, overwrite_a=False, check_finite=True: det(a))

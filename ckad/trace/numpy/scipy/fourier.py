@@ -66,7 +66,8 @@ def _several_axes(function: Any, body: Function, default: Any, inverse: bool) ->
 
 def _listed(s: Any, axes: Any) -> tuple[Any, Any]:
     """Single numbers are lists of one."""
-    return tuple((v,) if v is not None and np.ndim(v) == 0 else v for v in (s, axes))  # type: ignore[return-value]
+    first, second = ((v,) if v is not None and np.ndim(v) == 0 else v for v in (s, axes))
+    return first, second
 
 
 _BODIES: list[tuple[str, Function, bool]] = [

@@ -9,9 +9,10 @@ from scipy import special
 from scipy.stats import dirichlet, multivariate_normal
 
 from ckad.place import at_place
-from ckad.trace.arrays import Array, known, own, retyped, traced
-from ckad.trace.dispatch import implements, reject
+from ckad.trace.arrays import Array, own, retyped, traced
+from ckad.trace.dispatch import implements
 from ckad.trace.numpy.scipy.distributions import LOG_2PI
+from ckad.trace.numpy.scipy.matrices import solve_triangular
 
 
 def _floats(x: Any) -> Array:
@@ -61,23 +62,24 @@ def logpdf(x: Any, mean: Any = None, cov: Any = 1, allow_singular: bool = False)
     points = _points(x, p.dim)
     away = np.reshape(points - p.mean, (-1, p.dim))
     if allow_singular:
-        numbers = known(p.cov)
-        reject(numbers is None, "multivariate_normal with allow_singular= and a traced covariance")
-        whitened, log_det, rank = _whitened(away, numbers)
+        squares, log_det, rank = _of_support(away, p.cov)
     else:
         root = np.linalg.cholesky(p.cov)
-        whitened = np.swapaxes(np.linalg.solve(root, np.swapaxes(away, 0, 1)), 0, 1)
+        whitened = solve_triangular(root, np.swapaxes(away, 0, 1), lower=True)
+        squares = np.sum(whitened**2, axis=0)
         log_det, rank = 2.0 * np.sum(np.log(np.diagonal(root))), p.dim
-    found = -0.5 * (rank * LOG_2PI + log_det + np.sum(whitened**2, axis=-1))
+    found = -0.5 * (rank * LOG_2PI + log_det + squares)
     return own(np.squeeze(np.reshape(found, points.shape[:-1])))
 
 
-def _whitened(away: Array, cov: Any) -> tuple[Array, float, int]:
+def _of_support(away: Array, cov: Array) -> tuple[Array, Array, Array]:
     """As SciPy: eigenvalues that are nothing beside the largest are left out."""
-    values, vectors = np.linalg.eigh(cov)
-    kept = values > 1e6 * np.finfo(float).eps * np.max(np.abs(values))
-    scaled = vectors[:, kept] / np.sqrt(values[kept])
-    return away @ scaled, float(np.sum(np.log(values[kept]))), int(np.sum(kept))
+    values = np.linalg.eigvalsh(cov)
+    cut = 1e6 * np.finfo(float).eps
+    kept = values > cut * np.max(np.abs(values))
+    log_det = np.sum(np.log(np.where(kept, values, 1.0)))
+    squares = np.sum(np.matmul(away, np.linalg.pinv(cov, cut)) * away, axis=-1)
+    return squares, log_det, np.sum(kept)
 
 
 @implements(multivariate_normal.pdf)

@@ -3,7 +3,6 @@
 from ckad.trace.primitives.complex import (
     elementary,
     functions,
-    linalg,
     methods,
     products,
     scalars,
@@ -11,4 +10,4 @@ from ckad.trace.primitives.complex import (
 )
 
 #: Those that hold rows of the table.
-MODULES = (ufuncs, elementary, functions, products, linalg, scalars, methods)
+MODULES = (ufuncs, elementary, functions, products, scalars, methods)

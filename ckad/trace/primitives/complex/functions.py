@@ -202,6 +202,7 @@ def _promoted(*xs: Any) -> list[ComplexTracer]:
 put(arrays.retyped, _retyped, COMPLEX)
 put(arrays.promoted, _promoted, COMPLEX)
 put(arrays.reshaped, lambda x, shape: np.reshape(as_complex(x), shape).copy(), COMPLEX)
+put(arrays.spread, lambda x, shape: np.broadcast_to(as_complex(x), shape).copy(), COMPLEX)
 put(arrays.copied, lambda x: as_complex(x).copy(), COMPLEX)
 
 

@@ -330,6 +330,7 @@ def _whole(y: Any) -> int | None:
 
 
 put(arrays.complexed, as_complex, EVERY)
-put(arrays.of_parts, ComplexTracer)
 put(arrays.traced, as_complex, COMPLEX)
 put(arrays.stored, lambda result, out: stored(out, result), COMPLEX)
+put(arrays.paired, lambda real, imag: ComplexTracer(lift(real), lift(imag)))
+put(arrays.own, lambda x: ComplexTracer(*map(arrays.own, as_complex(x).parts)), COMPLEX)

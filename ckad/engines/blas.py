@@ -1,4 +1,4 @@
-"""SciPy's BLAS kept to one thread while programs of ours call it from theirs.
+"""SciPy's BLAS kept to one thread while programs call it, from as many threads as they have.
 
 Which thread computes what would else depend on how many BLAS has, and with it the last bits.
 """
@@ -11,6 +11,17 @@ from contextlib import contextmanager, suppress
 from functools import cache
 
 from ckad import locks
+from ckad.tape.ops import Op
+from ckad.tape.routines import routine_of
+from ckad.tape.tape import Tape
+
+
+def calls_blas(tape: Tape) -> bool:
+    """Whether a routine of the tape calls BLAS or LAPACK."""
+    called = (routine_of(row).compiled for row in tape.rows if row.op is Op.CALL)
+    own = any(body is not None and body.calls_blas for body in called)
+    return own or any(map(calls_blas, tape.bodies))
+
 
 _NAMES = ("scipy_openblas_{}_num_threads", "openblas_{}_num_threads", "openblas_{}_num_threads64_")
 _lock = locks.lock()

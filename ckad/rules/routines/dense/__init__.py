@@ -1,0 +1,23 @@
+"""Dense linear algebra by LAPACK, on stacks of real and complex matrices."""
+
+from ckad.rules.routines.dense import (
+    banded,
+    determinants,
+    functions,
+    orthogonal,
+    singular,
+    spectral,
+    systems,
+    triangles,
+)
+
+__all__ = [
+    "banded",
+    "determinants",
+    "functions",
+    "orthogonal",
+    "singular",
+    "spectral",
+    "systems",
+    "triangles",
+]

@@ -1,0 +1,109 @@
+"""What routines on matrices share in memory: numbers for LAPACK, triangles, complex numbers."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ckad.kernel import kernel
+from ckad.rules.routines.memory import doubles, external, letters, short_integers
+from ckad.tape.routines import Failure
+
+_dtrsm = external("dtrsm", 11)
+_ztrsm = external("ztrsm", 11)
+_dtrsv = external("dtrsv", 8)
+
+#: NumPy's words.
+SINGULAR: Failure = (np.linalg.LinAlgError, "Singular matrix")
+NOT_POSITIVE: Failure = (np.linalg.LinAlgError, "Matrix is not positive definite")
+
+A, C, L, N, R, S, T, U, V = (ord(letter) for letter in "ACLNRSTUV")
+
+
+@kernel
+def set_sizes(work: int, m: int, n: int) -> np.ndarray:
+    """``m`` and ``n``, which is also the distance of columns, at the start of a workspace.
+
+    The third number is where LAPACK says how it ended.
+    """
+    sizes = short_integers(work, 8)
+    sizes[0], sizes[1], sizes[2] = m, max(n, 1), 0
+    return sizes
+
+
+@kernel
+def divided(
+    work: int, a: int, x: int, n: int, m: int, lower: int, adjoint: int, unit: int, is_complex: int
+) -> None:
+    """x <- x a^-1 or x a^-H as LAPACK counts, where x has m rows and n columns."""
+    if n == 0 or m == 0:
+        return
+    text, sizes, number = letters(work, 4), short_integers(work, 16), doubles(work, 8)
+    uplo, diagonal = L if lower else U, U if unit else N
+    sizes[1], sizes[2], sizes[3], number[3], number[4] = n, m, 1, 1.0, 0.0
+    if m == 1 and not is_complex:
+        # the row x a^-1 is the column a^-T x
+        text[0], text[1], text[2] = uplo, N if adjoint else T, diagonal
+        _dtrsv(work, work + 1, work + 2, work + 4, a, work + 4, x, work + 12)
+        return
+    text[0], text[1], text[2], text[3] = R, uplo, C if adjoint else N, diagonal
+    if is_complex:
+        _ztrsm(work, work + 1, work + 2, work + 3, work + 8, work + 4, work + 24, a, work + 4,
+               x, work + 8)  # fmt: skip
+    else:
+        _dtrsm(work, work + 1, work + 2, work + 3, work + 8, work + 4, work + 24, a, work + 4,
+               x, work + 8)  # fmt: skip
+
+
+@kernel
+def gathered(to: int, planes: int, k: int, batch: int, size: int) -> None:
+    """Array k of a stack of complex arrays, its real and imaginary parts beside each other."""
+    z = doubles(to, 2 * size)
+    re, im = doubles(planes + 8 * k * size, size), doubles(planes + 8 * (batch + k) * size, size)
+    for i in range(size):
+        z[2 * i], z[2 * i + 1] = re[i], im[i]
+
+
+@kernel
+def parted_to(planes: int, at: int, k: int, batch: int, size: int) -> None:
+    """The way back."""
+    z = doubles(at, 2 * size)
+    re, im = doubles(planes + 8 * k * size, size), doubles(planes + 8 * (batch + k) * size, size)
+    for i in range(size):
+        re[i], im[i] = z[2 * i], z[2 * i + 1]
+
+
+#: Rows and columns that are copied together where a matrix is turned.
+_TILE = 16
+
+
+@kernel
+def turned(to: int, x: int, rows: int, columns: int) -> None:
+    """The transpose of a matrix: what has ``rows`` rows at ``x`` has as many columns at ``to``."""
+    source, target = doubles(x, rows * columns), doubles(to, rows * columns)
+    for first in range(0, rows, _TILE):
+        for start in range(0, columns, _TILE):
+            for i in range(first, min(first + _TILE, rows)):
+                for j in range(start, min(start + _TILE, columns)):
+                    target[j * rows + i] = source[i * columns + j]
+
+
+@kernel
+def turned_parts(to: int, re: int, im: int, rows: int, columns: int) -> None:
+    """The same, to complex numbers from their real and imaginary parts."""
+    size = rows * columns
+    real, imag, target = doubles(re, size), doubles(im, size), doubles(to, 2 * size)
+    for i in range(rows):
+        for j in range(columns):
+            at = 2 * (j * rows + i)
+            target[at], target[at + 1] = real[i * columns + j], imag[i * columns + j]
+
+
+@kernel
+def turned_into_parts(re: int, im: int, x: int, rows: int, columns: int) -> None:
+    """The way back, of ``rows`` times ``columns`` complex numbers at ``x``."""
+    size = rows * columns
+    real, imag, source = doubles(re, size), doubles(im, size), doubles(x, 2 * size)
+    for i in range(rows):
+        for j in range(columns):
+            at = 2 * (i * columns + j)
+            real[j * rows + i], imag[j * rows + i] = source[at], source[at + 1]

@@ -1,0 +1,372 @@
+"""Singular values and vectors, and pseudo-inverses, real or complex, on stacks in C order.
+
+Formulas of derivatives: J. Townsend, "Differentiating the singular value decomposition", 2016.
+Singular vectors of equal singular values have no derivative: where it is asked for, it is not
+finite.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ckad.kernel import kernel
+from ckad.rules.registry import Tangents
+from ckad.rules.routines.dense.lapack import (
+    A,
+    S,
+    set_sizes,
+    turned,
+    turned_into_parts,
+    turned_parts,
+)
+from ckad.rules.routines.dense.matrices import (
+    Matrix,
+    flags,
+    gaps_between,
+    joined,
+    matrices,
+    matrix,
+    need,
+    part,
+    parted,
+    placed,
+    type_of_array,
+)
+from ckad.rules.routines.memory import (
+    HEAD,
+    compiled,
+    doubles,
+    external,
+    integers,
+    letters,
+    run,
+)
+from ckad.tape.builder import Builder
+from ckad.tape.routines import Failure, Routine, define
+from ckad.tape.types import Type
+
+Attributes = Sequence[int]
+
+_dgesdd = external("dgesdd", 14)
+_zgesdd = external("zgesdd", 15)
+_NO_CONVERGENCE = 1
+#: NumPy's words.
+NO_SINGULAR_VALUES: Failure = (np.linalg.LinAlgError, "SVD did not converge")
+#: Columns that LAPACK takes together.
+_BLOCK = 64
+
+# --- singular values ------------------------------------------------------------------------------
+
+# svd(A [b, m, n]; full, complex) -> [b, 1, size], k = min(m, n): U [m, k], then V^H [k, n], then
+# the singular values; U [m, m] and V^H [n, n] if ``full``. Its derivatives are those of A, at the
+# start of it.
+
+
+class _Sizes:
+    """Where the factors of an [m, n] matrix are."""
+
+    def __init__(self, m: int, n: int, full: int) -> None:
+        self.k = min(m, n)
+        self.u = (m, m if full else self.k)
+        self.v = (n if full else self.k, n)
+        self.of_v = self.u[0] * self.u[1]
+        self.of_s = self.of_v + self.v[0] * self.v[1]
+        self.size = self.of_s + self.k
+
+
+def _svd_shape(attrs: Attributes, a: Type) -> Type:
+    flags("svd", attrs, 2)
+    matrices("svd", a)
+    batch, m, n = a.shape
+    return a.with_shape((batch, 1, _Sizes(m, n, attrs[0]).size))
+
+
+def _svd(words: int, arrays: int, work: int) -> int:
+    full, is_complex, planes, m, n = integers(words, 5)
+    out, a = integers(arrays, 2)
+    batch, width, k = planes >> is_complex, 1 + is_complex, min(m, n)
+    columns, rows = (m, n) if full else (k, k)
+    size = m * columns + rows * n + k
+    text, sizes = letters(work + 48, 1), set_sizes(work, m, m)
+    text[0] = A if full else S
+    sizes[3], sizes[4], sizes[5] = n, max(rows, 1), _length_in_code(m, n, is_complex)
+    z = work + HEAD
+    u = z + 8 * width * m * n
+    v = u + 8 * width * m * columns
+    values = v + 8 * width * rows * n
+    space = values + 8 * k
+    more = space + 8 * width * _length_in_code(m, n, is_complex)
+    reals = more + 32 * k
+    for number in range(batch):
+        at, im = a + 8 * number * m * n, a + 8 * (batch + number) * m * n
+        to, to_im = out + 8 * number * size, out + 8 * (batch + number) * size
+        of_v, of_s = 8 * m * columns, 8 * (m * columns + rows * n)
+        if k == 0:
+            _ones(to, m, columns)
+            _ones(to + of_v, rows, n)
+        elif is_complex:
+            turned_parts(z, at, im, m, n)
+            _zgesdd(work + 48, work, work + 12, z, work + 4, values, u, work + 4, v, work + 16,
+                    space, work + 20, reals, more, work + 8)  # fmt: skip
+            turned_into_parts(to, to_im, u, columns, m)
+            turned_into_parts(to + of_v, to_im + of_v, v, n, rows)
+        else:
+            turned(z, at, m, n)
+            _dgesdd(work + 48, work, work + 12, z, work + 4, values, u, work + 4, v, work + 16,
+                    space, work + 20, more, work + 8)  # fmt: skip
+            turned(to, u, columns, m)
+            turned(to + of_v, v, n, rows)
+        if sizes[2]:
+            return _NO_CONVERGENCE
+        doubles(to + of_s, k)[:] = doubles(values, k)
+        if is_complex:
+            doubles(to_im + of_s, k)[:] = 0.0
+    return 0
+
+
+@kernel
+def _ones(to: int, rows: int, columns: int) -> None:
+    """A part of the identity matrix, which an empty matrix has as its factors."""
+    target = doubles(to, rows * columns)
+    for i in range(rows):
+        for j in range(columns):
+            target[i * columns + j] = 1.0 if i == j else 0.0
+
+
+def _length(m: int, n: int, is_complex: int) -> int:
+    """The numbers that LAPACK wants as its workspace."""
+    k = min(m, n)
+    return (1 if is_complex else 4) * k * k + 7 * k + (_BLOCK + 1) * (m + n + 1)
+
+
+_length_in_code = kernel(_length)
+
+
+def _svd_workspace(attrs: Attributes, a: Type) -> int:
+    full, is_complex = attrs
+    _, m, n = a.shape
+    sizes, k, more = _Sizes(m, n, full), min(m, n), max(m, n)
+    reals = is_complex * max(5 * k * k + 5 * k, 2 * more * k + 2 * k * k + k)
+    numbers = m * n + sizes.size + _length(m, n, is_complex)
+    return int(8 * ((1 + is_complex) * numbers + 5 * k + reals))
+
+
+_SVD = compiled(_svd, _svd_workspace, {_NO_CONVERGENCE: NO_SINGULAR_VALUES})
+
+
+def _svd_jvp(b: Builder, tangents: Tangents, out: int, a: int, attrs: Attributes) -> int:
+    assert tangents[0] is not None
+    batch, m, n = b.type(a).shape
+    flat = b.reshape_to(tangents[0], (batch, 1, m * n))
+    return placed(b, flat, (0, 0, 0), b.type(out).shape)
+
+
+def _svd_vjp(b: Builder, ct: int, out: int, a: int, attrs: Attributes) -> tuple[int]:
+    return (_of_matrix(b, ct, b.type(a).shape),)
+
+
+def _of_matrix(b: Builder, x: int, shape: Sequence[int]) -> int:
+    batch, m, n = shape
+    return b.reshape_to(part(b, x, (0, 0, 0), (batch, 1, m * n)), (batch, m, n))
+
+
+svd = define(
+    Routine(
+        "svd",
+        _svd_shape,
+        lambda attrs, a: run(_SVD, _svd_shape(attrs, type_of_array(a)), attrs, a),
+        _svd_jvp,
+        _svd_vjp,
+        lambda attrs, a: 20.0 * a.size * min(a.shape[1:]),
+        compiled=_SVD,
+    )
+)
+
+# singular(svd(A); which, m, n, full, complex) -> one of the factors: U (0), the singular values
+# (1) as [b, 1, k], V^H (2)
+_U, _S, _V = range(3)
+
+
+def _singular_shape(attrs: Attributes, factors: Type) -> Type:
+    fits = len(attrs) == 5 and attrs[0] in (_U, _S, _V) and min(attrs[1:3]) >= 0
+    need(fits, f"singular with attributes {tuple(attrs)}")
+    matrices("singular", factors)
+    which, m, n, full, is_complex = attrs
+    sizes = _Sizes(m, n, full)
+    need(factors.shape[2] == sizes.size, f"singular of {factors} and attributes {tuple(attrs)}")
+    planes = factors.shape[0]
+    if which == _S:
+        return factors.with_shape((planes >> is_complex, 1, sizes.k))
+    return factors.with_shape((planes, *(sizes.u if which == _U else sizes.v)))
+
+
+def _singular(attrs: Attributes, factors: np.ndarray) -> np.ndarray:
+    shape, (which, m, n, full, _) = _singular_shape(attrs, type_of_array(factors)).shape, attrs
+    start = (0, _Sizes(m, n, full).of_s, _Sizes(m, n, full).of_v)[which]
+    chosen = factors[: shape[0], 0, start : start + shape[1] * shape[2]]
+    return chosen.reshape(shape).copy()
+
+
+class _Factors:
+    """U, S and V of the thin form, what completes U and V, and how derivatives reach A."""
+
+    def __init__(self, b: Builder, factors: int, attrs: Attributes) -> None:
+        _, m, n, full, self.is_complex = attrs
+        self.b, self.factors, self.shape, self.rest = b, factors, (m, n), tuple(attrs[1:])
+        self.k = k = min(m, n)
+        u, v = self._factor(_U), self._factor(_V).H
+        self.u, self.v = u.block((0, 0), (m, k)), v.block((0, 0), (n, k))
+        self.more_u = u.block((0, k), (m, m - k)) if full and m > k else None
+        self.more_v = v.block((0, k), (n, n - k)) if full and n > k else None
+        self.s = self._factor(_S)
+
+    def _factor(self, which: int) -> Matrix:
+        call = self.b.call(self.factors, attrs=(singular.number, which, *self.rest))
+        return matrix(self.b, call, self.is_complex if which != _S else 0)
+
+    @property
+    def gaps(self) -> Matrix:
+        """s_j^2 - s_i^2 as a product, which keeps what small differences have of digits"""
+        columns = self.s.T.plain()
+        n = self.k
+        one = Matrix(
+            self.b, self.b.full(self.b.type(self.s.re).with_shape((self.s.shape[0], n, n)), 1.0)
+        )
+        return gaps_between(self.s) * (one * self.s + one * columns)
+
+    def of_tangent(self, tangent: int) -> Matrix:
+        batch = self.b.type(tangent).shape[0]
+        return matrix(self.b, _of_matrix(self.b, tangent, (batch, *self.shape)), self.is_complex)
+
+    def to_cotangent(self, x: Matrix) -> int:
+        stacked = x.stacked(self.is_complex)
+        shape = self.b.type(self.factors).shape
+        flat = self.b.reshape_to(stacked, (shape[0], 1, self.shape[0] * self.shape[1]))
+        return placed(self.b, flat, (0, 0, 0), shape)
+
+    def adjoint(self) -> _Factors:
+        """Those of A^H: the formulas of V are those of U there."""
+        other = object.__new__(_Factors)
+        other.__dict__.update(self.__dict__)
+        other.u, other.v, other.more_u, other.more_v = self.v, self.u, self.more_v, self.more_u
+        return other
+
+    def push_u(self, change: Matrix, phase: bool) -> Matrix:
+        """dU = U (F * (dP S + S dP^H)) + (1 - U U^H) dA V S^-1 with dP = U^H dA V
+
+        The phases of complex vectors are those of V kept, if ``phase``.
+        """
+        u, s, columns = self.u, self.s, self.s.T.plain()
+        along = change @ self.v
+        inner = u.H @ along
+        both = (inner * s + inner.H * columns).off_diagonal().over(self.gaps)
+        if phase and self.is_complex:
+            both = both + inner.weighted(np.eye(self.k)).imaginary().over(s).times_i()
+        found = u @ both
+        if u.shape[1] > self.k:
+            found = found + (along - u @ inner).over(s)
+        if self.more_u is None:
+            return found
+        more = -(u @ (found.H @ self.more_u))
+        m = u.shape[1]
+        return found.within((0, 0), (m, m)) + more.within((0, self.k), (m, m))
+
+    def pull_u(self, ct: Matrix, phase: bool) -> Matrix:
+        """The transpose of that."""
+        u, s, _columns = self.u, self.s, self.s.T.plain()
+        m = u.shape[1]
+        if self.more_u is not None:
+            extra = ct.block((0, self.k), (m, m - self.k))
+            ct = ct.block((0, 0), (m, self.k)) - self.more_u @ (extra.H @ u)
+        inner = u.H @ ct
+        half = inner.off_diagonal().over(self.gaps)
+        middle = (half + half.H) * s
+        if phase and self.is_complex:
+            middle = middle + inner.weighted(np.eye(self.k)).imaginary().over(s).times_i()
+        found = u @ middle
+        if m > self.k:
+            found = found + (ct - u @ inner).over(s)
+        return found @ self.v.H
+
+
+def _singular_jvp(b: Builder, tangents: Tangents, out: int, factors: int, attrs: Attributes) -> int:
+    assert tangents[0] is not None
+    which = attrs[0]
+    f = _Factors(b, factors, attrs)
+    change = f.of_tangent(tangents[0])
+    if which == _S:
+        return (f.u.conj * (change @ f.v)).sum(1).re
+    if which == _U:
+        return f.push_u(change, True).stacked(f.is_complex)
+    return f.adjoint().push_u(change.H, False).H.stacked(f.is_complex)
+
+
+def _singular_vjp(b: Builder, ct: int, out: int, factors: int, attrs: Attributes) -> tuple[int]:
+    f, which = _Factors(b, factors, attrs), attrs[0]
+    if which == _S:
+        return (f.to_cotangent((f.u * Matrix(b, ct)) @ f.v.H),)
+    z = matrix(b, ct, f.is_complex)
+    if which == _U:
+        return (f.to_cotangent(f.pull_u(z, True)),)
+    return (f.to_cotangent(f.adjoint().pull_u(z.H, False).H),)
+
+
+singular = define(Routine("singular", _singular_shape, _singular, _singular_jvp, _singular_vjp))
+
+# --- pseudo-inverses ------------------------------------------------------------------------------
+
+# pinv(A [b, m, n], cut [b, 1, 1]; complex) -> [b, n, m]: singular values of ``cut`` times the
+# largest one or less count as 0. Its derivative is that of matrices of the same rank.
+# G. H. Golub, V. Pereyra, "The differentiation of pseudo-inverses and nonlinear least squares
+# problems whose variables separate", 1973.
+
+
+def _pinv_shape(attrs: Attributes, a: Type, cut: Type) -> Type:
+    flags("pinv", attrs, 1)
+    matrices("pinv", a)
+    batch, m, n = a.shape
+    need(cut.shape == (batch >> attrs[0], 1, 1), f"pinv of {a} and {cut}")
+    return a.with_shape((batch, n, m))
+
+
+def _pinv(attrs: Attributes, a: np.ndarray, cut: np.ndarray) -> np.ndarray:
+    u, s, vh = np.linalg.svd(joined(a, attrs[0]), full_matrices=False)
+    kept = s > cut[:, 0] * s.max(-1, keepdims=True, initial=0.0)
+    inverse = np.where(kept, 1.0, 0.0) / np.where(kept, s, 1.0)
+    scaled = vh.conj().swapaxes(1, 2) * inverse[:, None, :]
+    return parted(np.ascontiguousarray(scaled @ u.conj().swapaxes(1, 2)), attrs[0])
+
+
+def _pinv_jvp(
+    b: Builder, tangents: Tangents, out: int, a: int, cut: int, attrs: Attributes
+) -> int | None:
+    """dP = -P dA P + P P^H dA^H (1 - A P) + (1 - P A) dA^H P^H P"""
+    if tangents[0] is None:
+        return None
+    x, p, change = (matrix(b, v, attrs[0]) for v in (a, out, tangents[0]))
+    rows, columns = p @ (p.H @ change.H), (change.H @ p.H) @ p
+    total = rows - (rows @ x) @ p + columns - p @ (x @ columns) - p @ (change @ p)
+    return total.stacked(attrs[0])
+
+
+def _pinv_vjp(
+    b: Builder, ct: int, out: int, a: int, cut: int, attrs: Attributes
+) -> tuple[int, None]:
+    x, p, z = (matrix(b, v, attrs[0]) for v in (a, out, ct))
+    rows, columns = (z.H @ p) @ p.H, p.H @ (p @ z.H)
+    total = rows - x @ (p @ rows) + columns - (columns @ p) @ x - (p.H @ z) @ p.H
+    return total.stacked(attrs[0]), None
+
+
+pinv = define(
+    Routine(
+        "pinv",
+        _pinv_shape,
+        _pinv,
+        _pinv_jvp,
+        _pinv_vjp,
+        lambda attrs, a, cut: 20.0 * a.size * min(a.shape[1:]),
+    )
+)

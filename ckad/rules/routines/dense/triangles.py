@@ -1,0 +1,215 @@
+"""Triangular systems and Cholesky factors by LAPACK, on stacks of matrices in C order.
+
+Formulas of derivatives: I. Murray, "Differentiation of the Cholesky decomposition", 2016.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ckad.rules.registry import Tangents
+from ckad.rules.routines.dense.lapack import (
+    NOT_POSITIVE,
+    SINGULAR,
+    U,
+    divided,
+    gathered,
+    parted_to,
+    set_sizes,
+)
+from ckad.rules.routines.dense.matrices import (
+    Matrix,
+    add,
+    flags,
+    matrices,
+    matrix,
+    square,
+    type_of_array,
+)
+from ckad.rules.routines.dense.systems import solution
+from ckad.rules.routines.memory import HEAD, compiled, doubles, external, integers, letters, run
+from ckad.tape.builder import Builder
+from ckad.tape.routines import Routine, define
+from ckad.tape.types import Type
+
+Attributes = Sequence[int]
+
+_dpotrf = external("dpotrf", 5)
+_zpotrf = external("zpotrf", 5)
+_SINGULAR, _NOT_POSITIVE = 1, 1
+
+# --- triangular systems --------------------------------------------------------------------------
+
+# triangular(A [b, n, n], B [b, n, m]; lower, adjoint, unit, complex) -> X with A X = B or
+# A^H X = B; only one triangle of A is read
+
+
+def _triangular_shape(attrs: Attributes, a: Type, right: Type) -> Type:
+    flags("triangular", attrs, 4)
+    matrices("triangular", a, right)
+    square("triangular", a)
+    return solution("triangular", a, right, a.shape[2])
+
+
+def _solve_triangular(words: int, arrays: int, work: int) -> int:
+    lower, adjoint, unit, is_complex, planes, n, _, _, _, m = integers(words, 10)
+    out, a, right = integers(arrays, 3)
+    batch = planes >> is_complex
+    for k in range(batch):
+        at, x = a + 8 * k * n * n, out + 8 * k * n * m
+        re = doubles(at, n * n)
+        im = doubles(at + 8 * batch * n * n, n * n) if is_complex else re
+        for i in range(n):
+            if not unit and re[i * (n + 1)] == 0.0 and im[i * (n + 1)] == 0.0:
+                return _SINGULAR
+        if is_complex:
+            at, x = work + HEAD, work + HEAD + 16 * n * n
+            gathered(at, a, k, batch, n * n)
+            gathered(x, right, k, batch, n * m)
+        else:
+            doubles(x, n * m)[:] = doubles(right + 8 * k * n * m, n * m)
+        divided(work, at, x, n, m, 1 - lower, adjoint, unit, is_complex)
+        if is_complex:
+            parted_to(out, x, k, batch, n * m)
+    return 0
+
+
+def _workspace(attrs: Attributes, a: Type, x: Type) -> int:
+    n, m = x.shape[1:]
+    return 16 * n * (n + m) * attrs[3]
+
+
+_TRIANGULAR = compiled(_solve_triangular, _workspace, {_SINGULAR: SINGULAR})
+
+
+def triangle(x: Matrix, lower: int, unit: int = 0) -> Matrix:
+    """One triangle of every matrix, without the diagonal if that is all ones; zeros elsewhere."""
+    n = x.shape[1]
+    ones = np.ones((n, n))
+    return x.weighted(np.tril(ones, -unit) if lower else np.triu(ones, unit))
+
+
+def _triangular_jvp(
+    b: Builder, tangents: Tangents, out: int, a: int, right: int, attrs: Attributes
+) -> int | None:
+    lower, adjoint, unit, is_complex = attrs
+    by_matrix, by_right = tangents
+    terms = [] if by_right is None else [by_right]
+    if by_matrix is not None:
+        change = triangle(matrix(b, by_matrix, is_complex), lower, unit)
+        change = (change.H if adjoint else change) @ matrix(b, out, is_complex)
+        terms.append((-change).stacked(is_complex))
+    total = add(b, terms)
+    return None if total is None else b.call(a, total, attrs=(triangular.number, *attrs))
+
+
+def _triangular_vjp(
+    b: Builder, ct: int, out: int, a: int, right: int, attrs: Attributes
+) -> tuple[int, int]:
+    lower, adjoint, unit, is_complex = attrs
+    turned = (triangular.number, lower, 1 - adjoint, unit, is_complex)
+    of_right = b.call(a, ct, attrs=turned)
+    x, y = matrix(b, out, is_complex), matrix(b, of_right, is_complex)
+    change = triangle(-(x @ y.H if adjoint else y @ x.H), lower, unit)
+    return change.stacked(is_complex), of_right
+
+
+triangular = define(
+    Routine(
+        "triangular",
+        _triangular_shape,
+        lambda attrs, a, x: run(_TRIANGULAR, type_of_array(x), attrs, a, x),
+        jvp=_triangular_jvp,
+        vjp=_triangular_vjp,
+        flops=lambda attrs, a, x: (1.0 + attrs[3]) * x.size * x.shape[1],
+        compiled=_TRIANGULAR,
+    )
+)
+
+
+def divide(a: Matrix, x: Matrix, lower: int, adjoint: int) -> Matrix:
+    """A^-1 X or A^-H X with one triangle of A."""
+    b, is_complex = a.b, int(a.im is not None)
+    attrs = (triangular.number, lower, adjoint, 0, is_complex)
+    found = b.call(a.stacked(is_complex), x.stacked(is_complex), attrs=attrs)
+    return matrix(b, found, is_complex)
+
+
+# --- Cholesky ------------------------------------------------------------------------------------
+
+# cholesky(A [b, n, n]; complex) -> L, lower, with A = L L^H; reads the lower triangle
+
+
+def _cholesky_shape(attrs: Attributes, a: Type) -> Type:
+    flags("cholesky", attrs, 1)
+    matrices("cholesky", a)
+    square("cholesky", a)
+    return a
+
+
+def _cholesky(words: int, arrays: int, work: int) -> int:
+    is_complex, planes, n = integers(words, 3)
+    out, a = integers(arrays, 2)
+    batch = planes >> is_complex
+    text, sizes = letters(work + 16, 1), set_sizes(work, n, n)
+    text[0] = U
+    for k in range(batch):
+        to, matrix = doubles(out + 8 * k * n * n, n * n), doubles(a + 8 * k * n * n, n * n)
+        if is_complex:
+            # LAPACK sees conj(A) in the bytes of A, and makes conj(L)^H of it, whose bytes are L's
+            at = work + HEAD
+            gathered(at, a, k, batch, n * n)
+            _zpotrf(work + 16, work, at, work + 4, work + 8)
+            z = doubles(at, 2 * n * n)
+            for i in range(n):
+                z[2 * (i * n + i + 1) : 2 * (i + 1) * n] = 0.0
+            parted_to(out, at, k, batch, n * n)
+        else:
+            for i in range(n):
+                to[i * n : i * n + i + 1] = matrix[i * n : i * n + i + 1]
+                to[i * n + i + 1 : (i + 1) * n] = 0.0
+            _dpotrf(work + 16, work, to.ctypes.data, work + 4, work + 8)
+        if sizes[2]:
+            return _NOT_POSITIVE
+    return 0
+
+
+_CHOLESKY = compiled(
+    _cholesky, lambda attrs, a: 16 * attrs[0] * a.shape[1] ** 2, {_NOT_POSITIVE: NOT_POSITIVE}
+)
+
+
+def _cholesky_jvp(
+    b: Builder, tangents: Tangents, out: int, a: int, attrs: Attributes
+) -> int | None:
+    """dL = L P(L^-1 dA L^-H), where P is the lower triangle with half of the diagonal"""
+    assert tangents[0] is not None
+    root = matrix(b, out, attrs[0])
+    half = matrix(b, tangents[0], attrs[0]).lower(0.5, 0.0)
+    left = divide(root, half + half.H, 1, 0)
+    inner = divide(root, left.H, 1, 0)
+    return (root @ inner.lower(0.5, 0.0)).stacked(attrs[0])
+
+
+def _cholesky_vjp(b: Builder, ct: int, out: int, a: int, attrs: Attributes) -> tuple[int]:
+    """ct_A = L^-H P(L^H ct) L^-1, its two triangles in the lower one"""
+    root = matrix(b, out, attrs[0])
+    inner = (root.H @ matrix(b, ct, attrs[0])).lower(0.5, 0.0)
+    left = divide(root, inner, 1, 1)
+    both = divide(root, left.H, 1, 1)
+    return ((both + both.H).lower(0.5, 0.0).stacked(attrs[0]),)
+
+
+cholesky = define(
+    Routine(
+        "cholesky",
+        _cholesky_shape,
+        lambda attrs, a: run(_CHOLESKY, type_of_array(a), attrs, a),
+        jvp=_cholesky_jvp,
+        vjp=_cholesky_vjp,
+        flops=lambda attrs, a: (1 + attrs[0]) / 3 * a.size * a.shape[1],
+        compiled=_CHOLESKY,
+    )
+)

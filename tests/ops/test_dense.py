@@ -1,0 +1,296 @@
+"""Linear algebra by LAPACK: values, both modes, second order, loops, and what is no result."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.linalg as sl
+
+import ckad
+
+LA = np.linalg
+R = np.random.default_rng(0)
+SIZES = (1, 3, 12)
+
+
+def real(*shape):
+    return R.standard_normal(shape)
+
+
+def full(*shape):
+    return real(*shape) + 1j * real(*shape)
+
+
+def near_one(n, make=real):
+    return make(n, n) + 3 * n * np.eye(n)
+
+
+def symmetric(a):
+    return a + np.swapaxes(a, -1, -2).conj()
+
+
+def positive(a):
+    return a @ np.swapaxes(a, -1, -2).conj() + np.eye(a.shape[-1])
+
+
+def without_phase(u, s, v):
+    return np.abs(u), s, np.abs(v)
+
+
+#: name -> the function, and its arguments for matrices of n rows
+CASES = {
+    "solve": (LA.solve, lambda n: (near_one(n), real(n))),
+    "one matrix, many sides": (LA.solve, lambda n: (near_one(n), real(2, n, 2))),
+    "complex solve": (LA.solve, lambda n: (near_one(n, full), full(n))),
+    "real and complex": (LA.solve, lambda n: (near_one(n), full(n, 2))),
+    "inv": (LA.inv, lambda n: (near_one(n, full),)),
+    "det": (LA.det, lambda n: (real(2, n, n) / np.sqrt(n),)),
+    "complex det": (LA.det, lambda n: (full(2, n, n) / np.sqrt(n),)),
+    "slogdet": (LA.slogdet, lambda n: (real(2, n, n),)),
+    "complex slogdet": (LA.slogdet, lambda n: (full(n, n),)),
+    "cholesky": (lambda a: LA.cholesky(positive(a)), lambda n: (real(n, n),)),
+    "complex cholesky": (lambda a: LA.cholesky(positive(a)), lambda n: (full(2, n, n),)),
+    "qr": (LA.qr, lambda n: (real(2, n + 2, n),)),
+    "wide qr": (LA.qr, lambda n: (real(n, n + 2),)),
+    "complex qr": (LA.qr, lambda n: (full(n + 2, n),)),
+    "eigh": (LA.eigh, lambda n: (real(2, n, n),)),
+    "upper eigh": (lambda a: LA.eigh(a, "U"), lambda n: (real(n, n),)),
+    "eigvalsh": (LA.eigvalsh, lambda n: (full(n, n),)),
+    "complex eigh": (lambda a: np.abs(LA.eigh(a)[1]), lambda n: (full(n, n),)),
+    "eig": (LA.eig, lambda n: (full(2, n, n),)),
+    "eigvals": (lambda a: LA.eigvals(a + 0j), lambda n: (real(n, n),)),
+    "svd": (lambda a: LA.svd(a, False), lambda n: (real(2, n + 2, n),)),
+    "wide svd": (lambda a: LA.svd(a, False), lambda n: (real(n, n + 1),)),
+    "full svd": (LA.svd, lambda n: (real(n + 1, n),)),
+    "complex svd": (lambda a: without_phase(*LA.svd(a, False)), lambda n: (full(n + 2, n),)),
+    "svdvals": (LA.svdvals, lambda n: (full(n, n + 1),)),
+    "pinv": (LA.pinv, lambda n: (real(2, n + 2, n),)),
+    "complex pinv": (LA.pinv, lambda n: (full(n, n + 1),)),
+    "lstsq": (lambda a, b: LA.lstsq(a, b)[:2], lambda n: (real(n + 3, n), real(n + 3, 2))),
+    "wide lstsq": (lambda a, b: LA.lstsq(a, b)[0], lambda n: (real(n, n + 2), real(n))),
+    "cond": (LA.cond, lambda n: (real(n, n),)),
+    "norm 2": (lambda a: LA.norm(a, 2), lambda n: (real(n, n + 1),)),
+    "norm nuc": (lambda a: LA.norm(a, "nuc", (2, 0)), lambda n: (real(n, 2, n + 1),)),
+    "triangular": (
+        lambda a, b: sl.solve_triangular(a, b, 1, lower=True, unit_diagonal=True),
+        lambda n: (real(n, n) / n, real(n, 2)),
+    ),
+    "complex triangular": (
+        lambda a, b: sl.solve_triangular(a, b, "T"),
+        lambda n: (near_one(n, full), full(n)),
+    ),
+    "cho_solve": (
+        lambda a, b: sl.cho_solve(sl.cho_factor(positive(a)), b),
+        lambda n: (full(n, n), full(n, 2)),
+    ),
+    "assumed positive": (
+        lambda a, b: sl.solve(positive(a), b, assume_a="pos"),
+        lambda n: (real(n, n), real(n)),
+    ),
+    "assumed symmetric": (
+        lambda a, b: sl.solve(symmetric(a), b, assume_a="sym"),
+        lambda n: (near_one(n), real(n)),
+    ),
+    "lu": (lambda a: sl.lu(a), lambda n: (real(n, n),)),
+    "lu_solve": (
+        lambda a, b: sl.lu_solve(sl.lu_factor(a), b, 1),
+        lambda n: (near_one(n), real(n)),
+    ),
+    "tridiagonal": (
+        lambda a, b: sl.solve_banded((1, 1), a, b),
+        lambda n: (real(3, n) + np.array([[0], [6], [0]]), real(n, 2)),
+    ),
+    "banded": (
+        lambda a, b: sl.solve_banded((2, 1), a, b),
+        lambda n: (real(4, n) + np.array([[0], [9], [0], [0]]), real(n)),
+    ),
+    "solveh_banded": (
+        lambda a, b: sl.solveh_banded(a, b),
+        lambda n: (real(2, n + 1) + np.array([[0], [9]]), real(n + 1)),
+    ),
+    "toeplitz": (
+        lambda c, b: sl.solve_toeplitz(c, b),
+        lambda n: (real(n) + 3 * n * np.eye(n)[0], real(n)),
+    ),
+    "made of vectors": (
+        lambda c: (sl.circulant(c), sl.hankel(c, c), sl.block_diag(sl.toeplitz(c, c), c)),
+        lambda n: (real(n),),
+    ),
+    "generalised": (
+        lambda a, b: sl.eigvalsh(symmetric(a), positive(b)),
+        lambda n: (real(n, n), real(n, n)),
+    ),
+    "expm": (lambda a: sl.expm(a), lambda n: (real(n, n),)),
+    "sqrtm": (lambda a: sl.sqrtm(positive(a)), lambda n: (real(n, n),)),
+    "logm": (lambda a: sl.logm(positive(a)), lambda n: (real(n, n) / (2 * n),)),
+    "sylvester": (
+        lambda a, b, q: sl.solve_sylvester(a, b, q),
+        lambda n: (near_one(n, full), near_one(2, full), full(n, 2)),
+    ),
+    "lyapunov": (
+        lambda a, q: sl.solve_continuous_lyapunov(a, q),
+        lambda n: (near_one(n), real(n, n)),
+    ),
+    "discrete lyapunov": (
+        lambda a, q: sl.solve_discrete_lyapunov(a, q),
+        lambda n: (real(n, n) / (3 * n), real(n, n)),
+    ),
+}
+
+
+def numbers(x):
+    """All real and imaginary parts of a result, one after the other."""
+    parts = []
+    for v in x if isinstance(x, tuple) else (x,):
+        halves = [np.real(v), np.imag(v)] if np.iscomplexobj(v) else [v]
+        parts += [np.reshape(h, (-1,)) for h in halves]
+    return np.concatenate(parts)
+
+
+def direction(x):
+    return full(*x.shape) if x.dtype.kind == "c" else real(*x.shape)
+
+
+@pytest.mark.parametrize("n", SIZES)
+@pytest.mark.parametrize("name", CASES)
+def test_values_and_derivatives_are_right(name, n):
+    function, arguments = CASES[name]
+    xs = arguments(n)
+    expected = numbers(function(*xs))
+    weights = R.standard_normal(expected.size)
+
+    def loss(*args):
+        return np.sum(numbers(function(*args)) * weights)
+
+    for engine in ("vm", "native"):
+        found = ckad.jit(lambda *args: numbers(function(*args)), engine=engine)(*xs)
+        np.testing.assert_allclose(found, expected, rtol=1e-8, atol=1e-10)
+    along = [direction(x) for x in xs]
+    gradients = ckad.grad(loss, tuple(range(len(xs))))(*xs)
+    reverse = sum(np.sum(g * d).real for g, d in zip(gradients, along, strict=True))
+    _, forward = ckad.jvp(loss, xs, tuple(along))
+    assert reverse == pytest.approx(forward, rel=1e-9, abs=1e-10)
+    h = 1e-6
+    ends = [loss(*(x + s * d for x, d in zip(xs, along, strict=True))) for s in (h, -h)]
+    assert forward == pytest.approx((ends[0] - ends[1]) / (2 * h), rel=1e-4, abs=1e-5)
+
+
+SECOND = "inv det slogdet cholesky qr eigh eig svd pinv triangular lu tridiagonal expm sylvester"
+
+
+@pytest.mark.parametrize("name", [k for k in CASES if k.split()[-1] in SECOND.split()])
+def test_second_derivatives_are_right(name):
+    function, arguments = CASES[name]
+    xs = arguments(3)
+    along = [direction(x) for x in xs]
+    weights = R.standard_normal(numbers(function(*xs)).size)
+    every = tuple(range(len(xs)))
+
+    def loss(*args):
+        return np.sum(numbers(function(*args)) * weights)
+
+    def slope(*args):
+        pairs = zip(ckad.grad(loss, every)(*args), along, strict=True)
+        return np.real(sum(np.sum(g * d) for g, d in pairs))
+
+    _, forward = ckad.jvp(slope, xs, tuple(along))
+    gradients = ckad.grad(slope, every)(*xs)
+    reverse = sum(np.sum(g * d).real for g, d in zip(gradients, along, strict=True))
+    assert reverse == pytest.approx(forward, rel=1e-8, abs=1e-8)
+    h = 1e-5
+    ends = [slope(*(x + s * d for x, d in zip(xs, along, strict=True))) for s in (h, -h)]
+    assert forward == pytest.approx((ends[0] - ends[1]) / (2 * h), rel=1e-4, abs=1e-4)
+
+
+# --- inside of programs --------------------------------------------------------------------------
+
+
+def relaxed(a, x):
+    """Several routines in a loop, one of them of a matrix that the loop does not change."""
+    for _ in range(12):
+        x = LA.solve(a, x) + 0.1 * LA.eigh(np.outer(x, x) + a + a.T)[0]
+        if x[0] > 0:
+            x = x - 0.01 * LA.svdvals(a * x[1])
+    return np.sum(x**2)
+
+
+def until_small(a, x):
+    steps = 0
+    while steps < 40:
+        x = sl.cho_solve(sl.cho_factor(positive(a)), x)
+        steps += 1
+        if np.sum(x * x) < 1e-3:
+            break
+    return np.sum(x)
+
+
+@pytest.mark.parametrize("program", [relaxed, until_small])
+@pytest.mark.parametrize("engine", ["vm", "native"])
+def test_budgets_do_not_change_bits(program, engine):
+    a, x = near_one(10) / 10, real(10)
+    value, gradients = ckad.value_and_grad(program, (0, 1), engine=engine)(a, x)
+    assert value == pytest.approx(program(a, x), rel=1e-9)
+    for budget in ("50 KB", "100 KB"):
+        again = ckad.value_and_grad(program, (0, 1), engine=engine, memory=budget)(a, x)
+        assert again[0] == value
+        for g, other in zip(gradients, again[1], strict=True):
+            np.testing.assert_array_equal(g, other)
+    d = real(10)
+    h = 1e-6
+    slope = (program(a, x + h * d) - program(a, x - h * d)) / (2 * h)
+    assert gradients[1] @ d == pytest.approx(slope, rel=1e-4)
+
+
+# --- what is no result ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("engine", ["vm", "native"])
+@pytest.mark.parametrize(
+    ("function", "matrix", "said"),
+    [
+        (lambda a: np.sum(LA.inv(a)), np.ones((12, 12)), "Singular matrix"),
+        (lambda a: np.sum(LA.inv(a)), np.ones((3, 3)) + 0j, "Singular matrix"),
+        (lambda a: np.sum(LA.cholesky(a)), -np.eye(12), "not positive definite"),
+        (lambda a: np.sum(LA.eigvalsh(a)), np.full((3, 3), np.nan), "did not converge"),
+        (lambda a: np.sum(LA.svdvals(a)), np.full((3, 3), np.nan), "did not converge"),
+        (lambda a: np.sum(sl.solve_banded((1, 1), a, np.ones(4))), np.zeros((3, 4)), "singular"),
+        (lambda a: np.sum(sl.sqrtm(a)), -np.eye(3), "is complex"),
+    ],
+)
+def test_what_fails_is_named_with_its_line(function, matrix, said, engine):
+    with pytest.raises(LA.LinAlgError, match=rf"(?s)test_dense\.py:\d+.*{said}"):
+        ckad.jit(lambda a: np.real(function(a)), engine=engine)(matrix)
+
+
+def test_determinants_of_singular_matrices_have_derivatives():
+    a = real(12, 12)
+    a[3] = a[5] + a[7]
+    gradient = ckad.grad(lambda x: LA.det(x))(a)
+    minor = np.delete(np.delete(a, 3, 0), 2, 1)
+    assert gradient[3, 2] == pytest.approx(-LA.det(minor), rel=1e-8)
+
+
+def test_eigenvectors_of_equal_eigenvalues_have_no_derivative():
+    weights = real(4, 4)
+    gradient = ckad.grad(lambda x: np.sum(LA.eigh(x)[1] * weights))(np.eye(4))
+    assert not np.all(np.isfinite(gradient))
+    by_values = ckad.grad(lambda x: np.sum(LA.eigh(x)[0] ** 2))(np.eye(4))
+    np.testing.assert_allclose(by_values, 2 * np.eye(4), atol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.complex64])
+def test_single_precision_stays(dtype):
+    a = near_one(10).astype(dtype)
+    assert ckad.jit(lambda x: LA.inv(x))(a).dtype == dtype
+    u, s, v = ckad.jit(lambda x: LA.svd(x))(a)
+    assert (u.dtype, s.dtype, v.dtype) == (dtype, np.float32, dtype)
+    np.testing.assert_allclose((u * s) @ v, a, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("shape", [(0, 0), (2, 0, 0), (0, 3, 3), (1, 1)])
+def test_small_and_empty_matrices(shape):
+    a = real(*shape)
+    for function in (LA.eigvalsh, LA.svdvals, LA.cholesky, LA.pinv):
+        x = positive(a)
+        found = ckad.jit(lambda v, f=function: f(v))(x)
+        np.testing.assert_allclose(found, function(x), rtol=1e-12)
