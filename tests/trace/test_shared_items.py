@@ -49,6 +49,16 @@ def name_of_the_last_item(a):
     return sum(r[0] for r in rows)
 
 
+def views_that_turn_round(a):
+    """Every step turns the view and writes: the items are one array, shown both ways."""
+    u, rows = np.array([1.0, 2.0, 3.0]) * a, []
+    for k in range(30):
+        u = u[::-1]
+        u += np.sin(a * (k + np.arange(3.0)))
+        rows.append(u[:])
+    return np.sum(np.stack(rows) * np.arange(30.0)[:, None] * np.arange(3.0))
+
+
 def changed_after_it_was_appended(a):
     path = []
     for k in range(9):
@@ -94,6 +104,7 @@ AS_IN_PYTHON = [
     one_list_appended_again_and_again,
     name_of_the_last_item,
     changed_after_it_was_appended,
+    views_that_turn_round,
     iterators_run_over_once,
     sorted_by_words,
     drawn_under_a_condition_that_draws_decide,

@@ -155,12 +155,12 @@ class Outcome:
                     raise Whole(target, self.region)
 
     def _later(self, root: Storage) -> list[Storage]:
-        """An array of a step, and what later steps start with that may be that."""
+        """An array of a step, and what later steps start with that may be that: itself, too."""
         found = [root]
         for one in found:
             for turn in self.turns.turns:
                 end = memory(turn.end)
-                if end is not None and are_one(end, one) and turn.entered not in found:
+                if end is not None and are_one(end, one) and turn.entered not in found[1:]:
                     found.append(turn.entered)
         return found
 
