@@ -273,8 +273,14 @@ def _insert(owner: Any, at: Any, new: Any) -> None:
 
 
 def delete(owner: Any, index: Any) -> None:
-    """``del xs[index]``."""
-    pop(owner, index)
+    """``del xs[index]``; a slice is taken from one end."""
+    if not isinstance(index, slice):
+        pop(owner, index)
+        return
+    if index.start is None and index.stop is None and index.step is None:
+        _clear(owner)
+        return
+    raise changes_length(type(owner).__name__)
 
 
 METHODS_BY_NAME: dict[str, Callable[..., Any]] = {
