@@ -1,4 +1,4 @@
-"""Lists and deques that loops have filled, changed further where no loop is."""
+"""Lists and deques that loops fill, emptied in them or changed after them; Python integers."""
 
 from __future__ import annotations
 
@@ -63,9 +63,32 @@ def refilled(x):
     return total * xs[0]
 
 
+def flushed_when_full(x):
+    batch, total = [], 0.0
+    for i in range(50):
+        batch.append(x[i % 12])
+        if len(batch) == 7:
+            total = total + sum(batch) * batch[2]
+            batch.clear()
+    return total + len(batch)
+
+
+def started_again(x):
+    xs, total = [1.0], 0.0
+    for i in range(50):
+        xs.append(x[i % 12] * xs[-1])
+        total = total + xs[-1]
+        if i == 30:
+            del xs[:]
+            xs.append(x[1])
+    return total + len(xs)
+
+
 @pytest.mark.parametrize(
     "program",
     [
+        flushed_when_full,
+        started_again,
         taken_from_both_ends,
         taken_from_a_full_window,
         first_deleted,

@@ -264,6 +264,9 @@ def _clear(owner: Any) -> None:
         read(owner)  # a plain list again
         owner.clear()
         return
+    inner = region()
+    if inner is not None:  # it may have been longer than it is in the end
+        inner.growth.setdefault(id(owner), Growth()).is_monotonic = False
     _changed(owner, stack.moved(0, 0))
 
 
