@@ -150,6 +150,18 @@ def _codes(ufunc: Any, kinds: tuple[int, ...]) -> tuple[DType, ...]:
     return tuple([tape_dtype(dtype) for dtype in dtypes[: ufunc.nin]])
 
 
+def _number(x: int | float, dtype: DType) -> int:
+    try:
+        return current().builder.number(x, dtype)
+    except OverflowError:
+        raise DtypeError(
+            at_place(
+                "a Python integer does not fit into the 64 bits that ckad computes with. Write it "
+                "as a float: 2.0**64 in place of 2**64."
+            )
+        ) from None
+
+
 def operand_rows(ufunc: Any, xs: Sequence[Any]) -> list[int]:
     """The rows of ``operands``: converted first, then broadcast, then read through their views."""
     xs = [
@@ -174,7 +186,7 @@ def operand_rows(ufunc: Any, xs: Sequence[Any]) -> list[int]:
             rows.append(None if same else b.convert(value(x), type=Type(code, own.shape)))
         elif type(x) in _NUMBERS:
             shapes.append(())
-            rows.append(b.number(x, code))
+            rows.append(_number(x, code))
         else:
             shapes.append(x.shape)
             rows.append(b.const(x.astype(NUMPY_DTYPES[code])))

@@ -74,8 +74,6 @@ def _after(x: Any, zero: Tracer) -> Any:
     return made
 
 
-#: Products with a constant up to this are not checked: they are index arithmetic.
-SMALL = 4
 _GROWING: dict[Callable[..., Any], Callable[..., Any]] = {
     operator.mul: np.multiply,
     operator.imul: np.multiply,
@@ -90,10 +88,6 @@ def whole(function: Callable[..., Any], x: Any, y: Any, result: Tracer) -> Trace
     """``result``, a Python integer: the program stops where 64 bits do not hold it."""
     if function not in _GROWING or result.dtype != np.int64 or known(result) is not None:
         return result
-    if not (isinstance(x, Tracer) and isinstance(y, Tracer)):
-        constant = y if isinstance(x, Tracer) else x
-        if _GROWING[function] is np.multiply and abs(constant) <= SMALL:
-            return result
     if _GROWING[function] is np.multiply and _is_small(x, y):
         return result
     size = _GROWING[function](astype(lift(x), np.float64), astype(lift(y), np.float64))

@@ -220,7 +220,9 @@ def pop(owner: Any, index: Any = -1) -> Any:
     found = stack.read(stack.place(index))
     if not _regions(contents(owner).depth) and stack.is_known:
         read(owner)
-        return owner.pop(index) if type(owner) is list else owner.pop()
+        if type(owner) is list:
+            return owner.pop(index)
+        return owner.popleft() if index == 0 else owner.pop()
     _note_growth(owner, -1)
     if isinstance(index, int) and index == -1:
         _changed(owner, stack.moved(stack.first, minus(stack.count, 1)))
@@ -258,6 +260,13 @@ def _rotate(owner: Any, by: int = 1) -> None:
 def _clear(owner: Any) -> None:
     check_alone(owner)
     stack = stack_in(owner)
+    if not _regions(contents(owner).depth) and stack.is_known:
+        read(owner)  # a plain list again
+        owner.clear()
+        return
+    inner = region()
+    if inner is not None:  # it may have been longer than it is in the end
+        inner.growth.setdefault(id(owner), Growth()).is_monotonic = False
     _changed(owner, stack.moved(0, 0))
 
 
@@ -273,8 +282,14 @@ def _insert(owner: Any, at: Any, new: Any) -> None:
 
 
 def delete(owner: Any, index: Any) -> None:
-    """``del xs[index]``."""
-    pop(owner, index)
+    """``del xs[index]``; a slice is taken from one end."""
+    if not isinstance(index, slice):
+        pop(owner, index)
+        return
+    if index.start is None and index.stop is None and index.step is None:
+        _clear(owner)
+        return
+    raise changes_length(type(owner).__name__)
 
 
 METHODS_BY_NAME: dict[str, Callable[..., Any]] = {
