@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy.fft
 
 import ckad
 
@@ -125,3 +126,9 @@ def test_errors():
         ckad.jit(lambda z: np.fft.irfftn(z, (2, 3), (1,)))(Z)
     with pytest.raises(ValueError, match="data points"):
         ckad.jit(lambda z: np.fft.fft(z, 0))(Z)
+
+
+def test_scipy_takes_no_axis_twice():
+    for f in (scipy.fft.fftn, scipy.fft.irfft2):
+        with pytest.raises(ValueError, match="all axes must be unique"):
+            ckad.jit(lambda z, f=f: f(z, axes=(1, -1)))(Z)
