@@ -294,3 +294,37 @@ def test_small_and_empty_matrices(shape):
         x = positive(a)
         found = ckad.jit(lambda v, f=function: f(v))(x)
         np.testing.assert_allclose(found, function(x), rtol=1e-12)
+
+
+@pytest.mark.parametrize("n", [3, 12])
+@pytest.mark.parametrize("trans", [0, 1])
+def test_factors_that_scipy_has_made(n, trans):
+    a, b = real(n, n), real(n)
+    factors = sl.lu_factor(a)
+    value, gradient = ckad.value_and_grad(lambda x: np.sum(sl.lu_solve(factors, x, trans)))(b)
+    inverse = LA.inv(a.T if trans else a)
+    np.testing.assert_allclose(value, np.sum(inverse @ b))
+    np.testing.assert_allclose(gradient, np.sum(inverse, 0))
+
+
+def test_the_exchanges_of_rows_are_scipys():
+    def by_pivots(a):
+        lu, exchanges = sl.lu_factor(a)
+        return np.prod(np.diag(lu)) * (-1) ** np.sum(exchanges != np.arange(len(a)))
+
+    stack = real(6, 12, 12)
+    for a in stack:
+        found = ckad.jit(lambda x: sl.lu_factor(x)[1])(a)
+        np.testing.assert_array_equal(found, sl.lu_factor(a)[1])
+        value, gradient = ckad.value_and_grad(by_pivots)(a)
+        np.testing.assert_allclose(value, LA.det(a))
+        np.testing.assert_allclose(gradient, LA.det(a) * LA.inv(a).T)
+
+
+@pytest.mark.parametrize("engine", ["vm", "native"])
+def test_exchanges_that_are_no_rows(engine):
+    solve = ckad.jit(lambda p, x: sl.lu_solve((np.eye(3), p), x), engine=engine)
+    np.testing.assert_array_equal(solve(np.array([2, 2, 2]), np.arange(3.0)), [2.0, 0.0, 1.0])
+    for wrong in ([0, 3, 2], [0, -1, 2]):
+        with pytest.raises(ValueError, match=r"(?s)which rows are exchanged.*test_dense\.py:\d+"):
+            solve(np.array(wrong), np.ones(3))

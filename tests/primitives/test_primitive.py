@@ -598,3 +598,27 @@ def test_a_body_that_calls_itself_and_ckad():
         return ckad.grad(lambda y: np.sum(y**3))(x)
 
     np.testing.assert_allclose(ckad.jit(lambda x: slope(x) + 1)(X), 3 * X**2 + 1)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_body_may_hold_on_to_its_arguments(engine):
+    class Remembering:
+        x = None
+
+        def of(self, x):
+            if self.x is None or not np.array_equal(x, self.x):
+                self.x, self.y = x, np.tanh(x)
+            return self.y
+
+    tanh = ckad.primitive(Remembering().of)
+    tanh.defvjp(lambda ct, out, x: (ct * (1 - out**2),))
+
+    def program(function, x):
+        for _ in range(20):
+            x = 0.7 * x + 0.1 * function(x)
+        return np.sum(x)
+
+    found = ckad.value_and_grad(lambda x: program(tanh, x), engine=engine)(X)
+    expected = ckad.value_and_grad(lambda x: program(np.tanh, x))(X)
+    np.testing.assert_allclose(found[0], expected[0])
+    np.testing.assert_allclose(found[1], expected[1])

@@ -182,3 +182,26 @@ def test_what_is_refused(program, error, said):
     with pytest.raises(error, match=said) as raised:
         ckad.grad(program)(X)
     assert "test_programs.py:" in str(raised.value)
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.int32, np.bool_, np.float32])
+def test_numbers_of_other_kinds(dtype):
+    graph = sp.csr_matrix((np.arange(24).reshape(3, 8) % 5).astype(dtype))
+    whole = sp.csr_matrix(np.diag(np.arange(1, 9)) + np.eye(8, k=3)).astype(dtype)
+    steps = np.arange(8)
+
+    def program(x):
+        found = np.sum((graph @ x) ** 2) + np.sum((x[:3] @ graph) ** 2)
+        found = found + np.sum((graph.T @ (graph @ x)) ** 2) + np.sum((whole.T @ whole) @ x)
+        found = found + np.sum(sla.spsolve(whole.tocsc(), x) ** 2)
+        found = found + np.sum(sla.spsolve(whole + sp.diags(x), steps) ** 2)
+        return found + np.sum(sla.gmres(whole + sp.diags(x), steps, rtol=1e-12)[0])
+
+    x = np.linspace(1, 2, 8)
+    value, gradient = ckad.value_and_grad(program)(x)
+    np.testing.assert_allclose(value, program(x), rtol=1e-6)
+    by_x = _by_differences(program, x, 1e-5)
+    np.testing.assert_allclose(gradient, by_x, rtol=1e-3, atol=1e-4 * np.abs(by_x).max())
+    np.testing.assert_array_equal(
+        ckad.jit(lambda k: graph @ k)(steps), graph @ steps, strict=dtype is not np.int32
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy.fft
 
 import ckad
 
@@ -43,6 +44,11 @@ def test_every_kind_of_length(n, transform):
         lambda z: np.fft.rfft2(z.real, (4, 3), norm="ortho"),
         lambda z: np.fft.rfftn(z.real, (5,), (0,)),
         lambda z: np.fft.rfftn(z.real, axes=(1, 0), norm="forward"),
+        lambda z: np.fft.fftn(z, (2, 5, 3), (1, 0, 1)),
+        lambda z: np.fft.rfftn(z.real, axes=(1, 1)),
+        lambda z: np.fft.rfftn(z.real, (3, 4, 2), (0, 1, 0)),
+        lambda z: np.fft.irfftn(z, (3, 4, 5), (1, 0, 1), norm="ortho"),
+        lambda z: np.fft.irfftn(z, axes=(0, 0)),
         np.fft.irfft2,
         lambda z: np.fft.irfft2(z, (5, 3), (1, 0)),
         np.fft.irfftn,
@@ -120,3 +126,9 @@ def test_errors():
         ckad.jit(lambda z: np.fft.irfftn(z, (2, 3), (1,)))(Z)
     with pytest.raises(ValueError, match="data points"):
         ckad.jit(lambda z: np.fft.fft(z, 0))(Z)
+
+
+def test_scipy_takes_no_axis_twice():
+    for f in (scipy.fft.fftn, scipy.fft.irfft2):
+        with pytest.raises(ValueError, match="all axes must be unique"):
+            ckad.jit(lambda z, f=f: f(z, axes=(1, -1)))(Z)

@@ -129,9 +129,14 @@ def axes_of(a: Any, s: Any, axes: Any) -> tuple[list[int], list[Any]]:
     return found, lengths
 
 
+def _lengths(x: Array, lengths: Sequence[Any], axes: Sequence[int]) -> list[int]:
+    """Those to which axes are brought, where None is what they have at first."""
+    return [length_of(n, x.shape[axis]) for n, axis in zip(lengths, axes, strict=True)]
+
+
 def _fitted(x: Array, lengths: Sequence[Any], axes: Sequence[int]) -> Array:
-    for n, axis in zip(lengths, axes, strict=True):
-        x = resized(x, length_of(n, x.shape[axis]), axis)
+    for n, axis in zip(_lengths(x, lengths, axes), axes, strict=True):
+        x = resized(x, n, axis)
     return x
 
 
@@ -161,7 +166,7 @@ def whole_transform(a: Any, s: Any, axes: Any, norm: Any, inverse: bool) -> Arra
         return copied(x)
     if len(set(axes)) == len(axes):
         return spectrum(_fitted(x, lengths, axes), axes, sign, factor)
-    for n, axis in reversed(list(zip(lengths, axes, strict=True))):
+    for n, axis in reversed(list(zip(_lengths(x, lengths, axes), axes, strict=True))):
         x = spectrum(_fitted(x, [n], [axis]), [axis], sign, factor)
     return x
 
@@ -174,12 +179,12 @@ def real_transform(a: Any, s: Any, axes: Any, norm: Any, inverse: bool = False) 
         raise TypeError(at_place("np.fft.rfft takes real arrays; use np.fft.fft"))
     if not axes:
         raise ValueError(at_place("a transform of a real array needs an axis"))
-    x = _fitted(x, lengths, axes)
+    lengths = _lengths(x, lengths, axes)
     if axes[-1] == max(axes) and len(set(axes)) == len(axes):
-        return half_spectrum(x, axes, sign, factor)
-    found = half_spectrum(x, axes[-1:], sign, factor)
-    for axis in axes[-2::-1]:
-        found = spectrum(found, [axis], sign, factor)
+        return half_spectrum(_fitted(x, lengths, axes), axes, sign, factor)
+    found = half_spectrum(_fitted(x, lengths[-1:], axes[-1:]), axes[-1:], sign, factor)
+    for n, axis in reversed(list(zip(lengths[:-1], axes[:-1], strict=True))):
+        found = spectrum(_fitted(found, [n], [axis]), [axis], sign, factor)
     return found
 
 
@@ -191,12 +196,13 @@ def inverse_real_transform(a: Any, s: Any, axes: Any, norm: Any, inverse: bool =
         raise ValueError(at_place("a transform to a real array needs an axis"))
     last = axes[-1]
     length = length_of(lengths[-1], 2 * (x.shape[last] - 1))
-    x = resized(_fitted(x, lengths[:-1], axes[:-1]), length // 2 + 1, last)
+    lengths = _lengths(x, lengths[:-1], axes[:-1])
     if last == max(axes) and len(set(axes)) == len(axes):
+        x = resized(_fitted(x, lengths, axes[:-1]), length // 2 + 1, last)
         return from_half(x, length, axes, sign, factor)
-    for axis in axes[:-1]:
-        x = spectrum(x, [axis], sign, factor)
-    return from_half(x, length, [last], sign, factor)
+    for n, axis in zip(lengths, axes[:-1], strict=True):
+        x = spectrum(_fitted(x, [n], [axis]), [axis], sign, factor)
+    return from_half(resized(x, length // 2 + 1, last), length, [last], sign, factor)
 
 
 def _one_axis(function: Any, body: Function, inverse: bool) -> None:

@@ -223,10 +223,10 @@ def primitive(
         ``defvjp`` take the derivative rules; the one that is missing is the other one transposed.
 
     The function is pure: what it returns follows from its arguments alone, and it changes none of
-    them (arrays are read-only, and valid during the call alone). Arguments may be arrays of
-    float64, float32, int64 and bool, numbers, trees of these, and anything hashable, which is
-    handed on as it is. The result is an array or number, or a tree of these, whose structure,
-    shapes and dtypes follow from those of the arguments.
+    them (arrays are read-only). Arguments may be arrays of float64, float32, int64 and bool,
+    numbers, trees of these, and anything hashable, which is handed on as it is. The result is an
+    array or number, or a tree of these, whose structure, shapes and dtypes follow from those of the
+    arguments.
 
     Raises:
         TracedShapeError: a result is not as declared, when it is computed.

@@ -47,7 +47,8 @@ def _call(routine: Routine, words: int, arrays: int, work: int) -> int:
         size = _WORD * ctypes.c_int64.from_address(words).value
         attrs, types = _read(ctypes.string_at(words, size))
         addresses = np.frombuffer(ctypes.string_at(arrays, _WORD * len(types)), np.int64)
-        out, *operands = map(_array, addresses.tolist(), types)
+        out, *given = map(_array, addresses.tolist(), types)
+        operands = [x.copy() for x in given]  # the function may hold on to them
         for x in operands:
             x.flags.writeable = False
         out[...] = routine.run(attrs, *operands)

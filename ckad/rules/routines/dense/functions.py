@@ -19,9 +19,10 @@ from ckad.rules.routines.dense.matrices import (
     square,
 )
 from ckad.rules.routines.dense.triangles import triangular
+from ckad.rules.routines.memory import HEAD, compiled, integers, run
 from ckad.tape.builder import Builder
 from ckad.tape.routines import Routine, define
-from ckad.tape.types import Type
+from ckad.tape.types import DType, Type
 
 Attributes = Sequence[int]
 
@@ -242,5 +243,59 @@ lu_compact = define(
         _compact_jvp,
         _compact_vjp,
         lambda attrs, a: 2 / 3 * a.size * a.shape[1],
+    )
+)
+
+# exchanged(rows [b, n]; back) -> the order of the rows after row i was exchanged with row rows[i],
+# one after the other, as LAPACK says it; or the way back from the order
+
+_NO_ROWS = 1
+
+
+def _exchanged_shape(attrs: Attributes, rows: Type) -> Type:
+    flags("exchanged", attrs, 1)
+    need(rows.dtype is DType.I64 and len(rows.shape) == 2, f"exchanged of {rows}")
+    return rows
+
+
+def _exchanged(words: int, arrays: int, work: int) -> int:
+    back, batch, n = integers(words, 3)
+    out, rows = integers(arrays, 2)
+    for k in range(batch):
+        given, found = integers(rows + 8 * k * n, n), integers(out + 8 * k * n, n)
+        order = integers(work + HEAD, n) if back else found
+        for i in range(n):
+            order[i] = i
+        for i in range(n):
+            j = given[i]
+            if back:
+                j = i
+                while j < n and order[j] != given[i]:
+                    j += 1
+            if j < 0 or j >= n:
+                return _NO_ROWS
+            order[i], order[j] = order[j], order[i]
+            if back:
+                found[i] = j
+    return 0
+
+
+_EXCHANGED = compiled(
+    _exchanged,
+    lambda attrs, rows: 8 * rows.shape[1],
+    {
+        _NO_ROWS: (
+            ValueError,
+            "the second array of LU factors does not say which rows are exchanged",
+        )
+    },
+    calls_blas=False,
+)
+exchanged = define(
+    Routine(
+        "exchanged",
+        _exchanged_shape,
+        lambda attrs, rows: run(_EXCHANGED, Type(DType.I64, rows.shape), attrs, rows),
+        compiled=_EXCHANGED,
     )
 )

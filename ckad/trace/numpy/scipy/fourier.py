@@ -16,6 +16,7 @@ import scipy.fftpack
 from ckad.place import at_place
 from ckad.rules.routines.fourier_body import Norm
 from ckad.trace.arrays import Array, retyped, traced
+from ckad.trace.axes import axis_of
 from ckad.trace.dispatch import Function
 from ckad.trace.numpy.fourier import (
     axes_of,
@@ -61,7 +62,10 @@ def _several_axes(function: Any, body: Function, default: Any, inverse: bool) ->
         *,
         plan: Any = None,
     ) -> Array:
-        return body(x, *_listed(s, axes), norm, inverse)
+        lengths, axes = _listed(s, axes)
+        if axes is not None and len({axis_of(axis, np.ndim(x)) for axis in axes}) < len(axes):
+            raise ValueError(at_place("all axes must be unique"))
+        return body(x, lengths, axes, norm, inverse)
 
 
 def _listed(s: Any, axes: Any) -> tuple[Any, Any]:

@@ -148,10 +148,15 @@ def cho_solve(c_and_lower: Any, b: Any, **rest: Any) -> Array:
 
 @implements(scipy.linalg.lu_factor, kind=STATIC)
 def lu_factor(a: Any, **rest: Any) -> tuple[Array, Array]:
-    """The second array is the order of the rows, where SciPy's says which are exchanged."""
     _refuse("lu_factor", rest)
     factors, order = _compact(a)
-    return copied(factors), order
+    return copied(factors), _exchanged(order, back=True)
+
+
+def _exchanged(rows: Array, back: bool = False) -> Array:
+    """The order of rows from LAPACK's exchanges, or the way back."""
+    stack = reshaped(rows, (int(np.prod(rows.shape[:-1])), rows.shape[-1]))
+    return copied(reshaped(routine("exchanged", stack, attrs=(int(back),)), rows.shape))
 
 
 def _compact(a: Any) -> tuple[Array, Array]:
@@ -165,9 +170,9 @@ def _compact(a: Any) -> tuple[Array, Array]:
 @implements(scipy.linalg.lu_solve, kind=STATIC)
 def lu_solve(lu_and_piv: Any, b: Any, trans: Any = 0, **rest: Any) -> Array:
     _refuse("lu_solve", rest)
-    factors, order = lu_and_piv
+    factors, exchanges = lu_and_piv
     reject(np.ndim(factors) != 2, "scipy.linalg.lu_solve of stacks")
-    right = floats(b)
+    right, order = floats(b), _exchanged(traced(exchanges))
     if trans:
         middle = solve_triangular(factors, right, trans)
         found = solve_triangular(factors, middle, trans, lower=True, unit_diagonal=True)

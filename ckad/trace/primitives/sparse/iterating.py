@@ -14,7 +14,7 @@ from ckad.rules.routines.krylov import METHODS
 from ckad.trace.arrays import routine
 from ckad.trace.dispatch import PLAIN, SPARSE, call, put, reject
 from ckad.trace.primitives.sparse.making import structure
-from ckad.trace.primitives.sparse.operators import traced, words
+from ckad.trace.primitives.sparse.operators import floats, traced, words
 from ckad.trace.primitives.sparse.solving import square
 from ckad.trace.values.apply import astype, reshape_value
 from ckad.trace.values.sparse import Sparse
@@ -60,8 +60,8 @@ def _solver(function: Any) -> Callable[..., Any]:
         inner = min(20 if restart is None else int(structure(restart)), n)
         found = routine(
             "sparse_krylov",
-            *(a.numbers, reshape_value(right, (n,)), *words(a.pattern), first),
-            *(m.numbers, *words(m.pattern), tolerances),
+            *(floats(a.numbers), floats(reshape_value(right, (n,)))),
+            *(*words(a.pattern), floats(first), floats(m.numbers), *words(m.pattern), tolerances),
             attrs=(METHODS.index(name), 0, most, inner, n),
         )
         return astype(found[:n], np.result_type(a.dtype, right.dtype, np.float32)), _info(found, n)

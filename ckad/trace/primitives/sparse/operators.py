@@ -69,6 +69,12 @@ def words(pattern: Pattern) -> tuple[np.ndarray, np.ndarray]:
     return packed(pattern.indptr), packed(pattern.indices)
 
 
+def floats(x: Any) -> Tracer:
+    """``x`` as routines take it: integers and bools as floats."""
+    array = lift(x)
+    return array if array.dtype.kind == "f" else astype(array, np.float64)
+
+
 def picked(numbers: Tracer, index: np.ndarray) -> Tracer:
     """The elements at ``index``; itself if these are all in order."""
     if len(index) == numbers.size and np.array_equal(index, np.arange(len(index))):
@@ -90,8 +96,9 @@ def combined(weights: Any, numbers: Any, indptr: np.ndarray, index: np.ndarray) 
     """Sums of elements times weights: those from ``indptr[k]`` to ``indptr[k + 1]`` in sum k."""
     dtype = np.result_type(weights.dtype, numbers.dtype)
     sizes = (0, len(indptr) - 1, numbers.size)
-    column = reshape_value(lift(numbers), (numbers.size, 1))
-    made = routine("sparse_dot", weights, column, packed(indptr), packed(index), attrs=sizes)
+    column = reshape_value(floats(numbers), (numbers.size, 1))
+    where = packed(indptr), packed(index)
+    made = routine("sparse_dot", floats(weights), column, *where, attrs=sizes)
     return astype(reshape_value(made, (len(indptr) - 1,)), dtype)
 
 
@@ -304,7 +311,8 @@ def apply_matrix(x: Sparse, dense: Any, transposed: int) -> Any:
         shown = (n, m) if transposed else (m, n)
         raise ValueError(at_place(f"matmul: dimension mismatch of {shown} and {right.shape}"))
     columns = right if right.ndim == 2 else reshape_value(right, (length, 1))
-    made = routine("sparse_dot", x.numbers, columns, *words(x.pattern), attrs=(transposed, m, n))
+    operands = floats(x.numbers), floats(columns), *words(x.pattern)
+    made = routine("sparse_dot", *operands, attrs=(transposed, m, n))
     made = astype(made, np.result_type(x.dtype, right.dtype))
     return made if right.ndim == 2 else reshape_value(made, (made.shape[0],))
 

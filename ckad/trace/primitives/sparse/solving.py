@@ -17,7 +17,7 @@ from ckad.rules.routines import sparse_solve
 from ckad.trace.arrays import routine
 from ckad.trace.dispatch import PLAIN, SPARSE, call, put, reject
 from ckad.trace.primitives.sparse.making import assembled
-from ckad.trace.primitives.sparse.operators import is_matrix, moved, traced, words
+from ckad.trace.primitives.sparse.operators import floats, is_matrix, moved, traced, words
 from ckad.trace.values.apply import astype, reshape_value
 from ckad.trace.values.complex import as_complex, paired
 from ckad.trace.values.sparse import Sparse
@@ -79,7 +79,7 @@ def _by(a: Sparse, name: str, *attrs: int) -> Columns:
 
 
 def _called(name: str, attrs: Any, numbers: Any, where: Any, columns: Tracer) -> Tracer:
-    made: Tracer = routine(name, numbers, columns, *where, attrs=attrs)
+    made: Tracer = routine(name, floats(numbers), floats(columns), *where, attrs=attrs)
     return made
 
 
