@@ -273,13 +273,17 @@ def change(owner: Any) -> None:
     if inner is not None:
         inner.grown.discard(id(owner))
         contents(owner).note_change(ITEMS)
-    elif id(owner) not in (put_back := outermost_ledger().put_back):
-        put_back[id(owner)] = partial(_put_back, owner, type(owner).copy(owner))
+    elif id(owner) not in (opened := outermost_ledger()).put_back:
+        if (opened.contents.get(id(owner)), ITEMS) not in opened.before:
+            put_back = partial(_put_back, owner, type(owner).copy(owner))
+            opened.put_back[id(owner)] = put_back
 
 
-def _put_back(owner: Any, before: Any) -> None:
+def _put_back(owner: Any, before: Any, always: bool) -> None:
     """Give a container what it held before the recording, outside of which no tracer may stay."""
-    if not holds_tracer(tuple(owner.values()) if isinstance(owner, dict) else tuple(owner)):
+    held = tuple(owner.values()) if isinstance(owner, dict) else tuple(owner)
+    is_python = not holds_tracer(held) and not any(type(x) is Elsewhere for x in held)
+    if is_python and not always:
         return
     owner.clear()
     if isinstance(owner, list | deque):

@@ -296,17 +296,20 @@ class Ledger(Frame):
         self.twins: dict[int, tuple[Any, list[Any]]] = {}  # containers that may be one in Python
         self.rows: dict[int, Any] = {}  # containers of which lists in buffers hold copies
         self.undo: dict[int, Callable[[], None]] = {}  # what is put back if the recording fails
-        self.put_back: dict[int, Callable[[], None]] = {}  # what is put back after it, by its owner
+        self.put_back: dict[int, Callable[[bool], None]] = {}  # the same after it, by its owner
 
     def is_read_later(self, name: str) -> bool:
         return True
 
     def roll_back(self) -> None:
-        for put_back in self.put_back.values():
-            put_back()
+        restored = set()
         for (frame, name), value in self.before.items():
             if not (frame.LASTS and self._is_pythons(frame, name)):
                 frame.restore(name, value)
+                restored.add(id(frame))
+        for owner, put_back in self.put_back.items():
+            # what it held before straight code, which came before the loop, changed it
+            put_back(id(self.contents.get(owner)) in restored)
 
     def _is_pythons(self, frame: Frame, name: str) -> bool:
         """Whether a name from outside is bound anew as Python does it, at each recording."""
