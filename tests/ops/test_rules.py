@@ -38,7 +38,7 @@ smooth = pytest.mark.parametrize("case", smooth_cases(), ids=str)
 
 def test_no_op_is_missing_from_the_table() -> None:
     named = {case.op for case in table()}
-    assert named | set(OCCURS_IN) == set(OPS)
+    assert named | set(OCCURS_IN) == set(OPS) - {Op.CALL}  # routines have tests of their own
     assert set(OCCURS_IN.values()) <= named
 
 
@@ -52,7 +52,7 @@ def test_ops_without_cases_occur_where_the_table_says(op: Op) -> None:
 
 
 def test_every_op_with_a_derivative_has_smooth_cases() -> None:
-    differentiable = {op for op, rule in RULES.items() if rule.jvp is not None}
+    differentiable = {op for op, rule in RULES.items() if rule.jvp is not None} - {Op.CALL}
     assert differentiable <= {case.op for case in smooth_cases()}
     assert all((rule.jvp is None) == (rule.vjp is None) for rule in RULES.values())
 

@@ -37,28 +37,28 @@ def tape_of(name, *types, attrs=()):
 
 
 def test_text_names_the_routine_and_is_read_back():
-    tape = tape_of("lu_solve", "f64[2,6,5]", "f64[2,5,3]", attrs=(1,))
-    assert "call %0, %1 (lu_solve, 1) : f64[2,5,3]" in str(tape)
+    tape = tape_of("lu_solve", "f64[2,6,5]", "f64[2,5,3]", attrs=(1, 0))
+    assert "call %0, %1 (lu_solve, 1, 0) : f64[2,5,3]" in str(tape)
     assert from_text(to_text(tape, full=True)).digest == tape.digest
 
 
 def test_an_unknown_name():
-    text = to_text(tape_of("lu", "f64[1,5,5]"), full=True)
+    text = to_text(tape_of("lu", "f64[1,5,5]", attrs=(0,)), full=True)
     with pytest.raises(TapeError, match="line 4: no routine is called lv"):
-        from_text(text.replace("(lu)", "(lv)"))
+        from_text(text.replace("(lu, 0)", "(lv, 0)"))
 
 
 @pytest.mark.parametrize(
     ("name", "types", "attrs", "said"),
     [
-        ("lu", ["f64[1,4,5]"], (), "have to be square"),
-        ("lu", ["f64[4,4]"], (), "three axes"),
-        ("lu", ["i64[1,4,4]"], (), "float64 in three axes"),
-        ("lu_solve", ["f64[1,5,4]", "f64[2,4,1]"], (0,), "stacks of different lengths"),
-        ("lu_solve", ["f64[1,5,4]", "f64[1,3,1]"], (0,), "4 rows are needed"),
+        ("lu", ["f64[1,4,5]"], (0,), "have to be square"),
+        ("lu", ["f64[4,4]"], (0,), "three axes"),
+        ("lu", ["i64[1,4,4]"], (0,), "float64 in three axes"),
+        ("lu_solve", ["f64[1,5,4]", "f64[2,4,1]"], (0, 0), "stacks of different lengths"),
+        ("lu_solve", ["f64[1,5,4]", "f64[1,3,1]"], (0, 0), "4 rows are needed"),
         ("lu_solve", ["f64[1,5,4]", "f64[1,4,1]"], (2,), "attributes"),
         ("triangular", ["f64[1,4,4]", "f64[1,4,1]"], (1, 0), "attributes"),
-        ("cholesky", ["f64[1,4,5]"], (), "have to be square"),
+        ("cholesky", ["f64[1,4,5]"], (0,), "have to be square"),
     ],
 )
 def test_types_that_do_not_fit(name, types, attrs, said):
@@ -76,7 +76,7 @@ def test_a_number_that_no_routine_has():
 def test_a_result_of_another_type_is_found():
     b = Builder()
     x = b.input(parse_type("f64[1,5,5]"))
-    wrong = b.append(Op.CALL, (x,), (named("lu").number,), parse_type("f64[1,5,5]"))
+    wrong = b.append(Op.CALL, (x,), (named("lu").number, 0), parse_type("f64[1,5,5]"))
     with pytest.raises(TapeError, match=r"its type is f64\[1,5,5\]"):
         verify(b.tape([wrong]))
 

@@ -18,7 +18,6 @@ WRITTEN_AGAIN = {
     (np.sort, PART),
     (np.average, COMPLEX),
     (np.einsum, COMPLEX),
-    (np.linalg.solve, COMPLEX),
 }
 
 

@@ -1,4 +1,4 @@
-"""Error functions of complex numbers."""
+"""Error functions of complex numbers; those of real numbers are there wherever these are."""
 
 from __future__ import annotations
 
@@ -10,6 +10,9 @@ import scipy.special
 
 from ckad.trace.arrays import Array, complexed, own, retyped, routine, traced
 from ckad.trace.dispatch import COMPLEX, PLAIN, implements
+from ckad.trace.primitives import special
+
+__all__ = ["NAMES", "special"]
 
 #: In the order of the routine's attribute; the first two and erfcx have ops for real numbers.
 NAMES = ("erf", "erfc", "erfi", "erfcx", "wofz", "dawsn")

@@ -273,10 +273,11 @@ def change(owner: Any) -> None:
     if inner is not None:
         inner.grown.discard(id(owner))
         contents(owner).note_change(ITEMS)
-    elif id(owner) not in (opened := outermost_ledger()).put_back:
-        if (opened.contents.get(id(owner)), ITEMS) not in opened.before:
-            put_back = partial(_put_back, owner, type(owner).copy(owner))
-            opened.put_back[id(owner)] = put_back
+        return
+    opened = outermost_ledger()
+    is_noted = (opened.contents.get(id(owner)), ITEMS) in opened.before
+    if not is_noted and id(owner) not in opened.put_back:
+        opened.put_back[id(owner)] = partial(_put_back, owner, type(owner).copy(owner))
 
 
 def _put_back(owner: Any, before: Any, always: bool) -> None:
