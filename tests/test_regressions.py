@@ -183,7 +183,12 @@ def test_the_least_budget_of_a_schedule_by_name_is_enough():
         assert [loop.schedule.n_slots for loop in more.loops] == [4, 2]
 
 
-@pytest.mark.parametrize("shape", [(100, 2), (3, 70, 2), (70, 3, 2), (2, 50, 1, 7)])
+SLOWLY_COMPILED = [(100, 2), (3, 70, 2), (70, 3, 2)]
+
+
+@pytest.mark.parametrize(
+    "shape", [(2, 50, 1, 7), *(pytest.param(s, marks=pytest.mark.slow) for s in SLOWLY_COMPILED)]
+)
 def test_elements_apart_in_memory_are_read_one_by_one(shape):
     """A slice of one column has its elements a row apart; vectors were loaded side by side."""
     u = np.random.default_rng(0).normal(size=shape)

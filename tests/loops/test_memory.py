@@ -132,6 +132,7 @@ MB = 10**6
 PAGES = MB
 
 
+@pytest.mark.slow
 def test_two_thousand_steps_of_a_hundred_thousand_cells() -> None:
     figures = measured(
         "measure(ckad.value_and_grad(diffusion(2000), (0, 1), memory='50 MB'),"

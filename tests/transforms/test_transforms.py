@@ -554,7 +554,7 @@ LONG = """
     [
         ("ckad.jit(long, engine='{engine}')", 4),
         ("ckad.grad(long, memory='32 MiB', engine='{engine}')", 4),
-        ("ckad.jit(long, engine='{engine}')", 100_000),
+        pytest.param("ckad.jit(long, engine='{engine}')", 100_000, marks=pytest.mark.slow),
     ],
 )
 def test_an_interrupt_is_answered(call: str, size: int, engine: str) -> None:
