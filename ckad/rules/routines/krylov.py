@@ -198,6 +198,52 @@ def _bicgstab(
 
 
 @kernel
+def _next_direction(v: np.ndarray, w: np.ndarray, h: np.ndarray, k: int) -> bool:
+    """Arnoldi: ``w`` without the directions before it; whether nothing is left of it."""
+    whole = math.sqrt(_dot(w, w))
+    for j in range(k + 1):
+        h[k, j] = _dot(v[j], w)
+        for i in range(len(w)):
+            w[i] -= h[k, j] * v[j, i]
+    h[k, k + 1] = math.sqrt(_dot(w, w))
+    if h[k, k + 1] <= _EPS * whole:
+        h[k, k + 1] = 0.0
+        v[k + 1] = w
+        return True
+    v[k + 1] = w / h[k, k + 1]
+    return False
+
+
+@kernel
+def _rotate(h: np.ndarray, s: np.ndarray, cosines: np.ndarray, sines: np.ndarray, k: int) -> None:
+    """Givens rotations make row k triangular; the right side turns with it."""
+    for j in range(k):
+        one, other = h[k, j], h[k, j + 1]
+        h[k, j] = cosines[j] * one + sines[j] * other
+        h[k, j + 1] = -sines[j] * one + cosines[j] * other
+    length = math.hypot(h[k, k], h[k, k + 1])
+    cosines[k] = h[k, k] / length if length > 0.0 else 1.0
+    sines[k] = h[k, k + 1] / length if length > 0.0 else 0.0
+    h[k, k], h[k, k + 1] = length, 0.0
+    s[k + 1] = -sines[k] * s[k]
+    s[k] *= cosines[k]
+
+
+@kernel
+def _improve(x: np.ndarray, v: np.ndarray, h: np.ndarray, s: np.ndarray, last: int) -> None:
+    """x <- x + the least-squares combination of the directions, by substitution."""
+    if h[last, last] == 0.0:
+        s[last] = 0.0
+    for k in range(last, -1, -1):
+        if s[k] != 0.0:
+            s[k] /= h[k, k]
+            for j in range(k):
+                s[j] -= s[k] * h[k, j]
+        for i in range(len(x)):
+            x[i] += s[k] * v[k, i]
+
+
+@kernel
 def _gmres(
     x: np.ndarray, b: np.ndarray, a: _Matrix, m: _Matrix, transposed: int, maxiter: int,
     restart: int, enough: float, size: float, memory: np.ndarray,
@@ -228,39 +274,12 @@ def _gmres(
             last = k
             _times(r, v[k], a[0], a[1], a[2], transposed)
             _times(w, r, m[0], m[1], m[2], transposed)
-            whole = math.sqrt(_dot(w, w))
-            for j in range(k + 1):
-                h[k, j] = _dot(v[j], w)
-                for i in range(n):
-                    w[i] -= h[k, j] * v[j, i]
-            h[k, k + 1] = math.sqrt(_dot(w, w))
-            if h[k, k + 1] <= _EPS * whole:
-                h[k, k + 1], broken = 0.0, True
-                v[k + 1] = w
-            else:
-                v[k + 1] = w / h[k, k + 1]
-            for j in range(k):
-                one, other = h[k, j], h[k, j + 1]
-                h[k, j] = cosines[j] * one + sines[j] * other
-                h[k, j + 1] = -sines[j] * one + cosines[j] * other
-            length = math.hypot(h[k, k], h[k, k + 1])
-            cosines[k] = h[k, k] / length if length > 0.0 else 1.0
-            sines[k] = h[k, k + 1] / length if length > 0.0 else 0.0
-            h[k, k], h[k, k + 1] = length, 0.0
-            s[k + 1] = -sines[k] * s[k]
-            s[k] *= cosines[k]
+            broken = _next_direction(v, w, h, k)
+            _rotate(h, s, cosines, sines, k)
             now = abs(s[k + 1])
             if now <= small or broken:
                 break
-        if h[last, last] == 0.0:
-            s[last] = 0.0
-        for k in range(last, -1, -1):
-            if s[k] != 0.0:
-                s[k] /= h[k, k]
-                for j in range(k):
-                    s[j] -= s[k] * h[k, j]
-            for i in range(n):
-                x[i] += s[k] * v[k, i]
+        _improve(x, v, h, s, last)
         _residual(r, x, b, a, transposed)
         left = math.sqrt(_dot(r, r))
         if left <= enough or broken:

@@ -12,6 +12,10 @@ _dtrsm = external("dtrsm", 11)
 _ztrsm = external("ztrsm", 11)
 _dtrsv = external("dtrsv", 8)
 
+#: What a body returns where an iteration of LAPACK's does not end.
+NO_CONVERGENCE = 1
+#: Columns that LAPACK takes together.
+BLOCK = 64
 #: NumPy's words.
 SINGULAR: Failure = (np.linalg.LinAlgError, "Singular matrix")
 NOT_POSITIVE: Failure = (np.linalg.LinAlgError, "Matrix is not positive definite")

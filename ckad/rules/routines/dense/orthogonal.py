@@ -10,7 +10,13 @@ from collections.abc import Sequence
 
 from ckad.kernel import kernel
 from ckad.rules.registry import Tangents
-from ckad.rules.routines.dense.lapack import set_sizes, turned, turned_into_parts, turned_parts
+from ckad.rules.routines.dense.lapack import (
+    BLOCK,
+    set_sizes,
+    turned,
+    turned_into_parts,
+    turned_parts,
+)
 from ckad.rules.routines.dense.matrices import (
     Matrix,
     flags,
@@ -38,8 +44,6 @@ _dgeqrf = external("dgeqrf", 8)
 _dorgqr = external("dorgqr", 9)
 _zgeqrf = external("zgeqrf", 8)
 _zungqr = external("zungqr", 9)
-#: Columns that LAPACK takes together.
-_BLOCK = 64
 
 # --- QR ------------------------------------------------------------------------------------------
 
@@ -59,7 +63,7 @@ def _qr(words: int, arrays: int, work: int) -> int:
     out, a = integers(arrays, 2)
     batch, width, size = planes >> is_complex, 1 + is_complex, (m + n) * n
     sizes = set_sizes(work, m, m)
-    sizes[3], sizes[4] = n, _BLOCK * max(n, 1)
+    sizes[3], sizes[4] = n, BLOCK * max(n, 1)
     z = work + HEAD
     tau = z + 8 * width * m * n
     space = tau + 8 * width * n
@@ -94,7 +98,7 @@ def _upper_part(to: int, x: int, m: int, n: int, width: int) -> None:
 
 def _qr_workspace(attrs: Attributes, a: Type) -> int:
     _, m, n = a.shape
-    return 8 * (1 + attrs[0]) * n * (m + 1 + _BLOCK)
+    return 8 * (1 + attrs[0]) * n * (m + 1 + BLOCK)
 
 
 _QR = compiled(_qr, _qr_workspace)

@@ -14,6 +14,8 @@ import numpy as np
 from ckad.kernel import kernel
 from ckad.rules.registry import Tangents
 from ckad.rules.routines.dense.lapack import (
+    BLOCK,
+    NO_CONVERGENCE,
     A,
     S,
     set_sizes,
@@ -51,11 +53,8 @@ Attributes = Sequence[int]
 
 _dgesdd = external("dgesdd", 14)
 _zgesdd = external("zgesdd", 15)
-_NO_CONVERGENCE = 1
 #: NumPy's words.
 NO_SINGULAR_VALUES: Failure = (np.linalg.LinAlgError, "SVD did not converge")
-#: Columns that LAPACK takes together.
-_BLOCK = 64
 
 # --- singular values ------------------------------------------------------------------------------
 
@@ -119,7 +118,7 @@ def _svd(words: int, arrays: int, work: int) -> int:
             turned(to, u, columns, m)
             turned(to + of_v, v, n, rows)
         if sizes[2]:
-            return _NO_CONVERGENCE
+            return NO_CONVERGENCE
         doubles(to + of_s, k)[:] = doubles(values, k)
         if is_complex:
             doubles(to_im + of_s, k)[:] = 0.0
@@ -138,7 +137,7 @@ def _ones(to: int, rows: int, columns: int) -> None:
 def _length(m: int, n: int, is_complex: int) -> int:
     """The numbers that LAPACK wants as its workspace."""
     k = min(m, n)
-    return (1 if is_complex else 4) * k * k + 7 * k + (_BLOCK + 1) * (m + n + 1)
+    return (1 if is_complex else 4) * k * k + 7 * k + (BLOCK + 1) * (m + n + 1)
 
 
 _length_in_code = kernel(_length)
@@ -153,7 +152,7 @@ def _svd_workspace(attrs: Attributes, a: Type) -> int:
     return int(8 * ((1 + is_complex) * numbers + 5 * k + reals))
 
 
-_SVD = compiled(_svd, _svd_workspace, {_NO_CONVERGENCE: NO_SINGULAR_VALUES})
+_SVD = compiled(_svd, _svd_workspace, {NO_CONVERGENCE: NO_SINGULAR_VALUES})
 
 
 def _svd_jvp(b: Builder, tangents: Tangents, out: int, a: int, attrs: Attributes) -> int:

@@ -15,6 +15,8 @@ import numpy as np
 from ckad.kernel import kernel
 from ckad.rules.registry import Tangents
 from ckad.rules.routines.dense.lapack import (
+    BLOCK,
+    NO_CONVERGENCE,
     L,
     U,
     V,
@@ -47,11 +49,8 @@ Attributes = Sequence[int]
 
 _dsyevd = external("dsyevd", 11)
 _zheevd = external("zheevd", 13)
-_NO_CONVERGENCE = 1
 #: NumPy's words.
 NO_EIGENVALUES: Failure = (np.linalg.LinAlgError, "Eigenvalues did not converge")
-#: Columns that LAPACK takes together.
-_BLOCK = 64
 
 # --- Hermitian matrices ---------------------------------------------------------------------------
 
@@ -94,14 +93,14 @@ def _eigh(words: int, arrays: int, work: int) -> int:
                     work + 20, work + 8)  # fmt: skip
             turned(to, z, n, n)
         if sizes[2]:
-            return _NO_CONVERGENCE
+            return NO_CONVERGENCE
         doubles(to + 8 * n * n, n)[:] = doubles(values, n)
     return 0
 
 
 def _length(n: int, is_complex: int) -> int:
     """The numbers that LAPACK wants as its workspace."""
-    return max(2 * n + n * n if is_complex else 1 + 6 * n + 2 * n * n, _BLOCK * (n + 2))
+    return max(2 * n + n * n if is_complex else 1 + 6 * n + 2 * n * n, BLOCK * (n + 2))
 
 
 _length_in_code = kernel(_length)
@@ -113,7 +112,7 @@ def _eigh_workspace(attrs: Attributes, a: Type) -> int:
     return int(8 * (numbers + 3 + 5 * n + is_complex * (1 + 5 * n + 2 * n * n)))
 
 
-_EIGH = compiled(_eigh, _eigh_workspace, {_NO_CONVERGENCE: NO_EIGENVALUES})
+_EIGH = compiled(_eigh, _eigh_workspace, {NO_CONVERGENCE: NO_EIGENVALUES})
 
 
 def _eigh_jvp(b: Builder, tangents: Tangents, out: int, a: int, attrs: Attributes) -> int:
