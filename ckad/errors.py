@@ -62,6 +62,10 @@ class DifferentiationError(CkadError, TypeError):
     """What is asked for has no derivative: a non-scalar output, an integer input."""
 
 
+class BatchError(CkadError, ValueError):
+    """Arguments of `ckad.vmap` without a common axis, or a program that has none to run along."""
+
+
 class TracedIndexError(CkadError, IndexError):
     """An index computed by the program is out of range."""
 

@@ -8,6 +8,8 @@ there is named in ``inside``.) ``print`` shows a pipeline, ``watch`` what its pa
     primal                            the values alone
     gradient, pullback, pushforward   what `value_and_grad`, `vjp` and `jvp` run
     hvp                               the derivative of a gradient in one direction
+    members, gradients                `vmap` of a function, and of a gradient
+    pullbacks, pushforwards, hvps     the same for several cotangents or tangents in one run
     inlined                           a tape on its way into another that is being recorded
     adjoint_of_tape, tangent_of_tape  what `ckad.adjoint` and `ckad.tangent` make of any tape
 
@@ -25,13 +27,14 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from ckad.passes.adjoint import adjoint, threaded
+from ckad.passes.batched import batched
 from ckad.passes.bind import seeded
 from ckad.passes.calls.hoist import hoist
 from ckad.passes.calls.marks import unmarked
 from ckad.passes.fma import fma
 from ckad.passes.integers.ranges import in_range
 from ckad.passes.integers.steady import steady
-from ckad.passes.rewrite import appended
+from ckad.passes.rewrite import appended, with_outputs
 from ckad.passes.simplify import simplify
 from ckad.passes.tangent import tangent
 from ckad.passes.transpose import transposed
@@ -182,6 +185,29 @@ def _tangent(moving: Positions, contract: bool = False) -> Pass:
     )
 
 
+def _batched(inputs: Sequence[bool], n: int) -> Pass:
+    """Inputs beyond those named are batched as well."""
+
+    def run(tape: Tape) -> Tape:
+        more = len(tape.inputs) - len(inputs)
+        return batched(tape, [*inputs, *[True] * more], n)
+
+    return Pass("batched", f"for {n} members at once", run)
+
+
+def _several(
+    of: Pipeline, product: str, n_inputs: int, n: int, outputs: slice = slice(None)
+) -> Pipeline:
+    """``of`` for ``n`` members that differ in the inputs after the first ``n_inputs``."""
+
+    def wanted(tape: Tape) -> Tape:
+        return simplify(with_outputs(tape, tape.outputs.tolist()[outputs]))
+
+    chosen = Pass("wanted", "outputs that differ from member to member", wanted)
+    passes = (chosen, _batched([False] * n_inputs, n), SIMPLIFY)
+    return of.then(Pipeline(product, passes))
+
+
 def _named(positions: Positions, kind: str) -> str:
     if positions is None:
         return f"all float {kind}s"
@@ -226,6 +252,38 @@ def hvp(wrt: Positions = None, moving: Positions = None, contract: bool = False)
     """
     forward, reverse = _tangent(moving, contract), _adjoint(wrt, seeds=(1,), contract=contract)
     return primal(contract).then(Pipeline("hvp", (forward, THREADED, reverse, SEEDED, SIMPLIFY)))
+
+
+def members(inputs: Sequence[bool], n: int, contract: bool = False) -> Pipeline:
+    """The outputs for ``n`` members, which differ in the chosen inputs."""
+    own = Pipeline("members", (_batched(inputs, n), SIMPLIFY))
+    return own.then(Pipeline("members", primal(contract).passes))
+
+
+def gradients(wrt: Positions, inputs: Sequence[bool], n: int, contract: bool = False) -> Pipeline:
+    """`gradient` for ``n`` members, which differ in the chosen inputs."""
+    several = Pipeline("gradients", (_batched(inputs, n), SIMPLIFY))
+    return gradient(wrt, contract).then(several)
+
+
+def pullbacks(wrt: Positions, n_inputs: int, n: int, contract: bool = False) -> Pipeline:
+    """From (inputs, ``n`` cotangents of each output) to as many cotangents of ``wrt``."""
+    return _several(pullback(wrt, contract), "pullbacks", n_inputs, n)
+
+
+def pushforwards(
+    moving: Positions, n_inputs: int, n_outputs: int, n: int, contract: bool = False
+) -> Pipeline:
+    """From (inputs, ``n`` tangents of each of ``moving``) to as many tangents of the outputs."""
+    tangents = slice(n_outputs, None)
+    return _several(pushforward(moving, contract), "pushforwards", n_inputs, n, tangents)
+
+
+def hvps(
+    wrt: Positions, moving: Positions, n_inputs: int, n: int, contract: bool = False
+) -> Pipeline:
+    """`hvp` in ``n`` directions."""
+    return _several(hvp(wrt, moving, contract), "hvps", n_inputs, n)
 
 
 def inlined() -> Pipeline:

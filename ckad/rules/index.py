@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ckad.rules.registry import Contribution, Tangents, jvp, linear, rule, vjp
+from ckad.rules.registry import Contribution, Lanes, Tangents, batch, jvp, linear, rule, vjp
 from ckad.tape.builder import Builder
 from ckad.tape.ops import Op
 from ckad.tape.types import Type
@@ -41,6 +41,41 @@ def _(
     return add_in_place, None
 
 
+def _of_all(b: Builder, idx: int, size: int) -> int:
+    """Indices of members [n, ...] as those into the members one behind the other."""
+    shape = b.type(idx).shape
+    first = np.arange(shape[0]).reshape(-1, *[1] * (len(shape) - 1)) * size
+    return b.add(idx, b.broadcast_to(b.const(first), shape))
+
+
+def _axis_first(b: Builder, x: int, axis: int, n_axes: int = 1) -> int:
+    """Members with ``n_axes`` axes from ``axis`` on before their others."""
+    rank = len(b.type(x).shape)
+    moved = range(axis + 1, axis + 1 + n_axes)
+    order = (0, *moved, *(k for k in range(1, rank) if k not in moved))
+    return x if order == tuple(range(rank)) else b.transpose(x, attrs=order)
+
+
+def _axis_back(b: Builder, x: int, axis: int, n_axes: int = 1) -> int:
+    """The inverse of `_axis_first`."""
+    rank = len(b.type(x).shape)
+    others = range(1 + n_axes, rank)
+    order = (0, *others[:axis], *range(1, 1 + n_axes), *others[axis:])
+    return x if order == tuple(range(rank)) else b.transpose(x, attrs=order)
+
+
+@batch(Op.GATHER)
+def _(b: Builder, lanes: Lanes, x: int, idx: int) -> int:
+    (axis,) = lanes.attrs
+    if not lanes.batched[1]:
+        return b.gather(x, idx, attrs=(axis + 1,))
+    x, idx = lanes.all(b, (x, idx))
+    x = _axis_first(b, x, axis)
+    n, size, *rest = b.type(x).shape
+    picked = b.gather(b.reshape_to(x, (n * size, *rest)), _of_all(b, idx, size), attrs=(0,))
+    return _axis_back(b, picked, axis, len(b.type(idx).shape) - 1)
+
+
 def _at(axis: int, idx: np.ndarray) -> tuple[Any, ...]:
     return (*[slice(None)] * axis, idx)
 
@@ -63,6 +98,28 @@ def _keep_shape(x: Type, idx: Type, y: Type, attrs: Sequence[int]) -> Type:
 
 
 rule(Op.SCATTER, shape=_keep_shape, evaluate=_scatter)
+
+
+def _scattered(op: int) -> None:
+    """The batching rule of an op that writes to places."""
+
+    @batch(op)
+    def _(b: Builder, lanes: Lanes, x: int, idx: int, y: int) -> int:
+        axis, *more = lanes.attrs
+        if not lanes.batched[1]:
+            flags = lanes._replace(batched=(lanes.batched[0], lanes.batched[2]))
+            x, y = flags.all(b, (x, y))
+            return b.emit(op, (x, idx, y), (axis + 1, *more), lanes.out)
+        x, idx, y = lanes.all(b, (x, idx, y))
+        x = _axis_first(b, x, axis)
+        shape = n, size, *rest = b.type(x).shape
+        y = _axis_first(b, y, axis, len(b.type(idx).shape) - 1)
+        flat = b.reshape_to(x, (n * size, *rest))
+        written = b.emit(op, (flat, _of_all(b, idx, size), y), (0, *more), b.type(flat))
+        return _axis_back(b, b.reshape_to(written, shape), axis)
+
+
+_scattered(Op.SCATTER)
 
 
 @jvp(Op.SCATTER)
@@ -109,6 +166,7 @@ def _scatter_add(
 
 
 rule(Op.SCATTER_ADD, shape=_keep_shape, evaluate=_scatter_add)
+_scattered(Op.SCATTER_ADD)
 
 
 @jvp(Op.SCATTER_ADD)

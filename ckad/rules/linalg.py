@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ckad.rules.registry import Contribution, Tangents, jvp, rule, vjp
+from ckad.rules.registry import Contribution, Lanes, Tangents, batch, jvp, rule, vjp
 from ckad.tape.builder import Builder
 from ckad.tape.ops import Op
 from ckad.tape.types import Type
@@ -72,3 +72,33 @@ def _(
     ct_x = _times(b, y, ct, (ty, 1)) if tx else _times(b, ct, y, (0, 1 - ty))
     ct_y = _times(b, ct, x, (1, tx)) if ty else _times(b, x, ct, (1 - tx, 0))
     return ct_x, ct_y
+
+
+@batch(Op.MATMUL)
+def _(b: Builder, lanes: Lanes, x: int, y: int) -> int:
+    """One product of all members, side by side, where they share a matrix."""
+    n, (tx, ty), (first, second) = lanes.n, lanes.attrs, lanes.batched
+    stack, rows, columns = lanes.type.shape
+    if stack != 1 or (first and second):
+        wide = [b.reshape_to(v, (n * stack, *b.type(v).shape[2:])) for v in lanes.all(b, (x, y))]
+        return b.reshape_to(b.matmul(*wide, attrs=lanes.attrs), lanes.out.shape)
+    if first:
+        product = b.matmul(_as_rows(b, x, tx), y, attrs=(0, ty))
+        return b.reshape_to(product, lanes.out.shape)
+    # the transpose of it: members are rows again
+    product = b.matmul(_as_rows(b, y, 1 - ty), x, attrs=(0, 1 - tx))
+    return _turned_last(b, b.reshape_to(product, (n, stack, columns, rows)))
+
+
+def _as_rows(b: Builder, x: int, turn: int) -> int:
+    """[n, 1, m, k] as [1, n m, k]; with ``turn`` the last two axes change places before."""
+    x = _turned_last(b, x) if turn else x
+    n, _, m, k = b.type(x).shape
+    return b.reshape_to(x, (1, n * m, k))
+
+
+def _turned_last(b: Builder, x: int) -> int:
+    shape = b.type(x).shape
+    if 1 in shape[-2:]:  # the elements stay in their order
+        return b.reshape_to(x, (*shape[:-2], shape[-1], shape[-2]))
+    return b.transpose(x, attrs=(0, 1, 3, 2))

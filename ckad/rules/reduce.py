@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ckad.rules.registry import Contribution, Tangents, jvp, linear, rule, vjp
+from ckad.rules.registry import Contribution, Tangents, along_next_axis, jvp, linear, rule, vjp
 from ckad.tape.builder import Builder
 from ckad.tape.ops import Op
 from ckad.tape.types import DType, Type
@@ -32,6 +32,7 @@ rule(
     evaluate=lambda type, attrs, x: np.asarray(x.sum(tuple(attrs)), x.dtype),
 )
 linear(Op.SUM)
+along_next_axis(Op.SUM)
 
 
 @vjp(Op.SUM)
@@ -44,6 +45,7 @@ def _extremum(op: int, numpy: Callable[..., Any]) -> None:
         return np.asarray(numpy(x, tuple(attrs)), x.dtype)
 
     rule(op, shape=_without_axes, evaluate=evaluate)
+    along_next_axis(op)
 
     def shares(b: Builder, out: int, x: int, axes: Sequence[int]) -> int:
         type = b.type(x)
@@ -77,6 +79,7 @@ for _op, _numpy in ((Op.ARGMAX, np.argmax), (Op.ARGMIN, np.argmin)):
         shape=_position,
         evaluate=lambda type, attrs, x, f=_numpy: np.asarray(f(x, attrs[0]), np.int64),
     )
+    along_next_axis(_op)
 
 
 # --- cumulative: attrs are the axis, and 1 if the direction is from the end ---------------------
@@ -95,6 +98,7 @@ def _cumsum(type: Type, attrs: Sequence[int], x: np.ndarray) -> np.ndarray:
 
 rule(Op.CUMSUM, shape=_keep, evaluate=_cumsum)
 linear(Op.CUMSUM)
+along_next_axis(Op.CUMSUM, 1)
 
 
 @vjp(Op.CUMSUM)
@@ -117,6 +121,7 @@ def _recurrence(type: Type, attrs: Sequence[int], a: np.ndarray, x: np.ndarray) 
 
 
 rule(Op.RECURRENCE, shape=_keep, evaluate=_recurrence)
+along_next_axis(Op.RECURRENCE, 1)
 
 
 def shifted(b: Builder, x: int, axis: int, by: int) -> int:
@@ -171,6 +176,7 @@ rule(
     shape=_without_axes,
     evaluate=lambda type, attrs, x: np.asarray(x.prod(attrs[0]), x.dtype),
 )
+along_next_axis(Op.PROD)
 
 
 def _others(b: Builder, x: int, axis: int) -> int:

@@ -38,6 +38,32 @@ class Pole(NamedTuple):
 Partial = Callable[..., Any]
 
 
+class Lanes(NamedTuple):
+    """A row whose operands are batched, or some of them: what its batching rule is given.
+
+    A batched value has a first axis of ``n`` elements in addition, one for each member.
+    """
+
+    n: int
+    type: Type
+    """The row's own type, without the axis."""
+    attrs: Sequence[int]
+    batched: Sequence[bool]
+    """Which operands have the axis; one of them at the least."""
+
+    @property
+    def out(self) -> Type:
+        """The type of the result."""
+        return self.type.with_shape((self.n, *self.type.shape))
+
+    def all(self, b: Builder, operands: Sequence[int]) -> list[int]:
+        """The operands, each with the axis."""
+        return [
+            x if has_axis else b.broadcast_to(x, (self.n, *b.type(x).shape))
+            for x, has_axis in zip(operands, self.batched, strict=True)
+        ]
+
+
 @dataclass
 class Rule:
     """Everything about one op.
@@ -45,7 +71,8 @@ class Rule:
     ``evaluate(type, attrs, *arrays)`` is the meaning in NumPy. ``emit`` maps a signature of cells
     (``"ff->f"``, f: float64, i: int64 or bool) to a function that writes the LLVM IR for one
     element. ``jvp(b, tangents, out, *operands, attrs=)`` and ``vjp(b, ct, out, *operands, attrs=)``
-    emit rows.
+    emit rows. ``batch(b, lanes, *operands)`` emits the row for all members of a batch at once; an
+    op without it takes one after the other, an elementwise one needs none.
     """
 
     op: int
@@ -53,6 +80,7 @@ class Rule:
     emit: dict[str, Callable[..., Any]] = field(default_factory=dict)
     jvp: Callable[..., int | None] | None = None  # None: the derivative is zero
     vjp: Callable[..., Sequence[Contribution]] | None = None
+    batch: Callable[..., int] | None = None
     cheap: bool = False  # cheaper to compute again than to keep
 
 
@@ -92,6 +120,29 @@ def vjp(op: int) -> Callable[[Any], Any]:
         return function
 
     return register
+
+
+def batch(op: int) -> Callable[[Any], Any]:
+    """Decorator: the batching rule of ``op``."""
+
+    def register(function: Any) -> Any:
+        RULES[op].batch = function
+        return function
+
+    return register
+
+
+def along_next_axis(op: int, n_axes: int | None = None) -> None:
+    """The batching rule of an op that treats each member alike: its axes are one further.
+
+    The first ``n_axes`` of its attributes are axes, or all of them.
+    """
+
+    @batch(op)
+    def _(b: Builder, lanes: Lanes, *operands: int) -> int:
+        n = len(lanes.attrs) if n_axes is None else n_axes
+        attrs = (*(axis + 1 for axis in lanes.attrs[:n]), *lanes.attrs[n:])
+        return b.emit(op, lanes.all(b, operands), attrs, lanes.out)
 
 
 def scale(b: Builder, ct: int, factor: Any) -> int:

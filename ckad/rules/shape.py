@@ -6,7 +6,17 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ckad.rules.registry import Contribution, Tangents, jvp, linear, rule, vjp
+from ckad.rules.registry import (
+    Contribution,
+    Lanes,
+    Tangents,
+    along_next_axis,
+    batch,
+    jvp,
+    linear,
+    rule,
+    vjp,
+)
 from ckad.tape.builder import Builder
 from ckad.tape.ops import Op
 from ckad.tape.types import Type
@@ -37,6 +47,11 @@ def _(b: Builder, ct: int, out: int, x: int, attrs: Sequence[int] = ()) -> tuple
     return (b.reshape_to(ct, b.type(x).shape),)
 
 
+@batch(Op.RESHAPE)
+def _(b: Builder, lanes: Lanes, x: int) -> int:
+    return b.reshape_to(x, lanes.out.shape)
+
+
 rule(
     Op.BROADCAST,
     evaluate=lambda type, attrs, x: np.broadcast_to(x, type.shape).copy(),
@@ -53,6 +68,13 @@ def _(b: Builder, ct: int, out: int, x: int, attrs: Sequence[int] = ()) -> tuple
     return (b.reshape_to(b.sum(ct, attrs=(*range(lead), *stretched)), shape),)
 
 
+@batch(Op.BROADCAST)
+def _(b: Builder, lanes: Lanes, x: int) -> int:
+    shape = b.type(x).shape[1:]
+    lead = len(lanes.type.shape) - len(shape)
+    return b.broadcast_to(b.reshape_to(x, (lanes.n, *[1] * lead, *shape)), lanes.out.shape)
+
+
 rule(
     Op.TRANSPOSE,
     shape=lambda x, attrs: x.with_shape(tuple(x.shape[a] for a in attrs)),
@@ -65,6 +87,11 @@ linear(Op.TRANSPOSE)
 @vjp(Op.TRANSPOSE)
 def _(b: Builder, ct: int, out: int, x: int, attrs: Sequence[int]) -> tuple[Contribution, ...]:
     return (b.transpose(ct, attrs=np.argsort(attrs)),)
+
+
+@batch(Op.TRANSPOSE)
+def _(b: Builder, lanes: Lanes, x: int) -> int:
+    return b.transpose(x, attrs=(0, *(axis + 1 for axis in lanes.attrs)))
 
 
 # --- slices ------------------------------------------------------------------------------------
@@ -163,6 +190,20 @@ def _(
     return ct, b.slice(ct, attrs=attrs, type=b.type(y))
 
 
+def _whole_members(op: int) -> None:
+    """The batching rule of the slice family: every member from its start on, in steps of one."""
+
+    @batch(op)
+    def _(b: Builder, lanes: Lanes, *operands: int) -> int:
+        rank = len(lanes.attrs) // 2
+        attrs = (0, *lanes.attrs[:rank], 1, *lanes.attrs[rank:])
+        return b.emit(op, lanes.all(b, operands), attrs, lanes.out)
+
+
+for _op in (Op.SLICE, Op.PAD, Op.UPDATE, Op.SLICE_ADD):
+    _whole_members(_op)
+
+
 # --- concatenation and roll --------------------------------------------------------------------
 
 
@@ -203,6 +244,8 @@ def _(
     return tuple(parts)
 
 
+along_next_axis(Op.CONCAT)
+
 rule(
     Op.ROLL,
     shape=_first,
@@ -217,3 +260,9 @@ def _(b: Builder, ct: int, out: int, x: int, attrs: Sequence[int]) -> tuple[Cont
     shift, axis = attrs
     n = b.type(x).shape[axis]
     return (b.roll(ct, attrs=(-shift % n if n else 0, axis)),)
+
+
+@batch(Op.ROLL)
+def _(b: Builder, lanes: Lanes, x: int) -> int:
+    shift, axis = lanes.attrs
+    return b.roll(x, attrs=(shift, axis + 1))

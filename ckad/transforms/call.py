@@ -121,7 +121,7 @@ class Call:
         """The tape to run."""
         return self.made(pipeline.primal)
 
-    def made(self, product: Callable[..., Pipeline], *about: Positions) -> Tape:
+    def made(self, product: Callable[..., Pipeline], *about: Positions | int) -> Tape:
         """What a pipeline makes of the tape, remembered by the tape's contents."""
         key = product.__name__, about, self.contracts
 

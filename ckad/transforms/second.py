@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial, wraps
+from functools import wraps
 from typing import Any
 
 import numpy as np
@@ -13,12 +13,15 @@ from ckad.errors import DifferentiationError
 from ckad.loops.asked import Choice
 from ckad.loops.driver import Options, Progress
 from ckad.passes import pipeline
+from ckad.passes.pipeline import Pipeline, Positions
 from ckad.place import at_place
 from ckad.trace.source import follow
 from ckad.trace.values.tracer import Tracer
 from ckad.tracebacks import trimmed
-from ckad.transforms.forward import jvp, match_tangents, moving_inputs
-from ckad.transforms.gradients import Gradient, positions, vjp
+from ckad.transforms.call import Call
+from ckad.transforms.forward import match_tangents, moving_inputs
+from ckad.transforms.gradients import Gradient, layout_of, positions
+from ckad.transforms.lanes import in_lanes
 
 
 def jacobian(
@@ -34,8 +37,9 @@ def jacobian(
     """Make a function that computes the Jacobian of ``fun`` by one array argument.
 
     ``fun`` returns one array. The result has the shape ``out.shape + argument.shape``. ``mode`` is
-    ``"fwd"`` (one sweep per input), ``"rev"`` (one per output), or ``"auto"`` (the fewer).
-    ``memory`` and ``schedule`` are those of `value_and_grad`, for each reverse sweep.
+    ``"fwd"`` (one tangent per input), ``"rev"`` (one cotangent per output), or ``"auto"`` (the
+    fewer). Several of them go through one sweep side by side, whose steps run forward once for all.
+    ``memory`` and ``schedule`` are those of `value_and_grad`, for each sweep.
 
     >>> import numpy as np, ckad
     >>> print(ckad.jacobian(lambda x: x[:2] * x[2])(np.array([1.0, 2.0, 3.0])))
@@ -47,6 +51,8 @@ def jacobian(
             at_place(f'mode={mode!r} is not known; use "auto", "fwd" or "rev".')
         )
 
+    options = Options(memory, schedule, engine, threads=threads)
+
     @trimmed
     def compute(*args: Any, **kwargs: Any) -> Any:
         at = _position(argnums, len(args))
@@ -56,14 +62,17 @@ def jacobian(
             return follow(fun)(*args[:at], x, *args[at + 1 :], **kwargs)
 
         x = _array(args[at], f"argument {at}")
-        out, pullback = vjp(
-            partial_of, x, memory=memory, schedule=schedule, engine=engine, threads=threads
-        )
-        out = _array(out, "the result")
+        call = Call(partial_of, (x,), {}, options)
+        wrt = layout_of(call, (0,), True).wrt
+        types = call.tape.output_types
+        out = _array(call.results([np.zeros(t.shape, t.numpy) for t in types]), "the result")
+        if not types[0].is_float:
+            return np.zeros((*out.shape, *x.shape))
+        n_inputs = len(call.tape.inputs)
         if mode == "rev" or (mode == "auto" and out.size < x.size):
-            return _stacked([pullback(d)[0] for d in _units(out)], out, x)
-        push = partial(jvp, engine=engine, threads=threads)
-        columns = _stacked([push(partial_of, (x,), (d,))[1] for d in _units(x)], x, out)
+            return _together(call, pipeline.pullbacks, (wrt, n_inputs), _units(out), x)
+        about = wrt, n_inputs, len(call.tape.outputs)
+        columns = _together(call, pipeline.pushforwards, about, _units(x), out)
         return np.moveaxis(columns, range(x.ndim), range(-x.ndim, 0)) if x.ndim else columns
 
     return compute
@@ -76,7 +85,7 @@ def jacfwd(
     engine: str = "auto",
     threads: int | None = None,
 ) -> Callable[..., Any]:
-    """`jacobian` by one forward sweep per element of the argument.
+    """`jacobian` by tangents of the elements of the argument.
 
     >>> import numpy as np, ckad
     >>> print(ckad.jacfwd(lambda t: t * np.array([1.0, 2.0]))(3.0))
@@ -94,7 +103,7 @@ def jacrev(
     engine: str = "auto",
     threads: int | None = None,
 ) -> Callable[..., Any]:
-    """`jacobian` by one reverse sweep per element of the result, each within the budget.
+    """`jacobian` by cotangents of the elements of the result, each sweep within the budget.
 
     >>> import numpy as np, ckad
     >>> print(ckad.jacrev(lambda x: x[0] * x[1])(np.array([3.0, 4.0])))
@@ -142,14 +151,26 @@ def _array(x: Any, what: str) -> Any:
     return np.asarray(x)
 
 
-def _units(x: Any) -> list[np.ndarray]:
-    return list(np.eye(x.size, dtype=x.dtype).reshape(x.size, *x.shape))
+def _units(x: Any) -> np.ndarray:
+    """A one at each element, along a first axis."""
+    return np.eye(x.size, dtype=x.dtype).reshape(x.size, *x.shape)
 
 
-def _stacked(parts: list[Any], outer: Any, inner: Any) -> Any:
-    if not parts:
-        return np.zeros((*outer.shape, *inner.shape))
-    return np.stack(parts).reshape((*outer.shape, *inner.shape))
+def _together(
+    call: Call,
+    product: Callable[..., Pipeline],
+    about: Sequence[Positions | int],
+    units: np.ndarray,
+    of: Any,
+    *others: np.ndarray,
+) -> Any:
+    """What ``product`` gives for each of the units: an array of their shape and that of ``of``."""
+    shape = *units.shape[1:], *of.shape
+    if not units.size:
+        return np.zeros(shape)
+    still = [np.zeros((len(units), *x.shape), x.dtype) for x in others]
+    (found,) = in_lanes(call, product, about, [*still, units])
+    return np.reshape(found, shape)
 
 
 @trimmed
@@ -198,14 +219,14 @@ def hessian(
 
     It has the shape ``argument.shape + argument.shape``. By several ``argnums`` it is a tuple of
     tuples: ``h[i][j]`` has the shape of argument i and then that of j. One product (see `hvp`) per
-    element of an argument; the keyword arguments are those of `hvp`.
+    element of an argument, several of them side by side; the keyword arguments are those of `hvp`.
 
     >>> import numpy as np, ckad
     >>> print(ckad.hessian(lambda x: x[0] ** 2 * x[1])(np.array([1.0, 2.0])))
     [[4. 2.]
      [2. 0.]]
     """
-    product = partial(hvp, memory=memory, schedule=schedule, engine=engine, threads=threads)
+    options = Options(memory, schedule, engine, threads=threads)
 
     @trimmed
     def compute(*args: Any, **kwargs: Any) -> Any:
@@ -218,7 +239,7 @@ def hessian(
 
         numbers = positions(argnums, len(args))
         xs = {n: _array(args[n], f"argument {n}") for n in numbers}
-        rows = tuple(tuple(_second(product, of, xs, i, j) for j in numbers) for i in numbers)
+        rows = tuple(tuple(_second(of, options, xs, i, j) for j in numbers) for i in numbers)
         return rows[0][0] if isinstance(argnums, int) else rows
 
     return compute
@@ -229,13 +250,15 @@ def _replaced(args: Sequence[Any], numbers: Sequence[int], moving: Sequence[Any]
     return [others.get(n, x) for n, x in enumerate(args)]
 
 
-def _second(
-    product: Callable[..., Any], of: Callable[..., Any], xs: dict[int, Any], i: int, j: int
-) -> Any:
+def _second(of: Callable[..., Any], options: Options, xs: dict[int, Any], i: int, j: int) -> Any:
     """What the gradient by argument i changes with each element of argument j."""
     x, y = xs[i], xs[j]
+    numbers = (i,) if i == j else (i, j)
+    call, _, layout = Gradient(of(*numbers), 0, False, options).prepare(
+        [xs[n] for n in numbers], {}
+    )
+    about = layout.wrt, tuple(moving_inputs(call)), len(call.tape.inputs)
     if i == j:
-        return _stacked([product(of(i), (x,), (d,)) for d in _units(x)], x, x)
-    still = np.zeros(x.shape, x.dtype)
-    columns = _stacked([product(of(i, j), (x, y), (still, d)) for d in _units(y)], y, x)
+        return _together(call, pipeline.hvps, about, _units(x), x)
+    columns = _together(call, pipeline.hvps, about, _units(y), x, x)
     return np.moveaxis(columns, range(y.ndim), range(-y.ndim, 0)) if y.ndim else columns

@@ -1,0 +1,68 @@
+"""Many cotangents, tangents or directions of one call, several of them in one run of the program.
+
+They lie side by side: the steps of a loop run forward once for all of them, and what depends on
+one alone carries an axis of lanes (see `ckad.passes.batched`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ckad.errors import BatchError, BudgetError
+from ckad.passes.pipeline import Pipeline, Positions
+from ckad.transforms.call import Call
+
+#: How many run at once: from here on a step of a few numbers costs as much for each.
+LANES = 16
+
+
+def in_lanes(
+    call: Call,
+    product: Callable[..., Pipeline],
+    about: Sequence[Positions | int],
+    extra: Sequence[np.ndarray],
+) -> list[Any]:
+    """Run ``product(*about, n)``, which takes ``n`` rows of each array of ``extra`` at a time.
+
+    Returns each result for all rows, along a first axis. Where a budget does not hold so many rows
+    at a time there are fewer.
+    """
+    n_rows = len(extra[0])
+    lanes = min(LANES, n_rows)
+    while True:
+        try:
+            return _run(call, product, about, extra, lanes)
+        except (BatchError, BudgetError):
+            if lanes == 1:
+                raise
+        lanes = max(1, lanes // 4)
+
+
+def _run(
+    call: Call,
+    product: Callable[..., Pipeline],
+    about: Sequence[Positions | int],
+    extra: Sequence[np.ndarray],
+    lanes: int,
+) -> list[Any]:
+    n_rows = len(extra[0])
+    tape = call.made(product, *about, lanes)
+    parts = []
+    for first in range(0, n_rows, lanes):
+        rows = [_filled(x[first : first + lanes], lanes) for x in extra]
+        found = call.run(tape, rows, pullback=True)
+        parts.append([x[: n_rows - first] for x in found])
+    return [np.concatenate(pieces) for pieces in zip(*parts, strict=True)]
+
+
+def _filled(rows: np.ndarray, lanes: int) -> np.ndarray:
+    """``rows``, and zeros for the lanes that are left."""
+    missing = lanes - len(rows)
+    return (
+        np.concatenate([rows, np.zeros((missing, *rows.shape[1:]), rows.dtype)])
+        if missing
+        else rows
+    )
