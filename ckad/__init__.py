@@ -39,6 +39,7 @@ from ckad.transforms import (
     trace,
     value_and_grad,
     vjp,
+    vmap,
     while_loop,
 )
 
@@ -83,5 +84,6 @@ __all__ = [
     "trace",
     "value_and_grad",
     "vjp",
+    "vmap",
     "while_loop",
 ]

@@ -1,5 +1,6 @@
 """The transformations: what users call."""
 
+from ckad.transforms.batches import vmap
 from ckad.transforms.call import clear_caches
 from ckad.transforms.debug import debug
 from ckad.transforms.explain import explain
@@ -37,5 +38,6 @@ __all__ = [
     "trace",
     "value_and_grad",
     "vjp",
+    "vmap",
     "while_loop",
 ]

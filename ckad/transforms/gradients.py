@@ -132,7 +132,10 @@ class Gradient:
     @trimmed
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         call, tape, layout = self.prepare(args, kwargs)
-        outputs = call.run(tape)
+        return self.shown(call, layout, call.run(tape))
+
+    def shown(self, call: Call, layout: Layout, outputs: Sequence[Any]) -> Any:
+        """What a user gets, from what the tape gives."""
         n = len(outputs) - len(layout.wrt)
         return call.results(outputs[:n]), layout.structured(outputs[n:])
 
@@ -177,8 +180,8 @@ class Gradient:
 class _GradientAlone(Gradient):
     """What `grad` returns."""
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        result, gradient = super().__call__(*args, **kwargs)
+    def shown(self, call: Call, layout: Layout, outputs: Sequence[Any]) -> Any:
+        result, gradient = super().shown(call, layout, outputs)
         return (gradient, result[1]) if self.has_aux else gradient
 
 
@@ -342,8 +345,7 @@ def vjp(
         cts = _match(call, leaves, tree)
         seeds = [k for k, t in enumerate(call.tape.output_types) if t.is_float]
         tape = call.made(pipeline.pullback, layout.wrt)
-        gradients = call.run(tape, [cts[k] for k in seeds], pullback=True)
-        return tuple(layout.structured(gradients))
+        return tuple(layout.structured(call.run(tape, [cts[k] for k in seeds], pullback=True)))
 
     return outputs, pullback
 
