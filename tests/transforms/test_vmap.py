@@ -5,6 +5,9 @@ import pytest
 
 import ckad
 from ckad.errors import BatchError
+from ckad.loops.driver import Options
+from ckad.passes import pipeline
+from ckad.transforms.call import Call, compiled
 
 rng = np.random.default_rng(7)
 ENGINES = ["vm", "native"]
@@ -160,6 +163,26 @@ def test_gradients_of_members_keep_to_their_budget():
 def test_the_tangent_and_the_pullback_of_a_batch_are_each_others_transposes(name):
     fun, args = PROGRAMS[name]
     ckad.testing.check_grads(ckad.vmap(fun), args, order=2)
+
+
+@pytest.mark.parametrize("memory", [None, "30 kB"])
+def test_forward_steps_do_not_depend_on_the_number_of_cotangents(memory):
+    def observed(u):
+        for _ in range(300):
+            u = u + 0.1 * np.sin(np.roll(u, 1))
+        return u
+
+    call = Call(observed, (np.ones(40),), {}, Options(memory=memory, engine="native"))
+    plans = []
+    for n in (1, 8):
+        tape = call.made(pipeline.pullbacks, (0,), 1, n)
+        plans.append(compiled(tape, call.options).plan)
+    steps = [plan.forward_steps for plan in plans]
+    assert steps[0] >= 300
+    assert steps[1] == steps[0] or (memory and steps[1] < 3 * steps[0])  # their states take memory
+    assert memory is None or max(plan.peak_bytes for plan in plans) <= 30_000
+    rows = ckad.jacrev(observed, memory=memory, engine="native")(np.ones(40))
+    assert_alike(rows, ckad.jacfwd(observed)(np.ones(40)))
 
 
 def test_batches_in_batches():
