@@ -83,15 +83,30 @@ class Program:
     def tangent_of_adjoint(self) -> Tape:
         return tangent(untape(self.adjoint), self.wrt)
 
-    @cached_property
-    def joined(self) -> Tape:
-        """Value, tangent and adjoint as one tape, for what takes long to compile."""
-        b = Builder()
-        xs, vs, ws = (
-            [b.input(type_of(a)) for a in arrays] for arrays in (self.case.arrays, self.v, self.w)
-        )
-        outputs = _copied(b, self.tangent, [*xs, *vs])
-        return b.tape([*outputs, *_copied(b, self.adjoint, [*xs, *ws])])
+    @property
+    def is_smooth(self) -> bool:
+        return self.case.smooth and bool(self.wrt and self.float_types)
+
+    def emit(self, b: Builder) -> list[int]:
+        """Append the value, tangent and adjoint, on inputs of their own; of all the outputs."""
+        xs = [b.input(type_of(a)) for a in self.case.arrays]
+        if not self.is_smooth:
+            return _copied(b, self.tape, xs)
+        vs, ws = ([b.input(type_of(a)) for a in arrays] for arrays in (self.v, self.w))
+        return [*_copied(b, self.tangent, [*xs, *vs]), *_copied(b, self.adjoint, [*xs, *ws])]
+
+    @property
+    def inputs(self) -> Vectors:
+        """What `emit` takes."""
+        return [*self.case.arrays, *((*self.v, *self.w) if self.is_smooth else ())]
+
+    def results(self, outputs: Vectors) -> dict[int, Vectors]:
+        """What `emit` gives, by the ids of the tapes that give the same."""
+        if not self.is_smooth:
+            return {id(self.tape): outputs}
+        n = len(self.tangent.outputs)
+        values = {id(self.tape): outputs[: self.n_outputs]}
+        return {**values, id(self.tangent): outputs[:n], id(self.adjoint): outputs[n:]}
 
     @cached_property
     def is_single(self) -> bool:
@@ -117,16 +132,20 @@ def _copied(b: Builder, tape: Tape, inputs: Sequence[int]) -> list[int]:
     return [env[k] for k in tape.outputs.tolist()]
 
 
-def run_joined(run: Run, program: Program) -> Run:
-    """Runs the tapes of ``program`` at its inputs: the results of one run of them all."""
-    results = run(program.joined, *program.case.arrays, *program.v, *program.w)
-    n = len(program.tangent.outputs)
-    known = {
-        program.tape: results[: program.n_outputs],
-        program.tangent: results[:n],
-        program.adjoint: results[n:],
-    }
-    return lambda tape, *inputs: known[tape]
+def run_joined(run: Run, programs: Sequence[Program]) -> Run:
+    """Runs the tapes of the programs at their inputs: the results of one run of them all.
+
+    Thousands of small programs take minutes to compile one by one.
+    """
+    b = Builder()
+    outputs = [each.emit(b) for each in programs]
+    tape = b.tape(x for own in outputs for x in own)
+    left = run(tape, *(x for each in programs for x in each.inputs))
+    known: dict[int, Vectors] = {}
+    for each, own in zip(programs, outputs, strict=True):
+        known |= each.results(left[: len(own)])
+        left = left[len(own) :]
+    return lambda tape, *inputs: known[id(tape)]
 
 
 # --- values ------------------------------------------------------------------------------------
@@ -195,7 +214,7 @@ def check_value_like_the_vm(run: Run, program: Program) -> None:
 
 
 def check_derivatives_like_the_vm(run: Run, program: Program) -> None:
-    other = run_joined(ENGINES["vm"], program)
+    other = run_joined(ENGINES["vm"], [program])
     for tape, first in ((program.tangent, program.n_outputs), (program.adjoint, 0)):
         for got, want in zip(run(tape)[first:], other(tape)[first:], strict=True):
             assert_same_size(got, want, program.case)

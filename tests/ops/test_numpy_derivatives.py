@@ -78,7 +78,7 @@ def program(expression: str) -> Program:
 def test_derivatives(expression):
     made = program(expression)
     for engine in ENGINES.values():
-        run = run_joined(engine, made)
+        run = run_joined(engine, [made])
         check_jvp(run, made)
         check_vjp(run, made)
 

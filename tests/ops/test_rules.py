@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 
 from ckad.rules import RULES
 from ckad.tape.builder import Builder
-from ckad.tape.ops import OPS, Op
+from ckad.tape.ops import OPS, Group, Op
 from ckad.tape.types import type_of
 
 from .case import Case, one_row
@@ -29,11 +30,30 @@ from .checks import (
 
 program = cache(Program)
 engines = pytest.mark.parametrize("engine", ENGINES)
-#: Thousands of small programs take minutes to compile one by one.
+#: How many cases of an op the native engine compiles as one program.
+TOGETHER = 12
 most = pytest.mark.parametrize(
     "engine", [pytest.param(e, marks=pytest.mark.slow if e == "native" else ()) for e in ENGINES]
 )
-smooth = pytest.mark.parametrize("case", smooth_cases(), ids=str)
+
+
+def of_each(cases: Sequence[Case]) -> pytest.MarkDecorator:
+    """A test for each op that has cases: they are thousands, and each test of pytest takes time."""
+    return pytest.mark.parametrize("op", dict.fromkeys(c.op for c in cases), ids=lambda op: op.name)
+
+
+every_op, smooth_op = of_each(table()), of_each(smooth_cases())
+several_operands = [case for case in smooth_cases() if len(case.active) > 1]
+
+
+def smooth_programs(op: Op) -> list[Program]:
+    return [program(case) for case in cases_of(op) if program(case).is_smooth]
+
+
+def in_pieces(op: Op) -> list[Sequence[Case]]:
+    """Cases of an op that are compiled together. Taped loops share their names: each is alone."""
+    cases, n = cases_of(op), 1 if op.row.group is Group.CONTROL else TOGETHER
+    return [cases[k : k + n] for k in range(0, len(cases), n)]
 
 
 def test_no_op_is_missing_from_the_table() -> None:
@@ -63,43 +83,47 @@ def test_case_names_are_unique() -> None:
 
 
 @most
-@pytest.mark.parametrize("case", table(), ids=str)
-def test_value(engine: str, case: Case) -> None:
-    check_value(engine, program(case))
+@every_op
+def test_value(engine: str, op: Op) -> None:
+    for case in cases_of(op):
+        check_value(engine, program(case))
 
 
 @most
-@smooth
-def test_first_order(engine: str, case: Case) -> None:
-    check_jvp(ENGINES[engine], program(case))
-    check_vjp(ENGINES[engine], program(case))
+@smooth_op
+def test_first_order(engine: str, op: Op) -> None:
+    for made in smooth_programs(op):
+        check_jvp(ENGINES[engine], made)
+        check_vjp(ENGINES[engine], made)
 
 
 @most
-@smooth
-def test_second_order(engine: str, case: Case) -> None:
-    check_second_order(ENGINES[engine], program(case))
+@smooth_op
+def test_second_order(engine: str, op: Op) -> None:
+    for made in smooth_programs(op):
+        check_second_order(ENGINES[engine], made)
 
 
 @most
-@pytest.mark.parametrize("case", [c for c in smooth_cases() if len(c.active) > 1], ids=str)
-def test_subsets(engine: str, case: Case) -> None:
-    check_subsets(ENGINES[engine], program(case))
+@of_each(several_operands)
+def test_subsets(engine: str, op: Op) -> None:
+    for case in several_operands:
+        if case.op is op:
+            check_subsets(ENGINES[engine], program(case))
 
 
-@pytest.mark.parametrize("case", table(), ids=str)
-def test_native(case: Case) -> None:
+@pytest.mark.parametrize("cases", [c for op in Op for c in in_pieces(op)], ids=lambda c: str(c[0]))
+def test_native(cases: Sequence[Case]) -> None:
     """Value, tangent and adjoint, compiled as one program: right, and the vm's to 4 ulp."""
-    made, run = program(case), ENGINES["native"]
-    smooth = case in smooth_cases()
-    if smooth:
-        run = run_joined(run, made)
-    check_value("native", made, run)
-    check_value_like_the_vm(run, made)
-    if smooth:
-        check_jvp(run, made)
-        check_vjp(run, made)
-        check_derivatives_like_the_vm(run, made)
+    made = [program(case) for case in cases]
+    run = run_joined(ENGINES["native"], made)
+    for each in made:
+        check_value("native", each, run)
+        check_value_like_the_vm(run, each)
+        if each.is_smooth:
+            check_jvp(run, each)
+            check_vjp(run, each)
+            check_derivatives_like_the_vm(run, each)
 
 
 # --- what stands outside of the table ----------------------------------------------------------
