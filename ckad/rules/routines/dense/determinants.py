@@ -191,7 +191,9 @@ def _det(words: int, arrays: int, work: int) -> int:
     for k in range(batch):
         sign, total = _sign_and_log(_factors(factors, k, n, is_complex), n, is_complex)
         found = sign * np.exp(total)
-        to[(batch + k) * is_complex], to[k] = found.imag, found.real
+        to[k] = found.real
+        if is_complex:
+            to[batch + k] = found.imag
     return 0
 
 
