@@ -234,7 +234,7 @@ det = define(
 )
 
 
-# adjugate(lu(A), A; complex) -> adj(A)^H, which is conj(det A) A^-H, but also there if A is singular
+# adjugate(lu(A), A; complex) -> adj(A)^H: conj(det A) A^-H, but it is there for singular A, too
 
 
 def _adjugate_shape(attrs: Attributes, factors: Type, a: Type) -> Type:
@@ -297,9 +297,7 @@ def _times_lower(
 
 
 @kernel
-def _times_adjugate(
-    f: np.ndarray, adj: np.ndarray, y: np.ndarray, x: np.ndarray, n: int
-) -> None:
+def _times_adjugate(f: np.ndarray, adj: np.ndarray, y: np.ndarray, x: np.ndarray, n: int) -> None:
     """x <- adj(M)^H y, by growing M by rows, without a division:
     adj([[M, 0], [r, d]]) = [[d adj(M), 0], [-r adj(M), det M]]"""
     product = f[0] ** 0
