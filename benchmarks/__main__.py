@@ -67,6 +67,7 @@ def add_compare(commands: Any) -> None:
     run.add_argument(
         "--first-form", action="store_true", help="only the first form of each peer: quick"
     )
+    run.add_argument("--value", action="store_true", help="time ckad's value alone, too")
     add_timing(run)
     add_output(run)
 
@@ -250,6 +251,7 @@ def timing_of(options: argparse.Namespace) -> Timing:
         options.turn,
         limit_seconds=options.limit,
         first_form_only=first_form_only,
+        with_value=getattr(options, "value", False),
     )
 
 

@@ -10,10 +10,13 @@ from typing import Any
 import numpy as np
 from tqdm import tqdm
 
-from benchmarks.case import Case, Inputs, Settings
+from benchmarks.case import PRIMAL, Case, Inputs, Settings
 from benchmarks.machine import heading
 from benchmarks.peers import PEERS
 from benchmarks.worker import FormError, Worker
+
+#: The row of what ckad takes for the value without the gradient.
+VALUE = "ckad, the value alone"
 
 
 @dataclass(frozen=True)
@@ -21,7 +24,8 @@ class Timing:
     """`rounds` turns per peer, each of about `turn_seconds`; the form is chosen in `probes`.
 
     `first_form_only` leaves out all but the first form of each peer: for tests. A form of which
-    one call, or one turn, takes more than `limit_seconds` is given up.
+    one call, or one turn, takes more than `limit_seconds` is given up. `with_value` times ckad's
+    value alone, too.
     """
 
     rounds: int = 7
@@ -29,6 +33,7 @@ class Timing:
     probes: int = 3
     limit_seconds: float = 300.0
     first_form_only: bool = False
+    with_value: bool = False
 
 
 @dataclass
@@ -79,6 +84,8 @@ def compare_case(
             keep(best, probes[-1], case.also)
         if "ckad" in best:
             best.pop(row_name(best["ckad"]), None)  # the fastest has its row already
+        if timing.with_value and case.primal is not None and "ckad" in best:
+            best[VALUE] = value_alone(case, best["ckad"].settings, timing)
         ran = [p for p in probes if p.error is None]
         disagreement = largest_disagreement([*ran, *witnesses(case, ran, settings, timing)])
         record: dict[str, Any] = {
@@ -125,6 +132,15 @@ def start(result: Probe, case: Case, timing: Timing) -> None:
     result.figures = result.worker.ask("first")
     value, gradient = result.worker.ask("result")
     result.value, result.gradient = float(value), tuple(np.asarray(g) for g in gradient)
+
+
+def value_alone(case: Case, settings: Settings, timing: Timing) -> Probe:
+    limit = timing.limit_seconds
+    worker = Worker(case.name, "ckad", PRIMAL, settings, limit_seconds=limit)
+    result = Probe("ckad", PRIMAL, settings, worker=worker)
+    result.figures = worker.ask("first")
+    result.figures["peak_growth"] = worker.ask("steady_memory")
+    return result
 
 
 def witnesses(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from benchmarks.compare import VALUE
+
 COLUMNS = (
     "peer",
     "form",
@@ -24,6 +26,8 @@ def markdown(report: dict[str, Any], every_form: bool = False) -> str:
         parts.append(case_table(name, case))
         if every_form:
             parts.append(form_table(case))
+    if len(report["cases"]) > 1:
+        parts.append(summary(report["cases"]))
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
@@ -46,6 +50,27 @@ def case_table(name: str, case: dict[str, Any]) -> str:
         heading += f" Largest difference between two gradients: {worst['relative']:.1e}."
     rows = [peer_row(peer, figures, case["settings"]) for peer, figures in case["peers"].items()]
     return f"{heading}\n\n{table(COLUMNS, rows)}" if rows else heading
+
+
+def summary(cases: dict[str, Any]) -> str:
+    """A line for each case: what peers take in units of ckad's time, and ckad in its value's."""
+    ran = {name: case["peers"] for name, case in cases.items() if "ckad" in case["peers"]}
+    peers = list(dict.fromkeys(p for found in ran.values() for p in found if p != "ckad"))
+    rows = [
+        (
+            name,
+            duration(found["ckad"]["median_seconds"]),
+            *(quotient(found[p], p == VALUE) if p in found else "" for p in peers),
+        )
+        for name, found in ran.items()
+    ]
+    titles = ("gradient / value" if p == VALUE else f"{p} / ckad" for p in peers)
+    return table(("case", "ckad", *titles), rows) if rows else ""
+
+
+def quotient(figures: dict[str, Any], inverted: bool) -> str:
+    ratio = figures["ratio_to_ckad"]
+    return f"{1.0 / ratio if inverted else ratio:.2f}"
 
 
 def peer_row(peer: str, figures: dict[str, Any], full: dict[str, float]) -> tuple[str, ...]:

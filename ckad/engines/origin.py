@@ -9,7 +9,6 @@ from typing import NamedTuple
 import numpy as np
 
 from ckad.errors import (
-    CkadError,
     DivisionError,
     NoneValueError,
     RaisedError,
@@ -50,7 +49,7 @@ def origin(path: Sequence[tuple[Tape, int]]) -> Origin:
     return Origin(tape.source_of(k), name, loops, reverse, path[0][1])
 
 
-def stopped(source: str, reason: str, steps: Sequence[int]) -> CkadError:
+def stopped(source: str, reason: str, steps: Sequence[int]) -> Exception:
     """The error of a WRAP row, whose reason is named in lower case, at these steps of its loops."""
     error, said = _STOPPED[reason]
     return error(f"{source}: {said.format(where=_where(steps))}{_quoted(source)}")
@@ -75,7 +74,7 @@ def _quoted(source: str) -> str:
     return f"\n    {text}" if text else ""
 
 
-_STOPPED: dict[str, tuple[type[CkadError], str]] = {
+_STOPPED: dict[str, tuple[type[Exception], str]] = {
     "index": (
         TracedIndexError,
         "an index is out of range{where}. Keep computed indices within the axis, for example with "
@@ -104,6 +103,9 @@ _STOPPED: dict[str, tuple[type[CkadError], str]] = {
         "an integer leaves the 64 bits that ckad computes with{where}, where Python's would go on. "
         "Start with a float: 1.0 in place of 1.",
     ),
+    # NumPy's words
+    "singular": (np.linalg.LinAlgError, "Singular matrix{where}"),
+    "not_positive": (np.linalg.LinAlgError, "Matrix is not positive definite{where}"),
 }
 
 

@@ -17,6 +17,8 @@ class Reason(IntEnum):
     OVERFLOW = 4
     ZERO = 5
     NONE = 6
+    SINGULAR = 7
+    NOT_POSITIVE = 8
 
 
 def reason_of(row: Row) -> Reason:

@@ -85,6 +85,11 @@ def wrapped(index: Any, n: int) -> Array:
     return within(wrapped, (index, n))
 
 
+def stopping(x: Any, wrong: Any, reason: str) -> Array:
+    """``x``; the program stops where the flag ``wrong`` is true, for a reason of this name."""
+    return within(stopping, (x, wrong, reason))
+
+
 def known(x: Any) -> np.ndarray | None:
     """The numbers of ``x`` if they depend on constants alone; None if they do not."""
     found: np.ndarray | None = within(known, (x,)) if isinstance(x, Traced) else np.asarray(x)

@@ -69,6 +69,7 @@ class _Calls:
 
     def __init__(self, program: Program, f: np.ndarray) -> None:
         self.program, self.f, self.i = program, f, f.view(np.int64)
+        self.at = f.ctypes.data
         self.ready: dict[int, Callable[[], None]] = {}
         called = (ROUTINES[call.attrs[0]].compiled for call in program.calls.values())
         calls_blas = any(body is not None and body.calls_blas for body in called)
@@ -96,7 +97,7 @@ class _Calls:
         if routine.compiled is None:
             return partial(self._in_python, routine, attrs, call)
         places = [call.out, *call.operands]
-        addresses = [self.f.ctypes.data + CELL * place.offset for place in places]
+        addresses = [self.at + CELL * place.offset for place in places]
         return prepared(routine.compiled, attrs, [p.type for p in call.operands], addresses)
 
     def _in_python(self, routine: Routine, attrs: Sequence[int], call: Call) -> None:

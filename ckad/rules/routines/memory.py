@@ -121,18 +121,27 @@ def prepared(
 
     To call it raises what the routine fails with.
     """
-    function = _BODY(body.address())
-    words = np.array([*words_of(attrs, types), 0], np.int64)
-    places = np.array(addresses, np.int64)
-    work = np.empty(body.workspace(attrs, *types) // 8 + 1)
-    arguments = words.ctypes.data, places.ctypes.data, work.ctypes.data
+    function, words, nbytes = _form(body, tuple(attrs), tuple(types))
+    places = (ctypes.c_int64 * len(addresses))(*addresses)
+    work = np.empty(nbytes // 8 + 1)
+    at = work.ctypes.data
 
-    def call(kept: object = (words, places, work)) -> None:
-        if status := function(*arguments):
+    def call(kept: object = work) -> None:
+        if status := function(words, places, at):
             error, message = body.errors[status]
             raise error(message)
 
     return call
+
+
+@functools.lru_cache(256)
+def _form(
+    body: Compiled, attrs: tuple[int, ...], types: tuple[Type, ...]
+) -> tuple[Any, ctypes.Array[ctypes.c_int64], int]:
+    """What calls of a routine on arrays of these types share."""
+    words = words_of(attrs, types)
+    told = (ctypes.c_int64 * (len(words) + 1))(*words)
+    return _BODY(body.address()), told, body.workspace(attrs, *types)
 
 
 def run(body: Compiled, type: Type, attrs: Sequence[int], *arrays: np.ndarray) -> np.ndarray:

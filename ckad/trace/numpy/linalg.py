@@ -1,12 +1,11 @@
 """Linear systems, determinants and triangular factors.
 
-Real matrices of up to ``UNROLLED`` rows are eliminated on the tape, a stack of them together.
-Larger ones and complex ones are left to LAPACK.
+Real matrices of up to ``UNROLLED`` rows are eliminated on the tape, a few of them together.
+Larger ones, many and complex ones are left to LAPACK.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,21 +24,16 @@ from ckad.trace.arrays import (
     routine,
     safe_sqrt,
     spread,
+    stopping,
     traced,
 )
 from ckad.trace.axes import common_shape
 from ckad.trace.dispatch import REAL, STATIC, implements, reject
 
-#: Matrices of so many rows are eliminated without a loop.
-UNROLLED = 8
-
-
-def _repeat(n: int, body: Callable[[Any, Any], Any], state: Any) -> Any:
-    if n > UNROLLED:
-        return fori_loop(0, n, body, state)
-    for k in range(n):
-        state = body(k, state)
-    return state
+#: Matrices of so many rows are eliminated on the tape, those of many matrices if they have so few.
+UNROLLED, UNROLLED_IN_STACKS = 4, 2
+#: So many matrices are many.
+MANY = 16
 
 
 def matrices(a: Any, square: bool = True) -> Array:
@@ -99,7 +93,10 @@ def _pivoted(m: Array, k: Any, mask: _Row) -> tuple[Array, Array]:
 
 @implements(np.linalg.solve, kind=STATIC)
 def solve(a: Any, b: Any) -> Array:
-    """Gauss-Jordan elimination with partial pivoting, of large matrices by LAPACK."""
+    """Gauss-Jordan elimination with partial pivoting, of large matrices by LAPACK.
+
+    The program stops at a pivot that is zero.
+    """
     right = traced(b)
     vector = right.ndim == 1
     x, right = floats(a), floats(right)
@@ -116,8 +113,9 @@ def solve(a: Any, b: Any) -> Array:
     if is_large(x):
         return copied(reshaped(_solved(x, y, lead), shape))
     both = np.concatenate([spread(v, (*lead, *v.shape[-2:])) for v in (x, y)], -1)
-    reduced = _repeat(n, _eliminate_all, matrices(both, square=False))[:, :, n:]
-    return copied(reshaped(reduced, shape))
+    m, pivots, _ = _eliminated(matrices(both, square=False), n, everywhere=True)
+    pivots = stopping(pivots, _is_singular(pivots), "SINGULAR")
+    return copied(reshaped(m[:, :, n:] / pivots, shape))
 
 
 def _by_parts(x: Array, y: Array) -> Array:
@@ -132,7 +130,8 @@ def _by_parts(x: Array, y: Array) -> Array:
 
 def is_large(x: Array) -> bool:
     """Whether matrices are left to LAPACK."""
-    return bool(x.dtype.kind == "c" or min(x.shape[-2:]) > UNROLLED)
+    border = UNROLLED_IN_STACKS if int(np.prod(x.shape[:-2])) > MANY else UNROLLED
+    return bool(x.dtype.kind == "c" or min(x.shape[-2:]) > border)
 
 
 def adjoint(x: Array) -> Array:
@@ -177,12 +176,34 @@ def _solved(x: Array, y: Array, lead: tuple[int, ...]) -> Array:
     return of_planes(routine("lu_solve", factors, planes(right), attrs=(0, is_complex)), y)
 
 
-def _eliminate_all(k: Any, m: Array) -> Array:
-    mask = _masks(m.shape[1], k)
-    m, _ = _pivoted(m, k, mask)
-    row = _row_of(m, mask.here)
-    row = row / _column(row, k)
-    return np.where(mask.here, row, m - _column(m, k) * row)
+class _Eliminated(NamedTuple):
+    matrix: Array
+    pivots: Array  # [b, n, 1]
+    sign: Array  # of the row exchanges, [b, 1, 1]
+
+
+def _eliminated(m: Array, n: int, everywhere: bool) -> _Eliminated:
+    """The first ``n`` columns made zero below the pivots, or ``everywhere`` but there.
+
+    As LAPACK rounds, by the reciprocal of a pivot and with products by themselves: so what of a
+    singular matrix is exactly zero there is so here. A column of zeros is left as it is.
+    """
+    sign = np.ones((m.shape[0], 1, 1), m.dtype, like=m)
+    zero, pivots = np.zeros((), m.dtype), []
+    for k in range(n):
+        mask = _masks(m.shape[1], k)
+        m, exchanged = _pivoted(m, k, mask)
+        sign = np.where(exchanged, -sign, sign)
+        row = _row_of(m, mask.here)
+        pivots.append(_column(row, k))
+        factors = _column(m, k) * (1 / np.where(np.equal(pivots[-1], 0), 1, pivots[-1]))
+        others = np.logical_not(mask.here) if everywhere else mask.below
+        m = m - np.where(others, factors * row, zero)
+    return _Eliminated(m, np.concatenate([m[:, :0, :1], *pivots], 1), sign)
+
+
+def _is_singular(pivots: Array) -> Array:
+    return np.any(np.equal(pivots, 0))
 
 
 @implements(np.linalg.inv, kind=STATIC)
@@ -195,45 +216,15 @@ def inv(a: Any) -> Array:
 # --- determinants ------------------------------------------------------------------------------
 
 
-class _Eliminated(NamedTuple):
-    matrix: Array  # upper triangular in the end
-    sign: Array  # of the row exchanges, [b, 1, 1]
-
-
-def _eliminated(a: Any) -> tuple[Array, Array]:
-    """The pivots of elimination, [b, n], and the sign of the row exchanges, [b]."""
-    m = matrices(a)
-    start = _Eliminated(m, np.ones((m.shape[0], 1, 1), m.dtype, like=m))
-    end = _repeat(m.shape[1], _eliminate_below, start)
-    return np.diagonal(end.matrix, 0, 1, 2), reshaped(end.sign, (m.shape[0],))
-
-
-def _eliminate_below(k: Any, state: _Eliminated) -> _Eliminated:
-    mask = _masks(state.matrix.shape[1], k)
-    m, exchanged = _pivoted(state.matrix, k, mask)
-    row = _row_of(m, mask.here)
-    factors = _column(m, k) / _column(row, k)
-    matrix = np.where(mask.below, m - factors * row, m)
-    return _Eliminated(matrix, np.where(exchanged, -state.sign, state.sign))
-
-
 @implements(np.linalg.det, kind=STATIC)
 def det(a: Any) -> Array:
-    """Of a singular matrix of more than three rows the derivative is NaN if it is eliminated."""
     x = floats(a)
     m = matrices(x)
+    is_complex = int(m.dtype.kind == "c")
     if m.shape[1] <= 3:
-        result = _by_cofactors(m)
-    elif is_large(m):
-        is_complex = int(m.dtype.kind == "c")
-        found = routine("det", computed("lu", m), planes(m), attrs=(is_complex,))
-        result = of_planes(found, m)
-    else:
-        pivots, sign = _eliminated(m)
-        singular = np.any(np.equal(pivots, 0), -1)
-        product = sign * np.prod(pivots, -1)
-        result = np.where(singular, np.zeros((), m.dtype), product)
-    return _unstacked(result, x)
+        return _unstacked(_by_cofactors(m), x)
+    found = routine("det", computed("lu", m), planes(m), attrs=(is_complex,))
+    return _unstacked(of_planes(found, m), x)
 
 
 def _unstacked(x: Array, like: Array) -> Array:
@@ -268,9 +259,11 @@ def slogdet(a: Any) -> SlogdetResult:
         sign = retyped(paired(*parts[:2]) if len(parts) == 3 else parts[0], x.dtype)
         logs = retyped(parts[-1], np.real(m).dtype)
         return SlogdetResult(_unstacked(sign, x), _unstacked(logs, x))
-    pivots, sign = _eliminated(x)
-    signs = sign * np.prod(np.sign(pivots), -1)
-    logs = np.sum(np.log(np.abs(pivots)), -1)
+    m = matrices(x)
+    _, pivots, sign = _eliminated(m, m.shape[1], everywhere=False)
+    pivots = retyped(routine("regular", pivots, pivots, _is_singular(pivots)), x.dtype)
+    signs = np.prod(np.sign(pivots), 1) * sign[:, 0]
+    logs = np.sum(np.log(np.abs(pivots)), 1)
     return SlogdetResult(_unstacked(signs, x), _unstacked(logs, x))
 
 
@@ -287,15 +280,18 @@ def cholesky(a: Any, /, *, upper: bool = False) -> Array:
         lower = reshaped(of_planes(computed("cholesky", m), m), x.shape)
         return copied(adjoint(lower)) if upper else copied(lower)
 
-    def column(k: Any, lower: Array) -> Array:
+    lower, squares = np.zeros_like(m), []
+    for k in range(n):
         mask = _masks(n, k)
         rest = _column(m, k) - np.matmul(lower, np.swapaxes(_row_of(lower, mask.here), 1, 2))
-        pivot = np.sqrt(_row_of(rest, mask.here))
+        squares.append(_row_of(rest, mask.here))
+        pivot = np.sqrt(squares[-1])
         safe = np.where(mask.below, rest / pivot, np.zeros((), m.dtype))
         entries = np.where(mask.here, pivot, safe)
-        return np.where(np.swapaxes(mask.here, 1, 2), entries, lower)
-
-    lower = reshaped(_repeat(n, column, np.zeros_like(m)), x.shape)
+        lower = np.where(np.swapaxes(mask.here, 1, 2), entries, lower)
+    positive = np.concatenate([m[:, :0, :1], *squares], 1) > 0
+    lower = stopping(lower, np.logical_not(np.all(positive)), "NOT_POSITIVE")
+    lower = reshaped(lower, x.shape)
     return copied(np.swapaxes(lower, -1, -2)) if upper else copied(lower)
 
 
@@ -317,7 +313,12 @@ def qr(a: Any, mode: str = "reduced") -> Any:
     rows, columns = stack.shape[1:]
     k = min(rows, columns)
     eye = spread(np.eye(rows, dtype=x.dtype), (stack.shape[0], rows, rows))
-    r, q = _repeat(k, _reflect, (stack, traced(eye)))
+    r, q = stack, traced(eye)
+    if k > UNROLLED:
+        r, q = fori_loop(0, k, _reflect, (r, q))
+    else:
+        for column in range(k):
+            r, q = _reflect(column, (r, q))
     kept = rows if mode == "complete" else k
     upper = np.triu(r)[:, :kept]
     upper = copied(reshaped(upper, (*x.shape[:-2], kept, columns)))

@@ -11,6 +11,7 @@ import numpy as np
 
 from ckad.place import at_place
 from ckad.tape.ops import Op
+from ckad.tape.reasons import Reason
 from ckad.tape.routines import named
 from ckad.trace import arrays
 from ckad.trace.arrays import Array
@@ -231,5 +232,14 @@ def routine(name: str, attrs: Sequence[int], *operands: Any) -> Tracer:
     return apply(Op.CALL, *xs, attrs=(named(name).number, *attrs))
 
 
+def stopping(x: Any, wrong: Any, reason: str) -> Tracer:
+    """What is less by a zero that is there if the check has passed is the same bits."""
+    flag = astype(lift(wrong), np.int64)
+    zero = astype(apply(Op.WRAP, flag, attrs=(1, Reason[reason])), lift(x).dtype)
+    found: Tracer = np.subtract(x, zero)
+    return found
+
+
 put(arrays.batched, batched)
+put(arrays.stopping, stopping)
 put(arrays.routine, routine)

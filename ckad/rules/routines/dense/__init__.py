@@ -2,6 +2,7 @@
 
 from ckad.rules.routines.dense import (
     banded,
+    definite,
     determinants,
     functions,
     orthogonal,
@@ -13,6 +14,7 @@ from ckad.rules.routines.dense import (
 
 __all__ = [
     "banded",
+    "definite",
     "determinants",
     "functions",
     "orthogonal",

@@ -6,30 +6,39 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ckad.kernel import kernel
 from ckad.rules.registry import Tangents
+from ckad.rules.routines.dense.lapack import divided, parted_to
 from ckad.rules.routines.dense.matrices import (
     Matrix,
     eye,
     flags,
-    joined,
     matrices,
     matrix,
+    need,
     part,
-    parted,
     placed,
     square,
     type_of_array,
 )
-from ckad.rules.routines.dense.systems import inverse_times, of_factors, of_matrix, solved
+from ckad.rules.routines.dense.systems import (
+    inverse_times,
+    of_factors,
+    of_matrix,
+    solved,
+    substitute_unit,
+)
 from ckad.rules.routines.memory import (
+    HEAD,
     compiled,
     doubles,
     integers,
     run,
 )
 from ckad.tape.builder import Builder
+from ckad.tape.reasons import Reason
 from ckad.tape.routines import Routine, define
-from ckad.tape.types import Type
+from ckad.tape.types import DType, Type
 
 Attributes = Sequence[int]
 
@@ -48,21 +57,36 @@ def _slogdet_shape(attrs: Attributes, factors: Type) -> Type:
 def _slogdet(words: int, arrays: int, work: int) -> int:
     is_complex, planes, _, n = integers(words, 4)
     out, factors = integers(arrays, 2)
-    batch, width = planes >> is_complex, 1 + is_complex
-    for k in range(batch):
-        f = doubles(factors + 8 * k * (n + 1) * n * width, (n + 1) * n * width)
+    for k in range(planes >> is_complex):
         to = doubles(out + 8 * k * (2 + is_complex), 2 + is_complex)
-        sign, total = 1.0 + 0.0j, 0.0
-        for i in range(n):
-            at = width * i * (n + 1)
-            pivot = complex(f[at], f[at + 1] if is_complex else 0.0)
-            size = abs(pivot)
-            if f[width * (n * n + i)] != i:
-                sign = -sign
-            sign = sign * (pivot / size) if size != 0.0 else 0.0 + 0.0j
-            total += np.log(size)
+        sign, total = _sign_and_log(_factors(factors, k, n, is_complex), n, is_complex)
         to[is_complex], to[0], to[1 + is_complex] = sign.imag, sign.real, total
     return 0
+
+
+@kernel
+def _factors(factors: int, k: int, n: int, is_complex: int) -> np.ndarray:
+    size = (n + 1) * n << is_complex
+    return doubles(factors + 8 * k * size, size)
+
+
+@kernel
+def _number(x: np.ndarray, at: int, is_complex: int) -> complex:
+    return complex(x[2 * at], x[2 * at + 1]) if is_complex else complex(x[at], 0.0)
+
+
+@kernel
+def _sign_and_log(f: np.ndarray, n: int, is_complex: int) -> tuple[complex, float]:
+    """The sign of a determinant, and the logarithm of its size."""
+    sign, total = 1.0 + 0.0j, 0.0
+    for i in range(n):
+        pivot = _number(f, i * (n + 1), is_complex)
+        size = abs(pivot)
+        if f[(n * n + i) << is_complex] != i:
+            sign = -sign
+        sign = sign * (pivot / size) if size != 0.0 else 0.0 + 0.0j
+        total += np.log(size)
+    return sign, total
 
 
 _SLOGDET = compiled(_slogdet, lambda attrs, f: 0, calls_blas=False)
@@ -120,6 +144,36 @@ slogdet = define(
 )
 
 
+# regular(pivots [b, n, 1], pivots, flag) -> pivots, of matrices that are eliminated on the tape. To
+# derive it stops the program where the flag is true: it is no matter of the value that a matrix is
+# singular. As a mark it is derived by what follows its first operand.
+
+
+def _regular_shape(attrs: Attributes, pivots: Type, again: Type, singular: Type) -> Type:
+    fits = not attrs and pivots == again and singular == Type(DType.I64, ())
+    need(fits, f"regular of {pivots}, {again} and {singular}")
+    return pivots
+
+
+def _checked(b: Builder, x: int, singular: int) -> int:
+    """``x``, which is computed if the flag is false."""
+    zero = b.convert(b.wrap(singular, attrs=(1, Reason.SINGULAR)), type=Type(DType.F64, ()))
+    return b.sub(x, b.broadcast_to(zero, b.type(x).shape))
+
+
+regular = define(
+    Routine(
+        "regular",
+        _regular_shape,
+        lambda attrs, pivots, again, singular: pivots,
+        lambda b, tangents, out, x, again, singular, attrs: _checked(b, tangents[1], singular),
+        lambda b, ct, out, x, again, singular, attrs: (None, _checked(b, ct, singular), None),
+        flops=lambda attrs, *types: 0.0,
+        marks=True,
+    )
+)
+
+
 # det(lu(A), A; complex) -> [b, 1, 1]: the factors are for the value, A is what is derived by
 
 
@@ -129,10 +183,21 @@ def _det_shape(attrs: Attributes, factors: Type, a: Type) -> Type:
     return a.with_shape((a.shape[0], 1, 1))
 
 
-def _det(attrs: Attributes, factors: np.ndarray, a: np.ndarray) -> np.ndarray:
-    found = run(_SLOGDET, _slogdet_shape(attrs, type_of_array(factors)), attrs, factors)
-    sign = joined(found[..., : 1 + attrs[0]].swapaxes(0, 2), attrs[0]).swapaxes(0, 2)
-    return parted(sign * np.exp(found[..., -1:]), attrs[0])
+def _det(words: int, arrays: int, work: int) -> int:
+    is_complex, planes, _, n = integers(words, 4)
+    out, factors, _ = integers(arrays, 3)
+    batch = planes >> is_complex
+    to = doubles(out, planes)
+    for k in range(batch):
+        sign, total = _sign_and_log(_factors(factors, k, n, is_complex), n, is_complex)
+        found = sign * np.exp(total)
+        to[k] = found.real
+        if is_complex:
+            to[batch + k] = found.imag
+    return 0
+
+
+_DET = compiled(_det, lambda attrs, f, a: 0, calls_blas=False)
 
 
 def _det_jvp(
@@ -141,58 +206,151 @@ def _det_jvp(
     """d det A = tr(adj(A) dA)"""
     if tangents[1] is None:
         return None
-    gradient = _gradient_of_det(b, a, attrs)
+    gradient = _gradient_of_det(b, factors, a, attrs)
     return (gradient.conj * matrix(b, tangents[1], attrs[0])).sum(1).sum(2).stacked(attrs[0])
 
 
-def _gradient_of_det(b: Builder, a: int, attrs: Attributes) -> Matrix:
-    return matrix(b, b.call(a, attrs=(adjugate.number, *attrs)), attrs[0])
+def _gradient_of_det(b: Builder, factors: int, a: int, attrs: Attributes) -> Matrix:
+    return matrix(b, b.call(factors, a, attrs=(adjugate.number, *attrs)), attrs[0])
 
 
 def _det_vjp(
     b: Builder, ct: int, out: int, factors: int, a: int, attrs: Attributes
 ) -> tuple[None, int]:
-    change = _gradient_of_det(b, a, attrs) * matrix(b, ct, attrs[0])
+    change = _gradient_of_det(b, factors, a, attrs) * matrix(b, ct, attrs[0])
     return None, change.stacked(attrs[0])
 
 
-det = define(Routine("det", _det_shape, _det, _det_jvp, _det_vjp))
+det = define(
+    Routine(
+        "det",
+        _det_shape,
+        lambda attrs, f, a: run(_DET, _det_shape(attrs, *map(type_of_array, (f, a))), attrs, f, a),
+        _det_jvp,
+        _det_vjp,
+        lambda attrs, f, a: 30.0 * a.shape[0] * a.shape[1],
+        compiled=_DET,
+    )
+)
 
 
-# adjugate(A; complex) -> adj(A)^H, which is conj(det A) A^-H, but also there if A is singular
+# adjugate(lu(A), A; complex) -> adj(A)^H: conj(det A) A^-H, but it is there for singular A, too
 
 
-def _adjugate_shape(attrs: Attributes, a: Type) -> Type:
+def _adjugate_shape(attrs: Attributes, factors: Type, a: Type) -> Type:
     flags("adjugate", attrs, 1)
     matrices("adjugate", a)
     square("adjugate", a)
     return a
 
 
-def _adjugate(attrs: Attributes, a: np.ndarray) -> np.ndarray:
-    """By singular values: adj(U S V^H) = conj(det U det V^H) V adj(S) U^H."""
-    x = joined(a, attrs[0])
-    u, s, vh = np.linalg.svd(x)
-    n = s.shape[-1]
-    others = np.where(np.eye(n, dtype=bool), 1.0, s[:, None, :]).prod(-1)
-    phase = np.linalg.det(u) * np.linalg.det(vh)
-    return parted(phase.conj()[:, None, None] * (u * others[:, None, :]) @ vh, attrs[0])
+#: A pivot of so small a part of the largest one is not divided by.
+_SMALL = 1e-6
 
 
-def _adjugate_jvp(b: Builder, tangents: Tangents, out: int, a: int, attrs: Attributes) -> int:
+def _adjugate(words: int, arrays: int, work: int) -> int:
+    """A = M N P^T with M lower, N upper of unit diagonal: adj(A)^H is +-adj(M)^H N^-H P^T."""
+    is_complex, planes, _, n = integers(words, 4)
+    out, factors, _ = integers(arrays, 3)
+    batch, size = planes >> is_complex, n * n << is_complex
+    for k in range(batch):
+        f = _factors(factors, k, n, is_complex)
+        space = work + HEAD
+        at = space + 16 * size if is_complex else out + 8 * k * size
+        x = doubles(at, size)
+        x[:] = 0.0
+        for i in range(n):
+            x[i * (n + 1) << is_complex] = 1.0
+        odd = substitute_unit(work, f.ctypes.data, at, n, n, is_complex)
+        _times_lower(work, space, f, x, n, is_complex)
+        if odd:
+            x[:] = -x
+        if is_complex:
+            parted_to(out, at, k, batch, n * n)
+    return 0
+
+
+@kernel
+def _times_lower(
+    work: int, space: int, f: np.ndarray, x: np.ndarray, n: int, is_complex: int
+) -> None:
+    """x <- adj(M)^H x"""
+    adj, y = doubles(space, len(x)), doubles(space + 8 * len(x), len(x))
+    adj[:], y[:] = 0.0, x
+    smallest, largest, product = np.inf, 0.0, 1.0 + 0.0j
+    for i in range(n):
+        pivot = _number(f, i * (n + 1), is_complex)
+        smallest, largest = min(smallest, abs(pivot)), max(largest, abs(pivot))
+        product *= pivot
+    if smallest > _SMALL * largest:
+        divided(work, f.ctypes.data, x.ctypes.data, n, n, 0, 1, 0, is_complex)
+        if is_complex:
+            z = x.view(np.complex128)
+            z *= product.conjugate()
+        else:
+            x *= product.real
+    elif is_complex:
+        z = x.view(np.complex128)
+        _times_adjugate(f.view(np.complex128), adj.view(z.dtype), y.view(z.dtype), z, n)
+    else:
+        _times_adjugate(f, adj, y, x, n)
+
+
+@kernel
+def _times_adjugate(f: np.ndarray, adj: np.ndarray, y: np.ndarray, x: np.ndarray, n: int) -> None:
+    """x <- adj(M)^H y, by growing M by rows, without a division:
+    adj([[M, 0], [r, d]]) = [[d adj(M), 0], [-r adj(M), det M]]"""
+    product = f[0] ** 0
+    for k in range(n):
+        for i in range(k):
+            for j in range(i + 1):
+                adj[k * n + j] -= f[k * n + i] * adj[i * n + j]
+        adj[: k * n] *= f[k * (n + 1)]
+        adj[k * (n + 1)] = product
+        product *= f[k * (n + 1)]
+    x[:] = 0.0
+    for i in range(n):
+        for j in range(i, n):
+            for c in range(n):
+                x[i * n + c] += np.conj(adj[j * n + i]) * y[j * n + c]
+
+
+_ADJUGATE = compiled(_adjugate, lambda attrs, f, a: (16 + 32 * attrs[0]) * a.shape[1] ** 2)
+
+
+def _adjugate_jvp(
+    b: Builder, tangents: Tangents, out: int, factors: int, a: int, attrs: Attributes
+) -> int | None:
     """dG = conj(tr(A^-1 dA)) G - A^-H dA^H G, which needs the inverse"""
-    assert tangents[0] is not None
-    x, g, change = (matrix(b, v, attrs[0]) for v in (a, out, tangents[0]))
+    if tangents[1] is None:
+        return None
+    x, g, change = (matrix(b, v, attrs[0]) for v in (a, out, tangents[1]))
     trace = inverse_times(x, change).diagonal().sum(2)
     return (g * trace.conj - inverse_times(x, change.H @ g, adjoint=True)).stacked(attrs[0])
 
 
-def _adjugate_vjp(b: Builder, ct: int, out: int, a: int, attrs: Attributes) -> tuple[int]:
+def _adjugate_vjp(
+    b: Builder, ct: int, out: int, factors: int, a: int, attrs: Attributes
+) -> tuple[None, int]:
     """ct_A = (tr(ct^H G) - G ct^H) A^-H"""
     x, g, c = (matrix(b, v, attrs[0]) for v in (a, out, ct))
     trace = (c.conj * g).sum(1).sum(2)
     inner = eye(b, x.shape[0], x.shape[1]) * trace - g @ c.H
-    return (inverse_times(x, inner.H).H.stacked(attrs[0]),)
+    return None, inverse_times(x, inner.H).H.stacked(attrs[0])
 
 
-adjugate = define(Routine("adjugate", _adjugate_shape, _adjugate, _adjugate_jvp, _adjugate_vjp))
+def _adjugate_in_python(attrs: Attributes, *operands: np.ndarray) -> np.ndarray:
+    return run(_ADJUGATE, type_of_array(operands[1]), attrs, *operands)
+
+
+adjugate = define(
+    Routine(
+        "adjugate",
+        _adjugate_shape,
+        _adjugate_in_python,
+        _adjugate_jvp,
+        _adjugate_vjp,
+        lambda attrs, f, a: 2.0 * (1 + attrs[0]) * a.size * a.shape[1],
+        compiled=_ADJUGATE,
+    )
+)

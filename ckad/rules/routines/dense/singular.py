@@ -25,6 +25,7 @@ from ckad.rules.routines.dense.lapack import (
 )
 from ckad.rules.routines.dense.matrices import (
     Matrix,
+    eye,
     flags,
     gaps_between,
     joined,
@@ -59,8 +60,8 @@ NO_SINGULAR_VALUES: Failure = (np.linalg.LinAlgError, "SVD did not converge")
 # --- singular values ------------------------------------------------------------------------------
 
 # svd(A [b, m, n]; full, complex) -> [b, 1, size], k = min(m, n): U [m, k], then V^H [k, n], then
-# the singular values; U [m, m] and V^H [n, n] if ``full``. Its derivatives are those of A, at the
-# start of it.
+# the singular values; U [m, m] and V^H [n, n] if ``full``. The tangent of the result holds what all
+# three are derived of: U^H dA V [k, k], and below it dA V if m > n, or dA^H U if n > m.
 
 
 class _Sizes:
@@ -157,18 +158,22 @@ _SVD = compiled(_svd, _svd_workspace, {NO_CONVERGENCE: NO_SINGULAR_VALUES})
 
 def _svd_jvp(b: Builder, tangents: Tangents, out: int, a: int, attrs: Attributes) -> int:
     assert tangents[0] is not None
-    batch, m, n = b.type(a).shape
-    flat = b.reshape_to(tangents[0], (batch, 1, m * n))
-    return placed(b, flat, (0, 0, 0), b.type(out).shape)
+    f, change = _factors_of(b, out, a, attrs), matrix(b, tangents[0], attrs[1])
+    (m, n), along = f.shape, change @ f.v
+    return f.held(f.u.H @ along, along if m > n else change.H @ f.u if n > m else None)
 
 
 def _svd_vjp(b: Builder, ct: int, out: int, a: int, attrs: Attributes) -> tuple[int]:
-    return (_of_matrix(b, ct, b.type(a).shape),)
+    """ct_A = (U K + P) V^H, or U (V K^H + Q)^H"""
+    f = _factors_of(b, out, a, attrs)
+    (m, n), (inner, beyond) = f.shape, f.parts(ct)
+    x, y, k = (f.v, f.u, inner.H) if n > m else (f.u, f.v, inner)
+    found = (x @ k if beyond is None else x @ k + beyond) @ y.H
+    return ((found.H if n > m else found).stacked(attrs[1]),)
 
 
-def _of_matrix(b: Builder, x: int, shape: Sequence[int]) -> int:
-    batch, m, n = shape
-    return b.reshape_to(part(b, x, (0, 0, 0), (batch, 1, m * n)), (batch, m, n))
+def _factors_of(b: Builder, factors: int, a: int, attrs: Attributes) -> _Factors:
+    return _Factors(b, factors, (_U, *b.type(a).shape[1:], *attrs))
 
 
 svd = define(
@@ -235,15 +240,24 @@ class _Factors:
         )
         return gaps_between(self.s) * (one * self.s + one * columns)
 
-    def of_tangent(self, tangent: int) -> Matrix:
-        batch = self.b.type(tangent).shape[0]
-        return matrix(self.b, _of_matrix(self.b, tangent, (batch, *self.shape)), self.is_complex)
+    def held(self, inner: Matrix, beyond: Matrix | None) -> int:
+        """A tangent or cotangent of the factors."""
+        b, shape = self.b, self.b.type(self.factors).shape
+        whole = inner
+        if beyond is not None:
+            total = (self.k + max(self.shape), self.k)
+            whole = inner.within((0, 0), total) + beyond.within((self.k, 0), total)
+        flat = (shape[0], 1, whole.shape[1] * self.k)
+        return placed(b, b.reshape_to(whole.stacked(self.is_complex), flat), (0, 0, 0), shape)
 
-    def to_cotangent(self, x: Matrix) -> int:
-        stacked = x.stacked(self.is_complex)
-        shape = self.b.type(self.factors).shape
-        flat = self.b.reshape_to(stacked, (shape[0], 1, self.shape[0] * self.shape[1]))
-        return placed(self.b, flat, (0, 0, 0), shape)
+    def parts(self, x: int) -> tuple[Matrix, Matrix | None]:
+        """The way back."""
+        b, batch, k = self.b, self.b.type(x).shape[0], self.k
+        beyond = max(self.shape) if self.shape[0] != self.shape[1] else 0
+        flat = part(b, x, (0, 0, 0), (batch, 1, (k + beyond) * k))
+        whole = matrix(b, b.reshape_to(flat, (batch, k + beyond, k)), self.is_complex)
+        inner = whole.block((0, 0), (k, k))
+        return inner, whole.block((k, 0), (beyond, k)) if beyond else None
 
     def adjoint(self) -> _Factors:
         """Those of A^H: the formulas of V are those of U there."""
@@ -252,29 +266,26 @@ class _Factors:
         other.u, other.v, other.more_u, other.more_v = self.v, self.u, self.more_v, self.more_u
         return other
 
-    def push_u(self, change: Matrix, phase: bool) -> Matrix:
+    def push_u(self, inner: Matrix, beyond: Matrix | None, phase: bool) -> Matrix:
         """dU = U (F * (dP S + S dP^H)) + (1 - U U^H) dA V S^-1 with dP = U^H dA V
 
         The phases of complex vectors are those of V kept, if ``phase``.
         """
         u, s, columns = self.u, self.s, self.s.T.plain()
-        along = change @ self.v
-        inner = u.H @ along
         both = (inner * s + inner.H * columns).off_diagonal().over(self.gaps)
         if phase and self.is_complex:
             both = both + inner.weighted(np.eye(self.k)).imaginary().over(s).times_i()
-        found = u @ both
-        if u.shape[1] > self.k:
-            found = found + (along - u @ inner).over(s)
+        found, m = u @ both, u.shape[1]
+        if m > self.k and beyond is not None:
+            found = found + (beyond - u @ inner).over(s)
         if self.more_u is None:
             return found
         more = -(u @ (found.H @ self.more_u))
-        m = u.shape[1]
         return found.within((0, 0), (m, m)) + more.within((0, self.k), (m, m))
 
-    def pull_u(self, ct: Matrix, phase: bool) -> Matrix:
+    def pull_u(self, ct: Matrix, phase: bool) -> tuple[Matrix, Matrix | None]:
         """The transpose of that."""
-        u, s, _columns = self.u, self.s, self.s.T.plain()
+        u, s = self.u, self.s
         m = u.shape[1]
         if self.more_u is not None:
             extra = ct.block((0, self.k), (m, m - self.k))
@@ -284,32 +295,30 @@ class _Factors:
         middle = (half + half.H) * s
         if phase and self.is_complex:
             middle = middle + inner.weighted(np.eye(self.k)).imaginary().over(s).times_i()
-        found = u @ middle
-        if m > self.k:
-            found = found + (ct - u @ inner).over(s)
-        return found @ self.v.H
+        return middle, (ct - u @ inner).over(s) if m > self.k else None
 
 
 def _singular_jvp(b: Builder, tangents: Tangents, out: int, factors: int, attrs: Attributes) -> int:
     assert tangents[0] is not None
-    which = attrs[0]
-    f = _Factors(b, factors, attrs)
-    change = f.of_tangent(tangents[0])
+    which, f = attrs[0], _Factors(b, factors, attrs)
+    inner, beyond = f.parts(tangents[0])
     if which == _S:
-        return (f.u.conj * (change @ f.v)).sum(1).re
+        return inner.diagonal().re
     if which == _U:
-        return f.push_u(change, True).stacked(f.is_complex)
-    return f.adjoint().push_u(change.H, False).H.stacked(f.is_complex)
+        return f.push_u(inner, beyond, True).stacked(f.is_complex)
+    return f.adjoint().push_u(inner.H, beyond, False).H.stacked(f.is_complex)
 
 
 def _singular_vjp(b: Builder, ct: int, out: int, factors: int, attrs: Attributes) -> tuple[int]:
-    f, which = _Factors(b, factors, attrs), attrs[0]
+    which, f = attrs[0], _Factors(b, factors, attrs)
     if which == _S:
-        return (f.to_cotangent((f.u * Matrix(b, ct)) @ f.v.H),)
+        batch, _, k = b.type(ct).shape
+        return (f.held(eye(b, batch, k) * Matrix(b, ct), None),)
     z = matrix(b, ct, f.is_complex)
     if which == _U:
-        return (f.to_cotangent(f.pull_u(z, True)),)
-    return (f.to_cotangent(f.adjoint().pull_u(z.H, False).H),)
+        return (f.held(*f.pull_u(z, True)),)
+    inner, beyond = f.adjoint().pull_u(z.H, False)
+    return (f.held(inner.H, beyond),)
 
 
 singular = define(Routine("singular", _singular_shape, _singular, _singular_jvp, _singular_vjp))

@@ -27,6 +27,7 @@ from ckad.rules.routines.dense.lapack import (
 )
 from ckad.rules.routines.dense.matrices import (
     Matrix,
+    eye,
     flags,
     gaps_between,
     joined,
@@ -55,7 +56,8 @@ NO_EIGENVALUES: Failure = (np.linalg.LinAlgError, "Eigenvalues did not converge"
 # --- Hermitian matrices ---------------------------------------------------------------------------
 
 # eigh(A [b, n, n]; upper, complex) -> [b, n + 1, n]: the eigenvectors as columns, and below them
-# the eigenvalues; reads one triangle. As those of ``lu``, its derivatives are those of A.
+# the eigenvalues; reads one triangle. The tangent of the result is V^H dA V, of which both are
+# derived, and its cotangent what that of A is V ct V^H of.
 
 
 def _eigh_shape(attrs: Attributes, a: Type) -> Type:
@@ -118,14 +120,15 @@ _EIGH = compiled(_eigh, _eigh_workspace, {NO_CONVERGENCE: NO_EIGENVALUES})
 def _eigh_jvp(b: Builder, tangents: Tangents, out: int, a: int, attrs: Attributes) -> int:
     assert tangents[0] is not None
     upper, is_complex = attrs
-    tangent = matrix(b, tangents[0], is_complex)
+    tangent, v = matrix(b, tangents[0], is_complex), _vectors_of(b, out, is_complex)
     half = (tangent.H if upper else tangent).lower(0.5, 0.0)
-    return placed(b, (half + half.H).stacked(is_complex), (0, 0, 0), b.type(out).shape)
+    return _below_nothing(v.H @ ((half + half.H) @ v), out, is_complex)
 
 
 def _eigh_vjp(b: Builder, ct: int, out: int, a: int, attrs: Attributes) -> tuple[int]:
     upper, is_complex = attrs
-    whole = matrix(b, part(b, ct, (0, 0, 0), b.type(a).shape), is_complex)
+    v = _vectors_of(b, out, is_complex)
+    whole = (v @ _first_rows(b, ct, is_complex)) @ v.H
     lower = (whole + whole.H).lower(0.5, 0.0)
     return ((lower.H if upper else lower).stacked(is_complex),)
 
@@ -173,14 +176,12 @@ def _eigenvalues_jvp(
 ) -> int:
     """dw = diag(V^H dA V)"""
     assert tangents[0] is not None
-    v = _vectors_of(b, pairs, attrs[0])
-    return (v.conj * (_first_rows(b, tangents[0], attrs[0]) @ v)).sum(1).re
+    return _first_rows(b, tangents[0], attrs[0]).diagonal().re
 
 
 def _eigenvalues_vjp(b: Builder, ct: int, out: int, pairs: int, attrs: Attributes) -> tuple[int]:
-    """ct_A = V diag(ct) V^H"""
-    v = _vectors_of(b, pairs, attrs[0])
-    return (_below_nothing((v * Matrix(b, ct)) @ v.H, pairs, attrs[0]),)
+    batch, _, n = b.type(ct).shape
+    return (_below_nothing(eye(b, batch, n) * Matrix(b, ct), pairs, attrs[0]),)
 
 
 eigenvalues = define(
@@ -215,16 +216,14 @@ def _eigenvectors_jvp(
 ) -> int:
     """dV = V (F * (V^H dA V)), F_ij = 1 / (w_j - w_i)"""
     assert tangents[0] is not None
-    v = matrix(b, out, attrs[0])
-    inner = (v.H @ _first_rows(b, tangents[0], attrs[0]) @ v).off_diagonal()
-    return (v @ inner.over(_gaps(b, pairs, attrs[0]))).stacked(attrs[0])
+    inner = _first_rows(b, tangents[0], attrs[0]).off_diagonal().over(_gaps(b, pairs, attrs[0]))
+    return (matrix(b, out, attrs[0]) @ inner).stacked(attrs[0])
 
 
 def _eigenvectors_vjp(b: Builder, ct: int, out: int, pairs: int, attrs: Attributes) -> tuple[int]:
-    """ct_A = V (F * (V^H ct)) V^H"""
-    v = matrix(b, out, attrs[0])
-    inner = (v.H @ matrix(b, ct, attrs[0])).off_diagonal().over(_gaps(b, pairs, attrs[0]))
-    return (_below_nothing(v @ inner @ v.H, pairs, attrs[0]),)
+    """F * (V^H ct)"""
+    inner = (matrix(b, out, attrs[0]).H @ matrix(b, ct, attrs[0])).off_diagonal()
+    return (_below_nothing(inner.over(_gaps(b, pairs, attrs[0])), pairs, attrs[0]),)
 
 
 eigenvectors = define(

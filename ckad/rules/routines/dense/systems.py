@@ -163,15 +163,27 @@ def _substitute(
     width = 1 + is_complex
     to = doubles(x, n * m * width)
     if adjoint:
-        for i in range(n):
-            _exchange(to, m * width, i, int(last[width * i]))
-        divided(work, f, x, n, m, 1, 1, 1, is_complex)
+        substitute_unit(work, f, x, n, m, is_complex)
         divided(work, f, x, n, m, 0, 1, 0, is_complex)
     else:
         divided(work, f, x, n, m, 0, 0, 0, is_complex)
         divided(work, f, x, n, m, 1, 0, 1, is_complex)
         for i in range(n - 1, -1, -1):
             _exchange(to, m * width, i, int(last[width * i]))
+
+
+@kernel
+def substitute_unit(work: int, f: int, x: int, n: int, m: int, is_complex: int) -> int:
+    """The first half for the adjoint: rows exchanged, of which it tells whether they were an odd
+    number, and what has a unit diagonal."""
+    width, odd = 1 + is_complex, 0
+    to, last = doubles(x, n * m * width), doubles(f + 8 * n * n * width, n * width)
+    for i in range(n):
+        other = int(last[width * i])
+        odd ^= other != i
+        _exchange(to, m * width, i, other)
+    divided(work, f, x, n, m, 1, 1, 1, is_complex)
+    return odd
 
 
 @kernel

@@ -1,7 +1,4 @@
-"""Triangular systems and Cholesky factors by LAPACK, on stacks of matrices in C order.
-
-Formulas of derivatives: I. Murray, "Differentiation of the Cholesky decomposition", 2016.
-"""
+"""Triangular systems by LAPACK, on stacks of matrices in C order."""
 
 from __future__ import annotations
 
@@ -11,13 +8,10 @@ import numpy as np
 
 from ckad.rules.registry import Tangents
 from ckad.rules.routines.dense.lapack import (
-    NOT_POSITIVE,
     SINGULAR,
-    U,
     divided,
     gathered,
     parted_to,
-    set_sizes,
 )
 from ckad.rules.routines.dense.matrices import (
     Matrix,
@@ -29,16 +23,14 @@ from ckad.rules.routines.dense.matrices import (
     type_of_array,
 )
 from ckad.rules.routines.dense.systems import solution
-from ckad.rules.routines.memory import HEAD, compiled, doubles, external, integers, letters, run
+from ckad.rules.routines.memory import HEAD, compiled, doubles, integers, run
 from ckad.tape.builder import Builder
 from ckad.tape.routines import Routine, define
 from ckad.tape.types import Type
 
 Attributes = Sequence[int]
 
-_dpotrf = external("dpotrf", 5)
-_zpotrf = external("zpotrf", 5)
-_SINGULAR, _NOT_POSITIVE = 1, 1
+_SINGULAR = 1
 
 # --- triangular systems --------------------------------------------------------------------------
 
@@ -135,81 +127,3 @@ def divide(a: Matrix, x: Matrix, lower: int, adjoint: int) -> Matrix:
     attrs = (triangular.number, lower, adjoint, 0, is_complex)
     found = b.call(a.stacked(is_complex), x.stacked(is_complex), attrs=attrs)
     return matrix(b, found, is_complex)
-
-
-# --- Cholesky ------------------------------------------------------------------------------------
-
-# cholesky(A [b, n, n]; complex) -> L, lower, with A = L L^H; reads the lower triangle
-
-
-def _cholesky_shape(attrs: Attributes, a: Type) -> Type:
-    flags("cholesky", attrs, 1)
-    matrices("cholesky", a)
-    square("cholesky", a)
-    return a
-
-
-def _cholesky(words: int, arrays: int, work: int) -> int:
-    is_complex, planes, n = integers(words, 3)
-    out, a = integers(arrays, 2)
-    batch = planes >> is_complex
-    text, sizes = letters(work + 16, 1), set_sizes(work, n, n)
-    text[0] = U
-    for k in range(batch):
-        to, matrix = doubles(out + 8 * k * n * n, n * n), doubles(a + 8 * k * n * n, n * n)
-        if is_complex:
-            # LAPACK sees conj(A) in the bytes of A, and makes conj(L)^H of it, whose bytes are L's
-            at = work + HEAD
-            gathered(at, a, k, batch, n * n)
-            _zpotrf(work + 16, work, at, work + 4, work + 8)
-            z = doubles(at, 2 * n * n)
-            for i in range(n):
-                z[2 * (i * n + i + 1) : 2 * (i + 1) * n] = 0.0
-            parted_to(out, at, k, batch, n * n)
-        else:
-            for i in range(n):
-                to[i * n : i * n + i + 1] = matrix[i * n : i * n + i + 1]
-                to[i * n + i + 1 : (i + 1) * n] = 0.0
-            _dpotrf(work + 16, work, to.ctypes.data, work + 4, work + 8)
-        if sizes[2]:
-            return _NOT_POSITIVE
-    return 0
-
-
-_CHOLESKY = compiled(
-    _cholesky, lambda attrs, a: 16 * attrs[0] * a.shape[1] ** 2, {_NOT_POSITIVE: NOT_POSITIVE}
-)
-
-
-def _cholesky_jvp(
-    b: Builder, tangents: Tangents, out: int, a: int, attrs: Attributes
-) -> int | None:
-    """dL = L P(L^-1 dA L^-H), where P is the lower triangle with half of the diagonal"""
-    assert tangents[0] is not None
-    root = matrix(b, out, attrs[0])
-    half = matrix(b, tangents[0], attrs[0]).lower(0.5, 0.0)
-    left = divide(root, half + half.H, 1, 0)
-    inner = divide(root, left.H, 1, 0)
-    return (root @ inner.lower(0.5, 0.0)).stacked(attrs[0])
-
-
-def _cholesky_vjp(b: Builder, ct: int, out: int, a: int, attrs: Attributes) -> tuple[int]:
-    """ct_A = L^-H P(L^H ct) L^-1, its two triangles in the lower one"""
-    root = matrix(b, out, attrs[0])
-    inner = (root.H @ matrix(b, ct, attrs[0])).lower(0.5, 0.0)
-    left = divide(root, inner, 1, 1)
-    both = divide(root, left.H, 1, 1)
-    return ((both + both.H).lower(0.5, 0.0).stacked(attrs[0]),)
-
-
-cholesky = define(
-    Routine(
-        "cholesky",
-        _cholesky_shape,
-        lambda attrs, a: run(_CHOLESKY, type_of_array(a), attrs, a),
-        jvp=_cholesky_jvp,
-        vjp=_cholesky_vjp,
-        flops=lambda attrs, a: (1 + attrs[0]) / 3 * a.size * a.shape[1],
-        compiled=_CHOLESKY,
-    )
-)

@@ -11,13 +11,13 @@ from ckad.place import at_place
 from ckad.trace.arrays import Array, copied, promoted, reshaped, retyped, routine, traced
 from ckad.trace.dispatch import STATIC, implements, reject
 from ckad.trace.numpy.linalg import (
-    UNROLLED,
     adjoint,
     cholesky,
     computed,
     det,
     floats,
     inv,
+    is_large,
     matrices,
     of_planes,
     planes,
@@ -69,7 +69,7 @@ def solve_triangular(
         return np.conj(solve_triangular(x, np.conj(right), 2, lower, unit_diagonal))
     m = matrices(x)
     n = m.shape[-1]
-    if not is_complex and n <= UNROLLED:
+    if not is_large(m):
         half = np.tril(x, -unit_diagonal) if lower else np.triu(x, int(unit_diagonal))
         half = half + np.eye(n, dtype=x.dtype) if unit_diagonal else half
         return solve(np.swapaxes(half, -1, -2) if kind else half, right)
