@@ -70,7 +70,7 @@ def navier_stokes(xp, fft, loop, settings, w):
         v = fft.irfft2(-1j * kx * psi, s=(n, n))
         w_x = fft.irfft2(1j * kx * w_hat, s=(n, n))
         w_y = fft.irfft2(1j * ky * w_hat, s=(n, n))
-        return -kept * fft.rfft2(u * w_x + v * w_y) - viscosity * k2 * w_hat
+        return -(kept * fft.rfft2(u * w_x + v * w_y)) - viscosity * k2 * w_hat
 
     def advance(w_hat):
         return w_hat + h * slope(w_hat + h / 2 * slope(w_hat))
