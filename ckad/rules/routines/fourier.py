@@ -27,8 +27,8 @@ from ckad.errors import TapeError
 from ckad.rules.registry import Tangents
 from ckad.rules.routines import pocketfft
 from ckad.rules.routines.dense.matrices import add
+from ckad.rules.routines.fourier_blocks import UNITS
 from ckad.rules.routines.fourier_body import (
-    UNITS,
     Kind,
     Norm,
     block_of,

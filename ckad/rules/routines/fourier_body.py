@@ -1,9 +1,8 @@
-"""The body of Fourier transforms: lines that PocketFFT transforms, axis after axis.
+"""The body of Fourier transforms: axis after axis, by PocketFFT.
 
 Each axis is a stage, whose lines are shared out in units, to threads if there are any. Between the
 axes, arrays of pairs lie in the workspace, their rows apart by other than a power of two, so that
-columns meet in all of a cache. Lines of real and imaginary parts are put together and taken apart
-a block at a time, which is in the cache meanwhile.
+columns meet in all of a cache.
 """
 
 from __future__ import annotations
@@ -14,7 +13,23 @@ from typing import NamedTuple
 import numpy as np
 
 from ckad.kernel import kernel
-from ckad.rules.routines import pocketfft
+from ckad.rules.routines.fourier_blocks import (
+    BACKWARD,
+    COLUMNS,
+    FORWARD,
+    FROM_REALS,
+    GAP,
+    PAIRS,
+    PARTS,
+    REAL,
+    ROWS,
+    TO_REALS,
+    UNITS,
+    Side,
+    columns,
+    lines,
+    rows,
+)
 from ckad.rules.routines.memory import doubles, integers
 
 
@@ -37,203 +52,10 @@ class Norm(IntEnum):
 _C2C, _R2C, _C2R, _R2H, _H2R = map(int, Kind)
 _NONE, _FULL = int(Norm.NONE), int(Norm.FULL)
 
-#: A block is about so many numbers, in so many rows or columns at the least.
-BLOCK, ROWS, COLUMNS = 4096, 8, 32
-#: Rows of a block of columns are so many numbers further apart than they are long.
-GAP = 4
-#: The units of a stage.
-UNITS = 8
 #: Rows of so many pairs are kept apart.
 LONG = 64
 #: Attributes before the axes.
 _FIXED = 7
-
-# --- PocketFFT -----------------------------------------------------------------------------------
-
-_fft, _ifft = pocketfft.external("fft"), pocketfft.external("ifft")
-_rfft_even, _rfft_odd = pocketfft.external("rfft_n_even"), pocketfft.external("rfft_n_odd")
-_irfft = pocketfft.external("irfft")
-_fft_data, _ifft_data, _irfft_data = map(pocketfft.data, ("fft", "ifft", "irfft"))
-_rfft_even_data, _rfft_odd_data = map(pocketfft.data, ("rfft_n_even", "rfft_n_odd"))
-
-#: What a block is read from or written to: real and imaginary parts, pairs, real numbers.
-_PARTS, _PAIRS, _REAL = range(3)
-_FORWARD, _BACKWARD, _FROM_REALS, _TO_REALS = range(4)
-
-
-class Side(NamedTuple):
-    """An array that is read or written; its rows lie ``pitch`` numbers apart."""
-
-    form: int
-    at: int
-    imag: int
-    sign: float  # of the imaginary parts
-    pitch: int
-
-
-class Lines(NamedTuple):
-    """Lines in memory: bytes from one to the next, and between the numbers of one."""
-
-    at: int
-    line: int
-    step: int
-
-
-@kernel
-def _transform(
-    what: int, head: int, n: int, count: int, source: Lines, target: Lines, factor: float
-) -> None:
-    """Transform ``count`` lines."""
-    words, numbers = integers(head, 16), doubles(head, 16)
-    words[0], words[1], words[2] = source.at, head + 88, target.at
-    words[3] = count
-    words[4] = n // 2 + 1 if what == _TO_REALS else n
-    words[5] = n // 2 + 1 if what == _FROM_REALS else n
-    words[6], words[7], words[8] = source.line, 0, target.line
-    words[9], words[10] = source.step, target.step
-    numbers[11] = factor
-    if what == _FORWARD:
-        _fft(head, head + 24, head + 48, _fft_data())
-    elif what == _BACKWARD:
-        _ifft(head, head + 24, head + 48, _ifft_data())
-    elif what == _TO_REALS:
-        _irfft(head, head + 24, head + 48, _irfft_data())
-    elif n % 2 == 0:
-        _rfft_even(head, head + 24, head + 48, _rfft_even_data())
-    else:
-        _rfft_odd(head, head + 24, head + 48, _rfft_odd_data())
-
-
-# --- blocks --------------------------------------------------------------------------------------
-
-
-@kernel
-def lines(n: int, there: int, least: int) -> int:
-    """How many lines of ``n`` numbers are one block, of those that are there."""
-    wanted = max(least, BLOCK // n)
-    blocks = (there + wanted - 1) // wanted
-    return (there + blocks - 1) // blocks
-
-
-@kernel
-def _bytes(form: int) -> int:
-    return 8 if form == _REAL else 16
-
-
-@kernel
-def _load(side: Side, at: int, step: int, runs: int, n: int, to: int, pitch: int) -> None:
-    """Runs of ``n`` numbers, the first at ``at``, ``step`` apart, into a block."""
-    for k in range(runs):
-        place = at + k * step
-        if side.form == _PARTS:
-            real, imag = doubles(side.at + 8 * place, n), doubles(side.imag + 8 * place, n)
-            pairs = doubles(to + 16 * k * pitch, 2 * n)
-            for i in range(n):
-                pairs[2 * i] = real[i]
-                pairs[2 * i + 1] = side.sign * imag[i]
-        else:
-            x, y = doubles(side.at + 8 * place, n), doubles(to + 8 * k * pitch, n)
-            for i in range(n):
-                y[i] = x[i]
-
-
-@kernel
-def _save(side: Side, at: int, step: int, runs: int, n: int, block: int, pitch: int) -> None:
-    """The way back."""
-    for k in range(runs):
-        place = at + k * step
-        if side.form == _PARTS:
-            real, imag = doubles(side.at + 8 * place, n), doubles(side.imag + 8 * place, n)
-            pairs = doubles(block + 16 * k * pitch, 2 * n)
-            for i in range(n):
-                real[i] = pairs[2 * i]
-                imag[i] = side.sign * pairs[2 * i + 1]
-        else:
-            x, y = doubles(side.at + 8 * place, n), doubles(block + 8 * k * pitch, n)
-            for i in range(n):
-                x[i] = y[i]
-
-
-@kernel
-def _ends(where: Lines, n: int, count: int, by: float) -> None:
-    """Multiply what a half has of the frequencies that stand for themselves alone."""
-    for k in range(count):
-        for i in range(0, n // 2 + 1, n // 2) if n % 2 == 0 else range(1):
-            pair = doubles(where.at + k * where.line + i * where.step, 2)
-            pair[0] *= by
-            pair[1] *= by
-
-
-@kernel
-def _line_by_line(
-    what: int, head: int, n: int, count: int, source: Lines, target: Lines, factor: float,
-    weighted: int,
-) -> None:  # fmt: skip
-    if what == _TO_REALS and weighted:
-        _ends(source, n, count, 2.0)
-    _transform(what, head, n, count, source, target, factor)
-    if what == _FROM_REALS and weighted:
-        _ends(target, n, count, 0.5)
-
-
-@kernel
-def _rows(
-    what: int, head: int, n: int, there: int, source: Side, target: Side, a: int, b: int,
-    factor: float, weighted: int, first: int, last: int,
-) -> None:  # fmt: skip
-    """The last axis of an array [there, n]."""
-    n_from = n // 2 + 1 if what == _TO_REALS else n
-    n_to = n // 2 + 1 if what == _FROM_REALS else n
-    w_from, w_to = _bytes(source.form), _bytes(target.form)
-    in_place = target.form == _PAIRS and (what == _FORWARD or what == _BACKWARD)
-    height = lines(n, there, ROWS)
-    blocks = (there + height - 1) // height
-    for row in range(blocks * first // UNITS * height, blocks * last // UNITS * height, height):
-        count = min(height, there - row)
-        to = Lines(b, w_to * n_to, w_to)
-        if target.form != _PARTS:
-            to = Lines(target.at + w_to * row * target.pitch, w_to * target.pitch, w_to)
-        at = source.at + w_from * row * source.pitch
-        given = Lines(at, w_from * source.pitch, w_from)
-        if source.form == _PARTS:
-            given = to if in_place else Lines(a, w_from * n_from, w_from)
-            pitch = given.line // w_from
-            _load(source, row * source.pitch, source.pitch, count, n_from, given.at, pitch)
-        _line_by_line(what, head, n, count, given, to, factor, weighted)
-        if target.form == _PARTS:
-            _save(target, row * target.pitch, target.pitch, count, n_to, b, n_to)
-
-
-@kernel
-def _columns(
-    what: int, head: int, n: int, outer: int, middle: int, across: int, source: Side,
-    target: Side, a: int, b: int, factor: float, weighted: int, first: int, last: int,
-) -> None:  # fmt: skip
-    """The second axis of an array [outer, n, middle, across]."""
-    n_from = n // 2 + 1 if what == _TO_REALS else n
-    n_to = n // 2 + 1 if what == _FROM_REALS else n
-    w_from, w_to = _bytes(source.form), _bytes(target.form)
-    step_from, step_to = middle * source.pitch, middle * target.pitch
-    width = lines(n, across, COLUMNS)
-    in_row = (across + width - 1) // width
-    blocks = outer * middle * in_row
-    for block in range(blocks * first // UNITS, blocks * last // UNITS):
-        row, column = block // in_row, block % in_row * width
-        count = min(width, across - column)
-        o, m = row // middle, row % middle
-        at_from = (o * n_from * middle + m) * source.pitch + column
-        at_to = (o * n_to * middle + m) * target.pitch + column
-        given = Lines(source.at + 16 * at_from, 16, 16 * step_from)
-        if source.form != _PAIRS:
-            given = Lines(a, w_from, w_from * (width + GAP))
-            _load(source, at_from, step_from, n_from, count, a, width + GAP)
-        to = Lines(target.at + 16 * at_to, 16, 16 * step_to)
-        if target.form != _PAIRS:
-            to = Lines(b, w_to, w_to * (width + GAP))
-        _line_by_line(what, head, n, count, given, to, factor, weighted)
-        if target.form != _PAIRS:
-            _save(target, at_to, step_to, n_to, count, b, width + GAP)
-
 
 # --- spectra of real arrays ----------------------------------------------------------------------
 
@@ -358,7 +180,7 @@ def block_of(kind: int, axes: np.ndarray, full: np.ndarray, half: np.ndarray, pi
             padded = pitch != half[-1]
             across = half[-1] if padded else product(half, axis + 1, rank)
             found = max(found, n * (lines(n, across, COLUMNS) + GAP))
-    return 2 * found if len(axes) == 1 and (kind == _R2H or kind == _H2R) else found
+    return 2 * found if len(axes) == 1 and (kind in (_R2H, _H2R)) else found
 
 
 @kernel
@@ -369,81 +191,125 @@ def head_bytes(rank: int) -> int:
 
 @kernel
 def n_stages(kind: int, n_axes: int) -> int:
-    return n_axes + (1 if kind == _R2C or kind == _C2R else 0)
+    return n_axes + (1 if kind in (_R2C, _C2R) else 0)
 
 
-def fourier_part(words: int, arrays: int, work: int, stage: int, first: int, last: int) -> int:
-    """The units [first, last) of a stage."""
+# --- stages --------------------------------------------------------------------------------------
+
+
+class Call(NamedTuple):
+    """What the words, the arrays and the workspace say."""
+
+    kind: int
+    sign: float
+    axes: np.ndarray
+    full: np.ndarray  # the shape of the whole spectrum
+    half: np.ndarray  # and that of the pairs
+    turned: np.ndarray  # which axes are transformed
+    still: np.ndarray  # zeros
+    scale: float
+    weighted: int
+    parts: Side  # a spectrum that is read, or written if what is read is real
+    other: Side  # a real array, or the other spectrum
+    pairs: Side
+    head: int  # a unit's own memory
+    a: int
+    b: int
+
+
+@kernel
+def _read(words: int, arrays: int, work: int, first: int) -> Call:
     attrs = integers(words, _FIXED)
-    kind, sign, norm, weighted = attrs[0], float(attrs[1]), attrs[2], attrs[3]
-    length, n_axes = attrs[4], attrs[6]
-    axes = integers(words + 8 * _FIXED, n_axes)
+    kind, sign, norm, weighted, length = attrs[0], float(attrs[1]), attrs[2], attrs[3], attrs[4]
+    n_axes, axes = attrs[6], integers(words + 8 * _FIXED, attrs[6])
     given, back = integers(words + 8 * (_FIXED + n_axes), attrs[5]), axes[n_axes - 1]
     rank = rank_of(given, back)
-    from_real, to_real = kind == _R2C or kind == _R2H, kind == _C2R or kind == _H2R
-    # ``full`` is the shape of the whole spectrum and ``half`` that of the pairs
     head = work + first * head_bytes(rank)
     full, half = integers(head + 128, rank), integers(head + 128 + 8 * rank, rank)
     turned, still = integers(head + 128 + 16 * rank, rank), integers(head + 128 + 24 * rank, rank)
     full[:], turned[:], still[:] = given[:rank], 0, 0
     full[back] = length
-    n_all = 1.0
+    n = 1.0
     for j in axes:
         turned[j] = 1
-        n_all *= full[j]
+        n *= full[j]
     half[:] = full
     if kind != _C2C:
         half[back] = length // 2 + 1
-    pitch, n_full, n_half = pitch_of(half, n_axes), product(full, 0, rank), product(half, 0, rank)
+    scale = 1.0 if norm == _NONE else (1.0 / n if norm == _FULL else 1.0 / np.sqrt(n))
+    from_real = kind in (_R2C, _R2H)
+    if weighted:
+        scale *= 2.0 if from_real else 0.5
+    pitch = pitch_of(half, n_axes)
     block = block_of(kind, axes, full, half, pitch)
-    pairs = Side(_PAIRS, work + UNITS * head_bytes(rank), 0, 1.0, pitch)
+    pairs = Side(PAIRS, work + UNITS * head_bytes(rank), 0, 1.0, pitch)
     a = pairs.at + 16 * numbers_of_pairs(kind, half, n_axes) + 16 * first * block
     b = a + (8 * block if n_axes == 1 and kind != _C2C else 0)
     out, x = integers(arrays, 2)
-    y = x if from_real else integers(arrays, 3)[2]
+    whole = full if kind in (_C2C, _R2C) else half
+    other = Side(REAL, x if from_real else out, 0, 1.0, 0)
+    if from_real:
+        parts = Side(PARTS, out, out + 8 * product(whole, 0, rank), -sign, 0)
+    else:
+        parts = Side(PARTS, x, integers(arrays, 3)[2], 1.0 if kind == _C2C else sign, 0)
+    if kind == _C2C:
+        other = Side(PARTS, out, out + 8 * product(whole, 0, rank), 1.0, 0)
+    return Call(kind, sign, axes, full, half, turned, still, scale, weighted, parts, other, pairs,
+                head, a, b)  # fmt: skip
 
-    if kind == _C2R and stage == 0:
-        whole, rows = Side(_PARTS, x, y, sign, full[-1]), product(half, 0, rank - 1)
-        _halved(whole, pairs, half, full, turned, still,
-                rows * first // UNITS, rows * last // UNITS)  # fmt: skip
-        return 0
-    if kind == _R2C and stage == n_axes:
-        whole = Side(_PARTS, out, out + 8 * n_full, -sign, full[-1])
-        rows = product(full, 0, rank - 1)
-        _completed(pairs, whole, half, full, turned, still,
-                   rows * first // UNITS, rows * last // UNITS)  # fmt: skip
-        return 0
-    k = stage - 1 if kind == _C2R else stage
+
+@kernel
+def _placed(side: Side, pitch: int) -> Side:
+    return Side(side.form, side.at, side.imag, side.sign, pitch)
+
+
+@kernel
+def _axis(call: Call, k: int, first: int, last: int) -> None:
+    """Units of the axis that is transformed after ``k`` others."""
+    kind, rank, n_axes = call.kind, len(call.full), len(call.axes)
+    from_real, to_real = kind in (_R2C, _R2H), kind in (_C2R, _H2R)
     # a half is made by the first, and used by the last
-    axis = axes[k] if to_real else axes[n_axes - 1 - k]
-    what = _FORWARD if from_real or (kind == _C2C and sign < 0) else _BACKWARD
-    if axis == back and kind != _C2C:
-        what = _FROM_REALS if from_real else _TO_REALS
-    padded, is_last = pitch != half[-1], axis == rank - 1
+    axis = call.axes[k] if to_real else call.axes[n_axes - 1 - k]
+    what = FORWARD if from_real or (kind == _C2C and call.sign < 0) else BACKWARD
+    if axis == call.axes[n_axes - 1] and kind != _C2C:
+        what = FROM_REALS if from_real else TO_REALS
+    half, is_last = call.half, axis == rank - 1
+    padded = call.pairs.pitch != half[-1]
     across = half[-1] if padded or is_last else product(half, axis + 1, rank)
     middle = product(half, axis + 1, rank - 1) if padded else 1
-    source = target = Side(_PAIRS, pairs.at, 0, 1.0, pitch if padded else across)
+    source = target = _placed(call.pairs, call.pairs.pitch if padded else across)
+    of_real = call.full[-1] if is_last else across
     if k == 0 and from_real:
-        source = Side(_REAL, x, x, 1.0, full[-1] if is_last else across)
+        source = _placed(call.other, of_real)
     elif k == 0 and kind != _C2R:
-        source = Side(_PARTS, x, y, sign if kind == _H2R else 1.0, across)
+        source = _placed(call.parts, across)
     if k == n_axes - 1 and to_real:
-        target = Side(_REAL, out, out, 1.0, full[-1] if is_last else across)
+        target = _placed(call.other, of_real)
     elif k == n_axes - 1 and kind != _R2C:
-        target = Side(_PARTS, out, out + 8 * n_half, -sign if kind == _R2H else 1.0, across)
-    factor = 1.0
-    if k == n_axes - 1:
-        factor = 1.0 if norm == _NONE else (1.0 / n_all if norm == _FULL else 1.0 / np.sqrt(n_all))
-        if weighted:
-            factor *= 2.0 if from_real else 0.5
-    n = full[axis]
+        target = _placed(call.other if kind == _C2C else call.parts, across)
+    factor, n = call.scale if k == n_axes - 1 else 1.0, call.full[axis]
     if is_last:
-        rows = product(half, 0, rank - 1)
-        _rows(what, head, n, rows, source, target, a, b, factor, weighted, first, last)
+        rows(what, call.head, n, product(half, 0, rank - 1), source, target, call.a, call.b,
+             factor, call.weighted, first, last)  # fmt: skip
     else:
-        outer = product(half, 0, axis)
-        _columns(what, head, n, outer, middle, across, source, target, a, b, factor, weighted,
-                 first, last)  # fmt: skip
+        columns(what, call.head, n, product(half, 0, axis), middle, across, source, target,
+                call.a, call.b, factor, call.weighted, first, last)  # fmt: skip
+
+
+def fourier_part(words: int, arrays: int, work: int, stage: int, first: int, last: int) -> int:
+    """The units [first, last) of a stage."""
+    call = _read(words, arrays, work, first)
+    full, half = call.full, call.half
+    if call.kind == _C2R and stage == 0:
+        n = product(half, 0, len(half) - 1)
+        _halved(call.parts, call.pairs, half, full, call.turned, call.still,
+                n * first // UNITS, n * last // UNITS)  # fmt: skip
+    elif call.kind == _R2C and stage == len(call.axes):
+        n = product(full, 0, len(full) - 1)
+        _completed(call.pairs, call.parts, half, full, call.turned, call.still,
+                   n * first // UNITS, n * last // UNITS)  # fmt: skip
+    else:
+        _axis(call, stage - 1 if call.kind == _C2R else stage, first, last)
     return 0
 
 

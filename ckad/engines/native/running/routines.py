@@ -34,7 +34,8 @@ def address(number: int) -> int:
 def part(number: int) -> int:
     """Where compiled code finds the parts of a routine that has stages."""
     body = ROUTINES[number].compiled
-    assert body is not None and body.part is not None
+    assert body is not None
+    assert body.part is not None
     return body.part()
 
 
