@@ -27,7 +27,7 @@ from ckad.errors import TapeError
 from ckad.rules.registry import Tangents
 from ckad.rules.routines import pocketfft
 from ckad.rules.routines.dense.matrices import add
-from ckad.rules.routines.fourier_blocks import UNITS
+from ckad.rules.routines.fourier_blocks import BLOCK, ROWS, UNITS
 from ckad.rules.routines.fourier_body import (
     Kind,
     Norm,
@@ -170,8 +170,9 @@ class _Room(NamedTuple):
 
 def _room(t: Transform, shape: Sequence[int]) -> _Room:
     axes = np.array(t.axes)
-    full = np.array(t.real_shape(shape))[: rank_of(np.array(shape), t.axes[-1])]
-    half = full if t.kind is Kind.COMPLEX_TO_COMPLEX else np.array(t.half_shape(full))
+    rank = rank_of(np.array(shape), t.axes[-1])
+    full = np.array(t.real_shape(shape)[:rank])
+    half = full if t.kind is Kind.COMPLEX_TO_COMPLEX else np.array(t.half_shape(shape)[:rank])
     pitch = pitch_of(half, len(axes))
     pairs = numbers_of_pairs(int(t.kind), half, len(axes))
     return _Room(pairs, block_of(int(t.kind), axes, full, half, pitch))
@@ -186,7 +187,8 @@ def _workspace(attrs: Sequence[int], *types: Type) -> int:
 def _stages(attrs: Sequence[int], *types: Type) -> tuple[tuple[int, int], ...]:
     """Units and work of the stages, if there is enough for several threads."""
     t, size = read(attrs), prod(read(attrs).real_shape(types[0].shape))
-    if size < SHARED:
+    is_block = len(t.axes) == 1 and size <= max(BLOCK, ROWS * t.length)
+    if size < SHARED or is_block:
         return ()
     n = n_stages(int(t.kind), len(t.axes))
     return ((UNITS, int(_flops(attrs, *types)) // n),) * n

@@ -156,7 +156,7 @@ def rank_of(shape: np.ndarray, last: int) -> int:
 @kernel
 def pitch_of(half: np.ndarray, n_axes: int) -> int:
     """From row to row of the pairs: an odd number of cache lines, if rows are long."""
-    n = half[-1]
+    n: int = half[-1]
     return n + (4 - n) % 8 if n >= LONG and n_axes > 1 else n
 
 

@@ -85,9 +85,9 @@ def lagged_form(b: Builder, kind: int, lag: int, first: int, second: int) -> int
 def _lagged_jvp(
     b: Builder, tangents: Tangents, out: int, first: int, second: int, attrs: Sequence[int]
 ) -> int | None:
-    by_first, by_second = tangents
-    terms = [] if by_first is None else [lagged_form(b, *attrs, by_first, second)]
-    terms += [] if by_second is None else [lagged_form(b, *attrs, first, by_second)]
+    (kind, lag), (by_first, by_second) = attrs, tangents
+    terms = [] if by_first is None else [lagged_form(b, kind, lag, by_first, second)]
+    terms += [] if by_second is None else [lagged_form(b, kind, lag, first, by_second)]
     return add(b, terms)
 
 
