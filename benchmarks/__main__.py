@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks import latency, loops, ratio, report, scaling, targets, wild
+from benchmarks import latency, loops, ratio, report, scaling, spectra, targets, wild
 from benchmarks.case import Case, Settings
 from benchmarks.cases import CASES
 from benchmarks.compare import Timing, compare, faults
@@ -23,6 +23,7 @@ TABLES = {
     "latency": latency.markdown,
     "loops": loops.markdown,
     "wild": wild.markdown,
+    "spectra": spectra.markdown,
 }
 
 
@@ -48,6 +49,7 @@ def parser() -> argparse.ArgumentParser:
     add_latency(commands)
     add_loops(commands)
     add_wild(commands)
+    add_spectra(commands)
     table = commands.add_parser("table", help="a report as Markdown, or as pictures")
     table.add_argument("report", type=Path)
     table.add_argument("--forms", action="store_true", help="with every form of a comparison")
@@ -120,8 +122,16 @@ def add_wild(commands: Any) -> None:
     add_output(run)
 
 
-def add_cases(run: argparse.ArgumentParser) -> None:
-    run.add_argument("--cases", type=names, default=list(CASES), help="default: all of them")
+def add_spectra(commands: Any) -> None:
+    run = commands.add_parser("spectra", help="spectral codes in units of NumPy, SciPy and JAX")
+    run.set_defaults(run=run_spectra)
+    add_cases(run, [name for name, case in CASES.items() if case.bases])
+    add_timing(run)
+    add_output(run)
+
+
+def add_cases(run: argparse.ArgumentParser, every: Sequence[str] = tuple(CASES)) -> None:
+    run.add_argument("--cases", type=names, default=list(every), help="default: all of them")
     run.add_argument(
         "--set", nargs="+", default=[], metavar="CASE.KEY=VALUE", help="change single settings"
     )
@@ -212,6 +222,14 @@ def run_wild(options: argparse.Namespace) -> int:
         pick(known, name, "program")
     write(wild.wild(options.programs or list(known), options.tiny, timing_of(options)), options)
     return 0
+
+
+def run_spectra(options: argparse.Namespace) -> int:
+    cases = [pick(CASES, name, "case") for name in options.cases]
+    settings = chosen_settings(cases, options.tiny, options.set)
+    record = spectra.spectra(cases, settings, timing_of(options))
+    write(record, options)
+    return 1 if any("error" in case for case in record["cases"].values()) else 0
 
 
 def print_table(options: argparse.Namespace) -> int:

@@ -41,6 +41,9 @@ class Case:
     primal : callable, optional
         A builder `settings -> Value`: the value alone by ckad (``ckad.jit``), which the gradient's
         time is divided by in `ratio`.
+    bases : mapping
+        Name to a builder `settings -> Value`: the value as other libraries compute it,
+        which times are divided by in `spectra`.
     cache_settings : mapping
         Changes of the defaults for `ratio`, to a size at which keeping everything fits the cache.
     shorter : mapping
@@ -63,6 +66,7 @@ class Case:
     cells: Callable[[Settings], int]
     forms: Mapping[str, Mapping[str, Callable[[Settings], Gradient]]]
     primal: Callable[[Settings], Value] | None = None
+    bases: Mapping[str, Callable[..., Value]] = field(default_factory=dict)
     cache_settings: Settings = field(default_factory=dict)
     shorter: Mapping[str, Settings] = field(default_factory=dict)
     also: tuple[str, ...] = ()
@@ -74,7 +78,9 @@ class Case:
         return {key: min(value, limits.get(key, value)) for key, value in settings.items()}
 
     def builder(self, peer: str, form: str) -> Callable[..., Gradient | Value]:
-        """What makes the form; `PRIMAL` is a form of ckad too."""
+        """What makes the form; `PRIMAL` and the bases are forms of ckad too."""
+        if form in self.bases:
+            return self.bases[form]
         if form != PRIMAL:
             return self.forms[peer][form]
         if self.primal is None:

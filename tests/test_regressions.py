@@ -7,7 +7,7 @@ import pytest
 
 import ckad
 from ckad import schedules
-from ckad.engines.vm.machine import aligned
+from ckad.engines.arena import aligned
 from ckad.errors import AliasError, BudgetError, LengthError, TraceError
 
 pytestmark = pytest.mark.usefixtures("engine")

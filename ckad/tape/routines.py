@@ -52,12 +52,18 @@ class Compiled:
     ``words`` are int64: the attributes, then the lengths of the operands' axes. ``arrays`` are the
     addresses of the result and of the operands, ``work`` is that of ``workspace(attrs, *types)``
     bytes. It returns 0, or what it failed with, a key of ``errors``.
+
+    What threads may share is also ``part(words, arrays, work, stage, first, last)``, which does
+    not fail: ``stages(attrs, *types)`` says how many units each stage has, one after the other,
+    and how many additions and loads they are. There are none of what is too small to be shared.
     """
 
     address: Callable[[], int]
     workspace: Callable[..., int]
     errors: Mapping[int, Failure]
     calls_blas: bool = False  # BLAS or LAPACK, which are kept to one thread then
+    stages: Callable[..., Sequence[tuple[int, int]]] = lambda attrs, *types: ()
+    part: Callable[[], int] | None = None
 
 
 #: All routines by their numbers; those of the package come first, in one order in every process.

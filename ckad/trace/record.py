@@ -86,8 +86,14 @@ dispatch.later("scipy.stats._multivariate", "ckad.trace.numpy.scipy.multivariate
 for _package in ("scipy.fft", "scipy.fftpack"):
     dispatch.later(_package, "ckad.trace.numpy.scipy.fourier")
 dispatch.later("scipy.linalg", "ckad.trace.numpy.scipy.matrices")
-for _package in ("scipy.ndimage", "scipy.signal", "scipy.integrate"):
+for _package in ("scipy.ndimage", "scipy.integrate"):
     dispatch.later(_package, "ckad.trace.numpy.scipy.filters")
+dispatch.later(
+    "scipy.signal",
+    "ckad.trace.numpy.scipy.filters",
+    "ckad.trace.numpy.scipy.signals",
+    "ckad.trace.numpy.scipy.periodograms",
+)
 
 
 class Arguments(NamedTuple):

@@ -32,6 +32,11 @@ ARRAYS = [
     ((20, 300), (0, 1)),
     ((300, 20), (0,)),
     ((2, 3, 4, 5), (0, 2, 3)),
+    ((9, 64, 1, 1), (0, 1)),
+    ((70, 130), (0, 1)),  # rows that are kept apart
+    ((3, 5, 66), (0, 1, 2)),
+    ((2, 4, 3, 129), (1, 3)),
+    ((3, 1030), (1,)),
 ]
 
 
@@ -67,6 +72,37 @@ def test_the_rule_gives_the_transpose(kind, shape, axes):
         there = np.sum(value * ct)
         back = sum(np.sum(x * y) for x, y in zip(xs, found, strict=True))
         np.testing.assert_allclose(back, there, rtol=1e-10, atol=1e-10)
+
+
+def spectral_step(u):
+    k = np.fft.fftfreq(80)[:, None] ** 2 + np.fft.rfftfreq(96) ** 2
+    return np.fft.irfft2(np.exp(-k) * np.fft.rfft2(np.sin(u)), (80, 96))
+
+
+def test_threads_share_the_axes_and_change_no_bit():
+    def loss(u):
+        z = np.fft.fft2(ckad.fori_loop(0, 20, lambda i, u: spectral_step(u), u))
+        return np.sum(z.real**2 + z.imag * u)
+
+    u = RNG.normal(size=(80, 96))
+    gradients = [
+        ckad.value_and_grad(loss, engine=engine, threads=threads, memory=memory)
+        for engine, threads, memory in (
+            ("native", 1, None),
+            ("native", 2, None),
+            ("native", 3, "2 MiB"),
+        )
+    ]
+    assert "ckad_stage" in gradients[0].compiled(u).llvm
+    want = gradients[0](u)
+    for gradient in gradients[1:]:
+        for own, other in zip(gradient(u), want, strict=True):
+            np.testing.assert_array_equal(own, other)
+    ones = [ckad.jit(spectral_step, engine=engine, threads=2)(u) for engine in ("vm", "native")]
+    np.testing.assert_allclose(*ones, rtol=0, atol=1e-14)
+    np.testing.assert_allclose(ones[0], spectral_step(u), rtol=0, atol=1e-14)
+    found = [ckad.jit(np.fft.fft2, engine=engine)(u) for engine in ("vm", "native")]
+    np.testing.assert_array_equal(*found)
 
 
 def test_programs_compute_the_same_without_the_loops(monkeypatch):

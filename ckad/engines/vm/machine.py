@@ -9,9 +9,8 @@ from time import perf_counter
 
 import numpy as np
 
-from ckad.engines import blas, flags
+from ckad.engines import arena, blas, flags
 from ckad.engines.actions import Feed, TooManySteps
-from ckad.engines.heap import LINE, too_much
 from ckad.engines.origin import located, not_finite, stopped
 from ckad.engines.stops import Seen, Stops
 from ckad.engines.vm.isa import Status
@@ -120,7 +119,8 @@ def execute(
     NonFiniteError with the user's place.
     """
     register_symbols()
-    f = aligned(program.n_cells)
+    memory = arena.take(CELL * program.n_cells)
+    f = memory[: CELL * program.n_cells].view(np.float64)
     i = f.view(np.int64)
     f[0] = 0.0
     for offset, array in program.constants:
@@ -128,7 +128,9 @@ def execute(
     for place, array in zip(program.inputs, inputs, strict=True):
         put(f, i, place.offset, array)
     with _Calls(program, f) as calls:
-        return _interpret(program, f, i, calls, feeds or {}, on_progress, stops, longest)
+        results = _interpret(program, f, i, calls, feeds or {}, on_progress, stops, longest)
+    arena.give(memory)
+    return results
 
 
 def _interpret(
@@ -176,16 +178,6 @@ def _interpret(
             pc += CALL_WORDS
         elif status is not Status.PAUSED:
             _fail(program, status, int(report[1]), f)
-
-
-def aligned(n: int) -> np.ndarray:
-    """Fresh cells that begin at a cache line: vector loads across lines take twice as long."""
-    try:
-        f = np.empty(n + LINE)
-    except (MemoryError, ValueError):  # ValueError: more than NumPy can count
-        raise MemoryError(too_much(n * CELL)) from None
-    skip = (-f.ctypes.data // CELL) % LINE
-    return f[skip : skip + n]
 
 
 def put(f: np.ndarray, i: np.ndarray, offset: int, array: np.ndarray) -> None:

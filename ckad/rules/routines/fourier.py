@@ -17,9 +17,9 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import log2, prod, sqrt
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -27,8 +27,20 @@ from ckad.errors import TapeError
 from ckad.rules.registry import Tangents
 from ckad.rules.routines import pocketfft
 from ckad.rules.routines.dense.matrices import add
-from ckad.rules.routines.fourier_body import Kind, Norm, fourier_body, lines
-from ckad.rules.routines.memory import compiled, run
+from ckad.rules.routines.fourier_blocks import BLOCK, ROWS, UNITS
+from ckad.rules.routines.fourier_body import (
+    Kind,
+    Norm,
+    block_of,
+    fourier_body,
+    fourier_part,
+    head_bytes,
+    n_stages,
+    numbers_of_pairs,
+    pitch_of,
+    rank_of,
+)
+from ckad.rules.routines.memory import PART, SIGNATURE, compiled, machine_code, run
 from ckad.tape.builder import Builder
 from ckad.tape.ops import Op
 from ckad.tape.routines import Routine, define
@@ -145,29 +157,58 @@ def _factor(norm: Norm, n: int) -> float:
 _AVAILABLE = pocketfft.loops() is not None
 
 
+#: From so many numbers on a transform is worth the attention of several threads.
+SHARED = 4096
+
+
+class _Room(NamedTuple):
+    """What a body needs, in numbers: pairs between the axes, a block of a unit."""
+
+    pairs: int
+    block: int
+
+
+def _room(t: Transform, shape: Sequence[int]) -> _Room:
+    axes = np.array(t.axes)
+    rank = rank_of(np.array(shape), t.axes[-1])
+    full = np.array(t.real_shape(shape)[:rank])
+    half = full if t.kind is Kind.COMPLEX_TO_COMPLEX else np.array(t.half_shape(shape)[:rank])
+    pitch = pitch_of(half, len(axes))
+    pairs = numbers_of_pairs(int(t.kind), half, len(axes))
+    return _Room(pairs, block_of(int(t.kind), axes, full, half, pitch))
+
+
 def _workspace(attrs: Sequence[int], *types: Type) -> int:
-    t = read(attrs)
-    shape = list(types[0].shape)
-    if t.kind is not Kind.COMPLEX_TO_COMPLEX:
-        shape = t.half_shape(shape)
-    several = len(t.axes) > 1 or t.kind in (Kind.REAL_TO_COMPLEX, Kind.COMPLEX_TO_REAL)
-    block = max(
-        n * lines(prod(shape[:k]), n, prod(shape[k + 1 :]))
-        for k, n in ((k, t.length if k == t.axes[-1] else shape[k]) for k in t.axes)
-    )
-    return 16 * (len(shape) + 2 * block + (prod(shape) if several else 0))
+    room = _room(read(attrs), types[0].shape)
+    units = UNITS if _stages(attrs, *types) else 1
+    return UNITS * head_bytes(len(types[0].shape)) + 16 * (room.pairs + units * room.block)
 
 
-_BODY = compiled(fourier_body, _workspace, calls_blas=False)
+def _stages(attrs: Sequence[int], *types: Type) -> tuple[tuple[int, int], ...]:
+    """Units and work of the stages, if there is enough for several threads."""
+    t, size = read(attrs), prod(read(attrs).real_shape(types[0].shape))
+    is_block = len(t.axes) == 1 and size <= max(BLOCK, ROWS * t.length)
+    if size < SHARED or is_block:
+        return ()
+    n = n_stages(int(t.kind), len(t.axes))
+    return ((UNITS, int(_flops(attrs, *types)) // n),) * n
 
 
-@functools.cache
-def _address() -> int:
-    pocketfft.register()
-    return _BODY.address()
+def _address(function: Callable[..., int], signature: Any) -> Callable[[], int]:
+    @functools.cache
+    def address() -> int:
+        pocketfft.register()
+        return machine_code(function, signature)
+
+    return address
 
 
-_COMPILED = dataclasses.replace(_BODY, address=_address)
+_COMPILED = dataclasses.replace(
+    compiled(fourier_body, _workspace, calls_blas=False),
+    address=_address(fourier_body, SIGNATURE),
+    stages=_stages,
+    part=_address(fourier_part, PART),
+)
 
 
 # --- derivatives ---------------------------------------------------------------------------------

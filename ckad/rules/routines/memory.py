@@ -22,6 +22,8 @@ from ckad.tape.types import Type, type_of
 HEAD = 128
 #: What compiled code is told: words, arrays, workspace; and what it returns.
 SIGNATURE = types.int32(types.int64, types.int64, types.int64)
+#: The same of a part: also a stage, and the first and the last of its units.
+PART = types.int32(*[types.int64] * 6)
 _BODY = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
 
 
@@ -102,16 +104,20 @@ def compiled(
     def address() -> int:
         if calls_blas:
             _register()
-        dispatcher: Any = kernel(function)
-        dispatcher.compile(SIGNATURE)
-        result = dispatcher.overloads[SIGNATURE.args]
-        name = result.fndesc.llvm_cfunc_wrapper_name
-        return int(result.library.get_pointer_to_function(name))
+        return machine_code(function, SIGNATURE)
 
     def nbytes(attrs: Sequence[int], *types: Type) -> int:
         return HEAD + int(workspace(attrs, *types))
 
     return Compiled(address, nbytes, errors or {}, calls_blas)
+
+
+def machine_code(function: Callable[..., int], signature: Any) -> int:
+    """The address of what Numba compiles."""
+    dispatcher: Any = kernel(function)
+    dispatcher.compile(signature)
+    result = dispatcher.overloads[signature.args]
+    return int(result.library.get_pointer_to_function(result.fndesc.llvm_cfunc_wrapper_name))
 
 
 def prepared(

@@ -18,6 +18,7 @@ from ckad.trace.arrays import (
     promoted,
     reshaped,
     retyped,
+    routine,
     spread,
     traced,
 )
@@ -204,6 +205,10 @@ def correlate(a: Any, v: Any, mode: str = "valid") -> Array:
     return copied(_convolved(y, x[::-1], mode)[::-1])
 
 
+#: A convolution with more elements is a routine.
+MOST_IN_TABLE = 8
+
+
 def _signals(a: Any, v: Any) -> list[Array]:
     xs = promoted(traced(a), traced(v))
     if any(x.ndim != 1 or not x.size for x in xs):
@@ -215,15 +220,21 @@ def _signals(a: Any, v: Any) -> list[Array]:
 
 
 def _convolved(long: Array, short: Array, mode: str) -> Array:
-    """All products in a table whose rows are then shifted against each other and summed.
+    """By a routine; small ones and integers by all products in a table, its rows shifted.
 
     Row j of the padded table, read in rows that are one shorter, lies j places further right.
     """
     n, m = long.size, short.size
+    if m > MOST_IN_TABLE and long.dtype.kind == "f":
+        full = routine("lagged", short, reshaped(long, (1, n)), attrs=(0, 0))[0]
+        return _of_full(retyped(full, long.dtype), n, m, mode)
     products = np.multiply(reshaped(short, (m, 1)), long)
     table = padded(products, (0, 0, 1, 1), (m, n + m))
     flat = reshaped(table, (m * (n + m),))[: m * (n + m - 1)]
-    full = retyped(np.sum(reshaped(flat, (m, n + m - 1)), 0), long.dtype)
+    return _of_full(retyped(np.sum(reshaped(flat, (m, n + m - 1)), 0), long.dtype), n, m, mode)
+
+
+def _of_full(full: Array, n: int, m: int, mode: str) -> Array:
     starts = {"full": (0, n + m - 1), "same": ((m - 1) // 2, n), "valid": (m - 1, n - m + 1)}
     reject(mode not in starts, f"np.convolve with mode={mode!r}")
     start, length = starts[mode]

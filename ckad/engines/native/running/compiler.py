@@ -30,7 +30,7 @@ from numba.extending import get_cython_function_address
 
 from ckad import cache, locks
 from ckad.cache import Cache
-from ckad.engines.native.rows.calls import SYMBOL
+from ckad.engines.native.rows.calls import PART, SYMBOL
 from ckad.engines.native.running import routines
 from ckad.rules import special
 
@@ -237,6 +237,8 @@ def _address(name: str) -> int | None:
         return SYMBOLS[name]()
     if name.startswith(SYMBOL):
         return routines.address(int(name.removeprefix(SYMBOL)))
+    if name.startswith(PART):
+        return routines.part(int(name.removeprefix(PART)))
     if name.startswith("Py"):
         return ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value
     found: int | None = llvm.address_of_symbol(name)

@@ -142,7 +142,8 @@ def _convention(tape: Tape, row: Row) -> str:
     if body is None:
         return "Python"
     types = [tape.rows[x].type for x in row.operands]
-    return f"{body.workspace(row.attrs[1:], *types)} bytes"
+    attrs = row.attrs[1:]
+    return f"{body.workspace(attrs, *types)} bytes, {body.stages(attrs, *types)}"
 
 
 def _writer(keeps_all: bool) -> Writer:

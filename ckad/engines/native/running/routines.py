@@ -31,6 +31,14 @@ def address(number: int) -> int:
     return int(ctypes.cast(_callbacks[number], ctypes.c_void_p).value or 0)
 
 
+def part(number: int) -> int:
+    """Where compiled code finds the parts of a routine that has stages."""
+    body = ROUTINES[number].compiled
+    assert body is not None
+    assert body.part is not None
+    return body.part()
+
+
 def failure(number: int, detail: int) -> BaseException:
     """What a routine has failed with."""
     routine = ROUTINES[number]

@@ -7,14 +7,15 @@ from itertools import product
 from typing import Any, Literal
 
 import numpy as np
+import scipy.fft
 import scipy.integrate
 import scipy.ndimage
 import scipy.signal
 
 from ckad.place import at_place
-from ckad.trace.arrays import Array, copied, known, stored, traced
+from ckad.trace.arrays import Array, copied, known, routine, stored, traced
 from ckad.trace.axes import along, axis_of
-from ckad.trace.dispatch import implements, reject
+from ckad.trace.dispatch import STATIC, implements, reject
 from ckad.trace.numpy.calculus import trapezoid
 
 #: SciPy's names of what lies outside of an array -> NumPy's
@@ -28,8 +29,9 @@ _OUTSIDE: dict[str, Literal["constant", "edge", "reflect", "symmetric", "wrap"]]
     "constant": "constant",
     "grid-constant": "constant",
 }
-#: Kernels of more elements are refused: each is a row of the tape.
-MOST_TAPS = 1024
+#: Kernels of more elements are one routine where they have one axis, and else transforms: each
+#: element of a smaller one is a row of the tape.
+MOST_TAPS, MOST_IN_LINE = 1024, 16
 
 
 # --- sums of shifted arrays --------------------------------------------------------------------
@@ -38,7 +40,12 @@ MOST_TAPS = 1024
 def _taps(x: Array, weights: Any, shape: Sequence[int]) -> Array:
     """The sum over j of ``weights[j] * x[j : j + shape]``."""
     w = traced(weights)
-    reject(w.size > MOST_TAPS, f"a kernel of {w.size} elements, more than {MOST_TAPS}")
+    axes = [k for k, n in enumerate(w.shape) if n > 1]
+    floats = x.dtype == np.float64 and w.dtype.kind in "fiu" and bool(x.size and w.size)
+    if len(axes) == 1 and w.size > MOST_IN_LINE and floats:
+        return _in_line(x, w, axes[0], shape)
+    if w.size > MOST_TAPS:
+        return _correlated(x, w, shape)
     numbers = known(w)
     total: Any = None
     for j in product(*map(range, w.shape)):
@@ -48,6 +55,34 @@ def _taps(x: Array, weights: Any, shape: Sequence[int]) -> Array:
         term = part * (w[j] if numbers is None else numbers[j])
         total = term if total is None else total + term
     return np.zeros(tuple(shape), x.dtype, like=x) if total is None else total
+
+
+def _in_line(x: Array, w: Array, axis: int, shape: Sequence[int]) -> Array:
+    """By a routine, for weights along one axis."""
+    found = np.moveaxis(x[tuple(slice(n) for n in _cut(x, shape, axis))], axis, -1)
+    rows = np.reshape(found, (-1, x.shape[axis]))
+    sums = routine("lagged", np.reshape(w, -1) * 1.0, rows, attrs=(1, 0))
+    sums = np.reshape(sums, (*found.shape[:-1], -1))[..., : shape[axis]]
+    return np.moveaxis(sums, -1, axis)
+
+
+def _cut(x: Array, shape: Sequence[int], axis: int) -> list[int]:
+    return [x.shape[k] if k == axis else n for k, n in enumerate(shape)]
+
+
+def _correlated(x: Array, w: Array, shape: Sequence[int]) -> Array:
+    """By transforms over the whole array: what goes round lies behind the sums that are wanted."""
+    transform, back = _transforms(x, w)
+    axes = range(x.ndim)
+    product = transform(x, x.shape, axes) * np.conj(transform(np.conj(w), x.shape, axes))
+    found = back(product, x.shape, axes)[tuple(map(slice, shape))]
+    return copied(found.astype(x.dtype) if x.dtype.kind == "f" else found)
+
+
+def _transforms(*arrays: Array) -> tuple[Any, Any]:
+    if any(x.dtype.kind == "c" for x in arrays):
+        return np.fft.fftn, np.fft.ifftn
+    return np.fft.rfftn, np.fft.irfftn
 
 
 def _reversed(w: Array) -> Array:
@@ -106,7 +141,7 @@ def _filter_on_axis(function: Any, flip: bool) -> Callable[..., Array]:
 
 
 correlate1d = _filter_on_axis(scipy.ndimage.correlate1d, flip=False)
-_filter_on_axis(scipy.ndimage.convolve1d, flip=True)
+convolve1d = _filter_on_axis(scipy.ndimage.convolve1d, flip=True)
 
 
 @implements(scipy.ndimage.laplace)
@@ -158,25 +193,84 @@ def _full(x: Array, w: Array, outside: str = "constant", cval: Any = 0) -> Array
 
 
 def _convolved(x: Any, w: Any, mode: str, outside: str = "constant", cval: Any = 0) -> Array:
+    x, w, mode = _pair(x, w, mode)
+    swap = mode == "full" and outside == "constant" and w.size > x.size
+    full = _full(w, x) if swap else _full(x, w, outside, cval)
+    return _part(full, x.shape, w.shape, mode)
+
+
+def _pair(x: Any, w: Any, mode: str) -> tuple[Array, Array, str]:
+    """Both arrays; of those that lie in each other the larger one is the first."""
     x, w = traced(x), traced(w)
     if x.ndim != w.ndim:
         raise ValueError(at_place(f"arrays of {x.ndim} and {w.ndim} axes cannot be convolved"))
-    if mode == "valid" and all(a < b for a, b in zip(x.shape, w.shape, strict=True)):
+    reject(mode not in ("full", "same", "valid"), f"a convolution with mode={mode!r}")
+    pairs = list(zip(x.shape, w.shape, strict=True))
+    if mode == "valid" and not all(a >= b for a, b in pairs):
+        if not all(a <= b for a, b in pairs):
+            raise ValueError(
+                at_place(f"For 'valid' mode, one must be at least as large as the other in every "
+                         f"dimension; the shapes are {x.shape} and {w.shape}")
+            )  # fmt: skip
         x, w = w, x
-    swap = mode == "full" and outside == "constant" and w.size > x.size
-    full = _full(w, x) if swap else _full(x, w, outside, cval)
+    return x, w, mode
+
+
+def _part(full: Array, shape: Sequence[int], other: Sequence[int], mode: str) -> Array:
+    """Of a full convolution what the mode asks for."""
+    pairs = list(zip(shape, other, strict=True))
     if mode == "full":
         return full
-    reject(mode not in ("same", "valid"), f"a convolution with mode={mode!r}")
-    pairs = list(zip(x.shape, w.shape, strict=True))
     if mode == "same":
         return copied(full[tuple(slice((m - 1) // 2, (m - 1) // 2 + n) for n, m in pairs)])
     return copied(full[tuple(slice(m - 1, n) for n, m in pairs)])
 
 
-@implements(scipy.signal.convolve, scipy.signal.fftconvolve, scipy.signal.oaconvolve)
+def _by_fft(x: Any, w: Any, mode: str, axes: Any = None) -> Array:
+    """By transforms; axes that are not among ``axes`` are broadcast."""
+    x, w, mode = _pair(x, w, mode) if axes is None else (traced(x), traced(w), mode)
+    if not x.ndim:
+        return x * w
+    over = range(x.ndim) if axes is None else [axis_of(k, x.ndim) for k in np.atleast_1d(axes)]
+    lengths = [x.shape[k] + w.shape[k] - 1 for k in over]
+    if 0 in x.shape or 0 in w.shape:
+        return np.zeros(0)
+    transform, back = _transforms(x, w)
+    fast = [scipy.fft.next_fast_len(n, transform is np.fft.rfftn) for n in lengths]
+    product = transform(x * 1.0, fast, over) * transform(w * 1.0, fast, over)
+    whole = [slice(None)] * x.ndim
+    for k, n in zip(over, lengths, strict=True):
+        whole[k] = slice(n)
+    full = copied(back(product, fast, over)[tuple(whole)])
+    others = [w.shape[k] if k in over else 1 for k in range(x.ndim)]
+    return _part(full, [x.shape[k] if k in over else full.shape[k] for k in range(x.ndim)],
+                 others, mode)  # fmt: skip
+
+
+@implements(scipy.signal.fftconvolve, scipy.signal.oaconvolve, kind=STATIC)
+def fftconvolve(in1: Any, in2: Any, mode: str = "full", axes: Any = None) -> Array:
+    return _by_fft(in1, in2, mode, axes)
+
+
+@implements(scipy.signal.convolve, kind=STATIC)
 def signal_convolve(in1: Any, in2: Any, mode: str = "full", method: str = "auto") -> Array:
+    """Directly or by transforms, as SciPy chooses from the shapes."""
+    if method not in ("auto", "fft", "direct"):
+        raise ValueError(at_place("Acceptable method flags are 'auto', 'direct', or 'fft'."))
+    x, w, _ = _pair(in1, in2, mode)
+    floats = x.dtype.kind in "fc" or w.dtype.kind in "fc"
+    if method == "auto":
+        method = "direct"
+        if floats and x.size and w.size and x.ndim:
+            method = scipy.signal.choose_conv_method(np.empty(x.shape), np.empty(w.shape), mode)
+    if method == "fft" or x.dtype.kind == "c" or w.dtype.kind == "c":
+        return _by_fft(in1, in2, mode)
     return _convolved(in1, in2, mode)
+
+
+@implements(scipy.signal.correlate, kind=STATIC)
+def signal_correlate(in1: Any, in2: Any, mode: str = "full", method: str = "auto") -> Array:
+    return signal_convolve(in1, np.conj(_reversed(traced(in2))), mode, method)
 
 
 _BOUNDARIES = {"fill": "constant", "wrap": "wrap", "symm": "reflect"}
@@ -187,6 +281,19 @@ def convolve2d(
     in1: Any, in2: Any, mode: str = "full", boundary: str = "fill", fillvalue: Any = 0
 ) -> Array:
     return _convolved(in1, in2, mode, _BOUNDARIES[boundary], fillvalue)
+
+
+@implements(scipy.signal.correlate2d)
+def correlate2d(
+    in1: Any, in2: Any, mode: str = "full", boundary: str = "fill", fillvalue: Any = 0
+) -> Array:
+    turned = _reversed(traced(in2))
+    if mode != "same":
+        return _convolved(in1, turned, mode, _BOUNDARIES[boundary], fillvalue)
+    full = _convolved(in1, turned, "full", _BOUNDARIES[boundary], fillvalue)
+    # the middle of an even kernel is another one than that of a convolution
+    pairs = zip(np.shape(in1), turned.shape, strict=True)
+    return copied(full[tuple(slice(m // 2, m // 2 + n) for n, m in pairs)])
 
 
 # --- scipy.integrate ---------------------------------------------------------------------------

@@ -1,0 +1,126 @@
+"""Spectral estimates of ``scipy.signal``: the spectra of windows of a line, and their means."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.signal
+
+from ckad.place import at_place
+from ckad.trace.arrays import Array, sliding, traced
+from ckad.trace.axes import axis_of
+from ckad.trace.dispatch import STATIC, implements, reject
+from ckad.trace.numpy.scipy.signals import detrend as detrended
+
+
+def _window(window: Any, nperseg: Any, length: int) -> tuple[np.ndarray, int]:
+    """The window's numbers and how many they are, at most as many as there are in all."""
+    if isinstance(window, (str, tuple)):
+        n = min(256 if nperseg is None else int(nperseg), length)
+        return scipy.signal.get_window(window, n), n
+    numbers = np.asarray(window)
+    if numbers.ndim != 1 or numbers.size > length or nperseg not in (None, numbers.size):
+        raise ValueError(
+            at_place(f"window has shape {numbers.shape}; it has one axis of nperseg numbers, at "
+                     f"most {length}")
+        )  # fmt: skip
+    return numbers, numbers.size
+
+
+def _spectra(
+    x: Any, y: Any, fs: float, window: Any, nperseg: Any, noverlap: Any, nfft: Any, detrend: Any,
+    return_onesided: bool, scaling: str, axis: int,
+) -> tuple[np.ndarray, np.ndarray, Array]:  # fmt: skip
+    """Frequencies, times, and the cross spectra [..., time, frequency] of windows."""
+    x = np.moveaxis(traced(x), axis_of(axis, np.ndim(x)), -1)
+    y = x if y is None else np.moveaxis(traced(y), axis_of(axis, np.ndim(y)), -1)
+    reject(x.dtype.kind == "c" or y.dtype.kind == "c", "spectral estimates of complex numbers")
+    reject(x.shape[-1] != y.shape[-1], "spectral estimates of lines of different lengths")
+    numbers, n = _window(window, nperseg, x.shape[-1])
+    overlap = n // 2 if noverlap is None else int(noverlap)
+    if not 0 <= overlap < n:
+        raise ValueError(at_place(f"noverlap is {overlap}; it has to be less than nperseg, {n}."))
+    length = n if nfft is None else int(nfft)
+    if length < n:
+        raise ValueError(at_place(f"nfft is {length}; it has to be at least nperseg, {n}."))
+    found = [_of_windows(z, numbers, n - overlap, length, detrend, return_onesided)
+             for z in ((x,) if y is x else (x, y))]  # fmt: skip
+    product = np.conj(found[0]) * found[-1]
+    scale = {"density": fs * np.sum(numbers**2), "spectrum": np.sum(numbers) ** 2}
+    if scaling not in scale:
+        raise ValueError(at_place(f"Unknown scaling: {scaling!r}"))
+    weights = np.full(product.shape[-1], 1 / scale[scaling])
+    if return_onesided:
+        weights[1 : -1 if length % 2 == 0 else None] *= 2
+    f = np.fft.rfftfreq(length, 1 / fs) if return_onesided else np.fft.fftfreq(length, 1 / fs)
+    times = (np.arange(product.shape[-2]) * (n - overlap) + n / 2) / fs
+    product = product * weights
+    return f, times, product.real if y is x else product
+
+
+def _of_windows(
+    x: Array, window: np.ndarray, step: int, length: int, detrend: Any, half: bool
+) -> Array:
+    parts = sliding(x * 1.0, x.ndim - 1, window.size)[..., ::step, :]
+    if callable(detrend):
+        parts = detrend(parts)
+    elif detrend:
+        parts = detrended(parts, -1, detrend)
+    parts = parts * window
+    return np.fft.rfft(parts, length) if half else np.fft.fft(parts, length)
+
+
+def _mean(spectra: Array, average: str) -> Array:
+    if average not in ("mean", "median"):
+        raise ValueError(at_place(f'average must be "median" or "mean", got {average}'))
+    reject(average == "median", "spectral estimates with average='median'")
+    return np.mean(spectra, -2)
+
+
+@implements(scipy.signal.csd, kind=STATIC)
+def csd(
+    x: Any, y: Any, fs: float = 1.0, window: Any = "hann", nperseg: Any = None,
+    noverlap: Any = None, nfft: Any = None, detrend: Any = "constant",
+    return_onesided: bool = True, scaling: str = "density", axis: int = -1, average: str = "mean",
+) -> tuple[np.ndarray, Array]:  # fmt: skip
+    other = None if y is x else y
+    f, _, found = _spectra(x, other, fs, window, nperseg, noverlap, nfft, detrend,
+                           return_onesided, scaling, axis)  # fmt: skip
+    return f, np.moveaxis(_mean(found, average), -1, axis)
+
+
+@implements(scipy.signal.welch, kind=STATIC)
+def welch(x: Any, *args: Any, **options: Any) -> tuple[np.ndarray, Array]:
+    f, found = csd(x, x, *args, **options)
+    return f, found
+
+
+@implements(scipy.signal.periodogram, kind=STATIC)
+def periodogram(
+    x: Any, fs: float = 1.0, window: Any = "boxcar", nfft: Any = None, detrend: Any = "constant",
+    return_onesided: bool = True, scaling: str = "density", axis: int = -1,
+) -> tuple[np.ndarray, Array]:  # fmt: skip
+    n = np.shape(x)[axis]
+    if nfft is not None and nfft < n:
+        x, n = np.moveaxis(np.moveaxis(traced(x), axis, -1)[..., :nfft], -1, axis), nfft
+    window = "boxcar" if window is None else window
+    size = n if isinstance(window, (str, tuple)) else None
+    return csd(x, x, fs, window, size, 0, nfft, detrend, return_onesided, scaling, axis)
+
+
+@implements(scipy.signal.spectrogram, kind=STATIC)
+def spectrogram(
+    x: Any, fs: float = 1.0, window: Any = ("tukey", 0.25), nperseg: Any = None,
+    noverlap: Any = None, nfft: Any = None, detrend: Any = "constant",
+    return_onesided: bool = True, scaling: str = "density", axis: int = -1, mode: str = "psd",
+) -> tuple[np.ndarray, np.ndarray, Array]:  # fmt: skip
+    """Frequencies along ``axis``, times along the last one."""
+    reject(mode != "psd", f"scipy.signal.spectrogram with mode={mode!r}")
+    if noverlap is None:
+        noverlap = _window(window, nperseg, np.shape(x)[axis])[1] // 8
+    f, times, found = _spectra(x, None, fs, window, nperseg, noverlap, nfft, detrend,
+                               return_onesided, scaling, axis)  # fmt: skip
+    # [..., time, frequency] -> [..., frequency, ..., time]
+    found = np.moveaxis(found, -1, axis - 1 if axis < 0 else axis)
+    return f, times, found
