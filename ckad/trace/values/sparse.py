@@ -29,13 +29,24 @@ from ckad.trace.values.tracer import Tracer, fresh, value
 class Sparse(Array):
     """A sparse matrix being recorded."""
 
-    __slots__ = ("_numbers", "_source", "pattern")
+    __slots__ = ("_numbers", "_pattern", "_source")
     kind = dispatch.SPARSE
     __array_priority__ = 4000
 
     def __init__(self, pattern: Pattern, numbers: Tracer, source: Tracer | None = None) -> None:
-        self.pattern, self._numbers = pattern, numbers
+        self._pattern, self._numbers = pattern, numbers
         self._source = None if source is None else (source.storage, source.storage.row)
+
+    @property
+    def pattern(self) -> Pattern:
+        """Which elements there are."""
+        return self._pattern
+
+    def replace(self, pattern: Pattern, numbers: Tracer | None = None) -> None:
+        """Be another matrix from now on."""
+        self._pattern = pattern
+        if numbers is not None:
+            self._numbers, self._source = numbers, None
 
     @property
     def numbers(self) -> Tracer:
@@ -71,6 +82,7 @@ class Sparse(Array):
 
     @property
     def nnz(self) -> int:
+        self._need_tidy("nnz")
         return self.pattern.nnz
 
     size = nnz
@@ -82,8 +94,22 @@ class Sparse(Array):
     def getformat(self) -> str:
         return self.format
 
-    def getnnz(self) -> int:
-        return self.nnz
+    def getnnz(self, axis: Any = None) -> Any:
+        if axis is None:
+            return self.nnz
+        self._need_tidy("getnnz")
+        at = self.pattern.indices if axis in (0, -2) else self.pattern.rows
+        return np.bincount(at, minlength=self.shape[1 if axis in (0, -2) else 0])
+
+    @property
+    def has_sorted_indices(self) -> bool:
+        self._only_for("has_sorted_indices", "csr", "csc", "bsr")
+        return True
+
+    @property
+    def has_canonical_format(self) -> bool:
+        self._only_for("has_canonical_format", "csr", "csc", "coo")
+        return True
 
     def get_shape(self) -> tuple[int, int]:
         return self.shape
@@ -96,22 +122,34 @@ class Sparse(Array):
 
     # --- its parts -----------------------------------------------------------------------------
 
+    def _need_tidy(self, name: str) -> None:
+        if self.pattern.loose:
+            raise UnsupportedFunctionError(
+                at_place(
+                    f".{name} of this sparse matrix: {self.pattern.loose}, and ckad keeps the "
+                    "elements by rows and columns, each once. Ask for it after "
+                    "A = A.tocsr(); A.sum_duplicates(), or make the matrix with sorted columns."
+                )
+            )
+
     def _only_for(self, name: str, *formats: str) -> None:
-        if self.format not in formats:
+        if name not in dir(self.pattern.cls) and self.format not in formats:
             raise AttributeError(f"{self.pattern.cls.__name__} has no attribute {name!r}")
-        if not self.pattern.ordered:
+        self._need_tidy(name)
+        if self.format not in formats or not (self.pattern.ordered or self.format == "csc"):
             raise UnsupportedFunctionError(
                 at_place(
                     f".{name} of this sparse matrix would be in SciPy's order, and ckad keeps the "
-                    "elements by rows and columns. Ask a CSR matrix with sorted indices for it "
-                    "(A.tocsr(), A.sort_indices() and A.sum_duplicates(), before the call)."
+                    "elements by rows and columns. Ask a CSR matrix for it: A.tocsr()."
                 )
             )
 
     @property
     def data(self) -> Any:
-        self._only_for("data", "csr", "coo")
+        self._only_for("data", "csr", "csc", "coo")
         shown = fresh(value(self.numbers))
+        if self.format == "csc":
+            shown = call(np.take, (shown, self.pattern.by_columns), {})
         shown.storage.shared = "the data of a sparse matrix"
         return shown
 
@@ -126,12 +164,17 @@ class Sparse(Array):
 
     @property
     def indices(self) -> np.ndarray:
-        self._only_for("indices", "csr")
+        self._only_for("indices", "csr", "csc")
+        if self.format == "csc":
+            return self.pattern.rows[self.pattern.by_columns].astype(np.int32)
         return self.pattern.indices.copy()
 
     @property
     def indptr(self) -> np.ndarray:
-        self._only_for("indptr", "csr")
+        self._only_for("indptr", "csr", "csc")
+        if self.format == "csc":
+            counts = np.bincount(self.pattern.indices, minlength=self.shape[1])
+            return np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
         return self.pattern.indptr.copy()
 
     @property

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -10,7 +12,7 @@ from scipy import sparse
 
 from ckad import trees
 from ckad.errors import DtypeError
-from ckad.patterns import Pattern, is_sparse, taken_apart
+from ckad.patterns import UNSORTED, Pattern, is_sparse, taken_apart
 from ckad.place import at_place
 from ckad.rules.routines.sparse import packed
 from ckad.trace.arrays import routine
@@ -64,6 +66,12 @@ def class_of(format: str, *like: Pattern) -> type:
     return cls
 
 
+@cache
+def result_class(function: Callable[..., Any], *classes: type) -> type:
+    """The class of what SciPy's operator gives for matrices of these classes."""
+    return type(function(*[cls(np.eye(2)) for cls in classes]))
+
+
 def words(pattern: Pattern) -> tuple[np.ndarray, np.ndarray]:
     """Where the elements are, as routines read it."""
     return packed(pattern.indptr), packed(pattern.indices)
@@ -110,18 +118,29 @@ def moved(function: Callable[..., Any], *matrices: Any) -> Any:
     sources = [traced(x) for x in matrices]
     numbered, first = [], 1
     for x in sources:
-        numbered.append(x.pattern.plain(np.arange(first, first + x.nnz, dtype=np.float64)))
-        first += x.nnz
+        n = x.pattern.nnz
+        numbered.append(x.pattern.plain(np.arange(first, first + n, dtype=np.float64)))
+        first += n
     found = function(*numbered)
     parts = [x.numbers for x in sources]
     numbers = parts[0] if len(parts) == 1 else call(np.concatenate, (parts,), {})
     if is_sparse(found):
+        reject(found.ndim != 2, "a sparse array of one axis (A[[i]] or A[i : i + 1] has two)")
         index, pattern = taken_apart(found)
+        inherit(pattern, *[x.pattern for x in sources])
         return settled(pattern, or_zero(numbers, index.astype(np.int64)))
     if isinstance(found, np.matrix):
         return Dense(_placed(numbers, np.asarray(found)))
     made = _placed(numbers, np.asarray(found))
     return made[()] if np.ndim(found) == 0 else made
+
+
+def inherit(pattern: Pattern, *sources: Pattern) -> None:
+    """What is not known of matrices is not known of one that SciPy makes of their elements."""
+    for p in sources:
+        if not (p.format == "coo" and pattern.format in ("csr", "csc")):  # which sums and sorts
+            pattern.loose = pattern.loose or p.loose
+            pattern.ordered &= p.ordered or p.format != "coo"
 
 
 def _placed(numbers: Tracer, index: np.ndarray) -> Tracer:
@@ -132,18 +151,26 @@ def _placed(numbers: Tracer, index: np.ndarray) -> Tracer:
 
 
 def _union(x: Sparse, y: Sparse, sign: int) -> Sparse:
+    combine, made = (np.add, operator.add) if sign > 0 else (np.subtract, operator.sub)
+    return united(combine, made, x, y)
+
+
+def united(function: Any, of_matrices: Callable[..., Any], x: Sparse, y: Sparse) -> Sparse:
+    """A function of two elements that is 0 of two zeros, by places."""
     if x.shape != y.shape:
         raise ValueError(at_place(f"inconsistent shapes {x.shape} and {y.shape}"))
-    combine = np.add if sign > 0 else np.subtract
-    same = "csc" if x.format == y.format == "csc" else "csr"
-    cls = class_of(same if x.format != y.format or same == "csc" else "csr", x.pattern, y.pattern)
-    places = np.union1d(x.pattern.places, y.pattern.places)
-    pattern = placed(cls, x.shape, places)
+    p, q = x.pattern, y.pattern
+    places = np.union1d(p.places, q.places)
+    pattern = placed(result_class(of_matrices, p.cls, q.cls), x.shape, places)
+    if p.block == q.block and pattern.format == "bsr":
+        pattern.block = p.block
     terms = [
-        v.numbers if len(places) == v.nnz else or_zero(v.numbers, _numbers_at(v.pattern, places))
+        v.numbers
+        if len(places) == v.pattern.nnz
+        else or_zero(v.numbers, _numbers_at(v.pattern, places))
         for v in (x, y)
     ]
-    return settled(pattern, call(combine, tuple(terms), {}))
+    return settled(pattern, call(function, tuple(terms), {}))
 
 
 def placed(cls: type, shape: tuple[int, int], places: np.ndarray) -> Pattern:
@@ -195,8 +222,17 @@ put(np.subtract, _sum(-1), SPARSE)
 # --- products by elements ------------------------------------------------------------------------
 
 
+def like(p: Pattern) -> Pattern:
+    """Of LIL and DOK matrices, functions of each element are CSR matrices."""
+    return p if p.format not in ("lil", "dok") else p.of(class_of("csr", p))
+
+
 def _scaled(x: Sparse, factor: Any) -> Sparse:
     return settled(x.pattern, call(np.multiply, (x.numbers, factor), {}))
+
+
+def _of_elements(x: Any, y: Any) -> Any:
+    return x.multiply(y)
 
 
 def by_elements(x: Sparse, other: Any, function: Any = np.multiply) -> Sparse:
@@ -207,7 +243,8 @@ def by_elements(x: Sparse, other: Any, function: Any = np.multiply) -> Sparse:
         if x.shape != y.shape:
             return by_elements(x, toarray(y))
         both, mine, its = np.intersect1d(x.pattern.places, y.pattern.places, True, True)
-        pattern = placed(class_of("csr", x.pattern, y.pattern), x.shape, both)
+        cls = result_class(_of_elements, x.pattern.cls, y.pattern.cls)
+        pattern = placed(cls, x.shape, both)
         pair = picked(x.numbers, mine), picked(y.numbers, its)
         return settled(pattern, call(np.multiply, pair, {}))
     dense = lift(other)
@@ -249,9 +286,10 @@ def _divided(x: Any, y: Any, **options: Any) -> Any:
     reject(not is_matrix(x) or is_matrix(y), "a quotient by a sparse matrix")
     _real(y)
     own = traced(x)
-    if np.ndim(y) == 0:
-        return settled(own.pattern, call(np.divide, (own.numbers, y), {}))
-    return by_elements(own, y, np.divide)
+    if np.ndim(y) == 0:  # SciPy multiplies by the reciprocal, in double precision
+        numbers = astype(own.numbers, np.float64) if own.dtype.kind != "c" else own.numbers
+        return settled(like(own.pattern), call(np.multiply, (numbers, call(np.divide, (1.0, y), {})), {}))
+    return by_elements(own, call(np.divide, (1.0, y), {}))
 
 
 put(np.multiply, _multiplied, SPARSE)
@@ -264,7 +302,7 @@ def _of_each(ufunc: Any) -> Callable[..., Any]:
     def function(x: Any, **options: Any) -> Any:
         check_options(options, f"np.{ufunc.__name__} of sparse matrices")
         own = traced(x)
-        return settled(own.pattern, call(ufunc, (own.numbers,), {}))
+        return settled(like(own.pattern), call(ufunc, (own.numbers,), {}))
 
     return function
 
@@ -273,7 +311,7 @@ def _of_each(ufunc: Any) -> Callable[..., Any]:
 AT_ZERO = (
     *(np.negative, np.positive, np.absolute, np.sqrt, np.sin, np.tan, np.arcsin, np.arctan),
     *(np.sinh, np.tanh, np.arcsinh, np.arctanh, np.expm1, np.log1p, np.sign, np.conjugate),
-    *(np.deg2rad, np.rad2deg),
+    *(np.deg2rad, np.rad2deg, np.ceil, np.floor, np.rint, np.trunc),
 )
 for _ufunc in AT_ZERO:
     put(_ufunc, _of_each(_ufunc), SPARSE)
@@ -284,7 +322,7 @@ def power(x: Any, n: Any, **options: Any) -> Any:
     own = traced(x)
     reject(not isinstance(n, (int, float)) or n <= 0, "a power of a sparse matrix that is not > 0")
     if own.pattern.is_array:
-        return settled(own.pattern, call(np.power, (own.numbers, n), {}))
+        return settled(like(own.pattern), call(np.power, (own.numbers, n), {}))
     if not isinstance(n, int):
         raise ValueError(at_place("the exponent of a sparse matrix has to be an integer"))
     result = own
@@ -339,8 +377,11 @@ def _sparse_product(x: Sparse, y: Sparse) -> Sparse:
     order = np.argsort(places, kind="stable")
     found, counts = np.unique(places, return_counts=True)
     indptr = np.concatenate([[0], np.cumsum(counts)])
-    pattern = placed(class_of("csr", x.pattern, y.pattern), (x.shape[0], y.shape[1]), found)
-    pattern = pattern.of(pattern.cls, ordered=False)
+    cls = result_class(operator.matmul, x.pattern.cls, y.pattern.cls)
+    # the order of a product's elements is that in which SciPy comes upon them
+    pattern = placed(cls, (x.shape[0], y.shape[1]), found).of(cls, ordered=False, loose=UNSORTED)
+    if pattern.format == "bsr" and x.pattern.block and y.pattern.block:
+        pattern.block = x.pattern.block[0], y.pattern.block[1]
     factors = picked(y.numbers, right[order])
     return settled(pattern, combined(factors, x.numbers, indptr, left[order]))
 
@@ -361,5 +402,5 @@ put(np.dot, lambda x, y, **options: _matmul(x, y), SPARSE)
 def toarray(x: Sparse) -> Tracer:
     m, n = x.shape
     numbers = np.zeros(m * n, np.int64)
-    numbers[x.pattern.places] = np.arange(1, x.nnz + 1)
+    numbers[x.pattern.places] = np.arange(1, x.pattern.nnz + 1)
     return _placed(x.numbers, numbers.reshape(m, n))

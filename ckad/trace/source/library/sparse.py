@@ -6,11 +6,15 @@ from typing import Any
 
 from ckad import trees
 from ckad.patterns import is_sparse, is_superlu
-from ckad.trace.dispatch import call
+from ckad.trace.dispatch import call, reject
 from ckad.trace.source.values import holds_tracer
 from ckad.trace.values.array import Array
 from ckad.trace.values.sparse import Sparse
 from ckad.trace.values.tracer import lift
+
+
+#: What gives a matrix that may be written later, and what writes.
+_EDITABLE, _WRITING = ("tolil", "todok"), ("setdiag", "resize")
 
 
 def _traced(x: Any) -> Any:
@@ -30,8 +34,13 @@ def operands(x: Any, y: Any) -> tuple[Any, Any]:
 def method(callee: Any, given: tuple[Any, ...]) -> Any:
     """What is called in place of a method of SciPy's matrices or factors on traced values."""
     owner = getattr(callee, "__self__", None)
+    if owner is not None and is_sparse(owner) and callee.__name__ in _EDITABLE:
+        return getattr(_traced(owner), callee.__name__)
     if owner is None or not holds_tracer(list(given)):
         return callee
+    if is_sparse(owner) and callee.__name__ in _WRITING:
+        reject(True, f"A.{callee.__name__} of traced numbers in a matrix of known ones "
+               "(A = A.tolil() before, A.tocsr() afterwards)")  # fmt: skip
     if is_sparse(owner):
         return getattr(_traced(owner), callee.__name__)
     if is_superlu(owner) and callee.__name__ == "solve":
