@@ -73,5 +73,5 @@ def is_instance(x: Any, wanted: Any) -> bool:
 
 
 for _builtin, _function in {type: _type, builtins.isinstance: is_instance}.items():
-    dispatch.put(_builtin, _function, dispatch.ANY)
+    dispatch.put(_builtin, _function, (*dispatch.ANY, dispatch.SPARSE))
     dispatch.always(_builtin)

@@ -108,7 +108,7 @@ class Sparse(Array):
 
     @property
     def has_canonical_format(self) -> bool:
-        self._only_for("has_canonical_format", "csr", "csc", "coo")
+        self._only_for("has_canonical_format", "csr", "csc")
         return True
 
     def get_shape(self) -> tuple[int, int]:

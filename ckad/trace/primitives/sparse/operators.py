@@ -269,8 +269,7 @@ def _multiplied(x: Any, y: Any, **options: Any) -> Any:
     if one_number:
         _real(other)
         return _scaled(own, other)
-    both = [own, traced(other)] if is_matrix(other) else [own]
-    if not all(v.pattern.is_array for v in both):
+    if not own.pattern.is_array:  # the left one of two matrices says what * means
         return _matmul(x, y)
     return by_elements(own, other)
 
