@@ -162,6 +162,10 @@ class Block(Array):
 
 
 def _read(x: Any, index: Any) -> Any:
+    if isinstance(x, Dense):
+        found = call(operator.getitem, (x.numbers, index), {})
+        reject(bool(np.shape(found)), "a part of an np.matrix (np.asarray of it)")
+        return found
     if not isinstance(x, Editable):
         return moved(lambda m: m[plain_index(index)], x)
     found = call(operator.getitem, (x.dense, index), {})

@@ -43,6 +43,8 @@ for _name in _MOVERS:
 
 
 def _transposed(x: Any, *args: Any, **options: Any) -> Any:
+    if isinstance(x, Dense):
+        return Dense(call(np.transpose, (x.numbers,), {}))
     return moved(lambda m: m.T, x)
 
 
@@ -142,6 +144,8 @@ _method(lambda self: self if self.dtype.kind == "f" else self.astype(np.float64)
 
 def _sum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
     reject(dtype is not None or out is not None, "the sum of a sparse matrix with dtype= or out=")
+    if isinstance(a, Dense) and axis is None:
+        return call(np.sum, (a.numbers,), {})
     own = traced(a)
     if own.dtype.kind == "b":
         own = _astype(own, np.int64)
@@ -168,6 +172,8 @@ def _mean(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
 
 def _extreme(function: Any, name: str) -> None:
     def extreme(a: Any, axis: Any = None, out: Any = None, **options: Any) -> Any:
+        if isinstance(a, Dense) and axis is None:
+            return call(function, (a.numbers,), {})
         check_no_matrix(a)
         reject(
             axis is not None or out is not None or bool(options),

@@ -49,6 +49,13 @@ def check_no_matrix(*xs: Any) -> None:
     )
 
 
+def of_dense(function: Any, *xs: Any) -> Dense:
+    """What a function of elements gives where an ``np.matrix`` is among them."""
+    arrays = [x.numbers if isinstance(x, Dense) else x for x in xs]
+    reject(any(map(is_matrix, arrays)), "an np.matrix and a sparse matrix in one sum or quotient")
+    return Dense(call(function, tuple(arrays), {}))
+
+
 def is_matrix(x: Any) -> bool:
     """Whether ``x`` is a sparse matrix, traced or plain."""
     return isinstance(x, Sparse) or is_sparse(x)
@@ -190,7 +197,8 @@ def _numbers_at(pattern: Pattern, places: np.ndarray) -> np.ndarray:
 def _sum(sign: int) -> Callable[..., Any]:
     def operate(x: Any, y: Any, **options: Any) -> Any:
         check_options(options, "+ of sparse matrices")
-        check_no_matrix(x, y)
+        if isinstance(x, Dense) or isinstance(y, Dense):
+            return of_dense(np.add if sign > 0 else np.subtract, x, y)
         if is_matrix(x) and is_matrix(y):
             return _union(traced(x), traced(y), sign)
         matrix, other = (x, y) if is_matrix(x) else (y, x)
@@ -231,6 +239,10 @@ def _scaled(x: Sparse, factor: Any) -> Sparse:
     return settled(x.pattern, call(np.multiply, (x.numbers, factor), {}))
 
 
+def _of_array(x: Any) -> Any:
+    return x.multiply(np.ones((2, 2)))
+
+
 def _of_elements(x: Any, y: Any) -> Any:
     return x.multiply(y)
 
@@ -247,7 +259,7 @@ def by_elements(x: Sparse, other: Any, function: Any = np.multiply) -> Sparse:
         pattern = placed(cls, x.shape, both)
         pair = picked(x.numbers, mine), picked(y.numbers, its)
         return settled(pattern, call(np.multiply, pair, {}))
-    dense = lift(other)
+    dense = other.numbers if isinstance(other, Dense) else lift(other)
     if not dense.shape:
         return settled(x.pattern, call(function, (x.numbers, other), {}))
     p, shape = x.pattern, (1,) * (2 - dense.ndim) + tuple(dense.shape)
@@ -256,12 +268,14 @@ def by_elements(x: Sparse, other: Any, function: Any = np.multiply) -> Sparse:
     at = (0 if shape[0] == 1 else p.rows) * shape[1] + (0 if shape[1] == 1 else p.indices)
     at = np.broadcast_to(at, (p.nnz,))
     flat = reshape_value(dense, (dense.size,))
-    return settled(p.of(class_of("coo", p)), call(function, (x.numbers, picked(flat, at)), {}))
+    return settled(p.of(result_class(_of_array, p.cls)), call(function, (x.numbers, picked(flat, at)), {}))
 
 
 def _multiplied(x: Any, y: Any, **options: Any) -> Any:
     """``*``: the matrix product of matrices, by elements of sparse arrays and of numbers."""
     check_options(options, "* of sparse matrices")
+    if any(isinstance(v, Dense) for v in (x, y)) and any(np.ndim(v) == 0 for v in (x, y)):
+        return of_dense(np.multiply, x, y)
     check_no_matrix(x, y)
     matrix, other = (x, y) if is_matrix(x) else (y, x)
     own = traced(matrix)
@@ -281,7 +295,8 @@ def _real(x: Any) -> None:
 
 def _divided(x: Any, y: Any, **options: Any) -> Any:
     check_options(options, "/ of sparse matrices")
-    check_no_matrix(x, y)
+    if isinstance(x, Dense) or isinstance(y, Dense):
+        return of_dense(np.divide, x, y)
     reject(not is_matrix(x) or is_matrix(y), "a quotient by a sparse matrix")
     _real(y)
     own = traced(x)
@@ -300,6 +315,8 @@ def _of_each(ufunc: Any) -> Callable[..., Any]:
 
     def function(x: Any, **options: Any) -> Any:
         check_options(options, f"np.{ufunc.__name__} of sparse matrices")
+        if isinstance(x, Dense):
+            return of_dense(ufunc, x)
         own = traced(x)
         return settled(like(own.pattern), call(ufunc, (own.numbers,), {}))
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 from ckad import trees
 from ckad.patterns import is_sparse, is_superlu
 from ckad.trace.dispatch import call, reject
+from ckad.trace.source.library import iterations
 from ckad.trace.source.values import holds_tracer
 from ckad.trace.values.array import Array
 from ckad.trace.values.sparse import Sparse
@@ -46,6 +48,38 @@ def method(callee: Any, given: tuple[Any, ...]) -> Any:
     if is_superlu(owner) and callee.__name__ == "solve":
         return _Solutions(owner)
     return callee
+
+
+_SOLVERS = ("cg", "bicgstab", "gmres")
+
+
+def replaced(callee: Any, args: Any, options: Any) -> Any:
+    """What is run from source in place of a function of SciPy's: an operator is a function."""
+    module = sys.modules.get("scipy.sparse.linalg")
+    if module is None:
+        return callee
+    if callee is module.LinearOperator and _is_of_functions(args, options):
+        return iterations.LinearOperator
+    given = (*args[:1], options.get("A"), options.get("M"))
+    if any(type(x) is iterations.LinearOperator for x in given):
+        for name in _SOLVERS:
+            if callee is getattr(module, name):
+                return getattr(iterations, name)
+        reject(
+            _package_of(callee).startswith("scipy.sparse.linalg"),
+            f"scipy.sparse.linalg.{getattr(callee, '__name__', callee)} of a LinearOperator "
+            "(cg, bicgstab and gmres take one)",
+        )
+    return callee
+
+
+def _package_of(callee: Any) -> str:
+    return getattr(callee, "__module__", None) or ""
+
+
+def _is_of_functions(args: Any, options: Any) -> bool:
+    """Whether one is made of a shape and a function, not of a class that derives from it."""
+    return len(args) > 1 or "matvec" in options
 
 
 class _Solutions:
