@@ -23,6 +23,7 @@ from ckad.trace import dispatch
 from ckad.trace.dispatch import Traced, call
 from ckad.trace.memory.context import Trace, current
 from ckad.trace.values.array import Array
+from ckad.trace.values.complex import ComplexTracer
 from ckad.trace.values.tracer import Tracer, fresh, value
 
 
@@ -147,11 +148,14 @@ class Sparse(Array):
     @property
     def data(self) -> Any:
         self._only_for("data", "csr", "csc", "coo")
-        shown = fresh(value(self.numbers))
+        found = self.numbers
         if self.format == "csc":
-            shown = call(np.take, (shown, self.pattern.by_columns), {})
-        shown.storage.shared = "the data of a sparse matrix"
-        return shown
+            found = call(np.take, (found, self.pattern.by_columns), {})
+        parts = found.parts if isinstance(found, ComplexTracer) else (found,)
+        shown = [fresh(value(part)) for part in parts]
+        for part in shown:
+            part.storage.shared = "the data of a sparse matrix"
+        return shown[0] if len(shown) == 1 else ComplexTracer(*shown)
 
     @data.setter
     def data(self, new: Any) -> None:

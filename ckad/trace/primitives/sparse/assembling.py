@@ -27,11 +27,11 @@ from ckad.trace.primitives.sparse.operators import (
     or_zero,
     picked,
     placed,
+    reshaped,
     settled,
     toarray,
     traced,
 )
-from ckad.trace.values.apply import reshape_value
 from ckad.trace.values.array import Array
 from ckad.trace.values.complex import as_complex
 from ckad.trace.values.sparse import Dense, Sparse
@@ -78,7 +78,7 @@ class Editable(Sparse):
         if self._made is None or self._made[0] != key:
             places = np.flatnonzero(structure(self.there))
             m, n = self.shape
-            numbers = picked(reshape_value(self.dense, (m * n,)), places)
+            numbers = picked(reshaped(self.dense, (m * n,)), places)
             constant = known_by_running(numbers) if isinstance(numbers, Tracer) else None
             numbers = numbers if constant is None else lift(constant)
             self._made = key, settled(placed(self.cls, self.shape, places), numbers)

@@ -17,6 +17,7 @@ from ckad.trace.dispatch import PLAIN, SPARSE, call, put, reject
 from ckad.trace.primitives.sparse.making import structure
 from ckad.trace.primitives.sparse.operators import (
     floats,
+    is_complex,
     is_matrix,
     toarray,
     traced,
@@ -36,7 +37,9 @@ def _matrix(x: Any, name: str) -> Sparse:
             f"{name} with a LinearOperator, whose function is not known as a matrix (pass the "
             "sparse matrix itself; a preconditioner as one, sp.diags(1 / A.diagonal()))",
         )
-    return square(x)
+    found = square(x)
+    reject(is_complex(found), f"{name} of a complex matrix (spsolve takes them)")
+    return found
 
 
 def _solver(function: Any) -> Callable[..., Any]:

@@ -16,8 +16,9 @@ from scipy import sparse
 from ckad.errors import ConcreteValueError
 from ckad.patterns import BLOCKS, FROM_DENSE, REPEATED, UNSORTED, Pattern, is_sparse
 from ckad.place import at_place
-from ckad.trace.dispatch import PLAIN, SPARSE, Traced, call, put, reject
+from ckad.trace.dispatch import COMPLEX, PLAIN, SPARSE, Traced, call, put, reject
 from ckad.trace.primitives.sparse.operators import (
+    array_of,
     class_of,
     combined,
     inherit,
@@ -25,21 +26,23 @@ from ckad.trace.primitives.sparse.operators import (
     moved,
     picked,
     placed,
+    reshaped,
+    retyped,
     settled,
     traced,
 )
-from ckad.trace.values.apply import astype, reshape_value
+from ckad.trace.values.complex import ComplexTracer
 from ckad.trace.values.sparse import Sparse
 from ckad.trace.values.tracer import Tracer, known_by_running, lift, localise
 
-_BOTH = (PLAIN, SPARSE)
+_BOTH = (PLAIN, SPARSE, COMPLEX)
 
 
 class _Numbered:
     """Arguments in which numbers stand for their elements, from 1 on."""
 
     def __init__(self) -> None:
-        self.parts: list[Tracer] = []
+        self.parts: list[Any] = []
         self.count = 0
         self.patterns: list[Pattern] = []
 
@@ -57,21 +60,17 @@ class _Numbered:
             for k, item in np.ndenumerate(x):
                 found[k] = self.of(item)
             return found
-        array = lift(x)
-        return self._next(array)[()]
+        return self._next(array_of(x))[()]
 
-    def _next(self, array: Tracer) -> np.ndarray:
+    def _next(self, array: Any) -> np.ndarray:
         first, self.count = self.count, self.count + array.size
-        self.parts.append(reshape_value(array, (array.size,)))
+        self.parts.append(reshaped(array, (array.size,)))
         numbers = np.arange(first + 1, self.count + 1, dtype=np.float64)
         return numbers.reshape(array.shape)
 
     @property
-    def numbers(self) -> Tracer:
-        if len(self.parts) == 1:
-            return self.parts[0]
-        joined: Tracer = call(np.concatenate, (self.parts,), {})
-        return joined
+    def numbers(self) -> Any:
+        return self.parts[0] if len(self.parts) == 1 else call(np.concatenate, (self.parts,), {})
 
 
 def structure(x: Any) -> Any:
@@ -98,7 +97,7 @@ def holds_traced(x: Any) -> bool:
     return isinstance(x, Traced)
 
 
-def assembled(cls: type, made: Any, numbers: Tracer, source: Tracer | None = None) -> Sparse:
+def assembled(cls: type, made: Any, numbers: Any, source: Tracer | None = None) -> Sparse:
     """A matrix from SciPy's, whose numbers say which element each is."""
     coo = made.tocoo()
     m, n = (int(k) for k in coo.shape)
@@ -120,7 +119,8 @@ def assembled(cls: type, made: Any, numbers: Tracer, source: Tracer | None = Non
         chosen = picked(numbers, index[order])
     else:
         ends = np.concatenate([[0], np.cumsum(counts)])
-        ones = lift(np.ones(len(order), numbers.dtype))
+        real = numbers.parts[0] if isinstance(numbers, ComplexTracer) else numbers
+        ones = lift(np.ones(len(order), real.dtype))
         chosen = combined(ones, picked(numbers, index[order]), ends, np.arange(len(order)))
     done = settled(pattern, chosen)
     return done if source is None else Sparse(pattern, done.numbers, source)
@@ -138,24 +138,26 @@ def construct(
         own = traced(arg1)
         made = moved(lambda m: cls(m, **options), own)
     elif isinstance(arg1, tuple) and len(arg1) in (2, 3):
-        data = call(np.asarray, (arg1[0],), {}) if holds_traced(arg1[0]) else lift(arg1[0])
+        given = arg1[0]
+        data = call(np.asarray, (given,), {}) if holds_traced(given) else array_of(given)
         numbers = np.arange(1.0, data.size + 1).reshape(data.shape)
         # SciPy adds elements at one place at once, but in a COO matrix
         by_pairs = len(arg1) == 2 and cls.__name__[:3] != "dia"
         make = sparse.coo_array if by_pairs else partial(cls, **options)
         built = make((numbers, *structure(arg1[1:])), shape=shape)
-        shares = isinstance(arg1[0], Tracer) and not copy
-        flat = reshape_value(data, (data.size,))
-        made = assembled(cls, built, flat, localise(data) if shares else None)
+        shares = isinstance(given, (Tracer, ComplexTracer)) and not copy
+        source = data.parts[0] if isinstance(data, ComplexTracer) else data
+        flat = reshaped(data, (data.size,))
+        made = assembled(cls, built, flat, localise(source) if shares else None)
         if by_pairs and made.format in ("csr", "csc"):  # which sum and sort
             made.replace(made.pattern.of(cls, made.format == "csr", loose=""))
     else:
-        dense = lift(arg1)
+        dense = array_of(arg1)
         reject(dense.ndim not in (1, 2), f"a {cls.__name__} of {dense.ndim} axes")
         numbers = np.arange(1.0, dense.size + 1).reshape(dense.shape)
-        made = assembled(cls, cls(numbers), reshape_value(dense, (dense.size,)))
+        made = assembled(cls, cls(numbers), reshaped(dense, (dense.size,)))
         made.pattern.loose = FROM_DENSE
-    return made if dtype is None else settled(made.pattern, astype(made.numbers, dtype))
+    return made if dtype is None else settled(made.pattern, retyped(made.numbers, dtype))
 
 
 for _format in ("csr", "csc", "coo", "bsr", "dia"):
@@ -176,7 +178,7 @@ def _maker(function: Any) -> Callable[..., Any]:
             return call(np.take, (given.numbers, np.asarray(made, np.int64) - 1), {})
         found = assembled(type(made), made, given.numbers)
         inherit(found.pattern, *given.patterns)
-        return found if dtype is None else settled(found.pattern, astype(found.numbers, dtype))
+        return found if dtype is None else settled(found.pattern, retyped(found.numbers, dtype))
 
     return make
 

@@ -12,17 +12,19 @@ from ckad.place import at_place
 from ckad.trace.dispatch import SPARSE, Traced, call, put, reject
 from ckad.trace.primitives.sparse.operators import (
     AT_ZERO,
+    array_of,
     by_elements,
     check_no_matrix,
     is_matrix,
     like,
     moved,
+    reshaped,
+    retyped,
     settled,
     toarray,
     traced,
     united,
 )
-from ckad.trace.values.apply import astype, reshape_value
 from ckad.trace.values.sparse import Dense, Sparse
 from ckad.trace.values.tracer import Tracer, lift
 
@@ -36,7 +38,7 @@ def _mover(name: str) -> Callable[..., Any]:
     return method
 
 
-_MOVERS = """tocsr tocsc tocoo tobsr todia asformat getrow getcol getH reshape
+_MOVERS = """tocsr tocsc tocoo tobsr todia asformat getrow getcol reshape
     todense""".split()
 for _name in _MOVERS:
     setattr(Sparse, _name, _mover(_name))
@@ -61,14 +63,26 @@ def _copy(x: Any, *args: Any, **options: Any) -> Sparse:
 
 for _key in (np.ndarray.copy, np.ndarray.__copy__):
     put(_key, _copy, SPARSE)
-put(np.ndarray.conj, _copy, SPARSE)
-put(np.ndarray.conjugate, _copy, SPARSE)
-put(np.ndarray.real, _copy, SPARSE)
+
+
+def _of_numbers(function: Any) -> Callable[..., Any]:
+    def computed(x: Any, *args: Any, **options: Any) -> Sparse:
+        own = traced(x)
+        return settled(own.pattern, call(function, (own.numbers,), {}))
+
+    return computed
+
+
+put(np.ndarray.conj, _of_numbers(np.conjugate), SPARSE)
+put(np.ndarray.conjugate, _of_numbers(np.conjugate), SPARSE)
+put(np.ndarray.real, _of_numbers(np.real), SPARSE)
+put(np.ndarray.imag, _of_numbers(np.imag), SPARSE)
+setattr(Sparse, "getH", lambda self: call(np.conjugate, (_transposed(self),), {}))  # noqa: B010
 
 
 def _astype(x: Any, dtype: Any, **options: Any) -> Sparse:
     own = traced(x)
-    return settled(own.pattern, astype(own.numbers, dtype))
+    return settled(own.pattern, retyped(own.numbers, dtype))
 
 
 put(np.ndarray.astype, _astype, SPARSE)
@@ -154,11 +168,11 @@ def _sum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
     if axis not in (0, 1, -1, -2):
         raise ValueError(at_place("axis out of range"))
     down = axis in (0, -2)
-    ones = lift(np.ones(own.shape[0 if down else 1], own.dtype))
+    ones = array_of(np.ones(own.shape[0 if down else 1], own.dtype))
     total = call(np.matmul, (ones, own) if down else (own, ones), {})
     if own.pattern.is_array:
         return total
-    return Dense(reshape_value(total, (1, own.shape[1]) if down else (own.shape[0], 1)))
+    return Dense(reshaped(total, (1, own.shape[1]) if down else (own.shape[0], 1)))
 
 
 def _mean(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
@@ -238,7 +252,7 @@ put(np.ravel, lambda a, order="C": _flat(a), SPARSE)
 
 def _flat(a: Any) -> Any:
     reject(not isinstance(a, Dense), "np.ravel of a sparse matrix")
-    return Dense(reshape_value(a.numbers, (1, a.numbers.size)))
+    return Dense(reshaped(a.numbers, (1, a.numbers.size)))
 
 
 put(np.ndarray.flatten, _flat, SPARSE)

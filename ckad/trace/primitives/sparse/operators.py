@@ -11,7 +11,6 @@ import numpy as np
 from scipy import sparse
 
 from ckad import trees
-from ckad.errors import DtypeError
 from ckad.patterns import UNSORTED, Pattern, is_sparse, taken_apart
 from ckad.place import at_place
 from ckad.rules.routines.sparse import packed
@@ -31,14 +30,30 @@ def traced(x: Any) -> Sparse:
         return x
     check_no_matrix(x)
     numbers, pattern = taken_apart(x)
-    if numbers.dtype.kind == "c":
-        raise DtypeError(
-            at_place(
-                "a sparse matrix of complex numbers meets traced values. Write the system with "
-                "real and imaginary parts: sp.bmat([[A.real, -A.imag], [A.imag, A.real]])."
-            )
-        )
-    return Sparse(pattern, lift(numbers))
+    return Sparse(pattern, array_of(numbers))
+
+
+def array_of(x: Any) -> Any:
+    """An array as a traced one, real or complex."""
+    return as_complex(x) if trees.is_complex(x) else lift(x)
+
+
+def is_complex(x: Sparse) -> bool:
+    return isinstance(x.numbers, ComplexTracer)
+
+
+def halves(x: Sparse) -> tuple[Sparse, ...]:
+    """The real and the imaginary part; a real matrix alone."""
+    parts = x.numbers.parts if isinstance(x.numbers, ComplexTracer) else (x.numbers,)
+    return tuple(Sparse(x.pattern, part) for part in parts)
+
+
+def reshaped(x: Any, shape: tuple[int, ...]) -> Any:
+    return reshape_value(x, shape) if isinstance(x, Tracer) else call(np.reshape, (x, shape), {})
+
+
+def retyped(x: Any, dtype: Any) -> Any:
+    return astype(x, dtype) if isinstance(x, Tracer) else call(np.ndarray.astype, (x, dtype), {})
 
 
 def check_no_matrix(*xs: Any) -> None:
@@ -63,6 +78,8 @@ def is_matrix(x: Any) -> bool:
 
 def settled(pattern: Pattern, numbers: Any) -> Sparse:
     """A matrix of the present values of ``numbers``."""
+    if isinstance(numbers, ComplexTracer):
+        return Sparse(pattern, paired(*[fresh(value(part)) for part in numbers.parts]))
     return Sparse(pattern, fresh(value(numbers)))
 
 
@@ -107,8 +124,10 @@ def or_zero(numbers: Tracer, index: np.ndarray) -> Tracer:
     return picked(call(np.concatenate, ([zero, numbers],), {}), index)
 
 
-def combined(weights: Any, numbers: Any, indptr: np.ndarray, index: np.ndarray) -> Tracer:
+def combined(weights: Any, numbers: Any, indptr: np.ndarray, index: np.ndarray) -> Any:
     """Sums of elements times weights: those from ``indptr[k]`` to ``indptr[k + 1]`` in sum k."""
+    if isinstance(numbers, ComplexTracer):
+        return paired(*[combined(weights, part, indptr, index) for part in numbers.parts])
     dtype = np.result_type(weights.dtype, numbers.dtype)
     sizes = (0, len(indptr) - 1, numbers.size)
     column = reshape_value(floats(numbers), (numbers.size, 1))
@@ -151,7 +170,7 @@ def inherit(pattern: Pattern, *sources: Pattern) -> None:
 
 
 def _placed(numbers: Tracer, index: np.ndarray) -> Tracer:
-    return reshape_value(or_zero(numbers, index.ravel()), index.shape)
+    return reshaped(or_zero(numbers, index.ravel()), index.shape)
 
 
 # --- sums ----------------------------------------------------------------------------------------
@@ -259,7 +278,7 @@ def by_elements(x: Sparse, other: Any, function: Any = np.multiply) -> Sparse:
         pattern = placed(cls, x.shape, both)
         pair = picked(x.numbers, mine), picked(y.numbers, its)
         return settled(pattern, call(np.multiply, pair, {}))
-    dense = other.numbers if isinstance(other, Dense) else lift(other)
+    dense = other.numbers if isinstance(other, Dense) else array_of(other)
     if not dense.shape:
         return settled(x.pattern, call(function, (x.numbers, other), {}))
     p, shape = x.pattern, (1,) * (2 - dense.ndim) + tuple(dense.shape)
@@ -267,7 +286,7 @@ def by_elements(x: Sparse, other: Any, function: Any = np.multiply) -> Sparse:
         raise ValueError(at_place(f"inconsistent shapes {x.shape} and {dense.shape}"))
     at = (0 if shape[0] == 1 else p.rows) * shape[1] + (0 if shape[1] == 1 else p.indices)
     at = np.broadcast_to(at, (p.nnz,))
-    flat = reshape_value(dense, (dense.size,))
+    flat = reshaped(dense, (dense.size,))
     return settled(p.of(result_class(_of_array, p.cls)), call(function, (x.numbers, picked(flat, at)), {}))
 
 
@@ -281,16 +300,10 @@ def _multiplied(x: Any, y: Any, **options: Any) -> Any:
     own = traced(matrix)
     one_number = not is_matrix(other) and np.ndim(other) == 0
     if one_number:
-        _real(other)
         return _scaled(own, other)
     if not own.pattern.is_array:  # the left one of two matrices says what * means
         return _matmul(x, y)
     return by_elements(own, other)
-
-
-def _real(x: Any) -> None:
-    if trees.is_complex(x):
-        raise DtypeError(at_place("a sparse matrix times a complex number has no rule in ckad"))
 
 
 def _divided(x: Any, y: Any, **options: Any) -> Any:
@@ -298,11 +311,11 @@ def _divided(x: Any, y: Any, **options: Any) -> Any:
     if isinstance(x, Dense) or isinstance(y, Dense):
         return of_dense(np.divide, x, y)
     reject(not is_matrix(x) or is_matrix(y), "a quotient by a sparse matrix")
-    _real(y)
     own = traced(x)
     if np.ndim(y) == 0:  # SciPy multiplies by the reciprocal, in double precision
-        numbers = astype(own.numbers, np.float64) if own.dtype.kind != "c" else own.numbers
-        return settled(like(own.pattern), call(np.multiply, (numbers, call(np.divide, (1.0, y), {})), {}))
+        numbers = own.numbers if is_complex(own) else astype(own.numbers, np.float64)
+        scaled = call(np.multiply, (numbers, call(np.divide, (1.0, y), {})), {})
+        return settled(like(own.pattern), scaled)
     return by_elements(own, call(np.divide, (1.0, y), {}))
 
 
@@ -355,9 +368,11 @@ put(np.power, power, SPARSE)
 
 def apply_matrix(x: Sparse, dense: Any, transposed: int) -> Any:
     """A X or A^T X of an array with one or two axes."""
+    if is_complex(x):
+        real, imag = (apply_matrix(part, dense, transposed) for part in halves(x))
+        return call(np.add, (real, call(np.multiply, (imag, 1j), {})), {})
     if trees.is_complex(dense):
-        halves = [apply_matrix(x, part, transposed) for part in as_complex(dense).parts]
-        return paired(*halves)
+        return paired(*[apply_matrix(x, part, transposed) for part in as_complex(dense).parts])
     right = lift(dense)
     m, n = x.shape
     length = m if transposed else n
@@ -389,6 +404,10 @@ def _sparse_product(x: Sparse, y: Sparse) -> Sparse:
     """Every element is a sum over pairs of elements, which are known."""
     if x.shape[1] != y.shape[0]:
         raise ValueError(at_place(f"matmul: dimension mismatch of {x.shape} and {y.shape}"))
+    if is_complex(x):
+        real, imag = (_sparse_product(part, y) for part in halves(x))
+        turned = call(np.multiply, (imag.numbers, 1j), {})
+        return settled(real.pattern, call(np.add, (real.numbers, turned), {}))
     left, right, places = _pairs(x.pattern, y.pattern)
     order = np.argsort(places, kind="stable")
     found, counts = np.unique(places, return_counts=True)
@@ -398,8 +417,9 @@ def _sparse_product(x: Sparse, y: Sparse) -> Sparse:
     pattern = placed(cls, (x.shape[0], y.shape[1]), found).of(cls, ordered=False, loose=UNSORTED)
     if pattern.format == "bsr" and x.pattern.block and y.pattern.block:
         pattern.block = x.pattern.block[0], y.pattern.block[1]
-    factors = picked(y.numbers, right[order])
-    return settled(pattern, combined(factors, x.numbers, indptr, left[order]))
+    factors = [picked(part.numbers, right[order]) for part in halves(y)]
+    sums = [combined(part, x.numbers, indptr, left[order]) for part in factors]
+    return settled(pattern, sums[0] if len(sums) == 1 else paired(*sums))
 
 
 def _pairs(x: Pattern, y: Pattern) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

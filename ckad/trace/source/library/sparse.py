@@ -11,6 +11,7 @@ from ckad.trace.dispatch import call, reject
 from ckad.trace.source.library import iterations
 from ckad.trace.source.values import holds_tracer
 from ckad.trace.values.array import Array
+from ckad.trace.values.complex import as_complex
 from ckad.trace.values.sparse import Sparse
 from ckad.trace.values.tracer import lift
 
@@ -21,7 +22,7 @@ _EDITABLE, _WRITING = ("tolil", "todok"), ("setdiag", "resize")
 
 def _traced(x: Any) -> Any:
     numbers, pattern = trees.matrix_of(x)
-    return Sparse(pattern, lift(numbers))
+    return Sparse(pattern, as_complex(numbers) if trees.is_complex(numbers) else lift(numbers))
 
 
 def operands(x: Any, y: Any) -> tuple[Any, Any]:
