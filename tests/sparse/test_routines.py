@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from ckad.rules.routines import sparse, sparse_solve
+from ckad.rules.routines import sparse, sparse_solve, sparse_triangular
 from ckad.rules.routines.dense.banded import banded
 from ckad.rules.routines.sparse import packed
 
@@ -56,7 +56,7 @@ def test_solutions(offsets, k, transposed):
     for lower in (0, 1):
         half = (sp.tril(a) if lower else sp.triu(a)).tocsr()
         half.sort_indices()
-        x = sparse.triangular.run((transposed, lower, 0, n), half.data, b, *_where(half))
+        x = sparse_triangular.triangular.run((transposed, lower, 0, n), half.data, b, *_where(half))
         dense = half.toarray().T if transposed else half.toarray()
         np.testing.assert_allclose(x, np.linalg.solve(dense, b), rtol=1e-10)
 

@@ -1,5 +1,21 @@
 """The package's own routines; importing it defines them, in the order of their numbers."""
 
-from ckad.rules.routines import dense, error_functions, fourier, krylov, sparse, sparse_solve
+from ckad.rules.routines import (
+    dense,
+    error_functions,
+    fourier,
+    krylov,
+    sparse,
+    sparse_solve,
+    sparse_triangular,
+)
 
-__all__ = ["dense", "error_functions", "fourier", "krylov", "sparse", "sparse_solve"]
+__all__ = [
+    "dense",
+    "error_functions",
+    "fourier",
+    "krylov",
+    "sparse",
+    "sparse_solve",
+    "sparse_triangular",
+]

@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 
 from ckad.rules.routines.dense.matrices import need
-from ckad.rules.routines.sparse import solution_rules, square, turned, unpacked
+from ckad.rules.routines.sparse import turned, unpacked
+from ckad.rules.routines.sparse_triangular import solution_rules, square
 from ckad.tape.routines import Routine, define
 from ckad.tape.types import Type
 

@@ -88,9 +88,7 @@ def _run(control: _Control, answers: _Answers) -> np.ndarray:
     return _runners[-1](control.tape, inputs)[0]
 
 
-def _computed(
-    trace: Trace, k: int, answers: _Answers, running: bool
-) -> np.ndarray | None:
+def _computed(trace: Trace, k: int, answers: _Answers, running: bool) -> np.ndarray | None:
     op, operands, attrs, type, _ = trace.builder.rows[k]
     if op is Op.CONST:
         return trace.builder.constants[attrs[0]]
@@ -114,6 +112,8 @@ def _computed(
 def _captured(trace: Trace, row: int, running: bool) -> np.ndarray | None:
     """What an input of a body is, if it shows a value of the trace around it."""
     outer = next((k for k, inner in trace.captured.items() if inner == row), None)
-    return None if outer is None or trace.parent is None else numbers_of(
-        trace.parent, outer, running=running
+    return (
+        None
+        if outer is None or trace.parent is None
+        else numbers_of(trace.parent, outer, running=running)
     )

@@ -34,7 +34,7 @@ class Sparse(Array):
     kind = dispatch.SPARSE
     __array_priority__ = 4000
 
-    def __init__(self, pattern: Pattern, numbers: Tracer, source: Tracer | None = None) -> None:
+    def __init__(self, pattern: Pattern, numbers: Any, source: Tracer | None = None) -> None:
         self._pattern, self._numbers = pattern, numbers
         self._source = None if source is None else (source.storage, source.storage.row)
 
@@ -43,14 +43,14 @@ class Sparse(Array):
         """Which elements there are."""
         return self._pattern
 
-    def replace(self, pattern: Pattern, numbers: Tracer | None = None) -> None:
+    def replace(self, pattern: Pattern, numbers: Any = None) -> None:
         """Be another matrix from now on."""
         self._pattern = pattern
         if numbers is not None:
             self._numbers, self._source = numbers, None
 
     @property
-    def numbers(self) -> Tracer:
+    def numbers(self) -> Any:
         """The elements; AliasError if the array that SciPy would share was written since."""
         if self._source is not None:
             storage, row = self._source
@@ -99,7 +99,7 @@ class Sparse(Array):
         if axis is None:
             return self.nnz
         self._need_tidy("getnnz")
-        at = self.pattern.indices if axis in (0, -2) else self.pattern.rows
+        at: np.ndarray = self.pattern.indices if axis in (0, -2) else self.pattern.rows
         return np.bincount(at, minlength=self.shape[1 if axis in (0, -2) else 0])
 
     @property
@@ -236,6 +236,11 @@ class Dense(Array):
     @property
     def A1(self) -> Any:
         return call(np.ravel, (self.numbers,), {})
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
+        raise ConcreteValueError(
+            at_place("a traced np.matrix is turned into a plain array. Use np.asarray(m) of it.")
+        )
 
     def __repr__(self) -> str:
         return "<traced matrix; np.asarray(m) is the array>"

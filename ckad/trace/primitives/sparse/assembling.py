@@ -8,13 +8,13 @@ elements there are has to be known where the matrix is used; loops on known numb
 from __future__ import annotations
 
 import operator
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from scipy import sparse
 
 from ckad import trees
-from ckad.errors import UnsupportedFunctionError
+from ckad.errors import ConcreteValueError, UnsupportedFunctionError
 from ckad.patterns import Pattern
 from ckad.place import at_place
 from ckad.trace import dispatch
@@ -55,7 +55,7 @@ class Editable(Sparse):
         return self.settled().pattern
 
     @property
-    def numbers(self) -> Tracer:
+    def numbers(self) -> Any:
         return self.settled().numbers
 
     @property
@@ -145,6 +145,9 @@ class Block(Array):
 
     dtype = property(lambda self: self.dense.dtype)
     shape = property(lambda self: self.dense.shape)
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
+        raise ConcreteValueError(at_place("a part of a traced matrix is made a plain array."))
 
     def _changed(self, function: Any, other: Any) -> Any:
         other = toarray(traced(other)) if is_matrix(other) else other

@@ -26,7 +26,7 @@ from ckad.trace.primitives.sparse.operators import (
     united,
 )
 from ckad.trace.values.sparse import Dense, Sparse
-from ckad.trace.values.tracer import Tracer, lift
+from ckad.trace.values.tracer import Tracer
 
 # --- elements elsewhere --------------------------------------------------------------------------
 
@@ -112,8 +112,8 @@ _method(lambda self: None, "prune")
 def _without_zeros(self: Sparse) -> None:
     self.replace(
         self.pattern.of(
-        self.pattern.cls, self.pattern.ordered, block=self.pattern.block, loose=DROPPED
-    )
+            self.pattern.cls, self.pattern.ordered, block=self.pattern.block, loose=DROPPED
+        )
     )
 
 
@@ -132,6 +132,8 @@ _method(lambda self, axis=None: _count(self, axis), "count_nonzero")
 def _count(self: Sparse, axis: Any) -> Any:
     reject(axis is not None, "count_nonzero of a sparse matrix with axis=")
     return call(np.count_nonzero, (self.numbers,), {})
+
+
 for _ufunc in AT_ZERO:
     if _ufunc not in (np.negative, np.positive, np.absolute):
         _method(lambda self, ufunc=_ufunc: call(ufunc, (self,), {}), _ufunc.__name__)
@@ -256,3 +258,5 @@ def _flat(a: Any) -> Any:
 
 
 put(np.ndarray.flatten, _flat, SPARSE)
+put(np.shape, lambda a: a.shape, SPARSE)
+put(np.ndim, lambda a: 2, SPARSE)

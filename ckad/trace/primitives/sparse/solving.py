@@ -94,7 +94,9 @@ def _complex_solution(a: Sparse, b: Any, strict: int) -> Any:
     p, n = a.pattern, a.shape[0]
     real, imag = (part.numbers for part in halves(a))
     rows, columns = 2 * p.rows, 2 * p.indices.astype(np.int64)
-    at = np.concatenate([(rows + i) * 2 * n + columns + j for i, j in ((0, 0), (0, 1), (1, 0), (1, 1))])
+    at = np.concatenate(
+        [(rows + i) * 2 * n + columns + j for i, j in ((0, 0), (0, 1), (1, 0), (1, 1))]
+    )
     order = np.argsort(at)
     numbers = call(np.concatenate, ([real, call(np.negative, (imag,), {}), imag, real],), {})
     doubled = settled(placed(sparse.csr_array, (2 * n, 2 * n), at[order]), picked(numbers, order))

@@ -15,7 +15,6 @@ from ckad.trace.values.complex import as_complex
 from ckad.trace.values.sparse import Sparse
 from ckad.trace.values.tracer import lift
 
-
 #: What gives a matrix that may be written later, and what writes.
 _EDITABLE, _WRITING = ("tolil", "todok"), ("setdiag", "resize")
 
@@ -32,6 +31,15 @@ def operands(x: Any, y: Any) -> tuple[Any, Any]:
     elif isinstance(x, Array) and is_sparse(y):
         y = _traced(y)
     return x, y
+
+
+def check_stored(owner: Any) -> None:
+    """UnsupportedFunctionError for traced numbers on their way into one of SciPy's matrices."""
+    reject(
+        is_sparse(owner),
+        "writing traced numbers into a sparse matrix of known ones (A = A.tolil() before, "
+        "A.tocsr() afterwards)",
+    )
 
 
 def method(callee: Any, given: tuple[Any, ...]) -> Any:
