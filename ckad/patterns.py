@@ -31,7 +31,8 @@ REPEATED = "elements were given several times"
 UNSORTED = "elements were not given in the order of their columns"
 FROM_DENSE = "it was made of an array, of which SciPy leaves out what is 0"
 DROPPED = "what is 0 was to be left out"
-BLOCKS = "SciPy fills blocks with zeros"
+PRODUCT = "SciPy leaves out what is 0 of a product, and orders it in a way of its own"
+BLOCKS = "SciPy fills blocks or diagonals with zeros"
 
 
 class Pattern:
@@ -141,7 +142,8 @@ def taken_apart(matrix: Any) -> tuple[np.ndarray, Pattern]:
         block = int(matrix.blocksize[0]), int(matrix.blocksize[1])
     csr = csr.tocsr()
     loose = ""
-    if matrix.format in ("csr", "csc", "bsr") and not matrix.has_sorted_indices:
+    unsorted = matrix.format in ("csr", "csc", "bsr") and not matrix.has_sorted_indices
+    if unsorted or matrix.format == "dok":
         loose = UNSORTED
     if not csr.has_canonical_format:
         csr = csr.copy()

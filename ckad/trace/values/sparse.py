@@ -17,7 +17,7 @@ from ckad.errors import (
     UnrecordableError,
     UnsupportedFunctionError,
 )
-from ckad.patterns import Pattern
+from ckad.patterns import UNSORTED, Pattern
 from ckad.place import at_place
 from ckad.trace import dispatch
 from ckad.trace.dispatch import Traced, call
@@ -124,7 +124,7 @@ class Sparse(Array):
     # --- its parts -----------------------------------------------------------------------------
 
     def _need_tidy(self, name: str) -> None:
-        if self.pattern.loose:
+        if self.pattern.loose and not (self.pattern.loose == UNSORTED and "nnz" in name):
             raise UnsupportedFunctionError(
                 at_place(
                     f".{name} of this sparse matrix: {self.pattern.loose}, and ckad keeps the "
@@ -134,7 +134,7 @@ class Sparse(Array):
             )
 
     def _only_for(self, name: str, *formats: str) -> None:
-        if name not in dir(self.pattern.cls) and self.format not in formats:
+        if self.format not in formats and name not in dir(self.pattern.cls((1, 1))):
             raise AttributeError(f"{self.pattern.cls.__name__} has no attribute {name!r}")
         self._need_tidy(name)
         if self.format not in formats or not (self.pattern.ordered or self.format == "csc"):
@@ -170,7 +170,8 @@ class Sparse(Array):
     def indices(self) -> np.ndarray:
         self._only_for("indices", "csr", "csc")
         if self.format == "csc":
-            return self.pattern.rows[self.pattern.by_columns].astype(np.int32)
+            rows: np.ndarray = self.pattern.rows[self.pattern.by_columns].astype(np.int32)
+            return rows
         return self.pattern.indices.copy()
 
     @property

@@ -15,7 +15,7 @@ from scipy import sparse
 
 from ckad import trees
 from ckad.errors import ConcreteValueError, UnsupportedFunctionError
-from ckad.patterns import Pattern
+from ckad.patterns import UNSORTED, Pattern
 from ckad.place import at_place
 from ckad.trace import dispatch
 from ckad.trace.dispatch import COMPLEX, PLAIN, SPARSE, call, put, reject
@@ -81,7 +81,9 @@ class Editable(Sparse):
             numbers = picked(reshaped(self.dense, (m * n,)), places)
             constant = known_by_running(numbers) if isinstance(numbers, Tracer) else None
             numbers = numbers if constant is None else lift(constant)
-            self._made = key, settled(placed(self.cls, self.shape, places), numbers)
+            pattern = placed(self.cls, self.shape, places)
+            pattern.loose = UNSORTED if self.format == "dok" else ""
+            self._made = key, settled(pattern, numbers)
         return self._made[1]
 
 
@@ -261,13 +263,9 @@ def _set_diagonal(x: Sparse, values: Any, k: int = 0) -> None:
     length = max(min(m, n - k) if k >= 0 else min(m + k, n), 0)
     if np.ndim(values):
         length = min(length, np.shape(values)[0])
-        values = call(operator.getitem, (lift_any(values), slice(0, length)), {})
+        values = (values if isinstance(values, dispatch.Traced) else np.asarray(values))[:length]
     at = np.arange(length)
     _write(x, (at + max(-k, 0), at + max(k, 0)), values)
-
-
-def lift_any(x: Any) -> Any:
-    return x if isinstance(x, dispatch.Traced) else np.asarray(x)
 
 
 def _turned(name: str) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ckad.patterns import DROPPED, REPEATED, UNSORTED
+from ckad.patterns import DROPPED, PRODUCT, REPEATED, UNSORTED
 from ckad.place import at_place
 from ckad.trace.dispatch import SPARSE, Traced, call, put, reject
 from ckad.trace.primitives.sparse.operators import (
@@ -19,6 +19,7 @@ from ckad.trace.primitives.sparse.operators import (
     like,
     moved,
     reshaped,
+    result_class,
     retyped,
     settled,
     toarray,
@@ -119,7 +120,7 @@ def _without_zeros(self: Sparse) -> None:
 
 def _without_repeats(self: Sparse) -> None:
     p = self.pattern
-    loose = p.loose if p.loose not in (REPEATED, UNSORTED) else ""
+    loose = p.loose if p.loose not in (REPEATED, UNSORTED, PRODUCT) else ""
     # those of a COO matrix are then sorted by columns
     self.replace(p.of(p.cls, p.format == "csr", block=p.block, loose=loose))
 
@@ -215,6 +216,9 @@ def _bounded(function: Any, name: str) -> None:
     def of_matrices(x: Any, y: Any) -> Any:
         return getattr(x, name)(y)
 
+    def of_zero(x: Any) -> Any:
+        return getattr(x, name)(0)
+
     def method(self: Sparse, other: Any) -> Any:
         if is_matrix(other):
             return united(function, of_matrices, self, traced(other))
@@ -223,7 +227,8 @@ def _bounded(function: Any, name: str) -> None:
                 isinstance(other, Traced) or function(0, other) != 0,
                 f"{name} of a sparse matrix and a number that may replace its zeros (A.toarray())",
             )
-            return settled(like(self.pattern), call(function, (self.numbers, other), {}))
+            pattern = self.pattern.of(result_class(of_zero, self.pattern.cls))
+            return settled(pattern, call(function, (self.numbers, other), {}))
         return call(function, (toarray(self), other), {})
 
     _method(method, name)

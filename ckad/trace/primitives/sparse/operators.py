@@ -11,7 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from ckad import trees
-from ckad.patterns import Pattern, is_sparse, taken_apart
+from ckad.patterns import BLOCKS, Pattern, is_sparse, taken_apart
 from ckad.place import at_place
 from ckad.rules.routines.sparse import packed
 from ckad.trace.arrays import routine
@@ -167,9 +167,11 @@ def inherit(pattern: Pattern, *sources: Pattern) -> None:
         if not (p.format == "coo" and pattern.format in ("csr", "csc")):  # which sums and sorts
             pattern.loose = pattern.loose or p.loose
             pattern.ordered &= p.ordered or p.format != "coo"
+    if pattern.format == "dia":
+        pattern.loose = BLOCKS
 
 
-def _placed(numbers: Tracer, index: np.ndarray) -> Tracer:
+def _placed(numbers: Any, index: np.ndarray) -> Any:
     return reshaped(or_zero(numbers, index.ravel()), index.shape)
 
 
@@ -188,6 +190,7 @@ def united(function: Any, of_matrices: Callable[..., Any], x: Sparse, y: Sparse)
     p, q = x.pattern, y.pattern
     places = np.union1d(p.places, q.places)
     pattern = placed(result_class(of_matrices, p.cls, q.cls), x.shape, places)
+    inherit(pattern, p, q)
     if p.block == q.block and pattern.format == "bsr":
         pattern.block = p.block
     terms = [
@@ -249,9 +252,18 @@ put(np.subtract, _sum(-1), SPARSE)
 # --- products by elements ------------------------------------------------------------------------
 
 
-def like(p: Pattern) -> Pattern:
-    """Of LIL and DOK matrices, functions of each element are CSR matrices."""
-    return p if p.format not in ("lil", "dok") else p.of(class_of("csr", p))
+def like(p: Pattern, function: Callable[..., Any] = np.sin) -> Pattern:
+    """Where a function of each element is; of LIL and DOK matrices it is mostly CSR."""
+    if p.format not in ("lil", "dok"):
+        return p
+    try:
+        return p.of(result_class(function, p.cls))
+    except (AttributeError, TypeError):  # SciPy has none
+        return p.of(class_of("csr", p))
+
+
+def _third(x: Any) -> Any:
+    return x / 3
 
 
 def scaled(x: Sparse, factor: Any) -> Sparse:
@@ -301,7 +313,7 @@ def _divided(x: Any, y: Any, **options: Any) -> Any:
     if np.ndim(y) == 0:  # SciPy multiplies by the reciprocal, in double precision
         numbers = own.numbers if is_complex(own) else astype(own.numbers, np.float64)
         scaled = call(np.multiply, (numbers, call(np.divide, (1.0, y), {})), {})
-        return settled(like(own.pattern), scaled)
+        return settled(like(own.pattern, _third), scaled)
     return by_elements(own, call(np.divide, (1.0, y), {}))
 
 
@@ -316,7 +328,7 @@ def _of_each(ufunc: Any) -> Callable[..., Any]:
         if isinstance(x, Dense):
             return of_dense(ufunc, x)
         own = traced(x)
-        return settled(like(own.pattern), call(ufunc, (own.numbers,), {}))
+        return settled(like(own.pattern, ufunc), call(ufunc, (own.numbers,), {}))
 
     return function
 
@@ -331,7 +343,7 @@ for _ufunc in AT_ZERO:
     put(_ufunc, _of_each(_ufunc), SPARSE)
 
 
-def toarray(x: Sparse) -> Tracer:
+def toarray(x: Sparse) -> Any:
     m, n = x.shape
     numbers = np.zeros(m * n, np.int64)
     numbers[x.pattern.places] = np.arange(1, x.pattern.nnz + 1)

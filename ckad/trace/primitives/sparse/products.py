@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ckad import trees
-from ckad.patterns import UNSORTED, Pattern
+from ckad.patterns import PRODUCT, Pattern
 from ckad.place import at_place
 from ckad.trace.arrays import routine
 from ckad.trace.dispatch import SPARSE, call, put, reject
@@ -85,7 +85,7 @@ def _sparse_product(x: Sparse, y: Sparse) -> Sparse:
     indptr = np.concatenate([[0], np.cumsum(counts)])
     cls = result_class(operator.matmul, x.pattern.cls, y.pattern.cls)
     # the order of a product's elements is that in which SciPy comes upon them
-    pattern = placed(cls, (x.shape[0], y.shape[1]), found).of(cls, ordered=False, loose=UNSORTED)
+    pattern = placed(cls, (x.shape[0], y.shape[1]), found).of(cls, ordered=False, loose=PRODUCT)
     if pattern.format == "bsr" and x.pattern.block and y.pattern.block:
         pattern.block = x.pattern.block[0], y.pattern.block[1]
     factors = [picked(part.numbers, right[order]) for part in halves(y)]
