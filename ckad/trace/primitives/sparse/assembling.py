@@ -263,7 +263,8 @@ def _set_diagonal(x: Sparse, values: Any, k: int = 0) -> None:
     length = max(min(m, n - k) if k >= 0 else min(m + k, n), 0)
     if np.ndim(values):
         length = min(length, np.shape(values)[0])
-        values = (values if isinstance(values, dispatch.Traced) else np.asarray(values))[:length]
+        given: Any = values if isinstance(values, dispatch.Traced) else np.asarray(values)
+        values = given[:length]
     at = np.arange(length)
     _write(x, (at + max(-k, 0), at + max(k, 0)), values)
 
