@@ -26,11 +26,21 @@ def is_superlu(x: Any) -> bool:
     return module is not None and type(x) is module.SuperLU
 
 
+#: Why it is not known which numbers SciPy would store, and in which order.
+REPEATED = "elements were given several times"
+UNSORTED = "elements were not given in the order of their columns"
+FROM_DENSE = "it was made of an array, of which SciPy leaves out what is 0"
+DROPPED = "what is 0 was to be left out"
+PRODUCT = "SciPy leaves out what is 0 of a product, and orders it in a way of its own"
+BLOCKS = "SciPy fills blocks or diagonals with zeros"
+
+
 class Pattern:
     """Where the elements of a sparse matrix are, and of which class of SciPy's it is.
 
     ``indptr`` and ``indices`` are those of CSR, columns sorted, no element twice. ``ordered`` says
-    whether SciPy's ``data`` would have the numbers in the order of the pattern.
+    whether SciPy's ``data`` would have the numbers in the order of the pattern; ``loose`` says why
+    nothing of what SciPy would store is known, if that is so.
     """
 
     def __init__(
@@ -42,15 +52,17 @@ class Pattern:
         *,
         ordered: bool = True,
         block: tuple[int, int] | None = None,
+        loose: str = "",
     ) -> None:
         self.cls, self.shape, self.block, self.ordered = cls, shape, block, ordered
+        self.loose = loose
         self.indptr, self.indices = indptr.astype(np.int32), indices.astype(np.int32)
 
     @cached_property
     def key(self) -> tuple[Any, ...]:
         digest = hashlib.blake2b(self.indptr.tobytes(), digest_size=16)
         digest.update(self.indices.tobytes())
-        return self.cls, self.shape, self.block, self.ordered, digest.digest()
+        return self.cls, self.shape, self.block, self.ordered, self.loose, digest.digest()
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Pattern) and (self is other or self.key == other.key)
@@ -90,9 +102,20 @@ class Pattern:
         offsets = self.indices - self.rows
         return int(max(-offsets.min(initial=0), 0)), int(max(offsets.max(initial=0), 0))
 
-    def of(self, cls: type, ordered: bool = True) -> Pattern:
+    def of(
+        self, cls: type, ordered: bool = True, *, block: tuple[int, int] | None = None,
+        loose: str | None = None,
+    ) -> Pattern:  # fmt: skip
         """The same elements of another class."""
-        return Pattern(cls, self.shape, self.indptr, self.indices, ordered=ordered)
+        loose = self.loose if loose is None else loose
+        return Pattern(
+            cls, self.shape, self.indptr, self.indices, ordered=ordered, block=block, loose=loose
+        )
+
+    @cached_property
+    def by_columns(self) -> np.ndarray:
+        """The elements column after column, as CSC stores them."""
+        return np.argsort(self.indices, kind="stable")
 
     def csr(self, data: np.ndarray) -> Any:
         """A CSR array with these numbers."""
@@ -118,14 +141,22 @@ def taken_apart(matrix: Any) -> tuple[np.ndarray, Pattern]:
     elif matrix.format == "bsr":
         block = int(matrix.blocksize[0]), int(matrix.blocksize[1])
     csr = csr.tocsr()
+    loose = ""
+    unsorted = matrix.format in ("csr", "csc", "bsr") and not matrix.has_sorted_indices
+    if unsorted or matrix.format == "dok":
+        loose = UNSORTED
     if not csr.has_canonical_format:
         csr = csr.copy()
         csr.sum_duplicates()
+    if matrix.format in ("csr", "csc", "bsr", "coo") and csr.nnz != matrix.nnz:
+        loose = REPEATED
     ordered = matrix.format in ("csr", "lil") or (matrix.format == "csc" and matrix.nnz == 0)
     ordered = ordered and bool(matrix.format == "lil" or matrix.has_canonical_format)
     ordered = ordered or (matrix.format == "coo" and _is_sorted(matrix))
     shape = (int(csr.shape[0]), int(csr.shape[1]))
-    pattern = Pattern(type(matrix), shape, csr.indptr, csr.indices, ordered=ordered, block=block)
+    pattern = Pattern(
+        type(matrix), shape, csr.indptr, csr.indices, ordered=ordered, block=block, loose=loose
+    )
     return np.ascontiguousarray(csr.data), pattern
 
 

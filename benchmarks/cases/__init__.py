@@ -16,6 +16,7 @@ from benchmarks.cases import (
     products,
     shallow_water,
     spectral,
+    spmv,
     van_der_pol,
     wave2d,
 )
@@ -40,5 +41,6 @@ CASES = {
         *networks.CASES,
         *factors.CASES,
         *spectral.CASES,
+        *spmv.CASES,
     )
 }

@@ -135,8 +135,8 @@ def _places(k):
 
 
 def _element(k):
-    a = (T + sp.diags(k)).tolil()
-    a[0, 0] = 1.0
+    a = T.copy()
+    a[0, 0] = k[0]
     return np.sum(a @ k)
 
 
@@ -159,7 +159,33 @@ def _np_matrix(k):
 
 
 def _complex(k):
-    return np.sum(np.abs(sla.spsolve((sp.eye(n) + 1j * T).tocsc(), k + 0j)))
+    return np.sum(np.abs(sla.cg((sp.eye(n) + 1j * sp.diags(k)).tocsc(), k)[0]))
+
+
+def _in_a_branch(k):
+    a = T + sp.diags(k)
+    if k[0] > 1.0:
+        a[1, 1] = k[2]
+    return np.sum(a @ k)
+
+
+def _eigenvalues(k):
+    return np.sum(sla.eigsh(T + sp.diags(k), k=2)[0])
+
+
+def _repeated(k):
+    a = sp.csr_matrix((k, np.zeros(n, int), np.arange(n + 1)), shape=(n, n))
+    b = sp.csr_matrix((k, np.zeros(n, int), np.array([0] + [n] * n)), shape=(n, n))
+    return a.nnz * k[0] + b.nnz
+
+
+def _of_an_array(k):
+    return k[0] * sp.csr_matrix(np.outer(k, k)).nnz
+
+
+def _np_matrices(k):
+    d = T.multiply(k).sum(axis=1)
+    return np.sum(d * d.T)
 
 
 def _compared(k):
@@ -170,11 +196,16 @@ def _compared(k):
     ("program", "error", "said"),
     [
         (_places, errors.ConcreteValueError, "which elements there are"),
-        (_element, errors.UnsupportedFunctionError, "coo_matrix"),
+        (_element, errors.UnsupportedFunctionError, "tolil"),
         (_data, errors.AliasError, "data of a sparse matrix"),
         (_shared, errors.AliasError, "made of an array that is written into"),
         (_np_matrix, errors.UnsupportedFunctionError, "np.matrix"),
-        (_complex, errors.DtypeError, "real and imaginary parts"),
+        (_complex, errors.UnsupportedFunctionError, "cg of a complex matrix"),
+        (_in_a_branch, errors.UnsupportedFunctionError, "A = A.tolil"),
+        (_eigenvalues, errors.UnsupportedFunctionError, "np.linalg.eigh"),
+        (_repeated, errors.UnsupportedFunctionError, "given several times"),
+        (_of_an_array, errors.UnsupportedFunctionError, "leaves out what is 0"),
+        (_np_matrices, errors.UnsupportedFunctionError, "np.matrix"),
         (_compared, errors.UnsupportedFunctionError, "np.greater"),
     ],
 )

@@ -4,10 +4,18 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from ckad.rules.routines import sparse, sparse_solve
+from ckad.rules.routines import sparse, sparse_solve, sparse_triangular
+from ckad.rules.routines.dense.banded import banded
 from ckad.rules.routines.sparse import packed
 
 RNG = np.random.default_rng(0)
+
+
+def _diagonals(a, below, above):
+    found = np.zeros((below + above + 1, a.shape[1]))
+    coo = a.tocoo()
+    found[above + coo.row - coo.col, coo.col] = coo.data
+    return found
 
 
 def _where(a):
@@ -40,7 +48,7 @@ def test_solutions(offsets, k, transposed):
     expected = np.linalg.solve(a.toarray().T if transposed else a.toarray(), b)
     bands = max(0, -min(offsets)), max(0, *offsets)
     found = (
-        sparse_solve.banded.run((transposed, 0, *bands, n), a.data, b, *_where(a)),
+        banded.run((*bands, transposed, 0), _diagonals(a, *bands)[None], b[None])[0],
         sparse_solve.solve.run((transposed, 0, n), a.data, b, *_where(a)),
     )
     for x in found:
@@ -48,7 +56,7 @@ def test_solutions(offsets, k, transposed):
     for lower in (0, 1):
         half = (sp.tril(a) if lower else sp.triu(a)).tocsr()
         half.sort_indices()
-        x = sparse.triangular.run((transposed, lower, 0, n), half.data, b, *_where(half))
+        x = sparse_triangular.triangular.run((transposed, lower, 0, n), half.data, b, *_where(half))
         dense = half.toarray().T if transposed else half.toarray()
         np.testing.assert_allclose(x, np.linalg.solve(dense, b), rtol=1e-10)
 

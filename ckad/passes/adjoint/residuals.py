@@ -69,7 +69,7 @@ def _is_cheap(row: Row) -> bool:
     return op is Op.CONST or (op in RULES and RULES[op].cheap)
 
 
-class _Picks:
+class Picks:
     """Elements picked by indices of which only a part, between bounds, is looked at.
 
     They are as soon read again: what is kept of them is the whole axis.
@@ -109,7 +109,7 @@ def least(
     sizes: dict[int, int] = {}  # of the values left, which might be kept
     sources: set[int] = set()  # those that cannot be computed again
     kept: list[int] = []
-    picks = _Picks(joint)
+    picks = Picks(joint)
     for k, row in enumerate(joint.rows):
         if dual[k] or row.type.dtype == DType.TUPLE:
             continue

@@ -2,7 +2,8 @@
 
 A loop in a loop may capture an array that the outer steps change. Its reverse would ask for the
 array as it was in each of these steps, though it needs but the few elements that are read. As a
-part of the loop's state the array is handed on, and the elements are kept.
+part of the loop's state the array is handed on, and the elements are kept. Where as many are read
+as the program says when it runs, each of these steps would keep the whole array: it stays captured.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ckad.passes.activity import dependent
+from ckad.passes.adjoint.residuals import Picks
 from ckad.tape.builder import Builder
 from ckad.tape.control import Loop, loop_attrs, read_loop
 from ckad.tape.ops import Op
@@ -61,7 +63,9 @@ class _Threaded:
         through = [
             at
             for at, x in enumerate(loop.captured)
-            if self._goes_through(x) and [self._base(y) for y in given].count(self._base(x)) == 1
+            if self._goes_through(x)
+            and not _is_picked(loop, at)
+            and [self._base(y) for y in given].count(self._base(x)) == 1
         ]
         rest = [at for at in range(len(loop.captured)) if at not in through]
         inside = [
@@ -95,6 +99,18 @@ class _Threaded:
         for k in range(len(self.env)):
             if self._base(k) == base:
                 self.env[k] = self.b.reshape_to(new, self.tape.rows[k].type.shape)
+
+
+def _is_picked(loop: Loop, at: int) -> bool:
+    """Whether the body picks parts of run-time lengths from a captured array: it is kept whole."""
+    body, picks = loop.body, Picks(loop.body)
+    same = {int(body.inputs[1 + len(loop.carry) + len(loop.xs) + at])}
+    for k, row in enumerate(body.rows):
+        if row.op is Op.RESHAPE and row.operands[0] in same:
+            same.add(k)
+        elif row.op is Op.GATHER and row.operands[0] in same and picks.is_part(k):
+            return True
+    return False
 
 
 def _carrying(loop: Loop, through: Sequence[int], rest: Sequence[int]) -> Tape:

@@ -8,6 +8,16 @@ from ckad.rules.routines import (
     recurrence,
     sparse,
     sparse_solve,
+    sparse_triangular,
 )
 
-__all__ = ["dense", "error_functions", "fourier", "krylov", "recurrence", "sparse", "sparse_solve"]
+__all__ = [
+    "dense",
+    "error_functions",
+    "fourier",
+    "krylov",
+    "recurrence",
+    "sparse",
+    "sparse_solve",
+    "sparse_triangular",
+]

@@ -14,8 +14,16 @@ import numpy as np
 from ckad.kernel import kernel
 from ckad.rules.registry import Tangents
 from ckad.rules.routines.dense.matrices import add, need
-from ckad.rules.routines.memory import HEAD, compiled, doubles, integers, short_integers
-from ckad.rules.routines.sparse import check, check_pattern, evaluated, product, samples
+from ckad.rules.routines.memory import HEAD, compiled, doubles, integers, naturals
+from ckad.rules.routines.sparse import (
+    check,
+    check_pattern,
+    evaluated,
+    product,
+    samples,
+    times,
+    times_transposed,
+)
 from ckad.tape.builder import Builder
 from ckad.tape.routines import Routine, define
 from ckad.tape.types import Type
@@ -60,20 +68,12 @@ def _times(
     transposed: int,
 ) -> None:
     """y <- A x, or A^T x; x itself if there is no element."""
-    n = len(y)
     if len(data) == 0:
         y[:] = x
     elif transposed:
-        y[:] = 0.0
-        for i in range(n):
-            for p in range(indptr[i], indptr[i + 1]):
-                y[indices[p]] += data[p] * x[i]
+        times_transposed(y, x, data, indptr, indices)
     else:
-        for i in range(n):
-            total = 0.0
-            for p in range(indptr[i], indptr[i + 1]):
-                total += data[p] * x[indices[p]]
-            y[i] = total
+        times(y, x, data, indptr, indices)
 
 
 @kernel
@@ -96,8 +96,8 @@ def _krylov(words: int, arrays: int, work: int) -> int:
     places = integers(arrays, 10)
     m_nnz = integers(words, 11)[10]
     out, data, b = doubles(places[0], n + 1), doubles(places[1], nnz), doubles(places[2], n)
-    where = short_integers(places[3], n + 1), short_integers(places[4], nnz)
-    m_where = short_integers(places[7], n + 1), short_integers(places[8], m_nnz)
+    where = naturals(places[3], n + 1), naturals(places[4], nnz)
+    m_where = naturals(places[7], n + 1), naturals(places[8], m_nnz)
     a, m = (data, where[0], where[1]), (doubles(places[6], m_nnz), m_where[0], m_where[1])
     tolerances, x, space = doubles(places[9], 2), out[:n], work + HEAD
     x[:] = doubles(places[5], n)

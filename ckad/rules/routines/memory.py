@@ -57,6 +57,13 @@ def short_integers(address: int, n: int) -> np.ndarray:
 
 
 @kernel
+def naturals(address: int, n: int) -> np.ndarray:
+    """``n`` uint32 in memory: as places, none of them is looked at for its sign."""
+    array: np.ndarray = carray(_pointer(address), (n,), np.uint32)
+    return array
+
+
+@kernel
 def letters(address: int, n: int) -> np.ndarray:
     """``n`` bytes in memory."""
     array: np.ndarray = carray(_pointer(address), (n,), np.uint8)

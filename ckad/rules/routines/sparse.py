@@ -8,19 +8,19 @@ products are closed under derivatives: each is linear in each of its operands.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
+from ckad.kernel import kernel
 from ckad.rules.registry import Tangents
-from ckad.rules.routines.dense.lapack import SINGULAR
 from ckad.rules.routines.dense.matrices import add, need
-from ckad.rules.routines.memory import compiled, doubles, integers, run, short_integers
+from ckad.rules.routines.memory import compiled, doubles, integers, naturals, run
 from ckad.tape.builder import Builder
-from ckad.tape.routines import Compiled, Routine, define, named
+from ckad.tape.routines import Compiled, Routine, define
 from ckad.tape.types import DType, Type, type_of
 
-_SINGULAR = 1
+#: Places as unsigned numbers: Numba then looks for no negative ones.
+_U = np.uint64
 
 Contributions = Sequence[int | None]
 
@@ -77,31 +77,55 @@ def _dot(words: int, arrays: int, work: int) -> int:
     transposed, m, n, nnz, length, k = integers(words, 6)
     out, at_data, at_x, at_indptr, at_indices = integers(arrays, 5)
     data, x = doubles(at_data, nnz), doubles(at_x, length * k)
-    indptr, indices = short_integers(at_indptr, m + 1), short_integers(at_indices, nnz)
+    indptr, indices = naturals(at_indptr, m + 1), naturals(at_indices, nnz)
     y = doubles(out, (n if transposed else m) * k)
-    if transposed:
-        y[:] = 0.0
-        for i in range(m):
-            if k == 1:
-                for p in range(indptr[i], indptr[i + 1]):
-                    y[indices[p]] += data[p] * x[i]
-            else:
-                for p in range(indptr[i], indptr[i + 1]):
-                    for c in range(k):
-                        y[indices[p] * k + c] += data[p] * x[i * k + c]
+    if k == 1 and not transposed:
+        times(y, x, data, indptr, indices)
     elif k == 1:
-        for i in range(m):
-            total = 0.0
-            for p in range(indptr[i], indptr[i + 1]):
-                total += data[p] * x[indices[p]]
-            y[i] = total
+        times_transposed(y, x, data, indptr, indices)
     else:
-        y[:] = 0.0
-        for i in range(m):
-            for p in range(indptr[i], indptr[i + 1]):
-                for c in range(k):
-                    y[i * k + c] += data[p] * x[indices[p] * k + c]
+        _times_many(y, x, data, indptr, indices, transposed, m, k)
     return 0
+
+
+@kernel
+def times(
+    y: np.ndarray, x: np.ndarray, data: np.ndarray, indptr: np.ndarray, indices: np.ndarray
+) -> None:
+    """y <- A x"""
+    for i in range(len(y)):
+        total = 0.0
+        for p in range(_U(indptr[i]), _U(indptr[i + 1])):
+            total += data[p] * x[_U(indices[p])]
+        y[i] = total
+
+
+@kernel
+def times_transposed(
+    y: np.ndarray, x: np.ndarray, data: np.ndarray, indptr: np.ndarray, indices: np.ndarray
+) -> None:
+    """y <- A^T x"""
+    y[:] = 0.0
+    for i in range(len(x)):
+        factor = x[i]
+        for p in range(_U(indptr[i]), _U(indptr[i + 1])):
+            y[_U(indices[p])] += data[p] * factor
+
+
+@kernel
+def _times_many(
+    y: np.ndarray, x: np.ndarray, data: np.ndarray, indptr: np.ndarray, indices: np.ndarray,
+    transposed: int, m: int, k: int,
+) -> None:  # fmt: skip
+    y[:] = 0.0
+    width = _U(k)
+    for i in range(m):
+        row = _U(i) * width
+        for p in range(_U(indptr[i]), _U(indptr[i + 1])):
+            element, column = data[p], _U(indices[p]) * width
+            to, at = (column, row) if transposed else (row, column)
+            for c in range(width):
+                y[to + c] += element * x[at + c]
 
 
 _DOT = compiled(_dot, lambda attrs, *types: 0, calls_blas=False)
@@ -131,6 +155,9 @@ def _dot_jvp(
 def _dot_vjp(
     b: Builder, ct: int, out: int, data: int, x: int, *where: int, attrs: Sequence[int]
 ) -> Contributions:
+    if b.type(x).shape[1] == 1:
+        both = b.call(data, x, ct, *where, attrs=(pulled.number, *attrs))
+        return *_pulled_parts(b, both, b.type(data).size), None, None
     pair = (x, ct) if attrs[0] else (ct, x)
     of_data = samples(b, *pair, where, (*attrs[1:], b.type(data).size))
     return of_data, product(b, data, ct, where, turned(attrs)), None, None
@@ -171,16 +198,18 @@ def _sample(words: int, arrays: int, work: int) -> int:
     m, n, nnz, _, k = integers(words, 5)
     out, at_u, at_v, at_indptr, at_indices = integers(arrays, 5)
     u, v, y = doubles(at_u, m * k), doubles(at_v, n * k), doubles(out, nnz)
-    indptr, indices = short_integers(at_indptr, m + 1), short_integers(at_indices, nnz)
+    indptr, indices = naturals(at_indptr, m + 1), naturals(at_indices, nnz)
+    width = _U(k)
     for i in range(m):
         if k == 1:
-            for p in range(indptr[i], indptr[i + 1]):
-                y[p] = u[i] * v[indices[p]]
+            for p in range(_U(indptr[i]), _U(indptr[i + 1])):
+                y[p] = u[i] * v[_U(indices[p])]
         else:
-            for p in range(indptr[i], indptr[i + 1]):
-                total = 0.0
-                for c in range(k):
-                    total += u[i * k + c] * v[indices[p] * k + c]
+            row = _U(i) * width
+            for p in range(_U(indptr[i]), _U(indptr[i + 1])):
+                column, total = _U(indices[p]) * width, 0.0
+                for c in range(width):
+                    total += u[row + c] * v[column + c]
                 y[p] = total
     return 0
 
@@ -216,100 +245,115 @@ sampled = define(
     )
 )
 
-# --- triangular systems --------------------------------------------------------------------------
+# --- both cotangents of A x in one pass ----------------------------------------------------------
 
-# sparse_triangular(data [nnz], B [n, k], indptr, indices; transposed, lower, unit, n) -> X with
-# A X = B or A^T X = B; A has no elements outside of its triangle, and none on a unit diagonal
-
-
-def square(name: str, m: int, data: Type, right: Type, indptr: Type, indices: Type) -> Type:
-    check(name, (data, right), indptr, indices)
-    fits = len(data.shape) == 1 and len(right.shape) == 2 and right.shape[0] == m
-    need(fits, f"{name} of {data} and {right}: {m} rows are needed")
-    check_pattern(name, m, data.size, indptr, indices)
-    return right
+# sparse_pulled(data [nnz], x [n, 1], ct [m, 1], indptr, indices; transposed, m, n) -> [nnz + n]:
+# the elements of ct x^T, and A^T ct; with A^T in place of A if transposed
 
 
-def _triangular_shape(attrs: Sequence[int], *types: Type) -> Type:
-    need(len(attrs) == 4, f"sparse_triangular with attributes {tuple(attrs)}")
-    return square("sparse_triangular", attrs[3], *types)
+def _pulled_shape(
+    attrs: Sequence[int], data: Type, x: Type, ct: Type, indptr: Type, indices: Type
+) -> Type:
+    made = _dot_shape(attrs, data, x, indptr, indices)
+    need(made == ct and ct.shape[1] == 1, f"sparse_pulled of {x} and {ct}")
+    return data.with_shape((data.size + x.size,))
 
 
-def _solve_triangular(words: int, arrays: int, work: int) -> int:
-    transposed, lower, unit, n, nnz, _, k = integers(words, 7)
-    out, at_data, at_right, at_indptr, at_indices = integers(arrays, 5)
-    data, x = doubles(at_data, nnz), doubles(out, n * k)
-    indptr, indices = short_integers(at_indptr, n + 1), short_integers(at_indices, nnz)
-    x[:] = doubles(at_right, n * k)
-    for step in range(n):
-        i = step if lower != transposed else n - 1 - step
-        # sorted columns: the diagonal is at the end of a row of a lower triangle
-        first, last, diagonal = indptr[i], indptr[i + 1], 1.0
-        if not unit:
-            at = last - 1 if lower else first
-            if first == last or indices[at] != i or data[at] == 0.0:
-                return _SINGULAR
-            diagonal = data[at]
-            first, last = (first, last - 1) if lower else (first + 1, last)
-        for c in range(k):
-            if transposed:
-                x[i * k + c] /= diagonal
-                for p in range(first, last):
-                    x[indices[p] * k + c] -= data[p] * x[i * k + c]
-            else:
-                total = x[i * k + c]
-                for p in range(first, last):
-                    total -= data[p] * x[indices[p] * k + c]
-                x[i * k + c] = total / diagonal
+def _pull(words: int, arrays: int, work: int) -> int:
+    transposed, m, n, nnz = integers(words, 4)
+    out, at_data, at_x, at_ct, at_indptr, at_indices = integers(arrays, 6)
+    length, height = (m, n) if transposed else (n, m)
+    data, x, ct = doubles(at_data, nnz), doubles(at_x, length), doubles(at_ct, height)
+    indptr, indices = naturals(at_indptr, m + 1), naturals(at_indices, nnz)
+    of_data, of_x = doubles(out, nnz), doubles(out + 8 * nnz, length)
+    if not transposed:
+        of_x[:] = 0.0
+    for i in range(m):
+        first, last = _U(indptr[i]), _U(indptr[i + 1])
+        if transposed:
+            factor, total = x[i], 0.0
+            for p in range(first, last):
+                change = ct[_U(indices[p])]
+                of_data[p] = factor * change
+                total += data[p] * change
+            of_x[i] = total
+        else:
+            factor = ct[i]
+            for p in range(first, last):
+                j = _U(indices[p])
+                of_data[p] = factor * x[j]
+                of_x[j] += data[p] * factor
     return 0
 
 
-def solution_rules(
-    name: str, turned: Callable[[Sequence[int]], Sequence[int]], rows: int
-) -> dict[str, Any]:
-    """Derivatives of X with A X = B (A^T X = B where the first attribute is 1).
-
-    ``turned`` are the attributes of the transposed system, ``rows`` is the one that says how many
-    rows there are.
-    """
-
-    def solved(b: Builder, operands: Sequence[int], attrs: Sequence[int]) -> int:
-        return b.call(*operands, attrs=(named(name).number, *attrs))
-
-    def jvp(
-        b: Builder, tangents: Tangents, out: int, data: int, x: int, *where: int,
-        attrs: Sequence[int],
-    ) -> int | None:  # fmt: skip
-        """dX = A^-1 (dB - dA X)"""
-        n = attrs[rows]
-        terms = [] if tangents[1] is None else [tangents[1]]
-        if tangents[0] is not None:
-            change = product(b, tangents[0], out, where[:2], (attrs[0], n, n))
-            terms.append(b.neg(change))
-        total = add(b, terms)
-        return None if total is None else solved(b, (data, total, *where), attrs)
-
-    def vjp(
-        b: Builder, ct: int, out: int, data: int, x: int, *where: int, attrs: Sequence[int]
-    ) -> Contributions:
-        """ct_B = A^-T ct, ct_A = -ct_B X^T"""
-        n = attrs[rows]
-        of_right = solved(b, (data, ct, *where), turned(attrs))
-        pair = (out, of_right) if attrs[0] else (of_right, out)
-        of_data = b.neg(samples(b, *pair, where[:2], (n, n, b.type(data).size)))
-        return (of_data, of_right, *[None] * len(where))
-
-    return {"jvp": jvp, "vjp": vjp}
+_PULLED = compiled(_pull, lambda attrs, *types: 0, calls_blas=False)
 
 
-_TRIANGULAR = compiled(_solve_triangular, lambda attrs, *types: 0, {_SINGULAR: SINGULAR})
-triangular = define(
+def _pulled_parts(b: Builder, both: int, nnz: int) -> tuple[int, int]:
+    type = b.type(both)
+    length = type.size - nnz
+    first = b.slice(both, attrs=(0, 1), type=type.with_shape((nnz,)))
+    second = b.slice(both, attrs=(nnz, 1), type=type.with_shape((length,)))
+    return first, b.reshape_to(second, (length, 1))
+
+
+def _pulled_elements(b: Builder, x: int, ct: int, where: Sequence[int], attrs: Sequence[int],
+                     nnz: int) -> int:  # fmt: skip
+    pair = (x, ct) if attrs[0] else (ct, x)
+    return samples(b, *pair, where, (*attrs[1:], nnz))
+
+
+def _pulled_jvp(
+    b: Builder, tangents: Tangents, out: int, data: int, x: int, ct: int, *where: int,
+    attrs: Sequence[int],
+) -> int | None:  # fmt: skip
+    by_data, by_x, by_ct = tangents[:3]
+    nnz, length = b.type(data).size, b.type(x).size
+    of_data = [] if by_x is None else [_pulled_elements(b, by_x, ct, where, attrs, nnz)]
+    of_data += [] if by_ct is None else [_pulled_elements(b, x, by_ct, where, attrs, nnz)]
+    of_x = [] if by_data is None else [product(b, by_data, ct, where, turned(attrs))]
+    of_x += [] if by_ct is None else [product(b, data, by_ct, where, turned(attrs))]
+    first, second = add(b, of_data), add(b, of_x)
+    if first is None and second is None:
+        return None
+    first = b.full_like(data, 0.0) if first is None else first
+    second = b.full_like(x, 0.0) if second is None else second
+    return b.concat(first, b.reshape_to(second, (length,)), attrs=(0,))
+
+
+def _pulled_vjp(
+    b: Builder, change: int, out: int, data: int, x: int, ct: int, *where: int,
+    attrs: Sequence[int],
+) -> Contributions:  # fmt: skip
+    nnz = b.type(data).size
+    elements, vector = _pulled_parts(b, change, nnz)
+    of_x = product(b, elements, ct, where, turned(attrs))
+    of_ct = add(b, [product(b, elements, x, where, attrs), product(b, data, vector, where, attrs)])
+    return _pulled_elements(b, vector, ct, where, attrs, nnz), of_x, of_ct, None, None
+
+
+def _pulled_alone(
+    b: Builder, operands: Sequence[int], attrs: Sequence[int], part: Sequence[int]
+) -> int | None:
+    """What one of them is alone; a slice of both begins where the second does, or at 0."""
+    data, x, ct, *where = operands
+    nnz = b.type(data).size
+    if nnz == 0:
+        return None
+    if part[0] == 0:
+        return _pulled_elements(b, x, ct, where, attrs, nnz)
+    return b.reshape_to(product(b, data, ct, where, turned(attrs)), (b.type(x).size,))
+
+
+pulled = define(
     Routine(
-        "sparse_triangular",
-        _triangular_shape,
-        evaluated(_TRIANGULAR, _triangular_shape),
-        flops=_dot_flops,
-        compiled=_TRIANGULAR,
-        **solution_rules("sparse_triangular", turned, 3),
+        "sparse_pulled",
+        _pulled_shape,
+        evaluated(_PULLED, _pulled_shape),
+        jvp=_pulled_jvp,
+        vjp=_pulled_vjp,
+        flops=lambda attrs, data, *types: 3.0 * data.size,
+        alone=_pulled_alone,
+        compiled=_PULLED,
     )
 )

@@ -1,4 +1,4 @@
-"""Sparse linear systems: of few diagonals by LAPACK, of any pattern by SuperLU, and by iteration.
+"""Sparse linear systems of any pattern, by SuperLU.
 
 SuperLU is SciPy's and runs in Python under the GIL. Its factors are kept by the exact numbers they
 belong to, so that the adjoint, which solves with the same matrix, finds them.
@@ -16,114 +16,13 @@ from typing import Any
 import numpy as np
 
 from ckad.rules.routines.dense.matrices import need
-from ckad.rules.routines.memory import (
-    HEAD,
-    compiled,
-    doubles,
-    external,
-    integers,
-    letters,
-    short_integers,
-)
-from ckad.rules.routines.sparse import evaluated, solution_rules, square, turned, unpacked
+from ckad.rules.routines.sparse import turned, unpacked
+from ckad.rules.routines.sparse_triangular import solution_rules, square
 from ckad.tape.routines import Routine, define
 from ckad.tape.types import Type
 
-_dgttrf = external("dgttrf", 7)
-_dgttrs = external("dgttrs", 11)
-_dgbtrf = external("dgbtrf", 8)
-_dgbtrs = external("dgbtrs", 11)
-
-_N, _T = ord("N"), ord("T")
-_SINGULAR = 1
-#: What SciPy says of SuperLU's factors; ``spsolve`` warns and gives NaN.
-_EXACTLY = "Factor is exactly singular"
+#: What SciPy says of SuperLU's factors that ``spsolve`` has; it gives NaN.
 _WARNS = "Matrix is exactly singular"
-
-# --- few diagonals -------------------------------------------------------------------------------
-
-# sparse_banded(data [nnz], B [n, k], indptr, indices; transposed, strict, below, above, n) -> X
-# with A X = B or A^T X = B. A singular matrix gives NaN, or an error if ``strict``.
-
-
-def _banded_shape(attrs: Sequence[int], *types: Type) -> Type:
-    need(len(attrs) == 5, f"sparse_banded with attributes {tuple(attrs)}")
-    return square("sparse_banded", attrs[4], *types)
-
-
-def _workspace(attrs: Sequence[int], *types: Type) -> int:
-    """The diagonals with room for fill, row exchanges, and the right sides by columns."""
-    _, _, below, above, n = attrs
-    diagonals = max(2 * below + above + 1, 4)
-    return 8 * diagonals * n + 8 * n + 8 * types[1].size
-
-
-def _banded(words: int, arrays: int, work: int) -> int:
-    transposed, strict, below, above, n, nnz, _, k = integers(words, 8)
-    out, at_data, at_right, at_indptr, at_indices = integers(arrays, 5)
-    data, right, x = doubles(at_data, nnz), doubles(at_right, n * k), doubles(out, n * k)
-    indptr, indices = short_integers(at_indptr, n + 1), short_integers(at_indices, nnz)
-    text, sizes = letters(work, 4), short_integers(work, 16)
-    tridiagonal = below <= 1 and above <= 1
-    height = 4 if tridiagonal else 2 * below + above + 1
-    start = work + HEAD
-    band, exchanges = doubles(start, height * n), start + 8 * height * n
-    columns = exchanges + 8 * n
-    text[0] = _T if transposed else _N
-    sizes[1], sizes[2], sizes[3], sizes[4], sizes[5] = n, below, above, height, k
-    sizes[6], sizes[7] = max(n, 1), 0
-    band[:] = 0.0
-    for i in range(n):
-        for p in range(indptr[i], indptr[i + 1]):
-            j = indices[p]
-            if not tridiagonal:
-                band[j * height + below + above + i - j] = data[p]
-            elif i > j:
-                band[j] = data[p]
-            else:
-                band[n * (1 + j - i) + i] = data[p]
-    lower, main, upper, second = start, start + 8 * n, start + 16 * n, start + 24 * n
-    if n > 0 and tridiagonal:
-        _dgttrf(work + 4, lower, main, upper, second, exchanges, work + 28)
-    elif n > 0:
-        _dgbtrf(work + 4, work + 4, work + 8, work + 12, start, work + 16, exchanges, work + 28)
-    if sizes[7] != 0:
-        x[:] = np.nan
-        return _SINGULAR if strict else 0
-    at = out
-    x[:] = right
-    if k > 1:
-        at, b = columns, doubles(columns, n * k)
-        for i in range(n):
-            for c in range(k):
-                b[c * n + i] = right[i * k + c]
-    if n > 0 and k > 0 and tridiagonal:
-        _dgttrs(work, work + 4, work + 20, lower, main, upper, second, exchanges, at, work + 24,
-                work + 28)  # fmt: skip
-    elif n > 0 and k > 0:
-        _dgbtrs(work, work + 4, work + 8, work + 12, work + 20, start, work + 16, exchanges, at,
-                work + 24, work + 28)  # fmt: skip
-    if k > 1:
-        b = doubles(columns, n * k)
-        for i in range(n):
-            for c in range(k):
-                x[i * k + c] = b[c * n + i]
-    return 0
-
-
-_BANDED = compiled(_banded, _workspace, {_SINGULAR: (RuntimeError, _EXACTLY)})
-banded = define(
-    Routine(
-        "sparse_banded",
-        _banded_shape,
-        evaluated(_BANDED, _banded_shape),
-        flops=lambda attrs, data, x, *w: (
-            2.0 * x.shape[0] * (attrs[2] + 1) * (2 * attrs[2] + attrs[3] + 2 * x.shape[1])
-        ),
-        compiled=_BANDED,
-        **solution_rules("sparse_banded", turned, 4),
-    )
-)
 
 # --- any pattern ---------------------------------------------------------------------------------
 
@@ -187,7 +86,8 @@ def _after_fork() -> None:
 
 os.register_at_fork(after_in_child=_after_fork)
 
-# sparse_solve(data [nnz], B [n, k], indptr, indices; transposed, strict, n) -> X, as sparse_banded
+# sparse_solve(data [nnz], B [n, k], indptr, indices; transposed, strict, n) -> X with A X = B or
+# A^T X = B. A singular matrix gives NaN, or an error if ``strict``.
 
 
 def _solve_shape(attrs: Sequence[int], *types: Type) -> Type:

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from ckad.passes.apart import needed_alone
+from ckad.rules.evaluate import evaluate
 from ckad.rules.registry import RULES
+from ckad.tape.builder import BODY_COUNT, Builder
 from ckad.tape.ops import Op
+from ckad.tape.tape import Tape
+from ckad.tape.types import TUPLE
 from ckad.trace.memory.context import Trace
 
 #: Larger arrays are not computed while recording.
@@ -16,35 +23,81 @@ MOST_ELEMENTS = 1 << 20
 #: per trace: row -> its number, or None where it depends on an input
 _Answers = dict[int, "np.ndarray | None"]
 _answers: WeakKeyDictionary[Trace, _Answers] = WeakKeyDictionary()
+#: The same where loops and branches are run.
+_run_answers: WeakKeyDictionary[Trace, _Answers] = WeakKeyDictionary()
+
+Runner = Callable[[Tape, Sequence[np.ndarray]], list[np.ndarray]]
+_runners: list[Runner] = [lambda tape, inputs: evaluate(tape, *inputs)]
 
 
-def numbers_of(trace: Trace, row: int) -> np.ndarray | None:
-    """The numbers of a row if they depend on constants alone; None if they do not."""
-    answers = _answers.setdefault(trace, {})
-    pending = [row]
+def runs_by(runner: Runner) -> None:
+    """How loops and branches are run, in place of NumPy row by row."""
+    _runners.append(runner)
+
+
+def numbers_of(trace: Trace, row: int, *, running: bool = False) -> np.ndarray | None:
+    """The numbers of a row if they depend on constants alone; None if they do not.
+
+    With ``running``, what loops and branches give is known too, and arrays of any size are.
+    """
+    answers = (_run_answers if running else _answers).setdefault(trace, {})
+    pending, controls = [row], dict[int, _Control]()
     while pending:
         k = pending[-1]
         operands = trace.builder.rows[k].operands
+        if running and trace.builder.rows[k].op is Op.RESULT:
+            if k not in controls:
+                controls[k] = _alone(trace, k)
+            operands = controls[k].operands
         missing = [x for x in operands if x not in answers]
         if any(answers.get(x, ()) is None for x in operands):
             answers[k] = None
         elif missing:
             pending.append(missing[-1])
             continue
+        elif k in controls:
+            answers[k] = _run(controls[k], answers)
         elif k not in answers:
-            answers[k] = _computed(trace, k, answers)
+            answers[k] = _computed(trace, k, answers, running)
         pending.pop()
     return answers[row]
 
 
-def _computed(trace: Trace, k: int, answers: _Answers) -> np.ndarray | None:
+class _Control(NamedTuple):
+    """A loop or branch cut down to one result, and the rows that are its inputs."""
+
+    tape: Tape
+    operands: tuple[int, ...]
+
+
+def _alone(trace: Trace, k: int) -> _Control:
+    rows, b = trace.builder.rows, Builder()
+    control = rows[rows[k].operands[0]]
+    inputs = [b.input(rows[x].type) for x in control.operands]
+    n = BODY_COUNT[control.op]
+    bodies = (b.body(trace.builder.bodies[at]) for at in control.attrs[:n])
+    made = b.emit(control.op, inputs, (*bodies, *control.attrs[n:]), TUPLE)
+    found = b.emit(Op.RESULT, (made,), rows[k].attrs, rows[k].type)
+    tape, unread = needed_alone(b.tape([found]))
+    kept = (x for at, x in enumerate(control.operands) if at not in unread)
+    return _Control(tape, tuple(kept))
+
+
+def _run(control: _Control, answers: _Answers) -> np.ndarray:
+    inputs = [x for k in control.operands if (x := answers[k]) is not None]
+    return _runners[-1](control.tape, inputs)[0]
+
+
+def _computed(trace: Trace, k: int, answers: _Answers, running: bool) -> np.ndarray | None:
     op, operands, attrs, type, _ = trace.builder.rows[k]
     if op is Op.CONST:
         return trace.builder.constants[attrs[0]]
     if op is Op.INPUT:
-        return _captured(trace, k)
+        return _captured(trace, k, running)
     values = [answers[x] for x in operands]
-    if op not in RULES or not type.is_array or type.size > MOST_ELEMENTS:
+    if op not in RULES or not type.is_array:
+        return None
+    if type.size > MOST_ELEMENTS and not running:
         return None
     evaluator = RULES[op].evaluate
     if evaluator is None:
@@ -56,7 +109,11 @@ def _computed(trace: Trace, k: int, answers: _Answers) -> np.ndarray | None:
         return None  # the program itself will say so, if it gets there
 
 
-def _captured(trace: Trace, row: int) -> np.ndarray | None:
+def _captured(trace: Trace, row: int, running: bool) -> np.ndarray | None:
     """What an input of a body is, if it shows a value of the trace around it."""
     outer = next((k for k, inner in trace.captured.items() if inner == row), None)
-    return None if outer is None or trace.parent is None else numbers_of(trace.parent, outer)
+    return (
+        None
+        if outer is None or trace.parent is None
+        else numbers_of(trace.parent, outer, running=running)
+    )

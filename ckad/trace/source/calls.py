@@ -90,6 +90,8 @@ def call(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
         if watched is not None:
             watched.partial(callee)
         return call(callee.func, (*callee.args, *args), {**callee.keywords, **options})
+    if _package_of(callee).startswith("scipy.sparse"):
+        callee = sparse.replaced(callee, args, options)
     if isinstance(callee, type):
         new = classes.construct(callee, args, options)
         if new is not MISSING:
@@ -112,6 +114,10 @@ def call(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
         if any(x is None for x in args):
             needed(None)
         raise
+
+
+def _package_of(callee: Any) -> str:
+    return getattr(callee, "__module__", None) or ""
 
 
 #: The classes of functions that compute from numbers and arrays, as far as they are known.
@@ -187,7 +193,7 @@ def _python_function(callee: Any) -> tuple[Any, tuple[Any, ...]]:
 def is_followed(function: FunctionType) -> bool:
     """Whether a function is run from its source; those of ckad's own examples are, too."""
     shown = function.__code__.co_filename.startswith("<doctest ")
-    user = shown or function.__module__ == "ckad.demo" or not is_library(function.__module__)
+    user = shown or not is_library(function.__module__)
     return user and definition_of(function) is not None
 
 

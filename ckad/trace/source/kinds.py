@@ -19,6 +19,7 @@ from ckad.trace.values.array import Array
 from ckad.trace.values.complex import ComplexTracer
 from ckad.trace.values.fields import Fields
 from ckad.trace.values.part import Part
+from ckad.trace.values.sparse import Sparse
 from ckad.trace.values.tracer import Tracer
 
 _NUMBERS: dict[str, type] = {"b": bool, "i": int, "u": int, "f": float, "c": complex}
@@ -36,6 +37,8 @@ def class_of(x: Any) -> type:
         absence.refuse("its class is asked for")
     if isinstance(x, Part):
         return np.ndarray
+    if isinstance(x, Sparse):
+        return x.pattern.cls
     if isinstance(x, Fields):
         one, many = (np.record, np.recarray) if x.record.has_attributes else (np.void, np.ndarray)
         return one if x.record.is_item else many
@@ -70,5 +73,5 @@ def is_instance(x: Any, wanted: Any) -> bool:
 
 
 for _builtin, _function in {type: _type, builtins.isinstance: is_instance}.items():
-    dispatch.put(_builtin, _function, dispatch.ANY)
+    dispatch.put(_builtin, _function, (*dispatch.ANY, dispatch.SPARSE))
     dispatch.always(_builtin)

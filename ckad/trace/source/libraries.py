@@ -12,13 +12,15 @@ _LIBRARIES = frozenset(
     """IPython PIL ckad imageio jax matplotlib mpl_toolkits numba numpy rich scipy seaborn
     tqdm""".split()
 )
+#: Modules of the package that are run from source like a user's.
+_AS_OF_USERS = frozenset({"ckad.demo", "ckad.trace.source.library.iterations"})
 _FILES = sysconfig.get_path("stdlib")
 
 
 @lru_cache(maxsize=4096)
 def is_library(module: str | None) -> bool:
     """Whether a module is one of Python's own, or of a package whose functions are known."""
-    if module is None:
+    if module is None or module in _AS_OF_USERS:
         return False
     top = module.partition(".")[0]
     return top in _LIBRARIES or (top in sys.stdlib_module_names and not _is_namesake(module))

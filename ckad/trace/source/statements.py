@@ -23,6 +23,7 @@ from ckad.trace.source.control.sequences.generators import yielded
 from ckad.trace.source.effects import is_left_out
 from ckad.trace.source.expressions import closure, element, evaluate, unread
 from ckad.trace.source.libraries import compiles
+from ckad.trace.source.library import sparse
 from ckad.trace.source.matching import match
 from ckad.trace.source.memory import listed, objects
 from ckad.trace.source.memory.contents import stack_of
@@ -205,6 +206,8 @@ def store(owner: Any, index: Any, value: Any) -> None:
         changing(owner)
     elif isinstance(owner, np.ndarray):
         _check_plain(holds_tracer(value) or holds_tracer(index))
+    elif holds_tracer(value) or holds_tracer(index):
+        sparse.check_stored(owner)
     if isinstance(owner, dict) and type(index) is Choice:
         return branches.put_by(owner, index, value)
     index = numbered(index)

@@ -17,28 +17,40 @@ from ckad.errors import (
     UnrecordableError,
     UnsupportedFunctionError,
 )
-from ckad.patterns import Pattern
+from ckad.patterns import UNSORTED, Pattern
 from ckad.place import at_place
 from ckad.trace import dispatch
 from ckad.trace.dispatch import Traced, call
 from ckad.trace.memory.context import Trace, current
 from ckad.trace.values.array import Array
+from ckad.trace.values.complex import ComplexTracer
 from ckad.trace.values.tracer import Tracer, fresh, value
 
 
 class Sparse(Array):
     """A sparse matrix being recorded."""
 
-    __slots__ = ("_numbers", "_source", "pattern")
+    __slots__ = ("_numbers", "_pattern", "_source")
     kind = dispatch.SPARSE
     __array_priority__ = 4000
 
-    def __init__(self, pattern: Pattern, numbers: Tracer, source: Tracer | None = None) -> None:
-        self.pattern, self._numbers = pattern, numbers
+    def __init__(self, pattern: Pattern, numbers: Any, source: Tracer | None = None) -> None:
+        self._pattern, self._numbers = pattern, numbers
         self._source = None if source is None else (source.storage, source.storage.row)
 
     @property
-    def numbers(self) -> Tracer:
+    def pattern(self) -> Pattern:
+        """Which elements there are."""
+        return self._pattern
+
+    def replace(self, pattern: Pattern, numbers: Any = None) -> None:
+        """Be another matrix from now on."""
+        self._pattern = pattern
+        if numbers is not None:
+            self._numbers, self._source = numbers, None
+
+    @property
+    def numbers(self) -> Any:
         """The elements; AliasError if the array that SciPy would share was written since."""
         if self._source is not None:
             storage, row = self._source
@@ -71,6 +83,7 @@ class Sparse(Array):
 
     @property
     def nnz(self) -> int:
+        self._need_tidy("nnz")
         return self.pattern.nnz
 
     size = nnz
@@ -82,8 +95,22 @@ class Sparse(Array):
     def getformat(self) -> str:
         return self.format
 
-    def getnnz(self) -> int:
-        return self.nnz
+    def getnnz(self, axis: Any = None) -> Any:
+        if axis is None:
+            return self.nnz
+        self._need_tidy("getnnz")
+        at: np.ndarray = self.pattern.indices if axis in (0, -2) else self.pattern.rows
+        return np.bincount(at, minlength=self.shape[1 if axis in (0, -2) else 0])
+
+    @property
+    def has_sorted_indices(self) -> bool:
+        self._only_for("has_sorted_indices", "csr", "csc", "bsr")
+        return True
+
+    @property
+    def has_canonical_format(self) -> bool:
+        self._only_for("has_canonical_format", "csr", "csc")
+        return True
 
     def get_shape(self) -> tuple[int, int]:
         return self.shape
@@ -96,24 +123,39 @@ class Sparse(Array):
 
     # --- its parts -----------------------------------------------------------------------------
 
+    def _need_tidy(self, name: str) -> None:
+        if self.pattern.loose and not (self.pattern.loose == UNSORTED and "nnz" in name):
+            raise UnsupportedFunctionError(
+                at_place(
+                    f".{name} of this sparse matrix: {self.pattern.loose}, and ckad keeps the "
+                    "elements by rows and columns, each once. Ask for it after "
+                    "A = A.tocsr(); A.sum_duplicates(), or make the matrix with sorted columns."
+                )
+            )
+
     def _only_for(self, name: str, *formats: str) -> None:
-        if self.format not in formats:
+        if self.format not in formats and name not in dir(self.pattern.cls((1, 1))):
             raise AttributeError(f"{self.pattern.cls.__name__} has no attribute {name!r}")
-        if not self.pattern.ordered:
+        self._need_tidy(name)
+        if self.format not in formats or not (self.pattern.ordered or self.format == "csc"):
             raise UnsupportedFunctionError(
                 at_place(
                     f".{name} of this sparse matrix would be in SciPy's order, and ckad keeps the "
-                    "elements by rows and columns. Ask a CSR matrix with sorted indices for it "
-                    "(A.tocsr(), A.sort_indices() and A.sum_duplicates(), before the call)."
+                    "elements by rows and columns. Ask a CSR matrix for it: A.tocsr()."
                 )
             )
 
     @property
     def data(self) -> Any:
-        self._only_for("data", "csr", "coo")
-        shown = fresh(value(self.numbers))
-        shown.storage.shared = "the data of a sparse matrix"
-        return shown
+        self._only_for("data", "csr", "csc", "coo")
+        found = self.numbers
+        if self.format == "csc":
+            found = call(np.take, (found, self.pattern.by_columns), {})
+        parts = found.parts if isinstance(found, ComplexTracer) else (found,)
+        shown = [fresh(value(part)) for part in parts]
+        for part in shown:
+            part.storage.shared = "the data of a sparse matrix"
+        return shown[0] if len(shown) == 1 else ComplexTracer(*shown)
 
     @data.setter
     def data(self, new: Any) -> None:
@@ -126,12 +168,18 @@ class Sparse(Array):
 
     @property
     def indices(self) -> np.ndarray:
-        self._only_for("indices", "csr")
+        self._only_for("indices", "csr", "csc")
+        if self.format == "csc":
+            rows: np.ndarray = self.pattern.rows[self.pattern.by_columns].astype(np.int32)
+            return rows
         return self.pattern.indices.copy()
 
     @property
     def indptr(self) -> np.ndarray:
-        self._only_for("indptr", "csr")
+        self._only_for("indptr", "csr", "csc")
+        if self.format == "csc":
+            counts = np.bincount(self.pattern.indices, minlength=self.shape[1])
+            return np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
         return self.pattern.indptr.copy()
 
     @property
@@ -189,6 +237,11 @@ class Dense(Array):
     @property
     def A1(self) -> Any:
         return call(np.ravel, (self.numbers,), {})
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
+        raise ConcreteValueError(
+            at_place("a traced np.matrix is turned into a plain array. Use np.asarray(m) of it.")
+        )
 
     def __repr__(self) -> str:
         return "<traced matrix; np.asarray(m) is the array>"

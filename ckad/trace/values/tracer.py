@@ -226,6 +226,13 @@ def known(x: Any) -> np.ndarray | None:
     return numbers_of(current(), value(x))
 
 
+def known_by_running(x: Any) -> np.ndarray | None:
+    """The same, also of what loops and branches on constants make: they are run."""
+    if not isinstance(x, Tracer):
+        return np.asarray(x)
+    return numbers_of(current(), value(x), running=True)
+
+
 def assign(x: Tracer, row: int) -> None:
     """Write ``row`` (of x's own shape and dtype) through x's view."""
     x = localise(x)

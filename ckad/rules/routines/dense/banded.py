@@ -29,16 +29,22 @@ _dgtsv = external("dgtsv", 8)
 _dgbtrf = external("dgbtrf", 8)
 _dgbtrs = external("dgbtrs", 11)
 _SINGULAR = 1
-#: SciPy's words.
-_FAILURE: Failure = (np.linalg.LinAlgError, "singular matrix")
+#: What a singular matrix is: an error of ``solve_banded``, NaN as ``spsolve`` gives, an error of
+#: SuperLU's.
+RAISES, NAN, RAISES_LATE = range(3)
+_SINGULAR_FACTOR = 2
+_FAILURES: dict[int, Failure] = {
+    _SINGULAR: (np.linalg.LinAlgError, "singular matrix"),
+    _SINGULAR_FACTOR: (RuntimeError, "Factor is exactly singular"),
+}
 _N, _T = ord("N"), ord("T")
 
-# banded(D [b, l + u + 1, n], B [b, n, m]; l, u, transposed) -> X with A X = B or A^T X = B, where
-# A[i, j] = D[u + i - j, j]
+# banded(D [b, l + u + 1, n], B [b, n, m]; l, u, transposed, singular) -> X with A X = B or
+# A^T X = B, where A[i, j] = D[u + i - j, j]; ``singular`` says what a singular matrix gives
 
 
 def _banded_shape(attrs: Attributes, diagonals: Type, right: Type) -> Type:
-    fits = len(attrs) == 3 and min(attrs) >= 0 and attrs[2] <= 1
+    fits = len(attrs) == 4 and min(attrs) >= 0 and attrs[2] <= 1 and attrs[3] <= RAISES_LATE
     need(fits, f"banded with attributes {tuple(attrs)}")
     matrices("banded", diagonals, right)
     rows = attrs[0] + attrs[1] + 1
@@ -48,7 +54,7 @@ def _banded_shape(attrs: Attributes, diagonals: Type, right: Type) -> Type:
 
 
 def _banded(words: int, arrays: int, work: int) -> int:
-    lower, upper, transposed, batch, rows, n, _, _, m = integers(words, 9)
+    lower, upper, transposed, singular, batch, rows, n, _, _, m = integers(words, 10)
     out, diagonals, right = integers(arrays, 3)
     if n == 0 or m == 0:
         return 0
@@ -64,8 +70,10 @@ def _banded(words: int, arrays: int, work: int) -> int:
             failed = _tridiagonal(work, at, x, space, n, m, transposed)
         else:
             failed = _by_lu(work, at, x, space, n, m, lower, upper, transposed)
+        if failed and singular != NAN:
+            return _SINGULAR if singular == RAISES else _SINGULAR_FACTOR
         if failed:
-            return _SINGULAR
+            to[:] = np.nan
         result = doubles(out + 8 * k * n * m, n * m)
         for i in range(n):
             for c in range(m):
@@ -116,7 +124,7 @@ def _workspace(attrs: Attributes, diagonals: Type, right: Type) -> int:
     return 8 * n * (m + 2 * attrs[0] + attrs[1] + 2) + 24 * n
 
 
-_BANDED = compiled(_banded, _workspace, {_SINGULAR: _FAILURE})
+_BANDED = compiled(_banded, _workspace, _FAILURES)
 
 
 def _rows_of(k: int, n: int, upper: int) -> tuple[int, int, int]:
@@ -128,7 +136,7 @@ def _rows_of(k: int, n: int, upper: int) -> tuple[int, int, int]:
 
 def _product(b: Builder, diagonals: int, x: int, attrs: Attributes) -> int:
     """A X, or A^T X"""
-    lower, upper, transposed = attrs
+    lower, upper, transposed, _ = attrs
     batch, n, m = b.type(x).shape
     terms = []
     for k in range(lower + upper + 1):
@@ -157,8 +165,8 @@ def _banded_jvp(
 def _banded_vjp(
     b: Builder, ct: int, out: int, diagonals: int, right: int, attrs: Attributes
 ) -> tuple[int, int]:
-    lower, upper, transposed = attrs
-    of_right = b.call(diagonals, ct, attrs=(banded.number, lower, upper, 1 - transposed))
+    lower, upper, transposed, singular = attrs
+    of_right = b.call(diagonals, ct, attrs=(banded.number, lower, upper, 1 - transposed, singular))
     batch, n, m = b.type(out).shape
     of_rows, of_columns = (out, of_right) if transposed else (of_right, out)
     rows = []

@@ -80,7 +80,7 @@ def solve_triangular(
     return copied(reshaped(found, right.shape))
 
 
-@implements(scipy.linalg.solve_banded)
+@implements(scipy.linalg.solve_banded, kind=STATIC)
 def solve_banded(l_and_u: Any, ab: Any, b: Any, **rest: Any) -> Array:
     """Derivatives in every diagonal."""
     _refuse("solve_banded", rest)
@@ -91,10 +91,28 @@ def solve_banded(l_and_u: Any, ab: Any, b: Any, **rest: Any) -> Array:
     if diagonals.shape[1] != right.shape[0]:
         raise ValueError(at_place(f"shapes of ab {diagonals.shape} and b {right.shape} do not fit"))
     n = right.shape[0]
+    if right.dtype.kind == "c":
+        found = solve_banded((2 * lower + 1, 2 * upper + 1), _of_pairs(diagonals), _pairs(right))
+        return found[0::2] + 1j * found[1::2]
     columns = reshaped(right, (1, n, right.size // max(n, 1)))
-    attrs = (lower, upper, 0)
+    attrs = (lower, upper, 0, 0)
     found = routine("banded", reshaped(diagonals, (1, *diagonals.shape)), columns, attrs=attrs)
     return copied(reshaped(retyped(found, right.dtype), right.shape))
+
+
+def _pairs(x: Array) -> Array:
+    """Real and imaginary parts in turn, down the first axis."""
+    return reshaped(np.stack([x.real, x.imag], axis=1), (2 * x.shape[0], *x.shape[1:]))
+
+
+def _of_pairs(diagonals: Array) -> Array:
+    """The diagonals of a matrix of real numbers, each element z as [[re, -im], [im, re]]."""
+    re, im = diagonals.real, diagonals.imag
+    rows, n = diagonals.shape
+    none = np.zeros_like(re[0])
+    left = [none, *(part[k] for k in range(rows) for part in (re, im))]
+    right = [row for k in range(rows) for row in (-im[k], re[k])] + [none]
+    return reshaped(np.stack([np.stack(left), np.stack(right)], axis=2), (2 * rows + 1, 2 * n))
 
 
 @implements(scipy.linalg.solveh_banded)

@@ -8,7 +8,7 @@ from typing import Any
 from ckad.trace import dispatch
 
 #: The modules that hold rows of the table; they import SciPy.
-_MODULES = ("operators", "methods", "making", "solving", "iterating")
+_MODULES = ("operators", "products", "methods", "making", "assembling", "solving", "iterating")
 
 
 def _derived(key: Any) -> dispatch.Function | None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
+from scipy.linalg import expm
 from scipy.sparse import linalg
 
 from ckad.place import at_place
@@ -14,7 +15,14 @@ from ckad.rules.routines.krylov import METHODS
 from ckad.trace.arrays import routine
 from ckad.trace.dispatch import PLAIN, SPARSE, call, put, reject
 from ckad.trace.primitives.sparse.making import structure
-from ckad.trace.primitives.sparse.operators import floats, traced, words
+from ckad.trace.primitives.sparse.operators import (
+    floats,
+    is_complex,
+    is_matrix,
+    toarray,
+    traced,
+    words,
+)
 from ckad.trace.primitives.sparse.solving import square
 from ckad.trace.values.apply import astype, reshape_value
 from ckad.trace.values.sparse import Sparse
@@ -29,7 +37,9 @@ def _matrix(x: Any, name: str) -> Sparse:
             f"{name} with a LinearOperator, whose function is not known as a matrix (pass the "
             "sparse matrix itself; a preconditioner as one, sp.diags(1 / A.diagonal()))",
         )
-    return square(x)
+    found = square(x)
+    reject(is_complex(found), f"{name} of a complex matrix (spsolve takes them)")
+    return found
 
 
 def _solver(function: Any) -> Callable[..., Any]:
@@ -74,6 +84,46 @@ def _info(found: Tracer, n: int) -> Tracer:
     info = astype(found[n], np.int64)
     return Tracer(info.storage, info.path, True, True)
 
+
+def _refused(name: str, remedy: str) -> Callable[..., Any]:
+    def refuse(*args: Any, **options: Any) -> Any:
+        reject(True, f"scipy.sparse.linalg.{name} ({remedy})")
+
+    return refuse
+
+
+_SYMMETRIC = "scipy.sparse.linalg.cg, gmres or bicgstab take the same arguments"
+for _name, _remedy in {
+    "minres": _SYMMETRIC,
+    "lgmres": _SYMMETRIC,
+    "gcrotmk": _SYMMETRIC,
+    "qmr": _SYMMETRIC,
+    "tfqmr": _SYMMETRIC,
+    "bicg": _SYMMETRIC,
+    "cgs": _SYMMETRIC,
+    "lsqr": "np.linalg.lstsq(A.toarray(), b), or spsolve((A.T @ A).tocsc(), A.T @ b)",
+    "lsmr": "np.linalg.lstsq(A.toarray(), b), or spsolve((A.T @ A).tocsc(), A.T @ b)",
+    "eigs": "np.linalg.eig(A.toarray()) gives all of them",
+    "eigsh": "np.linalg.eigh(A.toarray()) gives all of them, ascending",
+    "lobpcg": "np.linalg.eigh(A.toarray()) gives all of them, ascending",
+    "svds": "np.linalg.svd(A.toarray(), full_matrices=False) gives all of them",
+    "expm": "scipy.linalg.expm(A.toarray())",
+    "inv": "spsolve(A, b) for A^-1 b, or np.linalg.inv(A.toarray())",
+    "onenormest": "abs(A).sum(axis=0) and its largest",
+    "spilu": "splu(A) factorises completely; known matrices are taken, outside of the function",
+}.items():
+    put(getattr(linalg, _name), _refused(_name, _remedy), (PLAIN, SPARSE))
+
+
+def _exponential(A: Any, B: Any, start: Any = None, stop: Any = None, num: Any = None,
+                 endpoint: Any = None, traceA: Any = None) -> Any:  # fmt: skip
+    """exp(A) B by the dense exponential."""
+    reject(start is not None or stop is not None, "expm_multiply at several times")
+    dense = toarray(traced(A)) if is_matrix(A) else A
+    return call(np.matmul, (call(expm, (dense,), {}), B), {})
+
+
+put(linalg.expm_multiply, _exponential, (PLAIN, SPARSE))
 
 for _function in (linalg.cg, linalg.bicgstab, linalg.gmres):
     put(_function, _solver(_function), (PLAIN, SPARSE))

@@ -14,32 +14,37 @@ import numpy as np
 from scipy import sparse
 
 from ckad.errors import ConcreteValueError
-from ckad.patterns import is_sparse
+from ckad.patterns import BLOCKS, FROM_DENSE, REPEATED, UNSORTED, Pattern, is_sparse
 from ckad.place import at_place
-from ckad.trace.dispatch import PLAIN, SPARSE, Traced, call, put, reject
+from ckad.trace.dispatch import COMPLEX, PLAIN, SPARSE, Traced, call, put, reject
 from ckad.trace.primitives.sparse.operators import (
+    array_of,
     class_of,
     combined,
+    inherit,
     is_matrix,
     moved,
     picked,
     placed,
+    reshaped,
+    retyped,
     settled,
     traced,
 )
-from ckad.trace.values.apply import astype, reshape_value
+from ckad.trace.values.complex import ComplexTracer
 from ckad.trace.values.sparse import Sparse
-from ckad.trace.values.tracer import Tracer, known, lift, localise
+from ckad.trace.values.tracer import Tracer, known_by_running, lift, localise
 
-_BOTH = (PLAIN, SPARSE)
+_BOTH = (PLAIN, SPARSE, COMPLEX)
 
 
 class _Numbered:
     """Arguments in which numbers stand for their elements, from 1 on."""
 
     def __init__(self) -> None:
-        self.parts: list[Tracer] = []
+        self.parts: list[Any] = []
         self.count = 0
+        self.patterns: list[Pattern] = []
 
     def of(self, x: Any) -> Any:
         if x is None:
@@ -48,39 +53,36 @@ class _Numbered:
             return type(x)([self.of(item) for item in x])
         if is_matrix(x):
             own = traced(x)
+            self.patterns.append(own.pattern)
             return own.pattern.plain(self._next(own.numbers))
         if isinstance(x, np.ndarray) and x.dtype == object:
             found = np.empty(x.shape, object)
             for k, item in np.ndenumerate(x):
                 found[k] = self.of(item)
             return found
-        array = lift(x)
-        return self._next(array)[()]
+        return self._next(array_of(x))[()]
 
-    def _next(self, array: Tracer) -> np.ndarray:
+    def _next(self, array: Any) -> np.ndarray:
         first, self.count = self.count, self.count + array.size
-        self.parts.append(reshape_value(array, (array.size,)))
+        self.parts.append(reshaped(array, (array.size,)))
         numbers = np.arange(first + 1, self.count + 1, dtype=np.float64)
         return numbers.reshape(array.shape)
 
     @property
-    def numbers(self) -> Tracer:
-        if len(self.parts) == 1:
-            return self.parts[0]
-        joined: Tracer = call(np.concatenate, (self.parts,), {})
-        return joined
+    def numbers(self) -> Any:
+        return self.parts[0] if len(self.parts) == 1 else call(np.concatenate, (self.parts,), {})
 
 
 def structure(x: Any) -> Any:
     """An argument that says where elements are: its numbers have to be known."""
     if isinstance(x, Tracer):
-        numbers = known(x)
+        numbers = known_by_running(x)
         if numbers is None:
             raise ConcreteValueError(
                 at_place(
                     "the places of a sparse matrix's elements are traced: which elements there are "
-                    "is not known while the program is recorded. Make rows and columns of known "
-                    "numbers (np.arange, meshes), outside of loops that are recorded once."
+                    "is not known while the program is recorded. Make rows and columns of numbers "
+                    "that depend on no argument, outside of loops that are recorded once."
                 )
             )
         return numbers[()]
@@ -95,7 +97,7 @@ def holds_traced(x: Any) -> bool:
     return isinstance(x, Traced)
 
 
-def assembled(cls: type, made: Any, numbers: Tracer, source: Tracer | None = None) -> Sparse:
+def assembled(cls: type, made: Any, numbers: Any, source: Tracer | None = None) -> Sparse:
     """A matrix from SciPy's, whose numbers say which element each is."""
     coo = made.tocoo()
     m, n = (int(k) for k in coo.shape)
@@ -107,14 +109,19 @@ def assembled(cls: type, made: Any, numbers: Tracer, source: Tracer | None = Non
     is_ordered = len(found) == len(order) and np.array_equal(order, np.arange(len(order)))
     if not is_ordered:
         pattern = pattern.of(cls, ordered=False)
+    if made.format in ("csr", "csc", "bsr", "coo") and len(found) < len(order):
+        pattern.loose = REPEATED
+    elif made.format in ("csr", "csc", "bsr") and not made.has_sorted_indices:
+        pattern.loose = UNSORTED
     if made.format == "bsr":
         pattern.block = tuple(made.blocksize)
     if len(found) == len(order):
         chosen = picked(numbers, index[order])
     else:
         ends = np.concatenate([[0], np.cumsum(counts)])
-        chosen = combined(lift(np.ones(len(order))), picked(numbers, index[order]), ends,
-                          np.arange(len(order)))  # fmt: skip
+        real = numbers.parts[0] if isinstance(numbers, ComplexTracer) else numbers
+        ones = lift(np.ones(len(order), real.dtype))
+        chosen = combined(ones, picked(numbers, index[order]), ends, np.arange(len(order)))
     done = settled(pattern, chosen)
     return done if source is None else Sparse(pattern, done.numbers, source)
 
@@ -122,37 +129,41 @@ def assembled(cls: type, made: Any, numbers: Tracer, source: Tracer | None = Non
 # --- classes -------------------------------------------------------------------------------------
 
 
-def _constructor(cls: type) -> Callable[..., Any]:
-    def construct(arg1: Any, shape: Any = None, dtype: Any = None, copy: Any = False,
-                  **options: Any) -> Any:  # fmt: skip
-        shape = structure(shape)
-        if is_matrix(arg1):
-            own = traced(arg1)
-            made = moved(lambda m: cls(m, **options), own)
-        elif isinstance(arg1, tuple) and len(arg1) in (2, 3):
-            data = call(np.asarray, (arg1[0],), {}) if holds_traced(arg1[0]) else lift(arg1[0])
-            numbers = np.arange(1.0, data.size + 1).reshape(data.shape)
-            # SciPy adds elements at one place at once, but in a COO matrix
-            by_pairs = len(arg1) == 2 and cls.__name__[:3] != "dia"
-            make = sparse.coo_array if by_pairs else partial(cls, **options)
-            built = make((numbers, *structure(arg1[1:])), shape=shape)
-            shares = isinstance(arg1[0], Tracer) and not copy
-            flat = reshape_value(data, (data.size,))
-            made = assembled(cls, built, flat, localise(data) if shares else None)
-        else:
-            dense = lift(arg1)
-            reject(dense.ndim not in (1, 2), f"a {cls.__name__} of {dense.ndim} axes")
-            numbers = np.arange(1.0, dense.size + 1).reshape(dense.shape)
-            made = assembled(cls, cls(numbers), reshape_value(dense, (dense.size,)))
-        return made if dtype is None else settled(made.pattern, astype(made.numbers, dtype))
+def construct(
+    cls: type, arg1: Any, shape: Any = None, dtype: Any = None, copy: Any = False, **options: Any
+) -> Sparse:
+    """What a class of SciPy's makes of a matrix, an array, or numbers and their places."""
+    shape = structure(shape)
+    if is_matrix(arg1):
+        own = traced(arg1)
+        made = moved(lambda m: cls(m, **options), own)
+    elif isinstance(arg1, tuple) and len(arg1) in (2, 3):
+        given = arg1[0]
+        data = call(np.asarray, (given,), {}) if holds_traced(given) else array_of(given)
+        numbers = np.arange(1.0, data.size + 1).reshape(data.shape)
+        # SciPy adds elements at one place at once, but in a COO matrix
+        by_pairs = len(arg1) == 2 and cls.__name__[:3] != "dia"
+        make = sparse.coo_array if by_pairs else partial(cls, **options)
+        built = make((numbers, *structure(arg1[1:])), shape=shape)
+        shares = isinstance(given, (Tracer, ComplexTracer)) and not copy
+        source = data.parts[0] if isinstance(data, ComplexTracer) else data
+        flat = reshaped(data, (data.size,))
+        made = assembled(cls, built, flat, localise(source) if shares else None)
+        if by_pairs and made.format in ("csr", "csc"):  # which sum and sort
+            made.replace(made.pattern.of(cls, made.format == "csr", loose=""))
+    else:
+        dense = array_of(arg1)
+        reject(dense.ndim not in (1, 2), f"a {cls.__name__} of {dense.ndim} axes")
+        numbers = np.arange(1.0, dense.size + 1).reshape(dense.shape)
+        made = assembled(cls, cls(numbers), reshaped(dense, (dense.size,)))
+        made.pattern.loose = FROM_DENSE
+    return made if dtype is None else settled(made.pattern, retyped(made.numbers, dtype))
 
-    return construct
 
-
-for _format in ("csr", "csc", "coo", "bsr", "dia", "lil"):
+for _format in ("csr", "csc", "coo", "bsr", "dia"):
     for _kind in ("matrix", "array"):
         _cls = getattr(sparse, f"{_format}_{_kind}")
-        put(_cls, _constructor(_cls), _BOTH)
+        put(_cls, partial(construct, _cls), _BOTH)
 
 # --- functions that put elements somewhere -------------------------------------------------------
 
@@ -166,7 +177,8 @@ def _maker(function: Any) -> Callable[..., Any]:
         if not is_sparse(made):
             return call(np.take, (given.numbers, np.asarray(made, np.int64) - 1), {})
         found = assembled(type(made), made, given.numbers)
-        return found if dtype is None else settled(found.pattern, astype(found.numbers, dtype))
+        inherit(found.pattern, *given.patterns)
+        return found if dtype is None else settled(found.pattern, retyped(found.numbers, dtype))
 
     return make
 
@@ -181,12 +193,13 @@ for _name in _NAMES.split():
 
 
 def _matrix(x: Any) -> Sparse:
-    return traced(x) if is_matrix(x) else _constructor(sparse.coo_matrix)(x)
+    return traced(x) if is_matrix(x) else construct(sparse.coo_matrix, x)
 
 
 def kron(A: Any, B: Any, format: Any = None) -> Any:
     x, y = _matrix(A), _matrix(B)
-    left, right = np.repeat(np.arange(x.nnz), y.nnz), np.tile(np.arange(y.nnz), x.nnz)
+    n, m = x.pattern.nnz, y.pattern.nnz
+    left, right = np.repeat(np.arange(n), m), np.tile(np.arange(m), n)
     rows = x.pattern.rows[left] * y.shape[0] + y.pattern.rows[right]
     columns = x.pattern.indices[left].astype(np.int64) * y.shape[1] + y.pattern.indices[right]
     shape = x.shape[0] * y.shape[0], x.shape[1] * y.shape[1]
@@ -195,7 +208,7 @@ def kron(A: Any, B: Any, format: Any = None) -> Any:
     cls = class_of("bsr" if format is None else format, x.pattern, y.pattern)
     pattern = placed(cls, shape, places[order])
     factors = picked(x.numbers, left[order]), picked(y.numbers, right[order])
-    return settled(pattern.of(cls, False), call(np.multiply, factors, {}))
+    return settled(pattern.of(cls, False, loose=BLOCKS), call(np.multiply, factors, {}))
 
 
 def kronsum(A: Any, B: Any, format: Any = None) -> Any:

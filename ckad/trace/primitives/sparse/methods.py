@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from ckad.patterns import DROPPED, PRODUCT, REPEATED, UNSORTED
 from ckad.place import at_place
-from ckad.trace.dispatch import SPARSE, call, put, reject
+from ckad.trace.dispatch import SPARSE, Traced, call, put, reject
 from ckad.trace.primitives.sparse.operators import (
     AT_ZERO,
+    array_of,
     by_elements,
+    check_no_matrix,
     is_matrix,
+    like,
     moved,
+    reshaped,
+    result_class,
+    retyped,
     settled,
     toarray,
     traced,
+    united,
 )
-from ckad.trace.values.apply import astype, reshape_value
 from ckad.trace.values.sparse import Dense, Sparse
-from ckad.trace.values.tracer import Tracer, lift
+from ckad.trace.values.tracer import Tracer
 
 # --- elements elsewhere --------------------------------------------------------------------------
 
@@ -33,13 +39,15 @@ def _mover(name: str) -> Callable[..., Any]:
     return method
 
 
-_MOVERS = """tocsr tocsc tocoo tobsr todia tolil todok asformat getrow getcol getH reshape
+_MOVERS = """tocsr tocsc tocoo tobsr todia asformat getrow getcol reshape
     todense""".split()
 for _name in _MOVERS:
     setattr(Sparse, _name, _mover(_name))
 
 
 def _transposed(x: Any, *args: Any, **options: Any) -> Any:
+    if isinstance(x, Dense):
+        return Dense(call(np.transpose, (x.numbers,), {}))
     return moved(lambda m: m.T, x)
 
 
@@ -47,24 +55,6 @@ for _key in (np.ndarray.T, np.ndarray.transpose, np.transpose):
     put(_key, _transposed, SPARSE)
 put(np.diagonal, lambda x, k=0: moved(lambda m: m.diagonal(k), x), SPARSE)
 put(np.trace, lambda x, offset=0: np.sum(call(np.diagonal, (x, offset), {})), SPARSE)
-put(operator.getitem, lambda x, index: moved(lambda m: m[_plain_index(index)], x), SPARSE)
-
-
-def _plain_index(index: Any) -> Any:
-    if isinstance(index, tuple):
-        return tuple(map(_plain_index, index))
-    return np.asarray(index) if isinstance(index, Tracer) else index
-
-
-def _written(x: Any, index: Any, value: Any) -> None:
-    reject(
-        True,
-        "writing elements of a traced sparse matrix (collect rows, columns and values, and make it "
-        "at once: sp.coo_matrix((values, (rows, columns)), shape))",
-    )
-
-
-put(operator.setitem, _written, SPARSE)
 
 
 def _copy(x: Any, *args: Any, **options: Any) -> Sparse:
@@ -74,14 +64,26 @@ def _copy(x: Any, *args: Any, **options: Any) -> Sparse:
 
 for _key in (np.ndarray.copy, np.ndarray.__copy__):
     put(_key, _copy, SPARSE)
-put(np.ndarray.conj, _copy, SPARSE)
-put(np.ndarray.conjugate, _copy, SPARSE)
-put(np.ndarray.real, _copy, SPARSE)
+
+
+def _of_numbers(function: Any) -> Callable[..., Any]:
+    def computed(x: Any, *args: Any, **options: Any) -> Sparse:
+        own = traced(x)
+        return settled(own.pattern, call(function, (own.numbers,), {}))
+
+    return computed
+
+
+put(np.ndarray.conj, _of_numbers(np.conjugate), SPARSE)
+put(np.ndarray.conjugate, _of_numbers(np.conjugate), SPARSE)
+put(np.ndarray.real, _of_numbers(np.real), SPARSE)
+put(np.ndarray.imag, _of_numbers(np.imag), SPARSE)
+setattr(Sparse, "getH", lambda self: call(np.conjugate, (_transposed(self),), {}))  # noqa: B010
 
 
 def _astype(x: Any, dtype: Any, **options: Any) -> Sparse:
     own = traced(x)
-    return settled(own.pattern, astype(own.numbers, dtype))
+    return settled(own.pattern, retyped(own.numbers, dtype))
 
 
 put(np.ndarray.astype, _astype, SPARSE)
@@ -95,36 +97,85 @@ def _method(function: Callable[..., Any], name: str) -> None:
 
 _method(lambda self, order=None, out=None: toarray(self), "toarray")
 _method(lambda self, other: by_elements(self, other), "multiply")
-_method(lambda self, n, dtype=None: settled(self.pattern, call(np.power, (self.numbers, n), {})),
-        "power")  # fmt: skip
-_method(lambda self: None, "eliminate_zeros")
-_method(lambda self: None, "sum_duplicates")
+
+
+def _power(self: Sparse, n: Any, dtype: Any = None) -> Sparse:
+    reject(dtype is not None, "power of a sparse matrix with dtype=")
+    if np.ndim(n) == 0 and not isinstance(n, Tracer) and n == 0:
+        raise NotImplementedError(at_place("a sparse matrix to the power of zero would be dense"))
+    return settled(like(self.pattern), call(np.power, (self.numbers, n), {}))
+
+
+_method(_power, "power")
 _method(lambda self: None, "prune")
+
+
+def _without_zeros(self: Sparse) -> None:
+    self.replace(
+        self.pattern.of(
+            self.pattern.cls, self.pattern.ordered, block=self.pattern.block, loose=DROPPED
+        )
+    )
+
+
+def _without_repeats(self: Sparse) -> None:
+    p = self.pattern
+    loose = p.loose if p.loose not in (REPEATED, UNSORTED, PRODUCT) else ""
+    # those of a COO matrix are then sorted by columns
+    self.replace(p.of(p.cls, p.format == "csr", block=p.block, loose=loose))
+
+
+_method(_without_zeros, "eliminate_zeros")
+_method(_without_repeats, "sum_duplicates")
+_method(lambda self, axis=None: _count(self, axis), "count_nonzero")
+
+
+def _count(self: Sparse, axis: Any) -> Any:
+    reject(axis is not None, "count_nonzero of a sparse matrix with axis=")
+    return call(np.count_nonzero, (self.numbers,), {})
+
+
 for _ufunc in AT_ZERO:
     if _ufunc not in (np.negative, np.positive, np.absolute):
         _method(lambda self, ufunc=_ufunc: call(ufunc, (self,), {}), _ufunc.__name__)
 
 
 def _sorted(self: Sparse) -> None:
-    self.pattern = self.pattern.of(self.pattern.cls, ordered=self.format in ("csr", "coo"))
+    p = self.pattern
+    if p.format not in ("csr", "csc", "bsr"):
+        raise AttributeError(f"{p.cls.__name__} has no attribute 'sort_indices'")
+    loose = p.loose if p.loose != UNSORTED else ""
+    self.replace(p.of(p.cls, p.format == "csr", block=p.block, loose=loose))
+
+
+def _sorted_copy(self: Sparse) -> Sparse:
+    copied = _copy(self)
+    _sorted(copied)
+    return copied
 
 
 _method(_sorted, "sort_indices")
+_method(_sorted_copy, "sorted_indices")
+_method(lambda self: self if self.dtype.kind == "f" else self.astype(np.float64), "asfptype")
 
 
 def _sum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
     reject(dtype is not None or out is not None, "the sum of a sparse matrix with dtype= or out=")
+    if isinstance(a, Dense) and axis is None:
+        return call(np.sum, (a.numbers,), {})
     own = traced(a)
+    if own.dtype.kind == "b":
+        own = _astype(own, np.int64)
     if axis is None:
         return call(np.sum, (own.numbers,), {})
     if axis not in (0, 1, -1, -2):
         raise ValueError(at_place("axis out of range"))
     down = axis in (0, -2)
-    ones = lift(np.ones(own.shape[0 if down else 1], own.dtype))
+    ones = array_of(np.ones(own.shape[0 if down else 1], own.dtype))
     total = call(np.matmul, (ones, own) if down else (own, ones), {})
     if own.pattern.is_array:
         return total
-    return Dense(reshape_value(total, (1, own.shape[1]) if down else (own.shape[0], 1)))
+    return Dense(reshaped(total, (1, own.shape[1]) if down else (own.shape[0], 1)))
 
 
 def _mean(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
@@ -136,6 +187,55 @@ def _mean(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
     return call(np.divide, (total, count), {})
 
 
+def _extreme(function: Any, name: str) -> None:
+    def extreme(a: Any, axis: Any = None, out: Any = None, **options: Any) -> Any:
+        if isinstance(a, Dense) and axis is None:
+            return call(function, (a.numbers,), {})
+        check_no_matrix(a)
+        reject(
+            axis is not None or out is not None or bool(options),
+            f"{name} of a sparse matrix with axis= (A.toarray().{name}(axis))",
+        )
+        own = traced(a)
+        size = own.shape[0] * own.shape[1]
+        if size == 0:
+            raise ValueError(at_place("zero-size array to reduction operation"))
+        found = own.numbers
+        if own.pattern.nnz < size:
+            found = call(np.concatenate, ([found, np.zeros(1, own.dtype)],), {})
+        return call(function, (found,), {})
+
+    put(function, extreme, SPARSE)
+
+
+_extreme(np.max, "max")
+_extreme(np.min, "min")
+
+
+def _bounded(function: Any, name: str) -> None:
+    def of_matrices(x: Any, y: Any) -> Any:
+        return getattr(x, name)(y)
+
+    def of_zero(x: Any) -> Any:
+        return getattr(x, name)(0)
+
+    def method(self: Sparse, other: Any) -> Any:
+        if is_matrix(other):
+            return united(function, of_matrices, self, traced(other))
+        if np.ndim(other) == 0:
+            reject(
+                isinstance(other, Traced) or function(0, other) != 0,
+                f"{name} of a sparse matrix and a number that may replace its zeros (A.toarray())",
+            )
+            pattern = self.pattern.of(result_class(of_zero, self.pattern.cls))
+            return settled(pattern, call(function, (self.numbers, other), {}))
+        return call(function, (toarray(self), other), {})
+
+    _method(method, name)
+
+
+_bounded(np.maximum, "maximum")
+_bounded(np.minimum, "minimum")
 put(np.sum, _sum, SPARSE)
 put(np.mean, _mean, SPARSE)
 
@@ -159,7 +259,9 @@ put(np.ravel, lambda a, order="C": _flat(a), SPARSE)
 
 def _flat(a: Any) -> Any:
     reject(not isinstance(a, Dense), "np.ravel of a sparse matrix")
-    return Dense(reshape_value(a.numbers, (1, a.numbers.size)))
+    return Dense(reshaped(a.numbers, (1, a.numbers.size)))
 
 
 put(np.ndarray.flatten, _flat, SPARSE)
+put(np.shape, lambda a: a.shape, SPARSE)
+put(np.ndim, lambda a: 2, SPARSE)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from ckad import trees
-from ckad.errors import DtypeError
-from ckad.patterns import Pattern, is_sparse, taken_apart
+from ckad.patterns import BLOCKS, Pattern, is_sparse, taken_apart
 from ckad.place import at_place
 from ckad.rules.routines.sparse import packed
 from ckad.trace.arrays import routine
@@ -29,14 +30,30 @@ def traced(x: Any) -> Sparse:
         return x
     check_no_matrix(x)
     numbers, pattern = taken_apart(x)
-    if numbers.dtype.kind == "c":
-        raise DtypeError(
-            at_place(
-                "a sparse matrix of complex numbers meets traced values. Write the system with "
-                "real and imaginary parts: sp.bmat([[A.real, -A.imag], [A.imag, A.real]])."
-            )
-        )
-    return Sparse(pattern, lift(numbers))
+    return Sparse(pattern, array_of(numbers))
+
+
+def array_of(x: Any) -> Any:
+    """An array as a traced one, real or complex."""
+    return as_complex(x) if trees.is_complex(x) else lift(x)
+
+
+def is_complex(x: Sparse) -> bool:
+    return isinstance(x.numbers, ComplexTracer)
+
+
+def halves(x: Sparse) -> tuple[Sparse, ...]:
+    """The real and the imaginary part; a real matrix alone."""
+    parts = x.numbers.parts if isinstance(x.numbers, ComplexTracer) else (x.numbers,)
+    return tuple(Sparse(x.pattern, part) for part in parts)
+
+
+def reshaped(x: Any, shape: tuple[int, ...]) -> Any:
+    return reshape_value(x, shape) if isinstance(x, Tracer) else call(np.reshape, (x, shape), {})
+
+
+def retyped(x: Any, dtype: Any) -> Any:
+    return astype(x, dtype) if isinstance(x, Tracer) else call(np.ndarray.astype, (x, dtype), {})
 
 
 def check_no_matrix(*xs: Any) -> None:
@@ -47,6 +64,13 @@ def check_no_matrix(*xs: Any) -> None:
     )
 
 
+def of_dense(function: Any, *xs: Any) -> Dense:
+    """What a function of elements gives where an ``np.matrix`` is among them."""
+    arrays = [x.numbers if isinstance(x, Dense) else x for x in xs]
+    reject(any(map(is_matrix, arrays)), "an np.matrix and a sparse matrix in one sum or quotient")
+    return Dense(call(function, tuple(arrays), {}))
+
+
 def is_matrix(x: Any) -> bool:
     """Whether ``x`` is a sparse matrix, traced or plain."""
     return isinstance(x, Sparse) or is_sparse(x)
@@ -54,6 +78,8 @@ def is_matrix(x: Any) -> bool:
 
 def settled(pattern: Pattern, numbers: Any) -> Sparse:
     """A matrix of the present values of ``numbers``."""
+    if isinstance(numbers, ComplexTracer):
+        return Sparse(pattern, paired(*[fresh(value(part)) for part in numbers.parts]))
     return Sparse(pattern, fresh(value(numbers)))
 
 
@@ -62,6 +88,12 @@ def class_of(format: str, *like: Pattern) -> type:
     is_array = any(p.is_array for p in like)
     cls: type = getattr(sparse, f"{format}_{'array' if is_array else 'matrix'}")
     return cls
+
+
+@cache
+def result_class(function: Callable[..., Any], *classes: type) -> type:
+    """The class of what SciPy's operator gives for matrices of these classes."""
+    return type(function(*[cls(np.eye(2)) for cls in classes]))
 
 
 def words(pattern: Pattern) -> tuple[np.ndarray, np.ndarray]:
@@ -92,8 +124,10 @@ def or_zero(numbers: Tracer, index: np.ndarray) -> Tracer:
     return picked(call(np.concatenate, ([zero, numbers],), {}), index)
 
 
-def combined(weights: Any, numbers: Any, indptr: np.ndarray, index: np.ndarray) -> Tracer:
+def combined(weights: Any, numbers: Any, indptr: np.ndarray, index: np.ndarray) -> Any:
     """Sums of elements times weights: those from ``indptr[k]`` to ``indptr[k + 1]`` in sum k."""
+    if isinstance(numbers, ComplexTracer):
+        return paired(*[combined(weights, part, indptr, index) for part in numbers.parts])
     dtype = np.result_type(weights.dtype, numbers.dtype)
     sizes = (0, len(indptr) - 1, numbers.size)
     column = reshape_value(floats(numbers), (numbers.size, 1))
@@ -110,13 +144,16 @@ def moved(function: Callable[..., Any], *matrices: Any) -> Any:
     sources = [traced(x) for x in matrices]
     numbered, first = [], 1
     for x in sources:
-        numbered.append(x.pattern.plain(np.arange(first, first + x.nnz, dtype=np.float64)))
-        first += x.nnz
+        n = x.pattern.nnz
+        numbered.append(x.pattern.plain(np.arange(first, first + n, dtype=np.float64)))
+        first += n
     found = function(*numbered)
     parts = [x.numbers for x in sources]
     numbers = parts[0] if len(parts) == 1 else call(np.concatenate, (parts,), {})
     if is_sparse(found):
+        reject(found.ndim != 2, "a sparse array of one axis (A[[i]] or A[i : i + 1] has two)")
         index, pattern = taken_apart(found)
+        inherit(pattern, *[x.pattern for x in sources])
         return settled(pattern, or_zero(numbers, index.astype(np.int64)))
     if isinstance(found, np.matrix):
         return Dense(_placed(numbers, np.asarray(found)))
@@ -124,26 +161,45 @@ def moved(function: Callable[..., Any], *matrices: Any) -> Any:
     return made[()] if np.ndim(found) == 0 else made
 
 
-def _placed(numbers: Tracer, index: np.ndarray) -> Tracer:
-    return reshape_value(or_zero(numbers, index.ravel()), index.shape)
+def inherit(pattern: Pattern, *sources: Pattern) -> None:
+    """What is not known of matrices is not known of one that SciPy makes of their elements."""
+    for p in sources:
+        if not (p.format == "coo" and pattern.format in ("csr", "csc")):  # which sums and sorts
+            pattern.loose = pattern.loose or p.loose
+            pattern.ordered &= p.ordered or p.format != "coo"
+    if pattern.format == "dia":
+        pattern.loose = BLOCKS
+
+
+def _placed(numbers: Any, index: np.ndarray) -> Any:
+    return reshaped(or_zero(numbers, index.ravel()), index.shape)
 
 
 # --- sums ----------------------------------------------------------------------------------------
 
 
 def _union(x: Sparse, y: Sparse, sign: int) -> Sparse:
+    combine, made = (np.add, operator.add) if sign > 0 else (np.subtract, operator.sub)
+    return united(combine, made, x, y)
+
+
+def united(function: Any, of_matrices: Callable[..., Any], x: Sparse, y: Sparse) -> Sparse:
+    """A function of two elements that is 0 of two zeros, by places."""
     if x.shape != y.shape:
         raise ValueError(at_place(f"inconsistent shapes {x.shape} and {y.shape}"))
-    combine = np.add if sign > 0 else np.subtract
-    same = "csc" if x.format == y.format == "csc" else "csr"
-    cls = class_of(same if x.format != y.format or same == "csc" else "csr", x.pattern, y.pattern)
-    places = np.union1d(x.pattern.places, y.pattern.places)
-    pattern = placed(cls, x.shape, places)
+    p, q = x.pattern, y.pattern
+    places = np.union1d(p.places, q.places)
+    pattern = placed(result_class(of_matrices, p.cls, q.cls), x.shape, places)
+    inherit(pattern, p, q)
+    if p.block == q.block and pattern.format == "bsr":
+        pattern.block = p.block
     terms = [
-        v.numbers if len(places) == v.nnz else or_zero(v.numbers, _numbers_at(v.pattern, places))
+        v.numbers
+        if len(places) == v.pattern.nnz
+        else or_zero(v.numbers, _numbers_at(v.pattern, places))
         for v in (x, y)
     ]
-    return settled(pattern, call(combine, tuple(terms), {}))
+    return settled(pattern, call(function, tuple(terms), {}))
 
 
 def placed(cls: type, shape: tuple[int, int], places: np.ndarray) -> Pattern:
@@ -163,12 +219,13 @@ def _numbers_at(pattern: Pattern, places: np.ndarray) -> np.ndarray:
 def _sum(sign: int) -> Callable[..., Any]:
     def operate(x: Any, y: Any, **options: Any) -> Any:
         check_options(options, "+ of sparse matrices")
-        check_no_matrix(x, y)
+        if isinstance(x, Dense) or isinstance(y, Dense):
+            return of_dense(np.add if sign > 0 else np.subtract, x, y)
         if is_matrix(x) and is_matrix(y):
             return _union(traced(x), traced(y), sign)
         matrix, other = (x, y) if is_matrix(x) else (y, x)
         if isinstance(other, (int, float)) and other == 0:
-            return matrix if sign > 0 or matrix is x else _scaled(traced(y), -1.0)
+            return matrix if sign > 0 or matrix is x else scaled(traced(y), -1.0)
         if np.ndim(other) != 2:
             raise NotImplementedError(
                 at_place("adding a nonzero scalar to a sparse matrix is not supported")
@@ -195,8 +252,30 @@ put(np.subtract, _sum(-1), SPARSE)
 # --- products by elements ------------------------------------------------------------------------
 
 
-def _scaled(x: Sparse, factor: Any) -> Sparse:
+def like(p: Pattern, function: Callable[..., Any] = np.sin) -> Pattern:
+    """Where a function of each element is; of LIL and DOK matrices it is mostly CSR."""
+    if p.format not in ("lil", "dok"):
+        return p
+    try:
+        return p.of(result_class(function, p.cls))
+    except (AttributeError, TypeError):  # SciPy has none
+        return p.of(class_of("csr", p))
+
+
+def _third(x: Any) -> Any:
+    return x / 3
+
+
+def scaled(x: Sparse, factor: Any) -> Sparse:
     return settled(x.pattern, call(np.multiply, (x.numbers, factor), {}))
+
+
+def _of_array(x: Any) -> Any:
+    return x.multiply(np.ones((2, 2)))
+
+
+def _of_elements(x: Any, y: Any) -> Any:
+    return x.multiply(y)
 
 
 def by_elements(x: Sparse, other: Any, function: Any = np.multiply) -> Sparse:
@@ -207,10 +286,11 @@ def by_elements(x: Sparse, other: Any, function: Any = np.multiply) -> Sparse:
         if x.shape != y.shape:
             return by_elements(x, toarray(y))
         both, mine, its = np.intersect1d(x.pattern.places, y.pattern.places, True, True)
-        pattern = placed(class_of("csr", x.pattern, y.pattern), x.shape, both)
+        cls = result_class(_of_elements, x.pattern.cls, y.pattern.cls)
+        pattern = placed(cls, x.shape, both)
         pair = picked(x.numbers, mine), picked(y.numbers, its)
         return settled(pattern, call(np.multiply, pair, {}))
-    dense = lift(other)
+    dense = other.numbers if isinstance(other, Dense) else array_of(other)
     if not dense.shape:
         return settled(x.pattern, call(function, (x.numbers, other), {}))
     p, shape = x.pattern, (1,) * (2 - dense.ndim) + tuple(dense.shape)
@@ -218,43 +298,25 @@ def by_elements(x: Sparse, other: Any, function: Any = np.multiply) -> Sparse:
         raise ValueError(at_place(f"inconsistent shapes {x.shape} and {dense.shape}"))
     at = (0 if shape[0] == 1 else p.rows) * shape[1] + (0 if shape[1] == 1 else p.indices)
     at = np.broadcast_to(at, (p.nnz,))
-    flat = reshape_value(dense, (dense.size,))
-    return settled(p.of(class_of("coo", p)), call(function, (x.numbers, picked(flat, at)), {}))
-
-
-def _multiplied(x: Any, y: Any, **options: Any) -> Any:
-    """``*``: the matrix product of matrices, by elements of sparse arrays and of numbers."""
-    check_options(options, "* of sparse matrices")
-    check_no_matrix(x, y)
-    matrix, other = (x, y) if is_matrix(x) else (y, x)
-    own = traced(matrix)
-    one_number = not is_matrix(other) and np.ndim(other) == 0
-    if one_number:
-        _real(other)
-        return _scaled(own, other)
-    both = [own, traced(other)] if is_matrix(other) else [own]
-    if not all(v.pattern.is_array for v in both):
-        return _matmul(x, y)
-    return by_elements(own, other)
-
-
-def _real(x: Any) -> None:
-    if trees.is_complex(x):
-        raise DtypeError(at_place("a sparse matrix times a complex number has no rule in ckad"))
+    flat = reshaped(dense, (dense.size,))
+    return settled(
+        p.of(result_class(_of_array, p.cls)), call(function, (x.numbers, picked(flat, at)), {})
+    )
 
 
 def _divided(x: Any, y: Any, **options: Any) -> Any:
     check_options(options, "/ of sparse matrices")
-    check_no_matrix(x, y)
+    if isinstance(x, Dense) or isinstance(y, Dense):
+        return of_dense(np.divide, x, y)
     reject(not is_matrix(x) or is_matrix(y), "a quotient by a sparse matrix")
-    _real(y)
     own = traced(x)
-    if np.ndim(y) == 0:
-        return settled(own.pattern, call(np.divide, (own.numbers, y), {}))
-    return by_elements(own, y, np.divide)
+    if np.ndim(y) == 0:  # SciPy multiplies by the reciprocal, in double precision
+        numbers = own.numbers if is_complex(own) else astype(own.numbers, np.float64)
+        scaled = call(np.multiply, (numbers, call(np.divide, (1.0, y), {})), {})
+        return settled(like(own.pattern, _third), scaled)
+    return by_elements(own, call(np.divide, (1.0, y), {}))
 
 
-put(np.multiply, _multiplied, SPARSE)
 put(np.divide, _divided, SPARSE)
 
 
@@ -263,8 +325,10 @@ def _of_each(ufunc: Any) -> Callable[..., Any]:
 
     def function(x: Any, **options: Any) -> Any:
         check_options(options, f"np.{ufunc.__name__} of sparse matrices")
+        if isinstance(x, Dense):
+            return of_dense(ufunc, x)
         own = traced(x)
-        return settled(own.pattern, call(ufunc, (own.numbers,), {}))
+        return settled(like(own.pattern, ufunc), call(ufunc, (own.numbers,), {}))
 
     return function
 
@@ -273,93 +337,14 @@ def _of_each(ufunc: Any) -> Callable[..., Any]:
 AT_ZERO = (
     *(np.negative, np.positive, np.absolute, np.sqrt, np.sin, np.tan, np.arcsin, np.arctan),
     *(np.sinh, np.tanh, np.arcsinh, np.arctanh, np.expm1, np.log1p, np.sign, np.conjugate),
-    *(np.deg2rad, np.rad2deg),
+    *(np.deg2rad, np.rad2deg, np.ceil, np.floor, np.rint, np.trunc),
 )
 for _ufunc in AT_ZERO:
     put(_ufunc, _of_each(_ufunc), SPARSE)
 
 
-def power(x: Any, n: Any, **options: Any) -> Any:
-    """``A ** n``: of matrices repeated products, of arrays each element's power."""
-    own = traced(x)
-    reject(not isinstance(n, (int, float)) or n <= 0, "a power of a sparse matrix that is not > 0")
-    if own.pattern.is_array:
-        return settled(own.pattern, call(np.power, (own.numbers, n), {}))
-    if not isinstance(n, int):
-        raise ValueError(at_place("the exponent of a sparse matrix has to be an integer"))
-    result = own
-    for _ in range(n - 1):
-        result = _matmul(result, own)
-    return result
-
-
-put(np.power, power, SPARSE)
-
-
-# --- matrix products -----------------------------------------------------------------------------
-
-
-def apply_matrix(x: Sparse, dense: Any, transposed: int) -> Any:
-    """A X or A^T X of an array with one or two axes."""
-    if trees.is_complex(dense):
-        halves = [apply_matrix(x, part, transposed) for part in as_complex(dense).parts]
-        return paired(*halves)
-    right = lift(dense)
-    m, n = x.shape
-    length = m if transposed else n
-    if right.ndim not in (1, 2) or right.shape[0] != length:
-        shown = (n, m) if transposed else (m, n)
-        raise ValueError(at_place(f"matmul: dimension mismatch of {shown} and {right.shape}"))
-    columns = right if right.ndim == 2 else reshape_value(right, (length, 1))
-    operands = floats(x.numbers), floats(columns), *words(x.pattern)
-    made = routine("sparse_dot", *operands, attrs=(transposed, m, n))
-    made = astype(made, np.result_type(x.dtype, right.dtype))
-    return made if right.ndim == 2 else reshape_value(made, (made.shape[0],))
-
-
-def _matmul(x: Any, y: Any, **options: Any) -> Any:
-    """``A @ B``, one or both of them sparse."""
-    check_options(options, "@ of sparse matrices")
-    check_no_matrix(x, y)
-    if is_matrix(x) and is_matrix(y):
-        return _sparse_product(traced(x), traced(y))
-    if is_matrix(x):
-        return apply_matrix(traced(x), y if isinstance(y, ComplexTracer) else lift(y), 0)
-    left = x if trees.is_complex(x) else lift(x)
-    if np.ndim(left) == 1:
-        return apply_matrix(traced(y), left, 1)
-    return call(np.transpose, (apply_matrix(traced(y), call(np.transpose, (left,), {}), 1),), {})
-
-
-def _sparse_product(x: Sparse, y: Sparse) -> Sparse:
-    """Every element is a sum over pairs of elements, which are known."""
-    if x.shape[1] != y.shape[0]:
-        raise ValueError(at_place(f"matmul: dimension mismatch of {x.shape} and {y.shape}"))
-    left, right, places = _pairs(x.pattern, y.pattern)
-    order = np.argsort(places, kind="stable")
-    found, counts = np.unique(places, return_counts=True)
-    indptr = np.concatenate([[0], np.cumsum(counts)])
-    pattern = placed(class_of("csr", x.pattern, y.pattern), (x.shape[0], y.shape[1]), found)
-    pattern = pattern.of(pattern.cls, ordered=False)
-    factors = picked(y.numbers, right[order])
-    return settled(pattern, combined(factors, x.numbers, indptr, left[order]))
-
-
-def _pairs(x: Pattern, y: Pattern) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Which elements of two matrices are multiplied, and the place of each product."""
-    starts, lengths = y.indptr[x.indices], np.diff(y.indptr)[x.indices]
-    left = np.repeat(np.arange(x.nnz), lengths)
-    before = np.repeat(np.cumsum(lengths) - lengths, lengths)
-    right = np.repeat(starts, lengths) + np.arange(len(left)) - before
-    return left, right, x.rows[left] * y.shape[1] + y.indices[right]
-
-
-put(np.matmul, _matmul, SPARSE)
-put(np.dot, lambda x, y, **options: _matmul(x, y), SPARSE)
-
-
-def toarray(x: Sparse) -> Tracer:
+def toarray(x: Sparse) -> Any:
     m, n = x.shape
     numbers = np.zeros(m * n, np.int64)
-    numbers[x.pattern.places] = np.arange(1, x.nnz + 1)
+    numbers[x.pattern.places] = np.arange(1, x.pattern.nnz + 1)
     return _placed(x.numbers, numbers.reshape(m, n))

@@ -14,16 +14,31 @@ from ckad import trees
 from ckad.patterns import taken_apart
 from ckad.place import at_place
 from ckad.rules.routines import sparse_solve
+from ckad.rules.routines.dense.banded import NAN, RAISES_LATE
 from ckad.trace.arrays import routine
-from ckad.trace.dispatch import PLAIN, SPARSE, call, put, reject
+from ckad.trace.dispatch import COMPLEX, PLAIN, SPARSE, call, put, reject
 from ckad.trace.primitives.sparse.making import assembled
-from ckad.trace.primitives.sparse.operators import floats, is_matrix, moved, traced, words
+from ckad.trace.primitives.sparse.operators import (
+    array_of,
+    floats,
+    halves,
+    is_complex,
+    is_matrix,
+    moved,
+    or_zero,
+    picked,
+    placed,
+    reshaped,
+    settled,
+    traced,
+    words,
+)
 from ckad.trace.values.apply import astype, reshape_value
 from ckad.trace.values.complex import as_complex, paired
 from ckad.trace.values.sparse import Sparse
-from ckad.trace.values.tracer import Tracer, known, lift
+from ckad.trace.values.tracer import Tracer, fresh, known, lift, value
 
-_BOTH = (PLAIN, SPARSE)
+_BOTH = (PLAIN, SPARSE, COMPLEX)
 #: Systems with so many diagonals (those below count twice) are left to LAPACK,
 BANDS = 16
 #: and known factors of more elements than these to SuperLU.
@@ -35,10 +50,10 @@ Columns = Callable[[Tracer], Tracer]
 def square(x: Any) -> Sparse:
     """A sparse or dense matrix as a sparse one; ValueError if it is not square."""
     if not is_matrix(x):
-        dense = lift(x)
+        dense = array_of(x)
         numbers = np.arange(1.0, dense.size + 1).reshape(dense.shape)
         x = assembled(sparse.csc_matrix, sparse.csc_matrix(numbers),
-                      reshape_value(dense, (dense.size,)))  # fmt: skip
+                      reshaped(dense, (dense.size,)))  # fmt: skip
     found = traced(x)
     if found.shape[0] != found.shape[1]:
         raise ValueError(at_place(f"matrix must be square (has shape {found.shape})"))
@@ -60,6 +75,8 @@ def _columns(b: Any, n: int, dtype: Any, solve: Columns) -> Any:
 def solution(a: Sparse, b: Any, transposed: int, strict: int) -> Any:
     """X with A X = B or A^T X = B; a singular matrix gives NaN, or an error if ``strict``."""
     n = a.shape[0]
+    if is_complex(a):
+        return _complex_solution(moved(lambda m: m.T.tocsr(), a) if transposed else a, b, strict)
     numbers = known(a.numbers)
     if numbers is not None:
         factors = _known_factors(a, numbers)
@@ -68,8 +85,43 @@ def solution(a: Sparse, b: Any, transposed: int, strict: int) -> Any:
             return _columns(b, n, a.dtype, partial(_by_factors, factors, 1 - transposed))
     below, above = a.pattern.bands
     if 2 * below + above <= BANDS:
-        return _columns(b, n, a.dtype, _by(a, "sparse_banded", transposed, strict, below, above, n))
+        return _columns(b, n, a.dtype, _by_diagonals(a, below, above, transposed, strict))
     return _columns(b, n, a.dtype, _by(a, "sparse_solve", transposed, strict, n))
+
+
+def _complex_solution(a: Sparse, b: Any, strict: int) -> Any:
+    """By real numbers: each element is [[re, -im], [im, re]], each row the two of its parts."""
+    p, n = a.pattern, a.shape[0]
+    real, imag = (part.numbers for part in halves(a))
+    rows, columns = 2 * p.rows, 2 * p.indices.astype(np.int64)
+    at = np.concatenate(
+        [(rows + i) * 2 * n + columns + j for i, j in ((0, 0), (0, 1), (1, 0), (1, 1))]
+    )
+    order = np.argsort(at)
+    numbers = call(np.concatenate, ([real, call(np.negative, (imag,), {}), imag, real],), {})
+    doubled = settled(placed(sparse.csr_array, (2 * n, 2 * n), at[order]), picked(numbers, order))
+    parts = as_complex(b).parts if trees.is_complex(b) else (lift(b), np.zeros(np.shape(b)))
+    if np.ndim(parts[0]) not in (1, 2) or np.shape(parts[0])[0] != n:
+        raise ValueError(at_place(f"a matrix of {n} rows does not fit a right side {np.shape(b)}"))
+    shape = tuple(np.shape(parts[0]))
+    right = call(np.reshape, (call(np.stack, (list(parts),), {"axis": 1}), (2 * n, *shape[1:])), {})
+    found = call(np.reshape, (solution(doubled, right, 0, strict), (n, 2, *shape[1:])), {})
+    return paired(*[fresh(value(found[:, k])) for k in (0, 1)])
+
+
+def _by_diagonals(a: Sparse, below: int, above: int, transposed: int, strict: int) -> Columns:
+    p, n = a.pattern, a.shape[0]
+    index = np.zeros((below + above + 1, n), np.int64)
+    index[above + p.rows - p.indices, p.indices] = np.arange(1, p.nnz + 1)
+    found = or_zero(a.numbers, index.ravel())
+    diagonals = reshape_value(floats(found), (1, below + above + 1, n))
+    attrs = (below, above, transposed, RAISES_LATE if strict else NAN)
+
+    def solve(columns: Tracer) -> Tracer:
+        right = reshape_value(floats(columns), (1, *columns.shape))
+        return reshape_value(routine("banded", diagonals, right, attrs=attrs), columns.shape)
+
+    return solve
 
 
 def _by(a: Sparse, name: str, *attrs: int) -> Columns:
@@ -125,6 +177,8 @@ def _triangle(matrix: Any, lower: bool) -> Callable[[Tracer, int], Tracer]:
 
 def by_superlu(factors: Any, rhs: Any, trans: str = "N") -> Any:
     """``factors.solve(rhs, trans)`` of SciPy's factors of a known matrix."""
+    reject(factors.L.dtype.kind == "c", "factors of a complex matrix that are made outside "
+           "(splu(A) inside of the function)")  # fmt: skip
     return _columns(rhs, factors.shape[0], np.float64, partial(_by_factors, factors, _turn(trans)))
 
 
@@ -156,7 +210,10 @@ class Factorised:
         return self.matrix.shape
 
     def solve(self, rhs: Any, trans: str = "N") -> Any:
-        return solution(self.matrix, rhs, _turn(trans), 1)
+        turned, a = _turn(trans), self.matrix
+        if trans == "H" and is_complex(a):
+            a = call(np.conjugate, (a,), {})
+        return solution(a, rhs, turned, 1)
 
     def __getattr__(self, name: str) -> Any:
         reject(name in ("L", "U", "perm_r", "perm_c", "nnz"), f".{name} of traced factors")
@@ -184,6 +241,7 @@ def spsolve_triangular(
     offset = int(unit_diagonal)
     cut = partial(sparse.tril, k=-offset) if lower else partial(sparse.triu, k=offset)
     a = moved(lambda m: cut(m, format="csr"), square(A))
+    reject(is_complex(a), "spsolve_triangular of complex numbers (spsolve takes them)")
     n = a.shape[0]
     return _columns(b, n, a.dtype, _by(a, "sparse_triangular", 0, int(lower), offset, n))
 

@@ -1,6 +1,14 @@
 """All rows of functions of ``scipy.sparse``."""
 
-from ckad.trace.primitives.sparse import iterating, making, methods, operators, solving
+from ckad.trace.primitives.sparse import (
+    assembling,
+    iterating,
+    making,
+    methods,
+    operators,
+    products,
+    solving,
+)
 
 #: Those that hold rows of the table.
-MODULES = (operators, methods, making, solving, iterating)
+MODULES = (operators, products, methods, making, assembling, solving, iterating)

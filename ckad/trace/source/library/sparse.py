@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 from ckad import trees
 from ckad.patterns import is_sparse, is_superlu
-from ckad.trace.dispatch import call
+from ckad.trace.dispatch import call, reject
+from ckad.trace.source.library import iterations
 from ckad.trace.source.values import holds_tracer
 from ckad.trace.values.array import Array
+from ckad.trace.values.complex import as_complex
 from ckad.trace.values.sparse import Sparse
 from ckad.trace.values.tracer import lift
+
+#: What gives a matrix that may be written later, and what writes.
+_EDITABLE, _WRITING = ("tolil", "todok"), ("setdiag", "resize")
 
 
 def _traced(x: Any) -> Any:
     numbers, pattern = trees.matrix_of(x)
-    return Sparse(pattern, lift(numbers))
+    return Sparse(pattern, as_complex(numbers) if trees.is_complex(numbers) else lift(numbers))
 
 
 def operands(x: Any, y: Any) -> tuple[Any, Any]:
@@ -27,16 +33,62 @@ def operands(x: Any, y: Any) -> tuple[Any, Any]:
     return x, y
 
 
+def check_stored(owner: Any) -> None:
+    """UnsupportedFunctionError for traced numbers on their way into one of SciPy's matrices."""
+    reject(
+        is_sparse(owner),
+        "writing traced numbers into a sparse matrix of known ones (A = A.tolil() before, "
+        "A.tocsr() afterwards)",
+    )
+
+
 def method(callee: Any, given: tuple[Any, ...]) -> Any:
     """What is called in place of a method of SciPy's matrices or factors on traced values."""
     owner = getattr(callee, "__self__", None)
+    if owner is not None and is_sparse(owner) and callee.__name__ in _EDITABLE:
+        return getattr(_traced(owner), callee.__name__)
     if owner is None or not holds_tracer(list(given)):
         return callee
+    if is_sparse(owner) and callee.__name__ in _WRITING:
+        reject(True, f"A.{callee.__name__} of traced numbers in a matrix of known ones "
+               "(A = A.tolil() before, A.tocsr() afterwards)")  # fmt: skip
     if is_sparse(owner):
         return getattr(_traced(owner), callee.__name__)
     if is_superlu(owner) and callee.__name__ == "solve":
         return _Solutions(owner)
     return callee
+
+
+_SOLVERS = ("cg", "bicgstab", "gmres")
+
+
+def replaced(callee: Any, args: Any, options: Any) -> Any:
+    """What is run from source in place of a function of SciPy's: an operator is a function."""
+    module = sys.modules.get("scipy.sparse.linalg")
+    if module is None:
+        return callee
+    if callee is module.LinearOperator and _is_of_functions(args, options):
+        return iterations.LinearOperator
+    given = (*args[:1], options.get("A"), options.get("M"))
+    if any(type(x) is iterations.LinearOperator for x in given):
+        for name in _SOLVERS:
+            if callee is getattr(module, name):
+                return getattr(iterations, name)
+        reject(
+            _package_of(callee).startswith("scipy.sparse.linalg"),
+            f"scipy.sparse.linalg.{getattr(callee, '__name__', callee)} of a LinearOperator "
+            "(cg, bicgstab and gmres take one)",
+        )
+    return callee
+
+
+def _package_of(callee: Any) -> str:
+    return getattr(callee, "__module__", None) or ""
+
+
+def _is_of_functions(args: Any, options: Any) -> bool:
+    """Whether one is made of a shape and a function, not of a class that derives from it."""
+    return len(args) > 1 or "matvec" in options
 
 
 class _Solutions:

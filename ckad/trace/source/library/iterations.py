@@ -1,0 +1,234 @@
+"""SciPy's iterations for an operator that is a function: NumPy, run from source as a user's code.
+
+Each makes SciPy's steps, and is differentiated step by step: the derivative is that of what was
+computed, to the accuracy that the tolerances ask for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+EPS = float(np.finfo(np.float64).eps)
+
+
+class LinearOperator:
+    """A matrix known by its products: ``scipy.sparse.linalg.LinearOperator`` of functions."""
+
+    def __init__(
+        self,
+        shape: Any,
+        matvec: Callable[[Any], Any],
+        rmatvec: Callable[[Any], Any] | None = None,
+        matmat: Callable[[Any], Any] | None = None,
+        dtype: Any = None,
+        rmatmat: Callable[[Any], Any] | None = None,
+    ) -> None:
+        self.shape = shape
+        self.dtype = dtype
+        self.function = matvec
+        self.adjoint = rmatvec
+        self.of_matrices = matmat
+
+    def matvec(self, x: Any) -> Any:
+        return self.function(x)
+
+    def rmatvec(self, x: Any) -> Any:
+        if self.adjoint is None:
+            raise NotImplementedError("rmatvec is not defined")
+        return self.adjoint(x)
+
+    def matmat(self, x: Any) -> Any:
+        if self.of_matrices is not None:
+            return self.of_matrices(x)
+        return np.stack([self.function(x[:, k]) for k in range(x.shape[1])], axis=1)
+
+    def dot(self, x: Any) -> Any:
+        return self.matvec(x) if x.ndim == 1 else self.matmat(x)
+
+    def __matmul__(self, x: Any) -> Any:
+        return self.matvec(x) if x.ndim == 1 else self.matmat(x)
+
+    def __mul__(self, x: Any) -> Any:
+        return self.matvec(x) if x.ndim == 1 else self.matmat(x)
+
+    def __call__(self, x: Any) -> Any:
+        return self.matvec(x) if x.ndim == 1 else self.matmat(x)
+
+
+def cg(
+    A: Any,
+    b: Any,
+    x0: Any = None,
+    *,
+    rtol: Any = 1e-5,
+    atol: Any = 0.0,
+    maxiter: Any = None,
+    M: Any = None,
+    callback: Any = None,
+) -> Any:
+    """Conjugate gradients (Barrett et al. 1994, Templates, fig. 2.5)."""
+    n = A.shape[0]
+    b = np.reshape(b, n) + 0.0
+    x = np.zeros(n) if x0 is None else np.reshape(x0, n) + 0.0
+    enough = np.maximum(atol, rtol * np.linalg.norm(b))
+    steps = 10 * n if maxiter is None else maxiter
+    r = b - A @ x
+    p = np.zeros(n)
+    before = 1.0
+    info = steps
+    for k in range(steps):
+        if np.linalg.norm(r) <= enough:
+            info = 0
+            break
+        z = r if M is None else M @ r
+        rho = np.dot(r, z)
+        p = z + (rho / before) * p if k > 0 else z + 0.0
+        q = A @ p
+        alpha = rho / np.dot(p, q)
+        x = x + alpha * p
+        r = r - alpha * q
+        before = rho
+        if callback is not None:
+            callback(x)
+    return x, info
+
+
+def bicgstab(
+    A: Any,
+    b: Any,
+    x0: Any = None,
+    *,
+    rtol: Any = 1e-5,
+    atol: Any = 0.0,
+    maxiter: Any = None,
+    M: Any = None,
+    callback: Any = None,
+) -> Any:
+    """Biconjugate gradients, stabilised (Barrett et al. 1994, Templates, fig. 2.10)."""
+    n = A.shape[0]
+    b = np.reshape(b, n) + 0.0
+    x = np.zeros(n) if x0 is None else np.reshape(x0, n) + 0.0
+    enough = np.maximum(atol, rtol * np.linalg.norm(b))
+    steps = 10 * n if maxiter is None else maxiter
+    r = b - A @ x
+    first = r + 0.0
+    p = r + 0.0
+    v = np.zeros(n)
+    before = 1.0
+    alpha = 1.0
+    omega = 1.0
+    info = steps
+    for k in range(steps):
+        if np.linalg.norm(r) <= enough:
+            info = 0
+            break
+        rho = np.dot(first, r)
+        if np.abs(rho) < EPS**2:
+            info = -10
+            break
+        if k > 0:
+            p = r + (rho / before) * (alpha / omega) * (p - omega * v)
+        towards = p if M is None else M @ p
+        v = A @ towards
+        alpha = rho / np.dot(first, v)
+        r = r - alpha * v
+        x = x + alpha * towards
+        if np.linalg.norm(r) <= enough:
+            info = 0
+            break
+        s = r if M is None else M @ r
+        t = A @ s
+        omega = np.dot(t, r) / np.dot(t, t)
+        x = x + omega * s
+        r = r - omega * t
+        before = rho
+        if callback is not None:
+            callback(x)
+    return x, info
+
+
+def gmres(
+    A: Any,
+    b: Any,
+    x0: Any = None,
+    *,
+    rtol: Any = 1e-5,
+    atol: Any = 0.0,
+    restart: Any = None,
+    maxiter: Any = None,
+    M: Any = None,
+    callback: Any = None,
+    callback_type: Any = None,
+) -> Any:
+    """Generalised minimal residuals, restarted (Saad and Schultz 1986), M from the left."""
+    if callback is not None:
+        raise NotImplementedError("gmres of an operator with callback=")
+    n = A.shape[0]
+    b = np.reshape(b, n) + 0.0
+    x = np.zeros(n) if x0 is None else np.reshape(x0, n) + 0.0
+    size = np.linalg.norm(b)
+    enough = np.maximum(atol, rtol * size)
+    steps = 10 * n if maxiter is None else maxiter
+    inner = min(20 if restart is None else restart, n)
+    shown = b if M is None else M @ b
+    small = np.linalg.norm(shown) * np.minimum(1.0, enough / np.maximum(size, 1e-300))
+    factor = 1.0
+    r = b - A @ x
+    left = np.linalg.norm(r)
+    for _ in range(steps):
+        if left <= enough:
+            break
+        z = r if M is None else M @ r
+        v = np.zeros((inner + 1, n))
+        h = np.zeros((inner, inner + 1))
+        s = np.zeros(inner + 1)
+        cosines, sines = np.zeros(inner), np.zeros(inner)
+        s[0] = np.linalg.norm(z)
+        v[0] = z / s[0]
+        last = 0
+        now = s[0]
+        broken = False
+        for k in range(inner):
+            last = k
+            w = A @ v[k]
+            if M is not None:
+                w = M @ w
+            whole = np.linalg.norm(w)
+            for j in range(k + 1):
+                h[k, j] = np.dot(v[j], w)
+                w = w - h[k, j] * v[j]
+            rest = np.linalg.norm(w)
+            broken = rest <= EPS * whole
+            if broken:
+                h[k, k + 1] = 0.0
+            else:
+                h[k, k + 1] = rest
+                v[k + 1] = w / rest
+            for j in range(k):
+                one, other = h[k, j], h[k, j + 1]
+                h[k, j] = cosines[j] * one + sines[j] * other
+                h[k, j + 1] = cosines[j] * other - sines[j] * one
+            length = np.sqrt(h[k, k] ** 2 + h[k, k + 1] ** 2)
+            cosines[k] = h[k, k] / length
+            sines[k] = h[k, k + 1] / length
+            h[k, k] = length
+            s[k + 1] = -sines[k] * s[k]
+            s[k] = cosines[k] * s[k]
+            now = np.abs(s[k + 1])
+            if now <= small or broken:
+                break
+        for j in range(inner - 1, -1, -1):
+            if j <= last:
+                y = s[j] / h[j, j]
+                s[:j] -= y * h[j, :j]
+                x = x + y * v[j]
+        r = b - A @ x
+        left = np.linalg.norm(r)
+        if broken:
+            break
+        factor = np.maximum(EPS, 0.25 * factor) if now <= small else np.minimum(1.0, 1.5 * factor)
+        small = now * np.minimum(factor, enough / np.maximum(left, 1e-300))
+    return x, 0 if left <= enough else steps
