@@ -129,6 +129,7 @@ class _Pull:
     def forward(self) -> None:
         for k, row in enumerate(self.tape.rows):
             self.b.where = self.tape.sources[row.source]
+            self.restoring.forward(k, row)
             if row.op is Op.INPUT:
                 self.env[k] = self.b.inputs[row.attrs[0]]
             elif row.op is Op.RESULT and row.operands[0] in self.results:
@@ -246,7 +247,7 @@ class _Pull:
                 self._reverse_cond(k, row)
             elif k in self.ct and self.varied[k] and row.op is not Op.INPUT:
                 self._row(k, row)
-            self.restoring.row(k, row)
+            self.restoring.backward(k, row)
 
     def _row(self, k: int, row: Row) -> None:
         if row.op is Op.RESULT:

@@ -8,7 +8,8 @@ cut between the values that must come from the forward sweep and those the rever
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
 from ckad.passes.activity import dependent
@@ -41,9 +42,14 @@ class Joint(NamedTuple):
     tape: Tape
     n_primal: int
     n_carry: int
-    shared: Mapping[int, int]
+    shared: Mapping[int, int] = MappingProxyType({})
 
-    def split(self, outputs: list[int], states: Mapping[int, int], left_out: set[int]) -> Split:
+    def split(
+        self,
+        outputs: list[int],
+        states: Mapping[int, int] = MappingProxyType({}),
+        left_out: Container[int] = (),
+    ) -> Split:
         """Split the tape, whose first ``n_primal`` inputs are (i, carry, x, captured).
 
         ``outputs`` are the rows that the reverse body returns; ``shared`` are positions of
@@ -66,7 +72,7 @@ class Joint(NamedTuple):
         residuals: list[int],
         outputs: list[int],
         restored: Restored,
-        left_out: set[int],
+        left_out: Container[int],
     ) -> Tape:
         joint, b = self.tape, Builder()
         inputs = joint.inputs.tolist()

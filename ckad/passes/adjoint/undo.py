@@ -80,6 +80,7 @@ class Restoring:
             for row in (tape.rows[k] for k in self.states)
             if row.op is Op.RESULT
         }
+        self.old: dict[int, int] = {}  # row of a write -> what it wrote over
         self.found: dict[int, int] = {}  # row of a state -> the row that restores it
 
     def begin(self) -> None:
@@ -88,22 +89,30 @@ class Restoring:
             last = chain.rows[0]
             self.found[last] = self.b.input(self.tape.rows[last].type)
 
-    def row(self, k: int, row: Row) -> None:
-        """Row k is undone, if it has written a part of an array."""
+    def forward(self, k: int, row: Row) -> None:
+        """What row k will write over is read before."""
+        if k not in self.states or row.op not in WRITES:
+            return
+        x, b = self.env[row.operands[0]], self.b
+        if row.op in (Op.UPDATE, Op.SLICE_ADD):
+            part = self.tape.rows[row.operands[1]].type
+            self.old[k] = b.slice(x, attrs=row.attrs, type=part)
+        else:
+            self.old[k] = b.gather(x, self.env[row.operands[1]], attrs=row.attrs[:1])
+
+    def backward(self, k: int, row: Row) -> None:
+        """What row k has written over is put back."""
         if k not in self.found or not (row.op is Op.RESHAPE or row.op in WRITES):
             return
-        x, b = row.operands[0], self.b
+        x, after, b = row.operands[0], self.found[k], self.b
         if row.op is Op.RESHAPE:
-            self.found[x] = b.reshape_to(self.found[k], self.tape.rows[x].type.shape)
+            self.found[x] = b.reshape_to(after, self.tape.rows[x].type.shape)
         elif row.op in (Op.UPDATE, Op.SLICE_ADD):
-            part = self.tape.rows[row.operands[1]].type
-            old = b.slice(self.env[x], attrs=row.attrs, type=part)
-            self.found[x] = b.update(self.found[k], old, attrs=row.attrs)
+            self.found[x] = b.update(after, self.old[k], attrs=row.attrs)
         else:
             axis, index = row.attrs[0], self.env[row.operands[1]]
             unique = b.type(index).size == 1 or (row.op is Op.SCATTER and row.attrs[1])
-            old = b.gather(self.env[x], index, attrs=(axis,))
-            self.found[x] = b.scatter(self.found[k], index, old, attrs=(axis, int(unique)))
+            self.found[x] = b.scatter(after, index, self.old[k], attrs=(axis, int(unique)))
 
     def loop(self, k: int, restored: Mapping[int, int]) -> None:
         """Loop k has put back these of its carry; what it hands on as it is stays."""
