@@ -24,6 +24,7 @@ from ckad.passes.fma import fuse
 from ckad.passes.simplify import mark_simple, simplify
 from ckad.passes.squares import Pulled, Squares
 from ckad.passes.untape import is_taped
+from ckad.passes.vectorise.products import products_of
 from ckad.rules import RULES, Contribution
 from ckad.tape.builder import Builder
 from ckad.tape.control import (
@@ -207,9 +208,10 @@ class _Pull:
     def finished(self, outputs: Sequence[int]) -> Tape:
         """The tape made so far, simplified; its cotangents fused if that is wanted."""
         tape = simplify(self.b.tape(outputs))
+        is_seed = [k >= len(self.tape.inputs) for k in range(len(tape.inputs))]
+        tape = simplify(products_of(tape, dependent(tape, is_seed)))
         if not self.common.contract:
             return tape
-        is_seed = [k >= len(self.tape.inputs) for k in range(len(tape.inputs))]
         return mark_simple(fuse(tape, dependent(tape, is_seed)))
 
     # --- backward ------------------------------------------------------------------------------
