@@ -39,7 +39,7 @@ def plus(b: Builder, x: int, y: int) -> int:
 def _plus_part(b: Builder, x: int, y: int) -> int | None:
     """x + y where y is a part between bounds, with zeros around: what lies outside stays as it is.
 
-    The part may be seen in another shape.
+    The part may be seen in another shape. Where x is zero there, it takes that place.
     """
     part = b.rows[y].operands[0] if b.rows[y].op is Op.RESHAPE else y
     if b.rows[part].op is not Op.SELECT:
@@ -49,4 +49,9 @@ def _plus_part(b: Builder, x: int, y: int) -> int | None:
     if not masks.is_zero(rest) or masks.spans(mask) is None:
         return None
     before = b.reshape_to(x, b.type(part).shape)
-    return b.reshape_to(b.select(mask, b.add(before, new), before), b.type(y).shape)
+    op, operands, *_ = b.rows[before]
+    if op is Op.SELECT and operands[0] == mask and masks.is_zero(operands[1]):
+        placed = b.select(mask, new, operands[2])
+    else:
+        placed = b.select(mask, b.add(before, new), before)
+    return b.reshape_to(placed, b.type(y).shape)

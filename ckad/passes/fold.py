@@ -132,9 +132,19 @@ def _reshape(b: Builder, row: Row, xs: list[int]) -> int | None:
 
 
 def _select(b: Builder, row: Row, xs: list[int]) -> int | None:
+    """A choice by the same mask within a choice is made already."""
     c, x, y = xs
     u = _uniform(b, c)
-    return None if u is None else (x if u else y)
+    if u is not None:
+        return x if u else y
+    yes, no = b.rows[x], b.rows[y]
+    if yes.op is Op.SELECT and yes.operands[0] == c:
+        x = yes.operands[1]
+    if no.op is Op.SELECT and no.operands[0] == c:
+        y = no.operands[2]
+    if x == y:
+        return x
+    return b.select(c, x, y) if [c, x, y] != xs else None
 
 
 def _slice(b: Builder, row: Row, xs: list[int]) -> int | None:

@@ -28,13 +28,12 @@ from typing import NamedTuple
 
 from ckad.passes.adjoint import adjoint, threaded
 from ckad.passes.batched import batched
-from ckad.passes.bind import seeded
 from ckad.passes.calls.hoist import hoist
 from ckad.passes.calls.marks import unmarked
 from ckad.passes.fma import fma
 from ckad.passes.integers.ranges import in_range
 from ckad.passes.integers.steady import steady
-from ckad.passes.rewrite import appended, with_outputs
+from ckad.passes.rewrite import appended, seeded, with_outputs
 from ckad.passes.simplify import simplify
 from ckad.passes.tangent import tangent
 from ckad.passes.transpose import transposed

@@ -13,6 +13,7 @@ import numpy as np
 
 from ckad.rules.registry import Contribution, Lanes, Tangents, batch, jvp, linear, rule, vjp
 from ckad.tape.builder import Builder
+from ckad.tape.extents import Masks
 from ckad.tape.ops import Op
 from ckad.tape.types import Type
 
@@ -36,7 +37,7 @@ def _(
 ) -> tuple[Contribution, ...]:
     def add_in_place(b: Builder, so_far: int | None) -> int:
         total = b.full_like(x, 0.0) if so_far is None else so_far
-        return b.scatter_add(total, idx, ct, attrs=attrs)
+        return _added(b, total, idx, ct, attrs)
 
     return add_in_place, None
 
@@ -74,6 +75,16 @@ def _(b: Builder, lanes: Lanes, x: int, idx: int) -> int:
     n, size, *rest = b.type(x).shape
     picked = b.gather(b.reshape_to(x, (n * size, *rest)), _of_all(b, idx, size), attrs=(0,))
     return _axis_back(b, picked, axis, len(b.type(idx).shape) - 1)
+
+
+def _added(b: Builder, total: int, idx: int, ct: int, attrs: Sequence[int]) -> int:
+    """``total`` with ct added; where that place has just been set to zero, ct is put there."""
+    op, operands, own, *_ = b.rows[total]
+    if op is Op.SCATTER and operands[1] == idx and own[0] == attrs[0]:
+        alone = own[1] or b.type(idx).size == 1
+        if alone and Masks(b.rows, b.constants).is_zero(operands[2]):
+            return b.scatter(operands[0], idx, ct, attrs=own)
+    return b.scatter_add(total, idx, ct, attrs=attrs)
 
 
 def _at(axis: int, idx: np.ndarray) -> tuple[Any, ...]:

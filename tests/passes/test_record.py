@@ -14,7 +14,7 @@ from scipy.sparse.csgraph import maximum_flow
 
 import ckad
 from ckad.passes.adjoint.cut import UNLIMITED, Network
-from ckad.passes.adjoint.residuals import split
+from ckad.passes.adjoint.residuals import Joint
 from ckad.passes.pipeline import adjoint_of_tape
 from ckad.tape.builder import Builder
 from ckad.tape.control import read_reverse_loop
@@ -80,7 +80,7 @@ def joint(rng: random.Random, n_rows: int) -> tuple[Tape, int, int]:
 def test_what_is_kept_suffices_and_no_fewer_values_do(seed: int) -> None:
     rng = random.Random(seed)
     tape, n_primal, n_carry = joint(rng, rng.choice([5, 20, 60]))
-    kept = split(tape, n_primal, n_carry, 0, tape.outputs.tolist()[-1:]).residuals
+    kept = Joint(tape, n_primal, n_carry).split(tape.outputs.tolist()[-1:]).residuals
     assert kept == sorted(kept)
     assert is_enough(tape, n_primal, n_carry, kept)
     assert len(kept) == minimum(tape, n_primal, n_carry)

@@ -9,26 +9,26 @@ again is not decided here but by the schedule the pair is run with.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from itertools import count
+from functools import partial
+from itertools import count, islice
 from typing import NamedTuple
 
 from ckad.errors import DifferentiationError
 from ckad.passes.activity import dependent, useful, varied
 from ckad.passes.adjoint.branch import BranchAdjoint, shared_types
-from ckad.passes.adjoint.residuals import split
+from ckad.passes.adjoint.pair import Active, LoopAdjoint, outputs_of, planned, steps_of
+from ckad.passes.adjoint.residuals import Joint
+from ckad.passes.adjoint.undo import Chain, Restoring, chains
 from ckad.passes.contributions import plus
-from ckad.passes.dce import dce, drop_inputs
 from ckad.passes.fma import fuse
-from ckad.passes.rewrite import with_outputs
 from ckad.passes.simplify import mark_simple, simplify
 from ckad.passes.squares import Pulled, Squares
 from ckad.passes.untape import is_taped
+from ckad.passes.vectorise.products import products_of
 from ckad.rules import RULES, Contribution
 from ckad.tape.builder import Builder
 from ckad.tape.control import (
-    UNBOUNDED,
     Loop,
-    likely_length,
     read_loop,
     reverse_loop_attrs,
     taped_loop_attrs,
@@ -80,12 +80,16 @@ def _differentiate(
     sums: Sequence[int],
     common: _Common,
     stays: Sequence[bool],
+    chains: Sequence[Chain] | None = None,
 ) -> _Pull:
     """Emit rows and reverse rows; inputs are those of ``tape``, the seeds, and ``sums`` so far.
 
-    An input that ``stays`` is there in the reverse without being kept.
+    An input that ``stays`` is there in the reverse without being kept. Of a loop's body, ``chains``
+    are the arrays that can be put back; as they are after the step they are the last inputs.
     """
     pull = _Pull(tape, wrt, seeds, common)
+    pull.restoring = Restoring(pull.b, tape, chains or (), pull.env)
+    pull.is_outermost = chains is None
     pull.stays = [not x for x in dependent(tape, [not x for x in stays])]
     for t in tape.input_types:
         pull.b.input(t)
@@ -93,26 +97,12 @@ def _differentiate(
     given = [(outputs[k], pull.b.input(tape.output_types[k])) for k in seeds]
     for k in sums:
         pull.ct[int(tape.inputs[k])] = pull.b.input(tape.input_types[k])
+    pull.restoring.begin()
     pull.forward()
     for x, ct in given:
         pull.add(x, ct)
     pull.backward()
     return pull
-
-
-class _LoopAdjoint(NamedTuple):
-    """How one active loop is reversed."""
-
-    loop: Loop
-    name: int
-    carry: list[int]  # positions of the active carry
-    ys: list[int]  # positions of the ys that have a cotangent
-    xs: list[int]
-    captured: list[int]
-    advance: Tape
-    taping: Tape  # with ys, for the forward sweep
-    retaping: Tape  # without ys, for the reverse sweep
-    reverse: Tape
 
 
 class _Pull:
@@ -129,7 +119,9 @@ class _Pull:
             tape, [k in seeds for k in range(len(tape.outputs))]
         )
         self.stays: list[bool] = []  # per row: whether the reverse has it without keeping anything
-        self.loops: dict[int, _LoopAdjoint] = {}
+        self.loops: dict[int, LoopAdjoint] = {}
+        self.restoring = Restoring(self.b, tape, (), self.env)
+        self.is_outermost = True
         self.results: dict[int, list[int]] = {}
         self.result_cts: dict[int, dict[int, int]] = {}
 
@@ -138,6 +130,7 @@ class _Pull:
     def forward(self) -> None:
         for k, row in enumerate(self.tape.rows):
             self.b.where = self.tape.sources[row.source]
+            self.restoring.forward(k, row)
             if row.op is Op.INPUT:
                 self.env[k] = self.b.inputs[row.attrs[0]]
             elif row.op is Op.RESULT and row.operands[0] in self.results:
@@ -165,7 +158,7 @@ class _Pull:
         self.loops[k] = plan
         self.results[k] = b.control(Op.TAPED_LOOP, operands, attrs, [*types, TOKEN])
 
-    def _plan_loop(self, k: int, loop: Loop) -> _LoopAdjoint:
+    def _plan_loop(self, k: int, loop: Loop) -> LoopAdjoint:
         """Derive the bodies of the pair."""
         n, first_x = len(loop.carry), 1 + len(loop.carry)
         first_captured = first_x + len(loop.xs)
@@ -184,37 +177,30 @@ class _Pull:
             sums,
             self.common,
             [True, *[False] * n, *(self.stays[x] for x in (*loop.xs, *loop.captured))],
+            chains(loop.body, n),
         )
-        primal = [pull.env[x] for x in loop.body.outputs.tolist()]
-        duals = pull.cotangents_of([*wrt_carry, *sums, *wrt_xs])
-        joint = pull.finished([*primal, *duals])
-        outputs = joint.outputs.tolist()
-        values, n_inputs = outputs[: len(primal)], len(loop.body.inputs)
-        shared = self._shared(loop, first_captured)
-        parts = split(joint, n_inputs, n, len(loop.xs), outputs[len(primal) :], shared)
-        taping = _primal_part(joint, n_inputs, [*values, *parts.residuals])
-        with_ys, kept = loop.n_ys > 0, [*values[:n], *parts.residuals]
-        return _LoopAdjoint(
-            loop,
-            next(self.common.names),
-            carry,
-            ys,
-            xs,
-            captured,
-            dce(with_outputs(loop.body, loop.body.outputs.tolist()[:n])) if with_ys else loop.body,
-            taping,
-            _primal_part(joint, n_inputs, kept) if with_ys else taping,
-            mark_simple(dce(parts.reverse)),
+        values = [pull.env[x] for x in loop.body.outputs.tolist()]
+        totals, ct_xs = pull.cotangents_of([*wrt_carry, *sums]), pull.cotangents_of(wrt_xs)
+        groups = [values, totals, ct_xs, *pull.restoring.pairs()]
+        tape = pull.finished([x for group in groups for x in group])
+        joint = Joint(tape, len(loop.body.inputs), n, self._shared(loop, first_captured))
+        rows = outputs_of(tape, list(map(len, groups)), pull.restoring)
+        active = Active(carry, ys, xs, captured)
+        return planned(
+            loop, next(self.common.names), active, joint, rows, partial(self._price, k, loop)
         )
+
+    def _price(self, k: int, loop: Loop, c: int) -> int:
+        """Bytes that are kept around loop k if the reverse starts from the carry's last state."""
+        if self.is_outermost or (k, c) in self.restoring.results:
+            return 0
+        return loop.body.output_types[c].nbytes
 
     def _shared(self, loop: Loop, first: int) -> dict[int, int]:
         """Captured arrays that the step around has to keep: position -> bytes per step."""
         types = [self.tape.rows[x].type for x in loop.captured]
-        steps = max(
-            1, loop.length if loop.length < UNBOUNDED else likely_length(loop.length, loop.guard)
-        )
         return {
-            first + at: -(-t.nbytes // steps)
+            first + at: -(-t.nbytes // steps_of(loop))
             for at, (x, t) in enumerate(zip(loop.captured, types, strict=True))
             if t.is_array and t.size > 1 and not self.stays[x]
         }
@@ -222,9 +208,10 @@ class _Pull:
     def finished(self, outputs: Sequence[int]) -> Tape:
         """The tape made so far, simplified; its cotangents fused if that is wanted."""
         tape = simplify(self.b.tape(outputs))
+        is_seed = [k >= len(self.tape.inputs) for k in range(len(tape.inputs))]
+        tape = simplify(products_of(tape, dependent(tape, is_seed)))
         if not self.common.contract:
             return tape
-        is_seed = [k >= len(self.tape.inputs) for k in range(len(tape.inputs))]
         return mark_simple(fuse(tape, dependent(tape, is_seed)))
 
     # --- backward ------------------------------------------------------------------------------
@@ -256,12 +243,13 @@ class _Pull:
         for k in range(len(self.tape) - 1, -1, -1):
             row = self.tape.rows[k]
             self.b.where = self.tape.sources[row.source]
-            if k in self.loops:
-                self._reverse_loop(k)
+            if row.op is Op.LOOP:
+                self.restoring.loop(k, self._reverse_loop(k) if k in self.loops else {})
             elif row.op is Op.COND and k in self.result_cts:
                 self._reverse_cond(k, row)
             elif k in self.ct and self.varied[k] and row.op is not Op.INPUT:
                 self._row(k, row)
+            self.restoring.backward(k, row)
 
     def _row(self, k: int, row: Row) -> None:
         if row.op is Op.RESULT:
@@ -276,18 +264,19 @@ class _Pull:
         for x, contribution in self.squares.contributions(k, self.ct[k], usual):
             self.add(x, contribution)
 
-    def _reverse_loop(self, k: int) -> None:
+    def _reverse_loop(self, k: int) -> dict[int, int]:
+        """The arrays that were put back: place in the carry -> the state before the loop."""
         plan, b = self.loops[k], self.b
-        loop, n = plan.loop, len(plan.loop.carry)
+        loop, n, active = plan.loop, len(plan.loop.carry), plan.active
         cts = self.result_cts.get(k, {})
         if not cts:
-            return
+            return {}
 
         def ct_of(result: int, type: Type) -> int:
             return cts[result] if result in cts else b.full(type, 0.0)
 
         out_types = [b.type(x) for x in self.results[k]]
-        names = [loop.captured[x] for x in plan.captured]
+        names = [loop.captured[x] for x in active.captured]
         # a value captured twice has one cotangent: the first sum goes on from it, the others from 0
         sums = [
             self.ct[x]
@@ -298,26 +287,29 @@ class _Pull:
         groups = [
             [self.env[x] for x in loop.xs],
             [self.env[x] for x in loop.captured],
-            [ct_of(c, out_types[c]) for c in plan.carry],
-            [ct_of(n + y, out_types[n + y]) for y in plan.ys],
-            sums,
+            [ct_of(c, out_types[c]) for c in active.carry],
+            [ct_of(n + y, out_types[n + y]) for y in active.ys],
+            [*sums, *(self.results[k][c] for c in plan.restored)],
         ]
         bodies = (b.body(plan.advance), b.body(plan.retaping), b.body(plan.reverse))
         counts = tuple(len(g) for g in groups)
         attrs = reverse_loop_attrs(bodies, loop.length, n, counts, plan.name, loop.guard)
-        ct_xs = [self.tape.rows[loop.xs[x]].type for x in plan.xs]
-        types = [*(b.type(x) for x in groups[2]), *(b.type(x) for x in sums), *ct_xs]
+        of_xs = [self.tape.rows[loop.xs[x]].type for x in active.xs]
+        types = [*(b.type(x) for x in (*groups[2], *groups[4])), *of_xs]
         operands = [self.results[k][-1], *(x for g in groups for x in g)]
-        values = b.control(Op.REVERSE_LOOP, operands, attrs, types)
-        n_carry, n_sums = len(plan.carry), len(sums)
+        values = iter(b.control(Op.REVERSE_LOOP, operands, attrs, types))
+        carry, totals, before, ct_xs = (
+            list(islice(values, len(x))) for x in (active.carry, sums, plan.restored, active.xs)
+        )
         for x in names:
             self.ct.pop(x, None)
-        for x, total in zip(names, values[n_carry : n_carry + n_sums], strict=True):
+        for x, total in zip(names, totals, strict=True):
             self.add(x, total)
-        for x, ct in zip(plan.xs, values[n_carry + n_sums :], strict=True):
+        for x, ct in zip(active.xs, ct_xs, strict=True):
             self.add(loop.xs[x], ct)
-        for c, ct in zip(plan.carry, values[:n_carry], strict=True):
+        for c, ct in zip(active.carry, carry, strict=True):
             self.add(loop.carry[c], ct)
+        return dict(zip(plan.restored, before, strict=True))
 
     def _reverse_cond(self, k: int, row: Row) -> None:
         """A COND of the adjoints; the one in the forward sweep keeps what they read.
@@ -390,9 +382,3 @@ def _reshaped(
         return b.reshape_to(contribution(b, before), shape)
 
     return add_in_place
-
-
-def _primal_part(joint: Tape, n_inputs: int, outputs: list[int]) -> Tape:
-    """The rows of a joint tape that ``outputs`` need, without the inputs for cotangents."""
-    part = dce(with_outputs(joint, outputs))
-    return mark_simple(drop_inputs(part, set(range(n_inputs, len(part.inputs)))))

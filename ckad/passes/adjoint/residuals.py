@@ -8,11 +8,13 @@ cut between the values that must come from the forward sweep and those the rever
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
 from ckad.passes.activity import dependent
 from ckad.passes.adjoint.cut import UNLIMITED, Network
+from ckad.passes.adjoint.undo import NOTHING, Restored, Reversed, restored_by
 from ckad.passes.liveness import needed, readers
 from ckad.rules import RULES
 from ckad.tape.builder import Builder
@@ -34,30 +36,61 @@ class Split(NamedTuple):
     reverse: Tape  # (i, residuals, x, captured, ct..., sums...) -> outputs
 
 
-def split(
-    joint: Tape,
-    n_primal: int,
-    n_carry: int,
-    n_xs: int,
-    outputs: list[int],
-    shared: Mapping[int, int] | None = None,
-) -> Split:
-    """Split ``joint``, whose first ``n_primal`` inputs are (i, carry, x, captured).
+class Joint(NamedTuple):
+    """A body and its reverse in one tape, from (i, carry, x, captured, cotangents)."""
 
-    ``outputs`` are the rows of the joint tape that the reverse body returns; ``shared`` are
-    positions of captured arrays that something else has to keep if the reverse reads them, and what
-    that costs in bytes per step.
-    """
-    dual = dependent(joint, [k >= n_primal for k in range(len(joint.inputs))])
-    carry = set(joint.inputs[1 : 1 + n_carry].tolist())
-    rows = {int(joint.inputs[at]): size for at, size in (shared or {}).items()}
-    residuals = least(joint, dual, carry, read_by(joint, dual, outputs), rows)
-    return Split(residuals, _reverse_body(joint, n_primal, (n_carry, n_xs), residuals, outputs))
+    tape: Tape
+    n_primal: int
+    n_carry: int
+    shared: Mapping[int, int] = MappingProxyType({})
+
+    def split(
+        self,
+        outputs: list[int],
+        states: Mapping[int, int] = MappingProxyType({}),
+        left_out: Container[int] = (),
+    ) -> Split:
+        """Split the tape, whose first ``n_primal`` inputs are (i, carry, x, captured).
+
+        ``outputs`` are the rows that the reverse body returns; ``shared`` are positions of
+        captured arrays that something else has to keep if the reverse reads them, and what that
+        costs in bytes per step. ``states`` are restored in the reverse; inputs ``left_out`` are
+        none of its own.
+        """
+        joint = self.tape
+        dual = dependent(joint, [k >= self.n_primal for k in range(len(joint.inputs))])
+        restored = restored_by(joint, states, dual, self.n_carry)
+        carry = set(joint.inputs[1 : 1 + self.n_carry].tolist())
+        rows = {int(joint.inputs[at]): size for at, size in self.shared.items()}
+        read = read_by(joint, dual, outputs)
+        residuals = least(joint, dual, carry, read, rows, restored)
+        return Split(residuals, self._reverse(dual, residuals, outputs, restored, left_out))
+
+    def _reverse(
+        self,
+        dual: list[bool],
+        residuals: list[int],
+        outputs: list[int],
+        restored: Restored,
+        left_out: Container[int],
+    ) -> Tape:
+        joint, b = self.tape, Builder()
+        inputs = joint.inputs.tolist()
+        env = {inputs[0]: b.input(joint.rows[inputs[0]].type)}
+        for k in residuals:
+            env[k] = b.input(joint.rows[k].type)
+        for k in inputs[1 + self.n_carry :]:
+            if k not in left_out:
+                fed = b.input(joint.rows[k].type)
+                env.setdefault(k, fed)
+        return b.tape(Reversed(b, joint, dual, env, restored).emit(outputs))
 
 
 def read_by(joint: Tape, dual: list[bool], outputs: list[int]) -> set[int]:
     """The primal values that the reverse reads."""
-    read = {x for k, row in enumerate(joint.rows) if dual[k] for x in row.operands if not dual[x]}
+    live = needed(joint, outputs)
+    duals = (row for k, row in enumerate(joint.rows) if dual[k] and live[k])
+    read = {x for row in duals for x in row.operands if not dual[x]}
     return read | {x for x in outputs if not dual[x]}
 
 
@@ -96,12 +129,14 @@ def least(
     carry: set[int],
     read: set[int],
     shared: Mapping[int, int] | None = None,
+    restored: Restored = NOTHING,
 ) -> list[int]:
     """The values to keep, of the least bytes in all, or nearly: the carry is there already.
 
     Another value has to be a little smaller than it to be computed and kept in its place.
 
-    An input that is ``shared`` is there in the reverse, for its price.
+    An input that is ``shared`` is there in the reverse, for its price; a state that is ``restored``
+    is there for nothing.
 
     Most are settled without a search: a value that is read and cannot be computed again is kept,
     and what follows from such values, or from those that are the same in every step, is free.
@@ -112,6 +147,11 @@ def least(
     picks = Picks(joint)
     for k, row in enumerate(joint.rows):
         if dual[k] or row.type.dtype == DType.TUPLE:
+            continue
+        if k in restored.kept:
+            kept.append(k)
+            continue
+        if k in restored.states:
             continue
         if shared and k in shared:
             if k not in read:
@@ -160,22 +200,3 @@ def _cut(joint: Tape, sizes: dict[int, int], sources: set[int], read: set[int]) 
             network.connect(at + 1, sink, UNLIMITED)
     reached = network.source_side(source, sink)
     return [k for k, at in place.items() if reached[at] and not reached[at + 1]]
-
-
-def _reverse_body(
-    joint: Tape, n_primal: int, counts: tuple[int, int], residuals: list[int], outputs: list[int]
-) -> Tape:
-    n_carry, _ = counts
-    b = Builder()
-    inputs = joint.inputs.tolist()
-    env = {inputs[0]: b.input(joint.rows[inputs[0]].type)}
-    for k in residuals:
-        env[k] = b.input(joint.rows[k].type)
-    for k in inputs[1 + n_carry :]:
-        fed = b.input(joint.rows[k].type)
-        env.setdefault(k, fed)
-    live = needed(joint, outputs, known=set(env))
-    for k in range(len(joint)):
-        if live[k] and k not in env:
-            env[k] = b.copy_row(joint, k, env)
-    return b.tape([env[k] for k in outputs])

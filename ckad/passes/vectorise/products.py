@@ -13,6 +13,7 @@ from typing import NamedTuple
 from ckad.passes.cse import Sharing
 from ckad.passes.rewrite import rebuild
 from ckad.tape.builder import Builder
+from ckad.tape.extents import Masks
 from ckad.tape.ops import Op
 from ckad.tape.tape import Row, Tape
 
@@ -34,10 +35,31 @@ def products(tape: Tape) -> Tape:
     return rebuild(tape, _product, products, Sharing())
 
 
-def _product(b: Builder, row: Row, env: list[int]) -> int | None:
+def products_of(tape: Tape, chosen: Sequence[bool]) -> Tape:
+    """The same of the rows that are ``chosen``, not in bodies.
+
+    Vectors by parts of matrices are products, too: these are read between their bounds.
+    """
+    if not any(row.op is Op.SUM and yes for row, yes in zip(tape.rows, chosen, strict=True)):
+        return tape
+
+    def product(b: Builder, row: Row, env: list[int]) -> int | None:
+        return _product(b, row, env, True) if chosen[len(env)] else None
+
+    return rebuild(tape, product, lambda body: body, Sharing())
+
+
+def _product(b: Builder, row: Row, env: list[int], parts: bool = False) -> int | None:
     if row.op is not Op.SUM or not row.type.is_float or not row.attrs:
         return None
     inner = b.rows[env[row.operands[0]]]
+    if inner.op is Op.NEG:
+        made = _sum_of_products(b, row, b.rows[inner.operands[0]], parts)
+        return None if made is None else b.neg(made)
+    return _sum_of_products(b, row, inner, parts)
+
+
+def _sum_of_products(b: Builder, row: Row, inner: Row, parts: bool) -> int | None:
     if inner.op is not Op.MUL or inner.type.size < LEAST:
         return None
     shape = inner.type.shape
@@ -51,9 +73,9 @@ def _product(b: Builder, row: Row, env: list[int]) -> int | None:
         return None
     batch = [a for a in kept if a in x.axes and a in y.axes]
     rows, columns = ([a for a in kept if a not in v.axes] for v in (y, x))
-    if not rows or not columns:
+    if not (rows and columns) and not (parts and _is_part(b, x if rows else y)):
         return None
-    if kept.index(columns[0]) < kept.index(rows[0]):
+    if rows and columns and kept.index(columns[0]) < kept.index(rows[0]):
         x, y, rows, columns = y, x, columns, rows
     left = _matrices(b, x, (batch, rows, summed), shape)
     right = _matrices(b, y, (batch, summed, columns), shape)
@@ -65,11 +87,23 @@ def _product(b: Builder, row: Row, env: list[int]) -> int | None:
     return b.reshape_to(made, row.type.shape)
 
 
+def _is_part(b: Builder, x: _Factor) -> bool:
+    """Whether a matrix is a part between bounds, with zeros around."""
+    op, operands, *_ = b.rows[x.row]
+    if op is not Op.SELECT or len(x.axes) != 2:
+        return False
+    masks = Masks(b.rows, b.constants)
+    mask, _, rest = operands
+    return masks.is_zero(rest) and masks.is_exact(mask)
+
+
 def _factor(b: Builder, x: int, shape: Sequence[int]) -> _Factor:
     """What is repeated in ``x``, without the axes along which it is."""
     row = b.rows[x]
     if row.op is Op.BROADCAST:
         (x,) = row.operands
+    elif row.op is Op.NEG and b.rows[row.operands[0]].op is Op.BROADCAST:
+        x = b.neg(b.rows[row.operands[0]].operands[0])
     own = (1,) * (len(shape) - len(b.type(x).shape)) + b.type(x).shape
     axes = tuple(a for a, n in enumerate(own) if n != 1)
     return _Factor(b.reshape_to(x, [own[a] for a in axes]), axes)

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
 from typing import NamedTuple
 
+from ckad.engines.native.nests.overwritten import reads_before
 from ckad.engines.native.nests.products import part_products, reading_parts
 from ckad.engines.native.nests.spans import Evaluated
 from ckad.engines.native.values.registers import is_small
@@ -224,9 +225,15 @@ class Fusion:
             elif self.sum_root[k]:
                 self.here[k] = self.anywhere[k] = self._beside(xs[0], k) + 1
             else:
-                self.here[k] = self.anywhere[k] = max((self.anywhere[x] for x in xs), default=0)
+                phases = (*(self.anywhere[x] for x in xs), *self._reads_before(k))
+                self.here[k] = self.anywhere[k] = max(phases, default=0)
         if self.in_memory != before:
             self._weigh()
+
+    def _reads_before(self, k: int) -> Iterator[int]:
+        """The phases from which on row k can write over arrays that others have read."""
+        for r in reads_before(self.tape, self.rows, self.readers, k, self.is_virtual):
+            yield self.here[r] + self.in_memory[r]
 
     def _beside(self, x: int, k: int) -> int:
         """The phase from which on row k can read x at its own place."""

@@ -115,7 +115,7 @@ def _named(rows: Sequence[Row], k: int) -> int:
 def _mate(places: Places, k: int, own: ByVector) -> tuple[int, ByVector] | None:
     """A later row that the same pass over the matrix may compute."""
     for item in places.fusion.items[places.now + 1 : places.now + 1 + NEAR]:
-        if not isinstance(item, int) or item in places.held:
+        if not isinstance(item, int) or item in places.held or item in places.fusion.products:
             continue
         other = by_vector(places, places.rows[item])
         if other is None or not own.shares(other, places.rows):
