@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import operator
+import warnings
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from ckad.errors import UnrecordableError
+from ckad.patterns import taken_apart
 from ckad.place import at_place
 from ckad.trace.dispatch import SPARSE, call, put, reject
 from ckad.trace.primitives.sparse.operators import (
@@ -15,10 +18,12 @@ from ckad.trace.primitives.sparse.operators import (
     by_elements,
     is_matrix,
     moved,
+    or_zero,
     settled,
     toarray,
     traced,
 )
+from ckad.trace.memory.context import current
 from ckad.trace.values.apply import astype, reshape_value
 from ckad.trace.values.sparse import Dense, Sparse
 from ckad.trace.values.tracer import Tracer, lift
@@ -56,12 +61,27 @@ def _plain_index(index: Any) -> Any:
     return np.asarray(index) if isinstance(index, Tracer) else index
 
 
-def _written(x: Any, index: Any, value: Any) -> None:
-    reject(
-        True,
-        "writing elements of a traced sparse matrix (collect rows, columns and values, and make it "
-        "at once: sp.coo_matrix((values, (rows, columns)), shape))",
-    )
+def _written(x: Any, index: Any, new: Any) -> None:
+    """``A[i, j] = new`` at known places: the matrix has other elements from now on."""
+    own = traced(x)
+    if own is not x or own.numbers.storage.trace is not current():
+        raise UnrecordableError(
+            at_place(
+                "elements of a sparse matrix are written in a loop or branch that has not made it, "
+                "and which elements it has must be known. Collect rows, columns and values, and "
+                "make it at once: sp.coo_matrix((values, (rows, columns)), shape)."
+            )
+        )
+    values = lift(new)
+    numbered = own.pattern.plain(np.arange(1.0, own.nnz + 1))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # SciPy's advice to use another format was for the user
+        first = own.nnz + 1.0
+        numbered[_plain_index(index)] = np.arange(first, first + values.size).reshape(values.shape)
+    found, pattern = taken_apart(numbered)
+    given = astype(reshape_value(values, (values.size,)), own.dtype)
+    both = call(np.concatenate, ((own.numbers, given),), {})
+    own.become(settled(pattern, or_zero(both, found.astype(np.int64))))
 
 
 put(operator.setitem, _written, SPARSE)
