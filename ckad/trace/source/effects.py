@@ -68,6 +68,9 @@ def skipped(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
     if isinstance(callee, Skipped):
         return callee
     given = (*args, *options.values())
+    owner = getattr(callee, "__self__", None)
+    if (isinstance(owner, str) or callee is format) and _is_unknown(_items(given), False):
+        return TracedText(owner if isinstance(owner, str) else repr(args[0]))
     if any(type(x) is Skipped for x in given) and _gives_only(callee):
         return Skipped(next(x.name for x in given if type(x) is Skipped))
     name = name_of(callee, args)
@@ -79,6 +82,11 @@ def skipped(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
         return NotImplemented
     ledger().skipped.setdefault(name, user_place())
     return Skipped(name)
+
+
+def _items(given: Sequence[Any]) -> list[Any]:
+    """What a method of text gets, and what is in lists among it: ``", ".join(words)``."""
+    return [x for g in given for x in ([g, *g] if isinstance(g, (list, tuple)) else [g])]
 
 
 def _is_unknown(given: Sequence[Any], is_shown: bool) -> bool:
