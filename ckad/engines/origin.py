@@ -99,6 +99,12 @@ _STOPPED: dict[str, tuple[type[CkadError], str]] = {
         DivisionError,
         "an integer is divided by zero{where}. Leave that step out, or divide by a float.",
     ),
+    "space": (
+        RaisedError,
+        "a list gets more items than were assumed{where}, since nothing bounds its loop that is "
+        "known before it runs. Count the steps, and give the loop the most: while t < end and "
+        "n < 100_000.",
+    ),
     "overflow": (
         RaisedError,
         "an integer leaves the 64 bits that ckad computes with{where}, where Python's would go on. "

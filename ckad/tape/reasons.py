@@ -17,6 +17,7 @@ class Reason(IntEnum):
     OVERFLOW = 4
     ZERO = 5
     NONE = 6
+    SPACE = 7
 
 
 def reason_of(row: Row) -> Reason:
