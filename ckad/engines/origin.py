@@ -102,8 +102,8 @@ _STOPPED: dict[str, tuple[type[CkadError], str]] = {
     "space": (
         RaisedError,
         "a list gets more items than were assumed{where}, since nothing bounds its loop that is "
-        "known before it runs. Count the steps, and give the loop the most: while t < end and "
-        "n < 100_000.",
+        "known before it runs. Give it the most steps: for n in range(100_000): if t >= end: "
+        "break.",
     ),
     "overflow": (
         RaisedError,
