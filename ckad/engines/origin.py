@@ -98,6 +98,12 @@ _STOPPED: dict[str, tuple[type[Exception], str]] = {
         DivisionError,
         "an integer is divided by zero{where}. Leave that step out, or divide by a float.",
     ),
+    "space": (
+        RaisedError,
+        "a list gets more items than were assumed{where}, since nothing bounds its loop that is "
+        "known before it runs. Give it the most steps: for n in range(100_000): if t >= end: "
+        "break.",
+    ),
     "overflow": (
         RaisedError,
         "an integer leaves the 64 bits that ckad computes with{where}, where Python's would go on. "

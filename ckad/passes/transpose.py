@@ -6,8 +6,7 @@ import numpy as np
 
 from ckad.passes.activity import dependent
 from ckad.passes.adjoint import adjoint
-from ckad.passes.rewrite import bind
-from ckad.passes.rewrite import appended
+from ckad.passes.rewrite import appended, bind
 from ckad.passes.simplify import simplify
 from ckad.passes.untape import untape
 from ckad.tape.builder import Builder

@@ -19,6 +19,7 @@ class Reason(IntEnum):
     NONE = 6
     SINGULAR = 7
     NOT_POSITIVE = 8
+    SPACE = 9
 
 
 def reason_of(row: Row) -> Reason:

@@ -137,3 +137,35 @@ def test_a_number_of_more_than_64_bits_is_named():
 
     with pytest.raises(DtypeError, match="does not fit into the 64 bits"):
         ckad.grad(generator)(0.5)
+
+
+JOINED = {
+    "stack": np.stack,
+    "stack behind": lambda rows: np.stack(rows, axis=-1),
+    "vstack": np.vstack,
+    "hstack": np.hstack,
+    "column_stack": np.column_stack,
+    "concatenate": np.concatenate,
+}
+
+
+@pytest.mark.parametrize("name", JOINED)
+def test_lists_of_a_length_that_the_program_computes_are_joined(name):
+    join = JOINED[name]
+
+    def program(x):
+        rows, numbers = [], []
+        for k in range(12):
+            if k * np.sum(x) < 55.0:
+                rows.append(np.sin(k * x))
+            numbers.append(x[k % 12] * k)
+            if numbers[-1] > 100.0:
+                return np.sum(x)
+        joined = join(rows)
+        return np.sum(joined**2) + 3.0 * np.mean(joined) + np.sum(np.stack(numbers))
+
+    value, gradient = ckad.value_and_grad(program, engine="vm")(X)
+    np.testing.assert_allclose(value, program(X), rtol=1e-12)
+    direction, h = np.cos(np.arange(12)), 1e-6
+    slope = (program(X + h * direction) - program(X - h * direction)) / (2 * h)
+    np.testing.assert_allclose(gradient @ direction, slope, rtol=1e-6)

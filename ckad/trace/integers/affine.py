@@ -23,6 +23,12 @@ from ckad.trace.values.tracer import Tracer, known, localise, value
 Atom = Any  # (Trace, row), or (Op, attributes, forms of the operands)
 Range = tuple[float, float]
 ANY: Range = (-math.inf, math.inf)
+#: 64 bits hold smaller integers.
+MOST_HELD = 1 << 63
+#: What is added at a time by who counts.
+MOST_COUNTED = 1 << 20
+#: What loops and branches hand on, and floats that become integers.
+_STEPPED = frozenset({Op.INPUT, Op.RESULT, Op.CONVERT})
 #: Longer chains of operations are atoms.
 MOST_NESTED = 60
 #: Minima and maxima in one form that are told apart.
@@ -81,6 +87,42 @@ def is_at_least(x: int | Tracer, y: int | Tracer) -> bool:
 def range_of(x: int | Tracer) -> Range:
     """The least and the greatest number that ``x`` can be, infinite where nothing is known."""
     return interval(form_of(x))
+
+
+def is_held(x: Tracer) -> bool:
+    """Whether 64 bits hold a Python integer for certain.
+
+    One that steps of a loop count up or down, by little at a time, would need centuries to leave
+    them.
+    """
+    form = form_of(x)
+    low, high = interval(form)
+    return (low > -MOST_HELD and high < MOST_HELD) or _is_counted(form, MOST_CASES)
+
+
+def is_counted(x: Any) -> bool:
+    """Whether an integer is far from the ends of 64 bits, as far as is known."""
+    if isinstance(x, Tracer):
+        return bool(x.path) or _is_counted(_form(x.storage.trace, x.storage.row, 0), MOST_CASES)
+    return not isinstance(x, int) or abs(x) < MOST_HELD // 2
+
+
+def _is_counted(form: Form, depth: int) -> bool:
+    ranges = [(atom, c, _atom_range(atom)) for atom, c in form.terms]
+    open_ended = [(atom, c) for atom, c, ends in ranges if not all(map(isfinite, ends))]
+    closed = sum(abs(c) * max(map(abs, ends)) for _, c, ends in ranges if all(map(isfinite, ends)))
+    if not open_ended:
+        return abs(form.const) + closed < MOST_HELD // 2
+    if len(open_ended) > 1 or abs(form.const) + closed > MOST_COUNTED:
+        return False
+    ((atom, coefficient),) = open_ended
+    if abs(coefficient) != 1 or not depth:
+        return False
+    if isinstance(atom[0], Trace):
+        trace, row = atom
+        op = trace.builder.rows[row].op
+        return op in _STEPPED and row not in trace.large
+    return atom[0] is not Op.GATHER and all(_is_counted(f, depth - 1) for f in atom[2])
 
 
 def declare(x: Tracer, low: int, high: int) -> None:

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from ckad.trace.arrays import Array, Casting, of_list, reshaped, traced
-from ckad.trace.dispatch import REAL, implements
+from ckad.trace.arrays import Array, Casting, is_traced, of_list, reshaped, traced
+from ckad.trace.dispatch import REAL, call, implements
 
 
 def _one_by_one(raise_rank: Any, arrays: Any) -> list[Array]:
@@ -16,12 +16,16 @@ def _one_by_one(raise_rank: Any, arrays: Any) -> list[Array]:
 
 @implements(np.hstack, kind=REAL)
 def hstack(tup: Any, *, dtype: Any = None, casting: Casting = "same_kind") -> Array:
+    if is_traced(tup) and tup.ndim < 3:  # the items are its rows
+        return call(np.concatenate, (tup,), {}) if tup.ndim == 2 else np.copy(tup)
     xs = _one_by_one(np.atleast_1d, tup)
     return np.concatenate(xs, 0 if xs and xs[0].ndim == 1 else 1, dtype=dtype, casting=casting)
 
 
 @implements(np.vstack, kind=REAL)
 def vstack(tup: Any, *, dtype: Any = None, casting: Casting = "same_kind") -> Array:
+    if is_traced(tup) and tup.ndim < 3:
+        return np.copy(tup if tup.ndim == 2 else tup[:, None])
     return np.concatenate(_one_by_one(np.atleast_2d, tup), 0, dtype=dtype, casting=casting)
 
 
@@ -32,6 +36,8 @@ def dstack(tup: Any) -> Array:
 
 @implements(np.column_stack, kind=REAL)
 def column_stack(tup: Any) -> Array:
+    if is_traced(tup) and tup.ndim < 3:
+        return np.copy(np.transpose(tup) if tup.ndim == 2 else tup[None, :])
     return np.concatenate([_column(traced(x)) for x in tup], 1)
 
 

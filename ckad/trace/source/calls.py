@@ -26,6 +26,7 @@ from ckad.trace.primitives.part.joins import is_sized
 from ckad.trace.source import effects
 from ckad.trace.source.actions import extreme, listed, ordered, reduced
 from ckad.trace.source.choices import Choice, numbered
+from ckad.trace.source.control.checks import by_builtin
 from ckad.trace.source.draws import calls as draws
 from ckad.trace.source.libraries import is_library, python_function
 from ckad.trace.source.library import sparse
@@ -236,7 +237,7 @@ def _call_library(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> 
     if isinstance(callee, type) and not is_library(callee.__module__):
         return _constructed(result, given)
     if type(result) is Tracer and _is_weak_call(callee, args, options):
-        return weakened(result)
+        return by_builtin(callee, args, weakened(result))
     if isinstance(result, (*CONTAINERS, tuple)):
         return new(result, given)
     if isinstance(result, Iterator):
@@ -367,7 +368,8 @@ def _is_weak_call(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> 
         return True
     if not _is_in(callee, _WEAK_RESULTS):
         return False
-    return not options and all(is_weak(x) for x in args)
+    items = args[0] if callee is sum and type(args[0]) in (list, tuple) else args
+    return not options and all(is_weak(x) for x in items)
 
 
 def _counterpart(

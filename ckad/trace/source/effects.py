@@ -32,6 +32,8 @@ FUNCTIONS = frozenset(
     numpy.savetxt numpy.savez numpy.savez_compressed os.makedirs os.mkdir _pickle.dump
     pickle.dump""".split()
 )
+#: Masked arrays, which are not computed with: of traced values they can be shown.
+_MASKED = "numpy.ma"
 _OF_FILES = frozenset("flush write writelines".split())
 #: What may be opened in a loop: files to write.
 _MODES = frozenset("w wb wt a ab at x xb xt".split())
@@ -44,7 +46,7 @@ def name_of(callee: Any, args: Sequence[Any] = ()) -> str | None:
     if isinstance(owner, io.IOBase):
         return f"file.{name}" if name in _OF_FILES else None
     module = _module(callee, owner)
-    if module.partition(".")[0] in PACKAGES:
+    if module.partition(".")[0] in PACKAGES or module.startswith(_MASKED):
         return f"{module}.{name}"
     if callee is open and len(args) > 1 and args[1] in _MODES:
         return "open"
@@ -63,7 +65,12 @@ def _module(callee: Any, owner: Any) -> str:
 
 def skipped(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
     """What a call of a library gives that is left out; NotImplemented if it has to be made."""
+    if isinstance(callee, Skipped):
+        return callee
     given = (*args, *options.values())
+    owner = getattr(callee, "__self__", None)
+    if (isinstance(owner, str) or callee is format) and _is_unknown(_items(given), False):
+        return TracedText(owner if isinstance(owner, str) else repr(args[0]))
     if any(type(x) is Skipped for x in given) and _gives_only(callee):
         return Skipped(next(x.name for x in given if type(x) is Skipped))
     name = name_of(callee, args)
@@ -75,6 +82,11 @@ def skipped(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
         return NotImplemented
     ledger().skipped.setdefault(name, user_place())
     return Skipped(name)
+
+
+def _items(given: Sequence[Any]) -> list[Any]:
+    """What a method of text gets, and what is in lists among it: ``", ".join(words)``."""
+    return [x for g in given for x in ([g, *g] if isinstance(g, (list, tuple)) else [g])]
 
 
 def _is_unknown(given: Sequence[Any], is_shown: bool) -> bool:

@@ -11,7 +11,7 @@ import numpy as np
 
 from ckad.trace import dispatch
 from ckad.trace.source.choices import Choice, equal, identical, numbered
-from ckad.trace.source.control.checks import divided, whole
+from ckad.trace.source.control.checks import divided, negated, whole
 from ckad.trace.source.library import sparse
 from ckad.trace.source.memory.contents import KINDS, new, read_deep
 from ckad.trace.source.names import classes
@@ -22,6 +22,7 @@ from ckad.trace.source.outside.judge import hand_over
 from ckad.trace.source.outside.watch import watch
 from ckad.trace.source.text import TracedText, shown
 from ckad.trace.source.values import holds_tracer, is_weak, lifted, truth, weakened
+from ckad.trace.values.apply import astype
 from ckad.trace.values.complex import ComplexTracer
 from ckad.trace.values.tracer import Tracer, lift
 
@@ -81,6 +82,7 @@ _UFUNCS: dict[Callable[[Any, Any], Any], Any] = {
     operator.pow: np.power,
     operator.matmul: np.matmul,
 }
+_POWERS = (operator.pow, operator.ipow)
 _ARITHMETIC = frozenset({Tracer, int, float})
 #: What may hold containers.
 _HOLDING = (tuple, *KINDS)
@@ -88,6 +90,8 @@ _HOLDING = (tuple, *KINDS)
 
 def combine(function: Callable[[Any, Any], Any], x: Any, y: Any) -> Any:
     """``x op y``; of two Python numbers it is one, also where they are traced."""
+    if type(y) is int and y < 0 and function in _POWERS and type(x) is Tracer and x.weak:
+        x = weakened(astype(x, np.float64))  # Python's integers have inverses, NumPy's do not
     if type(x) in _ARITHMETIC and type(y) in _ARITHMETIC and function in _UFUNCS:
         return _computed(function, x, y)
     check_operands(x, y)
@@ -134,8 +138,10 @@ def changed(function: Callable[[Any], Any], x: Any) -> Any:
     if result is not MISSING:
         return result
     result = function(x)
-    traced = isinstance(result, (Tracer, ComplexTracer))
-    return weakened(result) if is_weak(x) and traced else lifted(result)
+    if not (is_weak(x) and isinstance(result, (Tracer, ComplexTracer))):
+        return lifted(result)
+    result = weakened(result)
+    return negated(x, result) if type(result) is Tracer and function is operator.neg else result
 
 
 def _number(x: Any) -> Any:

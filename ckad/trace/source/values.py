@@ -11,6 +11,7 @@ from ckad.errors import CkadError
 from ckad.place import at_place
 from ckad.tape.types import DType, Type
 from ckad.trace import dispatch
+from ckad.trace.integers.affine import is_counted
 from ckad.trace.memory.context import Trace, current
 from ckad.trace.memory.storage import Storage
 from ckad.trace.source.choices import Choice
@@ -109,9 +110,11 @@ class Slot(NamedTuple):
     scalar: bool
     weak: bool
 
-    def enter(self, trace: Trace) -> Tracer:
-        """A new input of ``trace`` of this kind."""
+    def enter(self, trace: Trace, first: Any = 0) -> Tracer:
+        """A new input of ``trace`` of this kind, which is ``first`` at first."""
         row = trace.builder.input(self.type)
+        if self.weak and self.type.dtype == DType.I64 and not is_counted(first):
+            trace.large.add(row)
         return Tracer(Storage(trace, row), (), self.scalar, self.weak)
 
     def show(self, row: int) -> Tracer:

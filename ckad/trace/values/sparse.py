@@ -1,7 +1,8 @@
 """Sparse matrices while tracing: the pattern is known, the numbers are a traced array.
 
-``numbers`` has the elements row after row, by ascending columns. A matrix never changes: its data
-cannot be written, and it is not read after a write into the array that it was made of.
+``numbers`` has the elements row after row, by ascending columns. Its data cannot be written, only
+single elements, by the code that made it. It is not read after a write into the array that it was
+made of.
 """
 
 from __future__ import annotations
@@ -67,6 +68,33 @@ class Sparse(Array):
                     )
                 )
         return self._numbers
+
+    def _in_place(self, other: Any, new: Any) -> Any:
+        """``A *= s``: SciPy writes the data of the matrix, but for formats that have none."""
+        if np.ndim(other) or self.format in ("lil", "dok"):
+            return new
+        parts = getattr(self.numbers, "parts", (self.numbers,))
+        if any(part.storage.trace is not current() for part in parts):
+            raise UnrecordableError(
+                at_place(
+                    "a loop or branch writes into a sparse matrix that was made outside of it. "
+                    "Make a new one: A = A * s in place of A *= s."
+                )
+            )
+        self.replace(new.pattern, new.numbers)
+        return self
+
+    def __imul__(self, other: Any) -> Any:
+        return self._in_place(other, call(np.multiply, (self, other), {}))
+
+    def __itruediv__(self, other: Any) -> Any:
+        return self._in_place(other, call(np.divide, (self, other), {}))
+
+    def __iadd__(self, other: Any) -> Any:
+        return call(np.add, (self, other), {})
+
+    def __isub__(self, other: Any) -> Any:
+        return call(np.subtract, (self, other), {})
 
     # --- what it is ----------------------------------------------------------------------------
 

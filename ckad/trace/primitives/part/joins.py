@@ -24,7 +24,7 @@ from ckad.trace.primitives.part.mask import packed
 from ckad.trace.primitives.part.reductions import only_axis
 from ckad.trace.values.apply import apply, astype, promote
 from ckad.trace.values.part import Extent, Extents, Part, unsupported
-from ckad.trace.values.tracer import Number, Tracer, fresh, known, lift
+from ckad.trace.values.tracer import Number, Tracer, fresh, known, lift, value
 
 #: An array of computed length has space for at most so many elements.
 LONGEST = 1 << 24
@@ -101,6 +101,8 @@ def concatenate(
 ) -> Any:
     if casting != "same_kind":
         unsupported(f"np.concatenate with casting={casting!r}")
+    if isinstance(arrays, Part):
+        return written(_one_behind_the_other(arrays, axis), out)
     grown = made_longer(arrays, axis) if out is None and dtype is None else None
     if grown is not None:
         return grown
@@ -133,6 +135,19 @@ def concatenate(
     return written(Part(whole, Extents(extents)), out)
 
 
+def _one_behind_the_other(rows: Part, axis: Any) -> Part:
+    """What the items of a list join to that are rows of a buffer."""
+    others = list(rows.where)[1:]
+    if rows.ndim < 2 or axis not in (0, None) or any(e is not None for e in others):
+        unsupported(f"np.concatenate of a list with axis={axis}")
+    base, merged = rows.base, 2 if axis == 0 else rows.ndim
+    many = math.prod(base.shape[1:merged])
+    flat = fresh(value(np.reshape(base, (-1, *base.shape[merged:]))), scalar=False)
+    where = rows.where[0] or Extent(0, base.shape[0])
+    own = Extent(where.origin * many, where.length * many)
+    return Part(flat, Extents([own, *[None] * (len(flat.shape) - 1)]))
+
+
 def _check_others(parts: Sequence[Operand], axis: int) -> None:
     for a in range(parts[0].rank):
         if a != axis and len({x.data.shape[a] for x in parts}) > 1:
@@ -141,6 +156,10 @@ def _check_others(parts: Sequence[Operand], axis: int) -> None:
 
 @implements(np.stack, kind=PART)
 def stack(arrays: Sequence[Any], axis: int = 0) -> Any:
+    if isinstance(arrays, Part):  # a list whose items are rows of a buffer
+        k = axis_of(axis, arrays.ndim)
+        order = range(1, arrays.ndim)
+        return np.copy(np.transpose(arrays, [*order[:k], 0, *order[k:]]))
     operands = [Operand(x) for x in arrays]
     extents = align(operands)
     k = axis_of(axis, len(extents) + 1)

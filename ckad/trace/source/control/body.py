@@ -98,8 +98,9 @@ class Body:
             COUNT.enter(trace)
         for key, carried in loop.carried.items():
             frame, name = key
-            tracers = [s.enter(trace) if s else None for s in carried.slots]
-            leaves = [x if t is None else t for t, x in zip(tracers, carried.leaves, strict=True)]
+            pairs = list(zip(carried.slots, carried.leaves, strict=True))
+            tracers = [s.enter(trace, x) if s else None for s, x in pairs]
+            leaves = [x if t is None else t for t, (_, x) in zip(tracers, pairs, strict=True)]
             self.inputs[key] = [t for t in tracers if t is not None]
             self.region.changed.setdefault(key, frame.names.get(name, MISSING))
             started, first = trees.unflatten(carried.tree, leaves), frame.names.get(name)

@@ -8,7 +8,7 @@ and branches carry like any other and on which the function's result depends.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
@@ -17,7 +17,7 @@ import numpy as np
 from ckad import trees
 from ckad.tape.ops import Op
 from ckad.tape.reasons import Reason
-from ckad.trace.integers.affine import range_of
+from ckad.trace.integers.affine import is_held, range_of
 from ckad.trace.memory.context import current, mark_place
 from ckad.trace.memory.storage import Storage
 from ckad.trace.source import effects
@@ -74,27 +74,90 @@ def _after(x: Any, zero: Tracer) -> Any:
     return made
 
 
-_GROWING: dict[Callable[..., Any], Callable[..., Any]] = {
-    operator.mul: np.multiply,
-    operator.imul: np.multiply,
-    operator.pow: np.power,
-    operator.ipow: np.power,
-    operator.lshift: lambda x, y: np.multiply(x, np.exp2(y)),
-    operator.ilshift: lambda x, y: np.multiply(x, np.exp2(y)),
+_Size = Callable[[Any, Any], Any]
+
+
+def _shifted(x: Any, y: Any) -> Any:
+    return np.multiply(x, np.exp2(y))
+
+
+#: How large a result is, in floats.
+_GROWING: dict[Callable[..., Any], _Size] = {
+    **dict.fromkeys((operator.mul, operator.imul), np.multiply),
+    **dict.fromkeys((operator.pow, operator.ipow), np.power),
+    **dict.fromkeys((operator.lshift, operator.ilshift), _shifted),
 }
+_ADDING = (operator.add, operator.iadd)
+_SUBTRACTING = (operator.sub, operator.isub)
+#: Floats tell no difference to the numbers that 64 bits do not hold.
+_MOST = 2.0**63 - 4096
 
 
 def whole(function: Callable[..., Any], x: Any, y: Any, result: Tracer) -> Tracer:
     """``result``, a Python integer: the program stops where 64 bits do not hold it."""
-    if function not in _GROWING or result.dtype != np.int64 or known(result) is not None:
+    if result.dtype != np.int64:
         return result
-    if _GROWING[function] is np.multiply and _is_small(x, y):
+    if function in _GROWING:
+        wrong = _is_too_large(_GROWING[function], x, y, result)
+    elif function in _ADDING or function in _SUBTRACTING:
+        wrong = _has_turned(x, y, result, function in _SUBTRACTING)
+    else:
         return result
-    size = _GROWING[function](astype(lift(x), np.float64), astype(lift(y), np.float64))
-    wrong = np.greater_equal(np.abs(size), 2.0**63)
+    return result if wrong is None else _unless(wrong, result)
+
+
+def _unless(wrong: Any, result: Tracer) -> Tracer:
     checked = _after(result, stop_if(wrong, Reason.OVERFLOW))
     assert isinstance(checked, Tracer)
     return checked
+
+
+def _is_too_large(size: _Size, x: Any, y: Any, result: Tracer) -> Any:
+    if size is np.multiply and _is_small(x, y):
+        return None
+    found = size(astype(lift(x), np.float64), astype(lift(y), np.float64))
+    return _unless_known(np.greater_equal(np.abs(found), _MOST))
+
+
+def _has_turned(x: Any, y: Any, result: Tracer, subtracts: bool) -> Any:
+    """Whether a sum has another sign than both its terms."""
+    if is_held(result):
+        return None
+    first, second = np.less(x, 0), np.less(y, 0)
+    alike = np.not_equal(first, second) if subtracts else np.equal(first, second)
+    return _unless_known(np.logical_and(alike, np.not_equal(np.less(result, 0), first)))
+
+
+def _unless_known(wrong: Any) -> Any:
+    """The condition of a check; None where it is known to pass."""
+    number = known(wrong)
+    return None if number is not None and not number else wrong
+
+
+def negated(x: Any, result: Tracer) -> Tracer:
+    """``-x`` or ``abs(x)`` of a Python integer: there is no opposite of the least of 64 bits."""
+    if result.dtype != np.int64 or x.dtype != np.int64 or is_held(x):
+        return result
+    wrong = _unless_known(np.equal(x, -(2**63)))
+    return result if wrong is None else _unless(wrong, result)
+
+
+def by_builtin(callee: Callable[..., Any], args: Sequence[Any], result: Tracer) -> Tracer:
+    """The same of what a builtin makes of Python numbers."""
+    if result.dtype != np.int64 or known(result) is not None:
+        return result
+    if callee is abs:
+        return negated(*args, result)
+    if callee is pow and len(args) == 2:
+        return whole(operator.pow, *args, result)
+    return _summed(args[0], result) if callee is sum and len(args) == 1 else result
+
+
+def _summed(xs: Any, result: Tracer) -> Tracer:
+    if isinstance(xs, Tracer) or is_held(result):
+        return result
+    size: Any = sum(astype(lift(x), np.float64) for x in xs)
+    return _unless(np.greater_equal(np.abs(size), _MOST), result)
 
 
 _DIVISIONS = (

@@ -40,6 +40,8 @@ from ckad.trace.values.tracer import fresh, value
 
 #: Space to begin with, until it is known how much is appended.
 GUESS = 64
+#: Space where nothing bounds what is appended, and its most bytes: the program stops at its end.
+ASSUMED, ASSUMED_BYTES = 1 << 13, 1 << 25
 NONE: Mapping[int, int] = MappingProxyType({})
 
 
@@ -120,6 +122,14 @@ class House:
         if is_ring and type(self.owner) is deque and self.owner.maxlen is not None:
             space = 0
         return is_ring, space
+
+    def assumed(self) -> int | None:
+        """The space where nothing tells how much is appended; None if that is too little."""
+        if self.kind is None:
+            return None
+        each = max(sum(s.type.nbytes for s in self.kind.slots), 1)
+        most = min(ASSUMED, ASSUMED_BYTES // each)
+        return most if most > GUESS else None
 
     def leave(self) -> None:
         """The list as it was."""
@@ -218,6 +228,8 @@ class Housing:
         for house in list(self.houses.values()):
             growth = grown.get(house.growth_mark, Growth())
             is_ring, space = house.room(growth, length, most.get(house.growth_mark))
+            if space is None and isinstance(house, House):
+                space = house.assumed()
             if space is None:
                 self.refuse(house)
             elif (is_ring, space) == (house.is_ring, house.space):

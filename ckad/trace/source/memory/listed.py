@@ -10,6 +10,8 @@ import numpy as np
 
 from ckad.errors import UnrecordableError
 from ckad.place import at_place
+from ckad.tape.ops import Op
+from ckad.tape.reasons import Reason
 from ckad.trace.integers.affine import is_at_least
 from ckad.trace.integers.spans import minus, plus, smaller, span_of
 from ckad.trace.source.memory.aliases import names_showing
@@ -26,6 +28,7 @@ from ckad.trace.source.memory.twins import check_alone, containers, noted_row
 from ckad.trace.source.names.frame import Region, made, region
 from ckad.trace.source.names.region import Growth
 from ckad.trace.source.values import weakened
+from ckad.trace.values.apply import apply
 from ckad.trace.values.part import Part
 from ckad.trace.values.tracer import Number, Tracer, fresh, value
 
@@ -180,6 +183,9 @@ def _is_full(stack: Stack) -> bool:
 
 
 def _put(owner: Any, stack: Stack, place: Number, new: Any) -> None:
+    if isinstance(place, Tracer) and not stack.layout.is_ring:
+        attrs = stack.layout.capacity, int(Reason.SPACE)
+        place = apply(Op.WRAP, place, attrs=attrs)
     stack.write(place, noted_row(new))
     first, count, most = stack.first, stack.count, stack.layout.maxlen
     if most is None or (isinstance(count, int) and count < most):

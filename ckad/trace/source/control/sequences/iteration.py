@@ -14,6 +14,7 @@ from ckad.errors import DtypeError, UnrecordableError
 from ckad.place import at_place
 from ckad.trace import dispatch
 from ckad.trace.integers.affine import range_of
+from ckad.trace.primitives.part.mask import packed
 from ckad.trace.source.control import branches
 from ckad.trace.source.control.sequences.filtered import chosen
 from ckad.trace.source.control.sequences.generators import Counted, Endless, counting, cycling
@@ -118,6 +119,8 @@ def items_of(x: Any) -> Items | None:
         return Items(len(x), lambda k: x[k], read=_read(x))
     if isinstance(x, Part) and isinstance(x.where, Extents):
         return Items(x.shape[0], lambda k: x[k], x.base.shape[0], _read(x))
+    if isinstance(x, Part):
+        return items_of(packed(x))  # the elements under a mask, in their order
     if isinstance(x, np.ndarray) and x.ndim and x.dtype.kind in "fiubcV":
         return items_of(lifted(x))
     return None
