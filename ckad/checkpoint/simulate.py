@@ -97,7 +97,7 @@ def check_schedule(schedule: Schedule) -> ScheduleReport:
     """
     state = np.zeros(N_REGISTERS, np.int64)
     state[N_STEPS] = state[FRONTIER] = schedule.n_steps
-    slots = np.full(schedule.n_slots, FREE, np.int64)
+    slots = np.full(schedule.n_slots + schedule.n_disk_slots, FREE, np.int64)
     tape_slots = np.full(schedule.n_tape_slots, FREE, np.int64)
     n_actions = 0
     for rows in schedule.chunks():

@@ -143,6 +143,8 @@ class Schedule:
     forward_steps: int
     """Every execution of the step, the ones that tape included."""
     source: Source = field(repr=False)
+    n_disk_slots: int = 0
+    """Restart slots on disk: they are numbered from ``n_slots`` on."""
 
     def __post_init__(self) -> None:
         if self.n_steps > MAX_STEPS:
@@ -150,9 +152,9 @@ class Schedule:
                 f"n_steps={self.n_steps} is above 2**62, the longest loop a schedule can count. "
                 f"forward_steps(...) alone takes any length."
             )
-        if self.n_slots > MAX_SLOTS:
+        if self.n_slots + self.n_disk_slots > MAX_SLOTS:
             raise ScheduleError(
-                f"{self.n_slots} restart slots are above 2**31 - 1, the most a schedule can name. "
+                f"{self.n_slots + self.n_disk_slots} restart slots are above 2**31 - 1, the most a schedule can name. "
                 f"Pass fewer slots, or a longer period."
             )
 
@@ -164,6 +166,7 @@ class Schedule:
         n_steps: int,
         n_slots: int | None = None,
         n_tape_slots: int | None = None,
+        n_disk_slots: int = 0,
         family: str = "custom",
     ) -> Schedule:
         """Wrap rows made elsewhere; what is not given is counted from them.
@@ -180,11 +183,12 @@ class Schedule:
         taped = rows.kind == Action.TAPE
         stored = rows.kind == Action.STORE
         if n_slots is None:
-            n_slots = int(np.max(rows.slot[stored] + 1, initial=0))
+            n_slots = max(0, int(np.max(rows.slot[stored] + 1, initial=0)) - n_disk_slots)
         if n_tape_slots is None:
             n_tape_slots = int(np.max((rows.slot + length)[taped], initial=0))
         forward_steps = int(np.sum(length[taped | (rows.kind == Action.ADVANCE)]))
-        return cls(family, n_steps, n_slots, n_tape_slots, forward_steps, Listed(rows))
+        source = Listed(rows)
+        return cls(family, n_steps, n_slots, n_tape_slots, forward_steps, source, n_disk_slots)
 
     def chunks(self, n_actions: int = CHUNK) -> Iterator[Actions]:
         """Stream the actions from the first on, in pieces of at most ``n_actions`` rows.

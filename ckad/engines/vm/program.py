@@ -30,6 +30,13 @@ class Call(NamedTuple):
     operands: tuple[Place, ...]
 
 
+class Token(NamedTuple):
+    """Where the token of an outermost loop keeps restart states: the first one's items."""
+
+    carry: list[tuple[int, int]]  # (offset, cells)
+    n_steps: int | None  # the cell with the number of steps of a guarded loop
+
+
 @dataclass(frozen=True, eq=False)
 class Program:
     """An assembled tape. ``loops`` maps the name of a taped loop to its action table."""
@@ -45,6 +52,7 @@ class Program:
     results: dict[int, Place] = field(default_factory=dict)  # what to show of places to stop at
     calls: dict[int, Call] = field(default_factory=dict)  # the routine of a place
     nested: set[int] = field(default_factory=set)  # names of loops that run more than once
+    tokens: dict[int, Token] = field(default_factory=dict)  # of outermost loops, by name
 
     @property
     def nbytes(self) -> int:

@@ -11,7 +11,7 @@ from time import perf_counter
 import numpy as np
 
 from ckad.engines import arena, blas, flags
-from ckad.engines.actions import Feed, Rows, Slots, TooManySteps
+from ckad.engines.actions import NO_END, Course, Feed, Rows, Slots, TooManySteps
 from ckad.engines.native.ir.state import DEEPEST, LEARNT, Cell, Control, Status
 from ckad.engines.native.running.program import Program
 from ckad.engines.native.running.routines import failure
@@ -69,6 +69,21 @@ class Runner:
         return results
 
 
+class Window:
+    """The restart slots of an outermost loop, and how long it runs; see actions.Window."""
+
+    def __init__(self, cells: np.ndarray, token: np.ndarray, slot_bytes: int) -> None:
+        self.cells, self.token, self.slot_bytes = cells, token, slot_bytes
+
+    @property
+    def n_steps(self) -> int:
+        return int(self.cells[Control.COUNT])
+
+    def slot(self, number: int) -> list[memoryview]:
+        at = number * self.slot_bytes
+        return [memoryview(self.token[at : at + self.slot_bytes])]
+
+
 class Workspace:
     """The state of one run at a time: cells, action tables, memory, places of small arrays."""
 
@@ -108,6 +123,19 @@ class Workspace:
         on_progress: Callable[[int], None] | None,
         n_threads: int,
     ) -> list[np.ndarray]:
+        self.courses: dict[int, Course] = {}
+        try:
+            return self._run(inputs, on_progress, n_threads)
+        finally:
+            for course in self.courses.values():
+                course.close()
+
+    def _run(
+        self,
+        inputs: Sequence[np.ndarray],
+        on_progress: Callable[[int], None] | None,
+        n_threads: int,
+    ) -> list[np.ndarray]:
         memory = self._begin(on_progress)
         kept = [self._take(x, place) for x, place in zip(inputs, self.inputs, strict=True)]
         results = [self._room(place) for place in self.outputs]
@@ -136,7 +164,7 @@ class Workspace:
         state[Cell.FUEL] = self.fuel = FIRST_FUEL
         self.since = perf_counter()
         if self.program.taped:
-            self._fill_tables(int(state[Cell.ARENA]))
+            self._fill_tables(self.memory if memory is None else memory)
         return memory
 
     def _take(self, x: np.ndarray, place: tuple[int, Type, np.ndarray | None]) -> np.ndarray | None:
@@ -158,7 +186,7 @@ class Workspace:
 
     # --- action tables --------------------------------------------------------------------------
 
-    def _fill_tables(self, memory: int) -> None:
+    def _fill_tables(self, memory: np.ndarray) -> None:
         """Begin the actions of every taped loop anew, and say where its token lies."""
         self.streams: dict[int, tuple[Iterator[Rows], int]] = {}
         at, program, slots = 0, self.program, self.runner.slots
@@ -170,7 +198,8 @@ class Workspace:
             cells[Control.RESIDUALS] = own.n_slots * loop.carry_bytes
             cells[Control.STRIDE] = program.stride(name, slots)
             if name in self.runner.homes:
-                cells[Control.TOKEN] = memory + self.runner.homes[name] + loop.head_bytes
+                home = self.runner.homes[name] + loop.head_bytes
+                cells[Control.TOKEN] = memory.ctypes.data + home
             cells[Control.LIMIT], cells[Control.MOST] = own.n_steps, 0
             cells[Control.COUNT], cells[Control.LEARNS] = own.n_steps, int(feed.after is not None)
             offset = loop.residual_bytes
@@ -179,12 +208,16 @@ class Workspace:
                 self.state[within.control + Control.OFFSET] = offset + within.head_bytes
                 offset += rounded_up(program.token_bytes(inner, slots), LINE)
             self.streams[name] = feed.pieces(), feed.n_rows
+            if feed.begin is not None:
+                self.courses[name] = feed.begin(Window(cells, memory[home:], loop.carry_bytes))
             at += feed.n_rows
             self._refill(name)
 
     def _refill(self, name: int) -> None:
         """The next pieces, as many as there is room for: one of a stream, all of a whole table."""
         cells = self.state[self.program.taped[name].control :]
+        if name in self.courses:
+            return self._follow(self.courses[name], cells)
         after, count = self.runner.feeds[name].after, int(cells[Control.COUNT])
         if after and cells[Control.LEARNS] == LEARNT:
             self.streams[name] = after(count), self.streams[name][1]
@@ -195,8 +228,20 @@ class Workspace:
             self.rows[first + n_rows : first + n_rows + len(piece)] = piece
             n_rows += len(piece)
         if not n_rows:
-            raise ScheduleError("the schedule has no more actions, and END was not among them.")
+            raise ScheduleError(NO_END)
         cells[Control.CURSOR], cells[Control.FILLED] = first, first + n_rows
+
+    def _follow(self, course: Course, cells: np.ndarray) -> None:
+        """The next piece of actions between which something is to be done."""
+        learnt = cells[Control.LEARNS] == LEARNT
+        if learnt:
+            cells[Control.LEARNS] = 0
+        piece = course.following(int(cells[Control.COUNT]) if learnt else None)
+        if piece is None:
+            raise ScheduleError(NO_END)
+        first = int(cells[Control.FIRST])
+        self.rows[first : first + len(piece)] = piece
+        cells[Control.CURSOR], cells[Control.FILLED] = first, first + len(piece)
 
     # --- the call -------------------------------------------------------------------------------
 

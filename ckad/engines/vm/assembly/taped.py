@@ -29,6 +29,7 @@ from ckad.engines.vm.assembly.steps import (
     wanted_at,
 )
 from ckad.engines.vm.isa import Code
+from ckad.engines.vm.program import Token
 from ckad.passes.dce import dce
 from ckad.passes.rewrite import with_outputs
 from ckad.tape.control import (
@@ -73,7 +74,8 @@ class _Layout:
     """Where a token keeps restart states and residuals: an array of slots per item."""
 
     def __init__(self, offset: int, slots: Slots, carry: Sequence[int], residuals: Sequence[int]):
-        self.carry, self.residuals = [], []
+        self.carry: list[tuple[int, int]] = []
+        self.residuals: list[tuple[int, int]] = []
         for size in carry:
             self.carry.append((offset, size))
             offset += slots.n_slots * size
@@ -170,6 +172,9 @@ class _Forward:
             [_element(t) for t in loop.body.output_types[: self.n]],
             [value_cells(a, loop.taping, r) for r in kept],
         )
+        if a.depth == 1:
+            n_steps = token.offset if loop.guard != UNGUARDED else None
+            a.tokens[loop.name] = Token(self.layout.carry, n_steps)
         self.carried = take_carry(a, placement, row, loop.carry)
         self.i, self.r = a.hold(a.new(1)), a.hold(a.new(1))
         self.steps = Steps(a, placement, loop.xs, loop.captured, self.i)
