@@ -38,7 +38,12 @@ CACHE, MEMORY = 10 * 2**20, 0.2
 
 
 def slots_of(schedules: Schedules) -> dict[int, Slots]:
-    return {name: Slots(s.n_slots, s.n_tape_slots, _most(s)) for name, s in schedules.items()}
+    return {name: Slots(_in_memory(s), s.n_tape_slots, _most(s)) for name, s in schedules.items()}
+
+
+def _in_memory(schedule: Schedule) -> int:
+    """Restart slots in memory; with others on disk, one through which their states go."""
+    return schedule.n_slots + (1 if schedule.n_disk_slots else 0)
 
 
 def _most(schedule: Schedule) -> int:

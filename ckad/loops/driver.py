@@ -12,6 +12,7 @@ from ckad.checkpoint.plan import Plan
 from ckad.checkpoint.schedules import SCHEDULES
 from ckad.checkpoint.schedules.online import Online
 from ckad.checkpoint.schedules.schedule import Schedule
+from ckad.checkpoint.store.disk import DiskStore
 from ckad.engines.actions import ACTION_BYTES, Feed, Slots
 from ckad.engines.engine import Loaded
 from ckad.engines.measure import TapedLoop, taped_loops
@@ -23,7 +24,7 @@ from ckad.loops.asked import Choice
 from ckad.loops.choose import Chooser, Measure, Schedules, slots_of
 from ckad.loops.compiled import Compiled, Run
 from ckad.loops.engines import AUTO, ENGINES, chosen, engine_named
-from ckad.loops.tables import learnt, streamed, whole
+from ckad.loops.tables import learnt, staged, streamed, whole
 from ckad.loops.threads import n_threads
 from ckad.loops.watch import Watch
 from ckad.memory import format_bytes, free_memory, parse_bytes
@@ -201,6 +202,11 @@ def _feeds(loops: dict[int, TapedLoop], schedules: Schedules, most_rows: int) ->
 def _feed(loop: TapedLoop, schedule: Schedule, most_rows: int) -> Feed:
     if loop.depth > 1:
         return whole(schedule)
+    learns = loop.is_open and isinstance(schedule.source, Online)
+    if schedule.n_disk_slots:
+        size = loop.state_bytes
+        disk = schedule.n_disk_slots * (size + 8192)
+        return staged(schedule, most_rows, learns, lambda: DiskStore(None, disk, size))
     if loop.is_open and isinstance(schedule.source, Online):
         return learnt(schedule.source, most_rows)
     return streamed(schedule, most_rows)

@@ -6,14 +6,15 @@ so its rows are kept as a whole.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 
 import numpy as np
 
 from ckad.checkpoint.schedules.online import Online
 from ckad.checkpoint.schedules.schedule import Action, Actions, Schedule
-from ckad.engines.actions import ACTION_BYTES, CHUNK, Feed
+from ckad.engines.actions import ACTION_BYTES, CHUNK, Course, Feed, Window
+from ckad.loops.tiers import Staged, Store
 
 #: The pieces of all loops together take no more than this part of the budget, or fewest rows each.
 PIECE_PART = 32
@@ -55,6 +56,23 @@ def streamed(schedule: Schedule, most: int) -> Feed:
 @lru_cache(maxsize=1024)
 def streamed_rows(schedule: Schedule, most: int) -> int:
     return int(next(schedule.chunks(most)).kind.size)
+
+
+def staged(schedule: Schedule, most: int, is_learnt: bool, store: Callable[[], Store]) -> Feed:
+    """The rows of a loop some of whose states lie on disk, in a store that each run opens."""
+    source = schedule.source
+    learns = is_learnt and isinstance(source, Online)
+
+    def after(n_steps: int) -> Iterator[np.ndarray]:
+        assert isinstance(source, Online)
+        return map(_rows, source.after(n_steps, most))
+
+    def begin(window: Window) -> Course:
+        sweep = source.sweep if isinstance(source, Online) and learns else schedule.chunks
+        return Staged(map(_rows, sweep(most)), after, schedule.n_slots, window, store())
+
+    n_rows = most if learns else streamed_rows(schedule, most)
+    return Feed(lambda: iter(()), n_rows, 0, after if learns else None, begin)
 
 
 def whole(schedule: Schedule) -> Feed:
