@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from enum import IntEnum
 from typing import NamedTuple, Protocol
 
@@ -63,18 +64,23 @@ class Window(Protocol):
     def slot(self, number: int) -> Sequence[memoryview]:
         """The memory of a restart slot, in parts."""
 
+    def live(self, reverse: bool) -> Sequence[memoryview]:
+        """What lives from piece to piece in a sweep beside the token and the carry: in the forward
+        one what each step gives, in the reverse one all cotangents."""
+
 
 class Course(Protocol):
     """The actions of one run of a loop, if something is to be done between their pieces."""
 
     def following(self, n_steps: int | None) -> Rows | None:
-        """The next piece, asked for when the last one has been carried out.
+        """The next piece, asked for when the last one has been carried out, the first one when the
+        loop begins.
 
         ``n_steps`` is given once, when the forward sweep of a loop has ended that learns it.
         """
 
-    def close(self) -> None:
-        """The run is over, or has failed."""
+    def close(self, keep: bool) -> None:
+        """The run is over; or it has failed, and ``keep`` what it can be resumed from."""
 
 
 class Feed(NamedTuple):
@@ -83,11 +89,28 @@ class Feed(NamedTuple):
     ``reverse`` is the row at which the reverse phase begins; a stream is used for loops that run
     once, which simply go on. Where the number of steps is learnt on the way, ``pieces`` are those
     of the forward phase, which may go on for ever, and ``after`` makes those of the reverse phase.
-    What a loop has to do between its pieces, the course does that ``begin`` makes for each run.
+    What a loop has to do between its pieces, the course does that ``begin`` makes for each run on
+    its inputs.
     """
 
     pieces: Callable[[], Iterator[Rows]]
     n_rows: int  # room that the table needs
     reverse: int
     after: Callable[[int], Iterator[Rows]] | None = None
-    begin: Callable[[Window], Course] | None = None
+    begin: Callable[[Window, Sequence[np.ndarray]], Course] | None = None
+
+
+@contextmanager
+def closing_courses(courses: Mapping[int, Course]) -> Iterator[None]:
+    """Close what was begun meanwhile. A run that failed may be resumed, but for one that had too
+    few actions: it begins anew with others."""
+    keep = True
+    try:
+        yield
+        keep = False
+    except TooManySteps:
+        keep = False
+        raise
+    finally:
+        for course in courses.values():
+            course.close(keep)

@@ -11,7 +11,7 @@ from itertools import pairwise
 from math import isqrt
 from types import MappingProxyType
 
-from ckad.checkpoint.plan import LoopPlan, fitting_schedule
+from ckad.checkpoint.plan import LoopPlan, even_period, fitting_schedule
 from ckad.checkpoint.schedules.online import MOST_SLOTS, Online, unknown
 from ckad.checkpoint.schedules.schedule import MAX_STEPS, Schedule
 from ckad.checkpoint.schedules.store_all import store_all
@@ -32,6 +32,8 @@ MOST_TRIES = 8
 ALIGNMENT = 64
 #: A step costs about as much as moving this many bytes, beside those of its state and residuals.
 STEP_OVERHEAD = 256
+#: Segments of a loop that keeps all residuals, if a run can be gone on with: one may be run again.
+SEGMENTS = 63
 #: Bytes that the caches are thought to hold, and nanoseconds that a byte takes beyond them: it is
 #: written and read once, and lies on a page that the system has to find.
 CACHE, MEMORY = 10 * 2**20, 0.2
@@ -65,7 +67,9 @@ class Chooser:
         measure: Measure,
         requested: str | int | None,
         step_ns: Mapping[int, float] = MappingProxyType({}),
+        resumes: bool = False,
     ) -> None:
+        self.resumes = resumes
         self.loops, self.budget, self.choice, self.requested = loops, budget, choice, requested
         self._measure, self._step_ns = measure, step_ns
         self.outer = [x for x in loops.values() if x.depth == 1]
@@ -77,11 +81,23 @@ class Chooser:
 
     def schedules(self) -> Schedules:
         """The cheapest schedules that were found to fit; BudgetError if none do."""
-        return self._as_asked() if self.choice != "auto" else self._nearer(self._fewest_steps())
+        if self.choice != "auto":
+            return self._as_asked()
+        chosen = self._nearer(self._fewest_steps())
+        return self._in_segments(chosen) if self.resumes else chosen
+
+    def _in_segments(self, chosen: Schedules) -> Schedules:
+        """Instead of the residuals of all steps those of a segment at a time: without restart
+        states a run cannot be gone on with."""
+        found = dict(chosen)
+        for x in self.outer:
+            if x.n_steps > 1 and not chosen[x.name].n_slots:
+                found[x.name] = two_level(x.n_steps, even_period(x.n_steps, SEGMENTS))
+        return found if self.measured(found) <= self.budget else chosen
 
     def is_likely_to_keep_all(self) -> bool:
         """Whether no step will be run again, as far as that is known before measuring."""
-        if self.choice != "auto":
+        if self.choice != "auto" or self.resumes:
             return self.choice == "store_all"
         everything = self._everything()
         fits = self._tokens(everything) <= self.budget
@@ -350,7 +366,7 @@ class Chooser:
     def under(self, budget: int) -> Chooser:
         """The same for another budget, which nobody asked for."""
         loops, step_ns = self.loops, self._step_ns
-        return Chooser(loops, budget, self.choice, self._measure, None, step_ns)
+        return Chooser(loops, budget, self.choice, self._measure, None, step_ns, self.resumes)
 
     def factor(self, schedules: Schedules) -> float:
         """How often a step is computed forward, on the average."""

@@ -10,9 +10,6 @@ import numpy as np
 
 from ckad.checkpoint.plan import Plan
 from ckad.checkpoint.schedules import SCHEDULES
-from ckad.checkpoint.schedules.online import Online
-from ckad.checkpoint.schedules.schedule import Schedule
-from ckad.checkpoint.store.disk import DiskStore
 from ckad.engines.actions import ACTION_BYTES, Feed, Slots
 from ckad.engines.engine import Loaded
 from ckad.engines.measure import TapedLoop, taped_loops
@@ -21,10 +18,10 @@ from ckad.engines.work import step_nanoseconds
 from ckad.errors import BudgetError, EngineError, ScheduleError
 from ckad.loops.advice import warn_if_dear
 from ckad.loops.asked import Choice
-from ckad.loops.choose import Chooser, Measure, Schedules, slots_of
+from ckad.loops.choose import Chooser, Measure, Schedules
 from ckad.loops.compiled import Compiled, Run
+from ckad.loops.courses import Courses, Disk
 from ckad.loops.engines import AUTO, ENGINES, chosen, engine_named
-from ckad.loops.tables import learnt, staged, streamed, whole
 from ckad.loops.threads import n_threads
 from ckad.loops.watch import Watch
 from ckad.memory import format_bytes, free_memory, parse_bytes
@@ -52,6 +49,7 @@ class Options:
     progress: Progress = False
     check_finite: bool = False
     threads: int | None = None
+    resume: str | None = None
 
     def __post_init__(self) -> None:
         """Refuse what no program could be run with, at the line that asks for it."""
@@ -79,7 +77,8 @@ class Options:
 
     @property
     def key(self) -> tuple[object, ...]:
-        return self.memory, self.schedule, self.engine, self.check_finite, self.threads
+        made_of = self.memory, self.schedule, self.engine, self.check_finite, self.threads
+        return *made_of, self.resume
 
 
 def fits_still(plan: Plan) -> bool:
@@ -155,7 +154,8 @@ def _chooser(
     budget: int,
 ) -> Chooser:
     step_ns = step_nanoseconds(tape, engine)
-    return Chooser(loops, budget, options.schedule, measure, options.memory, step_ns)
+    resumes = options.resume is not None
+    return Chooser(loops, budget, options.schedule, measure, options.memory, step_ns, resumes)
 
 
 def _planned(
@@ -168,14 +168,20 @@ def _planned(
 ) -> Run:
     """Schedules for ``loops`` within the budget."""
 
+    courses = Courses(tape, engine, Disk(), options.resume)
+
+    def peak_of(schedules: Schedules, slots: dict[int, Slots], feeds: dict[int, Feed]) -> int:
+        return run_bytes(tape, loaded, slots, feeds) + _between(loops, schedules, courses)
+
     def measure(schedules: Schedules, most_rows: int) -> int:
-        feeds = _feeds(loops, schedules, most_rows)
-        return run_bytes(tape, loaded, slots_of(schedules), feeds)
+        feeds = _feeds(loops, schedules, most_rows, courses)
+        return peak_of(schedules, courses.slots(loops, schedules), feeds)
 
     chooser = _chooser(tape, loops, options, engine, measure, budget)
     schedules = chooser.schedules() if loops else {}
-    slots, feeds = slots_of(schedules), _feeds(loops, schedules, chooser.most_rows)
-    peak = run_bytes(tape, loaded, slots, feeds)
+    slots = courses.slots(loops, schedules)
+    feeds = _feeds(loops, schedules, chooser.most_rows, courses)
+    peak = peak_of(schedules, slots, feeds)
     if options.memory is not None and peak > budget:
         raise BudgetError(
             f"memory={options.memory!r} is {budget:,} bytes; the program needs {peak:,} bytes "
@@ -195,18 +201,15 @@ def run_bytes(tape: Tape, loaded: Loaded, slots: dict[int, Slots], feeds: dict[i
     return tape.nbytes + loaded.run_bytes(slots) + tables + results
 
 
-def _feeds(loops: dict[int, TapedLoop], schedules: Schedules, most_rows: int) -> dict[int, Feed]:
-    return {name: _feed(loop, schedules[name], most_rows) for name, loop in loops.items()}
+def _feeds(
+    loops: dict[int, TapedLoop], schedules: Schedules, most_rows: int, courses: Courses
+) -> dict[int, Feed]:
+    numbers = {x.name: k for k, x in enumerate(x for x in loops.values() if x.depth == 1)}
+    return {
+        name: courses.feed(loop, schedules[name], most_rows, numbers.get(name, -1))
+        for name, loop in loops.items()
+    }
 
 
-def _feed(loop: TapedLoop, schedule: Schedule, most_rows: int) -> Feed:
-    if loop.depth > 1:
-        return whole(schedule)
-    learns = loop.is_open and isinstance(schedule.source, Online)
-    if schedule.n_disk_slots:
-        size = loop.state_bytes
-        disk = schedule.n_disk_slots * (size + 8192)
-        return staged(schedule, most_rows, learns, lambda: DiskStore(None, disk, size))
-    if loop.is_open and isinstance(schedule.source, Online):
-        return learnt(schedule.source, most_rows)
-    return streamed(schedule, most_rows)
+def _between(loops: dict[int, TapedLoop], schedules: Schedules, courses: Courses) -> int:
+    return sum(courses.nbytes(loop, schedules[name]) for name, loop in loops.items())

@@ -6,7 +6,7 @@ so its rows are kept as a whole.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -14,11 +14,12 @@ import numpy as np
 from ckad.checkpoint.schedules.online import Online
 from ckad.checkpoint.schedules.schedule import Action, Actions, Schedule
 from ckad.engines.actions import ACTION_BYTES, CHUNK, Course, Feed, Window
-from ckad.loops.tiers import Staged, Store
 
 #: The pieces of all loops together take no more than this part of the budget, or fewest rows each.
 PIECE_PART = 32
 FEWEST_ROWS = 32
+#: Rows that are put in where something is to be done between pieces.
+EXTRA_ROWS = 2
 #: The rows of longer inner loops are estimated while schedules are compared, not counted.
 LONGEST_COUNTED = 20_000
 
@@ -58,21 +59,29 @@ def streamed_rows(schedule: Schedule, most: int) -> int:
     return int(next(schedule.chunks(most)).kind.size)
 
 
-def staged(schedule: Schedule, most: int, is_learnt: bool, store: Callable[[], Store]) -> Feed:
-    """The rows of a loop some of whose states lie on disk, in a store that each run opens."""
+#: Makes the course of a run from its chunks of rows, those of a reverse phase that is learnt, and
+#: what it sees of the loop, on inputs.
+Between = Callable[[Iterator[np.ndarray], "After", Window, Sequence[np.ndarray]], Course]
+After = Callable[[int], Iterator[np.ndarray]] | None
+
+
+def between(schedule: Schedule, most: int, is_learnt: bool, course: Between) -> Feed:
+    """The rows in pieces between which something is to be done."""
     source = schedule.source
     learns = is_learnt and isinstance(source, Online)
 
-    def after(n_steps: int) -> Iterator[np.ndarray]:
+    def rows_after(n_steps: int) -> Iterator[np.ndarray]:
         assert isinstance(source, Online)
         return map(_rows, source.after(n_steps, most))
 
-    def begin(window: Window) -> Course:
-        sweep = source.sweep if isinstance(source, Online) and learns else schedule.chunks
-        return Staged(map(_rows, sweep(most)), after, schedule.n_slots, window, store())
+    after = rows_after if learns else None
 
-    n_rows = most if learns else streamed_rows(schedule, most)
-    return Feed(lambda: iter(()), n_rows, 0, after if learns else None, begin)
+    def begin(window: Window, inputs: Sequence[np.ndarray]) -> Course:
+        sweep = source.sweep if isinstance(source, Online) and learns else schedule.chunks
+        return course(map(_rows, sweep(most)), after, window, inputs)
+
+    n_rows = EXTRA_ROWS + (most if learns else streamed_rows(schedule, most))
+    return Feed(lambda: iter(()), n_rows, 0, after, begin)
 
 
 def whole(schedule: Schedule) -> Feed:

@@ -8,7 +8,9 @@ it before the piece begins that restores it.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
+from itertools import accumulate
 from typing import Protocol
 
 import numpy as np
@@ -39,10 +41,11 @@ class Staged:
         chunks: Iterator[Rows],
         after: Callable[[int], Iterator[Rows]] | None,
         n_slots: int,
+        length: int,
         window: Window,
-        store: Store,
+        store: Callable[[], Store],
     ) -> None:
-        self.n_slots, self.window, self.store = n_slots, window, store
+        self.n_slots, self.length, self.window, self._open = n_slots, length, window, store
         self.chunks, self.after = chunks, after
         self.ahead: deque[Rows] = deque()
         self.at = 0  # the next row of the first chunk
@@ -53,16 +56,36 @@ class Staged:
     def following(self, n_steps: int | None) -> Rows | None:
         """The actions up to the next one that needs the staging slot."""
         self._put_away()
-        if n_steps is not None and self.after is not None:
-            self.chunks, self.at = self.after(n_steps), 0
-            self.ahead.clear()
+        if n_steps is not None:
+            self._begin_after(n_steps)
         rows = self._rest()
         while rows is not None and not len(piece := self._piece(rows)):
             rows = self._rest()
         return None if rows is None else piece
 
-    def close(self) -> None:
-        self.store.close()
+    def close(self, keep: bool) -> None:
+        if self.is_open:
+            self.store.close()
+
+    @property
+    def n_steps(self) -> int:
+        """How many steps the loop runs, as far as that is known."""
+        return min(self.length, self.window.n_steps)
+
+    @cached_property
+    def store(self) -> Store:
+        """Opened when it is first needed."""
+        return self._open()
+
+    @property
+    def is_open(self) -> bool:
+        return "store" in self.__dict__
+
+    def _begin_after(self, n_steps: int) -> None:
+        """The rows of the reverse phase, where the number of steps was learnt."""
+        assert self.after is not None
+        self.chunks, self.at = self.after(n_steps), 0
+        self.ahead.clear()
 
     # --- rows -----------------------------------------------------------------------------------
 
@@ -129,39 +152,44 @@ class Staged:
         if self.stored is None:
             return
         (slot, step), self.stored = self.stored, None
-        if step < self.window.n_steps:
-            self.store.write(slot - self.n_slots, step, self._gathered())
+        if step < self.n_steps:
+            self.store.write(slot - self.n_slots, step, self._gathered(self.n_slots))
             self.held[slot] = step
 
     def _fetch(self, slot: int, step: int) -> None:
-        if self.held.get(slot) != step:  # past the end of a loop that is shorter than was thought
-            return
-        parts = self.window.slot(self.n_slots)
-        if len(parts) == 1:
-            self.store.read(slot - self.n_slots, step, parts[0])
-            return
-        whole, at = self._room(parts), 0
-        self.store.read(slot - self.n_slots, step, whole)
-        for part in parts:
-            part[:] = whole[at : at + len(part)]
-            at += len(part)
+        """Read a state into the staging slot; past the end of a loop that is shorter than was
+        thought there is none."""
+        if self.held.get(slot) == step:
+            self._read(slot - self.n_slots, step, self.window.slot(self.n_slots))
 
     def _drop(self, slot: int) -> None:
         if self.held.pop(slot, None) is not None:
             self.store.drop(slot - self.n_slots)
 
-    def _gathered(self) -> memoryview:
-        """The staging slot in one piece."""
-        parts = self.window.slot(self.n_slots)
-        if len(parts) == 1:
-            return parts[0]
-        whole, at = self._room(parts), 0
-        for part in parts:
-            whole[at : at + len(part)] = part
-            at += len(part)
+    def _read(self, at: int, step: int, parts: Sequence[memoryview]) -> None:
+        """Read what the store has at a place into a slot in memory."""
+        whole = self._room(parts)
+        self.store.read(at, step, whole)
+        if len(parts) > 1:
+            for part, here in zip(parts, _offsets(parts), strict=True):
+                part[:] = whole[here : here + len(part)]
+
+    def _gathered(self, slot: int) -> memoryview:
+        """A slot in memory in one piece."""
+        parts = self.window.slot(slot)
+        whole = self._room(parts)
+        if len(parts) > 1:
+            for part, here in zip(parts, _offsets(parts), strict=True):
+                whole[here : here + len(part)] = part
         return whole
 
-    def _room(self, parts: list[memoryview]) -> memoryview:
+    def _room(self, parts: Sequence[memoryview]) -> memoryview:
+        if len(parts) == 1:
+            return parts[0]
         if self.joined is None:
             self.joined = memoryview(bytearray(sum(map(len, parts))))
         return self.joined
+
+
+def _offsets(parts: Sequence[memoryview]) -> Iterator[int]:
+    return accumulate(map(len, parts[:-1]), initial=0)

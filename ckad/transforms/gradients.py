@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -35,6 +36,7 @@ def value_and_grad(
     threads: int | None = None,
     progress: Progress = False,
     check_finite: bool = False,
+    resume: str | os.PathLike[str] | None = None,
     returns: int | Sequence[int] | None = None,
 ) -> Gradient:
     """Make a function that computes ``fun`` and its exact gradient.
@@ -83,7 +85,7 @@ def value_and_grad(
     >>> print(value, gradient)
     14.0 [2. 4. 6.]
     """
-    options = Options(memory, schedule, engine, progress, check_finite, threads)
+    options = Options(memory, schedule, engine, progress, check_finite, threads, _path(resume))
     return Gradient(returning(fun, returns), argnums, has_aux, options)
 
 
@@ -98,6 +100,7 @@ def grad(
     threads: int | None = None,
     progress: Progress = False,
     check_finite: bool = False,
+    resume: str | os.PathLike[str] | None = None,
     returns: int | Sequence[int] | None = None,
 ) -> Callable[..., Any]:
     """Like `value_and_grad`, but the function returned gives the gradient alone.
@@ -109,7 +112,7 @@ def grad(
     >>> print(ckad.grad(np.sin)(0.0))
     1.0
     """
-    options = Options(memory, schedule, engine, progress, check_finite, threads)
+    options = Options(memory, schedule, engine, progress, check_finite, threads, _path(resume))
     return _GradientAlone(returning(fun, returns), argnums, has_aux, options)
 
 
@@ -180,6 +183,10 @@ class _GradientAlone(Gradient):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         result, gradient = super().__call__(*args, **kwargs)
         return (gradient, result[1]) if self.has_aux else gradient
+
+
+def _path(directory: str | os.PathLike[str] | None) -> str | None:
+    return None if directory is None else os.fspath(directory)
 
 
 def positions(argnums: int | Sequence[int], n_args: int) -> tuple[int, ...]:

@@ -10,7 +10,7 @@ from time import perf_counter
 import numpy as np
 
 from ckad.engines import blas, flags
-from ckad.engines.actions import NO_END, Course, Feed, TooManySteps
+from ckad.engines.actions import NO_END, Course, Feed, TooManySteps, closing_courses
 from ckad.engines.heap import LINE, too_much
 from ckad.engines.origin import located, not_finite, stopped
 from ckad.engines.stops import Seen, Stops
@@ -33,7 +33,13 @@ CHECK_WORDS, CALL_WORDS = 4, 2
 class _Tables:
     """The action tables of a run."""
 
-    def __init__(self, program: Program, feeds: Mapping[int, Feed], f: np.ndarray) -> None:
+    def __init__(
+        self,
+        program: Program,
+        feeds: Mapping[int, Feed],
+        f: np.ndarray,
+        inputs: Sequence[np.ndarray],
+    ) -> None:
         n = max(1, len(program.loops))
         self.table = np.zeros((n, 7), np.int64)
         self.after: dict[int, Callable[[int], Iterator[np.ndarray]] | None] = {}
@@ -49,11 +55,11 @@ class _Tables:
             self.table[number] = (at, at, at, at + feed.reverse, feed.after is not None, -1, 0)
             at += feed.n_rows
             if feed.begin is not None:
-                self.courses[number] = feed.begin(Window(f, program.tokens[name]))
+                self.courses[number] = feed.begin(Window(f, program.tokens[name]), inputs)
 
     def fill(self) -> None:
-        """The first pieces of all loops."""
-        for number in self.streams:
+        """The first pieces of all loops; a course is asked when its loop begins."""
+        for number in self.streams.keys() - self.courses.keys():
             self.refill(number)
 
     def refill(self, number: int) -> None:
@@ -86,7 +92,7 @@ class _Tables:
 
 
 class Window:
-    """The restart slots of an outermost loop, and how long it runs; see actions.Window."""
+    """What can be seen of an outermost loop between its pieces; see actions.Window."""
 
     def __init__(self, f: np.ndarray, token: Token) -> None:
         self.f, self.token = f, token
@@ -97,8 +103,13 @@ class Window:
         return MOST_CELLS if at is None else int(self.f[at : at + 1].view(np.int64)[0])
 
     def slot(self, number: int) -> list[memoryview]:
-        parts = ((at + number * size, size) for at, size in self.token.carry)
-        return [memoryview(self.f[at : at + size]).cast("B") for at, size in parts]
+        return self._parts([(at + number * size, size) for at, size in self.token.carry])
+
+    def live(self, reverse: bool) -> list[memoryview]:
+        return self._parts(self.token.totals if reverse else self.token.given)
+
+    def _parts(self, cells: Sequence[tuple[int, int]]) -> list[memoryview]:
+        return [memoryview(self.f[at : at + n]).cast("B") for at, n in cells]
 
 
 class _Calls:
@@ -164,13 +175,13 @@ def execute(
     for place, array in zip(program.inputs, inputs, strict=True):
         put(f, i, place.offset, array)
     with _Calls(program, f) as calls:
-        return _interpret(program, f, i, calls, feeds or {}, on_progress, stops, longest)
+        return _interpret(program, f, inputs, calls, feeds or {}, on_progress, stops, longest)
 
 
 def _interpret(
     program: Program,
     f: np.ndarray,
-    i: np.ndarray,
+    inputs: Sequence[np.ndarray],
     calls: _Calls,
     feeds: Mapping[int, Feed],
     on_progress: Callable[[int], None] | None,
@@ -178,13 +189,10 @@ def _interpret(
     longest: dict[int, int] | None,
 ) -> list[np.ndarray]:
     """Time slice after time slice until the program stops."""
-    tables = _Tables(program, feeds, f)
-    try:
+    tables = _Tables(program, feeds, f, inputs)
+    with closing_courses(tables.courses):
         tables.fill()
-        return _slices(program, f, i, calls, tables, on_progress, stops, longest)
-    finally:
-        for course in tables.courses.values():
-            course.close()
+        return _slices(program, f, f.view(np.int64), calls, tables, on_progress, stops, longest)
 
 
 def _slices(

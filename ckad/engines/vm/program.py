@@ -31,10 +31,13 @@ class Call(NamedTuple):
 
 
 class Token(NamedTuple):
-    """Where the token of an outermost loop keeps restart states: the first one's items."""
+    """Where the restart states of an outermost loop lie, and what lives between its actions: the
+    offset and the number of cells of each item."""
 
-    carry: list[tuple[int, int]]  # (offset, cells)
+    carry: list[tuple[int, int]]  # of the first restart state; those of the others follow
     n_steps: int | None  # the cell with the number of steps of a guarded loop
+    given: list[tuple[int, int]]  # what the steps give
+    totals: list[tuple[int, int]]  # cotangents
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,11 +11,20 @@ from time import perf_counter
 import numpy as np
 
 from ckad.engines import arena, blas, flags
-from ckad.engines.actions import NO_END, Course, Feed, Rows, Slots, TooManySteps
+from ckad.engines.actions import (
+    NO_END,
+    Course,
+    Feed,
+    Rows,
+    Slots,
+    TooManySteps,
+    closing_courses,
+)
 from ckad.engines.native.ir.state import DEEPEST, LEARNT, Cell, Control, Status
+from ckad.engines.native.rows.writer import TapedFacts
 from ckad.engines.native.running.program import Program
 from ckad.engines.native.running.routines import failure
-from ckad.engines.native.values.layout import LINE, rounded_up
+from ckad.engines.native.values.layout import LINE, WORD, rounded_up
 from ckad.engines.origin import located, stopped
 from ckad.errors import ScheduleError
 from ckad.tape.types import Type
@@ -70,18 +79,32 @@ class Runner:
 
 
 class Window:
-    """The restart slots of an outermost loop, and how long it runs; see actions.Window."""
+    """What can be seen of an outermost loop between its pieces; see actions.Window.
 
-    def __init__(self, cells: np.ndarray, token: np.ndarray, slot_bytes: int) -> None:
-        self.cells, self.token, self.slot_bytes = cells, token, slot_bytes
+    Its token begins at ``home`` of the memory.
+    """
+
+    def __init__(
+        self, cells: np.ndarray, memory: np.ndarray, home: int, facts: TapedFacts
+    ) -> None:
+        self.cells, self.memory, self.home, self.facts = cells, memory, home, facts
 
     @property
     def n_steps(self) -> int:
         return int(self.cells[Control.COUNT])
 
     def slot(self, number: int) -> list[memoryview]:
-        at = number * self.slot_bytes
-        return [memoryview(self.token[at : at + self.slot_bytes])]
+        at = self.home + number * self.facts.carry_bytes
+        return [memoryview(self.memory[at : at + self.facts.carry_bytes])]
+
+    def live(self, reverse: bool) -> list[memoryview]:
+        return [self._part(*x) for x in (self.facts.totals if reverse else self.facts.given)]
+
+    def _part(self, at: int, nbytes: int, is_address: int) -> memoryview:
+        if not is_address:
+            return memoryview(self.memory[at : at + nbytes])
+        address = int(self.memory[at : at + WORD].view(np.int64)[0])
+        return memoryview((ctypes.c_char * nbytes).from_address(address)).cast("B")
 
 
 class Workspace:
@@ -124,11 +147,8 @@ class Workspace:
         n_threads: int,
     ) -> list[np.ndarray]:
         self.courses: dict[int, Course] = {}
-        try:
+        with closing_courses(self.courses):
             return self._run(inputs, on_progress, n_threads)
-        finally:
-            for course in self.courses.values():
-                course.close()
 
     def _run(
         self,
@@ -136,7 +156,7 @@ class Workspace:
         on_progress: Callable[[int], None] | None,
         n_threads: int,
     ) -> list[np.ndarray]:
-        memory = self._begin(on_progress)
+        memory = self._begin(on_progress, inputs)
         kept = [self._take(x, place) for x, place in zip(inputs, self.inputs, strict=True)]
         results = [self._room(place) for place in self.outputs]
         hook = self._hook  # a bound method is made anew at each look; this one outlives the call
@@ -153,7 +173,9 @@ class Workspace:
         return [r.copy() if r is own else r
                 for r, (_, _, own) in zip(results, self.outputs, strict=True)]  # fmt: skip
 
-    def _begin(self, on_progress: Callable[[int], None] | None) -> np.ndarray | None:
+    def _begin(
+        self, on_progress: Callable[[int], None] | None, inputs: Sequence[np.ndarray]
+    ) -> np.ndarray | None:
         """Set the cells that a run changes; the memory, if it is to be given back."""
         self.on_progress = on_progress
         state, memory = self.state, None
@@ -164,7 +186,7 @@ class Workspace:
         state[Cell.FUEL] = self.fuel = FIRST_FUEL
         self.since = perf_counter()
         if self.program.taped:
-            self._fill_tables(self.memory if memory is None else memory)
+            self._fill_tables(self.memory if memory is None else memory, inputs)
         return memory
 
     def _take(self, x: np.ndarray, place: tuple[int, Type, np.ndarray | None]) -> np.ndarray | None:
@@ -186,7 +208,7 @@ class Workspace:
 
     # --- action tables --------------------------------------------------------------------------
 
-    def _fill_tables(self, memory: np.ndarray) -> None:
+    def _fill_tables(self, memory: np.ndarray, inputs: Sequence[np.ndarray]) -> None:
         """Begin the actions of every taped loop anew, and say where its token lies."""
         self.streams: dict[int, tuple[Iterator[Rows], int]] = {}
         at, program, slots = 0, self.program, self.runner.slots
@@ -209,9 +231,10 @@ class Workspace:
                 offset += rounded_up(program.token_bytes(inner, slots), LINE)
             self.streams[name] = feed.pieces(), feed.n_rows
             if feed.begin is not None:
-                self.courses[name] = feed.begin(Window(cells, memory[home:], loop.carry_bytes))
+                self.courses[name] = feed.begin(Window(cells, memory, home, loop), inputs)
             at += feed.n_rows
-            self._refill(name)
+            if feed.begin is None:
+                self._refill(name)
 
     def _refill(self, name: int) -> None:
         """The next pieces, as many as there is room for: one of a stream, all of a whole table."""

@@ -172,13 +172,14 @@ class _Forward:
             [_element(t) for t in loop.body.output_types[: self.n]],
             [value_cells(a, loop.taping, r) for r in kept],
         )
-        if a.depth == 1:
-            n_steps = token.offset if loop.guard != UNGUARDED else None
-            a.tokens[loop.name] = Token(self.layout.carry, n_steps)
         self.carried = take_carry(a, placement, row, loop.carry)
         self.i, self.r = a.hold(a.new(1)), a.hold(a.new(1))
         self.steps = Steps(a, placement, loop.xs, loop.captured, self.i)
         ys, self.bases = new_ys(a, loop.body.output_types[self.n :], loop.length)
+        if a.depth == 1:
+            n_steps = token.offset if loop.guard != UNGUARDED else None
+            given = [(y.offset, y.size) for y in ys]
+            a.tokens[loop.name] = Token(self.layout.carry, n_steps, given, [])
         self.end = End(a, loop, token, self.carried[0]) if loop.guard else None
         self.actions = _Actions(a, loop.name, reverse=False)
         self.results = [*self.carried, *ys, token]
@@ -255,6 +256,8 @@ class _Reverse:
             a.emit(Code.FILL, ct.size, ct.offset, a.zero.offset, cost=ct.size / 4)
         self.actions = _Actions(a, loop.name, reverse=True)
         self.results = [*self.totals, *ct_xs]
+        if a.depth == 1:
+            a.tokens[loop.name].totals.extend((r.offset, r.size) for r in self.results)
         self.own = [self.i, self.r, self.actions.cells]
 
     def emit(self) -> None:
