@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from html import escape
 from math import isqrt
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -126,6 +126,7 @@ class LoopPlan:
         times = f", {self.runs:,} times" if self.depth > 1 else ""
         kept = [
             _count(s.n_slots, "restart slot", self.state_bytes),
+            _count(s.n_disk_slots, "slot on disk", self.state_bytes),
             _count(s.n_tape_slots, "residual slot", self.residual_bytes),
         ]
         return (
@@ -153,7 +154,7 @@ class LoopPlan:
 def _clipped(schedule: Schedule, n: int) -> int:
     """Forward steps if only ``n`` of the steps are there: every action ends at the last of them."""
     if isinstance(schedule.source, Online):
-        return online.forward_steps(n, schedule.n_slots)
+        return online.forward_steps(n, schedule.n_slots + schedule.n_disk_slots)
     steps = 0
     for rows in schedule.chunks():
         forward = (rows.kind == Action.ADVANCE) | (rows.kind == Action.TAPE)
@@ -163,7 +164,24 @@ def _clipped(schedule: Schedule, n: int) -> int:
 
 
 def _count(n: int, what: str, size: int) -> str:
-    return f"{n:,} {what}{'s' if n > 1 else ''} of {format_bytes(size)}" if n else ""
+    plural = what.replace("slot", "slots") if n > 1 else what
+    return f"{n:,} {plural} of {format_bytes(size)}" if n else ""
+
+
+class OnDisk(NamedTuple):
+    """What was weighed where disk was given: predicted seconds of both sweeps and bytes moved."""
+
+    seconds: float
+    io_bytes: int
+    instead: str  # the runner-up
+    instead_seconds: float
+
+    def __str__(self) -> str:
+        text = (
+            f"disk: {format_bytes(self.io_bytes)} written and read, "
+            f"about {self.seconds:.3g} s predicted"
+        )
+        return f"{text}; runner-up {self.instead}, {self.instead_seconds:.3g} s"
 
 
 @dataclass(frozen=True)
@@ -174,13 +192,15 @@ class Plan:
     (of the longest one, if there are several); ``loops`` lists all of them, inner ones after the
     loop they are in. ``peak_bytes`` is everything ckad allocates for the call. Where a loop's
     number of steps is not known before it runs, they are those of a guess, and ``is_unknown`` says
-    so; a plan asked for after a run has the numbers of that run.
+    so; a plan asked for after a run has the numbers of that run. ``disk`` says what was predicted
+    where disk was given, else it is None.
     """
 
     peak_bytes: int
     budget: int | None
     engine: str
     loops: tuple[LoopPlan, ...] = field(default=())
+    disk: OnDisk | None = None
 
     @property
     def _main(self) -> LoopPlan | None:
@@ -237,7 +257,8 @@ class Plan:
             for loop in self.loops
             if loop.is_unknown
         ]
-        return "\n".join([head, main, *loops, *formulas])
+        disk = [f"  {self.disk}"] if self.disk else []
+        return "\n".join([head, main, *disk, *loops, *formulas])
 
     def _repr_html_(self) -> str:
         """The same text, as notebooks show it."""

@@ -71,7 +71,7 @@ class Chooser:
     ) -> None:
         self.resumes = resumes
         self.loops, self.budget, self.choice, self.requested = loops, budget, choice, requested
-        self._measure, self._step_ns = measure, step_ns
+        self._measure, self.step_ns = measure, step_ns
         self.outer = [x for x in loops.values() if x.depth == 1]
         self.most_rows = piece_rows(budget // max(1, len(self.outer)))
         self.inner = [x for x in loops.values() if x.depth > 1]
@@ -173,7 +173,7 @@ class Chooser:
     def _nearest(self, chosen: Schedules) -> Schedules:
         slots, found = slots_of(chosen), dict(chosen)
         for x in self.outer:
-            if x.name in self._step_ns and x.n_steps > 1:
+            if x.name in self.step_ns and x.n_steps > 1:
                 size = step_bytes(self.loops, slots, x.name)
                 period = isqrt(x.n_steps * x.state_bytes // max(1, size))
                 period = max(1, min(period, CACHE // max(1, size), x.n_steps))
@@ -185,7 +185,7 @@ class Chooser:
         """What a schedule adds to the time of a loop whose steps keep ``size`` bytes."""
         far = schedule.n_tape_slots > 1 and schedule.n_tape_slots * size > CACHE
         moved = (x.n_steps if far else 0) * size + 2 * schedule.n_slots * x.state_bytes
-        return schedule.forward_steps * self._step_ns[x.name] + moved * MEMORY
+        return schedule.forward_steps * self.step_ns[x.name] + moved * MEMORY
 
     # --- predictions ---------------------------------------------------------------------------
 
@@ -365,7 +365,7 @@ class Chooser:
 
     def under(self, budget: int) -> Chooser:
         """The same for another budget, which nobody asked for."""
-        loops, step_ns = self.loops, self._step_ns
+        loops, step_ns = self.loops, self.step_ns
         return Chooser(loops, budget, self.choice, self._measure, None, step_ns, self.resumes)
 
     def factor(self, schedules: Schedules) -> float:

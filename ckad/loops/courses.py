@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -13,6 +14,7 @@ import numpy as np
 
 from ckad.checkpoint.schedules.online import Online
 from ckad.checkpoint.schedules.schedule import Schedule
+from ckad.checkpoint.store.capacity import Capacity, capacity
 from ckad.checkpoint.store.disk import DiskStore
 from ckad.engines.actions import Course, Feed, Rows, Slots, Window
 from ckad.engines.measure import TapedLoop
@@ -33,9 +35,8 @@ NO_LIMIT = 2**60
 class Disk(NamedTuple):
     """Where states may lie on disk, and how many bytes of them."""
 
-    limit: int = NO_LIMIT
+    limit: int = 0
     directory: str | os.PathLike[str] | None = None
-    durability: str = "scratch"
     codec: str | None = None
 
 
@@ -47,6 +48,7 @@ class Courses:
     engine: str
     disk: Disk
     resume: str | None  # the directory that runs are gone on with from
+    n_outer: int  # the outermost loops, which share the disk
 
     def feed(self, loop: TapedLoop, schedule: Schedule, most_rows: int, number: int) -> Feed:
         """The actions of a loop, the ``number``-th of the outermost ones."""
@@ -73,9 +75,30 @@ class Courses:
                 found[name] = found[name]._replace(n_slots=found[name].n_slots + 1)
         return found
 
+    def capacity(self, loop: TapedLoop) -> Capacity:
+        """How many states of a loop may lie on disk."""
+        if self.resume is None:
+            share = self.disk.limit // max(1, self.n_outer)
+            return capacity(share, loop.state_bytes, codec=self.disk.codec, n_buffers=BUFFERS)
+        return capacity(
+            self.limit,
+            loop.state_bytes,
+            durability="resume",
+            codec=self.disk.codec,
+            n_buffers=BUFFERS,
+        )
+
+    @property
+    def limit(self) -> int:
+        """Bytes of disk for each outermost loop; a schedule that is asked for may take any."""
+        return self.disk.limit // max(1, self.n_outer) or NO_LIMIT
+
     def nbytes(self, loop: TapedLoop, schedule: Schedule) -> int:
         """What the courses take of a run's memory, beside the staging slot."""
-        return BUFFERS * loop.state_bytes if self.has_course(loop, schedule) else 0
+        if not self.has_course(loop, schedule):
+            return 0
+        joined = loop.state_bytes if self.engine == "vm" else 0  # its states lie in parts
+        return self.capacity(loop).buffer_bytes + joined
 
 
 class _Own(NamedTuple):
@@ -89,36 +112,45 @@ class _Own(NamedTuple):
     def course(
         self, chunks: Iterator[Rows], after: After, window: Window, inputs: Sequence[np.ndarray]
     ) -> Course:
-        n_slots, n_disk_slots = self.schedule.n_slots, self.schedule.n_disk_slots
-        length = self.loop.most_steps
+        n_slots, length = self.schedule.n_slots, self.loop.most_steps
         if self.courses.resume is None:
             return Staged(chunks, after, n_slots, length, window, self.scratch)
-        slots, knows_end = (n_slots, n_disk_slots), self.loop.guard != WHILE
+        slots, knows_end = (n_slots, self.schedule.n_disk_slots), self.loop.guard != WHILE
         store = partial(self.kept, inputs)
-        return Resumable(chunks, after, slots, length, knows_end, window, store)
+        return Resumable(chunks, after, slots, length, knows_end, window, store, self.tidy)
 
     def scratch(self) -> DiskStore:
-        disk = self.courses.disk
+        courses, disk = self.courses, self.courses.disk
         return DiskStore(
             disk.directory,
-            disk.limit,
+            courses.limit,
             self.loop.state_bytes,
-            durability=disk.durability,
             codec=disk.codec,
             n_buffers=BUFFERS,
         )
 
     def kept(self, inputs: Sequence[np.ndarray]) -> DiskStore:
-        courses = self.courses
-        assert courses.resume is not None
-        directory = Path(courses.resume) / f"loop-{self.number}"
-        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        courses, schedule = self.courses, self.schedule
         return DiskStore(
-            directory,
-            courses.disk.limit,
+            self.directory,
+            courses.limit,
             self.loop.state_bytes,
             durability="resume",
             codec=courses.disk.codec,
-            key=run_key(courses.tape, courses.engine, self.schedule, inputs),
+            key=run_key(courses.tape, courses.engine, schedule, inputs),
             n_buffers=BUFFERS,
+            replaced=2 * (schedule.n_slots + schedule.n_disk_slots + 1),
         )
+
+    @property
+    def directory(self) -> Path:
+        """Of this loop alone, made when it is first asked for."""
+        assert self.courses.resume is not None
+        found = Path(self.courses.resume) / f"loop-{self.number}"
+        found.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return found
+
+    def tidy(self) -> None:
+        """Remove the directory when nothing is left in it."""
+        with suppress(OSError):
+            self.directory.rmdir()

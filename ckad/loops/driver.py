@@ -8,6 +8,7 @@ from functools import partial
 
 import numpy as np
 
+from ckad.checkpoint.budget import Budget
 from ckad.checkpoint.plan import Plan
 from ckad.checkpoint.schedules import SCHEDULES
 from ckad.engines.actions import ACTION_BYTES, Feed, Slots
@@ -21,6 +22,7 @@ from ckad.loops.asked import Choice
 from ckad.loops.choose import Chooser, Measure, Schedules
 from ckad.loops.compiled import Compiled, Run
 from ckad.loops.courses import Courses, Disk
+from ckad.loops.disk import on_disk
 from ckad.loops.engines import AUTO, ENGINES, chosen, engine_named
 from ckad.loops.threads import n_threads
 from ckad.loops.watch import Watch
@@ -39,11 +41,15 @@ SMALL = 2**26
 Progress = bool | Callable[[int, int], object]
 
 
+#: Bytes, text that says how many, or disk as well.
+Amount = int | str | Budget | None
+
+
 @dataclass(frozen=True)
 class Options:
     """How a program is to be run; the keyword arguments of the transformations."""
 
-    memory: int | str | None = None
+    memory: Amount = None
     schedule: Choice = "auto"
     engine: str = "auto"
     progress: Progress = False
@@ -54,7 +60,7 @@ class Options:
     def __post_init__(self) -> None:
         """Refuse what no program could be run with, at the line that asks for it."""
         try:
-            if self.memory is not None:
+            if self.memory is not None and not isinstance(self.memory, Budget):
                 parse_bytes(self.memory)
         except BudgetError as error:
             raise BudgetError(at_place(str(error))) from None
@@ -74,6 +80,27 @@ class Options:
                     "of ckad.schedules."
                 )
             )
+
+    @property
+    def asked(self) -> int | str | None:
+        """What was asked for of memory."""
+        return self.memory.memory if isinstance(self.memory, Budget) else self.memory
+
+    @property
+    def disk(self) -> Disk:
+        """What may lie on disk, nothing if no disk was given."""
+        given = self.memory
+        if not isinstance(given, Budget) or given.disk_bytes is None:
+            return Disk()
+        return Disk(given.disk_bytes, given.directory, given.codec)
+
+    @property
+    def resumed_from(self) -> str | None:
+        """The directory of runs that can be gone on with."""
+        given = self.memory
+        if self.resume is None and isinstance(given, Budget) and given.durability == "resume":
+            return str(given.directory)
+        return self.resume
 
     @property
     def key(self) -> tuple[object, ...]:
@@ -142,7 +169,7 @@ def _compile(
 
 
 def _budget(options: Options) -> int:
-    return free_memory() // FREE_PART if options.memory is None else parse_bytes(options.memory)
+    return free_memory() // FREE_PART if options.asked is None else parse_bytes(options.asked)
 
 
 def _chooser(
@@ -154,8 +181,8 @@ def _chooser(
     budget: int,
 ) -> Chooser:
     step_ns = step_nanoseconds(tape, engine)
-    resumes = options.resume is not None
-    return Chooser(loops, budget, options.schedule, measure, options.memory, step_ns, resumes)
+    resumes = options.resumed_from is not None
+    return Chooser(loops, budget, options.schedule, measure, options.asked, step_ns, resumes)
 
 
 def _planned(
@@ -168,7 +195,7 @@ def _planned(
 ) -> Run:
     """Schedules for ``loops`` within the budget."""
 
-    courses = Courses(tape, engine, Disk(), options.resume)
+    courses = Courses(tape, engine, options.disk, options.resumed_from, len(_outermost(loops)))
 
     def peak_of(schedules: Schedules, slots: dict[int, Slots], feeds: dict[int, Feed]) -> int:
         return run_bytes(tape, loaded, slots, feeds) + _between(loops, schedules, courses)
@@ -179,16 +206,20 @@ def _planned(
 
     chooser = _chooser(tape, loops, options, engine, measure, budget)
     schedules = chooser.schedules() if loops else {}
+    choice = on_disk(chooser, schedules, courses) if options.disk.limit else None
+    schedules = choice.schedules if choice else schedules
     slots = courses.slots(loops, schedules)
     feeds = _feeds(loops, schedules, chooser.most_rows, courses)
     peak = peak_of(schedules, slots, feeds)
-    if options.memory is not None and peak > budget:
+    if options.asked is not None and peak > budget:
         raise BudgetError(
-            f"memory={options.memory!r} is {budget:,} bytes; the program needs {peak:,} bytes "
+            f"memory={options.asked!r} is {budget:,} bytes; the program needs {peak:,} bytes "
             f"({format_bytes(peak)}). Raise memory= to at least {peak:,}."
         )
     warn_if_dear(chooser, schedules)
-    plan = Plan(peak, None if options.memory is None else budget, engine, chooser.plans(schedules))
+    known = None if options.asked is None else budget
+    found = choice.described if choice else None
+    plan = Plan(peak, known, engine, chooser.plans(schedules), found)
     total = sum(schedules[x.name].forward_steps + x.n_steps for x in loops.values() if x.depth == 1)
     lengths = {name: x.n_steps for name, x in loops.items() if x.is_open}
     return Run(plan, feeds, slots, total, lengths)
@@ -204,11 +235,15 @@ def run_bytes(tape: Tape, loaded: Loaded, slots: dict[int, Slots], feeds: dict[i
 def _feeds(
     loops: dict[int, TapedLoop], schedules: Schedules, most_rows: int, courses: Courses
 ) -> dict[int, Feed]:
-    numbers = {x.name: k for k, x in enumerate(x for x in loops.values() if x.depth == 1)}
+    numbers = {name: k for k, name in enumerate(_outermost(loops))}
     return {
         name: courses.feed(loop, schedules[name], most_rows, numbers.get(name, -1))
         for name, loop in loops.items()
     }
+
+
+def _outermost(loops: dict[int, TapedLoop]) -> list[int]:
+    return [x.name for x in loops.values() if x.depth == 1]
 
 
 def _between(loops: dict[int, TapedLoop], schedules: Schedules, courses: Courses) -> int:

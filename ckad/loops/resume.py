@@ -43,11 +43,12 @@ class Resumable(Staged):
         knows_end: bool,
         window: Window,
         store: Callable[[], DiskStore],
+        tidy: Callable[[], None],
     ) -> None:
         self.n_slots, self.n_disk_slots = slots
         super().__init__(chunks, after, self.n_slots, length, window, store)
         self.final = self.n_slots + self.n_disk_slots
-        self.knows_end = knows_end
+        self.knows_end, self.tidy = knows_end, tidy
         self.reverse = False
         self.row = 0  # rows of the present stream that are carried out or under way
         self.inserted, self.has_final = 0, False  # rows for the final state, and whether it is kept
@@ -61,6 +62,7 @@ class Resumable(Staged):
         self.totals: list[bytearray] | None = None  # cotangents, to be put back
         self.going_on = (0, -1)  # the row of the reverse sweep, and which state to restore
         self.cost, self.since = GUESS, perf_counter()
+        self.busy, self.n_written = 0.0, 0  # seconds of the disk, and states since the last journal
         self.per_step = 0.0  # seconds
         self.began = self.since
 
@@ -88,6 +90,8 @@ class Resumable(Staged):
     def close(self, keep: bool) -> None:
         if self.is_open:
             self.store.close(keep)
+            if not keep:
+                self.tidy()
 
     def _carried_out(self, rows: Rows) -> None:
         """Note what a piece has done."""
@@ -175,7 +179,8 @@ class Resumable(Staged):
         return rows is None or rows[0, KIND] in (Action.ADVANCE, Action.TAPE)
 
     def _is_due(self) -> bool:
-        return perf_counter() - self.since >= PAUSES * self.cost
+        enough = self.n_written >= self.n_slots + self.n_disk_slots
+        return enough or perf_counter() - self.since >= PAUSES * self.cost
 
     def _is_done(self) -> bool:
         rows = self._rest()
@@ -188,6 +193,7 @@ class Resumable(Staged):
         if self.stored_last == self.final:
             self.has_final = True
             self._keep_given()
+        self.n_written += self.stored_last >= 0
         super()._put_away()
 
     def _keep_given(self) -> None:
@@ -220,8 +226,9 @@ class Resumable(Staged):
         if self.reverse:
             blocks = [*map(memoryview, self.given), *self.window.live(reverse=True)]
         self.store.journal(position, blocks)
-        self.since = perf_counter()
-        self.cost = self.since - began
+        self.since, busy = perf_counter(), self.store.seconds_busy
+        self.cost = max(self.since - began, busy - self.busy)
+        self.busy, self.n_written = busy, 0
 
     def _copy_of(self, slot: int) -> int:
         """Where a state in memory lies on disk."""

@@ -15,7 +15,7 @@ from ckad.checkpoint.plan import Plan
 from ckad.errors import DifferentiationError
 from ckad.loops.asked import Choice
 from ckad.loops.compiled import Compiled
-from ckad.loops.driver import Options, Progress
+from ckad.loops.driver import Amount, Options, Progress
 from ckad.passes import pipeline
 from ckad.place import at_place
 from ckad.tape.tape import Tape
@@ -30,7 +30,7 @@ def value_and_grad(
     argnums: int | Sequence[int] = 0,
     has_aux: bool = False,
     *,
-    memory: int | str | None = None,
+    memory: Amount = None,
     schedule: Choice = "auto",
     engine: str = "auto",
     threads: int | None = None,
@@ -94,7 +94,7 @@ def grad(
     argnums: int | Sequence[int] = 0,
     has_aux: bool = False,
     *,
-    memory: int | str | None = None,
+    memory: Amount = None,
     schedule: Choice = "auto",
     engine: str = "auto",
     threads: int | None = None,
@@ -319,7 +319,7 @@ def _check_real(call: Call, result: trees.Treedef, has_aux: bool) -> None:
 def vjp(
     fun: Callable[..., Any],
     *primals: Any,
-    memory: int | str | None = None,
+    memory: Amount = None,
     schedule: Choice = "auto",
     engine: str = "auto",
     threads: int | None = None,
@@ -383,7 +383,7 @@ def plan(
     *args: Any,
     argnums: int | Sequence[int] = 0,
     has_aux: bool = False,
-    memory: int | str | None = None,
+    memory: Amount = None,
     schedule: Choice = "auto",
     engine: str = "auto",
     threads: int | None = None,

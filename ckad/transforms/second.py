@@ -11,7 +11,7 @@ import numpy as np
 from ckad import trees
 from ckad.errors import DifferentiationError
 from ckad.loops.asked import Choice
-from ckad.loops.driver import Options, Progress
+from ckad.loops.driver import Amount, Options, Progress
 from ckad.passes import pipeline
 from ckad.place import at_place
 from ckad.trace.source import follow
@@ -26,7 +26,7 @@ def jacobian(
     argnums: int = 0,
     mode: str = "auto",
     *,
-    memory: int | str | None = None,
+    memory: Amount = None,
     schedule: Choice = "auto",
     engine: str = "auto",
     threads: int | None = None,
@@ -89,7 +89,7 @@ def jacrev(
     fun: Callable[..., Any],
     argnums: int = 0,
     *,
-    memory: int | str | None = None,
+    memory: Amount = None,
     schedule: Choice = "auto",
     engine: str = "auto",
     threads: int | None = None,
@@ -158,7 +158,7 @@ def hvp(
     primals: Sequence[Any],
     tangents: Sequence[Any],
     *,
-    memory: int | str | None = None,
+    memory: Amount = None,
     schedule: Choice = "auto",
     engine: str = "auto",
     threads: int | None = None,
@@ -189,7 +189,7 @@ def hessian(
     fun: Callable[..., Any],
     argnums: int | Sequence[int] = 0,
     *,
-    memory: int | str | None = None,
+    memory: Amount = None,
     schedule: Choice = "auto",
     engine: str = "auto",
     threads: int | None = None,
