@@ -66,9 +66,7 @@ def _found(tape: Tape, bytes_of: RecordBytes, runs: int, depth: int) -> dict[int
             loop = read_loop(tape, row)
             assert loop.taping is not None
             measured = _measure(loop, loop.taping, bytes_of, runs, depth)
-            found[loop.name] = replace(
-                measured, place=tape.sources[row.source], guard=loop.guard
-            )
+            found[loop.name] = replace(measured, place=tape.sources[row.source], guard=loop.guard)
             again = runs * likely_length(loop.length, loop.guard)
             found |= _found(loop.taping, bytes_of, again, depth + 1)
         elif row.op is Op.LOOP:

@@ -54,12 +54,13 @@ class Courses:
         """The actions of a loop, the ``number``-th of the outermost ones."""
         if loop.depth > 1:
             return whole(schedule)
-        learns = loop.is_open and isinstance(schedule.source, Online)
+        source = schedule.source
+        learns = loop.is_open and isinstance(source, Online)
         if self.has_course(loop, schedule):
             own = _Own(self, loop, schedule, number)
             return between(schedule, most_rows, learns, own.course)
-        if learns:
-            return learnt(schedule.source, most_rows)
+        if loop.is_open and isinstance(source, Online):
+            return learnt(source, most_rows)
         return streamed(schedule, most_rows)
 
     def has_course(self, loop: TapedLoop, schedule: Schedule) -> bool:

@@ -32,4 +32,4 @@ def run_key(
 
 
 def _digest(x: np.ndarray) -> str:
-    return blake2b(memoryview(np.ascontiguousarray(x)).cast("B") if x.size else b"", digest_size=16).hexdigest()
+    return blake2b(np.ascontiguousarray(x).data if x.size else b"", digest_size=16).hexdigest()

@@ -14,7 +14,8 @@ from time import perf_counter
 import numpy as np
 
 from ckad.checkpoint.schedules.schedule import Action
-from ckad.checkpoint.store.disk import DiskStore, Journal
+from ckad.checkpoint.store.disk import DiskStore
+from ckad.checkpoint.store.format.records import Journal
 from ckad.engines.actions import Rows, Window
 from ckad.loops.tiers import KIND, SLOT, START, STOP, Staged
 
@@ -172,7 +173,7 @@ class Resumable(Staged):
         """The last row carried out that does more than drop a state."""
         assert self.piece is not None
         rows = self.piece[self.piece[:, KIND] != Action.DROP]
-        return rows[-1] if len(rows) else self.piece[-1]
+        return np.asarray(rows[-1] if len(rows) else self.piece[-1])
 
     def _runs_on(self) -> bool:
         rows = self._rest()
@@ -222,9 +223,10 @@ class Resumable(Staged):
             "restore": restore,
             "n_steps": self.n_learnt,
         }
-        blocks = self.window.live(reverse=False)
+        blocks = list(self.window.live(reverse=False))
         if self.reverse:
-            blocks = [*map(memoryview, self.given), *self.window.live(reverse=True)]
+            given = [memoryview(block) for block in self.given]
+            blocks = [*given, *self.window.live(reverse=True)]
         self.store.journal(position, blocks)
         self.since, busy = perf_counter(), self.store.seconds_busy
         self.cost = max(self.since - began, busy - self.busy)

@@ -148,7 +148,7 @@ class Staged:
     # --- states ---------------------------------------------------------------------------------
 
     def _put_away(self) -> None:
-        """Write what the last piece has left in the staging slot, if its step is one of the loop."""
+        """Write what the last piece has left in the staging slot, if the loop runs so long."""
         if self.stored is None:
             return
         (slot, step), self.stored = self.stored, None

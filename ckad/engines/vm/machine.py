@@ -109,7 +109,7 @@ class Window:
         return self._parts(self.token.totals if reverse else self.token.given)
 
     def _parts(self, cells: Sequence[tuple[int, int]]) -> list[memoryview]:
-        return [memoryview(self.f[at : at + n]).cast("B") for at, n in cells]
+        return [self.f[at : at + n].data.cast("B") for at, n in cells]
 
 
 class _Calls:

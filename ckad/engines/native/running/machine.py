@@ -84,9 +84,7 @@ class Window:
     Its token begins at ``home`` of the memory.
     """
 
-    def __init__(
-        self, cells: np.ndarray, memory: np.ndarray, home: int, facts: TapedFacts
-    ) -> None:
+    def __init__(self, cells: np.ndarray, memory: np.ndarray, home: int, facts: TapedFacts) -> None:
         self.cells, self.memory, self.home, self.facts = cells, memory, home, facts
 
     @property
@@ -95,14 +93,14 @@ class Window:
 
     def slot(self, number: int) -> list[memoryview]:
         at = self.home + number * self.facts.carry_bytes
-        return [memoryview(self.memory[at : at + self.facts.carry_bytes])]
+        return [self.memory[at : at + self.facts.carry_bytes].data]
 
     def live(self, reverse: bool) -> list[memoryview]:
         return [self._part(*x) for x in (self.facts.totals if reverse else self.facts.given)]
 
     def _part(self, at: int, nbytes: int, is_address: int) -> memoryview:
         if not is_address:
-            return memoryview(self.memory[at : at + nbytes])
+            return self.memory[at : at + nbytes].data
         address = int(self.memory[at : at + WORD].view(np.int64)[0])
         return memoryview((ctypes.c_char * nbytes).from_address(address)).cast("B")
 
@@ -178,15 +176,15 @@ class Workspace:
     ) -> np.ndarray | None:
         """Set the cells that a run changes; the memory, if it is to be given back."""
         self.on_progress = on_progress
-        state, memory = self.state, None
-        if self.memory is None:
-            memory = arena.take(self.nbytes)
+        state, memory, own = self.state, None, self.memory
+        if own is None:
+            own = memory = arena.take(self.nbytes)
             state[Cell.ARENA] = memory.ctypes.data
         state[Cell.LOOP], state[Cell.STEPS] = -1, 0
         state[Cell.FUEL] = self.fuel = FIRST_FUEL
         self.since = perf_counter()
         if self.program.taped:
-            self._fill_tables(self.memory if memory is None else memory, inputs)
+            self._fill_tables(own, inputs)
         return memory
 
     def _take(self, x: np.ndarray, place: tuple[int, Type, np.ndarray | None]) -> np.ndarray | None:
