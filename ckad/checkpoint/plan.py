@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from html import escape
-from math import isqrt
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,10 +13,10 @@ import numpy as np
 from ckad.checkpoint.picture import draw
 from ckad.checkpoint.schedules import online
 from ckad.checkpoint.schedules.online import MOST_SLOTS, Online
+from ckad.checkpoint.schedules.periodic import even_period, fitting_slots
 from ckad.checkpoint.schedules.revolve import revolve
 from ckad.checkpoint.schedules.schedule import Action, Schedule
 from ckad.checkpoint.schedules.store_all import store_all
-from ckad.checkpoint.schedules.two_level import forward_steps as two_level_steps
 from ckad.checkpoint.schedules.two_level import two_level
 from ckad.memory import format_bytes
 
@@ -41,38 +40,10 @@ def fitting_schedule(
     if n_slots < 1:
         return None
     candidates = [binomial(n_steps, min(n_slots, max(n_steps, MOST_SLOTS)))]
-    periods = _periods(n_steps, state_bytes, residual_bytes, budget)
-    candidates += [two_level(n_steps, p) for p in periods]
+    n_even = fitting_slots(n_steps, state_bytes, residual_bytes, budget)
+    if n_even is not None:
+        candidates.append(two_level(n_steps, even_period(n_steps, n_even)))
     return min(candidates, key=lambda schedule: schedule.forward_steps)
-
-
-def even_period(n_steps: int, n_slots: int) -> int:
-    """The period of `two_level` with at most ``n_slots`` restart slots and segments of like length.
-
-    The last segment is run once, the others twice, so that it should not be shorter than needed.
-    """
-    return -(-n_steps // (n_slots + 1))
-
-
-def _periods(n_steps: int, state_bytes: int, residual_bytes: int, budget: int) -> list[int]:
-    """The period that runs the fewest steps with two levels, if any fits.
-
-    k states and n / (k + 1) residuals fit where k lies between the roots of a parabola; the fewest
-    steps are run near the lower one.
-    """
-    low, high = 1, max(1, isqrt(n_steps * residual_bytes // max(1, state_bytes)))
-
-    def used(k: int) -> int:
-        return k * state_bytes + even_period(n_steps, k) * residual_bytes
-
-    if used(high) > budget:
-        return []
-    while low < high:
-        middle = (low + high) // 2
-        low, high = (low, middle) if used(middle) <= budget else (middle + 1, high)
-    some = [k for k in range(low, min(n_steps, low + 32) + 1) if used(k) <= budget]
-    best = min(some, key=lambda k: two_level_steps(n_steps, even_period(n_steps, k)))
-    return [even_period(n_steps, best)]
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,9 @@ from itertools import pairwise
 from math import isqrt
 from types import MappingProxyType
 
-from ckad.checkpoint.plan import LoopPlan, even_period, fitting_schedule
+from ckad.checkpoint.plan import LoopPlan, fitting_schedule
 from ckad.checkpoint.schedules.online import MOST_SLOTS, Online, unknown
+from ckad.checkpoint.schedules.periodic import even_period
 from ckad.checkpoint.schedules.schedule import MAX_STEPS, Schedule
 from ckad.checkpoint.schedules.store_all import store_all
 from ckad.checkpoint.schedules.two_level import two_level
