@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+import platform
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from hashlib import blake2b
+from importlib.metadata import version
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,13 +22,14 @@ from ckad.checkpoint.store.disk import DiskStore
 from ckad.engines.actions import Course, Feed, Rows, Slots, Window
 from ckad.engines.measure import TapedLoop
 from ckad.loops.choose import Schedules, slots_of
-from ckad.loops.identity import run_key
 from ckad.loops.resume import Resumable
 from ckad.loops.tables import After, between, learnt, streamed, whole
 from ckad.loops.tiers import Staged
 from ckad.tape.control import WHILE
 from ckad.tape.tape import Tape
 
+#: Versions that decide the bits of a result.
+VERSIONS = ("ckad", "numpy", "numba", "llvmlite", "scipy")
 #: States that a store holds in memory on their way.
 BUFFERS = 3
 #: Bytes on disk without a limit.
@@ -98,6 +102,10 @@ class Courses:
         """What the courses take of a run's memory, beside the staging slot."""
         if not self.has_course(loop, schedule):
             return 0
+        return self.buffers(loop)
+
+    def buffers(self, loop: TapedLoop) -> int:
+        """Bytes of memory that states of a loop go through on their way to disk and back."""
         joined = loop.state_bytes if self.engine == "vm" else 0  # its states lie in parts
         return self.capacity(loop).buffer_bytes + joined
 
@@ -155,3 +163,23 @@ class _Own(NamedTuple):
         """Remove the directory when nothing is left in it."""
         with suppress(OSError):
             self.directory.rmdir()
+
+
+def run_key(
+    tape: Tape, engine: str, schedule: Schedule, inputs: Sequence[np.ndarray]
+) -> dict[str, str]:
+    """What must not have changed between a run and the one that goes on with it: by name, in the
+    words of a message that says what differs."""
+    found = {f"version of {name}": version(name) for name in VERSIONS}
+    found["processor"] = platform.machine()
+    found["engine"] = engine
+    found["types of the arguments"] = ", ".join(map(str, tape.input_types))[:200]
+    found["function"] = tape.digest.hex()
+    for k, x in enumerate(inputs):
+        found[f"argument array {k}"] = _digest(x)
+    found["schedule"] = f"{schedule}, on disk {schedule.n_disk_slots}"
+    return found
+
+
+def _digest(x: np.ndarray) -> str:
+    return blake2b(np.ascontiguousarray(x).data if x.size else b"", digest_size=16).hexdigest()

@@ -3,40 +3,38 @@
 from __future__ import annotations
 
 import os
-import tempfile
-from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import lru_cache
 from time import perf_counter
 from typing import NamedTuple
 
-import numpy as np
-
+from ckad.checkpoint.cheapest import cheapest
 from ckad.checkpoint.plan import OnDisk
-from ckad.checkpoint.schedules.online import Online, unknown
-from ckad.checkpoint.schedules.revolve import revolve
-from ckad.checkpoint.schedules.schedule import Action, Actions, Schedule, Source
-from ckad.checkpoint.schedules.two_level import two_level
+from ckad.checkpoint.schedules.online import MOST_SLOTS, Online, unknown
+from ckad.checkpoint.schedules.schedule import Schedule
+from ckad.checkpoint.store.disk import DiskStore
 from ckad.engines.measure import TapedLoop, step_bytes
 from ckad.engines.work import reverse_nanoseconds
 from ckad.loops.choose import Chooser, Schedules, slots_of
-from ckad.loops.courses import BUFFERS, Courses
+from ckad.loops.courses import Courses
 
-#: Bytes that are written to measure a directory's speed, and what is thought of one that refuses.
-SAMPLE, SLOW = 2**23, 1e8
-#: Longer loops are not looked at for which of their slots are used most.
-LONGEST_COUNTED = 100_000
-#: The part of the disk's time that is not hidden behind the steps.
-SHOWN = 0.2
+#: Bytes of the states by which a directory's speed is measured, and how many of each.
+SAMPLES, SAMPLED = (2**16, 2**20), 4
+#: The part of the disk's time that is hidden behind the steps, or of the steps' behind the disk.
+HIDDEN = 0.8
 #: Times that a choice is made smaller until it fits.
 TRIES = 8
+#: Families that keep residuals while others are made, which no engine does.
+MIXED = ("mixed", "mixed_bytes")
 
 
 class Speed(NamedTuple):
-    """Bytes per second of a directory."""
+    """Seconds that a state takes to a disk or from it, and each of its bytes."""
 
     write: float
+    write_byte: float
     read: float
+    read_byte: float
 
 
 class Choice(NamedTuple):
@@ -46,96 +44,51 @@ class Choice(NamedTuple):
     described: OnDisk
 
 
-@dataclass(frozen=True, eq=False)
-class Renumbered:
-    """The actions of a schedule with its restart slots under other numbers."""
-
-    source: Source
-    numbers: np.ndarray
-
-    def chunks(self, n_actions: int) -> Iterator[Actions]:
-        for rows in self.source.chunks(n_actions):
-            states = np.isin(rows.kind, (Action.STORE, Action.RESTORE, Action.DROP))
-            slot = np.where(states, self.numbers[np.where(states, rows.slot, 0)], rows.slot)
-            yield rows._replace(slot=slot.astype(np.int32))
-
-
 def moved(schedule: Schedule, n_in_memory: int) -> Schedule:
-    """The schedule with all but ``n_in_memory`` restart slots on disk: those used least.
-
-    Stumm & Walther, MultiStage approaches for optimal offline checkpointing, SIAM J. Sci. Comput.
-    31 (2009).
-    """
+    """A schedule for a loop of unknown length, with all slots but the first ones on disk."""
     n_disk = schedule.n_slots - n_in_memory
-    family = f"{schedule.family} on disk"
-    if isinstance(schedule.source, Online):  # which are used most is not known before the run
-        source: Source = schedule.source
-    else:
-        numbers = np.empty(schedule.n_slots, np.int32)
-        numbers[_by_use(schedule)] = np.arange(schedule.n_slots)
-        source = Renumbered(schedule.source, numbers)
-    counts = schedule.n_tape_slots, schedule.forward_steps
-    return Schedule(family, schedule.n_steps, n_in_memory, *counts, source, n_disk)
-
-
-@lru_cache(maxsize=64)
-def _uses(schedule: Schedule) -> np.ndarray:
-    """How often the state of each restart slot is stored or restored."""
-    found = np.zeros(max(1, schedule.n_slots + schedule.n_disk_slots), np.int64)
-    for rows in schedule.chunks():
-        used = np.isin(rows.kind, (Action.STORE, Action.RESTORE))
-        found += np.bincount(rows.slot[used], minlength=found.size)
-    return found
-
-
-def _by_use(schedule: Schedule) -> np.ndarray:
-    """The slots, those used most first; of equal ones the later, which are needed sooner."""
-    found = _uses(schedule)[: schedule.n_slots]
-    return np.lexsort((-np.arange(found.size), -found))
-
-
-def transfers(schedule: Schedule) -> int:
-    """How many states are written to disk and read from it."""
-    if isinstance(schedule.source, Online):
-        return 2 * schedule.n_disk_slots
-    return int(_uses(schedule)[schedule.n_slots :].sum()) if schedule.n_disk_slots else 0
+    return replace(schedule, n_slots=n_in_memory, n_disk_slots=n_disk)
 
 
 @lru_cache(maxsize=64)
 def speed(directory: str | None) -> Speed:
-    """How fast a directory is written and read, measured with a few MB."""
-    block = os.urandom(SAMPLE)
-    try:
-        with tempfile.TemporaryFile(dir=directory) as file:
-            start = perf_counter()
-            file.write(block)
-            file.flush()
-            os.fsync(file.fileno())
-            written = perf_counter()
-            os.lseek(file.fileno(), 0, os.SEEK_SET)
-            os.read(file.fileno(), SAMPLE)
-            read = perf_counter()
-    except OSError:  # the store says what is wrong
-        return Speed(SLOW, SLOW)
-    return Speed(SAMPLE / (written - start), SAMPLE / (read - written))
+    """How fast a directory is written and read by a store, measured with a few MB."""
+    few, many = (_seconds(directory, size) for size in SAMPLES)
+    slopes = [max(0.0, (y - x) / (SAMPLES[1] - SAMPLES[0])) for x, y in zip(few, many, strict=True)]
+    starts = [max(0.0, x - SAMPLES[0] * each) for x, each in zip(few, slopes, strict=True)]
+    return Speed(starts[0], slopes[0], starts[1], slopes[1])
+
+
+def _seconds(directory: str | None, slot_bytes: int) -> tuple[float, float]:
+    """Of a write and of a read of a state."""
+    store = DiskStore(directory, 4 * SAMPLED * slot_bytes + 2**20, slot_bytes, n_buffers=0)
+    state = memoryview(bytearray(os.urandom(slot_bytes)))
+    start = perf_counter()
+    for slot in range(SAMPLED):
+        store.write(slot, slot, state)
+    written = perf_counter()
+    for slot in range(SAMPLED):
+        store.read(slot, slot, state)
+    read = perf_counter()
+    store.close()
+    return (written - start) / SAMPLED, (read - written) / SAMPLED
 
 
 def on_disk(chooser: Chooser, chosen: Schedules, courses: Courses) -> Choice | None:
-    """The best schedules with states on disk, if the loops' steps run again otherwise."""
+    """The best schedules with states on disk, where those are predicted to be faster."""
     if chooser.choice != "auto":
         return None
     weigh = _Weigh(chooser, courses)
     found = dict(chosen)
     for x in chooser.outer:
         if x.state_bytes and x.n_steps > 1:
-            for option in weigh.options(x, found):
-                tried = weigh.fitting(x, option, found)
-                if weigh.seconds(tried) < weigh.seconds(found):
-                    found = tried
+            tried = weigh.best(x, found)
+            if tried is not None and weigh.seconds(tried) < weigh.seconds(found):
+                found = tried
     others = [s for s in (chosen, *weigh.tried) if s != found]
     second = min(others, key=weigh.seconds, default=chosen)
     main = max(chooser.outer, key=lambda x: x.n_steps, default=None)
-    name = str(second[main.name].family) if main else "none"
+    name = second[main.name].family if main else "none"
     said = OnDisk(weigh.seconds(found), weigh.io_bytes(found), name, weigh.seconds(second))
     return Choice(found, said)
 
@@ -154,62 +107,73 @@ class _Weigh:
         return sum(self._of_loop(x, schedules[x.name]) for x in self.chooser.outer)
 
     def _of_loop(self, x: TapedLoop, schedule: Schedule) -> float:
-        forward = schedule.forward_steps * self.chooser.step_ns.get(x.name, 0.0)
-        steps = 1e-9 * (forward + x.n_steps * self.back.get(x.name, 0.0))
-        half = transfers(schedule) * x.state_bytes / 2
-        disk = half / self.speed.write + half / self.speed.read
-        return steps + SHOWN * disk + max(0.0, (1.0 - SHOWN) * disk - steps)
+        step, back = self._step(x)
+        steps = schedule.forward_steps * step + x.n_steps * back
+        write, read = self._transfer(x)
+        writes, reads = _transfers(schedule)
+        disk = writes * write + reads * read
+        return steps + disk - HIDDEN * min(steps, disk)
+
+    def _step(self, x: TapedLoop) -> tuple[float, float]:
+        """Seconds of a step, and of its reverse."""
+        return (
+            1e-9 * self.chooser.step_ns.get(x.name, 1.0),
+            1e-9 * self.back.get(x.name, 1.0),
+        )
+
+    def _transfer(self, x: TapedLoop) -> tuple[float, float]:
+        """Seconds of a write, and of a read."""
+        at, n = self.speed, x.state_bytes
+        return at.write + n * at.write_byte, at.read + n * at.read_byte
 
     def io_bytes(self, schedules: Schedules) -> int:
         outer = self.chooser.outer
-        return sum(transfers(schedules[x.name]) * x.state_bytes for x in outer)
+        return sum(sum(_transfers(schedules[x.name])) * x.state_bytes for x in outer)
 
-    def options(self, x: TapedLoop, chosen: Schedules) -> Iterator[Schedule]:
-        """Schedules of a loop that may fit into what it has, and what is left over."""
-        room = self.chooser.budget - self.chooser.measured(chosen)
-        own, state = chosen[x.name], max(1, x.state_bytes)
-        step = max(1, step_bytes(self.chooser.loops, slots_of(chosen), x.name))
-        room += own.n_slots * state + own.n_tape_slots * step - (1 + BUFFERS) * state
-        most = self.courses.capacity(x).n_slots
-        period = min(x.n_steps, room // step)
-        if period > 0 and -(-x.n_steps // period) - 1 <= most:
-            yield moved(two_level(x.n_steps, period), 0)
-        n_slots = (room - step) // state
-        counted = x.n_steps <= LONGEST_COUNTED
-        if n_slots < 1 or most < 1 or not (counted or x.is_open):
-            return
-        extra = 1
-        while extra <= min(most, x.n_steps):
-            make = unknown if x.is_open else revolve
-            whole = make(x.n_steps, min(n_slots + extra, x.n_steps))
-            if whole.n_slots > n_slots:
-                yield moved(whole, n_slots)
-            extra *= 4
-
-    def fitting(self, x: TapedLoop, option: Schedule, chosen: Schedules) -> Schedules:
-        """The choice with an option for one loop, made smaller until it fits, or as it was."""
+    def best(self, x: TapedLoop, chosen: Schedules) -> Schedules | None:
+        """The fastest choice with states of one loop on disk that fits; None if none does."""
+        room = self._room(x, chosen)
         for _ in range(TRIES):
+            option = self._option(x, room, chosen)
+            if option is None:
+                return None
             found = {**chosen, x.name: option}
             over = self.chooser.measured(found) - self.chooser.budget
             if over <= 0:
                 self.tried.append(found)
                 return found
-            smaller = self._smaller(x, option, over, chosen)
-            if smaller is None:
-                break
-            option = smaller
-        return chosen
+            room -= over
+        return None
 
-    def _smaller(
-        self, x: TapedLoop, option: Schedule, over: int, chosen: Schedules
-    ) -> Schedule | None:
-        if option.n_slots:
-            n = option.n_slots - max(1, -(-over // max(1, x.state_bytes)))
-            if n < 1 or option.n_disk_slots + option.n_slots - n > self.courses.capacity(x).n_slots:
+    def _room(self, x: TapedLoop, chosen: Schedules) -> int:
+        """Bytes for the states and residuals of a loop, beside what the disk's take."""
+        own, step = chosen[x.name], self._residuals(x, chosen)
+        free = self.chooser.budget - self.chooser.measured(chosen)
+        held = own.n_slots * x.state_bytes + own.n_tape_slots * step
+        return free + held - x.state_bytes - self.courses.buffers(x)
+
+    def _residuals(self, x: TapedLoop, chosen: Schedules) -> int:
+        return step_bytes(self.chooser.loops, slots_of(chosen), x.name)
+
+    def _option(self, x: TapedLoop, room: int, chosen: Schedules) -> Schedule | None:
+        step, most = self._residuals(x, chosen), self.courses.capacity(x).n_slots
+        if x.is_open:
+            n_slots = min((room - step) // x.state_bytes, MOST_SLOTS - 1)
+            n_disk = min(most, MOST_SLOTS - n_slots)
+            if n_slots < 1 or n_disk < 1:
                 return None
-            make = unknown if x.is_open else revolve
-            return moved(make(x.n_steps, option.n_slots + option.n_disk_slots), n)
-        step = max(1, step_bytes(self.chooser.loops, slots_of(chosen), x.name))
-        period = option.n_tape_slots - max(1, -(-over // step))
-        enough = period > 0 and -(-x.n_steps // period) - 1 <= self.courses.capacity(x).n_slots
-        return moved(two_level(x.n_steps, period), 0) if enough else None
+            return moved(unknown(x.n_steps, n_slots + n_disk), n_slots)
+        disk = most * x.state_bytes
+        seconds = *self._step(x), *self._transfer(x)
+        found = cheapest(
+            x.n_steps, x.state_bytes, step, max(0, room), disk, *seconds, hidden=HIDDEN
+        )
+        used = (c for c in found if c.disk_writes and c.name not in MIXED)
+        return next((c.schedule for c in used), None)
+
+
+def _transfers(schedule: Schedule) -> tuple[int, int]:
+    """How many states are written to disk and read from it."""
+    if isinstance(schedule.source, Online):  # about, if they are not needed again and again
+        return schedule.n_disk_slots, schedule.n_disk_slots
+    return (schedule.disk_writes, schedule.disk_reads) if schedule.n_disk_slots else (0, 0)

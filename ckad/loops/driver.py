@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -55,7 +56,7 @@ class Options:
     progress: Progress = False
     check_finite: bool = False
     threads: int | None = None
-    resume: str | None = None
+    resume: str | os.PathLike[str] | None = None
 
     def __post_init__(self) -> None:
         """Refuse what no program could be run with, at the line that asks for it."""
@@ -100,12 +101,12 @@ class Options:
         given = self.memory
         if self.resume is None and isinstance(given, Budget) and given.durability == "resume":
             return str(given.directory)
-        return self.resume
+        return None if self.resume is None else os.path.abspath(os.fspath(self.resume))
 
     @property
     def key(self) -> tuple[object, ...]:
         made_of = self.memory, self.schedule, self.engine, self.check_finite, self.threads
-        return *made_of, self.resume
+        return *made_of, self.resumed_from
 
 
 def fits_still(plan: Plan) -> bool:

@@ -21,7 +21,7 @@ from ckad.place import at_place
 from ckad.tape.tape import Tape
 from ckad.trace.values.tracer import Tracer
 from ckad.tracebacks import trimmed
-from ckad.transforms.call import Call, compiled, finished
+from ckad.transforms.call import Call, compiled, finished, positions
 from ckad.transforms.returns import returning
 
 
@@ -85,7 +85,7 @@ def value_and_grad(
     >>> print(value, gradient)
     14.0 [2. 4. 6.]
     """
-    options = Options(memory, schedule, engine, progress, check_finite, threads, _path(resume))
+    options = Options(memory, schedule, engine, progress, check_finite, threads, resume)
     return Gradient(returning(fun, returns), argnums, has_aux, options)
 
 
@@ -112,7 +112,7 @@ def grad(
     >>> print(ckad.grad(np.sin)(0.0))
     1.0
     """
-    options = Options(memory, schedule, engine, progress, check_finite, threads, _path(resume))
+    options = Options(memory, schedule, engine, progress, check_finite, threads, resume)
     return _GradientAlone(returning(fun, returns), argnums, has_aux, options)
 
 
@@ -183,28 +183,6 @@ class _GradientAlone(Gradient):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         result, gradient = super().__call__(*args, **kwargs)
         return (gradient, result[1]) if self.has_aux else gradient
-
-
-def _path(directory: str | os.PathLike[str] | None) -> str | None:
-    return None if directory is None else os.fspath(directory)
-
-
-def positions(argnums: int | Sequence[int], n_args: int) -> tuple[int, ...]:
-    """The arguments to differentiate by, counted from the first."""
-    numbers = [argnums] if isinstance(argnums, int) else argnums
-    if not isinstance(numbers, Sequence) or not all(isinstance(n, int) for n in numbers):
-        raise DifferentiationError(
-            at_place(f"argnums={argnums!r}; pass an int, or several in a tuple.")
-        )
-    for n in numbers:
-        if not -n_args <= n < n_args:
-            raise DifferentiationError(
-                at_place(
-                    f"argnums={argnums} names argument {n}, but the call has {n_args} "
-                    "positional arguments. Pass the arguments to differentiate by position."
-                )
-            )
-    return tuple(n % n_args for n in numbers)
 
 
 class Layout(NamedTuple):

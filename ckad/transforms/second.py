@@ -17,8 +17,9 @@ from ckad.place import at_place
 from ckad.trace.source import follow
 from ckad.trace.values.tracer import Tracer
 from ckad.tracebacks import trimmed
+from ckad.transforms.call import positions
 from ckad.transforms.forward import jvp, match_tangents, moving_inputs
-from ckad.transforms.gradients import Gradient, positions, vjp
+from ckad.transforms.gradients import Gradient, vjp
 
 
 def jacobian(
