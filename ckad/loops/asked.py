@@ -36,7 +36,8 @@ def asked_for(choice: Choice, loop: TapedLoop) -> Schedule:
         )
     if isinstance(schedule.source, Listed):
         check_schedule(schedule)  # made elsewhere: a wrong row would be a wrong gradient
-    if schedule.arena or (isinstance(schedule.source, Listed) and _tapes_and_runs_on(schedule)):
+    mixes = schedule.arena or isinstance(schedule.source, Listed)
+    if mixes and _tapes_and_runs_on(schedule):
         raise ScheduleError(
             f"{schedule.family} runs on from a step that it has taped in the reverse phase, and no "
             "engine does: what is run again and taped has to be reversed next. Use "
@@ -77,5 +78,10 @@ def _named(choice: Choice, loop: TapedLoop) -> object:
         return two_level(n)
     if choice in ("revolve", "online"):
         return family(choice, loop)(n, 1)
+    if choice in SCHEDULES:
+        raise ScheduleError(
+            f"schedule={choice!r} needs to be told how many slots; pass a function from the number "
+            f"of steps: schedule=lambda n: ckad.schedules.{choice}(n, ...)."
+        )
     names = ", ".join(repr(x) for x in ("auto", *SCHEDULES))
     raise ScheduleError(f"schedule={choice!r} is not known; use one of {names}, or a Schedule.")

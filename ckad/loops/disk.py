@@ -24,7 +24,7 @@ SAMPLES, SAMPLED = (2**16, 2**20), 4
 HIDDEN = 0.8
 #: Times that a choice is made smaller until it fits.
 TRIES = 8
-#: Families that keep residuals while others are made, which no engine does.
+#: Families that are weighed as if states and residuals lay in one arena; engines keep them apart.
 MIXED = ("mixed", "mixed_bytes")
 
 
