@@ -100,7 +100,13 @@ class DiskStore:
             opened.close(remove=not resume)
             raise
         self._recorder = recorder
-        self._traffic = Traffic(Buffers(n_buffers, slot_bytes), self._files.save, self._files.load)
+        self._traffic = Traffic(
+            Buffers(n_buffers, slot_bytes),
+            self._files.save,
+            self._files.load,
+            self._table.lose,
+            lossy="float32" in _names(how.fields),
+        )
         self._journal_memory = memoryview(mmap.mmap(-1, max(journal_bytes, 1)))[:journal_bytes]
         self._end = weakref.finalize(self, _end, self._traffic, opened, not resume)
 
@@ -154,8 +160,12 @@ class DiskStore:
         if before is not None:
             self._traffic.forget(before)
         if stored is None:
+            self._traffic.flush()  # records on their way hold files too
+            with self._traffic.changed:
+                stored = self._table.place(slot, step)
+        if stored is None:
             raise CheckpointError(
-                f"{self.path} is used up: what slots held before the last two journals is still "
+                f"{self.path} is used up: what slots held when the last record was made is still "
                 "kept. Journal more often, or raise disk= in ckad.Budget.",
                 self.path,
                 slot=slot,

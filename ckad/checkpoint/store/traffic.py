@@ -30,7 +30,11 @@ class Job:
 
 
 class Traffic:
-    """Buffers, jobs and threads of one store; ``load`` and ``save`` move a state to and fro."""
+    """Buffers, jobs and threads of one store.
+
+    ``save`` and ``load`` move a state to and fro; ``lost`` is told of one that was not written. With
+    ``lossy`` a state is read from its file alone, so that its bits do not depend on who is faster.
+    """
 
     LONGEST_END = 60.0  # seconds that the end of a process waits for a disk
 
@@ -39,8 +43,11 @@ class Traffic:
         buffers: Buffers,
         save: Callable[[Stored, memoryview], None],
         load: Callable[[Stored, memoryview], None],
+        lost: Callable[[Stored], None],
+        lossy: bool,
     ) -> None:
-        self.buffers, self._save, self._load = buffers, save, load
+        self.buffers, self._save, self._load, self._lost = buffers, save, load, lost
+        self._passing = {State.LOADING, State.WRITING} if lossy else {State.LOADING}
         self.seconds_waited = self.seconds_busy = 0.0
         self.changed = threading.Condition()
         self._jobs: deque[Job] = deque()
@@ -110,7 +117,7 @@ class Traffic:
             if stored in self._ahead:  # not begun
                 self._ahead.remove(stored)
             buffer = self.buffers.holding(stored)
-            while buffer is not None and buffer.state is State.LOADING:
+            while buffer is not None and buffer.state in self._passing:
                 with self._timed_wait():
                     self.changed.wait()
                 buffer = self.buffers.holding(stored)
@@ -228,10 +235,12 @@ class Traffic:
             kept = True
         finally:
             with self.changed:
-                if kept:
+                if kept and State.WRITING not in self._passing:
                     self.buffers.take(buffer, State.KEPT, stored)
                 else:
                     buffer.clear()
+                if not kept:
+                    self._lost(stored)
                 self.changed.notify_all()
 
     def _read_on(self) -> None:

@@ -288,12 +288,15 @@ def test_ctrl_c_while_it_waits(tmp_path, monkeypatch):
     store = DiskStore(tmp_path, 2**20, 1000)
     timer = threading.Timer(0.3, os.kill, [os.getpid(), signal.SIGINT])
     timer.start()
-    with pytest.raises(KeyboardInterrupt):
+
+    def program():
         for slot in range(6):
             store.write(slot, slot, memoryview(state(slot, 1000)))
+
+    with pytest.raises(KeyboardInterrupt):
+        program()
     timer.join()
     going.set()
-    for slot in range(6):
-        store.write(slot, slot, memoryview(state(slot, 1000)))
+    program()
     assert all(taken(store, slot, slot, 1000) == state(slot, 1000) for slot in range(6))
     store.close()
