@@ -32,8 +32,8 @@ class Job:
 class Traffic:
     """Buffers, jobs and threads of one store.
 
-    ``save`` and ``load`` move a state to and fro; ``lost`` is told of one that was not written. With
-    ``lossy`` a state is read from its file alone, so that its bits do not depend on who is faster.
+    ``save`` and ``load`` move a state to and fro; ``lost`` is told of one that was not written.
+    With ``lossy`` a state is read from its file alone: its bits do not depend on who is faster.
     """
 
     LONGEST_END = 60.0  # seconds that the end of a process waits for a disk

@@ -158,7 +158,8 @@ def test_writes_after_the_last_record_are_not_part_of_it(tmp_path):
 
 def test_too_many_writes_without_a_record(tmp_path):
     store = opened(tmp_path, replaced=1)
-    for step in range(3):
+    assert store.n_slots > 10
+    for step in range(2):
         for slot in range(store.n_slots):
             if step:
                 store.journal({"step": step})
