@@ -211,6 +211,11 @@ def test_a_forgotten_store_goes_with_its_threads_and_files(tmp_path):
     def forgotten():  # a frame whose variables no assertion has looked at
         store = DiskStore(tmp_path, 2**20, 1000)
         store.write(0, 0, memoryview(bytes(1000)))
+        store.write(0, 1, memoryview(bytes(1000)))
+        store.flush()
+        for buffer in store._traffic.buffers.all:
+            buffer.clear()
+        store.prefetch(0, 1)
         return threading.active_count(), len([*tmp_path.iterdir()])
 
     before = threading.active_count()

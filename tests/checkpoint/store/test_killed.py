@@ -185,6 +185,16 @@ def test_what_differs_is_named(tmp_path):
     store.close()
 
 
+def test_a_position_that_could_not_be_read_again_is_refused(tmp_path):
+    store = opened(tmp_path)
+    for position in ({"step": True}, {"step": 1.5}, {"step": None}, {1: 1}):
+        with pytest.raises(TypeError, match="position="):
+            store.journal(position)
+    store.flush()
+    assert store.read_journal() is None
+    store.close()
+
+
 def test_a_position_that_is_too_long_changes_nothing(tmp_path):
     store = opened(tmp_path)
     store.write(0, 1, memoryview(state(1)))
