@@ -11,7 +11,7 @@ from ckad.checkpoint.store.format.records import MOST_SLOTS
 
 RECORDS = 3  # files of progress records at a time: two, and one that is being written
 HEAD = 8 * 1024  # bytes of a record beside its blocks and its table, with a long key
-THREADS = 3  # that may encode or decode a block at a time: the program's and the store's
+CODING = 6 * BLOCK  # bytes: one block that is encoded takes four, two that are decoded one each
 
 
 class Capacity(NamedTuple):
@@ -56,5 +56,5 @@ def capacity(
         file_bytes=file_bytes,
         buffer_bytes=n_buffers * padded(slot_bytes, PAGE)
         + padded(journal_bytes, PAGE)
-        + encoded * THREADS * BLOCK,
+        + encoded * CODING,
     )

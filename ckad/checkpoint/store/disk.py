@@ -6,6 +6,7 @@ import mmap
 import os
 import weakref
 from collections.abc import Mapping, Sequence
+from operator import index
 
 from ckad.checkpoint.store.buffers import Buffers
 from ckad.checkpoint.store.capacity import capacity
@@ -44,8 +45,9 @@ class DiskStore:
         replaced: slots that are written anew between two journals, at most.
 
     Raises CheckpointError, from any method, for what the disk or the system refuses, also what a
-    thread has met since the call before: the store stays usable, and what is on the disk intact.
-    Called by one thread at a time.
+    thread has met since the call before. The call that raises has not been done; the error's
+    ``slot`` is lost, everything else is as it was, and the store stays usable. Called by one thread
+    at a time.
 
     >>> store = DiskStore(None, 2**20, 8)
     >>> store.write(0, step=100, data=memoryview(bytes(range(8))))
@@ -100,7 +102,13 @@ class DiskStore:
             opened.close(remove=not resume)
             raise
         self._recorder = recorder
-        self._traffic = Traffic(Buffers(n_buffers, slot_bytes), self._files.save, self._files.load)
+        self._traffic = Traffic(
+            Buffers(n_buffers, slot_bytes),
+            self._files.save,
+            self._files.load,
+            self._table.lose,
+            lossy="float32" in _names(how.fields),
+        )
         self._journal_memory = memoryview(mmap.mmap(-1, max(journal_bytes, 1)))[:journal_bytes]
         self._end = weakref.finalize(self, _end, self._traffic, opened, not resume)
 
@@ -141,6 +149,7 @@ class DiskStore:
     def write(self, slot: int, step: int, data: memoryview) -> None:
         """Put a state into a slot; ``data`` may change as soon as this returns."""
         self._traffic.check()
+        slot, step = index(slot), index(step)
         if not 0 <= slot < self.n_slots:
             raise CheckpointError(
                 f"{self.path} has room for {self.n_slots} slots, and slot {slot} is asked for; "
@@ -154,14 +163,19 @@ class DiskStore:
         if before is not None:
             self._traffic.forget(before)
         if stored is None:
+            self._traffic.flush()  # records on their way hold files too
+            with self._traffic.changed:
+                stored = self._table.place(slot, step)
+        if stored is None:
             raise CheckpointError(
-                f"{self.path} is used up: what slots held before the last two journals is still "
+                f"{self.path} is used up: what slots held when the last record was made is still "
                 "kept. Journal more often, or raise disk= in ckad.Budget.",
                 self.path,
                 slot=slot,
             )
         try:
-            self._files.make(stored)
+            with self._traffic.timed_wait():
+                self._files.make(stored)
             self._traffic.write(stored, data)
         except BaseException:
             self.drop(slot)

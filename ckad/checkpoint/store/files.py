@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import stat
 from collections.abc import Sequence
 
 from ckad.errors import CheckpointError
@@ -42,8 +43,14 @@ def _reserve(opened: int, n_bytes: int) -> None:
 
 
 def open_existing(directory: int, name: str, write: bool = False) -> int:
+    """A regular file of this user; what else lies there is not waited for, as a pipe is."""
     flags = os.O_RDWR if write else os.O_RDONLY
-    return os.open(name, flags | _SAFE, dir_fd=directory)
+    opened = os.open(name, flags | _SAFE | os.O_NONBLOCK, dir_fd=directory)
+    found = os.fstat(opened)
+    if stat.S_ISREG(found.st_mode) and found.st_uid == os.geteuid():
+        return opened
+    os.close(opened)
+    raise OSError(errno.EINVAL, "it is not a file that ckad wrote, but of another kind or others")
 
 
 def write_all(opened: int, parts: Sequence[bytes | bytearray | memoryview]) -> int:

@@ -56,12 +56,15 @@ class Recorder:
         memory: memoryview | None,
     ) -> None:
         """Write a record in the background, out of ``memory``, or here if there is none."""
+        if not all(type(one) is str for one in position):
+            raise TypeError(f"position={position!r} has names that are not str")
+        if not all(type(one) in (int, str) for one in position.values()):
+            raise TypeError(f"position={position!r} has values that are neither int nor str")
         if memory is None:
             traffic.flush()
-        elif self._last is not None:
-            traffic.wait(self._last)  # it reads that memory
-            blocks = _copied(blocks, memory)
         else:
+            if self._last is not None:
+                traffic.wait(self._last)  # it reads that memory
             blocks = _copied(blocks, memory)
         with traffic.changed:
             slots = tuple(table.slots.values())

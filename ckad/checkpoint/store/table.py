@@ -65,6 +65,11 @@ class Table:
         if stored is not None:
             self._release(stored)
 
+    def lose(self, stored: Stored) -> None:
+        """It was not written; the slot may have been given away again meanwhile."""
+        if self.slots.get(stored.slot) == stored:
+            self.drop(stored.slot)
+
     def hold(self) -> tuple[Stored, ...]:
         """What the slots hold now belongs to a record that is about to be written."""
         now = tuple(self.slots.values())

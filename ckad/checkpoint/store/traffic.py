@@ -30,7 +30,11 @@ class Job:
 
 
 class Traffic:
-    """Buffers, jobs and threads of one store; ``load`` and ``save`` move a state to and fro."""
+    """Buffers, jobs and threads of one store.
+
+    ``save`` and ``load`` move a state to and fro; ``lost`` is told of one that was not written.
+    With ``lossy`` a state is read from its file alone: its bits do not depend on who is faster.
+    """
 
     LONGEST_END = 60.0  # seconds that the end of a process waits for a disk
 
@@ -39,8 +43,11 @@ class Traffic:
         buffers: Buffers,
         save: Callable[[Stored, memoryview], None],
         load: Callable[[Stored, memoryview], None],
+        lost: Callable[[Stored], None],
+        lossy: bool,
     ) -> None:
-        self.buffers, self._save, self._load = buffers, save, load
+        self.buffers, self._save, self._load, self._lost = buffers, save, load, lost
+        self._passing = {State.LOADING, State.WRITING} if lossy else {State.LOADING}
         self.seconds_waited = self.seconds_busy = 0.0
         self.changed = threading.Condition()
         self._jobs: deque[Job] = deque()
@@ -48,7 +55,7 @@ class Traffic:
         self._ahead: deque[Stored] = deque()
         self._fault: BaseException | None = None
         self._ending = False
-        self._threads: list[threading.Thread] = []
+        self._threads: dict[str, threading.Thread] = {}
         self._owner = os.getpid()
 
     def check(self) -> None:
@@ -89,20 +96,20 @@ class Traffic:
     def later(self, job: Job) -> None:
         """Do it in the thread that writes, after what was asked of it before."""
         with self.changed:
+            self._start("writes", self._write_on)
             self._jobs.append(job)
-            self._start()
             self.changed.notify_all()
 
     def now(self, run: Callable[[], None]) -> None:
         """Do it here, after what was asked of the thread that writes."""
         self.flush()
-        with self._timed_wait(), self._timed_work():
+        with self.timed_wait(), self._timed_work():
             run()
 
     def wait(self, job: Job) -> None:
         with self.changed:
             while not job.done:
-                with self._timed_wait():
+                with self.timed_wait():
                     self.changed.wait()
 
     def read(self, stored: Stored, into: memoryview) -> None:
@@ -110,14 +117,14 @@ class Traffic:
             if stored in self._ahead:  # not begun
                 self._ahead.remove(stored)
             buffer = self.buffers.holding(stored)
-            while buffer is not None and buffer.state is State.LOADING:
-                with self._timed_wait():
+            while buffer is not None and buffer.state in self._passing:
+                with self.timed_wait():
                     self.changed.wait()
                 buffer = self.buffers.holding(stored)
             if buffer is not None:
                 buffer.users += 1
         if buffer is None:
-            with self._timed_wait(), self._timed_work():
+            with self.timed_wait(), self._timed_work():
                 self._load(stored, into)
             return
         try:
@@ -132,8 +139,8 @@ class Traffic:
     def prefetch(self, stored: Stored) -> None:
         with self.changed:
             if self.buffers.all and stored not in self._ahead and not self.buffers.holding(stored):
+                self._start("reads", self._read_on)
                 self._ahead.append(stored)
-                self._start()
                 self.changed.notify_all()
 
     def forget(self, stored: Stored) -> None:
@@ -147,7 +154,7 @@ class Traffic:
         """Wait until the thread that writes has nothing left to do; raise what it has met."""
         with self.changed:
             while self._jobs or self._doing:
-                with self._timed_wait():
+                with self.timed_wait():
                     self.changed.wait()
         self.check()
 
@@ -162,15 +169,15 @@ class Traffic:
             self._ending = True
             self.changed.notify_all()
         until = time.monotonic() + self.LONGEST_END
-        others = [one for one in self._threads if one is not threading.current_thread()]
-        for thread in others:
-            thread.join(max(0.0, until - time.monotonic()))
-        return not any(thread.is_alive() for thread in self._threads)
+        for thread in self._threads.values():
+            if thread is not threading.current_thread():
+                thread.join(max(0.0, until - time.monotonic()))
+        return not any(thread.is_alive() for thread in self._threads.values())
 
     def _wait_for(self, free: Callable[[], Buffer | None]) -> Buffer:
         found = free()
         while found is None:
-            with self._timed_wait():
+            with self.timed_wait():
                 self.changed.wait()
             found = free()
         return found
@@ -185,21 +192,18 @@ class Traffic:
                 self.seconds_busy += time.perf_counter() - start
 
     @contextmanager
-    def _timed_wait(self) -> Iterator[None]:
+    def timed_wait(self) -> Iterator[None]:
         start = time.perf_counter()
         try:
             yield
         finally:
             self.seconds_waited += time.perf_counter() - start
 
-    def _start(self) -> None:
-        if self._threads:
-            return
-        for work in (self._write_on, self._read_on):
-            name = f"ckad-checkpoints-{work.__name__.strip('_')}"
-            thread = threading.Thread(target=work, name=name, daemon=True)
-            self._threads.append(thread)
+    def _start(self, name: str, work: Callable[[], None]) -> None:
+        if name not in self._threads:
+            thread = threading.Thread(target=work, name=f"ckad {name} checkpoints", daemon=True)
             thread.start()
+            self._threads[name] = thread
 
     def _write_on(self) -> None:
         while True:
@@ -228,10 +232,12 @@ class Traffic:
             kept = True
         finally:
             with self.changed:
-                if kept:
+                if kept and State.WRITING not in self._passing:
                     self.buffers.take(buffer, State.KEPT, stored)
                 else:
                     buffer.clear()
+                if not kept:
+                    self._lost(stored)
                 self.changed.notify_all()
 
     def _read_on(self) -> None:

@@ -1,4 +1,4 @@
-"""Children by fork: they have what the tests have imported, so that hundreds of them cost little."""
+"""Children by fork: they have what the tests have imported, so that hundreds cost little."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from ckad.errors import CheckpointError
 
 from .processes import ended, fork
 
-SIZES = [0, 1, 24, 63, 64, 1000, 2**20, 2**20 + 8, 3 * 2**20 + 5]
+SIZES = [0, 1, 24, 64, 1000, 2**20, 2**20 + 13]
 
 
 def state(step, n_bytes):
@@ -33,7 +33,7 @@ def taken(store, slot, step, n_bytes):
     return into
 
 
-@pytest.mark.parametrize("n_buffers", [0, 1, 2, 3])
+@pytest.mark.parametrize("n_buffers", [0, 1, 3])
 @pytest.mark.parametrize("n_bytes", SIZES)
 def test_what_is_written_is_read(tmp_path, n_bytes, n_buffers):
     store = DiskStore(tmp_path, 2**25, n_bytes, n_buffers=n_buffers)
@@ -48,7 +48,7 @@ def test_what_is_written_is_read(tmp_path, n_bytes, n_buffers):
     assert [*tmp_path.iterdir()] == []
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("durability", ["scratch", "resume"])
 def test_any_order_of_calls_gives_what_was_written_last(tmp_path, seed, durability):
     draw = random.Random(seed)
@@ -56,7 +56,7 @@ def test_any_order_of_calls_gives_what_was_written_last(tmp_path, seed, durabili
         tmp_path, 2**22, 3000, durability=durability, n_buffers=draw.randrange(5), replaced=40
     )
     held = {}
-    for step in range(300):
+    for step in range(150):
         slot = draw.randrange(6)
         match draw.choice(["write", "write", "read", "read", "prefetch", "drop", "journal"]):
             case "write":
@@ -119,13 +119,13 @@ def test_other_sizes_and_slots_are_refused(tmp_path):
 
 
 @pytest.mark.parametrize("durability", ["scratch", "resume"])
-@pytest.mark.parametrize("slot_bytes", [0, 24, 5000, 2**20])
-@pytest.mark.parametrize("limit", [20_000, 50_000, 2**21, 2**23])
+@pytest.mark.parametrize("slot_bytes", [24, 50_000, 2**20])
+@pytest.mark.parametrize("limit", [20_000, 50_000, 2**21])
 def test_files_stay_within_the_limit(tmp_path, durability, slot_bytes, limit):
     how = {"durability": durability, "journal_bytes": 1000, "replaced": 2}
     store = DiskStore(tmp_path, limit, slot_bytes, **how)
     most = 0
-    slots = range(min(store.n_slots, 30))
+    slots = range(min(store.n_slots, 10))
     assert store.n_slots == capacity(limit, slot_bytes, **how).n_slots
     for step, slot in enumerate([*slots] * 3):
         store.write(slot, step, memoryview(bytes(slot_bytes)))
@@ -211,6 +211,11 @@ def test_a_forgotten_store_goes_with_its_threads_and_files(tmp_path):
     def forgotten():  # a frame whose variables no assertion has looked at
         store = DiskStore(tmp_path, 2**20, 1000)
         store.write(0, 0, memoryview(bytes(1000)))
+        store.write(0, 1, memoryview(bytes(1000)))
+        store.flush()
+        for buffer in store._traffic.buffers.all:
+            buffer.clear()
+        store.prefetch(0, 1)
         return threading.active_count(), len([*tmp_path.iterdir()])
 
     before = threading.active_count()
@@ -288,12 +293,15 @@ def test_ctrl_c_while_it_waits(tmp_path, monkeypatch):
     store = DiskStore(tmp_path, 2**20, 1000)
     timer = threading.Timer(0.3, os.kill, [os.getpid(), signal.SIGINT])
     timer.start()
-    with pytest.raises(KeyboardInterrupt):
+
+    def program():
         for slot in range(6):
             store.write(slot, slot, memoryview(state(slot, 1000)))
+
+    with pytest.raises(KeyboardInterrupt):
+        program()
     timer.join()
     going.set()
-    for slot in range(6):
-        store.write(slot, slot, memoryview(state(slot, 1000)))
+    program()
     assert all(taken(store, slot, slot, 1000) == state(slot, 1000) for slot in range(6))
     store.close()

@@ -85,11 +85,9 @@ class Found(NamedTuple):
             try:
                 check_head(opened, self.fields, self.path)
                 _read_table(opened, self.record.place, len(self.record.slots), self.path)
-                index = 1
-                for block in blocks:
-                    for part in _parts(block):
-                        read_block(opened, self.record.place, index, part, _PLAIN, self.path)
-                        index += 1
+                parts = (part for block in blocks for part in _parts(block))
+                for index, part in enumerate(parts, 1):
+                    read_block(opened, self.record.place, index, part, _PLAIN, self.path)
             finally:
                 os.close(opened)
 
@@ -173,6 +171,7 @@ def _found(directory: int, path: str, name: str) -> Found:
         fields = read_head(opened, path)
         record = _record(fields, path)
         slots = _read_table(opened, record.place, fields["n_slots"], path)
+        _check_blocks(opened, record.place, fields["sizes"], path)
     finally:
         os.close(opened)
     return Found(directory, path, fields, record._replace(slots=slots))
@@ -202,14 +201,25 @@ def _record(fields: Fields, path: str) -> Record:
 
 
 def _read_table(opened: int, place: Place, n_slots: int, path: str) -> tuple[Stored, ...]:
-    table = np.empty((n_slots, _ROW), np.int64)
-    read_block(opened, place, 0, table.data.cast("B"), _PLAIN, path)
-    slots = tuple(Stored(*map(int, row)) for row in table)
+    table = bytearray(n_slots * _ROW * 8)
+    read_block(opened, place, 0, memoryview(table), _PLAIN, path)
+    rows = np.frombuffer(table, np.int64).reshape(n_slots, _ROW)
+    slots = tuple(Stored(*map(int, row)) for row in rows)
     unique = {stored.slot for stored in slots}, {stored.file for stored in slots}
     numbers_fit = all(0 <= stored.file < 10**9 for stored in slots)
     if not numbers_fit or any(len(one) != n_slots for one in unique):
         raise CheckpointError(f"{path} is damaged: two slots in one place.", path)
     return slots
+
+
+def _check_blocks(opened: int, place: Place, sizes: Sequence[int], path: str) -> None:
+    """So that the record before it is taken if one block is damaged."""
+    memory = memoryview(bytearray(min(BLOCK, max(sizes, default=0))))
+    index = 1
+    for size in sizes:
+        for at in range(0, size, BLOCK):
+            read_block(opened, place, index, memory[: min(BLOCK, size - at)], _PLAIN, path)
+            index += 1
 
 
 def _parts(block: memoryview) -> list[memoryview]:
