@@ -78,7 +78,7 @@ def test_a_run_goes_on_where_it_was_killed(name, engine, tmp_path, monkeypatch):
 def test_a_loop_of_unknown_length_goes_on(tmp_path, monkeypatch):
     expected = ckad.value_and_grad(open_ended, (0, 1), engine="native")(*arguments())
     gradient = ckad.value_and_grad(open_ended, (0, 1), engine="native", resume=tmp_path,
-                                   schedule="online", memory="24 KiB")  # fmt: skip
+                                   schedule="online", memory="40 KiB")  # fmt: skip
     total = killed_at(monkeypatch, -1)
     assert same(gradient(*arguments()), expected)
     for number in np.linspace(1, total[0], 3, dtype=int).tolist():
