@@ -21,6 +21,7 @@ from ckad.checkpoint.store.capacity import Capacity, capacity
 from ckad.checkpoint.store.disk import DiskStore
 from ckad.engines.actions import Course, Feed, Rows, Slots, Window
 from ckad.engines.measure import TapedLoop
+from ckad.errors import BudgetError
 from ckad.loops.choose import Schedules, slots_of
 from ckad.loops.resume import Resumable
 from ckad.loops.tables import After, between, learnt, streamed, whole
@@ -32,6 +33,8 @@ from ckad.tape.tape import Tape
 VERSIONS = ("ckad", "numpy", "numba", "llvmlite", "scipy")
 #: States that a store holds in memory on their way.
 BUFFERS = 3
+#: The codec that changes states.
+LOSSY = "float32"
 #: Bytes on disk without a limit.
 NO_LIMIT = 2**60
 
@@ -70,7 +73,22 @@ class Courses:
     def has_course(self, loop: TapedLoop, schedule: Schedule) -> bool:
         if loop.depth > 1 or not loop.state_bytes or not loop.n_steps:
             return False
+        if self.disk.codec == LOSSY:
+            self._refuse_rounding(loop)
         return bool(schedule.n_disk_slots or (self.resume is not None and schedule.n_slots))
+
+    def _refuse_rounding(self, loop: TapedLoop) -> None:
+        if self.resume is not None:
+            raise BudgetError(
+                f"codec={LOSSY!r} rounds states, and a run that goes on from rounded ones has "
+                'other bits. Leave codec= out, or pass codec="zstd".'
+            )
+        if loop.float64_bytes != loop.state_bytes:
+            raise BudgetError(
+                f"codec={LOSSY!r} rounds float64, and of the {loop.state_bytes:,} bytes that the "
+                f"loop at {loop.place} carries {loop.float64_bytes:,} are float64. Leave codec= "
+                'out, or pass codec="zstd".'
+            )
 
     def slots(self, loops: dict[int, TapedLoop], schedules: Schedules) -> dict[int, Slots]:
         """What tokens hold; where states are kept from run to run one goes through a slot more."""

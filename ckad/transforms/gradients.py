@@ -49,6 +49,7 @@ def value_and_grad(
         memory: bytes, or text such as ``"64 MiB"``: what a call may allocate at its peak, for
             checkpoints, residuals, work arrays and results. By default everything is kept where
             that fits a quarter of the free memory. The compiler takes some MB more on a first call.
+            A `ckad.Budget` gives disk as well.
         schedule: ``"auto"``, ``"store_all"``, ``"revolve"``, ``"two_level"``, a schedule of
             ``ckad.schedules``, or a function from the number of steps to one. It is used for the
             outermost loops.
@@ -63,6 +64,8 @@ def value_and_grad(
         returns: the position of an argument, or several, that ``fun`` writes into and that are to
             be returned; what ``fun`` itself returns, if anything, comes before: use ``has_aux``
             then. The caller's arrays stay as they are.
+        resume: a directory. If a call is killed, or stopped by Ctrl-C or an error, the same call
+            goes on from what it has left there, and returns the same bits.
 
     Returns:
         A function of the same arguments that returns ``(value, gradient)``, or
@@ -75,6 +78,8 @@ def value_and_grad(
         DifferentiationError: the result is not a float scalar, or an argument to differentiate by
             holds no floats.
         BudgetError: ``memory`` is below the minimum, which the message names.
+        CheckpointError: a checkpoint on disk cannot be written or read, or the run that was left in
+            ``resume`` is another one.
         TraceError: ``fun`` does something that ckad cannot record.
 
     The gradient is computed by reverse accumulation over a recorded tape (Griewank & Walther,

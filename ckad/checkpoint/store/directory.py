@@ -211,8 +211,7 @@ def _empty(opened: int, path: str) -> None:
     """The marker goes last: a sweep that is cut short is taken up by the next. Records go first:
     none is found that names states which are gone."""
     names = [name for name in os.listdir(opened) if OURS.fullmatch(name)]
-    order = (lambda name: name.startswith("journal")), (lambda name: name != MARKER)
-    remove(opened, sorted(names, key=lambda name: [first(name) for first in order], reverse=True))
+    remove(opened, sorted(names, key=lambda name: (name == MARKER, not name.startswith("journal"))))
     with suppress(OSError):  # someone else's files are in it, or it lies elsewhere by now
         if os.path.samestat(os.lstat(path), os.fstat(opened)):
             os.rmdir(path)
