@@ -9,6 +9,7 @@
 """
 
 from ckad import errors, schedules, testing
+from ckad.checkpoint.budget import Budget
 from ckad.checkpoint.plan import Plan
 from ckad.errors import CkadError
 from ckad.tape.tape import Tape
@@ -52,6 +53,7 @@ def __dir__() -> list[str]:
 
 
 __all__ = [
+    "Budget",
     "CkadError",
     "Plan",
     "Tape",

@@ -18,6 +18,25 @@ class BudgetError(CkadError, ValueError):
     """A memory budget that cannot be read, or that is below what the program needs."""
 
 
+class CheckpointError(CkadError, OSError):
+    """A checkpoint on disk that cannot be written, or that is not what was written.
+
+    ``path`` is the file or directory, ``needed`` and ``free`` are bytes where they are known, and
+    ``slot`` is the slot whose contents are lost, if one's are: what it held can be computed again.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        path: str = "",
+        needed: int | None = None,
+        free: int | None = None,
+        slot: int | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.path, self.needed, self.free, self.slot = path, needed, free, slot
+
+
 class EngineError(CkadError, ValueError):
     """An engine that does not exist."""
 

@@ -51,7 +51,15 @@ FLAGS = (
 # The layers whose code can reach machine code; the ones above them only call kernels.
 KERNELS = Cache(
     cache.KERNELS,
-    ("kernel.py", "tape/*.py", "rules/**/*.py", "checkpoint/**/*.py", "engines/vm/**/*.py"),
+    (
+        "kernel.py",
+        "tape/*.py",
+        "rules/**/*.py",
+        "checkpoint/*.py",
+        "checkpoint/schedules/**/*.py",
+        "checkpoint/store/format/checksum.py",  # all that is compiled there
+        "engines/vm/**/*.py",
+    ),
 )
 
 

@@ -27,10 +27,11 @@ _CGROUP_FILES = (
 )
 
 
-def parse_bytes(amount: object) -> int:
+def parse_bytes(amount: object, name: str = "memory") -> int:
     """Bytes from an int or from text such as ``"64 MiB"``, ``"50 MB"``, ``"1.5GiB"``.
 
-    Raises BudgetError for anything else, and for amounts that are not positive.
+    Raises BudgetError, which names the argument ``name``, for anything else, and for amounts that
+    are not positive.
 
     >>> parse_bytes("64 MiB")
     67108864
@@ -39,19 +40,19 @@ def parse_bytes(amount: object) -> int:
         match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([a-zA-Z]*)\s*", amount)
         if match is None or match[2].lower() not in _UNITS:
             raise BudgetError(
-                f"memory={amount!r} is not an amount of memory; write bytes as an int, or text "
+                f"{name}={amount!r} is not an amount of {name}; write bytes as an int, or text "
                 'such as "64 MiB" or "50 MB".'
             )
         n = int(Decimal(match[1]) * _UNITS[match[2].lower()])
     elif isinstance(amount, bool) or not isinstance(amount, Integral):
         raise BudgetError(
-            f"memory={amount!r} is a {type(amount).__name__}; write bytes as an int, or text such "
+            f"{name}={amount!r} is a {type(amount).__name__}; write bytes as an int, or text such "
             'as "64 MiB".'
         )
     else:
         n = int(amount)
     if n <= 0:
-        raise BudgetError(f"memory={amount!r} leaves no memory at all; give a positive amount.")
+        raise BudgetError(f"{name}={amount!r} leaves no {name} at all; give a positive amount.")
     return n
 
 

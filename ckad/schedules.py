@@ -26,7 +26,14 @@ revolve: n_steps=4, n_slots=2, n_tape_slots=1, forward_steps=8, recompute factor
 from __future__ import annotations
 
 from ckad.checkpoint.schedules import SCHEDULES
+from ckad.checkpoint.schedules.disk_revolve import disk_revolve
+from ckad.checkpoint.schedules.hrevolve import hrevolve
+from ckad.checkpoint.schedules.mixed import mixed
+from ckad.checkpoint.schedules.mixed_bytes import mixed_bytes
+from ckad.checkpoint.schedules.multistage import multistage
 from ckad.checkpoint.schedules.online import online
+from ckad.checkpoint.schedules.periodic import periodic
+from ckad.checkpoint.schedules.periodic_disk import periodic_disk
 from ckad.checkpoint.schedules.revolve import revolve
 from ckad.checkpoint.schedules.schedule import Action, Actions, Schedule
 from ckad.checkpoint.schedules.store_all import store_all
@@ -37,8 +44,15 @@ __all__ = [
     "Action",
     "Actions",
     "Schedule",
+    "disk_revolve",
     "forward_steps",
+    "hrevolve",
+    "mixed",
+    "mixed_bytes",
+    "multistage",
     "online",
+    "periodic",
+    "periodic_disk",
     "revolve",
     "store_all",
     "two_level",

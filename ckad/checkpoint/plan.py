@@ -6,18 +6,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from html import escape
-from math import isqrt
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ckad.checkpoint.picture import draw
 from ckad.checkpoint.schedules import online
 from ckad.checkpoint.schedules.online import MOST_SLOTS, Online
+from ckad.checkpoint.schedules.periodic import even_period, fitting_slots
 from ckad.checkpoint.schedules.revolve import revolve
 from ckad.checkpoint.schedules.schedule import Action, Schedule
 from ckad.checkpoint.schedules.store_all import store_all
-from ckad.checkpoint.schedules.two_level import forward_steps as two_level_steps
 from ckad.checkpoint.schedules.two_level import two_level
 from ckad.memory import format_bytes
 
@@ -41,38 +40,10 @@ def fitting_schedule(
     if n_slots < 1:
         return None
     candidates = [binomial(n_steps, min(n_slots, max(n_steps, MOST_SLOTS)))]
-    periods = _periods(n_steps, state_bytes, residual_bytes, budget)
-    candidates += [two_level(n_steps, p) for p in periods]
+    n_even = fitting_slots(n_steps, state_bytes, residual_bytes, budget)
+    if n_even is not None:
+        candidates.append(two_level(n_steps, even_period(n_steps, n_even)))
     return min(candidates, key=lambda schedule: schedule.forward_steps)
-
-
-def even_period(n_steps: int, n_slots: int) -> int:
-    """The period of `two_level` with at most ``n_slots`` restart slots and segments of like length.
-
-    The last segment is run once, the others twice, so that it should not be shorter than needed.
-    """
-    return -(-n_steps // (n_slots + 1))
-
-
-def _periods(n_steps: int, state_bytes: int, residual_bytes: int, budget: int) -> list[int]:
-    """The period that runs the fewest steps with two levels, if any fits.
-
-    k states and n / (k + 1) residuals fit where k lies between the roots of a parabola; the fewest
-    steps are run near the lower one.
-    """
-    low, high = 1, max(1, isqrt(n_steps * residual_bytes // max(1, state_bytes)))
-
-    def used(k: int) -> int:
-        return k * state_bytes + even_period(n_steps, k) * residual_bytes
-
-    if used(high) > budget:
-        return []
-    while low < high:
-        middle = (low + high) // 2
-        low, high = (low, middle) if used(middle) <= budget else (middle + 1, high)
-    some = [k for k in range(low, min(n_steps, low + 32) + 1) if used(k) <= budget]
-    best = min(some, key=lambda k: two_level_steps(n_steps, even_period(n_steps, k)))
-    return [even_period(n_steps, best)]
 
 
 @dataclass(frozen=True)
@@ -126,6 +97,7 @@ class LoopPlan:
         times = f", {self.runs:,} times" if self.depth > 1 else ""
         kept = [
             _count(s.n_slots, "restart slot", self.state_bytes),
+            _count(s.n_disk_slots, "slot on disk", self.state_bytes),
             _count(s.n_tape_slots, "residual slot", self.residual_bytes),
         ]
         return (
@@ -153,7 +125,7 @@ class LoopPlan:
 def _clipped(schedule: Schedule, n: int) -> int:
     """Forward steps if only ``n`` of the steps are there: every action ends at the last of them."""
     if isinstance(schedule.source, Online):
-        return online.forward_steps(n, schedule.n_slots)
+        return online.forward_steps(n, schedule.n_slots + schedule.n_disk_slots)
     steps = 0
     for rows in schedule.chunks():
         forward = (rows.kind == Action.ADVANCE) | (rows.kind == Action.TAPE)
@@ -163,7 +135,24 @@ def _clipped(schedule: Schedule, n: int) -> int:
 
 
 def _count(n: int, what: str, size: int) -> str:
-    return f"{n:,} {what}{'s' if n > 1 else ''} of {format_bytes(size)}" if n else ""
+    plural = what.replace("slot", "slots") if n > 1 else what
+    return f"{n:,} {plural} of {format_bytes(size)}" if n else ""
+
+
+class OnDisk(NamedTuple):
+    """What was weighed where disk was given: predicted seconds of both sweeps and bytes moved."""
+
+    seconds: float
+    io_bytes: int
+    instead: str  # the runner-up
+    instead_seconds: float
+
+    def __str__(self) -> str:
+        text = (
+            f"disk: {format_bytes(self.io_bytes)} written and read, "
+            f"about {self.seconds:.3g} s predicted"
+        )
+        return f"{text}; runner-up {self.instead}, {self.instead_seconds:.3g} s"
 
 
 @dataclass(frozen=True)
@@ -174,13 +163,15 @@ class Plan:
     (of the longest one, if there are several); ``loops`` lists all of them, inner ones after the
     loop they are in. ``peak_bytes`` is everything ckad allocates for the call. Where a loop's
     number of steps is not known before it runs, they are those of a guess, and ``is_unknown`` says
-    so; a plan asked for after a run has the numbers of that run.
+    so; a plan asked for after a run has the numbers of that run. ``disk`` says what was predicted
+    where disk was given, else it is None.
     """
 
     peak_bytes: int
     budget: int | None
     engine: str
     loops: tuple[LoopPlan, ...] = field(default=())
+    disk: OnDisk | None = None
 
     @property
     def _main(self) -> LoopPlan | None:
@@ -237,7 +228,8 @@ class Plan:
             for loop in self.loops
             if loop.is_unknown
         ]
-        return "\n".join([head, main, *loops, *formulas])
+        disk = [f"  {self.disk}"] if self.disk else []
+        return "\n".join([head, main, *disk, *loops, *formulas])
 
     def _repr_html_(self) -> str:
         """The same text, as notebooks show it."""

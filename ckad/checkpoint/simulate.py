@@ -33,8 +33,14 @@ FREE = -1
     PEAK_SLOTS,
     TAPED,
     PEAK_TAPE_SLOTS,
+    N_SLOTS,
+    DISK_WRITES,
+    DISK_READS,
+    ON_DISK,
+    PEAK_DISK_SLOTS,
+    SCATTERED,
     N_REGISTERS,
-) = range(11)
+) = range(17)
 
 (
     VALID,
@@ -61,7 +67,7 @@ FAULTS = {
     POINT_RANGE: "start and stop must be the same step",
     PAST_THE_END: "the loop has {n_steps} steps only",
     WRONG_STATE: "the working state is at step {here}",
-    NO_SUCH_SLOT: "the restart slots are 0 to {n_slots} - 1",
+    NO_SUCH_SLOT: "the restart slots are 0 to {n_slots} - 1{of_these}",
     OCCUPIED: "the restart slot already holds step {held}; DROP it first",
     NOT_HELD: "the restart slot holds {held}",
     NO_SUCH_TAPE_SLOT: "the residual slots are 0 to {n_tape_slots} - 1",
@@ -73,13 +79,19 @@ FAULTS = {
 
 
 class ScheduleReport(NamedTuple):
-    """What a valid schedule was seen to do."""
+    """What a valid schedule was seen to do; writes and slots are those in RAM if not on disk."""
 
     forward_steps: int
     writes: int
     peak_slots: int
     peak_tape_slots: int
     n_actions: int
+    disk_writes: int = 0
+    disk_reads: int = 0
+    peak_disk_slots: int = 0
+    arena: tuple[int, ...] = ()
+    """The most residual slots in use beside 0, 1, 2 … restart slots in RAM; of schedules that use
+    both as stacks."""
 
 
 def check_schedule(schedule: Schedule) -> ScheduleReport:
@@ -89,34 +101,47 @@ def check_schedule(schedule: Schedule) -> ScheduleReport:
 
     Raises:
         ScheduleError: an action is wrong (the message names the first one, its index and the
-            fault), END is missing, or ``schedule.forward_steps`` is not what was counted.
+            fault), END is missing, ``schedule.forward_steps`` is not what was counted, or the
+            slots do not fit into ``schedule.arena``.
 
-    >>> from ckad.schedules import revolve
+    >>> from ckad.schedules import multistage, revolve
     >>> check_schedule(revolve(1000, 10)).forward_steps
     4636
+    >>> report = check_schedule(multistage(1000, 5, 5))
+    >>> report.disk_writes, report.disk_reads, report.peak_disk_slots
+    (70, 125, 5)
     """
     state = np.zeros(N_REGISTERS, np.int64)
     state[N_STEPS] = state[FRONTIER] = schedule.n_steps
-    slots = np.full(schedule.n_slots, FREE, np.int64)
+    state[N_SLOTS] = schedule.n_slots
+    slots = np.full(schedule.n_slots + schedule.n_disk_slots, FREE, np.int64)
     tape_slots = np.full(schedule.n_tape_slots, FREE, np.int64)
+    beside = np.zeros(schedule.n_slots + 1, np.int64)
     n_actions = 0
     for rows in schedule.chunks():
-        row, fault = simulate(*rows, state, slots, tape_slots)
+        row, fault = simulate(*rows, state, slots, tape_slots, beside)
         if fault != VALID:
             words = explain(fault, rows, row, state, slots, tape_slots)
             raise ScheduleError(f"Action {n_actions + row}, {rows.describe(row)}: {words}.")
         n_actions += rows.kind.size
-    check_totals(schedule, state, n_actions)
+    arena = () if state[SCATTERED] else tuple(beside[: state[PEAK_SLOTS] + 1].tolist())
+    check_totals(schedule, state, n_actions, arena)
     return ScheduleReport(
         forward_steps=int(state[FORWARD_STEPS]),
         writes=int(state[WRITES]),
         peak_slots=int(state[PEAK_SLOTS]),
         peak_tape_slots=int(state[PEAK_TAPE_SLOTS]),
         n_actions=n_actions,
+        disk_writes=int(state[DISK_WRITES]),
+        disk_reads=int(state[DISK_READS]),
+        peak_disk_slots=int(state[PEAK_DISK_SLOTS]),
+        arena=arena,
     )
 
 
-def check_totals(schedule: Schedule, state: NDArray[np.int64], n_actions: int) -> None:
+def check_totals(
+    schedule: Schedule, state: NDArray[np.int64], n_actions: int, arena: tuple[int, ...]
+) -> None:
     if not state[ENDED]:
         raise ScheduleError(f"The schedule stops after {n_actions} actions without END.")
     if state[FORWARD_STEPS] != schedule.forward_steps:
@@ -124,6 +149,19 @@ def check_totals(schedule: Schedule, state: NDArray[np.int64], n_actions: int) -
             f"The actions run {state[FORWARD_STEPS]} forward steps, but the schedule says "
             f"forward_steps={schedule.forward_steps}."
         )
+    if not schedule.arena:
+        return
+    if not arena:
+        raise ScheduleError(
+            "The schedule says that its slots share an arena, but they are not used as stacks, "
+            "first in, last out."
+        )
+    for held, taped in enumerate(arena):
+        if held >= len(schedule.arena) or taped > schedule.arena[held]:
+            raise ScheduleError(
+                f"The actions use {held} restart and {taped} residual slots at once, more than "
+                f"the schedule's arena={schedule.arena} has room for."
+            )
 
 
 def explain(
@@ -135,13 +173,15 @@ def explain(
     tape_slots: NDArray[np.int64],
 ) -> str:
     """The fault of row ``row`` in words, with the numbers as they were just before it."""
-    slot = int(rows.slot[row])
+    slot, n_slots = int(rows.slot[row]), int(state[N_SLOTS])
+    n_disk_slots = slots.size - n_slots
     held = int(slots[slot]) if 0 <= slot < slots.size else FREE
     return FAULTS[fault].format(
         here=state[HERE],
         n_steps=state[N_STEPS],
         next_step=state[FRONTIER] - 1 if state[FRONTIER] else "none",
         n_slots=slots.size,
+        of_these=f", the last {n_disk_slots} of them on disk" if n_disk_slots else "",
         n_tape_slots=tape_slots.size,
         held="nothing" if held == FREE else held if fault == OCCUPIED else f"step {held}",
     )
@@ -180,6 +220,7 @@ def tape(
         if tape_slots[slot + k] != FREE:
             return TAPE_OCCUPIED
         tape_slots[slot + k] = start + k
+    state[SCATTERED] |= slot != state[TAPED]
     state[TAPED] += length
     state[PEAK_TAPE_SLOTS] = max(state[PEAK_TAPE_SLOTS], state[TAPED])
     return advance(start, stop, state)
@@ -201,6 +242,7 @@ def reverse(
             return NOT_TAPED
     tape_slots[slot : slot + length] = FREE
     state[TAPED] -= length
+    state[SCATTERED] |= slot != state[TAPED]
     state[FRONTIER] = start
     return VALID
 
@@ -218,18 +260,31 @@ def use_slot(
         if slots[slot] != FREE:
             return OCCUPIED
         slots[slot] = step
-        state[WRITES] += 1
-        state[FILLED] += 1
-        state[PEAK_SLOTS] = max(state[PEAK_SLOTS], state[FILLED])
+        count(slot, 1, state)
         return VALID
     if slots[slot] == FREE or slots[slot] != step:
         return NOT_HELD
     if kind == RESTORE:
         state[HERE] = step
+        state[DISK_READS] += slot >= state[N_SLOTS]
     else:
         slots[slot] = FREE
-        state[FILLED] -= 1
+        count(slot, -1, state)
     return VALID
+
+
+@kernel
+def count(slot: int, change: int, state: NDArray[np.int64]) -> None:
+    """One more (1) or less (-1) of the slots in RAM or on disk is filled."""
+    if slot >= state[N_SLOTS]:
+        state[ON_DISK] += change
+        state[DISK_WRITES] += change == 1
+        state[PEAK_DISK_SLOTS] = max(state[PEAK_DISK_SLOTS], state[ON_DISK])
+        return
+    state[SCATTERED] |= slot != state[FILLED] - (change == -1)
+    state[FILLED] += change
+    state[WRITES] += change == 1
+    state[PEAK_SLOTS] = max(state[PEAK_SLOTS], state[FILLED])
 
 
 @kernel
@@ -267,10 +322,16 @@ def simulate(
     state: NDArray[np.int64],
     slots: NDArray[np.int64],
     tape_slots: NDArray[np.int64],
+    beside: NDArray[np.int64],
 ) -> tuple[int, int]:
-    """(row, fault) of the first wrong row; the fault is VALID if there is none."""
+    """(row, fault) of the first wrong row; the fault is VALID if there is none.
+
+    ``beside[k]`` becomes the most residual slots in use beside k restart slots in RAM.
+    """
     for row in range(kind.size):
         fault = perform(kind[row], start[row], stop[row], slot[row], state, slots, tape_slots)
         if fault != VALID:
             return row, fault
+        held = state[FILLED]
+        beside[held] = max(beside[held], state[TAPED])
     return kind.size, VALID

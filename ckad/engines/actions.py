@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from enum import IntEnum
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 ACTION_BYTES = 32
 #: Rows of a table that is refilled while the program runs.
 CHUNK = 1024
+
+#: What is said of actions that run out.
+NO_END = "the schedule has no more actions, and END was not among them."
 
 #: Columns kind, start, stop, slot; one action per row.
 Rows = np.ndarray
@@ -50,15 +54,63 @@ class TooManySteps(Exception):
         self.loop, self.wanted = loop, wanted
 
 
+class Window(Protocol):
+    """What can be seen of an outermost loop between two pieces of its actions."""
+
+    @property
+    def n_steps(self) -> int:
+        """How many steps the loop runs, as far as that is known."""
+
+    def slot(self, number: int) -> Sequence[memoryview]:
+        """The memory of a restart slot, in parts."""
+
+    def live(self, reverse: bool) -> Sequence[memoryview]:
+        """What lives from piece to piece in a sweep beside the token and the carry: in the forward
+        one what each step gives, in the reverse one all cotangents."""
+
+
+class Course(Protocol):
+    """The actions of one run of a loop, if something is to be done between their pieces."""
+
+    def following(self, n_steps: int | None) -> Rows | None:
+        """The next piece, asked for when the last one has been carried out, the first one when the
+        loop begins.
+
+        ``n_steps`` is given once, when the forward sweep of a loop has ended that learns it.
+        """
+
+    def close(self, keep: bool) -> None:
+        """The run is over; or it has failed, and ``keep`` what it can be resumed from."""
+
+
 class Feed(NamedTuple):
     """The actions of one loop: all rows at once, or a stream of pieces.
 
     ``reverse`` is the row at which the reverse phase begins; a stream is used for loops that run
     once, which simply go on. Where the number of steps is learnt on the way, ``pieces`` are those
     of the forward phase, which may go on for ever, and ``after`` makes those of the reverse phase.
+    What a loop has to do between its pieces, the course does that ``begin`` makes for each run on
+    its inputs.
     """
 
     pieces: Callable[[], Iterator[Rows]]
     n_rows: int  # room that the table needs
     reverse: int
     after: Callable[[int], Iterator[Rows]] | None = None
+    begin: Callable[[Window, Sequence[np.ndarray]], Course] | None = None
+
+
+@contextmanager
+def closing_courses(courses: Mapping[int, Course]) -> Iterator[None]:
+    """Close what was begun meanwhile. A run that failed may be resumed, but for one that had too
+    few actions: it begins anew with others."""
+    keep = True
+    try:
+        yield
+        keep = False
+    except TooManySteps:
+        keep = False
+        raise
+    finally:
+        for course in courses.values():
+            course.close(keep)

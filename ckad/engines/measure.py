@@ -11,7 +11,7 @@ from ckad.place import NOWHERE
 from ckad.tape.control import UNGUARDED, Loop, is_open, likely_length, read_loop
 from ckad.tape.ops import Op
 from ckad.tape.tape import Source, Tape
-from ckad.tape.types import Type
+from ckad.tape.types import DType, Type
 
 #: Bytes that values of these types take in a restart state, or in the residuals of a step.
 RecordBytes = Callable[[Sequence[Type]], int]
@@ -40,6 +40,8 @@ class TapedLoop:
     most_steps: int = 0
     head_bytes: int = 0
     place: Source = NOWHERE
+    guard: int = UNGUARDED
+    float64_bytes: int = 0  # of its state, what is float64
 
 
 def taped_loops(
@@ -65,7 +67,7 @@ def _found(tape: Tape, bytes_of: RecordBytes, runs: int, depth: int) -> dict[int
             loop = read_loop(tape, row)
             assert loop.taping is not None
             measured = _measure(loop, loop.taping, bytes_of, runs, depth)
-            found[loop.name] = replace(measured, place=tape.sources[row.source])
+            found[loop.name] = replace(measured, place=tape.sources[row.source], guard=loop.guard)
             again = runs * likely_length(loop.length, loop.guard)
             found |= _found(loop.taping, bytes_of, again, depth + 1)
         elif row.op is Op.LOOP:
@@ -95,7 +97,10 @@ def _measure(loop: Loop, taping: Tape, bytes_of: RecordBytes, runs: int, depth: 
     own = state, bytes_of(kept), tuple(inner)
     learnt = is_open(loop.length, loop.guard)
     head = HEAD if loop.guard != UNGUARDED else 0
-    return TapedLoop(loop.name, length, runs, depth, *own, learnt, loop.length, head)
+    found = TapedLoop(loop.name, length, runs, depth, *own, learnt, loop.length, head)
+    types = loop.body.output_types[: len(loop.carry)]
+    floats = sum(t.nbytes for t in types if t.dtype is DType.F64)
+    return replace(found, float64_bytes=floats)
 
 
 def token_bytes(loops: dict[int, TapedLoop], slots: dict[int, Slots], name: int) -> int:

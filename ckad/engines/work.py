@@ -52,6 +52,12 @@ def step_nanoseconds(tape: Tape, engine: str) -> dict[int, float]:
     return {loop.name: nanoseconds(loop.body, engine) for loop in loops}
 
 
+def reverse_nanoseconds(tape: Tape, engine: str) -> dict[int, float]:
+    """About how long the reverse of a step of each outermost loop takes, by the loop's name."""
+    loops = [read_reverse_loop(tape, row) for row in tape.rows if row.op is Op.REVERSE_LOOP]
+    return {loop.name: nanoseconds(loop.reverse, engine) for loop in loops}
+
+
 def _run(tape: Tape, rates: Rates) -> float:
     return sum(map(partial(_row, tape, rates), tape.rows))
 

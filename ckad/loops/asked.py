@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
+
 from ckad.checkpoint.schedules import SCHEDULES
 from ckad.checkpoint.schedules.online import online, unknown
 from ckad.checkpoint.schedules.revolve import revolve
-from ckad.checkpoint.schedules.schedule import Listed, Schedule
+from ckad.checkpoint.schedules.schedule import Action, Listed, Schedule
 from ckad.checkpoint.schedules.store_all import store_all
 from ckad.checkpoint.schedules.two_level import two_level
 from ckad.checkpoint.simulate import check_schedule
@@ -34,7 +36,27 @@ def asked_for(choice: Choice, loop: TapedLoop) -> Schedule:
         )
     if isinstance(schedule.source, Listed):
         check_schedule(schedule)  # made elsewhere: a wrong row would be a wrong gradient
+    mixes = schedule.arena or isinstance(schedule.source, Listed)
+    if mixes and _tapes_and_runs_on(schedule):
+        raise ScheduleError(
+            f"{schedule.family} runs on from a step that it has taped in the reverse phase, and no "
+            "engine does: what is run again and taped has to be reversed next. Use "
+            "ckad.schedules.revolve or two_level, or multistage and hrevolve with a disk."
+        )
     return schedule
+
+
+def _tapes_and_runs_on(schedule: Schedule) -> bool:
+    """Whether a step that is taped in the reverse phase is followed by what needs its state."""
+    rows = schedule.actions
+    kept = rows.kind != Action.DROP
+    kind, stop = rows.kind[kept], rows.stop[kept]
+    forward = (kind == Action.ADVANCE) | (kind == Action.TAPE)
+    last = np.flatnonzero(forward & (stop >= schedule.n_steps))
+    needs = forward | (kind == Action.STORE)
+    back = slice(int(last[0]) + 1, None) if last.size else slice(0, 0)
+    taped, after = (kind == Action.TAPE)[back][:-1], needs[back][1:]
+    return bool(np.any(taped & after))
 
 
 def family(choice: Choice, loop: TapedLoop) -> Callable[[int, int], Schedule]:
@@ -56,5 +78,10 @@ def _named(choice: Choice, loop: TapedLoop) -> object:
         return two_level(n)
     if choice in ("revolve", "online"):
         return family(choice, loop)(n, 1)
+    if choice in SCHEDULES:
+        raise ScheduleError(
+            f"schedule={choice!r} needs to be told how many slots; pass a function from the number "
+            f"of steps: schedule=lambda n: ckad.schedules.{choice}(n, ...)."
+        )
     names = ", ".join(repr(x) for x in ("auto", *SCHEDULES))
     raise ScheduleError(f"schedule={choice!r} is not known; use one of {names}, or a Schedule.")

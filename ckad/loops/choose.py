@@ -13,6 +13,7 @@ from types import MappingProxyType
 
 from ckad.checkpoint.plan import LoopPlan, fitting_schedule
 from ckad.checkpoint.schedules.online import MOST_SLOTS, Online, unknown
+from ckad.checkpoint.schedules.periodic import even_period
 from ckad.checkpoint.schedules.schedule import MAX_STEPS, Schedule
 from ckad.checkpoint.schedules.store_all import store_all
 from ckad.checkpoint.schedules.two_level import two_level
@@ -32,13 +33,20 @@ MOST_TRIES = 8
 ALIGNMENT = 64
 #: A step costs about as much as moving this many bytes, beside those of its state and residuals.
 STEP_OVERHEAD = 256
+#: Segments of a loop that keeps all residuals, if a run can be gone on with: one may be run again.
+SEGMENTS = 63
 #: Bytes that the caches are thought to hold, and nanoseconds that a byte takes beyond them: it is
 #: written and read once, and lies on a page that the system has to find.
 CACHE, MEMORY = 10 * 2**20, 0.2
 
 
 def slots_of(schedules: Schedules) -> dict[int, Slots]:
-    return {name: Slots(s.n_slots, s.n_tape_slots, _most(s)) for name, s in schedules.items()}
+    return {name: Slots(_in_memory(s), s.n_tape_slots, _most(s)) for name, s in schedules.items()}
+
+
+def _in_memory(schedule: Schedule) -> int:
+    """Restart slots in memory; with others on disk, one through which their states go."""
+    return schedule.n_slots + (1 if schedule.n_disk_slots else 0)
 
 
 def _most(schedule: Schedule) -> int:
@@ -60,9 +68,11 @@ class Chooser:
         measure: Measure,
         requested: str | int | None,
         step_ns: Mapping[int, float] = MappingProxyType({}),
+        resumes: bool = False,
     ) -> None:
+        self.resumes = resumes
         self.loops, self.budget, self.choice, self.requested = loops, budget, choice, requested
-        self._measure, self._step_ns = measure, step_ns
+        self._measure, self.step_ns = measure, step_ns
         self.outer = [x for x in loops.values() if x.depth == 1]
         self.most_rows = piece_rows(budget // max(1, len(self.outer)))
         self.inner = [x for x in loops.values() if x.depth > 1]
@@ -72,11 +82,23 @@ class Chooser:
 
     def schedules(self) -> Schedules:
         """The cheapest schedules that were found to fit; BudgetError if none do."""
-        return self._as_asked() if self.choice != "auto" else self._nearer(self._fewest_steps())
+        if self.choice != "auto":
+            return self._as_asked()
+        chosen = self._nearer(self._fewest_steps())
+        return self._in_segments(chosen) if self.resumes else chosen
+
+    def _in_segments(self, chosen: Schedules) -> Schedules:
+        """Instead of the residuals of all steps those of a segment at a time: without restart
+        states a run cannot be gone on with."""
+        found = dict(chosen)
+        for x in self.outer:
+            if x.n_steps > 1 and not chosen[x.name].n_slots:
+                found[x.name] = two_level(x.n_steps, even_period(x.n_steps, SEGMENTS))
+        return found if self.measured(found) <= self.budget else chosen
 
     def is_likely_to_keep_all(self) -> bool:
         """Whether no step will be run again, as far as that is known before measuring."""
-        if self.choice != "auto":
+        if self.choice != "auto" or self.resumes:
             return self.choice == "store_all"
         everything = self._everything()
         fits = self._tokens(everything) <= self.budget
@@ -152,7 +174,7 @@ class Chooser:
     def _nearest(self, chosen: Schedules) -> Schedules:
         slots, found = slots_of(chosen), dict(chosen)
         for x in self.outer:
-            if x.name in self._step_ns and x.n_steps > 1:
+            if x.name in self.step_ns and x.n_steps > 1:
                 size = step_bytes(self.loops, slots, x.name)
                 period = isqrt(x.n_steps * x.state_bytes // max(1, size))
                 period = max(1, min(period, CACHE // max(1, size), x.n_steps))
@@ -164,7 +186,7 @@ class Chooser:
         """What a schedule adds to the time of a loop whose steps keep ``size`` bytes."""
         far = schedule.n_tape_slots > 1 and schedule.n_tape_slots * size > CACHE
         moved = (x.n_steps if far else 0) * size + 2 * schedule.n_slots * x.state_bytes
-        return schedule.forward_steps * self._step_ns[x.name] + moved * MEMORY
+        return schedule.forward_steps * self.step_ns[x.name] + moved * MEMORY
 
     # --- predictions ---------------------------------------------------------------------------
 
@@ -344,8 +366,8 @@ class Chooser:
 
     def under(self, budget: int) -> Chooser:
         """The same for another budget, which nobody asked for."""
-        loops, step_ns = self.loops, self._step_ns
-        return Chooser(loops, budget, self.choice, self._measure, None, step_ns)
+        loops, step_ns = self.loops, self.step_ns
+        return Chooser(loops, budget, self.choice, self._measure, None, step_ns, self.resumes)
 
     def factor(self, schedules: Schedules) -> float:
         """How often a step is computed forward, on the average."""

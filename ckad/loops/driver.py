@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
 
+from ckad.checkpoint.budget import Budget
 from ckad.checkpoint.plan import Plan
 from ckad.checkpoint.schedules import SCHEDULES
-from ckad.checkpoint.schedules.online import Online
-from ckad.checkpoint.schedules.schedule import Schedule
 from ckad.engines.actions import ACTION_BYTES, Feed, Slots
 from ckad.engines.engine import Loaded
 from ckad.engines.measure import TapedLoop, taped_loops
@@ -20,10 +20,11 @@ from ckad.engines.work import step_nanoseconds
 from ckad.errors import BudgetError, EngineError, ScheduleError
 from ckad.loops.advice import warn_if_dear
 from ckad.loops.asked import Choice
-from ckad.loops.choose import Chooser, Measure, Schedules, slots_of
+from ckad.loops.choose import Chooser, Measure, Schedules
 from ckad.loops.compiled import Compiled, Run
+from ckad.loops.courses import Courses, Disk
+from ckad.loops.disk import on_disk
 from ckad.loops.engines import AUTO, ENGINES, chosen, engine_named
-from ckad.loops.tables import learnt, streamed, whole
 from ckad.loops.threads import n_threads
 from ckad.loops.watch import Watch
 from ckad.memory import format_bytes, free_memory, parse_bytes
@@ -42,21 +43,26 @@ SMALL = 2**26
 Progress = bool | Callable[[int, int], object]
 
 
+#: Bytes, text that says how many, or disk as well.
+Amount = int | str | Budget | None
+
+
 @dataclass(frozen=True)
 class Options:
     """How a program is to be run; the keyword arguments of the transformations."""
 
-    memory: int | str | None = None
+    memory: Amount = None
     schedule: Choice = "auto"
     engine: str = "auto"
     progress: Progress = False
     check_finite: bool = False
     threads: int | None = None
+    resume: str | os.PathLike[str] | None = None
 
     def __post_init__(self) -> None:
         """Refuse what no program could be run with, at the line that asks for it."""
         try:
-            if self.memory is not None:
+            if self.memory is not None and not isinstance(self.memory, Budget):
                 parse_bytes(self.memory)
         except BudgetError as error:
             raise BudgetError(at_place(str(error))) from None
@@ -78,8 +84,30 @@ class Options:
             )
 
     @property
+    def asked(self) -> int | str | None:
+        """What was asked for of memory."""
+        return self.memory.memory if isinstance(self.memory, Budget) else self.memory
+
+    @property
+    def disk(self) -> Disk:
+        """What may lie on disk, nothing if no disk was given."""
+        given = self.memory
+        if not isinstance(given, Budget) or given.disk_bytes is None:
+            return Disk()
+        return Disk(given.disk_bytes, given.directory, given.codec)
+
+    @property
+    def resumed_from(self) -> str | None:
+        """The directory of runs that can be gone on with."""
+        given = self.memory
+        if self.resume is None and isinstance(given, Budget) and given.durability == "resume":
+            return str(given.directory)
+        return None if self.resume is None else os.path.abspath(os.fspath(self.resume))
+
+    @property
     def key(self) -> tuple[object, ...]:
-        return self.memory, self.schedule, self.engine, self.check_finite, self.threads
+        made_of = self.memory, self.schedule, self.engine, self.check_finite, self.threads
+        return *made_of, self.resumed_from
 
 
 def fits_still(plan: Plan) -> bool:
@@ -150,7 +178,7 @@ def _compile(
 
 
 def _budget(options: Options) -> int:
-    return free_memory() // FREE_PART if options.memory is None else parse_bytes(options.memory)
+    return free_memory() // FREE_PART if options.asked is None else parse_bytes(options.asked)
 
 
 def _chooser(
@@ -162,7 +190,8 @@ def _chooser(
     budget: int,
 ) -> Chooser:
     step_ns = step_nanoseconds(tape, engine)
-    return Chooser(loops, budget, options.schedule, measure, options.memory, step_ns)
+    resumes = options.resumed_from is not None
+    return Chooser(loops, budget, options.schedule, measure, options.asked, step_ns, resumes)
 
 
 def _planned(
@@ -175,21 +204,31 @@ def _planned(
 ) -> Run:
     """Schedules for ``loops`` within the budget."""
 
+    courses = Courses(tape, engine, options.disk, options.resumed_from, len(_outermost(loops)))
+
+    def peak_of(schedules: Schedules, slots: dict[int, Slots], feeds: dict[int, Feed]) -> int:
+        return run_bytes(tape, loaded, slots, feeds) + _between(loops, schedules, courses)
+
     def measure(schedules: Schedules, most_rows: int) -> int:
-        feeds = _feeds(loops, schedules, most_rows)
-        return run_bytes(tape, loaded, slots_of(schedules), feeds)
+        feeds = _feeds(loops, schedules, most_rows, courses)
+        return peak_of(schedules, courses.slots(loops, schedules), feeds)
 
     chooser = _chooser(tape, loops, options, engine, measure, budget)
     schedules = chooser.schedules() if loops else {}
-    slots, feeds = slots_of(schedules), _feeds(loops, schedules, chooser.most_rows)
-    peak = run_bytes(tape, loaded, slots, feeds)
-    if options.memory is not None and peak > budget:
+    choice = on_disk(chooser, schedules, courses) if options.disk.limit else None
+    schedules = choice.schedules if choice else schedules
+    slots = courses.slots(loops, schedules)
+    feeds = _feeds(loops, schedules, chooser.most_rows, courses)
+    peak = peak_of(schedules, slots, feeds)
+    if options.asked is not None and peak > budget:
         raise BudgetError(
-            f"memory={options.memory!r} is {budget:,} bytes; the program needs {peak:,} bytes "
+            f"memory={options.asked!r} is {budget:,} bytes; the program needs {peak:,} bytes "
             f"({format_bytes(peak)}). Raise memory= to at least {peak:,}."
         )
     warn_if_dear(chooser, schedules)
-    plan = Plan(peak, None if options.memory is None else budget, engine, chooser.plans(schedules))
+    known = None if options.asked is None else budget
+    found = choice.described if choice else None
+    plan = Plan(peak, known, engine, chooser.plans(schedules), found)
     total = sum(schedules[x.name].forward_steps + x.n_steps for x in loops.values() if x.depth == 1)
     lengths = {name: x.n_steps for name, x in loops.items() if x.is_open}
     return Run(plan, feeds, slots, total, lengths)
@@ -202,13 +241,19 @@ def run_bytes(tape: Tape, loaded: Loaded, slots: dict[int, Slots], feeds: dict[i
     return tape.nbytes + loaded.run_bytes(slots) + tables + results
 
 
-def _feeds(loops: dict[int, TapedLoop], schedules: Schedules, most_rows: int) -> dict[int, Feed]:
-    return {name: _feed(loop, schedules[name], most_rows) for name, loop in loops.items()}
+def _feeds(
+    loops: dict[int, TapedLoop], schedules: Schedules, most_rows: int, courses: Courses
+) -> dict[int, Feed]:
+    numbers = {name: k for k, name in enumerate(_outermost(loops))}
+    return {
+        name: courses.feed(loop, schedules[name], most_rows, numbers.get(name, -1))
+        for name, loop in loops.items()
+    }
 
 
-def _feed(loop: TapedLoop, schedule: Schedule, most_rows: int) -> Feed:
-    if loop.depth > 1:
-        return whole(schedule)
-    if loop.is_open and isinstance(schedule.source, Online):
-        return learnt(schedule.source, most_rows)
-    return streamed(schedule, most_rows)
+def _outermost(loops: dict[int, TapedLoop]) -> list[int]:
+    return [x.name for x in loops.values() if x.depth == 1]
+
+
+def _between(loops: dict[int, TapedLoop], schedules: Schedules, courses: Courses) -> int:
+    return sum(courses.nbytes(loop, schedules[name]) for name, loop in loops.items())

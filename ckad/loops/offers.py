@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from ckad.checkpoint.plan import even_period
 from ckad.checkpoint.schedules.online import unknown
+from ckad.checkpoint.schedules.periodic import even_period
 from ckad.checkpoint.schedules.revolve import revolve
 from ckad.checkpoint.schedules.schedule import Schedule
 from ckad.checkpoint.schedules.store_all import store_all

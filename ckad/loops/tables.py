@@ -6,18 +6,20 @@ so its rows are kept as a whole.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 
 import numpy as np
 
 from ckad.checkpoint.schedules.online import Online
 from ckad.checkpoint.schedules.schedule import Action, Actions, Schedule
-from ckad.engines.actions import ACTION_BYTES, CHUNK, Feed
+from ckad.engines.actions import ACTION_BYTES, CHUNK, Course, Feed, Window
 
 #: The pieces of all loops together take no more than this part of the budget, or fewest rows each.
 PIECE_PART = 32
 FEWEST_ROWS = 32
+#: Rows that are put in where something is to be done between pieces.
+EXTRA_ROWS = 2
 #: The rows of longer inner loops are estimated while schedules are compared, not counted.
 LONGEST_COUNTED = 20_000
 
@@ -55,6 +57,31 @@ def streamed(schedule: Schedule, most: int) -> Feed:
 @lru_cache(maxsize=1024)
 def streamed_rows(schedule: Schedule, most: int) -> int:
     return int(next(schedule.chunks(most)).kind.size)
+
+
+#: Makes the course of a run from its chunks of rows, those of a reverse phase that is learnt, and
+#: what it sees of the loop, on inputs.
+Between = Callable[[Iterator[np.ndarray], "After", Window, Sequence[np.ndarray]], Course]
+After = Callable[[int], Iterator[np.ndarray]] | None
+
+
+def between(schedule: Schedule, most: int, is_learnt: bool, course: Between) -> Feed:
+    """The rows in pieces between which something is to be done."""
+    source = schedule.source
+    learns = is_learnt and isinstance(source, Online)
+
+    def rows_after(n_steps: int) -> Iterator[np.ndarray]:
+        assert isinstance(source, Online)
+        return map(_rows, source.after(n_steps, most))
+
+    after = rows_after if learns else None
+
+    def begin(window: Window, inputs: Sequence[np.ndarray]) -> Course:
+        sweep = source.sweep if isinstance(source, Online) and learns else schedule.chunks
+        return course(map(_rows, sweep(most)), after, window, inputs)
+
+    n_rows = EXTRA_ROWS + (most if learns else streamed_rows(schedule, most))
+    return Feed(lambda: iter(()), n_rows, 0, after, begin)
 
 
 def whole(schedule: Schedule) -> Feed:

@@ -19,7 +19,13 @@ import numpy as np
 
 from ckad import locks, trees
 from ckad.engines import arena
-from ckad.errors import BudgetError, ConcreteValueError, NonFiniteError, ScheduleError
+from ckad.errors import (
+    BudgetError,
+    ConcreteValueError,
+    DifferentiationError,
+    NonFiniteError,
+    ScheduleError,
+)
 from ckad.loops.compiled import Compiled
 from ckad.loops.driver import Options, compile_tape, fits_still
 from ckad.loops.engines import chosen
@@ -162,6 +168,24 @@ class Call:
         tree = self.recording.out_tree
         shown = finished(leaves, self.recording.out_scalars)
         return shown[0] if tree.num_nodes == tree.num_leaves == 1 else trees.unflatten(tree, shown)
+
+
+def positions(argnums: int | Sequence[int], n_args: int) -> tuple[int, ...]:
+    """The arguments to differentiate by, counted from the first."""
+    numbers = [argnums] if isinstance(argnums, int) else argnums
+    if not isinstance(numbers, Sequence) or not all(isinstance(n, int) for n in numbers):
+        raise DifferentiationError(
+            at_place(f"argnums={argnums!r}; pass an int, or several in a tuple.")
+        )
+    for n in numbers:
+        if not -n_args <= n < n_args:
+            raise DifferentiationError(
+                at_place(
+                    f"argnums={argnums} names argument {n}, but the call has {n_args} "
+                    "positional arguments. Pass the arguments to differentiate by position."
+                )
+            )
+    return tuple(n % n_args for n in numbers)
 
 
 def resolved(tape: Tape, options: Options) -> Options:

@@ -10,7 +10,7 @@ from typing import Any
 
 from ckad.checkpoint.plan import LoopPlan, Plan
 from ckad.loops.asked import Choice
-from ckad.loops.driver import Options
+from ckad.loops.driver import Amount, Options
 from ckad.memory import format_bytes
 from ckad.passes import pipeline
 from ckad.passes.pipeline import Stages
@@ -77,7 +77,7 @@ def explain(
     *args: Any,
     argnums: int | Sequence[int] = 0,
     has_aux: bool = False,
-    memory: int | str | None = None,
+    memory: Amount = None,
     schedule: Choice = "auto",
     engine: str = "auto",
     threads: int | None = None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -14,13 +15,13 @@ from ckad.checkpoint.plan import Plan
 from ckad.errors import DifferentiationError
 from ckad.loops.asked import Choice
 from ckad.loops.compiled import Compiled
-from ckad.loops.driver import Options, Progress
+from ckad.loops.driver import Amount, Options, Progress
 from ckad.passes import pipeline
 from ckad.place import at_place
 from ckad.tape.tape import Tape
 from ckad.trace.values.tracer import Tracer
 from ckad.tracebacks import trimmed
-from ckad.transforms.call import Call, compiled, finished
+from ckad.transforms.call import Call, compiled, finished, positions
 from ckad.transforms.returns import returning
 
 
@@ -29,12 +30,13 @@ def value_and_grad(
     argnums: int | Sequence[int] = 0,
     has_aux: bool = False,
     *,
-    memory: int | str | None = None,
+    memory: Amount = None,
     schedule: Choice = "auto",
     engine: str = "auto",
     threads: int | None = None,
     progress: Progress = False,
     check_finite: bool = False,
+    resume: str | os.PathLike[str] | None = None,
     returns: int | Sequence[int] | None = None,
 ) -> Gradient:
     """Make a function that computes ``fun`` and its exact gradient.
@@ -47,6 +49,7 @@ def value_and_grad(
         memory: bytes, or text such as ``"64 MiB"``: what a call may allocate at its peak, for
             checkpoints, residuals, work arrays and results. By default everything is kept where
             that fits a quarter of the free memory. The compiler takes some MB more on a first call.
+            A `ckad.Budget` gives disk as well.
         schedule: ``"auto"``, ``"store_all"``, ``"revolve"``, ``"two_level"``, a schedule of
             ``ckad.schedules``, or a function from the number of steps to one. It is used for the
             outermost loops.
@@ -61,6 +64,8 @@ def value_and_grad(
         returns: the position of an argument, or several, that ``fun`` writes into and that are to
             be returned; what ``fun`` itself returns, if anything, comes before: use ``has_aux``
             then. The caller's arrays stay as they are.
+        resume: a directory. If a call is killed, or stopped by Ctrl-C or an error, the same call
+            goes on from what it has left there, and returns the same bits.
 
     Returns:
         A function of the same arguments that returns ``(value, gradient)``, or
@@ -73,6 +78,8 @@ def value_and_grad(
         DifferentiationError: the result is not a float scalar, or an argument to differentiate by
             holds no floats.
         BudgetError: ``memory`` is below the minimum, which the message names.
+        CheckpointError: a checkpoint on disk cannot be written or read, or the run that was left in
+            ``resume`` is another one.
         TraceError: ``fun`` does something that ckad cannot record.
 
     The gradient is computed by reverse accumulation over a recorded tape (Griewank & Walther,
@@ -83,7 +90,7 @@ def value_and_grad(
     >>> print(value, gradient)
     14.0 [2. 4. 6.]
     """
-    options = Options(memory, schedule, engine, progress, check_finite, threads)
+    options = Options(memory, schedule, engine, progress, check_finite, threads, resume)
     return Gradient(returning(fun, returns), argnums, has_aux, options)
 
 
@@ -92,12 +99,13 @@ def grad(
     argnums: int | Sequence[int] = 0,
     has_aux: bool = False,
     *,
-    memory: int | str | None = None,
+    memory: Amount = None,
     schedule: Choice = "auto",
     engine: str = "auto",
     threads: int | None = None,
     progress: Progress = False,
     check_finite: bool = False,
+    resume: str | os.PathLike[str] | None = None,
     returns: int | Sequence[int] | None = None,
 ) -> Callable[..., Any]:
     """Like `value_and_grad`, but the function returned gives the gradient alone.
@@ -109,7 +117,7 @@ def grad(
     >>> print(ckad.grad(np.sin)(0.0))
     1.0
     """
-    options = Options(memory, schedule, engine, progress, check_finite, threads)
+    options = Options(memory, schedule, engine, progress, check_finite, threads, resume)
     return _GradientAlone(returning(fun, returns), argnums, has_aux, options)
 
 
@@ -183,24 +191,6 @@ class _GradientAlone(Gradient):
     def shown(self, call: Call, layout: Layout, outputs: Sequence[Any]) -> Any:
         result, gradient = super().shown(call, layout, outputs)
         return (gradient, result[1]) if self.has_aux else gradient
-
-
-def positions(argnums: int | Sequence[int], n_args: int) -> tuple[int, ...]:
-    """The arguments to differentiate by, counted from the first."""
-    numbers = [argnums] if isinstance(argnums, int) else argnums
-    if not isinstance(numbers, Sequence) or not all(isinstance(n, int) for n in numbers):
-        raise DifferentiationError(
-            at_place(f"argnums={argnums!r}; pass an int, or several in a tuple.")
-        )
-    for n in numbers:
-        if not -n_args <= n < n_args:
-            raise DifferentiationError(
-                at_place(
-                    f"argnums={argnums} names argument {n}, but the call has {n_args} "
-                    "positional arguments. Pass the arguments to differentiate by position."
-                )
-            )
-    return tuple(n % n_args for n in numbers)
 
 
 class Layout(NamedTuple):
@@ -315,7 +305,7 @@ def _check_real(call: Call, result: trees.Treedef, has_aux: bool) -> None:
 def vjp(
     fun: Callable[..., Any],
     *primals: Any,
-    memory: int | str | None = None,
+    memory: Amount = None,
     schedule: Choice = "auto",
     engine: str = "auto",
     threads: int | None = None,
@@ -378,7 +368,7 @@ def plan(
     *args: Any,
     argnums: int | Sequence[int] = 0,
     has_aux: bool = False,
-    memory: int | str | None = None,
+    memory: Amount = None,
     schedule: Choice = "auto",
     engine: str = "auto",
     threads: int | None = None,

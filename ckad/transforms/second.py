@@ -11,16 +11,16 @@ import numpy as np
 from ckad import trees
 from ckad.errors import DifferentiationError
 from ckad.loops.asked import Choice
-from ckad.loops.driver import Options, Progress
+from ckad.loops.driver import Amount, Options, Progress
 from ckad.passes import pipeline
 from ckad.passes.pipeline import Pipeline, Positions
 from ckad.place import at_place
 from ckad.trace.source import follow
 from ckad.trace.values.tracer import Tracer
 from ckad.tracebacks import trimmed
-from ckad.transforms.call import Call
+from ckad.transforms.call import Call, positions
 from ckad.transforms.forward import match_tangents, moving_inputs
-from ckad.transforms.gradients import Gradient, layout_of, positions
+from ckad.transforms.gradients import Gradient, layout_of
 from ckad.transforms.lanes import in_lanes
 
 
@@ -29,7 +29,7 @@ def jacobian(
     argnums: int = 0,
     mode: str = "auto",
     *,
-    memory: int | str | None = None,
+    memory: Amount = None,
     schedule: Choice = "auto",
     engine: str = "auto",
     threads: int | None = None,
@@ -98,7 +98,7 @@ def jacrev(
     fun: Callable[..., Any],
     argnums: int = 0,
     *,
-    memory: int | str | None = None,
+    memory: Amount = None,
     schedule: Choice = "auto",
     engine: str = "auto",
     threads: int | None = None,
@@ -179,7 +179,7 @@ def hvp(
     primals: Sequence[Any],
     tangents: Sequence[Any],
     *,
-    memory: int | str | None = None,
+    memory: Amount = None,
     schedule: Choice = "auto",
     engine: str = "auto",
     threads: int | None = None,
@@ -210,7 +210,7 @@ def hessian(
     fun: Callable[..., Any],
     argnums: int | Sequence[int] = 0,
     *,
-    memory: int | str | None = None,
+    memory: Amount = None,
     schedule: Choice = "auto",
     engine: str = "auto",
     threads: int | None = None,

@@ -87,7 +87,7 @@ CORRUPT = {
 
 
 def test_the_uncorrupted_rows_are_valid():
-    assert check_schedule(listed(GOOD, 2)) == (3, 1, 1, 1, 9)
+    assert check_schedule(listed(GOOD, 2)) == (3, 1, 1, 1, 9, 0, 0, 0, (1, 1))
 
 
 @pytest.mark.parametrize(("rows", "index", "message"), CORRUPT.values(), ids=CORRUPT)

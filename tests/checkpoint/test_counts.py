@@ -10,11 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ckad.checkpoint.schedules import SCHEDULES, binomial
+from ckad.checkpoint.schedules import SCHEDULES
+from ckad.checkpoint.schedules.generators import binomial
 from ckad.checkpoint.simulate import (
     FREE,
     FRONTIER,
     N_REGISTERS,
+    N_SLOTS,
     N_STEPS,
     VALID,
     check_schedule,
@@ -135,7 +137,7 @@ def test_a_taped_segment_is_run_twice_but_the_last():
 
 def test_store_all_uses_no_restart_slot():
     report = check_schedule(store_all(1000))
-    assert report == (1000, 0, 0, 1000, 3)
+    assert report == (1000, 0, 0, 1000, 3, 0, 0, 0, (1000,))
 
 
 def test_more_slots_than_steps_store_every_state_that_is_needed_again():
@@ -180,9 +182,11 @@ def test_the_longest_loop_starts_correctly(s):
     rows = next(schedule.chunks(1000))
     state = np.zeros(N_REGISTERS, np.int64)
     state[N_STEPS] = state[FRONTIER] = schedule.n_steps
+    state[N_SLOTS] = s
     slots, tape_slots = np.full(s, FREE, np.int64), np.full(1, FREE, np.int64)
     if s > 1:  # one slot takes more forward steps than the simulator counts
-        assert simulate(*rows, state, slots, tape_slots) == (1000, VALID)
+        beside = np.zeros(s + 1, np.int64)
+        assert simulate(*rows, state, slots, tape_slots, beside) == (1000, VALID)
     assert np.all(rows.start >= 0)
     assert np.all(rows.stop >= rows.start)
 

@@ -6,10 +6,26 @@ table below.
 
 from __future__ import annotations
 
-from ckad.checkpoint.schedules import online, revolve, store_all, two_level
+from ckad.checkpoint.schedules import (
+    disk_revolve,
+    hrevolve,
+    mixed,
+    mixed_bytes,
+    multistage,
+    online,
+    periodic,
+    periodic_disk,
+    revolve,
+    store_all,
+    two_level,
+)
 from ckad.checkpoint.schedules.schedule import Family
 
 SCHEDULES: dict[str, Family] = {
     family.name: family
-    for family in (store_all.FAMILY, two_level.FAMILY, revolve.FAMILY, online.FAMILY)
+    for family in (
+        *(store_all.FAMILY, two_level.FAMILY, periodic.FAMILY, revolve.FAMILY, online.FAMILY),
+        *(mixed.FAMILY, mixed_bytes.FAMILY),
+        *(multistage.FAMILY, hrevolve.FAMILY, disk_revolve.FAMILY, periodic_disk.FAMILY),
+    )
 }

@@ -20,7 +20,7 @@ from itertools import chain, islice
 import numpy as np
 from numpy.typing import NDArray
 
-from ckad.checkpoint.schedules import binomial
+from ckad.checkpoint.schedules.generators import binomial
 from ckad.checkpoint.schedules.revolve import revolve
 from ckad.checkpoint.schedules.schedule import (
     MAX_STEPS,

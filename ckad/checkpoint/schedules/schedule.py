@@ -28,7 +28,7 @@ class Action(IntEnum):
     ADVANCE = 0
     """Run the steps [start, stop) and keep nothing; needs w == start, leaves w == stop."""
     STORE = 1
-    """Copy the working state into a free restart slot; start == stop == w."""
+    """Copy the working state into a free restart slot, in RAM or on disk; start == stop == w."""
     RESTORE = 2
     """Copy a restart slot into the working state; start == stop == the step it holds."""
     DROP = 3
@@ -97,12 +97,13 @@ class Generated:
     registers: tuple[int, ...]
     n_stack: int
     max_actions: int
+    table: bytes = field(default=b"", repr=False)
+    """Numbers (int64) that the generator reads, if any."""
 
     def state(self) -> NDArray[np.int64]:
-        """A fresh generator state: the registers, then an empty stack."""
-        state = np.zeros(len(self.registers) + self.n_stack, np.int64)
-        state[: len(self.registers)] = self.registers
-        return state
+        """A fresh generator state: the registers, the table, then an empty stack."""
+        given = [np.array(self.registers, np.int64), np.frombuffer(self.table, np.int64)]
+        return np.concatenate([*given, np.zeros(self.n_stack, np.int64)])
 
     def chunks(self, n_actions: int) -> Iterator[Actions]:
         state = self.state()
@@ -130,6 +131,7 @@ class Listed:
 class Schedule:
     """Which step is run, stored, restored and reversed when.
 
+    Restart slots 0 to ``n_slots`` - 1 are in RAM, the ``n_disk_slots`` that follow them on disk.
     The forward phase ends with the first ADVANCE or TAPE whose stop is ``n_steps``: the final
     state exists then. What follows is the reverse phase.
     """
@@ -137,12 +139,17 @@ class Schedule:
     family: str
     n_steps: int
     n_slots: int
-    """Restart slots the schedule fills at its fullest: what has to be allocated."""
+    """Restart slots in RAM that the schedule fills at its fullest: what has to be allocated."""
     n_tape_slots: int
     """Single-step residual slots in use at once."""
     forward_steps: int
     """Every execution of the step, the ones that tape included."""
     source: Source = field(repr=False)
+    n_disk_slots: int = 0
+    """Restart slots on disk; their numbers follow those in RAM."""
+    arena: tuple[int, ...] = field(default=(), repr=False)
+    """Residual slots that may be in use beside 0, 1, 2 … restart slots in RAM; only of families
+    that use both as stacks, so that they can share memory."""
 
     def __post_init__(self) -> None:
         if self.n_steps > MAX_STEPS:
@@ -150,10 +157,10 @@ class Schedule:
                 f"n_steps={self.n_steps} is above 2**62, the longest loop a schedule can count. "
                 f"forward_steps(...) alone takes any length."
             )
-        if self.n_slots > MAX_SLOTS:
+        if self.n_slots + self.n_disk_slots > MAX_SLOTS:
             raise ScheduleError(
-                f"{self.n_slots} restart slots are above 2**31 - 1, the most a schedule can name. "
-                f"Pass fewer slots, or a longer period."
+                f"{self.n_slots + self.n_disk_slots} restart slots are above 2**31 - 1, the most "
+                f"a schedule can name. Pass fewer slots, or a longer period."
             )
 
     @classmethod
@@ -164,11 +171,13 @@ class Schedule:
         n_steps: int,
         n_slots: int | None = None,
         n_tape_slots: int | None = None,
+        n_disk_slots: int = 0,
         family: str = "custom",
     ) -> Schedule:
         """Wrap rows made elsewhere; what is not given is counted from them.
 
-        Nothing is checked here: run `check_schedule` on the result.
+        Of the restart slots the last ``n_disk_slots`` are on disk. Nothing is checked here: run
+        `check_schedule` on the result.
 
         >>> from ckad.schedules import revolve
         >>> rows = revolve(4, 2).actions
@@ -180,11 +189,12 @@ class Schedule:
         taped = rows.kind == Action.TAPE
         stored = rows.kind == Action.STORE
         if n_slots is None:
-            n_slots = int(np.max(rows.slot[stored] + 1, initial=0))
+            n_slots = max(0, int(np.max(rows.slot[stored] + 1, initial=0)) - n_disk_slots)
         if n_tape_slots is None:
             n_tape_slots = int(np.max((rows.slot + length)[taped], initial=0))
         forward_steps = int(np.sum(length[taped | (rows.kind == Action.ADVANCE)]))
-        return cls(family, n_steps, n_slots, n_tape_slots, forward_steps, Listed(rows))
+        source = Listed(rows)
+        return cls(family, n_steps, n_slots, n_tape_slots, forward_steps, source, n_disk_slots)
 
     def chunks(self, n_actions: int = CHUNK) -> Iterator[Actions]:
         """Stream the actions from the first on, in pieces of at most ``n_actions`` rows.
@@ -204,10 +214,59 @@ class Schedule:
         # the pages of the columns that stay unused are never touched.
         return next(self.chunks(8 * MAX_STEPS))
 
-    @cached_property
+    @property
     def writes(self) -> int:
-        """How often a state is stored; counted by streaming through the actions."""
-        return sum(int(np.count_nonzero(rows.kind == Action.STORE)) for rows in self.chunks())
+        """How often a state is stored in RAM; counted by streaming through the actions."""
+        return self._traffic[0]
+
+    @property
+    def disk_writes(self) -> int:
+        """How often a state is stored on disk; counted by streaming through the actions."""
+        return self._traffic[1]
+
+    @property
+    def disk_reads(self) -> int:
+        """How often a state is restored from disk; counted by streaming through the actions."""
+        return self._traffic[2]
+
+    @cached_property
+    def _traffic(self) -> tuple[int, int, int]:
+        """Stores in RAM, stores on disk, restores from disk."""
+        counts = np.zeros(3, np.int64)
+        for rows in self.chunks():
+            stored, on_disk = rows.kind == Action.STORE, rows.slot >= self.n_slots
+            restored = rows.kind == Action.RESTORE
+            wanted = (stored & ~on_disk, stored & on_disk, restored & on_disk)
+            counts += [np.count_nonzero(x) for x in wanted]
+        return int(counts[0]), int(counts[1]), int(counts[2])
+
+    def makespan(self, step: int, write: int, read: int, reverse: int = 0) -> int:
+        """Time of one run if nothing overlaps, in the unit of its arguments.
+
+        ``step`` is one forward step, ``reverse`` the reversal of one from its residuals, ``write``
+        and ``read`` one restart state to and from disk; RAM is free.
+
+        >>> from ckad.schedules import multistage
+        >>> multistage(1000, 5, 5).makespan(step=1, write=2, read=2)
+        5026
+        """
+        disk = self.disk_writes * write + self.disk_reads * read if self.n_disk_slots else 0
+        return self.forward_steps * step + self.n_steps * reverse + disk
+
+    def shared_bytes(self, restart: int, residual: int) -> int | None:
+        """Bytes of one arena for restart states of ``restart`` bytes and residuals of ``residual``.
+
+        Restart slot k lies at byte k x ``restart``, residual slot k ends k x ``residual`` bytes
+        before the arena's end. None where slots are not used as stacks.
+
+        >>> from ckad.schedules import mixed
+        >>> schedule = mixed(100, 5)
+        >>> schedule.n_slots, schedule.n_tape_slots, schedule.shared_bytes(8, 24)
+        (5, 6, 144)
+        """
+        if not self.arena:
+            return None
+        return max(held * restart + taped * residual for held, taped in enumerate(self.arena))
 
     @property
     def recompute_factor(self) -> float:
@@ -215,8 +274,9 @@ class Schedule:
         return self.forward_steps / self.n_steps if self.n_steps else 1.0
 
     def __str__(self) -> str:
+        disk = f"n_disk_slots={self.n_disk_slots}, " if self.n_disk_slots else ""
         return (
-            f"{self.family}: n_steps={self.n_steps}, n_slots={self.n_slots}, "
+            f"{self.family}: n_steps={self.n_steps}, n_slots={self.n_slots}, {disk}"
             f"n_tape_slots={self.n_tape_slots}, forward_steps={self.forward_steps}, "
             f"recompute factor {self.recompute_factor:.3f}"
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ckad.checkpoint.schedules import taping
+from ckad.checkpoint.schedules.generators import taping
 from ckad.checkpoint.schedules.schedule import Family, Generated, Schedule, at_least
 
 

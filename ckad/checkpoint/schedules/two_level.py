@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import isqrt
 from typing import Literal
 
-from ckad.checkpoint.schedules import binomial, taping
+from ckad.checkpoint.schedules.generators import binomial, taping
 from ckad.checkpoint.schedules.schedule import Family, Generated, Schedule, at_least
 
 Inner = int | Literal["tape"]

@@ -10,13 +10,13 @@ from time import perf_counter
 import numpy as np
 
 from ckad.engines import arena, blas, flags
-from ckad.engines.actions import Feed, TooManySteps
+from ckad.engines.actions import NO_END, Course, Feed, TooManySteps, closing_courses
 from ckad.engines.origin import located, not_finite, stopped
 from ckad.engines.stops import Seen, Stops
 from ckad.engines.vm.isa import Status
 from ckad.engines.vm.kernels.interpreter import COUNT, CURSOR, FILLED, FIRST, MOST, run
 from ckad.engines.vm.kernels.intrinsics import register_symbols
-from ckad.engines.vm.program import CELL, Call, Place, Program
+from ckad.engines.vm.program import CELL, MOST_CELLS, Call, Place, Program, Token
 from ckad.errors import NonFiniteError, ScheduleError
 from ckad.rules.routines.memory import prepared
 from ckad.tape.routines import ROUTINES, Routine
@@ -32,13 +32,20 @@ CHECK_WORDS, CALL_WORDS = 4, 2
 class _Tables:
     """The action tables of a run."""
 
-    def __init__(self, program: Program, feeds: Mapping[int, Feed]) -> None:
+    def __init__(
+        self,
+        program: Program,
+        feeds: Mapping[int, Feed],
+        f: np.ndarray,
+        inputs: Sequence[np.ndarray],
+    ) -> None:
         n = max(1, len(program.loops))
         self.table = np.zeros((n, 7), np.int64)
         self.after: dict[int, Callable[[int], Iterator[np.ndarray]] | None] = {}
         self.rows = np.zeros((max(1, sum(feed.n_rows for feed in feeds.values())), 4), np.int64)
         self.streams: dict[int, Iterator[np.ndarray]] = {}
         self.room: dict[int, int] = {}
+        self.courses: dict[int, Course] = {}
         at = 0
         for name, number in program.loops.items():
             feed = feeds[name]
@@ -46,11 +53,19 @@ class _Tables:
             self.after[number] = feed.after
             self.table[number] = (at, at, at, at + feed.reverse, feed.after is not None, -1, 0)
             at += feed.n_rows
+            if feed.begin is not None:
+                self.courses[number] = feed.begin(Window(f, program.tokens[name]), inputs)
+
+    def fill(self) -> None:
+        """The first pieces of all loops; a course is asked when its loop begins."""
+        for number in self.streams.keys() - self.courses.keys():
             self.refill(number)
 
     def refill(self, number: int) -> None:
         """The next pieces, as many as there is room for: one of a stream, all of a whole table."""
         first, room = int(self.table[number, FIRST]), self.room[number]
+        if number in self.courses:
+            return self._follow(number, first)
         after, n_steps = self.after[number], int(self.table[number, COUNT])
         if after and n_steps >= 0:
             self.streams[number], self.after[number] = after(n_steps), None
@@ -59,8 +74,41 @@ class _Tables:
             self.rows[first + n_rows : first + n_rows + len(piece)] = piece
             n_rows += len(piece)
         if not n_rows:
-            raise ScheduleError("the schedule has no more actions, and END was not among them.")
+            raise ScheduleError(NO_END)
         self.table[number, CURSOR], self.table[number, FILLED] = first, first + n_rows
+
+    def _follow(self, number: int, first: int) -> None:
+        """The next piece of actions between which something is to be done."""
+        n_steps = int(self.table[number, COUNT])
+        learnt = self.after[number] is not None and n_steps >= 0
+        if learnt:
+            self.after[number] = None
+        piece = self.courses[number].following(n_steps if learnt else None)
+        if piece is None:
+            raise ScheduleError(NO_END)
+        self.rows[first : first + len(piece)] = piece
+        self.table[number, CURSOR], self.table[number, FILLED] = first, first + len(piece)
+
+
+class Window:
+    """What can be seen of an outermost loop between its pieces; see actions.Window."""
+
+    def __init__(self, f: np.ndarray, token: Token) -> None:
+        self.f, self.token = f, token
+
+    @property
+    def n_steps(self) -> int:
+        at = self.token.n_steps
+        return MOST_CELLS if at is None else int(self.f[at : at + 1].view(np.int64)[0])
+
+    def slot(self, number: int) -> list[memoryview]:
+        return self._parts([(at + number * size, size) for at, size in self.token.carry])
+
+    def live(self, reverse: bool) -> list[memoryview]:
+        return self._parts(self.token.totals if reverse else self.token.given)
+
+    def _parts(self, cells: Sequence[tuple[int, int]]) -> list[memoryview]:
+        return [self.f[at : at + n].data.cast("B") for at, n in cells]
 
 
 class _Calls:
@@ -128,7 +176,7 @@ def execute(
     for place, array in zip(program.inputs, inputs, strict=True):
         put(f, i, place.offset, array)
     with _Calls(program, f) as calls:
-        results = _interpret(program, f, i, calls, feeds or {}, on_progress, stops, longest)
+        results = _interpret(program, f, inputs, calls, feeds or {}, on_progress, stops, longest)
     arena.give(memory)
     return results
 
@@ -136,7 +184,7 @@ def execute(
 def _interpret(
     program: Program,
     f: np.ndarray,
-    i: np.ndarray,
+    inputs: Sequence[np.ndarray],
     calls: _Calls,
     feeds: Mapping[int, Feed],
     on_progress: Callable[[int], None] | None,
@@ -144,7 +192,22 @@ def _interpret(
     longest: dict[int, int] | None,
 ) -> list[np.ndarray]:
     """Time slice after time slice until the program stops."""
-    tables = _Tables(program, feeds)
+    tables = _Tables(program, feeds, f, inputs)
+    with closing_courses(tables.courses):
+        tables.fill()
+        return _slices(program, f, f.view(np.int64), calls, tables, on_progress, stops, longest)
+
+
+def _slices(
+    program: Program,
+    f: np.ndarray,
+    i: np.ndarray,
+    calls: _Calls,
+    tables: _Tables,
+    on_progress: Callable[[int], None] | None,
+    stops: Stops | None,
+    longest: dict[int, int] | None,
+) -> list[np.ndarray]:
     report = np.zeros(4, np.int64)
     pc, fuel = 0, SLICE // 16
     while True:

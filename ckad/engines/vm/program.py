@@ -30,6 +30,16 @@ class Call(NamedTuple):
     operands: tuple[Place, ...]
 
 
+class Token(NamedTuple):
+    """Where the restart states of an outermost loop lie, and what lives between its actions: the
+    offset and the number of cells of each item."""
+
+    carry: list[tuple[int, int]]  # of the first restart state; those of the others follow
+    n_steps: int | None  # the cell with the number of steps of a guarded loop
+    given: list[tuple[int, int]]  # what the steps give
+    totals: list[tuple[int, int]]  # cotangents
+
+
 @dataclass(frozen=True, eq=False)
 class Program:
     """An assembled tape. ``loops`` maps the name of a taped loop to its action table."""
@@ -45,6 +55,7 @@ class Program:
     results: dict[int, Place] = field(default_factory=dict)  # what to show of places to stop at
     calls: dict[int, Call] = field(default_factory=dict)  # the routine of a place
     nested: set[int] = field(default_factory=set)  # names of loops that run more than once
+    tokens: dict[int, Token] = field(default_factory=dict)  # of outermost loops, by name
 
     @property
     def nbytes(self) -> int:

@@ -51,6 +51,7 @@ def lower_taped_loop(code: TapeCode, k: int, row: Row) -> Sequence[Held]:
     )
     token = _token_of(code, k, len(body.outputs), control)
     sweep = Sweep(code, loop, shared, token)
+    sweep.facts.given = sweep.results_live()
     store = Store(sweep, carry, initial)
     if sweep.is_guarded:
         begin_count(code.unit, loop, control, first_small(carry, initial))

@@ -23,9 +23,13 @@ class Slot:
         size = WORD if type is None else nbytes(type)
         self.buffer = writer.allocate(unit, size)
 
-    def _pointer(self, unit: Unit) -> Value:
+    @property
+    def offset(self) -> int:
         assert self.buffer.offset is not None
-        return unit.at(self.buffer.offset)
+        return self.buffer.offset
+
+    def _pointer(self, unit: Unit) -> Value:
+        return unit.at(self.offset)
 
     def put_pointer(self, unit: Unit, pointer: Value) -> None:
         place = unit.b.bitcast(self._pointer(unit), I64.as_pointer())
@@ -37,8 +41,7 @@ class Slot:
 
     def fixed_pointer(self, unit: Unit) -> Value:
         """The address, in a function that begins when it has been put."""
-        assert self.buffer.offset is not None
-        return unit.pointer_at(self.buffer.offset)
+        return unit.pointer_at(self.offset)
 
     def put(self, unit: Unit, value: Registers) -> None:
         registers.write(unit.b, Array(self._pointer(unit), value.type), value)

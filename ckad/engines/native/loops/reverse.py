@@ -54,6 +54,7 @@ def lower_reverse_loop(code: TapeCode, k: int, row: Row) -> Sequence[Held]:
         for x in ct_xs:
             emit_zeros(code.b, x.array)
     store = Store(sweep, totals, initial)
+    sweep.facts.totals = [*store.live(), *sweep.results_live()]
     handlers: Handlers = {}
     if loop.length and not code.writer.keeps_all:
         again = Store(sweep, primal, _undefined(code, primal))

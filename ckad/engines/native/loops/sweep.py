@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from ckad.engines.native.ir.element import Value
+from ckad.engines.native.ir.element import Value, nbytes
 from ckad.engines.native.ir.state import Control
 from ckad.engines.native.ir.unit import Unit
 from ckad.engines.native.loops.carries import Carry
@@ -77,6 +77,12 @@ class Sweep:
             distance = unit.get(self.writer.control(name) + Control.OFFSET)
             yield unit.b.gep(place, [distance])
 
+    def results_live(self) -> list[list[int]]:
+        """Where the addresses lie of what each step writes an element of; see TapedFacts."""
+        n = self.counts[-1]
+        pairs = zip(self.packet.slots, self.packet.types, strict=True)
+        return [[slot.offset, nbytes(type), 1] for slot, type in list(pairs)[-n:]] if n else []
+
     def free(self) -> None:
         self.packet.free(self.writer)
         self.writer.release(self.token.buffer)
@@ -105,6 +111,17 @@ class Store:
     def get(self, unit: Unit) -> list[Value]:
         smalls = [slot.get(unit) for slot in self.small]
         return self.carry.flat(smalls, [slot.pointer(unit) for slot in self.large])
+
+    def live(self) -> list[list[int]]:
+        """Where the carry lies between actions; see TapedFacts."""
+        types = [self.carry.types[k] for k in self.carry.small]
+        found = [[slot.offset, nbytes(t), 0] for slot, t in zip(self.small, types, strict=True)]
+        at = 0
+        for pool in self.carry.pools:
+            own = self.large[at : at + len(pool.members)]
+            found += [[slot.offset, pool.nbytes, 1] for slot in own]
+            at += pool.n_buffers
+        return found
 
     def free_slots(self) -> None:
         for slot in (*self.small, *self.large):

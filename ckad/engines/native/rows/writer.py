@@ -30,6 +30,10 @@ class TapedFacts:
     inner: list[int]  # names of the loops whose tokens follow the residuals
     is_residual: bool = False  # its token is among the residuals of the loop around it
     head_bytes: int = 0  # of its token, before the restart states: how many steps it ran
+    # What lives between the actions of its sweeps: [place in the arena, bytes, 1 if an address of
+    # so many bytes lies there].
+    given: list[list[int]] = field(default_factory=list)  # what the steps give
+    totals: list[list[int]] = field(default_factory=list)  # cotangents
 
 
 #: (code, number of a row, row) -> its results; it writes code for the row's bodies

@@ -11,11 +11,20 @@ from time import perf_counter
 import numpy as np
 
 from ckad.engines import arena, blas, flags
-from ckad.engines.actions import Feed, Rows, Slots, TooManySteps
+from ckad.engines.actions import (
+    NO_END,
+    Course,
+    Feed,
+    Rows,
+    Slots,
+    TooManySteps,
+    closing_courses,
+)
 from ckad.engines.native.ir.state import DEEPEST, LEARNT, Cell, Control, Status
+from ckad.engines.native.rows.writer import TapedFacts
 from ckad.engines.native.running.program import Program
 from ckad.engines.native.running.routines import failure
-from ckad.engines.native.values.layout import LINE, rounded_up
+from ckad.engines.native.values.layout import LINE, WORD, rounded_up
 from ckad.engines.origin import located, stopped
 from ckad.errors import ScheduleError
 from ckad.tape.types import Type
@@ -69,6 +78,33 @@ class Runner:
         return results
 
 
+class Window:
+    """What can be seen of an outermost loop between its pieces; see actions.Window.
+
+    Its token begins at ``home`` of the memory.
+    """
+
+    def __init__(self, cells: np.ndarray, memory: np.ndarray, home: int, facts: TapedFacts) -> None:
+        self.cells, self.memory, self.home, self.facts = cells, memory, home, facts
+
+    @property
+    def n_steps(self) -> int:
+        return int(self.cells[Control.COUNT])
+
+    def slot(self, number: int) -> list[memoryview]:
+        at = self.home + number * self.facts.carry_bytes
+        return [self.memory[at : at + self.facts.carry_bytes].data]
+
+    def live(self, reverse: bool) -> list[memoryview]:
+        return [self._part(*x) for x in (self.facts.totals if reverse else self.facts.given)]
+
+    def _part(self, at: int, nbytes: int, is_address: int) -> memoryview:
+        if not is_address:
+            return self.memory[at : at + nbytes].data
+        address = int(self.memory[at : at + WORD].view(np.int64)[0])
+        return memoryview((ctypes.c_char * nbytes).from_address(address)).cast("B")
+
+
 class Workspace:
     """The state of one run at a time: cells, action tables, memory, places of small arrays."""
 
@@ -108,7 +144,17 @@ class Workspace:
         on_progress: Callable[[int], None] | None,
         n_threads: int,
     ) -> list[np.ndarray]:
-        memory = self._begin(on_progress)
+        self.courses: dict[int, Course] = {}
+        with closing_courses(self.courses):
+            return self._run(inputs, on_progress, n_threads)
+
+    def _run(
+        self,
+        inputs: Sequence[np.ndarray],
+        on_progress: Callable[[int], None] | None,
+        n_threads: int,
+    ) -> list[np.ndarray]:
+        memory = self._begin(on_progress, inputs)
         kept = [self._take(x, place) for x, place in zip(inputs, self.inputs, strict=True)]
         results = [self._room(place) for place in self.outputs]
         hook = self._hook  # a bound method is made anew at each look; this one outlives the call
@@ -125,18 +171,20 @@ class Workspace:
         return [r.copy() if r is own else r
                 for r, (_, _, own) in zip(results, self.outputs, strict=True)]  # fmt: skip
 
-    def _begin(self, on_progress: Callable[[int], None] | None) -> np.ndarray | None:
+    def _begin(
+        self, on_progress: Callable[[int], None] | None, inputs: Sequence[np.ndarray]
+    ) -> np.ndarray | None:
         """Set the cells that a run changes; the memory, if it is to be given back."""
         self.on_progress = on_progress
-        state, memory = self.state, None
-        if self.memory is None:
-            memory = arena.take(self.nbytes)
+        state, memory, own = self.state, None, self.memory
+        if own is None:
+            own = memory = arena.take(self.nbytes)
             state[Cell.ARENA] = memory.ctypes.data
         state[Cell.LOOP], state[Cell.STEPS] = -1, 0
         state[Cell.FUEL] = self.fuel = FIRST_FUEL
         self.since = perf_counter()
         if self.program.taped:
-            self._fill_tables(int(state[Cell.ARENA]))
+            self._fill_tables(own, inputs)
         return memory
 
     def _take(self, x: np.ndarray, place: tuple[int, Type, np.ndarray | None]) -> np.ndarray | None:
@@ -158,7 +206,7 @@ class Workspace:
 
     # --- action tables --------------------------------------------------------------------------
 
-    def _fill_tables(self, memory: int) -> None:
+    def _fill_tables(self, memory: np.ndarray, inputs: Sequence[np.ndarray]) -> None:
         """Begin the actions of every taped loop anew, and say where its token lies."""
         self.streams: dict[int, tuple[Iterator[Rows], int]] = {}
         at, program, slots = 0, self.program, self.runner.slots
@@ -170,7 +218,8 @@ class Workspace:
             cells[Control.RESIDUALS] = own.n_slots * loop.carry_bytes
             cells[Control.STRIDE] = program.stride(name, slots)
             if name in self.runner.homes:
-                cells[Control.TOKEN] = memory + self.runner.homes[name] + loop.head_bytes
+                home = self.runner.homes[name] + loop.head_bytes
+                cells[Control.TOKEN] = memory.ctypes.data + home
             cells[Control.LIMIT], cells[Control.MOST] = own.n_steps, 0
             cells[Control.COUNT], cells[Control.LEARNS] = own.n_steps, int(feed.after is not None)
             offset = loop.residual_bytes
@@ -179,12 +228,17 @@ class Workspace:
                 self.state[within.control + Control.OFFSET] = offset + within.head_bytes
                 offset += rounded_up(program.token_bytes(inner, slots), LINE)
             self.streams[name] = feed.pieces(), feed.n_rows
+            if feed.begin is not None:
+                self.courses[name] = feed.begin(Window(cells, memory, home, loop), inputs)
             at += feed.n_rows
-            self._refill(name)
+            if feed.begin is None:
+                self._refill(name)
 
     def _refill(self, name: int) -> None:
         """The next pieces, as many as there is room for: one of a stream, all of a whole table."""
         cells = self.state[self.program.taped[name].control :]
+        if name in self.courses:
+            return self._follow(self.courses[name], cells)
         after, count = self.runner.feeds[name].after, int(cells[Control.COUNT])
         if after and cells[Control.LEARNS] == LEARNT:
             self.streams[name] = after(count), self.streams[name][1]
@@ -195,8 +249,20 @@ class Workspace:
             self.rows[first + n_rows : first + n_rows + len(piece)] = piece
             n_rows += len(piece)
         if not n_rows:
-            raise ScheduleError("the schedule has no more actions, and END was not among them.")
+            raise ScheduleError(NO_END)
         cells[Control.CURSOR], cells[Control.FILLED] = first, first + n_rows
+
+    def _follow(self, course: Course, cells: np.ndarray) -> None:
+        """The next piece of actions between which something is to be done."""
+        learnt = cells[Control.LEARNS] == LEARNT
+        if learnt:
+            cells[Control.LEARNS] = 0
+        piece = course.following(int(cells[Control.COUNT]) if learnt else None)
+        if piece is None:
+            raise ScheduleError(NO_END)
+        first = int(cells[Control.FIRST])
+        self.rows[first : first + len(piece)] = piece
+        cells[Control.CURSOR], cells[Control.FILLED] = first, first + len(piece)
 
     # --- the call -------------------------------------------------------------------------------
 

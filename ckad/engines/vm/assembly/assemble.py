@@ -43,6 +43,7 @@ def assemble(
         results=assembler.results,
         calls=assembler.calls,
         nested=assembler.nested,
+        tokens=assembler.tokens,
     )
 
 

@@ -20,7 +20,7 @@ from ckad.engines.vm.assembly.grouping import Item, group, members
 from ckad.engines.vm.assembly.placement import Placement
 from ckad.engines.vm.assembly.region import Region
 from ckad.engines.vm.isa import Code
-from ckad.engines.vm.program import Call, Place
+from ckad.engines.vm.program import Call, Place, Token
 from ckad.tape.ops import Op
 from ckad.tape.tape import Row, Tape
 
@@ -53,6 +53,7 @@ class Assembler:
         self.zero = self.new(1)  # cells are zero before the run; nothing ever writes this one
         self.loops: dict[int, int] = {}
         self.nested: set[int] = set()
+        self.tokens: dict[int, Token] = {}
         self.depth = 0
         self.places: list[Origin] = []
         self.around: list[tuple[Tape, int]] = []  # the rows whose code is being written

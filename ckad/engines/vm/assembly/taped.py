@@ -29,6 +29,7 @@ from ckad.engines.vm.assembly.steps import (
     wanted_at,
 )
 from ckad.engines.vm.isa import Code
+from ckad.engines.vm.program import Token
 from ckad.passes.dce import dce
 from ckad.passes.rewrite import with_outputs
 from ckad.tape.control import (
@@ -73,7 +74,8 @@ class _Layout:
     """Where a token keeps restart states and residuals: an array of slots per item."""
 
     def __init__(self, offset: int, slots: Slots, carry: Sequence[int], residuals: Sequence[int]):
-        self.carry, self.residuals = [], []
+        self.carry: list[tuple[int, int]] = []
+        self.residuals: list[tuple[int, int]] = []
         for size in carry:
             self.carry.append((offset, size))
             offset += slots.n_slots * size
@@ -174,6 +176,10 @@ class _Forward:
         self.i, self.r = a.hold(a.new(1)), a.hold(a.new(1))
         self.steps = Steps(a, placement, loop.xs, loop.captured, self.i)
         ys, self.bases = new_ys(a, loop.body.output_types[self.n :], loop.length)
+        if a.depth == 1:
+            n_steps = token.offset if loop.guard != UNGUARDED else None
+            given = [(y.offset, y.size) for y in ys]
+            a.tokens[loop.name] = Token(self.layout.carry, n_steps, given, [])
         self.end = End(a, loop, token, self.carried[0]) if loop.guard else None
         self.actions = _Actions(a, loop.name, reverse=False)
         self.results = [*self.carried, *ys, token]
@@ -250,6 +256,8 @@ class _Reverse:
             a.emit(Code.FILL, ct.size, ct.offset, a.zero.offset, cost=ct.size / 4)
         self.actions = _Actions(a, loop.name, reverse=True)
         self.results = [*self.totals, *ct_xs]
+        if a.depth == 1:
+            a.tokens[loop.name].totals.extend((r.offset, r.size) for r in self.results)
         self.own = [self.i, self.r, self.actions.cells]
 
     def emit(self) -> None:

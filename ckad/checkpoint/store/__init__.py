@@ -1,0 +1,1 @@
+"""Checkpoints as bytes on disk; it knows no tapes and no schedules."""

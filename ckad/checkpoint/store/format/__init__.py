@@ -1,0 +1,1 @@
+"""What lies in the files: heads, blocks, states and progress records."""

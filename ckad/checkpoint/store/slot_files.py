@@ -1,0 +1,83 @@
+"""The files of one store: made, written, read and counted; called by the program and by threads."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+
+from ckad.checkpoint.store import files
+from ckad.checkpoint.store.directory import PrivateDirectory
+from ckad.checkpoint.store.faults import told
+from ckad.checkpoint.store.format.slots import SlotFormat, Stored
+from ckad.errors import CheckpointError
+
+
+class SlotFiles:
+    """States in the files of a private directory."""
+
+    def __init__(
+        self, directory: PrivateDirectory, format: SlotFormat, durable: bool, cached: bool
+    ) -> None:
+        self.directory, self.format = directory, format
+        self.durable, self.cached = durable, cached
+        self.bytes_written = self.bytes_read = 0
+        self._made: set[int] = set()
+
+    def adopt(self, numbers: set[int]) -> None:
+        """Files that are there already."""
+        self._made |= numbers
+
+    @property
+    def bytes_on_disk(self) -> int:
+        return len(self._made) * self.format.layout.file_bytes
+
+    def make(self, stored: Stored) -> None:
+        """The file with all of its room, before anything is handed over to be written."""
+        if stored.file in self._made:
+            return
+        n_bytes = self.format.layout.file_bytes
+        with told(self._path(stored), self.directory.opened, n_bytes, stored.slot):
+            os.close(files.create(self.directory.opened, str(stored.file), n_bytes))
+        self._made.add(stored.file)
+
+    def save(self, stored: Stored, data: memoryview) -> None:
+        n_bytes = self.format.layout.file_bytes
+        with told(self._path(stored), self.directory.opened, n_bytes, stored.slot):
+            opened = files.open_existing(self.directory.opened, str(stored.file), write=True)
+            try:
+                self.format.write(opened, stored.place(self.format.run), data)
+                if self.durable:
+                    files.sync(opened)
+                if not self.cached:
+                    files.forget(opened)
+            finally:
+                os.close(opened)
+        self.bytes_written += n_bytes
+
+    def load(self, stored: Stored, into: memoryview) -> None:
+        n_bytes = self.format.layout.file_bytes
+        path = self._path(stored)
+        with told(path, self.directory.opened, 0, stored.slot):
+            opened = files.open_existing(self.directory.opened, str(stored.file))
+            try:
+                self.format.read(opened, stored.place(self.format.run), into, path)
+                if not self.cached:
+                    files.forget(opened)
+            finally:
+                os.close(opened)
+        self.bytes_read += n_bytes
+
+    def remove_others(self, names: set[str]) -> None:
+        """What a killed process has left beside the files of those names."""
+        for name in self.directory.names():
+            if name not in names:
+                with suppress(OSError):
+                    os.unlink(name, dir_fd=self.directory.opened)
+
+    def _path(self, stored: Stored) -> str:
+        return os.path.join(self.directory.path, str(stored.file))
+
+
+def lost(path: str, slot: int, step: int, held: Stored | None) -> CheckpointError:
+    there = "nothing that could be read" if held is None else f"step {held.step}"
+    return CheckpointError(f"{path}: slot {slot} holds {there}, not step {step}.", path, slot=slot)

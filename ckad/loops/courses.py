@@ -1,0 +1,203 @@
+"""Which outermost loops have something to do between pieces of their actions, and what."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from hashlib import blake2b
+from importlib.metadata import version
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from ckad.checkpoint.schedules.online import Online
+from ckad.checkpoint.schedules.schedule import Schedule
+from ckad.checkpoint.store.capacity import Capacity, capacity
+from ckad.checkpoint.store.disk import DiskStore
+from ckad.engines.actions import Course, Feed, Rows, Slots, Window
+from ckad.engines.measure import TapedLoop
+from ckad.errors import BudgetError
+from ckad.loops.choose import Schedules, slots_of
+from ckad.loops.resume import Resumable
+from ckad.loops.tables import After, between, learnt, streamed, whole
+from ckad.loops.tiers import Staged
+from ckad.tape.control import WHILE
+from ckad.tape.tape import Tape
+
+#: Versions that decide the bits of a result.
+VERSIONS = ("ckad", "numpy", "numba", "llvmlite", "scipy")
+#: States that a store holds in memory on their way.
+BUFFERS = 3
+#: The codec that changes states.
+LOSSY = "float32"
+#: Bytes on disk without a limit.
+NO_LIMIT = 2**60
+
+
+class Disk(NamedTuple):
+    """Where states may lie on disk, and how many bytes of them."""
+
+    limit: int = 0
+    directory: str | os.PathLike[str] | None = None
+    codec: str | None = None
+
+
+@dataclass(frozen=True)
+class Courses:
+    """What is done between the actions of a program's outermost loops."""
+
+    tape: Tape
+    engine: str
+    disk: Disk
+    resume: str | None  # the directory that runs are gone on with from
+    n_outer: int  # the outermost loops, which share the disk
+
+    def feed(self, loop: TapedLoop, schedule: Schedule, most_rows: int, number: int) -> Feed:
+        """The actions of a loop, the ``number``-th of the outermost ones."""
+        if loop.depth > 1:
+            return whole(schedule)
+        source = schedule.source
+        learns = loop.is_open and isinstance(source, Online)
+        if self.has_course(loop, schedule):
+            own = _Own(self, loop, schedule, number)
+            return between(schedule, most_rows, learns, own.course)
+        if loop.is_open and isinstance(source, Online):
+            return learnt(source, most_rows)
+        return streamed(schedule, most_rows)
+
+    def has_course(self, loop: TapedLoop, schedule: Schedule) -> bool:
+        if loop.depth > 1 or not loop.state_bytes or not loop.n_steps:
+            return False
+        if self.disk.codec == LOSSY:
+            self._refuse_rounding(loop)
+        return bool(schedule.n_disk_slots or (self.resume is not None and schedule.n_slots))
+
+    def _refuse_rounding(self, loop: TapedLoop) -> None:
+        if self.resume is not None:
+            raise BudgetError(
+                f"codec={LOSSY!r} rounds states, and a run that goes on from rounded ones has "
+                'other bits. Leave codec= out, or pass codec="zstd".'
+            )
+        if loop.float64_bytes != loop.state_bytes:
+            raise BudgetError(
+                f"codec={LOSSY!r} rounds float64, and of the {loop.state_bytes:,} bytes that the "
+                f"loop at {loop.place} carries {loop.float64_bytes:,} are float64. Leave codec= "
+                'out, or pass codec="zstd".'
+            )
+
+    def slots(self, loops: dict[int, TapedLoop], schedules: Schedules) -> dict[int, Slots]:
+        """What tokens hold; where states are kept from run to run one goes through a slot more."""
+        found = slots_of(schedules)
+        for name, loop in loops.items():
+            if self.has_course(loop, schedules[name]) and not schedules[name].n_disk_slots:
+                found[name] = found[name]._replace(n_slots=found[name].n_slots + 1)
+        return found
+
+    def capacity(self, loop: TapedLoop) -> Capacity:
+        """How many states of a loop may lie on disk."""
+        if self.resume is None:
+            share = self.disk.limit // max(1, self.n_outer)
+            return capacity(share, loop.state_bytes, codec=self.disk.codec, n_buffers=BUFFERS)
+        return capacity(
+            self.limit,
+            loop.state_bytes,
+            durability="resume",
+            codec=self.disk.codec,
+            n_buffers=BUFFERS,
+        )
+
+    @property
+    def limit(self) -> int:
+        """Bytes of disk for each outermost loop; a schedule that is asked for may take any."""
+        return self.disk.limit // max(1, self.n_outer) or NO_LIMIT
+
+    def nbytes(self, loop: TapedLoop, schedule: Schedule) -> int:
+        """What the courses take of a run's memory, beside the staging slot."""
+        if not self.has_course(loop, schedule):
+            return 0
+        return self.buffers(loop)
+
+    def buffers(self, loop: TapedLoop) -> int:
+        """Bytes of memory that states of a loop go through on their way to disk and back."""
+        joined = loop.state_bytes if self.engine == "vm" else 0  # its states lie in parts
+        return self.capacity(loop).buffer_bytes + joined
+
+
+class _Own(NamedTuple):
+    """The courses of one loop."""
+
+    courses: Courses
+    loop: TapedLoop
+    schedule: Schedule
+    number: int
+
+    def course(
+        self, chunks: Iterator[Rows], after: After, window: Window, inputs: Sequence[np.ndarray]
+    ) -> Course:
+        n_slots, length = self.schedule.n_slots, self.loop.most_steps
+        if self.courses.resume is None:
+            return Staged(chunks, after, n_slots, length, window, self.scratch)
+        slots, knows_end = (n_slots, self.schedule.n_disk_slots), self.loop.guard != WHILE
+        store = partial(self.kept, inputs)
+        return Resumable(chunks, after, slots, length, knows_end, window, store, self.tidy)
+
+    def scratch(self) -> DiskStore:
+        courses, disk = self.courses, self.courses.disk
+        return DiskStore(
+            disk.directory,
+            courses.limit,
+            self.loop.state_bytes,
+            codec=disk.codec,
+            n_buffers=BUFFERS,
+        )
+
+    def kept(self, inputs: Sequence[np.ndarray]) -> DiskStore:
+        courses, schedule = self.courses, self.schedule
+        return DiskStore(
+            self.directory,
+            courses.limit,
+            self.loop.state_bytes,
+            durability="resume",
+            codec=courses.disk.codec,
+            key=run_key(courses.tape, courses.engine, schedule, inputs),
+            n_buffers=BUFFERS,
+            replaced=2 * (schedule.n_slots + schedule.n_disk_slots + 1),
+        )
+
+    @property
+    def directory(self) -> Path:
+        """Of this loop alone, made when it is first asked for."""
+        assert self.courses.resume is not None
+        found = Path(self.courses.resume) / f"loop-{self.number}"
+        found.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return found
+
+    def tidy(self) -> None:
+        """Remove the directory when nothing is left in it."""
+        with suppress(OSError):
+            self.directory.rmdir()
+
+
+def run_key(
+    tape: Tape, engine: str, schedule: Schedule, inputs: Sequence[np.ndarray]
+) -> dict[str, str]:
+    """What must not have changed between a run and the one that goes on with it: by name, in the
+    words of a message that says what differs."""
+    found = {f"version of {name}": version(name) for name in VERSIONS}
+    found["processor"] = platform.machine()
+    found["engine"] = engine
+    found["types of the arguments"] = ", ".join(map(str, tape.input_types))[:200]
+    found["function"] = tape.digest.hex()
+    for k, x in enumerate(inputs):
+        found[f"argument array {k}"] = _digest(x)
+    found["schedule"] = f"{schedule}, on disk {schedule.n_disk_slots}"
+    return found
+
+
+def _digest(x: np.ndarray) -> str:
+    return blake2b(np.ascontiguousarray(x).data if x.size else b"", digest_size=16).hexdigest()

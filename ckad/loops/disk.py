@@ -1,0 +1,179 @@
+"""Schedules with restart states on disk, where those are predicted to be faster."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from functools import lru_cache
+from time import perf_counter
+from typing import NamedTuple
+
+from ckad.checkpoint.cheapest import cheapest
+from ckad.checkpoint.plan import OnDisk
+from ckad.checkpoint.schedules.online import MOST_SLOTS, Online, unknown
+from ckad.checkpoint.schedules.schedule import Schedule
+from ckad.checkpoint.store.disk import DiskStore
+from ckad.engines.measure import TapedLoop, step_bytes
+from ckad.engines.work import reverse_nanoseconds
+from ckad.loops.choose import Chooser, Schedules, slots_of
+from ckad.loops.courses import Courses
+
+#: Bytes of the states by which a directory's speed is measured, and how many of each.
+SAMPLES, SAMPLED = (2**16, 2**20), 4
+#: The part of the disk's time that is hidden behind the steps, or of the steps' behind the disk.
+HIDDEN = 0.8
+#: Times that a choice is made smaller until it fits.
+TRIES = 8
+#: Families that are weighed as if states and residuals lay in one arena; engines keep them apart.
+MIXED = ("mixed", "mixed_bytes")
+
+
+class Speed(NamedTuple):
+    """Seconds that a state takes to a disk or from it, and each of its bytes."""
+
+    write: float
+    write_byte: float
+    read: float
+    read_byte: float
+
+
+class Choice(NamedTuple):
+    """What was chosen, and what is to be said of it."""
+
+    schedules: Schedules
+    described: OnDisk
+
+
+def moved(schedule: Schedule, n_in_memory: int) -> Schedule:
+    """A schedule for a loop of unknown length, with all slots but the first ones on disk."""
+    n_disk = schedule.n_slots - n_in_memory
+    return replace(schedule, n_slots=n_in_memory, n_disk_slots=n_disk)
+
+
+@lru_cache(maxsize=64)
+def speed(directory: str | None) -> Speed:
+    """How fast a directory is written and read by a store, measured with a few MB."""
+    few, many = (_seconds(directory, size) for size in SAMPLES)
+    slopes = [max(0.0, (y - x) / (SAMPLES[1] - SAMPLES[0])) for x, y in zip(few, many, strict=True)]
+    starts = [max(0.0, x - SAMPLES[0] * each) for x, each in zip(few, slopes, strict=True)]
+    return Speed(starts[0], slopes[0], starts[1], slopes[1])
+
+
+def _seconds(directory: str | None, slot_bytes: int) -> tuple[float, float]:
+    """Of a write and of a read of a state."""
+    store = DiskStore(directory, 4 * SAMPLED * slot_bytes + 2**20, slot_bytes, n_buffers=0)
+    state = memoryview(bytearray(os.urandom(slot_bytes)))
+    start = perf_counter()
+    for slot in range(SAMPLED):
+        store.write(slot, slot, state)
+    written = perf_counter()
+    for slot in range(SAMPLED):
+        store.read(slot, slot, state)
+    read = perf_counter()
+    store.close()
+    return (written - start) / SAMPLED, (read - written) / SAMPLED
+
+
+def on_disk(chooser: Chooser, chosen: Schedules, courses: Courses) -> Choice | None:
+    """The best schedules with states on disk, where those are predicted to be faster."""
+    if chooser.choice != "auto":
+        return None
+    weigh = _Weigh(chooser, courses)
+    found = dict(chosen)
+    for x in chooser.outer:
+        if x.state_bytes and x.n_steps > 1:
+            tried = weigh.best(x, found)
+            if tried is not None and weigh.seconds(tried) < weigh.seconds(found):
+                found = tried
+    others = [s for s in (chosen, *weigh.tried) if s != found]
+    second = min(others, key=weigh.seconds, default=chosen)
+    main = max(chooser.outer, key=lambda x: x.n_steps, default=None)
+    name = second[main.name].family if main else "none"
+    said = OnDisk(weigh.seconds(found), weigh.io_bytes(found), name, weigh.seconds(second))
+    return Choice(found, said)
+
+
+class _Weigh:
+    """Predicted seconds of schedules of a program's outermost loops."""
+
+    def __init__(self, chooser: Chooser, courses: Courses) -> None:
+        self.chooser, self.courses = chooser, courses
+        self.back = reverse_nanoseconds(courses.tape, courses.engine)
+        directory = courses.disk.directory
+        self.speed = speed(None if directory is None else os.fspath(directory))
+        self.tried: list[Schedules] = []
+
+    def seconds(self, schedules: Schedules) -> float:
+        return sum(self._of_loop(x, schedules[x.name]) for x in self.chooser.outer)
+
+    def _of_loop(self, x: TapedLoop, schedule: Schedule) -> float:
+        step, back = self._step(x)
+        steps = schedule.forward_steps * step + x.n_steps * back
+        write, read = self._transfer(x)
+        writes, reads = _transfers(schedule)
+        disk = writes * write + reads * read
+        return steps + disk - HIDDEN * min(steps, disk)
+
+    def _step(self, x: TapedLoop) -> tuple[float, float]:
+        """Seconds of a step, and of its reverse."""
+        return (
+            1e-9 * self.chooser.step_ns.get(x.name, 1.0),
+            1e-9 * self.back.get(x.name, 1.0),
+        )
+
+    def _transfer(self, x: TapedLoop) -> tuple[float, float]:
+        """Seconds of a write, and of a read."""
+        at, n = self.speed, x.state_bytes
+        return at.write + n * at.write_byte, at.read + n * at.read_byte
+
+    def io_bytes(self, schedules: Schedules) -> int:
+        outer = self.chooser.outer
+        return sum(sum(_transfers(schedules[x.name])) * x.state_bytes for x in outer)
+
+    def best(self, x: TapedLoop, chosen: Schedules) -> Schedules | None:
+        """The fastest choice with states of one loop on disk that fits; None if none does."""
+        room = self._room(x, chosen)
+        for _ in range(TRIES):
+            option = self._option(x, room, chosen)
+            if option is None:
+                return None
+            found = {**chosen, x.name: option}
+            over = self.chooser.measured(found) - self.chooser.budget
+            if over <= 0:
+                self.tried.append(found)
+                return found
+            room -= over
+        return None
+
+    def _room(self, x: TapedLoop, chosen: Schedules) -> int:
+        """Bytes for the states and residuals of a loop, beside what the disk's take."""
+        own, step = chosen[x.name], self._residuals(x, chosen)
+        free = self.chooser.budget - self.chooser.measured(chosen)
+        held = own.n_slots * x.state_bytes + own.n_tape_slots * step
+        return free + held - x.state_bytes - self.courses.buffers(x)
+
+    def _residuals(self, x: TapedLoop, chosen: Schedules) -> int:
+        return step_bytes(self.chooser.loops, slots_of(chosen), x.name)
+
+    def _option(self, x: TapedLoop, room: int, chosen: Schedules) -> Schedule | None:
+        step, most = self._residuals(x, chosen), self.courses.capacity(x).n_slots
+        if x.is_open:
+            n_slots = min((room - step) // x.state_bytes, MOST_SLOTS - 1)
+            n_disk = min(most, MOST_SLOTS - n_slots)
+            if n_slots < 1 or n_disk < 1:
+                return None
+            return moved(unknown(x.n_steps, n_slots + n_disk), n_slots)
+        disk = most * x.state_bytes
+        seconds = *self._step(x), *self._transfer(x)
+        found = cheapest(
+            x.n_steps, x.state_bytes, step, max(0, room), disk, *seconds, hidden=HIDDEN
+        )
+        used = (c for c in found if c.disk_writes and c.name not in MIXED)
+        return next((c.schedule for c in used), None)
+
+
+def _transfers(schedule: Schedule) -> tuple[int, int]:
+    """How many states are written to disk and read from it."""
+    if isinstance(schedule.source, Online):  # about, if they are not needed again and again
+        return schedule.n_disk_slots, schedule.n_disk_slots
+    return (schedule.disk_writes, schedule.disk_reads) if schedule.n_disk_slots else (0, 0)

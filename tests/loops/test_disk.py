@@ -1,0 +1,215 @@
+"""Restart states on disk: the bits stay, nothing is left behind, the budget holds."""
+
+from __future__ import annotations
+
+import tracemalloc
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ckad
+from ckad import schedules
+from ckad.checkpoint.schedules.schedule import Action, Actions, Schedule
+from ckad.checkpoint.store.disk import DiskStore
+from ckad.errors import BudgetError, CheckpointError, ScheduleError
+from ckad.loops.disk import Speed
+
+N, LATER = 40, 17
+WEIGHTS = np.linspace(0.0, 1.0, N)
+
+
+def program(u: Any, k: Any) -> Any:
+    """Two outermost loops, the first with one inside, sources and observations at each step."""
+    seen = 0.0
+    for i in range(N):
+        u = u + k * np.sin(u) * WEIGHTS[i]
+        for _ in range(3):
+            u[1:-1] += 0.1 * (u[2:] - 2 * u[1:-1] + u[:-2])
+        seen = seen + u[3] * i
+    values = []
+    for _ in range(LATER):
+        u = np.sin(u) * k + u
+        values.append(u[2])
+    return np.sum(u**2) + seen + np.sum(np.array(values) ** 2)
+
+
+def open_ended(u: Any, k: Any) -> Any:
+    """Nobody knows how long it runs."""
+    n = 0.0
+    while np.sum(u) > 20.0:
+        u = u - 0.02 * k * np.sin(u)
+        n = n + u[0]
+    return np.sum(u**2) + n
+
+
+def arguments(shift: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
+    return np.linspace(0.1, 1.0, 120) + shift, np.linspace(0.5, 1.0, 120)
+
+
+def online_on_disk(n: int) -> Schedule:
+    whole = schedules.online(n, 6)
+    disk = whole.n_slots - 2
+    return Schedule.from_actions(whole.actions, n_steps=n, n_slots=2, n_disk_slots=disk)
+
+
+ON_DISK = {
+    "multistage": lambda n: schedules.multistage(n, 2, 3),
+    "hrevolve": lambda n: schedules.hrevolve(n, 2, 3, write=2, read=2),
+    "disk_revolve": lambda n: schedules.disk_revolve(n, 2, write=1, read=1),
+    "periodic_disk": lambda n: schedules.periodic_disk(n, "tape", 5),
+    "online": online_on_disk,
+}
+
+
+def same(found: Any, expected: Any) -> bool:
+    (value, gradient), (other, others) = found, expected
+    return value == other and all(map(np.array_equal, gradient, others))
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """Where the system's temporary files go."""
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    return tmp_path
+
+
+@pytest.mark.parametrize("engine", ["native", "vm"])
+@pytest.mark.parametrize("name", ON_DISK)
+def test_the_bits_are_those_of_keeping_everything(name, engine, here):
+    kept = ckad.value_and_grad(program, (0, 1), engine=engine, schedule="store_all")
+    on_disk = ckad.value_and_grad(program, (0, 1), engine=engine, schedule=ON_DISK[name])
+    assert on_disk.plan(*arguments()).schedule.n_disk_slots
+    for shift in (0.0, 0.25):  # again, at a new control
+        assert same(on_disk(*arguments(shift)), kept(*arguments(shift)))
+    assert not [*here.iterdir()]
+
+
+@pytest.mark.parametrize("engine", ["native", "vm"])
+def test_after_an_aborted_reverse_the_next_run_is_right(engine, here, monkeypatch):
+    kept = ckad.value_and_grad(program, (0, 1), engine=engine)(*arguments())
+    gradient = ckad.value_and_grad(program, (0, 1), engine=engine, schedule=ON_DISK["multistage"])
+    gradient.compiled(*arguments())
+    reads = [0]
+    read = DiskStore.read
+
+    def failing(self, slot, step, into):
+        reads[0] += 1
+        if reads[0] == 3:
+            raise KeyboardInterrupt
+        read(self, slot, step, into)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(DiskStore, "read", failing)
+        with pytest.raises(KeyboardInterrupt):
+            gradient(*arguments())
+    assert not [*here.iterdir()]
+    assert same(gradient(*arguments()), kept)
+
+
+def test_a_loop_of_unknown_length_keeps_states_on_disk(here, monkeypatch):
+    kept = ckad.value_and_grad(open_ended, (0, 1), engine="native")(*arguments())
+    step = "ckad.loops.disk._Weigh._of_loop"  # what is on disk is the cheapest
+    monkeypatch.setattr(step, lambda self, x, s: -float(s.n_disk_slots))
+    budget = ckad.Budget(memory="64 KiB", disk="4 MiB", directory=here)
+    gradient = ckad.value_and_grad(open_ended, (0, 1), engine="native", memory=budget)
+    assert gradient.plan(*arguments()).schedule.n_disk_slots
+    assert same(gradient(*arguments()), kept)
+    assert not [*here.iterdir()]
+
+
+def test_a_disk_budget_runs_fewer_steps_and_is_kept(here, monkeypatch):
+    def long(u: Any) -> Any:
+        for _ in range(300):
+            u = u + 0.1 * np.sin(u) * np.exp(-u * u)
+        return np.sum(u**2)
+
+    u = np.linspace(0.0, 1.0, 30_000)
+    fast = Speed(0.0, 0.0, 0.0, 0.0)
+    monkeypatch.setattr("ckad.loops.disk.speed", lambda directory: fast)
+    alone = ckad.value_and_grad(long, memory="6 MiB", engine="native")
+    budget = ckad.Budget(memory="6 MiB", disk="1 GiB", directory=here)
+    both = ckad.value_and_grad(long, memory=budget, engine="native")
+    plan = both.plan(u)
+    assert plan.forward_steps < alone.plan(u).forward_steps
+    assert plan.peak_bytes <= 6 * 2**20
+    assert "slots on disk" in str(plan)
+    assert "runner-up" in str(plan)
+    value, gradient = alone(u)
+    tracemalloc.start()
+    found, by_disk = both(u)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert found == value
+    assert np.array_equal(by_disk, gradient)
+    assert peak <= 1.05 * 6 * 2**20
+    assert not [*here.iterdir()]
+
+
+def test_rounding_is_refused_where_it_would_change_more_than_floats():
+    u, k = arguments()
+    rounded = ckad.Budget(memory="64 KiB", disk="1 MiB", codec="float32")
+    with pytest.raises(BudgetError, match="that go|other bits"):
+        ckad.value_and_grad(program, (0, 1), memory=rounded, resume="never-made")(u, k)
+
+    def counts(u: Any) -> Any:
+        n = 1
+        for i in range(50):
+            u, n = np.sin(u) * n, n * 3 % 7
+        return np.sum(u)
+
+    with pytest.raises(BudgetError, match="the loop at .* carries"):
+        ckad.value_and_grad(counts, memory=rounded, engine="native")(u)
+
+
+def test_without_a_disk_the_plan_is_the_same():
+    u, k = arguments()
+    plain = ckad.plan(program, u, k, memory="40 KiB", engine="native")
+    budget = ckad.plan(program, u, k, memory=ckad.Budget(memory="40 KiB"), engine="native")
+    assert str(plain) == str(budget)
+    with pytest.raises(BudgetError, match=r"memory='2 KiB'.*the least"):
+        ckad.plan(program, u, k, memory=ckad.Budget(memory="2 KiB"), engine="native")
+
+
+def test_a_directory_that_is_not_there_is_named_with_the_line(tmp_path):
+    budget = ckad.Budget(memory="64 KiB", disk="1 MiB", directory=tmp_path / "none")
+    with pytest.raises(CheckpointError, match="none"):
+        ckad.value_and_grad(program, (0, 1), memory=budget, engine="native")(*arguments())
+
+
+def test_mixed_schedules_have_the_bits(here):
+    kept = ckad.value_and_grad(program, (0, 1), engine="native")(*arguments())
+    for schedule in (lambda n: schedules.mixed(n, 4), lambda n: schedules.mixed_bytes(n, 20, 2, 3)):
+        mixed = ckad.value_and_grad(program, (0, 1), engine="native", schedule=schedule)
+        assert same(mixed(*arguments()), kept)
+
+
+def test_a_schedule_that_tapes_and_runs_on_is_refused():
+    def listed(n: int) -> Schedule:
+        rows = [
+            (Action.STORE, 0, 0, 0),
+            (Action.ADVANCE, 0, n - 1, -1),
+            (Action.TAPE, n - 1, n, 0),
+            (Action.REVERSE, n - 1, n, 0),
+            (Action.RESTORE, 0, 0, 0),
+            (Action.TAPE, 0, 1, 0),
+            (Action.ADVANCE, 1, 2, -1),
+            (Action.TAPE, 2, n - 1, 1),
+            (Action.REVERSE, 2, n - 1, 1),
+            (Action.RESTORE, 0, 0, 0),
+            (Action.ADVANCE, 0, 1, -1),
+            (Action.TAPE, 1, 2, 1),
+            (Action.REVERSE, 1, 2, 1),
+            (Action.REVERSE, 0, 1, 0),
+            (Action.END, 0, 0, -1),
+        ]
+        actions = Actions(*(np.array(column) for column in zip(*rows, strict=True)))
+        return Schedule.from_actions(actions, n_steps=n)
+
+    with pytest.raises(ScheduleError, match="runs on from a step that it has taped"):
+        ckad.value_and_grad(program, (0, 1), schedule=listed)(*arguments())
+
+
+def test_a_name_that_needs_numbers_says_so():
+    with pytest.raises(ScheduleError, match=r"'multistage' needs to be told.*lambda n"):
+        ckad.value_and_grad(program, (0, 1), schedule="multistage")(*arguments())

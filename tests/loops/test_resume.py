@@ -1,0 +1,155 @@
+"""Runs that are killed go on: the bits stay, little is run twice, nothing is left behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ckad
+from ckad import schedules
+from ckad.errors import CheckpointError
+from ckad.loops import courses, resume
+
+from ..checkpoint.store.processes import ended, fork
+from .test_disk import arguments, open_ended, program, same
+
+
+class Kill(Exception):
+    """In place of the signal."""
+
+
+@pytest.fixture
+def often(monkeypatch):
+    """Journals wherever one can be written."""
+    monkeypatch.setattr(resume, "PAUSES", 0)
+
+
+def killed_at(monkeypatch, number: int) -> list[int]:
+    """Fail behind a journal; counts them."""
+    seen = [0]
+
+    class Failing(resume.Resumable):
+        def _write_journal(self) -> None:
+            super()._write_journal()
+            self.store.flush()
+            seen[0] += 1
+            if seen[0] == number:
+                raise Kill
+
+    monkeypatch.setattr(courses, "Resumable", Failing)
+    return seen
+
+
+SCHEDULES: dict[str, Any] = {
+    "auto": "auto",
+    "revolve": lambda n: schedules.revolve(n, 4),
+    "two_level": lambda n: schedules.two_level(n, 7),
+    "multistage": lambda n: schedules.multistage(n, 2, 2),
+}
+
+
+@pytest.mark.parametrize("engine", ["native", "vm"])
+@pytest.mark.parametrize("name", SCHEDULES)
+@pytest.mark.usefixtures("often")
+def test_a_run_goes_on_where_it_was_killed(name, engine, tmp_path, monkeypatch):
+    expected = ckad.value_and_grad(program, (0, 1), engine=engine)(*arguments())
+    gradient = ckad.value_and_grad(
+        program, (0, 1), engine=engine, schedule=SCHEDULES[name], resume=tmp_path
+    )
+    total = killed_at(monkeypatch, -1)
+    assert same(gradient(*arguments()), expected)
+    assert not [*tmp_path.iterdir()]
+    for number in np.linspace(1, total[0], 4, dtype=int).tolist():
+        seen = killed_at(monkeypatch, number)
+        with pytest.raises(Kill):
+            gradient(*arguments())
+        assert [*tmp_path.iterdir()]
+        assert same(gradient(*arguments()), expected)
+        assert seen[0] <= total[0] + 1  # what was recorded is not recorded again
+        assert not [*tmp_path.iterdir()]
+
+
+@pytest.mark.usefixtures("often")
+def test_a_loop_of_unknown_length_goes_on(tmp_path, monkeypatch):
+    expected = ckad.value_and_grad(open_ended, (0, 1), engine="native")(*arguments())
+    gradient = ckad.value_and_grad(open_ended, (0, 1), engine="native", resume=tmp_path,
+                                   schedule="online", memory="40 KiB")  # fmt: skip
+    total = killed_at(monkeypatch, -1)
+    assert same(gradient(*arguments()), expected)
+    for number in np.linspace(1, total[0], 3, dtype=int).tolist():
+        killed_at(monkeypatch, number)
+        with pytest.raises(Kill):
+            gradient(*arguments())
+        assert same(gradient(*arguments()), expected)
+        assert not [*tmp_path.iterdir()]
+
+
+@pytest.mark.usefixtures("often")
+def test_what_differs_is_named(tmp_path, monkeypatch):
+    gradient = ckad.value_and_grad(program, (0, 1), engine="native", resume=tmp_path)
+    killed_at(monkeypatch, 2)
+    with pytest.raises(Kill):
+        gradient(*arguments())
+    killed_at(monkeypatch, -1)
+    with pytest.raises(CheckpointError, match="differs in argument array 0 "):
+        gradient(*arguments(0.5))
+    u, k = arguments()
+    with pytest.raises(CheckpointError, match=r"types of the arguments .*f32"):
+        gradient(u.astype(np.float32), k.astype(np.float32))
+    other = ckad.value_and_grad(lambda u, k: 2.0 * program(u, k), (0, 1), engine="native",
+                                resume=tmp_path)  # fmt: skip
+    with pytest.raises(CheckpointError, match="differs in function "):
+        other(u, k)
+    by_vm = ckad.value_and_grad(program, (0, 1), engine="vm", resume=tmp_path)
+    with pytest.raises(CheckpointError, match="engine "):
+        by_vm(u, k)
+    expected = ckad.value_and_grad(program, (0, 1), engine="native")(u, k)
+    assert same(gradient(u, k), expected)
+
+
+def through_kills(path: Any, n_kills: int, seed: int) -> None:
+    """Kill children at random moments, let one end, compare its bits."""
+    rng = np.random.default_rng(seed)
+    expected = ckad.value_and_grad(program, (0, 1), engine="native")(*arguments())
+    gradient = ckad.value_and_grad(
+        program, (0, 1), engine="native", resume=path / "run", schedule="two_level"
+    )
+    gradient.compiled(*arguments())
+
+    def child() -> None:
+        value, (a, b) = gradient(*arguments())
+        np.savez(path / "found.npz", value=value, a=a, b=b)
+
+    start = time.perf_counter()
+    assert ended(fork(child)) == 0
+    whole = time.perf_counter() - start
+    for _ in range(n_kills):
+        (path / "found.npz").unlink(missing_ok=True)
+        pid = fork(child)
+        time.sleep(rng.uniform(0.0, whole))
+        os.kill(pid, signal.SIGKILL)
+        ended(pid)
+    if not (path / "found.npz").exists():
+        assert ended(fork(child)) == 0
+    with np.load(path / "found.npz") as found:
+        assert same((found["value"], (found["a"], found["b"])), expected)
+    assert [x.name for x in path.iterdir()] in (["found.npz"], ["run", "found.npz"],
+                                                ["found.npz", "run"])  # fmt: skip
+    assert not [*(path / "run").glob("*")]
+
+
+@pytest.mark.usefixtures("often")
+def test_killed_ten_times(tmp_path):
+    through_kills(tmp_path, 10, 0)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("often")
+@pytest.mark.parametrize("seed", range(25))
+def test_killed_five_hundred_times(tmp_path, seed):
+    through_kills(tmp_path, 20, seed)
