@@ -15,10 +15,9 @@ import ckad
 from ckad import schedules
 from ckad.errors import BudgetError
 from ckad.loops.driver import Options, compile_tape
-from ckad.passes.bind import bind
 from ckad.passes.fma import fma
 from ckad.passes.pipeline import adjoint_of_tape
-from ckad.passes.rewrite import with_outputs
+from ckad.passes.rewrite import bind, with_outputs
 from ckad.passes.simplify import simplify
 from ckad.passes.tangent import tangent
 from ckad.passes.untape import untape
