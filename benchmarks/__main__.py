@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks import latency, loops, ratio, report, scaling, targets, wild
+from benchmarks import disk, latency, loops, ratio, report, scaling, targets, wild
 from benchmarks.case import Case, Settings
 from benchmarks.cases import CASES
 from benchmarks.compare import Timing, compare, faults
@@ -23,6 +23,7 @@ TABLES = {
     "latency": latency.markdown,
     "loops": loops.markdown,
     "wild": wild.markdown,
+    "disk": disk.markdown,
 }
 
 
@@ -48,6 +49,7 @@ def parser() -> argparse.ArgumentParser:
     add_latency(commands)
     add_loops(commands)
     add_wild(commands)
+    add_disk(commands)
     table = commands.add_parser("table", help="a report as Markdown, or as pictures")
     table.add_argument("report", type=Path)
     table.add_argument("--forms", action="store_true", help="with every form of a comparison")
@@ -116,6 +118,16 @@ def add_wild(commands: Any) -> None:
     run.set_defaults(run=run_wild)
     run.add_argument("--programs", type=names, help="default: all of tests/wild")
     add_timing(run)
+    add_output(run)
+
+
+def add_disk(commands: Any) -> None:
+    run = commands.add_parser("disk", help="checkpoints on disk: bytes per second, what is hidden")
+    run.set_defaults(run=run_disk)
+    run.add_argument("--directory", type=Path, help="default: the system's temporary one")
+    run.add_argument("--mib", type=float, default=16.0, help="size of a state")
+    run.add_argument("--slots", type=int, default=16)
+    run.add_argument("--rounds", type=int, default=5)
     add_output(run)
 
 
@@ -210,6 +222,12 @@ def run_wild(options: argparse.Namespace) -> int:
     for name in options.programs or ():
         pick(known, name, "program")
     write(wild.wild(options.programs or list(known), options.tiny, timing_of(options)), options)
+    return 0
+
+
+def run_disk(options: argparse.Namespace) -> int:
+    n_bytes = int(options.mib * 2**20)
+    write(disk.disk(options.directory, n_bytes, options.slots, options.rounds), options)
     return 0
 
 
