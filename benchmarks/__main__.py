@@ -9,7 +9,17 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks import latency, loops, ratio, report, scaling, spectra, targets, wild
+from benchmarks import (
+    disk,
+    latency,
+    loops,
+    ratio,
+    report,
+    scaling,
+    spectra,
+    targets,
+    wild,
+)
 from benchmarks.case import Case, Settings
 from benchmarks.cases import CASES
 from benchmarks.compare import Timing, compare, faults
@@ -24,6 +34,7 @@ TABLES = {
     "loops": loops.markdown,
     "wild": wild.markdown,
     "spectra": spectra.markdown,
+    "disk": disk.markdown,
 }
 
 
@@ -50,6 +61,7 @@ def parser() -> argparse.ArgumentParser:
     add_loops(commands)
     add_wild(commands)
     add_spectra(commands)
+    add_disk(commands)
     table = commands.add_parser("table", help="a report as Markdown, or as pictures")
     table.add_argument("report", type=Path)
     table.add_argument("--forms", action="store_true", help="with every form of a comparison")
@@ -127,6 +139,16 @@ def add_spectra(commands: Any) -> None:
     run.set_defaults(run=run_spectra)
     add_cases(run, [name for name, case in CASES.items() if case.bases])
     add_timing(run)
+    add_output(run)
+
+
+def add_disk(commands: Any) -> None:
+    run = commands.add_parser("disk", help="checkpoints on disk: bytes per second, what is hidden")
+    run.set_defaults(run=run_disk)
+    run.add_argument("--directory", type=Path, help="default: the system's temporary one")
+    run.add_argument("--mib", type=float, default=16.0, help="size of a state")
+    run.add_argument("--slots", type=int, default=16)
+    run.add_argument("--rounds", type=int, default=5)
     add_output(run)
 
 
@@ -230,6 +252,12 @@ def run_spectra(options: argparse.Namespace) -> int:
     record = spectra.spectra(cases, settings, timing_of(options))
     write(record, options)
     return 1 if any("error" in case for case in record["cases"].values()) else 0
+
+
+def run_disk(options: argparse.Namespace) -> int:
+    n_bytes = int(options.mib * 2**20)
+    write(disk.disk(options.directory, n_bytes, options.slots, options.rounds), options)
+    return 0
 
 
 def print_table(options: argparse.Namespace) -> int:

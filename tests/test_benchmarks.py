@@ -20,7 +20,7 @@ if not (ROOT / "benchmarks").is_dir():
 
 with pytest.MonkeyPatch.context() as patch:
     patch.syspath_prepend(ROOT)
-    from benchmarks import latency, scaling, targets
+    from benchmarks import disk, latency, scaling, targets
     from benchmarks.__main__ import main
     from benchmarks.case import PRIMAL
     from benchmarks.cases import CASES
@@ -377,3 +377,15 @@ def test_gradients_that_differ_are_not_timed():
     assert not agrees(largest_disagreement([right, wrong]), 1e-8)
     not_a_number = Probe("ckad", "b", gradient=(np.array([1.0, np.nan]),))
     assert not agrees(largest_disagreement([right, not_a_number]), 1e-8)
+
+
+# Checkpoints on disk -----------------------------------------------------------------------------
+
+
+def test_the_disk_is_measured(tmp_path: Path) -> None:
+    record = disk.disk(tmp_path, 2**16, 3, 1)
+    assert len(record["rows"]) == 10
+    assert all(row["GB/s"] > 0 for row in record["rows"].values())
+    assert all(0 <= row.get("hidden", 0) <= 1 for row in record["rows"].values())
+    assert disk.markdown(record).count("written, resume") == 2
+    assert [*tmp_path.iterdir()] == []

@@ -17,6 +17,7 @@ from ckad.checkpoint.store.format.codecs import Rounding, Tally
 from ckad.checkpoint.store.format.layout import Field, layout
 from ckad.checkpoint.store.format.records import Journal, Position
 from ckad.checkpoint.store.format.slots import SlotFormat
+from ckad.checkpoint.store.interrupts import deferred
 from ckad.checkpoint.store.recorder import Recorder
 from ckad.checkpoint.store.slot_files import SlotFiles, lost
 from ckad.checkpoint.store.table import Table
@@ -37,7 +38,8 @@ class DiskStore:
         slot_bytes: bytes of a state.
         durability: "scratch" is gone when the process ends; with "resume" the run goes on after a
             kill at its last ``journal``.
-        codec: None, "float32" or "zstd" for the whole state; ``fields`` have their own.
+        codec: None or "zstd", for what is in none of ``fields``.
+        fields: parts of a state with codecs of their own; "float32" is for those of float64s.
         key: what must not have changed since the run was killed, by name.
         n_buffers: states in memory on their way; 0 makes the program wait for each.
         journal_bytes: bytes of blocks that are journalled in the background; larger ones are
@@ -58,6 +60,7 @@ class DiskStore:
     >>> store.close()
     """
 
+    @deferred()
     def __init__(
         self,
         directory: str | os.PathLike[str] | None,
@@ -146,6 +149,7 @@ class DiskStore:
         """What a lossy codec has changed so far."""
         return self._tally.rounding
 
+    @deferred()
     def write(self, slot: int, step: int, data: memoryview) -> None:
         """Put a state into a slot; ``data`` may change as soon as this returns."""
         self._traffic.check()
@@ -181,6 +185,7 @@ class DiskStore:
             self.drop(slot)
             raise
 
+    @deferred()
     def read(self, slot: int, step: int, into: memoryview) -> None:
         """Fill ``into`` with what was written; CheckpointError with ``slot`` if it is lost."""
         self._traffic.check()
@@ -190,6 +195,7 @@ class DiskStore:
             raise lost(self.path, slot, step, stored)
         self._traffic.read(stored, into)
 
+    @deferred()
     def prefetch(self, slot: int, step: int) -> None:
         """Begin to read a slot that will be read soon."""
         self._traffic.check()
@@ -197,6 +203,7 @@ class DiskStore:
         if stored is not None and stored.step == step:
             self._traffic.prefetch(stored)
 
+    @deferred()
     def drop(self, slot: int) -> None:
         """The slot is not needed any more."""
         with self._traffic.changed:
@@ -205,6 +212,7 @@ class DiskStore:
         if stored is not None:
             self._traffic.forget(stored)
 
+    @deferred()
     def journal(self, position: Position, blocks: Sequence[memoryview] = ()) -> None:
         """Replace the run's progress record; what the slots hold now is part of it.
 
@@ -224,11 +232,13 @@ class DiskStore:
         """The progress record that was there when the store was made, if there was one."""
         return self._recorder.found.journal() if self._recorder and self._recorder.found else None
 
+    @deferred()
     def flush(self) -> None:
         """Wait until everything that was handed over is in its file."""
         self._traffic.check()
         self._traffic.flush()
 
+    @deferred()
     def close(self, keep: bool = False) -> None:
         """End the threads and remove the files, or keep them so that the run can be resumed."""
         if self._end.detach() is None:

@@ -37,6 +37,8 @@ class SlotFiles:
             return
         n_bytes = self.format.layout.file_bytes
         with told(self._path(stored), self.directory.opened, n_bytes, stored.slot):
+            with suppress(FileNotFoundError):  # one that Ctrl-C left before it was noted
+                os.unlink(str(stored.file), dir_fd=self.directory.opened)
             os.close(files.create(self.directory.opened, str(stored.file), n_bytes))
         self._made.add(stored.file)
 

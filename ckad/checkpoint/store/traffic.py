@@ -18,6 +18,7 @@ import numpy as np
 
 from ckad.checkpoint.store.buffers import Buffer, Buffers, State
 from ckad.checkpoint.store.format.slots import Stored
+from ckad.checkpoint.store.interrupts import POLL, answer
 from ckad.errors import CheckpointError
 
 
@@ -109,8 +110,7 @@ class Traffic:
     def wait(self, job: Job) -> None:
         with self.changed:
             while not job.done:
-                with self.timed_wait():
-                    self.changed.wait()
+                self._wait()
 
     def read(self, stored: Stored, into: memoryview) -> None:
         with self.changed:
@@ -118,8 +118,7 @@ class Traffic:
                 self._ahead.remove(stored)
             buffer = self.buffers.holding(stored)
             while buffer is not None and buffer.state in self._passing:
-                with self.timed_wait():
-                    self.changed.wait()
+                self._wait()
                 buffer = self.buffers.holding(stored)
             if buffer is not None:
                 buffer.users += 1
@@ -154,8 +153,7 @@ class Traffic:
         """Wait until the thread that writes has nothing left to do; raise what it has met."""
         with self.changed:
             while self._jobs or self._doing:
-                with self.timed_wait():
-                    self.changed.wait()
+                self._wait()
         self.check()
 
     def faulty(self) -> bool:
@@ -177,10 +175,15 @@ class Traffic:
     def _wait_for(self, free: Callable[[], Buffer | None]) -> Buffer:
         found = free()
         while found is None:
-            with self.timed_wait():
-                self.changed.wait()
+            self._wait()
             found = free()
         return found
+
+    def _wait(self) -> None:
+        """Until something has changed, or for a moment, after which Ctrl-C is answered."""
+        with self.timed_wait():
+            self.changed.wait(POLL)
+        answer()
 
     @contextmanager
     def _timed_work(self) -> Iterator[None]:

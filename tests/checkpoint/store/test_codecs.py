@@ -20,6 +20,10 @@ def bytes_of(array):
     return memoryview(array).cast("B")
 
 
+def as_float32(n_bytes):
+    return [Field(0, n_bytes, 8, "float32")]
+
+
 def through(store, array):
     into = np.full_like(array, 7)
     for step in range(2):  # from its file, and not from a buffer
@@ -45,7 +49,7 @@ def test_zstd_gives_every_bit_back(tmp_path, zstd, n_buffers):
 
 
 def test_float32_rounds_and_says_so(tmp_path):
-    store = DiskStore(tmp_path, 2**26, SMOOTH.nbytes, codec="float32", n_buffers=0)
+    store = DiskStore(tmp_path, 2**26, SMOOTH.nbytes, fields=as_float32(SMOOTH.nbytes), n_buffers=0)
     read = through(store, SMOOTH)
     assert np.array_equal(read, SMOOTH.astype(np.float32).astype(np.float64))
     error = read - SMOOTH
@@ -58,7 +62,7 @@ def test_float32_rounds_and_says_so(tmp_path):
 
 def test_float32_has_the_same_bits_however_soon_it_is_read(tmp_path):
     """In a buffer is what has not been rounded yet."""
-    store = DiskStore(tmp_path, 2**26, SMOOTH.nbytes, codec="float32")
+    store = DiskStore(tmp_path, 2**26, SMOOTH.nbytes, fields=as_float32(SMOOTH.nbytes))
     rounded = SMOOTH.astype(np.float32).astype(np.float64)
     for k in range(12):
         into = np.empty_like(SMOOTH)
@@ -74,7 +78,7 @@ def test_float32_has_the_same_bits_however_soon_it_is_read(tmp_path):
 
 @pytest.mark.parametrize("n_buffers", [0, 3])
 def test_float32_refuses_what_it_would_make_infinite(tmp_path, n_buffers):
-    store = DiskStore(tmp_path, 2**20, 80, codec="float32", n_buffers=n_buffers)
+    store = DiskStore(tmp_path, 2**20, 80, fields=as_float32(80), n_buffers=n_buffers)
 
     def written(array):
         store.write(0, 0, bytes_of(array))
@@ -120,10 +124,12 @@ def test_layouts():
     for fields in ([Field(0, 20), Field(10, 30)], [Field(90, 101)], [Field(0, 7, 8, "float32")]):
         with pytest.raises(ValueError, match=r"overlaps|have 100|has 100|multiple of 8"):
             layout(100, None, fields)
+    with pytest.raises(ValueError, match="which bytes of a state are float64s"):
+        layout(100, "float32")
 
 
 def test_memory_for_codecs_is_counted():
-    plain, coded = (capacity(2**30, 2**24, codec=codec) for codec in (None, "float32"))
+    plain, coded = (capacity(2**30, 2**24, fields=fields) for fields in ((), as_float32(2**24)))
     assert plain.buffer_bytes < coded.buffer_bytes <= plain.buffer_bytes + 2**23
 
 

@@ -305,3 +305,47 @@ def test_ctrl_c_while_it_waits(tmp_path, monkeypatch):
     program()
     assert all(taken(store, slot, slot, 1000) == state(slot, 1000) for slot in range(6))
     store.close()
+
+
+@pytest.mark.parametrize("durability", ["scratch", "resume"])
+def test_ctrl_c_at_any_moment_leaves_a_store_that_works(tmp_path, durability):
+    """In a child, many times, each within some call of the store or between two of them."""
+    assert ended(fork(lambda: interrupted(tmp_path, durability))) == 0
+    assert [*tmp_path.iterdir()] == []
+
+
+def interrupted(tmp_path, durability):
+    draw = random.Random(0)
+    states = [state(step, 3000) for step in range(20)]
+    store = DiskStore(tmp_path, 2**22, 3000, durability=durability, replaced=40)
+    armed = threading.Event()
+
+    def shoot():
+        while armed.wait():
+            time.sleep(0.002 * draw.random())
+            armed.clear()
+            os.kill(os.getpid(), signal.SIGINT)
+
+    threading.Thread(target=shoot, daemon=True).start()
+    held = {}
+    for _ in range(150):
+        try:
+            armed.set()
+            while True:
+                slot, step = draw.randrange(5), draw.randrange(20)
+                held.pop(slot, None)
+                store.write(slot, step, memoryview(states[step]))
+                held[slot] = step
+                if durability == "resume":
+                    store.journal({"step": step})
+                read = draw.choice([*held])
+                store.prefetch(read, held[read])
+                assert taken(store, read, held[read], 3000) == states[held[read]]
+        except KeyboardInterrupt:
+            pass
+    assert all(taken(store, slot, step, 3000) == states[step] for slot, step in held.items())
+    for slot in range(5):
+        store.write(slot, 1, memoryview(states[1]))
+    store.flush()
+    assert threading.active_count() <= 4  # this one, the shooter, the store's two
+    store.close()

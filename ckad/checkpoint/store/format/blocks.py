@@ -19,6 +19,7 @@ from ckad.checkpoint.store.files import read_all, write_all
 from ckad.checkpoint.store.format.checksum import checksum_of, seed_of
 from ckad.checkpoint.store.format.codecs import Codec
 from ckad.checkpoint.store.format.layout import FRAME, padded
+from ckad.checkpoint.store.interrupts import answer
 from ckad.errors import CheckpointError
 
 _FRAME = struct.Struct("<QIII44x")
@@ -38,6 +39,7 @@ class Place(NamedTuple):
 def write_block(
     opened: int, place: Place, index: int, block: memoryview, codec: Codec, itemsize: int = 8
 ) -> None:
+    answer()
     stored, number = codec.encode(block, itemsize), codec.number
     if stored.nbytes >= block.nbytes:
         stored, number = block, 0
@@ -50,6 +52,7 @@ def read_block(
     opened: int, place: Place, index: int, into: memoryview, codec: Codec, path: str
 ) -> None:
     """Fill ``into``; CheckpointError if that is not what was written for this place."""
+    answer()
     frame = bytearray(FRAME)
     read_all(opened, [frame], path)
     total, *sizes = _FRAME.unpack(frame)

@@ -49,9 +49,8 @@ class Layout(NamedTuple):
 
 def layout(slot_bytes: int, codec: str | None = None, fields: Sequence[Field] = ()) -> Layout:
     """What lies between ``fields`` is kept without loss: as it is, or by ``codec="zstd"``."""
-    between = codec if codec == "zstd" else None
-    if codec is not None and not fields:
-        fields = [Field(0, slot_bytes, codec=codec)]
+    if codec == "float32":
+        raise ValueError("which bytes of a state are float64s? float32 is for fields alone")
     whole: list[Field] = []
     at = 0
     for field in sorted(fields):
@@ -59,11 +58,11 @@ def layout(slot_bytes: int, codec: str | None = None, fields: Sequence[Field] = 
             raise ValueError(f"{field} overlaps what is before it, which ends at {at}")
         if field.codec == "float32" and (field.stop - field.start) % 8:
             raise ValueError(f"{field} holds no float64s: its bytes are not a multiple of 8")
-        whole += [Field(at, field.start, codec=between), field]
+        whole += [Field(at, field.start, codec=codec), field]
         at = field.stop
     if at > slot_bytes:
         raise ValueError(f"fields end at {at}, and a state has {slot_bytes} bytes")
-    whole.append(Field(at, slot_bytes, codec=between))
+    whole.append(Field(at, slot_bytes, codec=codec))
     return Layout(tuple(field for field in whole if field.stop > field.start))
 
 

@@ -1,0 +1,116 @@
+"""The disk store: bytes per second, and how much of its work is hidden behind steps."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from benchmarks.machine import heading
+from benchmarks.report import describe, table
+from ckad.checkpoint.store.disk import DiskStore
+from ckad.checkpoint.store.format.checksum import checksum
+
+COLUMNS = ("what", "GB/s", "hidden")
+#: Steps between two checkpoints take so many times what a checkpoint takes to be written or read.
+STEP = 1.5
+
+
+def disk(directory: Path | None, n_bytes: int, n_slots: int, rounds: int) -> dict[str, Any]:
+    """Of ``n_slots`` states of ``n_bytes`` that are written, and read backwards."""
+    record = heading("disk", ("ckad",))
+    record |= {"n_bytes": n_bytes, "n_slots": n_slots, "rounds": rounds, "rows": {}}
+    state = memoryview(np.random.default_rng(0).bytes(n_bytes // 64 * 64))
+    into = memoryview(bytearray(state.nbytes))
+    rows = record["rows"]
+    for name, work in {
+        "copy in memory": lambda: np.copyto(np.frombuffer(into, "u1"), np.frombuffer(state, "u1")),
+        "checksum": lambda: checksum(state, 1),
+    }.items():
+        rows[name] = {"GB/s": state.nbytes / min(timed(work) for _ in range(rounds)) / 1e9}
+    for durability in ("scratch", "resume"):
+        where = directory if durability == "scratch" else Path(directory or tempfile.gettempdir())
+        for n_buffers, step in ((0, 0.0), (3, STEP)):
+            found = [
+                run(where, durability, n_slots, state, into, n_buffers, step) for _ in range(rounds)
+            ]
+            beside = f" beside steps of {step} × its time" if step else ""
+            for k, direction in enumerate(("written", "read")):
+                best = max(found, key=lambda one: one[k]["GB/s"])
+                rows[f"{direction}, {durability}{beside}"] = best[k]
+    return record
+
+
+def run(
+    where: Path | None,
+    durability: str,
+    n_slots: int,
+    state: memoryview,
+    into: memoryview,
+    n_buffers: int,
+    step: float,
+) -> tuple[dict[str, float], dict[str, float]]:
+    limit = (n_slots + 4) * (state.nbytes + 2**20)
+    store = DiskStore(where, limit, state.nbytes, durability=durability, n_buffers=n_buffers)
+    try:
+        for slot in range(n_slots):  # files are made here
+            store.write(slot, -1, state)
+        store.flush()
+        pace = _Pace(store, step)
+        for slot in range(n_slots):
+            pace.step()
+            store.write(slot, slot, state)
+        store.flush()
+        written = pace.result(n_slots * state.nbytes)
+        pace = _Pace(store, step)
+        for slot in reversed(range(n_slots)):
+            if n_buffers:
+                store.prefetch(slot, slot)
+            pace.step()
+            store.read(slot, slot, into)
+        return written, pace.result(n_slots * state.nbytes)
+    finally:
+        store.close()
+
+
+class _Pace:
+    """Steps that take ``share`` times what the store has taken for a state so far."""
+
+    def __init__(self, store: DiskStore, share: float) -> None:
+        self.store, self.share, self.n = store, share, 0
+        self.waited, self.busy = store.seconds_waited, store.seconds_busy
+
+    def step(self) -> None:
+        """Compute, which holds a core, as steps do."""
+        self.n += 1
+        busy = self.store.seconds_busy - self.busy
+        end = perf_counter() + self.share * busy / self.n
+        while perf_counter() < end:
+            np.sqrt(_WORK, out=_WORK)
+
+    def result(self, n_bytes: int) -> dict[str, float]:
+        waited, busy = self.store.seconds_waited - self.waited, self.store.seconds_busy - self.busy
+        busy = max(busy, 1e-9)
+        return {"GB/s": n_bytes / busy / 1e9, "hidden": max(0.0, 1 - waited / busy)}
+
+
+_WORK = np.ones(10_000)
+
+
+def timed(work: Callable[[], object]) -> float:
+    start = perf_counter()
+    work()
+    return perf_counter() - start
+
+
+def markdown(record: dict[str, Any]) -> str:
+    rows = [
+        (name, f"{row['GB/s']:.2f}", f"{row['hidden']:.0%}" if "hidden" in row else "")
+        for name, row in record["rows"].items()
+    ]
+    size = f"{record['n_slots']} states of {record['n_bytes'] / 2**20:g} MiB"
+    return f"{describe(record)}\n\n{size}\n\n{table(COLUMNS, rows)}"
