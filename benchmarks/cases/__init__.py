@@ -15,6 +15,7 @@ from benchmarks.cases import (
     neural_ode,
     products,
     shallow_water,
+    slices,
     van_der_pol,
     wave2d,
 )
@@ -38,5 +39,6 @@ CASES = {
         *products.CASES,
         *networks.CASES,
         *factors.CASES,
+        *slices.CASES,
     )
 }
