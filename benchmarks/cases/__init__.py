@@ -15,6 +15,7 @@ from benchmarks.cases import (
     neural_ode,
     products,
     shallow_water,
+    slices,
     spectral,
     spmv,
     van_der_pol,
@@ -42,5 +43,6 @@ CASES = {
         *factors.CASES,
         *spectral.CASES,
         *spmv.CASES,
+        *slices.CASES,
     )
 }

@@ -1,4 +1,4 @@
-"""Programs that read and write rows, slices and elements of arrays, step by step, in plain NumPy."""
+"""Programs that read and write rows, slices and elements of arrays, in plain NumPy."""
 
 from __future__ import annotations
 

@@ -168,8 +168,8 @@ def _adjoint(
         f"reverse mode: cotangents of {given} to those of {wanted}{kept}",
         partial(adjoint, wrt=wrt, seeds=seeds, keep_outputs=keep_outputs, contract=contract),
         (
-            f"each body, innermost first: adjoint, simplify{fuse}, split, dce",
-            f"then the tape around them: simplify{fuse}",
+            f"each body, innermost first: adjoint, simplify, products_of{fuse}, split, dce",
+            f"then the tape around them: simplify, products_of{fuse}",
         ),
     )
 

@@ -5,7 +5,9 @@ thread           `threaded`, which comes before: arrays that change around a loo
 accumulate       `adjoint`: the rows are copied, then visited backwards. A loop becomes a pair,
                  whose bodies are derived first.
 contributions    How what is added to a cotangent is added.
-residuals        `split`: the joint body of a loop in two, with the fewest bytes between them.
+pair             `split`: the bodies of a loop's pair, with the fewest bytes between them.
+undo             Arrays that steps change in parts are put back, where that keeps less.
+residuals        The joint body in two, given what is put back.
 cut              The minimum cut that finds them.
 branch           The same for the two sides of a branch, whose residuals share their places.
 """

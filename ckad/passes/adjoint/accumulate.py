@@ -16,7 +16,7 @@ from typing import NamedTuple
 from ckad.errors import DifferentiationError
 from ckad.passes.activity import dependent, useful, varied
 from ckad.passes.adjoint.branch import BranchAdjoint, shared_types
-from ckad.passes.adjoint.pair import Active, LoopAdjoint, outputs_of, planned, steps_of
+from ckad.passes.adjoint.pair import Active, LoopAdjoint, outputs_of, split, steps_of
 from ckad.passes.adjoint.residuals import Joint
 from ckad.passes.adjoint.undo import Chain, Restoring, chains
 from ckad.passes.contributions import plus
@@ -186,7 +186,7 @@ class _Pull:
         joint = Joint(tape, len(loop.body.inputs), n, self._shared(loop, first_captured))
         rows = outputs_of(tape, list(map(len, groups)), pull.restoring)
         active = Active(carry, ys, xs, captured)
-        return planned(
+        return split(
             loop, next(self.common.names), active, joint, rows, partial(self._price, k, loop)
         )
 

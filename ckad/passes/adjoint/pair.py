@@ -85,7 +85,7 @@ def steps_of(loop: Loop) -> int:
     return max(1, n)
 
 
-def planned(
+def split(
     loop: Loop,
     name: int,
     active: Active,
@@ -114,17 +114,17 @@ def _cheapest(
     joint: Joint, rows: Outputs, price: Callable[[int], float]
 ) -> tuple[Split, list[int]]:
     """The split, and what is put back."""
-    plain = _split(joint, rows, [])
+    plain = _parts(joint, rows, [])
     size = _bytes(joint.tape, plain)
     if not rows.arrays or not size:
         return plain, []
-    arrays = _read(rows, _split(joint, rows, rows.arrays))
-    other = _split(joint, rows, arrays)
+    arrays = _read(rows, _parts(joint, rows, rows.arrays))
+    other = _parts(joint, rows, arrays)
     own = _bytes(joint.tape, other) + sum(price(x.position) for x in arrays)
     return (other, [x.position for x in arrays]) if own <= WORTH * size else (plain, [])
 
 
-def _split(joint: Joint, rows: Outputs, arrays: Sequence[Array]) -> Split:
+def _parts(joint: Joint, rows: Outputs, arrays: Sequence[Array]) -> Split:
     states = dict(pair for array in arrays for pair in array.states)
     left_out = rows.afters - {array.after for array in arrays}
     return joint.split(rows.of_reverse(arrays), states, left_out)
