@@ -262,6 +262,15 @@ def test_ratio_divides_by_the_value(tmp_path):
     assert case["ratio"] == pytest.approx(case["gradient_seconds"] / case["value_seconds"])
 
 
+def test_spectral_codes_are_held_against_numpy_and_scipy(tmp_path):
+    path = tmp_path / "s.json"
+    process = run("spectra", "--cases", "kdv-256", *QUICK, "--json", str(path))
+    assert process.returncode == 0, process.stderr
+    case = json.loads(path.read_text())["cases"]["kdv-256"]
+    assert all(case[kind] > 0 for kind in ("NumPy", "SciPy", "value", "gradient"))
+    assert f"{case['gradient'] / case['NumPy']:.2f}" in process.stdout
+
+
 def test_programs_as_they_are_found_are_held_against_numpy(tmp_path):
     chosen = "life.mackey_glass,life.gray_scott_structured"
     path = str(tmp_path / "w.json")

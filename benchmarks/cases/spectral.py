@@ -194,6 +194,6 @@ def case(function: Callable, n: int, n_steps: int, inputs: Callable, n_inputs: i
 CASES = (
     *(case(fft2, n, 4, partial(plane, count=2), 2) for n in (64, 256, 512)),
     *(case(rfft2, n, 4, plane) for n in (64, 256, 512)),
-    *(case(navier_stokes, n, 4, plane) for n in (64, 128, 256)),
+    *(case(navier_stokes, n, 20, plane) for n in (64, 128, 256)),
     *(case(f, n, 50, line) for f in (schroedinger, kdv, ks) for n in (256, 1024, 4096)),
 )
