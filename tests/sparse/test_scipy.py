@@ -68,7 +68,18 @@ def _set(A):
     return A
 
 
+def _in_place(A):
+    A = A.tocsr().astype(float)
+    same = A
+    A *= 2
+    A /= 4
+    A += OTHER
+    A -= 0.5 * OTHER
+    return A + same
+
+
 OPERATIONS = {
+    "in place": _in_place,
     "itself": lambda A: A,
     "nnz": lambda A: A.nnz,
     "data": lambda A: A.data,
