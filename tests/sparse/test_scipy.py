@@ -18,21 +18,28 @@ OTHER = sp.csr_matrix(np.array([[0, 2.0, 0, 1], [0, 0, 3, 0], [1, 0, 0, 0], [0, 
 COLUMN = np.array([[1.0], [2], [3], [4]])
 
 
+QUICK = {"csr_matrix-repeated", "csr_array-unsorted", "coo_matrix-repeated", "lil_matrix"}
+
+
+def _param(make, name):
+    return pytest.param(make, id=name, marks=[] if name in QUICK else [pytest.mark.slow])
+
+
 def _made():
     for kind in ("matrix", "array"):
         for name, columns in (("sorted", SORTED), ("unsorted", COLUMNS), ("repeated", REPEATED)):
             for format in ("csr", "csc"):
                 cls = getattr(sp, f"{format}_{kind}")
                 make = lambda d, cls=cls, j=columns: cls((d, j.copy(), PTR.copy()), shape=(4, 4))  # noqa: E731
-                yield pytest.param(make, id=f"{format}_{kind}-{name}")
+                yield _param(make, f"{format}_{kind}-{name}")
             cls = getattr(sp, f"coo_{kind}")
             make = lambda d, cls=cls, j=columns: cls((d, (ROWS, j)), shape=(4, 4))  # noqa: E731
-            yield pytest.param(make, id=f"coo_{kind}-{name}")
+            yield _param(make, f"coo_{kind}-{name}")
         for format in ("lil", "dok", "bsr", "dia"):
             convert = lambda d, f=format, k=kind: getattr(sp, f"{f}_{k}")(  # noqa: E731
                 sp.csr_matrix((d, SORTED.copy(), PTR.copy()), shape=(4, 4))
             )
-            yield pytest.param(convert, id=f"{format}_{kind}")
+            yield _param(convert, f"{format}_{kind}")
 
 
 def _emptied(A):
@@ -61,7 +68,18 @@ def _set(A):
     return A
 
 
+def _in_place(A):
+    A = A.tocsr().astype(float)
+    same = A
+    A *= 2
+    A /= 4
+    A += OTHER
+    A -= 0.5 * OTHER
+    return A + same
+
+
 OPERATIONS = {
+    "in place": _in_place,
     "itself": lambda A: A,
     "nnz": lambda A: A.nnz,
     "data": lambda A: A.data,

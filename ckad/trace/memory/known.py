@@ -8,7 +8,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from ckad.passes.apart import needed_alone
+from ckad.passes.dce import needed_alone
 from ckad.rules.evaluate import evaluate
 from ckad.rules.registry import RULES
 from ckad.tape.builder import BODY_COUNT, Builder

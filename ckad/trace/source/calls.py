@@ -91,8 +91,7 @@ def call(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
         if watched is not None:
             watched.partial(callee)
         return call(callee.func, (*callee.args, *args), {**callee.keywords, **options})
-    if _package_of(callee).startswith("scipy.sparse"):
-        callee = sparse.replaced(callee, args, options)
+    callee = sparse.replaced(callee, args, options)
     if isinstance(callee, type):
         new = classes.construct(callee, args, options)
         if new is not MISSING:
@@ -115,10 +114,6 @@ def call(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
         if any(x is None for x in args):
             needed(None)
         raise
-
-
-def _package_of(callee: Any) -> str:
-    return getattr(callee, "__module__", None) or ""
 
 
 #: The classes of functions that compute from numbers and arrays, as far as they are known.

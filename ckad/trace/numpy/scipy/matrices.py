@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
-from ckad.place import at_place
 from ckad.trace.arrays import Array, copied, promoted, reshaped, retyped, routine, traced
 from ckad.trace.dispatch import STATIC, implements, reject
 from ckad.trace.numpy.linalg import (
@@ -30,7 +29,7 @@ from ckad.trace.numpy.spectra import eig, eigh, eigvals, eigvalsh, is_number, ls
 _IDLE = {"overwrite_a", "overwrite_b", "overwrite_ab", "check_finite", "lapack_driver", "driver"}
 
 
-def _refuse(name: str, options: dict[str, Any]) -> None:
+def refuse_unknown(name: str, options: dict[str, Any]) -> None:
     unknown = options.keys() - _IDLE
     reject(unknown, f"scipy.linalg.{name} with {min(unknown, default='')}=")
 
@@ -43,7 +42,7 @@ def linalg_solve(
     a: Any, b: Any, lower: bool = False, assume_a: Any = None, transposed: bool = False, **rest: Any
 ) -> Array:
     """What is assumed of the matrix says which triangle is read."""
-    _refuse("solve", rest)
+    refuse_unknown("solve", rest)
     x = floats(a)
     if assume_a in ("pos", "positive definite"):
         found = cho_solve((cholesky(x, upper=not lower), lower), b)
@@ -61,7 +60,7 @@ def linalg_solve(
 def solve_triangular(
     a: Any, b: Any, trans: Any = 0, lower: bool = False, unit_diagonal: bool = False, **rest: Any
 ) -> Array:
-    _refuse("solve_triangular", rest)
+    refuse_unknown("solve_triangular", rest)
     x, right = promoted(floats(a), floats(b))
     is_complex = x.dtype.kind == "c"
     kind = {"N": 0, "T": 1, "C": 2}.get(trans, trans)
@@ -80,60 +79,6 @@ def solve_triangular(
     return copied(reshaped(found, right.shape))
 
 
-@implements(scipy.linalg.solve_banded, kind=STATIC)
-def solve_banded(l_and_u: Any, ab: Any, b: Any, **rest: Any) -> Array:
-    """Derivatives in every diagonal."""
-    _refuse("solve_banded", rest)
-    lower, upper = l_and_u
-    diagonals, right = promoted(floats(ab), floats(b))
-    if diagonals.ndim != 2 or diagonals.shape[0] != lower + upper + 1:
-        raise ValueError(at_place(f"{lower + upper + 1} diagonals are needed, not {np.shape(ab)}"))
-    if diagonals.shape[1] != right.shape[0]:
-        raise ValueError(at_place(f"shapes of ab {diagonals.shape} and b {right.shape} do not fit"))
-    n = right.shape[0]
-    if right.dtype.kind == "c":
-        found = solve_banded((2 * lower + 1, 2 * upper + 1), _of_pairs(diagonals), _pairs(right))
-        return found[0::2] + 1j * found[1::2]
-    columns = reshaped(right, (1, n, right.size // max(n, 1)))
-    attrs = (lower, upper, 0, 0)
-    found = routine("banded", reshaped(diagonals, (1, *diagonals.shape)), columns, attrs=attrs)
-    return copied(reshaped(retyped(found, right.dtype), right.shape))
-
-
-def _pairs(x: Array) -> Array:
-    """Real and imaginary parts in turn, down the first axis."""
-    return reshaped(np.stack([x.real, x.imag], axis=1), (2 * x.shape[0], *x.shape[1:]))
-
-
-def _of_pairs(diagonals: Array) -> Array:
-    """The diagonals of a matrix of real numbers, each element z as [[re, -im], [im, re]]."""
-    re, im = diagonals.real, diagonals.imag
-    rows, n = diagonals.shape
-    none = np.zeros_like(re[0])
-    left = [none, *(part[k] for k in range(rows) for part in (re, im))]
-    right = [row for k in range(rows) for row in (-im[k], re[k])] + [none]
-    return reshaped(np.stack([np.stack(left), np.stack(right)], axis=2), (2 * rows + 1, 2 * n))
-
-
-@implements(scipy.linalg.solveh_banded)
-def solveh_banded(ab: Any, b: Any, lower: bool = False, **rest: Any) -> Array:
-    """By LU of the whole band."""
-    _refuse("solveh_banded", rest)
-    given = floats(ab)
-    width, n = given.shape[0] - 1, given.shape[1]
-    below = [given[k] if lower else _moved(given[width - k], -k) for k in range(width + 1)]
-    above = [_moved(below[k], k) for k in range(width, 0, -1)]
-    return solve_banded((width, width), np.stack([*above, *below]) if n else given, b)
-
-
-def _moved(row: Array, k: int) -> Array:
-    """Elements ``k`` places further along a row, zeros where none come from."""
-    n = row.shape[0]
-    zeros = np.zeros(min(abs(k), n), row.dtype)
-    kept = row[: n - k] if k > 0 else row[-k:]
-    return np.concatenate([zeros, kept] if k > 0 else [kept, zeros])
-
-
 @implements(scipy.linalg.solve_toeplitz, kind=STATIC)
 def solve_toeplitz(c_or_cr: Any, b: Any, check_finite: bool = True) -> Array:
     column, row = c_or_cr if isinstance(c_or_cr, tuple) else (c_or_cr, None)
@@ -146,19 +91,19 @@ def solve_toeplitz(c_or_cr: Any, b: Any, check_finite: bool = True) -> Array:
 @implements(scipy.linalg.cholesky, kind=STATIC)
 def linalg_cholesky(a: Any, lower: bool = False, **rest: Any) -> Array:
     """The triangle that is asked for is also the one that is read."""
-    _refuse("cholesky", rest)
+    refuse_unknown("cholesky", rest)
     return cholesky(a, upper=not lower)
 
 
 @implements(scipy.linalg.cho_factor, kind=STATIC)
 def cho_factor(a: Any, lower: bool = False, **rest: Any) -> tuple[Array, bool]:
-    _refuse("cho_factor", rest)
+    refuse_unknown("cho_factor", rest)
     return cholesky(a, upper=not lower), lower
 
 
 @implements(scipy.linalg.cho_solve, kind=STATIC)
 def cho_solve(c_and_lower: Any, b: Any, **rest: Any) -> Array:
-    _refuse("cho_solve", rest)
+    refuse_unknown("cho_solve", rest)
     c, lower = c_and_lower
     orders = (0, 2) if lower else (2, 0)
     return solve_triangular(c, solve_triangular(c, b, orders[0], lower), orders[1], lower)
@@ -166,7 +111,7 @@ def cho_solve(c_and_lower: Any, b: Any, **rest: Any) -> Array:
 
 @implements(scipy.linalg.lu_factor, kind=STATIC)
 def lu_factor(a: Any, **rest: Any) -> tuple[Array, Array]:
-    _refuse("lu_factor", rest)
+    refuse_unknown("lu_factor", rest)
     factors, order = _compact(a)
     return copied(factors), _exchanged(order, back=True)
 
@@ -187,7 +132,7 @@ def _compact(a: Any) -> tuple[Array, Array]:
 
 @implements(scipy.linalg.lu_solve, kind=STATIC)
 def lu_solve(lu_and_piv: Any, b: Any, trans: Any = 0, **rest: Any) -> Array:
-    _refuse("lu_solve", rest)
+    refuse_unknown("lu_solve", rest)
     factors, exchanges = lu_and_piv
     reject(np.ndim(factors) != 2, "scipy.linalg.lu_solve of stacks")
     right, order = floats(b), _exchanged(traced(exchanges))
@@ -201,7 +146,7 @@ def lu_solve(lu_and_piv: Any, b: Any, trans: Any = 0, **rest: Any) -> Array:
 
 @implements(scipy.linalg.lu, kind=STATIC)
 def lu(a: Any, permute_l: bool = False, **rest: Any) -> tuple[Array, ...]:
-    _refuse("lu", rest)
+    refuse_unknown("lu", rest)
     factors, order = _compact(a)
     n = factors.shape[-1]
     places = np.equal(order[..., None, :], np.arange(n)[:, None])
@@ -214,7 +159,7 @@ def lu(a: Any, permute_l: bool = False, **rest: Any) -> tuple[Array, ...]:
 
 @implements(scipy.linalg.qr, kind=STATIC)
 def linalg_qr(a: Any, *, mode: str = "full", pivoting: bool = False, **rest: Any) -> Any:
-    _refuse("qr", rest)
+    refuse_unknown("qr", rest)
     reject(pivoting or mode == "raw", "scipy.linalg.qr with pivoting or mode='raw'")
     if mode == "r":
         return (qr(a, "complete").R,)
@@ -230,7 +175,7 @@ def linalg_eigh(
 ) -> Any:
     """Of two matrices: A v = w B v by a Cholesky factor of B."""
     reject(rest.pop("type", 1) != 1, "scipy.linalg.eigh with type=")
-    _refuse("eigh", rest)
+    refuse_unknown("eigh", rest)
     triangle = "L" if lower else "U"
     if b is None:
         return eigvalsh(a, triangle) if eigvals_only else tuple(eigh(a, triangle))
@@ -254,35 +199,35 @@ def linalg_eigvalsh(a: Any, b: Any = None, *, lower: bool = True, **rest: Any) -
 @implements(scipy.linalg.eigh_tridiagonal)
 def eigh_tridiagonal(d: Any, e: Any, eigvals_only: bool = False, **rest: Any) -> Any:
     reject(rest.pop("select", "a") != "a", "scipy.linalg.eigh_tridiagonal with select=")
-    _refuse("eigh_tridiagonal", rest)
+    refuse_unknown("eigh_tridiagonal", rest)
     whole = np.diag(floats(d)) + np.diag(floats(e), -1)
     return eigvalsh(whole) if eigvals_only else tuple(eigh(whole))
 
 
 @implements(scipy.linalg.eig, kind=STATIC)
 def linalg_eig(a: Any, b: Any = None, left: bool = False, right: bool = True, **rest: Any) -> Any:
-    _refuse("eig", rest)
+    refuse_unknown("eig", rest)
     reject(b is not None or left, "scipy.linalg.eig with b= or left=")
     return tuple(eig(a)) if right else eigvals(a)
 
 
 @implements(scipy.linalg.eigvals, kind=STATIC)
 def linalg_eigvals(a: Any, b: Any = None, **rest: Any) -> Array:
-    _refuse("eigvals", rest)
+    refuse_unknown("eigvals", rest)
     reject(b is not None, "scipy.linalg.eigvals with b=")
     return eigvals(a)
 
 
 @implements(scipy.linalg.svd, kind=STATIC)
 def linalg_svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, **rest: Any) -> Any:
-    _refuse("svd", rest)
+    refuse_unknown("svd", rest)
     found = svd(a, full_matrices, compute_uv)
     return tuple(found) if compute_uv else found
 
 
 @implements(scipy.linalg.svdvals, kind=STATIC)
 def linalg_svdvals(a: Any, **rest: Any) -> Array:
-    _refuse("svdvals", rest)
+    refuse_unknown("svdvals", rest)
     values: Array = svd(a, compute_uv=False)
     return values
 
@@ -291,7 +236,7 @@ def linalg_svdvals(a: Any, **rest: Any) -> Array:
 def linalg_pinv(
     a: Any, *, atol: Any = None, rtol: Any = None, return_rank: bool = False, **rest: Any
 ) -> Array:
-    _refuse("pinv", rest)
+    refuse_unknown("pinv", rest)
     reject(atol is not None or return_rank, "scipy.linalg.pinv with atol= or return_rank=")
     x = floats(a)
     return pinv(x, rtol=max(x.shape[-2:]) * np.finfo(x.dtype).eps if rtol is None else rtol)
@@ -299,7 +244,7 @@ def linalg_pinv(
 
 @implements(scipy.linalg.lstsq, kind=STATIC)
 def linalg_lstsq(a: Any, b: Any, cond: Any = None, **rest: Any) -> tuple[Any, ...]:
-    _refuse("lstsq", rest)
+    refuse_unknown("lstsq", rest)
     return lstsq(a, b, -1 if not is_number(cond) and cond is None else cond)
 
 
@@ -353,13 +298,13 @@ def solve_discrete_lyapunov(a: Any, q: Any, method: Any = None) -> Array:
 def linalg_inv(a: Any, **rest: Any) -> Array:
     rest.pop("assume_a", None)
     rest.pop("lower", None)
-    _refuse("inv", rest)
+    refuse_unknown("inv", rest)
     return inv(a)
 
 
 @implements(scipy.linalg.det, kind=STATIC)
 def linalg_det(a: Any, **rest: Any) -> Array:
-    _refuse("det", rest)
+    refuse_unknown("det", rest)
     return det(a)
 
 

@@ -285,7 +285,28 @@ def class_is_array(x: Any) -> bool:
 
 put(operator.getitem, _read, SPARSE)
 put(operator.setitem, _write, SPARSE)
+
+
+def _changing(function: Any) -> Any:
+    """``A *= x`` and ``A /= x``, which SciPy does to the numbers of the matrix itself."""
+
+    def method(self: Sparse, other: Any) -> Sparse:
+        reject(isinstance(self, Editable), "*= or /= of a LIL or DOK matrix (A = A * x)")
+        check_writable(self)
+        made = call(function, (self, other), {})
+        self.replace(made.pattern, made.numbers)
+        return self
+
+    return method
+
+
 for _name, _method in {
-    "setdiag": _set_diagonal, "tolil": _turned("lil"), "todok": _turned("dok")
-}.items():  # fmt: skip
+    "setdiag": _set_diagonal,
+    "tolil": _turned("lil"),
+    "todok": _turned("dok"),
+    "__iadd__": lambda self, other: call(np.add, (self, other), {}),
+    "__isub__": lambda self, other: call(np.subtract, (self, other), {}),
+    "__imul__": _changing(np.multiply),
+    "__itruediv__": _changing(np.divide),
+}.items():
     setattr(Sparse, _name, _method)

@@ -167,7 +167,7 @@ def inherit(pattern: Pattern, *sources: Pattern) -> None:
         if not (p.format == "coo" and pattern.format in ("csr", "csc")):  # which sums and sorts
             pattern.loose = pattern.loose or p.loose
             pattern.ordered &= p.ordered or p.format != "coo"
-    if pattern.format == "dia":
+    if pattern.format == "dia" and any(p.format != "dia" for p in sources):
         pattern.loose = BLOCKS
 
 

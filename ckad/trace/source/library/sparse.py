@@ -65,7 +65,7 @@ _SOLVERS = ("cg", "bicgstab", "gmres")
 def replaced(callee: Any, args: Any, options: Any) -> Any:
     """What is run from source in place of a function of SciPy's: an operator is a function."""
     module = sys.modules.get("scipy.sparse.linalg")
-    if module is None:
+    if module is None or not _package_of(callee).startswith("scipy.sparse"):
         return callee
     if callee is module.LinearOperator and _is_of_functions(args, options):
         return iterations.LinearOperator
