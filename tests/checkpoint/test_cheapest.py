@@ -7,7 +7,6 @@ import pytest
 from ckad.checkpoint.cheapest import cheapest
 from tests.checkpoint.reports import checked
 
-
 # n, bytes of a restart state and of residuals, memory, disk, seconds: step, reversal, write, read
 GIVEN = [
     (1000, 100, 300, 2300, 0, 1.0, 1.0, 0.0, 0.0),
