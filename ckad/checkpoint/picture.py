@@ -123,9 +123,9 @@ def _kept(actions: Actions, course: Course, n_slots: int) -> dict[str, list[NDAr
             thinned = range(0, stop - start, 1 + (stop - start) // MOST_RESIDUALS)
             since |= {(True, slot + k): (before + k + 1, start + k) for k in thinned}
         elif kind == Action.REVERSE:
-            thinned = [k for k in range(stop - start) if (True, slot + k) in since]
-            for k in thinned:
-                end((True, slot + k), after - k)
+            for k in range(stop - start):
+                if (True, slot + k) in since:
+                    end((True, slot + k), after - k)
     for key in list(since):
         end(key, course.after[-1])
     return bars
