@@ -247,8 +247,12 @@ def test_a_taped_period_needs_its_length():
 def test_searches_that_are_too_long_are_refused():
     with pytest.raises(ScheduleError, match=r"takes 11 x 10000000 numbers.*Pass fewer slots"):
         hrevolve(10**7, 10, 10)
+    with pytest.raises(ScheduleError, match="least of up to 1000000; that takes too long"):
+        hrevolve(10**6, 10, 10)
     with pytest.raises(ScheduleError, match=r"write=1000000000000 is too large .* larger unit"):
         hrevolve(10**4, 2, 2, write=10**12)
+    with pytest.raises(ScheduleError, match="more than 262,144 different segments"):
+        periodic_disk(10**9, 1, 10**8)
     with pytest.raises(ScheduleError, match=r"read=-1 is below 0"):
         disk_revolve(10, 2, read=-1)
     with pytest.raises(ScheduleError, match=r"nbytes=3 holds neither .* 90 bytes.* of 8"):
