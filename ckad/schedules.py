@@ -14,17 +14,29 @@ revolve: n_steps=4, n_slots=2, n_tape_slots=1, forward_steps=8, recompute factor
 >>> [schedules.Action(kind).name for kind in schedule.actions.kind[:5]]
 ['STORE', 'ADVANCE', 'STORE', 'ADVANCE', 'TAPE']
 
-| family | forward steps | restart slots | residual slots |
+| family | forward steps | restart slots in RAM; on disk | residual slots |
 | --- | --- | --- | --- |
 | `store_all(n)` | n | 0 | n |
 | `two_level(n, p)` | under 2 n | n / p | p |
 | `two_level(n, p, k)` | n + the binomial count of each segment | n / p + k | 1 |
-| `revolve(n, s)` | the fewest possible | s | 1 |
+| `periodic(n, s)` | under 2 n | s | n / (s + 1) |
+| `revolve(n, s)` | the fewest with single residual slots | s | 1 |
 | `online(n, s)` | about 1 % more, n learnt at the end of the loop | s | 1 |
+| `mixed(n, s)` | the fewest with slots for either | up to s | up to s + 1 |
+| `mixed_bytes(n, b, c, a)` | the fewest in b + a bytes | up to b / c | up to b / a + 1 |
+| `multistage(n, s, d)` | those of `revolve(n, s + d)` | s; d | 1 |
+| `hrevolve(n, s, d)` | of least time, reads and writes included | s; d | 1 |
+| `disk_revolve(n, s)` | of least time without a limit to the disk | s; n / (some p) | 1 |
+| `periodic_disk(n, s, p)` | n + the binomial count of each period | s; n / p | 1 |
+| `periodic_disk(n, "tape", p)` | under 2 n | 0; n / p | p |
+
+`docs/schedules.md` says when to take which. `timeline(schedule)` shows one in a terminal,
+`draw(schedule)` in a figure.
 """
 
 from __future__ import annotations
 
+from ckad.checkpoint.picture import draw, timeline
 from ckad.checkpoint.schedules import SCHEDULES
 from ckad.checkpoint.schedules.disk_revolve import disk_revolve
 from ckad.checkpoint.schedules.hrevolve import hrevolve
@@ -45,6 +57,7 @@ __all__ = [
     "Actions",
     "Schedule",
     "disk_revolve",
+    "draw",
     "forward_steps",
     "hrevolve",
     "mixed",
@@ -55,14 +68,16 @@ __all__ = [
     "periodic_disk",
     "revolve",
     "store_all",
+    "timeline",
     "two_level",
 ]
 
 
 def forward_steps(family: str, *arguments: object, **options: object) -> int:
-    """Forward steps of ``family(*arguments, **options)``, from the closed form alone.
+    """Forward steps of ``family(*arguments, **options)``, from the closed form where there is one.
 
-    Nothing is built, and the length has no limit.
+    Then nothing is built, and the length has no limit: of `store_all`, `two_level`, `periodic`,
+    `revolve`, `mixed`, `multistage` and `periodic_disk`. The others are counted in the schedule.
 
     Raises:
         ScheduleError: no such family, or a value that it refuses when it builds a schedule.

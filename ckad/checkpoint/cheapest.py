@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 
@@ -17,6 +18,7 @@ from ckad.checkpoint.schedules.periodic_disk import layout as periods
 from ckad.checkpoint.schedules.revolve import revolve
 from ckad.checkpoint.schedules.schedule import MAX_SLOTS, MAX_STEPS, Schedule
 from ckad.checkpoint.schedules.store_all import store_all
+from ckad.errors import ScheduleError
 
 #: Sums that a search may form for a candidate: about a tenth of a second.
 MOST_TRIED = 10**8
@@ -173,7 +175,10 @@ def _in_memory(given: Given) -> Iterator[Candidate]:
     count = binomial_forward_steps(n, s)
     yield given.candidate("revolve", partial(revolve, n, s), count, s * c + a)
     if n <= MOST_LISTED:
-        yield given.of(mixed_bytes(n, memory - a, c, a))
+        with suppress(
+            ScheduleError
+        ):  # a table that is too long: one slot, and hardly anything taped
+            yield given.of(mixed_bytes(n, memory - a, c, a))
 
 
 def _on_disk(given: Given) -> Iterator[Candidate]:
@@ -189,11 +194,13 @@ def _on_disk(given: Given) -> Iterator[Candidate]:
         yield _multistage(given)
     searched = min(given.disk_slots, MOST_TRIED // (n * n) * 2)
     if searched >= 1:
-        yield given.of(hrevolve(n, s, searched, **times))
+        with suppress(ScheduleError):
+            yield given.of(hrevolve(n, s, searched, **times))
     if n <= MOST_LISTED // 10 and times["write"] + times["read"] <= 1000 * times["step"]:
-        unlimited = disk_revolve(n, s, **times)
-        if unlimited.n_disk_slots <= given.disk_slots:
-            yield given.of(unlimited)
+        with suppress(ScheduleError):
+            unlimited = disk_revolve(n, s, **times)
+            if unlimited.n_disk_slots <= given.disk_slots:
+                yield given.of(unlimited)
 
 
 def _periods(given: Given, inner: int | str, period: int) -> Iterator[Candidate]:

@@ -10,7 +10,15 @@ import pytest
 from ckad.checkpoint.schedules import SCHEDULES
 from ckad.engines.actions import Kind
 from ckad.errors import CkadError, ScheduleError
-from ckad.schedules import Action, Schedule, forward_steps, revolve, store_all, two_level
+from ckad.schedules import (
+    Action,
+    Schedule,
+    forward_steps,
+    multistage,
+    revolve,
+    store_all,
+    two_level,
+)
 
 EXAMPLES = [
     pytest.param(family, arguments, id=f"{family.name}{arguments}")
@@ -98,6 +106,13 @@ def follow(schedule, x0):
 def test_following_any_schedule_gives_the_same_bits(family, arguments):
     expected = follow(store_all(arguments[0]), 0.7)
     assert follow(family.build(*arguments), 0.7) == expected
+
+
+def test_rows_made_elsewhere_may_be_on_disk():
+    made = multistage(100, 3, 2)
+    schedule = Schedule.from_actions(made.actions, n_steps=100, n_disk_slots=2)
+    assert (schedule.n_slots, schedule.n_disk_slots) == (3, 2)
+    assert (schedule.writes, schedule.disk_writes, schedule.disk_reads) == (39, 5, 14)
 
 
 def test_rows_made_elsewhere_are_counted():

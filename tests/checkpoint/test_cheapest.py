@@ -41,6 +41,12 @@ def test_what_fits_is_kept_and_what_does_not_is_nothing():
     assert [c.name for c in cheapest(1, 8, 8, 8)] == ["store_all"]
 
 
+def test_families_that_would_take_too_long_are_left_out():
+    names = [c.name for c in cheapest(10**6, 8, 8, 16, 10**4, 1e-8, 1e-8, 1.0, 1.0)]
+    assert "revolve" in names
+    assert "mixed_bytes" not in names
+
+
 def test_a_disk_is_used_where_it_is_worth_it():
     given = (2000, 100, 300, 2300, 10**6, 1e-3, 1e-3)
     fast, slow = cheapest(*given, 1e-4, 1e-4), cheapest(*given, 10.0, 10.0)

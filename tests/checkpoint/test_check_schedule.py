@@ -10,9 +10,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ckad.checkpoint.schedules import SCHEDULES
+from ckad.checkpoint.schedules.schedule import Listed
 from ckad.checkpoint.simulate import FAULTS, check_schedule
 from ckad.errors import ScheduleError
-from ckad.schedules import Action, Actions, Schedule, revolve
+from ckad.schedules import (
+    Action,
+    Actions,
+    Schedule,
+    hrevolve,
+    mixed,
+    mixed_bytes,
+    multistage,
+    revolve,
+)
 
 SMALL = [
     family.build(*arguments)
@@ -121,6 +131,78 @@ def test_slots_beyond_those_declared_are_named():
         check_schedule(replace(revolve(100, 5), n_slots=4))
 
 
+def test_slots_on_disk_beyond_those_declared_are_named():
+    schedule = multistage(100, 3, 2)
+    message = r"slot 4: the restart slots are 0 to 4 - 1, the last 1 of them on disk"
+    with pytest.raises(ScheduleError, match=message):
+        check_schedule(replace(schedule, n_disk_slots=1))
+    # what counts as RAM follows from the numbers alone
+    moved = check_schedule(replace(schedule, n_slots=4, n_disk_slots=1))
+    kept = check_schedule(schedule)
+    assert moved.writes + moved.disk_writes == kept.writes + kept.disk_writes == schedule.writes + 5
+    assert (moved.peak_slots, moved.peak_disk_slots) == (4, 1)
+    assert moved.disk_writes < kept.disk_writes
+
+
+def with_row(schedule, kind, on_disk, **columns):
+    """The schedule with the first action of a kind, in RAM or on disk, changed."""
+    rows = Actions._make(column.copy() for column in schedule.actions)
+    (at, *_) = np.flatnonzero((rows.kind == kind) & ((rows.slot >= schedule.n_slots) == on_disk))
+    for name, value in columns.items():
+        getattr(rows, name)[at] = value
+    return at, replace(schedule, source=Listed(rows))
+
+
+@pytest.mark.parametrize("build", [multistage, hrevolve])
+@pytest.mark.parametrize(
+    ("kind", "message"),
+    [(Action.STORE, "holds step|holds nothing"), (Action.RESTORE, "holds"), (Action.DROP, "holds")],
+)
+def test_a_state_on_disk_is_not_found_in_ram(build, kind, message):
+    schedule = build(100, 3, 2)
+    for on_disk, slot in ((True, 0), (False, schedule.n_slots)):
+        at, wrong = with_row(schedule, kind, on_disk, slot=slot)
+        with pytest.raises(ScheduleError, match=message) as caught:
+            check_schedule(wrong)
+        assert int(str(caught.value).split(",")[0].removeprefix("Action ")) >= at
+
+
+def test_less_memory_than_is_used_is_refused():
+    for schedule in (mixed(60, 4), mixed_bytes(60, 21, 2, 5)):
+        report = check_schedule(schedule)
+        for held, taped in enumerate(report.arena):
+            less = list(report.arena)
+            less[held] = taped - 1
+            with pytest.raises(ScheduleError, match=rf"use {held} restart and {taped} residual"):
+                check_schedule(replace(schedule, arena=tuple(less)))
+        with pytest.raises(ScheduleError, match="restart and"):
+            check_schedule(replace(schedule, arena=report.arena[:-1]))
+
+
+@pytest.mark.parametrize("columns", [{"slot": 1}])
+@pytest.mark.parametrize("taped", [False, True])
+def test_slots_that_are_no_stacks_share_no_memory(columns, taped):
+    rows = list(GOOD)
+    used = (2, 3) if taped else (0, 4, 5)
+    for at in used:
+        rows[at] = (*rows[at][:3], columns["slot"])
+    schedule = listed(rows, 2)
+    assert check_schedule(schedule).arena == ()
+    with pytest.raises(ScheduleError, match="not used as stacks"):
+        check_schedule(replace(schedule, arena=(2, 2, 2)))
+
+
+def test_peaks_are_those_of_the_slots_in_use():
+    """A slot used late in the highest place, and one never dropped, both count."""
+    third = (Action.STORE, 0, 0, 3)
+    rows = [third, *GOOD]
+    schedule = replace(listed(rows, 2), n_slots=2, n_disk_slots=2)
+    report = check_schedule(schedule)
+    assert (report.peak_slots, report.peak_disk_slots) == (1, 1)
+    assert (report.writes, report.disk_writes, report.disk_reads) == (1, 1, 0)
+    assert (schedule.writes, schedule.disk_writes, schedule.disk_reads) == (1, 1, 0)
+
+
 def test_a_fault_in_a_later_piece_keeps_its_index():
     rows = Actions._make(column.copy() for column in revolve(20_000, 3).actions)
     index = rows.kind.size - 5
@@ -135,6 +217,7 @@ def is_valid(schedule):
     """The rules once more, on dictionaries."""
     here, next_step, slots, residuals, ended = 0, schedule.n_steps - 1, {}, {}, False
     rows = schedule.actions
+    n_restart = schedule.n_slots + schedule.n_disk_slots
     for kind, start, stop, slot in zip(*(column.tolist() for column in rows), strict=True):
         if ended:
             return False
@@ -161,7 +244,7 @@ def is_valid(schedule):
         elif start != stop:
             return False
         elif kind == Action.STORE:
-            if start != here or slot in slots or slot not in range(schedule.n_slots):
+            if start != here or slot in slots or slot not in range(n_restart):
                 return False
             slots[slot] = start
         elif kind in (Action.RESTORE, Action.DROP):
@@ -173,6 +256,17 @@ def is_valid(schedule):
         else:
             return False
     return ended
+
+
+def like(made, rows):
+    """Other rows with the slots of ``made``."""
+    return Schedule.from_actions(
+        rows,
+        n_steps=made.n_steps,
+        n_slots=made.n_slots,
+        n_tape_slots=made.n_tape_slots,
+        n_disk_slots=made.n_disk_slots,
+    )
 
 
 def accepts(schedule):
@@ -192,9 +286,7 @@ def test_one_changed_row_is_judged_as_by_the_second_simulator(data):
     column = data.draw(st.sampled_from(COLUMNS))
     far = 127 if column == "kind" else 9999
     getattr(rows, column)[row] = data.draw(st.integers(-2, 12) | st.integers(-far, far))
-    judged = Schedule.from_actions(
-        rows, n_steps=made.n_steps, n_slots=made.n_slots, n_tape_slots=made.n_tape_slots
-    )
+    judged = like(made, rows)
     assert accepts(judged) == is_valid(judged)
 
 
@@ -209,9 +301,7 @@ def test_a_lost_or_swapped_row_is_judged_as_by_the_second_simulator(data):
     else:
         order[row], order[row + 1] = order[row + 1], order[row]
     rows = Actions._make(column[order] for column in made.actions)
-    judged = Schedule.from_actions(
-        rows, n_steps=made.n_steps, n_slots=made.n_slots, n_tape_slots=made.n_tape_slots
-    )
+    judged = like(made, rows)
     assert accepts(judged) == is_valid(judged)
 
 

@@ -32,6 +32,24 @@ def test_beside_the_offline_optimum(n_slots):
     assert max(factors) <= 1.2
 
 
+@pytest.mark.parametrize("n_slots", [5, 10, 20])
+@pytest.mark.parametrize("spacing", [97, pytest.param(7, marks=pytest.mark.slow)])
+def test_the_mean_over_lengths_up_to_ten_thousand(n_slots, spacing):
+    lengths = range(2, 10_001, spacing)
+    ratios = [
+        forward_steps("online", n, n_slots) / forward_steps("revolve", n, n_slots) for n in lengths
+    ]
+    assert 1 <= mean(ratios) < 1.012
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n_slots", range(1, 41))
+def test_one_step_from_the_optimum_everywhere(n_slots):
+    for n in range(1, (n_slots + 1) * (n_slots + 2) // 2 + 1):
+        offline = forward_steps("revolve", n, n_slots)
+        assert offline <= forward_steps("online", n, n_slots) <= offline + 1
+
+
 @pytest.mark.parametrize("n_slots", [2, 3, 5, 10, 70, 130])
 def test_one_step_from_the_optimum_while_no_step_need_run_thrice(n_slots):
     last = min((n_slots + 1) * (n_slots + 2) // 2, 16 * n_slots)

@@ -247,11 +247,50 @@ def test_a_taped_period_needs_its_length():
 def test_searches_that_are_too_long_are_refused():
     with pytest.raises(ScheduleError, match=r"takes 11 x 10000000 numbers.*Pass fewer slots"):
         hrevolve(10**7, 10, 10)
+    with pytest.raises(ScheduleError, match="least of up to 1000000; that takes too long"):
+        hrevolve(10**6, 10, 10)
     with pytest.raises(ScheduleError, match=r"write=1000000000000 is too large .* larger unit"):
         hrevolve(10**4, 2, 2, write=10**12)
+    with pytest.raises(ScheduleError, match="more than 262,144 different segments"):
+        periodic_disk(10**9, 1, 10**8)
     with pytest.raises(ScheduleError, match=r"read=-1 is below 0"):
         disk_revolve(10, 2, read=-1)
     with pytest.raises(ScheduleError, match=r"nbytes=3 holds neither .* 90 bytes.* of 8"):
         mixed_bytes(10, 3, 8, 10)
     with pytest.raises(ScheduleError, match=r"ram_slots \+ disk_slots=0 is below 1"):
         multistage(10, 0, 0)
+
+
+# --- beside another implementation ---------------------------------------------------------------
+
+
+def counted(schedule):
+    """Forward steps, stores on disk and reads from it, of a schedule of the package."""
+    peer = pytest.importorskip("checkpoint_schedules")
+    total, writes, reads, action = 0, 0, 0, None
+    while not isinstance(action, peer.EndReverse):
+        action = next(schedule)
+        if isinstance(action, peer.Forward):
+            total += action.n1 - action.n0
+            writes += action.write_ics and action.storage == peer.StorageType.DISK
+        elif isinstance(action, (peer.Copy, peer.Move)):
+            reads += action.from_storage == peer.StorageType.DISK
+    return total, writes, reads
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("n", "ram", "disk"), [(10, 2, 1), (30, 2, 2), (50, 3, 2), (25, 1, 3)])
+def test_schedules_agree_with_another_implementation(n, ram, disk):
+    peer = pytest.importorskip("checkpoint_schedules")
+    ours = multistage(n, ram, disk)
+    stages = counted(peer.MultistageCheckpointSchedule(n, ram, disk))
+    assert stages == (ours.forward_steps, ours.disk_writes, ours.disk_reads)
+    whole = peer.MixedCheckpointSchedule(n, ram + disk, storage=peer.StorageType.RAM)
+    assert counted(whole)[0] == forward_steps("mixed", n, ram + disk)
+    # of schedules that take as long there are many
+    for ours, theirs in (
+        (hrevolve(n, ram, disk), peer.HRevolve(n, ram, disk, wd=2, rd=2)),
+        (disk_revolve(n, ram), peer.DiskRevolve(n, ram, wd=2, rd=2)),
+    ):
+        total, writes, reads = counted(theirs)
+        assert ours.makespan(1, 2, 2) == total + 2 * (writes + reads)

@@ -457,7 +457,7 @@ def test_a_plan_as_a_picture(schedule: schedules.Schedule, tmp_path: Path) -> No
     assert ax.get_ylim()[1] >= schedule.n_steps
     assert f"{schedule.n_steps:,} steps" in ax.get_title()
     labels = [text.get_text() for text in ax.get_legend().get_texts()]
-    assert ("state in a slot" in labels) == bool(schedule.n_slots)
+    assert ("state in RAM" in labels) == bool(schedule.n_slots)
     pyplot.close(ax.figure)
 
 

@@ -22,6 +22,7 @@ def _pieces(memory: Memory, n: int, write: int, read: int) -> tuple[Row, Row, in
     """
     length = min(n, 64)
     while True:
+        search.checked(1, length, length)
         free = search.binomial_row(length, memory.slots, memory.step)
         row = search.restored(free, free, memory.step, read, 1)
         most = search.longest_useful(row, write + read)
@@ -44,7 +45,8 @@ def disk_revolve(
 
     Raises:
         ScheduleError: ``n_steps`` or a time is negative, ``ram_slots`` or ``step`` is below 1, one
-            of them is not an integer, or ``n_steps`` is above 2**25.
+            of them is not an integer, or the search would take minutes: where a write takes as long
+            as a million steps.
 
     Source: G. Aupy, J. Herrmann, P. Hovland, Y. Robert, "Optimal multistage algorithm for adjoint
     computation", SIAM J. Sci. Comput. 38 (2016), theorem 3.
@@ -56,11 +58,12 @@ def disk_revolve(
     """
     n, ram = at_least(0, "n_steps", n_steps), at_least(1, "ram_slots", ram_slots)
     ram = min(ram, max(n - 1, 1))
-    search.checked(2, n, step=step, write=write, read=read)
+    search.checked(2, n, 1, step=step, write=write, read=read)
     if n == 0:
         return segments.nothing("disk_revolve")
     memory = Memory(n, ram, step)
     free, held, most = _pieces(memory, n, write, read)
+    search.checked(1, n, most)
     below = search.binomial_row(n, ram, step)
     before = np.zeros(most + 1, np.int64)
     before[1:] = write + read + step * np.arange(1, most + 1) + held[:most]

@@ -94,7 +94,7 @@ def hrevolve(
 
     Raises:
         ScheduleError: ``n_steps`` or a time is negative, ``ram_slots`` or ``step`` is below 1, one
-            of them is not an integer, or (n_steps x slots) is above 2**26.
+            of them is not an integer, or the search would take minutes (n_steps² x slots > 2**38).
 
     Source: J. Herrmann, G. Pallez (Aupy), "H-Revolve: a framework for adjoint computation on
     synchronous hierarchical platforms", ACM Trans. Math. Softw. 46 (2020), equations (3) to (6).
@@ -109,7 +109,7 @@ def hrevolve(
     ram = min(ram, max(n - 1, 1))
     times = {"step": step, "write": write, "read": read}
     n_rows = disk + (ram if ram_write or ram_read else 1)
-    search.checked(n_rows, n, **times, ram_write=ram_write, ram_read=ram_read)
+    search.checked(n_rows, n, n, **times, ram_write=ram_write, ram_read=ram_read)
     if n == 0:
         return segments.nothing("hrevolve")
     memory = Memory(n, ram, step, ram_write, ram_read)

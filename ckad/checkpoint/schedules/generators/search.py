@@ -22,8 +22,8 @@ Row = NDArray[np.int64]
 NEVER = 2**61
 #: Lengths that are computed together, and how much of a row is read for them at a time.
 BLOCK, TILE = 32, 1024
-#: Numbers in the rows of one search.
-MOST_NUMBERS = 2**26
+#: Numbers in the rows of one search, and sums that are formed for them: about a minute.
+MOST_NUMBERS, MOST_SUMS = 2**26, 2**38
 
 
 @kernel
@@ -117,8 +117,8 @@ def binomial_row(n: int, slots: int, step: int) -> Row:
     return row * step
 
 
-def checked(n_rows: int, n_steps: int, **times: int) -> None:
-    """Refuse a search whose rows are too long, or times that are not whole numbers or too large."""
+def checked(n_rows: int, n_steps: int, per_number: int, **times: int) -> None:
+    """Refuse a search that takes too long, or times that are not whole numbers or too large."""
     for name, time in times.items():
         at_least(int(name == "step"), name, time)
         if n_steps * (n_steps + 4) * time >= NEVER:
@@ -126,9 +126,10 @@ def checked(n_rows: int, n_steps: int, **times: int) -> None:
                 f"{name}={time} is too large a number for {n_steps} steps. Pass all times in a "
                 f"larger unit, {name} below {NEVER // (n_steps * (n_steps + 4))}."
             )
-    if n_rows * n_steps > MOST_NUMBERS:
+    numbers = n_rows * n_steps
+    if numbers > MOST_NUMBERS or numbers * per_number > MOST_SUMS:
         raise ScheduleError(
-            f"to find this schedule takes {n_rows} x {n_steps} numbers, more than "
-            f"{MOST_NUMBERS:,}. Pass fewer slots, or take revolve, multistage, mixed or "
-            f"periodic_disk, whose schedules have no such table."
+            f"to find this schedule takes {n_rows} x {n_steps} numbers, each the least of up to "
+            f"{per_number}; that takes too long. Pass fewer slots, or take revolve, multistage, "
+            f"mixed or periodic_disk, whose schedules have no such table."
         )

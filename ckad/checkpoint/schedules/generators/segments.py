@@ -52,7 +52,7 @@ LENGTH, FIRST, BEHIND, BEFORE, ON_DISK, HELD, N_COLUMNS = range(7)
 ) = range(15)
 
 #: A longer table takes more memory than is worth while: 48 bytes a row, and as much to make it.
-MOST_ROWS = 2**22
+MOST_ROWS = 2**18
 
 
 class Segment(NamedTuple):
@@ -112,6 +112,11 @@ class Table:
                 parts = (division.behind, division.before)
                 unknown = next((part for part in parts if part not in self._number), None)
                 if unknown:
+                    if len(self._rows) + len(waiting) >= MOST_ROWS:
+                        raise ScheduleError(
+                            f"this schedule has more than {MOST_ROWS:,} different segments. Pass "
+                            f"more slots, or take a family without a table of them: revolve, mixed."
+                        )
                     waiting.append((unknown, self._divide(unknown)))
                     continue
             self._append(segment, division)
@@ -119,11 +124,6 @@ class Table:
         return self._number[segment]
 
     def _append(self, name: Segment, division: int | Split) -> None:
-        if len(self._rows) == MOST_ROWS:
-            raise ScheduleError(
-                f"this schedule has more than {MOST_ROWS:,} different segments. Pass more slots, "
-                f"or take a family that repeats itself, such as revolve or periodic_disk."
-            )
         self._number[name] = len(self._rows)
         if isinstance(division, int):
             self._rows.append((division, 0, -1, -1, 0, 0))
