@@ -13,6 +13,7 @@ from ckad.errors import UnrecordableError
 from ckad.patterns import taken_apart
 from ckad.place import at_place
 from ckad.trace.dispatch import SPARSE, call, put, reject
+from ckad.trace.memory.context import current
 from ckad.trace.primitives.sparse.operators import (
     AT_ZERO,
     by_elements,
@@ -23,7 +24,6 @@ from ckad.trace.primitives.sparse.operators import (
     toarray,
     traced,
 )
-from ckad.trace.memory.context import current
 from ckad.trace.values.apply import astype, reshape_value
 from ckad.trace.values.sparse import Dense, Sparse
 from ckad.trace.values.tracer import Tracer, lift
