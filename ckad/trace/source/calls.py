@@ -24,9 +24,8 @@ from ckad.trace import dispatch
 from ckad.trace.memory.context import current, mark_place
 from ckad.trace.primitives.part.joins import is_sized
 from ckad.trace.source import effects
-from ckad.trace.source.actions import extreme, listed, ordered, reduced
+from ckad.trace.source.actions import by_builtin, extreme, listed, ordered, reduced
 from ckad.trace.source.choices import Choice, numbered
-from ckad.trace.source.control.checks import by_builtin
 from ckad.trace.source.draws import calls as draws
 from ckad.trace.source.libraries import is_library, python_function
 from ckad.trace.source.library import sparse
