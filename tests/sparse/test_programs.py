@@ -136,7 +136,7 @@ def _places(k):
 
 def _element(k):
     a = (T + sp.diags(k)).tolil()
-    a[0, 0] = 1.0
+    a[int(k[0]), 0] = 1.0
     return np.sum(a @ k)
 
 
@@ -170,7 +170,7 @@ def _compared(k):
     ("program", "error", "said"),
     [
         (_places, errors.ConcreteValueError, "which elements there are"),
-        (_element, errors.UnsupportedFunctionError, "coo_matrix"),
+        (_element, errors.ConcreteValueError, "not known while the program is recorded"),
         (_data, errors.AliasError, "data of a sparse matrix"),
         (_shared, errors.AliasError, "made of an array that is written into"),
         (_np_matrix, errors.UnsupportedFunctionError, "np.matrix"),
