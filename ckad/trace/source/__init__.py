@@ -14,7 +14,7 @@ from ckad.trace.arrays import called
 from ckad.trace.memory.opened import is_tracing
 from ckad.trace.source.actions import Actions, hand_over
 from ckad.trace.source.calls import call
-from ckad.trace.source.control.checks import certain, checked, none_used
+from ckad.trace.source.control.checks import by_builtin, certain, checked, none_used
 from ckad.trace.source.control.sequences.filtered import reduced
 from ckad.trace.source.control.sequences.generators import ended, listed
 from ckad.trace.source.control.sequences.ordering import extreme, ordered
@@ -42,4 +42,4 @@ def _called(function: Callable[..., Any], *args: Any, **options: Any) -> Any:
 
 dispatch.put(called, _called, dispatch.EVERY)
 _INTERPRETING = (evaluate, unread, assign, run_block, returned_by, certain, none_used)
-hand_over(Actions(*_INTERPRETING, ended, listed, reduced, ordered, extreme))
+hand_over(Actions(*_INTERPRETING, ended, listed, reduced, ordered, extreme, by_builtin))

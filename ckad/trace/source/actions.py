@@ -24,6 +24,7 @@ class Actions(NamedTuple):
     reduced: Callable[..., Any]
     ordered: Callable[..., Any]
     extreme: Callable[..., Any]
+    by_builtin: Callable[..., Any]
 
 
 _known: list[Actions] = []
@@ -86,6 +87,11 @@ def ordered(items: Any, key: Any, reverse: Any) -> Any:
 def extreme(items: Any, key: Any, is_max: Any) -> Any:
     """The best of items by a key."""
     return _known[0].extreme(items, key, is_max)
+
+
+def by_builtin(callee: Any, args: Any, result: Any) -> Any:
+    """What a builtin makes of Python numbers: the program stops where 64 bits do not hold it."""
+    return _known[0].by_builtin(callee, args, result)
 
 
 def none_used() -> NoReturn:

@@ -24,13 +24,13 @@ from ckad.trace import dispatch
 from ckad.trace.memory.context import current, mark_place
 from ckad.trace.primitives.part.joins import is_sized
 from ckad.trace.source import effects
-from ckad.trace.source.actions import extreme, listed, ordered, reduced
+from ckad.trace.source.actions import by_builtin, extreme, listed, ordered, reduced
 from ckad.trace.source.choices import Choice, numbered
-from ckad.trace.source.control.checks import by_builtin
 from ckad.trace.source.draws import calls as draws
 from ckad.trace.source.libraries import is_library, python_function
 from ckad.trace.source.library import sparse
 from ckad.trace.source.library.allowed import check_callable
+from ckad.trace.source.library.called import called
 from ckad.trace.source.library.noted import note_library
 from ckad.trace.source.memory import listed as in_buffers
 from ckad.trace.source.memory.appends import append, check_probed
@@ -372,8 +372,8 @@ def _counterpart(
 ) -> Callable[..., Any] | None:
     """What is called in place of ``callee``; NumPy hands its ufuncs over itself."""
     traced = holds_tracer(list(args)) or holds_tracer(options)
-    if isinstance(callee, np.vectorize):
-        return partial(dispatch.plain(np.vectorize), callee) if traced else None
+    if traced and (own := called(callee)) is not None:
+        return own
     if isinstance(callee, np.ufunc) or not _is_hashable(callee):
         return None
     if is_sized(callee, args):

@@ -28,6 +28,13 @@ from ckad.trace.values.complex import ComplexTracer
 from ckad.trace.values.tracer import Tracer, fresh, value
 
 
+def _writing(ufunc: Any) -> Any:
+    def operator(self: Sparse, other: Any) -> Any:
+        return self._in_place(other, call(ufunc, (self, other), {}))
+
+    return operator
+
+
 class Sparse(Array):
     """A sparse matrix being recorded."""
 
@@ -84,17 +91,8 @@ class Sparse(Array):
         self.replace(new.pattern, new.numbers)
         return self
 
-    def __imul__(self, other: Any) -> Any:
-        return self._in_place(other, call(np.multiply, (self, other), {}))
-
-    def __itruediv__(self, other: Any) -> Any:
-        return self._in_place(other, call(np.divide, (self, other), {}))
-
-    def __iadd__(self, other: Any) -> Any:
-        return call(np.add, (self, other), {})
-
-    def __isub__(self, other: Any) -> Any:
-        return call(np.subtract, (self, other), {})
+    __imul__, __itruediv__ = _writing(np.multiply), _writing(np.divide)
+    __iadd__, __isub__ = Array.__add__, Array.__sub__
 
     # --- what it is ----------------------------------------------------------------------------
 

@@ -143,9 +143,9 @@ def _one_behind_the_other(rows: Part, axis: Any) -> Part:
     base, merged = rows.base, 2 if axis == 0 else rows.ndim
     many = math.prod(base.shape[1:merged])
     flat = fresh(value(np.reshape(base, (-1, *base.shape[merged:]))), scalar=False)
-    where = rows.where[0] or Extent(0, base.shape[0])
-    own = Extent(where.origin * many, where.length * many)
-    return Part(flat, Extents([own, *[None] * (len(flat.shape) - 1)]))
+    own = Operand(rows).extents[0] or Extent(0, base.shape[0])
+    longer = Extent(own.origin * many, own.length * many)
+    return Part(flat, Extents([longer, *[None] * (len(flat.shape) - 1)]))
 
 
 def _check_others(parts: Sequence[Operand], axis: int) -> None:

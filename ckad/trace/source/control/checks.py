@@ -147,9 +147,9 @@ def by_builtin(callee: Callable[..., Any], args: Sequence[Any], result: Tracer) 
     if result.dtype != np.int64 or known(result) is not None:
         return result
     if callee is abs:
-        return negated(*args, result)
+        return negated(args[0], result)
     if callee is pow and len(args) == 2:
-        return whole(operator.pow, *args, result)
+        return whole(operator.pow, args[0], args[1], result)
     return _summed(args[0], result) if callee is sum and len(args) == 1 else result
 
 

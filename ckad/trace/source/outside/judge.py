@@ -29,6 +29,7 @@ from ckad.trace.source.outside.kinds import (
     DISPLAYS,
     INERT,
     METHODS,
+    is_distribution,
     is_member,
     is_ours,
     is_written,
@@ -175,7 +176,7 @@ def _is_known(watch: Watch, callee: Any, owner: Any, args: Sequence[Any]) -> boo
     if _is_in(callee, _CLASSES) or _is_in(callee, _OTHERS):
         return True
     if owner is not None and not isinstance(owner, (ModuleType, type)):
-        if is_sparse(owner) or is_superlu(owner):
+        if is_sparse(owner) or is_superlu(owner) or _is_formula(callee, owner):
             return True
         return type(owner) in INERT or isinstance(owner, (tuple, Traced)) or watch.is_own(owner)
     if isinstance(callee, type) and issubclass(callee, BaseException):
@@ -200,6 +201,11 @@ def _is_known(watch: Watch, callee: Any, owner: Any, args: Sequence[Any]) -> boo
         return callee in (vars(np).get(name), vars(special).get(name))
     functions: tuple[type, ...] = (FunctionType, BuiltinFunctionType, type, *SIMPLE)
     return isinstance(callee, functions) and computes(callee) and name not in _REACHING
+
+
+def _is_formula(callee: Any, owner: Any) -> bool:
+    """Whether it is a method of one of SciPy's distributions that draws and fits nothing."""
+    return is_distribution(owner) and callee.__name__ not in ("rvs", "fit", "expect")
 
 
 def _is_plain_class(watch: Watch, kind: type) -> bool:

@@ -111,9 +111,17 @@ def is_known(value: Any) -> bool:
     kind: type = type(value)
     if isinstance(value, _KNOWN) or is_ours(kind) or top_of(kind) in DISPLAYS:
         return True
-    if is_superlu(value):
+    if is_superlu(value) or is_distribution(value):
         return True
     return python_function(value) is not None or any(value is x for x in INDEXED)
+
+
+def is_distribution(value: Any) -> bool:
+    """Whether it is one of the distributions of ``scipy.stats`` itself, as ``norm``."""
+    if not type(value).__module__.startswith("scipy.stats."):
+        return False
+    name = getattr(value, "name", None)
+    return type(name) is str and vars(sys.modules["scipy.stats"]).get(name) is value
 
 
 def is_console(value: Any) -> bool:

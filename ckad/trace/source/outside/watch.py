@@ -46,6 +46,7 @@ from ckad.trace.source.outside.kinds import (
     INERT,
     METHODS,
     is_console,
+    is_distribution,
     is_known,
     is_ours,
     is_plain,
@@ -184,7 +185,7 @@ class Watch:
         elif kind is super:
             for base in type(owner.__self__).__mro__:
                 self.on_class(base, name)
-        elif is_sparse(owner) or is_superlu(owner):
+        elif is_sparse(owner) or is_superlu(owner) or is_distribution(owner):
             self.enter(owner)
         elif not (is_ours(kind) or isinstance(owner, np.dtype) or top_of(kind) in DISPLAYS):
             self.give_up(f"{kind.__module__}.{kind.__qualname__}.{name}")
@@ -195,8 +196,7 @@ class Watch:
             getattr(owner, name, None)  # some are imported when they are first asked for
         if name not in vars(owner) and name != "__dict__":
             return self.give_up(f"{owner.__name__}.{name}")
-        self.name(vars(owner), name)
-        return None
+        return self.name(vars(owner), name)
 
     def _of_class(self, owner: type, name: str) -> None:
         if is_library(owner.__module__):

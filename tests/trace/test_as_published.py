@@ -1,0 +1,105 @@
+"""Habits of published programs: text of numbers, plots in branches, tables, sparse stencils."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from scipy.interpolate import interp1d
+from scipy.sparse.linalg import spsolve
+
+import ckad
+from ckad.errors import ConcreteValueError, TracedIndexError
+
+NODES = np.array([0.0, 2.0, 1.0, 3.0, 4.5])
+VALUES = np.cos(NODES)
+TABLE = interp1d(NODES, VALUES)
+
+
+def check(program, x, **options):
+    with np.errstate(all="raise"):
+        value, gradient = ckad.value_and_grad(program, engine="vm", **options)(x)
+    np.testing.assert_allclose(value, program(x), rtol=1e-12)
+    direction, h = np.cos(np.arange(np.size(x))).reshape(np.shape(x)), 1e-6
+    slope = (program(x + h * direction) - program(x - h * direction)) / (2 * h)
+    np.testing.assert_allclose(np.sum(gradient * direction), slope, rtol=1e-6)
+
+
+@pytest.mark.filterwarnings("ignore::ckad.errors.SkippedCallWarning")
+def test_text_of_traced_numbers_is_shown(capsys):
+    def reported(x):
+        for k in range(30):
+            x = np.sin(x * 0.1 * k) + 0.5
+            print("k={} x={:.3f}".format(k, x), format(x, ".2f"), ", ".join([str(x), "end"]))  # noqa: UP032
+        return x
+
+    check(reported, 1.5)
+    assert len(ckad.trace(reported)(1.5).rows) < 20
+
+
+@pytest.mark.parametrize(
+    "compared",
+    [lambda x: "{:.1f}".format(x) == "1.5", lambda x: ",".join([str(x)]) == "1.5"],  # noqa: UP032
+)
+def test_text_of_traced_numbers_decides_nothing(compared):
+    with pytest.raises(ConcreteValueError, match="text that is made of traced values"):
+        ckad.grad(lambda x: x**2 if compared(x) else x)(1.5)
+
+
+@pytest.mark.filterwarnings("ignore::ckad.errors.SkippedCallWarning")
+def test_masked_arrays_are_shown_and_not_computed_with():
+    def shown(x):
+        for k in range(9):
+            x = 0.9 * x
+            if k % 3 == 0:
+                print(np.ma.masked_where(x > 0.2, x).mean())
+        return np.sum(x**2)
+
+    def computed(x):
+        return np.sum(x) + np.sum(np.ma.masked_where(x > 0.2, x).filled(0.0))
+
+    check(shown, np.linspace(0.1, 1.0, 5))
+    with pytest.raises(ConcreteValueError, match="computes with what numpy"):
+        ckad.grad(computed)(np.linspace(0.1, 1.0, 5))
+
+
+def periodic_poisson(x):
+    n = len(x)
+    e = np.ones(n)
+    matrix = sp.lil_matrix(sp.spdiags(np.vstack((e, -2 * e, e)), [-1, 0, 1], n, n))
+    matrix[0, n - 1] = 1
+    matrix[n - 1, 0] = x[1]
+    matrix[0, 0] = -2.5 - x[0] ** 2
+    matrix[1, :2] = np.array([0.5, -3.0]) * x[2]
+    matrix /= 0.3
+    inverse = sp.csr_matrix(matrix)
+    inverse *= 2.0
+    return np.sum(spsolve(inverse, x) ** 2)
+
+
+def test_elements_of_sparse_matrices_are_written():
+    check(periodic_poisson, np.linspace(0.5, 1.2, 6))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"kind": "nearest"},
+        {"kind": "previous"},
+        {"kind": "next"},
+        {"fill_value": "extrapolate"},
+        {"bounds_error": False, "fill_value": (1.0, 2.0)},
+    ],
+    ids=str,
+)
+def test_tables_of_traced_values(options):
+    def looked_up(q):
+        table = interp1d(NODES, VALUES * q[0], **options)
+        return np.sum(table(q) ** 2) + table(q[1])
+
+    check(looked_up, np.array([0.3, 1.2, 5.9 if "fill_value" in options else 2.9]))
+
+
+def test_tables_that_scipy_has_made():
+    check(lambda q: np.sum(TABLE(q)), np.array([0.3, 1.2, 2.9]))
+    with pytest.raises(TracedIndexError):
+        ckad.grad(lambda q: np.sum(TABLE(q)), engine="vm")(np.array([0.3, 5.2]))
