@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from ckad.checkpoint.cheapest import cheapest
-from tests.checkpoint.reports import checked
 
+from .reports import checked
 
 # n, bytes of a restart state and of residuals, memory, disk, seconds: step, reversal, write, read
 GIVEN = [
