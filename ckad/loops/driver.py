@@ -215,7 +215,9 @@ def _planned(
 
     chooser = _chooser(tape, loops, options, engine, measure, budget)
     schedules = chooser.schedules() if loops else {}
-    choice = on_disk(chooser, schedules, courses) if options.disk.limit else None
+    # a run that goes on needs the schedule that it was begun with: none that a measurement decides
+    weighs = options.disk.limit and courses.resume is None
+    choice = on_disk(chooser, schedules, courses) if weighs else None
     schedules = choice.schedules if choice else schedules
     slots = courses.slots(loops, schedules)
     feeds = _feeds(loops, schedules, chooser.most_rows, courses)

@@ -149,16 +149,16 @@ def test_a_disk_budget_runs_fewer_steps_and_is_kept(here, monkeypatch):
 def test_rounding_is_refused_where_it_would_change_more_than_floats():
     u, k = arguments()
     rounded = ckad.Budget(memory="64 KiB", disk="1 MiB", codec="float32")
-    with pytest.raises(BudgetError, match="that go|other bits"):
+    with pytest.raises(BudgetError, match="other bits"):
         ckad.value_and_grad(program, (0, 1), memory=rounded, resume="never-made")(u, k)
 
     def counts(u: Any) -> Any:
         n = 1
-        for i in range(50):
+        for _ in range(50):
             u, n = np.sin(u) * n, n * 3 % 7
         return np.sum(u)
 
-    with pytest.raises(BudgetError, match="the loop at .* carries"):
+    with pytest.raises(BudgetError, match=r"the loop at .* carries"):
         ckad.value_and_grad(counts, memory=rounded, engine="native")(u)
 
 
