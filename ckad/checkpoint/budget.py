@@ -30,10 +30,13 @@ class Budget:
         codec: None: checkpoints are written as they are. ``"zstd"``: compressed without loss, by
             the package blosc2. ``"float32"``: rounded, which changes the gradient; by how much is
             reported.
+        fallback: None: a checkpoint that cannot be written or read ends the run with a
+            `CheckpointError`. ``"recompute"``: a warning names it, and the run goes on from the
+            nearest sound one before it, with the same bits.
 
     Raises:
-        BudgetError: an amount that cannot be read or is not positive, a durability or a codec that
-            does not exist, a directory without a disk budget.
+        BudgetError: an amount that cannot be read or is not positive, a durability, a codec or a
+            fallback that does not exist, a directory without a disk budget.
 
     >>> import ckad
     >>> budget = ckad.Budget(memory="2 GiB", disk="50 GiB", directory="/scratch")
@@ -48,6 +51,7 @@ class Budget:
     directory: str | os.PathLike[str] | None = None
     durability: str = "scratch"
     codec: str | None = None
+    fallback: str | None = None
 
     def __post_init__(self) -> None:
         try:
@@ -104,3 +108,10 @@ class Budget:
         if self.codec is not None and self.codec not in CODECS:
             known = ", ".join(map(repr, (None, *CODECS)))
             raise BudgetError(f"codec={self.codec!r} is not known; pass one of {known}.")
+        if self.fallback not in (None, "recompute"):
+            raise BudgetError(f'fallback={self.fallback!r} is not known; pass None or "recompute".')
+        if self.fallback is not None and self.durability == "resume":
+            raise BudgetError(
+                'fallback="recompute" is for durability="scratch": a run that is resumed begins '
+                "where all its checkpoints are sound."
+            )

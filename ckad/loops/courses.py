@@ -23,6 +23,7 @@ from ckad.engines.actions import Course, Feed, Rows, Slots, Window
 from ckad.engines.measure import TapedLoop
 from ckad.errors import BudgetError
 from ckad.loops.choose import Schedules, slots_of
+from ckad.loops.fallback import Recomputed
 from ckad.loops.resume import Resumable
 from ckad.loops.tables import After, between, learnt, streamed, whole
 from ckad.loops.tiers import Staged
@@ -45,6 +46,7 @@ class Disk(NamedTuple):
     limit: int = 0
     directory: str | os.PathLike[str] | None = None
     codec: str | None = None
+    fallback: str | None = None
 
 
 @dataclass(frozen=True)
@@ -125,7 +127,8 @@ class Courses:
     def buffers(self, loop: TapedLoop) -> int:
         """Bytes of memory that states of a loop go through on their way to disk and back."""
         joined = loop.state_bytes if self.engine == "vm" else 0  # its states lie in parts
-        return self.capacity(loop).buffer_bytes + joined
+        first = loop.state_bytes if self.disk.fallback else 0
+        return self.capacity(loop).buffer_bytes + joined + first
 
 
 class _Own(NamedTuple):
@@ -141,7 +144,8 @@ class _Own(NamedTuple):
     ) -> Course:
         n_slots, length = self.schedule.n_slots, self.loop.most_steps
         if self.courses.resume is None:
-            return Staged(chunks, after, n_slots, length, window, self.scratch)
+            course = Staged if self.courses.disk.fallback is None else Recomputed
+            return course(chunks, after, n_slots, length, window, self.scratch)
         slots, knows_end = (n_slots, self.schedule.n_disk_slots), self.loop.guard != WHILE
         store = partial(self.kept, inputs)
         return Resumable(chunks, after, slots, length, knows_end, window, store, self.tidy)

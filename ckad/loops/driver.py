@@ -94,7 +94,7 @@ class Options:
         given = self.memory
         if not isinstance(given, Budget) or given.disk_bytes is None:
             return Disk()
-        return Disk(given.disk_bytes, given.directory, given.codec)
+        return Disk(given.disk_bytes, given.directory, given.codec, given.fallback)
 
     @property
     def resumed_from(self) -> str | None:

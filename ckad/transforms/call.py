@@ -21,6 +21,7 @@ from ckad import locks, trees
 from ckad.engines import arena
 from ckad.errors import (
     BudgetError,
+    CheckpointError,
     ConcreteValueError,
     DifferentiationError,
     NonFiniteError,
@@ -162,6 +163,9 @@ class Call:
         except NonFiniteError as error:
             given = self.fun, self.tape, tape, pullback, self.arguments, inputs
             raise explained(error, *given) from None
+        except CheckpointError as error:
+            about = error.path, error.needed, error.free, error.slot
+            raise CheckpointError(at_place(str(error)), *about) from error
 
     def results(self, leaves: Sequence[Any]) -> Any:
         """The function's result from the tape's outputs: its structure, scalars as scalars."""

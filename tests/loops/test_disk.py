@@ -173,8 +173,62 @@ def test_without_a_disk_the_plan_is_the_same():
 
 def test_a_directory_that_is_not_there_is_named_with_the_line(tmp_path):
     budget = ckad.Budget(memory="64 KiB", disk="1 MiB", directory=tmp_path / "none")
-    with pytest.raises(CheckpointError, match="none"):
+    with pytest.raises(CheckpointError, match=r"(?s)test_disk.py.*none"):
         ckad.value_and_grad(program, (0, 1), memory=budget, engine="native")(*arguments())
+
+
+class Faulty:
+    """Calls of the store that fail, some of them for the slot of another call."""
+
+    def __init__(self, patch: Any, what: str, which: Any) -> None:
+        self.n, self.which, self.call = 0, which, getattr(DiskStore, what)
+        patch.setattr(DiskStore, what, lambda store, *given: self.run(store, *given))
+
+    def run(self, store: Any, slot: int, *given: Any) -> Any:
+        self.n += 1
+        if self.which(self.n):
+            raise CheckpointError(f"slot {slot} of {store} is not what was written.", slot=slot)
+        return self.call(store, slot, *given)
+
+
+@pytest.mark.filterwarnings("ignore::ckad.errors.RecomputeWarning")
+@pytest.mark.parametrize("engine", ["native", pytest.param("vm", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("name", ["multistage", "disk_revolve"])
+@pytest.mark.parametrize(
+    ("what", "which"),
+    [
+        ("read", lambda n: n % 3 == 0),
+        ("read", lambda n: True),
+        ("write", lambda n: n % 2 == 0),
+        ("prefetch", lambda n: n == 2),
+    ],
+    ids=["some reads", "every read", "some writes", "a prefetch"],
+)
+def test_what_is_lost_is_computed_again(name, engine, what, which, here, monkeypatch):
+    kept = ckad.value_and_grad(program, (0, 1), engine=engine)(*arguments())
+    budget = ckad.Budget(memory="64 MiB", disk="64 MiB", directory=here, fallback="recompute")
+    options = {"memory": budget, "engine": engine, "schedule": ON_DISK[name]}
+    gradient = ckad.value_and_grad(program, (0, 1), **options)
+    gradient.plan(*arguments())
+    fault = Faulty(monkeypatch, what, which)
+    assert same(gradient(*arguments()), kept)
+    assert fault.n >= 2
+    assert not [*here.iterdir()]
+
+
+def test_what_is_lost_is_named_and_without_a_fallback_ends_the_run(here, monkeypatch):
+    budget = ckad.Budget(memory="64 MiB", disk="64 MiB", directory=here)
+    options = {"engine": "native", "schedule": ON_DISK["multistage"]}
+    gradient = ckad.value_and_grad(program, (0, 1), memory=budget, **options)
+    goes_on = ckad.Budget(memory="64 MiB", disk="64 MiB", directory=here, fallback="recompute")
+    again = ckad.value_and_grad(program, (0, 1), memory=goes_on, **options)
+    gradient.plan(*arguments())
+    again.plan(*arguments())
+    Faulty(monkeypatch, "read", lambda n: n % 3 == 0)
+    with pytest.raises(CheckpointError, match=r"(?s)test_disk.py.*is not what was written"):
+        gradient(*arguments())
+    with pytest.warns(ckad.errors.RecomputeWarning, match="not what was written"):
+        again(*arguments())
 
 
 def test_mixed_schedules_have_the_bits(here):
