@@ -77,3 +77,12 @@ def test_demo_shows_progress_and_keeps_to_the_budget(
     arguments = ["demo", "--small", "--iterations", "1", "--memory", "4 MiB"]
     assert cli.main([*arguments, "--output", str(tmp_path / "figure.png")]) == 0
     assert "step/s" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_a_killed_run_gives_the_bits_of_one_that_was_not(
+    checkout: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    example = SimpleNamespace(**runpy.run_path(str(checkout / "examples" / "killed_run.py")))
+    assert example.main(["--steps", "3000", "--kills", "1", "--seconds", "2.5"])
+    assert "the bits are the same" in capsys.readouterr().out
