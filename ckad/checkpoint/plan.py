@@ -143,6 +143,7 @@ class OnDisk(NamedTuple):
     """What was weighed where disk was given: predicted seconds of both sweeps and bytes moved."""
 
     seconds: float
+    computing: float  # seconds of the steps alone
     io_bytes: int
     instead: str  # the runner-up
     instead_seconds: float

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from time import perf_counter
 from typing import NamedTuple
 
 import numpy as np
@@ -37,13 +38,16 @@ class Run(NamedTuple):
     lengths: dict[int, int]  # how long the open loops are thought to run
 
 
-#: From how long open loops are thought to run, by name, to a run.
-Planner = Callable[[Mapping[int, int]], Run]
+#: From how long open loops are thought to run, by name, and how many times as long as predicted
+#: steps take, to a run.
+Planner = Callable[[Mapping[int, int], float], Run]
 #: An open loop that ran longer than was thought is thought to run so many times as long.
 GROWTH = 4
 #: Where so many times less is enough, and a run takes at least so many bytes, less is thought next
 #: time: twice what was needed.
 SLACK, WORTH = 4, 2**20
+#: Steps that take so many times as long as predicted, or as little, are planned for again.
+OFF = 1.2
 
 
 class Compiled:
@@ -68,7 +72,8 @@ class Compiled:
         self._assumed: dict[int, int] = {}
         self._ran: dict[int, int] = {}  # steps of the open loops in the last run
         self._shown: Plan | None = None
-        self._run = planned({})
+        self._pace = 1.0
+        self._run = planned({}, self._pace)
 
     @property
     def plan(self) -> Plan:
@@ -216,12 +221,14 @@ class Compiled:
     ) -> list[np.ndarray]:
         run = self._run
         while True:
+            began = perf_counter()
             try:
                 results = self.loaded.run(inputs, run.feeds, run.slots, on_progress)
             except TooManySteps as longer:
                 run = self._longer(run, longer)
             else:
                 self._note(run)
+                self._keep_pace(run, perf_counter() - began)
                 return results
 
     def _note(self, run: Run) -> None:
@@ -240,7 +247,19 @@ class Compiled:
         if new:
             self._assumed = {**self._assumed, **new}
             with suppress(BudgetError, ScheduleError):
-                self._run = self._planned(self._assumed)
+                self._run = self._planned(self._assumed, self._pace)
+
+    def _keep_pace(self, run: Run, seconds: float) -> None:
+        """Where the disk is weighed against steps, let the next run know what they have taken."""
+        said = run.plan.disk
+        if said is None or not said.computing:
+            return
+        steps = max(seconds - (said.seconds - said.computing), 0.1 * seconds)
+        if 1 / OFF <= steps / said.computing <= OFF:
+            return
+        self._pace *= steps / said.computing
+        with suppress(BudgetError, ScheduleError):
+            self._run = self._planned(self._assumed, self._pace)
 
     def _longer(self, run: Run, longer: TooManySteps) -> Run:
         """The run with more steps for one loop; later runs begin with it.
@@ -250,7 +269,7 @@ class Compiled:
         n = max(longer.wanted, GROWTH * run.slots[longer.loop].n_steps)
         self._assumed = {**self._assumed, longer.loop: min(n, MAX_STEPS)}
         try:
-            self._run = self._planned(self._assumed)
+            self._run = self._planned(self._assumed, self._pace)
         except (BudgetError, ScheduleError) as error:
             done = run.slots[longer.loop].n_steps
             why = f"{error} A loop of a length not known before has run {done:,} steps and goes on."

@@ -58,6 +58,7 @@ class Courses:
     disk: Disk
     resume: str | None  # the directory that runs are gone on with from
     n_outer: int  # the outermost loops, which share the disk
+    pace: float = 1.0  # how many times as long as predicted steps have taken
 
     def feed(self, loop: TapedLoop, schedule: Schedule, most_rows: int, number: int) -> Feed:
         """The actions of a loop, the ``number``-th of the outermost ones."""

@@ -89,7 +89,8 @@ def on_disk(chooser: Chooser, chosen: Schedules, courses: Courses) -> Choice | N
     second = min(others, key=weigh.seconds, default=chosen)
     main = max(chooser.outer, key=lambda x: x.n_steps, default=None)
     name = second[main.name].family if main else "none"
-    said = OnDisk(weigh.seconds(found), weigh.io_bytes(found), name, weigh.seconds(second))
+    times = weigh.seconds(found), weigh.computing(found)
+    said = OnDisk(*times, weigh.io_bytes(found), name, weigh.seconds(second))
     return Choice(found, said)
 
 
@@ -107,18 +108,26 @@ class _Weigh:
         return sum(self._of_loop(x, schedules[x.name]) for x in self.chooser.outer)
 
     def _of_loop(self, x: TapedLoop, schedule: Schedule) -> float:
-        step, back = self._step(x)
-        steps = schedule.forward_steps * step + x.n_steps * back
+        steps = self._of_steps(x, schedule)
         write, read = self._transfer(x)
         writes, reads = _transfers(schedule)
         disk = writes * write + reads * read
         return steps + disk - HIDDEN * min(steps, disk)
 
+    def computing(self, schedules: Schedules) -> float:
+        """Seconds of all steps alone."""
+        return sum(self._of_steps(x, schedules[x.name]) for x in self.chooser.outer)
+
+    def _of_steps(self, x: TapedLoop, schedule: Schedule) -> float:
+        step, back = self._step(x)
+        return schedule.forward_steps * step + x.n_steps * back
+
     def _step(self, x: TapedLoop) -> tuple[float, float]:
         """Seconds of a step, and of its reverse."""
+        pace = 1e-9 * self.courses.pace
         return (
-            1e-9 * self.chooser.step_ns.get(x.name, 1.0),
-            1e-9 * self.back.get(x.name, 1.0),
+            pace * self.chooser.step_ns.get(x.name, 1.0),
+            pace * self.back.get(x.name, 1.0),
         )
 
     def _transfer(self, x: TapedLoop) -> tuple[float, float]:

@@ -169,10 +169,11 @@ def _compile(
     else:
         loaded = load()
 
-    def planned(assumed: Mapping[int, int]) -> Run:
+    def planned(assumed: Mapping[int, int], pace: float) -> Run:
         loops = taped_loops(tape, engine.record_bytes, assumed)
         # a program that runs longer than was assumed is planned later, with what is free then
-        return _planned(tape, loaded, loops, options, name, _budget(options) if assumed else budget)
+        room = _budget(options) if assumed else budget
+        return _planned(tape, loaded, loops, options, name, room, pace)
 
     return Compiled(tape, loaded, planned, watch)
 
@@ -201,10 +202,12 @@ def _planned(
     options: Options,
     engine: str,
     budget: int,
+    pace: float,
 ) -> Run:
     """Schedules for ``loops`` within the budget."""
 
-    courses = Courses(tape, engine, options.disk, options.resumed_from, len(_outermost(loops)))
+    n_outer = len(_outermost(loops))
+    courses = Courses(tape, engine, options.disk, options.resumed_from, n_outer, pace)
 
     def peak_of(schedules: Schedules, slots: dict[int, Slots], feeds: dict[int, Feed]) -> int:
         return run_bytes(tape, loaded, slots, feeds) + _between(loops, schedules, courses)

@@ -119,11 +119,6 @@ def test_a_loop_of_unknown_length_keeps_states_on_disk(here, monkeypatch):
 
 
 def test_a_disk_budget_runs_fewer_steps_and_is_kept(here, monkeypatch):
-    def long(u: Any) -> Any:
-        for _ in range(300):
-            u = u + 0.1 * np.sin(u) * np.exp(-u * u)
-        return np.sum(u**2)
-
     u = np.linspace(0.0, 1.0, 30_000)
     fast = Speed(0.0, 0.0, 0.0, 0.0)
     monkeypatch.setattr("ckad.loops.disk.speed", lambda directory: fast)
@@ -144,6 +139,31 @@ def test_a_disk_budget_runs_fewer_steps_and_is_kept(here, monkeypatch):
     assert np.array_equal(by_disk, gradient)
     assert peak <= 1.05 * 6 * 2**20
     assert not [*here.iterdir()]
+
+
+def long(u: Any) -> Any:
+    for _ in range(300):
+        u = u + 0.1 * np.sin(u) * np.exp(-u * u)
+    return np.sum(u**2)
+
+
+def test_what_steps_have_taken_decides_the_next_plan(here, monkeypatch):
+    monkeypatch.setattr("ckad.loops.disk.speed", lambda directory: Speed(1e-2, 0.0, 1e-2, 0.0))
+    ticks = iter(range(0, 10**6, 100))
+    monkeypatch.setattr("ckad.loops.compiled.perf_counter", lambda: float(next(ticks)))
+    u = np.linspace(0.0, 1.0, 3000)
+    budget = ckad.Budget(memory="700 KiB", disk="40 MiB", directory=here)
+    gradient = ckad.value_and_grad(long, memory=budget, engine="native")
+    before = gradient.plan(u)
+    first, second = gradient(u), gradient(u)
+    after = gradient.plan(u)
+    assert before.disk.seconds < 1.0
+    assert before.schedule.n_disk_slots == 0  # a step is thought to cost less than a write
+    assert after.schedule.n_disk_slots > 0
+    assert after.forward_steps < before.forward_steps
+    assert 30.0 < after.disk.seconds < 120.0  # a run takes 100 s by that clock
+    assert second[0] == first[0]
+    assert np.array_equal(second[1], first[1])
 
 
 def test_rounding_is_refused_where_it_would_change_more_than_floats():
