@@ -227,3 +227,50 @@ def test_what_asks_for_a_members_numbers_runs_for_one_after_the_other():
     x, n = rng.normal(size=(3, 4)), np.array([1, 3, 2])
     found = ckad.vmap(lambda x, n: np.sum(x[: int(n)]))(x, n)
     np.testing.assert_allclose(found, [x[k, : n[k]].sum() for k in range(3)])
+
+
+def of_elements(x):
+    for _ in range(5):
+        x = np.sin(x)
+    return np.sum(x)
+
+
+def of_rows(x):
+    x = x.copy()
+    for i in range(12):
+        x[i % 9] = np.sin(x[i % 9] * x[(i + 1) % 9])
+    return np.sum(x)
+
+
+def of_nested(x):
+    x = x.copy()
+    for i in range(9):
+        for j in range(i):
+            x[i] = np.sin(x[i]) + 0.1 * x[j]
+    return np.sum(x)
+
+
+def of_branches(x):
+    x = x.copy()
+    for i in range(9):
+        if x[i, 0] > 0.0:
+            for j in range(8):
+                x[i, j + 1] = x[i, j + 1] * np.sin(x[i, j])
+    return np.sum(x)
+
+
+def until_small(x):
+    while np.max(x) > 0.7:
+        x = np.sin(x)
+    return np.sum(x)
+
+
+@pytest.mark.parametrize("schedule", ["store_all", "revolve"])
+@pytest.mark.parametrize("f", [of_elements, of_rows, of_nested, of_branches, until_small])
+def test_lanes_that_only_residuals_differ_in(f, schedule):
+    """What comes into the reverse of a loop is the same for all directions."""
+    x, v = np.random.default_rng(3).normal(size=(2, 9, 9))
+    hessian = ckad.hessian(f, schedule=schedule, engine="vm")(x)
+    product = ckad.hvp(f, (x,), (v,), schedule=schedule, engine="vm")
+    assert np.abs(product).max() > 0.1
+    np.testing.assert_allclose(np.tensordot(hessian, v, 2), product, rtol=1e-11, atol=1e-13)

@@ -4,6 +4,7 @@ A value that depends on a batched input gets a first axis in addition, one eleme
 all others stay as they are and are computed once. An op says in its rule block how it takes such
 operands; what has no such rule, and a branch or a loop that members leave at different times, runs
 for one member after the other. A loop carries the axis in what becomes batched in any of its steps.
+The token of a taped loop counts as batched if anything behind it is: so does then what reads it.
 """
 
 from __future__ import annotations
@@ -109,7 +110,8 @@ class _Walk:
         return self._result(row, self._one_by_one(k, row))
 
     def _type(self, type: Type, flag: bool) -> Type:
-        return type.with_shape((self.n, *type.shape)) if flag else type
+        has_axis = flag and type.dtype is not DType.TOKEN
+        return type.with_shape((self.n, *type.shape)) if has_axis else type
 
     def _result(self, row: Row, of: Results | None = None) -> int:
         """The result that ``row`` takes out; of a row that is no control op, its only one."""
@@ -129,7 +131,10 @@ class _Walk:
     def axis(self, k: int) -> int:
         """The value of a row with the axis."""
         x = self.env[k]
-        return x if self.batched[k] else self.b.broadcast_to(x, (self.n, *self.b.type(x).shape))
+        type = self.b.type(x)
+        if self.batched[k] or type.dtype is DType.TOKEN:
+            return x
+        return self.b.broadcast_to(x, (self.n, *type.shape))
 
     def _given(self, rows: Sequence[int], flags: Sequence[bool]) -> list[int]:
         return [self.axis(x) if f else self.env[x] for x, f in zip(rows, flags, strict=True)]
@@ -190,7 +195,7 @@ class _Walk:
         attrs = (*map(self.b.body, bodies), *row.attrs[len(bodies) :])
         new = self.b.emit(row.op, operands, attrs, row.type)
         flags = found[:n_out]
-        return Results(new, [*flags, False], [*[False] * n, *flags[n:], False])
+        return Results(new, [*flags, any(found)], [*[False] * n, *flags[n:], False])
 
     def _reverse_loop(self, row: Row) -> Results:
         loop = read_reverse_loop(self.tape, row)
