@@ -95,14 +95,24 @@ def after_step(
         a & (n + 1 >= e.ends_at) if e.ends_at else np.bool_(False)
         for e, a, n in zip(events, active, seen["count"], strict=True)
     ]
-    order = [np.where(a, direction * stop_gradient(r), np.inf) for a, r in zip(active, roots)]
-    last, t_end, ended = np.float64(np.inf), step.t, np.bool_(False)
+    order = [
+        np.where(a, direction * stop_gradient(r), np.inf)
+        for a, r in zip(active, roots, strict=True)
+    ]
+    last: Any = np.inf
+    t_end, ended = step.t, np.bool_(False)
     for ends, place, root in zip(ending, order, roots, strict=True):
         first = ends & (place < last)
-        last, t_end, ended = np.where(first, place, last), np.where(first, root, t_end), ended | ends
-    y_end = cond(ended, step.state_at, lambda _: step.y, t_end) if any(
-        e.ends_at for e in events
-    ) else step.y
+        last, t_end, ended = (
+            np.where(first, place, last),
+            np.where(first, root, t_end),
+            ended | ends,
+        )
+    y_end = (
+        cond(ended, step.state_at, lambda _: step.y, t_end)
+        if any(e.ends_at for e in events)
+        else step.y
+    )
     found = {"g": [], "count": [], "t": [], "y": [], "ended": seen["ended"] | ended}
     for k, event in enumerate(events):
         kept = active[k] & (order[k] <= last)
@@ -112,7 +122,13 @@ def after_step(
 
 
 def _write(
-    found: dict[str, Any], event: Event, seen: dict[str, Any], k: int, kept: Any, root: Any, step: Step
+    found: dict[str, Any],
+    event: Event,
+    seen: dict[str, Any],
+    k: int,
+    kept: Any,
+    root: Any,
+    step: Step,
 ) -> None:
     count = stopping(traced(seen["count"][k]), kept & (seen["count"][k] >= event.room), "SPACE")
     here = kept & (np.arange(event.room) == count)

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, NamedTuple
 from warnings import warn
 
 import numpy as np
 
-from ckad.errors import UnrecordableError
 from ckad.integrate.stages import EPS
 from ckad.place import at_place
-from ckad.trace.arrays import known, traced
+from ckad.trace.arrays import known, stopping, traced
 from ckad.trace.memory.opened import is_tracing
 from ckad.trace.source import follow
-
 
 
 class Control(NamedTuple):
@@ -44,8 +42,7 @@ def problem(fun: Any, t_span: Any, y0: Any, t_eval: Any, args: Any) -> Problem:
     if y0.ndim != 1:
         raise ValueError(at_place(f"y0 has shape {y0.shape}; it must be 1-dimensional."))
     if t_eval is not None:
-        t_eval = array(t_eval)
-        _check_times(t_eval, t0, tf)
+        t_eval = _sorted(array(t_eval), t0, tf)
     return Problem(_derivative(fun, args, y0.shape), t0, tf, y0, t_eval)
 
 
@@ -63,16 +60,28 @@ def number(t: Any) -> Any:
     return float(found)
 
 
-def _check_times(t_eval: Any, t0: Any, tf: Any) -> None:
-    if t_eval.ndim != 1:
-        raise ValueError(at_place(f"t_eval has shape {t_eval.shape}; it must be 1-dimensional."))
+def _sorted(t_eval: Any, t0: Any, tf: Any) -> Any:
+    """``t_eval``, of which traced times are compared when the program runs."""
+    if t_eval.ndim != 1 or t_eval.size == 0:
+        raise ValueError(at_place(f"t_eval has shape {t_eval.shape}; it must be of times, 1-D."))
     times, begin, end = (known(x) if is_tracing() else x for x in (t_eval, t0, tf))
     if times is None or begin is None or end is None:
-        return  # they are compared where the program runs
-    if np.any(times < min(begin, end)) or np.any(times > max(begin, end)):
+        right = _is_within(t_eval, t0, tf) & _is_sorted(t_eval, t0, tf)
+        return stopping(t_eval, np.logical_not(right), "RAISED")
+    if not _is_within(times, begin, end):
         raise ValueError(at_place(f"t_eval reaches out of t_span, from {begin} to {end}."))
-    if np.any(np.diff(times) * (1.0 if end >= begin else -1.0) <= 0.0):
+    if not _is_sorted(times, begin, end):
         raise ValueError(at_place("t_eval is not sorted from the start of t_span to its end."))
+    return t_eval
+
+
+def _is_within(times: Any, begin: Any, end: Any) -> Any:
+    low, high = np.minimum(begin, end), np.maximum(begin, end)
+    return np.all((times >= low) & (times <= high))
+
+
+def _is_sorted(times: Any, begin: Any, end: Any) -> Any:
+    return np.all((times[1:] - times[:-1]) * np.where(end >= begin, 1.0, -1.0) > 0.0)
 
 
 def arguments(args: Any) -> tuple[Any, ...]:
@@ -100,7 +109,12 @@ def _derivative(fun: Any, args: Any, shape: tuple[int, ...]) -> Callable[[Any, A
 
 
 def control(
-    rtol: Any, atol: Any, first_step: Any, max_step: Any, differentiate_steps: bool, problem: Problem
+    rtol: Any,
+    atol: Any,
+    first_step: Any,
+    max_step: Any,
+    differentiate_steps: bool,
+    problem: Problem,
 ) -> Control:
     """Raises ValueError for what SciPy refuses, and for tolerances that are NaN or negative."""
     rtol, atol = np.asarray(rtol, dtype=float), np.asarray(atol, dtype=float)
@@ -127,5 +141,3 @@ def _check_first_step(first_step: Any, problem: Problem) -> None:
             raise ValueError(
                 at_place(f"first_step={first_step} exceeds t_span, whose length is {length}.")
             )
-
-

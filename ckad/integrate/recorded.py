@@ -37,7 +37,9 @@ class Run:
     def __init__(self, pair: Pair, problem: Problem, control: Control, events: Sequence[Event]):
         self.pair, self.problem, self.control, self.events = pair, problem, control, events
         t0, tf = problem.t0, problem.tf
-        self.t0, self.tf = traced(t0) * 1.0, traced(tf) * 1.0
+        length = traced(tf) - t0
+        self.t0 = stopping(traced(t0) * 1.0, np.logical_not(np.isfinite(length)), "RAISED")
+        self.tf = traced(tf) * 1.0
         self.direction = stop_gradient(np.where(self.tf >= self.t0, 1.0, -1.0))
         self.keeps_stages = problem.t_eval is not None
         self.cut: Callable[[Any], Any] = (
@@ -71,6 +73,8 @@ class Run:
             stages = np.concatenate([f0[np.newaxis], np.zeros((n - 1, y0.size))])
             state["last"] = {"t": self.t0, "y": y0, "h": 0.0 * self.t0, "stages": stages}
             state["last"]["y_new"] = y0
+        if self.pair.a_extra.size:
+            state["counted"] = np.float64(np.nan)
         if self.events:
             state["events"] = happening.begun(self.events, self.t0, y0)
         return state
@@ -86,12 +90,11 @@ class Run:
         smallest = smallest_step(stop_gradient(t))
         within = np.maximum(np.minimum(state["h"], self.control.max_step), smallest)
         length = np.where(rejected, state["h"], within)
-        failed = rejected & (length < smallest)
+        failed = rejected & np.logical_not(length >= smallest)  # NaN, too
         t_new = t + length * self.direction
         t_new = np.where(self.direction * (t_new - self.tf) > 0.0, self.tf, t_new)
         h = t_new - t
-        y_new, stages = step(self.pair, self.problem.fun, t, y, state["f"], h)
-        norm = self._norm(y, y_new, h, stages)
+        y_new, stages, norm = self._tried(t, y, state["f"], h)
         accepted, change = factor(self.pair, norm, rejected)
         accepted = accepted & np.logical_not(failed)
         new = {
@@ -115,12 +118,41 @@ class Run:
             found, t_end, y_end = happening.after_step(self.events, state["events"], whole)
             new["events"] = found
             new["t"], new["y"] = np.where(accepted, t_end, t), np.where(accepted, y_end, y)
+            found_any = sum(found["count"]) > sum(state["events"]["count"])
+        else:
+            found_any = False
+        if self.pair.a_extra.size:
+            new["counted"] = state["counted"]
+            new = self.counted(new, stop_gradient(t), found_any)
         return new
 
-    def _norm(self, y: Any, y_new: Any, h: Any, stages: Sequence[Any]) -> Any:
-        y, y_new, h = self.cut(y), self.cut(y_new), self.cut(h)
+    def counted(self, state: State, t_old: Any, wanted: Any) -> State:
+        """With the evaluations that DOP853's interpolant takes, once in a step that needs it."""
+        if not self.pair.a_extra.size:
+            return state
+        fresh = wanted & (state["counted"] != t_old)
+        evaluations = np.where(fresh, len(self.pair.c_extra), 0)
+        counted = np.where(fresh, t_old, state["counted"])
+        return {**state, "nfev": state["nfev"] + evaluations, "counted": counted}
+
+    def _tried(self, t: Any, y: Any, f: Any, h: Any) -> tuple[Any, list[Any], Any]:
+        """The state after a step, its stages, and its error in units of the tolerances.
+
+        What a rejected step has overflowed to would make the derivative NaN, though nothing depends
+        on it. So a step is tried without derivative, and of length 0 where that gave no number.
+        """
+        fun = self.problem.fun
+        if not self.control.differentiate_steps:
+            tried = (stop_gradient(x) for x in (t, y, f, h))
+            norm = stop_gradient(self._norm(*step(self.pair, fun, *tried), y, h))
+            h = np.where(np.isfinite(norm), h, 0.0)
+            return *step(self.pair, fun, t, y, f, h), norm
+        y_new, stages = step(self.pair, fun, t, y, f, h)
+        return y_new, stages, self._norm(y_new, stages, y, h)
+
+    def _norm(self, y_new: Any, stages: Sequence[Any], y: Any, h: Any) -> Any:
         scale = self.control.atol + np.maximum(np.abs(y), np.abs(y_new)) * self.control.rtol
-        return error_norm(self.pair, [self.cut(k) for k in stages], h, scale)
+        return error_norm(self.pair, stages, h, scale)
 
     def _interpolant(
         self, begin: tuple[Any, Any], y_new: Any, h: Any, stages: Sequence[Any]
@@ -130,7 +162,11 @@ class Run:
 
     def to(self, state: State, target: Any) -> State:
         """Attempts until ``target`` is reached."""
-        found: State = while_loop(lambda s: self.goes_on(s, target), self.attempt, state)
+
+        def attempt(state: State) -> State:  # a function, since methods keep no recording
+            return self.attempt(state)
+
+        found: State = while_loop(lambda s: self.goes_on(s, target), attempt, state)
         return found
 
     def state_in_last_step(self, state: State, t: Any) -> Any:
@@ -148,6 +184,7 @@ def solve(pair: Pair, problem: Problem, control: Control, events: Sequence[Event
 
         def reach(state: State, target: Any) -> tuple[State, Any]:
             state = run.to(state, target)
+            state = run.counted(state, stop_gradient(state["last"]["t"]), True)
             return state, run.state_in_last_step(state, target)
 
         state, states = scan(reach, state, problem.t_eval)

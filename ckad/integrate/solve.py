@@ -130,14 +130,18 @@ def _steps(method: str, problem: Problem, n_steps: int | None, step: float | Non
             at_place(f"{method} takes positions, then momenta; y0 has {problem.y0.size} numbers.")
         )
     if (n_steps is None) == (step is None):
-        raise ValueError(at_place(f"{method} has fixed steps: give n_steps= or step=, one of them."))
+        raise ValueError(
+            at_place(f"{method} has fixed steps: give n_steps= or step=, one of them.")
+        )
     if step is None:
         if not (isinstance(n_steps, (int, np.integer)) and n_steps > 0):
             raise ValueError(at_place(f"n_steps={n_steps} must be a positive integer."))
         return int(n_steps)
     if not (isinstance(problem.t0, float) and isinstance(problem.tf, float)):
         raise UnrecordableError(
-            at_place("t_span is computed, so step= makes an unknown number of steps. Give n_steps=.")
+            at_place(
+                "t_span is computed, so step= makes an unknown number of steps. Give n_steps=."
+            )
         )
     if not 0 < step < math.inf:
         raise ValueError(at_place(f"step={step} must be positive and finite."))
