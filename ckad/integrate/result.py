@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NoReturn
+
+from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from ckad.errors import UnrecordableError
 from ckad.place import at_place
@@ -36,8 +39,8 @@ class OdeResult:
         return "\n".join(f"{name:>9}: {value}" for name, value in vars(self).items())
 
 
-class Ends:
-    """States of all steps, of which a recording knows the first and the last alone.
+class Ends(NDArrayOperatorsMixin):
+    """States or times of all steps, of which a recording knows the first and the last alone.
 
     How many steps an adaptive method makes is known when the program has run.
     """
@@ -46,12 +49,13 @@ class Ends:
         self._first, self._last = first, last
 
     def __getitem__(self, key: Any) -> Any:
-        rows, column = (key[:-1], key[-1]) if isinstance(key, tuple) else ((), key)
-        named = isinstance(column, int) and column in (0, -1)
-        if not named or len(rows) != getattr(self._last, "ndim", 0):
+        if self._last.ndim and not isinstance(key, tuple):  # of states: components
+            return Ends(self._first[key], self._last[key])
+        *rows, column = key if isinstance(key, tuple) else (key,)
+        if not isinstance(column, int) or column not in (0, -1) or len(rows) != self._last.ndim:
             self._refuse(f"[{key!r}]")
         end = self._last if column == -1 else self._first
-        return end[rows] if rows and rows != (Ellipsis,) else end
+        return end[rows[0]] if rows else end
 
     def _refuse(self, use: str) -> NoReturn:
         raise UnrecordableError(
@@ -63,15 +67,18 @@ class Ends:
         )
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__") and not name.startswith("__array"):
+        if name.startswith("_"):
             raise AttributeError(name)
         self._refuse(f".{name}")
 
     def __len__(self) -> int:
-        self._refuse("len()")
+        return len(self._last) if self._last.ndim else self._refuse("len()")
 
-    def __iter__(self) -> Any:
-        self._refuse("a loop over it")
+    def __iter__(self) -> Iterator[Any]:
+        return (self[k] for k in range(len(self)))
+
+    def __array__(self, *_: Any, **__: Any) -> Any:
+        self._refuse("an array of it")
 
     def __array_ufunc__(self, *_: Any, **__: Any) -> Any:
         self._refuse("arithmetic")
