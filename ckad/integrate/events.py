@@ -1,8 +1,9 @@
 """Events of a recorded solution: zeros of functions of time and state, within one step.
 
-The time of an event is found by bisection on the interpolant, then by one Newton step, which is
-differentiated: dt = -(g_y dy + g_p dp) / (dg/dt) is the derivative of the zero, by the
-implicit-function theorem. Derivatives of higher order are not those of the zero.
+The time of an event is found by bisection on the interpolant, without derivative, then by two Newton
+steps. The first has the derivative of the zero, dt = -(g_y dy + g_p dp) / (dg/dt), by the
+implicit-function theorem; the second those up to order three, as each step doubles the number of
+terms of a series that are right.
 """
 
 from __future__ import annotations
@@ -163,6 +164,8 @@ def _newton(event: Event, step: Step, root: Any) -> Any:
     def value(t: Any) -> Any:
         return event.function(t, step.state_at(t))
 
-    slope = jvp(value, (root,), (1.0,))[1]
-    slope = stopping(stop_gradient(slope), slope == 0.0, "RAISED")
-    return root - value(root) / slope
+    for _ in range(2):
+        slope = jvp(value, (root,), (1.0,))[1]
+        slope = stopping(slope, slope == 0.0, "RAISED")
+        root = root - value(root) / slope
+    return root

@@ -39,6 +39,15 @@ def test_the_time_of_a_fall(method):
     np.testing.assert_allclose(gradient, [t / 20.0, -0.5 * t / G], rtol=1e-9)
 
 
+def test_the_second_derivative_of_a_fall():
+    def landing(height):
+        sol = solve_ivp(fall, (0.0, 9.0), [height, 0.0], events=ground, args=(G,))
+        return sol.t_events[0][0]
+
+    second = ckad.grad(lambda height: ckad.grad(landing)(height))(10.0)
+    np.testing.assert_allclose(second, -np.sqrt(20.0 / G) / 400.0, rtol=1e-9)
+
+
 def bounced(height, kept, n):
     """The time of the n-th contact; the velocity is multiplied by -kept at each."""
     t, q, v = 0.0, height, 0.0
