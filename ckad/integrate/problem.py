@@ -1,0 +1,143 @@
+"""What is to be solved, checked as SciPy checks it, and what comes out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+from warnings import warn
+
+import numpy as np
+
+from ckad.integrate.stages import EPS
+from ckad.place import at_place
+from ckad.trace.arrays import known, stopping, traced
+from ckad.trace.memory.opened import is_tracing
+from ckad.trace.source import follow
+
+
+class Control(NamedTuple):
+    """What bounds the steps of an adaptive method."""
+
+    rtol: Any  # a number, or float64[n]
+    atol: Any  # a number, or float64[n]
+    first_step: float | None
+    max_step: float
+    differentiate_steps: bool
+
+
+class Problem(NamedTuple):
+    """dy/dt = fun(t, y) from y(t0) = y0 to tf; numbers, or traced values."""
+
+    fun: Callable[[Any, Any], Any]
+    t0: Any
+    tf: Any
+    y0: Any  # float64[n]
+    t_eval: Any  # float64[m], or None
+
+
+def problem(fun: Any, t_span: Any, y0: Any, t_eval: Any, args: Any) -> Problem:
+    """Raises ValueError, as SciPy does, for shapes and times that do not fit."""
+    t0, tf = (number(t) for t in t_span)
+    y0 = array(y0)
+    if y0.ndim != 1:
+        raise ValueError(at_place(f"y0 has shape {y0.shape}; it must be 1-dimensional."))
+    if t_eval is not None:
+        t_eval = _sorted(array(t_eval), t0, tf)
+    return Problem(_derivative(fun, args, y0.shape), t0, tf, y0, t_eval)
+
+
+def array(x: Any) -> Any:
+    """Floats; traced where that is recorded."""
+    return traced(x) * 1.0 if is_tracing() else np.array(x, dtype=float)
+
+
+def number(t: Any) -> Any:
+    found = known(t) if is_tracing() else t
+    if found is None:
+        return array(t)
+    if not np.isfinite(found):
+        raise ValueError(at_place(f"t_span holds {found}; both ends must be finite."))
+    return float(found)
+
+
+def _sorted(t_eval: Any, t0: Any, tf: Any) -> Any:
+    """``t_eval``, of which traced times are compared when the program runs."""
+    if t_eval.ndim != 1 or t_eval.size == 0:
+        raise ValueError(at_place(f"t_eval has shape {t_eval.shape}; it must be of times, 1-D."))
+    times, begin, end = (known(x) if is_tracing() else x for x in (t_eval, t0, tf))
+    if times is None or begin is None or end is None:
+        right = _is_within(t_eval, t0, tf) & _is_sorted(t_eval, t0, tf)
+        return stopping(t_eval, np.logical_not(right), "RAISED")
+    if not _is_within(times, begin, end):
+        raise ValueError(at_place(f"t_eval reaches out of t_span, from {begin} to {end}."))
+    if not _is_sorted(times, begin, end):
+        raise ValueError(at_place("t_eval is not sorted from the start of t_span to its end."))
+    return t_eval
+
+
+def _is_within(times: Any, begin: Any, end: Any) -> Any:
+    low, high = np.minimum(begin, end), np.maximum(begin, end)
+    return np.all((times >= low) & (times <= high))
+
+
+def _is_sorted(times: Any, begin: Any, end: Any) -> Any:
+    return np.all((times[1:] - times[:-1]) * np.where(end >= begin, 1.0, -1.0) > 0.0)
+
+
+def arguments(args: Any) -> tuple[Any, ...]:
+    if args is None:
+        return ()
+    if isinstance(args, (tuple, list)):
+        return tuple(args)
+    raise TypeError(at_place(f"args is a {type(args).__name__}; give a tuple, args=(x,)."))
+
+
+def _derivative(fun: Any, args: Any, shape: tuple[int, ...]) -> Callable[[Any, Any], Any]:
+    rest, followed = arguments(args), follow(fun)
+
+    def derivative(t: Any, y: Any) -> Any:
+        dy = array(followed(t, y, *rest))
+        if dy.shape != shape:
+            if dy.size != 1 and dy.shape != (1, *shape):
+                raise ValueError(
+                    at_place(f"fun returns shape {dy.shape} for a state of shape {shape}.")
+                )
+            dy = dy.reshape(-1) + np.zeros(shape)
+        return dy
+
+    return derivative
+
+
+def control(
+    rtol: Any,
+    atol: Any,
+    first_step: Any,
+    max_step: Any,
+    differentiate_steps: bool,
+    problem: Problem,
+) -> Control:
+    """Raises ValueError for what SciPy refuses, and for tolerances that are NaN or negative."""
+    rtol, atol = np.asarray(rtol, dtype=float), np.asarray(atol, dtype=float)
+    if not np.all(rtol >= 0.0) or not np.all(atol >= 0.0):
+        raise ValueError(at_place(f"rtol={rtol} and atol={atol}: both must be positive."))
+    if atol.ndim > 0 and atol.shape != problem.y0.shape:
+        raise ValueError(at_place(f"atol has shape {atol.shape}, the state {problem.y0.shape}."))
+    if np.any(rtol < 100 * EPS):
+        warn(f"rtol={rtol} is below {100 * EPS:.3g}, which is taken instead.", stacklevel=4)
+        rtol = np.maximum(rtol, 100 * EPS)
+    if not max_step > 0:
+        raise ValueError(at_place(f"max_step={max_step} must be positive."))
+    if first_step is not None:
+        _check_first_step(first_step, problem)
+    return Control(rtol, atol, first_step, float(max_step), differentiate_steps)
+
+
+def _check_first_step(first_step: Any, problem: Problem) -> None:
+    if not first_step > 0:
+        raise ValueError(at_place(f"first_step={first_step} must be positive."))
+    if isinstance(problem.t0, float) and isinstance(problem.tf, float):
+        length = abs(problem.tf - problem.t0)
+        if first_step > length:
+            raise ValueError(
+                at_place(f"first_step={first_step} exceeds t_span, whose length is {length}.")
+            )

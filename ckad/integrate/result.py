@@ -1,0 +1,87 @@
+"""What a solution is returned as."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NoReturn
+
+from numpy.lib.mixins import NDArrayOperatorsMixin
+
+from ckad.errors import UnrecordableError
+from ckad.place import at_place
+
+
+class OdeResult:
+    """The fields of SciPy's result; inside of a recording they hold traced values.
+
+    Attributes:
+        t: float64[m], times.
+        y: float64[n, m], the states at these times.
+        sol: a function of time with ``dense_output=True``, else None.
+        t_events, y_events: per event a float64[k] and a float64[k, n]; None without events.
+        nfev, njev, nlu: how often ``fun``, its Jacobian and an LU decomposition were computed.
+        status: 0 at the end of ``t_span``, 1 after a terminal event, -1 where a step failed.
+        message, success: the status in words, and whether it is at least 0.
+    """
+
+    def __init__(self, t: Any, y: Any, status: Any, message: str, **found: Any) -> None:
+        self.t, self.y = t, y
+        self.status, self.message = status, message
+        self.success = found.get("success", True)
+        self.sol = found.get("sol")
+        self.t_events, self.y_events = found.get("t_events"), found.get("y_events")
+        self.nfev, self.njev, self.nlu = found.get("nfev", 0), 0, 0
+
+    def __getitem__(self, name: str) -> Any:
+        return getattr(self, name)
+
+    def __repr__(self) -> str:
+        return "\n".join(f"{name:>9}: {value}" for name, value in vars(self).items())
+
+
+class Ends(NDArrayOperatorsMixin):
+    """States or times of all steps, of which a recording knows the first and the last alone.
+
+    How many steps an adaptive method makes is known when the program has run.
+    """
+
+    def __init__(self, first: Any, last: Any) -> None:
+        self._first, self._last = first, last
+
+    def __getitem__(self, key: Any) -> Any:
+        if self._last.ndim and not isinstance(key, tuple):  # of states: components
+            return Ends(self._first[key], self._last[key])
+        *rows, column = key if isinstance(key, tuple) else (key,)
+        if not isinstance(column, int) or column not in (0, -1) or len(rows) != self._last.ndim:
+            self._refuse(f"[{key!r}]")
+        end = self._last if column == -1 else self._first
+        return end[rows[0]] if rows else end
+
+    def _refuse(self, use: str) -> NoReturn:
+        raise UnrecordableError(
+            at_place(
+                f"how many steps an adaptive method makes is not known while it is recorded: {use} "
+                "needs it. Give t_eval=, or read the last state by sol.y[:, -1] and its time by "
+                "sol.t[-1] (the first by 0)."
+            )
+        )
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        self._refuse(f".{name}")
+
+    def __len__(self) -> int:
+        return len(self._last) if self._last.ndim else self._refuse("len()")
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self[k] for k in range(len(self)))
+
+    def __array__(self, *_: Any, **__: Any) -> Any:
+        self._refuse("an array of it")
+
+    def __array_ufunc__(self, *_: Any, **__: Any) -> Any:
+        self._refuse("arithmetic")
+
+    def __array_function__(self, *_: Any, **__: Any) -> Any:
+        self._refuse("a function of NumPy")

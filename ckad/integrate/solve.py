@@ -1,0 +1,148 @@
+"""``solve_ivp``: SciPy's, where nothing is recorded, and its steps inside of a recording."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from scipy import integrate
+
+from ckad.errors import UnrecordableError
+from ckad.integrate import fixed, recorded
+from ckad.integrate.events import prepared
+from ckad.integrate.problem import Problem, arguments, control, problem
+from ckad.integrate.result import OdeResult
+from ckad.integrate.tableaux import PAIRS
+from ckad.place import at_place
+from ckad.trace.memory.opened import is_tracing
+from ckad.trace.source.purity import pure
+
+
+@pure
+def solve_ivp(
+    fun: Callable[..., Any],
+    t_span: Sequence[Any],
+    y0: Any,
+    method: str = "RK45",
+    t_eval: Any = None,
+    dense_output: bool = False,
+    events: Any = None,
+    args: Any = None,
+    *,
+    rtol: Any = 1e-3,
+    atol: Any = 1e-6,
+    first_step: float | None = None,
+    max_step: float = math.inf,
+    n_steps: int | None = None,
+    step: float | None = None,
+    differentiate_steps: bool = False,
+    max_events: int = 64,
+) -> OdeResult:
+    """Solve dy/dt = fun(t, y) with y(t0) = y0, as ``scipy.integrate.solve_ivp`` does.
+
+    Inside of a function that is transformed the result depends on ``y0``, ``args``, ``t_span``,
+    ``t_eval`` and on what ``fun`` and ``events`` read from outside, and is differentiated with
+    respect to them. The derivative is that of the steps that are made (the discrete adjoint), with
+    their lengths held fixed; a step that is cut at the end of ``t_span`` moves with that end.
+
+    Args:
+        fun: ``fun(t, y, *args)`` gives dy/dt, float64[n], or a list of n numbers.
+        t_span: (t0, tf); tf below t0 integrates backwards.
+        y0: float64[n].
+        method: adaptive "RK23", "RK45", "DOP853" or "Tsit5"; of fixed step "Euler", "Midpoint",
+            "Heun", "RK4", and for y = (q, p) with dq/dt a function of p, and dp/dt of q, "Leapfrog"
+            and "Yoshida4".
+        t_eval: float64[m], sorted from t0 to tf, the times of the states that are returned. An
+            adaptive method needs it inside of a recording for more than the last state.
+        dense_output: return a function of time, ``sol``; outside of recordings only.
+        events: a function ``event(t, y, *args)`` or a list of such, whose zeros are found, with
+            SciPy's attributes ``terminal`` and ``direction``; for adaptive methods.
+        rtol, atol: bounds on a step's error, relative and absolute: numbers or float64[n].
+        first_step, max_step: lengths, in units of t.
+        n_steps: how many steps of equal length a method of fixed step makes.
+        step: its longest step in place of ``n_steps``, where ``t_span`` is known.
+        differentiate_steps: differentiate the choice of the steps' lengths, too.
+        max_events: inside of a recording the room for the zeros of an event that is not terminal.
+
+    Returns:
+        An object with SciPy's fields ``t, y, sol, t_events, y_events, nfev, njev, nlu, status,
+        message, success``. Inside of a recording ``t`` and ``y`` of an adaptive method without
+        ``t_eval`` have a first and a last column only, and a step that becomes too small ends the
+        program with a `RaisedError` in place of status -1.
+
+    Raises:
+        ValueError: shapes, times, tolerances or options do not fit.
+        UnrecordableError: what is asked for is not known while the program is recorded.
+
+    >>> import numpy as np, ckad
+    >>> from ckad.integrate import solve_ivp
+    >>> def end(rate):
+    ...     sol = solve_ivp(lambda t, y: -rate * y, (0.0, 2.0), [1.0], rtol=1e-9, atol=1e-9)
+    ...     return sol.y[0, -1]
+    >>> value, gradient = ckad.value_and_grad(end)(0.5)
+    >>> print(round(value, 8), round(gradient, 8))
+    0.36787944 -0.73575888
+    """
+    if method in fixed.METHODS:
+        _refuse_for_fixed(method, dense_output, events)
+        asked = problem(fun, t_span, y0, t_eval, args)
+        return fixed.solve(fixed.METHODS[method], asked, _steps(method, asked, n_steps, step))
+    if method not in PAIRS:
+        names = ", ".join([*PAIRS, *fixed.METHODS])
+        raise ValueError(at_place(f"method={method!r} is not known. Take one of {names}."))
+    if n_steps is not None or step is not None:
+        raise ValueError(
+            at_place(f"{method} chooses its steps: n_steps= and step= are for fixed steps.")
+        )
+    asked = problem(fun, t_span, y0, t_eval, args)
+    bounds = control(rtol, atol, first_step, max_step, differentiate_steps, asked)
+    if is_tracing():
+        if dense_output:
+            raise UnrecordableError(
+                at_place("dense_output=True makes a function of unknown length. Give t_eval=.")
+            )
+        known_events = prepared(events, arguments(args), max_events)
+        return recorded.solve(PAIRS[method], asked, bounds, known_events)
+    options = {"rtol": bounds.rtol, "atol": bounds.atol, "max_step": max_step}
+    found = integrate.solve_ivp(
+        *(fun, (asked.t0, asked.tf), asked.y0, PAIRS[method].solver, asked.t_eval),
+        *(dense_output, events),
+        args=None if args is None else arguments(args),
+        first_step=first_step,
+        **options,
+    )
+    return OdeResult(**found)
+
+
+def _refuse_for_fixed(method: str, dense_output: bool, events: Any) -> None:
+    if dense_output or events is not None:
+        name = "dense_output" if dense_output else "events"
+        raise ValueError(
+            at_place(f"{name}= is for adaptive methods ({', '.join(PAIRS)}), and not for {method}.")
+        )
+
+
+def _steps(method: str, problem: Problem, n_steps: int | None, step: float | None) -> int:
+    if fixed.METHODS[method].halves and problem.y0.size % 2:
+        raise ValueError(
+            at_place(f"{method} takes positions, then momenta; y0 has {problem.y0.size} numbers.")
+        )
+    if (n_steps is None) == (step is None):
+        raise ValueError(
+            at_place(f"{method} has fixed steps: give n_steps= or step=, one of them.")
+        )
+    if step is None:
+        if not (isinstance(n_steps, (int, np.integer)) and n_steps > 0):
+            raise ValueError(at_place(f"n_steps={n_steps} must be a positive integer."))
+        return int(n_steps)
+    if not (isinstance(problem.t0, float) and isinstance(problem.tf, float)):
+        raise UnrecordableError(
+            at_place(
+                "t_span is computed, so step= makes an unknown number of steps. Give n_steps=."
+            )
+        )
+    if not 0 < step < math.inf:
+        raise ValueError(at_place(f"step={step} must be positive and finite."))
+    return max(1, math.ceil(abs(problem.tf - problem.t0) / step * (1.0 - 1e-12)))

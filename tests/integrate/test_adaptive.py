@@ -1,0 +1,256 @@
+"""Adaptive methods: values against SciPy, derivatives against tight solutions and closed forms."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import integrate
+
+import ckad
+from ckad.errors import BudgetError, RaisedError, UnrecordableError
+from ckad.integrate import solve_ivp
+from ckad.integrate.tableaux import PAIRS
+
+Y0 = np.array([2.0, 1.0])
+TIMES = np.linspace(0.0, 10.0, 21)
+
+
+def prey(t, y, a, b):
+    u, v = y
+    return [a * u - b * u * v, -0.8 * v + 0.3 * u * v]
+
+
+def decay(t, y, rate):
+    return -rate * y
+
+
+def circle(t, y):
+    dy = np.empty(2)
+    dy[0] = y[1]
+    dy[1] = -y[0]
+    return dy
+
+
+@pytest.mark.parametrize("method", PAIRS)
+def test_states_and_counts_are_scipys(method):
+    tolerances = {"rtol": 1e-6, "atol": 1e-8}
+    theirs = integrate.solve_ivp(
+        prey, (0.0, 10.0), Y0, PAIRS[method].solver, TIMES, args=(1.1, 0.4), **tolerances
+    )
+
+    def ours(y0, a, b):
+        sol = solve_ivp(prey, (0.0, 10.0), y0, method, TIMES, args=(a, b), **tolerances)
+        return sol.t, sol.y, sol.nfev
+
+    t, y, nfev = ckad.jit(ours)(Y0, 1.1, 0.4)
+    np.testing.assert_array_equal(t, theirs.t)
+    np.testing.assert_allclose(y, theirs.y, rtol=1e-10)
+    assert nfev == theirs.nfev
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"first_step": 0.3, "max_step": 0.5},
+        {"t_span": (3.0, -1.0)},
+        {"rtol": 1e-9, "atol": [1e-12, 1e-3]},
+    ],
+    ids=["bounded", "backwards", "by component"],
+)
+def test_steps_are_scipys(options):
+    options = {"t_span": (0.0, 4.0), **options}
+    theirs = integrate.solve_ivp(prey, y0=Y0, args=(1.1, 0.4), **options)
+
+    def ours(y0):
+        sol = solve_ivp(prey, y0=y0, args=(1.1, 0.4), **options)
+        return sol.t[-1], sol.y[:, -1], sol.nfev
+
+    t, y, nfev = ckad.jit(ours)(Y0)
+    np.testing.assert_allclose(y, theirs.y[:, -1], rtol=1e-12)
+    assert (t, nfev) == (theirs.t[-1], theirs.nfev)
+
+
+def test_outside_of_recordings_it_is_scipys_own():
+    options = {"t_eval": TIMES, "dense_output": True, "args": (1.1, 0.4)}
+    theirs, ours = (f(prey, (0.0, 10.0), Y0, **options) for f in (integrate.solve_ivp, solve_ivp))
+    np.testing.assert_array_equal(ours.y, theirs.y)
+    np.testing.assert_array_equal(ours.sol(3.3), theirs.sol(3.3))
+    assert (ours.nfev, ours.status, ours.message) == (theirs.nfev, 0, theirs.message)
+
+
+@pytest.mark.parametrize("method", PAIRS)
+def test_gradient_by_all_that_is_computed(method):
+    """Of y(b) for dy/dt = -k y from y(a) = y0."""
+
+    def end(y0, k, a, b):
+        return solve_ivp(decay, (a, b), y0, method, args=(k,), rtol=1e-11, atol=1e-12).y[0, -1]
+
+    value, (by_y0, by_k, by_a, by_b) = ckad.value_and_grad(end, argnums=(0, 1, 2, 3))(
+        np.array([2.0]), 0.7, 0.5, 2.0
+    )
+    exact = 2.0 * np.exp(-0.7 * 1.5)
+    found = [value, by_y0[0], by_k, by_a, by_b]
+    expected = [exact, exact / 2.0, -1.5 * exact, 0.7 * exact, -0.7 * exact]
+    np.testing.assert_allclose(found, expected, rtol=1e-8)
+
+
+def misfit(y0, a):
+    sol = solve_ivp(prey, (0.0, 5.0), y0, t_eval=TIMES[:11], args=(a, 0.4), rtol=1e-9, atol=1e-10)
+    return np.sum(sol.y**2)
+
+
+@pytest.mark.usefixtures("engine")
+def test_gradient_of_a_misfit():
+    def tight(y0, a):
+        return np.sum(
+            integrate.solve_ivp(
+                prey, (0.0, 5.0), y0, "DOP853", TIMES[:11], args=(a, 0.4), rtol=1e-13, atol=1e-14
+            ).y
+            ** 2
+        )
+
+    def differences(along):
+        """Of order four."""
+        h = 1e-3
+        return (8 * (along(h) - along(-h)) - (along(2 * h) - along(-2 * h))) / (12 * h)
+
+    by_y0, by_a = ckad.grad(misfit, argnums=(0, 1))(Y0, 1.1)
+    expected = [differences(lambda h, e=e: tight(Y0 + h * e, 1.1)) for e in np.eye(2)]
+    np.testing.assert_allclose(by_y0, expected, rtol=1e-7)
+    np.testing.assert_allclose(by_a, differences(lambda h: tight(Y0, 1.1 + h)), rtol=1e-7)
+
+
+def test_forward_and_reverse_agree():
+    tangent = np.array([0.3, -0.2])
+    _, forward = ckad.jvp(lambda y0: misfit(y0, 1.1), (Y0,), (tangent,))
+    np.testing.assert_allclose(forward, ckad.grad(misfit)(Y0, 1.1) @ tangent, rtol=1e-12)
+
+
+@pytest.mark.usefixtures("engine")
+def test_budgets_change_no_bit():
+    free = ckad.value_and_grad(misfit)(Y0, 1.1)
+    with pytest.raises(BudgetError) as least:
+        ckad.value_and_grad(misfit, memory=1_000)(Y0, 1.1)
+    needed = int(str(least.value).split("at least ")[1].split(".")[0].replace(",", ""))
+    tight = ckad.value_and_grad(misfit, memory=needed)(Y0, 1.1)
+    np.testing.assert_array_equal(free[0], tight[0])
+    np.testing.assert_array_equal(free[1], tight[1])
+
+
+def test_times_that_are_computed():
+    def total(times):
+        sol = solve_ivp(decay, (0.0, 2.0), [1.0], t_eval=times, args=(1.0,), rtol=1e-11, atol=1e-12)
+        return np.sum(sol.y)
+
+    times = np.array([0.0, 0.5, 2.0])
+    np.testing.assert_allclose(ckad.grad(total)(times), -np.exp(-times), rtol=1e-5)
+    with pytest.raises(RaisedError):
+        ckad.grad(total)(times[::-1])
+    with pytest.raises(RaisedError):
+        ckad.grad(total)(times + 0.1)
+
+
+def test_the_choice_of_steps_is_differentiated_on_request():
+    def end(a, kept):
+        options = {"rtol": 1e-4, "differentiate_steps": kept}
+        return solve_ivp(lambda t, y: y**2, (0.0, 0.5), [a], **options).y[0, -1]
+
+    cut, kept = (ckad.grad(end)(1.0, which) for which in (False, True))
+    whole = (end(1.0 + 1e-6, True) - end(1.0 - 1e-6, True)) / 2e-6
+    np.testing.assert_allclose(kept, whole, rtol=1e-7)
+    assert 1e-6 < abs(cut - kept) < 1e-2
+    np.testing.assert_allclose([cut, kept], 4.0, rtol=1e-3)
+
+
+def test_a_trial_that_overflows_leaves_the_gradient_finite():
+    def end(a):
+        sol = solve_ivp(lambda t, y: -np.exp(y * y), (0.0, 1.0), [a], first_step=1.0, rtol=1e-6)
+        return sol.y[0, -1]
+
+    gradient = ckad.grad(end)(2.0)
+    a = np.array([2.0 - 1e-4, 2.0 + 1e-4])
+    with np.errstate(over="ignore", invalid="ignore"):
+        low, high = (
+            integrate.solve_ivp(
+                lambda t, y: -np.exp(y * y), (0.0, 1.0), [x], rtol=1e-12, atol=1e-13
+            ).y[0, -1]
+            for x in a
+        )
+    np.testing.assert_allclose(gradient, (high - low) / 2e-4, rtol=2e-2)
+
+
+def test_a_step_that_becomes_too_small():
+    def blow_up(y0):
+        return solve_ivp(lambda t, y: y**2, (0.0, 2.0), y0)
+
+    failed = blow_up([1.0])
+    assert (failed.status, failed.success) == (-1, False)
+    assert "step size is less than spacing" in failed.message
+    with pytest.raises(RaisedError, match=r"test_adaptive\.py"):
+        ckad.grad(lambda y0: blow_up(y0).y[0, -1])(np.array([1.0]))
+    with pytest.raises(RaisedError):
+        ckad.jit(lambda y0: blow_up(y0).y[0, -1])(np.array([np.nan]))
+
+
+def test_steps_whose_number_is_not_known_are_refused():
+    def solved(y0):
+        return solve_ivp(prey, (0.0, 1.0), y0, args=(1.1, 0.4))
+
+    uses = [
+        lambda y0: np.mean(solved(y0).y),
+        lambda y0: solved(y0).y.sum(),
+        lambda y0: solved(y0).y[0, 3],
+        lambda y0: len(solved(y0).t) * y0[0],
+        lambda y0: np.sum(np.array(solved(y0).t)) * y0[0],
+        lambda y0: np.sum(2.0 * solved(y0).y),
+    ]
+    for use in uses:
+        with pytest.raises(UnrecordableError, match="t_eval="):
+            ckad.grad(use)(Y0)
+
+
+def test_first_and_last_state_as_numpy_names_them():
+    def ends(y0):
+        sol = solve_ivp(prey, (0.0, 1.0), y0, args=(1.1, 0.4))
+        u, v = sol.y
+        last = sol.y[:, -1]
+        rows = np.stack([u[-1], v[-1]]), sol.y[::-1][..., -1][::-1]
+        return [last, *rows, sol.y[:, 0], len(sol.y), sol.t[0], sol.t[-1]]
+
+    last, *same, first, n, begin, end = ckad.jit(ends)(Y0)
+    np.testing.assert_array_equal(same, [last, last])
+    np.testing.assert_array_equal(first, Y0)
+    assert (n, begin, end) == (2, 0.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"rtol": -1.0}, "rtol=-1"),
+        ({"atol": [1e-3]}, "atol has shape"),
+        ({"t_span": (0.0, np.nan)}, "t_span holds nan"),
+        ({"t_eval": [0.5, 0.1]}, "not sorted"),
+        ({"t_eval": [0.5, 1.1]}, "reaches out"),
+        ({"t_eval": [[0.5]]}, "1-D"),
+        ({"first_step": 2.0}, "exceeds t_span"),
+        ({"max_step": 0.0}, "max_step=0"),
+        ({"method": "RK"}, "Take one of"),
+        ({"n_steps": 3}, "fixed steps"),
+        ({"y0": np.eye(2)}, "y0 has shape"),
+        ({"fun": lambda t, y: [1.0, 2.0, 3.0]}, "fun returns shape"),
+    ],
+    ids=lambda x: next(iter(x)) if isinstance(x, dict) else "",
+)
+def test_bad_input(options, message):
+    options = {"fun": circle, "t_span": (0.0, 1.0), "y0": Y0, **options}
+    if "fun" not in options or options["fun"] is circle:
+        with pytest.raises(ValueError, match=message):
+            solve_ivp(**options)
+    with pytest.raises(ValueError, match=message):
+        ckad.jit(lambda x: solve_ivp(**options).t[-1] * x)(1.0)
+
+
+def test_rtol_below_rounding_is_raised():
+    with pytest.warns(UserWarning, match="below"):
+        sol = solve_ivp(circle, (0.0, 0.1), Y0, rtol=1e-20)
+    assert sol.success
