@@ -30,6 +30,8 @@ class Rates(NamedTuple):
 
 VM, NATIVE = Rates(4.0, 0.35, 10_000.0), Rates(0.6, 0.03, 200.0)
 RATES = {"vm": VM, "native": NATIVE}
+#: Elements of a step and of its reversal, of two steps in one stream of instructions.
+MOST_BESIDE = 1000
 #: Operations that a routine does in a nanosecond.
 FLOPS = 4.0
 #: Seconds of compilation: at the least, and per row of all bodies, small ones and large ones.
@@ -56,6 +58,15 @@ def reverse_nanoseconds(tape: Tape, engine: str) -> dict[int, float]:
     """About how long the reverse of a step of each outermost loop takes, by the loop's name."""
     loops = [read_reverse_loop(tape, row) for row in tape.rows if row.op is Op.REVERSE_LOOP]
     return {loop.name: nanoseconds(loop.reverse, engine) for loop in loops}
+
+
+def runs_beside(taping: Tape, reverse: Tape) -> bool:
+    """Whether the native engine runs a step again beside the reversal of another one: if both are
+    straight code on few values."""
+    rows = [*taping.rows, *reverse.rows]
+    plain = [row for row in rows if OPS[row.op].group is not Group.LEAF]
+    straight = all(OPS[x.op].group is not Group.CONTROL and x.op is not Op.CALL for x in plain)
+    return straight and sum(x.type.size for x in plain) <= MOST_BESIDE
 
 
 def _run(tape: Tape, rates: Rates) -> float:

@@ -150,6 +150,9 @@ class Schedule:
     arena: tuple[int, ...] = field(default=(), repr=False)
     """Residual slots that may be in use beside 0, 1, 2 … restart slots in RAM; only of families
     that use both as stacks, so that they can share memory."""
+    n_beside: int = 0
+    """Of the forward steps, those that are independent of the reversals which follow at once: a
+    TAPE and the REVERSE of as many other steps. They may run at the same time."""
 
     def __post_init__(self) -> None:
         if self.n_steps > MAX_STEPS:

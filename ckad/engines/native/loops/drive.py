@@ -20,8 +20,13 @@ from ckad.engines.native.values.held import Memory
 Handlers = dict[Kind, ir.Function]
 
 
-def drive(sweep: Sweep, handlers: Handlers, reverse: bool) -> None:
-    """Fetch actions and call their functions until the sweep is over."""
+def drive(
+    sweep: Sweep, handlers: Handlers, reverse: bool, both: ir.Function | None = None
+) -> None:
+    """Fetch actions and call their functions until the sweep is over.
+
+    ``both`` does a TAPE and the REVERSE that follows it, if there are as many steps.
+    """
     unit, control = sweep.code.unit, sweep.facts.control
     b, length = unit.b, sweep.loop.length
     if unit.runs_again:
@@ -41,7 +46,15 @@ def drive(sweep: Sweep, handlers: Handlers, reverse: bool) -> None:
         switch.add_case(whole(int(action)), block)
         b.position_at_end(block)
         last = clipped(unit, control, start, stop, fetch) if sweep.is_guarded else stop
-        unit.check(b.call(function, [unit.state, start, last, slot]))
+        given = [unit.state, start, last, slot]
+        if both is not None and action is Kind.TAPE:
+            with b.if_else(_reverses_as_many(unit, control, start, stop)) as (two, one):
+                with two:
+                    unit.check(b.call(both, given))
+                with one:
+                    unit.check(b.call(function, given))
+        else:
+            unit.check(b.call(function, given))
         if action in (Kind.ADVANCE, Kind.TAPE) and not reverse:
             if sweep.is_guarded:
                 leave_if_ended(unit, sweep.loop, control, stop)
@@ -63,8 +76,31 @@ def _next_action(unit: Unit, name: int, control: int) -> list[Value]:
         unit.put(Cell.LOOP, whole(name))
         call_python(unit)
         unit.put(Cell.LOOP, whole(-1))
+    return take_action(unit, control)
+
+
+def take_action(unit: Unit, control: int) -> list[Value]:
+    """The next action, which is in the table."""
     cursor = unit.get(control + Control.CURSOR)
-    unit.put(control + Control.CURSOR, b.add(cursor, whole(1)))
+    unit.put(control + Control.CURSOR, unit.b.add(cursor, whole(1)))
+    return _action(unit, control, cursor)
+
+
+def _reverses_as_many(unit: Unit, control: int, start: Value, stop: Value) -> Value:
+    """Whether the action after a TAPE is in the table by now, and the REVERSE of as many other
+    steps."""
+    b = unit.b
+    cursor, filled = (unit.get(control + c) for c in (Control.CURSOR, Control.FILLED))
+    there = b.icmp_signed("<", cursor, filled)
+    # else the TAPE itself, which is no REVERSE
+    kind, first, last, _ = _action(unit, control, b.select(there, cursor, b.sub(cursor, whole(1))))
+    found = b.icmp_signed("==", kind, whole(int(Kind.REVERSE)))
+    others = b.and_(found, b.icmp_signed("!=", first, start))
+    return b.and_(others, b.icmp_signed("==", b.sub(last, first), b.sub(stop, start)))
+
+
+def _action(unit: Unit, control: int, cursor: Value) -> list[Value]:
+    b = unit.b
     rows = b.inttoptr(unit.fixed(control + Control.ROWS), I64.as_pointer())
     first = b.mul(cursor, whole(4))
     return [b.load(b.gep(rows, [b.add(first, whole(k))])) for k in range(4)]
