@@ -6,7 +6,13 @@ from functools import partial
 from typing import NamedTuple
 
 from ckad.engines.counts import call_flops
-from ckad.tape.control import likely_length, read_loop, read_reverse_loop
+from ckad.tape.control import (
+    UNGUARDED,
+    ReverseLoop,
+    likely_length,
+    read_loop,
+    read_reverse_loop,
+)
 from ckad.tape.ops import OPS, Group, Op
 from ckad.tape.tape import Row, Tape
 
@@ -60,13 +66,22 @@ def reverse_nanoseconds(tape: Tape, engine: str) -> dict[int, float]:
     return {loop.name: nanoseconds(loop.reverse, engine) for loop in loops}
 
 
-def runs_beside(taping: Tape, reverse: Tape) -> bool:
+def beside(tape: Tape, engine: str) -> frozenset[int]:
+    """The outermost loops of which an engine runs steps again beside the reversal of others."""
+    loops = [read_reverse_loop(tape, row) for row in tape.rows if row.op is Op.REVERSE_LOOP]
+    return frozenset(x.name for x in loops if engine == "native" and runs_beside(x))
+
+
+def runs_beside(loop: ReverseLoop) -> bool:
     """Whether the native engine runs a step again beside the reversal of another one: if both are
-    straight code on few values."""
-    rows = [*taping.rows, *reverse.rows]
-    plain = [row for row in rows if OPS[row.op].group is not Group.LEAF]
-    straight = all(OPS[x.op].group is not Group.CONTROL and x.op is not Op.CALL for x in plain)
-    return straight and sum(x.type.size for x in plain) <= MOST_BESIDE
+    straight code on few values, all in registers."""
+    tapes = loop.taping, loop.reverse
+    types = [type for tape in tapes for type in tape.output_types]
+    if loop.guard != UNGUARDED or not all(t.is_array and t.size <= SMALL for t in types):
+        return False
+    rows = [x for tape in tapes for x in tape.rows if OPS[x.op].group is not Group.LEAF]
+    straight = all(OPS[x.op].group is not Group.CONTROL and x.op is not Op.CALL for x in rows)
+    return straight and sum(x.type.size for x in rows) <= MOST_BESIDE
 
 
 def _run(tape: Tape, rates: Rates) -> float:

@@ -76,8 +76,8 @@ def two_level(
         source = Generated(taping.fill, taping.registers(n, p, ahead), 0, 6 * before + 3)
         if not ahead:
             return Schedule("two_level", n, before, min(n, p), count, source)
-        beside = (before if last == p else before - 1) * p if before else 0
-        return Schedule("two_level", n, before, min(n, 2 * p), count, source, n_beside=beside)
+        slots = min(n, 2 * p)
+        return Schedule("two_level", n, before, slots, count, source, n_beside=n - min(n, p))
     # A segment of m steps never uses more than m - 1 slots, its own checkpoint included.
     extra = min(extra_slots, max(p - 2, 0))
     n_slots = max(before + min(extra, max(last - 2, 0)) + min(n, 1), before and before + extra)

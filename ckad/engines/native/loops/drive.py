@@ -20,12 +20,10 @@ from ckad.engines.native.values.held import Memory
 Handlers = dict[Kind, ir.Function]
 
 
-def drive(
-    sweep: Sweep, handlers: Handlers, reverse: bool, both: ir.Function | None = None
-) -> None:
+def drive(sweep: Sweep, handlers: Handlers, reverse: bool, both: ir.Function | None = None) -> None:
     """Fetch actions and call their functions until the sweep is over.
 
-    ``both`` does a TAPE and the REVERSE that follows it, if there are as many steps.
+    ``both`` does a TAPE and the REVERSE of other steps that follows it, as long as that goes on.
     """
     unit, control = sweep.code.unit, sweep.facts.control
     b, length = unit.b, sweep.loop.length
@@ -48,11 +46,13 @@ def drive(
         last = clipped(unit, control, start, stop, fetch) if sweep.is_guarded else stop
         given = [unit.state, start, last, slot]
         if both is not None and action is Kind.TAPE:
-            with b.if_else(_reverses_as_many(unit, control, start, stop)) as (two, one):
-                with two:
-                    unit.check(b.call(both, given))
-                with one:
-                    unit.check(b.call(function, given))
+            beside, n = _reversed_next(unit, control, start, stop)
+            end = b.add(start, n)
+            with b.if_then(beside):
+                unit.check(b.call(both, [unit.state, start, end, slot]))
+            rest = [unit.state, b.select(beside, end, start), stop]
+            with b.if_then(b.icmp_signed("<", rest[1], stop)):
+                unit.check(b.call(function, [*rest, b.select(beside, b.add(slot, n), slot)]))
         else:
             unit.check(b.call(function, given))
         if action in (Kind.ADVANCE, Kind.TAPE) and not reverse:
@@ -86,17 +86,18 @@ def take_action(unit: Unit, control: int) -> list[Value]:
     return _action(unit, control, cursor)
 
 
-def _reverses_as_many(unit: Unit, control: int, start: Value, stop: Value) -> Value:
-    """Whether the action after a TAPE is in the table by now, and the REVERSE of as many other
-    steps."""
+def _reversed_next(unit: Unit, control: int, start: Value, stop: Value) -> tuple[Value, Value]:
+    """Whether the action after a TAPE is in the table by now, and the REVERSE of other steps, not
+    more of them; and how many."""
     b = unit.b
     cursor, filled = (unit.get(control + c) for c in (Control.CURSOR, Control.FILLED))
     there = b.icmp_signed("<", cursor, filled)
     # else the TAPE itself, which is no REVERSE
     kind, first, last, _ = _action(unit, control, b.select(there, cursor, b.sub(cursor, whole(1))))
     found = b.icmp_signed("==", kind, whole(int(Kind.REVERSE)))
-    others = b.and_(found, b.icmp_signed("!=", first, start))
-    return b.and_(others, b.icmp_signed("==", b.sub(last, first), b.sub(stop, start)))
+    others = b.and_(found, b.icmp_signed(">=", first, stop))
+    n = b.sub(last, first)
+    return b.and_(others, b.icmp_signed("<=", n, b.sub(stop, start))), n
 
 
 def _action(unit: Unit, control: int, cursor: Value) -> list[Value]:

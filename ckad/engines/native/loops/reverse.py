@@ -64,7 +64,7 @@ def lower_reverse_loop(code: TapeCode, k: int, row: Row) -> Sequence[Held]:
         handlers = store_and_restore(sweep, again, state)
         handlers[Kind.ADVANCE] = _advance(sweep, loop.advance, again)
         handlers[Kind.TAPE] = _retape(sweep, loop.taping, again, kept)
-        if _runs_beside(sweep, loop, primal, totals):
+        if runs_beside(loop):
             both = _both(sweep, loop, again, store, kept)
     if loop.length:
         handlers[Kind.REVERSE] = _reverse(sweep, loop, store, kept)
@@ -180,17 +180,10 @@ def _backwards(steps: Steps, loop: ReverseLoop, record: Record) -> Body:
     return once
 
 
-def _runs_beside(sweep: Sweep, loop: ReverseLoop, primal: Carry, totals: Carry) -> bool:
-    """Whether both kinds of steps are short code on registers, so that one hides in the other."""
-    if sweep.is_guarded or primal.pools or totals.pools:
-        return False
-    return runs_beside(loop.taping, loop.reverse)
-
-
 def _both(
     sweep: Sweep, loop: ReverseLoop, again: Store, totals: Store, record: Record
 ) -> ir.Function:
-    """TAPE and the REVERSE of as many other steps that follows it, a step of each in turn.
+    """As many steps of a TAPE as the REVERSE has that follows it, a step of each in turn.
 
     Neither waits for the other: their chains of dependent operations run at the same time.
     """
