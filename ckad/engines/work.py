@@ -24,6 +24,12 @@ SMALL = 64
 _UNSHARED = 16
 
 _WRITES = (Op.UPDATE, Op.SLICE_ADD, Op.SCATTER, Op.SCATTER_ADD)
+#: Of the elementwise ops.
+_FEW_INSTRUCTIONS = {
+    *(Op.NEG, Op.ABS, Op.SIGN, Op.SQRT, Op.FLOOR, Op.CEIL, Op.TRUNC, Op.RINT, Op.NOT, Op.STOP),
+    *(Op.ADD, Op.SUB, Op.MUL, Op.DIV, Op.SAFEDIV, Op.FMA, Op.COPYSIGN, Op.MAXIMUM, Op.MINIMUM),
+    *(Op.EQ, Op.NE, Op.LT, Op.LE, Op.GT, Op.GE, Op.AND, Op.OR, Op.XOR, Op.SELECT, Op.CONVERT),
+}
 
 
 class Rates(NamedTuple):
@@ -74,14 +80,21 @@ def beside(tape: Tape, engine: str) -> frozenset[int]:
 
 def runs_beside(loop: ReverseLoop) -> bool:
     """Whether the native engine runs a step again beside the reversal of another one: if both are
-    straight code on few values, all in registers."""
+    straight code on few values, all in registers. Elementary functions are too long: they keep the
+    processor busy by themselves."""
     tapes = loop.taping, loop.reverse
     types = [type for tape in tapes for type in tape.output_types]
     if loop.guard != UNGUARDED or not all(t.is_array and t.size <= SMALL for t in types):
         return False
     rows = [x for tape in tapes for x in tape.rows if OPS[x.op].group is not Group.LEAF]
-    straight = all(OPS[x.op].group is not Group.CONTROL and x.op is not Op.CALL for x in rows)
-    return straight and sum(x.type.size for x in rows) <= MOST_BESIDE
+    return all(map(_is_short, rows)) and sum(x.type.size for x in rows) <= MOST_BESIDE
+
+
+def _is_short(row: Row) -> bool:
+    group = OPS[row.op].group
+    if group is Group.ELEMENTWISE:
+        return row.op in _FEW_INSTRUCTIONS
+    return group not in (Group.CONTROL, Group.CALL, Group.LINALG)
 
 
 def _run(tape: Tape, rates: Rates) -> float:
