@@ -27,12 +27,14 @@ def fitting_schedule(
     residual_bytes: int,
     budget: int,
     binomial: Callable[[int, int], Schedule] = revolve,
+    beside: bool = False,
 ) -> Schedule | None:
     """The schedule with the fewest forward steps whose slots fit into ``budget`` bytes.
 
     ``state_bytes`` is one restart state, ``residual_bytes`` what the reversal of one step needs,
-    ``binomial`` the family to take where states are restored again and again. None if not even one
-    restart state and one step's residuals fit.
+    ``binomial`` the family to take where states are restored again and again. ``beside`` says that
+    steps are run again beside the reversal of others. None if not even one restart state and one
+    step's residuals fit.
     """
     if n_steps * residual_bytes <= budget:
         return store_all(n_steps)
@@ -43,7 +45,10 @@ def fitting_schedule(
     n_even = fitting_slots(n_steps, state_bytes, residual_bytes, budget)
     if n_even is not None:
         candidates.append(two_level(n_steps, even_period(n_steps, n_even)))
-    return min(candidates, key=lambda schedule: schedule.forward_steps)
+    n_ahead = fitting_slots(n_steps, state_bytes, 2 * residual_bytes, budget) if beside else None
+    if n_ahead is not None:
+        candidates.append(two_level(n_steps, even_period(n_steps, n_ahead), ahead=True))
+    return min(candidates, key=lambda schedule: schedule.weight)
 
 
 @dataclass(frozen=True)
@@ -53,7 +58,8 @@ class LoopPlan:
     ``runs`` says how often the loops around it run it in one sweep, ``depth`` is 1 for a loop
     inside of none. Where a loop ``is_open``, its number of steps is known when it has run: it is
     ``ran``, 0 before, and ``n_steps`` is what the schedule is made for. ``place`` is its file and
-    line, ``name`` a number that no other loop of the program has.
+    line, ``name`` a number that no other loop of the program has. ``beside`` of the forward steps
+    are run in one stream of instructions with reversals of others.
     """
 
     n_steps: int
@@ -66,6 +72,7 @@ class LoopPlan:
     place: str = ""
     name: int = -1
     ran: int = 0
+    beside: int = 0
 
     @property
     def is_unknown(self) -> bool:
@@ -104,6 +111,7 @@ class LoopPlan:
             f"{s.family} over {self._length}{times}: {', '.join(filter(None, kept))}, "
             f"{'about ' if self._is_about else ''}{self.forward_steps:,} forward steps "
             f"(factor {self.recompute_factor:.3f})"
+            f"{f', {self.beside:,} of them beside reversals' if self.beside else ''}"
         )
 
     @property

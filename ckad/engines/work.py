@@ -6,7 +6,13 @@ from functools import partial
 from typing import NamedTuple
 
 from ckad.engines.counts import call_flops
-from ckad.tape.control import likely_length, read_loop, read_reverse_loop
+from ckad.tape.control import (
+    UNGUARDED,
+    ReverseLoop,
+    likely_length,
+    read_loop,
+    read_reverse_loop,
+)
 from ckad.tape.ops import OPS, Group, Op
 from ckad.tape.tape import Row, Tape
 
@@ -18,6 +24,12 @@ SMALL = 64
 _UNSHARED = 16
 
 _WRITES = (Op.UPDATE, Op.SLICE_ADD, Op.SCATTER, Op.SCATTER_ADD)
+#: Of the elementwise ops.
+_FEW_INSTRUCTIONS = {
+    *(Op.NEG, Op.ABS, Op.SIGN, Op.SQRT, Op.FLOOR, Op.CEIL, Op.TRUNC, Op.RINT, Op.NOT, Op.STOP),
+    *(Op.ADD, Op.SUB, Op.MUL, Op.DIV, Op.SAFEDIV, Op.FMA, Op.COPYSIGN, Op.MAXIMUM, Op.MINIMUM),
+    *(Op.EQ, Op.NE, Op.LT, Op.LE, Op.GT, Op.GE, Op.AND, Op.OR, Op.XOR, Op.SELECT, Op.CONVERT),
+}
 
 
 class Rates(NamedTuple):
@@ -30,6 +42,8 @@ class Rates(NamedTuple):
 
 VM, NATIVE = Rates(4.0, 0.35, 10_000.0), Rates(0.6, 0.03, 200.0)
 RATES = {"vm": VM, "native": NATIVE}
+#: Elements of a step and of its reversal, of two steps in one stream of instructions.
+MOST_BESIDE = 1000
 #: Operations that a routine does in a nanosecond.
 FLOPS = 4.0
 #: Seconds of compilation: at the least, and per row of all bodies, small ones and large ones.
@@ -56,6 +70,31 @@ def reverse_nanoseconds(tape: Tape, engine: str) -> dict[int, float]:
     """About how long the reverse of a step of each outermost loop takes, by the loop's name."""
     loops = [read_reverse_loop(tape, row) for row in tape.rows if row.op is Op.REVERSE_LOOP]
     return {loop.name: nanoseconds(loop.reverse, engine) for loop in loops}
+
+
+def beside(tape: Tape, engine: str) -> frozenset[int]:
+    """The outermost loops of which an engine runs steps again beside the reversal of others."""
+    loops = [read_reverse_loop(tape, row) for row in tape.rows if row.op is Op.REVERSE_LOOP]
+    return frozenset(x.name for x in loops if engine == "native" and runs_beside(x))
+
+
+def runs_beside(loop: ReverseLoop) -> bool:
+    """Whether the native engine runs a step again beside the reversal of another one: if both are
+    straight code on few values, all in registers. Elementary functions are too long: they keep the
+    processor busy by themselves."""
+    tapes = loop.taping, loop.reverse
+    types = [type for tape in tapes for type in tape.output_types]
+    if loop.guard != UNGUARDED or not all(t.is_array and t.size <= SMALL for t in types):
+        return False
+    rows = [x for tape in tapes for x in tape.rows if OPS[x.op].group is not Group.LEAF]
+    return all(map(_is_short, rows)) and sum(x.type.size for x in rows) <= MOST_BESIDE
+
+
+def _is_short(row: Row) -> bool:
+    group = OPS[row.op].group
+    if group is Group.ELEMENTWISE:
+        return row.op in _FEW_INSTRUCTIONS
+    return group not in (Group.CONTROL, Group.CALL, Group.LINALG)
 
 
 def _run(tape: Tape, rates: Rates) -> float:

@@ -69,10 +69,11 @@ class Chooser:
         requested: str | int | None,
         step_ns: Mapping[int, float] = MappingProxyType({}),
         resumes: bool = False,
+        beside: frozenset[int] = frozenset(),
     ) -> None:
         self.resumes = resumes
         self.loops, self.budget, self.choice, self.requested = loops, budget, choice, requested
-        self._measure, self.step_ns = measure, step_ns
+        self._measure, self.step_ns, self.beside = measure, step_ns, beside
         self.outer = [x for x in loops.values() if x.depth == 1]
         self.most_rows = piece_rows(budget // max(1, len(self.outer)))
         self.inner = [x for x in loops.values() if x.depth > 1]
@@ -211,9 +212,9 @@ class Chooser:
 
     def _reversed(self, x: TapedLoop, schedules: Schedules) -> int:
         """A step is taped once, with its inner loops; all its other runs run them plainly."""
-        again = schedules[x.name].forward_steps - x.n_steps
+        again = schedules[x.name].weight - x.n_steps
         taped = _own(x) + sum(self._reversed(self.loops[k], schedules) for k in x.inner)
-        return again * self._plain(x) + x.n_steps * taped
+        return int(again * self._plain(x)) + x.n_steps * taped
 
     def _plain(self, x: TapedLoop) -> int:
         inner = [self.loops[k] for k in x.inner]
@@ -283,7 +284,7 @@ class Chooser:
             step, own = (f(self.loops, slots, x.name) for f in (step_bytes, token_bytes))
             taken = own - x.head_bytes + self._table(x, chosen[x.name])
             best = self._fitting(x, step, taken + spare)
-            if best and best.forward_steps < chosen[x.name].forward_steps:
+            if best and best.weight < chosen[x.name].weight:
                 chosen[x.name] = best
                 spare = room - self._tokens(chosen)
         return chosen
@@ -295,7 +296,8 @@ class Chooser:
         best: Schedule | None = None
         while best is None or table < self._table(x, best):
             table = self._table(x, best) if best else 0
-            best = fitting_schedule(x.n_steps, x.state_bytes, step, room - table, binomial(x))
+            sizes = x.n_steps, x.state_bytes, step, room - table
+            best = fitting_schedule(*sizes, binomial(x), x.name in self.beside)
             if best is None:
                 break
         return best
@@ -366,8 +368,8 @@ class Chooser:
 
     def under(self, budget: int) -> Chooser:
         """The same for another budget, which nobody asked for."""
-        loops, step_ns = self.loops, self.step_ns
-        return Chooser(loops, budget, self.choice, self._measure, None, step_ns, self.resumes)
+        rest = None, self.step_ns, self.resumes, self.beside
+        return Chooser(self.loops, budget, self.choice, self._measure, *rest)
 
     def factor(self, schedules: Schedules) -> float:
         """How often a step is computed forward, on the average."""
@@ -387,6 +389,7 @@ class Chooser:
                 x.is_open,
                 str(x.place),
                 x.name,
+                beside=schedules[x.name].n_beside if x.name in self.beside else 0,
             )
             for x in sorted(self.loops.values(), key=lambda x: x.depth)
         )

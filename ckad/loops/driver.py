@@ -16,7 +16,7 @@ from ckad.engines.actions import ACTION_BYTES, Feed, Slots
 from ckad.engines.engine import Loaded
 from ckad.engines.measure import TapedLoop, taped_loops
 from ckad.engines.stops import Stops
-from ckad.engines.work import step_nanoseconds
+from ckad.engines.work import beside, step_nanoseconds
 from ckad.errors import BudgetError, EngineError, ScheduleError
 from ckad.loops.advice import warn_if_dear
 from ckad.loops.asked import Choice
@@ -192,7 +192,10 @@ def _chooser(
 ) -> Chooser:
     step_ns = step_nanoseconds(tape, engine)
     resumes = options.resumed_from is not None
-    return Chooser(loops, budget, options.schedule, measure, options.asked, step_ns, resumes)
+    # a run is gone on with from where no residuals are kept, and with these there always are some
+    hidden = frozenset[int]() if resumes else beside(tape, engine)
+    asked = options.schedule, measure, options.asked, step_ns, resumes, hidden
+    return Chooser(loops, budget, *asked)
 
 
 def _planned(

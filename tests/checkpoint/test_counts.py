@@ -22,7 +22,7 @@ from ckad.checkpoint.simulate import (
     check_schedule,
     simulate,
 )
-from ckad.schedules import Schedule, forward_steps, revolve, store_all, two_level
+from ckad.schedules import Action, Schedule, forward_steps, revolve, store_all, two_level
 
 MAX_N, MAX_S = 300, 12
 
@@ -122,9 +122,10 @@ def test_writes_count_the_store_of_the_initial_state():
 
 @pytest.mark.parametrize("n", [0, 1, 2, 3, 7, 30, 31])
 @pytest.mark.parametrize("period", [1, 2, 5, 7, 30, 40])
-@pytest.mark.parametrize("extra", ["tape", 0, 1, 3, 50])
+@pytest.mark.parametrize("extra", ["tape", 0, 1, 3, 50, "ahead"])
 def test_two_level_allocates_what_it_uses(n, period, extra):
-    schedule = two_level(n, period, extra)
+    ahead = extra == "ahead"
+    schedule = two_level(n, period, "tape" if ahead else extra, ahead=ahead)
     report = check_schedule(schedule)
     assert (report.peak_slots, report.peak_tape_slots) == (schedule.n_slots, schedule.n_tape_slots)
 
@@ -133,6 +134,22 @@ def test_a_taped_segment_is_run_twice_but_the_last():
     assert two_level(100, 10, "tape").forward_steps == 190
     assert two_level(95, 10, "tape").forward_steps == 185
     assert two_level(10_000).forward_steps == 19_900
+
+
+@pytest.mark.parametrize(("n", "period"), [(10, 4), (12, 4), (1, 3), (5, 9), (100, 7)])
+def test_a_segment_is_taped_before_the_one_behind_it_is_reversed(n, period):
+    schedule = two_level(n, period, ahead=True)
+    assert schedule.forward_steps == two_level(n, period).forward_steps
+    assert schedule.n_tape_slots == min(n, 2 * period)
+    rows = schedule.actions
+    length = (rows.stop - rows.start).tolist()
+    kinds, start, stop = rows.kind.tolist(), rows.start.tolist(), rows.stop.tolist()
+    follows = [
+        length[k + 1]
+        for k in range(len(kinds) - 1)
+        if kinds[k : k + 2] == [Action.TAPE, Action.REVERSE] and start[k + 1] == stop[k]
+    ]
+    assert schedule.n_beside == sum(follows) == n - min(n, period)
 
 
 def test_store_all_uses_no_restart_slot():

@@ -191,6 +191,7 @@ def families(n: int) -> list[Callable[[int], schedules.Schedule]]:
     return [
         *(lambda m, s=s: schedules.revolve(m, min(s, m)) for s in slots),
         *(lambda m, p=p: schedules.two_level(m, p) for p in periods),
+        *(lambda m, p=p: schedules.two_level(m, p, ahead=True) for p in (1, 4, n - 1)),
         *(lambda m, p=p, k=k: schedules.two_level(m, p, k) for p in (2, 5) for k in (0, 1, 3)),
     ]
 

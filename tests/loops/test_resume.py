@@ -49,6 +49,7 @@ SCHEDULES: dict[str, Any] = {
     "auto": "auto",
     "revolve": lambda n: schedules.revolve(n, 4),
     "two_level": lambda n: schedules.two_level(n, 7),
+    "ahead": lambda n: schedules.two_level(n, 7, ahead=True),
     "multistage": lambda n: schedules.multistage(n, 2, 2),
 }
 

@@ -23,7 +23,8 @@ Guard = Callable[[list[Value]], Value]
 class Run(NamedTuple):
     """Which steps are run: [start, stop), as long as the guard holds if there is one.
 
-    ``cost`` are the nanoseconds of a step, ``length`` how many there are at most.
+    ``cost`` are the nanoseconds of a step, ``length`` how many there are at most, ``each`` as how
+    many a step counts.
     """
 
     start: Value
@@ -33,6 +34,7 @@ class Run(NamedTuple):
     guard: Guard | None = None
     backward: bool = False
     outermost: bool = False
+    each: int = 1
 
 
 class Ran(NamedTuple):
@@ -58,7 +60,8 @@ def run_steps(unit: Unit, run: Run, initial: Sequence[Value], body: Body) -> Ran
         new = _steps(unit, run, first, last, values[1:], body)
         n_done = b.sub(new.at, first)
         if run.outermost:
-            unit.put(Cell.STEPS, b.add(unit.get(Cell.STEPS), n_done))
+            counted = b.mul(n_done, whole(run.each))
+            unit.put(Cell.STEPS, b.add(unit.get(Cell.STEPS), counted))
         spend(unit, b.mul(n_done, whole(max(1, int(run.cost)))))
         put([new.at, *new.values])
     return Ran(values[1:], values[0])

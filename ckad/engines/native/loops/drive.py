@@ -20,8 +20,11 @@ from ckad.engines.native.values.held import Memory
 Handlers = dict[Kind, ir.Function]
 
 
-def drive(sweep: Sweep, handlers: Handlers, reverse: bool) -> None:
-    """Fetch actions and call their functions until the sweep is over."""
+def drive(sweep: Sweep, handlers: Handlers, reverse: bool, both: ir.Function | None = None) -> None:
+    """Fetch actions and call their functions until the sweep is over.
+
+    ``both`` does a TAPE and the REVERSE of other steps that follows it, as long as that goes on.
+    """
     unit, control = sweep.code.unit, sweep.facts.control
     b, length = unit.b, sweep.loop.length
     if unit.runs_again:
@@ -41,7 +44,17 @@ def drive(sweep: Sweep, handlers: Handlers, reverse: bool) -> None:
         switch.add_case(whole(int(action)), block)
         b.position_at_end(block)
         last = clipped(unit, control, start, stop, fetch) if sweep.is_guarded else stop
-        unit.check(b.call(function, [unit.state, start, last, slot]))
+        given = [unit.state, start, last, slot]
+        if both is not None and action is Kind.TAPE:
+            beside, n = _reversed_next(unit, control, start, stop)
+            end = b.add(start, n)
+            with b.if_then(beside):
+                unit.check(b.call(both, [unit.state, start, end, slot]))
+            rest = [unit.state, b.select(beside, end, start), stop]
+            with b.if_then(b.icmp_signed("<", rest[1], stop)):
+                unit.check(b.call(function, [*rest, b.select(beside, b.add(slot, n), slot)]))
+        else:
+            unit.check(b.call(function, given))
         if action in (Kind.ADVANCE, Kind.TAPE) and not reverse:
             if sweep.is_guarded:
                 leave_if_ended(unit, sweep.loop, control, stop)
@@ -63,8 +76,32 @@ def _next_action(unit: Unit, name: int, control: int) -> list[Value]:
         unit.put(Cell.LOOP, whole(name))
         call_python(unit)
         unit.put(Cell.LOOP, whole(-1))
+    return take_action(unit, control)
+
+
+def take_action(unit: Unit, control: int) -> list[Value]:
+    """The next action, which is in the table."""
     cursor = unit.get(control + Control.CURSOR)
-    unit.put(control + Control.CURSOR, b.add(cursor, whole(1)))
+    unit.put(control + Control.CURSOR, unit.b.add(cursor, whole(1)))
+    return _action(unit, control, cursor)
+
+
+def _reversed_next(unit: Unit, control: int, start: Value, stop: Value) -> tuple[Value, Value]:
+    """Whether the action after a TAPE is in the table by now, and the REVERSE of other steps, not
+    more of them; and how many."""
+    b = unit.b
+    cursor, filled = (unit.get(control + c) for c in (Control.CURSOR, Control.FILLED))
+    there = b.icmp_signed("<", cursor, filled)
+    # else the TAPE itself, which is no REVERSE
+    kind, first, last, _ = _action(unit, control, b.select(there, cursor, b.sub(cursor, whole(1))))
+    found = b.icmp_signed("==", kind, whole(int(Kind.REVERSE)))
+    others = b.and_(found, b.icmp_signed(">=", first, stop))
+    n = b.sub(last, first)
+    return b.and_(others, b.icmp_signed("<=", n, b.sub(stop, start))), n
+
+
+def _action(unit: Unit, control: int, cursor: Value) -> list[Value]:
+    b = unit.b
     rows = b.inttoptr(unit.fixed(control + Control.ROWS), I64.as_pointer())
     first = b.mul(cursor, whole(4))
     return [b.load(b.gep(rows, [b.add(first, whole(k))])) for k in range(4)]

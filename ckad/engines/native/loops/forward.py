@@ -96,7 +96,7 @@ def _token_of(code: TapeCode, k: int, number: int, control: int) -> Value:
 
 def _steps(sweep: Sweep, kind: str, body: Tape, store: Store, record: Record | None) -> ir.Function:
     """ADVANCE or TAPE: the steps [start, stop), with their ys."""
-    steps = Steps(sweep, kind, store)
+    steps = Steps(sweep, sweep.function(kind), store)
     n_kept = len(store.carry.types) + len(steps.shared.results)
     residents = steps.residents(body, body.outputs.tolist()[n_kept:]) if record else {}
     if record and residents:

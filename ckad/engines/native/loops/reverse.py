@@ -9,18 +9,20 @@ from llvmlite import ir
 from ckad.engines.actions import Kind
 from ckad.engines.native.ir.element import Value, register_type, whole
 from ckad.engines.native.ir.state import Cell, Control
+from ckad.engines.native.ir.stepping import Body, Run, run_steps
 from ckad.engines.native.kernels.rows import emit_zeros
 from ckad.engines.native.loops.carries import Carry
-from ckad.engines.native.loops.drive import Handlers, drive, store_and_restore
+from ckad.engines.native.loops.drive import Handlers, drive, store_and_restore, take_action
 from ckad.engines.native.loops.lengths import count_place
 from ckad.engines.native.loops.plain import as_held, borrowed, index_of, new_ys
 from ckad.engines.native.loops.records import Record, arrays_at, record_of, residual_record
 from ckad.engines.native.loops.steps import Homes, Steps, in_memory
-from ckad.engines.native.loops.sweep import Shared, Store, Sweep
+from ckad.engines.native.loops.sweep import At, Shared, Store, Sweep
 from ckad.engines.native.rows.code import TapeCode
 from ckad.engines.native.values import registers
 from ckad.engines.native.values.held import Held, Token, taken
 from ckad.engines.native.values.registers import Registers
+from ckad.engines.work import nanoseconds, runs_beside
 from ckad.passes.dce import dce
 from ckad.passes.rewrite import with_outputs
 from ckad.tape.control import UNGUARDED, ReverseLoop, read_reverse_loop
@@ -56,14 +58,17 @@ def lower_reverse_loop(code: TapeCode, k: int, row: Row) -> Sequence[Held]:
     store = Store(sweep, totals, initial)
     sweep.facts.totals = [*store.live(), *sweep.results_live()]
     handlers: Handlers = {}
+    both = None
     if loop.length and not code.writer.keeps_all:
         again = Store(sweep, primal, _undefined(code, primal))
         handlers = store_and_restore(sweep, again, state)
         handlers[Kind.ADVANCE] = _advance(sweep, loop.advance, again)
         handlers[Kind.TAPE] = _retape(sweep, loop.taping, again, kept)
+        if runs_beside(loop):
+            both = _both(sweep, loop, again, store, kept)
     if loop.length:
         handlers[Kind.REVERSE] = _reverse(sweep, loop, store, kept)
-        drive(sweep, handlers, reverse=True)
+        drive(sweep, handlers, reverse=True, both=both)
     for pool in primal.pools:
         pool.free(code.writer)
     held = totals.held(store.get(code.unit), pools=True)
@@ -107,7 +112,7 @@ def _undefined(code: TapeCode, carry: Carry) -> list[Value]:
 
 
 def _advance(sweep: Sweep, body: Tape, store: Store) -> ir.Function:
-    steps = Steps(sweep, "advance", store)
+    steps = Steps(sweep, sweep.function("advance"), store)
 
     def once(i: Value, values: list[Value]) -> list[Value]:
         return steps.step(body, i, steps.inputs(i, values), values)
@@ -119,7 +124,7 @@ def _advance(sweep: Sweep, body: Tape, store: Store) -> ir.Function:
 
 def _retape(sweep: Sweep, taping: Tape, store: Store, record: Record) -> ir.Function:
     """TAPE in the reverse phase; the last step's new state is never read, so it is not computed."""
-    steps = Steps(sweep, "retape", store)
+    steps = Steps(sweep, sweep.function("retape"), store)
     unit, kept = steps.unit, taping.outputs.tolist()[len(store.carry.types) :]
     residents = steps.residents(taping, kept)
     if residents:
@@ -147,25 +152,60 @@ def _retape(sweep: Sweep, taping: Tape, store: Store, record: Record) -> ir.Func
 
 def _reverse(sweep: Sweep, loop: ReverseLoop, store: Store, record: Record) -> ir.Function:
     """REVERSE: the steps [start, stop) backwards."""
-    body, n_carry = loop.reverse, len(loop.ct_carry)
-    steps = Steps(sweep, "reverse", store, first=0)
-    shared = steps.shared
+    steps = Steps(sweep, sweep.function("reverse"), store, first=0)
+    steps.run(_backwards(steps, loop, record), loop.reverse, backward=True)
+    steps.unit.finish()
+    return steps.unit.function
+
+
+def _backwards(steps: Steps, loop: ReverseLoop, record: Record) -> Body:
+    """The reversal of one step."""
+    body, n_carry, shared = loop.reverse, len(loop.ct_carry), steps.shared
     kinds = body.input_types[1 : 1 + loop.n_residuals]
 
     def residuals(i: Value) -> list[Held]:
-        place = sweep.residuals(steps.unit, i)
+        place = steps.residuals(i)
         arrays = iter(arrays_at(steps.unit, place, record))
-        tokens = sweep.inner_tokens(steps.unit, place, record)
+        tokens = steps.sweep.inner_tokens(steps.unit, place, record)
         return [
             taken(steps.unit.b, next(arrays)) if t.is_array else Token(next(tokens)) for t in kinds
         ]
 
     def once(i: Value, values: list[Value]) -> list[Value]:
-        held = store.carry.held(values)
+        held = steps.store.carry.held(values)
         primal = [index_of(i), *residuals(i), *steps.elements(shared.xs, i), *shared.captured]
         dual = [*held[:n_carry], *steps.elements(shared.ct_ys, i), *held[n_carry:]]
         return steps.step(body, i, [*primal, *dual], values, shared.results)
 
-    steps.run(once, body, backward=True)
-    steps.unit.finish()
-    return steps.unit.function
+    return once
+
+
+def _both(
+    sweep: Sweep, loop: ReverseLoop, again: Store, totals: Store, record: Record
+) -> ir.Function:
+    """As many steps of a TAPE as the REVERSE has that follows it, a step of each in turn.
+
+    Neither waits for the other: their chains of dependent operations run at the same time.
+    """
+    unit = sweep.function("both")
+    taping = Steps(sweep, unit, again)
+    b = unit.b
+    _, start, stop, slot = take_action(unit, sweep.facts.control)
+    reversal = Steps(sweep, unit, totals, first=0, at=At(start, stop, slot))
+    backwards = _backwards(reversal, loop, record)
+    own = again.get(unit)
+    last = b.sub(b.add(stop, unit.start), whole(1))
+
+    def once(i: Value, values: list[Value]) -> list[Value]:
+        primal, dual = values[: len(own)], values[len(own) :]
+        new = taping.step(loop.taping, i, taping.inputs(i, primal), primal, (), record)
+        return [*new, *backwards(b.sub(last, i), dual)]
+
+    cost = nanoseconds(loop.taping, "native") + nanoseconds(loop.reverse, "native")
+    outermost = taping.is_outermost
+    run = Run(unit.start, unit.stop, cost, loop.length, outermost=outermost, each=2)
+    ran = run_steps(unit, run, [*own, *totals.get(unit)], once).values
+    again.put(unit, ran[: len(own)])
+    totals.put(unit, ran[len(own) :])
+    unit.finish()
+    return unit.function

@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 from ckad.engines.native.ir.element import Array, Value, nbytes, whole
 from ckad.engines.native.ir.stepping import Body, Guard, Ran, Run, run_steps
-from ckad.engines.native.ir.unit import Buffer
+from ckad.engines.native.ir.unit import Buffer, Unit
 from ckad.engines.native.kernels.table import emit_copy
 from ckad.engines.native.loops.plain import index_of, want_at
 from ckad.engines.native.loops.records import Record, arrays_at
-from ckad.engines.native.loops.sweep import Store, Sweep
+from ckad.engines.native.loops.sweep import At, Store, Sweep
 from ckad.engines.native.rows.code import TapeCode
 from ckad.engines.native.values.held import Held, Memory, Token, Wanted, element, taken
 from ckad.engines.work import nanoseconds
@@ -37,10 +37,17 @@ class Steps:
     residuals.
     """
 
-    def __init__(self, sweep: Sweep, kind: str, store: Store, first: int = 1) -> None:
-        self.sweep, self.unit, self.store = sweep, sweep.function(kind), store
+    def __init__(
+        self, sweep: Sweep, unit: Unit, store: Store, first: int = 1, at: At | None = None
+    ) -> None:
+        self.sweep, self.unit, self.store = sweep, unit, store
         self.first = first  # the position of the first carry input
+        self.at = at or At(unit.start, unit.stop, unit.slot)
         self.shared = sweep.open(self.unit)
+
+    def residuals(self, i: Value) -> Value:
+        """The address of step i's residuals."""
+        return self.sweep.residuals(self.unit, i, self.at)
 
     def elements(self, group: Sequence[Held], i: Value) -> list[Held]:
         """The elements that step i reads."""
@@ -74,9 +81,7 @@ class Steps:
         unit, b = self.unit, self.unit.b
         after = b.add(i, whole(1))
         more = b.icmp_signed("<", after, unit.stop)
-        now, then = (
-            arrays_at(unit, self.sweep.residuals(unit, step), record) for step in (i, after)
-        )
+        now, then = (arrays_at(unit, self.residuals(step), record) for step in (i, after))
         own = self.store.carry.held(values)
         following = {
             k: Array(b.select(more, then[at].pointer, array_of(own[k]).pointer), now[at].type)
@@ -88,7 +93,7 @@ class Steps:
     def move_in(self, residents: dict[int, int], record: Record) -> None:
         """Copy the carry to the record of the first step."""
         unit, values = self.unit, self.store.get(self.unit)
-        first = arrays_at(unit, self.sweep.residuals(unit, unit.start), record)
+        first = arrays_at(unit, self.residuals(unit.start), record)
         own = self.store.carry.held(values)
         for k, at in residents.items():
             emit_copy(unit.b, first[at].pointer, array_of(own[k]).pointer, nbytes(first[at].type))
@@ -98,7 +103,7 @@ class Steps:
     ) -> None:
         """Copy the carry from the record of step i, where the step before has left it."""
         unit = self.unit
-        here = arrays_at(unit, self.sweep.residuals(unit, i), record)
+        here = arrays_at(unit, self.residuals(i), record)
         own = self.store.carry.held(values)
         for k, at in residents.items():
             emit_copy(unit.b, array_of(own[k]).pointer, here[at].pointer, nbytes(here[at].type))
@@ -169,7 +174,7 @@ class Steps:
         """Where residuals go; tokens of inner loops are wanted there."""
         if record is None:
             return []
-        place = self.sweep.residuals(self.unit, i)
+        place = self.residuals(i)
         tokens = self.sweep.inner_tokens(self.unit, place, record)
         for row in rows:
             if not body.rows[row].type.is_array:

@@ -30,6 +30,14 @@ class Shared(NamedTuple):
     results: Sequence[Held]  # what each step writes an element of: ys, or cotangents of xs
 
 
+class At(NamedTuple):
+    """Which steps a function runs, and the slot of the residuals of the first of them."""
+
+    start: Value
+    stop: Value
+    slot: Value
+
+
 class Sweep:
     """One sweep over a loop while its functions are written."""
 
@@ -63,10 +71,10 @@ class Sweep:
         values = iter(self.packet.open(unit))
         return Shared(*([next(values) for _ in range(n)] for n in self.counts))
 
-    def residuals(self, unit: Unit, i: Value) -> Value:
-        """The address of step i's residuals, for a function that was given a slot for its start."""
+    def residuals(self, unit: Unit, i: Value, at: At) -> Value:
+        """The address of step i's residuals."""
         b, control = unit.b, self.facts.control
-        slot = b.sub(b.add(unit.slot, i), unit.start)
+        slot = b.sub(b.add(at.slot, i), at.start)
         distance = b.mul(slot, unit.fixed(control + Control.STRIDE))
         distance = b.add(distance, unit.fixed(control + Control.RESIDUALS))
         return b.gep(self.token.fixed_pointer(unit), [distance])
