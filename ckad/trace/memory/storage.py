@@ -37,6 +37,7 @@ class Storage:
         "cache",
         "dense",
         "kept",
+        "lent",
         "part",
         "plain",
         "read_only",
@@ -71,6 +72,7 @@ class Storage:
         self.shared: str | None = None  # what else may lie in the same memory in NumPy
         self.rivals: list[Storage] = []  # roots that may be this very memory in NumPy
         self.kept: list[Storage] = []  # roots with rows that are this very memory in NumPy
+        self.lent: list[Storage] = []  # and the other way round: roots that are rows of this one
         self.spoilt: Source | None = None  # where it may have changed in a way that is not known
         self.cache: dict[Any, int] = {}
 

@@ -34,7 +34,7 @@ from ckad.trace.source.library.called import called
 from ckad.trace.source.library.noted import note_library
 from ckad.trace.source.memory import listed as in_buffers
 from ckad.trace.source.memory.appends import append, check_probed
-from ckad.trace.source.memory.contents import new, read, read_deep, stack_of
+from ckad.trace.source.memory.contents import is_in_buffers, new, read, read_deep
 from ckad.trace.source.memory.twins import CONTAINERS, changing
 from ckad.trace.source.names import classes
 from ckad.trace.source.names.absence import given, given_deep, needed
@@ -201,7 +201,7 @@ def _call_library(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> 
     owner = getattr(callee, "__self__", None)
     if _is_in(callee, _CONSUMING):
         args = [_all_of(x, apart=not _is_in(callee, _OF_ROWS)) for x in args]
-    if any(stack_of(x) is not None for x in args):
+    if any(map(is_in_buffers, args)):
         found = in_buffers.function(callee, args, options)
         if found is not NotImplemented:
             return found

@@ -22,9 +22,9 @@ from ckad.trace.source.control.sequences.comprehensions import (
     set_comprehension,
 )
 from ckad.trace.source.kinds import class_of
-from ckad.trace.source.memory import listed, objects
+from ckad.trace.source.memory import keyed, listed, objects
 from ckad.trace.source.memory.appends import appending, seen
-from ckad.trace.source.memory.contents import new, stack_of
+from ckad.trace.source.memory.contents import is_in_buffers, new, stack_of
 from ckad.trace.source.memory.twins import changing
 from ckad.trace.source.names import classes
 from ckad.trace.source.names.absence import given, given_deep, needed
@@ -61,6 +61,8 @@ def _attribute(frame: Frame, node: ast.Attribute) -> Any:
     own = listed.method(owner, node.attr)
     if own is not None:
         return partial(own, owner)
+    if (told := keyed.method(owner, node.attr)) is not None:
+        return told
     owner = seen(owner)
     if owner is None and not hasattr(owner, node.attr):
         needed(owner)
@@ -97,7 +99,7 @@ def unread(frame: Frame, node: ast.expr) -> Any:
         found = _element(owner, index)
     else:
         return evaluate(frame, node)
-    return found if stack_of(found) is not None else seen(found)
+    return found if is_in_buffers(found) else seen(found)
 
 
 def items(
@@ -246,6 +248,8 @@ def element(owner: Any, index: Any) -> Any:
 def _element(owner: Any, index: Any) -> Any:
     if stack_of(owner) is not None:
         return listed.item(owner, index)
+    if keyed.is_looked_up(owner, index):
+        return keyed.item(owner, index)
     owner, index = needed(owner), given_deep(index)
     if type(index) is Choice and isinstance(owner, dict):
         return branches.asked(index, lambda known: element(owner, known))

@@ -25,7 +25,7 @@ from ckad.trace.source.expressions import closure, element, evaluate, unread
 from ckad.trace.source.libraries import compiles
 from ckad.trace.source.library import sparse
 from ckad.trace.source.matching import match
-from ckad.trace.source.memory import listed, objects
+from ckad.trace.source.memory import keyed, listed, objects
 from ckad.trace.source.memory.contents import stack_of
 from ckad.trace.source.memory.twins import CONTAINERS, changing
 from ckad.trace.source.names import classes
@@ -198,6 +198,8 @@ def store(owner: Any, index: Any, value: Any) -> None:
     """``owner[index] = value``."""
     if stack_of(owner) is not None:
         return listed.store(owner, index, value)
+    if keyed.is_stored(owner, index) and keyed.store(owner, index, value):
+        return None
     owner, index = needed(owner), given_deep(index)
     value = value if isinstance(owner, CONTAINERS) else given_deep(value)
     if classes.invoke(owner, "__setitem__", index, value) is not MISSING:

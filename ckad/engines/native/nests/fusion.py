@@ -29,6 +29,8 @@ REPEATED = 6
 REPEATED_IN_NESTS = 6
 #: Rows deeper than this in virtual operands are put into memory, and nests heavier are split.
 DEEPEST, HEAVIEST = 100, 400
+#: The most work of a nest whose arrays are made of the same virtual rows.
+MOST_SHARED = 1200
 #: Work and loads that one more array read from memory has to save.
 SAVED = 4
 #: A smaller part of an array is changed in place.
@@ -335,16 +337,32 @@ class Fusion:
                 yield from self._nests(key, members)
 
     def _nests(self, key: Key, members: list[int]) -> Iterator[Nest]:
-        """One nest, or several where one would be too heavy."""
+        """One nest, or several where one would be too heavy and they have little in common."""
         phase, shape, spans = key
-        nest, weight = Nest(shape, phase, spans=spans), 0
+        nest, inside, weight = Nest(shape, phase, spans=spans), set[int](), 0
         for k in members:
-            if weight and weight + self.work[k] > HEAVIEST:
+            own = self._within(k)
+            total, more = self._work(own), self._work(own - inside)
+            if weight and weight + more > (HEAVIEST if 2 * more > total else MOST_SHARED):
                 yield self._finished(nest)
-                nest, weight = Nest(shape, phase, spans=spans), 0
+                nest, inside, weight, more = Nest(shape, phase, spans=spans), set(), 0, total
             (nest.sums if self.sum_root[k] else nest.outputs).append(k)
-            weight += self.work[k]
+            inside |= own
+            weight += more
         yield self._finished(nest)
+
+    def _within(self, k: int) -> set[int]:
+        """The rows that a nest computes for row k."""
+        found, pending = set[int](), [k]
+        while pending:
+            x = pending.pop()
+            if x not in found:
+                found.add(x)
+                pending += [y for y in self.rows[x].operands if self._is_inside(y, ())]
+        return found
+
+    def _work(self, rows: Collection[int]) -> int:
+        return sum(work_of(self.rows[k].op) for k in rows)
 
     def _finished(self, nest: Nest) -> Nest:
         """Find what it reads; readers come before what they read."""

@@ -28,6 +28,7 @@ from ckad.trace.source.control.carrying import COUNT, FLAG, Again, End, Findings
 from ckad.trace.source.control.flow import Flow
 from ckad.trace.source.draws.events import Loop, Stepped
 from ckad.trace.source.draws.noted import Uncounted, drawn
+from ckad.trace.source.memory import keyed
 from ckad.trace.source.memory.aliases import names_of
 from ckad.trace.source.memory.appends import Appended, extend
 from ckad.trace.source.memory.contents import Stacked, Whole
@@ -146,6 +147,7 @@ class StagedLoop:
                 body = Body(self.found, trace, inner)
                 body.enter()
                 body.run()
+                keyed.end_step(inner)
                 self._settle(body, trace)
             except Written as found:
                 if found.trace is not trace:
@@ -310,6 +312,7 @@ class StagedLoop:
         runs = self.found.guard == UNGUARDED and self.found.length > 0
         body.counts.settle(foreseen, self.found.housing.arrays, runs)
         self._extend_lists(body, iter(stacks))
+        keyed.end_loop(body.region)
         return self._flow(body, rows)
 
     def _extend_lists(self, body: Body, stacks: Iterator[Tracer]) -> None:

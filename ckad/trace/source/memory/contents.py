@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterable, Iterator, MutableMapping
 from functools import partial
 from typing import Any
 
-from ckad import trees
 from ckad.errors import CkadError, UnrecordableError
 from ckad.place import Source, at_place, user_place
+from ckad.trace.source.memory.numbered import Rows, entries_of
 from ckad.trace.source.memory.stacks import Kind, Stack, kind_of_all
 from ckad.trace.source.names.frame import (
     Frame,
@@ -41,21 +41,6 @@ KINDS = (*_SEQUENCES, *_MAPPINGS, set)
 _DEEPEST = 4
 
 
-class Entries(tuple[Any, ...]):
-    """The values of a dict, in the order of their ``keys``."""
-
-    keys: tuple[Any, ...]
-
-
-def _entries(keys: Iterable[Any], values: Iterable[Any]) -> Entries:
-    found = Entries(values)
-    found.keys = tuple(keys)
-    return found
-
-
-trees.register(Entries, lambda x: (tuple(x), x.keys), _entries)
-
-
 class Elsewhere:
     """Stands in a list whose items are rows of buffers: who sees it has not asked for them."""
 
@@ -71,7 +56,7 @@ class _Held(MutableMapping[str, Any]):
     def __init__(self, owner: Any) -> None:
         self.owner = owner
         self.unclear: Unclear | None = None
-        self.stack: Stack | None = None
+        self.stack: Stack | Rows | None = None
 
     def __getitem__(self, name: str) -> Any:
         if name != ITEMS:
@@ -83,15 +68,16 @@ class _Held(MutableMapping[str, Any]):
         if type(self.owner) is set:
             return frozenset(self.owner)
         if type(self.owner) in _MAPPINGS:
-            return _entries(self.owner, self.owner.values())
+            return entries_of(self.owner, self.owner.values())
         return tuple(self.owner)
 
     def __setitem__(self, name: str, items: Any) -> None:
         self.unclear = items if type(items) is Unclear else None
-        self.stack = items if type(items) is Stack else None
+        self.stack = items if type(items) in (Stack, Rows) else None
         self.owner.clear()
         if self.stack is not None:
-            self.owner.append(Elsewhere(self.owner))
+            at = Elsewhere(self.owner)
+            self.owner.update({at: at}) if type(self.owner) is dict else self.owner.append(at)
         if self.unclear is not None or self.stack is not None:
             return
         if type(self.owner) in _MAPPINGS:
@@ -147,11 +133,15 @@ class Contents(Frame):
         return held if type(held) is Unclear else None
 
     @property
-    def stack(self) -> Stack | None:
+    def in_buffers(self) -> Stack | Rows | None:
         """The items as rows of buffers, if they are kept so."""
         held = self.names
         assert isinstance(held, _Held)
         return held.stack
+
+    @property
+    def stack(self) -> Stack | None:
+        return found if type(found := self.in_buffers) is Stack else None
 
     def is_read_later(self, name: str) -> bool:
         return True
@@ -219,8 +209,8 @@ def read(owner: Any) -> None:
     found = contents(owner)
     if found.unclear is not None:
         raise found.unclear.error
-    if found.stack is not None:
-        _fill(found, found.stack)
+    if found.in_buffers is not None:
+        _fill(found, found.in_buffers)
     _check_appends(owner)
     found.note_read(ITEMS)
 
@@ -232,7 +222,18 @@ def stack_of(owner: Any) -> Stack | None:
     return contents(owner).stack
 
 
-def _fill(found: Contents, stack: Stack) -> None:
+def rows_of(owner: Any) -> Rows | None:
+    """What a dict holds whose keys are numbers of steps, if that is rows of buffers."""
+    if type(owner) is not dict or id(owner) not in ledger().contents:
+        return None
+    return found if type(found := contents(owner).in_buffers) is Rows else None
+
+
+def is_in_buffers(owner: Any) -> bool:
+    return stack_of(owner) is not None or rows_of(owner) is not None
+
+
+def _fill(found: Contents, stack: Stack | Rows) -> None:
     """Give a list its items, which are as many as is known, and no body has changed."""
     if not stack.is_known:
         raise length_unknown(found)
@@ -241,15 +242,17 @@ def _fill(found: Contents, stack: Stack) -> None:
         if key in inner.changed:
             raise changes_length(type(found.owner).__name__)
         inner = inner.outer
-    found.names[ITEMS] = tuple(stack.views())
+    views = stack.views()
+    found.names[ITEMS] = entries_of(stack.keys, views) if type(stack) is Rows else tuple(views)
 
 
 def fill_all() -> None:
     """Give all lists their items that can have them, before a call of which nothing is known."""
     for found in changed_contents():
-        if found.stack is not None and found.stack.is_known:
+        held = found.in_buffers
+        if held is not None and held.is_known:
             with contextlib.suppress(UnrecordableError):
-                _fill(found, found.stack)
+                _fill(found, held)
 
 
 def read_deep(value: Any, depth: int = _DEEPEST) -> None:

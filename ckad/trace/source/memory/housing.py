@@ -26,6 +26,8 @@ from ckad.trace.source.memory.contents import (
     length_unknown,
 )
 from ckad.trace.source.memory.growing import MOST_BYTES, ArrayHouse, Growing, Outgrown
+from ckad.trace.source.memory.keyed import Keyed, build
+from ckad.trace.source.memory.numbered import span_of
 from ckad.trace.source.memory.stacks import (
     Kind,
     Layout,
@@ -138,11 +140,58 @@ class House:
             self.is_built = False
 
 
+class KeyedHouse:
+    """The buffers of one dict whose keys are numbers of steps."""
+
+    is_needed, is_probed = True, False
+
+    def __init__(self, found: Keyed) -> None:
+        self.error, self.kind, self.span = found.error, found.kind, found.span
+        self.mark = self.growth_mark = id(found.owner)
+        self.owner = found.owner
+        self.contents: Contents = contents(found.owner)
+        self.before = self.contents.names[ITEMS]
+        self.is_built = False
+
+    @property
+    def key(self) -> Key:
+        return self.contents, ITEMS
+
+    def widen(self, found: Keyed) -> None:
+        """Leave space for more keys, and for items of both kinds."""
+        assert self.kind is not None
+        assert found.kind is not None
+        both = self.kind.joined(found.kind)
+        if both is None:
+            raise found.error
+        self.leave()
+        self.kind, self.span = both, span_of(self.span, found.span)
+
+    def build(self) -> None:
+        if self.is_built:
+            return
+        kind = self.kind
+        if kind is None or sum(s.type.nbytes for s in kind.slots) * len(self.span) > MOST_BYTES:
+            raise self.error
+        self.is_built = self.contents.has_changed = True
+        self.contents.note_change(ITEMS)
+        self.contents.names[ITEMS] = build(self.before, kind, self.span)
+
+    def leave(self) -> None:
+        """The dict as it was."""
+        if self.is_built:
+            self.contents.names[ITEMS] = self.before
+            self.is_built = False
+
+
+AnyHouse = House | ArrayHouse | KeyedHouse
+
+
 class Housing:
     """The lists that are housed around one loop or branch."""
 
     def __init__(self) -> None:
-        self.houses: dict[Any, House | ArrayHouse] = {}
+        self.houses: dict[Any, AnyHouse] = {}
         self.unhoused: set[Any] = set()
         self.given_up: list[Key] = []  # what was carried in buffers, and is no more
         self.error: Exception | None = None  # why a list has no buffers
@@ -164,6 +213,14 @@ class Housing:
         if depth_of(found.owner) != (around.depth if around else 0):
             return False
         known = self.houses.get(id(found.owner))
+        if isinstance(found, Keyed):
+            if isinstance(known, KeyedHouse):
+                known.widen(found)
+            else:
+                self.houses[id(found.owner)] = KeyedHouse(found)
+            return True
+        if isinstance(known, KeyedHouse):
+            raise found.error
         if known is None:
             known = self.houses[id(found.owner)] = House(found)
             known.space = 0 if known.is_ring else int(min(most, GUESS))
@@ -178,7 +235,7 @@ class Housing:
     def arrays(self) -> list[ArrayHouse]:
         return [house for house in self.houses.values() if isinstance(house, ArrayHouse)]
 
-    def refuse(self, house: House | ArrayHouse) -> None:
+    def refuse(self, house: AnyHouse) -> None:
         """There can be no buffers for a list."""
         house.leave()
         self.error = house.error
@@ -226,6 +283,8 @@ class Housing:
         """
         enough = True
         for house in list(self.houses.values()):
+            if isinstance(house, KeyedHouse):
+                continue
             growth = grown.get(house.growth_mark, Growth())
             is_ring, space = house.room(growth, length, most.get(house.growth_mark))
             if space is None and isinstance(house, House):

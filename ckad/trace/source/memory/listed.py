@@ -14,6 +14,7 @@ from ckad.tape.ops import Op
 from ckad.tape.reasons import Reason
 from ckad.trace.integers.affine import is_at_least
 from ckad.trace.integers.spans import minus, plus, smaller, span_of
+from ckad.trace.source.memory import keyed
 from ckad.trace.source.memory.aliases import names_showing
 from ckad.trace.source.memory.contents import (
     ITEMS,
@@ -21,6 +22,7 @@ from ckad.trace.source.memory.contents import (
     changes_length,
     contents,
     read,
+    rows_of,
     stack_of,
 )
 from ckad.trace.source.memory.stacks import Layout, Stack, kind_of
@@ -55,6 +57,8 @@ def length(owner: Any) -> Any:
 
 def condition(x: Any) -> Any:
     """What decides of ``if xs``: how many items there are; what is no list in buffers, itself."""
+    if rows_of(x) is not None:
+        return keyed.length(x)
     return x if stack_of(x) is None else length(x)
 
 
@@ -355,6 +359,11 @@ _OF_NUMBERS = (builtins.sum, builtins.max, builtins.min)
 
 def function(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
     """``callee(xs, ...)`` of a list whose items are rows of buffers; NotImplemented if unknown."""
+    for x in args:
+        if rows_of(x) is not None and callee is not builtins.len:
+            read(x)  # a plain dict again
+    if args and rows_of(args[0]) is not None:
+        return keyed.length(*args)
     if not args or stack_of(args[0]) is None:
         return NotImplemented
     own = _FUNCTIONS.get(callee) if isinstance(callee, type) or callable(callee) else None

@@ -18,7 +18,7 @@ from ckad.place import at_place
 from ckad.trace import dispatch
 from ckad.trace.integers.spans import number, plus
 from ckad.trace.memory.context import current
-from ckad.trace.memory.storage import Storage, may_be
+from ckad.trace.memory.storage import Storage, link, may_be
 from ckad.trace.memory.views import ReshapeView, SliceView
 from ckad.trace.primitives.part.extents import checked_index
 from ckad.trace.source.choices import Choice, as_choice, can_be_chosen
@@ -200,6 +200,14 @@ class Stack:
         (buffer,), (slot,) = self.layout.buffers, self.layout.kind.slots
         return _read(buffer, row, slot) if slot.scalar else _views(buffer, [row], slot)[0]
 
+    def show(self) -> None:
+        """Let the items be views of their rows from here on, which nobody gives other items."""
+        self.layout.is_own = True
+        for keeper in (buffer.storage.root for buffer in self.layout.buffers):
+            for root in keeper.lent:
+                root.kept = [x for x in root.kept if x is not keeper]
+                link(keeper, root)
+
     def write(self, place: Number, item: Any) -> None:
         """Put an item of the stack's own kind at a place."""
         row = self.row(place)
@@ -280,6 +288,8 @@ def shelve(roots: Sequence[Storage], keepers: Sequence[Storage]) -> None:
     inner = region()
     for root in roots:
         root.kept += [x for x in keepers if x not in root.kept]
+        for keeper in keepers:
+            keeper.lent.append(root)
         if inner is not None:
             inner.shelved.append((root, keepers))
 
@@ -294,6 +304,7 @@ def _read(buffer: Tracer, row: Number, slot: Slot) -> Tracer:
     copied.weak = slot.weak
     if not slot.scalar:
         copied.storage.shared = ITEM
+        buffer.storage.root.lent.append(copied.storage)
     return copied
 
 

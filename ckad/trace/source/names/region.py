@@ -48,6 +48,7 @@ class Region:
         self.housed: set[int] = set()  # lists with space in buffers for what is appended here
         self.unhoused: set[int] = set()  # those for which it is not known how much that is
         self.probed: set[int] = set()  # empty lists of whose items nothing is known yet
+        self.keyed: dict[int, Any] = {}  # dicts, and what was put into them by the step's number
         self.shelved: list[Any] = []  # memory of arrays that lists got here, and of the lists
         self.trace = stack()[-1] if stack() else None  # what is recorded into
         self.index: Any = None  # of a loop's body: the number of the step,

@@ -20,7 +20,7 @@ from ckad.trace.source.control.sequences.filtered import chosen
 from ckad.trace.source.control.sequences.generators import Counted, Endless, counting, cycling
 from ckad.trace.source.effects import Progress
 from ckad.trace.source.memory import listed
-from ckad.trace.source.memory.contents import stack_of
+from ckad.trace.source.memory.contents import read, rows_of, stack_of
 from ckad.trace.source.memory.twins import noted_row
 from ckad.trace.source.names import classes
 from ckad.trace.source.names.absence import needed
@@ -109,6 +109,8 @@ def items_of(x: Any) -> Items | None:
     if stack_of(x) is not None:
         stack = listed.stack_in(x)
         return Items(listed.length(x), lambda k: noted_row(stack.read(k)), stack.layout.capacity)
+    if rows_of(x) is not None:
+        read(x)  # a plain dict again
     if isinstance(x, builtins.range):
         return Items(len(x), lambda k: number(_affine(x.start, x.step, k)))
     if isinstance(x, Fields) and x.record.is_item:
