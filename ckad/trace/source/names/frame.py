@@ -273,7 +273,7 @@ class Ledger(Frame):
     """A recording: its checks, which loops and branches carry; objects that it met and made."""
 
     __slots__ = (
-        *("before", "contents", "may_raise", "kept", "made", "objects", "recorded"),
+        *("before", "contents", "may_raise", "kept", "made", "met", "objects", "recorded"),
         *("put_back", "rows", "skipped", "twins", "undo"),
     )
     CHECKS: ClassVar[str] = "checks"
@@ -289,6 +289,7 @@ class Ledger(Frame):
         self.objects: dict[int, Frame] = {}
         self.contents: dict[int, Frame] = {}  # of lists, dicts, sets and deques
         self.made: dict[int, Any] = {}
+        self.met: list[Any] = []  # objects of which a name may show one or another
         self.before: dict[Key, Any] = {}
         # how often an exception may be raised by numbers that are traced
         self.may_raise: Counter[type[Exception]] = Counter()
