@@ -92,7 +92,7 @@ def by_their_number(a, b):
     place, weight, total = 0, 1.0, 0.0
     for k in range(7):
         place = 0
-        for i, one in enumerate(SCENE):
+        for i, _ in enumerate(SCENE):
             if math.sin(a * k + i) > 0.5:
                 place = i
         weight *= SCENE[place].radius
@@ -203,7 +203,7 @@ def functions(a, b):
         return 0.1 * x * b
 
     x = a
-    for k in range(9):
+    for _ in range(9):
         rate = np.sin if x > 1.0 else np.cos
         x = x + 0.3 * rate(x)
         x -= (slow if x > 1.5 else math.sqrt)(x) * 0.1
@@ -229,7 +229,7 @@ def parents(a, b):
     return total
 
 
-Event = namedtuple("Event", "t kind size")  # noqa: PYI024
+Event = namedtuple("Event", "t kind size")
 
 
 class Trade(NamedTuple):

@@ -2,8 +2,8 @@
 
 Where a branch binds a name to one of them on one side and to another on the other, the name becomes
 a number: which of all objects of this kind it is. What is asked of it is looked up among those that
-it may be. Words are told by their value; objects of the user's classes, dicts and functions by their
-identity, so they have to be there before the body that chooses.
+it may be. Words are told by their value; objects of the user's classes, dicts and functions by
+their identity, so they have to be there before the body that chooses.
 """
 
 from __future__ import annotations
@@ -101,13 +101,13 @@ def is_word(x: Any) -> bool:
 
 def is_met(x: Any) -> bool:
     """Whether ``x`` is an object that is told by its identity, and made of no parts otherwise."""
-    kind: type = type(x)
+    kind: Any = type(x)
     if kind in (FunctionType, Closure, np.ufunc):
         return True
     if kind is BuiltinFunctionType:
-        return x.__module__ == "math"
+        return bool(x.__module__ == "math")
     plain = not isinstance(x, (type, dict, list, tuple, set, np.ndarray)) and not is_dataclass(x)
-    return plain and not is_library(kind.__module__) and kind.__eq__ is object.__eq__
+    return plain and not is_library(kind.__module__) and bool(kind.__eq__ is object.__eq__)
 
 
 def can_be_chosen(x: Any) -> bool:

@@ -22,7 +22,7 @@ from ckad.trace.source.control.sequences.comprehensions import (
     set_comprehension,
 )
 from ckad.trace.source.control.sequences.ordering import found_in
-from ckad.trace.source.kinds import class_of
+from ckad.trace.source.kinds import class_of, real_of_spectra
 from ckad.trace.source.memory import listed, objects
 from ckad.trace.source.memory.appends import appending, seen
 from ckad.trace.source.memory.contents import new, read, stack_of
@@ -300,6 +300,7 @@ def _call(frame: Frame, node: ast.Call) -> Any:
     frame.line = node.lineno
     if callee is super and not args:
         return classes.parent(frame)
+    args = real_of_spectra(callee, args)
     chosen = _chosen(callee, args, options)
     return call(callee, args, options) if chosen is MISSING else chosen
 
@@ -323,7 +324,7 @@ def _chosen(callee: Any, args: list[Any], options: dict[str, Any]) -> Any:
         return one_of(members, lambda numbers: np.select(flags, [lift(k) for k in numbers]))
     if len(args) == 1 and type(args[0]) is Choice and callee in _OF_WORDS:
         return branches.asked(args[0], callee)
-    owner = getattr(callee, "__self__", None)
+    owner: Any = getattr(callee, "__self__", None)
     if type(owner) in (list, tuple, deque) and len(args) == 1 and callee.__name__ in _LOOKED_FOR:
         read(owner)
         if holds_tracer(list(owner)) or holds_tracer(args):

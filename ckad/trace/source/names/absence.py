@@ -109,7 +109,7 @@ def shared(x: Any, y: Any) -> trees.Treedef | None:
         return None
     if trees.flatten(x)[1] == trees.flatten(y)[1]:
         return None
-    if isinstance(x, dict) and not (x.keys() == y.keys() and all(type(key) is str for key in x)):
+    if isinstance(x, dict) and (set(x) != set(y) or any(type(key) is not str for key in x)):
         return None
     items = trees.items_of(x)
     found = [shared(one, other) for one, other in zip(items, trees.items_of(y), strict=True)]

@@ -42,6 +42,10 @@ def extreme(items: Sequence[Any], key: Key, is_max: bool) -> Any:
     return _picked(items, [place])[0]
 
 
+def _at(items: Sequence[Any], place: Any) -> Choice:
+    return one_of(list(items), lambda numbers: np.stack([lift(k) for k in numbers])[place])
+
+
 def found_in(items: Sequence[Any], wanted: Any, counts: bool) -> Any:
     """``items.index(wanted)``, or ``items.count(wanted)``, where a traced value decides."""
     flags = np.stack([lift(_is_equal(x, wanted)) for x in items] or [lift(False)])
@@ -65,9 +69,7 @@ def _stacked(keys: Sequence[Any]) -> Any:
 def _picked(items: Sequence[Any], places: Sequence[Any]) -> list[Any]:
     """The items at traced places: each of their numbers is read from all items' at once."""
     if all(map(can_be_chosen, items)):
-        return [
-            one_of(list(items), lambda k, at=at: np.stack(list(map(lift, k)))[at]) for at in places
-        ]
+        return [_at(items, place) for place in places]
     taken = [trees.flatten(x) for x in items]
     (first, tree), leaves = taken[0], []
     if any(own != tree for _, own in taken):
