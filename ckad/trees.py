@@ -260,8 +260,8 @@ def imaginary(treedef: Treedef) -> list[bool]:
 # --- structures --------------------------------------------------------------------------------
 
 
-def with_children(x: tuple[Any, ...], children: list[Treedef]) -> Treedef:
-    """The structure of a tuple whose items have these structures."""
+def with_children(x: Any, children: list[Treedef]) -> Treedef:
+    """The structure of a tuple or dict whose items have these structures."""
     pending = iter(children)
     items: Any = x
     outer = optree.tree_structure(items, is_leaf=lambda y: y is not x, namespace=_NAMESPACE)
@@ -275,6 +275,14 @@ def with_items(x: tuple[Any, ...], items: list[Any]) -> Any:
         whole, is_leaf=lambda part: part is not whole, none_is_leaf=True, namespace=_NAMESPACE
     )
     return optree.tree_unflatten(structure, items)
+
+
+def items_of(x: Any) -> list[Any]:
+    """What a tuple or dict holds, in the order of the children of its structure."""
+    found: list[Any] = optree.tree_leaves(
+        x, is_leaf=lambda part: part is not x, none_is_leaf=True, namespace=_NAMESPACE
+    )
+    return found
 
 
 def unflatten(treedef: Treedef, leaves: list[Any]) -> Any:

@@ -132,7 +132,10 @@ def _reshape(b: Builder, row: Row, xs: list[int]) -> int | None:
 
 
 def _select(b: Builder, row: Row, xs: list[int]) -> int | None:
-    """A choice by the same mask within a choice is made already."""
+    """A choice by the same mask within a choice is made already.
+
+    One between a row and itself stays: it is how a result depends on a check (``control/checks``).
+    """
     c, x, y = xs
     u = _uniform(b, c)
     if u is not None:
@@ -142,8 +145,6 @@ def _select(b: Builder, row: Row, xs: list[int]) -> int | None:
         x = yes.operands[1]
     if no.op is Op.SELECT and no.operands[0] == c:
         y = no.operands[2]
-    if x == y:
-        return x
     return b.select(c, x, y) if [c, x, y] != xs else None
 
 

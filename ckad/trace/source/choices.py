@@ -1,22 +1,28 @@
-"""Names that are one of some known objects, such as members of an `enum.Enum` or words.
+"""Names that are one of some known objects: words, members of an `enum.Enum`, objects, functions.
 
 Where a branch binds a name to one of them on one side and to another on the other, the name becomes
 a number: which of all objects of this kind it is. What is asked of it is looked up among those that
-it may be.
+it may be. Words are told by their value; objects of the user's classes, dicts and functions by
+their identity, so they have to be there before the body that chooses.
 """
 
 from __future__ import annotations
 
 import enum
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Container
+from dataclasses import is_dataclass
+from types import BuiltinFunctionType, FunctionType
 from typing import Any, NoReturn
 
 import numpy as np
 
 from ckad import trees
-from ckad.errors import ConcreteValueError
+from ckad.errors import CarryError, ConcreteValueError
 from ckad.place import at_place
+from ckad.trace.source.libraries import is_library
+from ckad.trace.source.names.closures import Closure
+from ckad.trace.source.names.frame import outermost_ledger
 from ckad.trace.values.tracer import Tracer, lift
 
 _objects: list[Any] = []
@@ -24,6 +30,10 @@ _numbers: dict[tuple[type, Any], int] = {}
 _lock = threading.Lock()
 #: Of an enumeration with so many members, any may be met where one is.
 _FEW = 32
+#: So many objects a branch may choose from.
+_MOST = 64
+#: The numbers of objects of one recording begin here.
+_MET = 1 << 24
 
 
 class Choice:
@@ -54,11 +64,11 @@ class Choice:
     @property
     def objects(self) -> list[Any]:
         """All that it may be."""
-        return [_objects[k] for k in sorted(self.options)]
+        return [_object(k) for k in sorted(self.options)]
 
     def where(self, test: Callable[[Any], Any]) -> Any:
         """Whether it is one of the objects for which ``test`` is true: a flag."""
-        passed = [k for k in sorted(self.options) if test(_objects[k])]
+        passed = [k for k in sorted(self.options) if test(_object(k))]
         if len(passed) in (0, len(self.options)):
             return bool(passed)
         found: Any = False
@@ -84,12 +94,38 @@ def refuse() -> NoReturn:
     )
 
 
-def can_be_chosen(x: Any) -> bool:
+def is_word(x: Any) -> bool:
     """Whether ``x`` is a known object that is told by its type and value."""
     return x is None or type(x) is str or isinstance(x, enum.Enum)
 
 
+def is_met(x: Any) -> bool:
+    """Whether ``x`` is an object that is told by its identity, and made of no parts otherwise."""
+    kind: Any = type(x)
+    if kind in (FunctionType, Closure, np.ufunc):
+        return True
+    if kind is BuiltinFunctionType:
+        return bool(x.__module__ == "math")
+    plain = not isinstance(x, (type, dict, list, tuple, set, np.ndarray)) and not is_dataclass(x)
+    return plain and not is_library(kind.__module__) and bool(kind.__eq__ is object.__eq__)
+
+
+def can_be_chosen(x: Any) -> bool:
+    """Whether ``x`` becomes a number where a branch chooses it or another one."""
+    return is_word(x) or is_met(x)
+
+
+def _object(number: int) -> Any:
+    return _objects[number] if number < _MET else outermost_ledger().met[number - _MET]
+
+
 def number_of(x: Any) -> int:
+    if not is_word(x):
+        met = outermost_ledger().met
+        place = next((k for k, known in enumerate(met) if known is x), len(met))
+        if place == len(met):
+            met.append(x)
+        return _MET + place
     with _lock:
         key = type(x), x
         if key not in _numbers:
@@ -99,7 +135,7 @@ def number_of(x: Any) -> int:
 
 
 def as_choice(x: Any) -> Any:
-    if not can_be_chosen(x):
+    if not can_be_chosen(x) and type(x) is not dict:
         return x
     members = list(type(x)) if isinstance(x, enum.Enum) else []
     found = [x, *members] if len(members) <= _FEW else [x]
@@ -112,21 +148,80 @@ def one_of(objects: list[Any], pick: Callable[[list[int]], Any]) -> Choice:
     return Choice(pick(numbers), frozenset(numbers))
 
 
-def unified(x: Any, y: Any) -> tuple[Any, Any]:
-    """Two values of a name, as choices if they are different objects that can be chosen."""
+def unified(x: Any, y: Any, made: Container[int] = ()) -> tuple[Any, Any]:
+    """Two values of a name, as choices if they are different objects that can be chosen.
+
+    The same in tuples. ``made`` are the objects, by identity, that the body has made which chooses.
+    """
+    if isinstance(x, tuple) and type(x) is type(y) and len(x) == len(y):
+        return _unified_items(x, y, made)
     one, other = type(x) is Choice, type(y) is Choice
-    both = can_be_chosen(x) and can_be_chosen(y) and (type(x), x) != (type(y), y)
-    if not (one or other or both):
+    both = can_be_chosen(x) and can_be_chosen(y) and not _is_one(x, y)
+    if not (one or other or both or _is_dict_or_none(x, y, made)):
         return x, y
     x, y = as_choice(x), as_choice(y)
+    for known in (x, y):
+        _check_lasting(known, made)
     if type(x) is Choice and type(y) is Choice:
         options = x.options | y.options
+        _check_few(options)
         return Choice(x.number, options), Choice(y.number, options)
     return x, y
 
 
+def _check_few(options: frozenset[int]) -> None:
+    """What is asked of one of many objects is a long program."""
+    if len(options) > _MOST:
+        raise CarryError(
+            at_place(
+                f"a name may show one of more than {_MOST} objects, and which depends on a traced "
+                "condition. Keep their numbers in arrays, and choose an index by np.argmin."
+            )
+        )
+
+
+def _is_one(x: Any, y: Any) -> bool:
+    return x is y or (is_word(x) and type(x) is type(y) and bool(x == y))
+
+
+def _is_dict_or_none(x: Any, y: Any, made: Container[int]) -> bool:
+    held = y if x is None else x
+    return (x is None or y is None) and type(held) is dict and id(held) not in made
+
+
+def _unified_items(x: tuple[Any, ...], y: tuple[Any, ...], made: Container[int]) -> tuple[Any, Any]:
+    pairs = [unified(*pair, made) for pair in zip(x, y, strict=True)]
+    xs, ys = [one for one, _ in pairs], [other for _, other in pairs]
+    new = any(a is not b for a, b in zip((*xs, *ys), (*x, *y), strict=True))
+    return (trees.with_items(x, xs), trees.with_items(y, ys)) if new else (x, y)
+
+
+def _check_lasting(x: Any, made: Container[int]) -> None:
+    """An object that a body makes is another one in every step."""
+    if type(x) is not Choice:
+        return
+    found = next((one for one in x.objects if not is_word(one) and id(one) in made), None)
+    if found is not None:
+        kind = type(found).__name__
+        raise CarryError(
+            at_place(
+                f"a {kind} that is made in the body of a loop or branch is one of those that a "
+                "name may show after it. Make the objects before the loop, or make their class "
+                "a @dataclass, whose fields are followed one by one."
+            )
+        )
+
+
+def holds_choice(x: Any) -> bool:
+    return type(x) is Choice or (isinstance(x, tuple) and any(map(holds_choice, x)))
+
+
 def fitted(x: Any, tree: trees.Treedef) -> Any:
-    """``x`` as a choice if ``tree`` is the structure of one: among all that either may be."""
+    """``x`` with choices where ``tree`` is the structure of one: among all that either may be."""
+    if isinstance(x, tuple) and tree.type is type(x) and tree.num_children == len(x):
+        items = [fitted(item, child) for item, child in zip(x, tree.children(), strict=True)]
+        new = any(one is not other for one, other in zip(items, x, strict=True))
+        return trees.with_items(x, items) if new else x
     if tree.type is not Choice:
         return x
     one = as_choice(x)
@@ -139,7 +234,7 @@ def equal(x: Any, y: Any) -> Any:
     one, other = (x, y) if type(x) is Choice else (y, x)
     if type(other) is Choice:
         return np.equal(one.number, other.number)
-    return one.where(lambda known: known == other)
+    return one.where(lambda known: known == other if is_word(known) else known is other)
 
 
 def identical(x: Any, y: Any) -> Any:
@@ -163,7 +258,7 @@ def numbered(x: Any) -> Any:
 def _rebuilt(options: frozenset[int], children: Any) -> Any:
     (number,) = children
     known = not isinstance(number, Tracer) and isinstance(number, (int, np.integer, np.ndarray))
-    return _objects[int(number)] if known else Choice(number, options)
+    return _object(int(number)) if known else Choice(number, options)
 
 
 trees.register(Choice, lambda x: ((x.number,), x.options, ("number",)), _rebuilt)

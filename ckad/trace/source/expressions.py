@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import enum
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any
@@ -21,10 +21,11 @@ from ckad.trace.source.control.sequences.comprehensions import (
     list_comprehension,
     set_comprehension,
 )
-from ckad.trace.source.kinds import class_of
+from ckad.trace.source.control.sequences.ordering import found_in
+from ckad.trace.source.kinds import class_of, real_of_spectra
 from ckad.trace.source.memory import keyed, listed, objects
 from ckad.trace.source.memory.appends import appending, seen
-from ckad.trace.source.memory.contents import is_in_buffers, new, stack_of
+from ckad.trace.source.memory.contents import is_in_buffers, new, read, stack_of
 from ckad.trace.source.memory.twins import changing
 from ckad.trace.source.names import classes
 from ckad.trace.source.names.absence import given, given_deep, needed
@@ -66,10 +67,11 @@ def _attribute(frame: Frame, node: ast.Attribute) -> Any:
     owner = seen(owner)
     if owner is None and not hasattr(owner, node.attr):
         needed(owner)
-    return seen(_attribute_of(owner, node.attr))
+    return seen(attribute_of(owner, node.attr))
 
 
-def _attribute_of(owner: Any, name: str) -> Any:
+def attribute_of(owner: Any, name: str) -> Any:
+    """``owner.name``."""
     if name == "__class__":
         watched = watch()
         if watched is not None:
@@ -92,7 +94,7 @@ def unread(frame: Frame, node: ast.expr) -> Any:
     elif isinstance(node, ast.Attribute):
         owner = evaluate(frame, node.value)
         frame.line = node.lineno
-        found = _attribute_of(owner, node.attr)
+        found = attribute_of(owner, node.attr)
     elif isinstance(node, ast.Subscript):
         owner, index = unread(frame, node.value), evaluate(frame, node.slice)
         frame.line = node.lineno
@@ -251,6 +253,8 @@ def _element(owner: Any, index: Any) -> Any:
     if keyed.is_looked_up(owner, index):
         return keyed.item(owner, index)
     owner, index = needed(owner), given_deep(index)
+    if type(owner) is Choice:
+        return branches.asked(owner, lambda known: _item_of_one(known, index))
     if type(index) is Choice and isinstance(owner, dict):
         return branches.asked(index, lambda known: element(owner, known))
     index = numbered(index)
@@ -268,6 +272,12 @@ def _element(owner: Any, index: Any) -> Any:
         changing(owner)  # looking makes an item
     found = owner[index]
     return new(found, owner) if isinstance(index, slice) else found
+
+
+def _item_of_one(known: Any, index: Any) -> Any:
+    if known is None:
+        raise LookupError  # not one of those that have items
+    return element(known, index)
 
 
 def _slice(frame: Frame, node: ast.Slice) -> slice:
@@ -294,16 +304,23 @@ def _call(frame: Frame, node: ast.Call) -> Any:
     frame.line = node.lineno
     if callee is super and not args:
         return classes.parent(frame)
-    chosen = _chosen(callee, args)
+    args = real_of_spectra(callee, args)
+    chosen = _chosen(callee, args, options)
     return call(callee, args, options) if chosen is MISSING else chosen
 
 
 #: What is asked of words and of members of enumerations.
 _OF_WORDS = (len, float, int, str, ord)
 
+#: Methods of lists that look for an item.
+_LOOKED_FOR = ("count", "index")
 
-def _chosen(callee: Any, args: list[Any]) -> Any:
-    """A member of an enumeration by its value, an item of a dict by a key, that is traced."""
+
+def _chosen(callee: Any, args: list[Any], options: dict[str, Any]) -> Any:
+    """A call of one of several functions; an item of a dict by a key that is traced; a member of
+    an enumeration by its value."""
+    if type(callee) is Choice:
+        return branches.called_one(callee, args, options)
     if len(args) == 1 and isinstance(args[0], Tracer) and isinstance(callee, enum.EnumMeta):
         members: list[Any] = list(callee)
         flags = [np.equal(args[0], member.value) for member in members]
@@ -311,7 +328,11 @@ def _chosen(callee: Any, args: list[Any]) -> Any:
         return one_of(members, lambda numbers: np.select(flags, [lift(k) for k in numbers]))
     if len(args) == 1 and type(args[0]) is Choice and callee in _OF_WORDS:
         return branches.asked(args[0], callee)
-    owner = getattr(callee, "__self__", None)
+    owner: Any = getattr(callee, "__self__", None)
+    if type(owner) in (list, tuple, deque) and len(args) == 1 and callee.__name__ in _LOOKED_FOR:
+        read(owner)
+        if holds_tracer(list(owner)) or holds_tracer(args):
+            return found_in(list(owner), args[0], callee.__name__ == "count")
     if args and type(args[0]) is Choice and isinstance(owner, dict) and callee.__name__ == "get":
         return branches.asked(args[0], lambda known: owner.get(known, *args[1:]))
     return MISSING

@@ -10,9 +10,11 @@ import numpy as np
 
 from ckad.trace import dispatch
 from ckad.trace.source.choices import Choice, refuse
+from ckad.trace.source.control.checks import note_raise
 from ckad.trace.source.names import absence
 from ckad.trace.source.names.absence import OrNone
 from ckad.trace.source.names.closures import Closure
+from ckad.trace.source.names.frame import ledger, made
 from ckad.trace.source.outside.clock import computed
 from ckad.trace.source.text import TracedText
 from ckad.trace.values.array import Array
@@ -54,6 +56,44 @@ def _class_of_array(x: Tracer | ComplexTracer) -> type:
     if getattr(one, "weak", True):
         return _NUMBERS[np.dtype(x.dtype).kind]
     return np.dtype(x.dtype).type
+
+
+# --- eigenvalues ---------------------------------------------------------------------------------
+
+#: What takes or orders real numbers, beside the functions of ``math``.
+_OF_REALS: tuple[Any, ...] = (
+    *(float, int, max, min, sorted, np.argmax, np.argmin, np.argsort, np.max, np.min),
+    *(np.arctan2, np.hypot, np.degrees, np.rad2deg, np.maximum, np.minimum, np.isnan),
+)
+
+
+def real_of_spectra(callee: Any, args: list[Any]) -> list[Any]:
+    """The operands of a function of real numbers where eigenvalues are among them.
+
+    NumPy's ``eig`` gives real numbers where no imaginary part is left; here they are complex, and
+    the program stops where one is left, as Python does with a TypeError.
+    """
+    module = str(getattr(callee, "__module__", ""))
+    if module.startswith(("numpy.linalg", "scipy.linalg")):
+        ledger().has_spectra |= callee.__name__ in ("eig", "eigvals")
+    if not ledger().has_spectra:
+        return args
+    if module != "math" and not any(callee is f for f in _OF_REALS):
+        return args
+    return [_real(x) if isinstance(x, (ComplexTracer, list)) else x for x in args]
+
+
+def _real(x: Any) -> Any:
+    if type(x) is list:
+        return made([_real(item) for item in x]) if any(map(_is_complex, x)) else x
+    if not _is_complex(x):
+        return x
+    note_raise(np.any(np.not_equal(np.imag(x), 0.0)))
+    return np.real(x).copy() if np.ndim(x) else np.real(x)
+
+
+def _is_complex(x: Any) -> bool:
+    return type(x) is ComplexTracer
 
 
 def _type(*args: Any, **options: Any) -> Any:

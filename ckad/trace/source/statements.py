@@ -21,7 +21,7 @@ from ckad.trace.source.control.guarded import try_statement
 from ckad.trace.source.control.managers import with_statement
 from ckad.trace.source.control.sequences.generators import yielded
 from ckad.trace.source.effects import is_left_out
-from ckad.trace.source.expressions import closure, element, evaluate, unread
+from ckad.trace.source.expressions import attribute_of, closure, element, evaluate, unread
 from ckad.trace.source.libraries import compiles
 from ckad.trace.source.library import sparse
 from ckad.trace.source.matching import match
@@ -153,6 +153,9 @@ def _set_attribute(owner: Any, name: str, value: Any) -> None:
     owner = needed(owner)
     if is_left_out(owner):
         return
+    if type(owner) is Choice:
+        read = partial(attribute_of, name=name)
+        return branches.put_attribute(owner, name, value, read, _set_attribute)
     if isinstance(owner, Tracer):
         if name == "flat":
             owner[...] = np.reshape(value, owner.shape)
@@ -244,7 +247,7 @@ def _augmented(frame: Frame, node: ast.AugAssign) -> None:
     else:
         assert isinstance(target, ast.Attribute)
         owner = given(evaluate(frame, target.value))
-        new = _combined(frame, node, in_place, objects.read(owner, target.attr))
+        new = _combined(frame, node, in_place, attribute_of(owner, target.attr))
         if not isinstance(owner, Tracer):
             _set_attribute(owner, target.attr, new)
 

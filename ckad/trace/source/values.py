@@ -84,6 +84,8 @@ def truth(x: Any) -> bool | Tracer:
     if type(x) is OrNone:
         inner = truth(x.value)
         return astype(x.present if inner is True else np.logical_and(x.present, inner), bool)
+    if type(x) is Choice:
+        x = x.where(lambda known: truth(known) is True)
     if not isinstance(x, Tracer):
         verdict = classes.verdict(x)
         return bool(x) if verdict is None else truth(verdict)

@@ -17,7 +17,7 @@ from ckad.tape.types import Type
 from ckad.trace.memory.context import Trace
 from ckad.trace.memory.storage import Storage, link
 from ckad.trace.primitives.part.structures import own_part, part_in
-from ckad.trace.source.choices import Choice, fitted, unified
+from ckad.trace.source.choices import fitted, holds_choice, unified
 from ckad.trace.source.control import branches
 from ckad.trace.source.control.carrying import (
     COUNT,
@@ -327,7 +327,7 @@ class Body:
     def _widen(self, key: Key, carried: Carried, end: Any) -> None:
         """Carry a name that may be None, or something of which may, or yet another object."""
         first = trees.unflatten(carried.tree, carried.leaves)
-        partial = flatten(end)[1] if type(end) is Choice else shared(first, end)
+        partial = flatten(end)[1] if holds_choice(end) else shared(first, end)
         if partial is None or partial == carried.tree or carried.tree.type is Maybe:
             return
         assert self.trace.parent is not None
@@ -351,8 +351,7 @@ class Body:
         elif type(before) is Maybe or type(end) is Maybe:
             end = maybe(end)
             before = before if before is MISSING else maybe(before)
-        if before is not MISSING:
-            before, end = unified(before, end)
+        before, end = unified(before, end, self.region.made)
         end = own_part(end)
         partial = None if certain or before is MISSING else shared(before, end)
         leaves, tree = flatten(end) if partial is None else spread(end, partial)

@@ -126,7 +126,7 @@ def _is_harmless(trace: Trace) -> bool:
 
 def item(items: Sequence[Any], index: Tracer) -> Any:
     """``items[index]`` of a list or tuple of numbers, with a traced index."""
-    if items and all(map(can_be_chosen, items)):
+    if items and all(can_be_chosen(x) or type(x) is dict for x in items):
         return one_of(list(items), lambda numbers: np.stack([lift(k) for k in numbers])[index])
     kinds = [slot_of(x) for x in items]
     if not items or any(kind is None or not kind.scalar for kind in kinds):
@@ -145,6 +145,23 @@ def put_item(items: list[Any], index: Tracer, new: Any) -> None:
     stack[index] = new
     weak = all(map(is_weak, (*items, new)))
     items[:] = [weakened(stack[k]) if weak else stack[k] for k in range(len(items))]
+
+
+def put_attribute(choice: Choice, name: str, new: Any, old: Callable[[Any], Any], put: Any) -> None:
+    """``choice.name = new``: of the one that is meant, by ``put``; the others keep the ``old``."""
+    missing = [one for one in choice.objects if one is None]
+    if missing:
+        note_raise(choice.where(lambda one: one is None))
+    for number, one in zip(sorted(choice.options), choice.objects, strict=True):
+        if one is not None:
+            flag = lift(np.equal(choice.number, number))
+            before = partial(_itself, old(one))
+            put(one, name, either(flag, partial(_itself, new), before, "an attribute"))
+
+
+def called_one(choice: Choice, args: Sequence[Any], options: dict[str, Any]) -> Any:
+    """A call of the one of several functions that is meant."""
+    return _called(choice, choice.objects, *args, **options)
 
 
 def put_by(items: dict[Any, Any], choice: Choice, new: Any) -> None:

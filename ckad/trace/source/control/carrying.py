@@ -30,7 +30,7 @@ from ckad.trace.source.memory.growing import check_growth, check_outgrown
 from ckad.trace.source.memory.housing import Housing
 from ckad.trace.source.memory.sharing import Origin, Place, memory, part_of_root
 from ckad.trace.source.names.absence import OrNone, shared, spread
-from ckad.trace.source.names.frame import MISSING, Key, Maybe, Unclear
+from ckad.trace.source.names.frame import MISSING, Key, Maybe, Unclear, region
 from ckad.trace.source.skipped import Skipped
 from ckad.trace.source.values import Slot, flatten, is_kept, is_same_array, join, same, slot_of
 from ckad.trace.values import grown
@@ -161,7 +161,8 @@ def carried_from(key: Key, before: Any, end: Any) -> Carried:
         before, end = maybe(before), maybe(end)
     check_outgrown(before, end)
     grown.unified(before, end)
-    before, end = stacks.unified(*unified(before, end))
+    inner = region()
+    before, end = stacks.unified(*unified(before, end, inner.made if inner else ()))
     partial = shared(before, end)
     leaves, tree = flatten(before) if partial is None else spread(before, partial)
     new, new_tree = flatten(end) if partial is None else spread(end, partial)

@@ -221,7 +221,10 @@ class Merge:
 
     def joined(self, name: str, said: str, x: Any, y: Any) -> _Joined | Unclear:
         """``x`` of the first side and ``y`` of the second as one value."""
-        x, y = unified(*opened(x, y))
+        try:
+            x, y = unified(*opened(x, y), {k for side in self.sides for k in side.region.made})
+        except CarryError as error:
+            return Unclear(error)
         unified_rows(x, y)
         partial = shared(x, y)
         xs, tree = flatten(x) if partial is None else spread(x, partial)

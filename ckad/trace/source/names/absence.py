@@ -88,10 +88,11 @@ def spread(x: Any, tree: trees.Treedef) -> tuple[list[Any], trees.Treedef]:
             return [*[MISSING] * (tree.num_leaves - 1), False], tree
         return trees.flatten(or_none(x))
     leaves, own = trees.flatten(x)
-    fits = isinstance(x, tuple) and tree.type is type(x) and tree.num_children == len(x)
-    if own == tree or not fits:
+    fits = isinstance(x, (tuple, dict)) and tree.type is type(x) and tree.num_children == len(x)
+    if own == tree or not fits or (isinstance(x, dict) and sorted(x) != tree.entries()):
         return leaves, own
-    parts = [spread(item, child) for item, child in zip(x, tree.children(), strict=True)]
+    items = trees.items_of(x)
+    parts = [spread(item, child) for item, child in zip(items, tree.children(), strict=True)]
     whole = trees.with_children(x, [part for _, part in parts])
     return [leaf for found, _ in parts for leaf in found], whole
 
@@ -104,14 +105,17 @@ def shared(x: Any, y: Any) -> trees.Treedef | None:
     if type(x) is OrNone or type(y) is OrNone or (x is None) != (y is None):
         held = y if x is None else x
         return None if is_changeable(held) else trees.flatten(or_none(held))[1]
-    if not isinstance(x, tuple) or type(x) is not type(y) or len(x) != len(y):
+    if not isinstance(x, (tuple, dict)) or type(x) is not type(y) or len(x) != len(y):
         return None
     if trees.flatten(x)[1] == trees.flatten(y)[1]:
         return None
-    found = [shared(one, other) for one, other in zip(x, y, strict=True)]
+    if isinstance(x, dict) and (set(x) != set(y) or any(type(key) is not str for key in x)):
+        return None
+    items = trees.items_of(x)
+    found = [shared(one, other) for one, other in zip(items, trees.items_of(y), strict=True)]
     if not any(found):
         return None
-    pairs = zip(found, x, strict=True)
+    pairs = zip(found, items, strict=True)
     children = [trees.flatten(item)[1] if tree is None else tree for tree, item in pairs]
     return trees.with_children(x, children)
 

@@ -273,8 +273,8 @@ class Ledger(Frame):
     """A recording: its checks, which loops and branches carry; objects that it met and made."""
 
     __slots__ = (
-        *("before", "contents", "may_raise", "kept", "made", "objects", "recorded"),
-        *("put_back", "rows", "skipped", "twins", "undo"),
+        *("before", "contents", "may_raise", "kept", "made", "met", "objects", "recorded"),
+        *("has_spectra", "put_back", "rows", "skipped", "twins", "undo"),
     )
     CHECKS: ClassVar[str] = "checks"
     KEPT: ClassVar[str] = "what functools.lru_cache keeps"
@@ -289,6 +289,8 @@ class Ledger(Frame):
         self.objects: dict[int, Frame] = {}
         self.contents: dict[int, Frame] = {}  # of lists, dicts, sets and deques
         self.made: dict[int, Any] = {}
+        self.met: list[Any] = []  # objects of which a name may show one or another
+        self.has_spectra = False  # whether eigenvalues are there, which NumPy gives real or complex
         self.before: dict[Key, Any] = {}
         # how often an exception may be raised by numbers that are traced
         self.may_raise: Counter[type[Exception]] = Counter()

@@ -10,6 +10,8 @@ import numpy as np
 from ckad import trees
 from ckad.errors import UnsupportedFunctionError
 from ckad.place import at_place
+from ckad.trace.source.choices import Choice, can_be_chosen, equal, one_of
+from ckad.trace.source.control.checks import note_raise
 from ckad.trace.source.values import holds_tracer, slot_of, weakened
 from ckad.trace.values.tracer import Tracer, lift
 
@@ -40,6 +42,23 @@ def extreme(items: Sequence[Any], key: Key, is_max: bool) -> Any:
     return _picked(items, [place])[0]
 
 
+def _at(items: Sequence[Any], place: Any) -> Choice:
+    return one_of(list(items), lambda numbers: np.stack([lift(k) for k in numbers])[place])
+
+
+def found_in(items: Sequence[Any], wanted: Any, counts: bool) -> Any:
+    """``items.index(wanted)``, or ``items.count(wanted)``, where a traced value decides."""
+    flags = np.stack([lift(_is_equal(x, wanted)) for x in items] or [lift(False)])
+    if counts:
+        return weakened(np.sum(flags))
+    note_raise(np.logical_not(np.any(flags)))
+    return weakened(np.argmax(flags))
+
+
+def _is_equal(x: Any, y: Any) -> Any:
+    return equal(x, y) if type(x) is Choice or type(y) is Choice else np.all(np.equal(x, y))
+
+
 def _stacked(keys: Sequence[Any]) -> Any:
     slots = [slot_of(x) for x in keys]
     if any(s is None or s.type.shape for s in slots):
@@ -49,6 +68,8 @@ def _stacked(keys: Sequence[Any]) -> Any:
 
 def _picked(items: Sequence[Any], places: Sequence[Any]) -> list[Any]:
     """The items at traced places: each of their numbers is read from all items' at once."""
+    if all(map(can_be_chosen, items)):
+        return [_at(items, place) for place in places]
     taken = [trees.flatten(x) for x in items]
     (first, tree), leaves = taken[0], []
     if any(own != tree for _, own in taken):

@@ -1,0 +1,332 @@
+"""Objects of which a traced condition chooses one: the nearest, the next in turn, a controller."""
+
+from __future__ import annotations
+
+import math
+from collections import namedtuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+import ckad
+from ckad.errors import CarryError, CkadError, RaisedError
+
+from .idioms import check, check_further
+
+PROGRAMS: list[Callable[..., Any]] = []
+
+
+def program(function: Callable[..., Any]) -> Callable[..., Any]:
+    PROGRAMS.append(function)
+    return function
+
+
+class Sphere:
+    def __init__(self, center, radius, colour):
+        self.center, self.radius, self.colour = np.array(center), radius, np.array(colour)
+
+    def intersect(self, origin, direction):
+        to = origin - self.center
+        b, c = 2 * np.dot(to, direction), np.dot(to, to) - self.radius**2
+        disc = b * b - 4 * c
+        if disc < 0:
+            return None
+        t = (-b - math.sqrt(disc)) / 2
+        return t if t > 1e-4 else None
+
+
+SCENE = [
+    Sphere([0.0, 0.0, 5.0], 1.0, [1.0, 0.2, 0.3]),
+    Sphere([0.5, 0.2, 4.0], 0.7, [0.0, 0.2, 0.7]),
+    Sphere([-2.0, 0.0, 7.0], 1.5, [0.5, 0.5, 0.3]),
+]
+
+
+def ray(a, b, i):
+    direction = np.array([0.1 * i - 0.3 * a, 0.02 * b, 1.0])
+    return direction / np.linalg.norm(direction)
+
+
+@program
+def nearest_hit(a, b):
+    origin, total = np.zeros(3), 0.0
+    for i in range(5):
+        hit, least = None, 1e10
+        d = ray(a, b, i)
+        for sphere in SCENE:
+            t = sphere.intersect(origin, d)
+            if t is not None and t < least:
+                hit, least = sphere, t
+        if hit is not None:
+            normal = (origin + least * d - hit.center) / hit.radius
+            total += np.sum(hit.colour) * max(np.dot(normal, -d), 0)
+    return total
+
+
+@program
+def nearest_of_a_function(a, b):
+    spheres = [Sphere([a * 0.1, 0.0, 5.0], b, [1.0, 0.0, 0.0]), SCENE[1]]
+
+    def nearest(d):
+        best, distance = None, np.inf
+        for one in spheres:
+            t = one.intersect(np.zeros(3), d)
+            if t and t < distance:
+                distance, best = t, one
+        return best, distance
+
+    total = 0.0
+    for i in range(6):
+        one, t = nearest(ray(a, b, i))
+        if one is None:
+            total += 0.1 * a
+            continue
+        total += one.colour[0] * t + one.radius
+    return total
+
+
+@program
+def by_their_number(a, b):
+    place, weight, total = 0, 1.0, 0.0
+    for k in range(7):
+        place = 0
+        for i, _ in enumerate(SCENE):
+            if math.sin(a * k + i) > 0.5:
+                place = i
+        weight *= SCENE[place].radius
+        total += weight * b
+    return total
+
+
+@program
+def of_dicts(a, b):
+    walls = [{"at": a, "cost": 1.0}, {"at": 2 * b, "cost": 0.5}]
+    total = 0.0
+    for k in range(7):
+        hit, least = None, np.inf
+        for wall in walls:
+            distance = (wall["at"] - 0.4 * k) ** 2
+            if distance < min(least, 1.1):
+                hit, least = wall, distance
+        if hit is not None:
+            total += hit["cost"] * least + hit["at"]
+    return total
+
+
+class Server:
+    def __init__(self, time, name):
+        self.time, self.free, self.served, self.name = time, 0.0, 0, name
+
+    def serve(self, now):
+        self.free = max(self.free, now) + self.time
+        self.served += 1
+        return self.free
+
+
+@program
+def changed_where_it_is_chosen(a, b):
+    one, other, total = Server(a, "one"), Server(b, "other"), 0.0
+    for k in range(12):
+        server = one if one.free <= other.free else other
+        server.free = max(server.free, 0.31 * k) + server.time
+        server.served += 1
+        total += server.free
+    return total + one.served * a + other.served
+
+
+@program
+def methods_that_change_it(a, b):
+    servers, total = [Server(a, "x"), Server(b, "y"), Server(a * b, "z")], 0.0
+    for k in range(12):
+        server = min(servers, key=lambda s: s.free)
+        total += server.serve(0.31 * k)
+    return total + sum(s.served * s.free for s in servers)
+
+
+@program
+def told_apart(a, b):
+    one, other, x, last, n = Server(a, "one"), Server(b, "other"), a, None, 0
+    for k in range(9):
+        x = x + b * np.sin(k)
+        now = one if x > 1.0 else other
+        if last is not None and now is not last:
+            n += 1
+            x = x + 0.1 * now.time
+        if now == one and now.name == "one":
+            x -= 0.01 * b
+        last = now
+    return x * n + last.time
+
+
+@program
+def kept_in_a_list(a, b):
+    one, other, x, chosen = Server(a, "one"), Server(b, "other"), a, []
+    for k in range(9):
+        x = x + b * np.sin(k)
+        if x > 0.5:
+            chosen.append(one if x > 1.0 else other)
+    return sum(server.time for server in chosen) + x
+
+
+class Cruise:
+    gain = 1.0
+
+    def force(self, v, a, b):
+        return a * (20 - v)
+
+
+class Brake:
+    gain = 0.5
+
+    def force(self, v, a, b):
+        return -b * v
+
+
+@program
+def controllers(a, b):
+    cruise, brake, v = Cruise(), Brake(), 10.0
+    control = cruise
+    for _ in range(50):
+        if v > 15:
+            control = brake
+        elif v < 12:
+            control = cruise
+        v = v + 0.1 * control.force(v, a, b) * control.gain
+    return v
+
+
+@program
+def functions(a, b):
+    def slow(x):
+        return 0.1 * x * b
+
+    x = a
+    for _ in range(9):
+        rate = np.sin if x > 1.0 else np.cos
+        x = x + 0.3 * rate(x)
+        x -= (slow if x > 1.5 else math.sqrt)(x) * 0.1
+    return x
+
+
+@program
+def parents(a, b):
+    class_of = Server
+    nodes = [class_of(a * k, str(k)) for k in range(4)]
+    for i, node in enumerate(nodes[1:], 1):
+        best, cost = None, np.inf
+        for other in nodes[:i]:
+            through = other.free + (node.time - other.time) ** 2 + b
+            if through < cost:
+                cost, best = through, other
+        node.parent, node.free = best, cost
+    nodes[0].parent = None
+    total, node = 0.0, nodes[-1]
+    while node.parent is not None:
+        total += node.free
+        node = node.parent
+    return total
+
+
+Event = namedtuple("Event", "t kind size")
+
+
+class Trade(NamedTuple):
+    price: float
+    side: str
+
+
+@program
+def words_in_tuples(a, b):
+    infected, healthy, t, events = 1.0, 99.0, 0.0, []
+    for _ in range(40):
+        new, recovered = 0.3 * a * healthy * infected / 100, 0.1 * b * infected
+        healthy -= new
+        infected += new - recovered
+        if new > recovered:
+            events.append((t, "infection"))
+        else:
+            events.append((t, "recovery"))
+        t += a
+    return sum(t for t, kind in events if kind == "infection") + infected
+
+
+@program
+def words_in_namedtuples(a, b):
+    state = Event(0.0, "run", a)
+    for _ in range(30):
+        if state.size > 1.2:
+            state = state._replace(kind="stop", size=state.size * 0.9)
+        else:
+            state = state._replace(kind="run", size=state.size + b * 0.1)
+        state = state._replace(t=state.t + 0.1)
+    return state.size * state.t + (a if state.kind == "stop" else 0.0)
+
+
+@program
+def counted(a, b):
+    record, x = {"x": [], "state": []}, a
+    for k in range(9):
+        x = x + 0.3 * np.sin(b * k)
+        record["x"].append(x)
+        record["state"].append("up" if x > 1.5 else "down")
+    least = record["x"].index(min(record["x"]))
+    return record["state"].count("up") * a + record["x"][least] * least
+
+
+@program
+def dicts_with_none(a, b):
+    x, best = a, {"x": None, "loss": float("inf"), "n": 0}
+    for k in range(9):
+        x = x + 0.3 * np.sin(b * k)
+        loss = (x - 1.8) ** 2
+        if loss < best["loss"]:
+            best = {"x": x, "loss": loss, "n": k}
+    return best["x"] * a + best["loss"] + best["n"]
+
+
+@pytest.mark.parametrize("function", PROGRAMS, ids=lambda f: f.__name__)
+def test_the_one_that_is_chosen(function: Callable[..., Any]) -> None:
+    check(function, 1.21, 0.83)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("function", PROGRAMS, ids=lambda f: f.__name__)
+def test_the_one_that_is_chosen_further(function: Callable[..., Any]) -> None:
+    check_further(function, 1.21, 0.83)
+
+
+def test_none_is_chosen() -> None:
+    def nearest(x):
+        hit = None
+        for one in SCENE:
+            if one.radius * x > 2.0:
+                hit = one
+        return hit.radius * x
+
+    assert ckad.value_and_grad(nearest)(1.5) == (nearest(1.5), 1.5)
+    with pytest.raises(RaisedError, match=r"return hit\.radius \* x"):
+        ckad.grad(nearest)(0.1)
+
+
+def test_objects_that_a_loop_makes_are_refused() -> None:
+    def latest(x):
+        server = Server(1.0, "first")
+        for _ in range(20):
+            x = x * 1.1
+            if x > 1.2:
+                server = Server(x, "new")
+        return server.time
+
+    with pytest.raises(CarryError, match=r"is made in the body .* @dataclass"):
+        ckad.grad(latest)(1.5)
+
+
+def test_an_item_that_is_not_there() -> None:
+    def place(x):
+        return x * [1.0, 2.0 * x, 3.0].index(2.0 * x * x)
+
+    assert ckad.value_and_grad(place)(1.0) == (1.0, 1.0)
+    with pytest.raises(CkadError, match="index"):
+        ckad.grad(place)(1.7)
