@@ -1,7 +1,7 @@
 """Events of a recorded solution: zeros of functions of time and state, within one step.
 
-The time of an event is found by bisection on the interpolant, without derivative, then by two Newton
-steps. The first has the derivative of the zero, dt = -(g_y dy + g_p dp) / (dg/dt), by the
+The time of an event is found by bisection on the interpolant, without derivative, then by two
+Newton steps. The first has the derivative of the zero, dt = -(g_y dy + g_p dp) / (dg/dt), by the
 implicit-function theorem; the second those up to order three, as each step doubles the number of
 terms of a series that are right.
 """

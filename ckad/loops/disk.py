@@ -15,8 +15,8 @@ from ckad.checkpoint.schedules.schedule import Schedule
 from ckad.checkpoint.store.disk import DiskStore
 from ckad.engines.measure import TapedLoop, step_bytes
 from ckad.engines.work import reverse_nanoseconds
+from ckad.loops.between.courses import Courses
 from ckad.loops.choose import Chooser, Schedules, slots_of
-from ckad.loops.courses import Courses
 
 #: Bytes of the states by which a directory's speed is measured, and how many of each.
 SAMPLES, SAMPLED = (2**16, 2**20), 4

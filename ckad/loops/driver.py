@@ -20,9 +20,9 @@ from ckad.engines.work import beside, step_nanoseconds
 from ckad.errors import BudgetError, EngineError, ScheduleError
 from ckad.loops.advice import warn_if_dear
 from ckad.loops.asked import Choice
+from ckad.loops.between.courses import Courses, Disk
 from ckad.loops.choose import Chooser, Measure, Schedules
 from ckad.loops.compiled import Compiled, Run
-from ckad.loops.courses import Courses, Disk
 from ckad.loops.disk import on_disk
 from ckad.loops.engines import AUTO, ENGINES, chosen, engine_named
 from ckad.loops.threads import n_threads

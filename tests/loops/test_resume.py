@@ -13,7 +13,7 @@ import pytest
 import ckad
 from ckad import schedules
 from ckad.errors import CheckpointError
-from ckad.loops import courses, resume
+from ckad.loops.between import courses, resume
 
 from ..checkpoint.store.processes import ended, fork
 from .test_disk import arguments, open_ended, program, same

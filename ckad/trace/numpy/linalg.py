@@ -252,14 +252,16 @@ class SlogdetResult(NamedTuple):
 @implements(np.linalg.slogdet, kind=STATIC)
 def slogdet(a: Any) -> SlogdetResult:
     x = floats(a)
+    m = matrices(x)
     if is_large(x):
-        m = matrices(x)
         found = routine("slogdet", computed("lu", m), attrs=(int(x.dtype.kind == "c"),))
         parts = [found[:, 0, k] for k in range(found.shape[-1])]
         sign = retyped(paired(*parts[:2]) if len(parts) == 3 else parts[0], x.dtype)
         logs = retyped(parts[-1], np.real(m).dtype)
         return SlogdetResult(_unstacked(sign, x), _unstacked(logs, x))
-    m = matrices(x)
+    if m.shape[1] == 0:
+        ones = np.ones(m.shape[0], m.dtype, like=m)
+        return SlogdetResult(_unstacked(ones, x), _unstacked(np.zeros_like(np.real(ones)), x))
     _, pivots, sign = _eliminated(m, m.shape[1], everywhere=False)
     pivots = retyped(routine("regular", pivots, pivots, _is_singular(pivots)), x.dtype)
     signs = np.prod(np.sign(pivots), 1) * sign[:, 0]

@@ -22,11 +22,11 @@ from ckad.checkpoint.store.disk import DiskStore
 from ckad.engines.actions import Course, Feed, Rows, Slots, Window
 from ckad.engines.measure import TapedLoop
 from ckad.errors import BudgetError
+from ckad.loops.between.fallback import Recomputed
+from ckad.loops.between.resume import Resumable
+from ckad.loops.between.tiers import Staged
 from ckad.loops.choose import Schedules, slots_of
-from ckad.loops.fallback import Recomputed
-from ckad.loops.resume import Resumable
 from ckad.loops.tables import After, between, learnt, streamed, whole
-from ckad.loops.tiers import Staged
 from ckad.tape.control import WHILE
 from ckad.tape.tape import Tape
 

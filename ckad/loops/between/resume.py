@@ -17,7 +17,7 @@ from ckad.checkpoint.schedules.schedule import Action
 from ckad.checkpoint.store.disk import DiskStore
 from ckad.checkpoint.store.format.records import Journal
 from ckad.engines.actions import Rows, Window
-from ckad.loops.tiers import KIND, SLOT, START, STOP, Staged
+from ckad.loops.between.tiers import KIND, SLOT, START, STOP, Staged
 
 #: A journal is written when so many times the time has gone by that the last one took.
 PAUSES = 10

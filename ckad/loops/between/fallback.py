@@ -15,7 +15,7 @@ import numpy as np
 from ckad.checkpoint.schedules.schedule import Action
 from ckad.engines.actions import Rows
 from ckad.errors import CheckpointError, RecomputeWarning
-from ckad.loops.tiers import KIND, SLOT, START, Staged
+from ckad.loops.between.tiers import KIND, SLOT, START, Staged
 
 
 class Recomputed(Staged):

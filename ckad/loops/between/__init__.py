@@ -1,0 +1,7 @@
+"""What is done between the pieces of an outermost loop's actions.
+
+courses          Which loops have something to be done there, and what.
+tiers            Restart slots on disk: states written and read.
+fallback         The same where a state that is lost is computed again.
+resume           Progress records, from which a run that was killed goes on.
+"""
