@@ -93,6 +93,31 @@ def test_a_loop_of_unknown_length_goes_on(tmp_path, monkeypatch):
         assert not [*tmp_path.iterdir()]
 
 
+def shorter(u, k):
+    n = 0
+    while np.sum(u**2) > 1.0 and n < 40:
+        u = u * 0.96 + k * np.sin(u)
+        n += 1
+    return np.sum(u**2)
+
+
+@pytest.mark.usefixtures("often")
+def test_a_loop_that_ends_long_before_its_bound_goes_on(tmp_path, monkeypatch):
+    """Its schedule stores states past the end, of which there are none."""
+    u, k = np.linspace(0.0, 1.0, 20), np.array(1e-3)
+    expected = ckad.value_and_grad(shorter, (0, 1), engine="vm")(u, k)
+    gradient = ckad.value_and_grad(shorter, (0, 1), engine="vm", resume=tmp_path,
+                                   schedule=lambda n: schedules.multistage(n, 1, 2))  # fmt: skip
+    total = killed_at(monkeypatch, -1)
+    assert same(gradient(u, k), expected)
+    assert total[0] > 5
+    killed_at(monkeypatch, total[0] // 2)
+    with pytest.raises(Kill):
+        gradient(u, k)
+    assert same(gradient(u, k), expected)
+    assert not [*tmp_path.iterdir()]
+
+
 @pytest.mark.usefixtures("often")
 def test_what_differs_is_named(tmp_path, monkeypatch):
     gradient = ckad.value_and_grad(program, (0, 1), engine="native", resume=tmp_path)

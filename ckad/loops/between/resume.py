@@ -166,8 +166,10 @@ class Resumable(Staged):
         """Whether a run could go on from here."""
         if self.piece is None or self.n_taped or self.stored_last == self.final:
             return False
-        kind = self._last_row()[KIND]
-        return bool(kind == Action.STORE or (kind == Action.REVERSE and not self._runs_on()))
+        row = self._last_row()
+        if row[KIND] == Action.STORE:  # past the end of a shorter loop there is no state
+            return bool(row[START] < self.n_steps)
+        return bool(row[KIND] == Action.REVERSE and not self._runs_on())
 
     def _last_row(self) -> np.ndarray:
         """The last row carried out that does more than drop a state."""
