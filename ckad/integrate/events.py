@@ -1,7 +1,7 @@
 """Events of a recorded solution: zeros of functions of time and state, within one step.
 
-The time of an event is found by bisection on the interpolant, without derivative, then by two Newton
-steps. The first has the derivative of the zero, dt = -(g_y dy + g_p dp) / (dg/dt), by the
+The time of an event is found by bisection on the interpolant, without derivative, then by two
+Newton steps. The first has the derivative of the zero, dt = -(g_y dy + g_p dp) / (dg/dt), by the
 implicit-function theorem; the second those up to order three, as each step doubles the number of
 terms of a series that are right.
 """
@@ -59,7 +59,7 @@ def begun(events: Sequence[Event], t: Any, y: Any) -> dict[str, Any]:
         "g": [e.function(t, y) for e in events],
         "count": [np.int64(0) for _ in events],
         "t": [np.zeros(e.room) for e in events],
-        "y": [np.zeros((e.room, y.size)) for e in events],
+        "y": [np.zeros((e.room, y.size), dtype=y.dtype) for e in events],
         "ended": np.bool_(False),
     }
 
