@@ -59,7 +59,7 @@ def begun(events: Sequence[Event], t: Any, y: Any) -> dict[str, Any]:
         "g": [e.function(t, y) for e in events],
         "count": [np.int64(0) for _ in events],
         "t": [np.zeros(e.room) for e in events],
-        "y": [np.zeros((e.room, y.size)) for e in events],
+        "y": [np.zeros((e.room, y.size), dtype=y.dtype) for e in events],
         "ended": np.bool_(False),
     }
 

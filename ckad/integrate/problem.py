@@ -47,8 +47,9 @@ def problem(fun: Any, t_span: Any, y0: Any, t_eval: Any, args: Any) -> Problem:
 
 
 def array(x: Any) -> Any:
-    """Floats; traced where that is recorded."""
-    return traced(x) * 1.0 if is_tracing() else np.array(x, dtype=float)
+    """Numbers in double precision, real or complex; traced where that is recorded."""
+    found = traced(x) if is_tracing() else np.asarray(x)
+    return found.astype(np.complex128 if found.dtype.kind == "c" else np.float64)
 
 
 def number(t: Any) -> Any:

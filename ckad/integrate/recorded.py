@@ -70,7 +70,7 @@ class Run:
         }
         if self.keeps_stages:
             n = len(self.pair.b) + 1
-            stages = np.concatenate([f0[np.newaxis], np.zeros((n - 1, y0.size))])
+            stages = np.stack([f0, *[np.zeros_like(f0)] * (n - 1)])
             state["last"] = {"t": self.t0, "y": y0, "h": 0.0 * self.t0, "stages": stages}
             state["last"]["y_new"] = y0
         if self.pair.a_extra.size:

@@ -19,6 +19,8 @@ from ckad.place import at_place
 from ckad.trace.memory.opened import is_tracing
 from ckad.trace.source.purity import pure
 
+IMPLICIT = ("Radau", "BDF", "LSODA")
+
 
 @pure
 def solve_ivp(
@@ -39,6 +41,7 @@ def solve_ivp(
     step: float | None = None,
     differentiate_steps: bool = False,
     max_events: int = 64,
+    **options: Any,
 ) -> OdeResult:
     """Solve dy/dt = fun(t, y) with y(t0) = y0, as ``scipy.integrate.solve_ivp`` does.
 
@@ -50,10 +53,10 @@ def solve_ivp(
     Args:
         fun: ``fun(t, y, *args)`` gives dy/dt, float64[n], or a list of n numbers.
         t_span: (t0, tf); tf below t0 integrates backwards.
-        y0: float64[n].
+        y0: float64[n], or complex128[n].
         method: adaptive "RK23", "RK45", "DOP853" or "Tsit5"; of fixed step "Euler", "Midpoint",
             "Heun", "RK4", and for y = (q, p) with dq/dt a function of p, and dp/dt of q, "Leapfrog"
-            and "Yoshida4".
+            and "Yoshida4". Outside of recordings SciPy's "Radau", "BDF" and "LSODA", too.
         t_eval: float64[m], sorted from t0 to tf, the times of the states that are returned. An
             adaptive method needs it inside of a recording for more than the last state.
         dense_output: return a function of time, ``sol``; outside of recordings only.
@@ -65,6 +68,7 @@ def solve_ivp(
         step: its longest step in place of ``n_steps``, where ``t_span`` is known.
         differentiate_steps: differentiate the choice of the steps' lengths, too.
         max_events: inside of a recording the room for the zeros of an event that is not terminal.
+        options: of SciPy's implicit methods (``jac``, ...).
 
     Returns:
         An object with SciPy's fields ``t, y, sol, t_events, y_events, nfev, njev, nlu, status,
@@ -86,12 +90,10 @@ def solve_ivp(
     0.36787944 -0.73575888
     """
     if method in fixed.METHODS:
-        _refuse_for_fixed(method, dense_output, events)
+        _refuse_for_fixed(method, dense_output, events, options)
         asked = problem(fun, t_span, y0, t_eval, args)
         return fixed.solve(fixed.METHODS[method], asked, _steps(method, asked, n_steps, step))
-    if method not in PAIRS:
-        names = ", ".join([*PAIRS, *fixed.METHODS])
-        raise ValueError(at_place(f"method={method!r} is not known. Take one of {names}."))
+    _check_method(method, options)
     if n_steps is not None or step is not None:
         raise ValueError(
             at_place(f"{method} chooses its steps: n_steps= and step= are for fixed steps.")
@@ -105,18 +107,42 @@ def solve_ivp(
             )
         known_events = prepared(events, arguments(args), max_events)
         return recorded.solve(PAIRS[method], asked, bounds, known_events)
-    options = {"rtol": bounds.rtol, "atol": bounds.atol, "max_step": max_step}
     found = integrate.solve_ivp(
-        *(fun, (asked.t0, asked.tf), asked.y0, PAIRS[method].solver, asked.t_eval),
+        *(fun, (asked.t0, asked.tf), asked.y0),
+        *(PAIRS[method].solver if method in PAIRS else method, asked.t_eval),
         *(dense_output, events),
         args=None if args is None else arguments(args),
         first_step=first_step,
+        max_step=max_step,
+        rtol=bounds.rtol,
+        atol=bounds.atol,
         **options,
     )
     return OdeResult(**found)
 
 
-def _refuse_for_fixed(method: str, dense_output: bool, events: Any) -> None:
+def _check_method(method: str, options: dict[str, Any]) -> None:
+    if method in IMPLICIT:
+        if is_tracing():
+            raise UnrecordableError(
+                at_place(
+                    f"{method} is SciPy's own, whose steps are not recorded: it is for use outside "
+                    f"of transformed functions. Take one of {', '.join(PAIRS)}."
+                )
+            )
+        return
+    if method not in PAIRS:
+        names = ", ".join([*PAIRS, *fixed.METHODS, *IMPLICIT])
+        raise ValueError(at_place(f"method={method!r} is not known. Take one of {names}."))
+    if options:
+        raise TypeError(at_place(f"{method} has no option {', '.join(options)}."))
+
+
+def _refuse_for_fixed(
+    method: str, dense_output: bool, events: Any, options: dict[str, Any]
+) -> None:
+    if options:
+        raise TypeError(at_place(f"{method} has no option {', '.join(options)}."))
     if dense_output or events is not None:
         name = "dense_output" if dense_output else "events"
         raise ValueError(

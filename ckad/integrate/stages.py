@@ -44,7 +44,7 @@ def error_norm(pair: Pair, stages: Sequence[Any], h: Any, scale: Any) -> Any:
     """The estimated error in units of the tolerances: a step below 1 is accepted."""
     if pair.errors.ndim == 1:
         return rms(weighted(pair.errors, stages) * h / scale)
-    fifth, third = (np.sum((weighted(e, stages) / scale) ** 2) for e in pair.errors)
+    fifth, third = (np.linalg.norm(weighted(e, stages) / scale) ** 2 for e in pair.errors)
     both = fifth + 0.01 * third  # section II.10, eq. 10.17
     return np.abs(h) * fifth / np.sqrt(np.where(both == 0.0, 1.0, both) * scale.size)
 

@@ -39,9 +39,10 @@ def test_the_time_of_a_fall(method):
     np.testing.assert_allclose(gradient, [t / 20.0, -0.5 * t / G], rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_the_second_derivative_of_a_fall():
     def landing(height):
-        sol = solve_ivp(fall, (0.0, 9.0), [height, 0.0], events=ground, args=(G,))
+        sol = solve_ivp(fall, (0.0, 9.0), [height, 0.0], "RK23", events=ground, args=(G,))
         return sol.t_events[0][0]
 
     second = ckad.grad(lambda height: ckad.grad(landing)(height))(10.0)
@@ -59,10 +60,10 @@ def bounced(height, kept, n):
 
 @pytest.mark.usefixtures("engine")
 def test_a_bouncing_ball():
-    value, gradient = ckad.value_and_grad(bounced, argnums=(0, 1))(10.0, 0.8, 3)
+    value, gradient = ckad.value_and_grad(bounced, argnums=(0, 1))(10.0, 0.8, 2)
     first = np.sqrt(20.0 / G)
-    np.testing.assert_allclose(value, first * (1.0 + 2.0 * (0.8 + 0.64)), rtol=1e-11)
-    np.testing.assert_allclose(gradient, [value / 20.0, first * (2.0 + 4.0 * 0.8)], rtol=1e-9)
+    np.testing.assert_allclose(value, first * (1.0 + 2.0 * 0.8), rtol=1e-11)
+    np.testing.assert_allclose(gradient, [value / 20.0, 2.0 * first], rtol=1e-9)
 
 
 def test_a_neuron_that_reaches_its_threshold():
