@@ -45,5 +45,5 @@ def test_complex_eigenvalues_stop_where_real_ones_are_needed():
         return math.sqrt(np.linalg.eigvals(np.array([[2.0, 1.0], [a, 2.0]]))[0])
 
     assert ckad.value_and_grad(turned)(0.25)[0] == pytest.approx(turned(0.25))
-    with pytest.raises(RaisedError, match="math.sqrt"):
+    with pytest.raises(RaisedError, match=r"math\.sqrt"):
         ckad.grad(turned)(-0.25)
