@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import namedtuple
+from collections import deque, namedtuple
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -284,6 +284,16 @@ def dicts_with_none(a, b):
         if loss < best["loss"]:
             best = {"x": x, "loss": loss, "n": k}
     return best["x"] * a + best["loss"] + best["n"]
+
+
+@program
+def arrays_of_deques(a, b):
+    window, total, taps = deque([0.0] * 5), 0.0, np.array([0.1, 0.2, 0.4, 0.2, 0.1])
+    for k in range(12):
+        window.appendleft(a * np.sin(b * k))
+        window.pop()
+        total += np.dot(taps, np.array(window)) ** 2
+    return total
 
 
 @pytest.mark.parametrize("function", PROGRAMS, ids=lambda f: f.__name__)

@@ -304,9 +304,18 @@ def _call(frame: Frame, node: ast.Call) -> Any:
     frame.line = node.lineno
     if callee is super and not args:
         return classes.parent(frame)
-    args = real_of_spectra(callee, args)
+    args = real_of_spectra(callee, _without_deques(callee, args))
     chosen = _chosen(callee, args, options)
     return call(callee, args, options) if chosen is MISSING else chosen
+
+
+def _without_deques(callee: Any, args: list[Any]) -> list[Any]:
+    """NumPy reads a deque as a list, in which traced values are looked for."""
+    if not any(type(x) is deque and stack_of(x) is None for x in args):
+        return args
+    if not str(getattr(callee, "__module__", "")).startswith("numpy"):
+        return args
+    return [list(seen(x)) if type(x) is deque and stack_of(x) is None else x for x in args]
 
 
 #: What is asked of words and of members of enumerations.
