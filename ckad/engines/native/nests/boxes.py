@@ -8,8 +8,9 @@ from itertools import pairwise, product
 from math import prod
 from typing import Any
 
-from ckad.engines.native.nests.fusion import Fusion, Nest, work_of
+from ckad.engines.native.nests.fusion import Fusion, Nest
 from ckad.engines.native.nests.walk import Box, Index, Split, Walk, identity
+from ckad.engines.native.nests.work import work_of
 from ckad.tape.ops import Op
 from ckad.tape.tape import Row, Tape
 

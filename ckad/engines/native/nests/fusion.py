@@ -18,6 +18,7 @@ from typing import NamedTuple
 from ckad.engines.native.nests.overwritten import reads_before
 from ckad.engines.native.nests.products import part_products, reading_parts
 from ckad.engines.native.nests.spans import Evaluated
+from ckad.engines.native.nests.work import work_of
 from ckad.engines.native.values.registers import is_small
 from ckad.passes.liveness import readers_of
 from ckad.tape.extents import Spans, bounds_in
@@ -37,16 +38,6 @@ SAVED = 4
 SMALL_PART = 0.25
 
 _WRITES = (Op.UPDATE, Op.SLICE_ADD, Op.SCATTER, Op.SCATTER_ADD)
-_DEAR = {Op.DIV: 6, Op.SAFEDIV: 6, Op.SQRT: 6, Op.FLOORDIV: 20, Op.MOD: 20}
-_CHEAP = """NEG ABS SIGN FLOOR CEIL TRUNC RINT STOP NOT ISNAN ISINF CONVERT ADD SUB MUL COPYSIGN
-MAXIMUM MINIMUM EQ NE LT LE GT GE AND OR XOR SELECT FMA""".split()
-_WORK = dict.fromkeys((Op[name] for name in _CHEAP), 1) | _DEAR
-_FUNCTION = 20
-
-
-def work_of(op: Op) -> int:
-    """What an op on one element costs, in additions."""
-    return _WORK.get(op, _FUNCTION) if is_elementwise(op) else 0
 
 
 class Holder(NamedTuple):
