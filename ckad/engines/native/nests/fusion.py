@@ -10,11 +10,11 @@ the row are read there, not computed again.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
-from typing import NamedTuple
 
+from ckad.engines.native.nests.holders import Holder, held_in
 from ckad.engines.native.nests.overwritten import reads_before
 from ckad.engines.native.nests.products import part_products, reading_parts
 from ckad.engines.native.nests.spans import Evaluated
@@ -38,13 +38,6 @@ SAVED = 4
 SMALL_PART = 0.25
 
 _WRITES = (Op.UPDATE, Op.SLICE_ADD, Op.SCATTER, Op.SCATTER_ADD)
-
-
-class Holder(NamedTuple):
-    """An array of which another row is the part that begins at ``starts``."""
-
-    row: int
-    starts: tuple[int, ...]
 
 
 @dataclass
@@ -168,7 +161,7 @@ class Fusion:
         found: list[list[Holder]] = [[] for _ in self.rows]
         for k, row in enumerate(self.rows):
             if self.fusable[k] and not self._is_written_over(k):
-                for x, holder in _parts(self.rows, k, row):
+                for x, holder in held_in(self.rows, k, row):
                     found[x].append(holder)
         return found
 
@@ -392,17 +385,3 @@ class Fusion:
     def _is_inside(self, k: int, outputs: Collection[int]) -> bool:
         """Whether a nest computes row k, rather than reads it."""
         return self.uniform[k] is None and (self.is_virtual(k) or k in outputs)
-
-
-def _parts(rows: Sequence[Row], k: int, row: Row) -> Iterator[tuple[int, Holder]]:
-    """The operands that row k holds unchanged."""
-    if row.op is Op.UPDATE:
-        yield row.operands[1], Holder(k, row.attrs[: len(row.type.shape)])
-    elif row.op is Op.PAD:
-        yield row.operands[0], Holder(k, row.attrs[: len(row.type.shape)])
-    elif row.op is Op.CONCAT:
-        (axis,) = row.attrs
-        first = 0
-        for x in row.operands:
-            yield x, Holder(k, tuple(first if a == axis else 0 for a in range(len(row.type.shape))))
-            first += rows[x].type.shape[axis]
