@@ -28,13 +28,6 @@ from ckad.trace.values.complex import ComplexTracer
 from ckad.trace.values.tracer import Tracer, fresh, value
 
 
-def _writing(ufunc: Any) -> Any:
-    def operator(self: Sparse, other: Any) -> Any:
-        return self._in_place(other, call(ufunc, (self, other), {}))
-
-    return operator
-
-
 class Sparse(Array):
     """A sparse matrix being recorded."""
 
@@ -75,24 +68,6 @@ class Sparse(Array):
                     )
                 )
         return self._numbers
-
-    def _in_place(self, other: Any, new: Any) -> Any:
-        """``A *= s``: SciPy writes the data of the matrix, but for formats that have none."""
-        if np.ndim(other) or self.format in ("lil", "dok"):
-            return new
-        parts = getattr(self.numbers, "parts", (self.numbers,))
-        if any(part.storage.trace is not current() for part in parts):
-            raise UnrecordableError(
-                at_place(
-                    "a loop or branch writes into a sparse matrix that was made outside of it. "
-                    "Make a new one: A = A * s in place of A *= s."
-                )
-            )
-        self.replace(new.pattern, new.numbers)
-        return self
-
-    __imul__, __itruediv__ = _writing(np.multiply), _writing(np.divide)
-    __iadd__, __isub__ = Array.__add__, Array.__sub__
 
     # --- what it is ----------------------------------------------------------------------------
 

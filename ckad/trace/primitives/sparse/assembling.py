@@ -291,9 +291,11 @@ def _changing(function: Any) -> Any:
     """``A *= x`` and ``A /= x``, which SciPy does to the numbers of the matrix itself."""
 
     def method(self: Sparse, other: Any) -> Sparse:
-        reject(isinstance(self, Editable), "*= or /= of a LIL or DOK matrix (A = A * x)")
         check_writable(self)
         made = call(function, (self, other), {})
+        if isinstance(self, Editable):
+            _write(self, (slice(None), slice(None)), made)
+            return self
         self.replace(made.pattern, made.numbers)
         return self
 
