@@ -144,7 +144,7 @@ def test_two_thousand_steps_of_a_hundred_thousand_cells() -> None:
     assert figures.left <= PAGES
 
 
-@pytest.mark.parametrize("budget", [12, 25, 120])
+@pytest.mark.parametrize("budget", [pytest.param(12, marks=pytest.mark.slow), 25, 120])
 def test_other_budgets(budget: int) -> None:
     figures = measured(
         f"measure(ckad.value_and_grad(diffusion(200), (0, 1), memory='{budget} MB'),"
