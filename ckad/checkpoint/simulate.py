@@ -7,17 +7,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ckad.checkpoint.schedules.schedule import Action, Actions, Schedule
+from ckad.checkpoint.schedules.codes import ADVANCE, DROP, END, RESTORE, REVERSE, STORE, TAPE
+from ckad.checkpoint.schedules.schedule import Actions, Schedule
 from ckad.errors import ScheduleError
 from ckad.kernel import kernel
-
-ADVANCE = int(Action.ADVANCE)
-STORE = int(Action.STORE)
-RESTORE = int(Action.RESTORE)
-DROP = int(Action.DROP)
-TAPE = int(Action.TAPE)
-REVERSE = int(Action.REVERSE)
-END = int(Action.END)
 
 FREE = -1
 

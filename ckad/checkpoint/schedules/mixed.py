@@ -7,8 +7,7 @@ from math import comb
 import numpy as np
 from numpy.typing import NDArray
 
-from ckad.checkpoint.schedules.generators import binomial
-from ckad.checkpoint.schedules.generators.binomial import (
+from ckad.checkpoint.schedules.codes import (
     ADVANCE,
     DROP,
     END,
@@ -17,14 +16,15 @@ from ckad.checkpoint.schedules.generators.binomial import (
     REVERSE,
     STORE,
     TAPE,
-    repetitions,
-    scaled,
 )
+from ckad.checkpoint.schedules.generators import binomial
+from ckad.checkpoint.schedules.generators.binomial import repetitions, scaled
+from ckad.checkpoint.schedules.generators.filling import NEXT, filling
 from ckad.checkpoint.schedules.schedule import Family, Generated, Schedule, at_least
 from ckad.kernel import kernel
 
-# The registers of a generator state; the stack of checkpointed steps follows them.
-NEXT, HERE, FRONTIER, TOP, SLOTS, STACK = range(6)
+# The registers of a generator state after NEXT; the stack of checkpointed steps follows them.
+HERE, FRONTIER, TOP, SLOTS, STACK = range(NEXT + 1, 6)
 
 
 def forward_steps(n_steps: int, n_slots: int) -> int:
@@ -127,22 +127,7 @@ def perform(state: NDArray[np.int64]) -> tuple[int, int, int]:
     return 0, 0, -1
 
 
-@kernel
-def fill(
-    state: NDArray[np.int64],
-    kind: NDArray[np.int8],
-    start: NDArray[np.int64],
-    stop: NDArray[np.int64],
-    slot: NDArray[np.int32],
-) -> int:
-    """Write the next actions, one row each; return how many (see `schedule.Fill`)."""
-    for row in range(kind.size):
-        action = state[NEXT]
-        if action == FINISHED:
-            return row
-        kind[row] = action
-        start[row], stop[row], slot[row] = perform(state)
-    return kind.size
+fill = filling(perform)
 
 
 def most_used(n: int, s: int) -> tuple[int, int]:

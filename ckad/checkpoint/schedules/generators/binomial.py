@@ -13,20 +13,21 @@ from math import comb, sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from ckad.checkpoint.schedules.schedule import Action
+from ckad.checkpoint.schedules.codes import (
+    ADVANCE,
+    DROP,
+    END,
+    FINISHED,
+    RESTORE,
+    REVERSE,
+    STORE,
+    TAPE,
+)
+from ckad.checkpoint.schedules.generators.filling import NEXT, filling
 from ckad.kernel import kernel
 
-ADVANCE = int(Action.ADVANCE)
-STORE = int(Action.STORE)
-RESTORE = int(Action.RESTORE)
-DROP = int(Action.DROP)
-TAPE = int(Action.TAPE)
-REVERSE = int(Action.REVERSE)
-END = int(Action.END)
-FINISHED = END + 1
-
 # The registers of a generator state; the stack of checkpointed steps follows them.
-NEXT, HERE, FRONTIER, TOP, SWEEPING, PERIOD, EXTRA, STACK = range(8)
+HERE, FRONTIER, TOP, SWEEPING, PERIOD, EXTRA, STACK = range(NEXT + 1, 8)
 
 # Float products this far above 2**62 exceed every n_steps whatever their rounding.
 SATURATED = 2.0**62 * (1 + 1e-9)
@@ -158,19 +159,4 @@ def perform(state: NDArray[np.int64]) -> tuple[int, int, int]:
     return 0, 0, -1
 
 
-@kernel
-def fill(
-    state: NDArray[np.int64],
-    kind: NDArray[np.int8],
-    start: NDArray[np.int64],
-    stop: NDArray[np.int64],
-    slot: NDArray[np.int32],
-) -> int:
-    """Write the next actions, one row each; return how many (see `schedule.Fill`)."""
-    for row in range(kind.size):
-        action = state[NEXT]
-        if action == FINISHED:
-            return row
-        kind[row] = action
-        start[row], stop[row], slot[row] = perform(state)
-    return kind.size
+fill = filling(perform)

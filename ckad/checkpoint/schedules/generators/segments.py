@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ckad.checkpoint.schedules.generators.binomial import (
+from ckad.checkpoint.schedules.codes import (
     ADVANCE,
     DROP,
     END,
@@ -24,6 +24,7 @@ from ckad.checkpoint.schedules.generators.binomial import (
     STORE,
     TAPE,
 )
+from ckad.checkpoint.schedules.generators.filling import NEXT, filling
 from ckad.checkpoint.schedules.schedule import Generated, Schedule
 from ckad.errors import ScheduleError
 from ckad.kernel import kernel
@@ -31,10 +32,9 @@ from ckad.kernel import kernel
 #: Columns of a row of the table.
 LENGTH, FIRST, BEHIND, BEFORE, ON_DISK, HELD, N_COLUMNS = range(7)
 
-# The registers of a generator state; the table follows them, then the stack of checkpoints: step,
-# slot and the segment before.
+# The registers of a generator state after NEXT; the table follows them, then the stack of
+# checkpoints: step, slot and the segment before.
 (
-    NEXT,
     HERE,
     FRONTIER,
     SEGMENT,
@@ -49,7 +49,7 @@ LENGTH, FIRST, BEHIND, BEFORE, ON_DISK, HELD, N_COLUMNS = range(7)
     LAST,
     EACH,
     TABLE,
-) = range(15)
+) = range(NEXT + 1, 15)
 
 #: A longer table takes more memory than is worth while: 48 bytes a row, and as much to make it.
 MOST_ROWS = 2**18
@@ -298,19 +298,4 @@ def perform(state: NDArray[np.int64]) -> tuple[int, int, int]:
     return state[HERE], state[HERE], slot
 
 
-@kernel
-def fill(
-    state: NDArray[np.int64],
-    kind: NDArray[np.int8],
-    start: NDArray[np.int64],
-    stop: NDArray[np.int64],
-    slot: NDArray[np.int32],
-) -> int:
-    """Write the next actions, one row each; return how many (see `schedule.Fill`)."""
-    for row in range(kind.size):
-        action = state[NEXT]
-        if action == FINISHED:
-            return row
-        kind[row] = action
-        start[row], stop[row], slot[row] = perform(state)
-    return kind.size
+fill = filling(perform)

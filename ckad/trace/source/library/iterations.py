@@ -58,6 +58,12 @@ class LinearOperator:
         return self.matvec(x) if x.ndim == 1 else self.matmat(x)
 
 
+def _vectors(A: Any, b: Any, x0: Any) -> tuple[Any, Any]:
+    """The right side and the first solution, as vectors that nobody else has."""
+    n = A.shape[0]
+    return np.reshape(b, n) + 0.0, np.zeros(n) if x0 is None else np.reshape(x0, n) + 0.0
+
+
 def cg(
     A: Any,
     b: Any,
@@ -70,13 +76,11 @@ def cg(
     callback: Any = None,
 ) -> Any:
     """Conjugate gradients (Barrett et al. 1994, Templates, fig. 2.5)."""
-    n = A.shape[0]
-    b = np.reshape(b, n) + 0.0
-    x = np.zeros(n) if x0 is None else np.reshape(x0, n) + 0.0
+    b, x = _vectors(A, b, x0)
     enough = np.maximum(atol, rtol * np.linalg.norm(b))
-    steps = 10 * n if maxiter is None else maxiter
+    steps = 10 * len(b) if maxiter is None else maxiter
     r = b - A @ x
-    p = np.zeros(n)
+    p = np.zeros(len(b))
     before = 1.0
     info = steps
     for k in range(steps):
@@ -108,15 +112,13 @@ def bicgstab(
     callback: Any = None,
 ) -> Any:
     """Biconjugate gradients, stabilised (Barrett et al. 1994, Templates, fig. 2.10)."""
-    n = A.shape[0]
-    b = np.reshape(b, n) + 0.0
-    x = np.zeros(n) if x0 is None else np.reshape(x0, n) + 0.0
+    b, x = _vectors(A, b, x0)
     enough = np.maximum(atol, rtol * np.linalg.norm(b))
-    steps = 10 * n if maxiter is None else maxiter
+    steps = 10 * len(b) if maxiter is None else maxiter
     r = b - A @ x
     first = r + 0.0
     p = r + 0.0
-    v = np.zeros(n)
+    v = np.zeros(len(b))
     before = 1.0
     alpha = 1.0
     omega = 1.0
@@ -166,9 +168,8 @@ def gmres(
     """Generalised minimal residuals, restarted (Saad and Schultz 1986), M from the left."""
     if callback is not None:
         raise NotImplementedError("gmres of an operator with callback=")
-    n = A.shape[0]
-    b = np.reshape(b, n) + 0.0
-    x = np.zeros(n) if x0 is None else np.reshape(x0, n) + 0.0
+    b, x = _vectors(A, b, x0)
+    n = len(b)
     size = np.linalg.norm(b)
     enough = np.maximum(atol, rtol * size)
     steps = 10 * n if maxiter is None else maxiter
@@ -193,30 +194,8 @@ def gmres(
         broken = False
         for k in range(inner):
             last = k
-            w = A @ v[k]
-            if M is not None:
-                w = M @ w
-            whole = np.linalg.norm(w)
-            for j in range(k + 1):
-                h[k, j] = np.dot(v[j], w)
-                w = w - h[k, j] * v[j]
-            rest = np.linalg.norm(w)
-            broken = rest <= EPS * whole
-            if broken:
-                h[k, k + 1] = 0.0
-            else:
-                h[k, k + 1] = rest
-                v[k + 1] = w / rest
-            for j in range(k):
-                one, other = h[k, j], h[k, j + 1]
-                h[k, j] = cosines[j] * one + sines[j] * other
-                h[k, j + 1] = cosines[j] * other - sines[j] * one
-            length = np.sqrt(h[k, k] ** 2 + h[k, k + 1] ** 2)
-            cosines[k] = h[k, k] / length
-            sines[k] = h[k, k + 1] / length
-            h[k, k] = length
-            s[k + 1] = -sines[k] * s[k]
-            s[k] = cosines[k] * s[k]
+            broken = _extended(A, M, v, h, k)
+            _rotated(h, s, cosines, sines, k)
             now = np.abs(s[k + 1])
             if now <= small or broken:
                 break
@@ -232,3 +211,36 @@ def gmres(
         factor = np.maximum(EPS, 0.25 * factor) if now <= small else np.minimum(1.0, 1.5 * factor)
         small = now * np.minimum(factor, enough / np.maximum(left, 1e-300))
     return x, 0 if left <= enough else steps
+
+
+def _extended(A: Any, M: Any, v: Any, h: Any, k: int) -> Any:
+    """Row k of the Hessenberg matrix, and the next vector of the basis; whether there is none."""
+    w = A @ v[k]
+    if M is not None:
+        w = M @ w
+    whole = np.linalg.norm(w)
+    for j in range(k + 1):
+        h[k, j] = np.dot(v[j], w)
+        w = w - h[k, j] * v[j]
+    rest = np.linalg.norm(w)
+    broken = rest <= EPS * whole
+    if broken:
+        h[k, k + 1] = 0.0
+    else:
+        h[k, k + 1] = rest
+        v[k + 1] = w / rest
+    return broken
+
+
+def _rotated(h: Any, s: Any, cosines: Any, sines: Any, k: int) -> None:
+    """Row k made triangular by Givens rotations, and the right side with it."""
+    for j in range(k):
+        one, other = h[k, j], h[k, j + 1]
+        h[k, j] = cosines[j] * one + sines[j] * other
+        h[k, j + 1] = cosines[j] * other - sines[j] * one
+    length = np.sqrt(h[k, k] ** 2 + h[k, k + 1] ** 2)
+    cosines[k] = h[k, k] / length
+    sines[k] = h[k, k + 1] / length
+    h[k, k] = length
+    s[k + 1] = -sines[k] * s[k]
+    s[k] = cosines[k] * s[k]
