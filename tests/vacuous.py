@@ -10,7 +10,7 @@ import functools
 import sys
 from collections.abc import Callable, Generator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import _pytest.assertion.util
 import numpy as np
@@ -56,15 +56,22 @@ def pytest_configure(config: pytest.Config) -> None:
             setattr(module, name, counted(getattr(module, name)))
 
 
-def pytest_assertion_pass() -> None:
-    Seen.check = True
-    # One is enough, and pytest writes a text for each that is told of.
-    _pytest.assertion.util._assertion_pass = None
+class Passed:
+    """Stands where pytest keeps who wants the texts of passed assertions.
+
+    Each of them asks, so that it is counted here. Nobody wants one: they are dear, and that of two
+    equal megabytes takes hours where CI is set, for there it is written in full.
+    """
+
+    def __bool__(self) -> bool:
+        Seen.check = True
+        return False
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
     Seen.check = False
+    _pytest.assertion.util._assertion_pass = cast(Any, Passed())
     result = yield
     if not Seen.check and item.get_closest_marker("only_runs") is None:
         pytest.fail(MESSAGE.format(name=item.name), pytrace=False)
