@@ -1,8 +1,9 @@
 """Which rates make this pattern? Fit the Gray-Scott reaction to pictures of it.
 
-U + 2 V -> 3 V, V -> P in a layer: du/dt = Du lap(u) - u v² + F (1 - u), dv/dt = Dv lap(v) + u v² -
-(F + k) v. From noisy pictures of v, taken while spots split, the feed F and the kill rate k are found
-by least squares: the Jacobian of all pixels has two columns, and forward mode gives both at once.
+U + 2 V -> 3 V, V -> P in a layer: du/dt = Du lap(u) - u v² + F (1 - u), and
+dv/dt = Dv lap(v) + u v² - (F + k) v. From noisy pictures of v, taken while spots split, the feed F
+and the kill rate k are found by least squares: the Jacobian of all pixels has two columns, and
+forward mode gives both at once.
 
     python examples/gray_scott.py --output gray_scott.png
 """
@@ -74,7 +75,9 @@ def fit(n: int = 64, n_steps: int = 2_000, n_pictures: int = 4, seed: int = 7) -
     best = least_squares(ckad.jit(off), np.ones(2), jac=ckad.jacfwd(off), method="lm")
     rates = best.x * GUESS
     covariance = np.linalg.inv(best.jac.T @ best.jac) * np.outer(GUESS, GUESS)
-    return Fit(rates, np.sqrt(np.diag(covariance)), seen, pictures(rates, u, v, n_steps, n_pictures))
+    return Fit(
+        rates, np.sqrt(np.diag(covariance)), seen, pictures(rates, u, v, n_steps, n_pictures)
+    )
 
 
 def report(found: Fit) -> str:
