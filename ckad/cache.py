@@ -16,7 +16,7 @@ import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib.metadata import version
 from pathlib import Path
@@ -101,6 +101,8 @@ class Cache:
         self.prefix = prefix
         self.patterns = patterns
         # Taken at import, so that it describes the code that runs and not a later edit of it.
+        self._watched = _watched(patterns)
+        self._marks = _marks(self._watched)  # before what they stand for
         self.sources = source_digest(patterns)
 
     def directory(self, *facts: Hashable) -> Path | None:
@@ -109,7 +111,12 @@ class Cache:
 
     def edited(self) -> bool:
         """Whether the sources changed since the import, so that they no longer name the code."""
-        return source_digest(self.patterns) != self.sources
+        if (marks := _marks(self._watched)) == self._marks:
+            return False
+        if source_digest(self.patterns) != self.sources:
+            return True
+        self._marks = marks  # written again as they were
+        return False
 
     def trim(self, n_files: int, n_bytes: int) -> None:
         """Remove the entries used least recently, until at most so many are left."""
@@ -126,9 +133,30 @@ def digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
+def _marks(files: Iterable[str]) -> dict[str, tuple[int, ...]]:
+    """What an edit changes, without reading what is edited."""
+    marks = {}
+    for path in files:
+        with suppress(OSError):
+            found = os.stat(path)
+            marks[path] = found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+    return marks
+
+
+def _sources(patterns: tuple[str, ...]) -> set[Path]:
+    return {path for pattern in patterns for path in PACKAGE.glob(pattern)}
+
+
+def _watched(patterns: tuple[str, ...]) -> list[str]:
+    """The sources, and the folders in which more may come to lie."""
+    files = _sources(patterns)
+    folders = {parent for file in files for parent in file.relative_to(PACKAGE).parents}
+    return [os.fspath(path) for path in (*files, *(PACKAGE / folder for folder in folders))]
+
+
 def source_digest(patterns: tuple[str, ...]) -> str:
     total = hashlib.sha256()
-    for path in sorted({path for pattern in patterns for path in PACKAGE.glob(pattern)}):
+    for path in sorted(_sources(patterns)):
         with suppress(FileNotFoundError):  # an editor's file that was there a moment ago
             total.update(f"{path.relative_to(PACKAGE)}\0{digest(path.read_bytes())}\n".encode())
     return total.hexdigest()

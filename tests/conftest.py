@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -18,6 +20,18 @@ from . import tally, vacuous
 def pytest_configure(config: pytest.Config) -> None:
     for plugin in (vacuous, tally):
         config.pluginmanager.register(plugin)
+    if sys.dont_write_bytecode and not hasattr(config, "workerinput"):
+        _keep_bytecode_elsewhere(config)
+
+
+def _keep_bytecode_elsewhere(config: pytest.Config) -> None:
+    """Of the processes that tests start: each would compile the package's sources anew."""
+    patch = pytest.MonkeyPatch()
+    config.add_cleanup(patch.undo)
+    folder = tempfile.TemporaryDirectory(prefix="ckad-bytecode-")
+    config.add_cleanup(folder.cleanup)
+    patch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
+    patch.setenv("PYTHONPYCACHEPREFIX", folder.name)
 
 
 def pytest_collection_finish() -> None:

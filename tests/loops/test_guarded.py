@@ -237,15 +237,20 @@ def test_the_adjoint_in_the_oracle(program):
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_against_differences(program, engine):
+    """Of the function compiled once, as a loop at plain arrays compiles anew at each point; it is
+    the loop's own also beside the point that it was recorded at."""
     fun, *args = program
-    ckad.testing.check_grads(fun, args, engine=engine)
+    compiled = ckad.jit(fun, engine=engine)
+    ckad.testing.check_grads(compiled, args, engine=engine)
+    beside = [1.001 * np.asarray(x)[()] for x in args]
+    np.testing.assert_allclose(compiled(*beside), fun(*beside), rtol=1e-12)
 
 
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("name", ["newton", "decay", "inner", "triangular", "broken off"])
 def test_second_order(name, engine):
     fun, *args = PROGRAMS[name]
-    ckad.testing.check_grads(fun, args, order=2, engine=engine)
+    ckad.testing.check_grads(ckad.jit(fun, engine=engine), args, order=2, engine=engine)
 
 
 @pytest.mark.parametrize("engine", ENGINES)

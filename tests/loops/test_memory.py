@@ -121,10 +121,18 @@ def in_a_process(program: str) -> Any:
 
 
 def measured(program: str) -> Figures:
-    figures = Figures(**in_a_process(f"warm()\nprint(json.dumps({program}))"))
-    share = figures.planned / figures.growth
-    print(f"grown by {figures.growth / 1e6:.2f} MB, {share:.1%} of it planned; {figures.plan}")
+    (figures,) = _measured([program])
     return figures
+
+
+def _measured(programs: list[str]) -> list[Figures]:
+    """What each of the expressions finds, in one fresh process."""
+    found = in_a_process(f"warm()\nprint(json.dumps([{', '.join(programs)}]))")
+    all_figures = [Figures(**figures) for figures in found]
+    for figures in all_figures:
+        share = figures.planned / figures.growth
+        print(f"grown by {figures.growth / 1e6:.2f} MB, {share:.1%} of it planned; {figures.plan}")
+    return all_figures
 
 
 MB = 10**6
@@ -144,42 +152,51 @@ def test_two_thousand_steps_of_a_hundred_thousand_cells() -> None:
     assert figures.left <= PAGES
 
 
-@pytest.mark.parametrize("budget", [pytest.param(12, marks=pytest.mark.slow), 25, 120])
-def test_other_budgets(budget: int) -> None:
-    figures = measured(
-        f"measure(ckad.value_and_grad(diffusion(200), (0, 1), memory='{budget} MB'),"
-        " rng.random(100_000), 0.1 * rng.random(100_000))"
-    )
-    _check(figures, budget * MB)
+@pytest.mark.slow
+def test_a_small_budget() -> None:
+    _check("12 MB", measured(BUDGETS[12]), 12 * MB)
 
 
-def test_sources_at_every_step() -> None:
-    _check(measured("sourced(200, 20_000, '110 MB')"), 110 * MB)
+#: Diffusion within so many MB.
+BUDGETS = {
+    budget: f"measure(ckad.value_and_grad(diffusion(200), (0, 1), memory='{budget} MB'),"
+    " rng.random(100_000), 0.1 * rng.random(100_000))"
+    for budget in (12, 25, 120)
+}
+#: Expressions, and the MB of their budgets.
+MEASURED = {
+    BUDGETS[25]: 25,
+    BUDGETS[120]: 120,
+    "sourced(200, 20_000, '110 MB')": 110,
+    "nested(30, 20, 50_000, '40 MB')": 40,
+}
+#: Captured arrays are copied into the tape and into the cells: both are in the plan.
+CAPTURED = (
+    "(lambda kappa: measure("
+    "ckad.value_and_grad(lambda u: diffusion(200)(u, kappa), memory='30 MB'),"
+    " rng.random(100_000)))(0.1 * rng.random(100_000))"
+)
 
 
-def test_a_loop_inside_a_loop() -> None:
-    _check(measured("nested(30, 20, 50_000, '40 MB')"), 40 * MB)
+def test_budgets() -> None:
+    """One process measures all, as it takes longer to start than to measure."""
+    programs = [*MEASURED, CAPTURED]
+    figures = dict(zip(programs, _measured(programs), strict=True))
+    for program, budget in MEASURED.items():
+        _check(program, figures[program], budget * MB)
+    assert figures[CAPTURED].growth <= 30 * MB
+    assert figures[CAPTURED].planned <= 30 * MB
 
 
-def test_arrays_from_a_closure() -> None:
-    """Captured arrays are copied into the tape and into the cells: both are in the plan."""
-    figures = measured(
-        "(lambda kappa: measure("
-        "ckad.value_and_grad(lambda u: diffusion(200)(u, kappa), memory='30 MB'),"
-        " rng.random(100_000)))(0.1 * rng.random(100_000))"
-    )
-    assert figures.growth <= 30 * MB
-    assert figures.planned <= 30 * MB
+def _check(program: str, figures: Figures, budget: int) -> None:
+    assert figures.planned <= budget, program
+    assert figures.growth <= 1.05 * budget, program
+    assert abs(figures.planned - figures.growth) <= 0.05 * figures.growth + PAGES, program
+    assert figures.left <= PAGES, program
 
 
-def _check(figures: Figures, budget: int) -> None:
-    assert figures.planned <= budget
-    assert figures.growth <= 1.05 * budget
-    assert abs(figures.planned - figures.growth) <= 0.05 * figures.growth + PAGES
-    assert figures.left <= PAGES
-
-
-def test_twenty_calls_do_not_grow() -> None:
+def test_many_calls_interrupts_and_refusals() -> None:
+    """Again in one process; what is replaced in it for the interrupt stays to its end."""
     found = in_a_process("""
 warm()
 gradient = ckad.value_and_grad(diffusion(60), (0, 1), memory="20 MB")
@@ -191,20 +208,22 @@ for k in range(20):
     gradient(*arguments)
     trim()
     levels.append(resident() - before)
-print(json.dumps(dict(levels=levels, peak=peak_over(before))))
-""")
-    assert max(found["levels"]) <= PAGES
-    assert found["peak"] <= 21 * MB
+calls = dict(levels=levels, peak=peak_over(before))
 
+def refused():
+    try:
+        small(np.ones(100_000), np.ones(100_000))
+    except ckad.errors.BudgetError:
+        pass
+small = ckad.value_and_grad(diffusion(60), (0, 1), memory="1 MB")
+refused()  # compiles the program
+before = start()
+refused()
+below = dict(peak=peak_over(before))
 
-def test_memory_is_released_after_an_exception() -> None:
-    found = in_a_process("""
 from ckad.engines.native.running import machine as compiled_machine
 from ckad.engines.vm import machine
 from ckad.transforms.call import compiled
-warm()
-gradient = ckad.value_and_grad(diffusion(60), (0, 1), memory="20 MB")
-arguments = rng.random(100_000), 0.1 * rng.random(100_000)
 gradient(*arguments)
 machine.SLICE = 100_000
 compiled_machine.FIRST_FUEL = compiled_machine.MOST_FUEL = 100_000
@@ -222,26 +241,16 @@ except KeyboardInterrupt:
     pass
 del call, tape
 trim()
-found = dict(left=resident() - before, peak=peak_over(before))
-print(json.dumps(found | dict(done=seen[-1], total=program.total_steps)))
+stopped = dict(left=resident() - before, peak=peak_over(before))
+stopped |= dict(done=seen[-1], total=program.total_steps)
+print(json.dumps(dict(calls=calls, below=below, stopped=stopped)))
 """)
-    assert 0 < found["done"] < found["total"]
-    assert found["peak"] > 10 * MB
-    assert found["left"] <= PAGES
-
-
-def test_a_budget_below_the_minimum_allocates_nothing() -> None:
-    found = in_a_process("""
-warm()
-def refused():
-    try:
-        gradient(np.ones(100_000), np.ones(100_000))
-    except ckad.errors.BudgetError:
-        pass
-gradient = ckad.value_and_grad(diffusion(60), (0, 1), memory="1 MB")
-refused()  # compiles the program
-before = start()
-refused()
-print(json.dumps(dict(peak=peak_over(before))))
-""")
-    assert found["peak"] <= 2 * 800_000 + PAGES  # the arguments alone
+    calls, stopped = found["calls"], found["stopped"]
+    assert len(calls["levels"]) == 20
+    assert max(calls["levels"]) <= PAGES
+    assert calls["peak"] <= 21 * MB
+    # Below the least budget nothing is allocated: the arguments alone.
+    assert found["below"]["peak"] <= 2 * 800_000 + PAGES
+    assert 0 < stopped["done"] < stopped["total"]
+    assert stopped["peak"] > 10 * MB
+    assert stopped["left"] <= PAGES

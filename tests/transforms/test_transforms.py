@@ -559,7 +559,8 @@ LONG = """
 )
 def test_an_interrupt_is_answered(call: str, size: int, engine: str) -> None:
     # within half a second; other processes may be in the way
-    assert min(seconds_to_answer(call.format(engine=engine), size, engine) for _ in range(2)) < 0.5
+    call = call.format(engine=engine)
+    assert any(seconds_to_answer(call, size, engine) < 0.5 for _ in range(2))
 
 
 def seconds_to_answer(call: str, size: int, engine: str) -> float:
