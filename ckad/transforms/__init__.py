@@ -8,10 +8,12 @@ from ckad.transforms.forward import adjoint, jit, jvp, linearize, tangent, trace
 from ckad.transforms.gradients import Gradient, grad, plan, value_and_grad, vjp
 from ckad.transforms.primitives import checkpoint, custom_jvp, custom_vjp, primitive
 from ckad.transforms.second import hessian, hvp, jacfwd, jacobian, jacrev
+from ckad.transforms.sparse import Sparsity, sparsity
 from ckad.transforms.structured import cond, fori_loop, scan, stop_gradient, while_loop
 
 __all__ = [
     "Gradient",
+    "Sparsity",
     "adjoint",
     "checkpoint",
     "clear_caches",
@@ -33,6 +35,7 @@ __all__ = [
     "plan",
     "primitive",
     "scan",
+    "sparsity",
     "stop_gradient",
     "tangent",
     "trace",
