@@ -6,6 +6,7 @@ from ckad.transforms.debug import debug
 from ckad.transforms.explain import explain
 from ckad.transforms.forward import adjoint, jit, jvp, linearize, tangent, trace
 from ckad.transforms.gradients import Gradient, grad, plan, value_and_grad, vjp
+from ckad.transforms.operators import gauss_newton, linear_operator
 from ckad.transforms.primitives import checkpoint, custom_jvp, custom_vjp, primitive
 from ckad.transforms.second import hessian, hvp, jacfwd, jacobian, jacrev
 from ckad.transforms.sparse import Sparsity, sparsity
@@ -23,6 +24,7 @@ __all__ = [
     "debug",
     "explain",
     "fori_loop",
+    "gauss_newton",
     "grad",
     "hessian",
     "hvp",
@@ -31,6 +33,7 @@ __all__ = [
     "jacrev",
     "jit",
     "jvp",
+    "linear_operator",
     "linearize",
     "plan",
     "primitive",

@@ -6,6 +6,8 @@ symmetric ones A. H. Gebremedhin, F. Manne, A. Pothen, SIAM Review 47, 2005, 629
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from ckad.kernel import kernel
@@ -15,29 +17,40 @@ from ckad.patterns import Pattern
 def columns_coloured(pattern: Pattern) -> np.ndarray:
     """A colour per column, from 0 on; columns that meet in a row differ."""
     turned = transposed(pattern)
-    orders = (np.arange(pattern.shape[1]), _largest_first(turned))
-    found = []
-    for order in orders:
-        colours = np.full(pattern.shape[1], -1, np.int64)
-        last = np.full(pattern.shape[1] + 1, -1, np.int64)
+
+    def coloured(order: np.ndarray) -> np.ndarray:
+        colours, last = np.full((2, pattern.shape[1] + 1), -1, np.int64)
         _greedy(colours, last, order, pattern.indptr, pattern.indices, *turned)
-        found.append(colours)
-        if n_colours(colours) == bound(pattern):
-            break
-    return min(found, key=n_colours)
+        return colours[:-1]
+
+    found = _fewer(coloured, np.diff(turned[0]))
+    for period in range(max(bound(pattern), 1), n_colours(found)):
+        if _is_periodic(pattern, period):
+            return np.arange(pattern.shape[1]) % period
+    return found
 
 
 def symmetric_coloured(pattern: Pattern) -> np.ndarray:
     """A colour per column of a symmetric pattern: each path of four columns has three of them."""
-    n = pattern.shape[0]
-    orders = np.arange(n), _largest_first((pattern.indptr, pattern.indices))
-    found = []
-    for order in orders:
-        colours = np.full(n, -1, np.int64)
-        last, once, twice = np.full((3, n + 1), -1, np.int64)
-        _star(colours, last, order, pattern.indptr, pattern.indices, once, twice)
-        found.append(colours)
-    return min(found, key=n_colours)
+
+    def coloured(order: np.ndarray) -> np.ndarray:
+        colours, *marks = np.full((4, pattern.shape[0] + 1), -1, np.int64)
+        _star(colours, *marks, order, pattern.indptr, pattern.indices)
+        return colours[:-1]
+
+    return _fewer(coloured, np.diff(pattern.indptr))
+
+
+def _fewer(coloured: Callable[[np.ndarray], np.ndarray], degrees: np.ndarray) -> np.ndarray:
+    """The better of two orders: as they come, and by degree."""
+    orders = np.arange(len(degrees)), np.argsort(-degrees, kind="stable")
+    return min(map(coloured, orders), key=n_colours)
+
+
+def _is_periodic(pattern: Pattern, period: int) -> bool:
+    """Whether every so many columns may have one colour, as those of a grid may."""
+    met = np.bincount(pattern.rows * period + pattern.indices % period)
+    return int(met.max(initial=0)) <= 1
 
 
 def n_colours(colours: np.ndarray) -> int:
@@ -81,8 +94,8 @@ def _greedy(
 
 @kernel
 def _star(
-    colours: np.ndarray, last: np.ndarray, order: np.ndarray, indptr: np.ndarray,
-    indices: np.ndarray, once: np.ndarray, twice: np.ndarray,
+    colours: np.ndarray, last: np.ndarray, once: np.ndarray, twice: np.ndarray,
+    order: np.ndarray, indptr: np.ndarray, indices: np.ndarray,
 ) -> None:  # fmt: skip
     """The least colour with which no path of four columns through v has two colours alone.
 
@@ -116,3 +129,10 @@ def _star(
         while last[c] == v:
             c += 1
         colours[v] = c
+
+
+@kernel
+def picked(out: np.ndarray, flat: np.ndarray, places: np.ndarray) -> None:
+    """out <- flat[places]; all are in range."""
+    for k in range(len(out)):
+        out[k] = flat[np.uint64(places[k])]

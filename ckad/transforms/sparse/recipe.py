@@ -21,6 +21,7 @@ from ckad.transforms.sparse.colouring import (
     bound,
     columns_coloured,
     n_colours,
+    picked,
     symmetric_coloured,
     transposed,
 )
@@ -57,7 +58,9 @@ class Recipe(NamedTuple):
         flat = products.reshape(-1)
         if isinstance(flat, Tracer):
             return np.take(flat, self.places)
-        return flat.take(self.places, mode="wrap")  # all in range, which is not looked at again
+        out = np.empty(len(self.places), flat.dtype)
+        picked(out, flat, self.places)
+        return out
 
 
 def pattern_of(call: Call, wrt: Sequence[int], second: bool = False) -> Pattern:
