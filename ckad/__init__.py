@@ -15,6 +15,7 @@ from ckad.errors import CkadError
 from ckad.tape.tape import Tape
 from ckad.transforms import (
     adjoint,
+    cfunc,
     checkpoint,
     clear_caches,
     cond,
@@ -61,6 +62,7 @@ __all__ = [
     "Plan",
     "Tape",
     "adjoint",
+    "cfunc",
     "checkpoint",
     "clear_caches",
     "cond",

@@ -47,7 +47,7 @@ from ckad.tape.control import LOOPS
 from ckad.tape.tape import Tape
 from ckad.tape.types import DType, Type
 
-__all__ = ["Pass", "Pipeline", "Positions", "Stages", "appended", "transposed", "unmarked"]
+__all__ = ["Pass", "Pipeline", "Positions", "Stages", "appended", "transposed", "unmarked", "with_outputs"]
 
 #: Positions of inputs or outputs; None stands for all that are floats.
 Positions = Sequence[int] | None

@@ -2,6 +2,7 @@
 
 from ckad.transforms.batches import vmap
 from ckad.transforms.call import clear_caches
+from ckad.transforms.cfunc import CFunction, cfunc
 from ckad.transforms.debug import debug
 from ckad.transforms.explain import explain
 from ckad.transforms.forward import adjoint, jit, jvp, linearize, tangent, trace
@@ -13,9 +14,11 @@ from ckad.transforms.sparse import Sparsity, sparsity
 from ckad.transforms.structured import cond, fori_loop, scan, stop_gradient, while_loop
 
 __all__ = [
+    "CFunction",
     "Gradient",
     "Sparsity",
     "adjoint",
+    "cfunc",
     "checkpoint",
     "clear_caches",
     "cond",
