@@ -121,13 +121,14 @@ class Pattern:
         """A CSR array with these numbers."""
         from scipy import sparse
 
-        made = sparse.csr_array((data, self.indices, self.indptr), shape=self.shape, copy=True)
+        where = self.indices.copy(), self.indptr.copy()  # which users may write into
+        made = sparse.csr_array((data, *where), shape=self.shape)
         made.has_canonical_format = True
         return made
 
     def plain(self, data: np.ndarray) -> Any:
         """A matrix of the class with these numbers."""
-        made = self.csr(np.asarray(data))
+        made = self.csr(np.array(data))
         if self.block is not None:
             return self.cls(made.tobsr(self.block))
         return self.cls(made)

@@ -100,6 +100,23 @@ class Feed(NamedTuple):
     begin: Callable[[Window, Sequence[np.ndarray]], Course] | None = None
 
 
+class Bare(NamedTuple):
+    """A program that any thread may run, with the GIL or without it, in memory of its own.
+
+    A run copies the cells, writes into them the addresses of its memory, of inputs and of results,
+    and calls ``i32 entry(cells)``, which gives 0 or what it failed with.
+    """
+
+    entry: int
+    cells: np.ndarray  # int64, at the beginning of a run
+    inputs: Sequence[int]  # the cells of addresses
+    outputs: Sequence[int]
+    memory: int
+    tokens: Sequence[tuple[int, int]]  # cells of addresses within the memory, bytes from its start
+    nbytes: int  # of the memory, which begins at a multiple of 64
+    kept: object  # what the cells point to
+
+
 @contextmanager
 def closing_courses(courses: Mapping[int, Course]) -> Iterator[None]:
     """Close what was begun meanwhile. A run that failed may be resumed, but for one that had too

@@ -7,7 +7,7 @@ from typing import Protocol
 
 import numpy as np
 
-from ckad.engines.actions import Feed, Slots
+from ckad.engines.actions import Bare, Feed, Slots
 from ckad.engines.counts import Body
 from ckad.engines.measure import RecordBytes
 from ckad.tape.tape import Tape
@@ -35,6 +35,9 @@ class Loaded(Protocol):
     @property
     def from_cache(self) -> bool:
         """Whether it was read from a disk."""
+
+    def bare(self, feeds: Mapping[int, Feed], slots: Mapping[int, Slots]) -> Bare:
+        """The program for threads that Python does not know; EngineError if there is none."""
 
     def run_bytes(self, slots: Mapping[int, Slots]) -> int:
         """What a run allocates beside tape, action tables and results."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from time import perf_counter
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
 from ckad.checkpoint.plan import Plan
 from ckad.checkpoint.schedules.schedule import MAX_STEPS
-from ckad.engines.actions import Feed, Slots, TooManySteps
+from ckad.engines.actions import Bare, Feed, Slots, TooManySteps
 from ckad.engines.counts import Body, flops, main_loop
 from ckad.engines.engine import Loaded
 from ckad.errors import BudgetError, EngineError, ScheduleError
@@ -19,6 +19,9 @@ from ckad.loops.engines import engine_named
 from ckad.loops.watch import Watch
 from ckad.place import at_place
 from ckad.tape.tape import Tape
+
+
+T = TypeVar("T")
 
 
 class PerStep(NamedTuple):
@@ -147,6 +150,10 @@ class Compiled:
     def from_cache(self) -> bool:
         """Whether the machine code was found on disk."""
         return self.loaded.from_cache
+
+    def bare(self) -> Bare:
+        """What a function in C needs to run it; EngineError where it cannot do without Python."""
+        return _placed(lambda: self.loaded.bare(self._run.feeds, self._run.slots))
 
     @property
     def flops_per_step(self) -> PerStep:
@@ -285,7 +292,7 @@ class Compiled:
         return self._run
 
 
-def _placed(look: Callable[[], str]) -> str:
+def _placed(look: Callable[[], T]) -> T:
     """What a look gives, its errors with the user's place."""
     try:
         return look()

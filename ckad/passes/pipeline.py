@@ -8,8 +8,10 @@ there is named in ``inside``.) ``print`` shows a pipeline, ``watch`` what its pa
     primal                            the values alone
     gradient, pullback, pushforward   what `value_and_grad`, `vjp` and `jvp` run
     hvp                               the derivative of a gradient in one direction
+    gauss_newton                      the same without the second derivative of the function
     members, gradients                `vmap` of a function, and of a gradient
-    pullbacks, pushforwards, hvps     the same for several cotangents or tangents in one run
+    pullbacks, pushforwards, hvps, gauss_newtons
+                                      the same for several cotangents or tangents in one run
     inlined                           a tape on its way into another that is being recorded
     adjoint_of_tape, tangent_of_tape  what `ckad.adjoint` and `ckad.tangent` make of any tape
 
@@ -40,10 +42,12 @@ from ckad.passes.transpose import transposed
 from ckad.passes.untape import untape
 from ckad.passes.vectorise import vectorise
 from ckad.passes.vectorise.products import products
+from ckad.tape.builder import Builder
 from ckad.tape.control import LOOPS
 from ckad.tape.tape import Tape
+from ckad.tape.types import DType, Type
 
-__all__ = ["Pass", "Pipeline", "Positions", "Stages", "appended", "transposed", "unmarked"]
+__all__ = ["Pass", "Pipeline", "Positions", "Stages", "appended", "transposed", "unmarked", "with_outputs"]
 
 #: Positions of inputs or outputs; None stands for all that are floats.
 Positions = Sequence[int] | None
@@ -207,6 +211,26 @@ def _several(
     return of.then(Pipeline(product, passes))
 
 
+def _weighed(n_outputs: int, loss: Tape | None) -> Pass:
+    """<y, H dy>, as a function of y alone; H is the identity, or given by the `hvp` of a loss."""
+
+    def run(tape: Tape) -> Tape:
+        b = Builder()
+        given = appended(b, tape, [b.input(t) for t in tape.input_types])
+        ys = [y for y in given[:n_outputs] if b.type(y).is_float]
+        weights = given[n_outputs:]
+        if loss is not None:
+            weights = appended(b, loss, [*given[:n_outputs], *weights])
+        total = None
+        for y, weight in zip(ys, weights, strict=True):
+            product = b.convert(b.mul(y, b.stop(weight)), type=Type(DType.F64, b.type(y).shape))
+            term = b.sum(product, attrs=range(len(b.type(y).shape)))
+            total = term if total is None else b.add(total, term)
+        return b.tape([total])
+
+    return Pass("weighed", "a product whose gradient is that of Gauss and Newton", run)
+
+
 def _named(positions: Positions, kind: str) -> str:
     if positions is None:
         return f"all float {kind}s"
@@ -253,6 +277,22 @@ def hvp(wrt: Positions = None, moving: Positions = None, contract: bool = False)
     return primal(contract).then(Pipeline("hvp", (forward, THREADED, reverse, SEEDED, SIMPLIFY)))
 
 
+def gauss_newton(
+    wrt: Positions = None,
+    n_outputs: int = 1,
+    loss: Tape | None = None,
+    contract: bool = False,
+) -> Pipeline:
+    """From (inputs, tangents of ``wrt``) to J^T H J times these, cotangents of ``wrt``.
+
+    J is the Jacobian of the tape, H that of the gradient of the loss, of which the inlined `hvp` is
+    given. The tangents go forward with the values, then one reverse sweep follows.
+    """
+    passes = _tangent(wrt, contract), SIMPLIFY, _weighed(n_outputs, loss), SIMPLIFY, THREADED
+    reverse = _adjoint(wrt, seeds=(0,), contract=contract)
+    return primal(contract).then(Pipeline("gauss_newton", (*passes, reverse, SEEDED, SIMPLIFY)))
+
+
 def members(inputs: Sequence[bool], n: int, contract: bool = False) -> Pipeline:
     """The outputs for ``n`` members, which differ in the chosen inputs."""
     own = Pipeline("members", (_batched(inputs, n), SIMPLIFY))
@@ -283,6 +323,13 @@ def hvps(
 ) -> Pipeline:
     """`hvp` in ``n`` directions."""
     return _several(hvp(wrt, moving, contract), "hvps", n_inputs, n)
+
+
+def gauss_newtons(
+    wrt: Positions, n_outputs: int, loss: Tape | None, n_inputs: int, n: int, contract: bool = False
+) -> Pipeline:
+    """`gauss_newton` for ``n`` tangents."""
+    return _several(gauss_newton(wrt, n_outputs, loss, contract), "gauss_newtons", n_inputs, n)
 
 
 def inlined() -> Pipeline:

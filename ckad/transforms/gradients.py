@@ -118,7 +118,7 @@ def grad(
     1.0
     """
     options = Options(memory, schedule, engine, progress, check_finite, threads, resume)
-    return _GradientAlone(returning(fun, returns), argnums, has_aux, options)
+    return GradientAlone(returning(fun, returns), argnums, has_aux, options)
 
 
 @dataclass(frozen=True)
@@ -185,7 +185,7 @@ class Gradient:
         return self._positions[n_args]
 
 
-class _GradientAlone(Gradient):
+class GradientAlone(Gradient):
     """What `grad` returns."""
 
     def shown(self, call: Call, layout: Layout, outputs: Sequence[Any]) -> Any:

@@ -55,6 +55,8 @@ def _run(
         rows = [_filled(x[first : first + lanes], lanes) for x in extra]
         found = call.run(tape, rows, pullback=True)
         parts.append([x[: n_rows - first] for x in found])
+    if len(parts) == 1:
+        return parts[0]
     return [np.concatenate(pieces) for pieces in zip(*parts, strict=True)]
 
 

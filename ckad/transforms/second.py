@@ -22,6 +22,7 @@ from ckad.transforms.call import Call, positions
 from ckad.transforms.forward import match_tangents, moving_inputs
 from ckad.transforms.gradients import Gradient, layout_of
 from ckad.transforms.lanes import in_lanes
+from ckad.transforms.sparse import given_pattern, sparse_hessian, sparse_jacobian
 
 
 def jacobian(
@@ -29,6 +30,8 @@ def jacobian(
     argnums: int = 0,
     mode: str = "auto",
     *,
+    sparse: bool = False,
+    sparsity: Any = None,
     memory: Amount = None,
     schedule: Choice = "auto",
     engine: str = "auto",
@@ -41,10 +44,24 @@ def jacobian(
     fewer). Several of them go through one sweep side by side, whose steps run forward once for all.
     ``memory`` and ``schedule`` are those of `value_and_grad`, for each sweep.
 
+    With ``sparse=True`` the result is a ``scipy.sparse.csr_array`` of shape
+    ``(out.size, argument.size)``, both in C order. Its pattern is read off the recorded program (see
+    `sparsity`), or is ``sparsity``: a matrix, dense or of ``scipy.sparse``, that is not 0 where the
+    Jacobian may be not. Columns that meet in no row share one tangent, or rows one cotangent: a
+    tridiagonal Jacobian takes 3 of them, of any length. ``"auto"`` takes the fewer. Pattern and
+    colours are found once per program, and kept.
+
+    Raises:
+        DifferentiationError: ``fun`` returns something else than one real array, ``sparsity`` has
+            another shape, or the program says of too many elements that they may differ from 0.
+
     >>> import numpy as np, ckad
     >>> print(ckad.jacobian(lambda x: x[:2] * x[2])(np.array([1.0, 2.0, 3.0])))
     [[3. 0. 1.]
      [0. 3. 2.]]
+    >>> found = ckad.jacobian(lambda x: x[1:] - x[:-1], sparse=True)(np.ones(1000))
+    >>> found.shape, found.nnz
+    ((999, 1000), 1998)
     """
     if mode not in ("auto", "fwd", "rev"):
         raise DifferentiationError(
@@ -52,10 +69,13 @@ def jacobian(
         )
 
     options = Options(memory, schedule, engine, threads=threads)
+    pattern = None if sparsity is None else given_pattern(sparsity)
 
     @trimmed
     def compute(*args: Any, **kwargs: Any) -> Any:
         at = _position(argnums, len(args))
+        if sparse or pattern is not None:
+            return sparse_jacobian(fun, args, kwargs, at, mode, pattern, options)
 
         @wraps(fun)
         def partial_of(x: Any) -> Any:
@@ -113,7 +133,7 @@ def jacrev(
     return jacobian(fun, argnums, "rev", **options)  # type: ignore[arg-type]
 
 
-def _position(argnums: int, n_args: int) -> int:
+def _position(argnums: Any, n_args: int) -> int:
     if not isinstance(argnums, int) or not -n_args <= argnums < n_args:
         raise DifferentiationError(
             at_place(
@@ -210,6 +230,8 @@ def hessian(
     fun: Callable[..., Any],
     argnums: int | Sequence[int] = 0,
     *,
+    sparse: bool = False,
+    sparsity: Any = None,
     memory: Amount = None,
     schedule: Choice = "auto",
     engine: str = "auto",
@@ -221,15 +243,26 @@ def hessian(
     tuples: ``h[i][j]`` has the shape of argument i and then that of j. One product (see `hvp`) per
     element of an argument, several of them side by side; the keyword arguments are those of `hvp`.
 
+    ``sparse=True`` and ``sparsity`` are as for `jacobian`: a ``csr_array`` by one argument, from one
+    product per colour. Of two mirrored elements the one that can be told apart is taken for both.
+
     >>> import numpy as np, ckad
     >>> print(ckad.hessian(lambda x: x[0] ** 2 * x[1])(np.array([1.0, 2.0])))
     [[4. 2.]
      [2. 0.]]
+    >>> found = ckad.hessian(lambda x: np.sum((x[1:] - x[:-1]) ** 4), sparse=True)(np.ones(1000))
+    >>> found.shape, found.nnz
+    ((1000, 1000), 2998)
     """
     options = Options(memory, schedule, engine, threads=threads)
+    pattern = None if sparsity is None else given_pattern(sparsity)
 
     @trimmed
     def compute(*args: Any, **kwargs: Any) -> Any:
+        if sparse or pattern is not None:
+            at = _position(argnums, len(args))
+            return sparse_hessian(fun, args, kwargs, at, pattern, options)
+
         def of(*numbers: int) -> Callable[..., Any]:
             @wraps(fun)
             def partial_of(*moving: Any) -> Any:

@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from ckad.engines.actions import Feed, Slots
+from ckad.engines.actions import Bare, Feed, Slots
 from ckad.engines.native.nests.traffic import moved_bytes
+from ckad.engines.native.running.bare import bare
 from ckad.engines.native.running.machine import Runner
 from ckad.engines.native.running.program import Program, prepare
 from ckad.engines.native.values.layout import record_bytes
@@ -41,6 +42,9 @@ class Loaded:
 
     def kept_bytes(self) -> int:
         return self.program.kept_bytes
+
+    def bare(self, feeds: Mapping[int, Feed], slots: Mapping[int, Slots]) -> Bare:
+        return bare(self._program_for(slots), feeds, slots)
 
     @property
     def text(self) -> str:

@@ -7,7 +7,7 @@ from time import perf_counter
 
 import numpy as np
 
-from ckad.engines.actions import Feed, Slots
+from ckad.engines.actions import Bare, Feed, Slots
 from ckad.engines.counts import Body, total, touched
 from ckad.engines.stops import Stops
 from ckad.engines.vm.assembly.assemble import assemble
@@ -67,6 +67,9 @@ class Loaded:
     @property
     def asm(self) -> str:
         raise EngineError(_NO_CODE.format("assembly"))
+
+    def bare(self, feeds: Mapping[int, Feed], slots: Mapping[int, Slots]) -> Bare:
+        raise EngineError(_NO_CODE.format("function"))
 
     def run_bytes(self, slots: Mapping[int, Slots]) -> int:
         return self.program(slots).nbytes

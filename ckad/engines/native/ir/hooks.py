@@ -64,6 +64,14 @@ def write_entry(module: ir.Module, body: ir.Function) -> None:
     b.ret(status)
 
 
+def write_bare_entry(module: ir.Module, body: ir.Function) -> None:
+    """``i32 bare(state)``: the same for threads that Python does not know, which never call it."""
+    function = ir.Function(module, ENTRY, "bare")
+    b = ir.IRBuilder(function.append_basic_block())
+    zero = whole(0)
+    b.ret(b.call(body, [function.args[0], zero, zero, zero]))
+
+
 def _save_thread(b: ir.IRBuilder, state: Value) -> None:
     save = declared(b.module, "PyEval_SaveThread", ir.FunctionType(POINTER, []))
     b.store(b.ptrtoint(b.call(save, []), I64), cell(b, state, Cell.THREAD))

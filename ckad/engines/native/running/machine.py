@@ -124,6 +124,7 @@ class Workspace:
         self.memory = arena.aligned(self.nbytes) if self.nbytes < arena.LEAST else None
         if self.memory is not None:
             self.state[Cell.ARENA] = self.memory.ctypes.data
+        self.courses: dict[int, Course] = {}
         self.rows = np.empty((max(1, sum(f.n_rows for f in runner.feeds.values())), 4), np.int64)
 
     def _places(
@@ -144,7 +145,7 @@ class Workspace:
         on_progress: Callable[[int], None] | None,
         n_threads: int,
     ) -> list[np.ndarray]:
-        self.courses: dict[int, Course] = {}
+        self.courses = {}
         with closing_courses(self.courses):
             return self._run(inputs, on_progress, n_threads)
 
@@ -154,7 +155,7 @@ class Workspace:
         on_progress: Callable[[int], None] | None,
         n_threads: int,
     ) -> list[np.ndarray]:
-        memory = self._begin(on_progress, inputs)
+        memory = self.begin(on_progress, inputs)
         kept = [self._take(x, place) for x, place in zip(inputs, self.inputs, strict=True)]
         results = [self._room(place) for place in self.outputs]
         hook = self._hook  # a bound method is made anew at each look; this one outlives the call
@@ -171,7 +172,7 @@ class Workspace:
         return [r.copy() if r is own else r
                 for r, (_, _, own) in zip(results, self.outputs, strict=True)]  # fmt: skip
 
-    def _begin(
+    def begin(
         self, on_progress: Callable[[int], None] | None, inputs: Sequence[np.ndarray]
     ) -> np.ndarray | None:
         """Set the cells that a run changes; the memory, if it is to be given back."""

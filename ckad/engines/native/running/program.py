@@ -14,7 +14,7 @@ from llvmlite import ir
 from ckad.engines.actions import Slots
 from ckad.engines.blas import calls_blas
 from ckad.engines.native.ir.element import Array
-from ckad.engines.native.ir.hooks import write_entry
+from ckad.engines.native.ir.hooks import write_bare_entry, write_entry
 from ckad.engines.native.ir.unit import Buffer, Unit
 from ckad.engines.native.kernels.blas import GEMM
 from ckad.engines.native.loops.table import WITH_BODIES
@@ -169,6 +169,7 @@ def _write(writer: Writer, tape: Tape) -> Facts:
             code.put(Array(unit.address(cell), type), value)
     unit.finish()
     write_entry(module, unit.function)
+    write_bare_entry(module, unit.function)
     write_worker(module)
     write_end(module)
     paths = dict(_constants(tape, []))

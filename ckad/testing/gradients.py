@@ -1,4 +1,4 @@
-"""Checks that users can run on their own functions and schedules."""
+"""``check_grads``: derivatives against differences, and in both modes against each other."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ckad import trees
-from ckad.checkpoint.simulate import check_schedule
 from ckad.differences import Leaves, is_float, largest, norm, ridders
 from ckad.errors import ConcreteValueError, DifferentiationError, GradientCheckError
 from ckad.trace.source import follow
@@ -118,15 +117,15 @@ class _Check:
         self.fun, self.options, self.rng = fun, options, rng
         self.forward_options = {k: o for k, o in options.items() if k not in REVERSE_ONLY}
         leaves, self.tree = trees.flatten(args)
-        self.x = [_float_leaf(leaf, k) for k, leaf in enumerate(leaves)]
+        self.x = [float_leaf(leaf, k) for k, leaf in enumerate(leaves)]
         self.v = self._direction()
-        self.plain = _plain(fun, self.tree_of(self.x))
+        self.plain = plain(fun, self.tree_of(self.x))
         self.out = self.at(0.0)
         if not any(is_float(y) for y in self.out):
             raise DifferentiationError(
                 f"{self.name} returns no floats, so there is no derivative to check."
             )
-        self.w = [_random(rng, y) if is_float(y) else np.zeros_like(y) for y in self.out]
+        self.w = [random_like(rng, y) if is_float(y) else np.zeros_like(y) for y in self.out]
         self.differences = ridders(self.at)
         self.tangent = self._jvp(self.v)
 
@@ -140,7 +139,7 @@ class _Check:
 
     def _direction(self) -> Leaves:
         """A random direction, of the size of the arguments."""
-        return [(_random(self.rng, x) * _size(x)).astype(x.dtype) for x in self.x]
+        return [(random_like(self.rng, x) * size_of(x)).astype(x.dtype) for x in self.x]
 
     def tree_of(self, leaves: Leaves) -> Any:
         """Arguments with these leaves, in fresh arrays that ``fun`` may write into."""
@@ -299,16 +298,16 @@ def _compare(
     )
 
 
-def _float_leaf(leaf: Any, k: int) -> np.ndarray:
+def float_leaf(leaf: Any, k: int) -> np.ndarray:
     if not is_float(np.asarray(leaf)):
         raise DifferentiationError(
-            f"leaf {k} of the arguments holds {np.asarray(leaf).dtype}; check_grads takes floats. "
-            "Bind the others first: check_grads(lambda x: fun(x, n), (x,))."
+            f"leaf {k} of the arguments holds {np.asarray(leaf).dtype}; derivatives are checked by floats. "
+            "Bind the others first: lambda x: fun(x, n), (x,)."
         )
     return np.asarray(leaf)
 
 
-def _plain(fun: Function, args: tuple[Any, ...]) -> Function:
+def plain(fun: Function, args: tuple[Any, ...]) -> Function:
     """``fun`` for plain arrays; recorded where only recorded arrays take a loop's index."""
     try:
         with np.errstate(all="ignore"):
@@ -318,11 +317,11 @@ def _plain(fun: Function, args: tuple[Any, ...]) -> Function:
     return fun
 
 
-def _random(rng: np.random.Generator, x: np.ndarray) -> np.ndarray:
+def random_like(rng: np.random.Generator, x: np.ndarray) -> np.ndarray:
     return np.asarray(rng.standard_normal(x.shape)).astype(x.dtype)
 
 
-def _size(x: np.ndarray) -> float:
+def size_of(x: np.ndarray) -> float:
     """The root mean square of an argument, 1 if it is zero: the scale of steps."""
     size = float(np.sqrt(np.mean(np.square(x, dtype=float)))) if x.size else 1.0
     return size if np.isfinite(size) and size > 0 else 1.0
@@ -342,6 +341,3 @@ def _named(function: Function, name: str) -> Function:
 
     call.__name__ = name
     return call
-
-
-__all__ = ["check_grads", "check_schedule"]

@@ -1,0 +1,24 @@
+"""Sparse Jacobians and Hessians.
+
+colouring        columns that one product gives together
+recipe           a pattern, read off the tape; seeds; where in the products the elements are
+matrices         the matrices, and `sparsity`, the pattern for users
+"""
+
+from ckad.transforms.sparse.matrices import (
+    Sparsity,
+    given_pattern,
+    sparse_hessian,
+    sparse_jacobian,
+    sparsity,
+)
+from ckad.transforms.sparse.recipe import clear
+
+__all__ = [
+    "Sparsity",
+    "clear",
+    "given_pattern",
+    "sparse_hessian",
+    "sparse_jacobian",
+    "sparsity",
+]

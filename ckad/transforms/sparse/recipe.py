@@ -1,0 +1,188 @@
+"""How the elements of a sparse derivative come out of a few products; made once per tape."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ckad import locks
+from ckad.errors import DifferentiationError
+from ckad.passes import pipeline
+from ckad.passes.dependence import LARGEST, Columns, dependence
+from ckad.patterns import Pattern
+from ckad.place import at_place
+from ckad.tape.tape import Tape
+from ckad.trace.values.tracer import Tracer
+from ckad.transforms.call import Call, identity, remember
+from ckad.transforms.sparse.colouring import (
+    bound,
+    columns_coloured,
+    n_colours,
+    picked,
+    symmetric_coloured,
+    transposed,
+)
+
+#: The patterns and recipes of tapes, found again by their contents.
+_patterns: OrderedDict[Any, Found] = OrderedDict()
+_recipes: OrderedDict[Any, Recipe] = OrderedDict()
+
+
+class Found(NamedTuple):
+    """A pattern that is kept."""
+
+    pattern: Pattern
+
+    @property
+    def nbytes(self) -> int:
+        return int(self.pattern.indices.nbytes + self.pattern.indptr.nbytes)
+
+
+class Recipe(NamedTuple):
+    """Products to be made, and where in them the elements are."""
+
+    pattern: Pattern
+    mode: str  # "fwd": of the matrix with each seed; "rev": of its transpose
+    seeds: np.ndarray  # float [n_colours, n]
+    places: np.ndarray  # int64 [nnz]: of each element in the products, flat
+
+    @property
+    def nbytes(self) -> int:
+        return int(self.seeds.nbytes + self.places.nbytes + 2 * self.pattern.indices.nbytes)
+
+    def elements(self, products: Any) -> Any:
+        """The elements, row after row, from what the products gave."""
+        flat = products.reshape(-1)
+        if isinstance(flat, Tracer):
+            return np.take(flat, self.places)
+        out = np.empty(len(self.places), flat.dtype)
+        picked(out, flat, self.places)
+        return out
+
+
+def pattern_of(call: Call, wrt: Sequence[int], second: bool = False) -> Pattern:
+    """Which elements of the Jacobian by the inputs ``wrt`` may differ from 0, or of the Hessian."""
+    known = _known(call)
+    key = _key(call, known, tuple(wrt), second)
+
+    def found() -> Found:
+        about = tuple(wrt), known
+        return Found(_hessian(call, *about) if second else _jacobian(call, *about))
+
+    return call.once(("pattern", key), lambda: remember(_patterns, key, found)).pattern
+
+
+def recipe_of(
+    call: Call, wrt: Sequence[int], mode: str, given: Pattern | None = None, second: bool = False
+) -> Recipe:
+    """The recipe of a Jacobian, or a Hessian, of a pattern that is ``given`` or found."""
+    key = _key(call, _known(call), tuple(wrt), second, mode, given and given.key)
+    dtype = call.tape.input_types[wrt[0]].numpy
+
+    def made() -> Recipe:
+        pattern = pattern_of(call, wrt, second) if given is None else given
+        return _symmetric(_mirrored(pattern), dtype) if second else _recipe(pattern, mode, dtype)
+
+    return call.once(("recipe", key), lambda: remember(_recipes, key, made))
+
+
+def clear() -> None:
+    """Forget all of them."""
+    _patterns.clear()
+    _recipes.clear()
+
+
+def _known(call: Call) -> dict[int, np.ndarray]:
+    """The arguments of integers and bools, on which a pattern may depend."""
+    types = call.tape.input_types
+    arrays = call.arguments.arrays
+    return {
+        k: np.asarray(x, types[k].numpy)
+        for k, x in enumerate(arrays)
+        if not types[k].is_float and not isinstance(x, Tracer)
+    }
+
+
+def _key(call: Call, known: dict[int, np.ndarray], *about: Any) -> tuple[Any, ...]:
+    numbers = tuple((k, x.tobytes()) for k, x in known.items())
+    return (*call.once("identity", lambda: identity(call.tape)), numbers, *about)
+
+
+# --- patterns ------------------------------------------------------------------------------------
+
+
+def _jacobian(call: Call, wrt: Sequence[int], known: dict[int, np.ndarray]) -> Pattern:
+    return _pattern(call, dependence(call.tape, wrt, known)[0])
+
+
+def _hessian(call: Call, wrt: Sequence[int], known: dict[int, np.ndarray]) -> Pattern:
+    """What the gradient depends on; where only one of two mirrored elements is, both are 0."""
+    tape = pipeline.inlined().run(call.made(pipeline.gradient, tuple(wrt)))
+    rows = dependence(tape, wrt, known)[-1]
+    matrix = _pattern(call, rows).csr(np.ones(_pattern(call, rows).nnz, bool))
+    return _of(matrix.multiply(matrix.T).tocsr())
+
+
+def _pattern(call: Call, found: Columns) -> Pattern:
+    m, n = found.rows.shape
+    shared = int(found.common.sum())
+    if found.rows.nnz + shared * m > LARGEST:
+        raise DifferentiationError(
+            at_place(
+                f"a derivative of {call.name} with {m:,} rows and {n:,} columns is not sparse, as "
+                f"far as its program tells: {shared:,} columns have elements in every row. Pass "
+                "sparsity= if you know better, or use ckad.jvp, ckad.vjp or ckad.hvp."
+            )
+        )
+    return _of(found.whole())
+
+
+def _of(matrix: Any) -> Pattern:
+    matrix.sort_indices()
+    return Pattern(type(matrix), matrix.shape, matrix.indptr, matrix.indices)
+
+
+# --- recipes -------------------------------------------------------------------------------------
+
+
+def _recipe(pattern: Pattern, mode: str, dtype: np.dtype) -> Recipe:
+    turned = Pattern(pattern.cls, pattern.shape[::-1], *transposed(pattern))
+    by_mode = {"fwd": pattern, "rev": turned}
+    modes = [mode] if mode != "auto" else sorted(by_mode, key=lambda m: bound(by_mode[m]))
+    best, colours = modes[0], columns_coloured(by_mode[modes[0]])
+    for other in modes[1:]:
+        if bound(by_mode[other]) < n_colours(colours):
+            tried = columns_coloured(by_mode[other])
+            if n_colours(tried) < n_colours(colours):
+                best, colours = other, tried
+    m, n = pattern.shape
+    if best == "fwd":
+        places = colours[pattern.indices] * m + pattern.rows
+    else:
+        places = colours[pattern.rows] * n + pattern.indices
+    return Recipe(pattern, best, _seeds(colours, dtype), places)
+
+
+def _mirrored(pattern: Pattern) -> Pattern:
+    matrix = pattern.csr(np.ones(pattern.nnz, bool))
+    return _of((matrix + matrix.T).tocsr())
+
+
+def _symmetric(pattern: Pattern, dtype: np.dtype) -> Recipe:
+    """Of two mirrored elements one is alone of its colour in its row."""
+    colours = symmetric_coloured(pattern)
+    n, rows, columns = pattern.shape[0], pattern.rows, pattern.indices.astype(np.int64)
+    products = rows * n_colours(colours) + colours[columns]
+    _, which, counts = np.unique(products, return_inverse=True, return_counts=True)
+    alone = counts[which] == 1
+    places = np.where(alone, colours[columns] * n + rows, colours[rows] * n + columns)
+    return Recipe(pattern, "sym", _seeds(colours, dtype), places)
+
+
+def _seeds(colours: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    seeds = np.zeros((n_colours(colours), len(colours)), dtype)
+    seeds[colours, np.arange(len(colours))] = 1.0
+    return seeds
