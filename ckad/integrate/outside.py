@@ -8,15 +8,16 @@ from typing import Any
 import numpy as np
 from scipy.integrate import DenseOutput, OdeSolver
 
+from ckad import trees
 from ckad.integrate.run import Run, State
-from ckad.transforms import jit
+from ckad.transforms.call import Call
 
 
 def solver_of(made: Callable[[], Run]) -> Any:
     """A class that SciPy's ``solve_ivp`` takes, whose attempts are compiled."""
-    begin = jit(lambda: made().begin())
-    attempt = jit(lambda state: made().attempt(state))
-    state_at = jit(lambda state, t: made().state_at(state, t)[1])
+    begin = _once(lambda: made().begin())
+    attempt = _once(lambda state: made().attempt(state))
+    state_at = _once(lambda state, t: made().state_at(state, t)[1])
 
     def start(solver: Any, fun: Any, t0: Any, y0: Any, tf: Any, vectorized: Any, **_: Any) -> None:
         OdeSolver.__init__(solver, fun, t0, y0, tf, vectorized)
@@ -36,6 +37,22 @@ def solver_of(made: Callable[[], Run]) -> Any:
     return type("Solver", (OdeSolver,), own)
 
 
+def _once(fun: Callable[..., Any]) -> Callable[..., Any]:
+    """``fun`` compiled, and recorded at its first call alone: nothing that it reads changes."""
+    first: list[Call] = []
+
+    def run(*given: Any) -> Any:
+        leaves, tree = trees.flatten(given)  # a number of NumPy's is no constant as an array
+        args = trees.unflatten(tree, [np.asarray(x) for x in leaves])
+        if not first:
+            first.append(Call(fun, args, {}))
+        call = first[0]
+        call.arguments = call.arguments.like(args)
+        return call.results(call.run(call.primal))
+
+    return run
+
+
 def _move(solver: Any, state: State) -> None:
     solver.state, solver.t, solver.y = state, float(state["t"]), state["y"]
     for name in ("nfev", "njev", "nlu"):
@@ -49,7 +66,7 @@ def _begin_within(dense: Any, t_old: float, t: float, of: dict[str, Any]) -> Non
 
 def _call_within(dense: Any, t: np.ndarray) -> Any:
     state, state_at = dense.of["state"], dense.of["state_at"]
-    found = [state_at(state, float(x)) for x in np.ravel(t)]
+    found = [state_at(state, x) for x in np.ravel(t)]
     return np.stack(found, axis=-1) if t.ndim else found[0]
 
 
