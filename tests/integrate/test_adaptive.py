@@ -93,7 +93,9 @@ def test_scipys_own_methods_are_for_use_outside():
     def end(y0):
         return solve_ivp(decay, (0.0, 1.0), y0, "Radau", args=(1.0,)).y[0, -1]
 
-    assert end([1.0]) == integrate.solve_ivp(decay, (0.0, 1.0), [1.0], "Radau", args=(1.0,)).y[0, -1]
+    assert (
+        end([1.0]) == integrate.solve_ivp(decay, (0.0, 1.0), [1.0], "Radau", args=(1.0,)).y[0, -1]
+    )
     with pytest.raises(UnrecordableError, match="Radau"):
         ckad.grad(end)(np.array([1.0]))
     with pytest.raises(TypeError, match="RK45 has no option jac"):
