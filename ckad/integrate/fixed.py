@@ -75,7 +75,9 @@ METHODS = {
 }
 
 
-def solve(method: Method, problem: Problem, n_steps: int) -> OdeResult:
+def solve(
+    method: Method, problem: Problem, n_steps: int, observe: Callable[[Any, Any], Any]
+) -> OdeResult:
     """All states on the grid, or at ``t_eval`` those of cubic Hermite interpolation."""
     t0, tf = problem.t0, problem.tf
     h = (tf - t0) / n_steps
@@ -89,9 +91,10 @@ def solve(method: Method, problem: Problem, n_steps: int) -> OdeResult:
     times = t0 + np.arange(n_steps + 1.0) * h
     evaluations = n_steps * method.evaluations
     if problem.t_eval is not None:
-        times, states = problem.t_eval, _at(problem, times, states, h)
+        times, states = problem.t_eval, _at(problem, times, states, h, observe)
         evaluations += 2 * times.size
-    return OdeResult(times, states.T, 0, FINISHED, nfev=evaluations)
+    rows = np.moveaxis(states, 0, -1) if states.ndim > 1 else states
+    return OdeResult(times, rows, 0, FINISHED, nfev=evaluations)
 
 
 FINISHED = "The solver successfully reached the end of the integration interval."
@@ -107,7 +110,9 @@ def _scan(step: Any, carry: Any, xs: Any) -> tuple[Any, Any]:
     return carry, np.array(rows)
 
 
-def _at(problem: Problem, times: Any, states: Any, h: Any) -> Any:
+def _at(
+    problem: Problem, times: Any, states: Any, h: Any, observe: Callable[[Any, Any], Any]
+) -> Any:
     """The cubic through the states and derivatives at both ends of a step, at each of t_eval."""
     n_steps = len(states) - 1
     if is_tracing():
@@ -119,6 +124,6 @@ def _at(problem: Problem, times: Any, states: Any, h: Any) -> Any:
         f0, f1 = problem.fun(times[k], y0), problem.fun(times[k + 1], y1)
         x = (t - times[k]) / h
         cubic = (x - 1.0) * ((1.0 - 2.0 * x) * (y1 - y0) + h * ((x - 1.0) * f0 + x * f1))
-        return _, (1.0 - x) * y0 + x * y1 + x * cubic
+        return _, observe(t, (1.0 - x) * y0 + x * y1 + x * cubic)
 
     return _scan(one, np.float64(0.0), problem.t_eval)[1]

@@ -109,6 +109,31 @@ def _derivative(fun: Any, args: Any, shape: tuple[int, ...]) -> Callable[[Any, A
     return derivative
 
 
+def in_parts(fun: Any, args: Any) -> tuple[tuple[Any, Any], Callable[..., Any]]:
+    """The explicit and the implicit part of a right side, and their sum as a function for SciPy."""
+    if len(fun) != 2:
+        raise ValueError(at_place(f"fun has {len(fun)} parts; give fun=(explicit, implicit)."))
+    slow, fast = fun
+    rest = arguments(args)
+
+    def part(given: Any) -> Callable[[Any, Any], Any]:
+        followed = follow(given)
+        return lambda t, y: array(followed(t, y, *rest)) + np.zeros(np.shape(y))
+
+    parts = part(slow), part(fast)
+    return parts, lambda t, y, *_: parts[0](t, y) + parts[1](t, y)
+
+
+def observer(saveat: Any, problem: Problem, args: Any) -> Callable[[Any, Any], Any]:
+    """What is kept of a state: the state itself, or ``saveat(t, y, *args)``."""
+    if saveat is None:
+        return lambda t, y: y
+    if problem.t_eval is None:
+        raise ValueError(at_place("saveat= is called at the times of t_eval=, which is not given."))
+    rest, followed = arguments(args), follow(saveat)
+    return lambda t, y: array(followed(t, y, *rest))
+
+
 def control(
     rtol: Any,
     atol: Any,

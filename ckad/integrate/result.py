@@ -30,7 +30,7 @@ class OdeResult:
         self.success = found.get("success", True)
         self.sol = found.get("sol")
         self.t_events, self.y_events = found.get("t_events"), found.get("y_events")
-        self.nfev, self.njev, self.nlu = found.get("nfev", 0), 0, 0
+        self.nfev, self.njev, self.nlu = (found.get(n, 0) for n in ("nfev", "njev", "nlu"))
 
     def __getitem__(self, name: str) -> Any:
         return getattr(self, name)

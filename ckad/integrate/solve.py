@@ -12,19 +12,23 @@ from scipy import integrate
 from ckad.errors import UnrecordableError
 from ckad.integrate import fixed, recorded
 from ckad.integrate.events import prepared
-from ckad.integrate.problem import Problem, arguments, control, problem
+from ckad.integrate.methods import IMEX, METHODS, STIFF, Asked
+from ckad.integrate.outside import solver_of
+from ckad.integrate.problem import Problem, arguments, control, in_parts, observer, problem
 from ckad.integrate.result import OdeResult
 from ckad.integrate.tableaux import PAIRS
 from ckad.place import at_place
 from ckad.trace.memory.opened import is_tracing
 from ckad.trace.source.purity import pure
 
-IMPLICIT = ("Radau", "BDF", "LSODA")
+#: SciPy's alone, and those that are SciPy's outside of recordings.
+SCIPYS = ("Radau", "LSODA")
+SAME_OUTSIDE = {**{name: pair.solver for name, pair in PAIRS.items()}, "BDF": "BDF"}
 
 
 @pure
 def solve_ivp(
-    fun: Callable[..., Any],
+    fun: Any,
     t_span: Sequence[Any],
     y0: Any,
     method: str = "RK45",
@@ -41,6 +45,9 @@ def solve_ivp(
     step: float | None = None,
     differentiate_steps: bool = False,
     max_events: int = 64,
+    saveat: Callable[..., Any] | None = None,
+    jac: Any = None,
+    jac_sparsity: Any = None,
     **options: Any,
 ) -> OdeResult:
     """Solve dy/dt = fun(t, y) with y(t0) = y0, as ``scipy.integrate.solve_ivp`` does.
@@ -89,28 +96,39 @@ def solve_ivp(
     >>> print(round(value, 8), round(gradient, 8))
     0.36787944 -0.73575888
     """
+    if jac is not None or jac_sparsity is not None:
+        _refuse_jacobian(method)
+    parts, fun = in_parts(fun, args) if isinstance(fun, (tuple, list)) else (None, fun)
+    if parts is not None and method not in IMEX:
+        raise ValueError(at_place(f"fun=(explicit, implicit) is for {', '.join(IMEX)} alone."))
+    asked = problem(fun, t_span, y0, t_eval, args)
+    observe = observer(saveat, asked, args)
     if method in fixed.METHODS:
         _refuse_for_fixed(method, dense_output, events, options)
-        asked = problem(fun, t_span, y0, t_eval, args)
-        return fixed.solve(fixed.METHODS[method], asked, _steps(method, asked, n_steps, step))
+        n = _steps(method, asked, n_steps, step)
+        return fixed.solve(fixed.METHODS[method], asked, n, observe)
     _check_method(method, options)
     if n_steps is not None or step is not None:
         raise ValueError(
             at_place(f"{method} chooses its steps: n_steps= and step= are for fixed steps.")
         )
-    asked = problem(fun, t_span, y0, t_eval, args)
     bounds = control(rtol, atol, first_step, max_step, differentiate_steps, asked)
+    about = parts, jac, jac_sparsity, arguments(args)
     if is_tracing():
         if dense_output:
             raise UnrecordableError(
                 at_place("dense_output=True makes a function of unknown length. Give t_eval=.")
             )
         known_events = prepared(events, arguments(args), max_events)
-        return recorded.solve(PAIRS[method], asked, bounds, known_events)
+        return recorded.solve(METHODS[method](Asked(asked, bounds, known_events, *about)), observe)
+    if method in STIFF or method in SCIPYS:
+        options |= {"jac": jac, "jac_sparsity": jac_sparsity}
+    solver: Any = SAME_OUTSIDE.get(method, method)
+    if method in METHODS and method not in SAME_OUTSIDE:
+        whole = asked._replace(t_eval=np.array([asked.t0]))  # so that it keeps its last step
+        solver = solver_of(lambda: METHODS[method](Asked(whole, bounds, (), *about)))
     found = integrate.solve_ivp(
-        *(fun, (asked.t0, asked.tf), asked.y0),
-        *(PAIRS[method].solver if method in PAIRS else method, asked.t_eval),
-        *(dense_output, events),
+        *(fun, (asked.t0, asked.tf), asked.y0, solver, asked.t_eval, dense_output, events),
         args=None if args is None else arguments(args),
         first_step=first_step,
         max_step=max_step,
@@ -118,24 +136,34 @@ def solve_ivp(
         atol=bounds.atol,
         **options,
     )
+    if saveat is not None:
+        columns = [observe(t, y) for t, y in zip(found.t, found.y.T, strict=True)]
+        found["y"] = np.stack(columns, axis=-1)
     return OdeResult(**found)
 
 
 def _check_method(method: str, options: dict[str, Any]) -> None:
-    if method in IMPLICIT:
+    if method in SCIPYS:
         if is_tracing():
             raise UnrecordableError(
                 at_place(
                     f"{method} is SciPy's own, whose steps are not recorded: it is for use outside "
-                    f"of transformed functions. Take one of {', '.join(PAIRS)}."
+                    f"of transformed functions. Take one of {', '.join(METHODS)}."
                 )
             )
         return
-    if method not in PAIRS:
-        names = ", ".join([*PAIRS, *fixed.METHODS, *IMPLICIT])
+    if method not in METHODS:
+        names = ", ".join([*METHODS, *fixed.METHODS, *SCIPYS])
         raise ValueError(at_place(f"method={method!r} is not known. Take one of {names}."))
     if options:
         raise TypeError(at_place(f"{method} has no option {', '.join(options)}."))
+
+
+def _refuse_jacobian(method: str) -> None:
+    if method in PAIRS or method in fixed.METHODS:
+        raise TypeError(
+            at_place(f"{method} has no option jac: it is for {', '.join([*STIFF, *SCIPYS])}.")
+        )
 
 
 def _refuse_for_fixed(
@@ -146,7 +174,9 @@ def _refuse_for_fixed(
     if dense_output or events is not None:
         name = "dense_output" if dense_output else "events"
         raise ValueError(
-            at_place(f"{name}= is for adaptive methods ({', '.join(PAIRS)}), and not for {method}.")
+            at_place(
+                f"{name}= is for adaptive methods ({', '.join(METHODS)}), and not for {method}."
+            )
         )
 
 

@@ -7,15 +7,42 @@ Ordinary Differential Equations I" (1993), sections II.4 to II.6.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from ckad.integrate.tableaux import Pair
+from ckad.transforms import stop_gradient
 
 Rhs = Callable[[Any, Any], Any]
 SAFETY, SHRINK, GROW = 0.9, 0.2, 10.0
 EPS = float(np.finfo(float).eps)
+
+
+class Trial(NamedTuple):
+    """What a step comes to, be it accepted or not."""
+
+    y: Any  # the state behind it
+    f: Any  # the derivative there
+    stages: Sequence[Any]  # what the interpolant needs
+    norm: Any  # the estimated error in units of the tolerances
+    nfev: Any = 0
+    njev: Any = 0
+    nlu: Any = 0
+
+
+class Stepper(Protocol):
+    """A one-step method with an estimate of its error."""
+
+    error_order: int
+    n_stages: int
+    n_extra: int  # evaluations that the interpolant makes
+
+    def attempt(self, begin: tuple[Any, Any, Any], h: Any) -> Trial:
+        """A step of length ``h`` from (t, y, f)."""
+
+    def at(self, t: Any, begin: tuple[Any, Any], y_new: Any, h: Any, stages: Sequence[Any]) -> Any:
+        """The state at ``t`` within a step."""
 
 
 def weighted(weights: Sequence[float] | np.ndarray, stages: Sequence[Any]) -> Any:
@@ -49,7 +76,7 @@ def error_norm(pair: Pair, stages: Sequence[Any], h: Any, scale: Any) -> Any:
     return np.abs(h) * fifth / np.sqrt(np.where(both == 0.0, 1.0, both) * scale.size)
 
 
-def factor(pair: Pair, norm: Any, rejected: Any) -> tuple[Any, Any]:
+def factor(error_order: int, norm: Any, rejected: Any) -> tuple[Any, Any]:
     """Whether a step is accepted, and by what its length is to be multiplied.
 
     A norm that is not finite rejects, as in SciPy: there ``max(0.2, nan)`` is 0.2.
@@ -57,7 +84,7 @@ def factor(pair: Pair, norm: Any, rejected: Any) -> tuple[Any, Any]:
     finite = np.isfinite(norm)
     accepted = finite & (norm < 1.0)
     positive = np.where(finite & (norm != 0.0), norm, 1.0)
-    wanted = SAFETY * positive ** (-1.0 / (pair.error_order + 1))
+    wanted = SAFETY * positive ** (-1.0 / (error_order + 1))
     grown = np.where(norm == 0.0, GROW, np.minimum(GROW, wanted))
     grown = np.where(rejected, np.minimum(1.0, grown), grown)
     shrunk = np.where(finite, np.maximum(SHRINK, wanted), SHRINK)
@@ -65,7 +92,7 @@ def factor(pair: Pair, norm: Any, rejected: Any) -> tuple[Any, Any]:
 
 
 def first_step(
-    pair: Pair, fun: Rhs, span: tuple[Any, Any, Any], y0: Any, f0: Any, control: Any
+    error_order: int, fun: Rhs, span: tuple[Any, Any, Any], y0: Any, f0: Any, control: Any
 ) -> Any:
     """The length of the first step, section II.4, from one more evaluation of ``fun``.
 
@@ -83,7 +110,7 @@ def first_step(
     d2 = rms((f1 - f0) / scale) / h0
     flat = (d1 <= 1e-15) & (d2 <= 1e-15)
     steepest = np.where(flat, 1.0, np.maximum(d1, d2))
-    by_slope = (0.01 / steepest) ** (1.0 / (pair.error_order + 1))
+    by_slope = (0.01 / steepest) ** (1.0 / (error_order + 1))
     h1 = np.where(flat, np.maximum(1e-6, h0 * 1e-3), by_slope)
     return np.minimum(np.minimum(100.0 * h0, h1), np.minimum(length, control.max_step))
 
@@ -125,3 +152,41 @@ def _of_dop853(
     for i, term in enumerate(reversed(terms)):
         total = (total + term) * (x if i % 2 == 0 else 1.0 - x)
     return total
+
+
+def scale_of(control: Any, y: Any, y_new: Any) -> Any:
+    """The error that is allowed in a step."""
+    return control.atol + np.maximum(np.abs(y), np.abs(y_new)) * control.rtol
+
+
+class Explicit:
+    """An embedded explicit pair."""
+
+    def __init__(self, pair: Pair, fun: Rhs, control: Any) -> None:
+        self._pair, self._fun, self._control = pair, fun, control
+        self.error_order, self.n_stages = pair.error_order, len(pair.b) + 1
+        self.n_extra = len(pair.c_extra)
+
+    def attempt(self, begin: tuple[Any, Any, Any], h: Any) -> Trial:
+        """A step, and its error in units of the tolerances.
+
+        What a rejected step has overflowed to would make the derivative NaN, though nothing depends
+        on it. So a step is tried without derivative, and of length 0 where that gave no number.
+        """
+        pair, fun = self._pair, self._fun
+        t, y, f = begin
+        if not self._control.differentiate_steps:
+            tried = (stop_gradient(x) for x in (t, y, f, h))
+            norm = stop_gradient(self._norm(*step(pair, fun, *tried), y, h))
+            h = np.where(np.isfinite(norm), h, 0.0)
+            y_new, stages = step(pair, fun, t, y, f, h)
+        else:
+            y_new, stages = step(pair, fun, t, y, f, h)
+            norm = self._norm(y_new, stages, y, h)
+        return Trial(y_new, stages[-1], stages, norm, len(stages) - 1)
+
+    def _norm(self, y_new: Any, stages: Sequence[Any], y: Any, h: Any) -> Any:
+        return error_norm(self._pair, stages, h, scale_of(self._control, y, y_new))
+
+    def at(self, t: Any, begin: tuple[Any, Any], y_new: Any, h: Any, stages: Sequence[Any]) -> Any:
+        return interpolated(self._pair, self._fun, t, begin, y_new, h, stages)

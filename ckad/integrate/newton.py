@@ -1,0 +1,96 @@
+"""Implicit equations of a step: solved without derivative, differentiated where they are solved.
+
+No iteration is differentiated. At the solution x of g(x, p) = 0 the derivative of one step
+x - M^-1 g(x, p) with M = dg/dx is that of the solution, dx = -M^-1 dg/dp, whatever M depends on;
+that of two such steps is right to second order, as each doubles the terms of a series that are.
+The adjoint of such a step is one transposed system with the same factors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ckad.integrate.stages import EPS, rms
+from ckad.trace.source.purity import pure
+from ckad.transforms import custom_jvp, stop_gradient, while_loop
+
+Function = Callable[[Any], Any]
+ORDERS = 2
+
+
+@custom_jvp
+def _with_derivative(x: Any, of: Any) -> Any:
+    """``x``, whose derivative is that of ``of``: where none is taken, ``of`` is not computed."""
+    return x
+
+
+@_with_derivative.defjvp
+def _(primals: Any, tangents: Any) -> Any:
+    return primals[0], tangents[1]
+
+
+pure(_with_derivative)
+
+
+def implicit(solution: Any, residual: Function, solve: Function) -> Any:
+    """The root of ``residual`` with its derivatives: ``solution`` to the bit."""
+    solution = stop_gradient(solution)
+    x = solution
+    for _ in range(ORDERS):
+        x = _with_derivative(solution, x - solve(residual(x)))
+    return x
+
+
+class Solved(NamedTuple):
+    x: Any
+    converged: Any
+    iterations: Any
+
+
+def tolerance(rtol: Any) -> float:
+    """SciPy's, of the iteration's error in units of a step's."""
+    least = float(np.min(rtol))
+    return max(10.0 * EPS / least, min(0.03, float(np.sqrt(least))))
+
+
+def newton(start: Any, change: Function, scale: Any, most: int, tol: float) -> Solved:
+    """Simplified Newton steps x + change(x), ended as SciPy's BDF ends them.
+
+    E. Hairer, G. Wanner, "Solving Ordinary Differential Equations II" (1996), section IV.8.
+    """
+
+    def step(state: dict[str, Any]) -> dict[str, Any]:
+        dx = change(state["x"])
+        size = rms(dx / scale)
+        k, before = state["iterations"], state["size"]
+        rate = np.where(k > 0, size / np.where(before > 0.0, before, 1.0), 0.0)
+        left = most - k
+        hopeless = (rate >= 1.0) | (
+            rate**left / (1.0 - np.where(rate < 1.0, rate, 0.0)) * size > tol
+        )
+        failed = np.logical_not(np.isfinite(size)) | ((k > 0) & hopeless)
+        small = (k > 0) & (rate / (1.0 - np.where(rate < 1.0, rate, 0.0)) * size < tol)
+        converged = np.logical_not(failed) & ((size == 0.0) | small)
+        return {
+            "x": np.where(failed, state["x"], state["x"] + dx),
+            "size": size,
+            "iterations": k + 1,
+            "converged": converged,
+            "failed": failed,
+        }
+
+    def goes_on(state: dict[str, Any]) -> Any:
+        return (state["iterations"] < most) & ~state["converged"] & ~state["failed"]
+
+    begin = {
+        "x": start,
+        "size": np.float64(0.0),
+        "iterations": np.int64(0),
+        "converged": np.bool_(False),
+        "failed": np.bool_(False),
+    }
+    end = stop_gradient(while_loop(goes_on, step, stop_gradient(begin)))
+    return Solved(end["x"], end["converged"], end["iterations"])
