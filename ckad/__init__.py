@@ -8,6 +8,9 @@
 >>> value, gradient = ckad.value_and_grad(energy, memory="64 KiB")(np.ones(8))
 """
 
+import importlib
+from typing import Any
+
 from ckad import errors, schedules, testing
 from ckad.checkpoint.budget import Budget
 from ckad.checkpoint.plan import Plan
@@ -47,6 +50,13 @@ from ckad.transforms import (
 __version__ = "0.1.0"
 
 
+def __getattr__(name: str) -> Any:
+    """The solvers, which take SciPy with them, are loaded when they are first asked for."""
+    if name in ("integrate", "optimize"):
+        return importlib.import_module(f"ckad.{name}")
+    raise AttributeError(f"module 'ckad' has no attribute {name!r}")
+
+
 def __dir__() -> list[str]:
     """The public names alone: layers are reached by importing them."""
     return __all__
@@ -70,12 +80,14 @@ __all__ = [
     "grad",
     "hessian",
     "hvp",
+    "integrate",
     "jacfwd",
     "jacobian",
     "jacrev",
     "jit",
     "jvp",
     "linearize",
+    "optimize",
     "plan",
     "primitive",
     "scan",
