@@ -15,6 +15,7 @@ from ckad import errors, schedules, testing
 from ckad.checkpoint.budget import Budget
 from ckad.checkpoint.plan import Plan
 from ckad.errors import CkadError
+from ckad.stencils import stencil
 from ckad.tape.tape import Tape
 from ckad.transforms import (
     adjoint,
@@ -92,6 +93,7 @@ __all__ = [
     "primitive",
     "scan",
     "schedules",
+    "stencil",
     "stop_gradient",
     "tangent",
     "testing",

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -27,7 +28,8 @@ RTOL = 1e-10
 SOLVERS = ("auto", "dense", "gmres", "bicgstab", "cg")
 
 
-class Problem(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Problem:
     """A function of a vector, recorded once; what it reads from outside are parameters."""
 
     f: Closed

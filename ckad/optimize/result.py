@@ -17,6 +17,7 @@ class OptimizeResult:
         status: why it ended, as a number; 1 is success for `root`, 0 for `minimize`.
         message: the status in words; inside of a recording all that it may mean.
         fun: the function at ``x``.
+        jac: of `minimize`: the gradient at ``x``, without derivative.
         nfev, njev, nit: evaluations of the function and of its derivative, iterations.
     """
 
@@ -28,7 +29,9 @@ class OptimizeResult:
         else:
             self.success, self.status = bool(self.success), int(self.status)
             self.message = messages[self.status]
-        self.fun, self.jac = found["fun"], found.get("jac")
+        self.fun = found["fun"]
+        if "jac" in found:
+            self.jac = found["jac"]
         counts = (found.get(name, 0) for name in ("nfev", "njev", "nit"))
         self.nfev, self.njev, self.nit = (x if is_traced(x) else int(x) for x in counts)
 
