@@ -9,7 +9,6 @@ from typing import Any, overload
 import numpy as np
 
 from ckad.place import at_place
-from ckad.trace.arrays import copied, is_traced
 from ckad.trace.source.outside.python import run_by_python
 from ckad.trace.source.outside.watch import watch
 from ckad.trace.source.purity import pure
@@ -18,6 +17,7 @@ from ckad.trace.source.purity import pure
 PADDED = {"nearest": "edge", "reflect": "symmetric", "mirror": "reflect"}
 MODES = ("constant", "wrap", *PADDED)
 Offsets = tuple[int, ...]
+Bounds = Sequence[tuple[int, int]]
 
 
 @overload
@@ -26,7 +26,7 @@ def stencil(
     mode: str = "constant",
     *,
     cval: float = 0.0,
-    neighborhood: Sequence[tuple[int, int]] | None = None,
+    neighborhood: Bounds | None = None,
     standard_indexing: Sequence[str] = (),
 ) -> Stencil: ...
 @overload
@@ -35,7 +35,7 @@ def stencil(
     mode: str = "constant",
     *,
     cval: float = 0.0,
-    neighborhood: Sequence[tuple[int, int]] | None = None,
+    neighborhood: Bounds | None = None,
     standard_indexing: Sequence[str] = (),
 ) -> Callable[[Callable[..., Any]], Stencil]: ...
 def stencil(
@@ -43,7 +43,7 @@ def stencil(
     mode: str = "constant",
     *,
     cval: float = 0.0,
-    neighborhood: Sequence[tuple[int, int]] | None = None,
+    neighborhood: Bounds | None = None,
     standard_indexing: Sequence[str] = (),
 ) -> Any:
     """Make a function on arrays of a formula in relative indices, as ``numba.stencil`` does.
@@ -97,7 +97,7 @@ class Stencil:
         kernel: Callable[..., Any],
         mode: str,
         cval: float,
-        neighborhood: tuple[tuple[int, int], ...] | None,
+        neighborhood: Bounds | None,
         standard: tuple[str, ...],
     ) -> None:
         kernel = getattr(kernel, "py_func", kernel)
@@ -135,16 +135,15 @@ class Stencil:
     def _applied(self, args: Sequence[Any], at: Sequence[int], of: Callable[[Any], Any]) -> Any:
         given = list(args)
         for k in at:
-            given[k] = Neighbours(self._names[k], args[k].ndim, of(args[k]))
+            given[k] = Neighbours(self._names[k], args[k].ndim, self.neighborhood, of(args[k]))
         return self.kernel(*given)
 
-    def _bounds(self, args: Sequence[Any], at: Sequence[int], n: int) -> list[tuple[int, int]]:
+    def _bounds(self, args: Sequence[Any], at: Sequence[int], n: int) -> Bounds:
         """The least and the greatest offset of each axis, 0 among them."""
         if self.neighborhood is not None:
             if len(self.neighborhood) != n:
-                raise ValueError(
-                    at_place(f"neighborhood has {len(self.neighborhood)} pairs, the arrays {n} axes.")
-                )
+                found = len(self.neighborhood)
+                raise ValueError(at_place(f"neighborhood has {found} pairs, the arrays {n} axes."))
             return [(min(a, 0), max(b, 0)) for a, b in self.neighborhood]
         seen: list[Offsets] = [(0,) * n]
 
@@ -157,7 +156,7 @@ class Stencil:
         return [(min(axis), max(axis)) for axis in zip(*seen, strict=True)]
 
     def _inside(
-        self, args: Sequence[Any], at: Sequence[int], bounds: list[tuple[int, int]],
+        self, args: Sequence[Any], at: Sequence[int], bounds: Bounds,
         shape: tuple[int, ...], out: Any,
     ) -> Any:  # fmt: skip
         inside = tuple(slice(-a, n - b) for n, (a, b) in zip(shape, bounds, strict=True))
@@ -169,10 +168,8 @@ class Stencil:
             return lambda offsets: x[_moved(inside, offsets)]
 
         value = self._applied(args, at, part)
-        dtype = getattr(value, "dtype", None) or np.asarray(value).dtype
         if out is None:
-            out = np.full(shape, self.cval, dtype)
-            out = copied(out) if is_traced(value) else out
+            out = np.full_like(value, self.cval, shape=shape)
         return out if is_empty else _written(out, inside, value)
 
     def __repr__(self) -> str:
@@ -182,8 +179,10 @@ class Stencil:
 class Neighbours:
     """An array in a kernel, indexed by offsets from the present element."""
 
-    def __init__(self, name: str, ndim: int, at: Callable[[Offsets], Any]) -> None:
-        self.name, self.ndim, self._at = name, ndim, at
+    def __init__(
+        self, name: str, ndim: int, bounds: Bounds | None, at: Callable[[Offsets], Any]
+    ) -> None:
+        self.name, self.ndim, self.bounds, self._at = name, ndim, bounds, at
 
     def __getitem__(self, key: Any) -> Any:
         offsets = key if isinstance(key, tuple) else (key,)
@@ -194,7 +193,13 @@ class Neighbours:
                     "axes is needed, the offset from the present element."
                 )
             )
-        return self._at(tuple(map(int, offsets)))
+        found = tuple(map(int, offsets))
+        bounds = self.bounds or [(k, k) for k in found]
+        if not all(a <= k <= b for k, (a, b) in zip(found, bounds, strict=True)):
+            raise ValueError(
+                at_place(f"{self.name}: {found} is outside of the neighborhood {bounds}.")
+            )
+        return self._at(found)
 
 
 def _moved(inside: tuple[slice, ...], offsets: Offsets) -> tuple[slice, ...]:
@@ -202,7 +207,7 @@ def _moved(inside: tuple[slice, ...], offsets: Offsets) -> tuple[slice, ...]:
     return tuple(slice(x.start + k, x.stop + k) for x, k in pairs)
 
 
-def _shown(x: Any, mode: str, bounds: list[tuple[int, int]]) -> Callable[[Offsets], Any]:
+def _shown(x: Any, mode: str, bounds: Bounds) -> Callable[[Offsets], Any]:
     """The array moved by offsets, what is beyond its edges included."""
     if mode == "wrap":
         axes = tuple(range(x.ndim))

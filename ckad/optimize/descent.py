@@ -10,6 +10,7 @@ import numpy as np
 from ckad.optimize.lines import along
 from ckad.optimize.problem import (
     Problem,
+    check_solver,
     closed,
     implicit,
     problem,
@@ -82,6 +83,7 @@ def minimize(
     1.0
     """
     _check(method, jac, refused)
+    check_solver(linear_solver)
     name = "gtol" if method == "BFGS" else "xtol"
     known = {name: 1e-5 if tol is None else tol, "maxiter": None}
     chosen = settings(options, known, method)

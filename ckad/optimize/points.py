@@ -7,7 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from ckad.optimize.problem import Problem, implicit, problem, raising, recorded, settings, solver
+from ckad.optimize.problem import (
+    Problem,
+    check_solver,
+    implicit,
+    problem,
+    raising,
+    recorded,
+    settings,
+    solver,
+)
 from ckad.place import at_place
 from ckad.trace.source.purity import pure
 from ckad.transforms import while_loop
@@ -59,6 +68,7 @@ def fixed_point(
     """
     if method not in METHODS:
         raise ValueError(at_place(f"method={method!r} is not known. Take one of {[*METHODS]}."))
+    check_solver(linear_solver)
     chosen = settings({"xtol": xtol, "maxiter": maxiter}, {"xtol": 0, "maxiter": 0}, method)
 
     def run(x0: Any, args: tuple[Any, ...]) -> dict[str, Any]:

@@ -96,6 +96,11 @@ def settings(given: Mapping[str, Any] | None, known: dict[str, Any], method: str
     return found
 
 
+def check_solver(name: str) -> None:
+    if name not in SOLVERS:
+        raise ValueError(at_place(f"linear_solver={name!r} is not known. Take one of {SOLVERS}."))
+
+
 def norm(x: Any) -> Any:
     return np.sqrt(np.sum(x * x))
 
@@ -126,8 +131,6 @@ def jacobian_at(f: Function, x: Any) -> Any:
 
 def solver(name: str, n: int, symmetric: bool, **options: Any) -> tuple[Solve, Hashable]:
     """What solves the systems of a problem with ``n`` unknowns, and its name."""
-    if name not in SOLVERS:
-        raise ValueError(at_place(f"linear_solver={name!r} is not known. Take one of {SOLVERS}."))
     if name == "auto":
         name = "dense" if n <= DENSE else "cg" if symmetric else "gmres"
     bounds = {"rtol": RTOL} | options

@@ -10,6 +10,7 @@ import numpy as np
 
 from ckad.optimize.problem import (
     Problem,
+    check_solver,
     implicit,
     jacobian_at,
     norm,
@@ -91,6 +92,7 @@ def root(
     3.0 0.166666666667
     """
     _check(method, jac, callback)
+    check_solver(linear_solver)
     known = {"xtol": 1.49012e-8 if tol is None else tol, "fatol": None, "maxiter": 100}
     chosen = settings(options, known, method)
 
