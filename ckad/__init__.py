@@ -8,10 +8,14 @@
 >>> value, gradient = ckad.value_and_grad(energy, memory="64 KiB")(np.ones(8))
 """
 
+import importlib
+from typing import Any
+
 from ckad import errors, schedules, testing
 from ckad.checkpoint.budget import Budget
 from ckad.checkpoint.plan import Plan
 from ckad.errors import CkadError
+from ckad.stencils import stencil
 from ckad.tape.tape import Tape
 from ckad.transforms import (
     adjoint,
@@ -51,6 +55,13 @@ from ckad.transforms import (
 __version__ = "0.1.0"
 
 
+def __getattr__(name: str) -> Any:
+    """The solvers, which take SciPy with them, are loaded when they are first asked for."""
+    if name in ("integrate", "optimize"):
+        return importlib.import_module(f"ckad.{name}")
+    raise AttributeError(f"module 'ckad' has no attribute {name!r}")
+
+
 def __dir__() -> list[str]:
     """The public names alone: layers are reached by importing them."""
     return __all__
@@ -76,6 +87,7 @@ __all__ = [
     "grad",
     "hessian",
     "hvp",
+    "integrate",
     "jacfwd",
     "jacobian",
     "jacrev",
@@ -83,11 +95,13 @@ __all__ = [
     "jvp",
     "linear_operator",
     "linearize",
+    "optimize",
     "plan",
     "primitive",
     "scan",
     "schedules",
     "sparsity",
+    "stencil",
     "stop_gradient",
     "tangent",
     "testing",

@@ -109,6 +109,11 @@ _STOPPED: dict[str, tuple[type[Exception], str]] = {
         "an integer leaves the 64 bits that ckad computes with{where}, where Python's would go on. "
         "Start with a float: 1.0 in place of 1.",
     ),
+    "unconverged": (
+        RaisedError,
+        "an iteration has not converged{where}, and its derivative is that of the solution. Give "
+        "it more iterations (maxiter), looser tolerances, a better start or a preconditioner.",
+    ),
     # NumPy's words
     "singular": (np.linalg.LinAlgError, "Singular matrix{where}"),
     "not_positive": (np.linalg.LinAlgError, "Matrix is not positive definite{where}"),

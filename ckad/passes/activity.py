@@ -110,6 +110,8 @@ def useful(tape: Tape, outputs: Sequence[bool]) -> tuple[Flags, dict[int, Flags]
         row = tape.rows[k]
         if not rows[k]:
             continue
+        if row.op is Op.RESULT and not row.type.is_float:  # a derivative goes no further
+            continue
         if row.op is Op.RESULT:
             found = results.setdefault(row.operands[0], [])
             found.extend([False] * (row.attrs[0] + 1 - len(found)))

@@ -20,6 +20,7 @@ class Reason(IntEnum):
     SINGULAR = 7
     NOT_POSITIVE = 8
     SPACE = 9
+    UNCONVERGED = 10
 
 
 def reason_of(row: Row) -> Reason:

@@ -151,6 +151,13 @@ def called(function: Any, *args: Any, **options: Any) -> Any:
     return call(called, (function, *args), options)
 
 
+def solution(
+    method: str, product: Any, b: Any, x: Any, info: Any, preconditioner: Any, bounds: Any
+) -> Array:
+    """``x``, which an iteration has found, derived as the solution of ``product(x) = b``."""
+    return within(solution, (method, product, b, x, info, preconditioner, bounds))
+
+
 def is_static(x: Array) -> bool:
     """Whether all lengths of ``x`` are known while the program is recorded."""
     return not any(map(is_traced, x.shape))

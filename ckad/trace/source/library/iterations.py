@@ -1,7 +1,7 @@
 """SciPy's iterations for an operator that is a function: NumPy, run from source as a user's code.
 
-Each makes SciPy's steps, and is differentiated step by step: the derivative is that of what was
-computed, to the accuracy that the tolerances ask for.
+Each makes SciPy's steps. What it gives is differentiated as the solution of the system, to the
+accuracy that the tolerances ask for: the steps are no part of a derivative.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+
+from ckad.trace.arrays import solution
 
 EPS = float(np.finfo(np.float64).eps)
 
@@ -64,6 +66,12 @@ def _vectors(A: Any, b: Any, x0: Any) -> tuple[Any, Any]:
     return np.reshape(b, n) + 0.0, np.zeros(n) if x0 is None else np.reshape(x0, n) + 0.0
 
 
+def _solved(method: str, A: Any, b: Any, x: Any, info: Any, M: Any, bounds: Any) -> Any:
+    """``x`` as the solution of the system."""
+    preconditioner = None if M is None else (lambda v: M @ v)
+    return solution(method, lambda v: A @ v, b, x, info, preconditioner, bounds)
+
+
 def cg(
     A: Any,
     b: Any,
@@ -97,7 +105,7 @@ def cg(
         before = rho
         if callback is not None:
             callback(x)
-    return x, info
+    return _solved("cg", A, b, x, info, M, (rtol, atol, maxiter, None)), info
 
 
 def bicgstab(
@@ -149,7 +157,7 @@ def bicgstab(
         before = rho
         if callback is not None:
             callback(x)
-    return x, info
+    return _solved("bicgstab", A, b, x, info, M, (rtol, atol, maxiter, None)), info
 
 
 def gmres(
@@ -210,7 +218,8 @@ def gmres(
             break
         factor = np.maximum(EPS, 0.25 * factor) if now <= small else np.minimum(1.0, 1.5 * factor)
         small = now * np.minimum(factor, enough / np.maximum(left, 1e-300))
-    return x, 0 if left <= enough else steps
+    info = 0 if left <= enough else steps
+    return _solved("gmres", A, b, x, info, M, (rtol, atol, maxiter, restart)), info
 
 
 def _extended(A: Any, M: Any, v: Any, h: Any, k: int) -> Any:

@@ -1,0 +1,42 @@
+"""What an iteration has found."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ckad.trace.arrays import is_traced
+
+
+class OptimizeResult:
+    """The fields of SciPy's result; inside of a recording they hold traced values.
+
+    Attributes:
+        x: the solution, of the shape of ``x0``.
+        success: whether the iteration converged.
+        status: why it ended, as a number; 1 is success for `root`, 0 for `minimize`.
+        message: the status in words; inside of a recording all that it may mean.
+        fun: the function at ``x``.
+        jac: of `minimize`: the gradient at ``x``, without derivative.
+        nfev, njev, nit: evaluations of the function and of its derivative, iterations.
+    """
+
+    def __init__(self, messages: Mapping[int, str], **found: Any) -> None:
+        self.x, self.success, self.status = found["x"], found["success"], found["status"]
+        if is_traced(self.status):
+            said = "; ".join(f"{status}: {text}" for status, text in messages.items())
+            self.message = f"status says which: {said}"
+        else:
+            self.success, self.status = bool(self.success), int(self.status)
+            self.message = messages[self.status]
+        self.fun = found["fun"]
+        if "jac" in found:
+            self.jac = found["jac"]
+        counts = (found.get(name, 0) for name in ("nfev", "njev", "nit"))
+        self.nfev, self.njev, self.nit = (x if is_traced(x) else int(x) for x in counts)
+
+    def __getitem__(self, name: str) -> Any:
+        return getattr(self, name)
+
+    def __repr__(self) -> str:
+        return "\n".join(f"{name:>9}: {value}" for name, value in vars(self).items())
