@@ -173,7 +173,8 @@ class Plan:
     loop they are in. ``peak_bytes`` is everything ckad allocates for the call. Where a loop's
     number of steps is not known before it runs, they are those of a guess, and ``is_unknown`` says
     so; a plan asked for after a run has the numbers of that run. ``disk`` says what was predicted
-    where disk was given, else it is None.
+    where disk was given, else it is None. ``seconds`` is how long a call is predicted to take, from
+    a few steps that were timed; None where steps cannot be left out (see `ckad.plan`).
     """
 
     peak_bytes: int
@@ -181,6 +182,7 @@ class Plan:
     engine: str
     loops: tuple[LoopPlan, ...] = field(default=())
     disk: OnDisk | None = None
+    seconds: float | None = None
 
     @property
     def _main(self) -> LoopPlan | None:
@@ -238,7 +240,8 @@ class Plan:
             if loop.is_unknown
         ]
         disk = [f"  {self.disk}"] if self.disk else []
-        return "\n".join([head, main, *disk, *loops, *formulas])
+        took = [] if self.seconds is None else [f"  about {self.seconds:.2g} s predicted"]
+        return "\n".join([head, main, *took, *disk, *loops, *formulas])
 
     def _repr_html_(self) -> str:
         """The same text, as notebooks show it."""

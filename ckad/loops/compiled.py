@@ -8,13 +8,15 @@ from time import perf_counter
 from typing import NamedTuple, TypeVar
 
 import numpy as np
+from numpy.linalg import LinAlgError
 
 from ckad.checkpoint.plan import Plan
 from ckad.checkpoint.schedules.schedule import MAX_STEPS
 from ckad.engines.actions import Bare, Feed, Slots, TooManySteps
 from ckad.engines.counts import Body, flops, main_loop
 from ckad.engines.engine import Loaded
-from ckad.errors import BudgetError, EngineError, ScheduleError
+from ckad.errors import BudgetError, CkadError, EngineError, ScheduleError
+from ckad.loops.costs import NOT_TIMED, Costs
 from ckad.loops.engines import engine_named
 from ckad.loops.watch import Watch
 from ckad.place import at_place
@@ -41,9 +43,11 @@ class Run(NamedTuple):
     lengths: dict[int, int]  # how long the open loops are thought to run
 
 
-#: From how long open loops are thought to run, by name, and how many times as long as predicted
-#: steps take, to a run.
-Planner = Callable[[Mapping[int, int], float], Run]
+#: From how long open loops are thought to run, by name, how many times as long as predicted steps
+#: take, and what was timed, to a run.
+Planner = Callable[[Mapping[int, int], float, Costs], Run]
+#: What a few steps take on inputs, in the memory of a run.
+Timer = Callable[[Run, Sequence[np.ndarray]], Costs]
 #: An open loop that ran longer than was thought is thought to run so many times as long.
 GROWTH = 4
 #: Where so many times less is enough, and a run takes at least so many bytes, less is thought next
@@ -69,14 +73,20 @@ class Compiled:
     """
 
     def __init__(
-        self, tape: Tape, loaded: Loaded, planned: Planner, watch: Watch | None = None
+        self,
+        tape: Tape,
+        loaded: Loaded,
+        planned: Planner,
+        timer: Timer | None = None,
+        watch: Watch | None = None,
     ) -> None:
         self.tape, self.loaded, self._planned, self._watch = tape, loaded, planned, watch
+        self._timer, self._costs = timer, NOT_TIMED
         self._assumed: dict[int, int] = {}
         self._ran: dict[int, int] = {}  # steps of the open loops in the last run
         self._shown: Plan | None = None
         self._pace = 1.0
-        self._run = planned({}, self._pace)
+        self._run = planned({}, self._pace, self._costs)
 
     @property
     def plan(self) -> Plan:
@@ -89,6 +99,16 @@ class Compiled:
     def planned(self) -> Plan:
         """The plan that the next run begins with."""
         return self._run.plan
+
+    def timed_on(self, inputs: Sequence[np.ndarray]) -> Plan:
+        """The plan from what a few steps take on ``inputs``: they are run, once for a program."""
+        timer, self._timer = self._timer, None
+        if timer is not None:
+            # an error is for the run itself to raise, if it meets it: here steps were left out
+            with suppress(ArithmeticError, CkadError, LinAlgError, MemoryError, ValueError):
+                self._costs = timer(self._run, inputs)
+            self._run = self._planned(self._assumed, self._pace, self._costs)
+        return self.plan
 
     @property
     def total_steps(self) -> int:
@@ -226,6 +246,8 @@ class Compiled:
     def _execute(
         self, inputs: Sequence[np.ndarray], on_progress: Callable[[int], None] | None
     ) -> list[np.ndarray]:
+        if self._run.plan.disk is not None:  # what is on it depends on what steps take
+            self.timed_on(inputs)
         run = self._run
         while True:
             began = perf_counter()
@@ -254,7 +276,7 @@ class Compiled:
         if new:
             self._assumed = {**self._assumed, **new}
             with suppress(BudgetError, ScheduleError):
-                self._run = self._planned(self._assumed, self._pace)
+                self._run = self._planned(self._assumed, self._pace, self._costs)
 
     def _keep_pace(self, run: Run, seconds: float) -> None:
         """Where the disk is weighed against steps, let the next run know what they have taken."""
@@ -266,7 +288,7 @@ class Compiled:
             return
         self._pace *= steps / said.computing
         with suppress(BudgetError, ScheduleError):
-            self._run = self._planned(self._assumed, self._pace)
+            self._run = self._planned(self._assumed, self._pace, self._costs)
 
     def _longer(self, run: Run, longer: TooManySteps) -> Run:
         """The run with more steps for one loop; later runs begin with it.
@@ -276,7 +298,7 @@ class Compiled:
         n = max(longer.wanted, GROWTH * run.slots[longer.loop].n_steps)
         self._assumed = {**self._assumed, longer.loop: min(n, MAX_STEPS)}
         try:
-            self._run = self._planned(self._assumed, self._pace)
+            self._run = self._planned(self._assumed, self._pace, self._costs)
         except (BudgetError, ScheduleError) as error:
             done = run.slots[longer.loop].n_steps
             why = f"{error} A loop of a length not known before has run {done:,} steps and goes on."

@@ -119,16 +119,20 @@ class _Weigh:
         return sum(self._of_steps(x, schedules[x.name]) for x in self.chooser.outer)
 
     def _of_steps(self, x: TapedLoop, schedule: Schedule) -> float:
+        if x.name in self.courses.costs.loops:
+            cost = self.courses.costs.loops[x.name]
+            return self.courses.pace * cost.seconds(schedule, self.chooser.most_rows)
         step, back = self._step(x)
         return schedule.forward_steps * step + x.n_steps * back
 
     def _step(self, x: TapedLoop) -> tuple[float, float]:
         """Seconds of a step, and of its reverse."""
-        pace = 1e-9 * self.courses.pace
-        return (
-            pace * self.chooser.step_ns.get(x.name, 1.0),
-            pace * self.back.get(x.name, 1.0),
-        )
+        pace = self.courses.pace
+        if x.name in self.courses.costs.loops:
+            cost = self.courses.costs.loops[x.name]
+            return pace * cost.advance, pace * cost.back
+        step, back = self.chooser.step_ns.get(x.name, 1.0), self.back.get(x.name, 1.0)
+        return 1e-9 * pace * step, 1e-9 * pace * back
 
     def _transfer(self, x: TapedLoop) -> tuple[float, float]:
         """Seconds of a write, and of a read."""

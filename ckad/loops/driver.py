@@ -21,8 +21,10 @@ from ckad.errors import BudgetError, EngineError, ScheduleError
 from ckad.loops.advice import warn_if_dear
 from ckad.loops.asked import Choice
 from ckad.loops.between.courses import Courses, Disk
+from ckad.loops.between.timed import can_be_timed, timed
 from ckad.loops.choose import Chooser, Measure, Schedules
 from ckad.loops.compiled import Compiled, Run
+from ckad.loops.costs import Costs, predicted
 from ckad.loops.disk import on_disk
 from ckad.loops.engines import AUTO, ENGINES, chosen, engine_named
 from ckad.loops.threads import n_threads
@@ -169,13 +171,17 @@ def _compile(
     else:
         loaded = load()
 
-    def planned(assumed: Mapping[int, int], pace: float) -> Run:
+    def planned(assumed: Mapping[int, int], pace: float, costs: Costs) -> Run:
         loops = taped_loops(tape, engine.record_bytes, assumed)
         # a program that runs longer than was assumed is planned later, with what is free then
         room = _budget(options) if assumed else budget
-        return _planned(tape, loaded, loops, options, name, room, pace)
+        return _planned(tape, loaded, loops, options, name, room, pace, costs)
 
-    return Compiled(tape, loaded, planned, watch)
+    def measured(run: Run, inputs: Sequence[np.ndarray]) -> Costs:
+        loops = taped_loops(tape, engine.record_bytes)
+        return timed(loaded, loops, run.feeds, run.slots, beside(tape, name), inputs)
+
+    return Compiled(tape, loaded, planned, measured if can_be_timed(tape) else None, watch)
 
 
 def _budget(options: Options) -> int:
@@ -206,11 +212,12 @@ def _planned(
     engine: str,
     budget: int,
     pace: float,
+    costs: Costs,
 ) -> Run:
     """Schedules for ``loops`` within the budget."""
 
     n_outer = len(_outermost(loops))
-    courses = Courses(tape, engine, options.disk, options.resumed_from, n_outer, pace)
+    courses = Courses(tape, engine, options.disk, options.resumed_from, n_outer, pace, costs)
 
     def peak_of(schedules: Schedules, slots: dict[int, Slots], feeds: dict[int, Feed]) -> int:
         return run_bytes(tape, loaded, slots, feeds) + _between(loops, schedules, courses)
@@ -236,7 +243,10 @@ def _planned(
     warn_if_dear(chooser, schedules)
     known = None if options.asked is None else budget
     found = choice.described if choice else None
-    plan = Plan(peak, known, engine, chooser.plans(schedules), found)
+    times = predicted(
+        chooser.outer, schedules, costs, pace, chooser.most_rows, peak, found
+    )
+    plan = Plan(peak, known, engine, chooser.plans(schedules), found, times)
     total = sum(schedules[x.name].forward_steps + x.n_steps for x in loops.values() if x.depth == 1)
     lengths = {name: x.n_steps for name, x in loops.items() if x.is_open}
     return Run(plan, feeds, slots, total, lengths)

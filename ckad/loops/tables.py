@@ -33,23 +33,23 @@ def learnt(source: Online, most: int) -> Feed:
     """The rows of a loop that nobody knows the length of, the reverse phase when it is known."""
 
     def pieces() -> Iterator[np.ndarray]:
-        return map(_rows, source.sweep(most))
+        return map(rows_of, source.sweep(most))
 
     def after(n_steps: int) -> Iterator[np.ndarray]:
-        return map(_rows, source.after(n_steps, most))
+        return map(rows_of, source.after(n_steps, most))
 
     return Feed(pieces, most, 0, after)
 
 
 def streamed(schedule: Schedule, most: int) -> Feed:
     """The rows in pieces of ``most`` at the utmost; made once, if one piece holds them all."""
-    first = _rows(next(schedule.chunks(most)))
+    first = rows_of(next(schedule.chunks(most)))
     if first[-1, 0] == Action.END:
         first.flags.writeable = False
         return Feed(lambda: iter((first,)), len(first), 0)
 
     def pieces() -> Iterator[np.ndarray]:
-        return map(_rows, schedule.chunks(most))
+        return map(rows_of, schedule.chunks(most))
 
     return Feed(pieces, streamed_rows(schedule, most), 0)
 
@@ -72,13 +72,13 @@ def between(schedule: Schedule, most: int, is_learnt: bool, course: Between) -> 
 
     def rows_after(n_steps: int) -> Iterator[np.ndarray]:
         assert isinstance(source, Online)
-        return map(_rows, source.after(n_steps, most))
+        return map(rows_of, source.after(n_steps, most))
 
     after = rows_after if learns else None
 
     def begin(window: Window, inputs: Sequence[np.ndarray]) -> Course:
         sweep = source.sweep if isinstance(source, Online) and learns else schedule.chunks
-        return course(map(_rows, sweep(most)), after, window, inputs)
+        return course(map(rows_of, sweep(most)), after, window, inputs)
 
     n_rows = EXTRA_ROWS + (most if learns else streamed_rows(schedule, most))
     return Feed(lambda: iter(()), n_rows, 0, after, begin)
@@ -87,7 +87,7 @@ def between(schedule: Schedule, most: int, is_learnt: bool, course: Between) -> 
 def whole(schedule: Schedule) -> Feed:
     """All rows, and the row at which the reverse phase begins."""
     n_rows, reverse = _count(schedule)
-    return Feed(lambda: map(_rows, schedule.chunks()), n_rows, reverse)
+    return Feed(lambda: map(rows_of, schedule.chunks()), n_rows, reverse)
 
 
 def whole_rows(schedule: Schedule) -> int:
@@ -111,5 +111,6 @@ def _count(schedule: Schedule) -> tuple[int, int]:
     return n_rows, reverse
 
 
-def _rows(actions: Actions) -> np.ndarray:
+def rows_of(actions: Actions) -> np.ndarray:
+    """Actions as engines read them."""
     return np.stack([column.astype(np.int64) for column in actions], axis=1)

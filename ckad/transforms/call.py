@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ckad import locks, trees
+from ckad.checkpoint.plan import Plan
 from ckad.engines import arena
 from ckad.errors import (
     BudgetError,
@@ -155,23 +156,40 @@ class Call:
             captured = self.recording.captured
             operands = [*(value(x) for x in arrays), *captured, *(value(x) for x in extra)]
             return list(inline(pipeline.inlined().run(tape), operands))
-        inputs = [
-            np.asarray(x, t.numpy) for x, t in zip([*arrays, *extra], tape.input_types, strict=True)
-        ]
+        inputs = _as_inputs(tape, [*arrays, *extra])
         try:
             return run(compiled(tape, self.options), inputs, self.options)
         except NonFiniteError as error:
             given = self.fun, self.tape, tape, pullback, self.arguments, inputs
             raise explained(error, *given) from None
         except CheckpointError as error:
-            about = error.path, error.needed, error.free, error.slot
-            raise CheckpointError(at_place(str(error)), *about) from error
+            raise located(error) from error
+
+    def timed(self, tape: Tape) -> Plan:
+        """The plan of a tape derived from this call's, from a few steps on its arguments."""
+        program, arrays = compiled(tape, self.options), self.arguments.arrays
+        if any(isinstance(x, Tracer) for x in arrays):
+            return program.plan
+        try:
+            return program.timed_on(_as_inputs(tape, arrays))
+        except CheckpointError as error:
+            raise located(error) from error
 
     def results(self, leaves: Sequence[Any]) -> Any:
         """The function's result from the tape's outputs: its structure, scalars as scalars."""
         tree = self.recording.out_tree
         shown = finished(leaves, self.recording.out_scalars)
         return shown[0] if tree.num_nodes == tree.num_leaves == 1 else trees.unflatten(tree, shown)
+
+
+def _as_inputs(tape: Tape, arrays: Sequence[Any]) -> list[np.ndarray]:
+    return [np.asarray(x, t.numpy) for x, t in zip(arrays, tape.input_types, strict=True)]
+
+
+def located(error: CheckpointError) -> CheckpointError:
+    """The same, with the user's place."""
+    about = error.path, error.needed, error.free, error.slot
+    return CheckpointError(at_place(str(error)), *about)
 
 
 def positions(argnums: int | Sequence[int], n_args: int) -> tuple[int, ...]:

@@ -149,8 +149,9 @@ class Gradient:
 
     @trimmed
     def plan(self, *args: Any, **kwargs: Any) -> Plan:
-        """What a call with these arguments will cost; nothing is run."""
-        return self.compiled(*args, **kwargs).plan
+        """What a call with these arguments will cost; a few steps are run to be timed, once."""
+        call, tape, _ = self.prepare(args, kwargs)
+        return call.timed(tape)
 
     @trimmed
     def compiled(self, *args: Any, **kwargs: Any) -> Compiled:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import mmap
 import os
+import threading
 import weakref
 from collections.abc import Mapping, Sequence
 from operator import index
@@ -206,6 +207,8 @@ class DiskStore:
     @deferred()
     def drop(self, slot: int) -> None:
         """The slot is not needed any more."""
+        if not self._traffic.is_here():
+            return
         with self._traffic.changed:
             stored = self._table.slots.get(slot)
             self._table.drop(slot)
@@ -247,6 +250,9 @@ class DiskStore:
 
 
 def _end(traffic: Traffic, directory: PrivateDirectory, remove: bool) -> None:
+    if traffic.is_under_way():  # it cannot wait for itself
+        threading.Thread(target=_end, args=(traffic, directory, remove), daemon=True).start()
+        return
     if traffic.end():  # else a thread still uses the directory
         directory.close(remove)
 

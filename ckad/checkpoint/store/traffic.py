@@ -59,9 +59,13 @@ class Traffic:
         self._threads: dict[str, threading.Thread] = {}
         self._owner = os.getpid()
 
+    def is_here(self) -> bool:
+        """Whether this process has its threads, and did not inherit their locks by a fork."""
+        return os.getpid() == self._owner
+
     def check(self) -> None:
         """Raise what a thread has met since the last call."""
-        if os.getpid() != self._owner:
+        if not self.is_here():
             raise CheckpointError(
                 f"these checkpoints belong to process {self._owner}, of which this one was forked; "
                 "make its own."
@@ -159,9 +163,13 @@ class Traffic:
     def faulty(self) -> bool:
         return self._fault is not None
 
+    def is_under_way(self) -> bool:
+        """Whether this is one of its threads, in which the garbage collector runs as anywhere."""
+        return threading.current_thread() in self._threads.values()
+
     def end(self) -> bool:
         """End the threads, whatever is left to do. Whether they have ended."""
-        if os.getpid() != self._owner:
+        if not self.is_here():
             return False
         with self.changed:
             self._ending = True

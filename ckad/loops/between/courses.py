@@ -26,6 +26,7 @@ from ckad.loops.between.fallback import Recomputed
 from ckad.loops.between.resume import Resumable
 from ckad.loops.between.tiers import Staged
 from ckad.loops.choose import Schedules, slots_of
+from ckad.loops.costs import NOT_TIMED, Costs
 from ckad.loops.tables import After, between, learnt, streamed, whole
 from ckad.tape.control import WHILE
 from ckad.tape.tape import Tape
@@ -59,6 +60,7 @@ class Courses:
     resume: str | None  # the directory that runs are gone on with from
     n_outer: int  # the outermost loops, which share the disk
     pace: float = 1.0  # how many times as long as predicted steps have taken
+    costs: Costs = NOT_TIMED
 
     def feed(self, loop: TapedLoop, schedule: Schedule, most_rows: int, number: int) -> Feed:
         """The actions of a loop, the ``number``-th of the outermost ones."""

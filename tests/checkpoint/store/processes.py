@@ -1,4 +1,7 @@
-"""Children by fork: they have what the tests have imported, so that hundreds cost little."""
+"""Children by fork: they have what the tests have imported, so that hundreds cost little.
+
+None outlives a time that no test needs: a child that waits for ever fails, and its parent goes on.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,8 @@ import signal
 import sys
 import traceback
 import warnings
+
+LONGEST = 120  # seconds of a child
 
 
 def fork(program):
@@ -19,6 +24,8 @@ def fork(program):
         return child
     status = 1
     try:
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        signal.alarm(LONGEST)
         signal.signal(signal.SIGINT, signal.default_int_handler)
         program()
         status = 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import random
+import select
 import signal
 import sys
 import threading
@@ -272,6 +273,7 @@ def test_a_child_that_lives_on_does_not_hold_the_lock(tmp_path):
 
     stores = []
     parent = fork(program)
+    assert select.select([ready], [], [], 60.0)[0]
     child = int.from_bytes(os.read(ready, 4), "little")
     os.kill(parent, signal.SIGKILL)
     ended(parent)
@@ -309,7 +311,11 @@ def test_ctrl_c_while_it_waits(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("durability", ["scratch", "resume"])
 def test_ctrl_c_at_any_moment_leaves_a_store_that_works(tmp_path, durability):
-    """In a child, many times, each within some call of the store or between two of them."""
+    """In a child, many times, each within some call of the store or between two of them.
+
+    Python itself loses a few: what a callback of the garbage collector raises is only printed, and
+    hypothesis has such a callback. So no round waits for its interrupt.
+    """
     assert ended(fork(lambda: interrupted(tmp_path, durability))) == 0
     assert [*tmp_path.iterdir()] == []
 
@@ -328,10 +334,12 @@ def interrupted(tmp_path, durability):
 
     threading.Thread(target=shoot, daemon=True).start()
     held = {}
+    answered = 0
     for _ in range(150):
         try:
             armed.set()
-            while True:
+            until = time.monotonic() + 0.5
+            while time.monotonic() < until:
                 slot, step = draw.randrange(5), draw.randrange(20)
                 held.pop(slot, None)
                 store.write(slot, step, memoryview(states[step]))
@@ -342,7 +350,8 @@ def interrupted(tmp_path, durability):
                 store.prefetch(read, held[read])
                 assert taken(store, read, held[read], 3000) == states[held[read]]
         except KeyboardInterrupt:
-            pass
+            answered += 1
+    assert answered > 100
     assert all(taken(store, slot, step, 3000) == states[step] for slot, step in held.items())
     for slot in range(5):
         store.write(slot, 1, memoryview(states[1]))

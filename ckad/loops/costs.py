@@ -1,0 +1,122 @@
+"""What a run costs in seconds: from a few steps that were timed, and from a schedule's counts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from math import inf
+from time import perf_counter
+from types import MappingProxyType
+from typing import NamedTuple
+
+import numpy as np
+
+from ckad.checkpoint.plan import OnDisk
+from ckad.checkpoint.schedules.schedule import Action, Schedule
+from ckad.engines.arena import MOST
+from ckad.engines.measure import TapedLoop
+from ckad.loops.tables import rows_of
+
+#: Actions that are counted; those of longer schedules in proportion.
+COUNTED = 200_000
+
+
+class Cost(NamedTuple):
+    """Seconds of each thing that is done for one step of a loop."""
+
+    advance: float
+    tape: float
+    reverse: float
+    both: float  # a step that is taped beside the reversal of another
+    store: float = 0.0
+    restore: float = 0.0
+    piece: float = 0.0  # of actions, to be asked for
+
+    @property
+    def back(self) -> float:
+        """The reversal of a step, and what taping it takes more than to run it."""
+        return max(0.0, self.tape - self.advance) + self.reverse
+
+    def least(self, other: Cost) -> Cost:
+        return Cost(*map(min, self, other))
+
+    def seconds(self, schedule: Schedule, most_rows: int) -> float:
+        """Both sweeps of a loop whose actions come in pieces of so many, but for its disk."""
+        n, beside = schedule.n_steps, schedule.n_beside
+        again = schedule.forward_steps - n
+        steps = again * self.advance + (n - beside) * (self.tape + self.reverse)
+        moved = _moved(schedule, most_rows)
+        states = moved.stores * self.store + moved.restores * self.restore
+        actions = moved.pieces * self.piece + moved.seconds
+        return steps + beside * self.both + states + actions
+
+
+class Costs(NamedTuple):
+    """Of the outermost loops that were timed, by name; of all that is around them; of memory."""
+
+    loops: Mapping[int, Cost] = MappingProxyType({})
+    outside: float = 0.0
+    fresh: float = 0.0  # seconds that a byte takes on a page that is new
+
+    def pages(self, peak_bytes: int) -> float:
+        """Seconds that new pages take: memory that is kept from run to run has none."""
+        return self.fresh * peak_bytes if peak_bytes > MOST else 0.0
+
+
+NOT_TIMED = Costs()
+
+
+def predicted(
+    loops: Sequence[TapedLoop],
+    schedules: Mapping[int, Schedule],
+    costs: Costs,
+    pace: float,
+    most_rows: int,
+    peak_bytes: int,
+    on_disk: OnDisk | None,
+) -> float | None:
+    """Seconds of a whole run, where the steps of all its loops were timed."""
+    if not loops or any(x.name not in costs.loops for x in loops):
+        return None
+    steps = sum(costs.loops[x.name].seconds(schedules[x.name], most_rows) for x in loops)
+    both = pace * steps if on_disk is None else on_disk.seconds
+    return both + costs.outside + costs.pages(peak_bytes)
+
+
+class _Moved(NamedTuple):
+    """How many states are stored and restored, how many pieces a schedule's actions are, and seconds
+    to make them."""
+
+    stores: float
+    restores: float
+    pieces: float
+    seconds: float
+
+
+@lru_cache(maxsize=256)
+def _moved(schedule: Schedule, most_rows: int) -> _Moved:
+    if not schedule.n_slots + schedule.n_disk_slots:
+        return _Moved(0, 0, 0, 0)
+    n, least = 0, inf
+    for _ in range(2):  # what is compiled or loaded for the first time is not counted
+        began = perf_counter()
+        n, counts = _counted(schedule, most_rows)
+        least = min(least, perf_counter() - began)
+    pieces, stores, restores, reversed_steps = counts
+    whole = schedule.n_steps / max(1, reversed_steps) if n >= COUNTED else 1.0
+    return _Moved(*(x * whole for x in (stores, restores, pieces, least)))
+
+
+def _counted(schedule: Schedule, most_rows: int) -> tuple[int, tuple[int, int, int, int]]:
+    """Actions; pieces of them, states stored and restored, steps reversed by them."""
+    n = pieces = stores = restores = steps = 0
+    for actions in schedule.chunks(most_rows):
+        kind = rows_of(actions)[:, 0]
+        n, pieces = n + kind.size, pieces + 1
+        stores += int(np.count_nonzero(kind == Action.STORE))
+        restores += int(np.count_nonzero(kind == Action.RESTORE))
+        back = actions.kind == Action.REVERSE
+        steps += int(np.sum((actions.stop - actions.start)[back]))
+        if n >= COUNTED:
+            break
+    return n, (pieces, stores, restores, steps)
