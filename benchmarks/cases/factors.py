@@ -64,6 +64,18 @@ def build_primal(settings: Settings, function: Callable, **options: Any) -> Valu
     return ckad_primal(bound(function, np), **options)
 
 
+def inv(xp, a):
+    return xp.sum(xp.sin(xp.linalg.inv(a)))
+
+
+def det(xp, a):
+    return xp.linalg.det(a / 2)
+
+
+def lstsq(xp, a, b):
+    return xp.sum(xp.linalg.lstsq(a, b)[0] ** 2)
+
+
 def build_jax(settings: Settings, function: Callable, n_inputs: int) -> Gradient:
     import jax
     import jax.numpy as jnp
@@ -102,6 +114,9 @@ def case(function: Callable, n: int, vectors: int = 0) -> Case:
 
 CASES = tuple(
     case(function, n, vectors)
-    for function, vectors in ((solve, 1), (cholesky, 0), (qr, 0), (eigh, 0), (svd, 0))
+    for function, vectors in (
+        *((solve, 1), (cholesky, 0), (qr, 0), (eigh, 0), (svd, 0)),
+        *((inv, 0), (det, 0), (lstsq, 1)),
+    )
     for n in (16, 64, 256, 1024)
 )

@@ -14,6 +14,7 @@ from ckad.tape.control import (
     read_reverse_loop,
 )
 from ckad.tape.ops import OPS, Group, Op
+from ckad.tape.routines import routine_of
 from ckad.tape.tape import Row, Tape
 
 #: Arrays of at most this many elements are small.
@@ -33,15 +34,18 @@ _FEW_INSTRUCTIONS = {
 
 
 class Rates(NamedTuple):
-    """Nanoseconds of a row on a small array, of one on a large array per element, of a call."""
+    """Nanoseconds of a row on a small array, of one on a large array per element, of a call of
+    machine code."""
 
     row: float
     element: float
     call: float
 
 
-VM, NATIVE = Rates(4.0, 0.35, 10_000.0), Rates(0.6, 0.03, 200.0)
+VM, NATIVE = Rates(4.0, 0.35, 200.0), Rates(0.6, 0.03, 100.0)
 RATES = {"vm": VM, "native": NATIVE}
+#: Nanoseconds of a call of Python, from either.
+PYTHON = 10_000.0
 #: Elements of a step and of its reversal, of two steps in one stream of instructions.
 MOST_BESIDE = 1000
 #: Operations that a routine does in a nanosecond.
@@ -108,7 +112,8 @@ def _row(tape: Tape, rates: Rates, row: Row) -> float:
     if group is Group.CONTROL:
         return _control(tape, rates, row)
     if row.op is Op.CALL:
-        return rates.call + call_flops(tape, row) / FLOPS
+        called = rates.call if routine_of(row).compiled else PYTHON
+        return called + call_flops(tape, row) / FLOPS
     size = _elements(tape, row)
     if row.op is Op.MATMUL:
         size = max(_UNSHARED * size, row.type.size * _inner(tape, row))

@@ -42,6 +42,7 @@ from ckad.passes.transpose import transposed
 from ckad.passes.untape import untape
 from ckad.passes.vectorise import vectorise
 from ckad.passes.vectorise.products import products
+from ckad.passes.vectorise.segments import segments
 from ckad.tape.builder import Builder
 from ckad.tape.control import LOOPS
 from ckad.tape.tape import Tape
@@ -152,6 +153,7 @@ VECTORISE = Pass(
     ),
 )
 PRODUCTS = Pass("products", "sums of products of elements are matrix products", products)
+SEGMENTS = Pass("segments", "sums over known runs of places are sparse products", segments)
 IN_RANGE = Pass("in_range", "indices that are proven to be in range are not checked", in_range)
 STEADY = Pass("steady", "an element that a loop meets at one place is a scalar around it", steady)
 HOIST = Pass("hoist", "routines on what a loop does not change are called before it", hoist)
@@ -242,7 +244,7 @@ def _named(positions: Positions, kind: str) -> str:
 
 
 def recorded() -> Pipeline:
-    return Pipeline("recorded", (SIMPLIFY, VECTORISE, PRODUCTS))
+    return Pipeline("recorded", (SIMPLIFY, VECTORISE, PRODUCTS, SEGMENTS))
 
 
 def primal(contract: bool = False) -> Pipeline:

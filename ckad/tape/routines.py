@@ -30,7 +30,8 @@ class Routine:
     those of ops do; None if the derivative is zero. ``flops(attrs, *types)`` is about how many
     operations it takes. ``alone(b, operands, attrs, part)`` emits what is read of it if that is one
     SLICE with the attributes ``part``, or gives None where that is no less work. One that ``marks``
-    is its first operand as it is, of any type, and says how that is derived: engines never meet it.
+    is its first operand as it is, of any type, and says how that is derived. ``rows(b, operands,
+    attrs)`` emits what the routine is where a few rows say it. Engines meet neither of the two.
     """
 
     name: str
@@ -42,6 +43,7 @@ class Routine:
     alone: Callable[..., int | None] | None = None
     compiled: Compiled | None = None
     marks: bool = False
+    rows: Callable[..., int] | None = None
     number: int = field(default=-1, init=False)
 
 

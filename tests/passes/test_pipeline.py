@@ -24,7 +24,7 @@ from .recorded import raw
 
 PRIMAL = "in_range steady hoist simplify"
 ROUTES = {
-    pipeline.recorded: "simplify vectorise products",
+    pipeline.recorded: "simplify vectorise products segments",
     pipeline.primal: PRIMAL,
     pipeline.gradient: f"{PRIMAL} threaded adjoint seeded simplify",
     pipeline.pullback: f"{PRIMAL} threaded adjoint",

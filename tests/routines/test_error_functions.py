@@ -60,7 +60,7 @@ def test_in_a_loop_within_a_budget():
         return np.sum(np.abs(z) ** 2)
 
     value, gradient = ckad.value_and_grad(steps)(Z[0])
-    again = ckad.value_and_grad(steps, memory="12 KB")(Z[0])
+    again = ckad.value_and_grad(steps, memory="16 KB")(Z[0])
     assert value == pytest.approx(steps(Z[0]), rel=1e-13)
     assert value == again[0]
     assert np.array_equal(gradient, again[1])

@@ -57,6 +57,7 @@ class Code(IntEnum):
     TOO_LONG = 33  # table, cell: a loop needs actions for more steps, as many as the cell says
     LEARNT = 34  # table, cell: the loop runs as many steps as the cell says
     CALL = 35  # place: leave the interpreter for the routine of that place
+    RUN = 36  # size, place, cost, address, work, n, n cells, words: machine code on arrays
 
 
 class Reduce(IntEnum):
@@ -90,3 +91,4 @@ class Status(IntEnum):
     NOT_FINITE = 4
     LENGTH = 5  # an open loop runs longer than its actions are made for
     CALL = 6  # a routine is to be run
+    FAILED = 7  # a routine has failed

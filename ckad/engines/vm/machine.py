@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from functools import partial
 from time import perf_counter
 
 import numpy as np
@@ -16,10 +15,9 @@ from ckad.engines.stops import Seen, Stops
 from ckad.engines.vm.isa import Status
 from ckad.engines.vm.kernels.interpreter import COUNT, CURSOR, FILLED, FIRST, MOST, run
 from ckad.engines.vm.kernels.intrinsics import register_symbols
-from ckad.engines.vm.program import CELL, MOST_CELLS, Call, Place, Program, Token
+from ckad.engines.vm.program import CELL, MOST_CELLS, Place, Program, Token
 from ckad.errors import NonFiniteError, ScheduleError
-from ckad.rules.routines.memory import prepared
-from ckad.tape.routines import ROUTINES, Routine
+from ckad.tape.routines import ROUTINES
 from ckad.tape.types import DType
 
 #: The interpreter returns at least this often, in its own rough nanoseconds of work.
@@ -112,12 +110,10 @@ class Window:
 
 
 class _Calls:
-    """The routines that a run calls: compiled ones on the cells themselves."""
+    """The routines that a run calls."""
 
     def __init__(self, program: Program, f: np.ndarray) -> None:
         self.program, self.f, self.i = program, f, f.view(np.int64)
-        self.at = f.ctypes.data
-        self.ready: dict[int, Callable[[], None]] = {}
         called = (ROUTINES[call.attrs[0]].compiled for call in program.calls.values())
         calls_blas = any(body is not None and body.calls_blas for body in called)
         self.blas = blas.one_thread() if calls_blas else nullcontext()
@@ -130,26 +126,25 @@ class _Calls:
         self.blas.__exit__(None, None, None)
 
     def run(self, at: int) -> None:
-        """Run the routine of a place; what it raises says where."""
-        try:
-            if at not in self.ready:
-                self.ready[at] = self._prepared(self.program.calls[at])
-            self.ready[at]()
-        except Exception as error:
-            numbers = [int(self.i[cell]) for cell in self.program.counters.get(at, ())]
-            raise located(error, str(self.program.places[at].source), numbers) from None
-
-    def _prepared(self, call: Call) -> Callable[[], None]:
-        routine, attrs = ROUTINES[call.attrs[0]], call.attrs[1:]
-        if routine.compiled is None:
-            return partial(self._in_python, routine, attrs, call)
-        places = [call.out, *call.operands]
-        addresses = [self.at + CELL * place.offset for place in places]
-        return prepared(routine.compiled, attrs, [p.type for p in call.operands], addresses)
-
-    def _in_python(self, routine: Routine, attrs: Sequence[int], call: Call) -> None:
+        """Run the routine of a place in Python; what it raises says where."""
+        call = self.program.calls[at]
         operands = [get(self.f, self.i, place) for place in call.operands]
-        put(self.f, self.i, call.out.offset, routine.run(attrs, *operands))
+        try:
+            result = ROUTINES[call.attrs[0]].run(call.attrs[1:], *operands)
+            put(self.f, self.i, call.out.offset, result)
+        except Exception as error:
+            raise self._located(at, error) from None
+
+    def failure(self, at: int, status: int) -> BaseException:
+        """What machine code has failed with."""
+        body = ROUTINES[self.program.calls[at].attrs[0]].compiled
+        assert body is not None
+        error, message = body.errors[status]
+        return self._located(at, error(message))
+
+    def _located(self, at: int, error: BaseException) -> BaseException:
+        numbers = [int(self.i[cell]) for cell in self.program.counters.get(at, ())]
+        return located(error, str(self.program.places[at].source), numbers)
 
 
 def execute(
@@ -239,6 +234,8 @@ def _slices(
         elif status is Status.CALL:
             calls.run(int(report[1]))
             pc += CALL_WORDS
+        elif status is Status.FAILED:
+            raise calls.failure(int(report[1]), int(report[3]))
         elif status is not Status.PAUSED:
             _fail(program, status, int(report[1]), f)
 

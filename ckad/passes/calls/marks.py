@@ -1,4 +1,4 @@
-"""Marks, which say how what is before them is derived: gone when all is derived."""
+"""Routines that say how something is derived, gone when all is: marks, and names of rows."""
 
 from __future__ import annotations
 
@@ -11,18 +11,24 @@ from ckad.tape.tape import Row, Tape
 
 
 def unmarked(tape: Tape) -> Tape:
-    """``tape`` as engines run it: a mark is its first operand."""
+    """``tape`` as engines run it: a mark is its first operand, a name of rows is those rows."""
     return simplify(_without(tape)) if _has_marks(tape) else tape
 
 
 def _has_marks(tape: Tape) -> bool:
-    own = any(row.op is Op.CALL and routine_of(row).marks for row in tape.rows)
-    return own or any(map(_has_marks, tape.bodies))
+    return any(map(_is_name, tape.rows)) or any(map(_has_marks, tape.bodies))
+
+
+def _is_name(row: Row) -> bool:
+    return row.op is Op.CALL and (routine_of(row).marks or routine_of(row).rows is not None)
 
 
 def _without(tape: Tape) -> Tape:
-    return rebuild(tape, _first_operand, _without)
+    return rebuild(tape, _named, _without)
 
 
-def _first_operand(b: Builder, row: Row, env: list[int]) -> int | None:
-    return env[row.operands[0]] if row.op is Op.CALL and routine_of(row).marks else None
+def _named(b: Builder, row: Row, env: list[int]) -> int | None:
+    if not _is_name(row):
+        return None
+    operands, rows = [env[x] for x in row.operands], routine_of(row).rows
+    return operands[0] if rows is None else rows(b, operands, row.attrs[1:])

@@ -25,7 +25,8 @@ In the order of a loop's way through the files:
     rows         Puts these together: in the order found, the rows that replace the loop.
     transposes   Loops over columns leave transposes, which are moved on until they vanish.
 
-What loops leave, ``products`` looks through for sums of products: matrix products.
+What loops leave, ``products`` looks through for sums of products: matrix products; ``segments`` for
+sums over runs of places, such as the rows of a sparse matrix.
 
 Where an exception says `Unfit`, the loop is copied as it was, with its inner loops vectorised.
 """

@@ -6,9 +6,11 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
 from ckad.passes.cse import Sharing
+from ckad.passes.rewrite import appended
 from ckad.passes.simplify import simplify
 from ckad.passes.vectorise.predicate import Interval, predicated, ranges_of_body
-from ckad.passes.vectorise.rows import side_by_side
+from ckad.passes.vectorise.rows import TooLarge, largest, side_by_side
+from ckad.passes.vectorise.segments import segments
 from ckad.passes.vectorise.survey import LONGEST, Unfit
 from ckad.passes.vectorise.transposes import transposes_last
 from ckad.passes.vectorise.unflatten import unflatten
@@ -58,5 +60,24 @@ def _loop(
         carry, xs, captured = (tuple(env[x] for x in group) for group in groups)
         clear = simplify(unflatten(simplify(predicated(body, inner))))
         with suppress(Unfit):
-            results[k] = side_by_side(b, Loop(clear, None, loop.length, -1, carry, xs, captured))
+            results[k] = _rows(b, Loop(clear, None, loop.length, -1, carry, xs, captured))
     return b.copy_row(tape, k, env, lambda _: body)
+
+
+def _rows(b: Builder, loop: Loop) -> list[int]:
+    """The loop's results for all iterations, of sums under masks what is under these."""
+    try:
+        return side_by_side(b, loop)
+    except TooLarge:
+        if not any(row.op is Op.SUM for row in loop.body.rows):
+            raise
+    inner, operands = Sharing(), (*loop.carry, *loop.xs, *loop.captured)
+    inputs = {x: inner.input(b.type(x)) for x in dict.fromkeys(operands)}
+    carry, xs, captured = (
+        tuple(inputs[x] for x in group) for group in (loop.carry, loop.xs, loop.captured)
+    )
+    whole = loop._replace(carry=carry, xs=xs, captured=captured)
+    made = simplify(segments(inner.tape(side_by_side(inner, whole, limited=False))))
+    if max(row.type.nbytes for row in made.rows if row.type.is_array) > largest(b, loop):
+        raise TooLarge
+    return appended(b, made, list(inputs))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 
 from ckad.passes.vectorise import region as regions
@@ -33,23 +34,32 @@ MOST_TIMES = 4
 ALWAYS = 1 << 20
 
 
-def side_by_side(b: Builder, loop: Loop) -> list[int]:
+class TooLarge(Unfit):
+    """All iterations at once would take too much memory."""
+
+
+def side_by_side(b: Builder, loop: Loop, limited: bool = True) -> list[int]:
     """The results of a loop, as rows for all iterations at once; Unfit if there are none."""
-    return _Rows(b, loop).results()
+    return _Rows(b, loop, limited).results()
+
+
+def largest(b: Builder, loop: Loop) -> int:
+    """The most bytes that a value of all iterations may have."""
+    sizes = {x: b.type(x).nbytes for x in (*loop.carry, *loop.xs, *loop.captured)}
+    results = sum(t.nbytes for t in loop.body.output_types[len(loop.carry) :])
+    return max(ALWAYS, MOST_TIMES * (sum(sizes.values()) + loop.length * results))
 
 
 class _Rows:
     """The rows that take the place of a loop."""
 
-    def __init__(self, b: Builder, loop: Loop) -> None:
+    def __init__(self, b: Builder, loop: Loop, limited: bool) -> None:
         self.b, self.n = b, loop.length
         self.survey = survey = Survey(loop)
         self.order = Order(survey)
         self.access = Access(b, survey.known.vectors, self.n)
         self.values: dict[int, Value] = {}
-        sizes = {x: b.type(x).nbytes for x in (*loop.carry, *loop.xs, *loop.captured)}
-        results = sum(t.nbytes for t in survey.body.output_types[len(loop.carry) :])
-        self.most = max(ALWAYS, MOST_TIMES * (sum(sizes.values()) + self.n * results))
+        self.most = largest(b, loop) if limited else sys.maxsize
         for x, k in zip(loop.captured, survey.inputs[-len(loop.captured) :], strict=False):
             self.values[k] = Value(x, False)
 
@@ -72,7 +82,7 @@ class _Rows:
     def _check_size(self, row: int) -> None:
         type = self.b.type(row)
         if type.is_array and type.nbytes > self.most:
-            raise Unfit("all iterations at once would take too much memory")
+            raise TooLarge
 
     def _value(self, k: int, row: Row) -> Value:
         survey, b = self.survey, self.b

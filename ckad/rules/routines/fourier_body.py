@@ -30,7 +30,7 @@ from ckad.rules.routines.fourier_blocks import (
     lines,
     rows,
 )
-from ckad.rules.routines.memory import doubles, integers
+from ckad.rules.routines.memory import copy, doubles, integers
 
 
 class Kind(IntEnum):
@@ -227,13 +227,14 @@ def _read(words: int, arrays: int, work: int, first: int) -> Call:
     head = work + first * head_bytes(rank)
     full, half = integers(head + 128, rank), integers(head + 128 + 8 * rank, rank)
     turned, still = integers(head + 128 + 16 * rank, rank), integers(head + 128 + 24 * rank, rank)
-    full[:], turned[:], still[:] = given[:rank], 0, 0
+    copy(full, given)
+    turned[:], still[:] = 0, 0
     full[back] = length
     n = 1.0
     for j in axes:
         turned[j] = 1
         n *= full[j]
-    half[:] = full
+    copy(half, full)
     if kind != _C2C:
         half[back] = length // 2 + 1
     scale = 1.0 if norm == _NONE else (1.0 / n if norm == _FULL else 1.0 / np.sqrt(n))

@@ -14,7 +14,7 @@ import numpy as np
 from ckad.kernel import kernel
 from ckad.rules.registry import Tangents
 from ckad.rules.routines.dense.matrices import add, need
-from ckad.rules.routines.memory import HEAD, compiled, doubles, integers, naturals
+from ckad.rules.routines.memory import HEAD, compiled, copy, doubles, integers, naturals
 from ckad.rules.routines.sparse import (
     check,
     check_pattern,
@@ -69,7 +69,7 @@ def _times(
 ) -> None:
     """y <- A x, or A^T x; x itself if there is no element."""
     if len(data) == 0:
-        y[:] = x
+        copy(y, x)
     elif transposed:
         times_transposed(y, x, data, indptr, indices)
     else:
@@ -100,12 +100,12 @@ def _krylov(words: int, arrays: int, work: int) -> int:
     m_where = naturals(places[7], n + 1), naturals(places[8], m_nnz)
     a, m = (data, where[0], where[1]), (doubles(places[6], m_nnz), m_where[0], m_where[1])
     tolerances, x, space = doubles(places[9], 2), out[:n], work + HEAD
-    x[:] = doubles(places[5], n)
+    copy(x, doubles(places[5], n))
     size = math.sqrt(_dot(b, b))
     enough = max(tolerances[1], tolerances[0] * size)
     info = 0
     if size == 0.0:
-        x[:] = b
+        copy(x, b)
     elif method == _CG:
         info = _cg(x, b, a, m, transposed, maxiter, enough, doubles(space, 4 * n))
     elif method == _BICGSTAB:
@@ -160,7 +160,7 @@ def _bicgstab(
     r, first, p, v = memory[:n], memory[n : 2 * n], memory[2 * n : 3 * n], memory[3 * n : 4 * n]
     p_hat, s_hat, t = memory[4 * n : 5 * n], memory[5 * n : 6 * n], memory[6 * n : 7 * n]
     _residual(r, x, b, a, transposed)
-    first[:] = r
+    copy(first, r)
     before, alpha, omega = 1.0, 1.0, 1.0
     for step in range(maxiter):
         if math.sqrt(_dot(r, r)) < enough:
@@ -169,7 +169,7 @@ def _bicgstab(
         if abs(rho) < _EPS * _EPS:
             return -10
         if step == 0:
-            p[:] = r
+            copy(p, r)
         else:
             if abs(omega) < _EPS * _EPS:
                 return -11

@@ -70,6 +70,13 @@ def letters(address: int, n: int) -> np.ndarray:
     return array
 
 
+@kernel
+def copy(to: np.ndarray, x: np.ndarray) -> None:
+    """``to[:] = x`` of equal lengths, which Numba compiles seconds of words about lengths for."""
+    for k in range(len(to)):
+        to[k] = x[k]
+
+
 def external(name: str, n_arguments: int) -> Any:
     """A function of BLAS or LAPACK on double precision; all its arguments are addresses."""
     _EXTERNAL.append(name)

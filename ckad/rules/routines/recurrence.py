@@ -21,7 +21,7 @@ import numpy as np
 
 from ckad.rules.registry import Tangents
 from ckad.rules.routines.dense.matrices import add, need
-from ckad.rules.routines.memory import compiled, doubles, integers, run
+from ckad.rules.routines.memory import compiled, copy, doubles, integers, run
 from ckad.tape.builder import Builder
 from ckad.tape.routines import Routine, define
 from ckad.tape.types import DType, Type, type_of
@@ -147,7 +147,7 @@ def _recurrence(words: int, arrays: int, work: int) -> int:
     a, n = doubles(at_a, k), length - k
     for row in range(m):
         p, q = doubles(at_p + 8 * row * length, length), doubles(out + 8 * row * length, length)
-        q[:] = p
+        copy(q, p)
         if backwards:
             for t in range(n - 1, -1, -1):
                 found = q[t]

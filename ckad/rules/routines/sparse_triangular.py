@@ -10,7 +10,7 @@ import numpy as np
 from ckad.rules.registry import Tangents
 from ckad.rules.routines.dense.lapack import SINGULAR
 from ckad.rules.routines.dense.matrices import add, need
-from ckad.rules.routines.memory import compiled, doubles, integers, naturals
+from ckad.rules.routines.memory import compiled, copy, doubles, integers, naturals
 from ckad.rules.routines.sparse import (
     Contributions,
     check,
@@ -52,7 +52,7 @@ def _solve_triangular(words: int, arrays: int, work: int) -> int:
     out, at_data, at_right, at_indptr, at_indices = integers(arrays, 5)
     data, x = doubles(at_data, nnz), doubles(out, n * k)
     indptr, indices = naturals(at_indptr, n + 1), naturals(at_indices, nnz)
-    x[:] = doubles(at_right, n * k)
+    copy(x, doubles(at_right, n * k))
     for step in range(n):
         i = step if lower != transposed else n - 1 - step
         # sorted columns: the diagonal is at the end of a row of a lower triangle

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -161,9 +162,24 @@ def pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = None
 
 
 def _inverted(x: Array, m: Array, cut: Array) -> Array:
-    is_complex = int(m.dtype.kind == "c")
-    found = of_planes(routine("pinv", planes(m), cut, attrs=(is_complex,)), m)
+    found = _marked("pinv", m, _by_factors(m, cut), m)
     return copied(reshaped(found, (*x.shape[:-2], *found.shape[1:])))
+
+
+def _by_factors(m: Array, cut: Array) -> Array:
+    """V S^-1 U^H without the singular values that count as 0: how it is derived, a mark says."""
+    u, s, vh = svd(m, full_matrices=False)
+    kept = s > cut[:, 0] * np.max(s, -1, keepdims=True, initial=0)
+    inverse = np.where(kept, 1, 0) / np.where(kept, s, 1)
+    scaled = np.conj(np.swapaxes(vh, 1, 2)) * inverse[:, None, :]
+    found: Array = np.matmul(retyped(scaled, m.dtype), np.conj(np.swapaxes(u, 1, 2)))
+    return found
+
+
+def _marked(name: str, like: Array, *stacks: Array) -> Array:
+    """The first of these stacks, derived by the rules of a mark."""
+    is_complex = int(like.dtype.kind == "c")
+    return of_planes(routine(name, *map(planes, stacks), attrs=(is_complex,)), like)
 
 
 @implements(np.linalg.lstsq, kind=STATIC)
@@ -174,7 +190,10 @@ def lstsq(a: Any, b: Any, rcond: Any = None) -> tuple[Any, ...]:
         raise np.linalg.LinAlgError(at_place(f"shapes {x.shape} and {y.shape} do not fit"))
     rows, columns = x.shape
     rcond = np.finfo(x.dtype).eps if is_number(rcond) and rcond == -1 else _cut(x, rcond)
-    solution = np.matmul(_inverted(x, matrices(x, square=False), np.full((1, 1, 1), rcond)), y)
+    m, sides = matrices(x, square=False), reshaped(y, (1, rows, math.prod(y.shape[1:])))
+    inverse = _inverted(m, m, np.full((1, 1, 1), rcond))
+    solution = _marked("lstsq", m, np.matmul(inverse, sides), m, sides, inverse)
+    solution = reshaped(solution, (columns, *y.shape[1:]))
     gaps = y - np.matmul(x, solution)
     squares = np.sum(np.abs(gaps) ** 2, 0)
     residuals = reshaped(squares, (squares.size,))[: None if rows > columns else 0]

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from math import prod
 
-from ckad.engines.counts import call_flops
 from ckad.engines.vm.assembly.assembler import Assembler
+from ckad.engines.vm.assembly.calls import call_routine
 from ckad.engines.vm.assembly.grouping import is_splat
 from ckad.engines.vm.assembly.loops import CONTROL
 from ckad.engines.vm.assembly.placement import Placement
 from ckad.engines.vm.assembly.region import Region
 from ckad.engines.vm.isa import INTEGERS, KERNEL_CODES, STRIP, Code, Reduce
-from ckad.engines.vm.program import Call, Place
 from ckad.tape.ops import Op, is_elementwise
 from ckad.tape.tape import Row
 from ckad.tape.types import DType
@@ -354,15 +353,6 @@ def _matmul(a: Assembler, placement: Placement, k: int, row: Row) -> None:
     a.bind(placement, k, dst)
 
 
-def _call(a: Assembler, placement: Placement, k: int, row: Row) -> None:
-    dst = a.new(row.type.size)
-    rows, at = placement.tape.rows, a.place(placement.tape, k)
-    operands = [Place(placement.region[x].offset, rows[x].type) for x in row.operands]
-    a.calls[at] = Call(row.attrs, Place(dst.offset, row.type), tuple(operands))
-    a.emit(Code.CALL, at, cost=call_flops(placement.tape, row))
-    a.bind(placement, k, dst)
-
-
 _LOWERINGS: dict[int, Lowering] = {
     Op.RESHAPE: _reshape,
     Op.SLICE: _view,
@@ -381,5 +371,5 @@ _LOWERINGS: dict[int, Lowering] = {
     Op.SCATTER_ADD: _scatter,
     Op.WRAP: _wrap,
     Op.MATMUL: _matmul,
-    Op.CALL: _call,
+    Op.CALL: call_routine,
 }

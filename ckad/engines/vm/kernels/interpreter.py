@@ -12,7 +12,7 @@ from numba.np.unsafe.ndarray import to_fixed_tuple as words
 from ckad.engines.vm.isa import FIRST_KERNEL, Code, Status
 from ckad.engines.vm.kernels import arrays
 from ckad.engines.vm.kernels.array_code import array_instruction
-from ckad.engines.vm.kernels.intrinsics import elementwise
+from ckad.engines.vm.kernels.intrinsics import elementwise, run_at
 from ckad.engines.vm.kernels.strips import run_strips
 from ckad.kernel import kernel
 
@@ -21,13 +21,24 @@ _HALT, _COPY, _WRAP = int(Code.HALT), int(Code.COPY), int(Code.WRAP)
 _STRIPS, _SET, _NEXT, _COPY_IN, _COPY_OUT = (int(c) for c in list(Code)[11:16])
 _JUMP, _IF_ZERO, _IF_LAST, _IF_AT = (int(c) for c in list(Code)[16:20])
 _ACTION, _RESTART, _RESIDUAL, _BEFORE, _STEP, _CHECK = (int(c) for c in list(Code)[20:26])
-_CLIP, _NEXT_WHILE, _REACHED, _TOO_LONG, _LEARNT, _CALL = (int(c) for c in list(Code)[30:36])
-_DONE, _PAUSED, _ACTIONS, _INDEX, _NOT_FINITE, _LENGTH, _ROUTINE = (int(s) for s in Status)
+_CLIP, _NEXT_WHILE, _REACHED, _TOO_LONG, _LEARNT, _CALL, _RUN = (int(c) for c in list(Code)[30:37])
+_DONE, _PAUSED, _ACTIONS, _INDEX, _NOT_FINITE, _LENGTH, _ROUTINE, _FAILED = (int(s) for s in Status)
 
 #: Columns of an action table's row: the next row, the rows filled, where its buffer begins,
 #: where the reverse phase begins, whether that waits for the number of steps, this number, and the
 #: largest that it was.
 CURSOR, FILLED, FIRST, REVERSE, LEARNS, COUNT, MOST = range(7)
+
+
+@kernel
+def _run(code: np.ndarray, pc: int, base: int, i: np.ndarray) -> int:
+    """Machine code on arrays in the cells; their addresses lie before its workspace."""
+    work, n = code[pc + 5], code[pc + 6]
+    for k in range(n):
+        i[work + k] = base + 8 * code[pc + 7 + k]
+    words, arrays = np.int64(code.ctypes.data) + 8 * (pc + 7 + n), base + 8 * work
+    status: int = run_at(code[pc + 4], words, arrays, arrays + 8 * n)
+    return status
 
 
 @kernel
@@ -145,6 +156,13 @@ def run(
         elif op == _TOO_LONG:
             report[0], report[1], report[3] = _LENGTH, code[pc + 1], i[code[pc + 2]]
             return pc
+        elif op == _RUN:
+            fuel -= code[pc + 3]
+            status = _run(code, pc, base, i)
+            if status != 0:
+                report[0], report[1], report[3] = _FAILED, code[pc + 2], status
+                return pc
+            pc += code[pc + 1]
         elif op == _CALL:
             report[0], report[1] = _ROUTINE, code[pc + 1]
             return pc

@@ -115,6 +115,18 @@ def _address(b: ir.IRBuilder, base: Any, cell: Any) -> Any:
 
 
 @intrinsic
+def run_at(typing: Any, address: Any, words: Any, arrays: Any, work: Any) -> Any:
+    """Call the machine code of a routine, see ckad.tape.routines.Compiled."""
+
+    def generate(context: Any, b: ir.IRBuilder, signature: Any, args: Any) -> Any:
+        address, *given = args
+        body = ir.FunctionType(ir.IntType(32), [I64] * 3).as_pointer()
+        return b.sext(b.call(b.inttoptr(address, body), given), I64)
+
+    return types.int64(*[types.int64] * 4), generate
+
+
+@intrinsic
 def copy_short(typing: Any, base: Any, dst: Any, src: Any, n: Any) -> Any:
     """Copy n cells by the loop of an elementwise kernel, without a call."""
 

@@ -12,6 +12,7 @@ from ckad.rules.routines.dense.matrices import add, matrices, need, part, placed
 from ckad.rules.routines.memory import (
     HEAD,
     compiled,
+    copy,
     doubles,
     external,
     integers,
@@ -86,7 +87,7 @@ def _tridiagonal(
     work: int, diagonals: int, x: int, space: int, n: int, m: int, transposed: int
 ) -> bool:
     given, d = doubles(diagonals, 3 * n), doubles(space, 3 * n)
-    d[:] = given
+    copy(d, given)
     above, below = space + 8, space + 16 * n
     sizes = short_integers(work, 4)
     sizes[0], sizes[1], sizes[2] = n, m, 0

@@ -34,6 +34,7 @@ from ckad.rules.routines.dense.triangles import divide
 from ckad.rules.routines.memory import (
     HEAD,
     compiled,
+    copy,
     doubles,
     external,
     integers,
@@ -85,7 +86,7 @@ def _cholesky(words: int, arrays: int, work: int) -> int:
             parted_to(out, at, k, batch, n * n)
         else:
             for i in range(n):
-                to[i * n : i * n + i + 1] = matrix[i * n : i * n + i + 1]
+                copy(to[i * n : i * n + i + 1], matrix[i * n : i * n + i + 1])
                 to[i * n + i + 1 : (i + 1) * n] = 0.0
             _dpotrf(work + 16, work, to.ctypes.data, work + 4, work + 8)
         if sizes[2]:
@@ -165,7 +166,7 @@ def _cholesky_pull(words: int, arrays: int, work: int) -> int:
         at = 8 * k * n * n
         to, given = doubles(out + at, n * n), doubles(ct + at, n * n)
         for i in range(n):
-            to[i * n : i * n + i + 1] = given[i * n : i * n + i + 1]
+            copy(to[i * n : i * n + i + 1], given[i * n : i * n + i + 1])
             to[i * n + i + 1 : (i + 1) * n] = 0.0
         _reverse(work, root + at, out + at, n, n)
         for i in range(n):
@@ -188,13 +189,15 @@ def _reverse(work: int, x: int, y: int, n: int, step: int) -> None:
     _reverse(work, x + corner, y + corner, rest, step)
     text, sizes, number = letters(work, 4), short_integers(work + 16, 8), work + 64
     diagonal = doubles(y + corner, (rest - 1) * (step + 1) + 1)
-    diagonal[:: step + 1] *= 2.0
+    for i in range(0, len(diagonal), step + 1):
+        diagonal[i] *= 2.0
     # ct_21 -= (ct_22 + ct_22^T) L_21
     text[0], text[1] = R, U
     sizes[0], sizes[1], sizes[2] = first, rest, step
     _dsymm(work, work + 1, work + 16, work + 20, number, y + corner, work + 24, x + below,
            work + 24, number + 8, y + below, work + 24)  # fmt: skip
-    diagonal[:: step + 1] *= 0.5
+    for i in range(0, len(diagonal), step + 1):
+        diagonal[i] *= 0.5
     # ct_21 <- ct_21 L_11^-1
     text[0], text[1], text[2], text[3] = L, U, N, N
     _dtrsm(work, work + 1, work + 2, work + 3, work + 16, work + 20, number + 8, x, work + 24,

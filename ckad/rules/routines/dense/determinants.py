@@ -31,6 +31,7 @@ from ckad.rules.routines.dense.systems import (
 from ckad.rules.routines.memory import (
     HEAD,
     compiled,
+    copy,
     doubles,
     integers,
     run,
@@ -264,7 +265,8 @@ def _adjugate(words: int, arrays: int, work: int) -> int:
         odd = substitute_unit(work, f.ctypes.data, at, n, n, is_complex)
         _times_lower(work, space, f, x, n, is_complex)
         if odd:
-            x[:] = -x
+            for i in range(size):
+                x[i] = -x[i]
         if is_complex:
             parted_to(out, at, k, batch, n * n)
     return 0
@@ -276,7 +278,8 @@ def _times_lower(
 ) -> None:
     """x <- adj(M)^H x"""
     adj, y = doubles(space, len(x)), doubles(space + 8 * len(x), len(x))
-    adj[:], y[:] = 0.0, x
+    adj[:] = 0.0
+    copy(y, x)
     smallest, largest, product = np.inf, 0.0, 1.0 + 0.0j
     for i in range(n):
         pivot = _number(f, i * (n + 1), is_complex)
@@ -285,15 +288,20 @@ def _times_lower(
     if smallest > _SMALL * largest:
         divided(work, f.ctypes.data, x.ctypes.data, n, n, 0, 1, 0, is_complex)
         if is_complex:
-            z = x.view(np.complex128)
-            z *= product.conjugate()
+            _scale(x.view(np.complex128), product.conjugate())
         else:
-            x *= product.real
+            _scale(x, product.real)
     elif is_complex:
         z = x.view(np.complex128)
         _times_adjugate(f.view(np.complex128), adj.view(z.dtype), y.view(z.dtype), z, n)
     else:
         _times_adjugate(f, adj, y, x, n)
+
+
+@kernel
+def _scale(x: np.ndarray, factor: complex) -> None:
+    for i in range(len(x)):
+        x[i] *= factor
 
 
 @kernel
@@ -305,7 +313,7 @@ def _times_adjugate(f: np.ndarray, adj: np.ndarray, y: np.ndarray, x: np.ndarray
         for i in range(k):
             for j in range(i + 1):
                 adj[k * n + j] -= f[k * n + i] * adj[i * n + j]
-        adj[: k * n] *= f[k * (n + 1)]
+        _scale(adj[: k * n], f[k * (n + 1)])
         adj[k * (n + 1)] = product
         product *= f[k * (n + 1)]
     x[:] = 0.0

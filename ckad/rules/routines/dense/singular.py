@@ -1,4 +1,4 @@
-"""Singular values and vectors, and pseudo-inverses, real or complex, on stacks in C order.
+"""Singular values and vectors, real or complex, on stacks in C order.
 
 Formulas of derivatives: J. Townsend, "Differentiating the singular value decomposition", 2016.
 Singular vectors of equal singular values have no derivative: where it is asked for, it is not
@@ -28,18 +28,17 @@ from ckad.rules.routines.dense.matrices import (
     eye,
     flags,
     gaps_between,
-    joined,
     matrices,
     matrix,
     need,
     part,
-    parted,
     placed,
     type_of_array,
 )
 from ckad.rules.routines.memory import (
     HEAD,
     compiled,
+    copy,
     doubles,
     external,
     integers,
@@ -120,7 +119,7 @@ def _svd(words: int, arrays: int, work: int) -> int:
             turned(to + of_v, v, n, rows)
         if sizes[2]:
             return NO_CONVERGENCE
-        doubles(to + of_s, k)[:] = doubles(values, k)
+        copy(doubles(to + of_s, k), doubles(values, k))
         if is_complex:
             doubles(to_im + of_s, k)[:] = 0.0
     return 0
@@ -321,60 +320,21 @@ def _singular_vjp(b: Builder, ct: int, out: int, factors: int, attrs: Attributes
     return (f.held(inner.H, beyond),)
 
 
-singular = define(Routine("singular", _singular_shape, _singular, _singular_jvp, _singular_vjp))
-
-# --- pseudo-inverses ------------------------------------------------------------------------------
-
-# pinv(A [b, m, n], cut [b, 1, 1]; complex) -> [b, n, m]: singular values of ``cut`` times the
-# largest one or less count as 0. Its derivative is that of matrices of the same rank.
-# G. H. Golub, V. Pereyra, "The differentiation of pseudo-inverses and nonlinear least squares
-# problems whose variables separate", 1973.
+def _singular_rows(b: Builder, operands: Sequence[int], attrs: Attributes) -> int:
+    (factors,), (which, m, n, full, _) = operands, attrs
+    shape = _singular_shape(attrs, b.type(factors)).shape
+    start = (0, _Sizes(m, n, full).of_s, _Sizes(m, n, full).of_v)[which]
+    chosen = part(b, factors, (0, 0, start), (shape[0], 1, shape[1] * shape[2]))
+    return b.reshape_to(chosen, shape)
 
 
-def _pinv_shape(attrs: Attributes, a: Type, cut: Type) -> Type:
-    flags("pinv", attrs, 1)
-    matrices("pinv", a)
-    batch, m, n = a.shape
-    need(cut.shape == (batch >> attrs[0], 1, 1), f"pinv of {a} and {cut}")
-    return a.with_shape((batch, n, m))
-
-
-def _pinv(attrs: Attributes, a: np.ndarray, cut: np.ndarray) -> np.ndarray:
-    u, s, vh = np.linalg.svd(joined(a, attrs[0]), full_matrices=False)
-    kept = s > cut[:, 0] * s.max(-1, keepdims=True, initial=0.0)
-    inverse = np.where(kept, 1.0, 0.0) / np.where(kept, s, 1.0)
-    scaled = vh.conj().swapaxes(1, 2) * inverse[:, None, :]
-    return parted(np.ascontiguousarray(scaled @ u.conj().swapaxes(1, 2)), attrs[0])
-
-
-def _pinv_jvp(
-    b: Builder, tangents: Tangents, out: int, a: int, cut: int, attrs: Attributes
-) -> int | None:
-    """dP = -P dA P + P P^H dA^H (1 - A P) + (1 - P A) dA^H P^H P"""
-    if tangents[0] is None:
-        return None
-    x, p, change = (matrix(b, v, attrs[0]) for v in (a, out, tangents[0]))
-    rows, columns = p @ (p.H @ change.H), (change.H @ p.H) @ p
-    total = rows - (rows @ x) @ p + columns - p @ (x @ columns) - p @ (change @ p)
-    return total.stacked(attrs[0])
-
-
-def _pinv_vjp(
-    b: Builder, ct: int, out: int, a: int, cut: int, attrs: Attributes
-) -> tuple[int, None]:
-    x, p, z = (matrix(b, v, attrs[0]) for v in (a, out, ct))
-    rows, columns = (z.H @ p) @ p.H, p.H @ (p @ z.H)
-    total = rows - x @ (p @ rows) + columns - (columns @ p) @ x - (p.H @ z) @ p.H
-    return total.stacked(attrs[0]), None
-
-
-pinv = define(
+singular = define(
     Routine(
-        "pinv",
-        _pinv_shape,
-        _pinv,
-        _pinv_jvp,
-        _pinv_vjp,
-        lambda attrs, a, cut: 20.0 * a.size * min(a.shape[1:]),
+        "singular",
+        _singular_shape,
+        _singular,
+        _singular_jvp,
+        _singular_vjp,
+        rows=_singular_rows,
     )
 )

@@ -41,7 +41,16 @@ from ckad.rules.routines.dense.matrices import (
     type_of_array,
 )
 from ckad.rules.routines.dense.systems import inverse_times
-from ckad.rules.routines.memory import HEAD, compiled, doubles, external, integers, letters, run
+from ckad.rules.routines.memory import (
+    HEAD,
+    compiled,
+    copy,
+    doubles,
+    external,
+    integers,
+    letters,
+    run,
+)
 from ckad.tape.builder import Builder
 from ckad.tape.routines import Failure, Routine, define
 from ckad.tape.types import Type
@@ -96,7 +105,7 @@ def _eigh(words: int, arrays: int, work: int) -> int:
             turned(to, z, n, n)
         if sizes[2]:
             return NO_CONVERGENCE
-        doubles(to + 8 * n * n, n)[:] = doubles(values, n)
+        copy(doubles(to + 8 * n * n, n), doubles(values, n))
     return 0
 
 
@@ -184,6 +193,11 @@ def _eigenvalues_vjp(b: Builder, ct: int, out: int, pairs: int, attrs: Attribute
     return (_below_nothing(eye(b, batch, n) * Matrix(b, ct), pairs, attrs[0]),)
 
 
+def _eigenvalues_rows(b: Builder, operands: Sequence[int], attrs: Attributes) -> int:
+    last = b.type(operands[0]).shape[1] - 1
+    return part(b, *operands, (0, last, 0), _eigenvalues_shape(attrs, b.type(operands[0])).shape)
+
+
 eigenvalues = define(
     Routine(
         "eigenvalues",
@@ -191,6 +205,7 @@ eigenvalues = define(
         lambda attrs, pairs: joined(pairs, attrs[0])[:, -1:].real.copy(),
         _eigenvalues_jvp,
         _eigenvalues_vjp,
+        rows=_eigenvalues_rows,
     )
 )
 
@@ -233,6 +248,9 @@ eigenvectors = define(
         lambda attrs, pairs: np.ascontiguousarray(pairs[:, :-1]),
         _eigenvectors_jvp,
         _eigenvectors_vjp,
+        rows=lambda b, operands, attrs: part(
+            b, *operands, (0, 0, 0), _eigenvectors_shape(attrs, b.type(operands[0])).shape
+        ),
     )
 )
 

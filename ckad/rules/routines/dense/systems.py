@@ -37,6 +37,7 @@ from ckad.rules.routines.dense.matrices import (
 from ckad.rules.routines.memory import (
     HEAD,
     compiled,
+    copy,
     doubles,
     external,
     integers,
@@ -80,7 +81,7 @@ def _lu(words: int, arrays: int, work: int) -> int:
             gathered(at, a, k, batch, n * n)
             _zgetrf(work, work, at, work + 4, work + HEAD, work + 8)
         else:
-            doubles(at, n * n)[:] = doubles(a + 8 * k * n * n, n * n)
+            copy(doubles(at, n * n), doubles(a + 8 * k * n * n, n * n))
             _dgetrf(work, work, at, work + 4, work + HEAD, work + 8)
         last = doubles(at + 8 * width * n * n, width * n)
         last[:] = 0.0
@@ -149,7 +150,7 @@ def _lu_solve(words: int, arrays: int, work: int) -> int:
             x = work + HEAD
             gathered(x, right, k, batch, n * m)
         else:
-            doubles(x, n * m)[:] = doubles(right + 8 * k * n * m, n * m)
+            copy(doubles(x, n * m), doubles(right + 8 * k * n * m, n * m))
         _substitute(work, f, x, last, n, m, adjoint, is_complex)
         if is_complex:
             parted_to(out, x, k, batch, n * m)

@@ -23,7 +23,7 @@ from ckad.rules.routines.dense.matrices import (
     type_of_array,
 )
 from ckad.rules.routines.dense.systems import solution
-from ckad.rules.routines.memory import HEAD, compiled, doubles, integers, run
+from ckad.rules.routines.memory import HEAD, compiled, copy, doubles, integers, run
 from ckad.tape.builder import Builder
 from ckad.tape.routines import Routine, define
 from ckad.tape.types import Type
@@ -61,7 +61,7 @@ def _solve_triangular(words: int, arrays: int, work: int) -> int:
             gathered(at, a, k, batch, n * n)
             gathered(x, right, k, batch, n * m)
         else:
-            doubles(x, n * m)[:] = doubles(right + 8 * k * n * m, n * m)
+            copy(doubles(x, n * m), doubles(right + 8 * k * n * m, n * m))
         divided(work, at, x, n, m, 1 - lower, adjoint, unit, is_complex)
         if is_complex:
             parted_to(out, x, k, batch, n * m)
