@@ -1,4 +1,4 @@
-"""One program of tests/wild: NumPy's run and ckad's gradient in turn, first call, recording.
+"""One program of tests/wild: NumPy's run and ckad's gradient in turn; what a first call takes.
 
 Arguments: the program, "tiny" or "full", rounds, seconds of a turn, seconds after which it is given
 up. A program that ckad does not take has its error instead of figures.
@@ -11,7 +11,7 @@ import signal
 import sys
 import warnings
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, process_time
 
 import numpy as np
 
@@ -37,21 +37,36 @@ def seconds(call, turn):
     return (perf_counter() - start) / n
 
 
+def cpu(call):
+    """What it gives, and seconds of processors."""
+    start = process_time()
+    given = call()
+    return given, process_time() - start
+
+
 def measured(plain, rounds, turn):
     fun, arguments = plain.program.function, plain.arguments
     gradient = ckad.value_and_grad(fun, plain.argnums)
-    start = perf_counter()
-    value, _ = gradient(*arguments)
-    first = perf_counter() - start
+    _, record = cpu(lambda: ckad.trace(fun)(*arguments))
+    (value, _), first = cpu(lambda: gradient(*arguments))
     if not np.isclose(value, plain.value, rtol=TOLERANCE):
         raise ValueError(f"ckad's value is {value}, NumPy's {plain.value}")
+    second = seconds(lambda: gradient(*arguments), 0.0)
+    _, again = cpu(lambda: gradient(*arguments))
     turns = {"numpy": [], "gradient": []}
     for _ in range(rounds):
         turns["numpy"].append(seconds(lambda: plain.run(plain.primals), turn))
         turns["gradient"].append(seconds(lambda: gradient(*arguments), turn))
+    call = gradient.prepare(arguments, {})[0]
+    found = {"turns": turns, "record": record, "compile": max(first - again, 0.0)}
+    found |= {"second": second, "anew": call.anew, "rows": rows_of(call.recording.tape)}
     ckad.clear_caches()
-    record = seconds(lambda: ckad.trace(fun)(*arguments), 0.0)
-    return {"turns": turns, "first": first, "record": record}
+    return found | {"record_warm": cpu(lambda: ckad.trace(fun)(*arguments))[1]}
+
+
+def rows_of(tape):
+    """How many there are, those of bodies among them."""
+    return len(tape) + sum(map(rows_of, tape.bodies))
 
 
 def main(name, size, rounds, turn, limit):

@@ -10,7 +10,6 @@ from __future__ import annotations
 import sys
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
-from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
@@ -41,7 +40,7 @@ from ckad.trace.source.outside.watch import watching
 from ckad.trace.values.tracer import Tracer, value
 from ckad.transforms import reuse
 from ckad.transforms.finite import explained
-from ckad.transforms.reuse import Recorded
+from ckad.transforms.reuse import Alone, Recorded
 
 T = TypeVar("T")
 DEFAULT = Options()
@@ -65,23 +64,29 @@ class Call:
         options: Options = DEFAULT,
     ) -> None:
         self.fun = fun = python_function(fun) or fun
-        key = reuse.key_of(fun, args, kwargs)
-        known = reuse.find(key) if key is not None else None
+        key: Hashable | Alone
+        known = None
+        try:
+            key = reuse.key_of(fun, args, kwargs)
+            known = reuse.find(key)
+        except Alone as why:
+            key = why
         if known is None:
             self.arguments: Arguments = take_apart(args)
             known = self._recorded(kwargs, key)
         else:
             self.arguments = known.form.like(args)
         self.recording: Recording = known.recording
+        self.anew = known.anew
         self.tape = known.tape
         self._derived = known.derived
-        self._has_key = key is not None
+        self._has_key = not isinstance(key, Alone)
         resolve = partial(resolved, self.tape, options)
         # a function to be called may be another one each time
         again = not callable(options.progress)
         self.options = self.once(("options", options), resolve) if again else resolve()
 
-    def _recorded(self, kwargs: dict[str, Any], key: Hashable | None) -> Recorded:
+    def _recorded(self, kwargs: dict[str, Any], key: Hashable | Alone) -> Recorded:
         """Record the function; where it asks for numbers in arrays of integers or bools, with these
         arrays as constants."""
         try:
@@ -92,7 +97,9 @@ class Call:
                 raise
             self.arguments = pinned
             try:
-                return recorded(self.fun, pinned, kwargs, None)
+                return recorded(
+                    self.fun, pinned, kwargs, Alone("it asks for an argument's numbers")
+                )
             except ConcreteValueError:
                 raise error from None
 
@@ -217,16 +224,22 @@ def resolved(tape: Tape, options: Options) -> Options:
 
 
 def recorded(
-    fun: Callable[..., Any], arguments: Arguments, kwargs: dict[str, Any], key: Hashable | None
+    fun: Callable[..., Any], arguments: Arguments, kwargs: dict[str, Any], key: Hashable | Alone
 ) -> Recorded:
     """Record ``fun``; what was made of its tape is kept under ``key`` where that is safe."""
-    with watching() if key is not None else nullcontext() as watched:
+    if isinstance(key, Alone):
+        watched, anew = None, str(key)
         recording = record(fun, arguments, kwargs)
-    guard = watched.guard if watched is not None and watched.reason is None else None
+    else:
+        with watching() as watched:
+            recording = record(fun, arguments, kwargs)
+        anew = reuse.anew(recording, watched)
     raw = recording.tape
     tape = remember(_tapes, (identity(raw), "recorded"), lambda: pipeline.recorded().run(raw))
-    made = Recorded(arguments._replace(leaves=[]), recording, tape, guard)
-    reuse.keep(key, made)
+    guard = watched.guard if watched is not None and not anew else None
+    made = Recorded(arguments._replace(leaves=[]), recording, tape, guard, anew)
+    if not anew:
+        reuse.keep(key, made)
     return made
 
 

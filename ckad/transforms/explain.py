@@ -53,12 +53,15 @@ class LoopFound:
 class Explanation:
     """The loops of a program in source order, and the plan of its gradient; made by `explain`.
 
+    ``anew`` says why each call records the program anew; it is empty where one recording serves all
+    calls, as long as what it reads from outside is as it was.
     ``print(explanation.passes)`` shows how the gradient's tape was made: the rows and loops of the
     program before and after every pass. ``explanation.passes.tapes`` are the tapes.
     """
 
     loops: tuple[LoopFound, ...]
     plan: Plan
+    anew: str
     _watch: Callable[[], Stages] = field(repr=False, compare=False)
 
     @cached_property
@@ -68,7 +71,8 @@ class Explanation:
 
     def __str__(self) -> str:
         found = [str(loop) for loop in self.loops] or ["no loop"]
-        return "\n".join([*found, str(self.plan)])
+        anew = [f"Each call records it anew: {self.anew}."] if self.anew else []
+        return "\n".join([*found, str(self.plan), *anew])
 
 
 @trimmed
@@ -111,7 +115,7 @@ def explain(
     plain = {str(source) for source in _loops(tape)}
     found = [_found(note, reversed_loops.get(str(place)), plain) for place, note in notes.items()]
     watch = partial(call.watched, pipeline.gradient, layout.wrt)
-    return Explanation(tuple(sorted(found, key=lambda x: x.place)), plan, watch)
+    return Explanation(tuple(sorted(found, key=lambda x: x.place)), plan, call.anew, watch)
 
 
 def _loops(tape: Tape) -> Iterator[Source]:

@@ -26,6 +26,7 @@ from ckad.trace.record import Arguments, Recording, sharing
 from ckad.trace.source.control.notes import is_noting
 from ckad.trace.source.libraries import is_library
 from ckad.trace.source.outside.guard import Guard
+from ckad.trace.source.outside.watch import Watch
 from ckad.trace.source.purity import is_harmless_text
 
 #: Recordings that are kept.
@@ -51,6 +52,7 @@ class Recorded:
     recording: Recording
     tape: Tape  # simplified
     guard: Guard | None
+    anew: str  # why the next call records anew; empty if it does not
     derived: dict[Any, Any] = field(default_factory=dict)
 
 
@@ -67,27 +69,22 @@ class _Same:
         return isinstance(other, _Same) and self.owner is other.owner
 
 
-class _Unkeyable(Exception):
-    """An argument is of a kind whose recordings are not told apart."""
+class Alone(Exception):
+    """A call has a recording of its own: its arguments or its function are of such a kind."""
 
 
-def key_of(function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Hashable | None:
-    """What calls have in common that may use one recording; None for one that has its own.
-
-    A call that is itself being recorded has its own: its arguments or its function may hold traced
-    values. So has one whose recording is to be noted.
-    """
-    if is_tracing() or is_noting() or not _is_users(function):
-        return None
+def key_of(function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Hashable:
+    """What calls have in common that may use one recording; Alone if there are none."""
+    if is_tracing():
+        raise Alone("it is itself being recorded, and may hold traced values")
+    if not _is_users(function):
+        raise Alone("it is no function of the user's")
     own = function if type(function) in _BY_IDENTITY else _Same(function)
     arrays: list[np.ndarray] = []
-    try:
-        kinds = tuple([_kind(x, arrays) for x in args])
-        options = tuple([(k, _constant(x)) for k, x in kwargs.items()]) if kwargs else ()
-    except _Unkeyable:
-        return None
+    kinds = tuple([_kind(x, arrays) for x in args])
+    options = tuple([(k, _constant(x)) for k, x in kwargs.items()]) if kwargs else ()
     if len(arrays) > 1 and _share_memory(arrays):
-        return None
+        raise Alone("arguments share memory")
     # constants are computed while recording, with errors handled as asked for
     return own, kinds, options, tuple(np.geterr().values())
 
@@ -125,7 +122,7 @@ def _kind(x: Any, arrays: list[np.ndarray]) -> object:
 def _of_fields(x: Any, arrays: list[np.ndarray]) -> tuple[object, ...]:
     """The same for the fields of a dataclass; what its methods do with them is not known."""
     if hasattr(x, "__post_init__"):
-        raise _Unkeyable
+        raise Alone(f"an argument is a {type(x).__qualname__}, which has a __post_init__")
     fields = [field.name for field in dataclasses.fields(x) if field.init]
     return tuple([_kind(getattr(x, name), arrays) for name in fields])
 
@@ -140,7 +137,7 @@ def _constant(x: Any) -> object:
     if kind in _BY_IDENTITY:
         return x
     if is_library(kind.__module__) or isinstance(x, (tuple, list, dict, np.ndarray)):
-        raise _Unkeyable
+        raise Alone(f"an argument is, or holds, a {kind.__qualname__}")
     return _Same(x)
 
 
@@ -152,6 +149,8 @@ def _share_memory(arrays: Sequence[np.ndarray]) -> bool:
 
 def find(key: Hashable) -> Recorded | None:
     """The recording kept under ``key``, if recording anew would give the same."""
+    if is_noting():
+        return None
     with _lock:
         found = _kept.get(key)
         if found is not None:
@@ -162,12 +161,18 @@ def find(key: Hashable) -> Recorded | None:
     return found
 
 
+def anew(recording: Recording, watched: Watch) -> str:
+    """Why a recording cannot be used again; empty if it can."""
+    if watched.reason is not None:
+        return watched.reason
+    if not watched.guard.holds():
+        return "it changes what it reads"
+    nbytes = recording.tape.nbytes
+    return f"its tape takes {nbytes:,} bytes" if nbytes > LARGEST_TAPE else ""
+
+
 def keep(key: Hashable, recorded: Recorded) -> None:
-    """Keep a recording under ``key``, unless recording it changed what its guard watches."""
-    if recorded.guard is None or not recorded.guard.holds():
-        return
-    if recorded.recording.tape.nbytes > LARGEST_TAPE:
-        return
+    """Keep a recording under ``key``."""
     with _lock:
         _kept[key] = recorded
         _kept.move_to_end(key)

@@ -76,8 +76,8 @@ _WEAK_RESULTS = {abs, float, int, bool, round, min, max, sum, pow}
 
 def call(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
     """``callee(*args, **options)``."""
-    if type(callee) in _FORMULAS and _takes_numbers(args, options) and _is_formula(callee):
-        found = _formula(callee, args, options)
+    if type(callee) in _FORMULAS:
+        found = _of_numbers(callee, args, options)
         if found is not NotImplemented:
             return found
     callee = given(callee)
@@ -120,16 +120,20 @@ def call(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
 _FORMULAS = frozenset({*SIMPLE, BuiltinFunctionType})
 _NUMBERS = frozenset({Tracer, int, float})
 _CHOICES = frozenset({int, bool, type(None)})
+_PLAIN = frozenset({int, float})
+_OF_PLAIN = (abs, min, max, round, pow)
 
 
-def _takes_numbers(args: Sequence[Any], options: dict[str, Any]) -> bool:
-    """Whether a call gets real arrays and numbers alone: the rest need not be looked for."""
-    traced = False
-    for x in args:
-        if type(x) not in _NUMBERS:
-            return False
-        traced = traced or type(x) is Tracer
-    return traced and (not options or all(type(x) in _CHOICES for x in options.values()))
+def _of_numbers(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
+    """A function of real arrays and numbers alone: nothing else need be looked for."""
+    kinds = set(map(type, args))
+    if not options and kinds <= _PLAIN and (_is_math(callee) or callee in _OF_PLAIN):
+        return callee(*args)
+    if Tracer not in kinds or not kinds <= _NUMBERS:
+        return NotImplemented
+    if options and not _CHOICES.issuperset(map(type, options.values())):
+        return NotImplemented
+    return _formula(callee, args, options) if _is_formula(callee) else NotImplemented
 
 
 @functools.lru_cache(maxsize=1024)
@@ -374,21 +378,17 @@ def _counterpart(
     traced = holds_tracer(list(args)) or holds_tracer(options)
     if traced and (own := called(callee)) is not None:
         return own
-    if isinstance(callee, np.ufunc) or not _is_hashable(callee):
+    try:
+        hash(callee)
+    except TypeError:
+        return None
+    if isinstance(callee, np.ufunc):
         return None
     if is_sized(callee, args):
         return dispatch.cell(callee, dispatch.LENGTH)
     if not traced and not dispatch.is_always_called(callee):
         return None
     return dispatch.cell(callee, dispatch.kind_of_call(args, options))
-
-
-def _is_hashable(callee: Any) -> bool:
-    try:
-        hash(callee)
-    except TypeError:
-        return False
-    return True
 
 
 def writable(owner: Any, index: Any) -> Any:

@@ -15,6 +15,7 @@ from ckad.trace.source.calls import call, writable
 from ckad.trace.source.choices import Choice, numbered, one_of
 from ckad.trace.source.control import branches
 from ckad.trace.source.control.checks import note_raise
+from ckad.trace.source.control.sequences import picking
 from ckad.trace.source.control.sequences.comprehensions import (
     dict_comprehension,
     generator_expression,
@@ -266,8 +267,11 @@ def _element(owner: Any, index: Any) -> Any:
         return grids
     if isinstance(owner, np.ndarray) and holds_tracer(index):
         owner = lifted(owner)
-    elif isinstance(owner, (list, tuple)) and isinstance(index, Tracer):
-        return branches.item(owner, index)
+    elif isinstance(owner, (list, tuple, str)):
+        if isinstance(index, Tracer):
+            return picking.item(owner, index)
+        if (part := picking.part(owner, index)) is not None:
+            return new(part, owner)
     if type(owner) is defaultdict and index not in owner:
         changing(owner)  # looking makes an item
     found = owner[index]
@@ -368,10 +372,6 @@ def _inner(frame: Frame, node: ast.FunctionDef | ast.Lambda) -> Definition:
     return _definitions[node]
 
 
-def _lambda(frame: Frame, node: ast.Lambda) -> Closure:
-    return closure(frame, node)
-
-
 _TABLE: dict[type, Callable[[Frame, Any], Any]] = {
     ast.Constant: _constant,
     ast.Name: _name,
@@ -391,7 +391,7 @@ _TABLE: dict[type, Callable[[Frame, Any], Any]] = {
     ast.Subscript: _subscript,
     ast.Slice: _slice,
     ast.Call: _call,
-    ast.Lambda: _lambda,
+    ast.Lambda: closure,
     ast.ListComp: list_comprehension,
     ast.SetComp: set_comprehension,
     ast.DictComp: dict_comprehension,

@@ -255,13 +255,11 @@ class Body:
         return False
 
     def _is_bound_by_some(self, key: Key, end: Any) -> bool:
-        """Whether some steps bind a name first, and others leave it as these did."""
+        """Whether some steps bind a name first, and others find it as these left it."""
         frame, name = key
-        return (
-            type(end) is Maybe
-            and (key in self.region.unsure or frame.is_read_elsewhere(name))
-            and all(slot_of(x) is not None for x in flatten(end)[0])
-        )
+        is_read = type(end) is Maybe and frame.is_read_elsewhere(name)
+        is_read = is_read or (key in self.region.unsure and end is not MISSING)
+        return is_read and all(slot_of(x) is not None for x in flatten(end)[0])
 
     def leaves(self, key: Key) -> bool:
         """Whether a step ends with what a carried name starts with."""

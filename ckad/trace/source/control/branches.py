@@ -124,16 +124,6 @@ def _is_harmless(trace: Trace) -> bool:
     )
 
 
-def item(items: Sequence[Any], index: Tracer) -> Any:
-    """``items[index]`` of a list or tuple of numbers, with a traced index."""
-    if items and all(can_be_chosen(x) or type(x) is dict for x in items):
-        return one_of(list(items), lambda numbers: np.stack([lift(k) for k in numbers])[index])
-    kinds = [slot_of(x) for x in items]
-    if not items or any(kind is None or not kind.scalar for kind in kinds):
-        return items[index.__index__()]  # says why this cannot be
-    return np.stack([lift(x) for x in items])[index]
-
-
 def put_item(items: list[Any], index: Tracer, new: Any) -> None:
     """``items[index] = new`` in a list of numbers, with a traced index."""
     kinds = [slot_of(x) for x in (*items, new)]

@@ -155,7 +155,7 @@ def carried_from(key: Key, before: Any, end: Any) -> Carried:
     if end is MISSING:
         raise CarryError(at_place(f"the loop deletes {key[1]!r}, which its next step reads."))
     if before is MISSING:
-        kinds, tree = flatten(end)
+        kinds, tree = flatten(maybe(end))
         return Carried(tree, [slot_of(x) for x in kinds], [*[MISSING] * (len(kinds) - 1), False])
     if type(before) is Maybe or type(end) is Maybe:
         before, end = maybe(before), maybe(end)

@@ -16,6 +16,7 @@ from ckad.place import at_place
 from ckad.trace.source.actions import assign, evaluate, run_block
 from ckad.trace.source.control import branches
 from ckad.trace.source.control.flow import Flow, definite
+from ckad.trace.source.control.sequences import picking
 from ckad.trace.source.memory.appends import append
 from ckad.trace.source.memory.contents import read
 from ckad.trace.source.names.closures import call_from_source
@@ -227,7 +228,7 @@ def cycling(items: Sequence[Any]) -> Endless:
 
     def item(k: Any) -> Any:
         at = k % len(items)
-        return branches.item(items, at) if isinstance(at, Tracer) else items[at]
+        return picking.item(items, at) if isinstance(at, Tracer) else items[at]
 
     return Endless(_of_source(_cycle, items), item, lambda: itertools.cycle(items))
 

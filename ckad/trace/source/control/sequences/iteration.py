@@ -15,7 +15,7 @@ from ckad.place import at_place
 from ckad.trace import dispatch
 from ckad.trace.integers.affine import range_of
 from ckad.trace.primitives.part.mask import packed
-from ckad.trace.source.control import branches
+from ckad.trace.source.control.sequences import picking
 from ckad.trace.source.control.sequences.filtered import chosen
 from ckad.trace.source.control.sequences.generators import Counted, Endless, counting, cycling
 from ckad.trace.source.effects import Progress
@@ -257,7 +257,7 @@ def _is_open(x: Any) -> bool:
 def _item_of(x: Any, k: Any) -> Any:
     if isinstance(x, Items):
         return x.item(k)
-    return branches.item(x, k) if isinstance(k, Tracer) else x[k]
+    return picking.item(x, k) if isinstance(k, Tracer) else x[k]
 
 
 def _sliced(iterable: Any, *bounds: Any) -> Any:

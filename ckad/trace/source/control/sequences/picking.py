@@ -1,0 +1,135 @@
+"""Items of lists, tuples and texts at places that are traced."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import isinf
+from typing import Any
+
+import numpy as np
+
+from ckad import trees
+from ckad.errors import UnsupportedFunctionError
+from ckad.place import at_place
+from ckad.tape.ops import Op
+from ckad.trace.integers.affine import is_at_least, range_of
+from ckad.trace.integers.spans import is_traced_slice, minus, number, plus
+from ckad.trace.source.choices import can_be_chosen, one_of, refuse
+from ckad.trace.source.values import Slot, slot_of, weakened
+from ckad.trace.values.apply import apply
+from ckad.trace.values.tracer import Number, Tracer, lift
+
+#: Lists of these are soon an array.
+_PLAIN = (int, float)
+#: Parts of so many items are written out.
+LONGEST_PART = 64
+
+
+class Letters(tuple[Any, ...]):
+    """A part of a text at a traced place: its letters, and no more than these."""
+
+    def _refuse(self, *_: Any) -> Any:
+        refuse()
+
+    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = __hash__ = _refuse
+    __add__ = __radd__ = __mul__ = __rmul__ = __mod__ = __contains__ = __getattr__ = _refuse
+    count = index = _refuse
+
+
+trees.register(Letters, lambda x: (tuple(x), None), lambda _, letters: Letters(letters))
+
+
+def item(items: Any, index: Tracer) -> Any:
+    """``items[index]`` with a traced index."""
+    if len(set(map(type, items))) == 1 and type(items[0]) in _PLAIN:
+        return weakened(stacked(items)[index])
+    if items and all(can_be_chosen(x) or type(x) is dict for x in items):
+        return _one_at(items, index)
+    flat = [trees.flatten(x) for x in items]
+    trees_of = [tree for _, tree in flat]
+    kinds = [slot_of(x) for leaves, _ in flat for x in leaves]
+    plain = all(type(x) is tuple or slot_of(x) is not None for x in items)
+    if not (items and plain) or any(kind is None or kind.type.shape for kind in kinds):
+        return items[index.__index__()]  # says why this cannot be
+    if any(tree != trees_of[0] for tree in trees_of):
+        return items[index.__index__()]
+    return picked(items, [index])[0]
+
+
+def part(items: Any, index: Any) -> Any:
+    """``items[p : p + n]`` with a traced ``p``; None if that are not certainly ``n``, or many.
+
+    Where nothing is known of ``p``, a check stops the program at the ends of the items.
+    """
+    if not is_traced_slice(index) or index.step not in (None, 1):
+        return None
+    if index.start is None or index.stop is None:
+        return None
+    start = number(index.start)
+    length = minus(number(index.stop), start)
+    if not isinstance(length, int) or not 0 < length <= min(LONGEST_PART, len(items)):
+        return None
+    first = _checked(start, len(items) - length)
+    if first is None:
+        return None
+    found = [item(items, lift(plus(first, k))) for k in range(length)]
+    if isinstance(items, str):
+        return Letters(found)
+    return found if isinstance(items, list) else tuple(found)
+
+
+def _checked(start: Number, last: int) -> Number | None:
+    """``start``, which is checked to be in [0, last]; None if it is known to be elsewhere, too."""
+    if is_at_least(start, 0) and is_at_least(last, start):
+        return start
+    least, most = range_of(start)
+    if not (isinf(least) or least >= 0) or not (isinf(most) or most <= last):
+        return None
+    inside = start if least >= 0 else np.where(np.less(start, 0), last + 1, start)[()]
+    return apply(Op.WRAP, lift(inside), attrs=(last + 1,))
+
+
+def picked(items: Sequence[Any], places: Sequence[Any]) -> list[Any]:
+    """The items at traced places: each of their numbers is read from all items' at once."""
+    if all(map(can_be_chosen, items)):
+        return [_one_at(items, place) for place in places]
+    taken = [trees.flatten(x) for x in items]
+    (first, tree), leaves = taken[0], []
+    if any(own != tree for _, own in taken):
+        raise refused("among items of different kinds")
+    for k in range(len(first)):
+        column = [own[k] for own, _ in taken]
+        if all(x is column[0] for x in column):
+            leaves.append([column[0]] * len(places))
+            continue
+        slots = [slot_of(x) for x in column]
+        if any(s is None or s.type.shape for s in slots):
+            raise refused("among items that hold more than numbers")
+        stack, weak = stacked(column), _are_weak(slots)
+        found = [stack[place] for place in places]
+        leaves.append([weakened(x) if weak and type(x) is Tracer else x for x in found])
+    return [trees.unflatten(tree, [column[k] for column in leaves]) for k in range(len(places))]
+
+
+def stacked(numbers: Sequence[Any]) -> Tracer:
+    """Numbers, of which some may be traced, as an array."""
+    if type(numbers[0]) in _PLAIN and len(set(map(type, numbers))) == 1:
+        return lift(np.array(numbers))
+    return np.stack([lift(x) for x in numbers])
+
+
+def _one_at(items: Any, place: Any) -> Any:
+    return one_of(list(items), lambda numbers: stacked(numbers)[place])
+
+
+def _are_weak(slots: Sequence[Slot | None]) -> bool:
+    return all(slot is not None and slot.weak for slot in slots)
+
+
+def refused(what: str) -> UnsupportedFunctionError:
+    return UnsupportedFunctionError(
+        at_place(
+            f"a traced value decides an order (sorted, min, max with key=) {what}, and which item "
+            "comes where is not known. Order numbers by np.argsort, and index arrays with that."
+        )
+    )
