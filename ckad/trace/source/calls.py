@@ -290,8 +290,9 @@ def _all_of(x: Any, apart: bool) -> Any:
 
 
 def _as_called(x: Any) -> Any:
-    """A builtin that has a counterpart for traced values, as a function that Python can call."""
-    if not (_is_in(x, _WEAK_RESULTS) or _is_math(x)):
+    """A function that has a counterpart for traced values, as one that Python can call."""
+    known = callable(x) and _is_hashable(x) and dispatch.knows(x)
+    if not (known or _is_in(x, _WEAK_RESULTS) or _is_math(x)):
         return x
     return lambda *given: call(x, given, {})
 
