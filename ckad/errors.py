@@ -139,3 +139,7 @@ class UnrolledLoopWarning(UserWarning):
 
 class SkippedCallWarning(UserWarning):
     """Calls that plot, print, log, time or write files are left out of a recording."""
+
+
+class SolverWarning(UserWarning):
+    """A solver of SciPy is recorded with the steps of another method, to the same tolerances."""

@@ -9,14 +9,56 @@ import numpy as np
 
 from ckad.integrate.result import Ends, OdeResult
 from ckad.integrate.run import Run, State
-from ckad.trace.arrays import stopping
-from ckad.transforms import scan, stop_gradient
+from ckad.trace.arrays import stopping, traced
+from ckad.trace.memory.context import current
+from ckad.transforms import scan, stop_gradient, while_loop
 
 EITHER_END = (
     "The solver successfully reached the end of the integration interval, or a terminal event "
     "occurred: status says which."
 )
 FINISHED = "The solver successfully reached the end of the integration interval."
+#: Accepted steps for which there is room where all of them are asked for.
+ROOM = 8191
+
+
+class Steps:
+    """The states of all steps: solved again, by a loop that keeps them, where they are asked for."""
+
+    def __init__(self, run: Run) -> None:
+        self._run, self._at, self._kept = run, None, (None, None)
+
+    def times(self) -> Any:
+        return self._rows()[0]
+
+    def states(self) -> Any:
+        return self._rows()[1].T
+
+    def _rows(self) -> tuple[Any, Any]:
+        if self._at is not current():  # rows of a branch are not known behind it
+            self._kept, self._at = _every(self._run), current()
+        return self._kept
+
+
+def _every(run: Run) -> tuple[Any, Any]:
+    """Times and states of the accepted steps, float64[m] and float64[m, n], the first state too."""
+    state = run.begin()
+    times = np.zeros(ROOM + 1, like=run.t0)
+    states = np.zeros((ROOM + 1, state["y"].size), dtype=state["y"].dtype, like=run.t0)
+    times[0], states[0] = run.t0, state["y"]
+
+    def attempt(carry: Any) -> Any:
+        old, count, times, states = carry
+        state = run.attempt(old)
+        accepted = state["t"] != old["t"]
+        count = stopping(count, accepted & (count >= ROOM), "SPACE")
+        times[count + 1], states[count + 1] = state["t"], state["y"]  # a rejected one is replaced
+        return state, count + np.where(accepted, 1, 0), times, states
+
+    begin = (state, traced(np.int64(0)), times, states)
+    state, count, times, states = while_loop(lambda c: run.goes_on(c[0], run.tf), attempt, begin)
+    count = stopping(count, state["failed"], "RAISED")
+    return times[: count + 1], states[: count + 1]
 
 
 def solve(run: Run, observe: Callable[[Any, Any], Any]) -> OdeResult:
@@ -46,8 +88,9 @@ def solve(run: Run, observe: Callable[[Any, Any], Any]) -> OdeResult:
 
 def _rows(run: Run, state: State, t: Any, rows: Sequence[Any]) -> tuple[Any, Any]:
     if not rows:
-        first = run.problem.y0
-        return Ends(run.t0, t), Ends(first, state["y"] + 0.0 * stop_gradient(t))
+        first, steps = run.problem.y0, Steps(run)
+        last = state["y"] + 0.0 * stop_gradient(t)
+        return Ends(run.t0, t, steps.times), Ends(first, last, steps.states)
     times, states = rows
     states = states + 0.0 * stop_gradient(t)  # a run that failed gives no state
     if any(e.ends_at for e in run.events):

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from ckad.errors import UnrecordableError
 from ckad.place import at_place
+from ckad.trace.arrays import Deferred, made_whole
 
 
 class OdeResult:
@@ -39,23 +40,45 @@ class OdeResult:
         return "\n".join(f"{name:>9}: {value}" for name, value in vars(self).items())
 
 
-class Ends(NDArrayOperatorsMixin):
-    """States or times of all steps, of which a recording knows the first and the last alone.
+class Ends(Deferred, NDArrayOperatorsMixin):
+    """States or times of all steps, of which a recording knows the first and the last at once.
 
-    How many steps an adaptive method makes is known when the program has run.
+    How many steps an adaptive method makes is known when the program has run. What asks for more
+    than the ends gets ``whole()``, an array whose length is computed.
     """
 
-    def __init__(self, first: Any, last: Any) -> None:
-        self._first, self._last = first, last
+    def __init__(self, first: Any, last: Any, whole: Callable[[], Any]) -> None:
+        self._first, self._last, self.whole = first, last, whole
 
     def __getitem__(self, key: Any) -> Any:
         if self._last.ndim and not isinstance(key, tuple):  # of states: components
-            return Ends(self._first[key], self._last[key])
+            whole = self.whole
+            return Ends(self._first[key], self._last[key], lambda: whole()[key])
         *rows, column = key if isinstance(key, tuple) else (key,)
         if not isinstance(column, int) or column not in (0, -1) or len(rows) != self._last.ndim:
-            self._refuse(f"[{key!r}]")
+            return self.whole()[key]
         end = self._last if column == -1 else self._first
         return end[rows[0]] if rows else end
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(self.whole(), name)
+
+    def __len__(self) -> int:
+        return len(self._last) if self._last.ndim else self._refuse("len()")
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self[k] for k in range(len(self)))
+
+    def __array__(self, *_: Any, **__: Any) -> Any:
+        self._refuse("an array that Python computes with")
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+        return getattr(ufunc, method)(*map(made_whole, inputs), **options)
+
+    def __array_function__(self, function: Any, _: Any, args: Any, options: Any) -> Any:
+        return function(*map(made_whole, args), **options)
 
     def _refuse(self, use: str) -> NoReturn:
         raise UnrecordableError(
@@ -66,22 +89,3 @@ class Ends(NDArrayOperatorsMixin):
             )
         )
 
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):
-            raise AttributeError(name)
-        self._refuse(f".{name}")
-
-    def __len__(self) -> int:
-        return len(self._last) if self._last.ndim else self._refuse("len()")
-
-    def __iter__(self) -> Iterator[Any]:
-        return (self[k] for k in range(len(self)))
-
-    def __array__(self, *_: Any, **__: Any) -> Any:
-        self._refuse("an array of it")
-
-    def __array_ufunc__(self, *_: Any, **__: Any) -> Any:
-        self._refuse("arithmetic")
-
-    def __array_function__(self, *_: Any, **__: Any) -> Any:
-        self._refuse("a function of NumPy")

@@ -57,10 +57,10 @@ class Run(ABC):
         def attempt(state: State) -> State:  # a function, since methods keep no recording
             return self.attempt(state)
 
-        found: State = while_loop(lambda s: self._goes_on(s, target), attempt, state)
+        found: State = while_loop(lambda s: self.goes_on(s, target), attempt, state)
         return found
 
-    def _goes_on(self, state: State, target: Any) -> Any:
+    def goes_on(self, state: State, target: Any) -> Any:
         before = self.direction * (target - state["t"]) > 0.0
         running = before & np.logical_not(state["failed"])
         return running & ~state["events"]["ended"] if self.events else running

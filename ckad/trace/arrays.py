@@ -6,7 +6,7 @@ Formulas are written in these words and in NumPy's functions alone.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -17,6 +17,19 @@ from ckad.trace.dispatch import Traced, call, within
 Array = Any
 #: NumPy's rules for conversions, by their names.
 Casting = Literal["no", "equiv", "safe", "same_kind", "unsafe"]
+
+
+class Deferred:
+    """What becomes an array where a function is to compute with it; until then nothing is recorded.
+
+    ``whole()`` makes it.
+    """
+
+    whole: Callable[[], Array]
+
+
+def made_whole(x: Any) -> Any:
+    return x.whole() if isinstance(x, Deferred) else x
 
 
 def is_traced(x: Any) -> bool:

@@ -85,10 +85,15 @@ dispatch.later("scipy.stats", "ckad.trace.numpy.scipy.distributions")
 dispatch.later("scipy.stats._multivariate", "ckad.trace.numpy.scipy.multivariate")
 for _package in ("scipy.fft", "scipy.fftpack"):
     dispatch.later(_package, "ckad.trace.numpy.scipy.fourier")
-dispatch.later("scipy.interpolate", "ckad.trace.numpy.scipy.interpolate")
+dispatch.later(
+    "scipy.interpolate",
+    "ckad.trace.numpy.scipy.interpolate",
+    "ckad.trace.numpy.scipy.splines",
+)
+dispatch.later("scipy.spatial", "ckad.trace.numpy.scipy.distances")
 dispatch.later("scipy.linalg", "ckad.trace.numpy.scipy.matrices", "ckad.trace.numpy.scipy.banded")
-for _package in ("scipy.ndimage", "scipy.integrate"):
-    dispatch.later(_package, "ckad.trace.numpy.scipy.filters")
+dispatch.later("scipy.ndimage", "ckad.trace.numpy.scipy.filters")
+dispatch.later("scipy.integrate", "ckad.trace.numpy.scipy.filters", "ckad.integrate.scipys")
 dispatch.later(
     "scipy.signal",
     "ckad.trace.numpy.scipy.filters",

@@ -7,7 +7,7 @@ import pytest
 from scipy import integrate
 
 import ckad
-from ckad.errors import BudgetError, RaisedError, UnrecordableError
+from ckad.errors import BudgetError, CkadError, RaisedError, UnrecordableError
 from ckad.integrate import solve_ivp
 from ckad.integrate.tableaux import PAIRS
 
@@ -231,21 +231,25 @@ def test_a_step_that_becomes_too_small():
         ckad.jit(lambda y0: blow_up(y0).y[0, -1])(np.array([np.nan]))
 
 
-def test_steps_whose_number_is_not_known_are_refused():
-    def solved(y0):
-        return solve_ivp(prey, (0.0, 1.0), y0, args=(1.1, 0.4))
+def test_all_steps_are_scipys():
+    def used(y0, solver):
+        sol = solver(prey, (0.0, 10.0), y0, args=(1.1, 0.4))
+        u, v = sol.y
+        ends = sol.y[:, -1].sum() + sol.t[-1] + v[0]
+        parts = sol.y[0, 3] + np.max(u) + np.trapezoid(v**2, sol.t) + np.sum(np.diff(sol.t) ** 2)
+        return ends + parts + np.mean(sol.y) + len(sol.t) + np.sum(np.array(sol.t)) * y0[0]
 
-    uses = [
-        lambda y0: np.mean(solved(y0).y),
-        lambda y0: solved(y0).y.sum(),
-        lambda y0: solved(y0).y[0, 3],
-        lambda y0: len(solved(y0).t) * y0[0],
-        lambda y0: np.sum(np.array(solved(y0).t)) * y0[0],
-        lambda y0: np.sum(2.0 * solved(y0).y),
-    ]
-    for use in uses:
-        with pytest.raises(UnrecordableError, match="t_eval="):
-            ckad.grad(use)(Y0)
+    expected = used(Y0, integrate.solve_ivp)
+    assert ckad.jit(lambda y0: used(y0, solve_ivp))(Y0) == pytest.approx(expected, rel=1e-12)
+
+
+def test_more_steps_than_there_is_room_for_end_the_program():
+    def many(y0):
+        sol = solve_ivp(decay, (0.0, 1.0), y0, args=(0.1,), max_step=1e-4)
+        return np.sum(sol.y)
+
+    with pytest.raises(CkadError, match="more items than were assumed at step 8191"):
+        ckad.jit(many)(Y0)
 
 
 def test_first_and_last_state_as_numpy_names_them():

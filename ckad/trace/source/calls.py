@@ -21,6 +21,7 @@ import numpy as np
 
 from ckad.errors import DtypeError
 from ckad.trace import dispatch
+from ckad.trace.arrays import made_whole
 from ckad.trace.memory.context import current, mark_place
 from ckad.trace.primitives.part.joins import is_sized
 from ckad.trace.source import effects
@@ -201,7 +202,7 @@ def _call_library(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> 
     left_out = effects.skipped(callee, args, options)
     if left_out is not NotImplemented:
         return left_out
-    args = [weakened(numbered(x)) if type(x) is Choice else x for x in args]
+    args = [weakened(numbered(x)) if type(x) is Choice else made_whole(x) for x in args]
     owner = getattr(callee, "__self__", None)
     if _is_in(callee, _CONSUMING):
         args = [_all_of(x, apart=not _is_in(callee, _OF_ROWS)) for x in args]
@@ -294,8 +295,9 @@ def _all_of(x: Any, apart: bool) -> Any:
 
 
 def _as_called(x: Any) -> Any:
-    """A builtin that has a counterpart for traced values, as a function that Python can call."""
-    if not (_is_in(x, _WEAK_RESULTS) or _is_math(x)):
+    """A function that has a counterpart for traced values, as one that Python can call."""
+    known = callable(x) and _is_hashable(x) and dispatch.knows(x)
+    if not (known or _is_in(x, _WEAK_RESULTS) or _is_math(x)):
         return x
     return lambda *given: call(x, given, {})
 
@@ -352,10 +354,7 @@ def _arrays(callee: Any, args: Sequence[Any]) -> Sequence[Any]:
 
 
 def _is_in(callee: Any, functions: Collection[Any]) -> bool:
-    try:
-        return callee in functions
-    except TypeError:  # not hashable
-        return False
+    return _is_hashable(callee) and callee in functions
 
 
 def _is_math(callee: Any) -> bool:

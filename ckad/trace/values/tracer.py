@@ -161,6 +161,8 @@ class Tracer(Array):
         return format(self._number(f"the format {spec!r}")[()], spec) if spec else repr(self)
 
     def __hash__(self) -> int:
+        if self.ndim:
+            raise TypeError(f"unhashable type: an array of shape {self.shape}")
         return hash(self._number("a key of a dict or an item of a set").item())
 
 

@@ -301,6 +301,17 @@ def correlate2d(
 implements(scipy.integrate.trapezoid)(trapezoid)
 
 
+@implements(scipy.integrate.simpson)
+def simpson(y: Any, x: Any = None, *, dx: Any = 1.0, axis: int = -1) -> Array:
+    """SciPy's own weights, which are what it gives for unit vectors, of known distances."""
+    y, at = traced(y), None if x is None else known(traced(x))
+    reject(x is not None and (at is None or np.ndim(at) != 1), "simpson of traced or 2-D x")
+    k = axis_of(axis, y.ndim)
+    weights = scipy.integrate.simpson(np.eye(y.shape[k]), x=at, axis=0)
+    total = np.sum(y * weights.reshape([-1 if i == k else 1 for i in range(y.ndim)]), axis=k)
+    return total if x is not None else total * dx
+
+
 @implements(scipy.integrate.cumulative_trapezoid)
 def cumulative_trapezoid(
     y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1, *, initial: Any = None

@@ -1,0 +1,125 @@
+"""SciPy's own solvers, where a program that is recorded calls them."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy.integrate
+
+from ckad.errors import ConcreteValueError, SolverWarning, UnrecordableError
+from ckad.integrate.problem import arguments
+from ckad.integrate.result import OdeResult
+from ckad.integrate.solve import solve_ivp
+from ckad.integrate.tableaux import PAIRS
+from ckad.place import at_place, user_place
+from ckad.trace.arrays import known, traced
+from ckad.trace.dispatch import always, put
+from ckad.trace.source import follow
+from ckad.trace.source.values import holds_tracer
+
+#: Tolerances of ODEPACK in SciPy, ``1.49012e-8``.
+_ODEINT = 1.49012e-8
+#: Options of ``odeint`` that choose how LSODA works, or what it says.
+_OF_LSODA = frozenset(
+    """Dfun col_deriv ml mu ixpr mxstep mxhnil mxordn mxords printmessg hmin tcrit""".split()
+)
+
+
+def _by_scipy(solver: Callable[..., Any], *args: Any, **options: Any) -> Any:
+    """What SciPy gives where nothing that it reads is traced; None where something is.
+
+    What a function reads from outside is seen when it is called: its first derivative is an array
+    that has no numbers yet.
+    """
+    if holds_tracer([*args, *options.values()]):
+        return None
+    try:
+        return solver(*args, **options)
+    except ConcreteValueError:
+        return None
+
+
+class Solution:
+    """``sol`` of a solution with ``dense_output=True``: solved again, for the times asked for."""
+
+    def __init__(self, at: Callable[[Any], Any]) -> None:
+        self._at = at
+
+    def __call__(self, t: Any) -> Any:
+        times, numbers = traced(t), known(traced(t))
+        if times.ndim > 1:
+            raise ValueError(at_place(f"times have shape {times.shape}; give 1-D, or one number."))
+        if times.ndim == 0:
+            return self._at(times.reshape(1))[:, 0]
+        if numbers is None:
+            return self._at(times)
+        ordered, places = np.unique(numbers, return_inverse=True)
+        return self._at(ordered)[:, places]
+
+
+def _solve_ivp(
+    fun: Callable[..., Any], t_span: Any, y0: Any, method: Any = "RK45", t_eval: Any = None,
+    dense_output: bool = False, events: Any = None, vectorized: bool = False, args: Any = None,
+    **options: Any,
+) -> Any:  # fmt: skip
+    rest = (t_span, y0, method, t_eval, dense_output, events, vectorized, args)
+    found = _by_scipy(scipy.integrate.solve_ivp, fun, *rest, **options)
+    if found is not None:
+        return found
+    name = method.__name__ if isinstance(method, type) else method
+    asked = (fun, t_span, y0, name)
+    options = {"args": args, **options}
+    if name in PAIRS:  # the program's own derivative is that of SciPy's steps, as they are chosen
+        options["differentiate_steps"] = True
+    result: OdeResult = solve_ivp(*asked, t_eval, events=events, **options)
+    if dense_output:
+        result.sol = Solution(lambda times: solve_ivp(*asked, times, **options).y)
+    return result
+
+
+def _odeint(func: Callable[..., Any], y0: Any, t: Any, args: Any = (), **options: Any) -> Any:
+    found = _by_scipy(scipy.integrate.odeint, func, y0, t, args, **options)
+    if found is not None:
+        return found
+    if options.pop("full_output", False):
+        raise UnrecordableError(
+            at_place("odeint(full_output=True) tells of LSODA's steps, which are not recorded.")
+        )
+    followed, rest = follow(func), arguments(args)
+    first = options.pop("tfirst", False)
+    tolerances = {name: options.pop(name, None) for name in ("rtol", "atol")}
+    h0, longest = options.pop("h0", 0.0), options.pop("hmax", 0.0)
+    if unknown := options.keys() - _OF_LSODA:
+        raise TypeError(at_place(f"odeint has no option {', '.join(sorted(unknown))}."))
+    _warn_of_method()
+
+    def derivative(time: Any, y: Any) -> Any:
+        return followed(*((time, y) if first else (y, time)), *rest)
+
+    times = traced(t)
+    return solve_ivp(
+        *(derivative, (times[0], times[-1]), np.atleast_1d(traced(y0)), "DOP853", times),
+        **{name: _ODEINT if x is None else x for name, x in tolerances.items()},
+        first_step=h0 or None,
+        max_step=longest or np.inf,
+    ).y.T
+
+
+def _warn_of_method() -> None:
+    place = user_place()
+    warnings.warn_explicit(
+        "scipy.integrate.odeint is recorded with the steps of DOP853 in place of LSODA's, within "
+        "the same rtol and atol: states agree with SciPy's to these, not to the last digit. "
+        "Write ckad.integrate.solve_ivp(f, (t[0], t[-1]), y0, method, t_eval=t).y.T to choose.",
+        SolverWarning,
+        place.file,
+        place.line,
+    )
+
+
+put(scipy.integrate.solve_ivp, _solve_ivp)
+put(scipy.integrate.odeint, _odeint)
+always(scipy.integrate.solve_ivp, scipy.integrate.odeint)
