@@ -12,7 +12,7 @@ import itertools
 import math
 import operator
 from collections import deque
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
 from functools import partial
 from types import BuiltinFunctionType, FunctionType, GeneratorType, MethodType
 from typing import Any
@@ -296,7 +296,7 @@ def _all_of(x: Any, apart: bool) -> Any:
 
 def _as_called(x: Any) -> Any:
     """A function that has a counterpart for traced values, as one that Python can call."""
-    known = callable(x) and _is_hashable(x) and dispatch.knows(x)
+    known = callable(x) and isinstance(x, Hashable) and dispatch.knows(x)
     if not (known or _is_in(x, _WEAK_RESULTS) or _is_math(x)):
         return x
     return lambda *given: call(x, given, {})
@@ -354,7 +354,10 @@ def _arrays(callee: Any, args: Sequence[Any]) -> Sequence[Any]:
 
 
 def _is_in(callee: Any, functions: Collection[Any]) -> bool:
-    return _is_hashable(callee) and callee in functions
+    try:
+        return callee in functions
+    except TypeError:  # not hashable
+        return False
 
 
 def _is_math(callee: Any) -> bool:
