@@ -135,7 +135,7 @@ def digest(data: bytes) -> str:
 
 def _marks(files: Iterable[str]) -> dict[str, tuple[int, ...]]:
     """What an edit changes, without reading what is edited."""
-    marks = {}
+    marks: dict[str, tuple[int, ...]] = {}
     for path in files:
         with suppress(OSError):
             found = os.stat(path)

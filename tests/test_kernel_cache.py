@@ -269,6 +269,29 @@ def test_nothing_is_stored_once_the_sources_were_edited_under_a_running_process(
     assert (fresh()(1), entries()) == (2, [])
 
 
+def test_an_edit_is_seen_in_a_file_an_old_time_or_a_new_file_and_not_in_the_same_text(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setattr(cache, "PACKAGE", tmp_path)
+    source = tmp_path / "deep" / "er" / "x.py"
+    source.parent.mkdir(parents=True)
+    source.write_text("x = 1")
+    before = source.stat()
+    sources = cache.Cache("some", ("deep/**/*.py",))
+    assert not sources.edited()
+    source.write_text("x = 2")
+    os.utime(source, ns=(before.st_atime_ns, before.st_mtime_ns))  # of the same size too
+    assert sources.edited()
+    source.write_text("x = 1")
+    assert not sources.edited()
+    (tmp_path / "deep" / "new.py").write_text("")
+    assert sources.edited()
+    (tmp_path / "deep" / "new.py").unlink()
+    assert not sources.edited()
+    source.unlink()
+    assert sources.edited()
+
+
 def test_the_digest_sees_every_source_that_reaches_machine_code(tmp_path, monkeypatch):
     monkeypatch.setattr(cache, "PACKAGE", tmp_path)
     (tmp_path / "rules" / "deep").mkdir(parents=True)
