@@ -12,7 +12,7 @@ import itertools
 import math
 import operator
 from collections import deque
-from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import partial
 from types import BuiltinFunctionType, FunctionType, GeneratorType, MethodType
 from typing import Any
@@ -28,7 +28,7 @@ from ckad.trace.source import effects
 from ckad.trace.source.actions import by_builtin, extreme, listed, ordered, reduced
 from ckad.trace.source.choices import Choice, numbered
 from ckad.trace.source.draws import calls as draws
-from ckad.trace.source.libraries import is_library, python_function
+from ckad.trace.source.libraries import is_hashable, is_library, python_function
 from ckad.trace.source.library import sparse
 from ckad.trace.source.library.allowed import check_callable
 from ckad.trace.source.library.called import called
@@ -296,7 +296,7 @@ def _all_of(x: Any, apart: bool) -> Any:
 
 def _as_called(x: Any) -> Any:
     """A function that has a counterpart for traced values, as one that Python can call."""
-    known = callable(x) and isinstance(x, Hashable) and dispatch.knows(x)
+    known = callable(x) and is_hashable(x) and dispatch.knows(x)
     if not (known or _is_in(x, _WEAK_RESULTS) or _is_math(x)):
         return x
     return lambda *given: call(x, given, {})
@@ -354,10 +354,7 @@ def _arrays(callee: Any, args: Sequence[Any]) -> Sequence[Any]:
 
 
 def _is_in(callee: Any, functions: Collection[Any]) -> bool:
-    try:
-        return callee in functions
-    except TypeError:  # not hashable
-        return False
+    return is_hashable(callee) and callee in functions
 
 
 def _is_math(callee: Any) -> bool:
@@ -380,11 +377,7 @@ def _counterpart(
     traced = holds_tracer(list(args)) or holds_tracer(options)
     if traced and (own := called(callee)) is not None:
         return own
-    try:
-        hash(callee)
-    except TypeError:
-        return None
-    if isinstance(callee, np.ufunc):
+    if isinstance(callee, np.ufunc) or not is_hashable(callee):
         return None
     if is_sized(callee, args):
         return dispatch.cell(callee, dispatch.LENGTH)

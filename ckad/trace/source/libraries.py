@@ -45,3 +45,12 @@ def compiles(decorator: Any) -> bool:
     """Whether a decorator only compiles its function, as Numba's do."""
     module = getattr(decorator, "__module__", None) or ""
     return module.partition(".")[0] == "numba"
+
+
+def is_hashable(callee: Any) -> bool:
+    """Whether it may be looked for in a table."""
+    try:
+        hash(callee)
+    except TypeError:
+        return False
+    return True
