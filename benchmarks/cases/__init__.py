@@ -18,6 +18,7 @@ from benchmarks.cases import (
     slices,
     spectral,
     spmv,
+    stiff,
     van_der_pol,
     wave2d,
 )
@@ -44,5 +45,6 @@ CASES = {
         *spectral.CASES,
         *spmv.CASES,
         *slices.CASES,
+        *stiff.CASES,
     )
 }
