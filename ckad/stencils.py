@@ -14,7 +14,7 @@ from ckad.trace.source.outside.watch import watch
 from ckad.trace.source.purity import pure
 
 #: SciPy's names (``scipy.ndimage``) of what lies beyond an edge, and those of ``np.pad``.
-PADDED = {"nearest": "edge", "reflect": "symmetric", "mirror": "reflect"}
+PADDED: dict[str, Any] = {"nearest": "edge", "reflect": "symmetric", "mirror": "reflect"}
 MODES = ("constant", "wrap", *PADDED)
 Offsets = tuple[int, ...]
 Bounds = Sequence[tuple[int, int]]
@@ -149,7 +149,12 @@ class Stencil:
 
         def note(x: Any) -> Callable[[Offsets], Any]:
             one = np.ones((), x.dtype)[()]
-            return lambda offsets: seen.append(offsets) or one
+
+            def noted(offsets: Offsets) -> Any:
+                seen.append(offsets)
+                return one
+
+            return noted
 
         with np.errstate(all="ignore"):
             self._applied(args, at, note)
@@ -212,7 +217,7 @@ def _shown(x: Any, mode: str, bounds: Bounds) -> Callable[[Offsets], Any]:
     if mode == "wrap":
         axes = tuple(range(x.ndim))
         return lambda offsets: np.roll(x, [-k for k in offsets], axes) if any(offsets) else x
-    wide = np.pad(x, [(-a, b) for a, b in bounds], PADDED[mode])  # type: ignore[call-overload]
+    wide = np.pad(x, [(-a, b) for a, b in bounds], PADDED[mode])
     inside = tuple(slice(-a, n - a) for n, (a, _) in zip(x.shape, bounds, strict=True))
     return lambda offsets: wide[_moved(inside, offsets)]
 

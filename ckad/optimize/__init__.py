@@ -1,4 +1,4 @@
-"""Roots, fixed points and minima, as SciPy has them, with the derivative of the implicit function."""
+"""Roots, fixed points and minima, with the derivative of the implicit function."""
 
 from ckad.optimize.descent import minimize
 from ckad.optimize.points import fixed_point

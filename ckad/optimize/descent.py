@@ -146,9 +146,7 @@ def _running(s: dict[str, Any]) -> Any:
     return s["status"] == _RUNNING
 
 
-def _moved(
-    s: dict[str, Any], tried: dict[str, Any], done: Any, maxiter: int
-) -> dict[str, Any]:
+def _moved(s: dict[str, Any], tried: dict[str, Any], done: Any, maxiter: int) -> dict[str, Any]:
     """The state after a line search."""
     ok, nit = tried["ok"], s["nit"] + 1
     new = {k: np.where(ok, tried[k], s[k]) for k in ("x", "f", "g")}
@@ -157,7 +155,7 @@ def _moved(
     return {**new, "status": status, "nit": nit, "nfev": s["nfev"] + tried["n"]}
 
 
-def _bfgs(p: Problem, valued: Any, options: dict[str, Any]) -> dict[str, Any]:
+def _bfgs(p: Problem, valued: Any, options: dict[str, Any]) -> Any:
     """Nocedal & Wright (2006), algorithm 6.1, with the first scale of equation 6.20."""
     n = p.x0.size
     gtol, maxiter = options["gtol"], options["maxiter"] or 200 * n
@@ -185,10 +183,10 @@ def _bfgs(p: Problem, valued: Any, options: dict[str, Any]) -> dict[str, Any]:
         return {**made, "inverse": np.where(right, before + change, s["inverse"])}
 
     begin = {**_begun(p, valued, is_done), "inverse": np.eye(n)}
-    return while_loop(_running, iterate, begin)  # type: ignore[no-any-return]
+    return while_loop(_running, iterate, begin)
 
 
-def _newton_cg(p: Problem, valued: Any, options: dict[str, Any]) -> dict[str, Any]:
+def _newton_cg(p: Problem, valued: Any, options: dict[str, Any]) -> Any:
     """Nocedal & Wright (2006), algorithm 7.1, ended as SciPy ends it."""
     n = p.x0.size
     xtol, maxiter = options["xtol"], options["maxiter"] or 200 * n
@@ -204,7 +202,7 @@ def _newton_cg(p: Problem, valued: Any, options: dict[str, Any]) -> dict[str, An
         return _moved(s, tried, change <= n * xtol, maxiter)
 
     begin = _begun(p, valued, lambda g: np.all(g == 0.0))
-    return while_loop(_running, iterate, begin)  # type: ignore[no-any-return]
+    return while_loop(_running, iterate, begin)
 
 
 def _truncated(product: Callable[[Any], Any], g: Any) -> Any:

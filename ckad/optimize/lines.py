@@ -17,9 +17,7 @@ NOISE = 1e-14
 TRIALS = 50
 
 
-def along(
-    valued: Callable[[Any], tuple[Any, Any]], x: Any, f: Any, g: Any, d: Any, t: Any
-) -> dict[str, Any]:
+def along(valued: Callable[[Any], tuple[Any, Any]], x: Any, f: Any, g: Any, d: Any, t: Any) -> Any:
     """x + t d by bisection to the weak conditions of Wolfe (Lewis & Overton 2013, algorithm 4.6).
 
     Where the value changes by rounding alone the slope decides (Hager & Zhang 2005, equation 27).
@@ -50,4 +48,4 @@ def along(
 
     begin = {"t": t, "low": np.float64(0.0), "high": np.float64(math.inf), "x": x, "f": f, "g": g}
     begin |= {"ok": np.bool_(False), "done": np.bool_(False), "n": np.int64(0)}
-    return while_loop(lambda s: np.logical_not(s["done"]) & (s["n"] < TRIALS), tried, begin)  # type: ignore[no-any-return]
+    return while_loop(lambda s: np.logical_not(s["done"]) & (s["n"] < TRIALS), tried, begin)

@@ -101,11 +101,18 @@ def check_solver(name: str) -> None:
         raise ValueError(at_place(f"linear_solver={name!r} is not known. Take one of {SOLVERS}."))
 
 
+def chosen(name: str, n: int, symmetric: bool) -> str:
+    """What "auto" means for ``n`` unknowns."""
+    if name != "auto":
+        return name
+    return "dense" if n <= DENSE else "cg" if symmetric else "gmres"
+
+
 def norm(x: Any) -> Any:
     return np.sqrt(np.sum(x * x))
 
 
-# --- linear systems --------------------------------------------------------------------------------
+# --- linear systems ------------------------------------------------------------------------------
 
 
 def matrix(product: Function, n: int) -> Any:
@@ -131,8 +138,7 @@ def jacobian_at(f: Function, x: Any) -> Any:
 
 def solver(name: str, n: int, symmetric: bool, **options: Any) -> tuple[Solve, Hashable]:
     """What solves the systems of a problem with ``n`` unknowns, and its name."""
-    if name == "auto":
-        name = "dense" if n <= DENSE else "cg" if symmetric else "gmres"
+    name = chosen(name, n, symmetric)
     bounds = {"rtol": RTOL} | options
 
     def solve(product: Function, transposed: Function, b: Any) -> Any:
@@ -143,9 +149,7 @@ def solver(name: str, n: int, symmetric: bool, **options: Any) -> tuple[Solve, H
     return solve, (name, n, *bounds.items())
 
 
-def implicit(
-    name: str, g: Closed, x: Any, failed: Any, solve: tuple[Solve, Hashable]
-) -> Any:
+def implicit(name: str, g: Closed, x: Any, failed: Any, solve: tuple[Solve, Hashable]) -> Any:
     """``x`` derived as the root of g."""
     return root_of(name, g, stop_gradient(x), traced(failed).astype(np.int64), *solve)
 

@@ -11,6 +11,7 @@ import numpy as np
 from ckad.optimize.problem import (
     Problem,
     check_solver,
+    chosen,
     implicit,
     jacobian_at,
     norm,
@@ -94,11 +95,11 @@ def root(
     _check(method, jac, callback)
     check_solver(linear_solver)
     known = {"xtol": 1.49012e-8 if tol is None else tol, "fatol": None, "maxiter": 100}
-    chosen = settings(options, known, method)
+    bounds = settings(options, known, method)
 
     def run(x0: Any, args: tuple[Any, ...]) -> dict[str, Any]:
         p = problem(fun, x0, args, "vector")
-        found = _newton(p, chosen, _steps(p, method, jac, args, linear_solver))
+        found = _newton(p, bounds, _steps(p, method, jac, args, linear_solver))
         failed = found["status"] != _CONVERGED
         name = "gmres" if method == "krylov" and linear_solver == "auto" else linear_solver
         x = implicit("root", p.f, found["x"], failed, solver(name, p.x0.size, False))
@@ -129,16 +130,16 @@ def _steps(
 ) -> Callable[[Any, Any], Any]:
     """(x, fun(x)) to Newton's step."""
     n = p.x0.size
-    iterates = method == "krylov" or (name == "auto" and solver(name, n, False)[1][0] != "dense")  # type: ignore[index]
     if jac is not None:
         own = follow(jac)
         return lambda x, f: np.linalg.solve(
             np.reshape(own(np.reshape(x, p.shape), *args), (n, n)), -f
         )
-    if not iterates and name in ("auto", "dense"):
+    makes_none = method == "krylov" and name in ("auto", "dense")
+    solves = "gmres" if makes_none else chosen(name, n, False)
+    if solves == "dense":
         return lambda x, f: np.linalg.solve(jacobian_at(p, x), -f)
-    chosen = "gmres" if name in ("auto", "dense") else name
-    return lambda x, f: krylov(chosen, lambda v: jvp(p, (x,), (v,))[1], -f, rtol=FORCING)[0]
+    return lambda x, f: krylov(solves, lambda v: jvp(p, (x,), (v,))[1], -f, rtol=FORCING)[0]
 
 
 def _newton(p: Problem, options: dict[str, Any], step_of: Callable[[Any, Any], Any]) -> Any:
@@ -167,7 +168,7 @@ def _newton(p: Problem, options: dict[str, Any], step_of: Callable[[Any, Any], A
     return {**found, "njev": found["nit"]}
 
 
-def _halved(p: Problem, x: Any, f: Any, step: Any) -> dict[str, Any]:
+def _halved(p: Problem, x: Any, f: Any, step: Any) -> Any:
     """The first of the steps t = 1, 1/2, 1/4 ... that makes the function smaller."""
     size = norm(f)
 
@@ -179,4 +180,4 @@ def _halved(p: Problem, x: Any, f: Any, step: Any) -> dict[str, Any]:
         return {"t": t, "x": new, "fun": value, "ok": ok, "n": s["n"] + 1}
 
     begin = {"t": np.float64(2.0), "x": x, "fun": f, "ok": np.bool_(False), "n": np.int64(0)}
-    return while_loop(lambda s: np.logical_not(s["ok"]) & (s["n"] < HALVINGS), halve, begin)  # type: ignore[no-any-return]
+    return while_loop(lambda s: np.logical_not(s["ok"]) & (s["n"] < HALVINGS), halve, begin)

@@ -24,12 +24,13 @@ P = np.array([2.0, 0.3])
 
 
 def curve(p: Any) -> Any:
-    return root(lambda x: np.array([x[0] ** 2 + x[1] - p[0], x[1] ** 3 + x[0] * p[1]]), [1.0, 1.0]).x
+    return root(
+        lambda x: np.array([x[0] ** 2 + x[1] - p[0], x[1] ** 3 + x[0] * p[1]]), [1.0, 1.0]
+    ).x
 
 
 def rows(tape: Tape) -> Iterator[Any]:
-    for row in tape.rows:
-        yield row
+    yield from tape.rows
     for body in tape.bodies:
         yield from rows(body)
 
@@ -108,13 +109,12 @@ def test_memory_does_not_depend_on_the_iterations() -> None:
 def test_implicit_steps_in_a_loop_are_run_again_to_the_same_bits() -> None:
     def van_der_pol(mu: Any) -> Any:
         y, h = np.array([2.0, 0.0]), 0.05
+
+        def residual(z: Any, before: Any) -> Any:
+            return z - before - h * np.array([z[1], mu[0] * (1 - z[0] ** 2) * z[1] - z[0]])
+
         for _ in range(100):
-            before = y
-            y = root(
-                lambda z: z - before - h * np.array([z[1], mu[0] * (1 - z[0] ** 2) * z[1] - z[0]]),
-                before,
-                raises=True,
-            ).x
+            y = root(residual, y, (y,), raises=True).x
         return np.sum(y**2)
 
     mu = np.array([5.0])

@@ -10,7 +10,7 @@ bodies      What computes a primitive: Python, Numba's machine code, a C functio
 declaration How a C function is declared.
 """
 
-from ckad.transforms.primitives import linear  # its row of the table
+from ckad.transforms.primitives import linear as linear  # its row of the table
 from ckad.transforms.primitives.custom import checkpoint, custom_jvp, custom_vjp
 from ckad.transforms.primitives.primitive import primitive
 
