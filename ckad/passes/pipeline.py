@@ -8,7 +8,8 @@ there is named in ``inside``.) ``print`` shows a pipeline, ``watch`` what its pa
     primal                            the values alone
     gradient, pullback, pushforward   what `value_and_grad`, `vjp` and `jvp` run
     hvp                               the derivative of a gradient in one direction
-    gauss_newton                      the same without the second derivative of the function
+    gradient_and_hvp                  both, and the values and their tangents
+    gauss_newton                      an hvp without the second derivative of the function
     members, gradients                `vmap` of a function, and of a gradient
     pullbacks, pushforwards, hvps, gauss_newtons
                                       the same for several cotangents or tangents in one run
@@ -275,6 +276,19 @@ def hvp(wrt: Positions = None, moving: Positions = None, contract: bool = False)
     """
     forward, reverse = _tangent(moving, contract), _adjoint(wrt, seeds=(1,), contract=contract)
     return primal(contract).then(Pipeline("hvp", (forward, THREADED, reverse, SEEDED, SIMPLIFY)))
+
+
+def gradient_and_hvp(
+    wrt: Sequence[int], moving: tuple[int, ...], n_inputs: int, contract: bool = False
+) -> Pipeline:
+    """From (inputs, tangents of ``moving``) to the scalar, its tangent, gradient by ``wrt``, `hvp`.
+
+    The tangent is linear in the tangents, and its gradient by them that of the scalar.
+    """
+    tangents = [n_inputs + moving.index(k) for k in wrt]
+    reverse = _adjoint((*tangents, *wrt), seeds=(1,), keep_outputs=True, contract=contract)
+    passes = _tangent(moving, contract), THREADED, reverse, SEEDED, SIMPLIFY
+    return primal(contract).then(Pipeline("gradient_and_hvp", passes))
 
 
 def gauss_newton(
