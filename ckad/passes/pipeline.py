@@ -8,7 +8,8 @@ there is named in ``inside``.) ``print`` shows a pipeline, ``watch`` what its pa
     primal                            the values alone
     gradient, pullback, pushforward   what `value_and_grad`, `vjp` and `jvp` run
     hvp                               the derivative of a gradient in one direction
-    gauss_newton                      the same without the second derivative of the function
+    gradient_and_hvp                  both, and the values and their tangents
+    gauss_newton                      an hvp without the second derivative of the function
     members, gradients                `vmap` of a function, and of a gradient
     pullbacks, pushforwards, hvps, gauss_newtons
                                       the same for several cotangents or tangents in one run
@@ -28,6 +29,7 @@ from functools import partial
 from itertools import pairwise
 from typing import NamedTuple
 
+from ckad.passes.activity import dependent
 from ckad.passes.adjoint import adjoint, threaded
 from ckad.passes.batched import batched
 from ckad.passes.calls.hoist import hoist
@@ -46,7 +48,6 @@ from ckad.passes.vectorise.segments import segments
 from ckad.tape.builder import Builder
 from ckad.tape.control import LOOPS
 from ckad.tape.tape import Tape
-from ckad.tape.types import DType, Type
 
 __all__ = ["Pass", "Pipeline", "Positions", "Stages", "appended", "transposed", "unmarked", "with_outputs"]
 
@@ -213,24 +214,27 @@ def _several(
     return of.then(Pipeline(product, passes))
 
 
-def _weighed(n_outputs: int, loss: Tape | None) -> Pass:
-    """<y, H dy>, as a function of y alone; H is the identity, or given by the `hvp` of a loss."""
+def _closed(wrt: Positions, n_outputs: int, loss: Tape | None, contract: bool) -> Pass:
+    """Reverse mode whose cotangents are the tangents of the outputs, or the loss's `hvp` of them."""
 
     def run(tape: Tape) -> Tape:
-        b = Builder()
-        given = appended(b, tape, [b.input(t) for t in tape.input_types])
-        ys = [y for y in given[:n_outputs] if b.type(y).is_float]
-        weights = given[n_outputs:]
+        seeds = [k for k in range(n_outputs) if tape.output_types[k].is_float]
+        both = adjoint(tape, wrt=wrt, seeds=seeds, keep_outputs=True, contract=contract)
+        n = len(tape.inputs)
+        reverse = dependent(both, [k >= n for k in range(len(both.inputs))])
+        b, env = Builder(), dict[int, int]()
+        for k in (k for k, flag in enumerate(reverse) if not flag):
+            env[k] = b.copy_row(both, k, env)
+        weights = [env[k] for k in both.outputs.tolist()[n_outputs : len(tape.outputs)]]
         if loss is not None:
-            weights = appended(b, loss, [*given[:n_outputs], *weights])
-        total = None
-        for y, weight in zip(ys, weights, strict=True):
-            product = b.convert(b.mul(y, b.stop(weight)), type=Type(DType.F64, b.type(y).shape))
-            term = b.sum(product, attrs=range(len(b.type(y).shape)))
-            total = term if total is None else b.add(total, term)
-        return b.tape([total])
+            values = [env[k] for k in both.outputs.tolist()[:n_outputs]]
+            weights = appended(b, loss, [*values, *weights])
+        env |= dict(zip(both.inputs.tolist()[n:], weights, strict=True))
+        for k in (k for k, flag in enumerate(reverse) if flag and k not in env):
+            env[k] = b.copy_row(both, k, env)
+        return b.tape([env[k] for k in both.outputs.tolist()[len(tape.outputs) :]])
 
-    return Pass("weighed", "a product whose gradient is that of Gauss and Newton", run)
+    return Pass("closed", "reverse mode from what the tangents have given", run)
 
 
 def _named(positions: Positions, kind: str) -> str:
@@ -279,6 +283,19 @@ def hvp(wrt: Positions = None, moving: Positions = None, contract: bool = False)
     return primal(contract).then(Pipeline("hvp", (forward, THREADED, reverse, SEEDED, SIMPLIFY)))
 
 
+def gradient_and_hvp(
+    wrt: Sequence[int], moving: tuple[int, ...], n_inputs: int, contract: bool = False
+) -> Pipeline:
+    """From (inputs, tangents of ``moving``) to the scalar, its tangent, gradient by ``wrt``, `hvp`.
+
+    The tangent is linear in the tangents, and its gradient by them that of the scalar.
+    """
+    tangents = [n_inputs + moving.index(k) for k in wrt]
+    reverse = _adjoint((*tangents, *wrt), seeds=(1,), keep_outputs=True, contract=contract)
+    passes = _tangent(moving, contract), THREADED, reverse, SEEDED, SIMPLIFY
+    return primal(contract).then(Pipeline("gradient_and_hvp", passes))
+
+
 def gauss_newton(
     wrt: Positions = None,
     n_outputs: int = 1,
@@ -290,9 +307,9 @@ def gauss_newton(
     J is the Jacobian of the tape, H that of the gradient of the loss, of which the inlined `hvp` is
     given. The tangents go forward with the values, then one reverse sweep follows.
     """
-    passes = _tangent(wrt, contract), SIMPLIFY, _weighed(n_outputs, loss), SIMPLIFY, THREADED
-    reverse = _adjoint(wrt, seeds=(0,), contract=contract)
-    return primal(contract).then(Pipeline("gauss_newton", (*passes, reverse, SEEDED, SIMPLIFY)))
+    reverse = _closed(wrt, n_outputs, loss, contract)
+    passes = _tangent(wrt, contract), THREADED, reverse, SIMPLIFY
+    return primal(contract).then(Pipeline("gauss_newton", passes))
 
 
 def members(inputs: Sequence[bool], n: int, contract: bool = False) -> Pipeline:

@@ -19,6 +19,7 @@ from ckad.passes import pipeline
 from ckad.place import at_place
 from ckad.rules.routines.memory import integers
 from ckad.tape.types import Type
+from ckad.trace.values.tracer import Tracer
 from ckad.tracebacks import trimmed
 from ckad.transforms.call import Call, compiled
 from ckad.transforms.forward import Jitted
@@ -136,6 +137,13 @@ class CFunction:
 
     def __call__(self, *args: Any) -> tuple[Any, ...]:
         """Status and results, as in compiled code."""
+        if any(isinstance(x, Tracer) for x in args):
+            raise DifferentiationError(
+                at_place(
+                    f"the C function of {self.name} takes numbers, and is called in a function that "
+                    "is being recorded. Call there what it was made of."
+                )
+            )
         found: tuple[Any, ...] = self._dispatcher(*args)
         return found
 

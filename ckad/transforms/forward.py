@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from ckad.tape.tape import Tape
 from ckad.trace.values.tracer import Tracer
 from ckad.tracebacks import trimmed
 from ckad.transforms.call import Call, compiled
+from ckad.transforms.gradients import Gradient
 from ckad.transforms.returns import returning, write_back
 
 
@@ -36,7 +38,8 @@ def jvp(
 
     ``tangents`` is a sequence like ``primals``, with an array of the same shape for each float
     array, complex for a complex one. Returns ``(out, out_tangent)``; results that are not floats
-    have a zero tangent.
+    have a zero tangent. Of ``ckad.grad(f)`` the tangent is the product of the Hessian, as in `hvp`,
+    from the one sweep that gives the gradient, and within the budget that ``grad`` was given.
 
     Raises:
         DifferentiationError: primals and tangents do not match.
@@ -49,6 +52,12 @@ def jvp(
     options = Options(None, "auto", engine, progress, check_finite, threads)
     _check_sequence("primals", primals)
     _check_sequence("tangents", tangents)
+    if isinstance(fun, Gradient) and returns is None and not fun.has_aux:
+        options = replace(
+            fun.options, engine=fun.options.engine if engine == "auto" else engine,
+            progress=progress, check_finite=check_finite, threads=threads or fun.options.threads,
+        )  # fmt: skip
+        return _pushed_gradient(replace(fun, options=options), tuple(primals), tuple(tangents))
     return _pushed(Call(returning(fun, returns), tuple(primals), {}, options), tuple(tangents))
 
 
@@ -84,6 +93,19 @@ def _pushed(call: Call, tangents: tuple[Any, ...]) -> tuple[Any, Any]:
     types = call.tape.output_types
     out_tangents = [next(moving) if t.is_float else np.zeros(t.shape) for t in types]
     return call.results(leaves[:n]), call.results(out_tangents)
+
+
+def _pushed_gradient(
+    fun: Gradient, primals: tuple[Any, ...], tangents: tuple[Any, ...]
+) -> tuple[Any, Any]:
+    """Value and gradient, and the tangents of both."""
+    call, _, layout = fun.prepare(primals, {})
+    moving = tuple(moving_inputs(call))
+    directions = match_tangents(call, tangents, list(moving))
+    about = layout.wrt, moving, len(call.tape.inputs)
+    value, change, *both = call.run(call.made(pipeline.gradient_and_hvp, *about), directions)
+    n = len(layout.wrt)
+    return fun.shown(call, layout, [value, *both[:n]]), fun.shown(call, layout, [change, *both[n:]])
 
 
 def _check_sequence(what: str, arguments: Any) -> None:
