@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import (
+    budgets,
     disk,
     latency,
     loops,
@@ -35,6 +36,7 @@ TABLES = {
     "wild": wild.markdown,
     "spectra": spectra.markdown,
     "disk": disk.markdown,
+    "budgets": budgets.markdown,
 }
 
 
@@ -62,6 +64,7 @@ def parser() -> argparse.ArgumentParser:
     add_wild(commands)
     add_spectra(commands)
     add_disk(commands)
+    add_budgets(commands)
     table = commands.add_parser("table", help="a report as Markdown, or as pictures")
     table.add_argument("report", type=Path)
     table.add_argument("--forms", action="store_true", help="with every form of a comparison")
@@ -149,6 +152,18 @@ def add_disk(commands: Any) -> None:
     run.add_argument("--mib", type=float, default=16.0, help="size of a state")
     run.add_argument("--slots", type=int, default=16)
     run.add_argument("--rounds", type=int, default=5)
+    add_output(run)
+
+
+def add_budgets(commands: Any) -> None:
+    run = commands.add_parser("budgets", help="memory and time as planned, and as they are")
+    run.set_defaults(run=run_budgets)
+    run.add_argument("--programs", type=names, default=list(budgets.PROGRAMS), help="default: all")
+    run.add_argument("--points", type=int, default=4, help="budgets, the least and the most too")
+    run.add_argument("--rounds", type=int, default=5)
+    run.add_argument("--threads", type=int, default=1)
+    run.add_argument("--directory", type=Path, help="default: the system's temporary one")
+    run.add_argument("--tiny", action="store_true", help="the sizes of the tests")
     add_output(run)
 
 
@@ -257,6 +272,15 @@ def run_spectra(options: argparse.Namespace) -> int:
 def run_disk(options: argparse.Namespace) -> int:
     n_bytes = int(options.mib * 2**20)
     write(disk.disk(options.directory, n_bytes, options.slots, options.rounds), options)
+    return 0
+
+
+def run_budgets(options: argparse.Namespace) -> int:
+    check_rounds(options.rounds)
+    for name in options.programs:
+        pick(budgets.PROGRAMS, name, "program")
+    rest = options.rounds, options.directory, options.threads, options.tiny
+    write(budgets.budgets(options.programs, options.points, *rest), options)
     return 0
 
 

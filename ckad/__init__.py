@@ -15,6 +15,7 @@ from ckad import errors, schedules, testing
 from ckad.checkpoint.budget import Budget
 from ckad.checkpoint.plan import Plan
 from ckad.errors import CkadError
+from ckad.loops.progress import Front, Progress
 from ckad.stencils import stencil
 from ckad.tape.tape import Tape
 from ckad.transforms import (
@@ -70,7 +71,9 @@ def __dir__() -> list[str]:
 __all__ = [
     "Budget",
     "CkadError",
+    "Front",
     "Plan",
+    "Progress",
     "Tape",
     "adjoint",
     "cfunc",

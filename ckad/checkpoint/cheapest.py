@@ -138,13 +138,15 @@ def cheapest(
     read_s: float = 0.0,
     *,
     hidden: float = 0.0,
+    only_disk: bool = False,
 ) -> list[Candidate]:
     """Every family at its best parameters within ``memory`` and ``disk`` bytes, the fastest first.
 
     Times are seconds: of one forward step, the reversal of one from its residuals, and one restart
     state to disk and back. ``hidden`` is the share (0 to 1) of the disk's time that runs beside the
     steps. Empty if not even one restart state and one step's residuals fit into ``memory``. Of
-    families that take as long the simpler one comes first.
+    families that take as long the simpler one comes first. With ``only_disk`` those that write
+    nothing to the disk are left out.
 
     >>> from ckad.checkpoint.cheapest import cheapest
     >>> for candidate in cheapest(1000, 100, 300, memory=2300)[:2]:
@@ -158,7 +160,8 @@ def cheapest(
     )  # fmt: skip
     if n > MAX_STEPS:
         return []
-    found = [*_in_memory(given), *(_on_disk(given) if given.disk_slots else ())]
+    found = [] if only_disk else [*_in_memory(given)]
+    found += _on_disk(given) if given.disk_slots else ()
     return sorted(found, key=lambda candidate: candidate.seconds)
 
 

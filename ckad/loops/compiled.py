@@ -41,6 +41,7 @@ class Run(NamedTuple):
     slots: dict[int, Slots]
     total_steps: int  # of the outermost loops, both sweeps
     lengths: dict[int, int]  # how long the open loops are thought to run
+    on_disk: Callable[[], int]  # bytes of states at the moment
 
 
 #: From how long open loops are thought to run, by name, how many times as long as predicted steps
@@ -86,6 +87,7 @@ class Compiled:
         self._ran: dict[int, int] = {}  # steps of the open loops in the last run
         self._shown: Plan | None = None
         self._pace = 1.0
+        self._planning = 0.0  # seconds that a plan took which a run's time has changed
         self._run = planned({}, self._pace, self._costs)
 
     @property
@@ -114,6 +116,11 @@ class Compiled:
     def total_steps(self) -> int:
         """Steps of the outermost loops, both sweeps."""
         return self._run.total_steps
+
+    @property
+    def on_disk(self) -> int:
+        """Bytes of states that lie on disk at the moment."""
+        return self._run.on_disk()
 
     @property
     def nbytes(self) -> int:
@@ -279,16 +286,19 @@ class Compiled:
                 self._run = self._planned(self._assumed, self._pace, self._costs)
 
     def _keep_pace(self, run: Run, seconds: float) -> None:
-        """Where the disk is weighed against steps, let the next run know what they have taken."""
+        """Where the disk is weighed against steps, let the next run know what they have taken: where
+        a plan takes no longer than a run."""
         said = run.plan.disk
         if said is None or not said.computing:
             return
         steps = max(seconds - (said.seconds - said.computing), 0.1 * seconds)
-        if 1 / OFF <= steps / said.computing <= OFF:
+        if 1 / OFF <= steps / said.computing <= OFF or seconds < self._planning:
             return
         self._pace *= steps / said.computing
+        began = perf_counter()
         with suppress(BudgetError, ScheduleError):
             self._run = self._planned(self._assumed, self._pace, self._costs)
+        self._planning = perf_counter() - began
 
     def _longer(self, run: Run, longer: TooManySteps) -> Run:
         """The run with more steps for one loop; later runs begin with it.

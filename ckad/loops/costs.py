@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from math import inf
+from itertools import islice
 from time import perf_counter
 from types import MappingProxyType
 from typing import NamedTuple
@@ -19,6 +19,8 @@ from ckad.loops.tables import rows_of
 
 #: Actions that are counted; those of longer schedules in proportion.
 COUNTED = 200_000
+#: Pieces of them that tell how long it takes to make one.
+PIECES = 100
 
 
 class Cost(NamedTuple):
@@ -97,26 +99,25 @@ class _Moved(NamedTuple):
 def _moved(schedule: Schedule, most_rows: int) -> _Moved:
     if not schedule.n_slots + schedule.n_disk_slots:
         return _Moved(0, 0, 0, 0)
-    n, least = 0, inf
-    for _ in range(2):  # what is compiled or loaded for the first time is not counted
-        began = perf_counter()
-        n, counts = _counted(schedule, most_rows)
-        least = min(least, perf_counter() - began)
-    pieces, stores, restores, reversed_steps = counts
-    whole = schedule.n_steps / max(1, reversed_steps) if n >= COUNTED else 1.0
-    return _Moved(*(x * whole for x in (stores, restores, pieces, least)))
-
-
-def _counted(schedule: Schedule, most_rows: int) -> tuple[int, tuple[int, int, int, int]]:
-    """Actions; pieces of them, states stored and restored, steps reversed by them."""
-    n = pieces = stores = restores = steps = 0
-    for actions in schedule.chunks(most_rows):
-        kind = rows_of(actions)[:, 0]
-        n, pieces = n + kind.size, pieces + 1
-        stores += int(np.count_nonzero(kind == Action.STORE))
-        restores += int(np.count_nonzero(kind == Action.RESTORE))
+    n = stores = restores = steps = 0
+    for actions in schedule.chunks():
+        n += actions.kind.size
+        stores += int(np.count_nonzero(actions.kind == Action.STORE))
+        restores += int(np.count_nonzero(actions.kind == Action.RESTORE))
         back = actions.kind == Action.REVERSE
         steps += int(np.sum((actions.stop - actions.start)[back]))
         if n >= COUNTED:
             break
-    return n, (pieces, stores, restores, steps)
+    whole = schedule.n_steps / max(1, steps) if n >= COUNTED else 1.0
+    pieces = n * whole / most_rows + 1
+    # what is compiled or loaded for the first time is not counted
+    making = min(_making(schedule, most_rows) for _ in range(3))
+    return _Moved(stores * whole, restores * whole, pieces, pieces * making)
+
+
+def _making(schedule: Schedule, most_rows: int) -> float:
+    """Seconds of a piece of actions."""
+    began, n = perf_counter(), 0
+    for n, actions in enumerate(islice(schedule.chunks(most_rows), PIECES), 1):
+        rows_of(actions)
+    return (perf_counter() - began) / max(1, n)

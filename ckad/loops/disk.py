@@ -24,8 +24,6 @@ SAMPLES, SAMPLED = (2**16, 2**20), 4
 HIDDEN = 0.8
 #: Times that a choice is made smaller until it fits.
 TRIES = 8
-#: Families that are weighed as if states and residuals lay in one arena; engines keep them apart.
-MIXED = ("mixed", "mixed_bytes")
 
 
 class Speed(NamedTuple):
@@ -178,11 +176,9 @@ class _Weigh:
             return moved(unknown(x.n_steps, n_slots + n_disk), n_slots)
         disk = most * x.state_bytes
         seconds = *self._step(x), *self._transfer(x)
-        found = cheapest(
-            x.n_steps, x.state_bytes, step, max(0, room), disk, *seconds, hidden=HIDDEN
-        )
-        used = (c for c in found if c.disk_writes and c.name not in MIXED)
-        return next((c.schedule for c in used), None)
+        sizes = x.n_steps, x.state_bytes, step, max(0, room), disk
+        found = cheapest(*sizes, *seconds, hidden=HIDDEN, only_disk=True)
+        return next((c.schedule for c in found if c.disk_writes), None)
 
 
 def _transfers(schedule: Schedule) -> tuple[int, int]:

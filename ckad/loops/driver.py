@@ -27,6 +27,7 @@ from ckad.loops.compiled import Compiled, Run
 from ckad.loops.costs import Costs, predicted
 from ckad.loops.disk import on_disk
 from ckad.loops.engines import AUTO, ENGINES, chosen, engine_named
+from ckad.loops.progress import Shown
 from ckad.loops.threads import n_threads
 from ckad.loops.watch import Watch
 from ckad.memory import format_bytes, free_memory, parse_bytes
@@ -41,10 +42,6 @@ FREE_PART = 4
 SMALL = 2**26
 
 
-#: Whether to show a bar, or what to call with the steps done and those of both sweeps.
-Progress = bool | Callable[[int, int], object]
-
-
 #: Bytes, text that says how many, or disk as well.
 Amount = int | str | Budget | None
 
@@ -56,7 +53,7 @@ class Options:
     memory: Amount = None
     schedule: Choice = "auto"
     engine: str = "auto"
-    progress: Progress = False
+    progress: Shown = False
     check_finite: bool = False
     threads: int | None = None
     resume: str | os.PathLike[str] | None = None
@@ -249,7 +246,7 @@ def _planned(
     plan = Plan(peak, known, engine, chooser.plans(schedules), found, times)
     total = sum(schedules[x.name].forward_steps + x.n_steps for x in loops.values() if x.depth == 1)
     lengths = {name: x.n_steps for name, x in loops.items() if x.is_open}
-    return Run(plan, feeds, slots, total, lengths)
+    return Run(plan, feeds, slots, total, lengths, courses.on_disk)
 
 
 def run_bytes(tape: Tape, loaded: Loaded, slots: dict[int, Slots], feeds: dict[int, Feed]) -> int:

@@ -7,7 +7,6 @@ function is recorded anew. Compiled tapes are kept and found again by the tape's
 
 from __future__ import annotations
 
-import sys
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
@@ -30,6 +29,7 @@ from ckad.errors import (
 from ckad.loops.compiled import Compiled
 from ckad.loops.driver import Options, compile_tape, fits_still
 from ckad.loops.engines import chosen
+from ckad.loops.progress import run
 from ckad.passes import pipeline
 from ckad.passes.pipeline import Pipeline, Positions, Stages
 from ckad.place import at_place
@@ -83,7 +83,7 @@ class Call:
         self._has_key = not isinstance(key, Alone)
         resolve = partial(resolved, self.tape, options)
         # a function to be called may be another one each time
-        again = not callable(options.progress)
+        again = isinstance(options.progress, bool)
         self.options = self.once(("options", options), resolve) if again else resolve()
 
     def _recorded(self, kwargs: dict[str, Any], key: Hashable | Alone) -> Recorded:
@@ -165,7 +165,7 @@ class Call:
             return list(inline(pipeline.inlined().run(tape), operands))
         inputs = _as_inputs(tape, [*arrays, *extra])
         try:
-            return run(compiled(tape, self.options), inputs, self.options)
+            return run(compiled(tape, self.options), inputs, self.options.progress)
         except NonFiniteError as error:
             given = self.fun, self.tape, tape, pullback, self.arguments, inputs
             raise explained(error, *given) from None
@@ -290,29 +290,6 @@ def remember(cache: OrderedDict[Any, T], key: Any, make: Callable[[], T]) -> T:
 def _bytes_of(cache: OrderedDict[Any, Any]) -> int:
     """Constants are most of what a tape or a program holds."""
     return sum(entry.nbytes for entry in cache.values())
-
-
-def run(program: Compiled, inputs: Sequence[np.ndarray], options: Options) -> list[np.ndarray]:
-    """Run, with a progress bar over the steps of both sweeps if that was asked for."""
-    progress = options.progress
-    if not progress:
-        return program(inputs)
-    if callable(progress):
-        return program(inputs, _telling(progress, program))
-    from tqdm.auto import tqdm
-
-    # a file gets a line now and then, a terminal a bar that moves
-    pause = 0.1 if sys.stderr.isatty() else 10.0
-    bar = tqdm(total=program.total_steps, unit="step", unit_scale=True, mininterval=pause)
-    with bar:
-        return program(inputs, lambda done: bar.update(done - bar.n) and None)
-
-
-def _telling(progress: Callable[[int, int], object], program: Compiled) -> Callable[[int], None]:
-    def tell(done: int) -> None:
-        progress(done, max(done, program.total_steps))  # a loop may run longer than was thought
-
-    return tell
 
 
 def clear_caches() -> None:

@@ -11,7 +11,8 @@ import numpy as np
 from ckad import trees
 from ckad.errors import DifferentiationError, TapeError
 from ckad.loops.compiled import Compiled
-from ckad.loops.driver import Options, Progress
+from ckad.loops.driver import Options
+from ckad.loops.progress import Shown
 from ckad.passes import pipeline
 from ckad.place import at_place
 from ckad.tape.tape import Tape
@@ -30,7 +31,7 @@ def jvp(
     *,
     engine: str = "auto",
     threads: int | None = None,
-    progress: Progress = False,
+    progress: Shown = False,
     check_finite: bool = False,
     returns: int | Sequence[int] | None = None,
 ) -> tuple[Any, Any]:
@@ -172,7 +173,7 @@ def jit(
     *,
     engine: str = "auto",
     threads: int | None = None,
-    progress: Progress = False,
+    progress: Shown = False,
     check_finite: bool = False,
     returns: int | Sequence[int] | None = None,
     in_place: bool = False,

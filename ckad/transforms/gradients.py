@@ -15,7 +15,8 @@ from ckad.checkpoint.plan import Plan
 from ckad.errors import DifferentiationError
 from ckad.loops.asked import Choice
 from ckad.loops.compiled import Compiled
-from ckad.loops.driver import Amount, Options, Progress
+from ckad.loops.driver import Amount, Options
+from ckad.loops.progress import Shown
 from ckad.passes import pipeline
 from ckad.place import at_place
 from ckad.tape.tape import Tape
@@ -34,7 +35,7 @@ def value_and_grad(
     schedule: Choice = "auto",
     engine: str = "auto",
     threads: int | None = None,
-    progress: Progress = False,
+    progress: Shown = False,
     check_finite: bool = False,
     resume: str | os.PathLike[str] | None = None,
     returns: int | Sequence[int] | None = None,
@@ -59,7 +60,9 @@ def value_and_grad(
         threads: how many threads share the work on large arrays. By default what
             ``CKAD_NUM_THREADS``, ``NUMBA_NUM_THREADS`` or ``OMP_NUM_THREADS`` say, else one per
             CPU. The result does not depend on it, bit by bit.
-        progress: show a bar over the steps of both sweeps, or call this with those done and all.
+        progress: show a bar over the steps of both sweeps; or call this with those done and all,
+            at the end with all of them; or tell this `ckad.Front` what is done, how often steps are
+            run again, what lies in memory and on disk, and the time left.
         check_finite: raise if a step gives a NaN or an infinity, and name the first that does.
         returns: the position of an argument, or several, that ``fun`` writes into and that are to
             be returned; what ``fun`` itself returns, if anything, comes before: use ``has_aux``
@@ -103,7 +106,7 @@ def grad(
     schedule: Choice = "auto",
     engine: str = "auto",
     threads: int | None = None,
-    progress: Progress = False,
+    progress: Shown = False,
     check_finite: bool = False,
     resume: str | os.PathLike[str] | None = None,
     returns: int | Sequence[int] | None = None,
@@ -310,8 +313,9 @@ def vjp(
     schedule: Choice = "auto",
     engine: str = "auto",
     threads: int | None = None,
-    progress: Progress = False,
+    progress: Shown = False,
     check_finite: bool = False,
+    resume: str | os.PathLike[str] | None = None,
     returns: int | Sequence[int] | None = None,
 ) -> tuple[Any, Callable[[Any], tuple[Any, ...]]]:
     """Compute ``fun(*primals)`` and a pullback from cotangents of the result to those of primals.
@@ -319,14 +323,15 @@ def vjp(
     Every primal has to hold floats. ``pullback(ct)`` takes a pytree like the result and returns a
     tuple with one pytree per primal; it may be called again and again, and runs both sweeps each
     time. For complex values ``Re(sum(ct * dout))`` is ``Re(sum(pulled * dprimal))``. The keyword
-    arguments and errors are those of `value_and_grad`.
+    arguments and errors are those of `value_and_grad`; what ``resume`` goes on with is a pullback of
+    the same cotangent.
 
     >>> import numpy as np, ckad
     >>> out, pullback = ckad.vjp(lambda x: x**2, np.array([1.0, 3.0]))
     >>> print(out, pullback(np.array([1.0, 10.0]))[0])
     [1. 9.] [ 2. 60.]
     """
-    options = Options(memory, schedule, engine, progress, check_finite, threads)
+    options = Options(memory, schedule, engine, progress, check_finite, threads, resume)
     call = Call(returning(fun, returns), primals, {}, options)
     layout = layout_of(call, range(len(primals)), False)
     outputs = call.results(call.run(call.primal))

@@ -11,7 +11,8 @@ import numpy as np
 from ckad import trees
 from ckad.errors import DifferentiationError
 from ckad.loops.asked import Choice
-from ckad.loops.driver import Amount, Options, Progress
+from ckad.loops.driver import Amount, Options
+from ckad.loops.progress import Shown
 from ckad.passes import pipeline
 from ckad.passes.pipeline import Pipeline, Positions
 from ckad.place import at_place
@@ -203,7 +204,7 @@ def hvp(
     schedule: Choice = "auto",
     engine: str = "auto",
     threads: int | None = None,
-    progress: Progress = False,
+    progress: Shown = False,
     check_finite: bool = False,
 ) -> Any:
     """The derivative of the gradient of a scalar ``fun`` by its first argument, in one direction.

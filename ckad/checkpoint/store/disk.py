@@ -122,6 +122,10 @@ class DiskStore:
         return self._files.directory.path
 
     @property
+    def is_open(self) -> bool:
+        return self._end.alive
+
+    @property
     def bytes_written(self) -> int:
         journals = self._recorder.bytes_written if self._recorder else 0
         return self._files.bytes_written + journals

@@ -6,12 +6,13 @@ import os
 import platform
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from hashlib import blake2b
 from importlib.metadata import version
 from pathlib import Path
 from typing import NamedTuple
+from weakref import WeakSet
 
 import numpy as np
 
@@ -61,6 +62,15 @@ class Courses:
     n_outer: int  # the outermost loops, which share the disk
     pace: float = 1.0  # how many times as long as predicted steps have taken
     costs: Costs = NOT_TIMED
+    stores: WeakSet[DiskStore] = field(default_factory=WeakSet)
+
+    def on_disk(self) -> int:
+        """Bytes of states that lie on disk at the moment."""
+        return sum(store.bytes_on_disk for store in list(self.stores) if store.is_open)
+
+    def opened(self, store: DiskStore) -> DiskStore:
+        self.stores.add(store)
+        return store
 
     def feed(self, loop: TapedLoop, schedule: Schedule, most_rows: int, number: int) -> Feed:
         """The actions of a loop, the ``number``-th of the outermost ones."""
@@ -155,17 +165,19 @@ class _Own(NamedTuple):
 
     def scratch(self) -> DiskStore:
         courses, disk = self.courses, self.courses.disk
-        return DiskStore(
-            disk.directory,
-            courses.limit,
-            self.loop.state_bytes,
-            codec=disk.codec,
-            n_buffers=BUFFERS,
+        return courses.opened(
+            DiskStore(
+                disk.directory,
+                courses.limit,
+                self.loop.state_bytes,
+                codec=disk.codec,
+                n_buffers=BUFFERS,
+            )
         )
 
     def kept(self, inputs: Sequence[np.ndarray]) -> DiskStore:
         courses, schedule = self.courses, self.schedule
-        return DiskStore(
+        store = DiskStore(
             self.directory,
             courses.limit,
             self.loop.state_bytes,
@@ -175,6 +187,7 @@ class _Own(NamedTuple):
             n_buffers=BUFFERS,
             replaced=2 * (schedule.n_slots + schedule.n_disk_slots + 1),
         )
+        return courses.opened(store)
 
     @property
     def directory(self) -> Path:
