@@ -6,8 +6,8 @@ Which thread computes what would else depend on how many BLAS has, and with it t
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 
 from ckad import locks
@@ -28,19 +28,21 @@ _lock = locks.lock()
 _running, _before = 0, 1
 
 
-@contextmanager
-def one_thread() -> Iterator[None]:
+class one_thread:
     """Within, SciPy's BLAS has one thread; a BLAS other than OpenBLAS stays as it is."""
-    global _running, _before
-    get, put = _threads()
-    with _lock:
-        if _running == 0:
-            _before = get()
-            put(1)
-        _running += 1
-    try:
-        yield
-    finally:
+
+    def __enter__(self) -> None:
+        global _running, _before
+        get, put = _threads()
+        with _lock:
+            if _running == 0:
+                _before = get()
+                put(1)
+            _running += 1
+
+    def __exit__(self, *raised: object) -> None:
+        global _running
+        _, put = _threads()
         with _lock:
             _running -= 1
             if _running == 0:

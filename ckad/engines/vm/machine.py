@@ -25,6 +25,8 @@ SLICE = 30_000_000
 #: Seconds after which it had better return: what an op really costs is only known when it runs.
 PAUSE = 0.05
 CHECK_WORDS, CALL_WORDS = 4, 2
+#: What programs without taped loops have, which nobody reads.
+_NO_TABLE, _NO_ROWS = np.zeros((1, 7), np.int64), np.zeros((1, 4), np.int64)
 
 
 class _Tables:
@@ -37,10 +39,10 @@ class _Tables:
         f: np.ndarray,
         inputs: Sequence[np.ndarray],
     ) -> None:
-        n = max(1, len(program.loops))
-        self.table = np.zeros((n, 7), np.int64)
+        self.table = np.zeros((len(program.loops), 7), np.int64) if feeds else _NO_TABLE
         self.after: dict[int, Callable[[int], Iterator[np.ndarray]] | None] = {}
-        self.rows = np.zeros((max(1, sum(feed.n_rows for feed in feeds.values())), 4), np.int64)
+        n_rows = sum(feed.n_rows for feed in feeds.values())
+        self.rows = np.zeros((n_rows, 4), np.int64) if feeds else _NO_ROWS
         self.streams: dict[int, Iterator[np.ndarray]] = {}
         self.room: dict[int, int] = {}
         self.courses: dict[int, Course] = {}
@@ -114,16 +116,6 @@ class _Calls:
 
     def __init__(self, program: Program, f: np.ndarray) -> None:
         self.program, self.f, self.i = program, f, f.view(np.int64)
-        called = (ROUTINES[call.attrs[0]].compiled for call in program.calls.values())
-        calls_blas = any(body is not None and body.calls_blas for body in called)
-        self.blas = blas.one_thread() if calls_blas else nullcontext()
-
-    def __enter__(self) -> _Calls:
-        self.blas.__enter__()
-        return self
-
-    def __exit__(self, *raised: object) -> None:
-        self.blas.__exit__(None, None, None)
 
     def run(self, at: int) -> None:
         """Run the routine of a place in Python; what it raises says where."""
@@ -170,7 +162,8 @@ def execute(
         put(f, i, offset, array)
     for place, array in zip(program.inputs, inputs, strict=True):
         put(f, i, place.offset, array)
-    with _Calls(program, f) as calls:
+    calls = _Calls(program, f)
+    with blas.one_thread() if program.calls_blas else nullcontext():
         results = _interpret(program, f, inputs, calls, feeds or {}, on_progress, stops, longest)
     arena.give(memory)
     return results
@@ -243,7 +236,7 @@ def _slices(
 def put(f: np.ndarray, i: np.ndarray, offset: int, array: np.ndarray) -> None:
     """Write an array into cells."""
     cells = f if array.dtype.kind == "f" else i
-    cells[offset : offset + array.size].reshape(array.shape)[...] = array
+    cells[offset : offset + array.size] = array.ravel()
 
 
 def get(f: np.ndarray, i: np.ndarray, place: Place) -> np.ndarray:

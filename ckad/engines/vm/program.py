@@ -56,6 +56,7 @@ class Program:
     calls: dict[int, Call] = field(default_factory=dict)  # the routine of a place
     nested: set[int] = field(default_factory=set)  # names of loops that run more than once
     tokens: dict[int, Token] = field(default_factory=dict)  # of outermost loops, by name
+    calls_blas: bool = False
 
     @property
     def nbytes(self) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ckad.engines.actions import Slots
+from ckad.engines.blas import calls_blas
 from ckad.engines.heap import too_much
 from ckad.engines.stops import Stops
 from ckad.engines.vm.assembly.assembler import Assembler
@@ -44,6 +45,7 @@ def assemble(
         calls=assembler.calls,
         nested=assembler.nested,
         tokens=assembler.tokens,
+        calls_blas=calls_blas(tape),
     )
 
 
