@@ -122,7 +122,7 @@ def _kind(x: Any, arrays: list[np.ndarray]) -> object:
 def _of_fields(x: Any, arrays: list[np.ndarray]) -> tuple[object, ...]:
     """The same for the fields of a dataclass; what its methods do with them is not known."""
     if hasattr(x, "__post_init__"):
-        raise Alone(f"an argument is a {type(x).__qualname__}, which has a __post_init__")
+        raise Alone(f"an argument is, or holds, a {type(x).__qualname__}, with a __post_init__")
     fields = [field.name for field in dataclasses.fields(x) if field.init]
     return tuple([_kind(getattr(x, name), arrays) for name in fields])
 

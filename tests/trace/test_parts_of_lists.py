@@ -1,4 +1,4 @@
-"""Texts and lists at places that a step computes; names that only some steps bind at their start."""
+"""Texts and lists at places that steps compute; names that only some steps bind at their start."""
 
 import warnings
 
@@ -97,7 +97,7 @@ def test_recorded_once(fun):
 
 def beyond_the_end(x, n):
     p = 0
-    for k in range(n):
+    for _ in range(n):
         x = x * sum(RATES[p : p + 3])
         p += 1 + (x > 1e3) * 0
     return x
@@ -105,7 +105,7 @@ def beyond_the_end(x, n):
 
 def below_the_start(x, n):
     p = 3
-    for k in range(n):
+    for _ in range(n):
         x = x * sum(RATES[p : p + 3])
         p -= 1 - (x > 1e3) * 0
     return x
@@ -147,7 +147,7 @@ def test_a_name_that_is_not_bound_yet():
 def test_what_is_asked_of_a_part_of_a_text():
     def compared(x, n):
         p = 0
-        for k in range(n):
+        for _ in range(n):
             x = x + (1.0 if TEXT[p : p + 2] == "he" else 0.5)
             p = (p + 2) % 8
         return x

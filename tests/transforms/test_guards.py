@@ -19,6 +19,8 @@ import random
 import sys
 import time
 import types
+import typing
+import warnings
 from collections import OrderedDict, defaultdict, deque, namedtuple
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -1069,6 +1071,59 @@ def function_of_a_vectorized_one() -> Case:
     return Case(lambda x: np.sum(f(np.ones(1))) * x, change, 3.0, 4.0)
 
 
+def function_of_a_vectorized_one_that_is_traced() -> Case:
+    f = np.vectorize(lambda t: 3.0 * t)
+    change = lambda: setattr(f, "pyfunc", lambda t: 4.0 * t)  # noqa: E731
+    return Case(lambda x: np.sum(f(x * np.ones(1))), change, 3.0, 4.0)
+
+
+def excluded_of_a_vectorized_one() -> Case:
+    f = np.vectorize(lambda t, p: t * np.max(p), excluded={1})
+    p = np.array([3.0, 1.0])
+    return Case(lambda x: np.sum(f(x * np.ones(1), p)), lambda: f.excluded.clear(), 3.0, 4.0)
+
+
+def row_of_a_table() -> Case:
+    table = np.array([[3.0, 9.0], [1.0, 2.0]])
+    f = lambda x: np.sum(np.apply_along_axis(lambda r: r * table[0, 0], 0, x * np.ones(1)))  # noqa: E731
+    return Case(f, lambda: table.fill(4.0), 3.0, 4.0)
+
+
+def text_in_an_array() -> Case:
+    names = np.array(["three", "four"])
+    f = lambda x: (3.0 if names[0] == "three" else 4.0) * x  # noqa: E731
+    return Case(f, lambda: names.__setitem__(0, "four"), 3.0, 4.0)
+
+
+def field_of_an_array() -> Case:
+    table = np.array([(3.0, 1)], dtype=[("k", float), ("n", int)])
+    return Case(lambda x: table["k"][0] * x, lambda: table["k"].fill(4.0), 3.0, 4.0)
+
+
+def end_of_a_long_list() -> Case:
+    table = [3.0] * 5000
+    return Case(lambda x: table[-1] * x, lambda: table.__setitem__(-1, 4.0), 3.0, 4.0)
+
+
+def end_of_a_long_array() -> Case:
+    table = np.full(800_000, 3.0)
+    return Case(lambda x: table[-1] * x, lambda: table.__setitem__(-1, 4.0), 3.0, 4.0)
+
+
+def context_of_a_function() -> Case:
+    table = {"k": 3.0}
+
+    def f(x: Any) -> Any:
+        @contextlib.contextmanager
+        def rate() -> Any:
+            yield table["k"]
+
+        with rate() as k:
+            return typing.cast(float, k) * x
+
+    return Case(f, lambda: table.update(k=4.0), 3.0, 4.0)
+
+
 def ufunc_of_a_function() -> Case:
     table = {"k": 3.0}
     f = np.frompyfunc(lambda t: t * table["k"], 1, 1)
@@ -1295,6 +1350,73 @@ def test_a_change_is_noticed(case, way):
         assert g(2.0) == before
     change()
     np.testing.assert_allclose(g(2.0), after, rtol=1e-12)
+
+
+class Cached:
+    def __init__(self, k: Any) -> None:
+        self.k, self.calls = k, 0
+
+    @functools.cached_property
+    def rate(self) -> Any:
+        self.calls += 1
+        return self.k * 1.0
+
+
+def test_a_cached_property_is_computed_once(recordings):
+    """From outside, Python stores it for good; in an object of the recording it is recorded."""
+    outside = Cached(3.0)
+    g = ckad.grad(lambda x: outside.rate * x)
+    assert [g(2.0), g(2.0), g(2.0)] == [3.0, 3.0, 3.0]
+    assert (len(recordings), outside.calls) == (2, 1)
+    outside.k = 4.0
+    assert g(2.0) == 3.0
+    del outside.rate
+    assert (g(2.0), outside.calls) == (4.0, 2)
+
+    def inside(x: Any) -> Any:
+        own = Cached(x)
+        first = own.rate
+        own.k = 5.0 * x
+        return first * own.rate + own.calls
+
+    recordings.clear()
+    h = ckad.value_and_grad(inside)
+    for x in (2.0, 3.0):
+        assert h(x) == (x * x + 1, 2 * x)
+    assert len(recordings) == 1
+
+    def in_a_loop(x: Any) -> Any:
+        own = Cached(x)
+        for k in range(8):
+            own.k = own.rate + k
+        return own.k + own.rate
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert ckad.value_and_grad(in_a_loop)(2.0) == (in_a_loop(2.0), 2.0)
+
+
+def test_explain_says_why_calls_record_anew():
+    counted: list[float] = []
+    rng = np.random.default_rng(0)
+    functions = {
+        "it changes what it reads": lambda x, _: counted.append(1.0) or x,
+        "from outside": lambda x, _: x * rng.random(),
+        "holds, a Prepared": lambda x, other: x * other.k,
+    }
+    for why, fun in functions.items():
+        found = ckad.explain(fun, 2.0, Prepared(3.0) if "Prepared" in why else 1)
+        assert why in found.anew
+        assert found.anew in str(found)
+    assert ckad.explain(lambda x: x * 2.0, 2.0).anew == ""
+
+
+@dataclasses.dataclass
+class Prepared:
+    k: float
+
+    def __post_init__(self) -> None:
+        pass
 
 
 def test_a_reloaded_class_is_noticed(tmp_path, monkeypatch):

@@ -312,7 +312,7 @@ NETWORKS = (
     Wild(hodgkin_huxley, lambda nt: (10.0, 120.0, nt), (12,), (1500,)),
     Wild(izhikevich, lambda n, nt: (0.5, 5.0, n, nt), (8, 12), (200, 300), step=1e-5),
     Wild(leaky_spikes, lambda nt: (8.0, 1.4, nt), (150,), (5000,), step=1e-6),
-    Wild(letters, lambda n, nt: (0.1, 0.1, n, nt), (4, 3), (50, 100)),
+    Wild(letters, lambda n, nt: (0.01, 0.1, n, nt), (4, 3), (50, 100)),
     # its ridge regression has the condition 1.2e4, and is solved once in each sweep
     Wild(echo_state, lambda n, nt: (0.9, 1e-3, n, nt), (6, 15), (60, 1000), step=1e-4, ulp=5e4),
     Wild(perceptron_sgd, lambda n, nt: (0.5, 1.0, n, nt), (3, 1), (15, 10)),

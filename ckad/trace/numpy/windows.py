@@ -14,7 +14,6 @@ from ckad.trace.arrays import (
     called,
     copied,
     is_traced,
-    matched,
     reshaped,
     retyped,
     sliding,
@@ -46,36 +45,21 @@ def sliding_window_view(
     return x
 
 
-def _few(count: int, what: str) -> None:
-    reject(count > MOST_CALLS, f"{what} with {count} calls, more than {MOST_CALLS}: use a loop")
-
-
 @implements(np.apply_along_axis)
 def apply_along_axis(func1d: Any, axis: int, arr: Any, *args: Any, **kwargs: Any) -> Array:
     x = traced(arr)
     k = axis_of(axis, x.ndim)
     rest = np.moveaxis(x, k, -1)
     lead = rest.shape[:-1]
-    _few(int(np.prod(lead)), "np.apply_along_axis")
+    n = int(np.prod(lead))
+    reject(
+        n > MOST_CALLS, f"np.apply_along_axis with {n} calls, more than {MOST_CALLS}: use a loop"
+    )
     parts = [traced(called(func1d, rest[i], *args, **kwargs)) for i in product(*map(range, lead))]
     shape = parts[0].shape
     together = reshaped(np.stack(parts), (*lead, *shape))
     places = range(len(lead), len(lead) + len(shape))
     return np.moveaxis(copied(together), tuple(places), tuple(range(k, k + len(shape))))
-
-
-def vectorized(function: np.vectorize, *args: Any, **options: Any) -> Any:
-    """``np.vectorize(f)(...)``: f is called on every element."""
-    reject(function.signature is not None, "np.vectorize with signature=")
-    xs = matched(*map(traced, args))
-    shape = xs[0].shape
-    _few(int(np.prod(shape)), "np.vectorize")
-    results = [
-        called(function.pyfunc, *[x[i] for x in xs], **options) for i in product(*map(range, shape))
-    ]
-    if isinstance(results[0], tuple):
-        return tuple(reshaped(np.stack(column), shape) for column in zip(*results, strict=True))
-    return reshaped(np.stack(results), shape)
 
 
 def ndenumerate(arr: Any) -> Iterator[tuple[tuple[int, ...], Any]]:
@@ -85,7 +69,6 @@ def ndenumerate(arr: Any) -> Iterator[tuple[tuple[int, ...], Any]]:
     return ((i, arr[i]) for i in product(*map(range, arr.shape)))
 
 
-put(np.vectorize, vectorized)
 put(np.ndenumerate, ndenumerate)
 always(np.ndenumerate)
 

@@ -180,7 +180,7 @@ def _python_function(callee: Any) -> tuple[Any, tuple[Any, ...]]:
         return None, ()
     if kind.__module__.startswith("numba."):
         if watched is not None:
-            watched.compiled(callee)
+            watched.holds(callee, "py_func")
         return python_function(callee), ()
     method = None if is_library(kind.__module__) else users(kind, "__call__")
     if type(method) not in (FunctionType, Closure):

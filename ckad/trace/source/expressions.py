@@ -79,13 +79,8 @@ def attribute_of(owner: Any, name: str) -> Any:
             watched.object(owner)
         return class_of(owner)
     if type(owner) is Choice:
-        return branches.asked(owner, lambda known: _read(known, name))
-    return _read(owner, name)
-
-
-def _read(owner: Any, name: str) -> Any:
-    computed = classes.attribute(owner, name)
-    return computed if computed is not MISSING else objects.read(owner, name)
+        return branches.asked(owner, lambda known: objects.attribute(known, name))
+    return objects.attribute(owner, name)
 
 
 def unread(frame: Frame, node: ast.expr) -> Any:

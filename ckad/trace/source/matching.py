@@ -17,9 +17,8 @@ from ckad.trace.source.control import branches
 from ckad.trace.source.control.flow import Flow
 from ckad.trace.source.kinds import is_instance
 from ckad.trace.source.memory import objects
-from ckad.trace.source.names import classes
 from ckad.trace.source.names.absence import OrNone
-from ckad.trace.source.names.frame import MISSING, Frame
+from ckad.trace.source.names.frame import Frame
 from ckad.trace.source.operators import compared
 from ckad.trace.source.outside.watch import watch
 from ckad.trace.source.values import truth
@@ -132,8 +131,7 @@ def _class(frame: Frame, x: Any, pattern: ast.MatchClass) -> Any:
 
 
 def _read(x: Any, name: str) -> Any:
-    computed = classes.attribute(x, name)
-    return computed if computed is not MISSING else objects.read(x, name)
+    return objects.attribute(x, name)
 
 
 def _refuse(frame: Frame, x: Any, pattern: ast.pattern) -> NoReturn:

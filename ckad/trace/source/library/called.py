@@ -9,13 +9,30 @@ from typing import Any
 import numpy as np
 
 from ckad.trace import dispatch
+from ckad.trace.source.library import iterations
+from ckad.trace.source.names.closures import call_from_source
 
 
 def called(callee: Any) -> Callable[..., Any] | None:
     """The counterpart of calling an object; None if there is none."""
-    if isinstance(callee, np.vectorize):
-        return partial(dispatch.plain(np.vectorize), callee)
+    if type(callee) is np.vectorize:
+        return partial(_vectorized, callee)
+    if callee is np.apply_along_axis:
+        return _along_axis
     if not type(callee).__module__.startswith("scipy.interpolate"):
         return None
     counterpart = dispatch.cell(type(callee).__call__)
     return None if counterpart is None else partial(counterpart, callee)
+
+
+def _vectorized(callee: np.vectorize, *args: Any, **options: Any) -> Any:
+    """What it gives for arrays; ``vectorized`` is run from source, and the function with it."""
+    dispatch.reject(callee.signature is not None, "np.vectorize with signature=")
+    several = [name for name, x in options.items() if np.ndim(x) and name not in callee.excluded]
+    dispatch.reject(bool(several), "np.vectorize of arrays given by their names")
+    given = callee.pyfunc, callee.otypes or "", frozenset(callee.excluded), args, options
+    return call_from_source(iterations.vectorized, given, {})
+
+
+def _along_axis(func1d: Any, axis: int, arr: Any, *args: Any, **kwargs: Any) -> Any:
+    return call_from_source(iterations.along_axis, (func1d, axis, arr, args, kwargs), {})

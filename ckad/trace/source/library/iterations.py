@@ -1,7 +1,8 @@
-"""SciPy's iterations for an operator that is a function: NumPy, run from source as a user's code.
+"""What libraries do with functions, written with NumPy and run from source as a user's code.
 
-Each makes SciPy's steps. What it gives is differentiated as the solution of the system, to the
-accuracy that the tolerances ask for: the steps are no part of a derivative.
+Of SciPy's iterations for an operator that is a function, each makes SciPy's steps. What it gives is
+differentiated as the solution of the system, to the accuracy that the tolerances ask for: the steps
+are no part of a derivative.
 """
 
 from __future__ import annotations
@@ -253,3 +254,46 @@ def _rotated(h: Any, s: Any, cosines: Any, sines: Any, k: int) -> None:
     h[k, k] = length
     s[k + 1] = -sines[k] * s[k]
     s[k] = cosines[k] * s[k]
+
+
+# --- functions of elements and of rows -----------------------------------------------------------
+
+
+def vectorized(function: Any, otypes: str, excluded: Any, args: Any, options: Any) -> Any:
+    """What ``np.vectorize(function)`` gives, as a loop over the elements."""
+    whole = [k in excluded for k in range(len(args))]
+    varied = [x for k, x in enumerate(args) if k not in excluded]
+    shape = np.broadcast_shapes(*[np.shape(x) for x in varied])
+    flat = [
+        x if one else np.broadcast_to(x, shape).ravel() for one, x in zip(whole, args, strict=True)
+    ]
+    several = len(otypes) > 1
+    if not otypes:  # NumPy asks the first element for the kind of all
+        first = function(
+            *[x if one else x[0] for one, x in zip(whole, flat, strict=True)], **options
+        )
+        several = isinstance(first, tuple)
+    columns = [[] for _ in (otypes if otypes else first if several else (0,))]
+    for k in range(int(np.prod(shape))):
+        found = function(
+            *[x if one else x[k] for one, x in zip(whole, flat, strict=True)], **options
+        )
+        for column, x in zip(columns, found if several else (found,), strict=True):
+            column.append(x)
+    results = [np.array(x).reshape(shape) for x in columns]
+    results = [x.astype(t) for x, t in zip(results, otypes, strict=True)] if otypes else results
+    return tuple(results) if several else results[0]
+
+
+def along_axis(function: Any, axis: int, x: Any, args: Any, options: Any) -> Any:
+    """``np.apply_along_axis(function, axis, x, *args, **options)``, as a loop."""
+    axis = axis % np.ndim(x)
+    moved = np.moveaxis(x, axis, -1)
+    rows, found = np.reshape(moved, (-1, moved.shape[-1])), []
+    for k in range(rows.shape[0]):
+        found.append(function(rows[k], *args, **options))
+    together = np.array(found)
+    own, n = together.shape[1:], len(moved.shape) - 1
+    together = np.reshape(together, (*moved.shape[:-1], *own))
+    places = range(len(own))
+    return np.moveaxis(together, [n + k for k in places], [axis + k for k in places])

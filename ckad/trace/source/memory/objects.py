@@ -13,6 +13,7 @@ from ckad.errors import UnrecordableError
 from ckad.place import at_place
 from ckad.trace.source.libraries import is_library
 from ckad.trace.source.memory.twins import check_alone
+from ckad.trace.source.names import classes
 from ckad.trace.source.names.closures import Closure
 from ckad.trace.source.names.frame import MISSING, Frame, depth_of, ledger, outside, region
 from ckad.trace.source.names.reader import nothing
@@ -64,8 +65,18 @@ _STRUCTURE = ("__class__", "__dict__", "__bases__", "__mro__")
 _OF_FUNCTIONS = ("__code__", "__defaults__", "__kwdefaults__")
 
 
-def read(owner: Any, name: str) -> Any:
+def attribute(owner: Any, name: str) -> Any:
     """``owner.name``."""
+    computed = classes.attribute(owner, name)
+    if computed is MISSING:
+        return read(owner, name)
+    if classes.is_kept(owner, name):
+        write(owner, name, computed)
+    return computed
+
+
+def read(owner: Any, name: str) -> Any:
+    """The same of what no method of the user's computes."""
     if type(owner) is Closure and name in _OF_FUNCTIONS:
         raise UnrecordableError(
             at_place(

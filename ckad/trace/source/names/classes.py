@@ -9,14 +9,15 @@ from __future__ import annotations
 import abc
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
 from types import FunctionType
 from typing import Any
 
-from ckad.errors import TraceError
+from ckad.errors import TraceError, UnrecordableError
 from ckad.place import at_place
 from ckad.trace.source.libraries import is_library
 from ckad.trace.source.names.closures import call_from_source
-from ckad.trace.source.names.frame import MISSING, Frame, ledger, made
+from ckad.trace.source.names.frame import MISSING, Frame, depth_of, ledger, made, region
 from ckad.trace.source.names.reader import definition_of
 from ckad.trace.source.outside.watch import watch
 
@@ -151,7 +152,10 @@ def attribute(owner: Any, name: str) -> Any:
     watched = watch()
     if watched is not None:
         watched.attribute(owner, name)
+    own = name in getattr(owner, "__dict__", ())
     found = _of(owner, name)
+    if type(found) is cached_property:
+        return MISSING if own else _kept(owner, name, found)
     getter = _followed(found.fget) if type(found) is property else None
     if getter is not None:
         return call_from_source(getter, (owner,), {})
@@ -159,7 +163,6 @@ def attribute(owner: Any, name: str) -> Any:
         _left_to_python(owner, name)
     if name.startswith("__"):
         return MISSING
-    own = name in getattr(owner, "__dict__", ())
     if method(found, "__get__") is not None and not (own and method(found, "__set__") is None):
         return invoke(found, "__get__", owner, kind)
     if own or hasattr(kind, name):
@@ -167,6 +170,28 @@ def attribute(owner: Any, name: str) -> Any:
             _left_to_python(found, "__get__")
         return MISSING
     return invoke(owner, "__getattr__", name)
+
+
+def _kept(owner: Any, name: str, found: cached_property[Any]) -> Any:
+    """What a cached property computes when it is read first; who reads it stores it."""
+    getter = _followed(found.func)
+    if getter is None or id(owner) not in ledger().made:  # Python stores it for good
+        _left_to_python(owner, name)
+        return MISSING
+    inner = region()
+    if inner is not None and inner.depth > depth_of(owner):
+        raise UnrecordableError(
+            at_place(
+                f"the body of a loop or branch is the first to read {type(owner).__name__}.{name}, "
+                "a cached property: which step computes it is not recorded. Read it before."
+            )
+        )
+    return call_from_source(getter, (owner,), {})
+
+
+def is_kept(owner: Any, name: str) -> bool:
+    """Whether an attribute is a cached property."""
+    return type(getattr(type(owner), name, None)) is cached_property
 
 
 def set_attribute(owner: Any, name: str, value: Any) -> bool:

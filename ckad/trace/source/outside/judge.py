@@ -13,7 +13,7 @@ import types
 from collections.abc import ItemsView, Iterator, KeysView, Mapping, Sequence, ValuesView
 from functools import partial
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType, SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -55,12 +55,13 @@ _CLASSES = frozenset(
         *(property, SimpleNamespace, np.errstate, np.ndarray, partial, types.MethodType, super),
         *(collections.deque, collections.defaultdict, collections.OrderedDict),
         *(collections.Counter, contextlib.nullcontext, contextlib.suppress),
+        contextlib._GeneratorContextManager,
     }
 )
 _OTHERS = frozenset(
     {
         *(iter, next, repr, ascii, chr, ord, bin, hex, hash, format, issubclass, delattr, setattr),
-        *(hasattr, getattr, np.geterr, collections.namedtuple),
+        *(hasattr, getattr, np.geterr, collections.namedtuple, cast, contextlib.contextmanager),
     }
 )
 #: Methods by which a class decides how its objects are copied.
@@ -72,7 +73,10 @@ _BY_METHODS = ("__getattr__", "__getattribute__", "__setattr__", "__delattr__")
 #: What looks at an object's class, and at nothing else of it.
 _OF_CLASS = (isinstance, issubclass, type, callable)
 #: What keeps objects without looking into them.
-_KEEPING = frozenset({list, tuple, set, dict, zip, enumerate, reversed, iter, range, len})
+_KEEPING = frozenset(
+    {list, tuple, set, dict, zip, enumerate, reversed, iter, range, len, cast}
+    | {contextlib.contextmanager}
+)
 _METHODS_KEEPING = frozenset(
     """append extend insert items values keys get pop popleft popitem appendleft extendleft
     update setdefault copy clear reverse __getitem__ __setitem__""".split()
@@ -88,6 +92,8 @@ def judge(watch: Watch, callee: Any, args: Sequence[Any], options: Mapping[str, 
         return _copied(watch, args[0])
     if draws(watch, callee, args):
         return None
+    if callee is np.apply_along_axis and any(isinstance(x, Traced) for x in args):
+        return None  # its function is run from source
     if _is_in(callee, _OF_CLASS):
         for x in args:
             watch.object(x) if not is_library(type(x).__module__) else None
@@ -165,7 +171,9 @@ def _by_name(watch: Watch, args: Sequence[Any]) -> None:
     if is_library(kind.__module__):
         return None
     found = type(users(kind, name))
-    computed = found is property or (hasattr(found, "__get__") and found not in METHODS)
+    computed = found in (property, functools.cached_property) or (
+        hasattr(found, "__get__") and found not in METHODS
+    )
     if computed or any(users(kind, by) is not ABSENT for by in _BY_METHODS):
         watch.give_up(f"{kind.__qualname__}.{name}, which Python computes")
     return None
@@ -192,9 +200,11 @@ def _is_known(watch: Watch, callee: Any, owner: Any, args: Sequence[Any]) -> boo
     name = getattr(callee, "__name__", "")
     if module in _MODULES or module.partition(".")[0] == "ckad" or is_ours(type(callee)):
         return True
-    if isinstance(callee, np.vectorize):
-        watch.attribute(callee, "pyfunc")
-        run_by_python(watch, callee.pyfunc)
+    if type(callee) is np.vectorize:
+        for part in ("pyfunc", "otypes", "excluded", "signature"):
+            watch.holds(callee, part)
+        if not any(isinstance(x, Traced) for x in args):
+            run_by_python(watch, callee.pyfunc)
         return True
     if isinstance(callee, np.ufunc):  # not one that was made of a function of the user
         special: Any = sys.modules.get("scipy.special", np)

@@ -53,7 +53,7 @@ def users(kind: type, name: str) -> Any:
 _Sample = namedtuple("_Sample", "item")
 #: What a class may hold that is not looked into, since it is followed where it is run.
 METHODS = (
-    *(FunctionType, property, classmethod, staticmethod, *BUILTIN),
+    *(FunctionType, property, functools.cached_property, classmethod, staticmethod, *BUILTIN),
     *(MemberDescriptorType, GetSetDescriptorType, type(_Sample.item)),
 )
 

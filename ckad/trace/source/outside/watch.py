@@ -55,9 +55,9 @@ from ckad.trace.source.outside.kinds import (
 )
 
 #: A function that reads more than this from arrays, in bytes, is recorded at each call,
-LARGEST = 2**22
+LARGEST = 2**25
 #: and so is one that reads a container of more items.
-MOST = 1024
+MOST = 2**16
 _PARTIAL = ("func", "args", "keywords")
 _FUNCTION = ("__code__", "__defaults__", "__kwdefaults__")
 _NAMES_OF_CLASSES = ("__name__", "__qualname__", "__module__", "__doc__", "__mro__", "__bases__")
@@ -130,12 +130,12 @@ class Watch:
             for part in _PARTIAL:
                 self.attribute(function, part)
 
-    def compiled(self, function: Any) -> None:
-        """A function that Numba compiles is run as Python has it."""
-        key = id(function), "py_func"
+    def holds(self, owner: Any, part: str) -> None:
+        """The same for what holds a function: Numba's, which is run as Python has it, NumPy's."""
+        key = id(owner), part
         if key not in self._noted:
             self._noted.add(key)
-            self._part(function, "py_func")
+            self._part(owner, part)
 
     def printed(self, args: Sequence[Any], options: Mapping[str, Any]) -> None:
         """What is printed is printed again when the recording is used again."""
@@ -319,7 +319,7 @@ class Watch:
 
     def _array(self, value: np.ndarray) -> None:
         self._nbytes += value.nbytes
-        if self._nbytes > LARGEST or value.dtype.kind not in "fiubc":
+        if self._nbytes > LARGEST or value.dtype.hasobject:
             return self.give_up(f"arrays of {self._nbytes:,} bytes, {value.dtype}")
         self.guard.arrays.append((value, contents(value)))
         return None
