@@ -24,6 +24,7 @@ from ckad.trace.arrays import (
 )
 from ckad.trace.axes import axis_of
 from ckad.trace.dispatch import always, implements, put, reject
+from ckad.trace.numpy import filled
 
 #: So many calls of a Python function are recorded at most.
 MOST_CALLS = 4096
@@ -57,25 +58,33 @@ def apply_along_axis(func1d: Any, axis: int, arr: Any, *args: Any, **kwargs: Any
     rest = np.moveaxis(x, k, -1)
     lead = rest.shape[:-1]
     _few(int(np.prod(lead)), "np.apply_along_axis")
-    parts = [traced(called(func1d, rest[i], *args, **kwargs)) for i in product(*map(range, lead))]
-    shape = parts[0].shape
-    together = reshaped(np.stack(parts), (*lead, *shape))
+    lines = reshaped(rest, (int(np.prod(lead)), x.shape[k]))
+    first = traced(called(func1d, lines[0], *args, **kwargs))
+    shape = first.shape
+    together = np.zeros((lines.shape[0], *shape), dtype=first.dtype, like=first)
+    together[0] = first
+    together = called(filled.rows, func1d, together, lines, args, kwargs)
     places = range(len(lead), len(lead) + len(shape))
-    return np.moveaxis(copied(together), tuple(places), tuple(range(k, k + len(shape))))
+    whole = reshaped(together, (*lead, *shape))
+    return np.moveaxis(copied(whole), tuple(places), tuple(range(k, k + len(shape))))
 
 
 def vectorized(function: np.vectorize, *args: Any, **options: Any) -> Any:
-    """``np.vectorize(f)(...)``: f is called on every element."""
+    """``np.vectorize(f)(...)``: f is called on every element, and before on the first, as there."""
     reject(function.signature is not None, "np.vectorize with signature=")
     xs = matched(*map(traced, args))
     shape = xs[0].shape
-    _few(int(np.prod(shape)), "np.vectorize")
-    results = [
-        called(function.pyfunc, *[x[i] for x in xs], **options) for i in product(*map(range, shape))
-    ]
-    if isinstance(results[0], tuple):
-        return tuple(reshaped(np.stack(column), shape) for column in zip(*results, strict=True))
-    return reshaped(np.stack(results), shape)
+    count = int(np.prod(shape))
+    columns = [reshaped(x, (count,)) for x in xs]
+    first = called(function.pyfunc, *[x[0] for x in columns], **options)
+    if not isinstance(first, tuple):
+        one = traced(first)
+        dtype = np.dtype(function.otypes[0]) if function.otypes else one.dtype
+        out = np.zeros(count, dtype=dtype, like=one)
+        return reshaped(called(filled.elements, function.pyfunc, out, columns, options), shape)
+    _few(count, "np.vectorize")
+    later = [called(function.pyfunc, *[x[i] for x in columns], **options) for i in range(count)]
+    return tuple(reshaped(np.stack(column), shape) for column in zip(*later, strict=True))
 
 
 def ndenumerate(arr: Any) -> Iterator[tuple[tuple[int, ...], Any]]:

@@ -178,6 +178,8 @@ def _is_known(watch: Watch, callee: Any, owner: Any, args: Sequence[Any]) -> boo
     if owner is not None and not isinstance(owner, (ModuleType, type)):
         if is_sparse(owner) or is_superlu(owner) or _is_formula(callee, owner):
             return True
+        if is_ours(type(owner)):
+            return True
         return type(owner) in INERT or isinstance(owner, (tuple, Traced)) or watch.is_own(owner)
     if isinstance(callee, type) and issubclass(callee, BaseException):
         return True
@@ -194,7 +196,8 @@ def _is_known(watch: Watch, callee: Any, owner: Any, args: Sequence[Any]) -> boo
         return True
     if isinstance(callee, np.vectorize):
         watch.attribute(callee, "pyfunc")
-        run_by_python(watch, callee.pyfunc)
+        if not is_ours(type(callee.pyfunc)):  # one that is defined in the program is followed
+            run_by_python(watch, callee.pyfunc)
         return True
     if isinstance(callee, np.ufunc):  # not one that was made of a function of the user
         special: Any = sys.modules.get("scipy.special", np)
