@@ -38,7 +38,10 @@ def dstack(tup: Any) -> Array:
 def column_stack(tup: Any) -> Array:
     if is_traced(tup) and tup.ndim < 3:
         return np.copy(np.transpose(tup) if tup.ndim == 2 else tup[None, :])
-    return np.concatenate([_column(traced(x)) for x in tup], 1)
+    columns = [traced(x) for x in tup]
+    if all(x.ndim == 1 for x in columns):  # whose lengths may be computed
+        return np.stack(columns, axis=1)
+    return np.concatenate([_column(x) for x in columns], 1)
 
 
 def _column(x: Array) -> Array:

@@ -39,7 +39,10 @@ def _of_mask(function: Callable[..., Any], find: Callable[[Tracer], Any]) -> Non
 def _nonzero(mask: Tracer) -> tuple[Part, ...]:
     if not mask.ndim:
         raise ValueError(at_place("Calling nonzero on 0d arrays is not allowed."))
-    return tuple(Part(lift(k), Mask(mask), tame=True) for k in np.indices(mask.shape))
+    places = np.indices(mask.shape)
+    if mask.ndim > 1 and sorted(mask.shape)[-2] == 1 < mask.size:  # a column, used as a vector
+        mask, places = reshape_value(mask, (mask.size,)), places.reshape((mask.ndim, mask.size))
+    return tuple(Part(lift(k), Mask(mask), tame=True) for k in places)
 
 
 _of_mask(np.nonzero, _nonzero)

@@ -186,6 +186,8 @@ def _is_known(watch: Watch, callee: Any, owner: Any, args: Sequence[Any]) -> boo
     if owner is not None and not isinstance(owner, (ModuleType, type)):
         if is_sparse(owner) or is_superlu(owner) or _is_formula(callee, owner):
             return True
+        if is_ours(type(owner)):
+            return True
         return type(owner) in INERT or isinstance(owner, (tuple, Traced)) or watch.is_own(owner)
     if isinstance(callee, type) and issubclass(callee, BaseException):
         return True
