@@ -126,9 +126,12 @@ class Facts:
 
 @contextmanager
 def _surroundings(program: Program) -> Iterator[None]:
-    """How loops are recorded and how much is optimised; nothing is kept on disk."""
-    before = repetition.SHORT, compiler.OPT, compiler._entry, arena.aligned
-    _set(program.short, program.level, lambda key: None, _full_of_nan)
+    """How loops are recorded and how much is optimised; nothing is kept on disk.
+
+    What is compiled is kept for all budgets, also where a run under one of them was refused.
+    """
+    before = repetition.SHORT, compiler.OPT, compiler._entry, arena.aligned, compiler._libraries
+    _set(program.short, program.level, lambda key: None, _full_of_nan, {})
     try:
         yield
     finally:
@@ -142,8 +145,9 @@ def _full_of_nan(nbytes: int) -> np.ndarray:
     return memory
 
 
-def _set(short: int, level: int, entry: Any, aligned: Any) -> None:
+def _set(short: int, level: int, entry: Any, aligned: Any, libraries: Any) -> None:
     repetition.SHORT, compiler._entry, arena.aligned = short, entry, aligned
+    compiler._libraries = libraries
     if level != compiler.OPT:
         compiler.OPT = level
         compiler._machine.cache_clear()
