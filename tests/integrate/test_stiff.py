@@ -156,12 +156,11 @@ START = np.stack([1.0 + np.sin(2.0 * np.pi * PLACES), np.full(CELLS, 3.0)], axis
 @pytest.mark.parametrize("method", [pytest.param(m, marks=slow) for m in STIFF])
 def test_gradient_of_the_brusselator(method):
     """By a banded Jacobian and a dense one; against the variational equation."""
-    pattern = None
 
     def of_u(y):
         return np.sum(y[::2] ** 2)
 
-    def end(p):
+    def end(p, pattern):
         rtol = 1e-8 if method == "Kvaerno3" else 1e-9
         options = {"args": (p[0], p[1]), "rtol": rtol, "atol": 1e-11, "jac_sparsity": pattern}
         return of_u(solve_ivp(brusselator, (0.0, 2.0), START, method, **options).y[:, -1])
@@ -180,7 +179,7 @@ def test_gradient_of_the_brusselator(method):
     y, moved = tight.y[:n, -1], tight.y[n:, -1].reshape(n, 2)
     expected = ckad.grad(of_u)(y) @ moved
     for pattern in (BAND, None):
-        value, gradient = ckad.value_and_grad(end)(p)
+        value, gradient = ckad.value_and_grad(lambda p, of=pattern: end(p, of))(p)
         np.testing.assert_allclose(value, of_u(y), rtol=1e-7)
         np.testing.assert_allclose(gradient, expected, rtol=1e-7)
 
@@ -331,6 +330,18 @@ def test_a_step_that_becomes_too_small(method):
     with pytest.raises(RaisedError):
         run(np.array([np.nan]))
     assert run(np.array([0.1])) == pytest.approx(0.125, rel=1e-3)
+
+
+@slow
+def test_a_pattern_that_lacks_elements():
+    diagonal = np.eye(2 * CELLS)
+
+    def end(p):
+        about = {"args": (p, 0.02), "jac_sparsity": diagonal}
+        return solve_ivp(brusselator, (0.0, 1.0), START, "Rodas5P", **about).y[0, -1]
+
+    with pytest.raises(RaisedError, match=r"test_stiff\.py"):
+        ckad.grad(end)(1.0)
 
 
 @slow

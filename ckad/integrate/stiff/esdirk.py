@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ckad.integrate.linear import Systems
-from ckad.integrate.newton import implicit, newton, tolerance
 from ckad.integrate.stages import Rhs, Trial, rms, scale_of, weighted
+from ckad.integrate.stiff.linear import Systems
+from ckad.integrate.stiff.newton import implicit, newton, tolerance
 from ckad.transforms import stop_gradient
 
 MOST_ITERATIONS = 10
