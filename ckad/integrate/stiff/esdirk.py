@@ -196,7 +196,8 @@ class Esdirk:
                 return systems.solve(factors, h * fun(time, base + gamma * z) - z)
 
             start = weighted(tableau.guesses[i], before)
-            found = newton(start, change, scale, MOST_ITERATIONS, self._tolerance)
+            tol = self._tolerance
+            found = newton(start, change, scale, MOST_ITERATIONS, tol, 0.2 * tol)
             converged = converged & found.converged
             iterations = iterations + found.iterations
             return found.x
