@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from ckad.integrate.bdf import Bdf
-from ckad.integrate.esdirk import TABLEAUX, Esdirk
 from ckad.integrate.events import Event
-from ckad.integrate.linear import Systems, systems
 from ckad.integrate.onestep import OneStep
 from ckad.integrate.problem import Control, Problem
-from ckad.integrate.rosenbrock import Rodas5P
 from ckad.integrate.run import Run
 from ckad.integrate.stages import Explicit, Rhs
+from ckad.integrate.stiff.bdf import Bdf
+from ckad.integrate.stiff.esdirk import TABLEAUX, Esdirk
+from ckad.integrate.stiff.linear import Systems, systems
+from ckad.integrate.stiff.rosenbrock import Rodas5P
 from ckad.integrate.tableaux import PAIRS
 
 

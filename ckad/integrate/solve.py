@@ -58,12 +58,14 @@ def solve_ivp(
     their lengths held fixed; a step that is cut at the end of ``t_span`` moves with that end.
 
     Args:
-        fun: ``fun(t, y, *args)`` gives dy/dt, float64[n], or a list of n numbers.
+        fun: ``fun(t, y, *args)`` gives dy/dt, float64[n], or a list of n numbers; for "KenCarp4"
+            also a pair of such functions, (explicit, implicit), whose sum dy/dt is.
         t_span: (t0, tf); tf below t0 integrates backwards.
         y0: float64[n], or complex128[n].
         method: adaptive "RK23", "RK45", "DOP853" or "Tsit5"; of fixed step "Euler", "Midpoint",
             "Heun", "RK4", and for y = (q, p) with dq/dt a function of p, and dp/dt of q, "Leapfrog"
-            and "Yoshida4". Outside of recordings SciPy's "Radau", "BDF" and "LSODA", too.
+            and "Yoshida4". For stiff equations "Rodas5P", "Kvaerno3", "Kvaerno5", "KenCarp4" and
+            "BDF"; outside of recordings SciPy's "Radau" and "LSODA", too.
         t_eval: float64[m], sorted from t0 to tf, the times of the states that are returned. An
             adaptive method needs it inside of a recording for more than the last state.
         dense_output: return a function of time, ``sol``; outside of recordings only.
@@ -75,7 +77,11 @@ def solve_ivp(
         step: its longest step in place of ``n_steps``, where ``t_span`` is known.
         differentiate_steps: differentiate the choice of the steps' lengths, too.
         max_events: inside of a recording the room for the zeros of an event that is not terminal.
-        options: of SciPy's implicit methods (``jac``, ...).
+        saveat: ``saveat(t, y, *args)`` gives an array that is kept at ``t_eval`` in place of ``y``.
+        jac: ``jac(t, y, *args)`` or a matrix, float64[n, n], for the Newton iterations of implicit
+            methods; None for that of the tape, which derivatives have in any case.
+        jac_sparsity: a matrix [n, n], not zero where that of ``fun`` may be; bands are made use of.
+        options: of SciPy's own methods (``min_step``, ...).
 
     Returns:
         An object with SciPy's fields ``t, y, sol, t_events, y_events, nfev, njev, nlu, status,

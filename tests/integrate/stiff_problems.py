@@ -54,7 +54,8 @@ def hires(t, y):
     ]
 
 
-#: Reactions: their rate, what reacts, what comes of it. J. G. Verwer, SIAM J. Sci. Comput. 15 (1994)
+#: Reactions: their rate, what reacts, what comes of it. J. G. Verwer, SIAM J. Sci. Comput. 15
+#: (1994) 1243-1250.
 _REACTIONS: list[tuple[float, list[int], list[int]]] = [
     (0.35, [1], [2, 3]),
     (26.6, [2, 4], [1]),

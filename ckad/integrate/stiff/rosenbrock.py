@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from ckad.integrate.linear import Systems
-from ckad.integrate.newton import implicit
 from ckad.integrate.stages import Rhs, Trial, rms, scale_of, weighted
+from ckad.integrate.stiff.linear import Systems
+from ckad.integrate.stiff.newton import implicit
 from ckad.transforms import jvp, stop_gradient
 
 GAMMA = 0.21193756319429014

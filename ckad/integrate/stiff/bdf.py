@@ -13,11 +13,11 @@ import numpy as np
 
 from ckad.integrate import events as happening
 from ckad.integrate.events import Event
-from ckad.integrate.linear import Systems
-from ckad.integrate.newton import implicit, newton, tolerance
 from ckad.integrate.problem import Control, Problem
 from ckad.integrate.run import Run, State
 from ckad.integrate.stages import first_step, rms, smallest_step
+from ckad.integrate.stiff.linear import Systems
+from ckad.integrate.stiff.newton import implicit, newton, tolerance
 from ckad.trace.arrays import traced
 from ckad.transforms import cond, stop_gradient, while_loop
 

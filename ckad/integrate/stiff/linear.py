@@ -13,7 +13,7 @@ from scipy import sparse
 
 from ckad.integrate.stages import Rhs
 from ckad.place import at_place
-from ckad.trace.arrays import reshaped, routine, traced
+from ckad.trace.arrays import reshaped, routine, stopping, traced
 from ckad.trace.source import follow
 from ckad.transforms import jacobian, jvp, scan, stop_gradient, vmap
 
@@ -92,8 +92,13 @@ class Banded:
         self._row = np.clip(self._row, 0, n - 1)
         self._unit = np.where(diagonal == self._upper, 1.0, 0.0)
         self._column = column
+        above = column - diagonal + self._upper  # the columns of a row's elements
+        self._has_place = (above >= 0) & (above < n)
+        self._places = diagonal * n + np.clip(above, 0, n - 1)
         #: Columns that are ``width`` apart have no row in common, so that one direction does.
-        self._seeds = (np.arange(n) % width == np.arange(width)[:, np.newaxis]).astype(float)
+        seeds = np.arange(n) % width == np.arange(width)[:, np.newaxis]
+        self._check = np.cos(np.arange(n) ** 2)  # one more direction, to which all columns add
+        self._seeds = np.concatenate([seeds, self._check[np.newaxis]])
 
     def jacobian(self, t: Any, y: Any) -> Any:
         width, n = self._column.shape
@@ -102,7 +107,16 @@ class Banded:
         else:
             products = _along(self._fun, t, y, self._seeds)
             found = products.reshape(-1)[self._column % width * n + self._row]
+            found = self._complete(np.where(self._inside, found, 0.0), products[width])
         return stop_gradient(np.where(self._inside, found, 0.0))
+
+    def _complete(self, found: Any, expected: Any) -> Any:
+        """The band; the program stops where J has elements beside it."""
+        terms = (found * self._check).reshape(-1)[self._places]
+        terms = np.where(self._has_place, terms, 0.0)
+        missing = np.abs(np.sum(terms, axis=0) - expected)
+        size = np.sum(np.abs(terms), axis=0) + np.abs(expected)
+        return stopping(found, np.any(missing > 1e-6 * size), "RAISED")
 
     def factors(self, jacobian: Any, c: Any) -> Any:
         return stop_gradient(self._unit - c * jacobian)

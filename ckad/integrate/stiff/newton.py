@@ -56,8 +56,13 @@ def tolerance(rtol: Any) -> float:
     return max(10.0 * EPS / least, min(0.03, float(np.sqrt(least))))
 
 
-def newton(start: Any, change: Function, scale: Any, most: int, tol: float) -> Solved:
+def newton(
+    start: Any, change: Function, scale: Any, most: int, tol: float, enough: float = 0.0
+) -> Solved:
     """Simplified Newton steps x + change(x), ended as SciPy's BDF ends them.
+
+    A step of a size up to ``enough`` is the last: where the start is good already, those that
+    follow are rounding, whose sizes do not fall.
 
     E. Hairer, G. Wanner, "Solving Ordinary Differential Equations II" (1996), section IV.8.
     """
@@ -71,9 +76,10 @@ def newton(start: Any, change: Function, scale: Any, most: int, tol: float) -> S
         hopeless = (rate >= 1.0) | (
             rate**left / (1.0 - np.where(rate < 1.0, rate, 0.0)) * size > tol
         )
-        failed = np.logical_not(np.isfinite(size)) | ((k > 0) & hopeless)
+        small_enough = size <= enough
+        failed = np.logical_not(np.isfinite(size)) | ((k > 0) & hopeless & ~small_enough)
         small = (k > 0) & (rate / (1.0 - np.where(rate < 1.0, rate, 0.0)) * size < tol)
-        converged = np.logical_not(failed) & ((size == 0.0) | small)
+        converged = np.logical_not(failed) & (small_enough | small)
         return {
             "x": np.where(failed, state["x"], state["x"] + dx),
             "size": size,

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ckad.integrate.linear import Systems
-from ckad.integrate.newton import implicit, newton, tolerance
 from ckad.integrate.stages import Rhs, Trial, rms, scale_of, weighted
+from ckad.integrate.stiff.linear import Systems
+from ckad.integrate.stiff.newton import implicit, newton, tolerance
 from ckad.transforms import stop_gradient
 
 MOST_ITERATIONS = 10
@@ -196,7 +196,8 @@ class Esdirk:
                 return systems.solve(factors, h * fun(time, base + gamma * z) - z)
 
             start = weighted(tableau.guesses[i], before)
-            found = newton(start, change, scale, MOST_ITERATIONS, self._tolerance)
+            tol = self._tolerance
+            found = newton(start, change, scale, MOST_ITERATIONS, tol, 0.2 * tol)
             converged = converged & found.converged
             iterations = iterations + found.iterations
             return found.x

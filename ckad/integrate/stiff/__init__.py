@@ -1,0 +1,1 @@
+"""Stiff methods, one file per family, and the systems that they solve."""
