@@ -63,8 +63,8 @@ def fixed_point(
     >>> def point(a):
     ...     return ckad.optimize.fixed_point(lambda x: a * np.cos(x), 0.5)
     >>> value, gradient = ckad.value_and_grad(point)(1.0)
-    >>> print(round(value, 9), round(gradient, 9))
-    0.739085133 0.441770776
+    >>> print(round(value, 8), round(gradient, 8))
+    0.73908513 0.44161079
     """
     if method not in METHODS:
         raise ValueError(at_place(f"method={method!r} is not known. Take one of {[*METHODS]}."))
@@ -76,7 +76,8 @@ def fixed_point(
         x, failed = _iterated(p, METHODS[method], chosen)
         g = Closed(lambda x: x - p.f(x, p.f.parameters), x)
         x = implicit("fixed_point", g, x, failed, solver(linear_solver, p.x0.size, False))
-        return {"x": np.reshape(raising(x, failed), np.shape(x0))}
+        x = raising(x, failed)
+        return {"x": np.reshape(x, np.shape(x0)) if np.ndim(x0) else x[0]}
 
     return recorded(run, x0, args)["x"]
 

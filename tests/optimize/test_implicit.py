@@ -181,6 +181,12 @@ def test_what_has_not_converged_says_so_and_has_no_derivative() -> None:
     with pytest.raises(RaisedError, match=r"test_implicit\.py.*has not converged"):
         root(lambda x: x**2 + 1.0, 1.3, raises=True)
 
+    def guarded(a: Any) -> Any:  # log of the start, -1, has no derivative either
+        found = root(lambda x: np.log(x * a) + np.sqrt(x - a), -1.0)
+        return found.x[0] if found.success else 3.0 * a
+
+    assert ckad.value_and_grad(guarded)(1.0) == (3.0, 3.0)
+
 
 def test_a_singular_jacobian_is_named() -> None:
     def both(a: Any) -> Any:

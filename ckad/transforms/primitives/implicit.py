@@ -126,37 +126,41 @@ def root_of(
 ) -> Tracer:
     """``x``, float64[n], as the root of g(x, p), where p are what ``g`` reads from outside.
 
-    A derivative of it stops the program where the flag ``failed`` is true.
+    A derivative that is not zero stops the program where the flag ``failed`` is true.
     """
 
     def checked(v: Any, failed: Any) -> Any:
-        return stopping(v, failed != 0, "UNCONVERGED")
+        return stopping(v, (failed != 0) & np.any(v != 0.0), "UNCONVERGED")
 
-    def linear(x: Any, p: Sequence[Any], b: Any, transposed: bool) -> Any:
+    def linear(x: Any, rows: Sequence[Any], b: Any, transposed: bool) -> Any:
+        """Where there is no root b is zero, and J may be anything: a one in its place."""
+        *p, failed = rows
+
         def product(v: Any) -> Any:
-            return jvp(lambda x: g(x, p), (x,), (v,))[1]
+            return np.where(failed != 0, v, jvp(lambda x: g(x, p), (x,), (v,))[1])
 
         def of_transpose(v: Any) -> Any:
-            return vjp(lambda x: g(x, p), x)[1](v)[0]
+            return np.where(failed != 0, v, vjp(lambda x: g(x, p), x)[1](v)[0])
 
         return solve(of_transpose, product, b) if transposed else solve(product, of_transpose, b)
 
-    def push(x: Any, operands: Sequence[Any], tangents: Sequence[Any]) -> Any:
-        *p, failed = operands
+    def push(x: Any, rows: Sequence[Any], tangents: Sequence[Any]) -> Any:
+        *p, failed = rows
         at = floats(p)
         if not at:
             return np.zeros(x.shape)
         moving = tuple(p[k] for k in at), tuple(tangents[k] for k in at)
         change = jvp(lambda *q: g(x, replaced(p, q)), *moving)[1]
-        return linear(x, p, -checked(change, failed), False)
+        return linear(x, rows, -checked(change, failed), False)
 
-    def pull(x: Any, operands: Sequence[Any], ct: Any) -> Sequence[Any]:
-        *p, failed = operands
+    def pull(x: Any, rows: Sequence[Any], ct: Any) -> Sequence[Any]:
+        *p, failed = rows
         at = floats(p)
         if not at:
-            return [None] * len(operands)
-        w = linear(x, p, -checked(ct, failed), True)
-        cts = vjp(lambda *q: g(x, replaced(p, q)), *(p[k] for k in at))[1](w)
+            return [None] * len(rows)
+        w = linear(x, rows, -checked(ct, failed), True)
+        pulled = vjp(lambda *q: g(x, replaced(p, q)), *(p[k] for k in at))[1](w)
+        cts = (np.where(failed != 0, 0.0, ct) for ct in pulled)
         found = dict(zip(at, cts, strict=True))
         return [*(found.get(k) for k in range(len(p))), None]
 

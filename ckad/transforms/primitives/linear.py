@@ -58,7 +58,8 @@ def _solution(
         elif turned is not None:
             of_residuals = lambda v: _applied(turned, v, q)  # noqa: E731
         found, info = krylov(method, own, b, of_residuals, **options)
-        return stopping(found, (info != 0) | (rows[1] != 0), "UNCONVERGED")
+        wrong = (info != 0) | ((rows[1] != 0) & np.any(b != 0.0))
+        return stopping(found, wrong, "UNCONVERGED")
 
     def push(x: Any, rows: Sequence[Any], tangents: Sequence[Any]) -> Any:
         p, at = rows[2 : 2 + n], floats(rows[2 : 2 + n])
