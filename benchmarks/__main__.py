@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import (
+    derivatives,
     disk,
     latency,
     loops,
@@ -35,6 +36,7 @@ TABLES = {
     "wild": wild.markdown,
     "spectra": spectra.markdown,
     "disk": disk.markdown,
+    "derivatives": derivatives.markdown,
 }
 
 
@@ -61,6 +63,7 @@ def parser() -> argparse.ArgumentParser:
     add_loops(commands)
     add_wild(commands)
     add_spectra(commands)
+    add_derivatives(commands)
     add_disk(commands)
     table = commands.add_parser("table", help="a report as Markdown, or as pictures")
     table.add_argument("report", type=Path)
@@ -139,6 +142,14 @@ def add_spectra(commands: Any) -> None:
     run.set_defaults(run=run_spectra)
     add_cases(run, [name for name, case in CASES.items() if case.bases])
     add_timing(run)
+    add_output(run)
+
+
+def add_derivatives(commands: Any) -> None:
+    run = commands.add_parser("derivatives", help="sparse Jacobians, Hessian products")
+    run.set_defaults(run=run_derivatives)
+    run.add_argument("--tiny", action="store_true", help="the sizes of the tests")
+    run.add_argument("--rounds", type=int, default=31)
     add_output(run)
 
 
@@ -252,6 +263,12 @@ def run_spectra(options: argparse.Namespace) -> int:
     record = spectra.spectra(cases, settings, timing_of(options))
     write(record, options)
     return 1 if any("error" in case for case in record["cases"].values()) else 0
+
+
+def run_derivatives(options: argparse.Namespace) -> int:
+    check_rounds(options.rounds)
+    write(derivatives.derivatives(options.tiny, options.rounds), options)
+    return 0
 
 
 def run_disk(options: argparse.Namespace) -> int:
