@@ -11,6 +11,7 @@ from typing import Any
 
 from benchmarks import (
     budgets,
+    derivatives,
     disk,
     latency,
     loops,
@@ -37,6 +38,7 @@ TABLES = {
     "spectra": spectra.markdown,
     "disk": disk.markdown,
     "budgets": budgets.markdown,
+    "derivatives": derivatives.markdown,
 }
 
 
@@ -63,6 +65,7 @@ def parser() -> argparse.ArgumentParser:
     add_loops(commands)
     add_wild(commands)
     add_spectra(commands)
+    add_derivatives(commands)
     add_disk(commands)
     add_budgets(commands)
     table = commands.add_parser("table", help="a report as Markdown, or as pictures")
@@ -142,6 +145,14 @@ def add_spectra(commands: Any) -> None:
     run.set_defaults(run=run_spectra)
     add_cases(run, [name for name, case in CASES.items() if case.bases])
     add_timing(run)
+    add_output(run)
+
+
+def add_derivatives(commands: Any) -> None:
+    run = commands.add_parser("derivatives", help="sparse Jacobians, Hessian products")
+    run.set_defaults(run=run_derivatives)
+    run.add_argument("--tiny", action="store_true", help="the sizes of the tests")
+    run.add_argument("--rounds", type=int, default=31)
     add_output(run)
 
 
@@ -267,6 +278,12 @@ def run_spectra(options: argparse.Namespace) -> int:
     record = spectra.spectra(cases, settings, timing_of(options))
     write(record, options)
     return 1 if any("error" in case for case in record["cases"].values()) else 0
+
+
+def run_derivatives(options: argparse.Namespace) -> int:
+    check_rounds(options.rounds)
+    write(derivatives.derivatives(options.tiny, options.rounds), options)
+    return 0
 
 
 def run_disk(options: argparse.Namespace) -> int:

@@ -257,6 +257,11 @@ def imaginary(treedef: Treedef) -> list[bool]:
     return [own for child in treedef.children() for own in imaginary(child)]
 
 
+def has_matrix(treedef: Treedef) -> bool:
+    """Whether there is a sparse matrix in a structure."""
+    return treedef.type is Matrix or any(map(has_matrix, treedef.children()))
+
+
 # --- structures --------------------------------------------------------------------------------
 
 

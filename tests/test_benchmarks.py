@@ -403,3 +403,12 @@ def test_the_disk_is_measured(tmp_path: Path) -> None:
     assert all(0 <= row.get("hidden", 0) <= 1 for row in record["rows"].values())
     assert disk.markdown(record).count("written, resume") == 2
     assert [*tmp_path.iterdir()] == []
+
+
+def test_derivatives_are_measured(tmp_path):
+    path = tmp_path / "derivatives.json"
+    process = run("derivatives", "--tiny", "--rounds", "1", "--json", str(path))
+    assert process.returncode == 0, process.stderr
+    record = json.loads(path.read_text())
+    assert record["jacobians"]["reaction-diffusion 1-D"]["seeds"] == 3
+    assert set(record["products"]) == {"Lorenz", "Burgers", "Gray-Scott"}

@@ -22,7 +22,6 @@ from ckad.loops.watch import Watch
 from ckad.place import at_place
 from ckad.tape.tape import Tape
 
-
 T = TypeVar("T")
 
 

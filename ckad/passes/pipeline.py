@@ -49,7 +49,16 @@ from ckad.tape.builder import Builder
 from ckad.tape.control import LOOPS
 from ckad.tape.tape import Tape
 
-__all__ = ["Pass", "Pipeline", "Positions", "Stages", "appended", "transposed", "unmarked", "with_outputs"]
+__all__ = [
+    "Pass",
+    "Pipeline",
+    "Positions",
+    "Stages",
+    "appended",
+    "transposed",
+    "unmarked",
+    "with_outputs",
+]
 
 #: Positions of inputs or outputs; None stands for all that are floats.
 Positions = Sequence[int] | None
@@ -215,7 +224,7 @@ def _several(
 
 
 def _closed(wrt: Positions, n_outputs: int, loss: Tape | None, contract: bool) -> Pass:
-    """Reverse mode whose cotangents are the tangents of the outputs, or the loss's `hvp` of them."""
+    """Reverse mode whose cotangents are the outputs' tangents, or the loss's `hvp` of them."""
 
     def run(tape: Tape) -> Tape:
         seeds = [k for k in range(n_outputs) if tape.output_types[k].is_float]

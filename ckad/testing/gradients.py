@@ -301,7 +301,7 @@ def _compare(
 def float_leaf(leaf: Any, k: int) -> np.ndarray:
     if not is_float(np.asarray(leaf)):
         raise DifferentiationError(
-            f"leaf {k} of the arguments holds {np.asarray(leaf).dtype}; derivatives are checked by floats. "
+            f"leaf {k} of the arguments holds {np.asarray(leaf).dtype}; only floats are checked. "
             "Bind the others first: lambda x: fun(x, n), (x,)."
         )
     return np.asarray(leaf)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ckad import trees
-from ckad.errors import BatchError
+from ckad.errors import BatchError, DifferentiationError
 from ckad.loops.driver import Options
 from ckad.passes import pipeline
 from ckad.place import at_place
@@ -106,6 +106,13 @@ class Batched:
             tape = call.made(pipeline.gradients, *about)
             return fun.shown(call, layout, batch.run(call, tape))
         call = Call(fun, first, {}, self.options)
+        if trees.has_matrix(call.recording.out_tree):
+            raise DifferentiationError(
+                at_place(
+                    f"ckad.vmap: {call.name} returns a sparse matrix, with no axis of members. "
+                    "Return its product with a vector, its .toarray(), or its .data."
+                )
+            )
         tape = call.made(pipeline.members, batch.inputs(call), batch.n)
         return call.results(batch.run(call, tape))
 

@@ -51,6 +51,8 @@ KEPT_BYTES = 2**26
 _cache: OrderedDict[Any, Compiled] = OrderedDict()
 _tapes: OrderedDict[Any, Tape] = OrderedDict()
 _lock = locks.lock()
+#: What other modules keep of tapes.
+also_cleared: list[OrderedDict[Any, Any]] = []
 
 
 class Call:
@@ -136,7 +138,7 @@ class Call:
         """The tape to run."""
         return self.made(pipeline.primal)
 
-    def made(self, product: Callable[..., Pipeline], *about: Positions | int) -> Tape:
+    def made(self, product: Callable[..., Pipeline], *about: Positions | int | Tape) -> Tape:
         """What a pipeline makes of the tape, remembered by the tape's contents."""
         key = product.__name__, about, self.contracts
 
@@ -305,4 +307,6 @@ def clear_caches() -> None:
         _cache.clear()
         _tapes.clear()
     reuse.clear()
+    for more in also_cleared:
+        more.clear()
     arena.clear()

@@ -33,6 +33,7 @@ _ENTRY = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_int64)
 _alive: list[object] = []
 #: Bytes in a line of the cache, at which memory begins.
 LINE = 64
+_njit: Callable[[Any], Any] = numba.njit(nogil=True)
 
 
 @trimmed
@@ -42,20 +43,22 @@ def cfunc(fun: Any, *example: Any) -> CFunction:
     Args:
         fun: what `value_and_grad`, `grad` or `jit` made, with its budget and schedule. It is
             compiled by the native engine for one thread.
-        example: arguments of the shapes and dtypes of all later calls; their numbers do not matter,
-            but for ints and others that are no arrays or floats, which are constants of the program.
+        example: real arrays and floats of the shapes and dtypes of later calls; their numbers do
+            not matter.
 
     Returns:
-        A `CFunction`. In ``@njit`` code, ``status, *results = made(*args)``: arguments are arrays in
-        C order of the example's shapes and dtypes, and floats; the results are new arrays, value
+        A `CFunction`. In ``@njit`` code ``status, *results = made(*args)``: arguments are arrays in
+        C order of the example's shapes and dtypes, or floats; the results are new arrays, value
         and gradients one after the other, scalars as arrays without axes. ``made.address`` is that
         of ``int32_t f(const void *const *inputs, void *const *results, void *work)`` for C, where
         ``work`` is NULL or ``made.workspace`` bytes that no other call uses meanwhile. Any number
         of threads may call it at once.
 
     The status is 0; or 1: something else, 2: an index is out of range or a check of the program has
-    failed, 3: a loop runs longer than it may, 4: a routine has failed (a singular matrix); -1, from
-    Numba alone: an argument has another shape or is not in C order. Results are then not to be used.
+    failed, 3: a `while` runs longer than its memory was made for
+    (64 steps where it has no bound), 4: a routine has failed (a singular matrix); -1, from
+    Numba alone: an argument has another shape. Results are then not to be used. BLAS is not kept to
+    one thread, as it is in other calls.
 
     Raises:
         EngineError: the program needs Python: a routine in Python, checkpoints on disk, a loop
@@ -140,7 +143,7 @@ class CFunction:
         if any(isinstance(x, Tracer) for x in args):
             raise DifferentiationError(
                 at_place(
-                    f"the C function of {self.name} takes numbers, and is called in a function that "
+                    f"the C function of {self.name} takes numbers, and is called while a function "
                     "is being recorded. Call there what it was made of."
                 )
             )
@@ -167,7 +170,7 @@ def _entered(bare: Bare, workspace: int) -> Any:
     tokens = np.array(bare.tokens, np.int64).reshape(-1, 2)
     memory_cell = int(bare.memory)
 
-    @numba.njit(nogil=True)
+    @_njit
     def entered(inputs: int, results: int, work: int) -> int:
         memory = np.empty(workspace if work == 0 else 0, np.uint8)
         start = memory.ctypes.data if work == 0 else work
@@ -202,7 +205,7 @@ def _dispatcher(entered: Any, inputs: Sequence[Type], outputs: Sequence[Type]) -
     n, n_out = len(inputs), len(outputs)
     place, allocate, point = _placing(inputs, 0), _allocating(outputs), _pointing(n_out, 0)
 
-    @numba.njit(nogil=True)
+    @_njit
     def run(*args: Any) -> Any:
         addresses, numbers = np.zeros(max(n, 1), np.int64), np.zeros(max(n, 1))
         results, pointers = allocate(), np.zeros(max(n_out, 1), np.int64)
@@ -214,7 +217,7 @@ def _dispatcher(entered: Any, inputs: Sequence[Type], outputs: Sequence[Type]) -
     return run
 
 
-@numba.njit(nogil=True)
+@_njit
 def _finished(status: int, results: Any, args: Any, numbers: Any) -> Any:
     """Nothing that compiled code has read goes before it has run."""
     return (status, *results)
@@ -224,14 +227,14 @@ def _placing(inputs: Sequence[Type], k: int) -> Any:
     """Write the addresses of arguments; whether they have the right shapes."""
     if not inputs:
 
-        @numba.njit(nogil=True)
-        def placed(addresses: Any, numbers: Any, args: Any) -> bool:
+        @_njit
+        def nothing(addresses: Any, numbers: Any, args: Any) -> bool:
             return True
 
-        return placed
+        return nothing
     rest, shape, dtype = _placing(inputs[1:], k + 1), inputs[0].shape, inputs[0].numpy
 
-    @numba.njit(nogil=True)
+    @_njit
     def placed(addresses: Any, numbers: Any, args: Any) -> bool:
         fits = _placed(addresses, numbers, args[0], k, shape, dtype)
         return rest(addresses, numbers, args[1:]) and fits
@@ -247,9 +250,7 @@ def _placed(addresses: Any, numbers: Any, x: Any, k: int, shape: Any, dtype: Any
 def _place_one(addresses: Any, numbers: Any, x: Any, k: Any, shape: Any, dtype: Any) -> Any:
     wanted, rank = dtype.dtype, len(shape)
 
-    def by_address(
-        addresses: Any, numbers: Any, x: Any, k: Any, shape: Any, dtype: Any
-    ) -> Any:
+    def by_address(addresses: Any, numbers: Any, x: Any, k: Any, shape: Any, dtype: Any) -> Any:
         addresses[k] = x.ctypes.data
         return x.shape == shape
 
@@ -272,14 +273,14 @@ def _allocating(outputs: Sequence[Type]) -> Any:
     """New arrays for the results."""
     if not outputs:
 
-        @numba.njit(nogil=True)
+        @_njit
         def nothing() -> Any:
             return ()
 
         return nothing
     rest, shape, dtype = _allocating(outputs[1:]), outputs[0].shape, outputs[0].numpy
 
-    @numba.njit(nogil=True)
+    @_njit
     def allocated() -> Any:
         return (np.empty(shape, dtype), *rest())
 
@@ -290,14 +291,14 @@ def _pointing(n: int, k: int) -> Any:
     """Write the addresses of the results."""
     if k == n:
 
-        @numba.njit(nogil=True)
+        @_njit
         def nothing(pointers: Any, results: Any) -> None:
             pass
 
         return nothing
     rest = _pointing(n, k + 1)
 
-    @numba.njit(nogil=True)
+    @_njit
     def pointed(pointers: Any, results: Any) -> None:
         pointers[k] = results[0].ctypes.data
         rest(pointers, results[1:])

@@ -106,7 +106,9 @@ def _real(columns: Any) -> np.ndarray:
     given = np.asarray(columns)
     if given.dtype.kind == "c":
         raise DifferentiationError(
-            at_place("an operator of ckad.linear_operator is real; multiply real and imaginary parts.")
+            at_place(
+                "an operator of ckad.linear_operator is real; multiply real and imaginary parts."
+            )
         )
     return given
 
@@ -206,7 +208,6 @@ def _loss(call: Call, loss: Callable[[Any], Any]) -> Tape:
             )
         )
     moving = tuple(moving_inputs(of))
-
 
     def inlined() -> Tape:
         return pipeline.inlined().run(of.made(pipeline.hvp, layout.wrt, moving))

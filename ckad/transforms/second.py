@@ -46,11 +46,11 @@ def jacobian(
     ``memory`` and ``schedule`` are those of `value_and_grad`, for each sweep.
 
     With ``sparse=True`` the result is a ``scipy.sparse.csr_array`` of shape
-    ``(out.size, argument.size)``, both in C order. Its pattern is read off the recorded program (see
-    `sparsity`), or is ``sparsity``: a matrix, dense or of ``scipy.sparse``, that is not 0 where the
-    Jacobian may be not. Columns that meet in no row share one tangent, or rows one cotangent: a
-    tridiagonal Jacobian takes 3 of them, of any length. ``"auto"`` takes the fewer. Pattern and
-    colours are found once per program, and kept.
+    ``(out.size, argument.size)``, both in C order. Its pattern is read off the recorded program
+    (see `sparsity`), or is the argument ``sparsity``: a matrix, dense or of ``scipy.sparse``, that
+    is not 0 where the Jacobian may be not. Columns that meet in no row share one tangent, or rows
+    one cotangent: a tridiagonal Jacobian takes 3 of them, of any length. ``"auto"`` takes the
+    fewer. Pattern and colours are found once per program, and kept.
 
     Raises:
         DifferentiationError: ``fun`` returns something else than one real array, ``sparsity`` has
@@ -244,8 +244,9 @@ def hessian(
     tuples: ``h[i][j]`` has the shape of argument i and then that of j. One product (see `hvp`) per
     element of an argument, several of them side by side; the keyword arguments are those of `hvp`.
 
-    ``sparse=True`` and ``sparsity`` are as for `jacobian`: a ``csr_array`` by one argument, from one
-    product per colour. Of two mirrored elements the one that can be told apart is taken for both.
+    ``sparse=True`` and ``sparsity`` are as for `jacobian`: the result is a ``csr_array``, by one
+    argument, from one product per colour. Of two mirrored elements the one that can be told apart
+    is taken for both.
 
     >>> import numpy as np, ckad
     >>> print(ckad.hessian(lambda x: x[0] ** 2 * x[1])(np.array([1.0, 2.0])))

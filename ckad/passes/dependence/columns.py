@@ -1,4 +1,4 @@
-"""What the elements of a value depend on: per element a set of columns, one column per input element.
+"""What the elements of a value depend on: sets of columns, one per input element.
 
 A set may be too large, never too small. What would take too much memory to tell apart is depended
 on by every element.
@@ -39,12 +39,21 @@ class Columns(NamedTuple):
         every = _csr(np.tile(shared, size), np.arange(size + 1) * len(shared), n_columns)
         return self.rows + every if len(shared) else self.rows.copy()
 
+    def told_apart(self) -> Columns:
+        """The common columns in the rows, unless these are too many."""
+        if not self.common.any() or self.rows.nnz + self.size * int(self.common.sum()) > LARGEST:
+            return self
+        return Columns(self.whole(), np.zeros_like(self.common))
+
     def taken(self, places: np.ndarray) -> Columns:
-        """Element k is the one at ``places[k]``; of no columns, but the common ones, if negative."""
+        """Element k is the one at ``places[k]``; without own columns if negative."""
         places = places.ravel()
         if len(places) == self.size and np.array_equal(places, np.arange(self.size)):
             return self
         inside = places >= 0
+        if not inside.all() and self.common.any():
+            told = self.told_apart()
+            return told.taken(places) if told is not self else self.everything(len(places))
         lengths = np.zeros(len(places), np.int64)
         lengths[inside] = np.diff(self.rows.indptr)[places[inside]]
         if lengths.sum() > LARGEST:
@@ -79,9 +88,7 @@ class Columns(NamedTuple):
 
 def nothing(size: int, n_columns: int) -> Columns:
     none = np.zeros(0, np.int32)
-    return Columns(
-        _csr(none, np.zeros(size + 1, np.int64), n_columns), np.zeros(n_columns, bool)
-    )
+    return Columns(_csr(none, np.zeros(size + 1, np.int64), n_columns), np.zeros(n_columns, bool))
 
 
 def units(first: int, size: int, n_columns: int) -> Columns:
@@ -99,9 +106,7 @@ def union(parts: Sequence[Columns | None]) -> Columns | None:
     for x in left[1:]:
         common = out.common | x.common
         if out.rows.nnz + x.rows.nnz > LARGEST:
-            return out._replace(common=common).everything(out.size)._replace(
-                common=out.any | x.any
-            )
+            return out._replace(common=common).everything(out.size)._replace(common=out.any | x.any)
         out = Columns(out.rows + x.rows, common)
     return out
 
@@ -110,6 +115,7 @@ def stacked(parts: Sequence[Columns | None], size: int) -> Columns | None:
     """The elements of several values of one size, one value after the other."""
     from scipy import sparse
 
+    parts = [None if x is None else x.told_apart() for x in parts]
     known = [x for x in parts if x is not None]
     if not known:
         return None

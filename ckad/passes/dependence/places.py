@@ -20,11 +20,6 @@ Known = np.ndarray | None
 Rule = Callable[[Row, Sequence[Columns | None], Sequence[Known], Sequence[Type]], Columns | None]
 
 
-def joined(row: Row, parts: Sequence[Columns | None], *about: Any) -> Columns | None:
-    """Elementwise: what is at the same place."""
-    return union(parts)
-
-
 def chosen(
     row: Row, parts: Sequence[Columns | None], numbers: Sequence[Known], types: Sequence[Type]
 ) -> Columns | None:
@@ -180,8 +175,9 @@ def called(
 def _sparse_product(
     row: Row, parts: Sequence[Columns | None], numbers: Sequence[Known], types: Sequence[Type]
 ) -> Columns | None:
-    transposed, m, n = row.attrs[1:]
-    assert numbers[2] is not None and numbers[3] is not None
+    transposed, m, _ = row.attrs[1:]
+    assert numbers[2] is not None
+    assert numbers[3] is not None
     nnz, (height, k) = types[0].size, row.type.shape
     indptr = products.unpacked(numbers[2], m + 1)
     i = np.repeat(np.arange(m), np.diff(indptr))

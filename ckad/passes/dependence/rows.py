@@ -8,7 +8,7 @@ import numpy as np
 
 from ckad.passes.activity import has_derivative
 from ckad.passes.dependence.columns import Columns, nothing, stacked, union, units
-from ckad.passes.dependence.places import RULES_OF_PLACES, Known, joined
+from ckad.passes.dependence.places import RULES_OF_PLACES, Known
 from ckad.rules import RULES
 from ckad.tape.control import UNGUARDED, Loop, read_loop
 from ckad.tape.ops import Group, Op, is_elementwise
@@ -96,10 +96,11 @@ class _Walk:
             return None
         if row.op is Op.CALL and routine_of(row).marks:
             operands[0] = None  # its derivative is that of the others
-        rule = joined if is_elementwise(row.op) and row.op is not Op.SELECT else None
-        rule = rule or RULES_OF_PLACES.get(row.op)
         types = [self.tape.rows[x].type for x in row.operands]
         numbers = [self.numbers[x] for x in row.operands]
+        rule = RULES_OF_PLACES.get(row.op)
+        if rule is None and is_elementwise(row.op):
+            return union(operands)
         if rule is None:
             return union([x.everything(row.type.size) for x in operands if x is not None])
         return rule(row, operands, numbers, types)

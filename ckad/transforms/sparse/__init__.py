@@ -12,11 +12,9 @@ from ckad.transforms.sparse.matrices import (
     sparse_jacobian,
     sparsity,
 )
-from ckad.transforms.sparse.recipe import clear
 
 __all__ = [
     "Sparsity",
-    "clear",
     "given_pattern",
     "sparse_hessian",
     "sparse_jacobian",

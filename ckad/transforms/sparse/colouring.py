@@ -34,8 +34,8 @@ def symmetric_coloured(pattern: Pattern) -> np.ndarray:
     """A colour per column of a symmetric pattern: each path of four columns has three of them."""
 
     def coloured(order: np.ndarray) -> np.ndarray:
-        colours, *marks = np.full((4, pattern.shape[0] + 1), -1, np.int64)
-        _star(colours, *marks, order, pattern.indptr, pattern.indices)
+        colours, last, once, twice = np.full((4, pattern.shape[0] + 1), -1, np.int64)
+        _star(colours, last, once, twice, order, pattern.indptr, pattern.indices)
         return colours[:-1]
 
     return _fewer(coloured, np.diff(pattern.indptr))
@@ -115,7 +115,7 @@ def _star(
                 continue
             for q in range(indptr[w], indptr[w + 1]):
                 x = indices[q]
-                if x == v or x == w or colours[x] < 0 or last[colours[x]] == v:
+                if colours[x] < 0 or last[colours[x]] == v or x == w:  # v has no colour yet
                     continue
                 if twice[colours[w]] == v:  # x - w - v - another one like w
                     last[colours[x]] = v

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ckad import locks
 from ckad.errors import DifferentiationError
 from ckad.passes import pipeline
 from ckad.passes.dependence import LARGEST, Columns, dependence
 from ckad.patterns import Pattern
 from ckad.place import at_place
-from ckad.tape.tape import Tape
 from ckad.trace.values.tracer import Tracer
-from ckad.transforms.call import Call, identity, remember
+from ckad.transforms.call import Call, also_cleared, identity, remember
 from ckad.transforms.sparse.colouring import (
     bound,
     columns_coloured,
@@ -29,6 +27,7 @@ from ckad.transforms.sparse.colouring import (
 #: The patterns and recipes of tapes, found again by their contents.
 _patterns: OrderedDict[Any, Found] = OrderedDict()
 _recipes: OrderedDict[Any, Recipe] = OrderedDict()
+also_cleared.extend([_patterns, _recipes])
 
 
 class Found(NamedTuple):
@@ -87,12 +86,6 @@ def recipe_of(
         return _symmetric(_mirrored(pattern), dtype) if second else _recipe(pattern, mode, dtype)
 
     return call.once(("recipe", key), lambda: remember(_recipes, key, made))
-
-
-def clear() -> None:
-    """Forget all of them."""
-    _patterns.clear()
-    _recipes.clear()
 
 
 def _known(call: Call) -> dict[int, np.ndarray]:

@@ -1,4 +1,4 @@
-"""Programs for threads that Python does not know: all that a run needs, and nothing that asks it."""
+"""Programs for threads that Python does not know: what a run needs, but nothing that asks it."""
 
 from __future__ import annotations
 
@@ -57,7 +57,9 @@ def _whole(feed: Feed) -> Feed:
         pieces.append(piece.copy())
         n += len(piece)
         if n > MOST_ACTIONS:
-            raise EngineError(f"its schedule has more than {MOST_ACTIONS:,} actions. Raise memory=.")
+            raise EngineError(
+                f"its schedule has more than {MOST_ACTIONS:,} actions. Raise memory=."
+            )
     rows = np.concatenate(pieces)
     return feed._replace(pieces=lambda: iter([rows]), n_rows=n)
 

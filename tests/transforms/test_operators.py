@@ -1,0 +1,225 @@
+"""Operators for SciPy, Gauss-Newton products, Taylor tests, and transformations of each other."""
+
+import numpy as np
+import pytest
+from scipy.sparse.linalg import cg, lsmr, lsqr, svds
+
+import ckad
+from ckad.errors import DifferentiationError, GradientCheckError
+from ckad.testing import taylor_test
+
+rng = np.random.default_rng(9)
+X, V = rng.uniform(0.2, 1.0, 6), rng.normal(size=6)
+VM = {"engine": "vm"}
+
+
+def waves(x):
+    for _ in range(5):
+        x = x + 0.1 * np.sin(np.roll(x, 1)) * x
+    return x[:4] * x[5]
+
+
+def misfit(x):
+    return np.sum(waves(x) ** 2)
+
+
+def entropy(y):
+    return np.sum(y * np.log(y))
+
+
+JACOBIAN = ckad.jacobian(waves, **VM)(X)
+
+
+def test_an_operator_is_the_jacobian():
+    J = ckad.linear_operator(waves, X, **VM)
+    assert J.shape == (4, 6)
+    assert J.dtype == np.float64
+    np.testing.assert_allclose(J @ np.eye(6), JACOBIAN, rtol=1e-13, atol=1e-15)
+    np.testing.assert_allclose(J.T @ np.eye(4), JACOBIAN.T, rtol=1e-13, atol=1e-15)
+    np.testing.assert_allclose(J @ V, JACOBIAN @ V, rtol=1e-13)
+    np.testing.assert_allclose(J.H @ V[:4], JACOBIAN.T @ V[:4], rtol=1e-13)
+    assert (J @ np.zeros((6, 0))).shape == (4, 0)
+    right = JACOBIAN @ V
+    for solve in (lsqr, lsmr):
+        found = solve(J, right, atol=1e-14, btol=1e-14)[0]
+        np.testing.assert_allclose(JACOBIAN @ found, right, rtol=1e-9)
+    expected = np.linalg.svd(JACOBIAN, compute_uv=False)[:2]
+    np.testing.assert_allclose(sorted(svds(J, k=2)[1])[::-1], expected, rtol=1e-9)
+
+
+def test_of_a_gradient_it_is_the_hessian_within_its_budget():
+    H = ckad.linear_operator(ckad.grad(misfit, memory="32 KiB", schedule="revolve"), X)
+    dense = ckad.hessian(misfit, **VM)(X)
+    np.testing.assert_allclose(H @ np.eye(6), dense, rtol=1e-11, atol=1e-13)
+    np.testing.assert_allclose(H.T @ V, dense @ V, rtol=1e-11)
+    regular = ckad.linear_operator(ckad.grad(lambda x: misfit(x) + 50 * x @ x), X, **VM)
+    found, info = cg(regular, V, rtol=1e-12)
+    assert info == 0
+    np.testing.assert_allclose(found, np.linalg.solve(dense + 100 * np.eye(6), V), rtol=1e-9)
+
+
+def test_gauss_newton():
+    weights = np.diag(1 / waves(X))
+    cases = ((None, np.eye(4)), (entropy, weights))
+    for loss, middle in cases:
+        expected = JACOBIAN.T @ middle @ JACOBIAN @ V
+        for options in (VM, {"memory": "32 KiB", "schedule": "revolve"}):
+            found = ckad.gauss_newton(waves, (X,), (V,), loss, **options)
+            np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+def test_gauss_newton_of_several_arrays():
+    def parts(x, a):
+        return {"y": x * a, "n": np.floor(x), "s": np.sum(x**2)}
+
+    def stacked(z):
+        return np.append(z[:6] * z[6], np.sum(z[:6] ** 2))
+
+    dense = ckad.jacobian(stacked, **VM)(np.append(X, 2.0))
+    found = ckad.gauss_newton(parts, (X, 2.0), (V, 1.0), **VM)
+    expected = dense.T @ dense @ np.append(V, 1.0)
+    np.testing.assert_allclose(np.append(*found), expected, rtol=1e-12)
+
+
+def test_taylor(capsys):
+    rates = taylor_test(lambda x, t: misfit(x) * np.sin(t), (X, 0.3), **VM)
+    np.testing.assert_allclose(rates, [1, 2, 3], atol=0.05)
+    assert "<v, H v>" in capsys.readouterr().out
+    quadratic = taylor_test(lambda x: x @ x, (X,), verbose=False, **VM)
+    assert quadratic[2] == np.inf
+    np.testing.assert_allclose(quadratic[:2], [1, 2], atol=0.05)
+
+
+def test_taylor_finds_a_derivative_that_is_slightly_wrong(capsys):
+    @ckad.custom_jvp
+    def sine(x):
+        return np.sin(x)
+
+    sine.defjvp(
+        lambda primals, tangents: (np.sin(primals[0]), 1.0005 * np.cos(primals[0]) * tangents[0])
+    )
+    with pytest.raises(GradientCheckError, match=r"the gradient is wrong(.|\n)*rate"):
+        taylor_test(lambda x: np.sum(sine(x)), (X,), order=1, **VM)
+    with pytest.raises(ValueError, match="order=3"):
+        taylor_test(misfit, (X,), order=3)
+
+
+# --- transformations of each other ---------------------------------------------------------------
+
+
+def with_grad(x):
+    return x - 0.1 * ckad.grad(misfit)(x)
+
+
+def with_value_and_grad(x):
+    value, gradient = ckad.value_and_grad(misfit)(x)
+    return x - 0.1 * gradient + 0.01 * value
+
+
+def with_jacobian(x):
+    return x + 0.1 * ckad.jacobian(waves)(x)[:, :4].sum() * x
+
+
+def with_sparse_jacobian(x):
+    return x - 0.1 * (ckad.jacobian(waves, sparse=True)(x).T @ x[:4])
+
+
+def with_hessian(x):
+    return x - np.linalg.solve(ckad.hessian(misfit)(x) + 9 * np.eye(6), x)
+
+
+def with_hvp(x):
+    return x - 0.1 * ckad.hvp(misfit, (x,), (x,))
+
+
+def with_gauss_newton(x):
+    return x - 0.1 * ckad.gauss_newton(waves, (x,), (x,))
+
+
+def with_jvp_of_gradient(x):
+    return x - 0.1 * ckad.jvp(ckad.grad(misfit), (x,), (x,))[1]
+
+
+def with_vjp(x):
+    return x - 0.1 * ckad.vjp(waves, x)[1](x[:4])[0]
+
+
+STEPS = [
+    with_grad, with_value_and_grad, with_jacobian, with_sparse_jacobian, with_hessian, with_hvp,
+    with_gauss_newton, with_jvp_of_gradient, with_vjp,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        with_gauss_newton,
+        with_jvp_of_gradient,
+        with_sparse_jacobian,
+        *(pytest.param(s, marks=pytest.mark.slow) for s in STEPS),
+    ],
+)
+def test_the_gradient_of_a_loop_that_takes_derivatives(step):
+    def objective(x):
+        for _ in range(2):
+            x = step(x)
+        return np.sum(x**2)
+
+    plain = ckad.jit(objective, **VM)
+    h = 1e-5
+    quotient = (plain(X + h * V) - plain(X - h * V)) / (2 * h)
+    np.testing.assert_allclose(ckad.grad(objective, **VM)(X) @ V, quotient, rtol=1e-7)
+
+
+def test_derivatives_of_derivatives():
+    H, both = ckad.hessian(misfit, **VM)(X), np.stack([X, 2 * X])
+    g, one = ckad.grad(misfit, **VM), {"rtol": 1e-11, "atol": 1e-13}
+    gradient, change = ckad.jvp(g, (X,), (V,))
+    np.testing.assert_allclose(gradient, g(X), **one)
+    np.testing.assert_allclose(change, H @ V, **one)
+    (value, gradient), (slope, change) = ckad.jvp(ckad.value_and_grad(misfit, **VM), (X,), (V,))
+    np.testing.assert_allclose([value, slope], [misfit(X), g(X) @ V], **one)
+    np.testing.assert_allclose(change, H @ V, **one)
+    along = ckad.grad(lambda x: ckad.jvp(misfit, (x,), (V,))[1], **VM)
+    np.testing.assert_allclose(along(X), H @ V, **one)
+    np.testing.assert_allclose(ckad.vmap(g)(both)[0], g(X), **one)
+    found = ckad.jacobian(g, sparse=True, **VM)(X).toarray()
+    np.testing.assert_allclose(found, H, **one)
+    found = ckad.jacobian(lambda x: ckad.vmap(waves)(x), sparse=True, **VM)(both).toarray()
+    np.testing.assert_allclose(found[:4, :6], JACOBIAN, **one)
+    assert not found[:4, 6:].any()
+
+
+def by_while(x):
+    return ckad.while_loop(lambda c: c[0] < 3.0, lambda c: (c[0] + 1.0, np.cos(c[1])), (0.0, x))[1]
+
+
+def by_scan(x):
+    return ckad.scan(lambda c, u: (c * np.cos(u * c), c), x, np.full((3, 6), 0.3))[0]
+
+
+@pytest.mark.parametrize("step", [by_while, by_scan])
+def test_sparse_derivatives_of_loops(step):
+    def total(x):
+        return np.sum(step(x) ** 2)
+
+    J, H = ckad.jacobian(step, sparse=True, **VM)(X), ckad.hessian(total, sparse=True, **VM)(X)
+    np.testing.assert_allclose(J.toarray(), ckad.jacobian(step, **VM)(X), rtol=1e-13)
+    np.testing.assert_allclose(H.toarray(), ckad.hessian(total, **VM)(X), rtol=1e-12)
+    assert J.nnz == H.nnz == 6
+
+
+@pytest.mark.parametrize(
+    ("what", "said"),
+    [
+        (lambda x: ckad.grad(lambda x: np.sum(ckad.linear_operator(waves, x) @ x))(x), "for SciPy"),
+        (lambda x: ckad.linear_operator(lambda x: (x, x), x), "one real array"),
+        (lambda x: ckad.linear_operator(waves, x, **VM) @ (x + 1j), "is real"),
+        (lambda x: ckad.gauss_newton(waves, (x,), (x[:2],)), "shape"),
+        (lambda x: ckad.gauss_newton(waves, (x,), (x,), np.sin), "float scalar"),
+        (lambda x: ckad.gauss_newton(np.argmax, (x,), (x,)), "no floats"),
+    ],
+)
+def test_what_is_refused(what, said):
+    with pytest.raises(DifferentiationError, match=said):
+        what(X)
