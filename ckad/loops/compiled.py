@@ -110,6 +110,11 @@ class Compiled:
         return self.plan
 
     @property
+    def costs(self) -> Costs:
+        """What steps take, as far as `timed_on` has found out."""
+        return self._costs
+
+    @property
     def total_steps(self) -> int:
         """Steps of the outermost loops, both sweeps."""
         return self._run.total_steps
