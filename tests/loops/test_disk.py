@@ -186,7 +186,7 @@ def test_without_a_disk_the_plan_is_the_same():
     u, k = arguments()
     plain = ckad.plan(program, u, k, memory="40 KiB", engine="native")
     budget = ckad.plan(program, u, k, memory=ckad.Budget(memory="40 KiB"), engine="native")
-    assert str(plain) == str(budget)
+    assert (plain.peak_bytes, plain.loops) == (budget.peak_bytes, budget.loops)
     with pytest.raises(BudgetError, match=r"memory='2 KiB'.*the least"):
         ckad.plan(program, u, k, memory=ckad.Budget(memory="2 KiB"), engine="native")
 
