@@ -1,7 +1,7 @@
 """What schedules cost beside the steps: the driver alone, and revolve against revolve by hand.
 
-The driver's cost is what a run takes more than its steps, states and reversals, which are timed many
-at a time in the same program. By hand it is Burgers' equation in Numba with the recursion of
+The driver's cost is what a run takes more than its steps, states and reversals, which are timed
+many at a time in the same program. By hand it is Burgers' equation in Numba with the recursion of
 A. Griewank and A. Walther, Algorithm 799: revolve, ACM TOMS 26 (2000) 19-45.
 """
 

@@ -91,8 +91,8 @@ def predicted(
 
 
 class _Moved(NamedTuple):
-    """How many states are stored and restored, how many pieces a schedule's actions are, and seconds
-    to make them."""
+    """How many states are stored and restored, in how many pieces a schedule's actions come, and
+    seconds to make them."""
 
     stores: float
     restores: float
@@ -122,7 +122,6 @@ def _moved(schedule: Schedule, most_rows: int) -> _Moved:
 
 def _making(schedule: Schedule, most_rows: int) -> float:
     """Seconds of a piece of actions."""
-    began, n = perf_counter(), 0
-    for n, actions in enumerate(islice(schedule.chunks(most_rows), PIECES), 1):
-        rows_of(actions)
-    return (perf_counter() - began) / max(1, n)
+    began = perf_counter()
+    made = sum(1 for _ in map(rows_of, islice(schedule.chunks(most_rows), PIECES)))
+    return (perf_counter() - began) / max(1, made)
