@@ -114,6 +114,7 @@ def _count(schedule: Schedule) -> tuple[int, int]:
 def rows_of(actions: Actions) -> np.ndarray:
     """Actions as engines read them."""
     rows = np.empty((actions.kind.size, len(actions)), np.int64)
-    for k, column in enumerate(actions):
+    columns: Sequence[np.ndarray] = actions
+    for k, column in enumerate(columns):
         rows[:, k] = column
     return rows

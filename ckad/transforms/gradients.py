@@ -383,9 +383,10 @@ def plan(
     """Say what ``value_and_grad(fun, argnums, memory=memory)(*args)`` will cost, before it runs.
 
     Returns a `Plan` with ``n_steps``, ``n_slots``, ``forward_steps``, ``recompute_factor``,
-    ``peak_bytes`` (everything the call allocates), ``seconds`` and the ``schedule``; ``print`` shows
-    it, ``plot()`` draws it. A few steps are run to be timed, in a run that leaves the others out:
-    only where that can do no harm, and never of a function of yours that Python runs (`primitive`). Errors are those of `value_and_grad`.
+    ``peak_bytes`` (everything the call allocates), ``seconds`` and the ``schedule``; ``print``
+    shows it, ``plot()`` draws it. A few steps are run to be timed, the others left out: only where
+    that can do no harm, and where no Python function of yours is called. Errors are those of
+    `value_and_grad`.
 
     >>> import numpy as np, ckad
     >>> def decay(x):
