@@ -13,6 +13,7 @@ from benchmarks import (
     budgets,
     derivatives,
     disk,
+    driver,
     latency,
     loops,
     ratio,
@@ -39,6 +40,7 @@ TABLES = {
     "disk": disk.markdown,
     "budgets": budgets.markdown,
     "derivatives": derivatives.markdown,
+    "driver": driver.markdown,
 }
 
 
@@ -68,6 +70,7 @@ def parser() -> argparse.ArgumentParser:
     add_derivatives(commands)
     add_disk(commands)
     add_budgets(commands)
+    add_driver(commands)
     table = commands.add_parser("table", help="a report as Markdown, or as pictures")
     table.add_argument("report", type=Path)
     table.add_argument("--forms", action="store_true", help="with every form of a comparison")
@@ -175,6 +178,16 @@ def add_budgets(commands: Any) -> None:
     run.add_argument("--threads", type=int, default=1)
     run.add_argument("--directory", type=Path, help="default: the system's temporary one")
     run.add_argument("--tiny", action="store_true", help="the sizes of the tests")
+    add_output(run)
+
+
+def add_driver(commands: Any) -> None:
+    run = commands.add_parser("driver", help="what schedules cost beside steps; revolve by hand")
+    run.set_defaults(run=run_driver)
+    run.add_argument("--steps", type=int, default=10_000)
+    run.add_argument("--cells", type=int, default=100)
+    run.add_argument("--slots", type=int, default=20)
+    run.add_argument("--rounds", type=int, default=9)
     add_output(run)
 
 
@@ -298,6 +311,13 @@ def run_budgets(options: argparse.Namespace) -> int:
         pick(budgets.PROGRAMS, name, "program")
     rest = options.rounds, options.directory, options.threads, options.tiny
     write(budgets.budgets(options.programs, options.points, *rest), options)
+    return 0
+
+
+def run_driver(options: argparse.Namespace) -> int:
+    check_rounds(options.rounds)
+    sizes = options.steps, options.cells, options.slots
+    write(driver.driver(*sizes, options.rounds), options)
     return 0
 
 

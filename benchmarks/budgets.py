@@ -85,7 +85,9 @@ def sweep(value: Any, inputs: Sequence[np.ndarray], points: int, threads: int) -
 
     def planned(**options: Any) -> Any:
         numbers = tuple(range(len(inputs)))
-        return ckad.value_and_grad(value, numbers, threads=threads, **options).compiled(*inputs).plan
+        return (
+            ckad.value_and_grad(value, numbers, threads=threads, **options).compiled(*inputs).plan
+        )
 
     most = planned(schedule="store_all").peak_bytes
     try:
@@ -204,5 +206,7 @@ def _row(found: dict[str, Any]) -> tuple[str, ...]:
         "" if predicted is None else f"{found['predicted_seconds']:.3g}",
         f"{least:.3g} ({first:.3g})",
         "" if predicted is None else f"{predicted:.2f}",
-        "" if predicted is None else f"{found['predicted_seconds'] / min(found['busy_seconds']):.2f}",
+        ""
+        if predicted is None
+        else f"{found['predicted_seconds'] / min(found['busy_seconds']):.2f}",
     )

@@ -40,6 +40,4 @@ def _give_all() -> None:
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(
-        before=_take_all, after_in_parent=_give_all, after_in_child=_give_all
-    )
+    os.register_at_fork(before=_take_all, after_in_parent=_give_all, after_in_child=_give_all)

@@ -112,6 +112,11 @@ class Compiled:
         return self.plan
 
     @property
+    def costs(self) -> Costs:
+        """What steps take, as far as `timed_on` has found out."""
+        return self._costs
+
+    @property
     def total_steps(self) -> int:
         """Steps of the outermost loops, both sweeps."""
         return self._run.total_steps
@@ -285,7 +290,7 @@ class Compiled:
                 self._run = self._planned(self._assumed, self._pace, self._costs)
 
     def _keep_pace(self, run: Run, seconds: float) -> None:
-        """Where the disk is weighed against steps, let the next run know what they have taken: where
+        """Where the disk is weighed against steps, let the next run know what they have taken, if
         a plan takes no longer than a run."""
         said = run.plan.disk
         if said is None or not said.computing:

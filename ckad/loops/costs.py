@@ -13,6 +13,7 @@ import numpy as np
 
 from ckad.checkpoint.plan import OnDisk
 from ckad.checkpoint.schedules.schedule import Action, Schedule
+from ckad.engines.actions import CHUNK
 from ckad.engines.arena import MOST
 from ckad.engines.measure import TapedLoop
 from ckad.loops.tables import rows_of
@@ -44,13 +45,17 @@ class Cost(NamedTuple):
 
     def seconds(self, schedule: Schedule, most_rows: int) -> float:
         """Both sweeps of a loop whose actions come in pieces of so many, but for its disk."""
+        moved = _moved(schedule, most_rows)
+        return self.kernels(schedule) + moved.pieces * self.piece + moved.seconds
+
+    def kernels(self, schedule: Schedule) -> float:
+        """Of these, what compiled code takes: steps, reversals, states stored and restored."""
         n, beside = schedule.n_steps, schedule.n_beside
         again = schedule.forward_steps - n
         steps = again * self.advance + (n - beside) * (self.tape + self.reverse)
-        moved = _moved(schedule, most_rows)
+        moved = _moved(schedule, CHUNK)
         states = moved.stores * self.store + moved.restores * self.restore
-        actions = moved.pieces * self.piece + moved.seconds
-        return steps + beside * self.both + states + actions
+        return steps + beside * self.both + states
 
 
 class Costs(NamedTuple):
@@ -86,8 +91,8 @@ def predicted(
 
 
 class _Moved(NamedTuple):
-    """How many states are stored and restored, how many pieces a schedule's actions are, and seconds
-    to make them."""
+    """How many states are stored and restored, in how many pieces a schedule's actions come, and
+    seconds to make them."""
 
     stores: float
     restores: float
@@ -117,7 +122,6 @@ def _moved(schedule: Schedule, most_rows: int) -> _Moved:
 
 def _making(schedule: Schedule, most_rows: int) -> float:
     """Seconds of a piece of actions."""
-    began, n = perf_counter(), 0
-    for n, actions in enumerate(islice(schedule.chunks(most_rows), PIECES), 1):
-        rows_of(actions)
-    return (perf_counter() - began) / max(1, n)
+    began = perf_counter()
+    made = sum(1 for _ in map(rows_of, islice(schedule.chunks(most_rows), PIECES)))
+    return (perf_counter() - began) / max(1, made)

@@ -240,9 +240,7 @@ def _planned(
     warn_if_dear(chooser, schedules)
     known = None if options.asked is None else budget
     found = choice.described if choice else None
-    times = predicted(
-        chooser.outer, schedules, costs, pace, chooser.most_rows, peak, found
-    )
+    times = predicted(chooser.outer, schedules, costs, pace, chooser.most_rows, peak, found)
     plan = Plan(peak, known, engine, chooser.plans(schedules), found, times)
     total = sum(schedules[x.name].forward_steps + x.n_steps for x in loops.values() if x.depth == 1)
     lengths = {name: x.n_steps for name, x in loops.items() if x.is_open}

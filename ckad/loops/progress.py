@@ -34,12 +34,12 @@ class Progress(NamedTuple):
 
     @property
     def sweep(self) -> str:
-        """"forward", or "reverse"."""
+        """ "forward", or "reverse"."""
         return "forward" if self.done < self.forward else "reverse"
 
     @property
     def seconds_left(self) -> float | None:
-        """About how long it goes on, as if all steps took as long; None before the first is done."""
+        """About how long it goes on, if all steps take as long; None before the first is done."""
         if self.is_over:
             return 0.0
         return self.seconds * (self.total - self.done) / self.done if self.done else None

@@ -113,4 +113,8 @@ def _count(schedule: Schedule) -> tuple[int, int]:
 
 def rows_of(actions: Actions) -> np.ndarray:
     """Actions as engines read them."""
-    return np.stack([column.astype(np.int64) for column in actions], axis=1)
+    rows = np.empty((actions.kind.size, len(actions)), np.int64)
+    columns: Sequence[np.ndarray] = actions
+    for k, column in enumerate(columns):
+        rows[:, k] = column
+    return rows

@@ -323,8 +323,8 @@ def vjp(
     Every primal has to hold floats. ``pullback(ct)`` takes a pytree like the result and returns a
     tuple with one pytree per primal; it may be called again and again, and runs both sweeps each
     time. For complex values ``Re(sum(ct * dout))`` is ``Re(sum(pulled * dprimal))``. The keyword
-    arguments and errors are those of `value_and_grad`; what ``resume`` goes on with is a pullback of
-    the same cotangent.
+    arguments and errors are those of `value_and_grad`; ``resume`` goes on with a pullback of the
+    same cotangent.
 
     >>> import numpy as np, ckad
     >>> out, pullback = ckad.vjp(lambda x: x**2, np.array([1.0, 3.0]))
@@ -383,8 +383,10 @@ def plan(
     """Say what ``value_and_grad(fun, argnums, memory=memory)(*args)`` will cost, before it runs.
 
     Returns a `Plan` with ``n_steps``, ``n_slots``, ``forward_steps``, ``recompute_factor``,
-    ``peak_bytes`` (everything the call allocates) and the ``schedule``; ``print`` shows it,
-    ``plot()`` draws it. Errors are those of `value_and_grad`.
+    ``peak_bytes`` (everything the call allocates), ``seconds`` and the ``schedule``; ``print``
+    shows it, ``plot()`` draws it. A few steps are run to be timed, the others left out: only where
+    that can do no harm, and where no Python function of yours is called. Errors are those of
+    `value_and_grad`.
 
     >>> import numpy as np, ckad
     >>> def decay(x):

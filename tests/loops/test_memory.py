@@ -254,3 +254,44 @@ print(json.dumps(dict(calls=calls, below=below, stopped=stopped)))
     assert 0 < stopped["done"] < stopped["total"]
     assert stopped["peak"] > 10 * MB
     assert stopped["left"] <= PAGES
+
+
+#: Budgets in equal ratios from the least to what keeping everything takes, states on disk too.
+SWEEP = """
+import re, tempfile
+from ckad.errors import BudgetError
+arguments = rng.random(60_000), 0.1 * rng.random(60_000)
+def gradient(memory, directory, **schedule):
+    budget = ckad.Budget(memory, "1 GiB", directory)
+    return ckad.value_and_grad(steps, (0, 1), memory=budget, **schedule)
+def steps(u, kappa):
+    return np.sum(ckad.fori_loop(0, 60, lambda i, u: u + kappa * np.sin(u) * u, u) ** 2)
+found = []
+with tempfile.TemporaryDirectory() as directory:
+    most = ckad.plan(steps, *arguments, argnums=(0, 1), schedule="store_all").peak_bytes
+    try:
+        gradient(1, directory).plan(*arguments)
+    except BudgetError as error:
+        least = int(re.search(r"at least ([\\d,]+)", str(error))[1].replace(",", ""))
+    for k in range(POINTS):
+        budget = round(least * (most / least) ** (k / (POINTS - 1)))
+        asked = {"schedule": lambda n: ckad.schedules.multistage(n, 1, 9)} if k == 1 else {}
+        if k == 1:
+            budget += 6 * 60_000 * 8
+        run = gradient(budget, directory, **asked)
+        run(*arguments)
+        found.append(measure(run, *arguments) | dict(budget=budget))
+print(json.dumps(found))
+"""
+
+
+@pytest.mark.parametrize("points", [3, pytest.param(25, marks=pytest.mark.slow)])
+def test_budgets_from_the_least_to_all_with_states_on_disk(points: int, engine: str) -> None:
+    if engine == "vm" and points < 10:
+        pytest.skip("both engines are swept where time is no matter")
+    found = in_a_process(SWEEP.replace("POINTS", str(points)))
+    assert len(found) == points
+    for point in found:
+        assert point["planned"] <= point["budget"]
+        assert point["growth"] <= 1.05 * point["budget"] + PAGES
+    assert "slots on disk" in found[1]["plan"]

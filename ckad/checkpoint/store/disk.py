@@ -98,7 +98,8 @@ class DiskStore:
             recorder = Recorder(opened, how.digest, key or {}) if resume else None
             run = recorder.run if recorder else os.urandom(16).hex()
             cached = limit <= free_memory() // CACHED_PART
-            self._files = SlotFiles(opened, SlotFormat(run, how, coded), resume, cached)
+            n_ahead = room.n_files if n_buffers else 0
+            self._files = SlotFiles(opened, SlotFormat(run, how, coded), resume, cached, n_ahead)
             self._table = Table(room.n_files)
             if recorder:
                 recorder.restore(self._table, self._files)

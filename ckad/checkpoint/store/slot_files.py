@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from contextlib import suppress
 
 from ckad.checkpoint.store import files
@@ -16,10 +17,17 @@ class SlotFiles:
     """States in the files of a private directory."""
 
     def __init__(
-        self, directory: PrivateDirectory, format: SlotFormat, durable: bool, cached: bool
+        self,
+        directory: PrivateDirectory,
+        format: SlotFormat,
+        durable: bool,
+        cached: bool,
+        n_ahead: int = 0,
     ) -> None:
         self.directory, self.format = directory, format
         self.durable, self.cached = durable, cached
+        self.n_ahead = n_ahead  # files of lower numbers are made before they are asked for
+        self._making = threading.Lock()
         self.bytes_written = self.bytes_read = 0
         self._made: set[int] = set()
 
@@ -37,10 +45,24 @@ class SlotFiles:
             return
         n_bytes = self.format.layout.file_bytes
         with told(self._path(stored), self.directory.opened, n_bytes, stored.slot):
+            self._make(stored.file)
+
+    def _make(self, file: int) -> None:
+        with self._making:
+            if file in self._made:
+                return
             with suppress(FileNotFoundError):  # one that Ctrl-C left before it was noted
-                os.unlink(str(stored.file), dir_fd=self.directory.opened)
-            os.close(files.create(self.directory.opened, str(stored.file), n_bytes))
-        self._made.add(stored.file)
+                os.unlink(str(file), dir_fd=self.directory.opened)
+            size = self.format.layout.file_bytes
+            os.close(files.create(self.directory.opened, str(file), size))
+            self._made.add(file)
+
+    def _make_next(self, file: int) -> None:
+        """To make a file takes as long as to write a small state: the program need not wait for
+        it. What the disk refuses, it refuses again when the file is asked for."""
+        if file < self.n_ahead:
+            with suppress(OSError):
+                self._make(file)
 
     def save(self, stored: Stored, data: memoryview) -> None:
         n_bytes = self.format.layout.file_bytes
@@ -55,6 +77,7 @@ class SlotFiles:
             finally:
                 os.close(opened)
         self.bytes_written += n_bytes
+        self._make_next(stored.file + 1)
 
     def load(self, stored: Stored, into: memoryview) -> None:
         n_bytes = self.format.layout.file_bytes

@@ -1,10 +1,10 @@
 """A few steps of each outermost loop, timed: a run of the program that leaves most steps out.
 
-Both sweeps do what they do in a whole run, on the same arrays and in the same memory, from the state
-that the loop begins with. What they give is of no use. Left out are steps alone, so only programs
-are run in which that can do no harm: what a loop carries and collects are floats, so no index that
-was proven to be in range can leave it; nothing runs until a condition holds; and no function of the
-user's is called.
+Both sweeps do what they do in a whole run, on the same arrays and in the same memory, from the
+state that the loop begins with. What they give is of no use. Left out are steps alone, so only
+programs are run in which that can do no harm: what a loop carries and collects are floats, so no
+index that was proven to be in range can leave it; nothing runs until a condition holds; and no
+function of the user's is called.
 """
 
 from __future__ import annotations
@@ -159,9 +159,7 @@ class Trial:
         self.within += seconds
         return max(0.0, seconds - self.hook)
 
-    def _least(
-        self, rows: list[Row], n: int, times: int
-    ) -> Generator[list[Row], float, float]:
+    def _least(self, rows: list[Row], n: int, times: int) -> Generator[list[Row], float, float]:
         """Seconds of actions, of ``n`` steps, at the least."""
         found = inf
         for _ in range(times):
