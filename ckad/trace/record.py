@@ -89,11 +89,13 @@ dispatch.later("scipy.interpolate", "ckad.trace.numpy.scipy.interpolate")
 dispatch.later("scipy.linalg", "ckad.trace.numpy.scipy.matrices", "ckad.trace.numpy.scipy.banded")
 for _package in ("scipy.ndimage", "scipy.integrate"):
     dispatch.later(_package, "ckad.trace.numpy.scipy.filters")
+dispatch.later("scipy.ndimage", "ckad.trace.numpy.scipy.resampling")
 dispatch.later(
     "scipy.signal",
     "ckad.trace.numpy.scipy.filters",
     "ckad.trace.numpy.scipy.signals",
     "ckad.trace.numpy.scipy.periodograms",
+    "ckad.trace.numpy.scipy.resampling",
 )
 
 
