@@ -87,9 +87,8 @@ for _package in ("scipy.fft", "scipy.fftpack"):
     dispatch.later(_package, "ckad.trace.numpy.scipy.fourier")
 dispatch.later("scipy.interpolate", "ckad.trace.numpy.scipy.interpolate")
 dispatch.later("scipy.linalg", "ckad.trace.numpy.scipy.matrices", "ckad.trace.numpy.scipy.banded")
-for _package in ("scipy.ndimage", "scipy.integrate"):
-    dispatch.later(_package, "ckad.trace.numpy.scipy.filters")
-dispatch.later("scipy.ndimage", "ckad.trace.numpy.scipy.resampling")
+dispatch.later("scipy.integrate", "ckad.trace.numpy.scipy.filters")
+dispatch.later("scipy.ndimage", "ckad.trace.numpy.scipy.resampling")  # and what it imports
 dispatch.later(
     "scipy.signal",
     "ckad.trace.numpy.scipy.filters",

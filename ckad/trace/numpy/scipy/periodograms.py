@@ -162,5 +162,5 @@ def stft(
     numbers = (numbers / scale).astype(np.result_type(np.float32, line.dtype))
     found = _of_windows(line, numbers, step, size, detrend, return_onesided)
     f = np.fft.rfftfreq(size, 1 / fs) if return_onesided else np.fft.fftfreq(size, 1 / fs)
-    times = (np.arange(found.shape[-2]) * step + n / 2 - half) / fs
+    times = (np.arange(found.shape[-2]) * step + (0.0 if boundary else n / 2)) / fs
     return f, times, np.moveaxis(found, -1, axis - 1 if axis < 0 else axis)

@@ -1,4 +1,4 @@
-"""Lines and images of ``scipy.signal`` and ``scipy.ndimage`` at other places, and medians of them."""
+"""Lines of ``scipy.signal`` at other rates, images of ``scipy.ndimage`` elsewhere, and medians."""
 
 from __future__ import annotations
 
@@ -75,9 +75,8 @@ def decimate(
         return resample_poly(x, 1, q, axis, taps)
     sections = scipy.signal.cheby1(8 if n is None else n, 0.05, 0.8 / q, output="sos")
     found = np.moveaxis(sosfiltfilt(sections, traced(x), axis), axis, -1)[..., ::q]
-    return copied(
-        np.moveaxis(retyped(found, np.result_type(np.float32, traced(x).dtype)), -1, axis)
-    )
+    dtype = np.result_type(np.float32, traced(x).dtype)
+    return copied(np.moveaxis(retyped(found, dtype), -1, axis))
 
 
 # --- medians -------------------------------------------------------------------------------------
