@@ -93,7 +93,9 @@ CHEAP = {
         scipy.ndimage.map_coordinates(x, PLACES, order=1, mode=m, cval=0.5)
         for m in ("constant", "nearest", "mirror", "reflect", "grid-wrap")
     ],
-    "places": lambda x: scipy.ndimage.map_coordinates(K2, CELLS + 0.1 * np.tanh(x), order=1, mode="reflect"),
+    "places": lambda x: scipy.ndimage.map_coordinates(
+        K2, CELLS + 0.1 * np.tanh(x), order=1, mode="reflect"
+    ),
     "shift": lambda x: scipy.ndimage.shift(x, (0.3, -4.7), order=1, mode="nearest"),
     "known numbers": lambda x: ss.lfilter(*ss.butter(2, 0.4), x) * ss.windows.hann(30),
 }  # fmt: skip
