@@ -8,7 +8,7 @@ import sys
 import threading
 from enum import Enum
 from pathlib import Path
-from types import FrameType
+from types import CodeType, FrameType, FunctionType
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -39,7 +39,9 @@ NOWHERE = Source("", 0)
 
 
 class Placed(Protocol):
-    """A function of the user that is run from its source."""
+    """A function of the user, or of a library, that is run from its source."""
+
+    function: FunctionType
 
     @property
     def place(self) -> Source: ...
@@ -120,20 +122,34 @@ def is_users(frame: FrameType) -> bool:
     return (_WHOSE.get(file) or _whose(file)) is _Whose.USER and not _is_generated(frame)
 
 
-def _library_place() -> Source | None:
-    """Where SciPy or Numba is, if it is what runs now."""
+def _library_call() -> tuple[Source, str] | None:
+    """Where SciPy or Numba is, if it is what runs now, and what was called of it."""
     frame: FrameType | None = sys._getframe(1)
+    place, called = None, ""
     while frame is not None:
         file = frame.f_code.co_filename
         if file.startswith(_INTERPRETER) and _running.functions:
-            place = _running.functions[-1].place
-            return place if place.file.startswith(_LIBRARIES) else None
+            for function in reversed(_running.functions):
+                if not function.place.file.startswith(_LIBRARIES):
+                    break
+                place = place or function.place
+                module = str(function.function.__module__)
+                called = _public(module, function.function.__code__) or called
+            break
         if file.startswith(_LIBRARIES):
-            return Source(file, frame.f_lineno)
-        if is_users(frame):
-            return None
+            place = place or Source(file, frame.f_lineno)
+            called = _public(str(frame.f_globals.get("__name__")), frame.f_code) or called
+        elif is_users(frame):
+            break
         frame = frame.f_back
-    return None
+    return None if place is None else (place, called)
+
+
+def _public(module: str, code: CodeType) -> str:
+    """The name by which a library's function is known, "" if it is one of its own."""
+    package = module.split("._")[0]
+    own = "." not in package or "<locals>" in code.co_qualname or code.co_name[0] in "_<"
+    return "" if own else f"{package}.{code.co_name}"
 
 
 def _is_generated(frame: FrameType) -> bool:
@@ -144,13 +160,17 @@ def _is_generated(frame: FrameType) -> bool:
 
 def at_place(message: str, place: Source | None = None) -> str:
     """``message`` with the user's file, line and source line in front."""
-    library = None if place else _library_place()
+    library = None if place else _library_call()
     place = place or user_place()
     if library is not None:
-        message = f"{message} {_inside(library)}"
+        message = f"{_named(library[1])}{message} {_inside(library[0])}"
     text = linecache.getline(place.file, place.line).strip()
     quoted = f"\n    {text}" if text else ""
     return f"{place}: {message}{quoted}"
+
+
+def _named(called: str) -> str:
+    return f"ckad has no rule for {called}: " if called else ""
 
 
 def _inside(library: Source) -> str:

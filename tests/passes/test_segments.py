@@ -92,5 +92,5 @@ def test_columns_out_of_range_are_found():
             y[i] = data[P[i] : P[i + 1]] @ x[wrong[P[i] : P[i + 1]]]
         return np.sum(y)
 
-    with pytest.raises(IndexError, match="out of bounds|out of range"):
+    with pytest.raises(IndexError, match=r"out of bounds|out of range"):
         ckad.grad(program)(DATA, X)

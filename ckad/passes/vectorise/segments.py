@@ -252,7 +252,7 @@ class _Terms:
             return self.numbers(row.operands[1])
         whole = _known(b, k)
         if whole is not None:
-            return whole[runs.rows, runs.places]
+            return np.asarray(whole[runs.rows, runs.places])
         if not is_elementwise(row.op):
             return None
         operands = [self.numbers(x) for x in row.operands]

@@ -31,7 +31,7 @@ CURSOR, FILLED, FIRST, REVERSE, LEARNS, COUNT, MOST = range(7)
 
 
 @kernel
-def _run(code: np.ndarray, pc: int, base: int, i: np.ndarray) -> int:
+def _run(code: np.ndarray, pc: int, base: np.int64, i: np.ndarray) -> int:
     """Machine code on arrays in the cells; their addresses lie before its workspace."""
     work, n = code[pc + 5], code[pc + 6]
     for k in range(n):

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from ckad.rules.registry import Tangents
 from ckad.rules.routines.dense.matrices import add, flags, matrices, matrix, need
 from ckad.tape.builder import Builder
@@ -45,7 +47,7 @@ def _pinv_vjp(b: Builder, ct: int, out: int, p: int, a: int, attrs: Attributes) 
     return None, total.stacked(attrs[0])
 
 
-def _first(attrs: Attributes, value: object, *rest: object) -> object:
+def _first(attrs: Attributes, value: np.ndarray, *rest: np.ndarray) -> np.ndarray:
     return value
 
 

@@ -194,8 +194,9 @@ def _eigenvalues_vjp(b: Builder, ct: int, out: int, pairs: int, attrs: Attribute
 
 
 def _eigenvalues_rows(b: Builder, operands: Sequence[int], attrs: Attributes) -> int:
-    last = b.type(operands[0]).shape[1] - 1
-    return part(b, *operands, (0, last, 0), _eigenvalues_shape(attrs, b.type(operands[0])).shape)
+    type = b.type(operands[0])
+    last = type.shape[1] - 1
+    return part(b, operands[0], (0, last, 0), _eigenvalues_shape(attrs, type).shape)
 
 
 eigenvalues = define(
@@ -241,6 +242,11 @@ def _eigenvectors_vjp(b: Builder, ct: int, out: int, pairs: int, attrs: Attribut
     return (_below_nothing(inner.over(_gaps(b, pairs, attrs[0])), pairs, attrs[0]),)
 
 
+def _eigenvectors_rows(b: Builder, operands: Sequence[int], attrs: Attributes) -> int:
+    (pairs,) = operands
+    return part(b, pairs, (0, 0, 0), _eigenvectors_shape(attrs, b.type(pairs)).shape)
+
+
 eigenvectors = define(
     Routine(
         "eigenvectors",
@@ -248,9 +254,7 @@ eigenvectors = define(
         lambda attrs, pairs: np.ascontiguousarray(pairs[:, :-1]),
         _eigenvectors_jvp,
         _eigenvectors_vjp,
-        rows=lambda b, operands, attrs: part(
-            b, *operands, (0, 0, 0), _eigenvectors_shape(attrs, b.type(operands[0])).shape
-        ),
+        rows=_eigenvectors_rows,
     )
 )
 

@@ -13,7 +13,7 @@ import scipy.ndimage
 import scipy.signal
 
 from ckad.place import at_place
-from ckad.trace.arrays import Array, copied, known, routine, stored, traced
+from ckad.trace.arrays import Array, copied, known, retyped, routine, stored, traced
 from ckad.trace.axes import along, axis_of
 from ckad.trace.dispatch import STATIC, implements, reject
 from ckad.trace.numpy.calculus import trapezoid
@@ -111,7 +111,8 @@ def _filtered(
         origins = [-o - (n % 2 == 0) for o, n in zip(origins, w.shape, strict=True)]
     before = [n // 2 + o for n, o in zip(w.shape, origins, strict=True)]
     widths = [(b, n - 1 - b) for b, n in zip(before, w.shape, strict=True)]
-    return stored(_taps(_padded(x, widths, mode, cval), w, x.shape), output)
+    found = retyped(_taps(_padded(x, widths, mode, cval), w, x.shape), x.dtype)
+    return stored(found, output)
 
 
 def _filter(function: Any, flip: bool) -> None:

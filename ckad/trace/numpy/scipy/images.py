@@ -9,7 +9,7 @@ import numpy as np
 import scipy.ndimage
 
 from ckad.place import at_place
-from ckad.trace.arrays import Array, stored, traced
+from ckad.trace.arrays import Array, retyped, stored, traced
 from ckad.trace.dispatch import implements, reject
 
 
@@ -36,9 +36,10 @@ def map_coordinates(
     known = ("constant", "nearest", "wrap", "grid-wrap", "mirror", "reflect", "grid-mirror")
     reject(mode not in known, f"scipy.ndimage.map_coordinates with mode {mode!r}")
     reject(output is not None and np.ndim(output) == 0, "map_coordinates with a dtype as output")
-    image, places = traced(input) * 1.0, [traced(x) * 1.0 for x in coordinates]
+    image, places = traced(input), [traced(x) * 1.0 for x in coordinates]
+    reject(image.dtype.kind != "f", "scipy.ndimage on what is not real")
     if len(places) != image.ndim:
-        raise ValueError(at_place(f"{len(places)} coordinates in an image of {image.ndim} axes"))
+        raise RuntimeError(at_place(f"{len(places)} coordinates in an image of {image.ndim} axes"))
     outside: Any = np.zeros(places[0].shape, bool)
     if mode == "constant":
         for x, n in zip(places, image.shape, strict=True):
@@ -47,7 +48,18 @@ def map_coordinates(
     found = _sampled(
         image, [_within(x, n, how) for x, n in zip(places, image.shape, strict=True)], order, how
     )
-    return stored(np.where(outside, cval, found) if mode == "constant" else found, output)
+    found = np.where(outside, cval, found) if mode == "constant" else found
+    return stored(retyped(found, image.dtype), output)
+
+
+@implements(scipy.ndimage.shift)
+def shift(
+    input: Any, shift: Any, output: Any = None, order: int = 3, mode: str = "constant",
+    cval: Any = 0.0, prefilter: bool = True,
+) -> Array:  # fmt: skip
+    by = np.broadcast_to(traced(shift), (np.ndim(input),))
+    places = [k * 1.0 - by[axis] for axis, k in enumerate(np.indices(np.shape(input)))]
+    return map_coordinates(input, places, output, order, mode, cval)
 
 
 def _sampled(image: Array, places: list[Array], order: int, mode: str) -> Array:
@@ -62,12 +74,14 @@ def _sampled(image: Array, places: list[Array], order: int, mode: str) -> Array:
         most = n - 1.0 if mode == "grid-wrap" else max(n - 2.0, 0.0)
         low = np.clip(np.floor(x), 0.0, most)
         at = low.astype(np.int64)
-        corners.append((at, np.mod(at + 1, n) if mode == "grid-wrap" else np.minimum(at + 1, n - 1)))
+        after = np.mod(at + 1, n) if mode == "grid-wrap" else np.minimum(at + 1, n - 1)
+        corners.append((at, after))
         weights.append((1.0 - (x - low), x - low))
     total: Any = 0.0
     for corner in product(*(range(len(c)) for c in corners)):
         weight: Any = 1.0
         for k, side in enumerate(corner):
             weight = weight * weights[k][side]
-        total = total + weight * image[tuple(c[side] for c, side in zip(corners, corner, strict=True))]
+        place = tuple(c[side] for c, side in zip(corners, corner, strict=True))
+        total = total + weight * image[place]
     return total

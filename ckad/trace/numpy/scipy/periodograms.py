@@ -33,6 +33,7 @@ def _spectra(
     return_onesided: bool, scaling: str, axis: int,
 ) -> tuple[np.ndarray, np.ndarray, Array]:  # fmt: skip
     """Frequencies, times, and the cross spectra [..., time, frequency] of windows."""
+    dtype = np.result_type(np.float32, traced(x).dtype, traced(x if y is None else y).dtype)
     x = np.moveaxis(traced(x), axis_of(axis, np.ndim(x)), -1)
     y = x if y is None else np.moveaxis(traced(y), axis_of(axis, np.ndim(y)), -1)
     reject(x.dtype.kind == "c" or y.dtype.kind == "c", "spectral estimates of complex numbers")
@@ -44,13 +45,14 @@ def _spectra(
     length = n if nfft is None else int(nfft)
     if length < n:
         raise ValueError(at_place(f"nfft is {length}; it has to be at least nperseg, {n}."))
+    numbers = numbers.astype(dtype)
     found = [_of_windows(z, numbers, n - overlap, length, detrend, return_onesided)
              for z in ((x,) if y is x else (x, y))]  # fmt: skip
     product = np.conj(found[0]) * found[-1]
     scale = {"density": fs * np.sum(numbers**2), "spectrum": np.sum(numbers) ** 2}
     if scaling not in scale:
         raise ValueError(at_place(f"Unknown scaling: {scaling!r}"))
-    weights = np.full(product.shape[-1], 1 / scale[scaling])
+    weights = np.full(product.shape[-1], 1 / scale[scaling], dtype)
     if return_onesided:
         weights[1 : -1 if length % 2 == 0 else None] *= 2
     f = np.fft.rfftfreq(length, 1 / fs) if return_onesided else np.fft.fftfreq(length, 1 / fs)
@@ -62,7 +64,7 @@ def _spectra(
 def _of_windows(
     x: Array, window: np.ndarray, step: int, length: int, detrend: Any, half: bool
 ) -> Array:
-    parts = sliding(x * 1.0, x.ndim - 1, window.size)[..., ::step, :]
+    parts = sliding(x.astype(window.dtype), x.ndim - 1, window.size)[..., ::step, :]
     if callable(detrend):
         parts = detrend(parts)
     elif detrend:
@@ -124,3 +126,41 @@ def spectrogram(
     # [..., time, frequency] -> [..., frequency, ..., time]
     found = np.moveaxis(found, -1, axis - 1 if axis < 0 else axis)
     return f, times, found
+
+
+@implements(scipy.signal.coherence, kind=STATIC)
+def coherence(
+    x: Any, y: Any, fs: float = 1.0, window: Any = "hann", nperseg: Any = None,
+    noverlap: Any = None, nfft: Any = None, detrend: Any = "constant", axis: int = -1,
+) -> tuple[np.ndarray, Array]:  # fmt: skip
+    options = {"fs": fs, "window": window, "nperseg": nperseg, "noverlap": noverlap, "nfft": nfft,
+               "detrend": detrend, "axis": axis}  # fmt: skip
+    f, both = csd(x, y, **options)
+    return f, np.abs(both) ** 2 / csd(x, x, **options)[1] / csd(y, y, **options)[1]
+
+
+@implements(scipy.signal.stft, kind=STATIC)
+def stft(
+    x: Any, fs: float = 1.0, window: Any = "hann", nperseg: Any = 256, noverlap: Any = None,
+    nfft: Any = None, detrend: Any = False, return_onesided: bool = True, boundary: Any = "zeros",
+    padded: bool = True, axis: int = -1, scaling: str = "spectrum",
+) -> tuple[np.ndarray, np.ndarray, Array]:  # fmt: skip
+    """Frequencies along ``axis``, times along the last one."""
+    reject(boundary not in ("zeros", None), f"scipy.signal.stft with boundary={boundary!r}")
+    if scaling not in ("spectrum", "psd"):
+        raise ValueError(at_place(f"Parameter scaling={scaling!r} not in ['spectrum', 'psd']!"))
+    line = np.moveaxis(traced(x), axis_of(axis, np.ndim(x)), -1)
+    reject(line.dtype.kind == "c", "scipy.signal.stft of complex numbers")
+    numbers, n = _window(window, nperseg, line.shape[-1])
+    step = n - (n // 2 if noverlap is None else int(noverlap))
+    half = n // 2 if boundary else 0
+    length = line.shape[-1] + 2 * half
+    more = -(length - n) % step % n if padded else 0
+    line = np.pad(line, [(0, 0)] * (line.ndim - 1) + [(half, half + more)])
+    scale = np.sum(numbers) if scaling == "spectrum" else np.sqrt(fs * np.sum(numbers**2))
+    size = n if nfft is None else int(nfft)
+    numbers = (numbers / scale).astype(np.result_type(np.float32, line.dtype))
+    found = _of_windows(line, numbers, step, size, detrend, return_onesided)
+    f = np.fft.rfftfreq(size, 1 / fs) if return_onesided else np.fft.fftfreq(size, 1 / fs)
+    times = (np.arange(found.shape[-2]) * step + (0.0 if boundary else n / 2)) / fs
+    return f, times, np.moveaxis(found, -1, axis - 1 if axis < 0 else axis)

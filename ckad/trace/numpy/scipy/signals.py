@@ -11,7 +11,7 @@ import numpy as np
 import scipy.signal
 
 from ckad.place import at_place
-from ckad.trace.arrays import Array, copied, is_traced, known, reshaped, routine, traced
+from ckad.trace.arrays import Array, copied, is_traced, known, reshaped, retyped, routine, traced
 from ckad.trace.axes import axis_of
 from ckad.trace.dispatch import STATIC, implements, reject
 from ckad.trace.numpy.scipy.filters import convolve1d
@@ -71,6 +71,7 @@ def _real(call: str, *arrays: Any) -> None:
 @implements(scipy.signal.lfilter, kind=STATIC)
 def lfilter(b: Any, a: Any, x: Any, axis: int = -1, zi: Any = None) -> Any:
     _real("scipy.signal.lfilter", b, a, x, zi)
+    dtype = _common(b, a, x, zi)
     b, a = _coefficients(b, a)
     x, axis = _line(x, axis)
     state = zi
@@ -82,9 +83,14 @@ def lfilter(b: Any, a: Any, x: Any, axis: int = -1, zi: Any = None) -> Any:
                          f"{b.size - 1} along axis {axis}")
             )  # fmt: skip
         state = np.broadcast_to(state, (*x.shape[:-1], b.size - 1))
-    y, end = _filtered(b, a, x * 1.0, state)
+    y, end = (retyped(found, dtype) for found in _filtered(b, a, x * 1.0, state))
     y = np.moveaxis(y, -1, axis)
     return y if zi is None else (y, np.moveaxis(end, -1, axis))
+
+
+def _common(*arrays: Any) -> Any:
+    """The floats of a result: single precision if all that it is made of are."""
+    return np.result_type(np.float32, *(traced(x).dtype for x in arrays if x is not None))
 
 
 @implements(scipy.signal.lfilter_zi, kind=STATIC)
@@ -123,7 +129,7 @@ def _sections(sos: Any) -> Array:
 @implements(scipy.signal.sosfilt, kind=STATIC)
 def sosfilt(sos: Any, x: Any, axis: int = -1, zi: Any = None) -> Any:
     _real("scipy.signal.sosfilt", sos, x, zi)
-    sections = _sections(sos)
+    sections, dtype = _sections(sos), _common(sos, x, zi)
     x, axis = _line(x, axis)
     x, ends = x * 1.0, []
     if zi is not None:
@@ -132,10 +138,10 @@ def sosfilt(sos: Any, x: Any, axis: int = -1, zi: Any = None) -> Any:
         b, a = _coefficients(sections[k, :3], sections[k, 3:])
         x, end = _filtered(b, a, x, None if zi is None else zi[k])
         ends.append(end)
-    y = np.moveaxis(x, -1, axis)
+    y = np.moveaxis(retyped(x, dtype), -1, axis)
     if zi is None:
         return y
-    return y, np.moveaxis(np.stack(ends), -1, axis + 1 if axis >= 0 else axis)
+    return y, np.moveaxis(retyped(np.stack(ends), dtype), -1, axis + 1 if axis >= 0 else axis)
 
 
 @implements(scipy.signal.sosfilt_zi, kind=STATIC)
@@ -243,7 +249,7 @@ def savgol_filter(
     after = rows[:, n - window_length :] @ ends[window_length - half :].T
     inside = inside[:, 1 - window_length % 2 :]  # an even one begins behind what it is of
     found = np.concatenate([before, inside, after], -1)
-    return np.moveaxis(reshaped(found, x.shape), -1, axis)
+    return np.moveaxis(retyped(reshaped(found, x.shape), _common(x)), -1, axis)
 
 
 # --- trends and analytic signals -----------------------------------------------------------------
@@ -280,7 +286,8 @@ def hilbert(x: Any, N: Any = None, axis: int = -1) -> Array:
         weights[n // 2] = 1
     shape = [1] * np.ndim(x)
     shape[axis] = n
-    return np.fft.ifft(np.fft.fft(x, n, axis) * weights.reshape(shape), axis=axis)
+    weights = weights.reshape(shape).astype(_common(x))
+    return np.fft.ifft(np.fft.fft(x, n, axis) * weights, axis=axis)
 
 
 @implements(scipy.signal.resample, kind=STATIC)
@@ -299,4 +306,4 @@ def resample(
         scale = np.ones(m // 2 + 1)
         scale[-1] = 2.0 if num < n else 0.5
         half = half * scale
-    return np.moveaxis(np.fft.irfft(half, num) * (num / n), -1, axis)
+    return np.moveaxis(retyped(np.fft.irfft(half, num) * (num / n), _common(x)), -1, axis)
