@@ -179,7 +179,7 @@ class Run:
 
 
 class Steps:
-    """The states of all steps: solved again, by a loop that keeps them, where they are asked for."""
+    """The states of all steps: solved again, by a loop that keeps them, where all are asked for."""
 
     def __init__(self, run: Run) -> None:
         self._run, self._at, self._kept = run, None, (None, None)

@@ -1,4 +1,4 @@
-"""Results of a user's function on each part of an array: loops, run from source as a user's code."""
+"""Results of a user's function on parts of an array: loops, run from source as a user's code."""
 
 from __future__ import annotations
 

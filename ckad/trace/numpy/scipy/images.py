@@ -62,12 +62,16 @@ def _sampled(image: Array, places: list[Array], order: int, mode: str) -> Array:
         most = n - 1.0 if mode == "grid-wrap" else max(n - 2.0, 0.0)
         low = np.clip(np.floor(x), 0.0, most)
         at = low.astype(np.int64)
-        corners.append((at, np.mod(at + 1, n) if mode == "grid-wrap" else np.minimum(at + 1, n - 1)))
+        corners.append(
+            (at, np.mod(at + 1, n) if mode == "grid-wrap" else np.minimum(at + 1, n - 1))
+        )
         weights.append((1.0 - (x - low), x - low))
     total: Any = 0.0
     for corner in product(*(range(len(c)) for c in corners)):
         weight: Any = 1.0
         for k, side in enumerate(corner):
             weight = weight * weights[k][side]
-        total = total + weight * image[tuple(c[side] for c, side in zip(corners, corner, strict=True))]
+        total = (
+            total + weight * image[tuple(c[side] for c, side in zip(corners, corner, strict=True))]
+        )
     return total

@@ -102,7 +102,9 @@ def _of_unit_vectors(
 def cubic_spline(
     x: Any, y: Any, axis: int = 0, bc_type: Any = "not-a-knot", extrapolate: Any = None
 ) -> Pieces:
-    reject(not isinstance(bc_type, str), "scipy.interpolate.CubicSpline with derivatives in bc_type")
+    reject(
+        not isinstance(bc_type, str), "scipy.interpolate.CubicSpline with derivatives in bc_type"
+    )
 
     def make(units: np.ndarray) -> PPoly:
         return scipy.interpolate.CubicSpline(x, units, 0, bc_type, extrapolate)
@@ -235,9 +237,7 @@ class Grid:
             weights.append((1.0 - part, part))
         if method == "nearest":
             return self.values[
-                tuple(
-                    np.where(w[1] <= 0.5, *p) for w, p in zip(weights, places, strict=True)
-                )
+                tuple(np.where(w[1] <= 0.5, *p) for w, p in zip(weights, places, strict=True))
             ]
         total: Any = 0.0
         for corner in product((0, 1), repeat=len(points)):
