@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ckad.place import at_place
+from ckad.trace import filled
 from ckad.trace.arrays import (
     Array,
     called,
@@ -24,7 +25,6 @@ from ckad.trace.arrays import (
 )
 from ckad.trace.axes import axis_of
 from ckad.trace.dispatch import always, implements, put, reject
-from ckad.trace.numpy import filled
 
 #: So many calls of a Python function are recorded at most.
 MOST_CALLS = 4096

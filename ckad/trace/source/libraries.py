@@ -13,9 +13,7 @@ _LIBRARIES = frozenset(
     tqdm""".split()
 )
 #: Modules of the package that are run from source like a user's.
-_AS_OF_USERS = frozenset(
-    {"ckad.demo", "ckad.trace.numpy.filled", "ckad.trace.source.library.iterations"}
-)
+_AS_OF_USERS = frozenset({"ckad.demo", "ckad.trace.filled", "ckad.trace.source.library.iterations"})
 _FILES = sysconfig.get_path("stdlib")
 
 
