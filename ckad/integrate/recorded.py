@@ -23,10 +23,12 @@ ROOM = 8191
 
 
 class Steps:
-    """The states of all steps: solved again, by a loop that keeps them, where they are asked for."""
+    """The states of all steps: solved again, by a loop that keeps them, where all are asked for."""
 
     def __init__(self, run: Run) -> None:
-        self._run, self._at, self._kept = run, None, (None, None)
+        self._run = run
+        self._at: Any = None
+        self._kept: tuple[Any, Any] = None, None
 
     def times(self) -> Any:
         return self._rows()[0]

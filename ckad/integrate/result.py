@@ -88,4 +88,3 @@ class Ends(Deferred, NDArrayOperatorsMixin):
                 "sol.t[-1] (the first by 0)."
             )
         )
-

@@ -90,7 +90,7 @@ def _odeint(func: Callable[..., Any], y0: Any, t: Any, args: Any = (), **options
         )
     followed, rest = follow(func), arguments(args)
     first = options.pop("tfirst", False)
-    tolerances = {name: options.pop(name, None) for name in ("rtol", "atol")}
+    rtol, atol = options.pop("rtol", None), options.pop("atol", None)
     h0, longest = options.pop("h0", 0.0), options.pop("hmax", 0.0)
     if unknown := options.keys() - _OF_LSODA:
         raise TypeError(at_place(f"odeint has no option {', '.join(sorted(unknown))}."))
@@ -102,7 +102,8 @@ def _odeint(func: Callable[..., Any], y0: Any, t: Any, args: Any = (), **options
     times = traced(t)
     return solve_ivp(
         *(derivative, (times[0], times[-1]), np.atleast_1d(traced(y0)), "DOP853", times),
-        **{name: _ODEINT if x is None else x for name, x in tolerances.items()},
+        rtol=_ODEINT if rtol is None else rtol,
+        atol=_ODEINT if atol is None else atol,
         first_step=h0 or None,
         max_step=longest or np.inf,
     ).y.T

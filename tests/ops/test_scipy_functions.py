@@ -8,6 +8,15 @@ import scipy.integrate
 import scipy.linalg
 import scipy.ndimage
 import scipy.signal
+from scipy.integrate import simpson
+from scipy.interpolate import (
+    CubicSpline,
+    InterpolatedUnivariateSpline,
+    RegularGridInterpolator,
+    make_interp_spline,
+)
+from scipy.ndimage import map_coordinates
+from scipy.spatial.distance import cdist, pdist, squareform
 
 import ckad
 from ckad import trees
@@ -36,6 +45,40 @@ def square(x):
     return x[:, :5] + 5 * np.eye(5)
 
 
+NODES = np.array([0.0, 0.3, 0.5, 1.1, 1.2, 2.0])
+BETWEEN = np.linspace(-0.1, 2.1, 12)
+MODES = ("constant", "nearest", "wrap", "grid-wrap", "mirror", "reflect")
+METRICS = ("euclidean", "sqeuclidean", "cityblock", "chebyshev", "cosine")
+PIXELS = np.random.default_rng(2).uniform(-8.0, 14.0, (2, 20))
+OUTSIDE_MADE = CubicSpline(NODES, np.cos(NODES)), make_interp_spline(NODES, np.cos(NODES), 5)
+
+
+def splines(x):
+    ends = [CubicSpline(NODES, x[0], bc_type=b)(BETWEEN) for b in ("natural", "clamped")]
+    around = CubicSpline(NODES, np.append(x[0, :5], x[0, 0]), bc_type="periodic")
+    fitted = InterpolatedUnivariateSpline(NODES, x[1], k=2)(x[2])
+    known = [spline(2.0 * x[3]) for spline in OUTSIDE_MADE]
+    several = CubicSpline(NODES, x.T, extrapolate=False)(BETWEEN[1:-1], 1)
+    return ends, around(BETWEEN), fitted, known, several, make_interp_spline(NODES, x[0])(0.7)
+
+
+def pieces(x):
+    spline = CubicSpline(NODES, x[0])
+    return (
+        spline.derivative()(x[1]),
+        spline.integrate(0.1, 1.0 + x[1, 0]),
+        spline.antiderivative()(2.5),
+    )
+
+
+def on_grids(x):
+    table = RegularGridInterpolator((NODES[:5], NODES), x)
+    beyond = RegularGridInterpolator((NODES[:5], NODES), x, "nearest", False, 0.5)
+    places = np.stack([0.9 * x[0], 1.5 * x[1]], axis=-1)
+    known = RegularGridInterpolator((NODES[:3], NODES[:3]), K, "linear", False, None)
+    return table(places), table((0.2, 0.4)), beyond([[3.0, 0.1], [0.4, 0.4]]), known(2.0 * places)
+
+
 FUNCTIONS = {
     "convolve": lambda x: [scipy.ndimage.convolve(x, K, mode=m) for m in OUTSIDE],
     "correlate": lambda x: [scipy.ndimage.correlate(x, K[:2], mode=m, cval=0.3) for m in OUTSIDE],
@@ -60,6 +103,16 @@ FUNCTIONS = {
     "lower cholesky": lambda x: scipy.linalg.cholesky(x @ x.T + np.eye(5), lower=True),
     "inv and det": lambda x: scipy.linalg.inv(square(x)) * scipy.linalg.det(square(x)),
     "vectorize": lambda x: np.vectorize(square_or_minus)(x),
+    "vectorize of two": lambda x: np.vectorize(lambda a, b: (a * b, a + b))(x[0], 0.5),
+    "simpson": lambda x: [scipy.integrate.simpson(x, x=X[0].cumsum()), simpson(x, axis=0, dx=0.2)],
+    "distances": lambda x: [cdist(x, x[:3], m) + 0.1 * pdist(x, m)[7] for m in METRICS],
+    "squareform": lambda x: [squareform(pdist(x)), squareform(squareform(x[0, :3]))],
+    "splines": splines,
+    "pieces": pieces,
+    "grid": on_grids,
+    "map_coordinates": lambda x: [map_coordinates(x, PIXELS, order=1, mode=m) for m in MODES],
+    "pixels": lambda x: [map_coordinates(x, PIXELS, order=0, mode=m) for m in MODES],
+    "between": lambda x: map_coordinates(K, [3.0 * x[0], 1.0 + x[1]], order=1, mode="nearest"),
     "apply_along_axis": lambda x: np.apply_along_axis(sum_of_large, 1, x),
     "piecewise": lambda x: np.piecewise(x, [x > 0.5], [lambda t: np.sqrt(t - 0.5), 0.0]),
 }

@@ -34,6 +34,16 @@ def assignments(a, b):
 
 
 @program
+def columns_that_fired(a, b):
+    w, v = np.outer(a, b), a[:, np.newaxis] * 1.5
+    fired = np.where(v > 0.1)[0]  # a column's places, used as those of a vector
+    v[fired] = 0.5 * v[fired]
+    kept = np.sum(w[:, fired], axis=1, keepdims=True) + np.max(w[:, b > 0], axis=1, keepdims=True)
+    both = np.column_stack((0.5 + 0 * fired, fired))
+    return np.sum((v + kept) ** 2) + np.sum(both) * np.sum(a) + np.sum(kept * a)
+
+
+@program
 def matrices(a, b):
     c = np.outer(a, b)
     m = c > 0.2

@@ -63,7 +63,8 @@ def shift(
 
 
 def _sampled(image: Array, places: list[Array], order: int, mode: str) -> Array:
-    corners, weights = [], []
+    corners: list[tuple[Any, ...]] = []
+    weights: list[tuple[Any, ...]] = []
     for x, n in zip(places, image.shape, strict=True):
         if order == 0:
             whole = np.floor(x + 0.5)

@@ -78,11 +78,16 @@ class Pieces:
         return np.arange(c.shape[0], 0, -1.0).reshape((-1, *(1,) * (c.ndim - 1)))
 
 
+def _known(x: Any, what: str) -> np.ndarray:
+    numbers = known(traced(x))
+    reject(numbers is None, what)
+    return np.asarray(numbers)
+
+
 def _of_unit_vectors(
     nodes: Any, values: Any, axis: int, make: Callable[[np.ndarray], PPoly], periodic: bool = False
 ) -> Pieces:
-    numbers, y = known(traced(nodes)), np.moveaxis(traced(values), axis, 0)
-    reject(numbers is None, "a spline with traced nodes")
+    numbers, y = _known(nodes, "a spline with traced nodes"), np.moveaxis(traced(values), axis, 0)
     reject(axis != 0 and y.ndim > 1, "a spline along another axis than the first")
     n = y.shape[0]
     if np.shape(numbers) != (n,):
@@ -195,8 +200,7 @@ class Grid:
     ) -> None:
         self.values, self.method = traced(values), method
         self.bounds_error, self.fill = bounds_error, fill
-        self.grid = [known(traced(x)) for x in axes]
-        reject(any(x is None for x in self.grid), "RegularGridInterpolator with traced points")
+        self.grid = [_known(x, "RegularGridInterpolator with traced points") for x in axes]
 
     def __call__(self, xi: Any, method: Any = None, *, nu: Any = None) -> Array:
         method = self.method if method is None else method
@@ -225,7 +229,8 @@ class Grid:
 
     @property
     def _trailing(self) -> tuple[int, ...]:
-        return (1,) * (self.values.ndim - len(self.grid))
+        more: int = self.values.ndim - len(self.grid)
+        return (1,) * more
 
     def _between(self, points: Sequence[Array], method: str) -> Array:
         places, weights = [], []

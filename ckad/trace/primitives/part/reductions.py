@@ -35,8 +35,8 @@ def _reduce(function: Any, a: Part, op: Op, axis: Any, keepdims: Any, **options:
     where = a.where.reduced(axes, keepdims)
     if where is not None:
         return Part(result, where)
-    one_axis_each = keepdims and result.ndim != a.ndim
-    return reshape_value(result, _kept(a, axes)) if one_axis_each else result
+    # the axes of a mask are one axis of the part, and may stand behind others
+    return reshape_value(result, _kept(a, axes)) if keepdims else result
 
 
 def _kept(a: Part, axes: Sequence[int]) -> list[int]:
