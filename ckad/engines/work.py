@@ -109,7 +109,7 @@ def _row(tape: Tape, rates: Rates, row: Row) -> float:
         return _control(tape, rates, row)
     if row.op is Op.CALL:
         return rates.call + call_flops(tape, row) / FLOPS
-    size = _elements(tape, row)
+    size = row.type.size if group is Group.ELEMENTWISE else _elements(tape, row)
     if row.op is Op.MATMUL:
         size = max(_UNSHARED * size, row.type.size * _inner(tape, row))
     return rates.row + rates.element * size
