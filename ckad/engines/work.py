@@ -114,7 +114,7 @@ def _row(tape: Tape, rates: Rates, row: Row) -> float:
     if row.op is Op.CALL:
         called = rates.call if routine_of(row).compiled else PYTHON
         return called + call_flops(tape, row) / FLOPS
-    size = _elements(tape, row)
+    size = row.type.size if group is Group.ELEMENTWISE else _elements(tape, row)
     if row.op is Op.MATMUL:
         size = max(_UNSHARED * size, row.type.size * _inner(tape, row))
     return rates.row + rates.element * size

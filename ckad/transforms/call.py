@@ -39,6 +39,7 @@ from ckad.trace.source.libraries import python_function
 from ckad.trace.source.outside.watch import watching
 from ckad.trace.values.tracer import Tracer, value
 from ckad.transforms import reuse
+from ckad.transforms.collection import rare_collection
 from ckad.transforms.finite import explained
 from ckad.transforms.reuse import Alone, Recorded
 
@@ -144,8 +145,9 @@ class Call:
 
         def found() -> Tape:
             passes = product(*about, contract=self.contracts)
-            made = remember(_tapes, (identity(self.tape), key), lambda: passes.run(self.tape))
-            return made if self.is_nested else pipeline.unmarked(made)
+            with rare_collection():
+                made = remember(_tapes, (identity(self.tape), key), lambda: passes.run(self.tape))
+                return made if self.is_nested else pipeline.unmarked(made)
 
         return self.once(("tape", key), found)
 
@@ -229,15 +231,16 @@ def recorded(
     fun: Callable[..., Any], arguments: Arguments, kwargs: dict[str, Any], key: Hashable | Alone
 ) -> Recorded:
     """Record ``fun``; what was made of its tape is kept under ``key`` where that is safe."""
-    if isinstance(key, Alone):
-        watched, anew = None, str(key)
-        recording = record(fun, arguments, kwargs)
-    else:
-        with watching() as watched:
+    with rare_collection():
+        if isinstance(key, Alone):
+            watched, anew = None, str(key)
             recording = record(fun, arguments, kwargs)
-        anew = reuse.anew(recording, watched)
-    raw = recording.tape
-    tape = remember(_tapes, (identity(raw), "recorded"), lambda: pipeline.recorded().run(raw))
+        else:
+            with watching() as watched:
+                recording = record(fun, arguments, kwargs)
+            anew = reuse.anew(recording, watched)
+        raw = recording.tape
+        tape = remember(_tapes, (identity(raw), "recorded"), lambda: pipeline.recorded().run(raw))
     guard = watched.guard if watched is not None and not anew else None
     made = Recorded(arguments._replace(leaves=[]), recording, tape, guard, anew)
     if not anew:
@@ -270,7 +273,8 @@ def compiled(tape: Tape, options: Options) -> Compiled:
 def _compile(tape: Tape, options: Options) -> Compiled:
     """``compile_tape``, with the user's place in its errors."""
     try:
-        return compile_tape(tape, options)
+        with rare_collection():
+            return compile_tape(tape, options)
     except (BudgetError, ScheduleError) as error:
         raise type(error)(at_place(str(error))) from None
 

@@ -7,7 +7,7 @@ import dis
 import inspect
 import linecache
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from types import CodeType, FunctionType
@@ -53,8 +53,31 @@ class Definition:
         return [value]
 
 
-def define(node: Function, file: str) -> Definition:
-    """The definition of a function from its tree."""
+#: Nodes that say of others what they are, and are as many as these.
+_MARKS = (ast.expr_context, ast.operator, ast.unaryop, ast.cmpop, ast.boolop)
+
+
+def _children(node: ast.AST) -> list[ast.AST]:
+    found: list[ast.AST] = []
+    for name in node._fields:
+        value = getattr(node, name, None)
+        if isinstance(value, list):
+            found += [x for x in value if isinstance(x, ast.AST) and not isinstance(x, _MARKS)]
+        elif isinstance(value, ast.AST) and not isinstance(value, _MARKS):
+            found.append(value)
+    return found
+
+
+def _walk(node: ast.AST) -> list[ast.AST]:
+    """The nodes of a tree, as ``ast.walk`` gives them."""
+    found = [node]
+    for inner in found:
+        found += _children(inner)
+    return found
+
+
+def define(node: Function, file: str, parts: list[ast.AST] | None = None) -> Definition:
+    """The definition of a function from its tree, of which ``parts`` are the nodes."""
     name = node.name if isinstance(node, ast.FunctionDef) else "<lambda>"
     bound, nonlocals, global_names = set(_parameters(node.args)), set(), set()
     body = node.body if isinstance(node, ast.FunctionDef) else [node.body]
@@ -69,8 +92,9 @@ def define(node: Function, file: str) -> Definition:
                 global_names.update(inner.names)
             else:
                 bound.update(_bound(inner))
+    parts = _walk(node) if parts is None else parts
     reads: dict[str, list[int]] = {}
-    for read, line in _names_read(node):
+    for read, line in _names_read(parts):
         reads.setdefault(read, []).append(line)
     if yields:
         bound.add(ITEM)
@@ -84,7 +108,7 @@ def define(node: Function, file: str) -> Definition:
         frozenset(nonlocals),
         frozenset(global_names),
         reads,
-        _inner_reads(body),
+        _inner_reads(body) if any(isinstance(x, _FUNCTIONS) for x in parts[1:]) else frozenset(),
         yields,
         returns,
     )
@@ -92,17 +116,14 @@ def define(node: Function, file: str) -> Definition:
 
 def _inner_reads(body: Sequence[ast.AST]) -> frozenset[str]:
     functions = (
-        inner
-        for part in body
-        for inner in ast.walk(part)
-        if isinstance(inner, (ast.FunctionDef, ast.Lambda))
+        inner for part in body for inner in ast.walk(part) if isinstance(inner, _FUNCTIONS)
     )
-    return frozenset(name for function in functions for name, _ in _names_read(function))
+    return frozenset(name for function in functions for name, _ in _names_read(_walk(function)))
 
 
-def _names_read(node: ast.AST) -> Iterator[tuple[str, int]]:
-    """Names that a part of the source reads, or deletes, with their lines."""
-    for inner in ast.walk(node):
+def _names_read(parts: Iterable[ast.AST]) -> Iterator[tuple[str, int]]:
+    """Names that parts of the source read, or delete, with their lines."""
+    for inner in parts:
         if isinstance(inner, ast.Name) and not isinstance(inner.ctx, ast.Store):
             yield inner.id, inner.lineno
         elif isinstance(inner, ast.AugAssign) and isinstance(inner.target, ast.Name):
@@ -115,19 +136,21 @@ def _parameters(args: ast.arguments) -> Iterator[str]:
             yield arg.arg
 
 
+_FUNCTIONS = (ast.FunctionDef, ast.Lambda)
 _SCOPES = (ast.FunctionDef, ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
 def own_nodes(node: ast.AST) -> Iterator[ast.AST]:
     """The nodes of a statement that belong to the scope it stands in."""
-    yield node
-    if isinstance(node, _SCOPES):
-        if not isinstance(node, (ast.FunctionDef, ast.Lambda)):
+    left = [node]
+    while left:
+        inner = left.pop()
+        yield inner
+        if not isinstance(inner, _SCOPES):
+            left.extend(reversed(_children(inner)))
+        elif not isinstance(inner, _FUNCTIONS):
             # a name that ``:=`` binds in a comprehension is outside of it
-            yield from (x for x in ast.walk(node) if isinstance(x, ast.NamedExpr))
-        return
-    for child in ast.iter_child_nodes(node):
-        yield from own_nodes(child)
+            yield from (x for x in ast.walk(inner) if isinstance(x, ast.NamedExpr))
 
 
 def _bound(node: ast.AST) -> Iterator[str]:
@@ -177,20 +200,21 @@ def _definition(code: CodeType) -> Definition | None:
     for tree in _trees(code, lines):
         for node in _candidates(tree, code):
             if _compiles_to(tree, code):
-                if any(isinstance(inner, _LEFT) for inner in ast.walk(node)) or _sends(node):
+                parts = _walk(node)
+                if any(isinstance(inner, _LEFT) for inner in parts) or _sends(parts):
                     return None
-                return define(node, code.co_filename)
+                return define(node, code.co_filename, parts)
     return None
 
 
-def _sends(node: Function) -> bool:
-    """Whether generators in it are asked for single items, or handed values."""
-    parts = list(ast.walk(node))
+def _sends(parts: list[ast.AST]) -> bool:
+    """Whether generators in a function are asked for single items, or handed values."""
+    if not any(isinstance(part, _YIELDS) for part in parts):
+        return False
     made = {inner for part in parts if isinstance(part, ast.Expr) for inner in [part.value]}
     if any(isinstance(part, _YIELDS) and part not in made for part in parts):
         return True
-    inside = any(isinstance(part, _YIELDS) for part in parts if part is not node)
-    return inside and any(
+    return any(
         (isinstance(part, ast.Name) and part.id == "next")
         or (isinstance(part, ast.Attribute) and part.attr in ("send", "throw", "__next__"))
         for part in parts
@@ -241,13 +265,23 @@ def _part(code: CodeType, lines: list[str]) -> ast.Module | None:
 
 
 def _candidates(tree: ast.Module, code: CodeType) -> Iterator[Function]:
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef) and node.name == code.co_name:
-            first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
-            if first == code.co_firstlineno:
+    for node in _functions_by_name(tree).get(code.co_name, ()):
+        if isinstance(node, ast.Lambda):
+            if _spans(node, code):
                 yield node
-        elif isinstance(node, ast.Lambda) and code.co_name == "<lambda>" and _spans(node, code):
+        elif code.co_firstlineno == min([node.lineno, *(d.lineno for d in node.decorator_list)]):
             yield node
+
+
+@lru_cache(maxsize=256)
+def _functions_by_name(tree: ast.Module) -> dict[str, list[Function]]:
+    found: dict[str, list[Function]] = {}
+    for node in _walk(tree):
+        if isinstance(node, ast.FunctionDef):
+            found.setdefault(node.name, []).append(node)
+        elif isinstance(node, ast.Lambda):
+            found.setdefault("<lambda>", []).append(node)
+    return found
 
 
 def _spans(node: ast.Lambda, code: CodeType) -> bool:
@@ -288,6 +322,8 @@ def _nested(code: CodeType) -> Iterator[CodeType]:
 def _same(one: CodeType, other: CodeType) -> bool:
     if one.co_name != other.co_name or one.co_firstlineno != other.co_firstlineno:
         return False
+    if one == other:  # soon told, where it is so
+        return True
     return _contents(one) == _contents(other)
 
 

@@ -111,7 +111,7 @@ def picked(items: Sequence[Any], places: Sequence[Any]) -> list[Any]:
     return [trees.unflatten(tree, [column[k] for column in leaves]) for k in range(len(places))]
 
 
-def stacked(numbers: Sequence[Any]) -> Tracer:
+def stacked(numbers: Sequence[Any]) -> Any:
     """Numbers, of which some may be traced, as an array."""
     if type(numbers[0]) in _PLAIN and len(set(map(type, numbers))) == 1:
         return lift(np.array(numbers))
