@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ckad.integrate.stages import Rhs, Trial, rms, scale_of, weighted
+from ckad.integrate.stages import EPS, Rhs, Trial, rms, scale_of, weighted
 from ckad.integrate.stiff.linear import Systems
 from ckad.integrate.stiff.newton import implicit, newton, tolerance
 from ckad.transforms import stop_gradient
@@ -155,6 +155,7 @@ class Esdirk:
         self._tableau, self._fun, self._slow, self._control = tableau, fun, slow, control
         self._systems, self._exact = systems  # of the iterations, of derivatives
         self._tolerance = tolerance(control.rtol)
+        self._rounding = min(0.2 * self._tolerance, 10.0 * EPS / float(np.min(control.rtol)))
 
     def attempt(self, begin: tuple[Any, Any, Any], h: Any) -> Trial:
         (t, y, f), given = begin, h
@@ -197,7 +198,7 @@ class Esdirk:
 
             start = weighted(tableau.guesses[i], before)
             tol = self._tolerance
-            found = newton(start, change, scale, MOST_ITERATIONS, tol, 0.2 * tol)
+            found = newton(start, change, scale, MOST_ITERATIONS, tol, self._rounding)
             converged = converged & found.converged
             iterations = iterations + found.iterations
             return found.x
