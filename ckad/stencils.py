@@ -103,12 +103,12 @@ class Stencil:
         kernel = getattr(kernel, "py_func", kernel)
         self.kernel, self.mode, self.cval = kernel, mode, cval
         self.neighborhood = neighborhood
-        self._names = [*inspect.signature(kernel).parameters]
+        self._names = _arguments(kernel)
         unknown = [name for name in standard if name not in self._names]
         if unknown:
             raise ValueError(at_place(f"standard_indexing names {unknown}, which are no arguments"))
         self._standard = {self._names.index(name) for name in standard}
-        self.__name__ = self.__qualname__ = kernel.__name__
+        self.__name__ = self.__qualname__ = getattr(kernel, "__name__", "kernel")
         self.__doc__, self.__wrapped__ = kernel.__doc__, kernel
         pure(self)
 
@@ -179,6 +179,13 @@ class Stencil:
 
     def __repr__(self) -> str:
         return f"<ckad.stencil {self.__name__}: {self.mode}>"
+
+
+def _arguments(kernel: Callable[..., Any]) -> list[str]:
+    try:
+        return [*inspect.signature(kernel).parameters]
+    except (TypeError, ValueError):  # of a recorded function that makes its kernel itself
+        return [f"argument {k}" for k in range(64)]
 
 
 class Neighbours:

@@ -134,6 +134,13 @@ def test_what_a_kernel_reads_from_outside_is_the_present_value(
     assert slope(np.ones(3))[0] == 3.0
 
 
+def test_a_kernel_that_the_recorded_function_makes() -> None:
+    def steps(x: Any) -> Any:
+        return np.sum(ckad.stencil(lambda a: a[1] * a[0], "wrap")(x))
+
+    np.testing.assert_array_equal(ckad.grad(steps)(np.array([1.0, 2.0, 4.0])), [6.0, 5.0, 3.0])
+
+
 def test_what_does_not_fit_is_named() -> None:
     here = r"test_stencils\.py"
     with pytest.raises(ValueError, match=rf"{here}.*'periodic'.*wrap"):
