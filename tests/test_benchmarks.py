@@ -405,6 +405,7 @@ def test_the_disk_is_measured(tmp_path: Path) -> None:
     assert [*tmp_path.iterdir()] == []
 
 
+@pytest.mark.slow
 def test_derivatives_are_measured(tmp_path):
     path = tmp_path / "derivatives.json"
     process = run("derivatives", "--tiny", "--rounds", "1", "--json", str(path))

@@ -176,14 +176,16 @@ def _entered(bare: Bare, workspace: int) -> Any:
         start = memory.ctypes.data if work == 0 else work
         start = (start + LINE - 1) // LINE * LINE
         cells = integers(start, n_cells)
-        cells[:] = template
+        for k in range(n_cells):
+            cells[k] = template[k]
         cells[memory_cell] = start + own
         for k in range(len(tokens)):
             cells[tokens[k, 0]] = start + own + tokens[k, 1]
-        for k, at in enumerate(integers(inputs, len(ins))):
-            cells[ins[k]] = at
-        for k, at in enumerate(integers(results, len(outs))):
-            cells[outs[k]] = at
+        given, wanted = integers(inputs, len(ins)), integers(results, len(outs))
+        for k in range(len(ins)):
+            cells[ins[k]] = given[k]
+        for k in range(len(outs)):
+            cells[outs[k]] = wanted[k]
         status = entry(start)
         return status if memory.size >= 0 else -1  # the memory lives until here
 
