@@ -199,8 +199,10 @@ def test_a_disk_that_is_read_only(small_disk):
     store.write(1, 1, memoryview(state(1)))
     store.flush()
     subprocess.run(remount, check=True)
-    with pytest.raises(CheckpointError, match="cannot be written: Read-only file system"):
-        store.write(2, 2, memoryview(state(2)))
+    store.write(2, 2, memoryview(state(2)))  # its file was made ahead
+    with pytest.raises(CheckpointError, match="cannot be written: Read-only file system") as error:
+        store.flush()
+    assert error.value.slot == 2
     store.write(1, 5, memoryview(state(5)))
     with pytest.raises(CheckpointError, match="cannot be written: Read-only file system"):
         store.flush()
@@ -217,8 +219,9 @@ def test_a_directory_that_is_removed(tmp_path, durability):
     store.flush()
     shutil.rmtree(store.path)
     assert taken(store, 0, 0) == state(0)  # still in its buffer
+    store.write(1, 1, memoryview(state(1)))  # its file was made ahead, and is gone too
     with pytest.raises(CheckpointError, match="directory has been removed") as error:
-        store.write(1, 1, memoryview(state(1)))
+        store.flush()
     assert error.value.path == os.path.join(store.path, "1")
     for k in range(3):  # out of the buffers
         store._traffic.buffers.all[k].clear()
@@ -264,7 +267,7 @@ def test_files_are_private(tmp_path):
     store.journal({"step": 0})
     store.flush()
     found = [Path(store.path), *Path(store.path).iterdir()]
-    assert len(found) == 4
+    assert len(found) == 5  # the directory, marker, record, a state, the next one's file
     assert {path.stat().st_mode & 0o077 for path in found} == {0}
     store.close()
 
