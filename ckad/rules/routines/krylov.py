@@ -208,9 +208,10 @@ def _next_direction(v: np.ndarray, w: np.ndarray, h: np.ndarray, k: int) -> bool
     h[k, k + 1] = math.sqrt(_dot(w, w))
     if h[k, k + 1] <= _EPS * whole:
         h[k, k + 1] = 0.0
-        v[k + 1] = w
+        copy(v[k + 1], w)
         return True
-    v[k + 1] = w / h[k, k + 1]
+    for i in range(len(w)):
+        v[k + 1, i] = w[i] / h[k, k + 1]
     return False
 
 
@@ -268,7 +269,8 @@ def _gmres(
         _times(v[0], r, m[0], m[1], m[2], transposed)
         s[:] = 0.0
         s[0] = math.sqrt(_dot(v[0], v[0]))
-        v[0] /= s[0]
+        for i in range(len(r)):
+            v[0, i] /= s[0]
         broken, now, last = False, 0.0, 0
         for k in range(restart):
             last = k
