@@ -166,7 +166,7 @@ def _compile(
     budget = _budget(options) if loops or options.memory is not None else 0
     if load is None:
         chooser = _chooser(tape, loops, options, name, lambda *_: 0, budget)
-        likely = chooser.is_likely_to_keep_all()
+        likely = not loops or chooser.is_likely_to_keep_all()
         loaded = engine.load(tape, False, n_threads(options.threads), likely)
     else:
         loaded = load()
