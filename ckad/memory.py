@@ -91,7 +91,8 @@ def _cgroup_room() -> list[int]:
     rooms = []
     for folder in _cgroup_folders():
         for limit, used, cached in _CGROUP_FILES:
-            most, now = _first(folder / limit, r"^(\d+)$"), _first(folder / used, r"^(\d+)$")
+            most = _first(folder / limit, r"^(\d+)$")
+            now = None if most is None else _first(folder / used, r"^(\d+)$")
             if most is not None and now is not None:
                 # Files kept in memory count as used, but go as soon as a program asks for more.
                 reclaimable = _first(folder / "memory.stat", rf"^{cached} (\d+)$") or 0
@@ -107,7 +108,9 @@ def _cgroup_folders() -> list[Path]:
     folders: list[Path] = []
     for line in lines:
         _, controllers, path = line.split(":", 2)
-        root = CGROUPS / "memory" if "memory" in controllers.split(",") else CGROUPS
+        if controllers and "memory" not in controllers.split(","):
+            continue  # a hierarchy of version 1 that limits something else
+        root = CGROUPS / "memory" if controllers else CGROUPS
         folder = root / path.lstrip("/")
         folders += [p for p in (folder, *folder.parents) if p.is_relative_to(root)]
     return folders

@@ -99,8 +99,6 @@ class Chooser:
 
     def is_likely_to_keep_all(self) -> bool:
         """Whether no step will be run again, as far as that is known before measuring."""
-        if not self.loops:
-            return True
         if self.choice != "auto" or self.resumes:
             return self.choice == "store_all"
         everything = self._everything()

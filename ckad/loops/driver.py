@@ -159,11 +159,13 @@ def _compile(
     """``load`` makes the program, if that is to be done in another way than the engine does it."""
     tape = unmarked(tape)
     name = chosen(tape, options.engine)
-    engine, budget = engine_named(name), _budget(options)
+    engine = engine_named(name)
+    loops = taped_loops(tape, engine.record_bytes)
+    # what is free takes a millisecond to find out, and limits nothing but what loops keep
+    budget = _budget(options) if loops or options.memory is not None else 0
     if load is None:
-        loops = taped_loops(tape, engine.record_bytes)
         chooser = _chooser(tape, loops, options, name, lambda *_: 0, budget)
-        likely = chooser.is_likely_to_keep_all()
+        likely = not loops or chooser.is_likely_to_keep_all()
         loaded = engine.load(tape, False, n_threads(options.threads), likely)
     else:
         loaded = load()

@@ -12,9 +12,11 @@ import sys
 import threading
 import weakref
 
+import numpy as np
 import pytest
 from llvmlite import ir
 
+import ckad
 from ckad import cache
 from ckad.cache import CacheWarning, cache_dir, cache_status
 from ckad.engines.native.running import compiler
@@ -486,3 +488,20 @@ def test_a_symbol_that_nobody_has_is_an_error():
     with pytest.raises(RuntimeError, match="scaled"):
         compile_module(KEY, lambda: calls("nobody_has_this"))
     assert entries() == []
+
+
+def test_without_loops_all_schedules_share_a_program_and_it_has_no_code_for_threads():
+    def function(x):
+        return np.sum(np.sin(x) * x)
+
+    x = np.linspace(0.1, 1.0, 7)
+    ckad.clear_caches()
+    plain, asked = (
+        ckad.value_and_grad(function, engine="native", schedule=name).compiled(x)
+        for name in ("auto", "two_level")
+    )
+    assert asked.loaded is not plain.loaded
+    assert asked.loaded.program.library is plain.loaded.program.library
+    assert not plain.loaded.program.facts.shares
+    with pytest.raises(KeyError):
+        plain.loaded.program.library.address("worker")

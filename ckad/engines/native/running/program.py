@@ -170,8 +170,10 @@ def _write(writer: Writer, tape: Tape) -> Facts:
     unit.finish()
     write_entry(module, unit.function)
     write_bare_entry(module, unit.function)
-    write_worker(module)
-    write_end(module)
+    shares = writer.shares and nanoseconds(tape, "native") > WORTH_THREADS
+    if shares:
+        write_worker(module)
+        write_end(module)
     paths = dict(_constants(tape, []))
     return Facts(
         8 * writer.heap.peak,
@@ -181,7 +183,7 @@ def _write(writer: Writer, tape: Tape) -> Facts:
         outputs,
         {str(name): loop for name, loop in writer.loops.items()},
         writer.places,
-        writer.shares and nanoseconds(tape, "native") > WORTH_THREADS,
+        shares,
         any(name in module.globals for name in GEMM.values()) or calls_blas(tape),
     )
 
