@@ -17,6 +17,7 @@ import numpy as np
 
 from ckad import locks, trees
 from ckad.checkpoint.plan import Plan
+from ckad.collection import rare_collection
 from ckad.engines import arena
 from ckad.errors import (
     BudgetError,
@@ -39,7 +40,6 @@ from ckad.trace.source.libraries import python_function
 from ckad.trace.source.outside.watch import watching
 from ckad.trace.values.tracer import Tracer, value
 from ckad.transforms import reuse
-from ckad.transforms.collection import rare_collection
 from ckad.transforms.finite import explained
 from ckad.transforms.reuse import Alone, Recorded
 
