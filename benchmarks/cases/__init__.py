@@ -1,6 +1,7 @@
 """The table of cases. A new case is one file here and one row in CASES."""
 
 from benchmarks.cases import (
+    adaptive,
     black_scholes,
     burgers,
     factors,
@@ -28,6 +29,7 @@ CASES = {
     case.name: case
     for case in (
         lorenz63.CASE,
+        adaptive.CASE,
         lorenz96.CASE,
         van_der_pol.CASE,
         n_body.CASE,
