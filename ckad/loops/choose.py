@@ -262,10 +262,8 @@ class Chooser:
         for _ in range(len(self.inner)):
             before = best
             for x in self.inner:
-                options = [
-                    self._outer_for({**inner, x.name: s}, room) for s in self.ladders[x.name]
-                ]
-                best = min((s for s in (best, *options) if s), key=self._work, default=None)
+                tried = [self._outer_for({**inner, x.name: s}, room) for s in self.ladders[x.name]]
+                best = min((s for s in (best, *tried) if s), key=self._work, default=None)
                 if best:
                     inner = {k.name: best[k.name] for k in self.inner}
             if best is before:

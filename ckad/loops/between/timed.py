@@ -27,6 +27,9 @@ from ckad.tape.tape import Tape
 
 #: Seconds of steps that are enough to tell what one takes.
 ENOUGH = 2e-3
+#: Seconds of a piece that is not timed again, and of a run: what else the machine does is little of
+#: them, and nobody waits for a plan.
+LONG, LONGEST = 2e-2, 1e-1
 #: Actions of one kind that are timed together, at the most.
 MOST_ROWS = 64
 #: Bytes of residuals that do not fit into caches.
@@ -65,7 +68,11 @@ def timed(
     """Run a few steps of each outermost loop under the slots of its plan, twice: what else the
     machine does only adds to a time. Where one thread does it all, ``clock`` is that thread's own,
     which other programs do not move."""
-    first, second = (_once(loaded, loops, feeds, slots, beside, inputs, clock) for _ in range(2))
+    began = clock()
+    first = _once(loaded, loops, feeds, slots, beside, inputs, clock)
+    if clock() - began > LONGEST:
+        return first
+    second = _once(loaded, loops, feeds, slots, beside, inputs, clock)
     found = {name: first.loops[name].least(cost) for name, cost in second.loops.items()}
     return Costs(found, min(first.outside, second.outside))
 
@@ -165,7 +172,10 @@ class Trial:
         """Seconds of actions, of ``n`` steps, at the least."""
         found = inf
         for _ in range(times):
-            found = min(found, (yield from self._piece(rows)) / n)
+            seconds = yield from self._piece(rows)
+            found = min(found, seconds / n)
+            if seconds > LONG:
+                break
         return found
 
     def _each(self, row: Row) -> Generator[list[Row], float, float]:
@@ -174,6 +184,8 @@ class Trial:
         while seconds < ENOUGH and n_rows < MOST_ROWS:
             seconds = yield from self._piece([row] * n_rows)
             n_rows = min(MOST_ROWS, 4 * n_rows) if seconds < ENOUGH else n_rows
+        if seconds > LONG:
+            return seconds / (n_rows * steps)
         return (yield from self._least([row] * n_rows, n_rows * steps, 3))
 
     def _advanced(self) -> Generator[list[Row], float, float]:
@@ -187,6 +199,8 @@ class Trial:
         for start in range(at, min(at + 3 * k, self.n - k), k):
             rows = [(int(Action.ADVANCE), start, start + k, -1)]
             found = min(found, (yield from self._piece(rows)) / k)
+            if found * k > LONG:
+                break
         return found if found < inf else seconds / k
 
     def _together(self, seconds: float) -> int:
