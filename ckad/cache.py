@@ -35,7 +35,7 @@ KEPT = 16  # directories of a kind; each edit of the sources makes a new one
 VERSIONS = ("numba", "llvmlite", "numpy", "scipy")
 CHECKSUM = 64  # bytes, at the start of an entry
 LOCKS = ".locks"  # beside the directories
-LONGEST_WAIT, PAUSE = 300.0, 0.05  # seconds, for another process that compiles
+LONGEST_WAIT, PAUSE = 120.0, 0.05  # seconds, for another process that compiles
 
 
 class CacheWarning(UserWarning):
@@ -274,16 +274,38 @@ def exclusive(directory: Path | None) -> Iterator[None]:
     _held.add(directory)
     try:
         with suppress(OSError):
-            opened = os.open(directory, os.O_RDONLY)
+            opened = _noted(os.open(directory, os.O_RDONLY))
             _wait_for(opened)
         yield
     finally:
         _held.discard(directory)
-        if opened >= 0:
-            os.close(opened)
+        _let_go(opened)
 
 
 _held: set[Path] = set()
+_opened: set[int] = set()  # files that are locked, or waited for
+
+
+def _noted(opened: int) -> int:
+    _opened.add(opened)
+    return opened
+
+
+def _let_go(opened: int) -> None:
+    if opened in _opened:  # else this is a child, and it is closed
+        _opened.discard(opened)
+        os.close(opened)
+
+
+def _forked() -> None:
+    """A child has its parent's files, which would stay locked for as long as it lives."""
+    while _opened:
+        os.close(_opened.pop())
+    _held.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)
 
 
 @contextmanager
@@ -298,13 +320,12 @@ def exclusive_entry(entry: Path | None) -> Iterator[None]:
         if fcntl is not None and entry is not None:
             with suppress(OSError):
                 path = entry.parent.parent / LOCKS
-                opened = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+                opened = _noted(os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600))
                 byte = int(digest(entry.name.encode())[:7], 16)
                 _wait_for(opened, lambda how: fcntl.lockf(opened, how, 1, byte))
         yield
     finally:
-        if opened >= 0:
-            os.close(opened)
+        _let_go(opened)
 
 
 def _wait_for(opened: int, lock: Callable[[int], None] | None = None) -> None:

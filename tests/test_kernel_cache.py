@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from contextlib import suppress
 
 import numba
@@ -342,6 +343,36 @@ def test_a_process_that_hangs_while_it_compiles_is_not_waited_for_forever(tmp_pa
     finally:
         os.close(held)
     assert len(entries()) == 2
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_child_that_is_forked_meanwhile_does_not_keep_the_lock(tmp_path):
+    fcntl = pytest.importorskip("fcntl")
+    waits, ends = os.pipe()
+    with cache.exclusive(tmp_path):
+        child = os.fork()
+        if child == 0:
+            signal.alarm(60)  # it ends, whatever becomes of its parent
+            os.close(ends)
+            os.read(waits, 1)
+            os._exit(0)
+    held = os.open(tmp_path, os.O_RDONLY)
+    try:
+        until = time.monotonic() + 30
+        while True:  # until the child has run what it runs first
+            try:
+                fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                assert time.monotonic() < until
+                time.sleep(0.01)
+        assert os.waitpid(child, os.WNOHANG) == (0, 0)
+    finally:
+        os.close(ends)
+        os.close(waits)
+        os.close(held)
+        os.waitpid(child, 0)
 
 
 @posix

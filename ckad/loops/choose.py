@@ -21,6 +21,7 @@ from ckad.engines.actions import ACTION_BYTES, Slots
 from ckad.engines.measure import TapedLoop, step_bytes, token_bytes
 from ckad.loops.advice import too_small
 from ckad.loops.asked import Choice, asked_for, family
+from ckad.loops.costs import CACHE, MEMORY, is_far
 from ckad.loops.offers import Offer, binomial, ladder, saving, worthwhile
 from ckad.loops.tables import FEWEST_ROWS, piece_rows, streamed_rows, whole_rows
 
@@ -35,9 +36,6 @@ ALIGNMENT = 64
 STEP_OVERHEAD = 256
 #: Segments of a loop that keeps all residuals, if a run can be gone on with: one may be run again.
 SEGMENTS = 63
-#: Bytes that the caches are thought to hold, and nanoseconds that a byte takes beyond them: it is
-#: written and read once, and lies on a page that the system has to find.
-CACHE, MEMORY = 10 * 2**20, 0.2
 
 
 def slots_of(schedules: Schedules) -> dict[int, Slots]:
@@ -185,8 +183,9 @@ class Chooser:
 
     def _nanoseconds(self, x: TapedLoop, size: int, schedule: Schedule) -> float:
         """What a schedule adds to the time of a loop whose steps keep ``size`` bytes."""
-        far = schedule.n_tape_slots > 1 and schedule.n_tape_slots * size > CACHE
-        moved = (x.n_steps if far else 0) * size + 2 * schedule.n_slots * x.state_bytes
+        moved = (
+            x.n_steps if is_far(schedule.n_tape_slots, size) else 0
+        ) * size + 2 * schedule.n_slots * x.state_bytes
         return schedule.forward_steps * self.step_ns[x.name] + moved * MEMORY
 
     # --- predictions ---------------------------------------------------------------------------
@@ -261,10 +260,8 @@ class Chooser:
         for _ in range(len(self.inner)):
             before = best
             for x in self.inner:
-                options = [
-                    self._outer_for({**inner, x.name: s}, room) for s in self.ladders[x.name]
-                ]
-                best = min((s for s in (best, *options) if s), key=self._work, default=None)
+                tried = [self._outer_for({**inner, x.name: s}, room) for s in self.ladders[x.name]]
+                best = min((s for s in (best, *tried) if s), key=self._work, default=None)
                 if best:
                     inner = {k.name: best[k.name] for k in self.inner}
             if best is before:

@@ -12,6 +12,7 @@ from numpy.linalg import LinAlgError
 
 from ckad.checkpoint.plan import Plan
 from ckad.checkpoint.schedules.schedule import MAX_STEPS
+from ckad.engines import arena
 from ckad.engines.actions import Bare, Feed, Slots, TooManySteps
 from ckad.engines.counts import Body, flops, main_loop
 from ckad.engines.engine import Loaded
@@ -55,6 +56,8 @@ GROWTH = 4
 SLACK, WORTH = 4, 2**20
 #: Steps that take so many times as long as predicted, or as little, are planned for again.
 OFF = 1.2
+#: Of budgets from here on, what it takes to plan is a small part.
+ROOM = 2**26
 
 
 class Compiled:
@@ -108,7 +111,7 @@ class Compiled:
             # an error is for the run itself to raise, if it meets it: here steps were left out
             with suppress(ArithmeticError, CkadError, LinAlgError, MemoryError, ValueError):
                 self._costs = timer(self._run, inputs)
-            self._run = self._planned(self._assumed, self._pace, self._costs)
+            self._plan_again()
         return self.plan
 
     @property
@@ -271,6 +274,10 @@ class Compiled:
                 self._keep_pace(run, perf_counter() - began)
                 return results
 
+    def _plan_again(self) -> None:
+        arena.clear()  # a budget holds for a call, and to plan takes memory too
+        self._run = self._planned(self._assumed, self._pace, self._costs)
+
     def _note(self, run: Run) -> None:
         """Let the next run expect what this one has needed, if it was much less, or more."""
         if not run.lengths:
@@ -287,13 +294,16 @@ class Compiled:
         if new:
             self._assumed = {**self._assumed, **new}
             with suppress(BudgetError, ScheduleError):
-                self._run = self._planned(self._assumed, self._pace, self._costs)
+                self._plan_again()
 
     def _keep_pace(self, run: Run, seconds: float) -> None:
-        """Where the disk is weighed against steps, let the next run know what they have taken, if
-        a plan takes no longer than a run."""
-        said = run.plan.disk
-        if said is None or not said.computing:
+        """Where the disk is weighed against steps that could not be timed, let the next run know
+        what they have taken, if a plan takes no longer than a run, and little of its memory."""
+        plan = run.plan
+        said = plan.disk
+        if said is None or not said.computing or plan.seconds is not None:
+            return
+        if plan.budget is not None and plan.budget < ROOM:
             return
         steps = max(seconds - (said.seconds - said.computing), 0.1 * seconds)
         if 1 / OFF <= steps / said.computing <= OFF or seconds < self._planning:
@@ -301,7 +311,7 @@ class Compiled:
         self._pace *= steps / said.computing
         began = perf_counter()
         with suppress(BudgetError, ScheduleError):
-            self._run = self._planned(self._assumed, self._pace, self._costs)
+            self._plan_again()
         self._planning = perf_counter() - began
 
     def _longer(self, run: Run, longer: TooManySteps) -> Run:
@@ -312,7 +322,7 @@ class Compiled:
         n = max(longer.wanted, GROWTH * run.slots[longer.loop].n_steps)
         self._assumed = {**self._assumed, longer.loop: min(n, MAX_STEPS)}
         try:
-            self._run = self._planned(self._assumed, self._pace, self._costs)
+            self._plan_again()
         except (BudgetError, ScheduleError) as error:
             done = run.slots[longer.loop].n_steps
             why = f"{error} A loop of a length not known before has run {done:,} steps and goes on."

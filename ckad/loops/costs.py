@@ -14,7 +14,7 @@ import numpy as np
 from ckad.checkpoint.plan import OnDisk
 from ckad.checkpoint.schedules.schedule import Action, Schedule
 from ckad.engines.actions import CHUNK
-from ckad.engines.arena import MOST
+from ckad.engines.arena import MOST, aligned
 from ckad.engines.measure import TapedLoop
 from ckad.loops.tables import rows_of
 
@@ -22,6 +22,11 @@ from ckad.loops.tables import rows_of
 COUNTED = 200_000
 #: Pieces of them that tell how long it takes to make one.
 PIECES = 100
+#: Bytes of new memory that tell what its pages take.
+TOUCHED = 2**23
+#: Bytes that the caches are thought to hold, and nanoseconds that a byte takes beyond them: it is
+#: written and read once, and lies on a page that the system has to find.
+CACHE, MEMORY = 10 * 2**20, 0.2
 
 
 class Cost(NamedTuple):
@@ -34,6 +39,7 @@ class Cost(NamedTuple):
     store: float = 0.0
     restore: float = 0.0
     piece: float = 0.0  # of actions, to be asked for
+    held: float = 0.0  # bytes of residuals that were kept when steps were timed
 
     @property
     def back(self) -> float:
@@ -63,14 +69,37 @@ class Costs(NamedTuple):
 
     loops: Mapping[int, Cost] = MappingProxyType({})
     outside: float = 0.0
-    fresh: float = 0.0  # seconds that a byte takes on a page that is new
-
-    def pages(self, peak_bytes: int) -> float:
-        """Seconds that new pages take: memory that is kept from run to run has none."""
-        return self.fresh * peak_bytes if peak_bytes > MOST else 0.0
 
 
 NOT_TIMED = Costs()
+
+
+def is_far(n_tape_slots: int, step_bytes: int) -> bool:
+    """Whether the residuals of steps are more than caches hold."""
+    return n_tape_slots > 1 and n_tape_slots * step_bytes > CACHE
+
+
+def pages(peak_bytes: int) -> float:
+    """Seconds that new pages take: memory that is kept from run to run has none."""
+    return _fresh() * peak_bytes if peak_bytes > MOST else 0.0
+
+
+@lru_cache(maxsize=1)
+def _fresh() -> float:
+    """Seconds that a byte takes on a page that is new, beside writing it."""
+    return max(0.0, min(_touched() for _ in range(3))) / TOUCHED
+
+
+def _touched() -> float:
+    memory = aligned(MOST)[:TOUCHED]  # so large that it comes from the system
+    first, again = (_filled(memory) for _ in range(2))
+    return first - again
+
+
+def _filled(memory: np.ndarray) -> float:
+    began = perf_counter()
+    memory.fill(0)
+    return perf_counter() - began
 
 
 def predicted(
@@ -86,8 +115,8 @@ def predicted(
     if not loops or any(x.name not in costs.loops for x in loops):
         return None
     steps = sum(costs.loops[x.name].seconds(schedules[x.name], most_rows) for x in loops)
-    both = pace * steps if on_disk is None else on_disk.seconds
-    return both + costs.outside + costs.pages(peak_bytes)
+    both = pace * steps + pages(peak_bytes) if on_disk is None else on_disk.seconds
+    return both + costs.outside
 
 
 class _Moved(NamedTuple):

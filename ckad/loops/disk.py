@@ -17,11 +17,15 @@ from ckad.engines.measure import TapedLoop, step_bytes
 from ckad.engines.work import reverse_nanoseconds
 from ckad.loops.between.courses import Courses
 from ckad.loops.choose import Chooser, Schedules, slots_of
+from ckad.loops.costs import CACHE, MEMORY, is_far, pages
 
 #: Bytes of the states by which a directory's speed is measured, and how many of each.
 SAMPLES, SAMPLED = (2**16, 2**20), 4
 #: The part of the disk's time that is hidden behind the steps, or of the steps' behind the disk.
 HIDDEN = 0.8
+#: The disk is used where it is predicted to take so many times the time at the most: what is
+#: predicted is no better known than that.
+WORTH = 0.95
 #: Times that a choice is made smaller until it fits.
 TRIES = 8
 
@@ -81,7 +85,7 @@ def on_disk(chooser: Chooser, chosen: Schedules, courses: Courses) -> Choice | N
     for x in chooser.outer:
         if x.state_bytes and x.n_steps > 1:
             tried = weigh.best(x, found)
-            if tried is not None and weigh.seconds(tried) < weigh.seconds(found):
+            if tried is not None and weigh.seconds(tried) < WORTH * weigh.seconds(found):
                 found = tried
     others = [s for s in (chosen, *weigh.tried) if s != found]
     second = min(others, key=weigh.seconds, default=chosen)
@@ -103,10 +107,11 @@ class _Weigh:
         self.tried: list[Schedules] = []
 
     def seconds(self, schedules: Schedules) -> float:
-        return sum(self._of_loop(x, schedules[x.name]) for x in self.chooser.outer)
+        loops = sum(self._of_loop(x, schedules) for x in self.chooser.outer)
+        return loops + pages(self.chooser.measured(schedules))
 
-    def _of_loop(self, x: TapedLoop, schedule: Schedule) -> float:
-        steps = self._of_steps(x, schedule)
+    def _of_loop(self, x: TapedLoop, schedules: Schedules) -> float:
+        steps, schedule = self._of_steps(x, schedules), schedules[x.name]
         write, read = self._transfer(x)
         writes, reads = _transfers(schedule)
         disk = writes * write + reads * read
@@ -114,14 +119,18 @@ class _Weigh:
 
     def computing(self, schedules: Schedules) -> float:
         """Seconds of all steps alone."""
-        return sum(self._of_steps(x, schedules[x.name]) for x in self.chooser.outer)
+        return sum(self._of_steps(x, schedules) for x in self.chooser.outer)
 
-    def _of_steps(self, x: TapedLoop, schedule: Schedule) -> float:
-        if x.name in self.courses.costs.loops:
-            cost = self.courses.costs.loops[x.name]
-            return self.courses.pace * cost.seconds(schedule, self.chooser.most_rows)
+    def _of_steps(self, x: TapedLoop, schedules: Schedules) -> float:
+        schedule, pace = schedules[x.name], self.courses.pace
+        size, cost = self._residuals(x, schedules), self.courses.costs.loops.get(x.name)
+        moved = pace * x.n_steps * size * 1e-9 * MEMORY  # to memory that is far and back
+        if cost is not None:
+            far = is_far(schedule.n_tape_slots, size) - (cost.held > CACHE)
+            return pace * cost.seconds(schedule, self.chooser.most_rows) + far * moved
         step, back = self._step(x)
-        return schedule.forward_steps * step + x.n_steps * back
+        steps = schedule.forward_steps * step + x.n_steps * back
+        return steps + is_far(schedule.n_tape_slots, size) * moved
 
     def _step(self, x: TapedLoop) -> tuple[float, float]:
         """Seconds of a step, and of its reverse."""

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from time import perf_counter, thread_time
 
 import numpy as np
 
@@ -178,7 +179,8 @@ def _compile(
 
     def measured(run: Run, inputs: Sequence[np.ndarray]) -> Costs:
         loops = taped_loops(tape, engine.record_bytes)
-        return timed(loaded, loops, run.feeds, run.slots, beside(tape, name), inputs)
+        clock = perf_counter if n_threads(options.threads) > 1 else thread_time
+        return timed(loaded, loops, run.feeds, run.slots, beside(tape, name), inputs, clock)
 
     return Compiled(tape, loaded, planned, measured if can_be_timed(tape) else None, watch)
 

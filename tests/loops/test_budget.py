@@ -291,9 +291,9 @@ def test_rows_made_elsewhere_are_checked() -> None:
 def test_planning_is_fast_for_many_steps(n_steps: int, budget: str) -> None:
     case = single(n_steps, 3)
     planned(case, memory="200 KiB")  # kernels are loaded
-    begin = time.perf_counter()
+    begin = time.process_time()
     plan = planned(case, memory=budget)
-    assert time.perf_counter() - begin < 1
+    assert time.process_time() - begin < 1
     assert plan.peak_bytes <= parse_bytes(budget)
     assert plan.n_steps == n_steps
 
@@ -301,9 +301,9 @@ def test_planning_is_fast_for_many_steps(n_steps: int, budget: str) -> None:
 def test_planning_is_fast_for_a_nest_of_long_loops() -> None:
     case = nest(1000, 300, 1000)
     planned(case, memory="3 MB")  # compiled
-    begin = time.perf_counter()
+    begin = time.process_time()
     plan = planned(case, memory="2 MB")
-    assert time.perf_counter() - begin < 3
+    assert time.process_time() - begin < 3
     assert plan.peak_bytes <= 2 * MB
 
 
@@ -413,7 +413,8 @@ def test_a_plan_in_words(engine: str) -> None:
 
 def test_a_plan_of_a_nest_in_words() -> None:
     lines = str(planned(nest(8, 9, 10))).splitlines()
-    assert [len(x) - len(x.lstrip()) for x in lines] == [0, 2, 2, 4, 6]
+    assert [len(x) - len(x.lstrip()) for x in lines] == [0, 2, 2, 2, 4, 6]
+    assert lines[2].endswith(" s predicted")
     assert "over 10 steps, 72 times" in lines[-1]
 
 

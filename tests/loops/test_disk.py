@@ -110,7 +110,7 @@ def test_after_an_aborted_reverse_the_next_run_is_right(engine, here, monkeypatc
 def test_a_loop_of_unknown_length_keeps_states_on_disk(here, monkeypatch):
     kept = ckad.value_and_grad(open_ended, (0, 1), engine="native")(*arguments())
     step = "ckad.loops.disk._Weigh._of_loop"  # what is on disk is the cheapest
-    monkeypatch.setattr(step, lambda self, x, s: -float(s.n_disk_slots))
+    monkeypatch.setattr(step, lambda self, x, s: -float(s[x.name].n_disk_slots))
     budget = ckad.Budget(memory="64 KiB", disk="4 MiB", directory=here)
     gradient = ckad.value_and_grad(open_ended, (0, 1), engine="native", memory=budget)
     assert gradient.plan(*arguments()).schedule.n_disk_slots
@@ -147,7 +147,27 @@ def long(u: Any) -> Any:
     return np.sum(u**2)
 
 
+@pytest.mark.parametrize("known", ["timed", "within little memory"])
+def test_a_run_is_no_reason_to_plan_again_where_that_tells_nothing(known, here, monkeypatch):
+    """Another program may have had the machine; and to plan takes memory, which a budget counts."""
+    ticks = iter(range(0, 10**6, 100))
+    monkeypatch.setattr("ckad.loops.compiled.perf_counter", lambda: float(next(ticks)))
+    if known == "timed":
+        monkeypatch.setattr("ckad.loops.compiled.ROOM", 0)
+    else:
+        monkeypatch.setattr("ckad.loops.driver.can_be_timed", lambda tape: False)
+    u = np.linspace(0.0, 1.0, 3000)
+    budget = ckad.Budget(memory="700 KiB", disk="40 MiB", directory=here)
+    gradient = ckad.value_and_grad(long, memory=budget, engine="native")
+    before = gradient.plan(u)
+    gradient(u)
+    assert (before.seconds is None) == (known != "timed")
+    assert gradient.plan(u) is before
+
+
 def test_what_steps_have_taken_decides_the_next_plan(here, monkeypatch):
+    monkeypatch.setattr("ckad.loops.driver.can_be_timed", lambda tape: False)
+    monkeypatch.setattr("ckad.loops.compiled.ROOM", 0)
     monkeypatch.setattr("ckad.loops.disk.speed", lambda directory: Speed(1e-2, 0.0, 1e-2, 0.0))
     ticks = iter(range(0, 10**6, 100))
     monkeypatch.setattr("ckad.loops.compiled.perf_counter", lambda: float(next(ticks)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import time
 from typing import Any
@@ -12,7 +13,7 @@ import pytest
 
 import ckad
 from ckad import schedules
-from ckad.errors import CheckpointError
+from ckad.errors import BudgetError, CheckpointError
 from ckad.loops.between import courses, resume
 
 from ..checkpoint.store.processes import ended, fork
@@ -141,13 +142,11 @@ def test_what_differs_is_named(tmp_path, monkeypatch):
     assert same(gradient(u, k), expected)
 
 
-def through_kills(path: Any, n_kills: int, seed: int) -> None:
+def through_kills(path: Any, n_kills: int, seed: int, **options: Any) -> None:
     """Kill children at random moments, let one end, compare its bits."""
     rng = np.random.default_rng(seed)
     expected = ckad.value_and_grad(program, (0, 1), engine="native")(*arguments())
-    gradient = ckad.value_and_grad(
-        program, (0, 1), engine="native", resume=path / "run", schedule="two_level"
-    )
+    gradient = ckad.value_and_grad(program, (0, 1), engine="native", resume=path / "run", **options)
     gradient.compiled(*arguments())
 
     def child() -> None:
@@ -174,11 +173,27 @@ def through_kills(path: Any, n_kills: int, seed: int) -> None:
 
 @pytest.mark.usefixtures("often")
 def test_killed_ten_times(tmp_path):
-    through_kills(tmp_path, 10, 0)
+    through_kills(tmp_path, 10, 0, schedule="two_level")
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("often")
+def test_killed_within_the_least_memory_beside_a_disk(tmp_path):
+    """States in memory and on disk."""
+    run = tmp_path / "run"
+    options: dict[str, Any] = {"schedule": SCHEDULES["multistage"], "engine": "native"}
+    small = ckad.Budget(1, "8 MiB", run, durability="resume")
+    with pytest.raises(BudgetError) as refused:
+        ckad.value_and_grad(program, (0, 1), memory=small, **options)(*arguments())
+    least = re.search(r"at least ([\d,]+)", str(refused.value))
+    assert least is not None
+    memory = int(least[1].replace(",", ""))
+    budget = ckad.Budget(memory, "8 MiB", run, durability="resume")
+    through_kills(tmp_path, 40, 1, memory=budget, schedule=options["schedule"])
 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("often")
 @pytest.mark.parametrize("seed", range(25))
 def test_killed_five_hundred_times(tmp_path, seed):
-    through_kills(tmp_path, 20, seed)
+    through_kills(tmp_path, 20, seed, schedule="two_level")

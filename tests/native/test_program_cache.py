@@ -26,7 +26,7 @@ DOUBLE = ir.DoubleType()
 KEY = b"the digest of a tape"
 
 PROBE = """
-import ctypes, os, sys, time
+import ctypes, os, signal, sys, time
 from ckad.engines.native.running import compiler
 
 compiler.PROGRAMS.sources = "those of this test"
@@ -51,6 +51,7 @@ children = []
 for _ in range(8):
     children.append(os.fork())
     if not children[-1]:
+        signal.alarm(120)  # a child that hangs ends, and so does the wait for it
         os._exit(run())
 print(sum(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children))
 """

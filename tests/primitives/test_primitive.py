@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import threading
 import time
 
@@ -16,6 +17,7 @@ from ckad.tape.parse import from_text
 ENGINES = ["vm", "native"]
 XP = np.array([0.0, 1.0, 2.0, 4.0])
 FP = np.array([0.0, 1.0, 4.0, 2.0])
+LONGEST = 120  # seconds of a child
 
 
 @ckad.primitive
@@ -565,6 +567,7 @@ def test_a_forked_child_computes_the_same():
     expected = ckad.grad(looped)(X)
     child = os.fork()
     if child == 0:
+        signal.alarm(LONGEST)
         f = ckad.primitive(lambda x: x * 3.0, name="f")
         f.defvjp(lambda ct, out, x: (ct * 3,))
         same = ckad.grad(looped)(X).tobytes() == expected.tobytes()
