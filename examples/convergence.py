@@ -34,7 +34,7 @@ METHODS = {
     "RK23": (3, 200),
     "RK45": (5, 100),
     "Tsit5": (5, 100),
-    "DOP853": (8, 40),
+    "DOP853": (8, 80),
     "Kvaerno3": (3, 50),
     "KenCarp4": (4, 20),
     "Kvaerno5": (5, 16),
@@ -116,7 +116,9 @@ def draw(studies: Sequence[Convergence], path: str) -> None:
     for axes, title, column in zip(panels, ("State", "Derivative"), (3, 4), strict=True):
         for k, study in enumerate(studies):
             style = {"color": f"C{k % 10}", "linestyle": "-" if k < 10 else "--"}
-            axes.loglog(study.steps, study[column], marker="o", markersize=3, label=study.method, **style)
+            axes.loglog(
+                study.steps, study[column], marker="o", markersize=3, label=study.method, **style
+            )
         axes.set(xlabel="steps", title=title)
     panels[0].set(ylabel="error after one turn")
     panels[1].legend(frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))

@@ -29,7 +29,7 @@ GRAVITY, DEPTH = 9.81, 4000.0  # m/s², m
 SIZE = 400e3  # m, of the basin
 SPEED = np.sqrt(GRAVITY * DEPTH)
 ERROR = 0.02  # m, of a gauge
-SMOOTH = 1.0  # weight of the differences of neighbours
+SMOOTH = 0.3  # weight of the differences of neighbours
 
 
 class Survey(NamedTuple):
