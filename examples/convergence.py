@@ -2,8 +2,9 @@
 
 A planet on an ellipse of eccentricity 1/2 about a sun at the origin, d²q/dt² = -q / |q|³, is back
 at its start after 2 pi. What is left of the difference is the error of n equal steps, and falls as
-n^-p for a method of order p. The derivative of the sum of the state by the start, taken back through
-all steps, has the same order: it is known, as another energy E only changes the period, by 6 pi dE.
+n^-p for a method of order p. The derivative of the sum of the state by the start, taken back
+through all steps, has the same order: it is known, as another energy E only changes the period, by
+6 pi dE.
 The implicit methods of Kvaerno, and Kennedy and Carpenter, solve their stages as exactly as their
 tolerance asks; so it is their tolerance that falls, and the mean step with it. "BDF" chooses its
 order, and has none.

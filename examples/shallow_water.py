@@ -4,8 +4,8 @@ The shallow-water equations of a basin with walls, at rest of depth H,
 
     du/dt = -g dh/dx,    dv/dt = -g dh/dy,    dh/dt = -d((H + h) u)/dx - d((H + h) v)/dy
 
-on a staggered grid, velocities before surface in each step. A lifted patch runs out as waves; gauges
-record the surface with an error. The patch is found from the records by L-BFGS, with the
+on a staggered grid, velocities before surface in each step. A lifted patch runs out as waves;
+gauges record the surface with an error. The patch is found from the records by L-BFGS, with the
 gradient taken back through all steps, and a small weight on what is rough. What is recovered is
 compared with the patch itself, and the program with a known solution: a standing wave of length L
 in a basin has the period 2 L / sqrt(g H).

@@ -86,6 +86,19 @@ def test_a_spiral_is_learned(example: Any, tmp_path: Path) -> None:
     assert is_drawn(tmp_path / "spiral.png")
 
 
+@slow
+def test_a_pendulum_swings_up(example: Any, tmp_path: Path) -> None:
+    pendulum = example("pendulum")
+    bounded = pendulum.swing_up(0.5, pendulum.push(0.5, 60))
+    assert np.max(np.abs(bounded.states[-1] - pendulum.ABOVE)) < 1e-3
+    assert np.max(np.abs(bounded.torques)) <= 0.5
+    free = pendulum.swing_up(pendulum.UNBOUNDED, bounded.torques)
+    assert free.cost == pytest.approx(pendulum.KNOWN, rel=0.05)
+    pendulum.draw([free, bounded], str(tmp_path / "pendulum.png"))
+    assert is_drawn(tmp_path / "pendulum.png")
+
+
+@slow
 def test_the_surface_of_a_tsunami(example: Any, tmp_path: Path) -> None:
     water = example("shallow_water")
     seen = water.survey(n=20, n_steps=80)
