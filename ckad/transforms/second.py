@@ -78,13 +78,9 @@ def jacobian(
         if sparse or pattern is not None:
             return sparse_jacobian(fun, args, kwargs, at, mode, pattern, options)
 
-        @wraps(fun)
-        def partial_of(x: Any) -> Any:
-            return follow(fun)(*args[:at], x, *args[at + 1 :], **kwargs)
-
         x = _array(args[at], f"argument {at}")
-        call = Call(partial_of, (x,), {}, options)
-        wrt = layout_of(call, (0,), True).wrt
+        call = Call(fun, (*args[:at], x, *args[at + 1 :]), kwargs, options)
+        wrt = layout_of(call, (at,), True).wrt
         types = call.tape.output_types
         out = _array(call.results([np.zeros(t.shape, t.numpy) for t in types]), "the result")
         if not types[0].is_float:

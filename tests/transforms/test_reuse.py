@@ -949,3 +949,16 @@ def test_few_recordings_are_kept(recordings):
     for k in range(3 * reuse.KEPT):
         ckad.grad(lambda x, k=k: k * x)(1.0)
     assert len(reuse._kept) == reuse.KEPT
+
+
+@pytest.mark.parametrize("mode", ["fwd", "rev"])
+def test_a_jacobian_is_recorded_once(recordings, mode):
+    scale = np.array([1.0, 2.0, 3.0])
+
+    def scaled(a: Any, x: Any, n: int) -> Any:
+        return a * scale * x**n
+
+    compute = ckad.jacobian(scaled, 1, mode)
+    for x in (np.ones(3), np.arange(3.0)):
+        np.testing.assert_allclose(compute(2.0, x, n=2), np.diag(4.0 * scale * x))
+    assert len(recordings) == 1
