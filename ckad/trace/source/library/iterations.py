@@ -285,7 +285,10 @@ def along_axis(function: Any, axis: int, x: Any, args: Any, options: Any) -> Any
     """``np.apply_along_axis(function, axis, x, *args, **options)``, as a loop."""
     axis = axis % np.ndim(x)
     moved = np.moveaxis(x, axis, -1)
-    rows, found = np.reshape(moved, (-1, moved.shape[-1])), []
+    count = int(np.prod(moved.shape[:-1]))
+    if not count:
+        raise ValueError("Cannot apply_along_axis when any iteration dimensions are 0")
+    rows, found = np.reshape(moved, (count, moved.shape[-1])), []
     for k in range(rows.shape[0]):
         found.append(function(rows[k], *args, **options))
     together = np.array(found)
