@@ -76,3 +76,12 @@ def test_the_readme_shows_the_plan_that_is_printed(tmp_path):
     seconds = r"about \S+ s predicted"  # of the machine at hand
     found = re.sub(seconds, re.search(seconds, shown)[0], printed.getvalue())
     assert found.strip() == shown
+
+
+def test_the_map_names_every_module_of_the_front_end():
+    page = (CHECKOUT / "docs/architecture.md").read_text()
+    table = page[page.index("## One line per module") : page.index("## Decisions, and why")]
+    named = set(re.findall(r"\w+", table))
+    modules = {path.stem for path in (CHECKOUT / "ckad/trace").rglob("[!_]*.py")}
+    assert len(modules) > 100
+    assert modules - named == set()

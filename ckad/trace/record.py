@@ -13,7 +13,7 @@ from ckad import trees
 from ckad.errors import CkadError, TraceError
 from ckad.place import Source, at_place
 from ckad.tape.tape import Tape
-from ckad.tape.types import Type, type_of
+from ckad.tape.types import type_of
 from ckad.trace import dispatch
 from ckad.trace.bodies import loops
 from ckad.trace.memory.context import Trace, current, open_trace
@@ -314,10 +314,6 @@ def named(fun: Callable[..., Any]) -> str:
     name = getattr(fun, "__name__", type(fun).__name__)
     code = getattr(inspect.unwrap(fun), "__code__", None)
     return f"{name} ({Source(code.co_filename, code.co_firstlineno)})" if code else name
-
-
-def argument_types(arguments: Arguments) -> list[Type]:
-    return [x.type if isinstance(x, Tracer) else type_of(np.asarray(x)) for x in arguments.arrays]
 
 
 def inline(tape: Tape, operands: Sequence[int]) -> list[Tracer]:

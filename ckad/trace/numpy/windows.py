@@ -12,7 +12,6 @@ from ckad.place import at_place
 from ckad.trace.arrays import (
     Array,
     called,
-    copied,
     is_traced,
     reshaped,
     retyped,
@@ -23,9 +22,6 @@ from ckad.trace.arrays import (
 )
 from ckad.trace.axes import axis_of
 from ckad.trace.dispatch import always, implements, put, reject
-
-#: So many calls of a Python function are recorded at most.
-MOST_CALLS = 4096
 
 
 @implements(np.lib.stride_tricks.sliding_window_view)
@@ -43,23 +39,6 @@ def sliding_window_view(
             raise ValueError(at_place("window shape cannot be larger than input array shape"))
         x = sliding(x, k, n)
     return x
-
-
-@implements(np.apply_along_axis)
-def apply_along_axis(func1d: Any, axis: int, arr: Any, *args: Any, **kwargs: Any) -> Array:
-    x = traced(arr)
-    k = axis_of(axis, x.ndim)
-    rest = np.moveaxis(x, k, -1)
-    lead = rest.shape[:-1]
-    n = int(np.prod(lead))
-    reject(
-        n > MOST_CALLS, f"np.apply_along_axis with {n} calls, more than {MOST_CALLS}: use a loop"
-    )
-    parts = [traced(called(func1d, rest[i], *args, **kwargs)) for i in product(*map(range, lead))]
-    shape = parts[0].shape
-    together = reshaped(np.stack(parts), (*lead, *shape))
-    places = range(len(lead), len(lead) + len(shape))
-    return np.moveaxis(copied(together), tuple(places), tuple(range(k, k + len(shape))))
 
 
 def ndenumerate(arr: Any) -> Iterator[tuple[tuple[int, ...], Any]]:

@@ -36,7 +36,7 @@ from ckad.trace.source.library.noted import note_library
 from ckad.trace.source.memory import listed as in_buffers
 from ckad.trace.source.memory.appends import append, check_probed
 from ckad.trace.source.memory.contents import is_in_buffers, new, read, read_deep
-from ckad.trace.source.memory.twins import CONTAINERS, changing
+from ckad.trace.source.memory.twins import changing
 from ckad.trace.source.names import classes
 from ckad.trace.source.names.absence import given, given_deep, needed
 from ckad.trace.source.names.closures import Closure, call_from_source
@@ -46,7 +46,7 @@ from ckad.trace.source.names.kept import KEPT, forget, kept
 from ckad.trace.source.names.reader import definition_of
 from ckad.trace.source.outside.clock import CLOCKS, Moment
 from ckad.trace.source.outside.judge import SIMPLE, adopted, hand_over, is_simple
-from ckad.trace.source.outside.kinds import users
+from ckad.trace.source.outside.kinds import CONTAINERS, users
 from ckad.trace.source.outside.python import run_by_python
 from ckad.trace.source.outside.watch import watch
 from ckad.trace.source.text import shown

@@ -13,12 +13,13 @@ from ckad.trace import dispatch
 from ckad.trace.source.choices import Choice, equal, identical, numbered
 from ckad.trace.source.control.checks import divided, negated, whole
 from ckad.trace.source.library import sparse
-from ckad.trace.source.memory.contents import KINDS, new, read_deep
+from ckad.trace.source.memory.contents import new, read_deep
 from ckad.trace.source.names import classes
 from ckad.trace.source.names.absence import OrNone, check_operands, given, needed
 from ckad.trace.source.names.frame import MISSING
 from ckad.trace.source.outside.clock import TimeText, numbers_in, shows_time
 from ckad.trace.source.outside.judge import hand_over
+from ckad.trace.source.outside.kinds import CONTAINERS
 from ckad.trace.source.outside.watch import watch
 from ckad.trace.source.text import TracedText, shown
 from ckad.trace.source.values import holds_tracer, is_weak, lifted, truth, weakened
@@ -85,7 +86,7 @@ _UFUNCS: dict[Callable[[Any, Any], Any], Any] = {
 _POWERS = (operator.pow, operator.ipow)
 _ARITHMETIC = frozenset({Tracer, int, float})
 #: What may hold containers.
-_HOLDING = (tuple, *KINDS)
+_HOLDING = (tuple, *CONTAINERS)
 
 
 def combine(function: Callable[[Any, Any], Any], x: Any, y: Any) -> Any:
@@ -110,7 +111,7 @@ def combine(function: Callable[[Any, Any], Any], x: Any, y: Any) -> Any:
     if isinstance(x, _HOLDING) or isinstance(y, _HOLDING):
         read_deep((x, y))
     result = function(x, y)
-    if type(result) in KINDS:
+    if type(result) in CONTAINERS:
         return new(result, (x, y))
     if type(result) in (Tracer, ComplexTracer):
         return _weak_of_weak(function, x, y, result)

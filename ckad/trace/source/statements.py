@@ -27,7 +27,7 @@ from ckad.trace.source.library import sparse
 from ckad.trace.source.matching import match
 from ckad.trace.source.memory import keyed, listed, objects
 from ckad.trace.source.memory.contents import stack_of
-from ckad.trace.source.memory.twins import CONTAINERS, changing
+from ckad.trace.source.memory.twins import changing
 from ckad.trace.source.names import classes
 from ckad.trace.source.names.absence import (
     OrNone,
@@ -49,6 +49,7 @@ from ckad.trace.source.names.frame import (
 from ckad.trace.source.names.generated import loop_of
 from ckad.trace.source.names.imports import import_from, import_module
 from ckad.trace.source.operators import IN_PLACE, combine
+from ckad.trace.source.outside.kinds import CONTAINERS
 from ckad.trace.source.outside.watch import watch
 from ckad.trace.source.skipped import Skipped
 from ckad.trace.source.values import holds_tracer, truth

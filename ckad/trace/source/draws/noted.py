@@ -15,7 +15,7 @@ from ckad.trace.memory.storage import Storage
 from ckad.trace.source.draws.events import Draw, Loop, Number, Sides, Stack, first_draw
 from ckad.trace.source.draws.generators import Generator, restoring
 from ckad.trace.source.draws.replay import Replay, undecided
-from ckad.trace.source.names.frame import Region, depth_of, region, undone_on_failure
+from ckad.trace.source.names.frame import Region, depth_of, enclosing, region, undone_on_failure
 from ckad.trace.source.values import weakened
 from ckad.trace.values.tracer import Tracer, concrete, fresh, value
 
@@ -47,11 +47,7 @@ def draw(generator: Generator, name: str, args: Sequence[Any], options: dict[str
 
 def _bodies() -> list[Region]:
     """The bodies that are being recorded, the outermost first; none if steps are only tried."""
-    found: list[Region] = []
-    inner = region()
-    while inner is not None:
-        found.insert(0, inner)
-        inner = inner.outer
+    found = [*enclosing()][::-1]
     return [] if all(body.is_trial for body in found) else found
 
 

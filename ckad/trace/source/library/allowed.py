@@ -17,8 +17,9 @@ from ckad.errors import UnrecordableError
 from ckad.place import at_place
 from ckad.trace.constants import computes
 from ckad.trace.source.libraries import is_library
-from ckad.trace.source.memory.twins import CONTAINERS, changing, check_alone
+from ckad.trace.source.memory.twins import changing, check_alone
 from ckad.trace.source.names.frame import outside, region
+from ckad.trace.source.outside.kinds import CONTAINERS
 from ckad.trace.source.purity import is_pure
 from ckad.trace.source.values import holds_tracer
 from ckad.trace.values.tracer import Tracer

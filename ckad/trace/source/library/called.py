@@ -17,8 +17,6 @@ def called(callee: Any) -> Callable[..., Any] | None:
     """The counterpart of calling an object; None if there is none."""
     if type(callee) is np.vectorize:
         return partial(_vectorized, callee)
-    if callee is np.apply_along_axis:
-        return _along_axis
     if not type(callee).__module__.startswith("scipy.interpolate"):
         return None
     counterpart = dispatch.cell(type(callee).__call__)
@@ -38,5 +36,6 @@ def _run(function: Any, *given: Any) -> Any:
     return call_from_source(function, given, {})
 
 
+@dispatch.implements(np.apply_along_axis, kind=(dispatch.PLAIN, dispatch.COMPLEX))
 def _along_axis(func1d: Any, axis: int, arr: Any, *args: Any, **kwargs: Any) -> Any:
     return _run(iterations.along_axis, func1d, axis, arr, args, kwargs)

@@ -61,10 +61,13 @@ class LinearOperator:
         return self.matvec(x) if x.ndim == 1 else self.matmat(x)
 
 
-def _vectors(A: Any, b: Any, x0: Any) -> tuple[Any, Any]:
-    """The right side and the first solution, as vectors that nobody else has."""
+def _begun(A: Any, b: Any, x0: Any, rtol: Any, atol: Any, maxiter: Any) -> Any:
+    """Right side and first solution, vectors that nobody else has; least residual, most steps."""
     n = A.shape[0]
-    return np.reshape(b, n) + 0.0, np.zeros(n) if x0 is None else np.reshape(x0, n) + 0.0
+    b = np.reshape(b, n) + 0.0
+    x = np.zeros(n) if x0 is None else np.reshape(x0, n) + 0.0
+    enough = np.maximum(atol, rtol * np.linalg.norm(b))
+    return b, x, enough, 10 * n if maxiter is None else maxiter
 
 
 def _solved(method: str, A: Any, b: Any, x: Any, info: Any, M: Any, bounds: Any) -> Any:
@@ -85,9 +88,7 @@ def cg(
     callback: Any = None,
 ) -> Any:
     """Conjugate gradients (Barrett et al. 1994, Templates, fig. 2.5)."""
-    b, x = _vectors(A, b, x0)
-    enough = np.maximum(atol, rtol * np.linalg.norm(b))
-    steps = 10 * len(b) if maxiter is None else maxiter
+    b, x, enough, steps = _begun(A, b, x0, rtol, atol, maxiter)
     r = b - A @ x
     p = np.zeros(len(b))
     before = 1.0
@@ -121,9 +122,7 @@ def bicgstab(
     callback: Any = None,
 ) -> Any:
     """Biconjugate gradients, stabilised (Barrett et al. 1994, Templates, fig. 2.10)."""
-    b, x = _vectors(A, b, x0)
-    enough = np.maximum(atol, rtol * np.linalg.norm(b))
-    steps = 10 * len(b) if maxiter is None else maxiter
+    b, x, enough, steps = _begun(A, b, x0, rtol, atol, maxiter)
     r = b - A @ x
     first = r + 0.0
     p = r + 0.0
@@ -177,11 +176,8 @@ def gmres(
     """Generalised minimal residuals, restarted (Saad and Schultz 1986), M from the left."""
     if callback is not None:
         raise NotImplementedError("gmres of an operator with callback=")
-    b, x = _vectors(A, b, x0)
-    n = len(b)
-    size = np.linalg.norm(b)
-    enough = np.maximum(atol, rtol * size)
-    steps = 10 * n if maxiter is None else maxiter
+    b, x, enough, steps = _begun(A, b, x0, rtol, atol, maxiter)
+    n, size = len(b), np.linalg.norm(b)
     inner = min(20 if restart is None else restart, n)
     shown = b if M is None else M @ b
     small = np.linalg.norm(shown) * np.minimum(1.0, enough / np.maximum(size, 1e-300))
@@ -289,7 +285,10 @@ def along_axis(function: Any, axis: int, x: Any, args: Any, options: Any) -> Any
     """``np.apply_along_axis(function, axis, x, *args, **options)``, as a loop."""
     axis = axis % np.ndim(x)
     moved = np.moveaxis(x, axis, -1)
-    rows, found = np.reshape(moved, (-1, moved.shape[-1])), []
+    count = int(np.prod(moved.shape[:-1]))
+    if not count:
+        raise ValueError("Cannot apply_along_axis when any iteration dimensions are 0")
+    rows, found = np.reshape(moved, (count, moved.shape[-1])), []
     for k in range(rows.shape[0]):
         found.append(function(rows[k], *args, **options))
     together = np.array(found)

@@ -16,11 +16,10 @@ import numpy as np
 from ckad.trace.arrays import Array
 from ckad.trace.memory.context import current
 from ckad.trace.memory.storage import link, may_be
-from ckad.trace.memory.views import ReshapeView, SliceView
+from ckad.trace.memory.views import ReshapeView
 from ckad.trace.source.memory import listed
 from ckad.trace.source.memory.contents import (
     ITEMS,
-    KINDS,
     Stacked,
     changes_length,
     contents,
@@ -30,9 +29,10 @@ from ckad.trace.source.memory.contents import (
     read,
     stack_of,
 )
-from ckad.trace.source.memory.stacks import Kind, kind_of, kind_of_all, with_rows
+from ckad.trace.source.memory.stacks import Kind, kind_of, kind_of_all, views_of_rows, with_rows
 from ckad.trace.source.memory.twins import check_alone
-from ckad.trace.source.names.frame import Region, depth_of, region
+from ckad.trace.source.names.frame import Region, depth_of, enclosing, region
+from ckad.trace.source.outside.kinds import CONTAINERS
 from ckad.trace.source.values import Slot, flatten, slot_of
 from ckad.trace.values.tracer import Tracer, lift
 
@@ -72,7 +72,7 @@ def appending() -> Iterator[None]:
 
 def seen(value: Any) -> Any:
     """``value``, which the program looked up."""
-    if type(value) in KINDS and not (type(value) is list and _allowed.now):
+    if type(value) in CONTAINERS and not (type(value) is list and _allowed.now):
         read(value)
     return value
 
@@ -96,12 +96,8 @@ def append(target: list[Any], item: Any) -> None:
 
 def check_probed(target: Any, item: Any) -> None:
     """Tell what is appended to an empty list that is to be kept as rows of buffers."""
-    inner = region()
-    while inner is not None:
-        if id(target) in inner.probed:
-            kind = kind_of(item)
-            raise Stacked(target, changes_length(type(target).__name__), kind)
-        inner = inner.outer
+    if any(id(target) in inner.probed for inner in enclosing()):
+        raise Stacked(target, changes_length(type(target).__name__), kind_of(item))
 
 
 def _takes(inner: Region | None, target: list[Any]) -> TypeGuard[Region]:
@@ -182,8 +178,4 @@ def _items(stack: Tracer, many: bool) -> list[Tracer]:
     """Views of the items of a stack; nothing is recorded before they are read."""
     if many:
         stack = _seen_as(stack, (stack.shape[0] * stack.shape[1], *stack.shape[2:]))
-    n, *shape = stack.shape
-    rest, steps = (0,) * len(shape), (1,) * (len(shape) + 1)
-    views = [SliceView((k, *rest, *steps), (1, *shape)) for k in range(n)]
-    one = ReshapeView(tuple(shape))
-    return [Tracer(stack.storage, (*stack.path, view, one), not shape) for view in views]
+    return views_of_rows(stack, range(stack.shape[0]), stack.ndim == 1)

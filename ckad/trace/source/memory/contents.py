@@ -7,8 +7,6 @@ step to step if it keeps its length, and merged after a branch.
 
 from __future__ import annotations
 
-import contextlib
-from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, MutableMapping
 from functools import partial
 from typing import Any
@@ -24,19 +22,18 @@ from ckad.trace.source.names.frame import (
     Unclear,
     check_changeable,
     depth_of,
+    enclosing,
     ledger,
     made,
     outermost_ledger,
     region,
 )
 from ckad.trace.source.names.reader import nothing
+from ckad.trace.source.outside.kinds import CONTAINERS, MAPPINGS, SEQUENCES
 from ckad.trace.source.values import holds_tracer
 
 #: The name under which a container's items stand in its frame.
 ITEMS = "items"
-_SEQUENCES = (list, deque)
-_MAPPINGS = (dict, defaultdict, OrderedDict, Counter)
-KINDS = (*_SEQUENCES, *_MAPPINGS, set)
 #: Containers in containers are looked into to this depth.
 _DEEPEST = 4
 
@@ -67,7 +64,7 @@ class _Held(MutableMapping[str, Any]):
             return self.stack
         if type(self.owner) is set:
             return frozenset(self.owner)
-        if type(self.owner) in _MAPPINGS:
+        if type(self.owner) in MAPPINGS:
             return entries_of(self.owner, self.owner.values())
         return tuple(self.owner)
 
@@ -80,7 +77,7 @@ class _Held(MutableMapping[str, Any]):
             self.owner.update({at: at}) if type(self.owner) is dict else self.owner.append(at)
         if self.unclear is not None or self.stack is not None:
             return
-        if type(self.owner) in _MAPPINGS:
+        if type(self.owner) in MAPPINGS:
             self.owner.update(zip(items.keys, items, strict=True))
         elif type(self.owner) is set:
             self.owner.update(items)
@@ -119,12 +116,11 @@ class Contents(Frame):
         inner.changed[key] = self.names[name]
 
     def note_read(self, name: str) -> None:
-        inner, key, own = region(), (self, name), id(self.owner)
-        while inner is not None and inner.depth > self.depth:
-            if key in inner.changed and own not in inner.grown:
+        key = self, name
+        for inner in enclosing(self.depth):
+            if key in inner.changed and id(self.owner) not in inner.grown:
                 return
             inner.read.add(key)
-            inner = inner.outer
 
     @property
     def unclear(self) -> Unclear | None:
@@ -202,7 +198,7 @@ class Whole(BaseException):
 
 def read(owner: Any) -> None:
     """Note that a container is looked into."""
-    if type(owner) not in KINDS:
+    if type(owner) not in CONTAINERS:
         return
     if region() is None and id(owner) not in ledger().contents:
         return
@@ -217,7 +213,7 @@ def read(owner: Any) -> None:
 
 def stack_of(owner: Any) -> Stack | None:
     """What a list holds, if that is rows of buffers; it may be read and changed as such."""
-    if type(owner) not in _SEQUENCES or id(owner) not in ledger().contents:
+    if type(owner) not in SEQUENCES or id(owner) not in ledger().contents:
         return None
     return contents(owner).stack
 
@@ -237,37 +233,25 @@ def _fill(found: Contents, stack: Stack | Rows) -> None:
     """Give a list its items, which are as many as is known, and no body has changed."""
     if not stack.is_known:
         raise length_unknown(found)
-    inner, key = region(), (found, ITEMS)
-    while inner is not None and inner.depth > found.depth:
-        if key in inner.changed:
-            raise changes_length(type(found.owner).__name__)
-        inner = inner.outer
+    if any((found, ITEMS) in inner.changed for inner in enclosing(found.depth)):
+        raise changes_length(type(found.owner).__name__)
     views = stack.views()
     found.names[ITEMS] = entries_of(stack.keys, views) if type(stack) is Rows else tuple(views)
 
 
-def fill_all() -> None:
-    """Give all lists their items that can have them, before a call of which nothing is known."""
-    for found in changed_contents():
-        held = found.in_buffers
-        if held is not None and held.is_known:
-            with contextlib.suppress(UnrecordableError):
-                _fill(found, held)
-
-
 def read_deep(value: Any, depth: int = _DEEPEST) -> None:
     """The same for what is in it, too."""
-    if type(value) in KINDS:
+    if type(value) in CONTAINERS:
         read(value)
-    if depth and isinstance(value, (tuple, *KINDS)):
+    if depth and isinstance(value, (tuple, *CONTAINERS)):
         for part in value.values() if isinstance(value, dict) else value:
-            if isinstance(part, (tuple, *KINDS)):
+            if isinstance(part, (tuple, *CONTAINERS)):
                 read_deep(part, depth - 1)
 
 
 def change(owner: Any) -> None:
     """Note that a container is about to change."""
-    if type(owner) not in KINDS:
+    if type(owner) not in CONTAINERS:
         check_changeable(owner)
         return
     read(owner)
@@ -290,18 +274,15 @@ def _put_back(owner: Any, before: Any, always: bool) -> None:
     if is_python and not always:
         return
     owner.clear()
-    if isinstance(owner, list | deque):
+    if isinstance(owner, SEQUENCES):
         owner.extend(before)
     else:
         owner.update(before)
 
 
 def _check_copies(owner: Any) -> None:
-    inner = region()
-    while inner is not None:
-        if id(owner) in inner.copies:
-            check_changeable(owner)
-        inner = inner.outer
+    if any(id(owner) in inner.copies for inner in enclosing()):
+        check_changeable(owner)
 
 
 def is_unclear(owner: Any) -> bool:
@@ -333,35 +314,36 @@ def grow(owner: Any, items: Iterable[Any]) -> None:
 
 def is_unhoused(owner: Any) -> bool:
     """Whether it has been found that there can be no buffers for a list."""
-    inner = region()
-    while inner is not None:
-        if id(owner) in inner.unhoused:
-            return True
-        inner = inner.outer
-    return False
+    return is_in_no_buffer(id(owner))
+
+
+def is_in_no_buffer(mark: Any) -> bool:
+    return any(mark in inner.unhoused for inner in enclosing())
+
+
+def bodies_around(owner: Any) -> list[Region]:
+    """The bodies being recorded within that which has made a container, the innermost first."""
+    return [*enclosing(contents(owner).depth)]
 
 
 def _check_appends(owner: Any) -> None:
-    inner = region()
-    while inner is not None:
+    for inner in enclosing():
         if id(owner) in inner.appends:
             raise Whole(owner, inner)
-        inner = inner.outer
 
 
 def is_whole(owner: Any) -> bool:
     """Whether the body recorded now, or one around it, changes more of a list than its end."""
-    inner, key = region(), (contents(owner), ITEMS)
-    while inner is not None:
-        if id(owner) in inner.whole or (key in inner.changed and id(owner) not in inner.grown):
-            return True
-        inner = inner.outer
-    return False
+    mark, key = id(owner), (contents(owner), ITEMS)
+    return any(
+        mark in inner.whole or (key in inner.changed and mark not in inner.grown)
+        for inner in enclosing()
+    )
 
 
 def new(result: Any, given: Iterable[Any]) -> Any:
     """``result`` of a call: the containers in it that were not ``given`` are new."""
-    if type(result) not in KINDS and not isinstance(result, tuple):
+    if type(result) not in CONTAINERS and not isinstance(result, tuple):
         return result
     old: set[int] = set()
     for x in given:
@@ -371,7 +353,7 @@ def new(result: Any, given: Iterable[Any]) -> Any:
 
 
 def _visit(value: Any, note: Callable[[Any], Any], depth: int = _DEEPEST) -> None:
-    if type(value) not in KINDS and not isinstance(value, tuple):
+    if type(value) not in CONTAINERS and not isinstance(value, tuple):
         return
     note(value)
     if depth:

@@ -19,8 +19,8 @@ from ckad.trace.arrays import traced
 from ckad.trace.integers.affine import declare
 from ckad.trace.memory.context import Trace, current
 from ckad.trace.memory.storage import Storage, link
-from ckad.trace.source.memory.contents import said
-from ckad.trace.source.names.frame import Key, region
+from ckad.trace.source.memory.contents import is_in_no_buffer, said
+from ckad.trace.source.names.frame import Key, enclosing, region
 from ckad.trace.source.names.region import Growth
 from ckad.trace.source.values import Slot, is_kept, join, slot_of
 from ckad.trace.values.apply import astype
@@ -104,16 +104,6 @@ def check_growth(key: Key, before: Any, end: Any, error: Exception, is_final: bo
             raise not_followed(key, step)
 
 
-def is_in_no_buffer(mark: Any) -> bool:
-    """Whether it has been found that an array cannot be kept in a buffer."""
-    inner = region()
-    while inner is not None:
-        if mark in inner.unhoused:
-            return True
-        inner = inner.outer
-    return False
-
-
 def check_outgrown(before: Any, end: Any) -> None:
     """A step ends with another array than that which it starts with, made longer."""
     for grown, other in aligned(before, end):
@@ -139,13 +129,11 @@ def not_followed(key: Key, step: Step) -> CkadError:
 
 def in_branch(key: Key, before: Any, sides: Sequence[Any], error: Exception) -> None:
     """The same where one side of a branch makes an array longer, in the body of a loop."""
-    inner = region()
-    while inner is not None:
+    for inner in enclosing():
         before = inner.changed.get(key, before)  # at the beginning of that body
         if inner.takes_appends or inner.ends_unknown:
             break
-        inner = inner.outer
-    if inner is None:
+    else:
         return
     for side in sides:
         check_growth(key, before, side, error, is_final=False)

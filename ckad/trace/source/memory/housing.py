@@ -27,7 +27,7 @@ from ckad.trace.source.memory.contents import (
 )
 from ckad.trace.source.memory.growing import MOST_BYTES, ArrayHouse, Growing, Outgrown
 from ckad.trace.source.memory.keyed import Keyed, build
-from ckad.trace.source.memory.numbered import span_of
+from ckad.trace.source.memory.numbered import Rows, span_of
 from ckad.trace.source.memory.stacks import (
     Kind,
     Layout,
@@ -47,8 +47,8 @@ ASSUMED, ASSUMED_BYTES = 1 << 13, 1 << 25
 NONE: Mapping[int, int] = MappingProxyType({})
 
 
-class House:
-    """The buffers of one list."""
+class ContainerHouse:
+    """The buffers of one container: between ``build`` and ``leave`` it holds rows of them."""
 
     def __init__(self, found: Stacked) -> None:
         self.owner, self.error, self.kind = found.owner, found.error, found.kind
@@ -56,8 +56,6 @@ class House:
         self.is_needed = found.is_needed
         self.contents: Contents = contents(found.owner)
         self.before = self.contents.names[ITEMS]
-        self.space = 0  # rows for what is appended
-        self.is_ring = type(self.owner) is deque and self.owner.maxlen is not None
         self.is_built = False
 
     @property
@@ -72,12 +70,30 @@ class House:
     def build(self) -> None:
         if self.is_built or self.is_probed:
             return
+        rows = self._rows()
         self.is_built = True
-        self.contents.has_changed = True
         self.contents.note_change(ITEMS)
-        self.contents.names[ITEMS] = self._stack()
+        self.contents.names[ITEMS] = rows
 
-    def _stack(self) -> Stack:
+    def _rows(self) -> Stack | Rows:
+        raise NotImplementedError
+
+    def leave(self) -> None:
+        """The container as it was."""
+        if self.is_built:
+            self.contents.names[ITEMS] = self.before
+            self.is_built = False
+
+
+class House(ContainerHouse):
+    """The buffers of one list."""
+
+    def __init__(self, found: Stacked) -> None:
+        super().__init__(found)
+        self.space = 0  # rows for what is appended
+        self.is_ring = type(self.owner) is deque and self.owner.maxlen is not None
+
+    def _rows(self) -> Stack:
         before, space = self.before, self.space
         if type(before) is Stack:
             return self._extended(before, space)
@@ -86,14 +102,14 @@ class House:
             kind = kind.joined(self.kind)
         most = self.owner.maxlen if type(self.owner) is deque else None
         capacity = len(before) + space if most is None else most
-        if kind is None or not self._fits(kind, capacity):
+        if kind is None or not _fits(kind, capacity):
             raise self.error
         return stacked(before, kind, capacity, self.is_ring, most)
 
     def _extended(self, before: Stack, space: int) -> Stack:
         old = before.layout
         kind = old.kind if self.kind is None else old.kind.joined(self.kind)
-        if kind is None or not self._fits(kind, old.capacity + space):
+        if kind is None or not _fits(kind, old.capacity + space):
             raise self.error
         is_same = kind.is_like(old.kind)
         if old.is_ring and is_same and (not space or old.maxlen is not None):
@@ -112,9 +128,6 @@ class House:
             layout.capacity = buffers[0].shape[0]
         return Stack(layout, 0 if before.is_known else before.first, before.count)
 
-    def _fits(self, kind: Kind, capacity: int) -> bool:
-        return sum(s.type.nbytes for s in kind.slots) * capacity <= MOST_BYTES
-
     def room(self, growth: Growth, length: float, most: int | None) -> tuple[bool, int | None]:
         """Whether it is a ring, and the space for what ``length`` steps append, if it is known."""
         is_ring = self.is_ring or growth.now <= 0
@@ -129,33 +142,17 @@ class House:
         """The space where nothing tells how much is appended; None if that is too little."""
         if self.kind is None:
             return None
-        each = max(sum(s.type.nbytes for s in self.kind.slots), 1)
+        each = max(self.kind.nbytes, 1)
         most = min(ASSUMED, ASSUMED_BYTES // each)
         return most if most > GUESS else None
 
-    def leave(self) -> None:
-        """The list as it was."""
-        if self.is_built:
-            self.contents.names[ITEMS] = self.before
-            self.is_built = False
 
-
-class KeyedHouse:
+class KeyedHouse(ContainerHouse):
     """The buffers of one dict whose keys are numbers of steps."""
 
-    is_needed, is_probed = True, False
-
     def __init__(self, found: Keyed) -> None:
-        self.error, self.kind, self.span = found.error, found.kind, found.span
-        self.mark = self.growth_mark = id(found.owner)
-        self.owner = found.owner
-        self.contents: Contents = contents(found.owner)
-        self.before = self.contents.names[ITEMS]
-        self.is_built = False
-
-    @property
-    def key(self) -> Key:
-        return self.contents, ITEMS
+        super().__init__(found)
+        self.span = found.span
 
     def widen(self, found: Keyed) -> None:
         """Leave space for more keys, and for items of both kinds."""
@@ -167,21 +164,14 @@ class KeyedHouse:
         self.leave()
         self.kind, self.span = both, span_of(self.span, found.span)
 
-    def build(self) -> None:
-        if self.is_built:
-            return
-        kind = self.kind
-        if kind is None or sum(s.type.nbytes for s in kind.slots) * len(self.span) > MOST_BYTES:
+    def _rows(self) -> Rows:
+        if self.kind is None or not _fits(self.kind, len(self.span)):
             raise self.error
-        self.is_built = self.contents.has_changed = True
-        self.contents.note_change(ITEMS)
-        self.contents.names[ITEMS] = build(self.before, kind, self.span)
+        return build(self.before, self.kind, self.span)
 
-    def leave(self) -> None:
-        """The dict as it was."""
-        if self.is_built:
-            self.contents.names[ITEMS] = self.before
-            self.is_built = False
+
+def _fits(kind: Kind, capacity: int) -> bool:
+    return kind.nbytes * capacity <= MOST_BYTES
 
 
 AnyHouse = House | ArrayHouse | KeyedHouse

@@ -17,6 +17,7 @@ from ckad.trace.source.memory.contents import (
     ITEMS,
     Contents,
     Stacked,
+    bodies_around,
     changes_length,
     contents,
     is_unhoused,
@@ -64,15 +65,6 @@ def _stored(inner: Region, owner: Any) -> Stored:
     return found[1]
 
 
-def _around(owner: Any) -> list[Region]:
-    """The bodies being recorded that are within that which has made a dict, the innermost first."""
-    found, inner, depth = [], region(), contents(owner).depth
-    while inner is not None and inner.depth > depth:
-        found.append(inner)
-        inner = inner.outer
-    return found
-
-
 def _no_key() -> UnrecordableError:
     return changes_length("dict")
 
@@ -82,7 +74,7 @@ def _no_key() -> UnrecordableError:
 
 def _want(owner: Any, new: Any, key: Key) -> None:
     """Have a dict kept as rows, with space for a key; nothing if that cannot be."""
-    if type(owner) is not dict or is_unhoused(owner) or not _around(owner):
+    if type(owner) is not dict or is_unhoused(owner) or not bodies_around(owner):
         return
     held = rows_of(owner)
     before: Sequence[int] = list(owner) if held is None else held.keys
@@ -124,7 +116,7 @@ def is_looked_up(owner: Any, index: Any) -> bool:
     if rows is None:
         return isinstance(index, Tracer) and key is not None
     is_known = key is not None and key.loop is None and key.const in rows.keys
-    if is_known or (key is not None and _around(owner)):
+    if is_known or (key is not None and bodies_around(owner)):
         return True
     read(owner)  # a plain dict again
     return False
@@ -142,7 +134,7 @@ def item(owner: Any, index: Any) -> Any:
     found.note_read(ITEMS)
     rows = rows_of(owner)
     assert rows is not None
-    around = _around(owner)
+    around = bodies_around(owner)
     if not around:
         return rows.views()[rows.keys.index(key.const)]
     for inner in around:
@@ -205,7 +197,7 @@ def length(owner: Any) -> int:
     rows = rows_of(owner)
     assert rows is not None
     contents(owner).note_read(ITEMS)
-    if any(_stored(inner, owner).keys for inner in _around(owner)):
+    if any(_stored(inner, owner).keys for inner in bodies_around(owner)):
         raise _no_key()
     return len(rows.keys)
 
@@ -231,7 +223,7 @@ def is_stored(owner: Any, index: Any) -> bool:
 def store(owner: Any, index: Any, new: Any) -> bool:
     """``owner[index] = new``; False if the dict is a plain one."""
     check_alone(owner)
-    around, key = _around(owner), key_of(index)
+    around, key = bodies_around(owner), key_of(index)
     if not around or key is None:
         if rows_of(owner) is not None:
             read(owner)
@@ -292,7 +284,7 @@ def end_loop(body: Region) -> None:
         if rows is None or not stored.keys:
             continue
         keys = tuple(dict.fromkeys(_in_order(stored.keys, steps_of(body))))
-        around = _around(owner)
+        around = bodies_around(owner)
         if around:
             contents(owner).note_change(ITEMS)
             _stored(around[0], owner).keys.append(Several(keys))

@@ -19,6 +19,7 @@ from ckad.trace.source.memory.aliases import names_showing
 from ckad.trace.source.memory.contents import (
     ITEMS,
     Stacked,
+    bodies_around,
     changes_length,
     contents,
     read,
@@ -27,7 +28,7 @@ from ckad.trace.source.memory.contents import (
 )
 from ckad.trace.source.memory.stacks import Layout, Stack, kind_of
 from ckad.trace.source.memory.twins import check_alone, containers, noted_row
-from ckad.trace.source.names.frame import Region, made, region
+from ckad.trace.source.names.frame import made, region
 from ckad.trace.source.names.region import Growth
 from ckad.trace.source.values import weakened
 from ckad.trace.values.apply import apply
@@ -113,15 +114,6 @@ def array(owner: Any) -> Any:
 # --- changes -------------------------------------------------------------------------------------
 
 
-def _regions(depth: int) -> list[Region]:
-    """The bodies being recorded that are within that which has made a list."""
-    found, inner = [], region()
-    while inner is not None and inner.depth > depth:
-        found.append(inner)
-        inner = inner.outer
-    return found
-
-
 def _changed(owner: Any, stack: Stack) -> None:
     found = contents(owner)
     found.note_change(ITEMS)
@@ -139,7 +131,7 @@ def _room(owner: Any, new: Any = None) -> Stack | None:
     """The stack of a list that is about to get another item; None if it becomes a plain list."""
     check_alone(owner)
     stack = stack_in(owner)
-    around = _regions(contents(owner).depth)
+    around = bodies_around(owner)
     if not around:
         if not stack.is_known:
             raise UnrecordableError(_no_room())
@@ -195,17 +187,10 @@ def _put(owner: Any, stack: Stack, place: Number, new: Any) -> None:
     if most is None or (isinstance(count, int) and count < most):
         return _changed(owner, stack.moved(first, plus(count, 1)))
     if isinstance(count, int) or is_at_least(count, most):
-        return _changed(owner, stack.moved(_wrapped(stack, plus(first, 1)), count))
+        return _changed(owner, stack.moved(stack.wrapped(plus(first, 1)), count))
     is_full = np.greater_equal(count, most)
-    moved: Any = np.where(is_full, _wrapped(stack, plus(first, 1)), first)[()]
+    moved: Any = np.where(is_full, stack.wrapped(plus(first, 1)), first)[()]
     return _changed(owner, stack.moved(moved, smaller(plus(count, 1), most)))
-
-
-def _wrapped(stack: Stack, row: Number) -> Number:
-    if not stack.layout.is_ring:
-        return row
-    found: Any = np.remainder(row, stack.layout.capacity)
-    return int(found) if isinstance(row, int) else found
 
 
 def append_left(owner: Any, new: Any) -> None:
@@ -217,7 +202,7 @@ def append_left(owner: Any, new: Any) -> None:
         raise changes_length(type(owner).__name__)
     stack.shelve(new)
     _note_growth(owner, 1, 1)
-    moved = stack.moved(_wrapped(stack, minus(stack.first, 1)), stack.count)
+    moved = stack.moved(stack.wrapped(minus(stack.first, 1)), stack.count)
     moved.write(0, new)
     most = stack.layout.maxlen
     count = plus(stack.count, 1)
@@ -228,7 +213,7 @@ def pop(owner: Any, index: Any = -1) -> Any:
     check_alone(owner)
     stack = stack_in(owner)
     found = stack.read(stack.place(index))
-    if not _regions(contents(owner).depth) and stack.is_known:
+    if not bodies_around(owner) and stack.is_known:
         read(owner)
         if type(owner) is list:
             return owner.pop(index)
@@ -237,7 +222,7 @@ def pop(owner: Any, index: Any = -1) -> Any:
     if isinstance(index, int) and index == -1:
         _changed(owner, stack.moved(stack.first, minus(stack.count, 1)))
     elif isinstance(index, int) and index == 0:
-        first = _wrapped(stack, plus(stack.first, 1))
+        first = stack.wrapped(plus(stack.first, 1))
         _changed(owner, stack.moved(first, minus(stack.count, 1)))
     else:
         raise changes_length(type(owner).__name__)
@@ -264,13 +249,13 @@ def _rotate(owner: Any, by: int = 1) -> None:
     if not (stack.layout.is_ring and stack.count == size and type(stack.count) is int):
         raise changes_length("deque")
     check_alone(owner)
-    _changed(owner, stack.moved(_wrapped(stack, minus(stack.first, by)), stack.count))
+    _changed(owner, stack.moved(stack.wrapped(minus(stack.first, by)), stack.count))
 
 
 def _clear(owner: Any) -> None:
     check_alone(owner)
     stack = stack_in(owner)
-    if not _regions(contents(owner).depth) and stack.is_known:
+    if not bodies_around(owner) and stack.is_known:
         read(owner)  # a plain list again
         owner.clear()
         return

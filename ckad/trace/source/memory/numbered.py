@@ -13,7 +13,7 @@ from ckad.trace.integers.affine import form_of
 from ckad.trace.integers.spans import number, plus
 from ckad.trace.memory.context import current
 from ckad.trace.source.memory.stacks import Kind, Layout, Stack, shelve, stacked
-from ckad.trace.source.names.frame import Region, region
+from ckad.trace.source.names.frame import Region, enclosing
 from ckad.trace.values.tracer import Number, Tracer, fresh, value
 
 
@@ -75,12 +75,10 @@ def key_of(index: Any) -> Key | None:
     if len(form.terms) > 1:
         return None
     ((atom, factor),) = form.terms
-    inner = region()
-    while inner is not None:
+    for inner in enclosing():
         at = inner.index
         if at is not None and atom == (at.storage.trace, at.storage.row) and steps_of(inner):
             return Key(inner, factor, form.const)
-        inner = inner.outer
     return None
 
 

@@ -15,7 +15,15 @@ from ckad.trace.source.libraries import is_library
 from ckad.trace.source.memory.twins import check_alone
 from ckad.trace.source.names import classes
 from ckad.trace.source.names.closures import Closure
-from ckad.trace.source.names.frame import MISSING, Frame, depth_of, ledger, outside, region
+from ckad.trace.source.names.frame import (
+    MISSING,
+    Frame,
+    depth_of,
+    enclosing,
+    ledger,
+    outside,
+    region,
+)
 from ckad.trace.source.names.reader import nothing
 from ckad.trace.source.outside.watch import watch
 
@@ -154,17 +162,14 @@ def _own(found: Attributes, name: str) -> None:
 
 def _check_copy(owner: Any) -> None:
     """An object that a loop binds a name to anew stands for others; its class may see which."""
-    inner = region()
-    while inner is not None:
-        if id(owner) in inner.copies:
-            raise UnrecordableError(
-                at_place(
-                    f"the body of a loop changes a {type(owner).__name__} and binds its name to "
-                    "another one. Which objects are changed is not recorded. Bind a new object, "
-                    "or exchange their attributes."
-                )
+    if any(id(owner) in inner.copies for inner in enclosing()):
+        raise UnrecordableError(
+            at_place(
+                f"the body of a loop changes a {type(owner).__name__} and binds its name to "
+                "another one. Which objects are changed is not recorded. Bind a new object, "
+                "or exchange their attributes."
             )
-        inner = inner.outer
+        )
 
 
 def _attributes(owner: Any, name: str) -> Attributes | None:

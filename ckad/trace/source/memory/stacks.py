@@ -50,6 +50,11 @@ class Kind:
         self.options = (None,) * len(self.slots) if options is None else tuple(options)
 
     @property
+    def nbytes(self) -> int:
+        """Bytes of one item."""
+        return sum(slot.type.nbytes for slot in self.slots)
+
+    @property
     def is_of_numbers(self) -> bool:
         return all(x is None for x in self.options)
 
@@ -171,7 +176,10 @@ class Stack:
 
     def row(self, place: Number) -> Number:
         """The row of the item at a place, counted from the first."""
-        row = plus(self.first, place)
+        return self.wrapped(plus(self.first, place))
+
+    def wrapped(self, row: Number) -> Number:
+        """The row itself; in a ring, counted from its beginning again behind its end."""
         if not self.layout.is_ring:
             return row
         found: Any = np.remainder(row, self.layout.capacity)
@@ -272,11 +280,18 @@ class Stack:
 
 
 def _views(buffer: Tracer, rows: Sequence[Any], slot: Slot) -> list[Tracer]:
-    shape = slot.type.shape
+    return views_of_rows(buffer, rows, slot.scalar, slot.weak)
+
+
+def views_of_rows(
+    buffer: Tracer, rows: Sequence[Any], scalar: bool, weak: bool = False
+) -> list[Tracer]:
+    """Views of these rows of a buffer; nothing is recorded before they are read."""
+    shape = buffer.shape[1:]
     rest, steps, one = (0,) * len(shape), (1,) * (len(shape) + 1), ReshapeView(shape)
     paths = [(SliceView((row, *rest, *steps), (1, *shape)), one) for row in rows]
     path, storage = buffer.path, buffer.storage
-    return [Tracer(storage, (*path, *x), slot.scalar, slot.weak) for x in paths]
+    return [Tracer(storage, (*path, *x), scalar, weak) for x in paths]
 
 
 def _is_array(x: Any) -> bool:

@@ -19,8 +19,6 @@ from ckad.trace.source.memory.aliases import names_showing
 from ckad.trace.source.memory.contents import change
 from ckad.trace.source.names.frame import MISSING, ledger
 
-CONTAINERS = (list, dict, set, deque)
-
 
 def containers(*values: Any) -> Iterator[tuple[Any, ...]]:
     """The containers in values of one structure that can be changed, place by place."""

@@ -8,7 +8,6 @@ value is known to be there.
 from __future__ import annotations
 
 import threading
-from collections import deque
 from collections.abc import Callable
 from dataclasses import is_dataclass
 from typing import Any, NoReturn
@@ -23,6 +22,7 @@ from ckad.trace.memory.context import current
 from ckad.trace.source.actions import certain, none_used
 from ckad.trace.source.names.bindings import MISSING
 from ckad.trace.source.names.frame import region
+from ckad.trace.source.outside.kinds import CONTAINERS
 from ckad.trace.values.tracer import Tracer
 
 
@@ -126,7 +126,7 @@ def is_changeable(x: Any) -> bool:
         return is_changeable(x.value)
     if isinstance(x, tuple):
         return any(map(is_changeable, x))
-    return isinstance(x, (list, dict, deque, set)) or (is_dataclass(x) and not isinstance(x, type))
+    return isinstance(x, CONTAINERS) or (is_dataclass(x) and not isinstance(x, type))
 
 
 # --- using one -----------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 import threading
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Iterator, MutableMapping
 from contextlib import contextmanager
 from types import FunctionType
@@ -26,9 +26,11 @@ from ckad.trace.source.names.regions import check_changeable as check_changeable
 from ckad.trace.source.names.regions import check_iterated as check_iterated
 from ckad.trace.source.names.regions import check_run_over as check_run_over
 from ckad.trace.source.names.regions import depth_of as depth_of
+from ckad.trace.source.names.regions import enclosing as enclosing
 from ckad.trace.source.names.regions import made as made
 from ckad.trace.source.names.regions import open_region as open_region
 from ckad.trace.source.names.regions import region as region
+from ckad.trace.source.outside.kinds import CONTAINERS
 from ckad.trace.source.outside.watch import watch
 
 #: Where the value that a function returns is kept among its names.
@@ -113,10 +115,8 @@ class Frame:
             inner = inner.outer
 
     def _note_unsure(self, name: str) -> None:
-        inner = region()
-        while inner is not None and inner.depth > self.depth:
+        for inner in enclosing(self.depth):
             inner.unsure.add((self, name))
-            inner = inner.outer
 
     def _from_outside(self, name: str) -> Any:
         function = self.function
@@ -129,7 +129,7 @@ class Frame:
             return outside.local(name)
         found = outside.names.given(name, MISSING)
         if found is not MISSING:
-            if isinstance(found, (list, dict, set, deque)):
+            if isinstance(found, CONTAINERS):
                 outside.names.meet(name, found)
             return found
         if outside.names.cell is not None:

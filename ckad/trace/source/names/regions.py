@@ -32,6 +32,14 @@ def region() -> Region | None:
     return _regions.innermost
 
 
+def enclosing(depth: int = 0) -> Iterator[Region]:
+    """The bodies being recorded that are deeper than ``depth``, the innermost first."""
+    inner = _regions.innermost
+    while inner is not None and inner.depth > depth:
+        yield inner
+        inner = inner.outer
+
+
 @contextmanager
 def open_region() -> Iterator[Region]:
     """Note what is changed from here on; at the end everything is as it was."""
@@ -60,12 +68,7 @@ def made(container: Any) -> Any:
 
 def depth_of(owner: Any) -> int:
     """The depth of the body that has made an object; 0 for straight code, or from outside."""
-    inner = _regions.innermost
-    while inner is not None:
-        if id(owner) in inner.made:
-            return inner.depth
-        inner = inner.outer
-    return 0
+    return next((inner.depth for inner in enclosing() if id(owner) in inner.made), 0)
 
 
 def check_changeable(container: Any) -> None:

@@ -30,8 +30,10 @@ from ckad.trace.source.libraries import is_library, python_function
 from ckad.trace.source.outside.guard import ABSENT, BUILTIN, IMMUTABLE
 from ckad.trace.source.purity import INDEXED
 
+SEQUENCES = (list, deque)
 MAPPINGS = (dict, defaultdict, OrderedDict, Counter)
-CONTAINERS = (*MAPPINGS, list, set, deque)
+#: What holds items and can be changed; subclasses of these are the user's objects.
+CONTAINERS = (*MAPPINGS, *SEQUENCES, set)
 #: Values whose attributes and methods reach nothing else; what they hold was noted with them.
 INERT = frozenset({*IMMUTABLE, *CONTAINERS, tuple, frozenset, np.ndarray, *BUILTIN})
 #: Classes of libraries from which a class of the user may be derived and stay one of the user's.
