@@ -407,17 +407,14 @@ def attribute_of_a_namespace_with_methods() -> Change:
     return Change(lambda x: p.scaled(x), lambda: setattr(p, "k", 4.0), 3.0, 4.0)
 
 
-def namespaces_compared(kind: type) -> Change:
-    p, q = kind(k=[1.0]), kind(k=[1.0])
+def namespaces_compared() -> Change:
+    p, q = (types.SimpleNamespace(k=[1.0]) for _ in range(2))
     return Change(lambda x: 3.0 * x if p == q else 4.0 * x, lambda: q.k.append(2.0), 3.0, 4.0)
 
 
-def plain_namespaces_compared() -> Change:
-    return namespaces_compared(types.SimpleNamespace)
-
-
 def namespaces_with_methods_compared() -> Change:
-    return namespaces_compared(Space)
+    p, q = Space(k=1.0), Space(k=1.0)
+    return Change(lambda x: 3.0 * x if p == q else 4.0 * x, lambda: setattr(q, "m", 2.0), 3.0, 4.0)
 
 
 def namespace_found_in_a_list() -> Change:
