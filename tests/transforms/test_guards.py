@@ -155,6 +155,14 @@ MODEL = Model()
 RATES = Rates(2.0, 3.0)
 TABLE = {"square": lambda x: x * x, "cube": lambda x: x**3}
 SPACE = types.SimpleNamespace(k=3.0, inner=types.SimpleNamespace(k=2.0))
+
+
+class Network(types.SimpleNamespace):
+    def layer(self, x: Any) -> Any:
+        return self.activate(self.weight * x)
+
+
+NETWORK = Network(weight=2.0, activate=np.tanh, unread=np.ones(3))
 QUEUE = deque([1.0, 2.0], maxlen=4)
 
 
@@ -167,6 +175,10 @@ def made_inside(x: Any) -> Any:
     model.history.append(model.step(x))
     model.part.k += 1.0
     return model.history[-1] + model.part.weighted(x) + model.scale * model.raised(x)
+
+
+def with_methods_of_a_namespace(x: Any) -> Any:
+    return NETWORK.layer(x) + NETWORK.weight
 
 
 def with_errstate(x: Any) -> Any:

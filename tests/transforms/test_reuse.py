@@ -397,6 +397,33 @@ def attribute_of_an_object() -> Change:
     return Change(lambda x: p.k * x, lambda: setattr(p, "k", 4.0), 3.0, 4.0)
 
 
+class Space(types.SimpleNamespace):
+    def scaled(self, x):
+        return self.k * x
+
+
+def attribute_of_a_namespace_with_methods() -> Change:
+    p = Space(k=3.0)
+    return Change(lambda x: p.scaled(x), lambda: setattr(p, "k", 4.0), 3.0, 4.0)
+
+
+def namespaces_compared() -> Change:
+    p, q = (types.SimpleNamespace(k=[1.0]) for _ in range(2))
+    return Change(lambda x: 3.0 * x if p == q else 4.0 * x, lambda: q.k.append(2.0), 3.0, 4.0)
+
+
+def namespaces_with_methods_compared() -> Change:
+    p, q = Space(k=1.0), Space(k=1.0)
+    return Change(lambda x: 3.0 * x if p == q else 4.0 * x, lambda: setattr(q, "m", 2.0), 3.0, 4.0)
+
+
+def namespace_found_in_a_list() -> Change:
+    p, known = types.SimpleNamespace(k=1.0), [types.SimpleNamespace(k=1.0)]
+    return Change(
+        lambda x: 3.0 * x if p in known else 4.0 * x, lambda: setattr(p, "m", 2.0), 3.0, 4.0
+    )
+
+
 def attribute_of_a_class() -> Change:
     class Settings:
         k = 3.0

@@ -25,9 +25,11 @@ LARGE_PRODUCT = 1 << 18
 LARGE_SINGLE = 1 << 14
 #: The same with both factors transposed, where nothing that is read together lies together.
 LARGE_BOTH = 1 << 14
-#: A side of the result is cut into as many blocks, of so many rows or columns at the least (each
-#: call packs its factors anew) and at most (between calls Ctrl-C is answered).
-PIECES, LEAST_SIDE, MOST_SIDE = 4, 128, 1024
+#: The longer side of the result is cut in two beyond the first of these, in four beyond the second:
+#: each call packs its factors anew, which weighs more where products take half as long.
+CUTS = {DType.F64: (128, 384), DType.F32: (256, 1024)}
+#: Blocks have at most so many rows or columns: between calls Ctrl-C is answered.
+MOST_SIDE = 1024
 #: Blocks begin at multiples of what the kernels of BLAS do at once.
 GRAIN = 16
 
@@ -57,14 +59,15 @@ def product_of(attrs: Sequence[int], out: Type, x: Type) -> Product:
 
 
 def n_blocks(attrs: Sequence[int], out: Type, x: Type) -> int:
-    rows, columns = _sides(product_of(attrs, out, x))
+    rows, columns = _sides(product_of(attrs, out, x), out.dtype)
     return out.shape[0] * -(-out.shape[1] // rows) * -(-out.shape[2] // columns)
 
 
-def _sides(p: Product) -> tuple[int, int]:
+def _sides(p: Product, dtype: DType) -> tuple[int, int]:
     """Rows and columns of a block."""
-    side = -(-max(p.m, p.n) // PIECES)
-    cut = min(MOST_SIDE, max(LEAST_SIDE, -(-side // GRAIN) * GRAIN))
+    longer = max(p.m, p.n)
+    side = -(-longer // 2 ** sum(longer > cut for cut in CUTS[dtype]))
+    cut = min(MOST_SIDE, -(-side // GRAIN) * GRAIN)
     rows, columns = min(p.m, MOST_SIDE), min(p.n, MOST_SIDE)
     return (min(cut, rows), columns) if p.m >= p.n else (rows, min(cut, columns))
 
@@ -78,7 +81,7 @@ def emit_blocks(
 ) -> None:
     """The blocks [first, last) of the result, which is the first of the arrays."""
     p = product_of(attrs, arrays[0].type, arrays[1].type)
-    rows, columns = _sides(p)
+    rows, columns = _sides(p, arrays[0].type.dtype)
     down, across = -(-p.m // rows), -(-p.n // columns)
     sizes = [b.alloca(I32) for _ in range(2)]
     with count(b, first, last) as block:

@@ -8,6 +8,7 @@ import functools
 import operator
 import sys
 from collections import Counter, OrderedDict, defaultdict, deque, namedtuple
+from collections.abc import Mapping
 from functools import partial
 from types import (
     CodeType,
@@ -37,7 +38,10 @@ CONTAINERS = (*MAPPINGS, *SEQUENCES, set)
 #: Values whose attributes and methods reach nothing else; what they hold was noted with them.
 INERT = frozenset({*IMMUTABLE, *CONTAINERS, tuple, frozenset, np.ndarray, *BUILTIN})
 #: Classes of libraries from which a class of the user may be derived and stay one of the user's.
-_BASES = (object, tuple, abc.ABC, Generic, Protocol, enum.Enum, BaseException)
+_BASES = (
+    *(object, tuple, abc.ABC, Generic, Protocol, enum.Enum),
+    *(BaseException, SimpleNamespace),
+)
 #: Packages whose calls change no number of a program: they show something.
 DISPLAYS = frozenset(
     "IPython PIL logging matplotlib mpl_toolkits pprint rich seaborn tqdm warnings".split()
@@ -75,6 +79,16 @@ def is_plain(kind: type) -> bool:
     return True
 
 
+def is_namespace(value: Any) -> bool:
+    return isinstance(value, SimpleNamespace) and is_plain(type(value))
+
+
+def comparable(names: Mapping[str, Any]) -> list[Any]:
+    """What Python may look into where it compares namespaces, which it does by what they hold: all
+    but arrays of several elements."""
+    return [x for x in names.values() if not (type(x) is np.ndarray and x.size > 1)]
+
+
 def is_member(kind: type) -> bool:
     """Whether objects of a class are members of an enumeration, with no special methods of the
     user's."""
@@ -101,7 +115,6 @@ _KNOWN = (
         partial,
         *METHODS,
         NotImplementedType,
-        SimpleNamespace,
     ),
     *(functools._lru_cache_wrapper, operator.attrgetter, operator.itemgetter),
     *(np.dtype, np.finfo, np.iinfo, np.vectorize, MethodDescriptorType, WrapperDescriptorType),

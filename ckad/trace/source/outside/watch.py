@@ -23,7 +23,6 @@ from types import (
     MemberDescriptorType,
     MethodType,
     ModuleType,
-    SimpleNamespace,
 )
 from typing import Any
 
@@ -45,9 +44,11 @@ from ckad.trace.source.outside.kinds import (
     DISPLAYS,
     INERT,
     METHODS,
+    comparable,
     is_console,
     is_distribution,
     is_known,
+    is_namespace,
     is_ours,
     is_plain,
     top_of,
@@ -156,10 +157,8 @@ class Watch:
     def attribute(self, owner: Any, name: str) -> None:
         """An attribute is read, or is about to be bound anew."""
         kind: Any = type(owner)
-        if kind in INERT or isinstance(owner, Traced):
-            return
         key = id(owner), name
-        if key in self._noted:
+        if kind in INERT or isinstance(owner, Traced) or key in self._noted:
             return
         if id(owner) in self.own:
             self.on_class(kind, name)
@@ -178,7 +177,7 @@ class Watch:
             self._part(owner, name)
         elif kind is MethodType and name in ("__self__", "__func__", "__name__"):
             self.enter(getattr(owner, name))
-        elif not is_library(kind.__module__) or kind is SimpleNamespace:
+        elif not is_library(kind.__module__) or is_namespace(owner):
             self._of_object(owner, kind, name)
         elif isinstance(owner, BaseException):
             self._part(owner, name)
@@ -291,6 +290,10 @@ class Watch:
         elif is_sparse(value):
             for name in vars(value):
                 self.name(vars(value), name)
+        elif is_namespace(value):
+            self.guard.containers.append((vars(value), items_of(vars(value))))
+            for item in comparable(vars(value)):
+                self.enter(item)
         elif is_library(kind.__module__):
             if not is_known(value):
                 self.give_up(f"a {kind.__module__}.{kind.__qualname__} from outside")
@@ -298,13 +301,9 @@ class Watch:
                 self.enter(value.__self__)
         elif not is_plain(kind):
             self.give_up(f"a {kind.__qualname__}: Python looks into it by itself")
-        elif dataclasses.is_dataclass(kind):
-            self._note_fields(value)
-
-    def _note_fields(self, value: Any) -> None:
-        """Loops and branches look into dataclasses as into containers."""
-        for field in dataclasses.fields(value):
-            self.attribute(value, field.name)
+        elif dataclasses.is_dataclass(kind):  # loops and branches look into them
+            for field in dataclasses.fields(value):
+                self.attribute(value, field.name)
 
     def _container(self, value: Any) -> None:
         if len(value) > MOST:
