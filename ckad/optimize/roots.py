@@ -40,6 +40,8 @@ METHODS = ("newton", "krylov")
 HALVINGS = 30
 #: Of the systems of "krylov", which need not be exact (Dembo, Eisenstat & Steihaug 1982).
 FORCING = 1e-3
+#: A step that makes nothing smaller, and is so short beside x, is rounding.
+ROUNDING = 16 * float(np.finfo(np.float64).eps)
 
 
 @pure
@@ -145,6 +147,7 @@ def _steps(
 def _newton(p: Problem, options: dict[str, Any], step_of: Callable[[Any, Any], Any]) -> Any:
     """Newton's method with halved steps (Dennis & Schnabel 1983, chapter 6)."""
     xtol, fatol, maxiter = options["xtol"], options["fatol"] or 0.0, options["maxiter"]
+    least = max(math.sqrt(xtol) * xtol, ROUNDING)
     f0 = p(p.x0)
     size = norm(f0)
     status = np.where(np.isfinite(size), np.where(size <= fatol, _CONVERGED, _RUNNING), _NOT_FINITE)
@@ -156,7 +159,7 @@ def _newton(p: Problem, options: dict[str, Any], step_of: Callable[[Any, Any], A
         x, f = (np.where(tried["ok"], tried[k], s[k]) for k in ("x", "fun"))
         made = np.where(tried["ok"], tried["t"], 1.0) * norm(step)
         # where nothing shorter helps, rounding may be all that is left
-        enough = np.where(tried["ok"], xtol * (norm(x) + xtol), math.sqrt(xtol) * xtol * norm(x))
+        enough = np.where(tried["ok"], xtol * (norm(x) + xtol), least * norm(x))
         done = (made <= enough) | (norm(f) <= fatol)
         nit = s["nit"] + 1
         goes_on = np.where(nit >= maxiter, _TOO_MANY, _RUNNING)

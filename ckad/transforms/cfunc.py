@@ -214,13 +214,13 @@ def _dispatcher(entered: Any, inputs: Sequence[Type], outputs: Sequence[Type]) -
         point(pointers, results)
         fits = place(addresses, numbers, args)
         status = entered(addresses.ctypes.data, pointers.ctypes.data, 0) if fits else -1
-        return _finished(status, results, args, numbers)
+        return _finished(status, results, (args, numbers, addresses, pointers))
 
     return run
 
 
 @_njit
-def _finished(status: int, results: Any, args: Any, numbers: Any) -> Any:
+def _finished(status: int, results: Any, read: Any) -> Any:
     """Nothing that compiled code has read goes before it has run."""
     return (status, *results)
 
@@ -231,6 +231,7 @@ def _placing(inputs: Sequence[Type], k: int) -> Any:
 
         @_njit
         def nothing(addresses: Any, numbers: Any, args: Any) -> bool:
+            _none_left(args)
             return True
 
         return nothing
@@ -268,7 +269,19 @@ def _place_one(addresses: Any, numbers: Any, x: Any, k: Any, shape: Any, dtype: 
     raise TypingError(f"an argument is {x}; pass {wanted} with {rank} axes, arrays in C order")
 
 
+def _none_left(args: Any) -> None:
+    """That all arguments have been taken; for Numba alone."""
+    raise NotImplementedError
+
+
+def _check_none(args: Any) -> Any:
+    if len(args):
+        raise TypingError(f"{len(args)} arguments too many")
+    return lambda args: None
+
+
 overload(_placed)(_place_one)
+overload(_none_left)(_check_none)
 
 
 def _allocating(outputs: Sequence[Type]) -> Any:

@@ -271,3 +271,14 @@ def test_the_solvers_are_loaded_when_they_are_asked_for() -> None:
     )
     made = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
     assert made.stdout == "root solve_ivp\n", made.stderr
+
+
+def test_a_start_that_is_the_solution_to_rounding_has_converged() -> None:
+    """No step makes the residual smaller, and the step is rounding: whatever the tolerance."""
+
+    def solved(p: Any) -> Any:
+        return root(lambda x: x**3 + p[0] * x - p[1], 0.5, tol=1e-14)
+
+    found = ckad.jit(lambda p: solved(p).success, engine="vm")
+    rng = np.random.default_rng(0)
+    assert all(found(p) for p in 0.3 + rng.random((40, 2)))

@@ -6,6 +6,7 @@ import threading
 import numba
 import numpy as np
 import pytest
+from numba.core.errors import TypingError
 
 import ckad
 from ckad.errors import DifferentiationError, EngineError
@@ -154,3 +155,8 @@ def test_what_would_need_python():
     doubled.defvjp(lambda ct, out, x: (2 * ct,))
     with pytest.raises(EngineError, match=r"needs Python.*doubled.* runs in Python"):
         ckad.cfunc(ckad.grad(lambda x: np.sum(doubled(x))), X)
+
+
+def test_no_argument_is_dropped(made):
+    with pytest.raises(TypingError):
+        made(X, RATE, PLACE, 1.0)

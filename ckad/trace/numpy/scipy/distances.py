@@ -60,7 +60,7 @@ def squareform(X: Any, force: str = "no", checks: bool = True) -> Array:
     x = traced(X)
     if x.ndim == 2 and force != "tomatrix":
         return x[np.triu_indices(x.shape[0], 1)]
-    n = int(np.ceil(np.sqrt(x.size * 2)))
+    n = max(int(np.ceil(np.sqrt(x.size * 2))), 1)
     if x.ndim != 1 or n * (n - 1) != 2 * x.size:
         raise ValueError(at_place(f"shape {x.shape} is not that of the distances of all pairs"))
     matrix = np.zeros((n, n), dtype=x.dtype, like=x)

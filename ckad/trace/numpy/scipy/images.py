@@ -16,7 +16,7 @@ from ckad.trace.dispatch import implements, reject
 def _within(x: Array, n: int, mode: str) -> Array:
     """Where a coordinate lies in an image of ``n`` pixels that goes on by ``mode``."""
     last = n - 1.0
-    if mode == "nearest":
+    if mode == "nearest" or n == 1:
         return np.clip(x, 0.0, last)
     if mode == "wrap":  # a period is from the first pixel's centre to the last one's
         return np.where((x < 0.0) | (x > last), np.mod(x, last), x)
