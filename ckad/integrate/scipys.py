@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.integrate
 
-from ckad.errors import ConcreteValueError, SolverWarning, UnrecordableError
+from ckad.errors import SolverWarning, UnrecordableError
 from ckad.integrate.problem import arguments
 from ckad.integrate.result import OdeResult
 from ckad.integrate.solve import solve_ivp
@@ -18,7 +18,7 @@ from ckad.place import at_place, user_place
 from ckad.trace.arrays import known, traced
 from ckad.trace.dispatch import always, put
 from ckad.trace.source import follow
-from ckad.trace.source.values import holds_tracer
+from ckad.trace.source.values import by_library
 
 #: Tolerances of ODEPACK in SciPy, ``1.49012e-8``.
 _ODEINT = 1.49012e-8
@@ -26,20 +26,6 @@ _ODEINT = 1.49012e-8
 _OF_LSODA = frozenset(
     """Dfun col_deriv ml mu ixpr mxstep mxhnil mxordn mxords printmessg hmin tcrit""".split()
 )
-
-
-def _by_scipy(solver: Callable[..., Any], *args: Any, **options: Any) -> Any:
-    """What SciPy gives where nothing that it reads is traced; None where something is.
-
-    What a function reads from outside is seen when it is called: its first derivative is an array
-    that has no numbers yet.
-    """
-    if holds_tracer([*args, *options.values()]):
-        return None
-    try:
-        return solver(*args, **options)
-    except ConcreteValueError:
-        return None
 
 
 class Solution:
@@ -66,7 +52,7 @@ def _solve_ivp(
     **options: Any,
 ) -> Any:  # fmt: skip
     rest = (t_span, y0, method, t_eval, dense_output, events, vectorized, args)
-    found = _by_scipy(scipy.integrate.solve_ivp, fun, *rest, **options)
+    found = by_library(scipy.integrate.solve_ivp, fun, *rest, **options)
     if found is not None:
         return found
     name = method.__name__ if isinstance(method, type) else method
@@ -81,7 +67,7 @@ def _solve_ivp(
 
 
 def _odeint(func: Callable[..., Any], y0: Any, t: Any, args: Any = (), **options: Any) -> Any:
-    found = _by_scipy(scipy.integrate.odeint, func, y0, t, args, **options)
+    found = by_library(scipy.integrate.odeint, func, y0, t, args, **options)
     if found is not None:
         return found
     if options.pop("full_output", False):
