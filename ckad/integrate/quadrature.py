@@ -1,4 +1,4 @@
-"""``scipy.integrate.quad`` and ``dblquad``, where a program that is recorded calls them.
+"""``scipy.integrate.quad``, ``dblquad`` and ``tplquad``, where a program that is recorded calls them.
 
 QUADPACK's rule of 21 points (15 where an end is infinite), the interval of the largest error halved
 until the sum of the errors is small (Piessens et al. 1983, QAG); QUADPACK also extrapolates. Which
@@ -72,25 +72,28 @@ def integral(
             [whole, np.where(size > 1e-290, np.maximum(50.0 * _EPS * size, error), error)]
         )
 
-    def halve(s: dict[str, Any]) -> dict[str, Any]:
-        worst = np.argmax(s["found"][:, 1])
-        at = s["at"][worst]
+    def evaluate(s: dict[str, Any]) -> dict[str, Any]:
+        """One part; after both halves of the worst one the next is halved, while any has to be."""
+        parts, found = s["at"].copy(), s["found"].copy()
+        found[s["slot"]] = part(parts[s["slot"]])
+        whole, n, last = np.sum(found, axis=0), s["n"], s["last"]
+        enough = whole[1] <= np.maximum(epsabs, epsrel * np.abs(whole[0]))
+        ready = s["slot"] == last
+        done = ready & (enough | (n >= limit))
+        halves = ready & np.logical_not(done)
+        slot, last = np.where(halves, np.argmax(found[:, 1]), last), np.where(halves, n, last)
+        at = parts[slot].copy()
         middle = 0.5 * (at[0] + at[1])
-        left, right = np.stack([at[0], middle]), np.stack([middle, at[1]])
-        parts, found, n = s["at"].copy(), s["found"].copy(), s["n"]
-        parts[worst], parts[n] = left, right
-        found[worst], found[n] = part(left), part(right)
-        return {"at": parts, "found": found, "n": n + 1}
+        parts[slot] = np.where(halves, np.stack([at[0], middle]), at)
+        parts[last] = np.where(halves, np.stack([middle, at[1]]), parts[last])
+        n = n + np.where(halves, 1, 0)
+        return {"at": parts, "found": found, "slot": slot, "last": last, "n": n, "done": done}
 
-    def inexact(s: dict[str, Any]) -> Any:
-        whole = np.sum(s["found"], axis=0)
-        return (whole[1] > np.maximum(epsabs, epsrel * np.abs(whole[0]))) & (s["n"] < limit)
-
-    at, found = np.zeros((limit, 2)), traced(np.zeros((limit, 2)))
+    at = np.zeros((limit, 2))
     at[0, 1] = 1.0
-    first = stop_gradient(part(traced(at)[0]))
-    found = np.concatenate([first[np.newaxis], found[1:]])
-    s = while_loop(inexact, halve, {"at": traced(at), "found": found, "n": np.int64(1)})
+    counts = {"slot": np.int64(0), "last": np.int64(0), "n": np.int64(1), "done": np.bool_(False)}
+    begin = {"at": at, "found": np.zeros((limit, 2)), **counts}
+    s = while_loop(lambda s: np.logical_not(s["done"]), evaluate, begin)
     parts, n = stop_gradient(s["at"]), s["n"]
     value = while_loop(
         lambda t: t["k"] < n,
@@ -149,6 +152,25 @@ def _dblquad(
     return integral(inner, a, b, *ends)
 
 
+def _tplquad(
+    func: Any, a: Any, b: Any, gfun: Any, hfun: Any, qfun: Any, rfun: Any, args: Any = (),
+    epsabs: float = _TOLERANCE, epsrel: float = _TOLERANCE,
+) -> Any:  # fmt: skip
+    rest = (a, b, gfun, hfun, qfun, rfun, args, epsabs, epsrel)
+    found = by_library(scipy.integrate.tplquad, func, *rest)
+    if found is not None:
+        return found
+    followed, given = follow(func), arguments(args)
+    ends = epsabs, epsrel, 50
+
+    def inner(y: Any, x: Any) -> Any:
+        low, high = (follow(q)(x, y) if callable(q) else q for q in (qfun, rfun))
+        return integral(lambda z: followed(z, y, x, *given), low, high, *ends)[0]
+
+    return _dblquad(inner, a, b, gfun, hfun, (), epsabs, epsrel)
+
+
+put(scipy.integrate.tplquad, _tplquad)
 put(scipy.integrate.quad, _quad)
 put(scipy.integrate.dblquad, _dblquad)
-always(scipy.integrate.quad, scipy.integrate.dblquad)
+always(scipy.integrate.quad, scipy.integrate.dblquad, scipy.integrate.tplquad)

@@ -22,6 +22,8 @@ from ckad.trace.source.values import by_library
 
 #: Tolerances of ODEPACK in SciPy, ``1.49012e-8``.
 _ODEINT = 1.49012e-8
+#: Methods of SciPy that are not recorded, and what is in their place: stiff ones, too.
+_INSTEAD = {"Radau": "Kvaerno5", "LSODA": "BDF"}
 #: Options of ``odeint`` that choose how LSODA works, or what it says.
 _OF_LSODA = frozenset(
     """Dfun col_deriv ml mu ixpr mxstep mxhnil mxordn mxords printmessg hmin tcrit""".split()
@@ -56,6 +58,9 @@ def _solve_ivp(
     if found is not None:
         return found
     name = method.__name__ if isinstance(method, type) else method
+    if name in _INSTEAD:
+        _warn_of_steps(name, _INSTEAD[name])
+        name = _INSTEAD[name]
     asked = (fun, t_span, y0, name)
     options = {"args": args, **options}
     if name in PAIRS:  # the program's own derivative is that of SciPy's steps, as they are chosen
@@ -64,6 +69,17 @@ def _solve_ivp(
     if dense_output:
         result.sol = Solution(lambda times: solve_ivp(*asked, times, **options).y)
     return result
+
+
+def _warn_of_steps(method: str, own: str) -> None:
+    place = user_place()
+    warnings.warn_explicit(
+        f"solve_ivp(method={method!r}) is recorded with the steps of {own}, within the same rtol "
+        f"and atol: states agree with SciPy's to these. Write method={own!r} to say so.",
+        SolverWarning,
+        place.file,
+        place.line,
+    )
 
 
 def _odeint(func: Callable[..., Any], y0: Any, t: Any, args: Any = (), **options: Any) -> Any:

@@ -35,7 +35,7 @@ from ckad.trace.source.control.flow import Flow
 from ckad.trace.source.control.loops import StagedLoop
 from ckad.trace.source.control.sequences import generators
 from ckad.trace.source.control.sequences.iteration import Items, items_of, number
-from ckad.trace.source.control.trial import depth, records
+from ckad.trace.source.control.trial import depth, make_items, records
 from ckad.trace.source.memory import listed
 from ckad.trace.source.memory.aliases import is_shown
 from ckad.trace.source.names import classes
@@ -117,6 +117,7 @@ class _For:
         if length <= SHORT and (length < 2 or depth(self.node.body) < DEEP):
             notes.note(self.frame.place, "written out: short", f"{length:,}")
             return self.run_each()
+        make_items(self.frame, self.node.body)
         return self._once(peels) if records(lambda: self.step(0)) else self._by_python()
 
     def _by_python(self) -> Flow | None:
