@@ -1,4 +1,4 @@
-"""``scipy.integrate.quad``, ``dblquad`` and ``tplquad``, where a program that is recorded calls them.
+"""SciPy's ``quad``, ``dblquad`` and ``tplquad``, where a program that is recorded calls them.
 
 QUADPACK's rule of 21 points (15 where an end is infinite), the interval of the largest error halved
 until the sum of the errors is small (Piessens et al. 1983, QAG); QUADPACK also extrapolates. Which

@@ -244,7 +244,7 @@ def _taken(
         b = u
     if f_u <= f_w or w == x:
         return a, b, x, u, w, f_x, f_u, f_w
-    if f_u <= f_v or v == x or v == w:
+    if f_u <= f_v or (v == x) | (v == w):
         return a, b, x, w, u, f_x, f_w, f_u
     return a, b, x, w, v, f_x, f_w, f_v
 

@@ -28,7 +28,8 @@ def hybrid(f: F, slopes: F, x: Any, xtol: float, limit: int, factor: float) -> A
     info = np.int64(0)
     jacobian = slopes(x)
     fresh = True  # whether the Jacobian is one of this place
-    good = bad = slow = slower = np.int64(0)
+    good: Any = np.int64(0)
+    bad = slow = slower = good
     calls = np.int64(1)
     for k in range(limit):
         if fresh:

@@ -26,7 +26,7 @@ def integrals(k):
 
 
 def test_quad_is_scipys():
-    value, gradient = ckad.value_and_grad(integrals)(0.7)
+    value, gradient = ckad.value_and_grad(integrals, engine="vm")(0.7)
     assert value == pytest.approx(integrals(0.7), rel=1e-11)
     h = 1e-5
     assert gradient == pytest.approx((integrals(0.7 + h) - integrals(0.7 - h)) / (2 * h), rel=1e-7)
@@ -36,11 +36,12 @@ def test_dblquad():
     def moment(k):
         return dblquad(lambda y, x: x * y**2 * k, 0.0, 2.0, lambda x: 0.0, lambda x: k)[0]
 
-    value, gradient = ckad.value_and_grad(moment)(0.7)
+    value, gradient = ckad.value_and_grad(moment, engine="vm")(0.7)
     assert value == pytest.approx(2.0 / 3.0 * 0.7**4, rel=1e-12)
     assert gradient == pytest.approx(8.0 / 3.0 * 0.7**3, rel=1e-12)
 
 
+@pytest.mark.slow
 def test_second_derivatives_are_those_of_the_sum():
     check_grads(lambda k: quad(lambda x: np.exp(-k * x), 0.0, k)[0], (0.7,), order=2)
 

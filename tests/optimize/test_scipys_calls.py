@@ -13,6 +13,10 @@ from ckad.errors import RaisedError, SolverWarning, UnrecordableError
 M = np.linspace(0.1, 6.0, 7)
 
 
+def _grad(f):
+    return ckad.grad(f, engine="vm")
+
+
 def slope(f, x, h=1e-5):
     return (f(x + h) - f(x - h)) / (2.0 * h)
 
@@ -21,7 +25,8 @@ def orbits(e):
     """In a loop, of each element of an array, in brackets, with and without derivatives."""
     total = 0.0
     for m in M:
-        total += np.cos(newton(lambda x: x - e * np.sin(x) - m, m, lambda x: 1.0 - e * np.cos(x)))
+        at = (lambda x, m: x - e * np.sin(x) - m), m, (lambda x, m: 1.0 - e * np.cos(x))
+        total += np.cos(newton(*at, args=(m,)))
     total += np.sum(np.sin(newton(lambda x: x - e * np.sin(x) - M, M)))
     x = 0.5
     for _ in range(20):
@@ -33,7 +38,7 @@ def orbits(e):
 
 
 def test_roots_of_one_unknown_are_scipys():
-    value, gradient = ckad.value_and_grad(orbits)(0.3)
+    value, gradient = ckad.value_and_grad(orbits, engine="vm")(0.3)
     assert value == pytest.approx(orbits(0.3), rel=1e-13)
     assert gradient == pytest.approx(slope(orbits, 0.3), rel=1e-6)
 
@@ -46,7 +51,7 @@ def implicit_heat(k):
         r[0], r[-1] = u[0] - 1.0, u[-1]
         return r
 
-    u = np.zeros(6)
+    u = np.zeros(4)
     u[0] = 1.0
     for _ in range(10):
         u, told, status, _ = fsolve(residual, u, args=(u.copy(),), full_output=True)
@@ -61,7 +66,7 @@ def test_fsolve_makes_minpacks_steps():
         return wave[0] + wave[1]
 
     for program in (implicit_heat, far):
-        value, gradient = ckad.value_and_grad(program)(0.5)
+        value, gradient = ckad.value_and_grad(program, engine="vm")(0.5)
         assert value == pytest.approx(program(0.5), rel=1e-9)
         assert gradient == pytest.approx(slope(program, 0.5), rel=1e-6)
 
@@ -80,7 +85,7 @@ def test_minima_and_fits():
         lowest = minimize_scalar(lambda x: np.cosh(x - a) + 0.1 * x**2)
         return best[1] + covariance[0, 0] + same.x[1] + same.cost + within.fun + lowest.x
 
-    value, gradient = ckad.value_and_grad(fitted)(0.9)
+    value, gradient = ckad.value_and_grad(fitted, engine="vm")(0.9)
     assert value == pytest.approx(fitted(0.9), rel=1e-7)
     assert gradient == pytest.approx(slope(fitted, 0.9, 1e-3), rel=1e-4)
 
@@ -90,7 +95,7 @@ def test_minimize_says_that_it_is_another_method():
         return optimize.minimize(lambda x: (x[0] - a) ** 2 + np.cosh(x[1]), [1.0, 1.0]).x[0]
 
     with pytest.warns(SolverWarning, match="ckad's own BFGS"):
-        assert ckad.grad(lowest)(0.5) == pytest.approx(1.0, rel=1e-6)
+        assert _grad(lowest)(0.5) == pytest.approx(1.0, rel=1e-6)
 
 
 def test_what_is_not_recorded_is_named():
@@ -98,17 +103,17 @@ def test_what_is_not_recorded_is_named():
         return optimize.minimize(lambda x: (x[0] - a) ** 2, [0.5], bounds=[(0, 1)]).x[0]
 
     with pytest.raises(UnrecordableError, match="bounds="):
-        ckad.grad(bounded)(0.5)
+        _grad(bounded)(0.5)
     with pytest.raises(UnrecordableError, match="broyden1"):
-        ckad.grad(lambda a: optimize.root(lambda x: x - a, [0.5], method="broyden1").x[0])(0.5)
+        _grad(lambda a: optimize.root(lambda x: x - a, [0.5], method="broyden1").x[0])(0.5)
 
 
 def test_where_there_is_no_root_the_program_ends():
     with pytest.raises(RaisedError):
-        ckad.grad(lambda a: brentq(lambda x: x**2 + a, 0.0, 1.0))(0.5)
+        _grad(lambda a: brentq(lambda x: x**2 + a, 0.0, 1.0))(0.5)
 
     def at_a_bound(a):
         return minimize_scalar(lambda x: a * x, bounds=(0.0, 1.0), method="bounded").x
 
     with pytest.raises(RaisedError):
-        ckad.grad(at_a_bound)(0.5)
+        _grad(at_a_bound)(0.5)

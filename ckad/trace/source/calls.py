@@ -283,7 +283,15 @@ def _constructed(made_now: Any, given: Sequence[Any]) -> Any:
     return made(made_now)
 
 
-_GIVES_ITEMS = (GeneratorType, map, filter, zip, enumerate, reversed, type({}.values()))
+_GIVES_ITEMS: tuple[type, ...] = (
+    GeneratorType,
+    map,
+    filter,
+    zip,
+    enumerate,
+    reversed,
+    type({}.values()),
+)
 
 
 def _all_of(x: Any, apart: bool) -> Any:

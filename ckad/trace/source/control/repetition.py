@@ -1,8 +1,7 @@
 """``for`` and ``while``: run step by step in Python, or recorded as one loop.
 
 A loop over numbers or over the first axis of an array is recorded once for all its steps, if it
-computes with arrays at all. What cannot be recorded so (an index that has to be a Python int) is
-run step by step, and a warning names the line where that makes the program long.
+computes with arrays at all. What cannot be is run step by step, and a warning names a long one.
 """
 
 from __future__ import annotations
@@ -55,9 +54,9 @@ QUIET, MOST_ROWS = 2_000, 100_000
 
 
 def for_loop(frame: Frame, node: ast.For) -> Flow | None:
-    iterable = unread(frame, node.iter)
-    own = classes.invoke(iterable, "__iter__")
-    iterable = iterable if own is MISSING else own
+    given = unread(frame, node.iter)
+    own = classes.invoke(given, "__iter__")
+    iterable = given if own is MISSING else own
     items = None if isinstance(iterable, Driven) else items_of(iterable)
     with _inside(frame, node):
         if isinstance(iterable, Driven):
@@ -97,8 +96,8 @@ class _For:
 
     def __init__(self, frame: Frame, node: ast.For, items: Items) -> None:
         self.frame, self.node, self.items = frame, node, items
-        places = (ast.Subscript, ast.Attribute)
-        self.has_plain_target = not any(isinstance(x, places) for x in ast.walk(node.target))
+        parts = map(type, ast.walk(node.target))
+        self.has_plain_target = {ast.Subscript, ast.Attribute}.isdisjoint(parts)
         self.keeps_target = True  # whether the body has left the target's names as they were
 
     def step(self, k: Any) -> Flow | None:
