@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.integrate
 
-from ckad.errors import ConcreteValueError, SolverWarning, UnrecordableError
+from ckad.errors import SolverWarning, UnrecordableError
 from ckad.integrate.problem import arguments
 from ckad.integrate.result import OdeResult
 from ckad.integrate.solve import solve_ivp
@@ -18,28 +18,16 @@ from ckad.place import at_place, user_place
 from ckad.trace.arrays import known, traced
 from ckad.trace.dispatch import always, put
 from ckad.trace.source import follow
-from ckad.trace.source.values import holds_tracer
+from ckad.trace.source.values import by_library
 
 #: Tolerances of ODEPACK in SciPy, ``1.49012e-8``.
 _ODEINT = 1.49012e-8
+#: Methods of SciPy that are not recorded, and what is in their place: stiff ones, too.
+_INSTEAD = {"Radau": "Kvaerno5", "LSODA": "BDF"}
 #: Options of ``odeint`` that choose how LSODA works, or what it says.
 _OF_LSODA = frozenset(
     """Dfun col_deriv ml mu ixpr mxstep mxhnil mxordn mxords printmessg hmin tcrit""".split()
 )
-
-
-def _by_scipy(solver: Callable[..., Any], *args: Any, **options: Any) -> Any:
-    """What SciPy gives where nothing that it reads is traced; None where something is.
-
-    What a function reads from outside is seen when it is called: its first derivative is an array
-    that has no numbers yet.
-    """
-    if holds_tracer([*args, *options.values()]):
-        return None
-    try:
-        return solver(*args, **options)
-    except ConcreteValueError:
-        return None
 
 
 class Solution:
@@ -66,10 +54,13 @@ def _solve_ivp(
     **options: Any,
 ) -> Any:  # fmt: skip
     rest = (t_span, y0, method, t_eval, dense_output, events, vectorized, args)
-    found = _by_scipy(scipy.integrate.solve_ivp, fun, *rest, **options)
+    found = by_library(scipy.integrate.solve_ivp, fun, *rest, **options)
     if found is not None:
         return found
     name = method.__name__ if isinstance(method, type) else method
+    if name in _INSTEAD:
+        _warn_of_steps(name, _INSTEAD[name])
+        name = _INSTEAD[name]
     asked = (fun, t_span, y0, name)
     options = {"args": args, **options}
     if name in PAIRS:  # the program's own derivative is that of SciPy's steps, as they are chosen
@@ -80,8 +71,19 @@ def _solve_ivp(
     return result
 
 
+def _warn_of_steps(method: str, own: str) -> None:
+    place = user_place()
+    warnings.warn_explicit(
+        f"solve_ivp(method={method!r}) is recorded with the steps of {own}, within the same rtol "
+        f"and atol: states agree with SciPy's to these. Write method={own!r} to say so.",
+        SolverWarning,
+        place.file,
+        place.line,
+    )
+
+
 def _odeint(func: Callable[..., Any], y0: Any, t: Any, args: Any = (), **options: Any) -> Any:
-    found = _by_scipy(scipy.integrate.odeint, func, y0, t, args, **options)
+    found = by_library(scipy.integrate.odeint, func, y0, t, args, **options)
     if found is not None:
         return found
     if options.pop("full_output", False):

@@ -67,11 +67,11 @@ def problem(fun: Callable[..., Any], x0: Any, args: tuple[Any, ...], size: str) 
         found = traced(followed(np.reshape(x, shape), *args))
         if found.dtype.kind not in "fiu":
             raise TypeError(at_place(f"fun returns {found.dtype}; it has to return real numbers."))
-        if found.size != (n if size == "vector" else 1):
+        if size != "residuals" and found.size != (n if size == "vector" else 1):
             wanted = f"{n} numbers, as x0 has" if size == "vector" else "one number"
             raise ValueError(at_place(f"fun returns shape {found.shape}; it has to give {wanted}."))
         found = found.astype(np.float64)
-        return np.reshape(found, (n,) if size == "vector" else ())
+        return np.reshape(found, () if size == "number" else (found.size,))
 
     x0 = np.reshape(x0, (n,))
     return closed(of_vector, x0, shape)

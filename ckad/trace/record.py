@@ -93,7 +93,13 @@ dispatch.later(
 dispatch.later("scipy.spatial", "ckad.trace.numpy.scipy.distances")
 dispatch.later("scipy.linalg", "ckad.trace.numpy.scipy.matrices", "ckad.trace.numpy.scipy.banded")
 dispatch.later("scipy.ndimage", "ckad.trace.numpy.scipy.filters", "ckad.trace.numpy.scipy.images")
-dispatch.later("scipy.integrate", "ckad.trace.numpy.scipy.filters", "ckad.integrate.scipys")
+dispatch.later(
+    "scipy.integrate",
+    "ckad.trace.numpy.scipy.filters",
+    "ckad.integrate.scipys",
+    "ckad.integrate.quadrature",
+)
+dispatch.later("scipy.optimize", "ckad.optimize.zeros", "ckad.optimize.minima")
 dispatch.later(
     "scipy.signal",
     "ckad.trace.numpy.scipy.filters",

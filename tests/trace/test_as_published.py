@@ -1,5 +1,7 @@
 """Habits of published programs: text of numbers, plots in branches, tables, sparse stencils."""
 
+from collections import defaultdict
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -21,6 +23,23 @@ def check(program, x, **options):
     direction, h = np.cos(np.arange(np.size(x))).reshape(np.shape(x)), 1e-6
     slope = (program(x + h * direction) - program(x - h * direction)) / (2 * h)
     np.testing.assert_allclose(np.sum(gradient * direction), slope, rtol=1e-6)
+
+
+def test_lists_of_a_log_that_a_loop_begins_and_ends():
+    """``log["v"]`` is there from the first step on, of a loop that a traced number ends."""
+
+    def discharged(r):
+        log, charge = defaultdict(list), 1.0
+        for k in range(600):
+            charge -= 0.002
+            log["v"].append(charge * r)
+            log["t"].append(k + charge)
+            if charge * r < 0.02013:
+                break
+        by_name = {"mean": np.mean(log["v"]), "last": r * log["t"][-1]}
+        return min(by_name.values()) + sorted(by_name.values())[1] + sum(by_name.values())
+
+    check(discharged, 0.05)
 
 
 @pytest.mark.filterwarnings("ignore::ckad.errors.SkippedCallWarning")

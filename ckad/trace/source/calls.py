@@ -283,6 +283,17 @@ def _constructed(made_now: Any, given: Sequence[Any]) -> Any:
     return made(made_now)
 
 
+_GIVES_ITEMS: tuple[type, ...] = (
+    GeneratorType,
+    map,
+    filter,
+    zip,
+    enumerate,
+    reversed,
+    type({}.values()),
+)
+
+
 def _all_of(x: Any, apart: bool) -> Any:
     """What a generator gives, as a list; ``apart`` for who takes its items one by one."""
     if isinstance(x, Lazy):
@@ -291,7 +302,7 @@ def _all_of(x: Any, apart: bool) -> Any:
         return x
     if isinstance(x, Driven):
         return list(x) if apart else listed(x)
-    return list(x) if type(x) in (GeneratorType, map, filter, zip, enumerate, reversed) else x
+    return list(x) if type(x) in _GIVES_ITEMS else x
 
 
 def _as_called(x: Any) -> Any:

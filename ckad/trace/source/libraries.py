@@ -13,7 +13,14 @@ _LIBRARIES = frozenset(
     tqdm""".split()
 )
 #: Modules of the package that are run from source like a user's.
-_AS_OF_USERS = frozenset({"ckad.demo", "ckad.trace.source.library.iterations"})
+_AS_OF_USERS = frozenset(
+    {
+        "ckad.demo",
+        "ckad.optimize.brackets",
+        "ckad.optimize.hybrid",
+        "ckad.trace.source.library.iterations",
+    }
+)
 _FILES = sysconfig.get_path("stdlib")
 
 

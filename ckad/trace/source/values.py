@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -37,6 +38,20 @@ def holds_tracer(x: Any) -> bool:
     if isinstance(x, dict):
         return any(holds_tracer(item) for item in x.values())
     return False
+
+
+def by_library(function: Callable[..., Any], *args: Any, **options: Any) -> Any:
+    """What a library gives where nothing that it reads is traced; None where something is.
+
+    What a function reads from outside is seen when the library calls it and gets no number. Some
+    of them ask for it in ways that end in errors of their own.
+    """
+    if holds_tracer([*args, *options.values()]):
+        return None
+    try:
+        return function(*args, **options)
+    except Exception:  # SciPy's C code turns ConcreteValueError into errors of its own
+        return None
 
 
 def is_weak(x: Any) -> bool:

@@ -1,8 +1,7 @@
 """``for`` and ``while``: run step by step in Python, or recorded as one loop.
 
 A loop over numbers or over the first axis of an array is recorded once for all its steps, if it
-computes with arrays at all. What cannot be recorded so (an index that has to be a Python int) is
-run step by step, and a warning names the line where that makes the program long.
+computes with arrays at all. What cannot be is run step by step, and a warning names a long one.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ from ckad.trace.source.control.flow import Flow
 from ckad.trace.source.control.loops import StagedLoop
 from ckad.trace.source.control.sequences import generators
 from ckad.trace.source.control.sequences.iteration import Items, items_of, number
-from ckad.trace.source.control.trial import depth, records
+from ckad.trace.source.control.trial import depth, make_items, records
 from ckad.trace.source.memory import listed
 from ckad.trace.source.memory.aliases import is_shown
 from ckad.trace.source.names import classes
@@ -55,9 +54,9 @@ QUIET, MOST_ROWS = 2_000, 100_000
 
 
 def for_loop(frame: Frame, node: ast.For) -> Flow | None:
-    iterable = unread(frame, node.iter)
-    own = classes.invoke(iterable, "__iter__")
-    iterable = iterable if own is MISSING else own
+    given = unread(frame, node.iter)
+    own = classes.invoke(given, "__iter__")
+    iterable = given if own is MISSING else own
     items = None if isinstance(iterable, Driven) else items_of(iterable)
     with _inside(frame, node):
         if isinstance(iterable, Driven):
@@ -97,8 +96,8 @@ class _For:
 
     def __init__(self, frame: Frame, node: ast.For, items: Items) -> None:
         self.frame, self.node, self.items = frame, node, items
-        places = (ast.Subscript, ast.Attribute)
-        self.has_plain_target = not any(isinstance(x, places) for x in ast.walk(node.target))
+        parts = map(type, ast.walk(node.target))
+        self.has_plain_target = {ast.Subscript, ast.Attribute}.isdisjoint(parts)
         self.keeps_target = True  # whether the body has left the target's names as they were
 
     def step(self, k: Any) -> Flow | None:
@@ -117,6 +116,7 @@ class _For:
         if length <= SHORT and (length < 2 or depth(self.node.body) < DEEP):
             notes.note(self.frame.place, "written out: short", f"{length:,}")
             return self.run_each()
+        make_items(self.frame, self.node.body)
         return self._once(peels) if records(lambda: self.step(0)) else self._by_python()
 
     def _by_python(self) -> Flow | None:

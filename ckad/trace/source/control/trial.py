@@ -1,8 +1,12 @@
-"""Whether a step of a loop computes with arrays: it is tried, and whatever it does is undone."""
+"""What is found out before a loop is recorded, and made.
+
+Whether a step computes with arrays is tried, and whatever it does is undone.
+"""
 
 from __future__ import annotations
 
 import ast
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, NoReturn
@@ -10,11 +14,12 @@ from typing import Any, NoReturn
 from ckad.errors import CkadError
 from ckad.tape.builder import Builder
 from ckad.trace.memory.context import current
+from ckad.trace.source.actions import evaluate
 from ckad.trace.source.control.checks import Stops
 from ckad.trace.source.memory.appends import Appended
 from ckad.trace.source.memory.contents import Stacked, Whole
 from ckad.trace.source.memory.growing import Growing, Outgrown
-from ckad.trace.source.names.frame import open_region
+from ckad.trace.source.names.frame import Frame, open_region
 
 
 class _Recorded(BaseException):
@@ -62,3 +67,28 @@ def depth(node: ast.AST | list[ast.stmt]) -> int:
     """How many loops stand in each other in a part of the source."""
     parts = node if isinstance(node, list) else ast.iter_child_nodes(node)
     return max((depth(x) + isinstance(x, (ast.For, ast.While)) for x in parts), default=0)
+
+
+_LEAVES = (ast.Break, ast.Continue, ast.Return, ast.Raise)
+
+
+def make_items(frame: Frame, body: list[ast.stmt]) -> None:
+    """Make the lists that the first step of a loop makes by ``d["key"].append(x)`` of a
+    ``defaultdict(list)``: a list that is there before a loop can grow in it."""
+    for statement in body:
+        inner = list(ast.walk(statement))
+        if any(isinstance(x, _LEAVES) for x in inner):
+            return
+        match statement:
+            case ast.Expr(ast.Call(ast.Attribute(ast.Subscript(ast.Name(name)) as item, "append"))):
+                owner = frame.names.get(name)
+                empty = type(owner) is defaultdict and owner.default_factory is list
+                if empty and isinstance(item.slice, ast.Constant) and not _binds(body, name):
+                    evaluate(frame, item)
+
+
+def _binds(body: list[ast.stmt], name: str) -> bool:
+    parts = (x for statement in body for x in ast.walk(statement))
+    return any(
+        isinstance(x, ast.Name) and x.id == name and isinstance(x.ctx, ast.Store) for x in parts
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import inspect
 from collections.abc import Mapping, Sequence
 from types import FunctionType, MethodType
 from typing import Any
@@ -38,6 +39,17 @@ class Closure:
         self.__name__ = self.__qualname__ = definition.name
         self.__module__ = frame.function.__module__
         self.__doc__ = None
+
+    @property
+    def __signature__(self) -> inspect.Signature:
+        """As libraries look at it that count parameters."""
+        wanted: ast.arguments = self.definition.node.args
+        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+        names = [a.arg for a in (*wanted.posonlyargs, *wanted.args)]
+        found = [inspect.Parameter(name, kind) for name in names]
+        if wanted.vararg is not None:
+            found.append(inspect.Parameter(wanted.vararg.arg, inspect.Parameter.VAR_POSITIONAL))
+        return inspect.Signature(found)
 
     def __get__(self, owner: Any, kind: type | None = None) -> Any:
         return self if owner is None else MethodType(self, owner)

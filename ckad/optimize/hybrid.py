@@ -1,0 +1,146 @@
+"""Powell's hybrid method and Levenberg's and Marquardt's, as MINPACK has them.
+
+They are Python as a user would write it, and are recorded from their source like a user's.
+Jacobians are exact where MINPACK takes differences; the steps are the same to their error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+F = Callable[[Any], Any]
+EPS = float(np.finfo(np.float64).eps)
+
+
+def length(x: Any) -> Any:
+    return np.sqrt(np.sum(x * x))
+
+
+def hybrid(f: F, slopes: F, x: Any, xtol: float, limit: int, factor: float) -> Any:
+    """(x, f(x), MINPACK's ``info``, evaluations) of ``hybrj`` (Moré, Garbow & Hillstrom 1980)."""
+    value = f(x)
+    size = length(value)
+    scale = 0.0 * x
+    radius = 0.0 * size
+    info = np.int64(0)
+    jacobian = slopes(x)
+    fresh = True  # whether the Jacobian is one of this place
+    good: Any = np.int64(0)
+    bad = slow = slower = good
+    calls = np.int64(1)
+    for k in range(limit):
+        if fresh:
+            columns = np.sqrt(np.sum(jacobian * jacobian, axis=0))
+            if k == 0:
+                scale = np.where(columns == 0.0, 1.0, columns)
+                radius = factor * length(scale * x)
+                radius = np.where(radius == 0.0, factor, radius)
+            scale = np.maximum(scale, columns)
+        step = -dogleg(jacobian, value, scale, radius)
+        made = length(scale * step)
+        if k == 0:
+            radius = np.minimum(radius, made)
+        tried = f(x + step)
+        calls = calls + 1
+        size_tried = length(tried)
+        gained = np.where(size_tried < size, 1.0 - (size_tried / size) ** 2, -1.0)
+        foreseen = value + jacobian @ step
+        left = length(foreseen)
+        promised = np.where(left < size, 1.0 - (left / size) ** 2, 0.0)
+        ratio = np.where(promised > 0.0, gained / np.where(promised > 0.0, promised, 1.0), 0.0)
+        if ratio < 0.1:
+            good, bad = 0 * good, bad + 1
+            radius = 0.5 * radius
+        else:
+            good, bad = good + 1, 0 * bad
+            if ratio >= 0.5 or good > 1:
+                radius = np.maximum(radius, made / 0.5)
+            if abs(ratio - 1.0) <= 0.1:
+                radius = made / 0.5
+        change = (tried - foreseen) / np.where(made > 0.0, made, 1.0)
+        along = scale * scale * step / np.where(made > 0.0, made, 1.0)
+        if ratio >= 1e-4:
+            x, value, size = x + step, tried, size_tried
+        slow = np.where(gained >= 1e-3, 0, slow + 1)
+        if fresh:
+            slower = np.where(gained >= 0.1, 0, slower + 1)
+        whole = length(scale * x)
+        if radius <= xtol * whole or size == 0.0:
+            info = info + 1
+            break
+        if 0.1 * np.maximum(0.1 * radius, made) <= EPS * whole:
+            info = info + 3
+            break
+        if slower == 5:
+            info = info + 4
+            break
+        if slow == 10:
+            info = info + 5
+            break
+        if bad == 2:
+            jacobian = slopes(x)
+            fresh = True
+            good, bad = 0 * good, 0 * bad
+        else:
+            jacobian = jacobian + change[:, np.newaxis] * along
+            fresh = False
+    return x, value, np.where(info == 0, 2, info), calls
+
+
+def dogleg(jacobian: Any, value: Any, scale: Any, radius: Any) -> Any:
+    """Powell's dogleg: between the step of Newton and that down the scaled gradient."""
+    newton = np.linalg.solve(jacobian, value)
+    far = length(scale * newton)
+    x = newton
+    if far > radius:
+        down = (jacobian.T @ value) / scale
+        steep = length(down)
+        x = radius / far * newton
+        if steep > 0.0:
+            down = down / steep / scale
+            rate = length(jacobian @ down)
+            best = steep / rate / rate
+            alpha = 0.0 * best
+            if best < radius:
+                a, b = radius / far, best / radius
+                t = length(value) / steep * (length(value) / far) * b
+                t = t - a * b * b + np.sqrt((t - a) ** 2 + (1.0 - a * a) * (1.0 - b * b))
+                alpha = a * (1.0 - b * b) / t
+            x = (1.0 - alpha) * np.minimum(best, radius) * down + alpha * newton
+    return x
+
+
+def least_squares(f: F, slopes: F, x: Any, tol: float, limit: int) -> Any:
+    """(x, residuals, whether it is a minimum, evaluations); Madsen, Nielsen & Tingleff (2004)."""
+    value, jacobian = f(x), slopes(x)
+    size = np.sum(value * value)
+    curvature = np.sum(jacobian * jacobian, axis=0)
+    damping, growth = 1e-3 + 0.0 * size, 2.0 + 0.0 * size
+    done = size != size
+    calls = np.int64(1)
+    for _ in range(limit):
+        down = jacobian.T @ value
+        curvature = np.maximum(curvature, np.sum(jacobian * jacobian, axis=0))
+        weights = np.where(curvature > 0.0, curvature, 1.0)
+        normal = jacobian.T @ jacobian + damping * np.diag(weights)
+        step = -np.linalg.solve(normal, down)
+        near = length(np.sqrt(weights) * step) <= tol * (length(np.sqrt(weights) * x) + tol)
+        tried = f(x + step)
+        calls = calls + 1
+        size_tried = np.sum(tried * tried)
+        promised = step @ (damping * weights * step - down)
+        if size_tried < size:
+            ratio = (size - size_tried) / promised
+            damping = damping * np.maximum(1.0 / 3.0, 1.0 - (2.0 * ratio - 1.0) ** 3)
+            growth = 2.0 + 0.0 * growth
+            x, value, size = x + step, tried, size_tried
+            jacobian = slopes(x)
+        else:
+            damping, growth = damping * growth, 2.0 * growth
+        if near or np.max(np.abs(down)) == 0.0:
+            done = done | True
+            break
+    return x, value, done, calls

@@ -1,0 +1,119 @@
+"""Programs that call SciPy's own roots, minima and fits: what they give while they are recorded."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import optimize
+from scipy.optimize import brentq, curve_fit, fsolve, least_squares, minimize_scalar, newton
+
+import ckad
+from ckad.errors import RaisedError, SolverWarning, UnrecordableError
+
+M = np.linspace(0.1, 6.0, 7)
+
+
+def _grad(f):
+    return ckad.grad(f, engine="vm")
+
+
+def slope(f, x, h=1e-5):
+    return (f(x + h) - f(x - h)) / (2.0 * h)
+
+
+def orbits(e):
+    """In a loop, of each element of an array, in brackets, with and without derivatives."""
+    total = 0.0
+    for m in M:
+        at = (lambda x, m: x - e * np.sin(x) - m), m, (lambda x, m: 1.0 - e * np.cos(x))
+        total += np.cos(newton(*at, args=(m,)))
+    total += np.sum(np.sin(newton(lambda x: x - e * np.sin(x) - M, M)))
+    x = 0.5
+    for _ in range(20):
+        x = brentq(lambda z, x=x: z - x - 0.1 * (e - z**3), -5.0, 5.0)
+    for name in ("bisect", "ridder", "brenth"):
+        total += getattr(optimize, name)(lambda x: x**3 - e, 0, 4)
+    found = optimize.root_scalar(lambda x: (x**3 - e, 3 * x**2), x0=1.2, fprime=True)
+    return total + x + found.root + newton(lambda x: x**2 - e, 1.0)
+
+
+def test_roots_of_one_unknown_are_scipys():
+    value, gradient = ckad.value_and_grad(orbits, engine="vm")(0.3)
+    assert value == pytest.approx(orbits(0.3), rel=1e-13)
+    assert gradient == pytest.approx(slope(orbits, 0.3), rel=1e-6)
+
+
+def implicit_heat(k):
+    def residual(u, old):
+        r = np.zeros_like(u)
+        r[1:-1] = u[1:-1] - old[1:-1] - 0.05 * k * (u[2:] - 2 * u[1:-1] + u[:-2])
+        r[1:-1] += 0.05 * u[1:-1] ** 3
+        r[0], r[-1] = u[0] - 1.0, u[-1]
+        return r
+
+    u = np.zeros(4)
+    u[0] = 1.0
+    for _ in range(10):
+        u, told, status, _ = fsolve(residual, u, args=(u.copy(),), full_output=True)
+    return np.sum(u**2) + np.sum(told["fvec"] ** 2) + status
+
+
+def test_fsolve_makes_minpacks_steps():
+    """A start from which Newton's method alone goes elsewhere: the steps end where SciPy's do."""
+
+    def far(k):
+        wave = fsolve(lambda x: [np.sin(3 * x[0]) + 0.1 * x[0] - k, x[1] ** 3 - x[0] - k], [1.4, 3])
+        return wave[0] + wave[1]
+
+    for program in (implicit_heat, far):
+        value, gradient = ckad.value_and_grad(program, engine="vm")(0.5)
+        assert value == pytest.approx(program(0.5), rel=1e-9)
+        assert gradient == pytest.approx(slope(program, 0.5), rel=1e-6)
+
+
+def test_minima_and_fits():
+    t = np.linspace(0.0, 3.0, 15)
+
+    def model(t, a, b):
+        return a * np.exp(-b * t)
+
+    def fitted(a):
+        y = 2.0 * np.exp(-a * t) + 0.05 * np.cos(9.0 * t)
+        best, covariance = curve_fit(model, t, y)
+        same = least_squares(lambda p: model(t, *p) - y, [1.0, 1.0])
+        within = minimize_scalar(lambda x: np.cosh(x - a) + 0.1 * x**2, bounds=(-3, 3))
+        lowest = minimize_scalar(lambda x: np.cosh(x - a) + 0.1 * x**2)
+        return best[1] + covariance[0, 0] + same.x[1] + same.cost + within.fun + lowest.x
+
+    value, gradient = ckad.value_and_grad(fitted, engine="vm")(0.9)
+    assert value == pytest.approx(fitted(0.9), rel=1e-7)
+    assert gradient == pytest.approx(slope(fitted, 0.9, 1e-3), rel=1e-4)
+
+
+def test_minimize_says_that_it_is_another_method():
+    def lowest(a):
+        return optimize.minimize(lambda x: (x[0] - a) ** 2 + np.cosh(x[1]), [1.0, 1.0]).x[0]
+
+    with pytest.warns(SolverWarning, match="ckad's own BFGS"):
+        assert _grad(lowest)(0.5) == pytest.approx(1.0, rel=1e-6)
+
+
+def test_what_is_not_recorded_is_named():
+    def bounded(a):
+        return optimize.minimize(lambda x: (x[0] - a) ** 2, [0.5], bounds=[(0, 1)]).x[0]
+
+    with pytest.raises(UnrecordableError, match="bounds="):
+        _grad(bounded)(0.5)
+    with pytest.raises(UnrecordableError, match="broyden1"):
+        _grad(lambda a: optimize.root(lambda x: x - a, [0.5], method="broyden1").x[0])(0.5)
+
+
+def test_where_there_is_no_root_the_program_ends():
+    with pytest.raises(RaisedError):
+        _grad(lambda a: brentq(lambda x: x**2 + a, 0.0, 1.0))(0.5)
+
+    def at_a_bound(a):
+        return minimize_scalar(lambda x: a * x, bounds=(0.0, 1.0), method="bounded").x
+
+    with pytest.raises(RaisedError):
+        _grad(at_a_bound)(0.5)
