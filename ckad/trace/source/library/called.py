@@ -31,8 +31,10 @@ def _vectorized(callee: np.vectorize, *args: Any, **options: Any) -> Any:
     several = [name for name, x in options.items() if np.ndim(x) and name not in callee.excluded]
     dispatch.reject(bool(several), "np.vectorize of arrays given by their names")
     given = callee.pyfunc, callee.otypes or "", frozenset(callee.excluded), args, options
-    return call_from_source(iterations.vectorized, given, {})
+    vectorized: Any = iterations.vectorized
+    return call_from_source(vectorized, given, {})
 
 
 def _along_axis(func1d: Any, axis: int, arr: Any, *args: Any, **kwargs: Any) -> Any:
-    return call_from_source(iterations.along_axis, (func1d, axis, arr, args, kwargs), {})
+    along: Any = iterations.along_axis
+    return call_from_source(along, (func1d, axis, arr, args, kwargs), {})
