@@ -112,7 +112,7 @@ def _along(g: Callable[[Any], Any], points: Any) -> Any:
 
 def _finite(f: Any, a: Any, b: Any) -> tuple[Any, Any, Any, Any]:
     """The integrand over a finite interval, its ends, and the rule for it (QUADPACK's QAGI)."""
-    ends = [known(a), known(b)]
+    ends: list[Any] = [known(a), known(b)]
     infinite = [x is not None and bool(np.isinf(x)) for x in ends]
     a, b = (x.astype(np.float64) for x in (a, b))
     if not any(infinite):

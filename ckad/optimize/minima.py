@@ -240,7 +240,7 @@ def _curve_fit(
     return at, covariance
 
 
-_FUNCTIONS = {
+_FUNCTIONS: dict[Any, Callable[..., Any]] = {
     scipy.optimize.minimize: _minimize,
     scipy.optimize.minimize_scalar: _minimize_scalar,
     scipy.optimize.fminbound: _fminbound,

@@ -269,7 +269,7 @@ def _fixed_point(
     return fixed_point(func, x0, args, xtol, maxiter, method)
 
 
-_FUNCTIONS = {
+_FUNCTIONS: dict[Any, Callable[..., Any]] = {
     **{getattr(scipy.optimize, name): function for name, function in _BRACKETS.items()},
     scipy.optimize.newton: _newton,
     scipy.optimize.root_scalar: _root_scalar,

@@ -12,7 +12,7 @@ import itertools
 import math
 import operator
 from collections import deque
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence, ValuesView
 from functools import partial
 from types import BuiltinFunctionType, FunctionType, GeneratorType, MethodType
 from typing import Any
@@ -283,17 +283,6 @@ def _constructed(made_now: Any, given: Sequence[Any]) -> Any:
     return made(made_now)
 
 
-_GIVES_ITEMS: tuple[type, ...] = (
-    GeneratorType,
-    map,
-    filter,
-    zip,
-    enumerate,
-    reversed,
-    type({}.values()),
-)
-
-
 def _all_of(x: Any, apart: bool) -> Any:
     """What a generator gives, as a list; ``apart`` for who takes its items one by one."""
     if isinstance(x, Lazy):
@@ -302,7 +291,8 @@ def _all_of(x: Any, apart: bool) -> Any:
         return x
     if isinstance(x, Driven):
         return list(x) if apart else listed(x)
-    return list(x) if type(x) in _GIVES_ITEMS else x
+    kinds = (GeneratorType, map, filter, zip, enumerate, reversed, ValuesView)
+    return list(x) if isinstance(x, kinds) else x
 
 
 def _as_called(x: Any) -> Any:
