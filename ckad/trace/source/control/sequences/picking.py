@@ -115,7 +115,8 @@ def stacked(numbers: Sequence[Any]) -> Tracer:
     """Numbers, of which some may be traced, as an array."""
     if type(numbers[0]) in _PLAIN and len(set(map(type, numbers))) == 1:
         return lift(np.array(numbers))
-    return np.stack([lift(x) for x in numbers])
+    rows: Any = np.stack([lift(x) for x in numbers])
+    return lift(rows)
 
 
 def _one_at(items: Any, place: Any) -> Any:
