@@ -157,6 +157,7 @@ def test_what_would_need_python():
         ckad.cfunc(ckad.grad(lambda x: np.sum(doubled(x))), X)
 
 
+@pytest.mark.slow
 def test_no_argument_is_dropped(made):
     with pytest.raises(TypingError):
         made(X, RATE, PLACE, 1.0)

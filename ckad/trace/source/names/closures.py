@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 from collections.abc import Mapping, Sequence
-from types import FunctionType, MethodType
+from types import MethodType
 from typing import Any
 
 from ckad.errors import CkadError, TraceError
@@ -64,7 +64,7 @@ class Closure:
         return f"<function {self.definition.name} at line {self.definition.node.lineno}>"
 
 
-def call_from_source(function: FunctionType, args: Sequence[Any], options: dict[str, Any]) -> Any:
+def call_from_source(function: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
     """Call a function whose definition is known."""
     definition = definition_of(function)
     assert definition is not None

@@ -51,7 +51,7 @@ class Kept(Filtered):
 
     def run(self, consumer: Consumer) -> Any:
         # mypy counts no ``def`` among FunctionType
-        kept = call_from_source(_each, (self.values, self.flags), {})  # type: ignore[arg-type]
+        kept = call_from_source(_each, (self.values, self.flags), {})
         return kept.run(consumer)
 
 
@@ -64,7 +64,7 @@ def _each(values: Any, flags: Any) -> Any:
 def chosen(function: Any, items: Any) -> Any:
     """``filter(function, items)``."""
     # mypy counts no ``def`` among FunctionType
-    return call_from_source(_chosen, (function, items), {})  # type: ignore[arg-type]
+    return call_from_source(_chosen, (function, items), {})
 
 
 def _chosen(function: Any, items: Any) -> Any:
