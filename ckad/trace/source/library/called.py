@@ -31,10 +31,8 @@ def _vectorized(callee: np.vectorize, *args: Any, **options: Any) -> Any:
     several = [name for name, x in options.items() if np.ndim(x) and name not in callee.excluded]
     dispatch.reject(bool(several), "np.vectorize of arrays given by their names")
     given = callee.pyfunc, callee.otypes or "", frozenset(callee.excluded), args, options
-    vectorized: Any = iterations.vectorized
-    return call_from_source(vectorized, given, {})
+    return call_from_source(iterations.vectorized, given, {})
 
 
 def _along_axis(func1d: Any, axis: int, arr: Any, *args: Any, **kwargs: Any) -> Any:
-    along: Any = iterations.along_axis
-    return call_from_source(along, (func1d, axis, arr, args, kwargs), {})
+    return call_from_source(iterations.along_axis, (func1d, axis, arr, args, kwargs), {})
