@@ -115,8 +115,7 @@ def stacked(numbers: Sequence[Any]) -> Any:
     """Numbers, of which some may be traced, as an array."""
     if type(numbers[0]) in _PLAIN and len(set(map(type, numbers))) == 1:
         return lift(np.array(numbers))
-    found: Any = np.stack([lift(x) for x in numbers])
-    return lift(found)
+    return np.stack([lift(x) for x in numbers])
 
 
 def _one_at(items: Any, place: Any) -> Any:
