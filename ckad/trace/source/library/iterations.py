@@ -269,7 +269,7 @@ def vectorized(function: Any, otypes: str, excluded: Any, args: Any, options: An
             *[x if one else x[0] for one, x in zip(whole, flat, strict=True)], **options
         )
         several = isinstance(first, tuple)
-    columns = [[] for _ in (otypes if otypes else first if several else (0,))]
+    columns: list[list[Any]] = [[] for _ in (otypes if otypes else first if several else (0,))]
     for k in range(int(np.prod(shape))):
         found = function(
             *[x if one else x[k] for one, x in zip(whole, flat, strict=True)], **options
