@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import wraps
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,6 @@ from ckad.loops.progress import Shown
 from ckad.passes import pipeline
 from ckad.passes.pipeline import Pipeline, Positions
 from ckad.place import at_place
-from ckad.trace.source import follow
 from ckad.trace.values.tracer import Tracer
 from ckad.tracebacks import trimmed
 from ckad.transforms.call import Call, positions
@@ -261,35 +259,30 @@ def hessian(
             at = _position(argnums, len(args))
             return sparse_hessian(fun, args, kwargs, at, pattern, options)
 
-        def of(*numbers: int) -> Callable[..., Any]:
-            @wraps(fun)
-            def partial_of(*moving: Any) -> Any:
-                return follow(fun)(*_replaced(args, numbers, moving), **kwargs)
-
-            return partial_of
-
         numbers = positions(argnums, len(args))
-        xs = {n: _array(args[n], f"argument {n}") for n in numbers}
-        rows = tuple(tuple(_second(of, options, xs, i, j) for j in numbers) for i in numbers)
+        given = [_array(x, f"argument {n}") if n in numbers else x for n, x in enumerate(args)]
+        rows = tuple(
+            tuple(_second(fun, given, kwargs, options, i, j) for j in numbers) for i in numbers
+        )
         return rows[0][0] if isinstance(argnums, int) else rows
 
     return compute
 
 
-def _replaced(args: Sequence[Any], numbers: Sequence[int], moving: Sequence[Any]) -> list[Any]:
-    others = dict(zip(numbers, moving, strict=True))
-    return [others.get(n, x) for n, x in enumerate(args)]
-
-
-def _second(of: Callable[..., Any], options: Options, xs: dict[int, Any], i: int, j: int) -> Any:
+def _second(
+    fun: Callable[..., Any],
+    args: Sequence[Any],
+    kwargs: dict[str, Any],
+    options: Options,
+    i: int,
+    j: int,
+) -> Any:
     """What the gradient by argument i changes with each element of argument j."""
-    x, y = xs[i], xs[j]
-    numbers = (i,) if i == j else (i, j)
-    call, _, layout = Gradient(of(*numbers), 0, False, options).prepare(
-        [xs[n] for n in numbers], {}
-    )
-    about = layout.wrt, tuple(moving_inputs(call)), len(call.tape.inputs)
+    x, y = args[i], args[j]
+    call, _, layout = Gradient(fun, i, False, options).prepare(args, kwargs)
+    n_inputs = len(call.tape.inputs)
     if i == j:
-        return _together(call, pipeline.hvps, about, _units(x), x)
-    columns = _together(call, pipeline.hvps, about, _units(y), x, x)
+        return _together(call, pipeline.hvps, (layout.wrt, layout.wrt, n_inputs), _units(x), x)
+    moving = *layout.wrt, *layout_of(call, (j,), True).wrt
+    columns = _together(call, pipeline.hvps, (layout.wrt, moving, n_inputs), _units(y), x, x)
     return np.moveaxis(columns, range(y.ndim), range(-y.ndim, 0)) if y.ndim else columns

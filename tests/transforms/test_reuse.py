@@ -989,3 +989,17 @@ def test_a_jacobian_is_recorded_once(recordings, mode):
     for x in (np.ones(3), np.arange(3.0)):
         np.testing.assert_allclose(compute(2.0, x, n=2), np.diag(4.0 * scale * x))
     assert len(recordings) == 1
+
+
+def test_a_hessian_is_recorded_once(recordings):
+    def of(a: Any, x: Any, n: int) -> Any:
+        return np.sum(a * x**n)
+
+    compute = ckad.hessian(of, (0, 1))
+    for x in (np.ones(3), np.arange(3.0)):
+        a = x + 2.0
+        (_, mixed), (transposed, own) = compute(a, x, n=2)
+        np.testing.assert_allclose(own, np.diag(2.0 * a))
+        np.testing.assert_allclose(mixed, np.diag(2.0 * x))
+        np.testing.assert_allclose(transposed, np.diag(2.0 * x))
+    assert len(recordings) == 1
