@@ -19,6 +19,7 @@ _DEMO = str(Path(_PACKAGE) / "demo")
 _SITE = Path(np.__file__).parents[1]
 #: Libraries whose functions may be followed; what goes wrong in them is told at the user's line.
 _LIBRARIES = tuple(str(_SITE / name) + os.sep for name in ("scipy", "numba"))
+_MODULES = ("ckad.", "numpy.", "scipy.", "numba.")
 #: What a user has not written, though it may be interpreted.
 _OTHERS = (*_LIBRARIES, _INTERPRETER)
 _SKIPPED = (_PACKAGE + os.sep, str(Path(np.__file__).parent) + os.sep, *_LIBRARIES)
@@ -153,9 +154,9 @@ def _public(module: str, code: CodeType) -> str:
 
 
 def _is_generated(frame: FrameType) -> bool:
-    """Whether it is a method that the standard library wrote for one of ckad's dataclasses."""
+    """Whether it was made of a text, by ckad's dataclasses or within a library."""
     name = frame.f_globals.get("__name__", "")
-    return frame.f_code.co_filename == "<string>" and name.startswith("ckad.")
+    return frame.f_code.co_filename == "<string>" and name.startswith(_MODULES)
 
 
 def at_place(message: str, place: Source | None = None) -> str:

@@ -277,7 +277,11 @@ def _none_left(args: Any) -> None:
 def _check_none(args: Any) -> Any:
     if len(args):
         raise TypingError(f"{len(args)} arguments too many")
-    return lambda args: None
+
+    def nothing(args: Any) -> None:
+        pass
+
+    return nothing
 
 
 overload(_placed)(_place_one)
