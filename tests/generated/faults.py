@@ -275,7 +275,7 @@ def _(right: Any) -> Any:
 # --- schedules -----------------------------------------------------------------------------------
 
 
-@fault("every checkpoint goes to one slot", tables, "_rows", seed=14)
+@fault("every checkpoint goes to one slot", tables, "rows_of", seed=14)
 def _(right: Any) -> Any:
     def wrong(actions: Any) -> np.ndarray:
         rows = right(actions)

@@ -84,9 +84,10 @@ def scratch_directory(base: str | os.PathLike[str] | None) -> PrivateDirectory:
     with told(folder, folder):
         for _ in range(ATTEMPTS):
             path = tempfile.mkdtemp(prefix=SCRATCH, dir=folder)
-            made = _locked(path, or_unlocked=True)
-            if made is not None:
-                return made
+            with suppress(FileNotFoundError):  # swept before it was locked
+                made = _locked(path, or_unlocked=True)
+                if made is not None:
+                    return made
     raise CheckpointError(f"{folder}: directories made in it vanish at once.", folder)
 
 
