@@ -191,9 +191,11 @@ def _derivatives(f: Any, fprime: Any, fprime2: Any, method: str, args: Any) -> t
         return lambda x, *args: followed(x, *args)[k]
 
     fun = several(0) if fprime is True or fprime2 is True else f
-    if fprime is None:
-        fprime = lambda x, *args: jvp(lambda x: followed(x, *args), (x,), (np.ones(()),))[1]  # noqa: E731
-    slope = several(1) if fprime is True else fprime
+
+    def tangent(x: Any, *args: Any) -> Any:
+        return jvp(lambda x: followed(x, *args), (x,), (np.ones(()),))[1]
+
+    slope = several(1) if fprime is True else fprime or tangent
     return fun, slope, several(2) if fprime2 is True else fprime2
 
 
