@@ -28,7 +28,7 @@ from ckad.trace.source import effects
 from ckad.trace.source.actions import by_builtin, extreme, listed, ordered, reduced
 from ckad.trace.source.choices import Choice, numbered
 from ckad.trace.source.draws import calls as draws
-from ckad.trace.source.libraries import is_hashable, is_library, python_function
+from ckad.trace.source.libraries import compiles, is_hashable, is_library, python_function
 from ckad.trace.source.library import sparse
 from ckad.trace.source.library.allowed import check_callable
 from ckad.trace.source.library.called import called
@@ -221,6 +221,8 @@ def _call_library(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> 
         return reduced(callee, args, options)
     if type(owner) is list and callee.__name__ == "append":
         return append(owner, *args)
+    if args and type(args[0]) is Closure and compiles(callee):
+        return args[0]
     if _is_in(callee, _CALLING):
         args = [_as_called(x) for x in args]
     note_library(callee, args, options)
@@ -296,9 +298,12 @@ def _all_of(x: Any, apart: bool) -> Any:
 
 
 def _as_called(x: Any) -> Any:
-    """A function that has a counterpart for traced values, as one that Python can call."""
-    known = callable(x) and is_hashable(x) and dispatch.knows(x)
-    if not (known or _is_in(x, _WEAK_RESULTS) or _is_math(x)):
+    """A function as one that Python can call: its counterpart, or what is run from its source."""
+    if not callable(x) or type(x) is Closure:
+        return x
+    known = is_hashable(x) and dispatch.knows(x)
+    followed = _python_function(x)[0] is not None
+    if not (known or followed or _is_in(x, _WEAK_RESULTS) or _is_math(x)):
         return x
     return lambda *given: call(x, given, {})
 

@@ -23,8 +23,8 @@ from ckad.trace.source.values import holds_tracer
 
 #: Packages of which every call is one: functions, and methods of their objects.
 PACKAGES = frozenset(
-    """IPython PIL imageio logging matplotlib mpl_toolkits pprint rich seaborn time tqdm
-    warnings""".split()
+    """IPython PIL _warnings imageio logging matplotlib mpl_toolkits pprint rich seaborn time
+    tqdm warnings""".split()
 )
 #: Functions and methods of other modules, and methods of open files.
 FUNCTIONS = frozenset(

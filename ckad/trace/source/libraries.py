@@ -48,6 +48,14 @@ def python_function(compiled: Any) -> FunctionType | None:
     return function if type(function) is FunctionType else None
 
 
+def scalar_function(ufunc: Any) -> FunctionType | None:
+    """The Python function of a ``numba.vectorize``; None for anything else."""
+    if not type(ufunc).__module__.startswith("numba.np.ufunc.dufunc"):
+        return None
+    function = getattr(ufunc, "__wrapped__", None)
+    return function if type(function) is FunctionType else None
+
+
 def compiles(decorator: Any) -> bool:
     """Whether a decorator only compiles its function, as Numba's do."""
     module = getattr(decorator, "__module__", None) or ""

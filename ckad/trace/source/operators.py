@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ckad.trace import dispatch
+from ckad.trace.dispatch import Traced
 from ckad.trace.source.choices import Choice, equal, identical, numbered
 from ckad.trace.source.control.checks import divided, negated, whole
 from ckad.trace.source.library import sparse
@@ -161,8 +162,13 @@ def compared(op: ast.cmpop, x: Any, y: Any) -> Any:
         verdict = weakened(lift(same(x, y)))
         return verdict if isinstance(op, (ast.Is, ast.Eq)) else weakened(np.logical_not(verdict))
     for one, other in ((x, y), (y, x)):
-        if type(one) is OrNone and other is None and isinstance(op, _SAME):
+        if type(one) is not OrNone or one.is_there or not isinstance(op, _SAME):
+            continue
+        if other is None:
             return weakened(one.absent if isinstance(op, (ast.Is, ast.Eq)) else lift(one.present))
+        if not isinstance(op, (ast.Is, ast.IsNot)) and type(other) is not OrNone:
+            verdict = np.logical_and(one.present, compared(ast.Eq(), one.value, other))
+            return weakened(verdict if isinstance(op, ast.Eq) else np.logical_not(verdict))
     if not isinstance(op, _IN):
         x, y = _number(x), _number(y)
     if isinstance(op, ast.Is):
@@ -173,6 +179,11 @@ def compared(op: ast.cmpop, x: Any, y: Any) -> Any:
         return _contained(x, y, isinstance(op, ast.In))
     if not isinstance(op, _SAME):
         check_operands(x, y)
+    elif x is None or y is None:
+        array = x if y is None else y
+        if isinstance(array, Traced):  # no element is None
+            differs = isinstance(op, ast.NotEq)
+            return np.full_like(array, differs, dtype=bool) if np.ndim(array) else differs
     result = classes.operated(_COMPARE[type(op)], x, y)
     if result is not MISSING:
         return result

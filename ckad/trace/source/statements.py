@@ -171,6 +171,8 @@ def _set_attribute(owner: Any, name: str, value: Any) -> None:
 
 def _property_owner(owner: Tracer, name: str) -> Tracer:
     if not isinstance(getattr(type(owner), name, None), property):
+        if not hasattr(np.ndarray, name):  # as of an array: a program may try it
+            raise AttributeError(at_place(f"'numpy.ndarray' object has no attribute {name!r}"))
         message = f"the attribute {name!r} of a traced array cannot be set. Make a new array."
         raise UnrecordableError(at_place(message))
     return owner

@@ -16,7 +16,7 @@ import numpy as np
 from ckad.errors import UnrecordableError
 from ckad.place import at_place
 from ckad.trace.constants import computes
-from ckad.trace.source.libraries import is_library
+from ckad.trace.source.libraries import is_library, scalar_function
 from ckad.trace.source.memory.twins import changing, check_alone
 from ckad.trace.source.names.frame import outside, region
 from ckad.trace.source.outside.kinds import CONTAINERS
@@ -82,7 +82,7 @@ def _is_repeatable(callee: Any, owner: Any) -> bool:
         return False
     if isinstance(owner, (Tracer, np.generic, *_PLAIN)) or isinstance(callee, type(str.join)):
         return True
-    if isinstance(callee, type):
+    if isinstance(callee, type) or scalar_function(callee) is not None:
         return True
     module = getattr(callee, "__module__", None) or ""
     if module.partition(".")[0] == "ckad":

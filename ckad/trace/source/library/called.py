@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ckad.trace import dispatch
+from ckad.trace.source.libraries import scalar_function
 from ckad.trace.source.library import iterations
 from ckad.trace.source.names.closures import call_from_source
 
@@ -17,6 +18,9 @@ def called(callee: Any) -> Callable[..., Any] | None:
     """The counterpart of calling an object; None if there is none."""
     if type(callee) is np.vectorize:
         return partial(_vectorized, callee)
+    scalar = scalar_function(callee)
+    if scalar is not None:
+        return lambda *args: _run(iterations.elementwise, scalar, args)
     if not type(callee).__module__.startswith("scipy.interpolate"):
         return None
     counterpart = dispatch.cell(type(callee).__call__)

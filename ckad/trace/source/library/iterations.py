@@ -281,6 +281,18 @@ def vectorized(function: Any, otypes: str, excluded: Any, args: Any, options: An
     return tuple(results) if several else results[0]
 
 
+def elementwise(function: Any, args: Any) -> Any:
+    """What a function of numbers gives for arrays, element by element: ``numba.vectorize``."""
+    shape = np.broadcast_shapes(*[np.shape(x) for x in args])
+    if shape == ():
+        return function(*args)
+    flat = [np.broadcast_to(x, shape).ravel() for x in args]
+    found = []
+    for k in range(int(np.prod(shape))):
+        found.append(function(*[x[k] for x in flat]))
+    return np.array(found).reshape(shape)
+
+
 def along_axis(function: Any, axis: int, x: Any, args: Any, options: Any) -> Any:
     """``np.apply_along_axis(function, axis, x, *args, **options)``, as a loop."""
     axis = axis % np.ndim(x)

@@ -26,18 +26,22 @@ STREAMS = (
     Stream(random.random.__self__, random.getstate, random.setstate),  # type: ignore[attr-defined]
 )
 _SEEDS = (np.random.seed, random.seed)
-_GENERATORS = (np.random.default_rng, np.random.RandomState, random.Random)
+_GENERATORS = (
+    *(np.random.default_rng, np.random.RandomState, random.Random, np.random.Generator),
+    *(np.random.SeedSequence, np.random.PCG64, np.random.PCG64DXSM, np.random.MT19937),
+    *(np.random.Philox, np.random.SFC64),
+)
 
 
 def draws(watch: Watch, callee: Any, args: Sequence[Any]) -> bool:
-    """Whether a call seeds a stream by a number, makes one, or draws from one that was seeded.
+    """Whether a call seeds a stream by a number, makes one of it, or draws from one that was seeded.
 
     Afterwards a shared stream is where the program has left it, also at calls that use the
     recording again.
     """
     seeded = bool(args) and type(args[0]) is int
     if any(callee is x for x in _GENERATORS):
-        return seeded
+        return seeded or (bool(args) and watch.is_own(args[0]))
     for stream, seed in zip(STREAMS, _SEEDS, strict=True):
         if callee is seed:
             if seeded and stream.owner not in watch.streams:

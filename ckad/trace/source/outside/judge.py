@@ -20,7 +20,7 @@ import numpy as np
 from ckad.patterns import is_sparse, is_superlu
 from ckad.trace.constants import computes
 from ckad.trace.dispatch import Traced
-from ckad.trace.source.libraries import is_library
+from ckad.trace.source.libraries import is_library, scalar_function
 from ckad.trace.source.outside.clock import TimeText, give_up
 from ckad.trace.source.outside.draws import draws
 from ckad.trace.source.outside.guard import ABSENT, BUILTIN, IMMUTABLE
@@ -207,6 +207,9 @@ def _is_known(watch: Watch, callee: Any, owner: Any, args: Sequence[Any]) -> boo
             watch.holds(callee, part)
         if not any(isinstance(x, Traced) for x in args):
             run_by_python(watch, callee.pyfunc)
+        return True
+    if scalar_function(callee) is not None:  # Numba compiles what it reads as constants
+        watch.holds(callee, "__wrapped__")
         return True
     if isinstance(callee, np.ufunc):  # not one that was made of a function of the user
         special: Any = sys.modules.get("scipy.special", np)

@@ -27,7 +27,7 @@ from typing import Any, Generic, Protocol
 import numpy as np
 
 from ckad.patterns import is_superlu
-from ckad.trace.source.libraries import is_library, python_function
+from ckad.trace.source.libraries import is_library, python_function, scalar_function
 from ckad.trace.source.outside.guard import ABSENT, BUILTIN, IMMUTABLE
 from ckad.trace.source.purity import INDEXED
 
@@ -128,7 +128,9 @@ def is_known(value: Any) -> bool:
         return True
     if is_superlu(value) or is_distribution(value):
         return True
-    return python_function(value) is not None or any(value is x for x in INDEXED)
+    if python_function(value) is not None or scalar_function(value) is not None:
+        return True
+    return any(value is x for x in INDEXED)
 
 
 def is_distribution(value: Any) -> bool:

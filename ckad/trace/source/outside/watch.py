@@ -186,6 +186,8 @@ class Watch:
                 self.on_class(base, name)
         elif is_sparse(owner) or is_superlu(owner) or is_distribution(owner):
             self.enter(owner)
+        elif isinstance(owner, tuple) and is_library(kind.__module__):
+            self.enter(owner)  # sys.float_info and its like
         elif not (is_ours(kind) or isinstance(owner, np.dtype) or top_of(kind) in DISPLAYS):
             self.give_up(f"{kind.__module__}.{kind.__qualname__}.{name}")
 
