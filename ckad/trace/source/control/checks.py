@@ -17,7 +17,7 @@ import numpy as np
 from ckad import trees
 from ckad.tape.ops import Op
 from ckad.tape.reasons import Reason
-from ckad.trace.integers.affine import is_held, range_of
+from ckad.trace.integers.affine import is_at_least, is_held, range_of
 from ckad.trace.memory.context import current, mark_place
 from ckad.trace.memory.storage import Storage
 from ckad.trace.source import effects
@@ -197,6 +197,14 @@ class Stops(BaseException):
 def note_raise(wrong: Any = True) -> None:
     """The program stops here if ``wrong``, whatever it computes afterwards."""
     _count(stop_if(wrong, Reason.RAISED))
+
+
+def note_index(index: Any, n: int) -> None:
+    """The program stops here if there is none of ``n`` items at ``index``, used or not."""
+    if is_at_least(index, -n) and is_at_least(n - 1, index):
+        return
+    outside = np.logical_or(np.less(index, -n), np.greater_equal(index, n))
+    _count(stop_if(outside, Reason.INDEX))
 
 
 def _count(zero: Tracer) -> None:
