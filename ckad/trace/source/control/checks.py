@@ -21,6 +21,7 @@ from ckad.trace.integers.affine import is_at_least, is_held, range_of
 from ckad.trace.memory.context import current, mark_place
 from ckad.trace.memory.storage import Storage
 from ckad.trace.source import effects
+from ckad.trace.source.draws import streams
 from ckad.trace.source.memory.contents import Elsewhere, read
 from ckad.trace.source.names.absence import OrNone
 from ckad.trace.source.names.frame import Ledger, Maybe, ledger, open_ledger
@@ -236,6 +237,8 @@ def _filled(result: Any) -> Any:
 
 
 def _after_all(result: Any, opened: Ledger) -> Any:
+    for zero in streams.leave():
+        _count(zero)
     checks = opened.names[Ledger.CHECKS]
     is_put_back = opened.before or opened.put_back
     if not isinstance(checks, Tracer):  # a copy, since lists are put back
