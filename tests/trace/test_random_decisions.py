@@ -1,4 +1,4 @@
-"""Random numbers of which a traced value decides whether they are drawn: to the bit, in all orders."""
+"""Random numbers of which a traced value decides whether they are drawn: to the bit, in order."""
 
 from __future__ import annotations
 
