@@ -10,6 +10,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import json
+import math
 import random
 import threading
 from collections.abc import Callable, Sequence
@@ -99,7 +100,34 @@ def _load_state(generator: Any, words: np.ndarray) -> None:
 def _read_python(generator: Any, before: Any = None, name: str = "") -> np.ndarray:
     _, internal, gauss = generator.getstate()
     rest = (0.0, 0.0) if gauss is None else (1.0, gauss)
-    return np.array((*internal, *rest))
+    # words are made anew 624 at a time: four that are as before tell that all are
+    if before is None or any(internal[k] != before[k] for k in (0, 1, 311, _KEY - 1)):
+        return np.array((*internal, *rest))
+    words: np.ndarray = before.copy()
+    words[_KEY:] = internal[_KEY], *rest
+    return words
+
+
+def _normal(generator: Any, state: np.ndarray, args: Sequence[Any]) -> np.ndarray:
+    """The state and the number after ``normal(*args)``, by RandomState's own formula.
+
+    It keeps the second of a pair (the polar method of Marsaglia and Bray), which is slow to ask
+    for. The generator itself does not know of it then.
+    """
+    mean, scale = (*args, *(0.0, 1.0)[len(args) :])
+    result, held = np.empty(_KEY + 4), (0.0, 0.0)
+    if state[_KEY + 1]:
+        found = state[_KEY + 2]
+    else:
+        square = 0.0
+        while not 0.0 < square < 1.0:
+            x, y = 2.0 * generator.random_sample() - 1.0, 2.0 * generator.random_sample() - 1.0
+            square = x * x + y * y
+        factor = math.sqrt(-2.0 * math.log(square) / square)
+        held, found = (1.0, factor * x), factor * y
+    result[: _KEY + 1] = _memory(generator)
+    result[_KEY + 1 :] = *held, mean + scale * found
+    return result
 
 
 def _load_python(generator: Any, words: np.ndarray) -> None:
@@ -167,6 +195,13 @@ class _Call(NamedTuple):
     options: Any
     names: list[str]
 
+    @property
+    def is_normal(self) -> bool:
+        """Whether it draws a normal number of a known mean and scale."""
+        most = {"randn": 0, "standard_normal": 0, "normal": 2}.get(self.name, -1)
+        args = self.args[1]
+        return not self.names and len(args) <= most and all(type(x) is float for x in args)
+
     def run(self, generator: Any, arrays: Sequence[np.ndarray]) -> Any:
         args, given = _value(self.args, arrays), _value(self.options, arrays)
         return getattr(generator, self.name)(*args, **dict(zip(self.names, given, strict=True)))
@@ -196,10 +231,10 @@ def _call_of(letters: tuple[int, ...]) -> _Call:
 
 
 class _Live(threading.local):
-    """A generator of each kind, and the state in which it is."""
+    """A generator of each kind, the state in which it is, and whether it holds all of that."""
 
     def __init__(self) -> None:
-        self.known: dict[int, tuple[Any, bytes]] = {}
+        self.known: dict[int, tuple[Any, bytes, bool]] = {}
 
 
 _live = _Live()
@@ -208,16 +243,22 @@ _live = _Live()
 def _run(attrs: Sequence[int], state: np.ndarray, *arrays: np.ndarray) -> np.ndarray:
     number, n, *letters = attrs
     kind, call = KINDS[number], _call_of(tuple(letters))
-    generator, at = _live.known.pop(number, (None, b""))
+    generator, at, is_whole = _live.known.pop(number, (None, b"", False))
     if generator is None:
         generator = kind.make()
-    if at != state.tobytes():
+    is_normal = kind.read is _read_state and n == 1 and call.is_normal
+    is_enough = is_whole or is_normal or call.name in _UNIFORM
+    if at != state.tobytes() or not is_enough:
         kind.load(generator, state)
-    numbers = words_of(call.run(generator, arrays))
-    result = np.empty(kind.n_words + n)
-    result[: kind.n_words] = kind.read(generator, state, call.name)
-    result[kind.n_words :] = numbers
-    _live.known[number] = generator, result[: kind.n_words].tobytes()
+        is_whole = True
+    if is_normal:
+        result, is_whole = _normal(generator, state, call.args[1]), False
+    else:
+        numbers = words_of(call.run(generator, arrays))
+        result = np.empty(kind.n_words + n)
+        result[: kind.n_words] = kind.read(generator, state, call.name)
+        result[kind.n_words :] = numbers
+    _live.known[number] = generator, result[: kind.n_words].tobytes(), is_whole
     return result
 
 
@@ -227,6 +268,9 @@ def words_of(drawn: Any) -> np.ndarray:
     if x.dtype.kind == "f":
         return x.astype(np.float64)
     whole = x.astype(np.int64)
+    if x.size == 1:
+        one = int(whole[0])
+        return np.array((one >> 32, one & (_WORD - 1)), np.float64)
     return np.stack([whole >> 32, whole & (_WORD - 1)]).reshape(-1).astype(np.float64)
 
 
