@@ -114,7 +114,7 @@ def _normal(generator: Any, state: np.ndarray, args: Sequence[Any]) -> np.ndarra
     It keeps the second of a pair (the polar method of Marsaglia and Bray), which is slow to ask
     for. The generator itself does not know of it then.
     """
-    mean, scale = (*args, *(0.0, 1.0)[len(args) :])
+    mean, scale = (args[k] if k < len(args) else k for k in (0, 1))  # by default 0 and 1
     result, held = np.empty(_KEY + 4), (0.0, 0.0)
     if state[_KEY + 1]:
         found = state[_KEY + 2]

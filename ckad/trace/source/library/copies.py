@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from ckad import trees
-from ckad.trace.dispatch import Traced
 from ckad.trace.source.choices import Choice
 from ckad.trace.source.libraries import is_library
 from ckad.trace.source.memory import objects
@@ -21,6 +20,7 @@ from ckad.trace.source.names.closures import Closure
 from ckad.trace.source.names.frame import ledger, made, region
 from ckad.trace.source.outside.guard import ABSENT
 from ckad.trace.source.outside.kinds import CONTAINERS, MAPPINGS, users
+from ckad.trace.values.array import Array
 
 #: What cannot change is its own copy, and functions and classes are by Python's rule.
 _SHARED = (
@@ -61,8 +61,8 @@ def _deep(x: Any, known: dict[int, Any]) -> Any:
 
 def _one(x: Any, part: Any) -> Any:
     kind = type(x)
-    if isinstance(x, (Traced, np.ndarray)):
-        return x.copy()
+    if isinstance(x, (Array, np.ndarray)):
+        return copy.copy(x)
     if isinstance(x, _SHARED):
         return x
     if isinstance(x, tuple):
