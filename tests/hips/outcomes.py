@@ -33,9 +33,6 @@ _LISTS = {
     "a result whose type depends on numbers": """
         test_systematic: test_real_ic
     """,
-    "an adaptive solver, whose steps depend on numbers: a stepper is written in NumPy": """
-        test_scipy: test_odeint
-    """,
     "a private function of NumPy that it has no more": """
         test_linalg: test_pinv
     """,

@@ -5,11 +5,11 @@ from collections import defaultdict
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from scipy.interpolate import interp1d
+from scipy.interpolate import interp1d, splev, splrep
 from scipy.sparse.linalg import spsolve
 
 import ckad
-from ckad.errors import ConcreteValueError, TracedIndexError
+from ckad.errors import ConcreteValueError, TracedIndexError, UnsupportedFunctionError
 
 NODES = np.array([0.0, 2.0, 1.0, 3.0, 4.5])
 VALUES = np.cos(NODES)
@@ -107,13 +107,20 @@ def test_elements_of_sparse_matrices_are_written():
         {"kind": "next"},
         {"fill_value": "extrapolate"},
         {"bounds_error": False, "fill_value": (1.0, 2.0)},
+        {"kind": "cubic"},
+        {"kind": 2},
+        {"kind": "slinear"},
+        {"kind": "cubic", "fill_value": "extrapolate"},
+        {"kind": "quadratic", "bounds_error": False, "fill_value": 0.5},
     ],
     ids=str,
 )
 def test_tables_of_traced_values(options):
+    known = interp1d(NODES, VALUES, **options)
+
     def looked_up(q):
         table = interp1d(NODES, VALUES * q[0], **options)
-        return np.sum(table(q) ** 2) + table(q[1])
+        return np.sum(table(q) ** 2) + table(q[1]) + known(q[1]) * np.sum(known(q))
 
     check(looked_up, np.array([0.3, 1.2, 5.9 if "fill_value" in options else 2.9]))
 
@@ -122,3 +129,25 @@ def test_tables_that_scipy_has_made():
     check(lambda q: np.sum(TABLE(q)), np.array([0.3, 1.2, 2.9]))
     with pytest.raises(TracedIndexError):
         ckad.grad(lambda q: np.sum(TABLE(q)), engine="vm")(np.array([0.3, 5.2]))
+
+
+def test_splines_as_knots_and_coefficients():
+    tck = splrep(np.linspace(0.0, 6.0, 7), np.sin(np.arange(7.0)))
+
+    def looked_up(q):
+        x = q[0]
+        for _ in range(6):
+            x = x + 0.1 * splev(x, tck)
+        ends = sum(splev(3 * q, tck, ext=ext) for ext in (0, 1, 3))
+        return x + splev(q[1], tck, der=1) + np.sum(ends) + np.sum(splev(q, tck, 2))
+
+    check(looked_up, np.array([0.3, 1.2, 2.9]))
+
+
+def test_what_splines_do_not_do_is_refused():
+    zero = interp1d(NODES, VALUES, kind="zero")
+    curve = splrep(np.arange(7.0), np.sin(np.arange(7.0)))
+    with pytest.raises(UnsupportedFunctionError, match="kind 'zero'"):
+        ckad.grad(lambda a: zero(a), engine="vm")(0.6)
+    with pytest.raises(UnsupportedFunctionError, match="ext=2"):
+        ckad.grad(lambda a: splev(a, curve, ext=2), engine="vm")(0.6)

@@ -340,3 +340,56 @@ def test_an_item_that_is_not_there() -> None:
     assert ckad.value_and_grad(place)(1.0) == (1.0, 1.0)
     with pytest.raises(CkadError, match="index"):
         ckad.grad(place)(1.7)
+
+
+def _word(k):
+    return ["a", "a"][k]
+
+
+def _letter(k):
+    return "aa"[k]
+
+
+def _function(k):
+    return [_word, _word][k]
+
+
+SHARED = {"gain": 2.0}
+
+
+def _item_of_dict(k):
+    return [SHARED, SHARED][k]["gain"]
+
+
+def _flag(k):
+    return [True, True][k]
+
+
+def _field(k):
+    pair = (1.0, 2.0)
+    return [pair, pair][k][0]
+
+
+@pytest.mark.parametrize("asked", [_word, _letter, _function, _item_of_dict, _flag, _field])
+def test_an_index_beyond_items_that_are_all_alike_stops_the_program(asked):
+    def run(x, n):
+        total = 0.0
+        for k in range(n):
+            total = total + (x if asked(k) else 0.0)
+        return total
+
+    assert ckad.value_and_grad(run)(1.5, 2) == (3.0, 2.0)
+    with pytest.raises(IndexError, match="out of range at step 2"):
+        ckad.grad(run)(1.5, 20)
+
+
+def test_an_index_beyond_one_traced_number_that_a_list_repeats_stops_the_program():
+    def run(x, n):
+        numbers, total, k = [x, x], 0.0, 0
+        while total < n:
+            total, k = total + numbers[k], k + 1
+        return total
+
+    assert ckad.value_and_grad(run)(1.5, 2.0) == (3.0, 2.0)
+    with pytest.raises(IndexError, match="out of range at step 2"):
+        ckad.grad(run)(1.5, 20.0)

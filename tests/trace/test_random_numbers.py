@@ -506,41 +506,6 @@ def test_gradients_within_a_loop_draw_as_the_function() -> None:
     assert ckad.grad(gradient_within, engine="vm")(AT) == pytest.approx(2 * 0.8**6, rel=1e-12)
 
 
-def by_an_argument(s):
-    rng = np.random.default_rng(1)
-    x = s
-    for _k in range(9):
-        if x > 0.3:
-            x = x - 0.2 * rng.random()
-        x = x + 0.1
-    return x
-
-
-def while_by_an_argument(s):
-    rng = np.random.default_rng(1)
-    x = s
-    while x < 5.0:
-        x = x + rng.random()
-    return x
-
-
-def metropolis(s):
-    rng = np.random.default_rng(1)
-    x = s
-    for _k in range(9):
-        new = 0.9 * x
-        if new**2 > x**2 or rng.random() < np.exp(new - x):
-            x = new
-    return x
-
-
-@pytest.mark.parametrize("f", [by_an_argument, while_by_an_argument, metropolis])
-def test_what_an_argument_decides_is_refused(f: Function) -> None:
-    np.random.seed(1)
-    with pytest.raises(UnrecordableError, match=r"drawn here.*depends on a traced value.*Draw be"):
-        ckad.grad(f, engine="vm")(AT)
-
-
 @pytest.mark.parametrize(
     "f",
     [

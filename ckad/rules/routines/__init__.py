@@ -2,6 +2,7 @@
 
 from ckad.rules.routines import (
     dense,
+    draws,
     error_functions,
     fourier,
     krylov,
@@ -13,6 +14,7 @@ from ckad.rules.routines import (
 
 __all__ = [
     "dense",
+    "draws",
     "error_functions",
     "fourier",
     "krylov",

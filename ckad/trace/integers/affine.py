@@ -292,6 +292,9 @@ def _atom_range(atom: Atom) -> Range:
     return ANY
 
 
+_WHOLE = (DType.I64, DType.BOOL)
+#: What gives elements of its operand alone.
+_KEEPING = (Op.CONVERT, Op.RESHAPE, Op.BROADCAST, Op.SLICE)
 _TRUTHS = (Op.LT, Op.LE, Op.GT, Op.GE)
 
 
@@ -310,6 +313,10 @@ def _row_range(trace: Trace, row: int) -> Range:
     if op is Op.CONST and type.size:
         numbers = trace.builder.constants[attrs[0]]
         return float(np.min(numbers)), float(np.max(numbers))
-    if op is Op.GATHER:
+    if op is Op.GATHER or (op in _KEEPING and trace.builder.type(operands[0]).dtype in _WHOLE):
         return _row_range(trace, operands[0])
+    if op is Op.SUM and type.dtype is DType.I64 and type.size:
+        each = trace.builder.type(operands[0]).size // type.size
+        low, high = _row_range(trace, operands[0])
+        return (each * low, each * high) if each else (0, 0)
     return ANY

@@ -11,6 +11,7 @@ from ckad.trace.arrays import (
     Array,
     by_elements,
     copied,
+    in_order,
     is_static,
     is_traced,
     known,
@@ -99,9 +100,9 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Arra
     if a.ndim != 1:
         raise ValueError(at_place(f"the sorted array has to have one axis, not {a.ndim}"))
     table = a if sorter is None else taken(a, sorter, 0)
-    reject(not is_static(table), "np.searchsorted in a table of computed length")
     goes_before = np.less if side == "left" else np.less_equal
-    search = _scan if table.size <= LONGEST_SCAN else _bisect
+    is_short = not is_static(table) or table.size <= LONGEST_SCAN
+    search = _scan if is_short else _bisect
     return by_elements(lambda v: search(table, v, goes_before), x)
 
 
@@ -146,7 +147,8 @@ def interp(
         x, xp, fp = _periodic(x, xp, fp, period)
         left = right = None
     points, nodes, values = (retyped(v, np.float64) for v in (x, xp, fp))
-    reject(not (is_static(nodes) and is_static(values)), "np.interp in tables of computed length")
+    if not (is_static(nodes) and is_static(values)):
+        return by_elements(lambda v: _in_open_table(v, nodes, values, left, right), points)
     if nodes.ndim != 1 or nodes.shape != values.shape or not nodes.size:
         raise ValueError(
             at_place(f"xp {nodes.shape} and fp {values.shape} must be equally long sequences")
@@ -162,6 +164,20 @@ def _looked_up(points: Array, nodes: Array, values: Array, low: Any, high: Any) 
     result = np.where(points >= nodes[-1], values[-1], inside)
     result = np.where(points > nodes[-1], high, result)
     return own(np.where(points < nodes[0], low, result))
+
+
+def _in_open_table(points: Array, nodes: Array, values: Array, low: Any, high: Any) -> Array:
+    """The same in tables of which only the program knows how long they are."""
+    values = in_order(values + 0.0 * nodes)  # where their lengths differ, the program stops
+    nodes, last = in_order(nodes), nodes.shape[0] - 1
+    inside = np.logical_and(points >= nodes[0], points < nodes[last])
+    bin = np.where(inside, searchsorted(nodes, points, "right") - 1, last)
+    x0, x1 = nodes[bin], nodes[np.where(inside, bin + 1, 0)]
+    y0, y1 = values[bin], values[np.where(inside, bin + 1, 0)]
+    slope = (y1 - y0) / np.where(inside, x1 - x0, 1.0)
+    result = np.where(inside, slope * (points - x0) + y0, values[last])
+    result = np.where(points > nodes[last], values[last] if high is None else high, result)
+    return own(np.where(points < nodes[0], values[0] if low is None else low, result))
 
 
 def _between(x: Array, nodes: Array, values: Array) -> Array:

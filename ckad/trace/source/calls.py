@@ -32,9 +32,10 @@ from ckad.trace.source.libraries import compiles, is_hashable, is_library, pytho
 from ckad.trace.source.library import sparse
 from ckad.trace.source.library.allowed import check_callable
 from ckad.trace.source.library.called import called
+from ckad.trace.source.library.copies import copied
 from ckad.trace.source.library.noted import note_library
 from ckad.trace.source.memory import listed as in_buffers
-from ckad.trace.source.memory.appends import append, check_probed
+from ckad.trace.source.memory.appends import appender, check_probed
 from ckad.trace.source.memory.contents import is_in_buffers, new, read, read_deep
 from ckad.trace.source.memory.twins import changing
 from ckad.trace.source.names import classes
@@ -217,10 +218,10 @@ def _call_library(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> 
     callee = sparse.method(callee, (*args, *options.values()))
     for x in args:
         check_iterated(x)
+    if (longer := appender(callee, args)) is not None:
+        return longer(owner, *args)
     if any(isinstance(x, Filtered) for x in args):
         return reduced(callee, args, options)
-    if type(owner) is list and callee.__name__ == "append":
-        return append(owner, *args)
     if args and type(args[0]) is Closure and compiles(callee):
         return args[0]
     if _is_in(callee, _CALLING):
@@ -260,15 +261,17 @@ def _note_effects(callee: Any, owner: Any, args: Sequence[Any]) -> None:
 
 
 def _computed(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
-    """By the counterpart of a function, by drawing later, or by the function itself."""
+    """By the counterpart of a function, by drawing later, a copy, or by the function itself."""
     counterpart = _counterpart(callee, args, options)
     if counterpart is not None:
         options.pop("like", None)
         mark_place(current())
         return counterpart(*args, **options)
-    drawn = draws.call(callee, args, options)
-    if drawn is not NotImplemented:
-        return drawn
+    own = draws.call(callee, args, options)
+    if own is NotImplemented:
+        own = copied(callee, args)
+    if own is not NotImplemented:
+        return own
     check_callable(callee, args, options)
     result = callee(*args, **options)
     watched = watch()

@@ -95,6 +95,8 @@ def unread(frame: Frame, node: ast.expr) -> Any:
         owner, index = unread(frame, node.value), evaluate(frame, node.slice)
         frame.line = node.lineno
         found = _element(owner, index)
+    elif isinstance(node, ast.Tuple):
+        return tuple(items(frame, node.elts, unread))
     else:
         return evaluate(frame, node)
     return found if is_in_buffers(found) else seen(found)

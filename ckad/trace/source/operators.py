@@ -13,10 +13,11 @@ from ckad.trace import dispatch
 from ckad.trace.dispatch import Traced
 from ckad.trace.source.choices import Choice, equal, identical, numbered
 from ckad.trace.source.control.checks import divided, negated, whole
-from ckad.trace.source.library import sparse
+from ckad.trace.source.library import iterations, sparse
 from ckad.trace.source.memory.contents import new, read_deep
 from ckad.trace.source.names import classes
 from ckad.trace.source.names.absence import OrNone, check_operands, given, needed
+from ckad.trace.source.names.closures import call_from_source
 from ckad.trace.source.names.frame import MISSING
 from ckad.trace.source.outside.clock import TimeText, numbers_in, shows_time
 from ckad.trace.source.outside.judge import hand_over
@@ -26,7 +27,7 @@ from ckad.trace.source.text import TracedText, shown
 from ckad.trace.source.values import holds_tracer, is_weak, lifted, truth, weakened
 from ckad.trace.values.apply import astype
 from ckad.trace.values.complex import ComplexTracer
-from ckad.trace.values.tracer import Tracer, lift
+from ckad.trace.values.tracer import Tracer, known, lift
 
 BINARY: dict[type, Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
@@ -85,6 +86,7 @@ _UFUNCS: dict[Callable[[Any, Any], Any], Any] = {
     operator.matmul: np.matmul,
 }
 _POWERS = (operator.pow, operator.ipow)
+_REPEATING = (operator.mul, operator.imul)
 _ARITHMETIC = frozenset({Tracer, int, float})
 #: What may hold containers.
 _HOLDING = (tuple, *CONTAINERS)
@@ -111,12 +113,27 @@ def combine(function: Callable[[Any, Any], Any], x: Any, y: Any) -> Any:
             return TimeText(x % numbers_in(y))
     if isinstance(x, _HOLDING) or isinstance(y, _HOLDING):
         read_deep((x, y))
+    for items, n in ((x, y), (y, x)):
+        if function in _REPEATING and isinstance(items, (list, tuple, str)) and _is_count(n):
+            return _repeated(function, items, n)
     result = function(x, y)
     if type(result) in CONTAINERS:
         return new(result, (x, y))
     if type(result) in (Tracer, ComplexTracer):
         return _weak_of_weak(function, x, y, result)
     return shown(result, (x, y)) if type(result) is str else lifted(result)
+
+
+def _is_count(x: Any) -> bool:
+    return type(x) is Tracer and x.scalar and x.dtype.kind == "i"
+
+
+def _repeated(function: Callable[[Any, Any], Any], items: Any, n: Tracer) -> Any:
+    """``items * n``: as many as is only known when the program runs."""
+    if known(n) is None and type(items) is list and function is operator.mul:
+        return call_from_source(iterations.repeated, (items, n), {})
+    result = function(items, n.__index__())  # says why this cannot be, unless it is known
+    return new(result, (items,)) if type(result) is list else result
 
 
 def _computed(function: Callable[[Any, Any], Any], x: Any, y: Any) -> Any:

@@ -53,6 +53,7 @@ from ckad.trace.source.outside.kinds import CONTAINERS
 from ckad.trace.source.outside.watch import watch
 from ckad.trace.source.skipped import Skipped
 from ckad.trace.source.values import holds_tracer, truth
+from ckad.trace.values.array import Array
 from ckad.trace.values.complex import ComplexTracer
 from ckad.trace.values.fields import Fields
 from ckad.trace.values.tracer import Tracer
@@ -260,7 +261,8 @@ def _combined(
 ) -> Any:
     value = evaluate(frame, node.value)
     frame.line = node.lineno
-    if stack_of(old) is not None and in_place is operator.iadd:
+    is_longer = stack_of(old) is not None or (type(old) is list and listed.is_open(value))
+    if is_longer and in_place is operator.iadd and not isinstance(value, (Array, np.ndarray)):
         listed.extend(old, value)
         return old
     if isinstance(old, CONTAINERS):

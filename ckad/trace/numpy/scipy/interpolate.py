@@ -10,15 +10,24 @@ import scipy.interpolate
 from ckad.place import at_place
 from ckad.trace.arrays import Array, known, taken, traced, wrapped
 from ckad.trace.dispatch import implements, put, reject
+from ckad.trace.numpy.scipy.splines import make_interp_spline, pieces_of
 from ckad.trace.numpy.table import searchsorted
+
+#: Kinds that are splines, and their orders.
+_ORDERS = {"slinear": 1, "quadratic": 2, "cubic": 3}
+_NAMES: dict[Any, str] = {0: "zero", **{order: kind for kind, order in _ORDERS.items()}}
 
 
 class Table:
-    """``interp1d`` of a kind that is a formula in the two nearest nodes."""
+    """``interp1d``: a formula in the two nearest nodes, or a spline."""
 
-    def __init__(self, nodes: Array, values: Array, kind: str, fill: Any, checks: bool) -> None:
+    def __init__(
+        self, nodes: Array, values: Array, kind: str, fill: Any, checks: bool, spline: Any = None
+    ) -> None:
         self.nodes, self.values, self.kind = nodes, values, kind
-        self.fill, self.checks = fill, checks
+        self.fill, self.checks, self.spline = fill, checks, spline
+        if kind in _ORDERS and spline is None:
+            self.spline = make_interp_spline(nodes, values, _ORDERS[kind])
 
     def __call__(self, x: Any) -> Array:
         points, nodes = traced(x) * 1.0, self.nodes
@@ -35,6 +44,8 @@ class Table:
     def _looked_up(self, x: Array) -> Array:
         """Beyond the ends the formula of the last interval goes on."""
         nodes, values, n = self.nodes, self.values, len(self.nodes)
+        if self.spline is not None:
+            return self.spline(x)
         if self.kind == "linear":
             bin = np.clip(searchsorted(nodes, x) - 1, 0, n - 2)
             x0, x1, y0, y1 = (taken(v, bin + k, 0) for v in (nodes, values) for k in (0, 1))
@@ -52,9 +63,9 @@ def interp1d(
     x: Any, y: Any, kind: Any = "linear", axis: int = -1, copy: bool = True,
     bounds_error: Any = None, fill_value: Any = np.nan, assume_sorted: bool = False,
 ) -> Table:  # fmt: skip
-    kind = {0: "zero", 1: "linear", 2: "quadratic", 3: "cubic"}.get(kind, kind)
+    kind = _NAMES.get(kind, kind)
     reject(
-        kind not in ("linear", "nearest", "previous", "next"),
+        kind not in ("linear", "nearest", "previous", "next", *_ORDERS),
         f"scipy.interpolate.interp1d of kind {kind!r}",
     )
     nodes, values = traced(x), traced(y)
@@ -76,9 +87,18 @@ def interp1d(
 
 def _called(table: Any, x: Any) -> Array:
     """A table that SciPy has made, looked up at traced places."""
-    kind = getattr(table, "_kind", "")
-    fill = table.fill_value
+    kind, fill = getattr(table, "_kind", ""), table.fill_value
     extrapolates = isinstance(fill, str)
+    if kind == "spline":
+        reject(np.ndim(table.y) != 1, "scipy.interpolate.interp1d of tables of several axes")
+        reject(table._spline.k == 0, "scipy.interpolate.interp1d of kind 'zero'")
+        spline = pieces_of(table._spline)
+        spread = fill if isinstance(fill, tuple) else (fill, fill)
+        own = Table(
+            traced(table.x), traced(table.y), kind, None if extrapolates else spread,
+            not extrapolates and bool(table.bounds_error), lambda x: spline(x)[..., 0],
+        )  # fmt: skip
+        return own(x)
     own = interp1d(
         table.x, table.y, kind, bounds_error=None if extrapolates else table.bounds_error,
         fill_value=fill if extrapolates or isinstance(fill, tuple) else fill[()],

@@ -15,7 +15,7 @@ import scipy.interpolate
 from scipy.interpolate import BSpline, PPoly
 
 from ckad.place import at_place
-from ckad.trace.arrays import Array, known, taken, traced, wrapped
+from ckad.trace.arrays import Array, is_traced, known, taken, traced, wrapped
 from ckad.trace.dispatch import implements, put, reject
 from ckad.trace.numpy.table import searchsorted
 
@@ -180,7 +180,27 @@ def _called(pieces: Any, x: Any, nu: int = 0, extrapolate: Any = None) -> Array:
 @implements(BSpline.__call__)
 def _spline_called(spline: Any, x: Any, nu: int = 0, extrapolate: Any = None) -> Array:
     reject(spline.axis != 0, "a spline along another axis than the first")
-    return _of_scipy(_of_knots(spline))(x, nu, extrapolate)
+    return pieces_of(spline)(x, nu, extrapolate)
+
+
+def pieces_of(spline: BSpline) -> Pieces:
+    return _of_scipy(_of_knots(spline))
+
+
+@implements(scipy.interpolate.splev)
+def splev(x: Any, tck: Any, der: int = 0, ext: int = 0) -> Array:
+    reject(ext not in (0, 1, 3), f"scipy.interpolate.splev with ext={ext}")
+    reject(isinstance(tck, BSpline), "scipy.interpolate.splev of a BSpline, which can be called")
+    knots, c, k = tck
+    reject(any(map(is_traced, (knots, c))), "scipy.interpolate.splev of traced coefficients")
+    reject(np.ndim(c) != 1, "scipy.interpolate.splev of curves")
+    pieces = _of_scipy(PPoly.from_spline((np.asarray(knots), np.asarray(c), k)))
+    points, (first, last) = traced(x) * 1.0, (knots[k], knots[-k - 1])
+    if ext == 3:
+        return pieces(np.clip(points, first, last), der)
+    found = pieces(points, der)
+    outside = np.logical_or(points < first, points > last)
+    return np.where(outside, 0.0, found) if ext else found
 
 
 @implements(scipy.interpolate.UnivariateSpline.__call__)

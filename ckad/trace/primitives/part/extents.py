@@ -94,7 +94,7 @@ def part_of(
     base = localise(base)
     entries = indexing.expand(index, base.shape)
     if indexing.is_advanced(entries):
-        unsupported("an index array or a mask")
+        return _rows_of(base, extents, entries)
     axes = iter(zip(base.shape, extents, strict=True))
     picks = [_Pick(None) if item is None else _pick(item, *next(axes)) for item in entries]
     flips = [slice(None, None, -1 if p.flips else None) for p in picks if p.entry is not None]
@@ -109,6 +109,21 @@ def part_of(
     if whole or all(p.extent is None for p in kept):
         return view
     return Part(view, Extents(p.extent for p in kept))
+
+
+def _rows_of(base: Tracer, extents: Sequence[Extent | None], entries: Sequence[Any]) -> Tracer:
+    """``part[places]``, an array of integers."""
+    (extent, *others), (places, *rest) = extents, entries
+    places = lift(places)
+    plain = all(x is None for x in others) and all(x == slice(None) for x in rest)
+    if extent is None or not plain or places.dtype.kind != "i":
+        unsupported("such an index array, or a mask,")
+    places = np.where(np.less(places, 0), places + extent.length, places)
+    right = np.logical_and(np.greater_equal(places, 0), np.less(places, extent.length))
+    n = base.shape[0]
+    inside = apply(Op.WRAP, lift(np.where(right, places, n)), attrs=(n,))
+    found: Tracer = base[inside + extent.origin]
+    return found
 
 
 def _window(x: Tracer, axis: int, start: Number, length: int) -> Tracer:

@@ -18,7 +18,7 @@ from ckad.trace.source.choices import Choice, can_be_chosen, number_of, one_of, 
 from ckad.trace.source.control.checks import Stops, note_raise
 from ckad.trace.source.control.flow import Flow, definite
 from ckad.trace.source.control.merging import VALUE, Merge, Side
-from ckad.trace.source.draws.noted import note_sides
+from ckad.trace.source.draws.noted import Uncounted, note_sides
 from ckad.trace.source.memory.contents import Stacked
 from ckad.trace.source.memory.housing import Housing, check_alike, merge_growth
 from ckad.trace.source.memory.twins import can_differ
@@ -223,9 +223,13 @@ def _call(function: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
 
 
 def _merged(predicate: Tracer, if_true: Thunk, if_false: Thunk, place: Hashable) -> Merge:
-    sides = _record(_sides(predicate, if_true, if_false), place)
-    note_sides(predicate, [(side.trace, side.region) for side in sides])
-    return Merge(predicate, sides)
+    while True:
+        sides = _record(_sides(predicate, if_true, if_false), place)
+        try:
+            note_sides(predicate, [(side.trace, side.region) for side in sides])
+        except Uncounted:
+            continue
+        return Merge(predicate, sides)
 
 
 def _record(sides: Sequence[Thunk], place: Hashable) -> list[Side]:

@@ -17,10 +17,11 @@ import numpy as np
 from ckad import trees
 from ckad.tape.ops import Op
 from ckad.tape.reasons import Reason
-from ckad.trace.integers.affine import is_held, range_of
+from ckad.trace.integers.affine import is_at_least, is_held, range_of
 from ckad.trace.memory.context import current, mark_place
 from ckad.trace.memory.storage import Storage
 from ckad.trace.source import effects
+from ckad.trace.source.draws import streams
 from ckad.trace.source.memory.contents import Elsewhere, read
 from ckad.trace.source.names.absence import OrNone
 from ckad.trace.source.names.frame import Ledger, Maybe, ledger, open_ledger
@@ -199,6 +200,14 @@ def note_raise(wrong: Any = True) -> None:
     _count(stop_if(wrong, Reason.RAISED))
 
 
+def note_index(index: Any, n: int) -> None:
+    """The program stops here if there is none of ``n`` items at ``index``, used or not."""
+    if is_at_least(index, -n) and is_at_least(n - 1, index):
+        return
+    outside = np.logical_or(np.less(index, -n), np.greater_equal(index, n))
+    _count(stop_if(outside, Reason.INDEX))
+
+
 def _count(zero: Tracer) -> None:
     """Let the function's result depend on a check."""
     checks = ledger()
@@ -228,6 +237,8 @@ def _filled(result: Any) -> Any:
 
 
 def _after_all(result: Any, opened: Ledger) -> Any:
+    for zero in streams.leave():
+        _count(zero)
     checks = opened.names[Ledger.CHECKS]
     is_put_back = opened.before or opened.put_back
     if not isinstance(checks, Tracer):  # a copy, since lists are put back

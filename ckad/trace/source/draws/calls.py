@@ -9,8 +9,9 @@ from typing import Any
 from ckad.errors import UnrecordableError
 from ckad.place import at_place
 from ckad.trace.source.draws.generators import MAKERS, Generator, drawing
-from ckad.trace.source.draws.noted import is_in_body, keep
+from ckad.trace.source.draws.noted import has_place, is_in_body, keep
 from ckad.trace.source.draws.rules import drawn
+from ckad.trace.source.draws.streams import check_unseen
 from ckad.trace.source.names.frame import made
 from ckad.trace.source.values import holds_tracer
 from ckad.trace.values.tracer import Tracer
@@ -22,8 +23,9 @@ def call(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
         return _made(callee, args, options) if is_in_body() else NotImplemented
     found = drawing(callee)
     if found is None:
+        check_unseen([getattr(callee, "__self__", None), *args, *options.values()])
         return NotImplemented
-    if is_in_body() or _is_for_rules(found, args, options):
+    if has_place(found[0]) or _is_for_rules(found, args, options):
         return drawn(*found, args, options)
     keep(found[0])
     return NotImplemented

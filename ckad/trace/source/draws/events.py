@@ -6,7 +6,7 @@ loop has been recorded. Until then a row holds their place.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -82,8 +82,8 @@ class Draw(NamedTuple):
     args: tuple[Any, ...]
     options: dict[str, Any]
     place: Source
-    stack: Stack | None  # of the numbers; a seed gives none
-    row: Number | None  # where a step reads them
+    stack: Stack | None = None  # of the numbers; a seed gives none
+    row: Number | None = None  # where a step reads them
 
 
 class Stepped(NamedTuple):
@@ -123,3 +123,15 @@ def first_draw(events: Sequence[Event]) -> Draw:
     if isinstance(event, Loop):
         return first_draw(event.events)
     return first_draw(next(side for side in event.events if side))
+
+
+def generators_of(events: Sequence[Event]) -> Iterator[Generator]:
+    """From which generators some events draw, perhaps more than once."""
+    for event in events:
+        if isinstance(event, Draw):
+            yield event.generator
+        elif isinstance(event, Loop):
+            yield from generators_of(event.events)
+        else:
+            for side in event.events:
+                yield from generators_of(side)

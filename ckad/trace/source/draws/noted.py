@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -12,21 +12,24 @@ from ckad.errors import UnrecordableError
 from ckad.place import at_place, user_place
 from ckad.trace.memory.context import Trace, current
 from ckad.trace.memory.storage import Storage
-from ckad.trace.source.draws.events import Draw, Loop, Number, Sides, Stack, first_draw
+from ckad.trace.source.draws.events import Draw, Loop, Number, Sides, Stack
 from ckad.trace.source.draws.generators import Generator, restoring
-from ckad.trace.source.draws.replay import Replay, undecided
+from ckad.trace.source.draws.replay import Replay, Undecided
+from ckad.trace.source.draws.streams import Stream, begin, stream_of, streamed
 from ckad.trace.source.names.frame import Region, depth_of, enclosing, region, undone_on_failure
 from ckad.trace.source.values import weakened
 from ckad.trace.values.tracer import Tracer, concrete, fresh, value
 
 
 class Uncounted(Exception):
-    """It is known only now how many steps draw: the loop is recorded again."""
+    """It is known only now how many steps draw, or that it is not: what draws is recorded again."""
 
 
 def draw(generator: Generator, name: str, args: Sequence[Any], options: dict[str, Any]) -> Any:
     """``generator.name(*args, **options)``: the numbers, or in a body those of the present step."""
-    bodies = _bodies()
+    bodies, stream = _bodies(), stream_of(generator)
+    if stream is not None:
+        return _streamed(stream, Draw(generator, name, tuple(args), options, user_place()))
     if not bodies:
         keep(generator)
         return getattr(generator, name)(*args, **options)
@@ -42,7 +45,7 @@ def draw(generator: Generator, name: str, args: Sequence[Any], options: dict[str
                 "generator before both loops."
             )
         )
-    return _noted(bodies, Draw(generator, name, tuple(args), options, user_place(), None, None))
+    return _noted(bodies, Draw(generator, name, tuple(args), options, user_place()))
 
 
 def _bodies() -> list[Region]:
@@ -54,6 +57,11 @@ def _bodies() -> list[Region]:
 def is_in_body() -> bool:
     """Whether what is drawn now is not known now."""
     return bool(_bodies())
+
+
+def has_place(generator: Generator) -> bool:
+    """The same of what is drawn from a generator."""
+    return is_in_body() or stream_of(generator) is not None
 
 
 def keep(generator: Generator) -> None:
@@ -70,14 +78,7 @@ def _noted(bodies: Sequence[Region], draw: Draw) -> Any:
     if one is None:
         inner.draws.append(draw)
         return None
-    items = np.asarray(one)
-    if items.dtype.kind not in "fiub":
-        raise UnrecordableError(
-            at_place(
-                f"a loop or branch draws a {type(one).__name__} by {draw.name}, and is recorded "
-                "once for all its steps: what it draws can only be numbers. Draw indices."
-            )
-        )
+    items = _numbers(one, draw)
     loops = [body for body in bodies if body.index is not None]
     assert bodies[0].trace is not None
     stack = Stack(bodies[0].trace.parent, tuple(x.steps for x in loops), concrete(items))
@@ -86,6 +87,36 @@ def _noted(bodies: Sequence[Region], draw: Draw) -> Any:
         shown = shown[tuple(body.index for body in loops)]
     row = value(shown)
     inner.draws.append(draw._replace(stack=stack, row=Number(current(), row)))
+    return _as_drawn(row, one)
+
+
+def _numbers(one: Any, draw: Draw) -> np.ndarray:
+    """What a call gives as an array."""
+    items = np.asarray(one)
+    if items.dtype.kind not in "fiub":
+        raise UnrecordableError(
+            at_place(
+                f"a loop or branch draws a {type(one).__name__} by {draw.name}, and is recorded "
+                "once for all its steps: what it draws can only be numbers. Draw indices."
+            )
+        )
+    return items
+
+
+def _streamed(stream: Stream, draw: Draw) -> Any:
+    """What a call gives while the program runs."""
+    one = _sample(draw)
+    if one is not None:
+        _numbers(one, draw)
+    try:
+        found = streamed(stream, draw, one)
+    except TypeError:
+        raise Undecided([draw]) from None
+    return None if one is None else _as_drawn(value(found), one)
+
+
+def _as_drawn(row: int, one: Any) -> Any:
+    """The array of a row, in the form in which a call gives its numbers."""
     if isinstance(one, (list, tuple)):
         return type(one)(_item(row, k, x) for k, x in enumerate(one))
     found = fresh(row, scalar=not isinstance(one, np.ndarray))
@@ -126,8 +157,15 @@ def note_sides(predicate: Tracer, sides: Sequence[tuple[Trace, Region]]) -> None
     number = Number(current(), value(predicate))
     found = Sides(number, [trace for trace, _ in sides], events)
     if outer is None:
-        raise undecided(first_draw([found]).place)
-    outer.draws.append(found)
+        _let_stream(Undecided([found]))
+    else:
+        outer.draws.append(found)
+
+
+def _let_stream(error: Undecided) -> NoReturn:
+    """Record again, with the states of generators as variables."""
+    begin(error.generators, error)
+    raise Uncounted from None
 
 
 @contextmanager
@@ -142,7 +180,10 @@ def drawn(loop: Loop | None) -> Iterator[None]:
         yield
         return
     replay = Replay()
-    replay.run(loop)
+    try:
+        replay.run(loop)
+    except Undecided as error:
+        _let_stream(error)
     try:
         _check_counts(loop, replay)
         for stack in replay.stacks.values():

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
 
 from ckad.errors import UnrecordableError
-from ckad.place import Source, at_place
+from ckad.place import at_place
 from ckad.tape.control import COUNTED, WHILE
 from ckad.tape.ops import Op
 from ckad.trace.memory.context import Trace
@@ -22,6 +22,7 @@ from ckad.trace.source.draws.events import (
     Stack,
     Stepped,
     first_draw,
+    generators_of,
 )
 from ckad.trace.source.draws.generators import Generator, restoring
 from ckad.trace.source.names.frame import undone_on_failure
@@ -92,7 +93,7 @@ class Replay:
             args = [self._argument(x) for x in draw.args]
             options = {name: self._argument(x) for name, x in draw.options.items()}
         except Unknown:
-            raise undecided(draw.place) from None
+            raise Undecided([draw]) from None
         drawn = getattr(draw.generator, draw.name)(*args, **options)
         if draw.stack is not None and draw.row is not None:
             self.stacks[id(draw.stack)] = draw.stack
@@ -132,7 +133,7 @@ class Replay:
         try:
             number = self.number(body.trace, body.carried[0][0])
         except Unknown:
-            raise undecided(first_draw(loop.events).place) from None
+            raise Undecided([loop]) from None
         return bool(number) if body.guard == WHILE else k < int(number)
 
     def _handed(self, body: Stepped, k: int) -> dict[int, Any]:
@@ -151,7 +152,7 @@ class Replay:
         try:
             verdict = bool(self.number(*sides.predicate))
         except Unknown:
-            raise undecided(first_draw([sides]).place) from None
+            raise Undecided([sides]) from None
         which = 0 if verdict else 1
         self._enter(sides.traces[which], {})
         for event in sides.events[which]:
@@ -226,13 +227,16 @@ class Replay:
         return found[0] if is_first else None
 
 
-def undecided(place: Source) -> UnrecordableError:
-    """Whether or what is drawn depends on an argument."""
-    return UnrecordableError(
-        at_place(
-            "whether random numbers are drawn here, or which, depends on a traced value, and all "
-            "numbers that are drawn later depend on it. Draw before the condition, at each step "
-            "alike (z = rng.normal()), and use what was drawn where the condition holds.",
-            place,
+class Undecided(UnrecordableError):
+    """Whether or what is drawn depends on an argument: what first, and from which generators."""
+
+    def __init__(self, events: Sequence[Event]) -> None:
+        super().__init__(
+            at_place(
+                "whether random numbers are drawn here, or which, depends on a traced value, and "
+                "all numbers that are drawn later depend on it. Draw before the condition, at each "
+                "step alike (z = rng.normal()), and use what was drawn where the condition holds.",
+                first_draw(events).place,
+            )
         )
-    )
+        self.generators = list({id(x): x for x in generators_of(events)}.values())

@@ -17,7 +17,7 @@ from ckad.place import at_place
 from ckad.trace.memory.context import current
 from ckad.trace.source.draws.events import Number
 from ckad.trace.source.draws.generators import Generator
-from ckad.trace.source.draws.noted import draw, is_in_body
+from ckad.trace.source.draws.noted import draw, has_place
 from ckad.trace.source.values import holds_tracer, is_weak, slot_of, weakened
 from ckad.trace.values.tracer import Tracer, known, lift, localise, value
 
@@ -80,7 +80,7 @@ def drawn(generator: Generator, name: str, args: Sequence[Any], options: dict[st
     scaled = (_PYTHON if isinstance(generator, random.Random) else _NUMPY).get(name)
     if scaled is not None:
         return _from_standard(generator, scaled, name, args, options)
-    if name in _BOUNDED and is_in_body() and not holds_tracer([*args[2:], options]):
+    if name in _BOUNDED and has_place(generator) and not holds_tracer([*args[2:], options]):
         return draw(generator, name, [_bound(name, x) for x in args], options)
     raise _refused(name)
 

@@ -43,3 +43,14 @@ def _run(function: Any, *given: Any) -> Any:
 @dispatch.implements(np.apply_along_axis, kind=(dispatch.PLAIN, dispatch.COMPLEX))
 def _along_axis(func1d: Any, axis: int, arr: Any, *args: Any, **kwargs: Any) -> Any:
     return _run(iterations.along_axis, func1d, axis, arr, args, kwargs)
+
+
+@dispatch.implements(list, kind=dispatch.PART)
+def _list(items: Any = ()) -> Any:
+    return _run(iterations.listed, items)
+
+
+@dispatch.implements(np.ndarray.tolist, kind=dispatch.PART)
+def _tolist(self: Any) -> Any:
+    dispatch.reject(self.ndim != 1, "tolist of more than one axis, of a length that is computed")
+    return _run(iterations.listed, self)

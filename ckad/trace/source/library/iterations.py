@@ -252,6 +252,23 @@ def _rotated(h: Any, s: Any, cosines: Any, sines: Any, k: int) -> None:
     s[k] = cosines[k] * s[k]
 
 
+def listed(items: Any) -> Any:
+    """A list of the elements of an array, however many there are."""
+    found: list[Any] = []
+    for one in items:
+        found.append(one)
+    return found
+
+
+def repeated(items: Any, n: Any) -> Any:
+    """``items * n`` of a list."""
+    found: list[Any] = []
+    for _ in range(n):
+        for one in items:
+            found.append(one)
+    return found
+
+
 # --- functions of elements and of rows -----------------------------------------------------------
 
 

@@ -7,7 +7,7 @@ as it was before, so the body may do nothing else with it.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple, TypeGuard
 
@@ -75,6 +75,15 @@ def seen(value: Any) -> Any:
     if type(value) in CONTAINERS and not (type(value) is list and _allowed.now):
         read(value)
     return value
+
+
+def appender(callee: Any, args: Sequence[Any]) -> Callable[..., None] | None:
+    """What makes a list longer where ``callee`` does, and Python does not know how."""
+    owner = getattr(callee, "__self__", None)
+    if type(owner) is not list or len(args) != 1:
+        return None
+    known = {"append": append, "extend": listed.extend if listed.is_open(args[0]) else None}
+    return known.get(callee.__name__)
 
 
 def append(target: list[Any], item: Any) -> None:

@@ -28,7 +28,9 @@ from ckad.trace.source.memory.contents import (
 )
 from ckad.trace.source.memory.stacks import Layout, Stack, kind_of
 from ckad.trace.source.memory.twins import check_alone, containers, noted_row
+from ckad.trace.source.names.closures import call_from_source
 from ckad.trace.source.names.frame import made, region
+from ckad.trace.source.names.generated import Filtered
 from ckad.trace.source.names.region import Growth
 from ckad.trace.source.values import weakened
 from ckad.trace.values.apply import apply
@@ -266,8 +268,22 @@ def _clear(owner: Any) -> None:
 
 
 def extend(owner: Any, new: Any) -> None:
+    """``owner.extend(new)``, also of what is as long as is only known when the program runs."""
+    if is_open(new):
+        call_from_source(_extended, (owner, new), {})
+        return
     for one in new:
         append(owner, one)
+
+
+def is_open(items: Any) -> bool:
+    """Whether a loop alone can run over some items: how many there are is no plain number."""
+    return isinstance(items, (Part, Filtered)) or stack_of(items) is not None
+
+
+def _extended(items: Any, new: Any) -> None:
+    for one in new:
+        items.append(one)
 
 
 def _insert(owner: Any, at: Any, new: Any) -> None:

@@ -274,7 +274,7 @@ class Ledger(Frame):
 
     __slots__ = (
         *("before", "contents", "may_raise", "kept", "made", "met", "objects", "recorded"),
-        *("has_spectra", "put_back", "rows", "skipped", "twins", "undo"),
+        *("has_spectra", "put_back", "rows", "skipped", "streams", "twins", "undo"),
     )
     CHECKS: ClassVar[str] = "checks"
     KEPT: ClassVar[str] = "what functools.lru_cache keeps"
@@ -295,6 +295,7 @@ class Ledger(Frame):
         # how often an exception may be raised by numbers that are traced
         self.may_raise: Counter[type[Exception]] = Counter()
         self.recorded: set[Key] = set()  # names from outside that bodies bind
+        self.streams: dict[int, Frame] = {}  # states of generators that are variables
         self.twins: dict[int, tuple[Any, list[Any]]] = {}  # containers that may be one in Python
         self.rows: dict[int, Any] = {}  # containers of which lists in buffers hold copies
         self.undo: dict[int, Callable[[], None]] = {}  # what is put back if the recording fails
@@ -359,8 +360,12 @@ def undone_on_failure(key: int, undo: Callable[[], None]) -> None:
         opened.undo.setdefault(key, undo)
 
 
+def ledgers() -> list[Ledger]:
+    """Those that are open, the outermost first: it is closed when nothing is recorded any more."""
+    return _opened.ledgers
+
+
 def outermost_ledger() -> Ledger:
-    """That which is closed when nothing is recorded any more."""
     return _opened.ledgers[0]
 
 

@@ -17,6 +17,7 @@ from ckad.trace.source.names.frame import Frame, check_run_over, made
 from ckad.trace.source.names.generated import Driven, Lazy, Undecided
 from ckad.trace.source.names.reader import Definition
 from ckad.trace.source.values import truth
+from ckad.trace.values.part import Part
 
 
 def list_comprehension(frame: Frame, node: ast.ListComp) -> Any:
@@ -99,7 +100,8 @@ _loops: dict[ast.AST, ast.For] = {}
 
 
 def _is_of_rows(iterable: Any, node: ast.ListComp | ast.GeneratorExp) -> bool:
-    return stack_of(iterable) is not None and len(node.generators) == 1
+    is_open = stack_of(iterable) is not None or isinstance(iterable, Part)
+    return is_open and len(node.generators) == 1
 
 
 def _run_as_loop(frame: Frame, node: ast.ListComp | ast.GeneratorExp, iterable: Any) -> Any:

@@ -15,6 +15,7 @@ from ckad.tape.ops import Op
 from ckad.trace.integers.affine import is_at_least, range_of
 from ckad.trace.integers.spans import is_traced_slice, minus, number, plus
 from ckad.trace.source.choices import can_be_chosen, one_of, refuse
+from ckad.trace.source.control.checks import note_index
 from ckad.trace.source.values import Slot, slot_of, weakened
 from ckad.trace.values.apply import apply
 from ckad.trace.values.tracer import Number, Tracer, lift
@@ -44,6 +45,7 @@ def item(items: Any, index: Tracer) -> Any:
     if len(set(map(type, items))) == 1 and type(items[0]) in _PLAIN:
         return weakened(stacked(items)[index])
     if items and all(can_be_chosen(x) or type(x) is dict for x in items):
+        note_index(index, len(items))  # what is asked of items that are alike is known without it
         return _one_at(items, index)
     flat = [trees.flatten(x) for x in items]
     trees_of = [tree for _, tree in flat]
@@ -53,6 +55,8 @@ def item(items: Any, index: Tracer) -> Any:
         return items[index.__index__()]  # says why this cannot be
     if any(tree != trees_of[0] for tree in trees_of):
         return items[index.__index__()]
+    if any(_are_one(column) for column in zip(*(leaves for leaves, _ in flat), strict=True)):
+        note_index(index, len(items))
     return picked(items, [index])[0]
 
 
@@ -99,7 +103,7 @@ def picked(items: Sequence[Any], places: Sequence[Any]) -> list[Any]:
         raise refused("among items of different kinds")
     for k in range(len(first)):
         column = [own[k] for own, _ in taken]
-        if all(x is column[0] for x in column):
+        if _are_one(column):
             leaves.append([column[0]] * len(places))
             continue
         slots = [slot_of(x) for x in column]
@@ -120,6 +124,10 @@ def stacked(numbers: Sequence[Any]) -> Any:
 
 def _one_at(items: Any, place: Any) -> Any:
     return one_of(list(items), lambda numbers: stacked(numbers)[place])
+
+
+def _are_one(values: Sequence[Any]) -> bool:
+    return all(x is values[0] for x in values)
 
 
 def _are_weak(slots: Sequence[Slot | None]) -> bool:

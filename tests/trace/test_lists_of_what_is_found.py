@@ -1,0 +1,93 @@
+"""Lists made of, or made longer by, as many items as are only known when the program runs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import ckad
+from ckad.errors import ConcreteValueError
+
+AT = 0.6
+
+
+def neurons(w):
+    fired_at, which, v = [], [], np.array([0.1, 0.5, 0.9])
+    for k in range(40):
+        v = v + 0.05 * w * (1.5 - v)
+        fired = np.where(v > 1.0)[0]
+        which.extend(fired)
+        fired_at.extend([k * w] * len(fired))
+        v[fired] = 0.0
+    return np.sum(v) + len(which) + sum(fired_at) + w * np.sum(np.array(which))
+
+
+def a_mask_in_straight_code(w):
+    v, found = np.array([0.1, 0.5, 0.9]) * w, [w]
+    found.extend(v[v > 0.2])
+    found += list(v[v < 0.4])
+    return sum(found) * len(found) + found[-1]
+
+
+def lists_of_places(w):
+    found, v = [], np.array([0.1, 0.5, 0.9])
+    for k in range(20):
+        v = v + 0.05 * w * (1.5 - v)
+        if np.any(v > 1.0):
+            found += list(np.flatnonzero(v > 1.0))
+        found.extend((v > 1.2).nonzero()[0].tolist())
+        found.extend([i * w + k for i in np.where(v > 1.3)[0]])
+    return np.sum(np.array(found)) * w
+
+
+def kept_by_a_comprehension(w):
+    found, v = [0.5], np.array([0.1, 0.5, 0.9])
+    for _ in range(10):
+        v = v + 0.1 * w
+        found.extend([x * w for x in v if x > 1.0])
+    return sum(found)
+
+
+def as_many_as_are_counted(w):
+    v = np.array([0.1, 0.5, 0.9]) * w
+    n = len(np.where(v > 0.2)[0])
+    return sum([0.5, w] * n) + len(n * [w])
+
+
+PROGRAMS = [
+    *(neurons, a_mask_in_straight_code, lists_of_places, kept_by_a_comprehension),
+    as_many_as_are_counted,
+]
+
+
+@pytest.mark.filterwarnings("error::ckad.errors.UnrolledLoopWarning")
+@pytest.mark.parametrize("f", PROGRAMS, ids=lambda f: f.__name__)
+def test_value_and_gradient(f):
+    value, gradient = ckad.value_and_grad(f, engine="vm")(AT)
+    assert value == pytest.approx(f(AT), rel=1e-13)
+    difference = (f(AT + 1e-6) - f(AT - 1e-6)) / 2e-6
+    assert gradient == pytest.approx(difference, rel=1e-6)
+    assert ckad.value_and_grad(f, engine="vm", memory="300 kB")(AT) == (value, gradient)
+
+
+def test_an_array_is_added_to_a_list_as_to_an_array():
+    def f(w):
+        found = []
+        for k in range(6):
+            if w * k > 1.0:
+                found.append(w)
+        found += np.ones(4) * w
+        return np.sum(found)
+
+    assert f(AT) == 4 * 2 * AT
+    with pytest.raises(ckad.errors.CkadError):
+        ckad.grad(f, engine="vm")(AT)
+
+
+def test_a_tuple_repeated_as_often_as_is_counted_is_refused():
+    def f(w):
+        n = len(np.where(np.array([0.1, 0.5]) * w > 0.2)[0])
+        return sum((w, 1.0) * n)
+
+    with pytest.raises(ConcreteValueError, match="Python integer"):
+        ckad.grad(f)(AT)
