@@ -24,7 +24,7 @@ from ckad.rules.routines.dense.matrices import (
 )
 from ckad.rules.routines.memory import compiled, doubles, integers, run
 from ckad.tape.builder import Builder
-from ckad.tape.routines import Routine, define
+from ckad.tape.routines import Failure, Routine, define
 from ckad.tape.types import Type
 
 Attributes = Sequence[int]
@@ -40,7 +40,7 @@ class Divisor(IntEnum):
 
 
 #: What of the values is equal, or zero, as ``_apart`` fails with it.
-_FAILURES = {
+_FAILURES: dict[int, Failure] = {
     1 + Divisor.GAPS: (
         np.linalg.LinAlgError,
         "eigenvalues are equal to rounding, and their eigenvectors, which any rotation of them "
@@ -108,7 +108,7 @@ def _apart(words: int, arrays: int, work: int) -> int:
                     gap = gap - values[i]
                 if abs(gap) <= close and number == number:
                     if raises:
-                        return 1 + divisor
+                        return int(1 + divisor)
                     infinite = number / (gap - gap)
                     to[k] = infinite - infinite
                     continue
