@@ -92,6 +92,7 @@ def add_compare(commands: Any) -> None:
     )
     run.add_argument("--value", action="store_true", help="time ckad's value alone, too")
     add_timing(run)
+    add_processor(run)
     add_output(run)
 
 
@@ -113,6 +114,7 @@ def add_ratio(commands: Any) -> None:
     add_cases(run)
     add_engine(run)
     add_timing(run)
+    add_processor(run)
     add_output(run)
 
 
@@ -148,6 +150,7 @@ def add_spectra(commands: Any) -> None:
     run.set_defaults(run=run_spectra)
     add_cases(run, [name for name, case in CASES.items() if case.bases])
     add_timing(run)
+    add_processor(run)
     add_output(run)
 
 
@@ -209,6 +212,11 @@ def add_timing(run: argparse.ArgumentParser, rounds: int = Timing.rounds) -> Non
     run.add_argument(
         "--limit", type=float, default=Timing.limit_seconds, help="seconds after which it gives up"
     )
+
+
+def add_processor(run: argparse.ArgumentParser) -> None:
+    text = "count seconds of processors, on a busy machine"
+    run.add_argument("--processor", action="store_true", help=text)
 
 
 def add_output(run: argparse.ArgumentParser) -> None:
@@ -359,6 +367,7 @@ def timing_of(options: argparse.Namespace) -> Timing:
         limit_seconds=options.limit,
         first_form_only=first_form_only,
         with_value=getattr(options, "value", False),
+        processor=getattr(options, "processor", False),
     )
 
 

@@ -25,7 +25,7 @@ class Timing:
 
     `first_form_only` leaves out all but the first form of each peer: for tests. A form of which
     one call, or one turn, takes more than `limit_seconds` is given up. `with_value` times ckad's
-    value alone, too.
+    value alone, too; `processor` counts seconds of processors.
     """
 
     rounds: int = 7
@@ -34,6 +34,12 @@ class Timing:
     limit_seconds: float = 300.0
     first_form_only: bool = False
     with_value: bool = False
+    processor: bool = False
+
+    @property
+    def turn(self) -> tuple[float, bool]:
+        """What a worker is told."""
+        return self.turn_seconds, self.processor
 
 
 @dataclass
@@ -112,7 +118,7 @@ def probe(case: Case, peer: str, form: str, settings: Settings, timing: Timing) 
     try:
         start(result, case, timing)
         result.figures["peak_growth"] = result.worker.ask("steady_memory")
-        turns = [result.worker.ask("turn", timing.turn_seconds) for _ in range(timing.probes)]
+        turns = [result.worker.ask("turn", *timing.turn) for _ in range(timing.probes)]
         result.figures["probe_seconds"] = min(turns)
     except FormError as error:
         result.error = str(error)
@@ -226,7 +232,7 @@ def take_turns(best: dict[str, Probe], timing: Timing) -> dict[str, list[float]]
     for _ in tqdm(range(timing.rounds), desc="rounds", leave=False, disable=None):
         for peer, chosen in best.items():
             assert chosen.worker is not None
-            seconds[peer].append(chosen.worker.ask("turn", timing.turn_seconds))
+            seconds[peer].append(chosen.worker.ask("turn", *timing.turn))
     return seconds
 
 

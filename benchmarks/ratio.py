@@ -65,8 +65,8 @@ def take_turns(
         for worker in (primal, adjoint):
             worker.ask("first")
         for _ in range(timing.rounds):
-            value.append(primal.ask("turn", timing.turn_seconds))
-            gradient.append(adjoint.ask("turn", timing.turn_seconds))
+            value.append(primal.ask("turn", *timing.turn))
+            gradient.append(adjoint.ask("turn", *timing.turn))
     return value, gradient
 
 

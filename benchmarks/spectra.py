@@ -59,7 +59,7 @@ def measure(case: Case, settings: Settings, timing: Timing) -> dict[str, Any]:
             turns: dict[str, list[float]] = {kind: [] for kind in kinds}
             for _ in range(timing.rounds):
                 for kind, worker in workers.items():
-                    turns[kind].append(worker.ask("turn", timing.turn_seconds))
+                    turns[kind].append(worker.ask("turn", *timing.turn))
     except FormError as error:
         return found | {"error": str(error)}
     return found | {"turns": turns} | {kind: median(seconds) for kind, seconds in turns.items()}

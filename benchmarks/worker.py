@@ -12,7 +12,7 @@ import multiprocessing
 import os
 import time
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from multiprocessing.connection import Connection
 from types import MappingProxyType
@@ -65,17 +65,21 @@ class Form:
         self.last = None
         return peak_growth(lambda: self.gradient(self.inputs))
 
-    def turn(self, seconds: float) -> float:
-        """Mean seconds per call, over as many calls as fill about `seconds` (at least one)."""
-        elapsed = self._timed(1)
-        calls = math.ceil(seconds / elapsed)
-        return elapsed if calls <= 1 else self._timed(calls) / calls
+    def turn(self, seconds: float, processor: bool = False) -> float:
+        """Mean seconds per call, over as many calls as fill about `seconds` (at least one).
 
-    def _timed(self, calls: int) -> float:
-        start = time.perf_counter()
+        With `processor` the seconds are those of processors, of all threads together.
+        """
+        clock = time.process_time if processor else time.perf_counter
+        elapsed = self._timed(1, clock)
+        calls = math.ceil(seconds / elapsed)
+        return elapsed if calls <= 1 else self._timed(calls, clock) / calls
+
+    def _timed(self, calls: int, clock: Callable[[], float]) -> float:
+        start = clock()
         for _ in range(calls):
             self.gradient(self.inputs)
-        return time.perf_counter() - start
+        return clock() - start
 
 
 def serve(connection: Connection, *work: Any) -> None:

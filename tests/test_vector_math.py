@@ -209,6 +209,17 @@ def test_error(name):
     assert error <= FUNCTIONS[name].ulp, at
 
 
+@pytest.mark.parametrize("exponent", [2.0, 3.0, 4.0, 5.0, 6.0])
+def test_small_powers_are_rounded_once(exponent):
+    x = random_bits(np.random.default_rng(2), 2000)
+    root = 2.0 ** (1024 / exponent)
+    x = np.append(x, np.linspace(-2.0, 2.0, 500) * root)
+    assert largest_error("pow", (x, np.full_like(x, exponent)))[0] <= 1.5
+    x = x[np.abs(x) > 1e-290 ** (1 / exponent)]  # below, what rounding loses is lost itself
+    error, at = largest_error("pow", (x, np.full_like(x, exponent)))
+    assert error <= 0.5001, at
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_error_at_many_points(name):

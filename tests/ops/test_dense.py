@@ -270,14 +270,6 @@ def test_determinants_of_singular_matrices_have_derivatives():
     assert gradient[3, 2] == pytest.approx(-LA.det(minor), rel=1e-8)
 
 
-def test_eigenvectors_of_equal_eigenvalues_have_no_derivative():
-    weights = real(4, 4)
-    gradient = ckad.grad(lambda x: np.sum(LA.eigh(x)[1] * weights))(np.eye(4))
-    assert not np.all(np.isfinite(gradient))
-    by_values = ckad.grad(lambda x: np.sum(LA.eigh(x)[0] ** 2))(np.eye(4))
-    np.testing.assert_allclose(by_values, 2 * np.eye(4), atol=1e-12)
-
-
 @pytest.mark.parametrize("dtype", [np.float32, np.complex64])
 def test_single_precision_stays(dtype):
     a = near_one(10).astype(dtype)

@@ -10,6 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from llvmlite import ir as llvm
+
 from ckad.rules import ir
 
 SIGN = -(2**63)
@@ -38,6 +40,30 @@ class Mask(_Lanes):
 
     def __invert__(self) -> Mask:
         return Mask(self.b, self.b.not_(self.value))
+
+    def is_anywhere(self) -> Any:
+        """Whether it is true in a lane, one bit."""
+        type = self.value.type
+        if not isinstance(type, llvm.VectorType):
+            return self.value
+        word = llvm.IntType(type.count)
+        return self.b.icmp_unsigned("!=", self.b.bitcast(self.value, word), llvm.Constant(word, 0))
+
+    def or_else(self, value: Real, other: Callable[[], Real], rarely: bool = False) -> Real:
+        """``value`` where it is true, else the other, which is skipped where no lane needs it."""
+        b, lacks = self.b, (~self).is_anywhere()
+        before, inside, after = b.block, *(b.append_basic_block(n) for n in ("other", "end"))
+        branch = b.cbranch(lacks, inside, after)
+        if rarely:
+            branch.set_weights([1, 10_000])
+        b.position_at_end(inside)
+        chosen, last = where(self, value, other()), b.block
+        b.branch(after)
+        b.position_at_end(after)
+        result = b.phi(value.value.type)
+        result.add_incoming(value.value, before)
+        result.add_incoming(chosen.value, last)
+        return Real(b, result)
 
 
 def _integer_operation(name: str) -> Callable[[Bits, Any], Bits]:

@@ -9,7 +9,7 @@ holds more than that, the C library is called for it.
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from llvmlite import ir as llvm
 
@@ -17,7 +17,7 @@ from ckad.rules import ir
 from ckad.rules.vector_math.definition import apart, function
 from ckad.rules.vector_math.double_double import Pair, fast_two_sum, quotient, two_product, two_sum
 from ckad.rules.vector_math.polynomial import polynomial
-from ckad.rules.vector_math.real import Bits, Mask, Real, at_most, fma, where
+from ckad.rules.vector_math.real import Bits, Real, at_most, fma, where
 from ckad.rules.vector_math.scaling import nearest
 
 LARGE = 2.0**30
@@ -106,26 +106,8 @@ def tan(x: Real) -> Real:
 
 def _or_library(name: str, x: Real, value: Real) -> Real:
     """``value``, but the C library's where |x| is above LARGE."""
-    b, huge = x.b, abs(x) > LARGE
-    before, inside, after = b.block, *(b.append_basic_block(word) for word in ("huge", "end"))
-    b.cbranch(_any(huge), inside, after).set_weights([1, 10_000])
-    b.position_at_end(inside)
-    library = apart(f"{name}_of_huge", partial(_per_lane, name))(b, x.value)
-    called = where(huge, Real(b, library), value)
-    b.branch(after)
-    b.position_at_end(after)
-    result = b.phi(x.value.type)
-    result.add_incoming(value.value, before)
-    result.add_incoming(called.value, inside)
-    return Real(b, result)
-
-
-def _any(mask: Mask) -> Any:
-    type = mask.value.type
-    if not isinstance(type, llvm.VectorType):
-        return mask.value
-    word = llvm.IntType(type.count)
-    return mask.b.icmp_unsigned("!=", mask.b.bitcast(mask.value, word), llvm.Constant(word, 0))
+    library = apart(f"{name}_of_huge", partial(_per_lane, name))
+    return (~(abs(x) > LARGE)).or_else(value, lambda: Real(x.b, library(x.b, x.value)), rarely=True)
 
 
 def _per_lane(name: str, x: Real) -> Real:

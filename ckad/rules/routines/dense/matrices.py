@@ -181,11 +181,8 @@ class Matrix:
         return Matrix(x.b, re, x.b.add(_mul(x.b, x.re, y.im), _mul(x.b, x.im, y.re)))
 
     def over(self, divisor: Matrix) -> Matrix:
-        """Divided element by element, 0 where the dividend is 0 whatever the divisor is."""
+        """Divided by real numbers, 0 where the dividend is 0 whatever the divisor is."""
         x, y = self.plain(), divisor.plain()
-        if y.im is not None:
-            squares = y.b.add(y.b.mul(y.re, y.re), y.b.mul(y.im, y.im))
-            return (x * y.conj).over(Matrix(y.b, squares))
         below = x.b.broadcast_to(y.re, x.shape)
         im = None if x.im is None else x.b.safediv(x.im, below)
         return Matrix(x.b, x.b.safediv(x.re, below), im)
@@ -270,14 +267,3 @@ def matrix(b: Builder, x: int, is_complex: int) -> Matrix:
 
 def eye(b: Builder, batch: int, n: int) -> Matrix:
     return Matrix(b, b.broadcast_to(b.const(np.eye(n)[None]), (batch, n, n)))
-
-
-def gaps_between(x: Matrix) -> Matrix:
-    """x_j - x_i for rows ``x``, and 1 on the diagonal, where nobody asks."""
-    n = x.shape[2]
-    rows, columns = (_repeated(v, (x.shape[0], n, n)) for v in (x, x.T.plain()))
-    return rows - columns + eye(x.b, x.shape[0], n)
-
-
-def _repeated(x: Matrix, shape: tuple[int, int, int]) -> Matrix:
-    return x.mapped(partial(x.b.broadcast_to, shape=shape))

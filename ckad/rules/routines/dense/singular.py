@@ -1,8 +1,7 @@
 """Singular values and vectors, real or complex, on stacks in C order.
 
 Formulas of derivatives: J. Townsend, "Differentiating the singular value decomposition", 2016.
-Singular vectors of equal singular values have no derivative: where it is asked for, it is not
-finite.
+Where singular values are equal, ``gaps`` says what becomes of the derivatives of their vectors.
 """
 
 from __future__ import annotations
@@ -13,6 +12,7 @@ import numpy as np
 
 from ckad.kernel import kernel
 from ckad.rules.registry import Tangents
+from ckad.rules.routines.dense.gaps import Divisor, divided
 from ckad.rules.routines.dense.lapack import (
     BLOCK,
     NO_CONVERGENCE,
@@ -27,7 +27,6 @@ from ckad.rules.routines.dense.matrices import (
     Matrix,
     eye,
     flags,
-    gaps_between,
     matrices,
     matrix,
     need,
@@ -229,15 +228,11 @@ class _Factors:
         call = self.b.call(self.factors, attrs=(singular.number, which, *self.rest))
         return matrix(self.b, call, self.is_complex if which != _S else 0)
 
-    @property
-    def gaps(self) -> Matrix:
-        """s_j^2 - s_i^2 as a product, which keeps what small differences have of digits"""
-        columns = self.s.T.plain()
-        n = self.k
-        one = Matrix(
-            self.b, self.b.full(self.b.type(self.s.re).with_shape((self.s.shape[0], n, n)), 1.0)
-        )
-        return gaps_between(self.s) * (one * self.s + one * columns)
+    def by_gaps(self, x: Matrix, raises: bool) -> Matrix:
+        return divided(x, self.s, Divisor.SQUARES, raises)
+
+    def by_values(self, x: Matrix, raises: bool) -> Matrix:
+        return divided(x, self.s, Divisor.VALUES, raises)
 
     def held(self, inner: Matrix, beyond: Matrix | None) -> int:
         """A tangent or cotangent of the factors."""
@@ -271,12 +266,12 @@ class _Factors:
         The phases of complex vectors are those of V kept, if ``phase``.
         """
         u, s, columns = self.u, self.s, self.s.T.plain()
-        both = (inner * s + inner.H * columns).off_diagonal().over(self.gaps)
+        both = self.by_gaps(inner * s + inner.H * columns, False)
         if phase and self.is_complex:
-            both = both + inner.weighted(np.eye(self.k)).imaginary().over(s).times_i()
+            both = both + self.by_values(_on_diagonal(inner), False).times_i()
         found, m = u @ both, u.shape[1]
         if m > self.k and beyond is not None:
-            found = found + (beyond - u @ inner).over(s)
+            found = found + self.by_values(beyond - u @ inner, False)
         if self.more_u is None:
             return found
         more = -(u @ (found.H @ self.more_u))
@@ -290,11 +285,16 @@ class _Factors:
             extra = ct.block((0, self.k), (m, m - self.k))
             ct = ct.block((0, 0), (m, self.k)) - self.more_u @ (extra.H @ u)
         inner = u.H @ ct
-        half = inner.off_diagonal().over(self.gaps)
+        half = self.by_gaps(inner, True)
         middle = (half + half.H) * s
         if phase and self.is_complex:
-            middle = middle + inner.weighted(np.eye(self.k)).imaginary().over(s).times_i()
-        return middle, (ct - u @ inner).over(s) if m > self.k else None
+            middle = middle + self.by_values(_on_diagonal(inner), True).times_i()
+        return middle, self.by_values(ct - u @ inner, True) if m > self.k else None
+
+
+def _on_diagonal(inner: Matrix) -> Matrix:
+    """The imaginary part there."""
+    return inner.weighted(np.eye(inner.shape[1])).imaginary()
 
 
 def _singular_jvp(b: Builder, tangents: Tangents, out: int, factors: int, attrs: Attributes) -> int:
