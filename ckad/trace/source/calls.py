@@ -25,7 +25,7 @@ from ckad.trace.arrays import made_whole
 from ckad.trace.memory.context import current, mark_place
 from ckad.trace.primitives.part.joins import is_sized
 from ckad.trace.source import effects
-from ckad.trace.source.actions import by_builtin, extreme, listed, ordered, reduced
+from ckad.trace.source.actions import by_builtin, listed, reduced
 from ckad.trace.source.choices import Choice, numbered
 from ckad.trace.source.draws import calls as draws
 from ckad.trace.source.libraries import compiles, is_hashable, is_library, python_function
@@ -34,10 +34,10 @@ from ckad.trace.source.library.allowed import check_callable
 from ckad.trace.source.library.called import called
 from ckad.trace.source.library.copies import copied
 from ckad.trace.source.library.noted import note_library
+from ckad.trace.source.library.sorting import in_order, orders
 from ckad.trace.source.memory import listed as in_buffers
 from ckad.trace.source.memory.appends import appender, check_probed
 from ckad.trace.source.memory.contents import is_in_buffers, new, read, read_deep
-from ckad.trace.source.memory.twins import changing
 from ckad.trace.source.names import classes
 from ckad.trace.source.names.absence import given, given_deep, needed
 from ckad.trace.source.names.closures import Closure, call_from_source
@@ -229,8 +229,8 @@ def _call_library(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> 
     note_library(callee, args, options)
     if _is_in(callee, CLOCKS):
         return Moment(callee()) if watch() is not None else callee()
-    if _orders(callee, owner, args, options):
-        return _in_order(callee, owner, args, options)
+    if orders(callee, owner, args, options):
+        return in_order(call, callee, owner, args, options)
     _note_effects(callee, owner, args)
     if isinstance(getattr(callee, "__self__", callee), np.ufunc):
         args = _arrays(callee, args)
@@ -309,33 +309,6 @@ def _as_called(x: Any) -> Any:
     if not (known or followed or _is_in(x, _WEAK_RESULTS) or _is_math(x)):
         return x
     return lambda *given: call(x, given, {})
-
-
-def _orders(callee: Any, owner: Any, args: Sequence[Any], options: dict[str, Any]) -> bool:
-    """Whether a call orders items by a key, or a list that holds traced values in place."""
-    if type(owner) is list and callee.__name__ == "sort":
-        return "key" in options or holds_tracer(owner)
-    return _is_in(callee, (sorted, max, min)) and options.get("key") is not None and bool(args)
-
-
-def _in_order(callee: Any, owner: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
-    items = owner if type(owner) is list else args[0] if len(args) == 1 else args
-    items, key = list(items), options.get("key")
-    read_deep(tuple(items))
-    if not items or (callee in (max, min) and options.keys() != {"key"}):
-        return callee(items, **options)
-
-    def by(x: Any) -> Any:
-        return x if key is None else call(key, (x,), {})
-
-    if callee in (max, min):
-        return extreme(items, by, callee is max)
-    found = ordered(items, by, bool(options.get("reverse", False)))
-    if type(owner) is not list:
-        return new(found, (items,))
-    changing(owner)
-    owner[:] = found
-    return None
 
 
 def _is_numpy(callee: Any) -> bool:

@@ -1,0 +1,44 @@
+"""``sorted``, ``max``, ``min`` and ``list.sort`` with a key, and of lists with traced values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ckad.trace.source.actions import extreme, ordered
+from ckad.trace.source.libraries import is_hashable
+from ckad.trace.source.memory.contents import new, read_deep
+from ckad.trace.source.memory.twins import changing
+from ckad.trace.source.values import holds_tracer
+
+
+def orders(callee: Any, owner: Any, args: Sequence[Any], options: dict[str, Any]) -> bool:
+    """Whether a call orders items by a key, or a list that holds traced values in place."""
+    if type(owner) is list and callee.__name__ == "sort":
+        return "key" in options or holds_tracer(owner)
+    if not is_hashable(callee) or callee not in (sorted, max, min):
+        return False
+    return options.get("key") is not None and bool(args)
+
+
+def in_order(
+    call: Callable[..., Any], callee: Any, owner: Any, args: Sequence[Any], options: dict[str, Any]
+) -> Any:
+    """What it gives; ``call(key, (x,), {})`` is how the key of ``x`` is asked for."""
+    items = owner if type(owner) is list else args[0] if len(args) == 1 else args
+    items, key = list(items), options.get("key")
+    read_deep(tuple(items))
+    if not items or (callee in (max, min) and options.keys() != {"key"}):
+        return callee(items, **options)
+
+    def by(x: Any) -> Any:
+        return x if key is None else call(key, (x,), {})
+
+    if callee in (max, min):
+        return extreme(items, by, callee is max)
+    found = ordered(items, by, bool(options.get("reverse", False)))
+    if type(owner) is not list:
+        return new(found, (items,))
+    changing(owner)
+    owner[:] = found
+    return None
