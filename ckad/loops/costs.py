@@ -27,6 +27,8 @@ TOUCHED = 2**23
 #: Bytes that the caches are thought to hold, and nanoseconds that a byte takes beyond them: it is
 #: written and read once, and lies on a page that the system has to find.
 CACHE, MEMORY = 10 * 2**20, 0.2
+#: Nanoseconds that a byte takes to be cleared, where memory is not kept from run to run.
+NEW = 0.15
 
 
 class Cost(NamedTuple):
