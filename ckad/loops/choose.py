@@ -22,7 +22,7 @@ from ckad.engines.arena import MOST
 from ckad.engines.measure import TapedLoop, step_bytes, token_bytes
 from ckad.loops.advice import too_small
 from ckad.loops.asked import Choice, asked_for, family
-from ckad.loops.costs import CACHE, MEMORY, NEW, is_far
+from ckad.loops.costs import CACHE, nanoseconds, slot_bytes
 from ckad.loops.offers import Offer, binomial, ladder, saving, worthwhile
 from ckad.loops.tables import FEWEST_ROWS, piece_rows, streamed_rows, whole_rows
 
@@ -179,9 +179,10 @@ class Chooser:
                 period = isqrt(x.n_steps * x.state_bytes // max(1, size))
                 period = max(1, min(period, CACHE // max(1, size), x.n_steps))
                 options = [chosen[x.name], two_level(x.n_steps, period)]
-                if _bytes(x, size, options[0]) > MOST:
+                if slot_bytes(x, size, options[0]) > MOST:
                     options += self._in_kept_memory(x, size)
-                found[x.name] = min(options, key=lambda s: self._nanoseconds(x, size, s))
+                step = self.step_ns[x.name]
+                found[x.name] = min(options, key=lambda s: nanoseconds(x, size, s, step))
         return found
 
     def _in_kept_memory(self, x: TapedLoop, size: int) -> list[Schedule]:
@@ -189,15 +190,6 @@ class Chooser:
         room = MOST * 3 // 4 // len(self.outer)
         found = fitting_schedule(x.n_steps, x.state_bytes, size, room, binomial(x))
         return [] if found is None else [found]
-
-    def _nanoseconds(self, x: TapedLoop, size: int, schedule: Schedule) -> float:
-        """What a schedule adds to the time of a loop whose steps keep ``size`` bytes."""
-        moved = (
-            x.n_steps if is_far(schedule.n_tape_slots, size) else 0
-        ) * size + 2 * schedule.n_slots * x.state_bytes
-        taken = _bytes(x, size, schedule)
-        new = taken * NEW if taken > MOST else 0.0
-        return schedule.forward_steps * self.step_ns[x.name] + moved * MEMORY + new
 
     # --- predictions ---------------------------------------------------------------------------
 
@@ -401,11 +393,6 @@ class Chooser:
             )
             for x in sorted(self.loops.values(), key=lambda x: x.depth)
         )
-
-
-def _bytes(x: TapedLoop, size: int, schedule: Schedule) -> int:
-    """What a loop's slots take, with ``size`` bytes of residuals in each step."""
-    return schedule.n_slots * x.state_bytes + schedule.n_tape_slots * size
 
 
 def _own(x: TapedLoop) -> int:

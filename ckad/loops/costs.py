@@ -81,6 +81,20 @@ def is_far(n_tape_slots: int, step_bytes: int) -> bool:
     return n_tape_slots > 1 and n_tape_slots * step_bytes > CACHE
 
 
+def slot_bytes(x: TapedLoop, step_bytes: int, schedule: Schedule) -> int:
+    """What a loop's slots take, with so many bytes of residuals in each step."""
+    return schedule.n_slots * x.state_bytes + schedule.n_tape_slots * step_bytes
+
+
+def nanoseconds(x: TapedLoop, step_bytes: int, schedule: Schedule, step_ns: float) -> float:
+    """What a schedule adds to the time of a loop."""
+    far = is_far(schedule.n_tape_slots, step_bytes)
+    moved = (x.n_steps if far else 0) * step_bytes + 2 * schedule.n_slots * x.state_bytes
+    taken = slot_bytes(x, step_bytes, schedule)
+    new = taken if taken > MOST else 0
+    return schedule.forward_steps * step_ns + moved * MEMORY + new * NEW
+
+
 def pages(peak_bytes: int) -> float:
     """Seconds that new pages take: memory that is kept from run to run has none."""
     return _fresh() * peak_bytes if peak_bytes > MOST else 0.0
