@@ -36,6 +36,7 @@ from ckad.passes.calls.hoist import hoist
 from ckad.passes.calls.marks import unmarked
 from ckad.passes.fma import fma
 from ckad.passes.integers.ranges import in_range
+from ckad.passes.integers.stacked import stacked
 from ckad.passes.integers.steady import steady
 from ckad.passes.rewrite import appended, seeded, with_outputs
 from ckad.passes.simplify import simplify
@@ -166,6 +167,7 @@ PRODUCTS = Pass("products", "sums of products of elements are matrix products", 
 SEGMENTS = Pass("segments", "sums over known runs of places are sparse products", segments)
 IN_RANGE = Pass("in_range", "indices that are proven to be in range are not checked", in_range)
 STEADY = Pass("steady", "an element that a loop meets at one place is a scalar around it", steady)
+STACKED = Pass("stacked", "what steps write at their number is what a loop gives", stacked)
 HOIST = Pass("hoist", "routines on what a loop does not change are called before it", hoist)
 FMA = Pass("fma", "a product that one sum alone reads joins it", fma)
 UNTAPE = Pass("untape", "the taped loops of an adjoint are plain loops again", untape)
@@ -262,7 +264,7 @@ def recorded() -> Pipeline:
 
 def primal(contract: bool = False) -> Pipeline:
     fused = (FMA,) if contract else ()
-    return Pipeline("primal", (IN_RANGE, STEADY, HOIST, SIMPLIFY, *fused))
+    return Pipeline("primal", (IN_RANGE, STEADY, STACKED, HOIST, SIMPLIFY, *fused))
 
 
 def gradient(wrt: Positions = None, contract: bool = False) -> Pipeline:

@@ -22,7 +22,7 @@ from ckad.tape.verify import verify
 
 from .recorded import raw
 
-PRIMAL = "in_range steady hoist simplify"
+PRIMAL = "in_range steady stacked hoist simplify"
 ROUTES = {
     pipeline.recorded: "simplify vectorise products segments",
     pipeline.primal: PRIMAL,

@@ -107,7 +107,8 @@ def rotate(
     if reshape:
         ends = np.array([[c, s], [-s, c]]) @ [[0, 0, *size[[0, 0]]], [0, size[1], 0, size[1]]]
         shape = (np.ptp(ends, axis=1) + 0.5).astype(int)
-    (y, x), (m, n) = np.indices(shape) - (shape[:, None, None] - 1) / 2, (size - 1) / 2
+    at = np.indices(tuple(shape.tolist())) - (shape[:, None, None] - 1) / 2
+    (y, x), (m, n) = at, (size - 1) / 2
     places = [c * y + s * x + m, c * x - s * y + n]
     turned = np.moveaxis(image, plane, (0, 1))
     found = _sampled(turned, places, order, mode, cval, prefilter)
@@ -122,6 +123,7 @@ def zoom(
     """Linear along each axis: SciPy's own numbers for unit vectors."""
     image, factors = _image(input), known(zoom)
     reject(factors is None, "scipy.ndimage.zoom by a traced factor")
+    assert factors is not None
     options: dict[str, Any] = {"order": order, "mode": mode, "prefilter": prefilter,
                                "grid_mode": grid_mode}  # fmt: skip
     found = image * 1.0
