@@ -264,19 +264,21 @@ def recorded() -> Pipeline:
 
 def primal(contract: bool = False) -> Pipeline:
     fused = (FMA,) if contract else ()
-    return Pipeline("primal", (IN_RANGE, STEADY, STACKED, HOIST, SIMPLIFY, *fused))
+    return Pipeline("primal", (IN_RANGE, STEADY, HOIST, SIMPLIFY, *fused))
 
 
 def gradient(wrt: Positions = None, contract: bool = False) -> Pipeline:
     """Outputs, of which the first is a scalar, and its cotangents by ``wrt``."""
     reverse = _adjoint(wrt, seeds=(0,), keep_outputs=True, contract=contract)
-    return primal(contract).then(Pipeline("gradient", (THREADED, reverse, SEEDED, SIMPLIFY)))
+    return primal(contract).then(
+        Pipeline("gradient", (STACKED, THREADED, reverse, SEEDED, SIMPLIFY))
+    )
 
 
 def pullback(wrt: Positions = None, contract: bool = False) -> Pipeline:
     """From (inputs, cotangents of the outputs) to the cotangents of ``wrt``."""
     reverse = _adjoint(wrt, contract=contract)
-    return primal(contract).then(Pipeline("pullback", (THREADED, reverse)))
+    return primal(contract).then(Pipeline("pullback", (STACKED, THREADED, reverse)))
 
 
 def pushforward(moving: Positions = None, contract: bool = False) -> Pipeline:
@@ -291,7 +293,9 @@ def hvp(wrt: Positions = None, moving: Positions = None, contract: bool = False)
     The tape has one output, a scalar. Its tangent is the second one then, and what is reversed.
     """
     forward, reverse = _tangent(moving, contract), _adjoint(wrt, seeds=(1,), contract=contract)
-    return primal(contract).then(Pipeline("hvp", (forward, THREADED, reverse, SEEDED, SIMPLIFY)))
+    return primal(contract).then(
+        Pipeline("hvp", (forward, STACKED, THREADED, reverse, SEEDED, SIMPLIFY))
+    )
 
 
 def gradient_and_hvp(
@@ -303,7 +307,7 @@ def gradient_and_hvp(
     """
     tangents = [n_inputs + moving.index(k) for k in wrt]
     reverse = _adjoint((*tangents, *wrt), seeds=(1,), keep_outputs=True, contract=contract)
-    passes = _tangent(moving, contract), THREADED, reverse, SEEDED, SIMPLIFY
+    passes = _tangent(moving, contract), STACKED, THREADED, reverse, SEEDED, SIMPLIFY
     return primal(contract).then(Pipeline("gradient_and_hvp", passes))
 
 
@@ -319,7 +323,7 @@ def gauss_newton(
     given. The tangents go forward with the values, then one reverse sweep follows.
     """
     reverse = _closed(wrt, n_outputs, loss, contract)
-    passes = _tangent(wrt, contract), THREADED, reverse, SIMPLIFY
+    passes = _tangent(wrt, contract), STACKED, THREADED, reverse, SIMPLIFY
     return primal(contract).then(Pipeline("gauss_newton", passes))
 
 

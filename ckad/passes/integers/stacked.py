@@ -34,6 +34,11 @@ class Written(NamedTuple):
     reads: dict[int, int]  # row of a read -> how far before its own row
     before: int  # how many rows before its own a step needs
 
+    @property
+    def ahead(self) -> list[int]:
+        """How far before their own the rows are that steps read as they were before the loop."""
+        return sorted({far for far in self.reads.values() if far < 1})
+
 
 def stacked(tape: Tape) -> Tape:
     """``tape`` whose loops give the rows that their steps write in order."""
@@ -86,9 +91,10 @@ def _of_carry(loop: Loop, position: int, read: Sequence[Sequence[int]]) -> Writt
             return None
         reads[k] = first - at
     far = max(reads.values(), default=0)
-    if far > min(MOST_BEFORE, first) or min(reads.values(), default=1) < 1:
+    last = first + loop.length - min(reads.values(), default=0)
+    if far > min(MOST_BEFORE, first) or last > row.type.shape[axis]:
         return None
-    return Written(position, axis, first, after, reads, far)
+    return Written(position, axis, first, after, reads, max(far, 0))
 
 
 def _shift(body: Tape, k: int) -> int | None:
@@ -127,6 +133,9 @@ def _rewritten(
         for j in range(w.before)
     ]
     own = [*(carry[at] for at in kept), *rows]
+    xs += [
+        _unwritten(b, carry[w.position], w, far, loop.length) for w in written for far in w.ahead
+    ]
     body = _edited(loop, kept, written)
     attrs = loop_attrs(b.body(body), loop.length, len(own), len(xs), loop.guard)
     new = b.append(Op.LOOP, (*own, *xs, *captured), attrs, TUPLE)
@@ -148,6 +157,18 @@ def _rewritten(
     return found
 
 
+def _unwritten(b: Builder, array: int, w: Written, far: int, length: int) -> int:
+    """The rows that steps find where nothing is written yet."""
+    shape = b.type(array).shape
+    rank = len(shape)
+    starts = [w.first - far if a == w.axis else 0 for a in range(rank)]
+    cut = [length if a == w.axis else n for a, n in enumerate(shape)]
+    type = b.type(array).with_shape(tuple(cut))
+    rows = b.slice(array, attrs=(*starts, *[1] * rank), type=type)
+    order = (w.axis, *(a for a in range(rank) if a != w.axis))
+    return b.transpose(rows, attrs=order) if w.axis else rows
+
+
 def _in_place(b: Builder, array: int, rows: int, w: Written) -> int:
     """The array with the rows that the steps have given."""
     shape, rank = b.type(array).shape, len(b.type(array).shape)
@@ -161,14 +182,18 @@ def _in_place(b: Builder, array: int, rows: int, w: Written) -> int:
 
 
 def _edited(loop: Loop, kept: Sequence[int], written: Sequence[Written]) -> Tape:
-    """The body: (i, carry, rows before, xs, captured) -> (carry, rows before, ys, rows)."""
+    """The body: (i, carry, rows before, xs, rows as they were, captured) -> (carry, rows before,
+    ys, rows)."""
     body, n, b = loop.body, len(loop.carry), Builder()
     inputs, outputs = body.inputs.tolist(), body.outputs.tolist()
     env = {k: b.input(body.rows[k].type) for k in (inputs[0], *(inputs[1 + at] for at in kept))}
     before = [[b.input(_row_type(body, w)) for _ in range(w.before)] for w in written]
-    env |= {k: b.input(body.rows[k].type) for k in inputs[1 + n :]}
+    fixed = 1 + n + len(loop.xs)
+    env |= {k: b.input(body.rows[k].type) for k in inputs[1 + n : fixed]}
     for w, rows in zip(written, before, strict=True):
-        env |= {k: rows[far - 1] for k, far in w.reads.items()}
+        ahead = {far: b.input(_row_type(body, w)) for far in w.ahead}
+        env |= {k: rows[far - 1] if far > 0 else ahead[far] for k, far in w.reads.items()}
+    env |= {k: b.input(body.rows[k].type) for k in inputs[fixed:]}
     left = {w.write for w in written} | {inputs[1 + w.position] for w in written}
     for k in range(len(body)):
         if k not in env and k not in left:
