@@ -18,10 +18,11 @@ from ckad.checkpoint.schedules.schedule import MAX_STEPS, Schedule
 from ckad.checkpoint.schedules.store_all import store_all
 from ckad.checkpoint.schedules.two_level import two_level
 from ckad.engines.actions import ACTION_BYTES, Slots
+from ckad.engines.arena import MOST
 from ckad.engines.measure import TapedLoop, step_bytes, token_bytes
 from ckad.loops.advice import too_small
 from ckad.loops.asked import Choice, asked_for, family
-from ckad.loops.costs import CACHE, MEMORY, is_far
+from ckad.loops.costs import CACHE, nanoseconds, slot_bytes
 from ckad.loops.offers import Offer, binomial, ladder, saving, worthwhile
 from ckad.loops.tables import FEWEST_ROWS, piece_rows, streamed_rows, whole_rows
 
@@ -177,16 +178,18 @@ class Chooser:
                 size = step_bytes(self.loops, slots, x.name)
                 period = isqrt(x.n_steps * x.state_bytes // max(1, size))
                 period = max(1, min(period, CACHE // max(1, size), x.n_steps))
-                options = chosen[x.name], two_level(x.n_steps, period)
-                found[x.name] = min(options, key=lambda s: self._nanoseconds(x, size, s))
+                options = [chosen[x.name], two_level(x.n_steps, period)]
+                if slot_bytes(x, size, options[0]) > MOST:
+                    options += self._in_kept_memory(x, size)
+                step = self.step_ns[x.name]
+                found[x.name] = min(options, key=lambda s: nanoseconds(x, size, s, step))
         return found
 
-    def _nanoseconds(self, x: TapedLoop, size: int, schedule: Schedule) -> float:
-        """What a schedule adds to the time of a loop whose steps keep ``size`` bytes."""
-        moved = (
-            x.n_steps if is_far(schedule.n_tape_slots, size) else 0
-        ) * size + 2 * schedule.n_slots * x.state_bytes
-        return schedule.forward_steps * self.step_ns[x.name] + moved * MEMORY
+    def _in_kept_memory(self, x: TapedLoop, size: int) -> list[Schedule]:
+        """The best schedule in memory that is there from run to run, with room for all else."""
+        room = MOST * 3 // 4 // len(self.outer)
+        found = fitting_schedule(x.n_steps, x.state_bytes, size, room, binomial(x))
+        return [] if found is None else [found]
 
     # --- predictions ---------------------------------------------------------------------------
 

@@ -27,6 +27,8 @@ TOUCHED = 2**23
 #: Bytes that the caches are thought to hold, and nanoseconds that a byte takes beyond them: it is
 #: written and read once, and lies on a page that the system has to find.
 CACHE, MEMORY = 10 * 2**20, 0.2
+#: Nanoseconds that a byte takes to be cleared, where memory is not kept from run to run.
+NEW = 0.15
 
 
 class Cost(NamedTuple):
@@ -77,6 +79,20 @@ NOT_TIMED = Costs()
 def is_far(n_tape_slots: int, step_bytes: int) -> bool:
     """Whether the residuals of steps are more than caches hold."""
     return n_tape_slots > 1 and n_tape_slots * step_bytes > CACHE
+
+
+def slot_bytes(x: TapedLoop, step_bytes: int, schedule: Schedule) -> int:
+    """What a loop's slots take, with so many bytes of residuals in each step."""
+    return schedule.n_slots * x.state_bytes + schedule.n_tape_slots * step_bytes
+
+
+def nanoseconds(x: TapedLoop, step_bytes: int, schedule: Schedule, step_ns: float) -> float:
+    """What a schedule adds to the time of a loop."""
+    far = is_far(schedule.n_tape_slots, step_bytes)
+    moved = (x.n_steps if far else 0) * step_bytes + 2 * schedule.n_slots * x.state_bytes
+    taken = slot_bytes(x, step_bytes, schedule)
+    new = taken if taken > MOST else 0
+    return schedule.forward_steps * step_ns + moved * MEMORY + new * NEW
 
 
 def pages(peak_bytes: int) -> float:

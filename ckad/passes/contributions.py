@@ -51,7 +51,15 @@ def _plus_part(b: Builder, x: int, y: int) -> int | None:
     before = b.reshape_to(x, b.type(part).shape)
     op, operands, *_ = b.rows[before]
     if op is Op.SELECT and operands[0] == mask and masks.is_zero(operands[1]):
-        placed = b.select(mask, new, operands[2])
+        placed = _joined(b, mask, new, operands[2])
     else:
         placed = b.select(mask, b.add(before, new), before)
     return b.reshape_to(placed, b.type(y).shape)
+
+
+def _joined(b: Builder, mask: int, inside: int, outside: int) -> int:
+    """Two parts of one row are that row."""
+    row = b.rows[inside]
+    if row.op is Op.SELECT and row.operands[0] == mask:
+        inside = row.operands[1]
+    return outside if inside == outside else b.select(mask, inside, outside)

@@ -163,6 +163,17 @@ def _slice(b: Builder, row: Row, xs: list[int]) -> int | None:
     )
 
 
+def _gather(b: Builder, row: Row, xs: list[int]) -> int | None:
+    """What has just been written to where it is read."""
+    written = b.rows[xs[0]]
+    if written.op is not Op.SCATTER or written.operands[1] != xs[1]:
+        return None
+    axis, unique = written.attrs
+    if (axis,) != row.attrs or not (unique or b.type(xs[1]).size == 1):
+        return None
+    return b.reshape_to(written.operands[2], row.type.shape)
+
+
 def _update(b: Builder, row: Row, xs: list[int]) -> int | None:
     """A part written back to where it came from, or over what was written there before."""
     x, part = xs
@@ -227,6 +238,7 @@ _TRIVIAL = {
     Op.RESHAPE: _reshape,
     Op.SELECT: _select,
     Op.SLICE: _slice,
+    Op.GATHER: _gather,
     Op.UPDATE: _update,
     Op.SUM: lambda b, row, xs: xs[0] if not row.attrs else None,
 }

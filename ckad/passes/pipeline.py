@@ -36,6 +36,7 @@ from ckad.passes.calls.hoist import hoist
 from ckad.passes.calls.marks import unmarked
 from ckad.passes.fma import fma
 from ckad.passes.integers.ranges import in_range
+from ckad.passes.integers.stacked import stacked
 from ckad.passes.integers.steady import steady
 from ckad.passes.rewrite import appended, seeded, with_outputs
 from ckad.passes.simplify import simplify
@@ -166,6 +167,7 @@ PRODUCTS = Pass("products", "sums of products of elements are matrix products", 
 SEGMENTS = Pass("segments", "sums over known runs of places are sparse products", segments)
 IN_RANGE = Pass("in_range", "indices that are proven to be in range are not checked", in_range)
 STEADY = Pass("steady", "an element that a loop meets at one place is a scalar around it", steady)
+STACKED = Pass("stacked", "what steps write at their number is what a loop gives", stacked)
 HOIST = Pass("hoist", "routines on what a loop does not change are called before it", hoist)
 FMA = Pass("fma", "a product that one sum alone reads joins it", fma)
 UNTAPE = Pass("untape", "the taped loops of an adjoint are plain loops again", untape)
@@ -268,13 +270,15 @@ def primal(contract: bool = False) -> Pipeline:
 def gradient(wrt: Positions = None, contract: bool = False) -> Pipeline:
     """Outputs, of which the first is a scalar, and its cotangents by ``wrt``."""
     reverse = _adjoint(wrt, seeds=(0,), keep_outputs=True, contract=contract)
-    return primal(contract).then(Pipeline("gradient", (THREADED, reverse, SEEDED, SIMPLIFY)))
+    return primal(contract).then(
+        Pipeline("gradient", (STACKED, THREADED, reverse, SEEDED, SIMPLIFY))
+    )
 
 
 def pullback(wrt: Positions = None, contract: bool = False) -> Pipeline:
     """From (inputs, cotangents of the outputs) to the cotangents of ``wrt``."""
     reverse = _adjoint(wrt, contract=contract)
-    return primal(contract).then(Pipeline("pullback", (THREADED, reverse)))
+    return primal(contract).then(Pipeline("pullback", (STACKED, THREADED, reverse)))
 
 
 def pushforward(moving: Positions = None, contract: bool = False) -> Pipeline:
@@ -289,7 +293,9 @@ def hvp(wrt: Positions = None, moving: Positions = None, contract: bool = False)
     The tape has one output, a scalar. Its tangent is the second one then, and what is reversed.
     """
     forward, reverse = _tangent(moving, contract), _adjoint(wrt, seeds=(1,), contract=contract)
-    return primal(contract).then(Pipeline("hvp", (forward, THREADED, reverse, SEEDED, SIMPLIFY)))
+    return primal(contract).then(
+        Pipeline("hvp", (forward, STACKED, THREADED, reverse, SEEDED, SIMPLIFY))
+    )
 
 
 def gradient_and_hvp(
@@ -301,7 +307,7 @@ def gradient_and_hvp(
     """
     tangents = [n_inputs + moving.index(k) for k in wrt]
     reverse = _adjoint((*tangents, *wrt), seeds=(1,), keep_outputs=True, contract=contract)
-    passes = _tangent(moving, contract), THREADED, reverse, SEEDED, SIMPLIFY
+    passes = _tangent(moving, contract), STACKED, THREADED, reverse, SEEDED, SIMPLIFY
     return primal(contract).then(Pipeline("gradient_and_hvp", passes))
 
 
@@ -317,7 +323,7 @@ def gauss_newton(
     given. The tangents go forward with the values, then one reverse sweep follows.
     """
     reverse = _closed(wrt, n_outputs, loss, contract)
-    passes = _tangent(wrt, contract), THREADED, reverse, SIMPLIFY
+    passes = _tangent(wrt, contract), STACKED, THREADED, reverse, SIMPLIFY
     return primal(contract).then(Pipeline("gauss_newton", passes))
 
 

@@ -92,7 +92,12 @@ dispatch.later(
 )
 dispatch.later("scipy.spatial", "ckad.trace.numpy.scipy.distances")
 dispatch.later("scipy.linalg", "ckad.trace.numpy.scipy.matrices", "ckad.trace.numpy.scipy.banded")
-dispatch.later("scipy.ndimage", "ckad.trace.numpy.scipy.filters", "ckad.trace.numpy.scipy.images")
+dispatch.later(
+    "scipy.ndimage",
+    "ckad.trace.numpy.scipy.filters",
+    "ckad.trace.numpy.scipy.images",
+    "ckad.trace.numpy.scipy.ranks",
+)
 dispatch.later(
     "scipy.integrate",
     "ckad.trace.numpy.scipy.filters",
@@ -105,7 +110,7 @@ dispatch.later(
     "ckad.trace.numpy.scipy.filters",
     "ckad.trace.numpy.scipy.signals",
     "ckad.trace.numpy.scipy.periodograms",
-    "ckad.trace.numpy.scipy.resampling",
+    "ckad.trace.numpy.scipy.ranks",
 )
 
 

@@ -561,3 +561,18 @@ def test_a_plan_does_not_outlive_the_free_memory_it_was_made_for(monkeypatch):
     monkeypatch.setattr("ckad.loops.driver.free_memory", lambda: 2**20)
     assert kept.schedule.family == "store_all"
     assert ckad.plan(decay, u).peak_bytes <= 2**18 < kept.peak_bytes
+
+
+def test_what_new_memory_costs_is_weighed():
+    """Steps that keep more than is kept from run to run run again where that takes less time."""
+
+    def program(a, b):
+        for _ in range(400):
+            a = a + np.sin(a) * b
+            b[1:] += 0.1 * a[1:]
+        return np.sum(a * b)
+
+    a = np.linspace(0.1, 1.0, 160_000)
+    long, short = (ckad.plan(program, x, x.copy(), engine="native") for x in (a, a[:900]))
+    assert short.loops[0].schedule.n_slots == 0
+    assert long.peak_bytes < 400 * a.nbytes

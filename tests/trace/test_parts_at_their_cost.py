@@ -8,6 +8,7 @@ import pytest
 import ckad
 from ckad.engines.native.nests.boxes import fused
 from ckad.engines.native.nests.fusion import Nest
+from ckad.passes.fold import fold
 from ckad.rules.evaluate import evaluate
 from ckad.tape.builder import Builder
 from ckad.tape.extents import Masks
@@ -83,6 +84,46 @@ def test_no_pass_over_the_whole_axis_is_left_in_a_loop(function, args):
     ]
     assert nests
     assert all(nest.spans for nest in nests)
+
+
+def eliminated(a):
+    """One outer product per pivot."""
+    for k in range(len(a) - 1):
+        a[k + 1 :, k] /= a[k, k]
+        a[k + 1 :, k + 1 :] -= np.outer(a[k + 1 :, k], a[k, k + 1 :])
+    return np.sum(a * a)
+
+
+def test_the_cotangent_of_a_part_that_a_step_adds_to_is_left_where_it_is():
+    a = np.random.default_rng(3).normal(size=(40, 40)) + 20 * np.eye(40)
+    tape = ckad.grad(eliminated).compiled(a).tape
+    loops = [row for row in tape.rows if row.op is Op.REVERSE_LOOP]
+    rows = [row for row in tape.bodies[loops[0].attrs[2]].rows if row.type.shape == a.shape]
+    assert not [row for row in rows if row.op is Op.SELECT and row.operands[1] == row.operands[2]]
+    ckad.testing.check_grads(ckad.jit(eliminated), (a,))
+
+
+def test_what_has_just_been_written_is_not_read_again():
+    def scaled(x):
+        y = np.zeros((5, 5))
+        for i in range(5):
+            y[i] = x * (i + 1.0)
+            y[i, i] = 2.0 * y[i, i]
+            y[:, i] += y[i]
+        return np.sum(y * y)
+
+    x = np.linspace(0.5, 1.5, 5)
+    tape = ckad.trace(scaled)(x)
+    assert ckad.jit(scaled)(x) == scaled(x)
+    b = Builder()
+    array, part = b.input(Type(DType.F64, (5, 3))), b.input(Type(DType.F64, (3,)))
+    places = b.const(np.array(2)), b.const(np.array(3))
+    for read in places:
+        b.gather(b.scatter(array, places[0], part, attrs=(0, 1)), read, attrs=(0,))
+    folded = fold(b.tape([len(b.rows) - 3, len(b.rows) - 1]))
+    assert [folded.rows[k].op for k in folded.outputs] == [Op.INPUT, Op.GATHER]
+    assert tape.outputs.size == 1
+    ckad.testing.check_grads(ckad.jit(scaled), (x,))
 
 
 def test_what_is_not_finite_outside_of_a_part_stays_there():

@@ -89,7 +89,7 @@ def _reversed(w: Array) -> Array:
     return w[(slice(None, None, -1),) * w.ndim]
 
 
-def _padded(x: Array, widths: Any, mode: str, cval: Any) -> Array:
+def padded(x: Array, widths: Any, mode: str, cval: Any) -> Array:
     if mode not in _OUTSIDE:
         raise RuntimeError(at_place(f"boundary mode not supported: {mode!r}"))
     options: dict[str, Any] = {"constant_values": cval} if _OUTSIDE[mode] == "constant" else {}
@@ -111,7 +111,7 @@ def _filtered(
         origins = [-o - (n % 2 == 0) for o, n in zip(origins, w.shape, strict=True)]
     before = [n // 2 + o for n, o in zip(w.shape, origins, strict=True)]
     widths = [(b, n - 1 - b) for b, n in zip(before, w.shape, strict=True)]
-    found = retyped(_taps(_padded(x, widths, mode, cval), w, x.shape), x.dtype)
+    found = retyped(_taps(padded(x, widths, mode, cval), w, x.shape), x.dtype)
     return stored(found, output)
 
 
@@ -190,7 +190,7 @@ def gaussian_filter(
 def _full(x: Array, w: Array, outside: str = "constant", cval: Any = 0) -> Array:
     widths = [(n - 1, n - 1) for n in w.shape]
     shape = [a + b - 1 for a, b in zip(x.shape, w.shape, strict=True)]
-    return _taps(_padded(x, widths, outside, cval), _reversed(w), shape)
+    return _taps(padded(x, widths, outside, cval), _reversed(w), shape)
 
 
 def _convolved(x: Any, w: Any, mode: str, outside: str = "constant", cval: Any = 0) -> Array:
@@ -272,6 +272,20 @@ def signal_convolve(in1: Any, in2: Any, mode: str = "full", method: str = "auto"
 @implements(scipy.signal.correlate, kind=STATIC)
 def signal_correlate(in1: Any, in2: Any, mode: str = "full", method: str = "auto") -> Array:
     return signal_convolve(in1, np.conj(_reversed(traced(in2))), mode, method)
+
+
+@implements(scipy.signal.wiener)
+def wiener(im: Any, mysize: Any = None, noise: Any = None) -> Array:
+    """The local mean, and of what differs from it the share that is no noise."""
+    x = traced(im) * 1.0
+    ones = np.ones(np.broadcast_to(3 if mysize is None else mysize, (x.ndim,)))
+    mean = signal_correlate(x, ones, "same") / float(ones.size)
+    variance = signal_correlate(x**2, ones, "same") / float(ones.size) - mean**2
+    if noise is None:
+        noise = np.mean(variance)
+    is_noise = variance < noise
+    share = 1.0 - noise / np.where(is_noise, 1.0, variance)
+    return np.where(is_noise, mean, mean + (x - mean) * share)
 
 
 _BOUNDARIES = {"fill": "constant", "wrap": "wrap", "symm": "reflect"}

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.signal
 
 from ckad.place import at_place
-from ckad.trace.arrays import Array, sliding, traced
+from ckad.trace.arrays import Array, copied, sliding, traced
 from ckad.trace.axes import axis_of
 from ckad.trace.dispatch import STATIC, implements, reject
 from ckad.trace.numpy.scipy.signals import detrend as detrended
@@ -164,3 +164,46 @@ def stft(
     f = np.fft.rfftfreq(size, 1 / fs) if return_onesided else np.fft.fftfreq(size, 1 / fs)
     times = (np.arange(found.shape[-2]) * step + (0.0 if boundary else n / 2)) / fs
     return f, times, np.moveaxis(found, -1, axis - 1 if axis < 0 else axis)
+
+
+@implements(scipy.signal.istft, kind=STATIC)
+def istft(
+    Zxx: Any, fs: float = 1.0, window: Any = "hann", nperseg: Any = None, noverlap: Any = None,
+    nfft: Any = None, input_onesided: bool = True, boundary: bool = True, time_axis: int = -1,
+    freq_axis: int = -2, scaling: str = "spectrum",
+) -> tuple[np.ndarray, Array]:  # fmt: skip
+    """Windows from their spectra, added where they overlap and divided by their weights."""
+    if scaling not in ("spectrum", "psd"):
+        raise ValueError(at_place(f"Parameter scaling={scaling!r} not in ['spectrum', 'psd']!"))
+    spectra = traced(Zxx)
+    at, of = axis_of(time_axis, spectra.ndim), axis_of(freq_axis, spectra.ndim)
+    if at == of:
+        raise ValueError(at_place("Must specify differing time and frequency axes!"))
+    spectra = np.moveaxis(spectra, (at, of), (-2, -1))
+    likely = 2 * (spectra.shape[-1] - 1) if input_onesided else spectra.shape[-1]
+    n = likely if nperseg is None else int(nperseg)
+    odd = input_onesided and n == likely + 1
+    length = (n if odd else likely) if nfft is None else int(nfft)
+    if length < n:
+        raise ValueError(at_place(f"nfft is {length}; it has to be at least nperseg, {n}."))
+    overlap = n // 2 if noverlap is None else int(noverlap)
+    if not 0 <= overlap < n:
+        raise ValueError(at_place(f"noverlap is {overlap}; it has to be less than nperseg, {n}."))
+    numbers, size = _window(window, n, n)
+    if size != n:
+        raise ValueError(at_place(f"window must have length of {n}"))
+    scale = np.sum(numbers) if scaling == "spectrum" else np.sqrt(fs * np.sum(numbers**2))
+    back = np.fft.irfft if input_onesided else np.fft.ifft
+    parts = back(spectra, length)[..., :n] * (numbers * scale)
+    starts = np.arange(parts.shape[-2]) * (n - overlap)
+    places = starts[:, None] + np.arange(n)
+    weights = np.zeros(int(starts[-1]) + n)
+    np.add.at(weights, places, np.broadcast_to(numbers**2, places.shape))
+    total = np.zeros((weights.size, *parts.shape[:-2]), parts.dtype, like=parts)
+    np.add.at(total, places, np.moveaxis(parts, (-2, -1), (0, 1)))
+    inside = slice(n // 2, -(n // 2)) if boundary else slice(None)
+    weights = np.where(weights > 1e-10, weights, 1.0)[inside]
+    found = np.moveaxis(total[inside], 0, -1) / weights
+    if found.ndim > 1:
+        found = np.moveaxis(found, -1, at - (of < at))
+    return np.arange(found.shape[0]) / fs, copied(found)

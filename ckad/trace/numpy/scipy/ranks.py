@@ -1,0 +1,109 @@
+"""SciPy's filters that order the elements of windows: medians, extrema; loaded when needed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import scipy.ndimage
+import scipy.signal
+
+from ckad.place import at_place
+from ckad.trace.arrays import Array, sliding, stored, traced
+from ckad.trace.dispatch import STATIC, implements, reject
+from ckad.trace.numpy.scipy.filters import padded
+
+
+def _windows(x: Array, size: Sequence[int]) -> Array:
+    """The windows of these lengths in what has been padded, each as one last axis."""
+    for axis, n in enumerate(size):
+        x = sliding(x, axis, n)
+    return np.reshape(x, (*x.shape[: len(size)], -1))
+
+
+def _filtered(
+    input: Any, ranks: Any, size: Any, footprint: Any, output: Any, mode: str, cval: Any,
+    origin: Any,
+) -> Array:  # fmt: skip
+    """``ranks``: from the number of elements in a window to the place of one in their order."""
+    x = traced(input)
+    reject(x.dtype.kind != "f", "filters of scipy.ndimage on integers")
+    if footprint is None and size is None:
+        raise RuntimeError(at_place("no footprint or filter size provided"))
+    if footprint is None:
+        footprint = np.ones(np.broadcast_to(size, (x.ndim,)), bool)
+    there = np.flatnonzero(footprint)
+    origins = np.broadcast_to(origin, (x.ndim,)).tolist()
+    before = [n // 2 + o for n, o in zip(np.shape(footprint), origins, strict=True)]
+    widths = [(b, n - 1 - b) for b, n in zip(before, np.shape(footprint), strict=True)]
+    windows = _windows(padded(x, widths, mode, cval), np.shape(footprint))
+    if len(there) < windows.shape[-1]:
+        windows = windows[..., there]
+    rank = ranks(len(there))
+    if rank in (0, len(there) - 1):
+        return stored((np.max if rank else np.min)(windows, axis=-1), output)
+    return stored(np.sort(windows, axis=-1)[..., rank], output)
+
+
+@implements(scipy.ndimage.median_filter)
+def median_filter(
+    input: Any, size: Any = None, footprint: Any = None, output: Any = None,
+    mode: str = "reflect", cval: Any = 0.0, origin: Any = 0,
+) -> Array:  # fmt: skip
+    return _filtered(input, lambda n: n // 2, size, footprint, output, mode, cval, origin)
+
+
+@implements(scipy.ndimage.rank_filter)
+def rank_filter(
+    input: Any, rank: int, size: Any = None, footprint: Any = None, output: Any = None,
+    mode: str = "reflect", cval: Any = 0.0, origin: Any = 0,
+) -> Array:  # fmt: skip
+    def at(n: int) -> int:
+        if not -n <= rank < n:
+            raise RuntimeError(
+                at_place(f"rank {rank} of {n} elements: not within filter footprint")
+            )
+        return rank % n
+
+    return _filtered(input, at, size, footprint, output, mode, cval, origin)
+
+
+@implements(scipy.ndimage.percentile_filter)
+def percentile_filter(
+    input: Any, percentile: float, size: Any = None, footprint: Any = None, output: Any = None,
+    mode: str = "reflect", cval: Any = 0.0, origin: Any = 0,
+) -> Array:  # fmt: skip
+    share = percentile + 100.0 if percentile < 0 else percentile
+    if not 0 <= share <= 100:
+        raise RuntimeError(at_place(f"invalid percentile: {percentile}"))
+
+    def at(n: int) -> int:
+        return n - 1 if share == 100.0 else int(n * share / 100.0)
+
+    return _filtered(input, at, size, footprint, output, mode, cval, origin)
+
+
+@implements(scipy.ndimage.minimum_filter)
+def minimum_filter(
+    input: Any, size: Any = None, footprint: Any = None, output: Any = None,
+    mode: str = "reflect", cval: Any = 0.0, origin: Any = 0,
+) -> Array:  # fmt: skip
+    return _filtered(input, lambda n: 0, size, footprint, output, mode, cval, origin)
+
+
+@implements(scipy.ndimage.maximum_filter)
+def maximum_filter(
+    input: Any, size: Any = None, footprint: Any = None, output: Any = None,
+    mode: str = "reflect", cval: Any = 0.0, origin: Any = 0,
+) -> Array:  # fmt: skip
+    return _filtered(input, lambda n: n - 1, size, footprint, output, mode, cval, origin)
+
+
+@implements(scipy.signal.medfilt, kind=STATIC)
+def medfilt(volume: Any, kernel_size: Any = None) -> Array:
+    x = traced(volume)
+    size = np.broadcast_to(3 if kernel_size is None else kernel_size, (x.ndim,)).tolist()
+    if not all(n % 2 for n in size):
+        raise ValueError(at_place(f"medfilt: windows of {size}; each length has to be odd"))
+    return np.median(_windows(np.pad(x, [(n // 2, n // 2) for n in size]), size), -1)

@@ -1,0 +1,159 @@
+"""Arrays that steps write in order are not carried: values, derivatives, restart states."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import ckad
+from ckad.tape.ops import Op
+
+X, K = np.linspace(0.3, 1.0, 5), np.linspace(0.5, 1.5, 5)
+STEPS = 30
+
+
+def numbers(x, k):
+    """One number of each step."""
+    energy = np.zeros(STEPS)
+    for t in range(STEPS):
+        x = x + 0.1 * np.sin(k * x)
+        energy[t] = np.sum(x * x)
+    return energy * np.arange(STEPS)
+
+
+def rows(x, k):
+    """Not all rows are written."""
+    history = np.full((STEPS + 3, 5), 2.0)
+    history[0] = x
+    for t in range(STEPS):
+        x = x + 0.1 * np.sin(k * x)
+        history[t + 1] = x
+    return history * k
+
+
+def one_before(x, k):
+    history = np.zeros((STEPS + 1, 5))
+    history[0] = x
+    for t in range(STEPS):
+        history[t + 1] = history[t] + 0.1 * np.sin(k * history[t])
+    return history
+
+
+def two_before(x, k):
+    """The wave equation, its time on the last axis."""
+    u = np.zeros((5, STEPS))
+    u[:, 0], u[:, 1] = x, 0.9 * x
+    for t in range(2, STEPS):
+        u[:, t] = 2 * u[:, t - 1] - u[:, t - 2] + 0.01 * k * np.cos(u[:, t - 2])
+    return u
+
+
+def inside(x, k):
+    """What is at the ends of each row was there before."""
+    u = np.outer(np.linspace(1.0, 2.0, STEPS + 2), k)
+    u[0] = x
+    for t in range(STEPS):
+        u[t + 1, 1:-1] = u[t, 1:-1] + 0.1 * u[t, 2:] * u[t, :-2] + 0.01 * u[t + 2, 1:-1]
+    return u
+
+
+def columns(x, k):
+    u = np.outer(k, np.linspace(1.0, 2.0, STEPS)) * x[0]
+    for t in range(1, STEPS):
+        u[1:-1, t] *= 0.5 * u[1:-1, t - 1] - 0.1 * u[2:, t - 1]
+    return u
+
+
+def two_arrays(x, k):
+    a, b = np.zeros((STEPS, 5)), np.zeros(STEPS)
+    for t in range(STEPS):
+        a[t] = x * k
+        x = np.tanh(x + 0.1 * a[t])
+        b[t] = x[0] * x[1]
+    return a, b, x
+
+
+PROGRAMS = (numbers, rows, one_before, two_before, inside, columns, two_arrays)
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda f: f.__name__)
+@pytest.mark.parametrize("engine", ["vm", "native"])
+def test_values_and_derivatives(program, engine):
+    mine, theirs = ckad.jit(program, engine=engine)(X, K), program(X, K)
+    pairs = zip(mine, theirs, strict=True) if isinstance(theirs, tuple) else [(mine, theirs)]
+    for found, expected in pairs:
+        np.testing.assert_allclose(found, expected, rtol=1e-13, atol=1e-14)
+    ckad.testing.check_grads(lambda x, k: program(x, k), (X, K), engine=engine)
+
+
+def total(program):
+    def function(x, k):
+        found = program(x, k)
+        parts = found if isinstance(found, tuple) else (found,)
+        return sum(np.sum(part**2) for part in parts)
+
+    return function
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda f: f.__name__)
+def test_a_restart_state_has_the_rows_that_are_read(program):
+    plan = ckad.plan(total(program), X, K, argnums=(0, 1), engine="native", schedule="revolve")
+    assert plan.loops[0].state_bytes <= 64 * (2 if program is two_before else 1)
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda f: f.__name__)
+def test_the_bits_do_not_depend_on_the_schedule(program):
+    found = [
+        ckad.value_and_grad(total(program), (0, 1), engine="native", schedule=schedule)(X, K)
+        for schedule in ("store_all", "revolve")
+    ]
+    np.testing.assert_array_equal(found[0][0], found[1][0])
+    for one, other in zip(found[0][1], found[1][1], strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def carried(function, *args):
+    """How many values the first loop carries."""
+    tape = ckad.grad(function).compiled(*args).tape
+    return next(row.attrs[3] for row in tape.rows if row.op is Op.TAPED_LOOP)
+
+
+def written_twice(x):
+    y = np.zeros(STEPS)
+    for t in range(STEPS - 1):
+        y[t] = y[t] + x
+        y[t + 1] = y[t] * x
+        x = 0.5 * np.sin(x + 0.1 * y[t + 1])
+    return np.sum(y)
+
+
+def far_before(x):
+    y = np.zeros(STEPS) + x
+    for t in range(9, STEPS):
+        y[t] = np.sin(y[t - 9] * x)
+    return np.sum(y)
+
+
+def handed_on(x):
+    """What is read is the whole array."""
+    y = np.zeros(STEPS) + x
+    for t in range(STEPS):
+        y[t] = np.sin(np.sum(y) * x)
+    return np.sum(y)
+
+
+@pytest.mark.parametrize("function", [written_twice, far_before, handed_on])
+def test_what_else_is_read_or_written_is_carried(function):
+    assert ckad.jit(function)(0.3) == pytest.approx(function(0.3), rel=1e-13)
+    ckad.testing.check_grads(lambda x: function(x), (0.3,))
+    assert carried(function, 0.3) >= 1
+
+
+def test_a_loop_without_steps_gives_the_array_as_it_was():
+    def empty(x):
+        y = np.ones(4) * x
+        for t in range(0):
+            y[t] = 0.0
+        return np.sum(y)
+
+    assert ckad.value_and_grad(empty)(2.0) == (8.0, 4.0)
