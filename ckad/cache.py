@@ -128,7 +128,7 @@ class Cache:
             total += size
             if k >= n_files or total > n_bytes:
                 with suppress(OSError):
-                    path.unlink()
+                    os.unlink(path)
 
 
 def digest(data: bytes) -> str:
@@ -348,12 +348,14 @@ def _remove_unused(base: Path, prefix: str) -> None:
         shutil.rmtree(directory, ignore_errors=True)
 
 
-def _files(prefix: str) -> Iterator[tuple[Path, int, int]]:
+def _files(prefix: str) -> Iterator[tuple[str, int, int]]:
     """Path, bytes and time of last use of the files under directories of a kind."""
-    for path in cache_dir().glob(f"{prefix}*/*"):
-        with suppress(OSError):  # another process may have removed it
-            found = path.stat()
-            yield path, found.st_size, found.st_mtime_ns
+    for directory in cache_dir().glob(f"{prefix}*"):
+        with suppress(OSError), os.scandir(directory) as files:
+            for file in files:
+                with suppress(OSError):  # another process may have removed it
+                    found = file.stat()
+                    yield file.path, found.st_size, found.st_mtime_ns
 
 
 _warned: set[str] = set()
