@@ -16,13 +16,15 @@ import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib.metadata import version
 from pathlib import Path
 from typing import NamedTuple
 
 from numba.misc.appdirs import AppDirs
+
+from ckad import locks
 
 try:
     import fcntl
@@ -126,7 +128,7 @@ class Cache:
             total += size
             if k >= n_files or total > n_bytes:
                 with suppress(OSError):
-                    path.unlink()
+                    os.unlink(path)
 
 
 def digest(data: bytes) -> str:
@@ -261,81 +263,81 @@ def _check_parent(parent: Path) -> None:
 
 
 @contextmanager
-def exclusive(directory: Path | None) -> Iterator[None]:
+def exclusive_entry(entry: Path | None) -> Iterator[None]:
     """One process at a time: the others wait, and then find what the first has compiled.
 
-    A wait has an end, and where files cannot be locked there is none: all compile then. The caller
-    keeps other threads out.
+    Entries of other names are compiled meanwhile, also while this process waits for those that its
+    own needs. A wait has an end, and where files cannot be locked there is none: all compile then.
+    The caller keeps other threads out.
     """
-    if fcntl is None or directory is None or directory in _held:
+    if fcntl is None or entry is None:
         yield
         return
-    opened = -1
-    _held.add(directory)
+    path, byte = entry.parent.parent / LOCKS, int(digest(entry.name.encode())[:7], 16)
+    opened = _opened_for(path, byte)
     try:
-        with suppress(OSError):
-            opened = _noted(os.open(directory, os.O_RDONLY))
-            _wait_for(opened)
+        if opened is not None:
+            _wait_for(opened, byte)
         yield
     finally:
-        _held.discard(directory)
-        _let_go(opened)
+        if opened is not None:
+            _let_go(path, opened, byte)
 
 
-_held: set[Path] = set()
-_opened: set[int] = set()  # files that are locked, or waited for
+class _Opened(NamedTuple):
+    """A file whose bytes are locks, opened once: closing it gives up all that a process has."""
+
+    number: int
+    bytes: list[int]  # those that are locked, or waited for
 
 
-def _noted(opened: int) -> int:
-    _opened.add(opened)
-    return opened
+_opened: dict[Path, _Opened] = {}
+_opening = locks.lock()
 
 
-def _let_go(opened: int) -> None:
-    if opened in _opened:  # else this is a child, and it is closed
-        _opened.discard(opened)
-        os.close(opened)
+def _opened_for(path: Path, byte: int) -> _Opened | None:
+    with _opening, suppress(OSError):
+        if path not in _opened:
+            number = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+            _opened[path] = _Opened(number, [])
+        _opened[path].bytes.append(byte)
+        return _opened[path]
+    return None
+
+
+def _let_go(path: Path, opened: _Opened, byte: int) -> None:
+    with _opening:
+        if _opened.get(path) is not opened:  # this is a child, and it is closed
+            return
+        opened.bytes.remove(byte)
+        if not opened.bytes:
+            del _opened[path]
+            os.close(opened.number)
+        elif byte not in opened.bytes:
+            with suppress(OSError):
+                fcntl.lockf(opened.number, fcntl.LOCK_UN, 1, byte)
 
 
 def _forked() -> None:
-    """A child has its parent's files, which would stay locked for as long as it lives."""
-    while _opened:
-        os.close(_opened.pop())
-    _held.clear()
+    """A child has its parent's files, but none of the locks."""
+    for opened in _opened.values():
+        os.close(opened.number)
+    _opened.clear()
 
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forked)
 
 
-@contextmanager
-def exclusive_entry(entry: Path | None) -> Iterator[None]:
-    """The same for one entry: those of other names are compiled meanwhile.
-
-    Its lock is a byte of one file for all entries. The caller keeps other threads out, and asks for
-    one entry at a time: a process loses all its locks of a file when it closes that.
-    """
-    opened = -1
-    try:
-        if fcntl is not None and entry is not None:
-            with suppress(OSError):
-                path = entry.parent.parent / LOCKS
-                opened = _noted(os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600))
-                byte = int(digest(entry.name.encode())[:7], 16)
-                _wait_for(opened, lambda how: fcntl.lockf(opened, how, 1, byte))
-        yield
-    finally:
-        _let_go(opened)
-
-
-def _wait_for(opened: int, lock: Callable[[int], None] | None = None) -> None:
+def _wait_for(opened: _Opened, byte: int) -> None:
     end = time.monotonic() + LONGEST_WAIT
     while time.monotonic() < end:
         try:
-            how = fcntl.LOCK_EX | fcntl.LOCK_NB
-            fcntl.flock(opened, how) if lock is None else lock(how)
+            fcntl.lockf(opened.number, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, byte)
         except BlockingIOError:
             time.sleep(PAUSE)
+        except OSError:  # of a file system without locks
+            return
         else:
             return
 
@@ -346,12 +348,14 @@ def _remove_unused(base: Path, prefix: str) -> None:
         shutil.rmtree(directory, ignore_errors=True)
 
 
-def _files(prefix: str) -> Iterator[tuple[Path, int, int]]:
+def _files(prefix: str) -> Iterator[tuple[str, int, int]]:
     """Path, bytes and time of last use of the files under directories of a kind."""
-    for path in cache_dir().glob(f"{prefix}*/*"):
-        with suppress(OSError):  # another process may have removed it
-            found = path.stat()
-            yield path, found.st_size, found.st_mtime_ns
+    for directory in cache_dir().glob(f"{prefix}*"):
+        with suppress(OSError), os.scandir(directory) as files:
+            for file in files:
+                with suppress(OSError):  # another process may have removed it
+                    found = file.stat()
+                    yield file.path, found.st_size, found.st_mtime_ns
 
 
 _warned: set[str] = set()

@@ -87,11 +87,11 @@ def _one_process_at_a_time(dispatcher: Any) -> Callable[[Any], Any]:
     def alone(sig: Any) -> Any:
         if sig in dispatcher.overloads:
             return compiled(sig)
-        directory = dispatcher._cache.missing(sig, dispatcher.targetctx)
-        if directory is None:
+        entry = dispatcher._cache.missing(sig, dispatcher.targetctx)
+        if entry is None:
             return compiled(sig)
         # Numba's own lock first, everywhere: else two threads could wait for each other
-        with _interruptible(), global_compiler_lock, cache.exclusive(directory):
+        with _interruptible(), global_compiler_lock, cache.exclusive_entry(entry):
             return compiled(sig)
 
     return alone
@@ -142,12 +142,13 @@ class KernelCache(_Cache):  # type: ignore[misc]
         return result
 
     def missing(self, sig: Any, target_context: Any) -> Path | None:
-        """The directory that has no entry for ``sig`` yet."""
+        """Where the entry for ``sig`` will be, if there is none yet."""
         directory = _directory(target_context.codegen())
         if directory is None:
             return None
         with suppress(Exception):  # a closure that does not pickle
-            return None if self._entry(sig, directory)[1].exists() else directory
+            path = self._entry(sig, directory)[1]
+            return None if path.exists() else path
         return None
 
     def _load(self, sig: Any, target_context: Any) -> CompileResult | None:

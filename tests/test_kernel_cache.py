@@ -7,15 +7,14 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
-from contextlib import suppress
+from contextlib import ExitStack, contextmanager, suppress
 
 import numba
 import numpy as np
 import pytest
 from numba.extending import intrinsic
 
-from ckad import cache
+from ckad import cache, locks
 from ckad import kernel as kernels
 from ckad.cache import CacheWarning, cache_dir, cache_fault, cache_status, source_digest
 from ckad.kernel import KERNELS, kernel
@@ -74,7 +73,7 @@ def probe(tmp_path):
     """Start the probe program in a process of its own, with a package that holds kernels alone."""
     (tmp_path / "ckad").mkdir()
     (tmp_path / "ckad" / "__init__.py").touch()
-    for module in (kernels, cache):
+    for module in (kernels, cache, locks):
         shutil.copy(module.__file__, tmp_path / "ckad")
     script = tmp_path / "probe.py"
     script.write_text(PROBE)
@@ -312,7 +311,11 @@ def test_the_directories_used_last_are_kept():
     (cache_dir() / "notes").mkdir()
     cache_dir().chmod(0o700)
     fresh()(1)
-    left = {path.name for path in cache_dir().iterdir()} - {"notes", entries()[0].parent.name}
+    left = {path.name for path in cache_dir().iterdir()} - {
+        "notes",
+        cache.LOCKS,
+        entries()[0].parent.name,
+    }
     assert left == {f"kernels-{age}" for age in range(cache.KEPT - 1)}
     assert (cache_dir() / "notes").exists()
 
@@ -326,53 +329,118 @@ def test_the_default_is_the_users_cache_folder(monkeypatch, tmp_path):
 
 
 def test_of_processes_that_start_at_once_one_compiles(probe):
-    racers = [probe() for _ in range(8)]
+    racers = [probe() for _ in range(4)]
     hits_of_all = sorted(int(racer.communicate()[0]) for racer in racers)
     # two kernels of two signatures each: whoever comes first compiles, and nobody compiles again
     assert sum(2 - found for found in hits_of_all) == 2
 
 
-def test_a_process_that_hangs_while_it_compiles_is_not_waited_for_forever(tmp_path, monkeypatch):
-    fcntl = pytest.importorskip("fcntl")
-    monkeypatch.setattr(cache, "LONGEST_WAIT", 0.2)
-    fresh()(1)
-    held = os.open(entries()[0].parent, os.O_RDONLY)
-    try:
-        fcntl.flock(held, fcntl.LOCK_EX)
-        assert fresh()(1.5) == 2.5
-    finally:
-        os.close(held)
-    assert len(entries()) == 2
+forks = pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_a_child_that_is_forked_meanwhile_does_not_keep_the_lock(tmp_path):
-    fcntl = pytest.importorskip("fcntl")
+@contextmanager
+def beside(task):
+    """A forked child that runs ``task`` with a function that waits until this process is done."""
+    started, starts = os.pipe()
     waits, ends = os.pipe()
-    with cache.exclusive(tmp_path):
-        child = os.fork()
-        if child == 0:
+    child = os.fork()
+    if child == 0:
+        try:
             signal.alarm(60)  # it ends, whatever becomes of its parent
             os.close(ends)
-            os.read(waits, 1)
+            task(lambda: (os.write(starts, b"."), os.read(waits, 1)))
+        finally:
             os._exit(0)
-    held = os.open(tmp_path, os.O_RDONLY)
+    os.close(starts)
+    os.close(waits)
     try:
-        until = time.monotonic() + 30
-        while True:  # until the child has run what it runs first
-            try:
-                fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                assert time.monotonic() < until
-                time.sleep(0.01)
-        assert os.waitpid(child, os.WNOHANG) == (0, 0)
+        assert os.read(started, 1) == b"."
+        yield child
     finally:
         os.close(ends)
-        os.close(waits)
-        os.close(held)
+        os.close(started)
         os.waitpid(child, 0)
+
+
+def locked_by_another(entry):
+    def hold(wait):
+        with cache.exclusive_entry(entry):
+            wait()
+
+    return beside(hold)
+
+
+def is_free(entry):
+    """Whether another process gets the lock of an entry at once."""
+    child = os.fork()
+    if child == 0:
+        found, pauses = 2, []
+        try:
+            signal.alarm(60)
+            cache.time.sleep, cache.LONGEST_WAIT = pauses.append, 0.01
+            with cache.exclusive_entry(entry):
+                found = len(pauses) == 0
+        finally:
+            os._exit(found)
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    assert code in (0, 1)
+    return code == 1
+
+
+@forks
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_process_that_hangs_while_it_compiles_is_not_waited_for_forever(monkeypatch):
+    monkeypatch.setattr(cache, "LONGEST_WAIT", 0.2)
+    fresh()(1)
+    entry = fresh()._cache._entry((numba.float64,), entries()[0].parent)[1]
+    with locked_by_another(entry):
+        assert fresh()(1.5) == 2.5
+    assert entry in entries()
+
+
+@forks
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_other_kernels_are_compiled_while_a_process_holds_the_lock_of_one(monkeypatch):
+    pauses = []
+    monkeypatch.setattr(cache.time, "sleep", pauses.append)
+    monkeypatch.setattr(cache, "LONGEST_WAIT", 0.2)
+    fresh()(1)
+    entry = fresh()._cache._entry((numba.float64,), entries()[0].parent)[1]
+    with locked_by_another(entry):
+        assert fresh(lambda x: x - 1)(1) == 0
+        assert not pauses
+        assert fresh()(1.5) == 2.5
+    assert pauses
+
+
+@forks
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_an_entry_stays_locked_while_those_that_it_needs_are_made(tmp_path, monkeypatch):
+    monkeypatch.setattr(cache, "LONGEST_WAIT", 0.05)
+    outer, inner = tmp_path / "kernels-1" / "outer", tmp_path / "kernels-1" / "inner"
+    outer.parent.mkdir()
+    assert is_free(outer)
+    with cache.exclusive_entry(outer):
+        with cache.exclusive_entry(inner):
+            assert not is_free(inner)
+        with cache.exclusive_entry(outer):
+            pass
+        assert not is_free(outer)
+        assert is_free(inner)
+    assert is_free(outer)
+
+
+@forks
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_child_that_is_forked_meanwhile_does_not_keep_the_lock(tmp_path):
+    entry = tmp_path / "kernels-1" / "one"
+    entry.parent.mkdir()
+    with ExitStack() as lasting:
+        with cache.exclusive_entry(entry):
+            child = lasting.enter_context(beside(lambda wait: wait()))
+            assert not is_free(entry)
+        assert is_free(entry)
+        assert os.waitpid(child, os.WNOHANG) == (0, 0)
 
 
 @posix

@@ -171,11 +171,22 @@ def _compile(
     else:
         loaded = load()
 
+    # Without a disk neither pace nor costs decide anything: schedules are then chosen once.
+    weighs = options.disk.limit or options.resumed_from is not None
+    last: dict[tuple[object, ...], tuple[Chooser, Schedules]] = {}
+
     def planned(assumed: Mapping[int, int], pace: float, costs: Costs) -> Run:
         loops = taped_loops(tape, engine.record_bytes, assumed)
         # a program that runs longer than was assumed is planned later, with what is free then
         room = _budget(options) if assumed else budget
-        return _planned(tape, loaded, loops, options, name, room, pace, costs)
+        n_outer = len(_outermost(loops))
+        courses = Courses(tape, name, options.disk, options.resumed_from, n_outer, pace, costs)
+        key = room, *sorted(assumed.items())
+        found = last.get(key) or _choice(loaded, loops, options, room, courses)
+        last.clear()
+        if not weighs:
+            last[key] = found
+        return _planned(loaded, loops, options, room, courses, found)
 
     def measured(run: Run, inputs: Sequence[np.ndarray]) -> Costs:
         loops = taped_loops(tape, engine.record_bytes)
@@ -205,37 +216,50 @@ def _chooser(
     return Chooser(loops, budget, *asked)
 
 
-def _planned(
-    tape: Tape,
+def _choice(
     loaded: Loaded,
     loops: dict[int, TapedLoop],
     options: Options,
-    engine: str,
     budget: int,
-    pace: float,
-    costs: Costs,
-) -> Run:
-    """Schedules for ``loops`` within the budget."""
-
-    n_outer = len(_outermost(loops))
-    courses = Courses(tape, engine, options.disk, options.resumed_from, n_outer, pace, costs)
-
-    def peak_of(schedules: Schedules, slots: dict[int, Slots], feeds: dict[int, Feed]) -> int:
-        return run_bytes(tape, loaded, slots, feeds) + _between(loops, schedules, courses)
+    courses: Courses,
+) -> tuple[Chooser, Schedules]:
+    """Schedules for ``loops`` within the budget, and who chose them."""
 
     def measure(schedules: Schedules, most_rows: int) -> int:
-        feeds = _feeds(loops, schedules, most_rows, courses)
-        return peak_of(schedules, courses.slots(loops, schedules), feeds)
+        return _arranged(loaded, loops, schedules, most_rows, courses)[0]
 
-    chooser = _chooser(tape, loops, options, engine, measure, budget)
-    schedules = chooser.schedules() if loops else {}
+    chooser = _chooser(courses.tape, loops, options, courses.engine, measure, budget)
+    return chooser, chooser.schedules() if loops else {}
+
+
+def _arranged(
+    loaded: Loaded,
+    loops: dict[int, TapedLoop],
+    schedules: Schedules,
+    most_rows: int,
+    courses: Courses,
+) -> tuple[int, dict[int, Slots], dict[int, Feed]]:
+    """The bytes of a run, the slots and the actions of its loops."""
+    feeds = _feeds(loops, schedules, most_rows, courses)
+    slots = courses.slots(loops, schedules)
+    between = _between(loops, schedules, courses)
+    return run_bytes(courses.tape, loaded, slots, feeds) + between, slots, feeds
+
+
+def _planned(
+    loaded: Loaded,
+    loops: dict[int, TapedLoop],
+    options: Options,
+    budget: int,
+    courses: Courses,
+    chosen: tuple[Chooser, Schedules],
+) -> Run:
+    chooser, schedules = chosen
     # a run that goes on needs the schedule that it was begun with: none that a measurement decides
     weighs = options.disk.limit and courses.resume is None
     choice = on_disk(chooser, schedules, courses) if weighs else None
     schedules = choice.schedules if choice else schedules
-    slots = courses.slots(loops, schedules)
-    feeds = _feeds(loops, schedules, chooser.most_rows, courses)
-    peak = peak_of(schedules, slots, feeds)
+    peak, slots, feeds = _arranged(loaded, loops, schedules, chooser.most_rows, courses)
     if options.asked is not None and peak > budget:
         raise BudgetError(
             f"memory={options.asked!r} is {budget:,} bytes; the program needs {peak:,} bytes "
@@ -244,8 +268,9 @@ def _planned(
     warn_if_dear(chooser, schedules)
     known = None if options.asked is None else budget
     found = choice.described if choice else None
+    costs, pace = courses.costs, courses.pace
     times = predicted(chooser.outer, schedules, costs, pace, chooser.most_rows, peak, found)
-    plan = Plan(peak, known, engine, chooser.plans(schedules), found, times)
+    plan = Plan(peak, known, courses.engine, chooser.plans(schedules), found, times)
     total = sum(schedules[x.name].forward_steps + x.n_steps for x in loops.values() if x.depth == 1)
     lengths = {name: x.n_steps for name, x in loops.items() if x.is_open}
     return Run(plan, feeds, slots, total, lengths, courses.on_disk)

@@ -17,6 +17,7 @@ from ckad import memory, schedules
 from ckad.checkpoint.plan import Plan, even_period, fitting_schedule
 from ckad.errors import BudgetError, RecomputeWarning, ScheduleError
 from ckad.loops import driver
+from ckad.loops.choose import Chooser
 from ckad.memory import format_bytes, free_memory, parse_bytes
 from ckad.testing import check_schedule
 from ckad.transforms.call import compiled
@@ -401,6 +402,17 @@ def test_even_periods() -> None:
 
 
 # --- a plan in words and as a picture -----------------------------------------------------
+
+
+def test_schedules_are_chosen_once_though_steps_are_timed(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+    choose = Chooser.schedules
+    monkeypatch.setattr(
+        Chooser, "schedules", lambda self: asked.append(self.budget) or choose(self)
+    )
+    plan = planned(CASES["outer loop longer"], memory="20 kB")
+    assert asked == [20_000]
+    assert plan.seconds is not None
 
 
 def test_a_plan_in_words(engine: str) -> None:
