@@ -110,7 +110,8 @@ def call(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
         for x in (*owner, *args, *options.values()):
             hand_over(watched, x)
     try:
-        return _call_library(callee if function is None or owner else function, args, options)
+        callee = callee if function is None or owner else function
+        return effects.shown_by(_call_library, callee, args, options)
     except (TypeError, DtypeError):
         if any(x is None for x in args):
             needed(None)

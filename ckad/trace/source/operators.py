@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ckad.trace import dispatch
+from ckad.trace.memory.opened import making_text
 from ckad.trace.source.choices import Choice, equal, identical, numbered
 from ckad.trace.source.control.checks import divided, negated, whole
 from ckad.trace.source.library import sparse
@@ -110,6 +111,9 @@ def combine(function: Callable[[Any, Any], Any], x: Any, y: Any) -> Any:
             return TimeText(x % numbers_in(y))
     if isinstance(x, _HOLDING) or isinstance(y, _HOLDING):
         read_deep((x, y))
+    if isinstance(x, str) and function is operator.mod:
+        with making_text() as traced:
+            return shown(function(x, y), [y, *traced])
     result = function(x, y)
     if type(result) in CONTAINERS:
         return new(result, (x, y))

@@ -42,7 +42,7 @@ def note_library(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> N
         for x in args:
             if type(x) is not TimeText:
                 hand_over(watched, x)
-    elif name is not None and name.partition(".")[0] in DISPLAYS:
+    elif name is not None and (name.partition(".")[0] in DISPLAYS or name in effects.ONCE):
         watched.guard.once.setdefault(name, user_place())
     elif not user_function:  # those were looked into
         judge(watched, callee, args, options)
