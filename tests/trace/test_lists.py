@@ -457,7 +457,7 @@ def many_tracks(x):
     """Each object has a list of its own, and one list is looked into."""
     cars, means = [Car(x * k) for k in range(32)], []
     for k in range(40):
-        for one, other in zip(cars, cars[1:], strict=False):
+        for one, other in pairwise(cars):
             one.x = one.x + 0.1 * np.sin(other.x)
             one.track.append(one.x)
         means.append(cars[0].x + cars[5].x)

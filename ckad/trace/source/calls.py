@@ -31,7 +31,7 @@ from ckad.trace.source.draws import calls as draws
 from ckad.trace.source.libraries import is_hashable, is_library, python_function
 from ckad.trace.source.library import sparse
 from ckad.trace.source.library.allowed import check_callable
-from ckad.trace.source.library.called import called
+from ckad.trace.source.library.called import called, thawed
 from ckad.trace.source.library.noted import note_library
 from ckad.trace.source.memory import listed as in_buffers
 from ckad.trace.source.memory.appends import append, check_probed
@@ -92,7 +92,7 @@ def call(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
         if watched is not None:
             watched.partial(callee)
         return call(callee.func, (*callee.args, *args), {**callee.keywords, **options})
-    callee = sparse.replaced(callee, args, options)
+    callee, args, options = thawed(sparse.replaced(callee, args, options), args, options)
     if isinstance(callee, type):
         new = classes.construct(callee, args, options)
         if new is not MISSING:
