@@ -99,6 +99,18 @@ def numbers(x: Any) -> Any:
     return x * float(fractions.Fraction(1, 3)) * statistics.mean([1.0, 2.0]) * heapq.heappop(heap)
 
 
+def a_dict_of_keys(x: Any) -> Any:
+    rates = dict.fromkeys("abc", 0.0)
+    rates["b"] += x
+    return sum(rates.values()) * int.from_bytes(b"a", "big")
+
+
+def an_object_is_printed(x: Any) -> Any:
+    probe = Probe(x)
+    print(probe)
+    return probe.x * 3.0
+
+
 def a_table(x: Any) -> Any:
     return x * np.loadtxt(io.StringIO("1 2\n3 4")).sum()
 
@@ -114,6 +126,7 @@ def settings(x: Any) -> Any:
 ONCE: list[Callable[[Any], Any]] = [
     *(words_of_a_formula, a_pattern_from_outside, options_of_a_command, options_from_outside),
     *(doses_in_order, fields_of_an_object, a_dataclass_that_computes, texts_and_dates, numbers),
+    *(a_dict_of_keys, an_object_is_printed),
     *(a_table, an_interpolant, settings),
 ]
 

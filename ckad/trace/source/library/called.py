@@ -34,7 +34,7 @@ def thawed(callee: Any, args: Any, options: Any) -> Any:
     such a one of traced parameters as ``Frozen``."""
     if is_distribution(callee) and holds_tracer([*args, *options.values()]):
         return iterations.Frozen, (callee, tuple(args), dict(options)), {}
-    owner = getattr(callee, "__self__", None)
+    owner: Any = getattr(callee, "__self__", None)
     if type(owner).__name__ not in _FROZEN or not holds_tracer([*args, *options.values()]):
         return callee, args, options
     dist = vars(sys.modules["scipy.stats"]).get(owner.dist.name)

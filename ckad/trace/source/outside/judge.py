@@ -184,6 +184,7 @@ def adopted(watch: Watch, callee: Any, result: Any) -> None:
     if top_of(type(result)) in DISPLAYS or type(result) is tuple:
         return watch.adopt_all(result) if _is_display(callee) else None
     made = isinstance(callee, type) or callee is np.random.default_rng or is_standard(result)
+    made = made or _makes_inert(callee)
     if made and not isinstance(result, (type, tuple)) and type(result) not in IMMUTABLE:
         watch.adopt(result)
     return None
@@ -227,6 +228,8 @@ def _is_known(watch: Watch, callee: Any, owner: Any, args: Sequence[Any]) -> boo
         return type(owner) in INERT or isinstance(owner, (tuple, Traced)) or watch.is_own(owner)
     if isinstance(callee, type) and issubclass(callee, BaseException):
         return True
+    if _makes_inert(callee):
+        return True
     if is_computed(callee, args, watch.is_own):
         return True
     if watch.is_own(callee) and is_library(type(callee).__module__):
@@ -254,6 +257,12 @@ def _is_known(watch: Watch, callee: Any, owner: Any, args: Sequence[Any]) -> boo
     functions: tuple[type, ...] = (FunctionType, BuiltinFunctionType, type, *SIMPLE)
     reaches = name in _REACHING and not (args and watch.is_own(args[0]))  # as of a text
     return isinstance(callee, functions) and computes(callee) and not reaches
+
+
+def _makes_inert(callee: Any) -> bool:
+    """Whether it is a method of a class of Python's own, as ``dict.fromkeys``."""
+    owner = getattr(callee, "__self__", None)
+    return isinstance(owner, type) and owner in INERT
 
 
 def _is_formula(callee: Any, owner: Any) -> bool:
