@@ -20,7 +20,9 @@ def length(x: Any) -> Any:
 
 
 def hybrid(f: F, slopes: F, x: Any, xtol: float, limit: int, factor: float) -> Any:
-    """(x, f(x), MINPACK's ``info``, evaluations) of ``hybrj`` (Moré, Garbow & Hillstrom 1980)."""
+    """(x, f(x), MINPACK's ``info``, evaluations, whether a step was short) of ``hybrj``
+    (Moré, Garbow & Hillstrom 1980). Where f is linear, or rounding all that is left, MINPACK makes
+    no progress at the root itself."""
     value = f(x)
     size = length(value)
     scale = 0.0 * x
@@ -31,6 +33,7 @@ def hybrid(f: F, slopes: F, x: Any, xtol: float, limit: int, factor: float) -> A
     good: Any = np.int64(0)
     bad = slow = slower = good
     calls = np.int64(1)
+    near = size != size
     for k in range(limit):
         if fresh:
             columns = np.sqrt(np.sum(jacobian * jacobian, axis=0))
@@ -68,6 +71,7 @@ def hybrid(f: F, slopes: F, x: Any, xtol: float, limit: int, factor: float) -> A
         if fresh:
             slower = np.where(gained >= 0.1, 0, slower + 1)
         whole = length(scale * x)
+        near = near | (made <= xtol * whole)
         if radius <= xtol * whole or size == 0.0:
             info = info + 1
             break
@@ -87,7 +91,7 @@ def hybrid(f: F, slopes: F, x: Any, xtol: float, limit: int, factor: float) -> A
         else:
             jacobian = jacobian + change[:, np.newaxis] * along
             fresh = False
-    return x, value, np.where(info == 0, 2, info), calls
+    return x, value, np.where(info == 0, 2, info), calls, near
 
 
 def dogleg(jacobian: Any, value: Any, scale: Any, radius: Any) -> Any:

@@ -217,8 +217,8 @@ def _hybrid(
         return stop_gradient(traced(given(x, *tupled(args))).reshape(shape) * 1.0)
 
     limit = maxfev or 100 * (n + 1)
-    x, value, status, calls = follow(hybrid)(p, slopes, p.x0, xtol, limit, factor)
-    x = _root(p, x, status == 1, "fsolve", False)
+    x, value, status, calls, near = follow(hybrid)(p, slopes, p.x0, xtol, limit, factor)
+    x = _root(p, x, (status == 1) | near, "fsolve", False)
     return x, stop_gradient(value), status, calls
 
 

@@ -5,6 +5,9 @@ of squares, ``hypot``, ``abs``); its square is smooth nevertheless. So where a r
 only by its square, as ``r * r``, ``(r / a)**2``, ``hypot(r, z)`` and ``cos(r)`` do, and r is 0, the
 row is differentiated by what is under the root instead: by y for ``r = sqrt(y)``, by ``x x + y y``
 for ``r = hypot(x, y)``, by ``x x`` for ``r = abs(x)``.
+
+Other rows that hold a root of a sum of squares get nothing through it where it is 0: what is under
+it does not change there (``Squares.flat``), so that an infinite slope has nothing to multiply.
 """
 
 from __future__ import annotations
@@ -24,6 +27,10 @@ from ckad.tape.types import DType
 _ROOTS = (Op.SQRT, Op.ABS, Op.HYPOT)
 #: Rows that hold the elements of a root at other places.
 _MOVES = (Op.RESHAPE, Op.BROADCAST, Op.TRANSPOSE, Op.SLICE)
+#: Rows of parts of their first operand, or sums of them.
+_PARTS = frozenset({*_MOVES, Op.SUM, Op.CUMSUM, Op.PAD, Op.ROLL, Op.GATHER, Op.ABS})
+#: Rows that are 0 only where operands are, and change as those do.
+_JOINTS = frozenset({Op.ADD, Op.DIV, Op.MAXIMUM, Op.MINIMUM, Op.CONCAT, Op.UPDATE})
 #: Functions f(s) that are even -> f''(0) / 2, their derivative by s * s where s is 0.
 _EVEN = {Op.COS: -0.5, Op.COSH: 0.5}
 #: The same of log(1 + exp(s)) - s / 2. The odd part, s / 2, has no second derivative; it is smooth
@@ -58,9 +65,13 @@ class Squares:
         self.uses: dict[int, list[Use]] = {}
         #: sign(x) * abs(x), which is x: its row -> that of abs(x)
         self.signed: dict[int, int] = {}
+        #: rows that are never negative, and whose derivative is 0 wherever they are
+        self.flat: set[int] = set()
         if any(row.op in _ROOTS for row in self.rows):
             for k, row in enumerate(self.rows):
                 self._visit(k, row)
+                if row.type.is_float and self._is_flat(row):
+                    self.flat.add(k)
         self.wanted = self._wanted()
 
     def _visit(self, k: int, row: Row) -> None:
@@ -74,6 +85,30 @@ class Squares:
             ops = {self.rows[x].op: x for x in row.operands}
             if ops.keys() == {Op.SIGN, Op.ABS} and self._same_operand(*row.operands):
                 self.signed[k] = ops[Op.ABS]
+
+    def _is_flat(self, row: Row) -> bool:
+        op, operands, flat = row.op, row.operands, self.flat
+        if op in (Op.MUL, Op.FMA):
+            x, y, *rest = operands
+            flat_product = (x in flat and y in flat) or self._squares(x, y) or self._squares(y, x)
+            return flat_product and flat.issuperset(rest)
+        if op is Op.POW:
+            return self._holds(operands[1], 2.0) or self._holds(operands[1], 4.0)
+        if op is Op.CONST:
+            return bool(np.all(self.tape.constants[row.attrs[0]] >= 0))
+        if op is Op.SELECT:
+            return flat.issuperset(operands[1:])
+        if op in _PARTS:
+            return operands[0] in flat
+        return op in (Op.EXP, Op.COSH) or (op in _JOINTS and flat.issuperset(operands))
+
+    def _squares(self, x: int, y: int) -> bool:
+        """Whether x is y, or a flat row times y."""
+        row = self.rows[x]
+        if x == y or row.op is not Op.MUL or y not in row.operands:
+            return x == y
+        one, other = row.operands
+        return (other if one == y else one) in self.flat
 
     def _same_operand(self, x: int, y: int) -> bool:
         return self.rows[x].operands == self.rows[y].operands
@@ -251,6 +286,13 @@ class Pulled(_Emitter):
         super().__init__(b, squares, env)
         self.ct: dict[int, int] = {}  # by the square of a root
         self.ct_signed: dict[int, int] = {}  # by x, of a root abs(x)
+
+    def received(self, k: int, ct: int) -> int:
+        """The cotangent of row k, as far as its own rule is to see it."""
+        row = self.squares.rows[k]
+        if row.op is not Op.SQRT or row.operands[0] not in self.squares.flat:
+            return ct
+        return self.b.select(self.is_zero(k), self.b.full_like(ct, 0.0), ct)
 
     def contributions(
         self, k: int, ct: int, usual: Iterable[Contribution]

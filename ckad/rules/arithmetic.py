@@ -15,7 +15,7 @@ import numpy as np
 from ckad.rules import ir, vector_math
 from ckad.rules.elementwise import elementwise, like
 from ckad.rules.fused import multiply_add
-from ckad.rules.registry import Contribution, Pole, Tangents, jvp, vjp
+from ckad.rules.registry import Contribution, Pole, Share, Tangents, jvp, vjp
 from ckad.tape.builder import Builder
 from ckad.tape.ops import Op
 
@@ -293,9 +293,8 @@ def _emit_extremum(relation: str) -> dict[str, ir.Emitter]:
     return {"ff->f": floats, "ii->i": integers}
 
 
-def _tie(b: Builder, won: int, x: int, y: int) -> int:
-    half, one, zero = (like(b, x, v) for v in (0.5, 1.0, 0.0))
-    return b.select(b.eq(x, y), half, b.select(won, one, zero))
+def _share(b: Builder, wins: int, x: int, y: int) -> Share:
+    return Share(wins, b.eq(x, y))
 
 
 elementwise(
@@ -303,8 +302,8 @@ elementwise(
     np.maximum,
     _emit_extremum(">="),
     [
-        lambda b, out, x, y: _tie(b, b.gt(x, y), x, y),
-        lambda b, out, x, y: _tie(b, b.gt(y, x), y, x),
+        lambda b, out, x, y: _share(b, b.gt(x, y), x, y),
+        lambda b, out, x, y: _share(b, b.gt(y, x), y, x),
     ],
     cheap=True,
 )
@@ -313,8 +312,8 @@ elementwise(
     np.minimum,
     _emit_extremum("<="),
     [
-        lambda b, out, x, y: _tie(b, b.lt(x, y), x, y),
-        lambda b, out, x, y: _tie(b, b.lt(y, x), y, x),
+        lambda b, out, x, y: _share(b, b.lt(x, y), x, y),
+        lambda b, out, x, y: _share(b, b.lt(y, x), y, x),
     ],
     cheap=True,
 )

@@ -35,6 +35,16 @@ class Pole(NamedTuple):
     value: int
 
 
+class Share(NamedTuple):
+    """The same of one that gives way to another: all, half or nothing, as two conditions say.
+
+    What has given way gets nothing, also of a cotangent that is not finite.
+    """
+
+    wins: int
+    ties: int
+
+
 Partial = Callable[..., Any]
 
 
@@ -151,6 +161,9 @@ def scale(b: Builder, ct: int, factor: Any) -> int:
         return b.div(ct, factor.value)
     if isinstance(factor, Pole):
         return b.safediv(ct, factor.value)
+    if isinstance(factor, Share):
+        rest = b.select(factor.wins, ct, b.full_like(ct, 0.0))
+        return b.select(factor.ties, b.mul(ct, b.full_like(ct, 0.5)), rest)
     return b.mul(ct, factor)
 
 

@@ -320,3 +320,24 @@ def test_exchanges_that_are_no_rows(engine):
     for wrong in ([0, 3, 2], [0, -1, 2]):
         with pytest.raises(ValueError, match=r"(?s)which rows are exchanged.*test_dense\.py:\d+"):
             solve(np.array(wrong), np.ones(3))
+
+
+@pytest.mark.parametrize("engine", ["vm", "native"])
+def test_least_squares_of_an_ill_conditioned_square_matrix(engine):
+    """As ``solve`` gives it: what a matrix of full rank leaves over is all rounding."""
+    rng = np.random.default_rng(0)
+    left, right = (np.linalg.qr(rng.normal(size=(8, 8)))[0] for _ in "ab")
+    a = 1e4 * (left * np.logspace(0, -9, 8)) @ right
+    b, change = rng.normal(size=8), rng.normal(size=(8, 8))
+    weights = right[-1]
+
+    def by_least_squares(t):
+        return np.sum(weights * np.linalg.lstsq(a + t * change, b, rcond=None)[0])
+
+    def by_elimination(t):
+        return np.sum(weights * np.linalg.solve(a + t * change, b))
+
+    want = ckad.grad(by_elimination)(0.0)
+    got = ckad.grad(by_least_squares, engine=engine)(0.0)
+    moved = ckad.jvp(by_least_squares, (0.0,), (1.0,), engine=engine)[1]
+    np.testing.assert_allclose([got, moved], want, rtol=1e-5)

@@ -11,6 +11,7 @@ import pytest
 
 import ckad
 from ckad.errors import AliasError
+from ckad.trace.source.control.loops import StagedLoop
 
 pytestmark = pytest.mark.usefixtures("engine")
 PROGRAMS = []
@@ -445,3 +446,33 @@ def test_a_global_that_a_loop_changes_is_as_it_was():
     for _call in range(2):
         np.testing.assert_allclose(ckad.grad(_counting)(a(4)), 8 * 0.9**8)
         assert COUNTS == {"steps": [0, 0]}
+
+
+class Car:
+    def __init__(self, x):
+        self.x, self.track = x, []
+
+
+def many_tracks(x):
+    """Each object has a list of its own, and one list is looked into."""
+    cars, means = [Car(x * k) for k in range(32)], []
+    for k in range(40):
+        for one, other in pairwise(cars):
+            one.x = one.x + 0.1 * np.sin(other.x)
+            one.track.append(one.x)
+        means.append(cars[0].x + cars[5].x)
+        if k % 20 == 0:
+            print(means[-1])
+    return means[-1] + sum(sum(c.track) for c in cars)
+
+
+@pytest.mark.filterwarnings("ignore::ckad.errors.SkippedCallWarning")
+def test_lists_of_many_objects_are_found_at_once(monkeypatch):
+    rounds, record = [], StagedLoop._round
+    monkeypatch.setattr(
+        StagedLoop, "_round", lambda self: rounds.append(self.steps.node) or record(self)
+    )
+    value, slope = ckad.value_and_grad(many_tracks)(0.3)
+    central = (many_tracks(0.3 + 1e-6) - many_tracks(0.3 - 1e-6)) / 2e-6
+    np.testing.assert_allclose([value, slope], [many_tracks(0.3), central], rtol=1e-7)
+    assert len(rounds) < 16

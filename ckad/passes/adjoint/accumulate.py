@@ -260,8 +260,9 @@ class _Pull:
         if rule is None:
             place = self.tape.source_of(k)
             raise DifferentiationError(f"{place}: {row.op.name} has no derivative rule")
-        usual = rule(self.b, self.ct[k], self.env[k], *operands, attrs=row.attrs)
-        for x, contribution in self.squares.contributions(k, self.ct[k], usual):
+        ct = self.squares.received(k, self.ct[k])
+        usual = rule(self.b, ct, self.env[k], *operands, attrs=row.attrs)
+        for x, contribution in self.squares.contributions(k, ct, usual):
             self.add(x, contribution)
 
     def _reverse_loop(self, k: int) -> dict[int, int]:

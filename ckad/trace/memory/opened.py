@@ -1,14 +1,20 @@
-"""The stack of traces that are being recorded, each in the one before; every thread has its own."""
+"""The stack of traces that are being recorded, each in the one before; every thread has its own.
+
+Beside it, whether Python makes a text of traced values at the moment, and of which.
+"""
 
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 
 class _Opened(threading.local):
     def __init__(self) -> None:
         self.traces: list[Any] = []
+        self.texts: list[list[Any]] = []
 
 
 _opened = _Opened()
@@ -25,3 +31,23 @@ def is_open(trace: Any) -> bool:
 
 def is_tracing() -> bool:
     return bool(_opened.traces)
+
+
+@contextmanager
+def making_text() -> Iterator[list[Any]]:
+    """Methods of the user may make texts of traced values, which are noted in what this gives."""
+    values: list[Any] = []
+    _opened.texts.append(values)
+    try:
+        yield values
+    finally:
+        _opened.texts.pop()
+        if _opened.texts:
+            _opened.texts[-1].extend(values)
+
+
+def is_text(value: Any) -> bool:
+    """Whether a traced value is asked for its number only to be shown."""
+    if _opened.texts:
+        _opened.texts[-1].append(value)
+    return bool(_opened.texts)

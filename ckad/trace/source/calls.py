@@ -31,7 +31,7 @@ from ckad.trace.source.draws import calls as draws
 from ckad.trace.source.libraries import compiles, is_hashable, is_library, python_function
 from ckad.trace.source.library import sparse
 from ckad.trace.source.library.allowed import check_callable
-from ckad.trace.source.library.called import called
+from ckad.trace.source.library.called import called, thawed
 from ckad.trace.source.library.copies import copied
 from ckad.trace.source.library.noted import note_library
 from ckad.trace.source.library.sorting import in_order, orders
@@ -93,7 +93,7 @@ def call(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
         if watched is not None:
             watched.partial(callee)
         return call(callee.func, (*callee.args, *args), {**callee.keywords, **options})
-    callee = sparse.replaced(callee, args, options)
+    callee, args, options = thawed(sparse.replaced(callee, args, options), args, options)
     if isinstance(callee, type):
         new = classes.construct(callee, args, options)
         if new is not MISSING:
@@ -111,7 +111,8 @@ def call(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
         for x in (*owner, *args, *options.values()):
             hand_over(watched, x)
     try:
-        return _call_library(callee if function is None or owner else function, args, options)
+        callee = callee if function is None or owner else function
+        return effects.shown_by(_call_library, callee, args, options)
     except (TypeError, DtypeError):
         if any(x is None for x in args):
             needed(None)

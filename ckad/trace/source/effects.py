@@ -8,17 +8,18 @@ give is a `Skipped`: it can be handed to other calls of this kind, and decides n
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from ckad.place import Source, user_place
 from ckad.trace import dispatch
+from ckad.trace.memory.opened import making_text
 from ckad.trace.source.libraries import is_library
 from ckad.trace.source.names.frame import ledger, region
 from ckad.trace.source.skipped import Skipped, warn_of_skipped
-from ckad.trace.source.text import TracedText
+from ckad.trace.source.text import TracedText, shown
 from ckad.trace.source.values import holds_tracer
 
 #: Packages of which every call is one: functions, and methods of their objects.
@@ -26,12 +27,16 @@ PACKAGES = frozenset(
     """IPython PIL _warnings imageio logging matplotlib mpl_toolkits pprint rich seaborn time
     tqdm warnings""".split()
 )
+#: What need not be done again where a recording is used again.
+ONCE = frozenset("gc.collect numpy.set_printoptions numpy.seterr time.sleep".split())
 #: Functions and methods of other modules, and methods of open files.
 FUNCTIONS = frozenset(
     """builtins.print datetime.now datetime.today datetime.utcnow gc.collect json.dump numpy.save
-    numpy.savetxt numpy.savez numpy.savez_compressed os.makedirs os.mkdir _pickle.dump
-    pickle.dump""".split()
+    numpy.savetxt numpy.savez numpy.savez_compressed numpy.set_printoptions numpy.seterr
+    os.makedirs os.mkdir _pickle.dump pickle.dump""".split()
 )
+#: What makes a text of anything.
+_TEXTS = (print, str, repr, ascii, format)
 #: Masked arrays, which are not computed with: of traced values they can be shown.
 _MASKED = "numpy.ma"
 _OF_FILES = frozenset("flush write writelines".split())
@@ -61,6 +66,18 @@ def _module(callee: Any, owner: Any) -> str:
         return kind.__module__ or ""
     own = getattr(callee, "__module__", None)
     return own if isinstance(own, str) else type(callee).__module__
+
+
+def shown_by(
+    library: Callable[..., Any], callee: Any, args: Sequence[Any], options: dict[str, Any]
+) -> Any:
+    """What ``library`` gives for a call; if it makes a text, methods of the user's objects may."""
+    of_text = isinstance(getattr(callee, "__self__", None), str) or any(callee is x for x in _TEXTS)
+    if not of_text and name_of(callee, args) is None:
+        return library(callee, args, options)
+    with making_text() as traced:
+        result = library(callee, args, options)
+    return shown(result, traced) if type(result) is str else result
 
 
 def skipped(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ckad.trace.memory.opened import making_text
 from ckad.trace.source.calls import call, writable
 from ckad.trace.source.choices import Choice, numbered, one_of
 from ckad.trace.source.control import branches
@@ -38,6 +39,7 @@ from ckad.trace.source.outside.judge import hand_over
 from ckad.trace.source.outside.watch import watch
 from ckad.trace.source.text import shown
 from ckad.trace.source.values import holds_tracer, lifted, truth, weakened
+from ckad.trace.values.array import Array
 from ckad.trace.values.tracer import Tracer, lift
 
 
@@ -148,9 +150,11 @@ _CONVERSIONS: dict[int, Callable[[Any], Any]] = {-1: lambda x: x, 114: repr, 115
 def _formatted(frame: Frame, node: ast.FormattedValue) -> str:
     found = evaluate(frame, node.value)
     _looked_into(found)
-    value = _CONVERSIONS[node.conversion](found)
     spec = evaluate(frame, node.format_spec) if node.format_spec else ""
-    return shown(repr(value) if isinstance(value, Tracer) else format(value, spec), found)
+    with making_text() as traced:
+        value = _CONVERSIONS[node.conversion](found)
+        text = repr(value) if isinstance(value, Array) else format(value, spec)
+    return shown(text, [found, *traced])
 
 
 def _looked_into(value: Any) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 
 from ckad.trace import dispatch
 from ckad.trace.dispatch import Traced
+from ckad.trace.memory.opened import making_text
 from ckad.trace.source.choices import Choice, equal, identical, numbered
 from ckad.trace.source.control.checks import divided, negated, whole
 from ckad.trace.source.library import iterations, sparse
@@ -116,6 +117,9 @@ def combine(function: Callable[[Any, Any], Any], x: Any, y: Any) -> Any:
     for items, n in ((x, y), (y, x)):
         if function in _REPEATING and isinstance(items, (list, tuple, str)) and _is_count(n):
             return _repeated(function, items, n)
+    if isinstance(x, str) and function is operator.mod:
+        with making_text() as traced:
+            return shown(function(x, y), [y, *traced])
     result = function(x, y)
     if type(result) in CONTAINERS:
         return new(result, (x, y))

@@ -19,6 +19,7 @@ from ckad.place import at_place, user_place
 from ckad.trace import dispatch
 from ckad.trace.dispatch import holds_complex
 from ckad.trace.memory.context import current
+from ckad.trace.memory.opened import is_text
 from ckad.trace.values.apply import astype, broadcast
 from ckad.trace.values.array import Array
 from ckad.trace.values.part import Part
@@ -82,6 +83,7 @@ class ComplexTracer(Array):
         return (self[i] for i in range(self.shape[0]))
 
     def __repr__(self) -> str:
+        is_text(self)
         return f"<traced complex {self.dtype} of shape {self.shape}>"
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:

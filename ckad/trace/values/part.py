@@ -16,6 +16,7 @@ import numpy as np
 from ckad.errors import ConcreteValueError, UnsupportedFunctionError
 from ckad.place import at_place
 from ckad.trace import dispatch
+from ckad.trace.memory.opened import is_text
 from ckad.trace.values.array import Array
 from ckad.trace.values.tracer import Number, Tracer
 
@@ -135,6 +136,7 @@ class Part(Array):
         return (self[i] for i in range(len(self)))
 
     def __repr__(self) -> str:
+        is_text(self)
         return f"<traced part of {self.base.type}>"
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:

@@ -6,6 +6,7 @@ in-place writes mean what they mean in NumPy.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from operator import index
 from typing import Any
@@ -19,7 +20,7 @@ from ckad.trace import dispatch
 from ckad.trace.memory.context import FOREIGN, Trace, current
 from ckad.trace.memory.known import numbers_of
 from ckad.trace.memory.layout import layout
-from ckad.trace.memory.opened import is_open
+from ckad.trace.memory.opened import is_open, is_text
 from ckad.trace.memory.storage import Storage, spoilt_error
 from ckad.trace.memory.views import Path, read, shape_of, write
 from ckad.trace.values.array import Array
@@ -91,6 +92,7 @@ class Tracer(Array):
         return (self[i] for i in range(self.shape[0]))
 
     def __repr__(self) -> str:
+        is_text(self)
         return f"<traced {self.type}>"
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
@@ -132,11 +134,13 @@ class Tracer(Array):
             current()
             raise TraceError(at_place(FOREIGN))
 
-    def _number(self, kind: str) -> Any:
-        """The number itself, if it depends on constants alone."""
+    def _number(self, kind: str, in_text: Any = None) -> Any:
+        """The number itself, if it depends on constants alone; what stands for it in a text."""
         numbers = self._known()
         if numbers is not None:
             return numbers
+        if in_text is not None and is_text(self):
+            return np.array(in_text)
         raise ConcreteValueError(
             at_place(
                 f"{kind} asks a traced value for its number, which is not known while the program "
@@ -146,10 +150,11 @@ class Tracer(Array):
         )
 
     def __float__(self) -> float:
-        return float(self._number("float(), or writing it into an element of a plain array,"))
+        kind = "float(), or writing it into an element of a plain array,"
+        return float(self._number(kind, math.nan))
 
     def __int__(self) -> int:
-        return int(self._number("int()"))
+        return int(self._number("int()", 0))
 
     def __index__(self) -> int:
         return index(self._number("using it as a Python integer")[()])
@@ -158,7 +163,10 @@ class Tracer(Array):
         return complex(self._number("complex()"))
 
     def __format__(self, spec: str) -> str:
-        return format(self._number(f"the format {spec!r}")[()], spec) if spec else repr(self)
+        if not spec:
+            return repr(self)
+        shown = self._number(f"the format {spec!r}", repr(self))[()]
+        return str(shown) if isinstance(shown, str) else format(shown, spec)
 
     def __hash__(self) -> int:
         if self.ndim:

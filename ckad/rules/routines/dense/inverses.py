@@ -58,7 +58,9 @@ pinv = define(
 )
 
 # lstsq(X [b, n, k], A [b, m, n], Y [b, m, k], P; complex) -> X = P Y, a mark: the shortest least
-# squares solutions of A X = Y. Its rules are products with X and Y, which have few columns.
+# squares solutions of A X = Y. Its rules are products with X and Y, which have few columns. What is
+# outside of a range is projected twice: of a matrix without such an outside it is all rounding,
+# which P P^H would multiply by the square of the condition.
 
 
 def _lstsq_shape(attrs: Attributes, x: Type, a: Type, y: Type, p: Type) -> Type:
@@ -87,9 +89,11 @@ def _lstsq_jvp(
         terms.append(inverse @ matrix(b, tangents[2], attrs[0]))
     if tangents[1] is not None:
         change, gap = matrix(b, tangents[1], attrs[0]), matrix(b, y, attrs[0]) - m @ x
+        gap = gap - m @ (inverse @ gap)
         turned = change.H @ (inverse.H @ x)
         moved = inverse @ (inverse.H @ (change.H @ gap) - change @ x)
-        terms.append(moved + turned - inverse @ (m @ turned))
+        outside = turned - inverse @ (m @ turned)
+        terms.append(moved + outside - inverse @ (m @ outside))
     return add(b, [term.stacked(attrs[0]) for term in terms])
 
 
@@ -106,6 +110,7 @@ def _lstsq_vjp(
     x, m, inverse, z = (matrix(b, v, attrs[0]) for v in (out, a, p, ct))
     of_y = inverse.H @ z
     gap, within = matrix(b, y, attrs[0]) - m @ x, z - m.H @ of_y
+    gap, within = gap - m @ (inverse @ gap), within - m.H @ (inverse.H @ within)
     of_a = gap @ (inverse @ of_y).H - of_y @ x.H + (inverse.H @ x) @ within.H
     return None, of_a.stacked(attrs[0]), of_y.stacked(attrs[0]), None
 

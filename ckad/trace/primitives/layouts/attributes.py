@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
+import operator
 from typing import Any
 
 import numpy as np
 
 from ckad.errors import UnrecordableError, UnsupportedFunctionError
 from ckad.place import at_place
-from ckad.trace.dispatch import put
+from ckad.trace.dispatch import put, reject
 from ckad.trace.memory import layout
 from ckad.trace.memory.context import current
 from ckad.trace.memory.views import BroadcastView, DiagonalView, SlidingView
@@ -99,6 +101,16 @@ def set_shape(x: Tracer, shape: Any) -> None:
     x.path = whole.path
 
 
+def resize(x: Tracer, *shape: Any, refcheck: bool = True) -> None:
+    """In place, to as many elements: NumPy's own gives or takes memory."""
+    (given,) = shape if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else (shape,)
+    dims = tuple(map(operator.index, given))
+    reject(math.prod(dims) != x.size, "a.resize(...) to another number of elements")
+    if dims != x.shape:
+        set_shape(x, dims)
+
+
+put(np.ndarray.resize, resize)
 put(np.ndarray.shape, set_shape)
 put(np.ndarray.strides, strides)
 put(np.ndarray.flags, Flags)

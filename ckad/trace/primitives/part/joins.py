@@ -77,16 +77,17 @@ for _function in (np.zeros, np.ones, np.empty, np.full):
     _sized(_function)
 
 
-def _arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None) -> Part:
+def _arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None) -> Part | Tracer:
     if stop is None:
         start, stop = 0, start
     if isinstance(step, Tracer) or step != 1:
         unsupported("np.arange with a traced end and a step other than 1")
     first = number(start)
     length = least_zero(minus(number(stop), first))
-    places = np.add(lift(np.arange(_space(length))), first)
-    where = Extents([Extent(0, length)])
-    return Part(astype(places, dtype or np.int64), where, tame=True)
+    places = astype(np.add(lift(np.arange(_space(length))), first), dtype or np.int64)
+    if isinstance(length, int):  # as of arange(i - 1, i + 3)
+        return places
+    return Part(places, Extents([Extent(0, length)]), tame=True)
 
 
 put(np.arange, _arange, LENGTH)

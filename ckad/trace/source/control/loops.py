@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -30,7 +31,7 @@ from ckad.trace.source.draws.events import Loop, Stepped
 from ckad.trace.source.draws.noted import Uncounted, drawn
 from ckad.trace.source.memory import keyed
 from ckad.trace.source.memory.aliases import names_of
-from ckad.trace.source.memory.appends import Appended, extend
+from ckad.trace.source.memory.appends import extend
 from ckad.trace.source.memory.contents import Stacked, Whole
 from ckad.trace.source.memory.growing import Growing, Outgrown
 from ckad.trace.source.memory.housing import repeat_growth
@@ -42,6 +43,7 @@ from ckad.trace.source.names.frame import (
     Frame,
     Key,
     Ledger,
+    Region,
     open_region,
 )
 from ckad.trace.values.grown import Grown, settle_tips
@@ -77,7 +79,7 @@ class StagedLoop:
 
     def _settled(self) -> Flow | None:
         rounds = 0
-        while rounds < MOST_ROUNDS + self.found.housing.rounds:
+        while rounds < MOST_ROUNDS + self.found.housing.rounds + len(self.found.written):
             rounds += 1
             try:
                 return self._round()
@@ -144,20 +146,16 @@ class StagedLoop:
             inner.steps = self._steps_of_draws(trace)
             self.found.housing.mark(inner)
             try:
-                body = Body(self.found, trace, inner)
-                body.enter()
-                body.run()
-                keyed.end_step(inner)
+                with self._new_lists(inner):
+                    body = Body(self.found, trace, inner)
+                    body.enter()
+                    body.run()
+                    keyed.end_step(inner)
                 self._settle(body, trace)
             except Written as found:
                 if found.trace is not trace:
                     raise
                 self.found.written[id(found.root)] = found.root
-                raise Again from None
-            except Appended as found:
-                if found.region is not inner:
-                    raise
-                self.found.lists[id(found.target)] = found.target
                 raise Again from None
             except (Stacked, Growing, Outgrown) as found:
                 wanted = found
@@ -176,6 +174,20 @@ class StagedLoop:
         carry = self._initial(body, first)
         with drawn(self._draws(body, carry)):
             return self._emit(body, carry, foreseen)
+
+    @contextmanager
+    def _new_lists(self, inner: Region) -> Iterator[None]:
+        """All lists that a round finds to be appended to are known in the next one. What else it
+        finds may come of that they lack an item."""
+        try:
+            yield
+        except Exception:
+            if not inner.new_lists:
+                raise
+        finally:
+            self.found.lists.update(inner.new_lists)
+        if inner.new_lists:
+            raise Again
 
     def _steps_of_draws(self, trace: Trace) -> int:
         """For how many steps numbers are drawn, as far as it is known."""

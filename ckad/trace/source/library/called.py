@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -12,6 +13,11 @@ from ckad.trace import dispatch
 from ckad.trace.source.libraries import scalar_function
 from ckad.trace.source.library import iterations
 from ckad.trace.source.names.closures import call_from_source
+from ckad.trace.source.outside.kinds import is_distribution
+from ckad.trace.source.values import holds_tracer
+
+#: Distributions of SciPy with their parameters.
+_FROZEN = ("rv_continuous_frozen", "rv_discrete_frozen")
 
 
 def called(callee: Any) -> Callable[..., Any] | None:
@@ -25,6 +31,20 @@ def called(callee: Any) -> Callable[..., Any] | None:
         return None
     counterpart = dispatch.cell(type(callee).__call__)
     return None if counterpart is None else partial(counterpart, callee)
+
+
+def thawed(callee: Any, args: Any, options: Any) -> Any:
+    """A method of a distribution with parameters as a call of the distribution itself; what makes
+    such a one of traced parameters as ``Frozen``."""
+    if is_distribution(callee) and holds_tracer([*args, *options.values()]):
+        return iterations.Frozen, (callee, tuple(args), dict(options)), {}
+    owner: Any = getattr(callee, "__self__", None)
+    if type(owner).__name__ not in _FROZEN or not holds_tracer([*args, *options.values()]):
+        return callee, args, options
+    dist = vars(sys.modules["scipy.stats"]).get(owner.dist.name)
+    if not is_distribution(dist) or not hasattr(dist, callee.__name__):
+        return callee, args, options
+    return getattr(dist, callee.__name__), (*args, *owner.args), {**owner.kwds, **options}
 
 
 def _vectorized(callee: np.vectorize, *args: Any, **options: Any) -> Any:

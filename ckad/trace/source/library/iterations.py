@@ -325,3 +325,52 @@ def along_axis(function: Any, axis: int, x: Any, args: Any, options: Any) -> Any
     together = np.reshape(together, (*moved.shape[:-1], *own))
     places = range(len(own))
     return np.moveaxis(together, [n + k for k in places], [axis + k for k in places])
+
+
+class Frozen:
+    """A distribution with its parameters: what ``scipy.stats.norm(mean, deviation)`` gives."""
+
+    def __init__(self, dist: Any, args: Any, kwds: Any) -> None:
+        self.dist, self.args, self.kwds = dist, args, kwds
+
+    def pdf(self, x: Any) -> Any:
+        return self.dist.pdf(x, *self.args, **self.kwds)
+
+    def logpdf(self, x: Any) -> Any:
+        return self.dist.logpdf(x, *self.args, **self.kwds)
+
+    def pmf(self, k: Any) -> Any:
+        return self.dist.pmf(k, *self.args, **self.kwds)
+
+    def logpmf(self, k: Any) -> Any:
+        return self.dist.logpmf(k, *self.args, **self.kwds)
+
+    def cdf(self, x: Any) -> Any:
+        return self.dist.cdf(x, *self.args, **self.kwds)
+
+    def logcdf(self, x: Any) -> Any:
+        return self.dist.logcdf(x, *self.args, **self.kwds)
+
+    def sf(self, x: Any) -> Any:
+        return self.dist.sf(x, *self.args, **self.kwds)
+
+    def logsf(self, x: Any) -> Any:
+        return self.dist.logsf(x, *self.args, **self.kwds)
+
+    def ppf(self, q: Any) -> Any:
+        return self.dist.ppf(q, *self.args, **self.kwds)
+
+    def isf(self, q: Any) -> Any:
+        return self.dist.isf(q, *self.args, **self.kwds)
+
+    def rvs(self, size: Any = None, random_state: Any = None) -> Any:
+        return self.dist.rvs(*self.args, **self.kwds, size=size, random_state=random_state)
+
+    def mean(self) -> Any:
+        return self.dist.mean(*self.args, **self.kwds)
+
+    def var(self) -> Any:
+        return self.dist.var(*self.args, **self.kwds)
+
+    def std(self) -> Any:
+        return self.dist.std(*self.args, **self.kwds)

@@ -40,9 +40,9 @@ def note_library(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> N
         else:
             watched.printed(args, options)
         for x in args:
-            if type(x) is not TimeText:
-                hand_over(watched, x)
-    elif name is not None and name.partition(".")[0] in DISPLAYS:
+            if type(x) is not TimeText:  # the text of an object decides nothing here
+                hand_over(watched, x, keeps=watched.is_own(x))
+    elif name is not None and (name.partition(".")[0] in DISPLAYS or name in effects.ONCE):
         watched.guard.once.setdefault(name, user_place())
     elif not user_function:  # those were looked into
         judge(watched, callee, args, options)

@@ -121,9 +121,12 @@ def _is_appended(inner: Region | None, target: list[Any]) -> bool:
 
 
 def _note(inner: Region, target: list[Any], entry: Entry) -> None:
-    if id(target) not in inner.appends:
+    if id(target) in inner.appends:
+        inner.appends[id(target)][1].append(entry)
+    elif inner.is_trial:
         raise Appended(target, inner)
-    inner.appends[id(target)][1].append(entry)
+    else:
+        inner.new_lists[id(target)] = target
 
 
 def extend(

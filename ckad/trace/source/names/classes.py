@@ -7,6 +7,8 @@ their source like any other, so that loops in them are recorded, and what they c
 from __future__ import annotations
 
 import abc
+import dataclasses
+import inspect
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
@@ -19,6 +21,7 @@ from ckad.trace.source.libraries import is_library
 from ckad.trace.source.names.closures import call_from_source
 from ckad.trace.source.names.frame import MISSING, Frame, depth_of, ledger, made, region
 from ckad.trace.source.names.reader import definition_of
+from ckad.trace.source.outside.kinds import is_written, users
 from ckad.trace.source.outside.watch import watch
 
 _NAMES = """add sub mul truediv floordiv mod pow matmul lshift rshift""".split()
@@ -212,14 +215,46 @@ def construct(kind: Any, args: Sequence[Any], options: Mapping[str, Any]) -> Any
     """A new object, made by the user's ``__init__``; MISSING for any other class."""
     if type(kind) not in (type, abc.ABCMeta) or kind.__new__ is not object.__new__:
         return MISSING
-    init = None if is_library(kind.__module__) else _followed(_found(kind, "__init__"))
-    if init is None:
+    if is_library(kind.__module__):
+        return MISSING
+    written = _found(kind, "__init__")
+    init = _followed(written)
+    after = _followed(_found(kind, "__post_init__")) if init is None else None
+    if init is None and (after is None or not _has_fields(kind, written)):
         return MISSING
     _found(kind, "__new__")
     new = object.__new__(kind)
     ledger().made[id(new)] = made(new)
-    call_from_source(init, (new, *args), dict(options))
+    if init is not None:
+        call_from_source(init, (new, *args), dict(options))
+    elif after is not None:
+        _bind_fields(new, args, options)
+        call_from_source(after, (new,), {})
     return new
+
+
+def _has_fields(kind: Any, init: Any) -> bool:
+    """Whether Python has written ``__init__``, and it binds fields alone."""
+    plain = is_written(init) and is_written(users(kind, "__setattr__"))
+    names = {field.name for field in dataclasses.fields(kind)} if plain else set()
+    return plain and names == kind.__dataclass_fields__.keys()
+
+
+def _bind_fields(new: Any, args: Sequence[Any], options: Mapping[str, Any]) -> None:
+    """Do what the ``__init__`` of a dataclass does before it calls ``__post_init__``."""
+    bound = inspect.signature(type(new).__init__).bind(new, *args, **options)
+    for field in dataclasses.fields(new):
+        if field.name in bound.arguments:
+            value = bound.arguments[field.name]
+        elif field.default_factory is not dataclasses.MISSING:
+            factory = _followed(field.default_factory)
+            given = field.default_factory
+            value = made(given() if factory is None else call_from_source(factory, (), {}))
+        elif field.default is dataclasses.MISSING:
+            continue  # neither given nor bound: ``__post_init__`` does it
+        else:
+            value = field.default
+        object.__setattr__(new, field.name, value)
 
 
 def parent(frame: Frame) -> Any:

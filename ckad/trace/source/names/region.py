@@ -41,6 +41,7 @@ class Region:
         self.is_trial = False  # whether all that is done here will be undone
         self.takes_appends = False  # a loop's body, whose steps may append to lists
         self.appends: dict[int, tuple[list[Any], list[Any]]] = {}  # lists, and what is appended
+        self.new_lists: dict[int, list[Any]] = {}  # those of which that was not known yet
         self.grown: set[int] = set()  # lists that are appended to here, and not looked at
         self.ends_unknown = False  # a loop's body, of which it is not known how often it runs
         self.whole: dict[int, Any] = {}  # lists of which the body does more than append to them

@@ -8,6 +8,7 @@ import contextlib
 import copy
 import dataclasses
 import functools
+import io
 import sys
 import types
 from collections.abc import ItemsView, Iterator, KeysView, Mapping, Sequence, ValuesView
@@ -37,6 +38,7 @@ from ckad.trace.source.outside.kinds import (
     users,
 )
 from ckad.trace.source.outside.python import run_by_python
+from ckad.trace.source.outside.standard import is_computed, is_standard, reads_commands
 from ckad.trace.source.outside.watch import Watch
 from ckad.trace.source.purity import is_pure
 
@@ -52,7 +54,17 @@ _REACHING = frozenset(
 _CLASSES = frozenset(
     {
         *(set, frozenset, bytes, bytearray, str, slice, object, staticmethod, classmethod),
-        *(property, SimpleNamespace, np.errstate, np.ndarray, partial, types.MethodType, super),
+        *(
+            io.StringIO,
+            io.BytesIO,
+            property,
+            SimpleNamespace,
+            np.errstate,
+            np.ndarray,
+            partial,
+            types.MethodType,
+            super,
+        ),
         *(collections.deque, collections.defaultdict, collections.OrderedDict),
         *(collections.Counter, contextlib.nullcontext, contextlib.suppress),
         contextlib._GeneratorContextManager,
@@ -61,7 +73,15 @@ _CLASSES = frozenset(
 _OTHERS = frozenset(
     {
         *(iter, next, repr, ascii, chr, ord, bin, hex, hash, format, issubclass, delattr, setattr),
-        *(hasattr, getattr, np.geterr, collections.namedtuple, cast, contextlib.contextmanager),
+        *(
+            hasattr,
+            getattr,
+            dataclasses.fields,
+            np.geterr,
+            collections.namedtuple,
+            cast,
+            contextlib.contextmanager,
+        ),
     }
 )
 #: Methods by which a class decides how its objects are copied.
@@ -72,9 +92,14 @@ _BY_NAME = (getattr, hasattr, setattr, delattr)
 _BY_METHODS = ("__getattr__", "__getattribute__", "__setattr__", "__delattr__")
 #: What looks at an object's class, and at nothing else of it.
 _OF_CLASS = (isinstance, issubclass, type, callable)
+#: What looks at items by a key alone, if there is one.
+_ORDERING = (sorted, min, max)
+#: What gives an object's fields, all that they hold copied, or puts them into another.
+_OF_FIELDS = (dataclasses.asdict, dataclasses.astuple, dataclasses.replace)
 #: What keeps objects without looking into them.
 _KEEPING = frozenset(
     {list, tuple, set, dict, zip, enumerate, reversed, iter, range, len, cast}
+    | {dataclasses.fields}
     | {contextlib.contextmanager}
 )
 _METHODS_KEEPING = frozenset(
@@ -90,6 +115,12 @@ def judge(watch: Watch, callee: Any, args: Sequence[Any], options: Mapping[str, 
         return _by_name(watch, args)
     if callee is copy.copy or callee is copy.deepcopy:
         return _copied(watch, args[0])
+    if _is_in(callee, _OF_FIELDS) and "dict_factory" not in options:
+        if callee is dataclasses.replace and not _is_plain_class(watch, type(args[0])):
+            return watch.give_up(f"{type(args[0]).__qualname__}, which Python makes")
+        return _copied(watch, args[0])
+    if callee is vars and args:
+        return watch.attribute(args[0], "__dict__")
     if draws(watch, callee, args):
         return None
     if callee is np.apply_along_axis and any(isinstance(x, Traced) for x in args):
@@ -101,9 +132,12 @@ def judge(watch: Watch, callee: Any, args: Sequence[Any], options: Mapping[str, 
     if isinstance(callee, type) and not is_library(callee.__module__):
         if not _is_plain_class(watch, callee):
             return watch.give_up(f"{callee.__qualname__}, which Python makes")
-    elif not _is_known(watch, callee, owner, args):
+    elif reads_commands(callee, args, options):
+        watch.attribute(sys, "argv")
+    elif not _is_known(watch, callee, owner, args) or options.get("namespace") is not None:
         return watch.give_up(f"calls {_named(callee)}")
-    keeps = _is_in(callee, _KEEPING) or _is_in(callee, _CLASSES)
+    ordered = "key" in options and (_is_in(callee, _ORDERING) or type(owner) is list)
+    keeps = ordered or _is_in(callee, _KEEPING) or _is_in(callee, _CLASSES)
     if isinstance(callee, type) and not is_library(callee.__module__):
         keeps = True
     if type(owner) in CONTAINERS and callee.__name__ in _METHODS_KEEPING:
@@ -149,7 +183,8 @@ def adopted(watch: Watch, callee: Any, result: Any) -> None:
         return watch.adopt_all(result)
     if top_of(type(result)) in DISPLAYS or type(result) is tuple:
         return watch.adopt_all(result) if _is_display(callee) else None
-    made = isinstance(callee, type) or callee is np.random.default_rng
+    made = isinstance(callee, type) or callee is np.random.default_rng or is_standard(result)
+    made = made or _makes_inert(callee)
     if made and not isinstance(result, (type, tuple)) and type(result) not in IMMUTABLE:
         watch.adopt(result)
     return None
@@ -174,7 +209,7 @@ def _by_name(watch: Watch, args: Sequence[Any]) -> None:
     computed = found in (property, functools.cached_property) or (
         hasattr(found, "__get__") and found not in METHODS
     )
-    if computed or any(users(kind, by) is not ABSENT for by in _BY_METHODS):
+    if computed or not all(is_written(users(kind, by)) for by in _BY_METHODS):
         watch.give_up(f"{kind.__qualname__}.{name}, which Python computes")
     return None
 
@@ -186,11 +221,19 @@ def _is_known(watch: Watch, callee: Any, owner: Any, args: Sequence[Any]) -> boo
     if owner is not None and not isinstance(owner, (ModuleType, type)):
         if is_sparse(owner) or is_superlu(owner) or _is_formula(callee, owner):
             return True
+        if is_computed(callee, args, watch.is_own):
+            return True
         if is_ours(type(owner)):
             return True
         return type(owner) in INERT or isinstance(owner, (tuple, Traced)) or watch.is_own(owner)
     if isinstance(callee, type) and issubclass(callee, BaseException):
         return True
+    if _makes_inert(callee):
+        return True
+    if is_computed(callee, args, watch.is_own):
+        return True
+    if watch.is_own(callee) and is_library(type(callee).__module__):
+        return True  # as an interpolant that the recording has made
     try:
         if is_pure(callee):
             return True
@@ -215,7 +258,14 @@ def _is_known(watch: Watch, callee: Any, owner: Any, args: Sequence[Any]) -> boo
         special: Any = sys.modules.get("scipy.special", np)
         return callee in (vars(np).get(name), vars(special).get(name))
     functions: tuple[type, ...] = (FunctionType, BuiltinFunctionType, type, *SIMPLE)
-    return isinstance(callee, functions) and computes(callee) and name not in _REACHING
+    reaches = name in _REACHING and not (args and watch.is_own(args[0]))  # as of a text
+    return isinstance(callee, functions) and computes(callee) and not reaches
+
+
+def _makes_inert(callee: Any) -> bool:
+    """Whether it is a method of a class of Python's own, as ``dict.fromkeys``."""
+    owner = getattr(callee, "__self__", None)
+    return isinstance(owner, type) and owner in INERT
 
 
 def _is_formula(callee: Any, owner: Any) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+import argparse
 import enum
 import functools
 import operator
@@ -29,6 +30,7 @@ import numpy as np
 from ckad.patterns import is_superlu
 from ckad.trace.source.libraries import is_library, python_function, scalar_function
 from ckad.trace.source.outside.guard import ABSENT, BUILTIN, IMMUTABLE
+from ckad.trace.source.outside.standard import CONSTANT
 from ckad.trace.source.purity import INDEXED
 
 SEQUENCES = (list, deque)
@@ -36,11 +38,12 @@ MAPPINGS = (dict, defaultdict, OrderedDict, Counter)
 #: What holds items and can be changed; subclasses of these are the user's objects.
 CONTAINERS = (*MAPPINGS, *SEQUENCES, set)
 #: Values whose attributes and methods reach nothing else; what they hold was noted with them.
-INERT = frozenset({*IMMUTABLE, *CONTAINERS, tuple, frozenset, np.ndarray, *BUILTIN})
+INERT = frozenset({*IMMUTABLE, *CONTAINERS, tuple, frozenset, np.ndarray, *BUILTIN, *CONSTANT})
+_NAMESPACES = (SimpleNamespace, argparse.Namespace)
 #: Classes of libraries from which a class of the user may be derived and stay one of the user's.
 _BASES = (
     *(object, tuple, abc.ABC, Generic, Protocol, enum.Enum),
-    *(BaseException, SimpleNamespace),
+    *(BaseException, SimpleNamespace, *argparse.Namespace.__mro__),
 )
 #: Packages whose calls change no number of a program: they show something.
 DISPLAYS = frozenset(
@@ -80,7 +83,7 @@ def is_plain(kind: type) -> bool:
 
 
 def is_namespace(value: Any) -> bool:
-    return isinstance(value, SimpleNamespace) and is_plain(type(value))
+    return isinstance(value, _NAMESPACES) and is_plain(type(value))
 
 
 def comparable(names: Mapping[str, Any]) -> list[Any]:
@@ -116,6 +119,7 @@ _KNOWN = (
         *METHODS,
         NotImplementedType,
     ),
+    *CONSTANT,
     *(functools._lru_cache_wrapper, operator.attrgetter, operator.itemgetter),
     *(np.dtype, np.finfo, np.iinfo, np.vectorize, MethodDescriptorType, WrapperDescriptorType),
 )
