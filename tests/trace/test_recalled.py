@@ -169,3 +169,17 @@ def test_nests(rounds):
     rounds.clear()
     tape(nested, np.linspace(0.0, 1.0, 7), 6)
     assert len(rounds) == 2 < first
+
+
+def scaled(u, dt):
+    t = 0.0
+    for _ in range(4):
+        t += dt
+        u = u * np.cos(u)
+    return u * t
+
+
+def test_single_precision_stays():
+    u = np.ones(3, np.float32)
+    check_like_first(scaled, (u, np.float64(0.1)), u, np.float32(0.1))
+    assert ckad.jit(lambda u: scaled(u, 0.1))(u).dtype == np.float32

@@ -18,6 +18,7 @@ from ckad import trees
 from ckad.errors import CkadError
 from ckad.place import running
 from ckad.tape.control import WHILE
+from ckad.tape.types import DType
 from ckad.trace.memory.context import Trace
 from ckad.trace.memory.storage import Storage
 from ckad.trace.source.control.body import Body
@@ -46,7 +47,7 @@ class Start(NamedTuple):
     """The kind of a leaf that a loop carries, and what it was at first."""
 
     slot: Slot | None
-    first: Hashable
+    first: object
 
 
 class Guess(NamedTuple):
@@ -146,14 +147,14 @@ def _described(frame: Frame, found: Findings) -> Guess | None:
         return None
     carried = []
     for (owner, name), kept in found.carried.items():
-        path = paths.get(id(owner.owner if isinstance(owner, (Attributes, Contents)) else owner))
-        if path is None:
+        place = paths.get(id(owner.owner if isinstance(owner, (Attributes, Contents)) else owner))
+        if place is None:
             return None
         starts = [_start(*leaf) for leaf in zip(kept.slots, kept.leaves, strict=True)]
         known = tuple(x for x in starts if x is not None)
         is_known = len(known) == len(starts) and owner.names.get(name, MISSING) is not MISSING
         is_known = is_known and id(getattr(owner, "owner", None)) not in found.housing.houses
-        carried.append((path, name, kept.tree, known if is_known else None))
+        carried.append((place, name, kept.tree, known if is_known else None))
     written = tuple(map(roots.get, found.written))
     lists = tuple(paths[key] for key in found.lists)
     return Guess(tuple(carried), written, lists, bool(found.signals))
@@ -169,7 +170,7 @@ def _start(slot: Slot | None, leaf: Any) -> Start | None:
     return Start(slot._replace(type=own.type.with_shape(())), _first(leaf))
 
 
-def _first(leaf: Any) -> Hashable:
+def _first(leaf: Any) -> object:
     if np.ndim(leaf) or isinstance(leaf, (Tracer, float)):
         return type(leaf), np.ndim(leaf)
     return type(leaf), leaf
@@ -190,13 +191,14 @@ def recall(place: Hashable, frame: Frame, found: Findings, around: Trace) -> Ord
         if owner is None:
             return None
         first = owner.names.get(name, MISSING)
-        carried[owner, name] = None if starts is None else _fitting(first, tree, starts)
-        if starts is not None and carried[owner, name] is None:
+        kept = None if starts is None else _fitting(first, tree, starts, around)
+        carried[owner, name] = kept
+        if starts is not None and kept is None:
             return None
     written = [None if path is None else _root(frames, *path) for path in guess.written]
     lists = [_found(frames, path) for path in guess.lists]
-    for path, root in zip(guess.written, written, strict=True):
-        if path is not None and (root is None or not around.may_write(root)):
+    for known, root in zip(guess.written, written, strict=True):
+        if known is not None and (root is None or not around.may_write(root)):
             return None
     if any(type(x) is not list for x in lists):
         return None
@@ -210,7 +212,9 @@ def recall(place: Hashable, frame: Frame, found: Findings, around: Trace) -> Ord
     return Order(list(carried), [None if x is None else id(x) for x in written])
 
 
-def _fitting(first: Any, tree: trees.Treedef, starts: tuple[Start, ...]) -> Carried | None:
+def _fitting(
+    first: Any, tree: trees.Treedef, starts: tuple[Start, ...], around: Trace
+) -> Carried | None:
     """What a name is carried as, if it starts with what it started with."""
     if first is MISSING:
         return None
@@ -227,8 +231,22 @@ def _fitting(first: Any, tree: trees.Treedef, starts: tuple[Start, ...]) -> Carr
             continue
         if start != _first(leaf) or slot.type.dtype != own.type.dtype:
             return None
+        if slot.weak != own.weak and _has_single(around):
+            return None
         slots.append(slot._replace(type=own.type))
     return Carried(tree, slots, leaves)
+
+
+def _has_single(trace: Trace | None) -> bool:
+    """Whether there is float32, of which Python's numbers and NumPy's make different types."""
+    while trace is not None:
+        b = trace.builder
+        if any(b.type(row).dtype == DType.F32 for row in b.inputs):
+            return True
+        if any(x.dtype == np.float32 for x in b.constants):
+            return True
+        trace = trace.parent
+    return False
 
 
 # --- what names lead to --------------------------------------------------------------------------
