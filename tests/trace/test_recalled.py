@@ -10,6 +10,9 @@ import pytest
 
 import ckad
 from ckad.trace.source.control import loops, recalled
+from ckad.trace.source.memory.contents import ITEMS, Stacked, contents
+from ckad.trace.source.memory.housing import check_alike
+from ckad.trace.source.names.frame import open_ledger
 from ckad.transforms import reuse
 
 
@@ -183,3 +186,14 @@ def test_single_precision_stays():
     u = np.ones(3, np.float32)
     check_like_first(scaled, (u, np.float64(0.1)), u, np.float32(0.1))
     assert ckad.jit(lambda u: scaled(u, 0.1))(u).dtype == np.float32
+
+
+def test_lists_are_housed_in_their_order():
+    """Not in that of the places where Python has put them, which every process has others of."""
+    with open_ledger():
+        lists: list[list[float]] = [[float(k)] for k in range(16)]
+        keys = [(contents(x), ITEMS) for x in lists]
+        side = {key: (*key[0].owner, 1.0) for key in keys}
+        with pytest.raises(Stacked) as found:
+            check_alike([side, {}])
+    assert found.value.owner is lists[0]
