@@ -57,6 +57,8 @@ class Trace:
         self.known_writes: dict[Any, dict[int, Storage]] = parent.known_writes if parent else {}
         # loop -> what it carried then: its own names, their structures and kinds
         self.known_carries: dict[Any, dict[str, Any]] = parent.known_carries if parent else {}
+        # whether loops here are begun as in a recording before: those around them are, too
+        self.recalls: bool = parent.recalls if parent else True
         # loop -> how many steps it makes, if that decides how many random numbers are drawn
         self.steps_of_draws: dict[Any, int] = parent.steps_of_draws if parent else {}
         self.late: list[Late] = []  # rows of constants that are not known yet

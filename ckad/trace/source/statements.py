@@ -17,8 +17,7 @@ from ckad.trace.source.choices import Choice, can_be_chosen, numbered
 from ckad.trace.source.control import branches, repetition
 from ckad.trace.source.control.checks import Stops, note_raise
 from ckad.trace.source.control.flow import Flow, definite
-from ckad.trace.source.control.guarded import try_statement
-from ckad.trace.source.control.managers import with_statement
+from ckad.trace.source.control.guarded import try_statement, with_statement
 from ckad.trace.source.control.sequences.generators import yielded
 from ckad.trace.source.effects import is_left_out
 from ckad.trace.source.expressions import attribute_of, closure, element, evaluate, unread

@@ -8,12 +8,15 @@ from collections.abc import Callable, Sequence
 from itertools import zip_longest
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from ckad import trees
 from ckad.errors import CarryError, CkadError
 from ckad.place import at_place
 from ckad.tape.control import COUNTED, UNBOUNDED, UNGUARDED, WHILE
 from ckad.tape.types import DType, Type
 from ckad.trace.memory.context import Trace
+from ckad.trace.memory.foreseen import UNKNOWN
 from ckad.trace.memory.storage import Storage
 from ckad.trace.source.choices import fitted, unified
 from ckad.trace.source.control.checks import maybe
@@ -36,7 +39,7 @@ from ckad.trace.source.values import Slot, flatten, is_kept, is_same_array, join
 from ckad.trace.values import grown
 from ckad.trace.values.complex import ComplexTracer
 from ckad.trace.values.fields import Fields
-from ckad.trace.values.tracer import Tracer
+from ckad.trace.values.tracer import Tracer, known
 
 INDEX = Type(DType.I64, ())
 FLAG = Slot(Type(DType.BOOL, ()), True, False)
@@ -98,6 +101,10 @@ class End(NamedTuple):
 
 class Again(Exception):
     """The body has to be recorded again, with more that it carries."""
+
+
+class Mistaken(Again):
+    """What was recalled of the loop is not as it was."""
 
 
 class Findings:
@@ -253,3 +260,11 @@ def one_kind(one: Slot | None, other: Slot | None) -> Slot | None:
         return None
     joined = join(one, other)
     return joined if joined and is_kept(one, joined) and is_kept(other, joined) else None
+
+
+def number(x: Any) -> Any:
+    """A number that is known while recording, as Python's."""
+    numbers = known(x) if isinstance(x, Tracer) else x
+    if numbers is UNKNOWN or numbers is None or np.ndim(numbers):
+        return UNKNOWN
+    return np.asarray(numbers).item()

@@ -19,13 +19,21 @@ from ckad.errors import CarryError, CkadError
 from ckad.place import at_place, call_site
 from ckad.tape.control import COUNTED, UNBOUNDED, UNGUARDED, WHILE, loop_attrs
 from ckad.tape.ops import Op
-from ckad.tape.types import Type
 from ckad.trace.memory.context import Trace, current, mark_place, open_trace, storage_in
 from ckad.trace.memory.foreseen import UNKNOWN, Foreseen, foresee
 from ckad.trace.memory.storage import Storage, Written
-from ckad.trace.source.control import notes
+from ckad.trace.source.control import notes, recalled
 from ckad.trace.source.control.body import Body
-from ckad.trace.source.control.carrying import COUNT, FLAG, Again, End, Findings, Stepping
+from ckad.trace.source.control.carrying import (
+    COUNT,
+    FLAG,
+    Again,
+    End,
+    Findings,
+    Mistaken,
+    Stepping,
+    number,
+)
 from ckad.trace.source.control.flow import Flow
 from ckad.trace.source.draws.events import Loop, Stepped
 from ckad.trace.source.draws.noted import Uncounted, drawn
@@ -48,7 +56,6 @@ from ckad.trace.source.names.frame import (
 )
 from ckad.trace.values.grown import Grown, settle_tips
 from ckad.trace.values.tracer import Tracer, fresh, lift
-from ckad.trace.values.tracer import known as known_now
 
 #: A loop's body is recorded at most so often until it is known what it carries.
 MOST_ROUNDS = 24
@@ -62,19 +69,23 @@ class StagedLoop:
         self.found = Findings(steps)
         self.around = current()
         self.place = (steps.node, call_site())
-        known = self.around.known_writes.get(self.place, {})
-        self.guessed = {k: root for k, root in known.items() if self.around.may_write(root)}
-        self.found.written.update(self.guessed)
         self.likely: list[Key] = []  # names that the loop carried when it was recorded last
-        self._guess_carried()
+        self.order: recalled.Order | None = None  # of what is recalled from another recording
+        if self.place in self.around.known_carries:
+            self._guess_carried()
+        elif self.around.recalls:
+            self.order = recalled.recall(self.place, frame, self.found, self.around)
+            self.likely = list(self.found.carried)
+        self.guessed = dict(self.found.written)
 
     # --- recording until nothing new is found --------------------------------------------------
 
     def run(self) -> Flow | None:
         try:
             return self._settled()
-        except BaseException:
+        except BaseException as error:
             self.found.housing.leave()
+            recalled.fail(self.place, error)
             raise
 
     def _settled(self) -> Flow | None:
@@ -83,10 +94,15 @@ class StagedLoop:
             rounds += 1
             try:
                 return self._round()
-            except (Again, Uncounted):
-                continue
-            except CkadError:
-                if self.likely:
+            except (Again, Uncounted) as found:
+                if type(found) is Mistaken:
+                    self._start_over()
+            except Exception as error:
+                if self.order is not None:
+                    self._start_over()
+                elif not isinstance(error, CkadError):
+                    raise
+                elif self.likely:
                     self._forget(self.likely)  # it may be right without them
                 elif not self.found.housing.drop():
                     raise
@@ -108,13 +124,24 @@ class StagedLoop:
         }
 
     def _guess_carried(self) -> None:
+        written = self.around.known_writes.get(self.place, {})
+        self.found.written = {k: x for k, x in written.items() if self.around.may_write(x)}
         for name, known in self.around.known_carries.get(self.place, {}).items():
             first = self.frame.names.get(name, MISSING)
             fits = first is not MISSING and (known.tree.type is not OrNone or first is None)
-            carried = known.starting_with(first) if fits else None
-            if carried is not None:
+            if fits and (carried := known.starting_with(first)) is not None:
                 self.likely.append((self.frame, name))
                 self.found.carry((self.frame, name), carried, self.around)
+
+    def _start_over(self) -> None:
+        """Find out everything anew: what was recalled is not as it was."""
+        self.found.housing.leave()
+        self.found = Findings(self.steps)
+        self.order, self.likely, self.guessed = None, [], {}
+
+    def _check_recalled(self, is_right: bool) -> None:
+        if self.order is not None and not is_right:
+            raise Mistaken
 
     def _forget(self, keys: Sequence[Key]) -> None:
         for key in keys:
@@ -127,17 +154,20 @@ class StagedLoop:
         """Names that steps leave as they were are not carried."""
         wrong = [key for key in self.likely if body.leaves(key)]
         if wrong:
+            self._check_recalled(False)
             self._forget(wrong)
             raise Again
         self.likely = []
 
     def _round(self) -> Flow | None:
         mark_place(current())
+        if self.order is not None:
+            self.order.restore(self.found)
         wanted: Stacked | Growing | Outgrown | None = None
         self._house_lists()
         first = self._first_guard()
         with open_trace(adopts=True) as trace, open_region() as inner:
-            stop = self.found.length
+            trace.recalls, stop = self.order is not None, self.found.length
             trace.index_range = (0, stop) if stop < UNBOUNDED else None
             inner.takes_appends = self.found.guard == UNGUARDED
             inner.ends_unknown = not inner.takes_appends
@@ -171,6 +201,8 @@ class StagedLoop:
         foreseen = self._foresee(body, first)
         if not self._has_space(body, foreseen):
             raise Again
+        recalled.remember(self.place, self.frame, body)
+        self.order = None
         carry = self._initial(body, first)
         with drawn(self._draws(body, carry)):
             return self._emit(body, carry, foreseen)
@@ -212,10 +244,9 @@ class StagedLoop:
         wanted = body.counts.positions
         if not (is_while or wanted) or self.found.guard == COUNTED:
             return None
-        carry = [first] if is_while else []
-        carry += [0] * self.found.signals
+        carry = [first] * is_while + [0] * self.found.signals
         carry += [UNKNOWN if x is MISSING else x for _, x in body.initial]
-        numbers = [_number(x) for x in carry]
+        numbers = [number(x) for x in carry]
         return foresee(body.tape, numbers, wanted, self.found.length, 0 if is_while else None)
 
     def _has_space(self, body: Body, foreseen: Foreseen | None) -> bool:
@@ -260,11 +291,13 @@ class StagedLoop:
         body.find_carried()
         self._check_guessed(trace)
         body.finish()
+        self._check_recalled(recalled.is_least(body))
 
     def _check_guessed(self, trace: Trace) -> None:
         """Take back what an earlier recording wrote into, and this one does not."""
         wrong = [k for k in self.guessed if k in trace.adopted and not trace.adopted[k].writes]
         self.guessed = {}
+        self._check_recalled(not wrong)
         for key in wrong:
             self.found.written.pop(key, None)
         if wrong:
@@ -285,11 +318,8 @@ class StagedLoop:
     def _initial(self, body: Body, first: Any) -> list[int]:
         """What the first step starts from: the rows of the carry."""
         mark_place(current())
-        carry = (
-            []
-            if self.found.guard == UNGUARDED
-            else [(FLAG if self.found.guard == WHILE else COUNT).row(lift(first))]
-        )
+        slot = FLAG if self.found.guard == WHILE else COUNT
+        carry = [] if self.found.guard == UNGUARDED else [slot.row(lift(first))]
         if self.found.signals:
             carry.append(COUNT.row(0))
         for slot, leaf in body.initial:
@@ -309,12 +339,10 @@ class StagedLoop:
         if foreseen is not None and foreseen.is_exact:
             length, guard = foreseen.steps, UNGUARDED
         attrs = loop_attrs(b.body(tape), length, len(carry), 0, guard)
-        n = len(carry)
-        types: Sequence[Type] = tape.output_types
-        types = [*types[:n], *(t.with_shape((length, *t.shape)) for t in types[n:])]
+        n, given = len(carry), tape.output_types
+        types = [*given[:n], *(t.with_shape((length, *t.shape)) for t in given[n:])]
         rows = b.control(Op.LOOP, operands, attrs, types)
-        stacks = [fresh(row, scalar=False) for row in rows[n:]]
-        rows = rows[:n]
+        rows, stacks = rows[:n], [fresh(row, scalar=False) for row in rows[n:]]
         for key, local, row in zip(roots, locals_, rows[len(rows) - len(roots) :], strict=True):
             if body.trace.adopted[key].writes:
                 local.check_writable()
@@ -382,11 +410,3 @@ class StagedLoop:
         if self.found.is_endless:
             kinds -= {Flow.NEXT}
         return Flow(kinds, COUNT.show(rows[int(self.found.guard != UNGUARDED)]))
-
-
-def _number(x: Any) -> Any:
-    """A number that is known while recording, as Python's."""
-    numbers = known_now(x) if isinstance(x, Tracer) else x
-    if numbers is UNKNOWN or numbers is None or np.ndim(numbers):
-        return UNKNOWN
-    return np.asarray(numbers).item()

@@ -284,7 +284,7 @@ class Merge:
         operands = [storage_in(trace, root.root) for root in roots.values()]
         for side in self.sides:
             with resumed(side.trace):
-                for key in roots.keys() - side.trace.adopted.keys():
+                for key in [key for key in roots if key not in side.trace.adopted]:
                     side.trace.adopt(roots[key].root)
         captured = list(dict.fromkeys(x for s in self.sides for x in s.trace.captured))
         bodies = []

@@ -311,7 +311,7 @@ def is_alike(one: Any, other: Any) -> bool:
 
 def check_alike(sides: Sequence[Mapping[Key, Any]]) -> None:
     """Have lists housed that are longer after one side of a branch than after the other."""
-    for frame, name in {key for side in sides for key in side}:
+    for frame, name in dict.fromkeys(key for side in sides for key in side):
         if not isinstance(frame, Contents) or not isinstance(frame.owner, (list, deque)):
             continue
         ends = [side.get((frame, name), frame.names[name]) for side in sides]
@@ -325,7 +325,7 @@ def check_alike(sides: Sequence[Mapping[Key, Any]]) -> None:
 
 def merge_growth(sides: list[dict[int, Growth]], around: dict[int, Growth]) -> None:
     """Add what one of two sides of a branch appends to what the body around them does."""
-    for key in {key for side in sides for key in side}:
+    for key in dict.fromkeys(key for side in sides for key in side):
         found = [side.get(key, Growth()) for side in sides]
         joined = around.setdefault(key, Growth())
         joined.add(

@@ -99,7 +99,7 @@ def read(owner: Any, name: str) -> Any:
         around = outside(vars(owner))
         around.note_read(name)
         return around.local(name) if name in around.names else getattr(owner, name)
-    found = _attributes(owner, name)
+    found = attributes_of(owner, name)
     if found is not None and name in found.names:
         return found.local(name)
     if found is not None:
@@ -126,7 +126,7 @@ def write(owner: Any, name: str, value: Any) -> bool:
         around.note_change(name)
         around.names[name] = value
         return True
-    found = _attributes(owner, name)
+    found = attributes_of(owner, name)
     if found is None:
         return False
     _check_copy(owner)
@@ -172,7 +172,8 @@ def _check_copy(owner: Any) -> None:
         )
 
 
-def _attributes(owner: Any, name: str) -> Attributes | None:
+def attributes_of(owner: Any, name: str) -> Attributes | None:
+    """The frame of which ``owner.name`` is a name; None where Python looks it up otherwise."""
     kind: Any = type(owner)
     if kind is FunctionType:
         if is_library(owner.__module__) or hasattr(kind, name):

@@ -1,0 +1,199 @@
+"""Loops that are recorded again: what is recalled of them is a guess that shows nowhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ckad
+from ckad.trace.source.control import loops, recalled
+from ckad.trace.source.memory.contents import ITEMS, Stacked, contents
+from ckad.trace.source.memory.housing import check_alike
+from ckad.trace.source.names.frame import open_ledger
+from ckad.transforms import reuse
+
+
+@pytest.fixture(autouse=True)
+def nothing_known() -> Iterator[None]:
+    recalled.clear()
+    yield
+    recalled.clear()
+
+
+@pytest.fixture
+def rounds(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The line of a loop for each time that its body is recorded."""
+    seen: list[int] = []
+    run = loops.StagedLoop._round
+
+    def counted(self: Any) -> Any:
+        seen.append(self.steps.node.lineno)
+        return run(self)
+
+    monkeypatch.setattr(loops.StagedLoop, "_round", counted)
+    return seen
+
+
+def tape(function: Callable[..., Any], *args: Any) -> list[str]:
+    """Its rows, without lines of the program: a constant has that where it was first met."""
+    reuse.clear()
+    lines = str(ckad.trace(function)(*args)).splitlines()
+    return [line for line in lines if not line.lstrip().startswith("#")]
+
+
+def check_like_first(function: Callable[..., Any], before: tuple[Any, ...], *args: Any) -> None:
+    """Recorded after other arguments it is the program that it would be without them."""
+    recalled.clear()
+    alone = tape(function, *args)
+    recalled.clear()
+    tape(function, *before)
+    assert tape(function, *args) == alone
+    reuse.clear()
+    np.testing.assert_allclose(ckad.jit(function)(*args), function(*args), rtol=1e-12)
+
+
+def smoothed(u, k):
+    u, old, most, t = u.copy(), u, 0.0, 0.0
+    for _ in range(6):
+        new = u.copy()
+        new[1:-1] = u[1:-1] + k * (u[2:] - u[:-2])
+        old, u = u, new
+        most = max(most, np.max(u))
+        t += k
+    return np.sum(u * old) + most + t
+
+
+def test_a_loop_is_recorded_once_for_another_shape(rounds):
+    tape(smoothed, np.linspace(0.0, 1.0, 7), 0.1)
+    assert len(rounds) > 1
+    rounds.clear()
+    tape(smoothed, np.linspace(0.0, 1.0, 9), 0.2)
+    assert len(rounds) == 1
+    check_like_first(smoothed, (np.ones(7), 0.1), np.linspace(0.0, 1.0, 9), 0.2)
+
+
+class Pendulum:
+    def __init__(self, angle):
+        self.angle, self.speed, self.trace = angle, 0.0, []
+
+    def step(self, dt):
+        self.speed -= dt * np.sin(self.angle)
+        self.angle += dt * self.speed
+        self.trace.append(2.0 * self.angle)
+
+
+def swung(angle, dt):
+    pendulum, seen = Pendulum(angle), {"fast": [], "slow": []}
+    for _ in range(8):
+        pendulum.step(dt)
+        seen["fast"].append(pendulum.speed)
+    return np.sum(np.array(seen["fast"])) + np.sum(np.array(pendulum.trace))
+
+
+def test_attributes_and_lists_are_recalled(rounds):
+    tape(swung, np.array(0.3), 0.1)
+    rounds.clear()
+    tape(swung, np.array(0.4), 0.2)
+    assert len(rounds) == 1
+    check_like_first(swung, (np.array(0.3), 0.1), np.array(0.4), 0.2)
+
+
+def chosen(x, n, moves, stops, notes):
+    """What its loop carries, writes, appends and ends on depends on options."""
+    y, total, last, found = x.copy(), 0.0, 0.0, []
+    for k in range(n):
+        if not moves:
+            last = 0.5 * k
+        total = total + np.sum(y) * last
+        if moves:
+            y[1:] += 0.1 * y[:-1]
+            last = total * 0.1
+        if notes:
+            found.append(total)
+        if stops and total > 3.0:
+            break
+    return total + last + np.sum(np.array(found)) if notes else total + last
+
+
+OPTIONS = [(a, b, c) for a in (True, False) for b in (True, False) for c in (True, False)]
+OPTIONS = [x for x in OPTIONS if not (x[1] and x[2])]
+
+
+@pytest.mark.parametrize("before", OPTIONS, ids=str)
+@pytest.mark.parametrize("now", OPTIONS, ids=str)
+def test_an_option_changes_what_a_loop_does(before, now):
+    x = np.array([0.5, 0.2, 0.4])
+    check_like_first(chosen, (x, 5, *before), x, 6, *now)
+
+
+def counted(x, step):
+    n, items = 0, [1.0, 2.0, 4.0, 8.0, 16.0]
+    for _ in range(3):
+        n += step
+        x = x * 1.5
+    return x * items[n] if isinstance(n, int) else x * n
+
+
+def test_a_number_stays_an_integer():
+    check_like_first(counted, (np.array(1.5), 0.5), np.array(1.5), 1)
+    check_like_first(counted, (np.array(1.5), 1), np.array(1.5), 0.5)
+
+
+def grown(x, first):
+    total = first
+    for _ in range(4):
+        total = total + x
+    return np.sum(total)
+
+
+def test_a_name_that_becomes_an_array():
+    x = np.arange(3.0)
+    for before, now in ((0, x), (x, 0), (0.0, 0), (0, 0.0), (np.ones(1), 0)):
+        check_like_first(grown, (x, before), x, now)
+
+
+def nested(u, n):
+    v = np.zeros_like(u)
+    for i in range(n):
+        s = 0.0
+        for j in range(1, len(u)):
+            s += u[j] * v[j - 1]
+            v[j] = u[j - 1] + 0.1 * s
+        u[i] = s
+    return np.sum(u * v)
+
+
+def test_nests(rounds):
+    tape(nested, np.linspace(0.0, 1.0, 6), 5)
+    first = len(rounds)
+    rounds.clear()
+    tape(nested, np.linspace(0.0, 1.0, 7), 6)
+    assert len(rounds) == 2 < first
+
+
+def scaled(u, dt):
+    t = 0.0
+    for _ in range(4):
+        t += dt
+        u = u * np.cos(u)
+    return u * t
+
+
+def test_single_precision_stays():
+    u = np.ones(3, np.float32)
+    check_like_first(scaled, (u, np.float64(0.1)), u, np.float32(0.1))
+    assert ckad.jit(lambda u: scaled(u, 0.1))(u).dtype == np.float32
+
+
+def test_lists_are_housed_in_their_order():
+    """Not in that of the places where Python has put them, which every process has others of."""
+    with open_ledger():
+        lists: list[list[float]] = [[float(k)] for k in range(16)]
+        keys = [(contents(x), ITEMS) for x in lists]
+        side = {key: (*key[0].owner, 1.0) for key in keys}
+        with pytest.raises(Stacked) as found:
+            check_alike([side, {}])
+    assert found.value.owner is lists[0]
