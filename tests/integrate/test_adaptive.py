@@ -248,7 +248,7 @@ def test_more_steps_than_there_is_room_for_end_the_program():
         sol = solve_ivp(decay, (0.0, 1.0), y0, args=(0.1,), max_step=1e-4)
         return np.sum(sol.y)
 
-    with pytest.raises(CkadError, match="more items than were assumed at step 8191"):
+    with pytest.raises(CkadError, match=r"more steps than are kept .* at step 8191"):
         ckad.jit(many)(Y0)
 
 
