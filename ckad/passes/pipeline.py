@@ -11,6 +11,7 @@ there is named in ``inside``.) ``print`` shows a pipeline, ``watch`` what its pa
     gradient_and_hvp                  both, and the values and their tangents
     gauss_newton                      an hvp without the second derivative of the function
     members, gradients                `vmap` of a function, and of a gradient
+    gradients_apart                   the same where members go through loops in their own time
     pullbacks, pushforwards, hvps, gauss_newtons
                                       the same for several cotangents or tangents in one run
     inlined                           a tape on its way into another that is being recorded
@@ -28,6 +29,8 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 from typing import NamedTuple
+
+import numpy as np
 
 from ckad.passes.activity import dependent
 from ckad.passes.adjoint import adjoint, threaded
@@ -331,6 +334,32 @@ def gradients(wrt: Positions, inputs: Sequence[bool], n: int, contract: bool = F
     """`gradient` for ``n`` members, which differ in the chosen inputs."""
     several = Pipeline("gradients", (_batched(inputs, n), SIMPLIFY))
     return gradient(wrt, contract).then(several)
+
+
+def gradients_apart(
+    wrt: Sequence[int], inputs: Sequence[bool], n: int, contract: bool = False
+) -> Pipeline:
+    """`gradients` where members leave a loop at different times: each goes both ways by itself.
+
+    It is the gradient of the sum over the members, to each of which belongs its own part.
+    """
+    own = [k in wrt or each for k, each in enumerate(inputs)]
+    shared = [k for k in wrt if not inputs[k]]
+    reverse = _adjoint(wrt, seeds=(0,), keep_outputs=True, contract=contract)
+    each = Pass("each", "the cotangent of each member's result is one", partial(_each, shared))
+    passes = _batched(own, n), SIMPLIFY, THREADED, reverse, each, SIMPLIFY
+    return primal(contract).then(Pipeline("gradients_apart", passes))
+
+
+def _each(shared: Sequence[int], tape: Tape) -> Tape:
+    """Cotangents of one, and inputs that all members share where ``tape`` has one for each."""
+    b, rows = Builder(), list[int]()
+    for k, type in enumerate(tape.input_types[:-1]):
+        given = b.input(type.with_shape(type.shape[1:]) if k in shared else type)
+        rows.append(b.broadcast_to(given, type.shape) if k in shared else given)
+    last = tape.input_types[-1]
+    ones = b.broadcast_to(b.const(np.ones((), last.numpy)), last.shape)
+    return b.tape(appended(b, tape, [*rows, ones]))
 
 
 def pullbacks(wrt: Positions, n_inputs: int, n: int, contract: bool = False) -> Pipeline:

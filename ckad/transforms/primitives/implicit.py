@@ -24,7 +24,6 @@ from ckad.tape.types import Type
 from ckad.trace.arrays import stopping
 from ckad.trace.memory.context import current, mark_place
 from ckad.trace.values.tracer import Tracer, fresh, lift, value
-from ckad.transforms.call import identity
 from ckad.transforms.forward import jvp
 from ckad.transforms.gradients import vjp
 from ckad.transforms.primitives.closed import Closed, floats, replaced
@@ -164,5 +163,5 @@ def root_of(
         found = dict(zip(at, cts, strict=True))
         return [*(found.get(k) for k in range(len(p))), None]
 
-    key = identity(g.tape), options
+    key = g.tape.identity, options
     return defined(name, key, x, (*g.parameters, failed), push, pull)
