@@ -144,6 +144,11 @@ _STOPPED: dict[str, tuple[type[Exception], str]] = {
         "a solution has more steps than are kept where all are asked for{where}. Give t_eval=, or "
         "read the last one alone.",
     ),
+    "unclear": (
+        RaisedError,
+        "an unknown of a minimum is at a bound to which the slope does not hold it{where}: it "
+        "moves to one side alone, and has no derivative. Move the bound, or take it away.",
+    ),
     # NumPy's words
     "singular": (np.linalg.LinAlgError, "Singular matrix{where}"),
     "not_positive": (np.linalg.LinAlgError, "Matrix is not positive definite{where}"),

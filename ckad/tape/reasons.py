@@ -27,6 +27,7 @@ class Reason(IntEnum):
     TOUCHED = 14
     EVENTS = 15
     STEPS = 16
+    UNCLEAR = 17
 
 
 def reason_of(row: Row) -> Reason:
