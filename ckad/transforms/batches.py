@@ -103,11 +103,11 @@ class Batched:
         first = batch.member(0)
         if isinstance(fun, Gradient):
             call, _, layout = fun.prepare(first, {})
-            call.options = resolved(call.tape, fun.options, batch.n)
+            call.options = _chosen(call, fun.options, batch.n)
             tape = _gradients(call, layout.wrt, batch.inputs(call), batch.n)
             return fun.shown(call, layout, batch.run(call, tape))
         call = Call(fun, first, {}, self.options)
-        call.options = resolved(call.tape, self.options, batch.n)
+        call.options = _chosen(call, self.options, batch.n)
         if trees.has_matrix(call.recording.out_tree):
             raise DifferentiationError(
                 at_place(
@@ -117,6 +117,13 @@ class Batched:
             )
         tape = call.made(pipeline.members, batch.inputs(call), batch.n)
         return call.results(batch.run(call, tape))
+
+
+def _chosen(call: Call, options: Options, n: int) -> Options:
+    """The options with the engine for so many members: what is little for one may be much."""
+    if not isinstance(options.progress, bool):  # it may be another function each time
+        return resolved(call.tape, options, n)
+    return call.once(("members", n, options), lambda: resolved(call.tape, options, n))
 
 
 def _gradients(call: Call, *about: Any) -> Tape:

@@ -58,8 +58,9 @@ class Dense:
     def jacobian(self, t: Any, y: Any) -> Any:
         n, fun = self._n, self._fun
         if self._given is not None:
-            found = self._given(t, y)
-            return stop_gradient(found.toarray() if isinstance(found, Sparse) else found)
+            found: Any = self._given(t, y)
+            whole = isinstance(found, Sparse)
+            return stop_gradient(found.toarray() if whole else found)
         if n <= LANES:
             return stop_gradient(jacobian(lambda y: fun(t, y), mode="fwd")(y))
         rows = -(-n // LANES)
@@ -140,10 +141,10 @@ def _given(jac: Any, n: int, args: tuple[Any, ...]) -> Matrix | None:
     """A user's J, float64[n, n] or sparse, as a function."""
     if jac is None:
         return None
-    followed = follow(jac) if callable(jac) else lambda *_: jac
+    followed = follow(jac) if callable(jac) else None
 
     def matrix(t: Any, y: Any) -> Any:
-        found = followed(t, y, *args)
+        found = jac if followed is None else followed(t, y, *args)
         is_sparse = isinstance(found, Sparse) or sparse.issparse(found)
         found = (operators.traced(found) if is_sparse else traced(found)) * 1.0
         _check("jac", found.shape, n)
