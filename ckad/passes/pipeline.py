@@ -30,8 +30,6 @@ from functools import partial
 from itertools import pairwise
 from typing import NamedTuple
 
-import numpy as np
-
 from ckad.passes.activity import dependent
 from ckad.passes.adjoint import adjoint, threaded
 from ckad.passes.batched import batched
@@ -40,7 +38,7 @@ from ckad.passes.calls.marks import unmarked
 from ckad.passes.fma import fma
 from ckad.passes.integers.ranges import in_range
 from ckad.passes.integers.steady import steady
-from ckad.passes.rewrite import appended, seeded, with_outputs
+from ckad.passes.rewrite import appended, seeded, seeded_apart, with_outputs
 from ckad.passes.simplify import simplify
 from ckad.passes.tangent import tangent
 from ckad.passes.transpose import transposed
@@ -346,20 +344,10 @@ def gradients_apart(
     own = [k in wrt or each for k, each in enumerate(inputs)]
     shared = [k for k in wrt if not inputs[k]]
     reverse = _adjoint(wrt, seeds=(0,), keep_outputs=True, contract=contract)
-    each = Pass("each", "the cotangent of each member's result is one", partial(_each, shared))
+    ones = "the cotangent of each member's result is one"
+    each = Pass("each", ones, partial(seeded_apart, shared))
     passes = _batched(own, n), SIMPLIFY, THREADED, reverse, each, SIMPLIFY
     return primal(contract).then(Pipeline("gradients_apart", passes))
-
-
-def _each(shared: Sequence[int], tape: Tape) -> Tape:
-    """Cotangents of one, and inputs that all members share where ``tape`` has one for each."""
-    b, rows = Builder(), list[int]()
-    for k, type in enumerate(tape.input_types[:-1]):
-        given = b.input(type.with_shape(type.shape[1:]) if k in shared else type)
-        rows.append(b.broadcast_to(given, type.shape) if k in shared else given)
-    last = tape.input_types[-1]
-    ones = b.broadcast_to(b.const(np.ones((), last.numpy)), last.shape)
-    return b.tape(appended(b, tape, [*rows, ones]))
 
 
 def pullbacks(wrt: Positions, n_inputs: int, n: int, contract: bool = False) -> Pipeline:
