@@ -75,8 +75,8 @@ def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> s
     name: str = request.param
     predicted = engines.chosen
 
-    def forced(tape: Tape, engine: str) -> str:
-        return name if engine == engines.AUTO else predicted(tape, engine)
+    def forced(tape: Tape, engine: str, members: int = 1) -> str:
+        return name if engine == engines.AUTO else predicted(tape, engine, members)
 
     for module in (driver, call):
         monkeypatch.setattr(module, "chosen", forced)

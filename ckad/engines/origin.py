@@ -114,6 +114,41 @@ _STOPPED: dict[str, tuple[type[Exception], str]] = {
         "an iteration has not converged{where}, and its derivative is that of the solution. Give "
         "it more iterations (maxiter), looser tolerances, a better start or a preconditioner.",
     ),
+    "step": (
+        RaisedError,
+        "a step is smaller than the distance between numbers{where}: the solution has no bound, a "
+        "number in it is NaN, or it is too stiff for the method. End t_span before, look for the "
+        'NaN, or take a stiff method such as "Rodas5P".',
+    ),
+    "times": (
+        RaisedError,
+        "times are not finite, not in t_span or not in order{where}. Give finite ones, from its "
+        "start to its end.",
+    ),
+    "pattern": (
+        RaisedError,
+        "fun depends on more than jac_sparsity= tells{where}. Give all elements, or leave it out: "
+        "they are read off the program.",
+    ),
+    "touched": (
+        RaisedError,
+        "an event only touches zero{where}, so that its time has no derivative. Take a function "
+        "that changes its sign.",
+    ),
+    "events": (
+        RaisedError,
+        "an event happens more often than there is room for{where}. Raise max_events=.",
+    ),
+    "steps": (
+        RaisedError,
+        "a solution has more steps than are kept where all are asked for{where}. Give t_eval=, or "
+        "read the last one alone.",
+    ),
+    "unclear": (
+        RaisedError,
+        "an unknown of a minimum is at a bound to which the slope does not hold it{where}: it "
+        "moves to one side alone, and has no derivative. Move the bound, or take it away.",
+    ),
     # NumPy's words
     "singular": (np.linalg.LinAlgError, "Singular matrix{where}"),
     "not_positive": (np.linalg.LinAlgError, "Matrix is not positive definite{where}"),

@@ -131,7 +131,7 @@ def _write(
     root: Any,
     step: Step,
 ) -> None:
-    count = stopping(traced(seen["count"][k]), kept & (seen["count"][k] >= event.room), "SPACE")
+    count = stopping(traced(seen["count"][k]), kept & (seen["count"][k] >= event.room), "EVENTS")
     here = kept & (np.arange(event.room) == count)
     state = cond(kept, step.state_at, lambda _: step.y, root)
     found["t"].append(np.where(here, root, seen["t"][k]))
@@ -166,6 +166,6 @@ def _newton(event: Event, step: Step, root: Any) -> Any:
 
     for _ in range(2):
         slope = jvp(value, (root,), (1.0,))[1]
-        slope = stopping(slope, slope == 0.0, "RAISED")
+        slope = stopping(slope, slope == 0.0, "TOUCHED")
         root = root - value(root) / slope
     return root

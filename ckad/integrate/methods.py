@@ -58,9 +58,12 @@ def _bdf(asked: Asked) -> Run:
 
 def _systems(asked: Asked, fun: Rhs) -> tuple[Systems, Systems]:
     """With the Jacobian that is given, and with that of the tape, which derivatives need."""
-    about = fun, asked.problem.y0, asked.jac_sparsity
-    exact = systems(*about, None, asked.args)
-    return exact if asked.jac is None else systems(*about, asked.jac, asked.args), exact
+
+    def made(jac: Any) -> Systems:
+        return systems(asked.problem, fun, jac, asked.jac_sparsity, asked.args)
+
+    exact = made(None)
+    return exact if asked.jac is None else made(asked.jac), exact
 
 
 STIFF: dict[str, Callable[[Asked], Run]] = {

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
-from warnings import warn
+from warnings import warn_explicit
 
 import numpy as np
 
+from ckad.errors import UnrecordableError
 from ckad.integrate.stages import EPS
-from ckad.place import at_place
+from ckad.place import at_place, user_place
 from ckad.trace.arrays import known, stopping, traced
 from ckad.trace.memory.opened import is_tracing
 from ckad.trace.source import follow
@@ -68,7 +69,7 @@ def _sorted(t_eval: Any, t0: Any, tf: Any) -> Any:
     times, begin, end = (known(x) if is_tracing() else x for x in (t_eval, t0, tf))
     if times is None or begin is None or end is None:
         right = _is_within(t_eval, t0, tf) & _is_sorted(t_eval, t0, tf)
-        return stopping(t_eval, np.logical_not(right), "RAISED")
+        return stopping(t_eval, np.logical_not(right), "TIMES")
     if not _is_within(times, begin, end):
         raise ValueError(at_place(f"t_eval reaches out of t_span, from {begin} to {end}."))
     if not _is_sorted(times, begin, end):
@@ -143,19 +144,36 @@ def control(
     problem: Problem,
 ) -> Control:
     """Raises ValueError for what SciPy refuses, and for tolerances that are NaN or negative."""
-    rtol, atol = np.asarray(rtol, dtype=float), np.asarray(atol, dtype=float)
+    rtol, atol = _numbers("rtol", rtol), _numbers("atol", atol)
+    max_step = float(_numbers("max_step", max_step))
+    first_step = None if first_step is None else float(_numbers("first_step", first_step))
     if not np.all(rtol >= 0.0) or not np.all(atol >= 0.0):
         raise ValueError(at_place(f"rtol={rtol} and atol={atol}: both must be positive."))
-    if atol.ndim > 0 and atol.shape != problem.y0.shape:
-        raise ValueError(at_place(f"atol has shape {atol.shape}, the state {problem.y0.shape}."))
+    for name, x in (("rtol", rtol), ("atol", atol)):
+        if x.ndim > 0 and x.shape != problem.y0.shape:
+            raise ValueError(at_place(f"{name} has shape {x.shape}, the state {problem.y0.shape}."))
     if np.any(rtol < 100 * EPS):
-        warn(f"rtol={rtol} is below {100 * EPS:.3g}, which is taken instead.", stacklevel=4)
+        place = user_place()
+        told = f"rtol={rtol} is below {100 * EPS:.3g}, which is taken instead."
+        warn_explicit(told, UserWarning, place.file, place.line)
         rtol = np.maximum(rtol, 100 * EPS)
     if not max_step > 0:
         raise ValueError(at_place(f"max_step={max_step} must be positive."))
     if first_step is not None:
         _check_first_step(first_step, problem)
-    return Control(rtol, atol, first_step, float(max_step), differentiate_steps)
+    return Control(rtol, atol, first_step, max_step, differentiate_steps)
+
+
+def _numbers(name: str, x: Any) -> np.ndarray:
+    found = known(x) if is_tracing() else x
+    if found is None:
+        raise UnrecordableError(
+            at_place(
+                f"{name} is computed by the program. Give a number: nothing is differentiated "
+                "by it."
+            )
+        )
+    return np.asarray(found, dtype=float)
 
 
 def _check_first_step(first_step: Any, problem: Problem) -> None:

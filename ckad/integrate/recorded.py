@@ -9,6 +9,8 @@ import numpy as np
 
 from ckad.integrate.result import Ends, OdeResult
 from ckad.integrate.run import Run, State
+from ckad.integrate.stages import smallest_step
+from ckad.place import at_place
 from ckad.trace.arrays import stopping, traced
 from ckad.trace.memory.context import current
 from ckad.transforms import scan, stop_gradient, while_loop
@@ -53,14 +55,45 @@ def _every(run: Run) -> tuple[Any, Any]:
         old, count, times, states = carry
         state = run.attempt(old)
         accepted = state["t"] != old["t"]
-        count = stopping(count, accepted & (count >= ROOM), "SPACE")
+        count = stopping(count, accepted & (count >= ROOM), "STEPS")
         times[count + 1], states[count + 1] = state["t"], state["y"]  # a rejected one is replaced
         return state, count + np.where(accepted, 1, 0), times, states
 
     begin = (state, traced(np.int64(0)), times, states)
     state, count, times, states = while_loop(lambda c: run.goes_on(c[0], run.tf), attempt, begin)
-    count = stopping(count, state["failed"], "RAISED")
+    count = stopping(count, state["failed"], "STEP")
     return times[: count + 1], states[: count + 1]
+
+
+class Solution:
+    """``sol`` of a solution with ``dense_output=True``: solved again, for the times asked for."""
+
+    def __init__(self, run_to: Callable[[Any], Run]) -> None:
+        self._run_to = run_to  # the loop of a problem with these times as its t_eval
+
+    def __call__(self, t: Any) -> Any:
+        """float64[n], or float64[n, m]; beyond t_span by the polynomial of the step at that end."""
+        times = traced(t)
+        if times.ndim > 1:
+            raise ValueError(at_place(f"times have shape {times.shape}; give 1-D, or one number."))
+        found = self._at(np.atleast_1d(times) * 1.0)
+        return found if times.ndim else found[:, 0]
+
+    def _at(self, times: Any) -> Any:
+        run = self._run_to(times)
+        order = np.argsort(run.direction * stop_gradient(times), kind="stable")
+        begin, end = stop_gradient((run.t0, run.tf))
+        earliest = begin + run.direction * smallest_step(begin)  # within the first step
+
+        def reach(state: State, target: Any) -> tuple[State, Any]:
+            place = run.direction * stop_gradient(target)
+            within = np.clip(place, run.direction * earliest, run.direction * end)
+            return run.state_at(run.to(state, run.direction * within), target)
+
+        state, states = scan(reach, run.begin(), times[order])
+        t = stopping(state["t"], state["failed"], "STEP")
+        states = states + 0.0 * stop_gradient(t)
+        return states[np.argsort(order)].T
 
 
 def solve(run: Run, observe: Callable[[Any, Any], Any]) -> OdeResult:
@@ -77,7 +110,7 @@ def solve(run: Run, observe: Callable[[Any, Any], Any]) -> OdeResult:
         state, states = scan(reach, state, times)
         rows = [times, states]
     state = run.to(state, run.tf)
-    t = stopping(state["t"], state["failed"], "RAISED")
+    t = stopping(state["t"], state["failed"], "STEP")
     times, kept = _rows(run, state, t, rows)
     status: Any = 0
     found: dict[str, Any] = {name: state[name] for name in ("nfev", "njev", "nlu")}

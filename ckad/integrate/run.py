@@ -27,7 +27,10 @@ class Run(ABC):
         self.problem, self.control, self.events = problem, control, events
         t0, tf = problem.t0, problem.tf
         length = traced(tf) - t0
-        self.t0 = stopping(traced(t0) * 1.0, np.logical_not(np.isfinite(length)), "RAISED")
+        wrong = np.logical_not(np.isfinite(length))
+        if control.first_step is not None:
+            wrong = wrong | (control.first_step > np.abs(length))
+        self.t0 = stopping(traced(t0) * 1.0, wrong, "TIMES")
         self.tf = traced(tf) * 1.0
         self.direction = stop_gradient(np.where(self.tf >= self.t0, 1.0, -1.0))
         self.cut: Callable[[Any], Any] = (

@@ -11,11 +11,10 @@ import scipy.integrate
 
 from ckad.errors import SolverWarning, UnrecordableError
 from ckad.integrate.problem import arguments
-from ckad.integrate.result import OdeResult
 from ckad.integrate.solve import solve_ivp
 from ckad.integrate.tableaux import PAIRS
 from ckad.place import at_place, user_place
-from ckad.trace.arrays import known, traced
+from ckad.trace.arrays import traced
 from ckad.trace.dispatch import always, put
 from ckad.trace.source import follow
 from ckad.trace.source.values import by_library
@@ -28,24 +27,6 @@ _INSTEAD = {"Radau": "Kvaerno5", "LSODA": "BDF"}
 _OF_LSODA = frozenset(
     """Dfun col_deriv ml mu ixpr mxstep mxhnil mxordn mxords printmessg hmin tcrit""".split()
 )
-
-
-class Solution:
-    """``sol`` of a solution with ``dense_output=True``: solved again, for the times asked for."""
-
-    def __init__(self, at: Callable[[Any], Any]) -> None:
-        self._at = at
-
-    def __call__(self, t: Any) -> Any:
-        times, numbers = traced(t), known(traced(t))
-        if times.ndim > 1:
-            raise ValueError(at_place(f"times have shape {times.shape}; give 1-D, or one number."))
-        if times.ndim == 0:
-            return self._at(times.reshape(1))[:, 0]
-        if numbers is None:
-            return self._at(times)
-        ordered, places = np.unique(numbers, return_inverse=True)
-        return self._at(ordered)[:, places]
 
 
 def _solve_ivp(
@@ -61,14 +42,9 @@ def _solve_ivp(
     if name in _INSTEAD:
         _warn_of_steps(name, _INSTEAD[name])
         name = _INSTEAD[name]
-    asked = (fun, t_span, y0, name)
-    options = {"args": args, **options}
     if name in PAIRS:  # the program's own derivative is that of SciPy's steps, as they are chosen
         options["differentiate_steps"] = True
-    result: OdeResult = solve_ivp(*asked, t_eval, events=events, **options)
-    if dense_output:
-        result.sol = Solution(lambda times: solve_ivp(*asked, times, **options).y)
-    return result
+    return solve_ivp(fun, t_span, y0, name, t_eval, dense_output, events, args, **options)
 
 
 def _warn_of_steps(method: str, own: str) -> None:

@@ -68,7 +68,7 @@ def solve_ivp(
             "BDF"; outside of recordings SciPy's "Radau" and "LSODA", too.
         t_eval: float64[m], sorted from t0 to tf, the times of the states that are returned. An
             adaptive method needs it inside of a recording for more than the last state.
-        dense_output: return a function of time, ``sol``; outside of recordings only.
+        dense_output: return a function of time, ``sol``; inside of a recording it solves again.
         events: a function ``event(t, y, *args)`` or a list of such, whose zeros are found, with
             SciPy's attributes ``terminal`` and ``direction``; for adaptive methods.
         rtol, atol: bounds on a step's error, relative and absolute: numbers or float64[n].
@@ -121,19 +121,20 @@ def solve_ivp(
     bounds = control(rtol, atol, first_step, max_step, differentiate_steps, asked)
     about = parts, jac, jac_sparsity, arguments(args)
     if is_tracing():
-        if dense_output:
-            raise UnrecordableError(
-                at_place("dense_output=True makes a function of unknown length. Give t_eval=.")
-            )
         known_events = prepared(events, arguments(args), max_events)
-        return recorded.solve(METHODS[method](Asked(asked, bounds, known_events, *about)), observe)
+        found = recorded.solve(METHODS[method](Asked(asked, bounds, known_events, *about)), observe)
+        if dense_output:
+            found.sol = recorded.Solution(
+                lambda t: METHODS[method](Asked(asked._replace(t_eval=t), bounds, (), *about))
+            )
+        return found
     if method in STIFF or method in SCIPYS:
         options |= {"jac": jac, "jac_sparsity": jac_sparsity}
     solver: Any = SAME_OUTSIDE.get(method, method)
     if method in METHODS and method not in SAME_OUTSIDE:
         whole = asked._replace(t_eval=np.array([asked.t0]))  # so that it keeps its last step
         solver = solver_of(lambda: METHODS[method](Asked(whole, bounds, (), *about)))
-    found = integrate.solve_ivp(
+    result = integrate.solve_ivp(
         *(fun, (asked.t0, asked.tf), asked.y0, solver, asked.t_eval, dense_output, events),
         args=None if args is None else arguments(args),
         first_step=first_step,
@@ -143,9 +144,9 @@ def solve_ivp(
         **options,
     )
     if saveat is not None:
-        columns = [observe(t, y) for t, y in zip(found.t, found.y.T, strict=True)]
-        found["y"] = np.stack(columns, axis=-1)
-    return OdeResult(**found)
+        columns = [observe(t, y) for t, y in zip(result.t, result.y.T, strict=True)]
+        result["y"] = np.stack(columns, axis=-1)
+    return OdeResult(**result)
 
 
 def _check_method(method: str, options: dict[str, Any]) -> None:

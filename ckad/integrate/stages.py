@@ -64,7 +64,7 @@ def step(pair: Pair, fun: Rhs, t: Any, y: Any, f: Any, h: Any) -> tuple[Any, lis
 
 
 def rms(x: Any) -> Any:
-    return np.linalg.norm(x) / x.size**0.5
+    return np.linalg.norm(x) / max(x.size, 1) ** 0.5
 
 
 def error_norm(pair: Pair, stages: Sequence[Any], h: Any, scale: Any) -> Any:
@@ -73,7 +73,7 @@ def error_norm(pair: Pair, stages: Sequence[Any], h: Any, scale: Any) -> Any:
         return rms(weighted(pair.errors, stages) * h / scale)
     fifth, third = (np.linalg.norm(weighted(e, stages) / scale) ** 2 for e in pair.errors)
     both = fifth + 0.01 * third  # section II.10, eq. 10.17
-    return np.abs(h) * fifth / np.sqrt(np.where(both == 0.0, 1.0, both) * scale.size)
+    return np.abs(h) * fifth / np.sqrt(np.where(both == 0.0, 1.0, both) * max(scale.size, 1))
 
 
 def factor(error_order: int, norm: Any, rejected: Any) -> tuple[Any, Any]:

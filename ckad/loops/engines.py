@@ -35,8 +35,8 @@ def engine_named(name: str) -> Engine:
     return cast(Engine, importlib.import_module(f"ckad.engines.{name}.engine"))
 
 
-def chosen(tape: Tape, engine: str) -> str:
-    """The name of the engine that runs ``tape``.
+def chosen(tape: Tape, engine: str, members: int = 1) -> str:
+    """The name of the engine that runs ``tape``, or the same for so many members of a batch.
 
     "auto" takes the native engine where the time it is predicted to save in RUNS runs exceeds that
     of compilation, and where a loop may run longer than can be predicted. The prediction reads the
@@ -47,5 +47,5 @@ def chosen(tape: Tape, engine: str) -> str:
         return engine
     if has_open_loop(tape) or numba.config.DISABLE_JIT:
         return "native"
-    saved = RUNS * (nanoseconds(tape, "vm") - nanoseconds(tape, "native"))
+    saved = RUNS * members * (nanoseconds(tape, "vm") - nanoseconds(tape, "native"))
     return "native" if 1e-9 * saved > compile_seconds(tape) else "vm"

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from ckad.optimize import boxes
 from ckad.optimize.lines import along
 from ckad.optimize.problem import (
     Problem,
@@ -24,6 +26,7 @@ from ckad.place import at_place
 from ckad.trace.source import follow
 from ckad.trace.source.purity import pure
 from ckad.transforms import grad, jvp, stop_gradient, value_and_grad, while_loop
+from ckad.transforms.primitives.implicit import FAILED, UNCLEAR
 
 MESSAGES = {
     0: "Optimization terminated successfully.",
@@ -32,6 +35,7 @@ MESSAGES = {
     3: "The function or its gradient is not finite.",
 }
 _RUNNING, _CONVERGED, _TOO_MANY, _STUCK, _NOT_FINITE = -1, 0, 1, 2, 3
+BOUNDED = "L-BFGS-B"
 EPS = float(np.finfo(np.float64).eps)
 
 
@@ -40,8 +44,9 @@ def minimize(
     fun: Callable[..., Any],
     x0: Any,
     args: Any = (),
-    method: str = "BFGS",
+    method: str | None = None,
     jac: Callable[..., Any] | None = None,
+    bounds: Any = None,
     tol: float | None = None,
     options: Mapping[str, Any] | None = None,
     *,
@@ -49,18 +54,21 @@ def minimize(
     raises: bool = False,
     **refused: Any,
 ) -> OptimizeResult:
-    """Find x where fun(x) is least, as ``scipy.optimize.minimize`` does without constraints.
+    """Find x where fun(x) is least, as ``scipy.optimize.minimize`` does, free or within bounds.
 
     The derivative of ``x`` by all that ``fun`` reads is that of the root of the gradient: one
     system with the Hessian at the minimum, whatever the number of iterations. It is as exact as
-    the minimum: an error of ``gtol`` in the gradient is one of that size in the derivative.
+    the minimum: an error of ``gtol`` in the gradient is one of that size in the derivative. An
+    unknown at a bound has the derivative of that bound.
 
     Args:
         fun: ``fun(x, *args)`` gives a number.
         x0: where to begin, float64 of any shape; a number is taken as an array of one.
         args: further arguments; a tuple, or one that is none.
-        method: "BFGS", or "Newton-CG" with products of the Hessian.
+        method: "BFGS", or "Newton-CG" with products of the Hessian; within bounds "L-BFGS-B", which
+            is a projected BFGS here, with the whole matrix.
         jac: ``jac(x, *args)`` gives the gradient for the iteration; by default it is derived.
+        bounds: a pair per unknown, None for none, or SciPy's ``Bounds``; they may be traced.
         tol: sets ``gtol`` of BFGS, ``xtol`` of Newton-CG.
         options: ``maxiter``, and ``gtol`` (1e-5), the largest element of the gradient at the end,
             or ``xtol`` (1e-5), the mean of the last change of x.
@@ -70,7 +78,8 @@ def minimize(
     Returns:
         An `OptimizeResult` with ``x, success, status, message, fun, jac, nfev, njev, nit``.
         ``fun`` is differentiated as well. Where ``success`` is False ``x`` is the last iterate,
-        and a derivative of it is a `RaisedError`.
+        and a derivative of it is a `RaisedError`; so it is where an unknown is at a bound though
+        its slope is zero (no strict complementarity), since it moves to one side alone.
 
     Raises:
         LinAlgError: the Hessian at the minimum is singular, and a derivative is asked for.
@@ -82,19 +91,26 @@ def minimize(
     >>> print(np.round(ckad.grad(lowest)(0.5), 5))
     1.0
     """
-    _check(method, jac, refused)
+    method = method or ("BFGS" if bounds is None else "L-BFGS-B")
+    _check(method, jac, bounds, refused)
     check_solver(linear_solver)
-    name = "gtol" if method == "BFGS" else "xtol"
+    name = "xtol" if method == "Newton-CG" else "gtol"
     known = {name: 1e-5 if tol is None else tol, "maxiter": None}
     chosen = settings(options, known, method)
 
     def run(x0: Any, args: tuple[Any, ...]) -> dict[str, Any]:
         p = problem(fun, x0, args, "number")
-        found = METHODS[method](p, _valued(p, jac, args), chosen)
+        valued, system = _valued(p, jac, args), solver(linear_solver, p.x0.size, True)
+        if method == BOUNDED:
+            within = boxes.box(bounds, p.x0.size)
+            found = _within(p, valued, within, chosen)
+            slope, unclear = boxes.equations(p, within, found, chosen["gtol"])
+        else:
+            found, unclear = METHODS[method](p, valued, chosen), np.bool_(False)
+            slope = closed(lambda x: grad(lambda x: p.f(x, p.f.parameters))(x), p.x0, p.shape)
         failed = found["status"] != _CONVERGED
-        slope = closed(lambda x: grad(lambda x: p.f(x, p.f.parameters))(x), p.x0, p.shape)
-        system = solver(linear_solver, p.x0.size, True)
-        x = implicit("minimize", slope.f, found["x"], failed, system)
+        why = np.where(failed, FAILED, np.where(unclear, UNCLEAR, 0))
+        x = implicit("minimize", slope.f, found["x"], why, system)
         x = raising(x, failed) if raises else x
         result = {k: found[k] for k in ("status", "nfev", "nit")}
         return {
@@ -109,18 +125,20 @@ def minimize(
     return OptimizeResult(MESSAGES, **recorded(run, x0, args))
 
 
-def _check(method: str, jac: Any, refused: dict[str, Any]) -> None:
-    if method not in METHODS:
+def _check(method: str, jac: Any, bounds: Any, refused: dict[str, Any]) -> None:
+    if method not in METHODS and method != BOUNDED:
         raise ValueError(
             at_place(
-                f"method={method!r} is not recorded. Take one of {[*METHODS]}, or SciPy's outside "
-                "of transformed functions, with ckad.value_and_grad(fun) and jac=True."
+                f"method={method!r} is not recorded. Take one of {[*METHODS, BOUNDED]}, or SciPy's "
+                "outside of transformed functions, with ckad.value_and_grad(fun) and jac=True."
             )
         )
+    if (bounds is not None) != (method == BOUNDED):
+        raise ValueError(at_place(f"bounds= belong to {BOUNDED!r}, and method is {method!r}."))
     unknown = [name for name, value in refused.items() if value is not None and value != ()]
     if unknown:
         raise ValueError(
-            at_place(f"minimize takes no {', '.join(unknown)}: it is for problems without bounds.")
+            at_place(f"minimize takes no {', '.join(unknown)}: it is for bounds alone.")
         )
     if not (jac is None or callable(jac)):
         raise ValueError(at_place(f"jac={jac!r}: it is a function or None."))
@@ -140,6 +158,12 @@ def _begun(p: Problem, valued: Any, is_done: Callable[[Any], Any]) -> dict[str, 
     status = np.where(finite, np.where(is_done(g), _CONVERGED, _RUNNING), _NOT_FINITE)
     counts = {"nfev": np.int64(1), "nit": np.int64(0)}
     return {"x": p.x0, "f": f, "g": g, "status": status, **counts}
+
+
+def _within(p: Problem, valued: Any, box: boxes.Box, options: dict[str, Any]) -> Any:
+    box = boxes.Box(*stop_gradient((box.low, box.high)))
+    begin = _begun(replace(p, x0=box.clipped(p.x0)), valued, lambda g: np.bool_(False))
+    return boxes.least(valued, begin, box, options["gtol"], options["maxiter"] or 200 * p.x0.size)
 
 
 def _running(s: dict[str, Any]) -> Any:

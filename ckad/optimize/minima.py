@@ -59,13 +59,13 @@ def _minimize(
     known = by_library(scipy.optimize.minimize, fun, x0, *rest)
     if known is not None:
         return known
-    if not _unbounded(bounds):
-        raise refused("minimize", "bounds=", _UNBOUNDED)
+    bounds = None if _unbounded(bounds) else bounds
     if not (isinstance(constraints, (tuple, list)) and not constraints):
         raise refused(
             "minimize", "constraints=", "Write the conditions of Lagrange, and find their root."
         )
     own = "Newton-CG" if method == "Newton-CG" else "BFGS"
+    own = own if bounds is None else "L-BFGS-B"
     name = getattr(method, "__name__", method) or "BFGS"
     call = f"ckad.optimize.minimize(fun, x0, method={own!r})"
     warn_of_method(f"scipy.optimize.minimize by {name}", f"ckad's own {own}", call)
@@ -73,11 +73,11 @@ def _minimize(
         both = follow(fun)
         fun, jac = (lambda x, *a: both(x, *a)[0]), (lambda x, *a: both(x, *a)[1])
     limits = {k: v for k, v in dict(options or {}).items() if k == "maxiter" and v is not None}
-    if own == "BFGS" and "gtol" in (options or {}):
+    if own != "Newton-CG" and "gtol" in (options or {}):
         limits["gtol"] = options["gtol"]
     jac = jac if callable(jac) else None
     begin = np.atleast_1d(traced(x0))
-    return minimize(fun, begin.reshape(begin.size), tupled(args), own, jac, tol, limits)
+    return minimize(fun, begin.reshape(begin.size), tupled(args), own, jac, bounds, tol, limits)
 
 
 def _unbounded(bounds: Any) -> bool:

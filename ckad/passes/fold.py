@@ -123,6 +123,14 @@ def _same_type(b: Builder, row: Row, xs: list[int]) -> int | None:
     return xs[0] if b.type(xs[0]) == row.type else None
 
 
+def _broadcast(b: Builder, row: Row, xs: list[int]) -> int | None:
+    """A number is spread at once, as one that a loop over elements need not read."""
+    inner = b.rows[xs[0]]
+    if inner.op is Op.BROADCAST and not b.type(inner.operands[0]).shape:
+        return b.broadcast_to(inner.operands[0], row.type.shape)
+    return _same_type(b, row, xs)
+
+
 def _reshape(b: Builder, row: Row, xs: list[int]) -> int | None:
     inner = b.rows[xs[0]]
     source = inner.operands[0] if inner.op is Op.RESHAPE else xs[0]
@@ -234,7 +242,7 @@ _TRIVIAL = {
     Op.SUB: _difference,
     Op.NEG: _negation,
     Op.CONVERT: _same_type,
-    Op.BROADCAST: _same_type,
+    Op.BROADCAST: _broadcast,
     Op.RESHAPE: _reshape,
     Op.SELECT: _select,
     Op.SLICE: _slice,

@@ -11,6 +11,7 @@ there is named in ``inside``.) ``print`` shows a pipeline, ``watch`` what its pa
     gradient_and_hvp                  both, and the values and their tangents
     gauss_newton                      an hvp without the second derivative of the function
     members, gradients                `vmap` of a function, and of a gradient
+    gradients_apart                   the same where members go through loops in their own time
     pullbacks, pushforwards, hvps, gauss_newtons
                                       the same for several cotangents or tangents in one run
     inlined                           a tape on its way into another that is being recorded
@@ -38,7 +39,7 @@ from ckad.passes.fma import fma
 from ckad.passes.integers.ranges import in_range
 from ckad.passes.integers.stacked import stacked
 from ckad.passes.integers.steady import steady
-from ckad.passes.rewrite import appended, seeded, with_outputs
+from ckad.passes.rewrite import appended, seeded, seeded_apart, with_outputs
 from ckad.passes.simplify import simplify
 from ckad.passes.tangent import tangent
 from ckad.passes.transpose import transposed
@@ -337,6 +338,22 @@ def gradients(wrt: Positions, inputs: Sequence[bool], n: int, contract: bool = F
     """`gradient` for ``n`` members, which differ in the chosen inputs."""
     several = Pipeline("gradients", (_batched(inputs, n), SIMPLIFY))
     return gradient(wrt, contract).then(several)
+
+
+def gradients_apart(
+    wrt: Sequence[int], inputs: Sequence[bool], n: int, contract: bool = False
+) -> Pipeline:
+    """`gradients` where members leave a loop at different times: each goes both ways by itself.
+
+    It is the gradient of the sum over the members, to each of which belongs its own part.
+    """
+    own = [k in wrt or each for k, each in enumerate(inputs)]
+    shared = [k for k in wrt if not inputs[k]]
+    reverse = _adjoint(wrt, seeds=(0,), keep_outputs=True, contract=contract)
+    ones = "the cotangent of each member's result is one"
+    each = Pass("each", ones, partial(seeded_apart, shared))
+    passes = _batched(own, n), SIMPLIFY, THREADED, reverse, each, SIMPLIFY
+    return primal(contract).then(Pipeline("gradients_apart", passes))
 
 
 def pullbacks(wrt: Positions, n_inputs: int, n: int, contract: bool = False) -> Pipeline:

@@ -62,3 +62,14 @@ def seeded(tape: Tape) -> Tape:
     """``tape`` with its last input, the cotangent of a scalar, fixed to one."""
     one = np.ones((), tape.input_types[-1].numpy)
     return bind(tape, {len(tape.inputs) - 1: one})
+
+
+def seeded_apart(shared: Sequence[int], tape: Tape) -> Tape:
+    """`seeded` for the members of a batch, with one input for all where they share it."""
+    b, rows = Builder(), list[int]()
+    for k, type in enumerate(tape.input_types[:-1]):
+        given = b.input(type.with_shape(type.shape[1:]) if k in shared else type)
+        rows.append(b.broadcast_to(given, type.shape) if k in shared else given)
+    last = tape.input_types[-1]
+    ones = b.broadcast_to(b.const(np.ones((), last.numpy)), last.shape)
+    return b.tape(appended(b, tape, [*rows, ones]))

@@ -21,6 +21,13 @@ class Reason(IntEnum):
     NOT_POSITIVE = 8
     SPACE = 9
     UNCONVERGED = 10
+    STEP = 11
+    TIMES = 12
+    PATTERN = 13
+    TOUCHED = 14
+    EVENTS = 15
+    STEPS = 16
+    UNCLEAR = 17
 
 
 def reason_of(row: Row) -> Reason:

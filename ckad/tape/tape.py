@@ -129,6 +129,16 @@ class Tape:
             h.update(body.digest)
         return h.digest()
 
+    @cached_property
+    def identity(self) -> bytes:
+        """Hash of contents and places: what an error of a program names has to be this one's."""
+        h = blake2b(self.digest, digest_size=16)
+        h.update(repr(self.sources).encode())
+        h.update(self.source.tobytes())
+        for body in self.bodies:
+            h.update(body.identity)
+        return h.digest()
+
     def source_of(self, row: int) -> Source:
         return self.sources[self.rows[row].source]
 

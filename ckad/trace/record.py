@@ -15,6 +15,7 @@ from ckad.place import Source, at_place
 from ckad.tape.tape import Tape
 from ckad.tape.types import type_of
 from ckad.trace import dispatch
+from ckad.trace.arrays import made_whole
 from ckad.trace.bodies import loops
 from ckad.trace.memory.context import Trace, current, open_trace
 from ckad.trace.memory.layout import layout, layout_of_part
@@ -218,7 +219,7 @@ def record(
         note_given(fun, args, kwargs or {})
         out = _run(fun, args, kwargs or {})
         leaves, out_tree = trees.flatten(out)
-        leaves = list(map(computed, leaves))
+        leaves = [computed(made_whole(x)) for x in leaves]
         for leaf in leaves:
             _check_result(fun, leaf)
         rows = [value(x) for x in leaves]
@@ -311,9 +312,11 @@ def _run(fun: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
 
 def _check_result(fun: Callable[..., Any], leaf: Any) -> None:
     if not isinstance(leaf, (Tracer, np.ndarray, np.generic, float, int)):
+        is_part = isinstance(leaf, dispatch.Traced) and leaf.kind == dispatch.PART
+        what = "n array whose length is computed" if is_part else f" {type(leaf).__name__}"
         raise TraceError(
             at_place(
-                f"{named(fun)} returns a {type(leaf).__name__}; ckad can return arrays, numbers, "
+                f"{named(fun)} returns a{what}; ckad can return arrays, numbers, "
                 "and tuples, lists, dicts, namedtuples and dataclasses of them. Return one of "
                 "these."
             )

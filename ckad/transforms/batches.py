@@ -14,11 +14,12 @@ from ckad.errors import BatchError, DifferentiationError
 from ckad.loops.driver import Options
 from ckad.passes import pipeline
 from ckad.place import at_place
+from ckad.tape.tape import Tape
 from ckad.trace.record import named
 from ckad.trace.source import follow
 from ckad.trace.values.tracer import Tracer
 from ckad.tracebacks import trimmed
-from ckad.transforms.call import Call
+from ckad.transforms.call import Call, resolved
 from ckad.transforms.gradients import Gradient
 
 #: The axis of each leaf along which its members lie, or None where all share it.
@@ -102,10 +103,11 @@ class Batched:
         first = batch.member(0)
         if isinstance(fun, Gradient):
             call, _, layout = fun.prepare(first, {})
-            about = layout.wrt, batch.inputs(call), batch.n
-            tape = call.made(pipeline.gradients, *about)
+            call.options = _chosen(call, fun.options, batch.n)
+            tape = _gradients(call, layout.wrt, batch.inputs(call), batch.n)
             return fun.shown(call, layout, batch.run(call, tape))
         call = Call(fun, first, {}, self.options)
+        call.options = _chosen(call, self.options, batch.n)
         if trees.has_matrix(call.recording.out_tree):
             raise DifferentiationError(
                 at_place(
@@ -115,6 +117,25 @@ class Batched:
             )
         tape = call.made(pipeline.members, batch.inputs(call), batch.n)
         return call.results(batch.run(call, tape))
+
+
+def _chosen(call: Call, options: Options, n: int) -> Options:
+    """The options with the engine for so many members: what is little for one may be much."""
+    if not isinstance(options.progress, bool):  # it may be another function each time
+        return resolved(call.tape, options, n)
+    return call.once(("members", n, options), lambda: resolved(call.tape, options, n))
+
+
+def _gradients(call: Call, *about: Any) -> Tape:
+    """All members side by side, or one after the other where a loop has its own length for each."""
+
+    def found() -> Tape:
+        try:
+            return call.made(pipeline.gradients, *about)
+        except BatchError:
+            return call.made(pipeline.gradients_apart, *about)
+
+    return call.once(("gradients", about, call.contracts), found)
 
 
 @dataclass(frozen=True)

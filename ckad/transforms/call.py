@@ -146,7 +146,7 @@ class Call:
         def found() -> Tape:
             passes = product(*about, contract=self.contracts)
             with rare_collection():
-                made = remember(_tapes, (identity(self.tape), key), lambda: passes.run(self.tape))
+                made = remember(_tapes, (self.tape.identity, key), lambda: passes.run(self.tape))
                 return made if self.is_nested else pipeline.unmarked(made)
 
         return self.once(("tape", key), found)
@@ -221,9 +221,9 @@ def positions(argnums: int | Sequence[int], n_args: int) -> tuple[int, ...]:
     return tuple(n % n_args for n in numbers)
 
 
-def resolved(tape: Tape, options: Options) -> Options:
+def resolved(tape: Tape, options: Options, members: int = 1) -> Options:
     """The options with the engine that runs ``tape`` and what is derived from it."""
-    name = chosen(tape, options.engine)
+    name = chosen(tape, options.engine, members)
     return replace(options, engine=name) if name != options.engine else options
 
 
@@ -240,7 +240,7 @@ def recorded(
                 recording = record(fun, arguments, kwargs)
             anew = reuse.anew(recording, watched)
         raw = recording.tape
-        tape = remember(_tapes, (identity(raw), "recorded"), lambda: pipeline.recorded().run(raw))
+        tape = remember(_tapes, (raw.identity, "recorded"), lambda: pipeline.recorded().run(raw))
     guard = watched.guard if watched is not None and not anew else None
     made = Recorded(arguments._replace(leaves=[]), recording, tape, guard, anew)
     if not anew:
@@ -253,15 +253,9 @@ def finished(xs: Sequence[Any], scalars: Sequence[bool]) -> list[Any]:
     return [x[()] if s and type(x) is not Tracer else x for x, s in zip(xs, scalars, strict=True)]
 
 
-def identity(tape: Tape) -> tuple[Any, ...]:
-    """Contents and places: what an error in a compiled program names has to be this program's."""
-    places = tape.sources, tape.source.tobytes()
-    return tape.digest, *places, *(identity(body) for body in tape.bodies)
-
-
 def compiled(tape: Tape, options: Options) -> Compiled:
     """``compile_tape``, remembered by the contents of the tape and the options."""
-    key = identity(tape), options.key
+    key = tape.identity, options.key
     program = remember(_cache, key, lambda: _compile(tape, options))
     if not fits_still(program.planned):
         with _lock:

@@ -13,6 +13,7 @@ import numpy as np
 
 from ckad.errors import BatchError, BudgetError
 from ckad.passes.pipeline import Pipeline, Positions
+from ckad.tape.tape import Tape
 from ckad.transforms.call import Call
 
 #: How many run at once: from here on a step of a few numbers costs as much for each.
@@ -49,7 +50,7 @@ def _run(
     lanes: int,
 ) -> list[Any]:
     n_rows = len(extra[0])
-    tape = call.made(product, *about, lanes)
+    tape = _made(call, product, about, lanes)
     parts = []
     for first in range(0, n_rows, lanes):
         rows = [_filled(x[first : first + lanes], lanes) for x in extra]
@@ -58,6 +59,23 @@ def _run(
     if len(parts) == 1:
         return parts[0]
     return [np.concatenate(pieces) for pieces in zip(*parts, strict=True)]
+
+
+def _made(
+    call: Call, product: Callable[..., Pipeline], about: Sequence[Positions | int], lanes: int
+) -> Tape:
+    """The tape of so many lanes; that there is none is remembered as well."""
+
+    def tried() -> Tape | BatchError:
+        try:
+            return call.made(product, *about, lanes)
+        except BatchError as error:
+            return error
+
+    found = call.once(("lanes", product.__name__, *about, lanes, call.contracts), tried)
+    if isinstance(found, BatchError):
+        raise found
+    return found
 
 
 def _filled(rows: np.ndarray, lanes: int) -> np.ndarray:

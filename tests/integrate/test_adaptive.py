@@ -7,7 +7,7 @@ import pytest
 from scipy import integrate
 
 import ckad
-from ckad.errors import BudgetError, CkadError, RaisedError, UnrecordableError
+from ckad.errors import BudgetError, CkadError, RaisedError, TraceError, UnrecordableError
 from ckad.integrate import solve_ivp
 from ckad.integrate.tableaux import PAIRS
 
@@ -248,7 +248,7 @@ def test_more_steps_than_there_is_room_for_end_the_program():
         sol = solve_ivp(decay, (0.0, 1.0), y0, args=(0.1,), max_step=1e-4)
         return np.sum(sol.y)
 
-    with pytest.raises(CkadError, match="more items than were assumed at step 8191"):
+    with pytest.raises(CkadError, match=r"more steps than are kept .* at step 8191"):
         ckad.jit(many)(Y0)
 
 
@@ -297,3 +297,36 @@ def test_rtol_below_rounding_is_raised():
     with pytest.warns(UserWarning, match="below"):
         sol = solve_ivp(circle, (0.0, 0.1), Y0, rtol=1e-20)
     assert sol.success
+
+
+@pytest.mark.parametrize("method", ["RK45", "DOP853", "Rodas5P", "Kvaerno5", "BDF"])
+def test_a_state_of_no_numbers(method):
+    def end(x):
+        sol = solve_ivp(lambda t, y: -x * y, (0.0, 1.0), np.zeros(0), method)
+        return x + np.sum(sol.y[:, -1])
+
+    assert ckad.grad(end)(2.0) == 1.0
+
+
+@pytest.mark.parametrize("name", ["rtol", "atol", "first_step", "max_step"])
+def test_a_bound_that_is_computed_is_refused(name):
+    def end(x):
+        return solve_ivp(lambda t, y: -y, (0.0, 1.0), [1.0], **{name: x}).y[0, -1]
+
+    with pytest.raises(UnrecordableError, match=f"{name} is computed by the program"):
+        ckad.grad(end)(1e-3)
+
+
+def test_errors_say_what_went_wrong():
+    def end(y0, t, **options):
+        return solve_ivp(lambda t, y: y**2, (0.0, t), y0, **options).y[0, -1]
+
+    y0 = np.array([1.0])
+    with pytest.raises(RaisedError, match="a step is smaller than the distance between numbers"):
+        ckad.grad(end)(y0, 2.0)
+    with pytest.raises(RaisedError, match="times are not finite"):
+        ckad.grad(end)(y0, np.nan)
+    with pytest.raises(RaisedError, match="times are not finite, not in t_span"):
+        ckad.grad(lambda y0, t: end(y0, t, first_step=3.0))(y0, 0.5)
+    with pytest.raises(TraceError, match="an array whose length is computed"):
+        ckad.jit(lambda y0: solve_ivp(lambda t, y: -y, (0.0, 1.0), y0).y)(y0)

@@ -212,7 +212,7 @@ def test_a_singular_jacobian_is_named() -> None:
         (lambda: root(np.sin, 1j), TypeError, "real numbers"),
         (lambda: root(np.sin, 1.0, linear_solver="lu"), ValueError, "linear_solver"),
         (lambda: fixed_point(np.cos, 1.0, method="x"), ValueError, "del2"),
-        (lambda: minimize(np.sum, np.ones(2), bounds=[(0, 1)]), ValueError, "bounds"),
+        (lambda: minimize(np.sum, np.ones(2), bounds=[(0, 1)]), ValueError, "1 pairs"),
         (lambda: minimize(np.sin, np.ones(2)), ValueError, "one number"),
         (lambda: minimize(np.sum, np.ones(2), method="SLSQP"), ValueError, "SLSQP"),
     ],

@@ -98,12 +98,18 @@ def test_minimize_says_that_it_is_another_method():
         assert _grad(lowest)(0.5) == pytest.approx(1.0, rel=1e-6)
 
 
-def test_what_is_not_recorded_is_named():
-    def bounded(a):
-        return optimize.minimize(lambda x: (x[0] - a) ** 2, [0.5], bounds=[(0, 1)]).x[0]
+def test_a_minimum_within_bounds():
+    def lowest(a):
+        found = optimize.minimize(
+            lambda x: (x[0] - a) ** 2 + (x[1] - x[0]) ** 2, [0.5, 0.5], bounds=[(0, 1), (0.2, 0.4)]
+        )
+        return found.x[0]
 
-    with pytest.raises(UnrecordableError, match="bounds="):
-        _grad(bounded)(0.5)
+    with pytest.warns(SolverWarning, match="ckad's own L-BFGS-B"):
+        assert _grad(lowest)(0.7) == pytest.approx(0.5, rel=1e-6)
+
+
+def test_what_is_not_recorded_is_named():
     with pytest.raises(UnrecordableError, match="broyden1"):
         _grad(lambda a: optimize.root(lambda x: x - a, [0.5], method="broyden1").x[0])(0.5)
 

@@ -7,6 +7,7 @@ import ckad
 from ckad.errors import BatchError
 from ckad.loops.driver import Options
 from ckad.passes import pipeline
+from ckad.transforms import call
 from ckad.transforms.call import Call, compiled
 
 rng = np.random.default_rng(7)
@@ -274,3 +275,44 @@ def test_lanes_that_only_residuals_differ_in(f, schedule):
     product = ckad.hvp(f, (x,), (v,), schedule=schedule, engine="vm")
     assert np.abs(product).max() > 0.1
     np.testing.assert_allclose(np.tensordot(hessian, v, 2), product, rtol=1e-11, atol=1e-13)
+
+
+def settled(x, rate):
+    """Members leave the loop at different times."""
+    while np.sum(x**2) > 0.1:
+        x = x - 0.1 * rate * np.stack([x[0], x[1] ** 3 + x[0]])
+    return np.sum(x)
+
+
+def test_gradients_of_members_that_end_at_different_times():
+    """By a rate of their own, and by one that they share; within a budget, too."""
+    x, rates = rng.normal(size=(B, 2)) + 2.0, rng.uniform(1.0, 2.0, B)
+    one = ckad.value_and_grad(settled, argnums=(0, 1))
+    assert_alike(ckad.vmap(one)(x, rates), one_by_one(one, (x, rates)))
+    found = ckad.vmap(one, in_axes=(0, None))(x, 1.5)
+    assert_alike(found, one_by_one(one, (x, np.full(B, 1.5))))
+    small = ckad.value_and_grad(settled, argnums=(0, 1), memory="60 kB")
+    assert_alike(ckad.vmap(small)(x, rates), one_by_one(one, (x, rates)))
+
+
+def test_the_engine_is_chosen_for_all_members(monkeypatch):
+    """What is little work for one is much for a thousand."""
+    seen = []
+
+    def noted(tape, options):
+        seen.append(options.engine)
+        return compiled(tape, options)
+
+    monkeypatch.setattr(call, "compiled", noted)
+
+    def grown(x, rate):
+        for _ in range(50):
+            x = x + 0.01 * rate * np.stack([x[1], -x[0]])
+        return np.sum(x**2)
+
+    x, rates = rng.normal(size=(1000, 2)), rng.uniform(1.0, 2.0, 1000)
+    ckad.jit(grown)(x[0], rates[0])
+    together = ckad.vmap(grown)(x, rates), ckad.vmap(ckad.grad(grown))(x, rates)
+    assert seen == ["vm", "native", "native"]
+    np.testing.assert_allclose(together[0], np.sum(x**2, 1) * (1 + 1e-4 * rates**2) ** 50)
+    np.testing.assert_allclose(together[1], 2 * x * (1 + 1e-4 * rates[:, None] ** 2) ** 50)

@@ -155,7 +155,6 @@ class Esdirk:
         self._tableau, self._fun, self._slow, self._control = tableau, fun, slow, control
         self._systems, self._exact = systems  # of the iterations, of derivatives
         self._tolerance = tolerance(control.rtol)
-        self._rounding = min(0.2 * self._tolerance, 10.0 * EPS / float(np.min(control.rtol)))
 
     def attempt(self, begin: tuple[Any, Any, Any], h: Any) -> Trial:
         (t, y, f), given = begin, h
@@ -186,6 +185,7 @@ class Esdirk:
         tableau, systems, fun = self._tableau, self._systems, self._fun
         factors = systems.factors(systems.jacobian(t, y), h * tableau.a[1, 1])
         scale = scale_of(self._control, y, y)
+        rounding = np.minimum(0.2 * self._tolerance, rms(10.0 * EPS * y / scale))
         converged: Any = np.bool_(True)
         iterations: Any = np.int64(0)
 
@@ -198,7 +198,7 @@ class Esdirk:
 
             start = weighted(tableau.guesses[i], before)
             tol = self._tolerance
-            found = newton(start, change, scale, MOST_ITERATIONS, tol, self._rounding)
+            found = newton(start, change, scale, MOST_ITERATIONS, tol, rounding)
             converged = converged & found.converged
             iterations = iterations + found.iterations
             return found.x

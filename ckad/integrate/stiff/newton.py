@@ -57,7 +57,7 @@ def tolerance(rtol: Any) -> float:
 
 
 def newton(
-    start: Any, change: Function, scale: Any, most: int, tol: float, enough: float = 0.0
+    start: Any, change: Function, scale: Any, most: int, tol: float, enough: Any = 0.0
 ) -> Solved:
     """Simplified Newton steps x + change(x), ended as SciPy's BDF ends them.
 

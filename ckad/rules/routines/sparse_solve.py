@@ -87,7 +87,9 @@ def _after_fork() -> None:
 os.register_at_fork(after_in_child=_after_fork)
 
 # sparse_solve(data [nnz], B [n, k], indptr, indices; transposed, strict, n) -> X with A X = B or
-# A^T X = B. A singular matrix gives NaN, or an error if ``strict``.
+# A^T X = B. A singular matrix gives NaN with SciPy's warning, an error with strict=1, and NaN alone
+# with strict=SILENT, as a matrix that holds NaN does.
+SILENT = 2
 
 
 def _solve_shape(attrs: Sequence[int], *types: Type) -> Type:
@@ -105,11 +107,15 @@ def _solved(
     transposed, strict, n = attrs
     if right.size == 0:
         return right.copy()
+    if strict == SILENT and not np.all(np.isfinite(data)):
+        return np.full_like(right, np.nan)
     try:
         factors = _factors.of(n, data, indptr, indices)
     except RuntimeError as error:
-        if strict or "singular" not in str(error):
+        if strict == 1 or "singular" not in str(error):
             raise
+        if strict == SILENT:
+            return np.full_like(right, np.nan)
         from scipy.sparse.linalg import MatrixRankWarning
 
         warnings.warn(_WARNS, MatrixRankWarning, stacklevel=2)

@@ -24,7 +24,6 @@ from ckad.tape.types import Type
 from ckad.trace.arrays import stopping
 from ckad.trace.memory.context import current, mark_place
 from ckad.trace.values.tracer import Tracer, fresh, lift, value
-from ckad.transforms.call import identity
 from ckad.transforms.forward import jvp
 from ckad.transforms.gradients import vjp
 from ckad.transforms.primitives.closed import Closed, floats, replaced
@@ -40,6 +39,8 @@ Solve = Callable[[Callable[[Any], Any], Callable[[Any], Any], Any], Any]
 
 _lock = locks.lock()
 _known: OrderedDict[Hashable, Definition] = OrderedDict()
+#: What a flag says of a value that has no derivative: no solution, or one that moves to one side.
+FAILED, UNCLEAR = 1, 2
 #: Rules that are remembered; a program that is recorded again finds its own.
 KEPT = 256
 
@@ -126,11 +127,13 @@ def root_of(
 ) -> Tracer:
     """``x``, float64[n], as the root of g(x, p), where p are what ``g`` reads from outside.
 
-    A derivative that is not zero stops the program where the flag ``failed`` is true.
+    A derivative that is not zero stops the program where the flag ``failed`` is not zero.
     """
 
     def checked(v: Any, failed: Any) -> Any:
-        return stopping(v, (failed != 0) & np.any(v != 0.0), "UNCONVERGED")
+        moves = np.any(v != 0.0)
+        v = stopping(v, (failed == FAILED) & moves, "UNCONVERGED")
+        return stopping(v, (failed == UNCLEAR) & moves, "UNCLEAR")
 
     def linear(x: Any, rows: Sequence[Any], b: Any, transposed: bool) -> Any:
         """Where there is no root b is zero, and J may be anything: a one in its place."""
@@ -164,5 +167,5 @@ def root_of(
         found = dict(zip(at, cts, strict=True))
         return [*(found.get(k) for k in range(len(p))), None]
 
-    key = identity(g.tape), options
+    key = g.tape.identity, options
     return defined(name, key, x, (*g.parameters, failed), push, pull)

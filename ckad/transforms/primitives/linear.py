@@ -20,7 +20,6 @@ from ckad.trace.record import inline
 from ckad.trace.source import follow
 from ckad.trace.source.library import iterations
 from ckad.trace.values.tracer import Tracer, lift, value
-from ckad.transforms.call import identity
 from ckad.transforms.forward import jvp
 from ckad.transforms.gradients import vjp
 from ckad.transforms.primitives.closed import Closed, floats, replaced
@@ -77,7 +76,7 @@ def _solution(
         others = [None] * len(preconditioner)
         return [w, None, *(found.get(k) for k in range(n)), *others]
 
-    tapes = identity(a.tape), None if m is None else identity(m.tape)
+    tapes = a.tape.identity, None if m is None else m.tape.identity
     operands = b, lift(info).astype(np.int64), *a.parameters, *preconditioner
     return defined(method, (tapes, bounds), x, operands, push, pull)
 

@@ -14,7 +14,7 @@ from ckad.passes.dependence import LARGEST, Columns, dependence
 from ckad.patterns import Pattern
 from ckad.place import at_place
 from ckad.trace.values.tracer import Tracer
-from ckad.transforms.call import Call, also_cleared, identity, remember
+from ckad.transforms.call import Call, also_cleared, remember
 from ckad.transforms.sparse.colouring import (
     bound,
     columns_coloured,
@@ -101,7 +101,7 @@ def _known(call: Call) -> dict[int, np.ndarray]:
 
 def _key(call: Call, known: dict[int, np.ndarray], *about: Any) -> tuple[Any, ...]:
     numbers = tuple((k, x.tobytes()) for k, x in known.items())
-    return (*call.once("identity", lambda: identity(call.tape)), numbers, *about)
+    return (call.tape.identity, numbers, *about)
 
 
 # --- patterns ------------------------------------------------------------------------------------

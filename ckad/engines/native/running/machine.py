@@ -125,6 +125,7 @@ class Workspace:
         if self.memory is not None:
             self.state[Cell.ARENA] = self.memory.ctypes.data
         self.courses: dict[int, Course] = {}
+        self.begun: dict[int, np.ndarray] = {}  # the control of each taped loop before its start
         self.rows = np.empty((max(1, sum(f.n_rows for f in runner.feeds.values())), 4), np.int64)
 
     def _places(
@@ -210,6 +211,24 @@ class Workspace:
     def _fill_tables(self, memory: np.ndarray, inputs: Sequence[np.ndarray]) -> None:
         """Begin the actions of every taped loop anew, and say where its token lies."""
         self.streams: dict[int, tuple[Iterator[Rows], int]] = {}
+        if memory is not self.memory or not self.begun:
+            self._place_tokens(memory)
+            self.begun = {
+                name: self.state[loop.control : loop.control + Control.SIZE].copy()
+                for name, loop in self.program.taped.items()
+            }
+        for name, loop in self.program.taped.items():
+            feed = self.runner.feeds[name]
+            cells = self.state[loop.control : loop.control + Control.SIZE]
+            cells[...] = self.begun[name]
+            self.streams[name] = feed.pieces(), feed.n_rows
+            if feed.begin is None:
+                self._refill(name)
+            else:
+                home = self.runner.homes[name] + loop.head_bytes
+                self.courses[name] = feed.begin(Window(cells, memory, home, loop), inputs)
+
+    def _place_tokens(self, memory: np.ndarray) -> None:
         at, program, slots = 0, self.program, self.runner.slots
         for name, loop in program.taped.items():
             feed, own = self.runner.feeds[name], slots[name]
@@ -228,12 +247,7 @@ class Workspace:
                 within = program.taped[inner]
                 self.state[within.control + Control.OFFSET] = offset + within.head_bytes
                 offset += rounded_up(program.token_bytes(inner, slots), LINE)
-            self.streams[name] = feed.pieces(), feed.n_rows
-            if feed.begin is not None:
-                self.courses[name] = feed.begin(Window(cells, memory, home, loop), inputs)
             at += feed.n_rows
-            if feed.begin is None:
-                self._refill(name)
 
     def _refill(self, name: int) -> None:
         """The next pieces, as many as there is room for: one of a stream, all of a whole table."""
