@@ -87,7 +87,7 @@ class LoopPlan:
     @cached_property
     def forward_steps(self) -> int:
         """Of the schedule; of the steps that were made, where that was learnt."""
-        return _clipped(self.schedule, self.ran) if self.ran else self.schedule.forward_steps
+        return clipped(self.schedule, self.ran) if self.ran else self.schedule.forward_steps
 
     @property
     def recompute_factor(self) -> float:
@@ -130,7 +130,7 @@ class LoopPlan:
         )
 
 
-def _clipped(schedule: Schedule, n: int) -> int:
+def clipped(schedule: Schedule, n: int) -> int:
     """Forward steps if only ``n`` of the steps are there: every action ends at the last of them."""
     if isinstance(schedule.source, Online):
         return online.forward_steps(n, schedule.n_slots + schedule.n_disk_slots)
@@ -174,7 +174,10 @@ class Plan:
     number of steps is not known before it runs, they are those of a guess, and ``is_unknown`` says
     so; a plan asked for after a run has the numbers of that run. ``disk`` says what was predicted
     where disk was given, else it is None. ``seconds`` is how long a call is predicted to take, from
-    a few steps that were timed; None where steps cannot be left out (see `ckad.plan`).
+    a few steps that were timed, and of a run of a loop that nobody knows the length of from what
+    those of the last run would. Where steps cannot be left out (see `ckad.plan`) it is what the
+    fastest run so far has taken; None before it. Of one thread these are seconds of a processor,
+    which other programs do not move; of several threads, or with a disk, those of a clock.
     """
 
     peak_bytes: int

@@ -54,12 +54,23 @@ class TooManySteps(Exception):
         self.loop, self.wanted = loop, wanted
 
 
+class BegunWith(TooManySteps):
+    """A run that is to be gone on with has thought its open loops to run so many steps, by name."""
+
+    def __init__(self, loop: int, lengths: Mapping[int, int]) -> None:
+        super().__init__(loop)
+        self.lengths = dict(lengths)
+
+
 class Window(Protocol):
     """What can be seen of an outermost loop between two pieces of its actions."""
 
     @property
     def n_steps(self) -> int:
         """How many steps the loop runs, as far as that is known."""
+
+    def end_at(self, n_steps: int) -> None:
+        """Let a guarded loop run so many steps, no more than it does otherwise."""
 
     def slot(self, number: int) -> Sequence[memoryview]:
         """The memory of a restart slot, in parts."""
@@ -125,6 +136,8 @@ def closing_courses(courses: Mapping[int, Course]) -> Iterator[None]:
     try:
         yield
         keep = False
+    except BegunWith:
+        raise
     except TooManySteps:
         keep = False
         raise

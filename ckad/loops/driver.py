@@ -25,7 +25,7 @@ from ckad.loops.between.courses import Courses, Disk
 from ckad.loops.between.timed import can_be_timed, timed
 from ckad.loops.choose import Chooser, Measure, Schedules
 from ckad.loops.compiled import Compiled, Run
-from ckad.loops.costs import Costs, predicted
+from ckad.loops.costs import Costs, Prediction
 from ckad.loops.disk import on_disk
 from ckad.loops.engines import AUTO, ENGINES, chosen, engine_named
 from ckad.loops.progress import Shown
@@ -179,8 +179,8 @@ def _compile(
 
     def measured(run: Run, inputs: Sequence[np.ndarray]) -> Costs:
         loops = taped_loops(tape, engine.record_bytes)
-        clock = perf_counter if n_threads(options.threads) > 1 else thread_time
-        return timed(loaded, loops, run.feeds, run.slots, beside(tape, name), inputs, clock)
+        given = run.feeds, run.slots, beside(tape, name), inputs, run.clock
+        return timed(loaded, loops, *given)
 
     return Compiled(tape, loaded, planned, measured if can_be_timed(tape) else None, watch)
 
@@ -218,7 +218,9 @@ def _planned(
     """Schedules for ``loops`` within the budget."""
 
     n_outer = len(_outermost(loops))
-    courses = Courses(tape, engine, options.disk, options.resumed_from, n_outer, pace, costs)
+    lengths = {name: x.n_steps for name, x in loops.items() if x.is_open}
+    about = options.disk, options.resumed_from, n_outer, lengths, pace, costs
+    courses = Courses(tape, engine, *about)
 
     def peak_of(schedules: Schedules, slots: dict[int, Slots], feeds: dict[int, Feed]) -> int:
         return run_bytes(tape, loaded, slots, feeds) + _between(loops, schedules, courses)
@@ -244,11 +246,13 @@ def _planned(
     warn_if_dear(chooser, schedules)
     known = None if options.asked is None else budget
     found = choice.described if choice else None
-    times = predicted(chooser.outer, schedules, costs, pace, chooser.most_rows, peak, found)
-    plan = Plan(peak, known, engine, chooser.plans(schedules), found, times)
+    sizes = chooser.most_rows, peak
+    prediction = Prediction(chooser.outer, schedules, costs, pace, *sizes, found)
+    plan = Plan(peak, known, engine, chooser.plans(schedules), found, prediction.seconds({}))
     total = sum(schedules[x.name].forward_steps + x.n_steps for x in loops.values() if x.depth == 1)
-    lengths = {name: x.n_steps for name, x in loops.items() if x.is_open}
-    return Run(plan, feeds, slots, total, lengths, courses.on_disk)
+    waits = found is not None or courses.resume is not None or loaded.shares
+    clock = perf_counter if waits else thread_time
+    return Run(plan, feeds, slots, total, lengths, courses.on_disk, prediction.seconds, clock)
 
 
 def run_bytes(tape: Tape, loaded: Loaded, slots: dict[int, Slots], feeds: dict[int, Feed]) -> int:

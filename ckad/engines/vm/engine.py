@@ -47,6 +47,7 @@ class Loaded:
         self.compile_seconds = 0.0
         self.from_cache = False
         self.longest: dict[int, int] = {}
+        self.shares = False
 
     def program(self, slots: Mapping[int, Slots]) -> Program:
         if slots != self.slots:

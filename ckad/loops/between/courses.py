@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import platform
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -17,12 +18,12 @@ from weakref import WeakSet
 import numpy as np
 
 from ckad.checkpoint.schedules.online import Online
-from ckad.checkpoint.schedules.schedule import Schedule
+from ckad.checkpoint.schedules.schedule import MAX_STEPS, Schedule
 from ckad.checkpoint.store.capacity import Capacity, capacity
 from ckad.checkpoint.store.disk import DiskStore
-from ckad.engines.actions import Course, Feed, Rows, Slots, Window
+from ckad.engines.actions import BegunWith, Course, Feed, Rows, Slots, Window
 from ckad.engines.measure import TapedLoop
-from ckad.errors import BudgetError
+from ckad.errors import BudgetError, CheckpointError
 from ckad.loops.between.fallback import Recomputed
 from ckad.loops.between.resume import Resumable
 from ckad.loops.between.tiers import Staged
@@ -38,6 +39,8 @@ VERSIONS = ("ckad", "numpy", "numba", "llvmlite", "scipy")
 BUFFERS = 3
 #: The codec that changes states.
 LOSSY = "float32"
+#: What a record's key calls the numbers of steps of loops that nobody knows the length of.
+LENGTHS = "steps assumed"
 #: Bytes on disk without a limit.
 NO_LIMIT = 2**60
 
@@ -60,6 +63,7 @@ class Courses:
     disk: Disk
     resume: str | None  # the directory that runs are gone on with from
     n_outer: int  # the outermost loops, which share the disk
+    lengths: Mapping[int, int]  # how many steps open loops are thought to run, by name
     pace: float = 1.0  # how many times as long as predicted steps have taken
     costs: Costs = NOT_TIMED
     stores: WeakSet[DiskStore] = field(default_factory=WeakSet)
@@ -177,16 +181,25 @@ class _Own(NamedTuple):
 
     def kept(self, inputs: Sequence[np.ndarray]) -> DiskStore:
         courses, schedule = self.courses, self.schedule
-        store = DiskStore(
-            self.directory,
-            courses.limit,
-            self.loop.state_bytes,
-            durability="resume",
-            codec=courses.disk.codec,
-            key=run_key(courses.tape, courses.engine, schedule, inputs),
-            n_buffers=BUFFERS,
-            replaced=2 * (schedule.n_slots + schedule.n_disk_slots + 1),
-        )
+        key = run_key(courses.tape, courses.engine, schedule, inputs)
+        if courses.lengths:
+            key[LENGTHS] = json.dumps(dict(courses.lengths))
+        try:
+            store = DiskStore(
+                self.directory,
+                courses.limit,
+                self.loop.state_bytes,
+                durability="resume",
+                codec=courses.disk.codec,
+                key=key,
+                n_buffers=BUFFERS,
+                replaced=2 * (schedule.n_slots + schedule.n_disk_slots + 1),
+            )
+        except CheckpointError as error:
+            lengths = _lengths(error.was.get(LENGTHS))
+            if not lengths or lengths.keys() != courses.lengths.keys():
+                raise
+            raise BegunWith(self.loop.name, lengths) from error
         return courses.opened(store)
 
     @property
@@ -201,6 +214,15 @@ class _Own(NamedTuple):
         """Remove the directory when nothing is left in it."""
         with suppress(OSError):
             self.directory.rmdir()
+
+
+def _lengths(text: str | None) -> dict[int, int]:
+    """How many steps open loops were thought to run; nothing if that is not what is there."""
+    try:
+        found = json.loads(text or "")
+        return {int(name): min(max(0, int(n)), MAX_STEPS) for name, n in found.items()}
+    except (AttributeError, TypeError, ValueError):
+        return {}
 
 
 def run_key(

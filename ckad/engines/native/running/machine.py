@@ -91,6 +91,9 @@ class Window:
     def n_steps(self) -> int:
         return int(self.cells[Control.COUNT])
 
+    def end_at(self, n_steps: int) -> None:
+        self.cells[Control.COUNT] = n_steps
+
     def slot(self, number: int) -> list[memoryview]:
         at = self.home + number * self.facts.carry_bytes
         return [self.memory[at : at + self.facts.carry_bytes].data]
