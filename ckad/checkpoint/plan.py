@@ -96,8 +96,9 @@ class LoopPlan:
     @property
     def nbytes(self) -> int:
         """Bytes of all restart states and residuals of one run of the loop."""
-        s = self.schedule
-        return s.n_slots * self.state_bytes + s.n_tape_slots * self.residual_bytes
+        s, shared = self.schedule, self.schedule.shared_bytes(self.state_bytes, self.residual_bytes)
+        apart = s.n_slots * self.state_bytes + s.n_tape_slots * self.residual_bytes
+        return apart if shared is None else shared
 
     def __str__(self) -> str:
         s = self.schedule
@@ -107,6 +108,8 @@ class LoopPlan:
             _count(s.n_disk_slots, "slot on disk", self.state_bytes),
             _count(s.n_tape_slots, "residual slot", self.residual_bytes),
         ]
+        if s.arena:
+            kept.append(f"all in {format_bytes(self.nbytes)}")
         return (
             f"{s.family} over {self._length}{times}: {', '.join(filter(None, kept))}, "
             f"{'about ' if self._is_about else ''}{self.forward_steps:,} forward steps "
@@ -178,6 +181,9 @@ class Plan:
     those of the last run would. Where steps cannot be left out (see `ckad.plan`) it is what the
     fastest run so far has taken; None before it. Of one thread these are seconds of a processor,
     which other programs do not move; of several threads, or with a disk, those of a clock.
+    ``rounding`` is by how much ``codec="float32"`` has changed a state at the most in the last run,
+    ‖x - x̃‖₂ / ‖x‖₂: to first order the gradient has changed by that, times how much it depends
+    on the states.
     """
 
     peak_bytes: int
@@ -186,6 +192,7 @@ class Plan:
     loops: tuple[LoopPlan, ...] = field(default=())
     disk: OnDisk | None = None
     seconds: float | None = None
+    rounding: float | None = None
 
     @property
     def _main(self) -> LoopPlan | None:
@@ -236,6 +243,9 @@ class Plan:
             f"  steps {self.n_steps:,}{unknown}, slots {self.n_slots:,}, forward steps "
             f"{self.forward_steps:,}, recompute factor {self.recompute_factor:.3f}"
         )
+        took = [] if self.seconds is None else [f"  about {self.seconds:.2g} s predicted"]
+        if self.rounding is not None:
+            took.append(f"  states on disk rounded by {self.rounding:.1e} of their norm, at most")
         loops = [f"{'  ' * loop.depth}{loop}" for loop in self.loops]
         formulas = [
             f"{'  ' * loop.depth}{loop.formula(self.budget)}"
@@ -243,7 +253,6 @@ class Plan:
             if loop.is_unknown
         ]
         disk = [f"  {self.disk}"] if self.disk else []
-        took = [] if self.seconds is None else [f"  about {self.seconds:.2g} s predicted"]
         return "\n".join([head, main, *took, *disk, *loops, *formulas])
 
     def _repr_html_(self) -> str:

@@ -35,12 +35,21 @@ class Kind(IntEnum):
 class Slots(NamedTuple):
     """How many restart states and residuals of steps a loop's token holds.
 
-    ``n_steps`` is what the actions are made for: an open loop cannot run more.
+    ``n_steps`` is what the actions are made for: an open loop cannot run more. Where both may share
+    their memory, ``arena`` says how many steps' residuals lie in the last slots at the most beside
+    0, 1, 2 … states in the first ones.
     """
 
     n_slots: int
     n_tape_slots: int
     n_steps: int = 0
+    arena: tuple[int, ...] = ()
+
+    def nbytes(self, state: int, residual: int) -> int:
+        """Bytes of states and residuals of such sizes."""
+        if not self.arena:
+            return self.n_slots * state + self.n_tape_slots * residual
+        return max(k * state + n * residual for k, n in enumerate(self.arena))
 
 
 class TooManySteps(Exception):

@@ -43,6 +43,7 @@ class Run(NamedTuple):
     total_steps: int  # of the outermost loops, both sweeps
     lengths: dict[int, int]  # how long the open loops are thought to run
     on_disk: Callable[[], int]  # bytes of states at the moment
+    rounding: Callable[[], float | None]  # by how much states were changed
     seconds: Callable[[Mapping[int, int]], float | None]  # predicted, if loops run so many steps
     clock: Callable[[], float]  # of what a run's seconds are
 
@@ -102,8 +103,11 @@ class Compiled:
     def plan(self) -> Plan:
         """What a run costs; that of the last run, where loops run as long as they have to."""
         if self._shown is None:
-            plan, seconds = self._run.plan.after(self._ran), self._run.seconds(self._made)
-            self._shown = replace(plan, seconds=self._least if seconds is None else seconds)
+            plan, seconds = self._run.plan, self._run.seconds(self._made)
+            seconds = self._least if seconds is None else seconds
+            plan = plan.after(self._ran) if self._ran else plan
+            found = replace(plan, seconds=seconds, rounding=self._run.rounding())
+            self._shown = plan if found == plan else found
         return self._shown
 
     @property

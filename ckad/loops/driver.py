@@ -202,7 +202,7 @@ def _chooser(
     # a run is gone on with from where no residuals are kept, and with these there always are some
     hidden = frozenset[int]() if resumes else beside(tape, engine)
     asked = options.schedule, measure, options.asked, step_ns, resumes, hidden
-    return Chooser(loops, budget, *asked)
+    return Chooser(loops, budget, *asked, engine_named(engine).overlaps)
 
 
 def _planned(
@@ -252,7 +252,8 @@ def _planned(
     total = sum(schedules[x.name].forward_steps + x.n_steps for x in loops.values() if x.depth == 1)
     waits = found is not None or courses.resume is not None or loaded.shares
     clock = perf_counter if waits else thread_time
-    return Run(plan, feeds, slots, total, lengths, courses.on_disk, prediction.seconds, clock)
+    looks = courses.on_disk, lambda: courses.rounding, prediction.seconds
+    return Run(plan, feeds, slots, total, lengths, *looks, clock)
 
 
 def run_bytes(tape: Tape, loaded: Loaded, slots: dict[int, Slots], feeds: dict[int, Feed]) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import signal
@@ -140,6 +141,21 @@ def test_a_loop_that_ends_long_before_its_bound_goes_on(tmp_path, monkeypatch):
         gradient(u, k)
     assert same(gradient(u, k), expected)
     assert not [*tmp_path.iterdir()]
+
+
+def test_a_place_that_is_no_directory_is_refused_by_name(tmp_path, monkeypatch):
+    file = tmp_path / "file"
+    file.touch()
+    with pytest.raises(CheckpointError, match=r"file/loop-0 is not a directory; name one"):
+        ckad.grad(program, resume=file)(*arguments())
+
+    def read_only(*given: Any, **names: Any) -> None:
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    monkeypatch.setattr("pathlib.Path.mkdir", read_only)
+    with pytest.raises(CheckpointError, match="loop-0 cannot be written: Read-only") as refused:
+        ckad.grad(program, resume=tmp_path / "run")(*arguments())
+    assert refused.value.path == str(tmp_path / "run" / "loop-0")
 
 
 @pytest.mark.usefixtures("often")

@@ -21,17 +21,24 @@ from ckad.checkpoint.schedules.online import Online
 from ckad.checkpoint.schedules.schedule import MAX_STEPS, Schedule
 from ckad.checkpoint.store.capacity import Capacity, capacity
 from ckad.checkpoint.store.disk import DiskStore
+from ckad.checkpoint.store.faults import told
+from ckad.checkpoint.store.format.codecs import Tally
+from ckad.checkpoint.store.format.layout import Field
 from ckad.engines.actions import BegunWith, Course, Feed, Rows, Slots, Window
 from ckad.engines.measure import TapedLoop
 from ckad.errors import BudgetError, CheckpointError
+from ckad.loops.arenas import slots_of
 from ckad.loops.between.fallback import Recomputed
 from ckad.loops.between.resume import Resumable
 from ckad.loops.between.tiers import Staged
-from ckad.loops.choose import Schedules, slots_of
+from ckad.loops.choose import Schedules
 from ckad.loops.costs import NOT_TIMED, Costs
+from ckad.loops.engines import engine_named
 from ckad.loops.tables import After, between, learnt, streamed, whole
-from ckad.tape.control import WHILE
+from ckad.tape.control import WHILE, read_loop
+from ckad.tape.ops import Op
 from ckad.tape.tape import Tape
+from ckad.tape.types import DType, Type
 
 #: Versions that decide the bits of a result.
 VERSIONS = ("ckad", "numpy", "numba", "llvmlite", "scipy")
@@ -67,6 +74,7 @@ class Courses:
     pace: float = 1.0  # how many times as long as predicted steps have taken
     costs: Costs = NOT_TIMED
     stores: WeakSet[DiskStore] = field(default_factory=WeakSet)
+    tallies: list[Tally] = field(default_factory=list)  # of the last run
 
     def on_disk(self) -> int:
         """Bytes of states that lie on disk at the moment."""
@@ -93,19 +101,44 @@ class Courses:
         if loop.depth > 1 or not loop.state_bytes or not loop.n_steps:
             return False
         if self.disk.codec == LOSSY:
-            self._refuse_rounding(loop)
+            self.fields(loop)  # or an error
         return bool(schedule.n_disk_slots or (self.resume is not None and schedule.n_slots))
 
-    def _refuse_rounding(self, loop: TapedLoop) -> None:
+    @property
+    def codec(self) -> str | None:
+        """That of what lies in no field."""
+        return None if self.disk.codec == LOSSY else self.disk.codec
+
+    def fields(self, loop: TapedLoop) -> list[Field]:
+        """The parts of a state that are rounded."""
+        if self.disk.codec != LOSSY:
+            return []
+        found = (read_loop(self.tape, row) for row in self.tape.rows if row.op is Op.TAPED_LOOP)
+        own = next(x for x in found if x.name == loop.name)
+        types = own.body.output_types[: len(own.carry)]
+        self._refuse_rounding(loop, types)
+        starts = engine_named(self.engine).record_offsets(types)
+        parts = zip(starts, types, strict=True)
+        return [Field(at, at + type.nbytes, codec=LOSSY) for at, type in parts]
+
+    @property
+    def rounding(self) -> float | None:
+        """The largest relative change of states in the last run, if they are rounded."""
+        changed = [tally.rounding.relative for tally in self.tallies]
+        return max(changed, default=None)
+
+    def _refuse_rounding(self, loop: TapedLoop, types: Sequence[Type]) -> None:
         if self.resume is not None:
             raise BudgetError(
                 f"codec={LOSSY!r} rounds states, and a run that goes on from rounded ones has "
                 'other bits. Leave codec= out, or pass codec="zstd".'
             )
-        if loop.float64_bytes != loop.state_bytes:
+        whole = sum(type.nbytes for type in types)
+        floats = sum(type.nbytes for type in types if type.dtype is DType.F64)
+        if floats != whole:
             raise BudgetError(
-                f"codec={LOSSY!r} rounds float64, and of the {loop.state_bytes:,} bytes that the "
-                f"loop at {loop.place} carries {loop.float64_bytes:,} are float64. Leave codec= "
+                f"codec={LOSSY!r} rounds float64, and of the {whole:,} bytes that the "
+                f"loop at {loop.place} carries {floats:,} are float64. Leave codec= "
                 'out, or pass codec="zstd".'
             )
 
@@ -114,14 +147,20 @@ class Courses:
         found = slots_of(schedules)
         for name, loop in loops.items():
             if self.has_course(loop, schedules[name]) and not schedules[name].n_disk_slots:
-                found[name] = found[name]._replace(n_slots=found[name].n_slots + 1)
+                found[name] = found[name]._replace(n_slots=found[name].n_slots + 1, arena=())
         return found
 
     def capacity(self, loop: TapedLoop) -> Capacity:
         """How many states of a loop may lie on disk."""
         if self.resume is None:
             share = self.disk.limit // max(1, self.n_outer)
-            return capacity(share, loop.state_bytes, codec=self.disk.codec, n_buffers=BUFFERS)
+            return capacity(
+                share,
+                loop.state_bytes,
+                codec=self.codec,
+                fields=self.fields(loop),
+                n_buffers=BUFFERS,
+            )
         return capacity(
             self.limit,
             loop.state_bytes,
@@ -168,16 +207,19 @@ class _Own(NamedTuple):
         return Resumable(chunks, after, slots, length, knows_end, window, store, self.tidy)
 
     def scratch(self) -> DiskStore:
-        courses, disk = self.courses, self.courses.disk
-        return courses.opened(
-            DiskStore(
-                disk.directory,
-                courses.limit,
-                self.loop.state_bytes,
-                codec=disk.codec,
-                n_buffers=BUFFERS,
-            )
+        courses = self.courses
+        store = DiskStore(
+            courses.disk.directory,
+            courses.limit,
+            self.loop.state_bytes,
+            codec=courses.codec,
+            fields=courses.fields(self.loop),
+            n_buffers=BUFFERS,
         )
+        if courses.disk.codec == LOSSY:
+            courses.tallies.append(store.tally)
+            del courses.tallies[: -courses.n_outer]
+        return courses.opened(store)
 
     def kept(self, inputs: Sequence[np.ndarray]) -> DiskStore:
         courses, schedule = self.courses, self.schedule
@@ -207,7 +249,8 @@ class _Own(NamedTuple):
         """Of this loop alone, made when it is first asked for."""
         assert self.courses.resume is not None
         found = Path(self.courses.resume) / f"loop-{self.number}"
-        found.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with told(str(found), self.courses.resume):
+            found.mkdir(mode=0o700, parents=True, exist_ok=True)
         return found
 
     def tidy(self) -> None:

@@ -153,6 +153,10 @@ class Trial:
         self.clock, self.step_bytes, self.beside = clock, step_bytes, beside
         self.n, self.is_guarded = loop.n_steps, loop.guard != UNGUARDED
         self.n_slots, self.n_tape_slots = slots.n_slots, slots.n_tape_slots
+        self.first = 0  # of the residual slots
+        if slots.arena:  # those beside one state are the last ones
+            self.n_tape_slots = slots.arena[min(1, slots.n_slots)]
+            self.first = slots.n_tape_slots - self.n_tape_slots
         self.hook = self.within = 0.0  # seconds: between two pieces, and of all of them
         self.cost: Cost | None = None
         self.steps = self._timing()
@@ -186,7 +190,8 @@ class Trial:
         cost = cost._replace(store=(yield from self._each([store])))
         forward = yield from self._forward(Action.ADVANCE)
         k = max(1, min(self._wanted(forward.seconds), self.n_tape_slots, self._n_steps))
-        again, back = (int(Action.TAPE), 0, k, 0), (int(Action.REVERSE), 0, k, 0)
+        first = self.first
+        again, back = (int(Action.TAPE), 0, k, first), (int(Action.REVERSE), 0, k, first)
         yield from self._piece([restore, again])  # on pages that are new
         both = yield from self._each([restore, again])
         kept = yield from self._each([restore])
@@ -195,8 +200,9 @@ class Trial:
         cost = cost._replace(both=tape + reverse, held=float(k * self.step_bytes))
         k = min(k, self.n_tape_slots // 2, self._n_steps // 2)
         if self.beside and k:
-            again, back = (int(Action.TAPE), 0, k, 0), (int(Action.REVERSE), k, 2 * k, k)
-            yield from self._piece([restore, (int(Action.TAPE), 0, 2 * k, 0)])
+            again = int(Action.TAPE), 0, k, first
+            back = int(Action.REVERSE), k, 2 * k, first + k
+            yield from self._piece([restore, (int(Action.TAPE), 0, 2 * k, first)])
             both = yield from self._each([restore, again, back])
             cost = cost._replace(both=max(0.0, both - kept) / k)
         return cost
