@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from itertools import islice
-from time import perf_counter
+from time import perf_counter, thread_time
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -100,19 +100,21 @@ def pages(peak_bytes: int) -> float:
 @lru_cache(maxsize=1)
 def _fresh() -> float:
     """Seconds that a byte takes on a page that is new, beside writing it."""
-    return max(0.0, min(_touched() for _ in range(3))) / TOUCHED
+    times = [_touched() for _ in range(3)]
+    first, again = min(x for x, _ in times), min(y for _, y in times)
+    return max(0.0, first - again) / TOUCHED
 
 
-def _touched() -> float:
+def _touched() -> tuple[float, float]:
+    """Seconds of new memory that is written, and of writing it again."""
     memory = aligned(MOST)[:TOUCHED]  # so large that it comes from the system
-    first, again = (_filled(memory) for _ in range(2))
-    return first - again
+    return _filled(memory), _filled(memory)
 
 
 def _filled(memory: np.ndarray) -> float:
-    began = perf_counter()
+    began = thread_time()
     memory.fill(0)
-    return perf_counter() - began
+    return thread_time() - began
 
 
 class Prediction(NamedTuple):
