@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ckad.loops.choose import Chooser, Schedules
 
 #: Longer loops are not searched, and more states than these are hardly fewer steps.
-MOST_STEPS, MOST_STATES = 10**6, 4096
+MOST_STEPS, MOST_STATES = 10**5, 4096
 #: How often the arena is made smaller until the whole program fits.
 TRIES = 4
 
