@@ -5,6 +5,8 @@ Each message states the fact, the numbers, the place in the user's program and t
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 
 class CkadError(Exception):
     """Base class of all errors raised by ckad."""
@@ -23,6 +25,7 @@ class CheckpointError(CkadError, OSError):
 
     ``path`` is the file or directory, ``needed`` and ``free`` are bytes where they are known, and
     ``slot`` is the slot whose contents are lost, if one's are: what it held can be computed again.
+    Where a run differs from the one on the disk, ``was`` says what that was begun with, by name.
     """
 
     def __init__(
@@ -32,9 +35,11 @@ class CheckpointError(CkadError, OSError):
         needed: int | None = None,
         free: int | None = None,
         slot: int | None = None,
+        was: Mapping[str, str | None] | None = None,
     ) -> None:
         super().__init__(message)
         self.path, self.needed, self.free, self.slot = path, needed, free, slot
+        self.was = dict(was or {})
 
 
 class EngineError(CkadError, ValueError):

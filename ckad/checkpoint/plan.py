@@ -87,7 +87,7 @@ class LoopPlan:
     @cached_property
     def forward_steps(self) -> int:
         """Of the schedule; of the steps that were made, where that was learnt."""
-        return _clipped(self.schedule, self.ran) if self.ran else self.schedule.forward_steps
+        return clipped(self.schedule, self.ran) if self.ran else self.schedule.forward_steps
 
     @property
     def recompute_factor(self) -> float:
@@ -96,8 +96,9 @@ class LoopPlan:
     @property
     def nbytes(self) -> int:
         """Bytes of all restart states and residuals of one run of the loop."""
-        s = self.schedule
-        return s.n_slots * self.state_bytes + s.n_tape_slots * self.residual_bytes
+        s, shared = self.schedule, self.schedule.shared_bytes(self.state_bytes, self.residual_bytes)
+        apart = s.n_slots * self.state_bytes + s.n_tape_slots * self.residual_bytes
+        return apart if shared is None else shared
 
     def __str__(self) -> str:
         s = self.schedule
@@ -107,6 +108,8 @@ class LoopPlan:
             _count(s.n_disk_slots, "slot on disk", self.state_bytes),
             _count(s.n_tape_slots, "residual slot", self.residual_bytes),
         ]
+        if s.arena:
+            kept.append(f"all in {format_bytes(self.nbytes)}")
         return (
             f"{s.family} over {self._length}{times}: {', '.join(filter(None, kept))}, "
             f"{'about ' if self._is_about else ''}{self.forward_steps:,} forward steps "
@@ -130,7 +133,7 @@ class LoopPlan:
         )
 
 
-def _clipped(schedule: Schedule, n: int) -> int:
+def clipped(schedule: Schedule, n: int) -> int:
     """Forward steps if only ``n`` of the steps are there: every action ends at the last of them."""
     if isinstance(schedule.source, Online):
         return online.forward_steps(n, schedule.n_slots + schedule.n_disk_slots)
@@ -174,7 +177,13 @@ class Plan:
     number of steps is not known before it runs, they are those of a guess, and ``is_unknown`` says
     so; a plan asked for after a run has the numbers of that run. ``disk`` says what was predicted
     where disk was given, else it is None. ``seconds`` is how long a call is predicted to take, from
-    a few steps that were timed; None where steps cannot be left out (see `ckad.plan`).
+    a few steps that were timed, and of a run of a loop that nobody knows the length of from what
+    those of the last run would. Where steps cannot be left out (see `ckad.plan`) it is what the
+    fastest run so far has taken; None before it. Of one thread these are seconds of a processor,
+    which other programs do not move; of several threads, or with a disk, those of a clock.
+    ``rounding`` is by how much ``codec="float32"`` has changed a state at the most in the last run,
+    ‖x - x̃‖₂ / ‖x‖₂: to first order the gradient has changed by that, times how much it depends
+    on the states.
     """
 
     peak_bytes: int
@@ -183,6 +192,7 @@ class Plan:
     loops: tuple[LoopPlan, ...] = field(default=())
     disk: OnDisk | None = None
     seconds: float | None = None
+    rounding: float | None = None
 
     @property
     def _main(self) -> LoopPlan | None:
@@ -233,6 +243,9 @@ class Plan:
             f"  steps {self.n_steps:,}{unknown}, slots {self.n_slots:,}, forward steps "
             f"{self.forward_steps:,}, recompute factor {self.recompute_factor:.3f}"
         )
+        took = [] if self.seconds is None else [f"  about {self.seconds:.2g} s predicted"]
+        if self.rounding is not None:
+            took.append(f"  states on disk rounded by {self.rounding:.1e} of their norm, at most")
         loops = [f"{'  ' * loop.depth}{loop}" for loop in self.loops]
         formulas = [
             f"{'  ' * loop.depth}{loop.formula(self.budget)}"
@@ -240,7 +253,6 @@ class Plan:
             if loop.is_unknown
         ]
         disk = [f"  {self.disk}"] if self.disk else []
-        took = [] if self.seconds is None else [f"  about {self.seconds:.2g} s predicted"]
         return "\n".join([head, main, *took, *disk, *loops, *formulas])
 
     def _repr_html_(self) -> str:

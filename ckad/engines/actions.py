@@ -35,12 +35,21 @@ class Kind(IntEnum):
 class Slots(NamedTuple):
     """How many restart states and residuals of steps a loop's token holds.
 
-    ``n_steps`` is what the actions are made for: an open loop cannot run more.
+    ``n_steps`` is what the actions are made for: an open loop cannot run more. Where both may share
+    their memory, ``arena`` says how many steps' residuals lie in the last slots at the most beside
+    0, 1, 2 … states in the first ones.
     """
 
     n_slots: int
     n_tape_slots: int
     n_steps: int = 0
+    arena: tuple[int, ...] = ()
+
+    def nbytes(self, state: int, residual: int) -> int:
+        """Bytes of states and residuals of such sizes."""
+        if not self.arena:
+            return self.n_slots * state + self.n_tape_slots * residual
+        return max(k * state + n * residual for k, n in enumerate(self.arena))
 
 
 class TooManySteps(Exception):
@@ -54,12 +63,23 @@ class TooManySteps(Exception):
         self.loop, self.wanted = loop, wanted
 
 
+class BegunWith(TooManySteps):
+    """A run that is to be gone on with has thought its open loops to run so many steps, by name."""
+
+    def __init__(self, loop: int, lengths: Mapping[int, int]) -> None:
+        super().__init__(loop)
+        self.lengths = dict(lengths)
+
+
 class Window(Protocol):
     """What can be seen of an outermost loop between two pieces of its actions."""
 
     @property
     def n_steps(self) -> int:
         """How many steps the loop runs, as far as that is known."""
+
+    def end_at(self, n_steps: int) -> None:
+        """Let a guarded loop run so many steps, no more than it does otherwise."""
 
     def slot(self, number: int) -> Sequence[memoryview]:
         """The memory of a restart slot, in parts."""
@@ -125,6 +145,8 @@ def closing_courses(courses: Mapping[int, Course]) -> Iterator[None]:
     try:
         yield
         keep = False
+    except BegunWith:
+        raise
     except TooManySteps:
         keep = False
         raise

@@ -11,6 +11,7 @@ from ckad.engines.actions import Bare, Feed, Slots
 from ckad.engines.counts import Body
 from ckad.engines.measure import RecordBytes
 from ckad.tape.tape import Tape
+from ckad.tape.types import Type
 
 
 class Loaded(Protocol):
@@ -35,6 +36,10 @@ class Loaded(Protocol):
     @property
     def from_cache(self) -> bool:
         """Whether it was read from a disk."""
+
+    @property
+    def shares(self) -> bool:
+        """Whether several threads work on a run."""
 
     def bare(self, feeds: Mapping[int, Feed], slots: Mapping[int, Slots]) -> Bare:
         """The program for threads that Python does not know; EngineError if there is none."""
@@ -62,7 +67,11 @@ class Engine(Protocol):
     """One way to run tapes."""
 
     name: str
+    overlaps: bool  # whether residuals may lie where restart states were
     record_bytes: RecordBytes
+
+    def record_offsets(self, types: Sequence[Type]) -> Sequence[int]:
+        """Where each value begins in a restart state."""
 
     def moved_bytes(self, body: Body) -> int:
         """Bytes that one run of a body reads from memory and writes to it."""

@@ -11,7 +11,7 @@ from ckad.place import NOWHERE
 from ckad.tape.control import UNGUARDED, Loop, is_open, likely_length, read_loop
 from ckad.tape.ops import Op
 from ckad.tape.tape import Source, Tape
-from ckad.tape.types import DType, Type
+from ckad.tape.types import Type
 
 #: Bytes that values of these types take in a restart state, or in the residuals of a step.
 RecordBytes = Callable[[Sequence[Type]], int]
@@ -41,7 +41,6 @@ class TapedLoop:
     head_bytes: int = 0
     place: Source = NOWHERE
     guard: int = UNGUARDED
-    float64_bytes: int = 0  # of its state, what is float64
 
 
 def taped_loops(
@@ -97,17 +96,13 @@ def _measure(loop: Loop, taping: Tape, bytes_of: RecordBytes, runs: int, depth: 
     own = state, bytes_of(kept), tuple(inner)
     learnt = is_open(loop.length, loop.guard)
     head = HEAD if loop.guard != UNGUARDED else 0
-    found = TapedLoop(loop.name, length, runs, depth, *own, learnt, loop.length, head)
-    types = loop.body.output_types[: len(loop.carry)]
-    floats = sum(t.nbytes for t in types if t.dtype is DType.F64)
-    return replace(found, float64_bytes=floats)
+    return TapedLoop(loop.name, length, runs, depth, *own, learnt, loop.length, head)
 
 
 def token_bytes(loops: dict[int, TapedLoop], slots: dict[int, Slots], name: int) -> int:
     """Bytes of a loop's token under ``slots``."""
     loop, own = loops[name], slots[name]
-    steps = own.n_tape_slots * step_bytes(loops, slots, name)
-    return loop.head_bytes + own.n_slots * loop.state_bytes + steps
+    return loop.head_bytes + own.nbytes(loop.state_bytes, step_bytes(loops, slots, name))
 
 
 def step_bytes(loops: dict[int, TapedLoop], slots: dict[int, Slots], name: int) -> int:

@@ -12,15 +12,16 @@ from math import isqrt
 from types import MappingProxyType
 
 from ckad.checkpoint.plan import LoopPlan, fitting_schedule
-from ckad.checkpoint.schedules.online import MOST_SLOTS, Online, unknown
+from ckad.checkpoint.schedules.online import MOST_SLOTS, unknown
 from ckad.checkpoint.schedules.periodic import even_period
-from ckad.checkpoint.schedules.schedule import MAX_STEPS, Schedule
+from ckad.checkpoint.schedules.schedule import Schedule
 from ckad.checkpoint.schedules.store_all import store_all
 from ckad.checkpoint.schedules.two_level import two_level
-from ckad.engines.actions import ACTION_BYTES, Slots
+from ckad.engines.actions import ACTION_BYTES
 from ckad.engines.arena import MOST
 from ckad.engines.measure import TapedLoop, step_bytes, token_bytes
 from ckad.loops.advice import too_small
+from ckad.loops.arenas import in_arenas, slots_of
 from ckad.loops.asked import Choice, asked_for, family
 from ckad.loops.costs import CACHE, nanoseconds, slot_bytes
 from ckad.loops.offers import Offer, binomial, ladder, saving, worthwhile
@@ -39,20 +40,6 @@ STEP_OVERHEAD = 256
 SEGMENTS = 63
 
 
-def slots_of(schedules: Schedules) -> dict[int, Slots]:
-    return {name: Slots(_in_memory(s), s.n_tape_slots, _most(s)) for name, s in schedules.items()}
-
-
-def _in_memory(schedule: Schedule) -> int:
-    """Restart slots in memory; with others on disk, one through which their states go."""
-    return schedule.n_slots + (1 if schedule.n_disk_slots else 0)
-
-
-def _most(schedule: Schedule) -> int:
-    """How many steps a loop may run at the most under a schedule."""
-    return MAX_STEPS if isinstance(schedule.source, Online) else schedule.n_steps
-
-
 class Chooser:
     """Finds schedules for ``loops``; ``measure`` gives the bytes of a whole run.
 
@@ -69,8 +56,9 @@ class Chooser:
         step_ns: Mapping[int, float] = MappingProxyType({}),
         resumes: bool = False,
         beside: frozenset[int] = frozenset(),
+        overlaps: bool = False,
     ) -> None:
-        self.resumes = resumes
+        self.resumes, self.overlaps = resumes, overlaps
         self.loops, self.budget, self.choice, self.requested = loops, budget, choice, requested
         self._measure, self.step_ns, self.beside = measure, step_ns, beside
         self.outer = [x for x in loops.values() if x.depth == 1]
@@ -84,7 +72,7 @@ class Chooser:
         """The cheapest schedules that were found to fit; BudgetError if none do."""
         if self.choice != "auto":
             return self._as_asked()
-        chosen = self._nearer(self._fewest_steps())
+        chosen = self._nearer(in_arenas(self, self._fewest_steps()))
         return self._in_segments(chosen) if self.resumes else chosen
 
     def _in_segments(self, chosen: Schedules) -> Schedules:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from time import perf_counter
 from typing import NamedTuple, TypeVar
 
@@ -13,7 +14,7 @@ from numpy.linalg import LinAlgError
 from ckad.checkpoint.plan import Plan
 from ckad.checkpoint.schedules.schedule import MAX_STEPS
 from ckad.engines import arena
-from ckad.engines.actions import Bare, Feed, Slots, TooManySteps
+from ckad.engines.actions import Bare, BegunWith, Feed, Slots, TooManySteps
 from ckad.engines.counts import Body, flops, main_loop
 from ckad.engines.engine import Loaded
 from ckad.errors import BudgetError, CkadError, EngineError, ScheduleError
@@ -42,6 +43,9 @@ class Run(NamedTuple):
     total_steps: int  # of the outermost loops, both sweeps
     lengths: dict[int, int]  # how long the open loops are thought to run
     on_disk: Callable[[], int]  # bytes of states at the moment
+    rounding: Callable[[], float | None]  # by how much states were changed
+    seconds: Callable[[Mapping[int, int]], float | None]  # predicted, if loops run so many steps
+    clock: Callable[[], float]  # of what a run's seconds are
 
 
 #: From how long open loops are thought to run, by name, how many times as long as predicted steps
@@ -85,9 +89,12 @@ class Compiled:
     ) -> None:
         self.tape, self.loaded, self._planned, self._watch = tape, loaded, planned, watch
         self._timer, self._costs = timer, NOT_TIMED
+        self._timed: set[int] | None = None  # the loops that restored states when steps were timed
         self._assumed: dict[int, int] = {}
         self._ran: dict[int, int] = {}  # steps of the open loops in the last run
+        self._made: Mapping[int, int] = {}  # those of all guarded ones
         self._shown: Plan | None = None
+        self._least: float | None = None  # seconds of the fastest run under this plan
         self._pace = 1.0
         self._planning = 0.0  # seconds that a plan took which a run's time has changed
         self._run = planned({}, self._pace, self._costs)
@@ -95,9 +102,13 @@ class Compiled:
     @property
     def plan(self) -> Plan:
         """What a run costs; that of the last run, where loops run as long as they have to."""
-        if self._ran and self._shown is None:
-            self._shown = self._run.plan.after(self._ran)
-        return self._shown or self._run.plan
+        if self._shown is None:
+            plan, seconds = self._run.plan, self._run.seconds(self._made)
+            seconds = self._least if seconds is None else seconds
+            plan = plan.after(self._ran) if self._ran else plan
+            found = replace(plan, seconds=seconds, rounding=self._run.rounding())
+            self._shown = plan if found == plan else found
+        return self._shown
 
     @property
     def planned(self) -> Plan:
@@ -105,12 +116,14 @@ class Compiled:
         return self._run.plan
 
     def timed_on(self, inputs: Sequence[np.ndarray]) -> Plan:
-        """The plan from what a few steps take on ``inputs``: they are run, once for a program."""
-        timer, self._timer = self._timer, None
-        if timer is not None:
+        """The plan from what a few steps take on ``inputs``: they are run, once for a program, and
+        once more where states are restored from then on."""
+        restores = {name for name, slots in self._run.slots.items() if slots.n_slots}
+        if self._timer is not None and self._timed != restores:
+            self._timed = restores
             # an error is for the run itself to raise, if it meets it: here steps were left out
             with suppress(ArithmeticError, CkadError, LinAlgError, MemoryError, ValueError):
-                self._costs = timer(self._run, inputs)
+                self._costs = self._timer(self._run, inputs)
             self._plan_again()
         return self.plan
 
@@ -264,12 +277,16 @@ class Compiled:
             self.timed_on(inputs)
         run = self._run
         while True:
-            began = perf_counter()
+            began, busy = perf_counter(), run.clock()
             try:
                 results = self.loaded.run(inputs, run.feeds, run.slots, on_progress)
+            except BegunWith as begun:
+                run = self._as_begun(begun)
             except TooManySteps as longer:
                 run = self._longer(run, longer)
             else:
+                busy = run.clock() - busy
+                self._least, self._shown = min(busy, self._least or busy), None
                 self._note(run)
                 self._keep_pace(run, perf_counter() - began)
                 return results
@@ -277,9 +294,11 @@ class Compiled:
     def _plan_again(self) -> None:
         arena.clear()  # a budget holds for a call, and to plan takes memory too
         self._run = self._planned(self._assumed, self._pace, self._costs)
+        self._shown = self._least = None
 
     def _note(self, run: Run) -> None:
         """Let the next run expect what this one has needed, if it was much less, or more."""
+        self._made = dict(self.loaded.longest)
         if not run.lengths:
             return
         longest = self.loaded.longest
@@ -313,6 +332,15 @@ class Compiled:
         with suppress(BudgetError, ScheduleError):
             self._plan_again()
         self._planning = perf_counter() - began
+
+    def _as_begun(self, begun: BegunWith) -> Run:
+        """The plan that a run was begun with, which is gone on with; the refusal if that is not to
+        be had."""
+        self._assumed = {**self._assumed, **begun.lengths}
+        self._plan_again()
+        if self._run.lengths != begun.lengths and begun.__cause__ is not None:
+            raise begun.__cause__
+        return self._run
 
     def _longer(self, run: Run, longer: TooManySteps) -> Run:
         """The run with more steps for one loop; later runs begin with it.

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from itertools import islice
-from time import perf_counter
+from time import perf_counter, thread_time
 from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
 
-from ckad.checkpoint.plan import OnDisk
+from ckad.checkpoint.plan import OnDisk, clipped
+from ckad.checkpoint.schedules.online import Online, online
 from ckad.checkpoint.schedules.schedule import Action, Schedule
 from ckad.engines.actions import CHUNK
 from ckad.engines.arena import MOST, aligned
@@ -55,6 +56,18 @@ class Cost(NamedTuple):
         """Both sweeps of a loop whose actions come in pieces of so many, but for its disk."""
         moved = _moved(schedule, most_rows)
         return self.kernels(schedule) + moved.pieces * self.piece + moved.seconds
+
+    def seconds_of(self, n: int, schedule: Schedule, most_rows: int) -> float:
+        """Those of ``n`` steps, under a schedule that was made for more of them, or learns it."""
+        if isinstance(schedule.source, Online):
+            learnt = online(n, min(max(n - 1, 1), schedule.n_slots + schedule.n_disk_slots))
+            return self.seconds(learnt, most_rows)
+        if n == schedule.n_steps:
+            return self.seconds(schedule, most_rows)
+        moved, share = _moved(schedule, most_rows), n / schedule.n_steps
+        steps = (clipped(schedule, n) - n) * self.advance + n * (self.tape + self.reverse)
+        states = share * (moved.stores * self.store + moved.restores * self.restore)
+        return steps + states + moved.pieces * self.piece + moved.seconds
 
     def kernels(self, schedule: Schedule) -> float:
         """Of these, what compiled code takes: steps, reversals, states stored and restored."""
@@ -103,36 +116,47 @@ def pages(peak_bytes: int) -> float:
 @lru_cache(maxsize=1)
 def _fresh() -> float:
     """Seconds that a byte takes on a page that is new, beside writing it."""
-    return max(0.0, min(_touched() for _ in range(3))) / TOUCHED
+    times = [_touched() for _ in range(3)]
+    first, again = min(x for x, _ in times), min(y for _, y in times)
+    return max(0.0, first - again) / TOUCHED
 
 
-def _touched() -> float:
+def _touched() -> tuple[float, float]:
+    """Seconds of new memory that is written, and of writing it again."""
     memory = aligned(MOST)[:TOUCHED]  # so large that it comes from the system
-    first, again = (_filled(memory) for _ in range(2))
-    return first - again
+    return _filled(memory), _filled(memory)
 
 
 def _filled(memory: np.ndarray) -> float:
-    began = perf_counter()
+    began = thread_time()
     memory.fill(0)
-    return perf_counter() - began
+    return thread_time() - began
 
 
-def predicted(
-    loops: Sequence[TapedLoop],
-    schedules: Mapping[int, Schedule],
-    costs: Costs,
-    pace: float,
-    most_rows: int,
-    peak_bytes: int,
-    on_disk: OnDisk | None,
-) -> float | None:
-    """Seconds of a whole run, where the steps of all its loops were timed."""
-    if not loops or any(x.name not in costs.loops for x in loops):
-        return None
-    steps = sum(costs.loops[x.name].seconds(schedules[x.name], most_rows) for x in loops)
-    both = pace * steps + pages(peak_bytes) if on_disk is None else on_disk.seconds
-    return both + costs.outside
+class Prediction(NamedTuple):
+    """Seconds of a whole run, from the steps of its outermost loops."""
+
+    loops: Sequence[TapedLoop]
+    schedules: Mapping[int, Schedule]
+    costs: Costs
+    pace: float
+    most_rows: int
+    peak_bytes: int
+    on_disk: OnDisk | None
+
+    def seconds(self, ran: Mapping[int, int]) -> float | None:
+        """Where the steps of all loops were timed, and are so many, by name; None where nobody
+        knows how many there are."""
+        lengths = {x.name: ran.get(x.name, 0 if x.is_open else x.n_steps) for x in self.loops}
+        if not lengths or not all(lengths.values()) or lengths.keys() - self.costs.loops.keys():
+            return None
+        if self.on_disk is not None:
+            return self.on_disk.seconds + self.costs.outside
+        steps = sum(
+            cost.seconds_of(lengths[name], self.schedules[name], self.most_rows)
+            for name, cost in self.costs.loops.items()
+        )
+        return self.pace * steps + pages(self.peak_bytes) + self.costs.outside
 
 
 class _Moved(NamedTuple):
@@ -159,7 +183,9 @@ def _moved(schedule: Schedule, most_rows: int) -> _Moved:
         if n >= COUNTED:
             break
     whole = schedule.n_steps / max(1, steps) if n >= COUNTED else 1.0
-    pieces = n * whole / most_rows + 1
+    pieces = n * whole / most_rows
+    if pieces <= 1:  # it is made once, and there when a run begins
+        return _Moved(stores * whole, restores * whole, 0.0, 0.0)
     # what is compiled or loaded for the first time is not counted
     making = min(_making(schedule, most_rows) for _ in range(3))
     return _Moved(stores * whole, restores * whole, pieces, pieces * making)

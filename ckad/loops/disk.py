@@ -15,8 +15,9 @@ from ckad.checkpoint.schedules.schedule import Schedule
 from ckad.checkpoint.store.disk import DiskStore
 from ckad.engines.measure import TapedLoop, step_bytes
 from ckad.engines.work import reverse_nanoseconds
+from ckad.loops.arenas import slots_of
 from ckad.loops.between.courses import Courses
-from ckad.loops.choose import Chooser, Schedules, slots_of
+from ckad.loops.choose import Chooser, Schedules
 from ckad.loops.costs import CACHE, MEMORY, is_far, pages
 
 #: Bytes of the states by which a directory's speed is measured, and how many of each.
@@ -167,9 +168,9 @@ class _Weigh:
 
     def _room(self, x: TapedLoop, chosen: Schedules) -> int:
         """Bytes for the states and residuals of a loop, beside what the disk's take."""
-        own, step = chosen[x.name], self._residuals(x, chosen)
+        step = self._residuals(x, chosen)
         free = self.chooser.budget - self.chooser.measured(chosen)
-        held = own.n_slots * x.state_bytes + own.n_tape_slots * step
+        held = slots_of(chosen)[x.name].nbytes(x.state_bytes, step)
         return free + held - x.state_bytes - self.courses.buffers(x)
 
     def _residuals(self, x: TapedLoop, chosen: Schedules) -> int:

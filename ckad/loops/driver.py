@@ -25,7 +25,7 @@ from ckad.loops.between.courses import Courses, Disk
 from ckad.loops.between.timed import can_be_timed, timed
 from ckad.loops.choose import Chooser, Measure, Schedules
 from ckad.loops.compiled import Compiled, Run
-from ckad.loops.costs import Costs, predicted
+from ckad.loops.costs import Costs, Prediction
 from ckad.loops.disk import on_disk
 from ckad.loops.engines import AUTO, ENGINES, chosen, engine_named
 from ckad.loops.progress import Shown
@@ -180,7 +180,9 @@ def _compile(
         # a program that runs longer than was assumed is planned later, with what is free then
         room = _budget(options) if assumed else budget
         n_outer = len(_outermost(loops))
-        courses = Courses(tape, name, options.disk, options.resumed_from, n_outer, pace, costs)
+        lengths = {name: x.n_steps for name, x in loops.items() if x.is_open}
+        about = options.disk, options.resumed_from, n_outer, lengths, pace, costs
+        courses = Courses(tape, name, *about)
         key = room, *sorted(assumed.items())
         found = last.get(key) or _choice(loaded, loops, options, room, courses)
         last.clear()
@@ -190,8 +192,8 @@ def _compile(
 
     def measured(run: Run, inputs: Sequence[np.ndarray]) -> Costs:
         loops = taped_loops(tape, engine.record_bytes)
-        clock = perf_counter if n_threads(options.threads) > 1 else thread_time
-        return timed(loaded, loops, run.feeds, run.slots, beside(tape, name), inputs, clock)
+        given = run.feeds, run.slots, beside(tape, name), inputs, run.clock
+        return timed(loaded, loops, *given)
 
     return Compiled(tape, loaded, planned, measured if can_be_timed(tape) else None, watch)
 
@@ -213,7 +215,7 @@ def _chooser(
     # a run is gone on with from where no residuals are kept, and with these there always are some
     hidden = frozenset[int]() if resumes else beside(tape, engine)
     asked = options.schedule, measure, options.asked, step_ns, resumes, hidden
-    return Chooser(loops, budget, *asked)
+    return Chooser(loops, budget, *asked, engine_named(engine).overlaps)
 
 
 def _choice(
@@ -268,12 +270,16 @@ def _planned(
     warn_if_dear(chooser, schedules)
     known = None if options.asked is None else budget
     found = choice.described if choice else None
-    costs, pace = courses.costs, courses.pace
-    times = predicted(chooser.outer, schedules, costs, pace, chooser.most_rows, peak, found)
-    plan = Plan(peak, known, courses.engine, chooser.plans(schedules), found, times)
-    total = sum(schedules[x.name].forward_steps + x.n_steps for x in loops.values() if x.depth == 1)
     lengths = {name: x.n_steps for name, x in loops.items() if x.is_open}
-    return Run(plan, feeds, slots, total, lengths, courses.on_disk)
+    sizes = chooser.most_rows, peak
+    prediction = Prediction(chooser.outer, schedules, courses.costs, courses.pace, *sizes, found)
+    seconds = prediction.seconds({})
+    plan = Plan(peak, known, courses.engine, chooser.plans(schedules), found, seconds)
+    total = sum(schedules[x.name].forward_steps + x.n_steps for x in loops.values() if x.depth == 1)
+    waits = found is not None or courses.resume is not None or loaded.shares
+    clock = perf_counter if waits else thread_time
+    looks = courses.on_disk, lambda: courses.rounding, prediction.seconds
+    return Run(plan, feeds, slots, total, lengths, *looks, clock)
 
 
 def run_bytes(tape: Tape, loaded: Loaded, slots: dict[int, Slots], feeds: dict[int, Feed]) -> int:

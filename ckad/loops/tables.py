@@ -43,13 +43,13 @@ def learnt(source: Online, most: int) -> Feed:
 
 def streamed(schedule: Schedule, most: int) -> Feed:
     """The rows in pieces of ``most`` at the utmost; made once, if one piece holds them all."""
-    first = rows_of(next(schedule.chunks(most)))
+    first = next(_chunks(schedule, most))
     if first[-1, 0] == Action.END:
         first.flags.writeable = False
         return Feed(lambda: iter((first,)), len(first), 0)
 
     def pieces() -> Iterator[np.ndarray]:
-        return map(rows_of, schedule.chunks(most))
+        return _chunks(schedule, most)
 
     return Feed(pieces, streamed_rows(schedule, most), 0)
 
@@ -77,8 +77,9 @@ def between(schedule: Schedule, most: int, is_learnt: bool, course: Between) -> 
     after = rows_after if learns else None
 
     def begin(window: Window, inputs: Sequence[np.ndarray]) -> Course:
-        sweep = source.sweep if isinstance(source, Online) and learns else schedule.chunks
-        return course(map(rows_of, sweep(most)), after, window, inputs)
+        if isinstance(source, Online) and learns:
+            return course(map(rows_of, source.sweep(most)), after, window, inputs)
+        return course(_chunks(schedule, most), after, window, inputs)
 
     n_rows = EXTRA_ROWS + (most if learns else streamed_rows(schedule, most))
     return Feed(lambda: iter(()), n_rows, 0, after, begin)
@@ -87,7 +88,7 @@ def between(schedule: Schedule, most: int, is_learnt: bool, course: Between) -> 
 def whole(schedule: Schedule) -> Feed:
     """All rows, and the row at which the reverse phase begins."""
     n_rows, reverse = _count(schedule)
-    return Feed(lambda: map(rows_of, schedule.chunks()), n_rows, reverse)
+    return Feed(lambda: _chunks(schedule), n_rows, reverse)
 
 
 def whole_rows(schedule: Schedule) -> int:
@@ -109,6 +110,15 @@ def _count(schedule: Schedule) -> tuple[int, int]:
             reverse = n_rows + int(last[0]) + 1 if last.size else 0
         n_rows += rows.kind.size
     return n_rows, reverse
+
+
+def _chunks(schedule: Schedule, most: int = CHUNK) -> Iterator[np.ndarray]:
+    """The rows of a schedule; residuals that share an arena with states lie in its last slots."""
+    for rows in map(rows_of, schedule.chunks(most)):
+        if schedule.arena:
+            kept = (rows[:, 0] == Action.TAPE) | (rows[:, 0] == Action.REVERSE)
+            rows[kept, 3] = schedule.n_tape_slots - (rows[kept, 2] - rows[kept, 1])
+        yield rows
 
 
 def rows_of(actions: Actions) -> np.ndarray:

@@ -588,3 +588,58 @@ def test_what_new_memory_costs_is_weighed():
     long, short = (ckad.plan(program, x, x.copy(), engine="native") for x in (a, a[:900]))
     assert short.loops[0].schedule.n_slots == 0
     assert long.peak_bytes < 400 * a.nbytes
+
+
+# --- states and residuals in one arena ----------------------------------------------------------
+
+
+@pytest.mark.parametrize("share", [0.1, 0.3, 0.55, 0.75, 0.9])
+def test_what_is_idle_between_half_and_all_is_used(share: float, engine: str) -> None:
+    """Residuals lie where states were, and the bits are those of keeping all."""
+    if engine == "vm":
+        pytest.skip("it has both apart")
+
+    def spread(u: Any, k: Any) -> Any:
+        for _ in range(300):
+            u = u + k * np.sin(u) * np.cos(u)
+        return np.sum(u**2)
+
+    u, k = np.linspace(0.0, 1.0, 100), np.full(100, 0.01)
+    kept = ckad.value_and_grad(spread, (0, 1), engine="native", schedule="store_all")
+    most = kept.plan(u, k).peak_bytes
+    run = ckad.value_and_grad(spread, (0, 1), engine="native", memory=int(share * most))
+    plan = run.plan(u, k)
+    assert plan.peak_bytes <= share * most
+    assert plan.schedule.family == "mixed_bytes"
+    assert plan.recompute_factor < (2.1 - share if share > 0.2 else 2.2)
+    assert " all in " in str(plan)
+    assert 0 < plan.seconds < 10
+    loop = plan.loops[0]
+    apart = plan.schedule.n_slots * loop.state_bytes
+    assert loop.nbytes <= apart + plan.schedule.n_tape_slots * loop.residual_bytes
+    value, gradient = run(u, k)
+    expected, by = kept(u, k)
+    assert value == expected
+    assert all(map(np.array_equal, gradient, by))
+
+
+@pytest.mark.parametrize("name", ["mixed", "mixed_bytes"])
+def test_an_arena_asked_for(name: str, engine: str) -> None:
+    def nested(u: Any) -> Any:
+        for _ in range(40):
+            v = u
+            for _ in range(3):
+                v = v * np.cos(v)
+            u = 0.9 * u + 0.1 * v
+        return np.sum(u**2)
+
+    u = np.linspace(0.0, 1.0, 30)
+    expected = ckad.value_and_grad(nested, engine=engine)(u)
+    for n in (1, 2, 5, 13, 39, 60):
+        given = {"mixed": (40, n), "mixed_bytes": (40, 240 * n, 240, 500)}[name]
+        schedule = getattr(schedules, name)(*given)
+        run = ckad.value_and_grad(nested, engine=engine, schedule=schedule)
+        assert run.plan(u).seconds is not None
+        found = run(u)
+        assert found[0] == expected[0]
+        assert np.array_equal(found[1], expected[1])

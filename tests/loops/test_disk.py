@@ -162,7 +162,7 @@ def test_a_run_is_no_reason_to_plan_again_where_that_tells_nothing(known, here, 
     before = gradient.plan(u)
     gradient(u)
     assert (before.seconds is None) == (known != "timed")
-    assert gradient.plan(u) is before
+    assert gradient.plan(u).disk is before.disk  # it is that plan still
 
 
 def test_what_steps_have_taken_decides_the_next_plan(here, monkeypatch):
@@ -200,6 +200,32 @@ def test_rounding_is_refused_where_it_would_change_more_than_floats():
 
     with pytest.raises(BudgetError, match=r"the loop at .* carries"):
         ckad.value_and_grad(counts, memory=rounded, engine="native")(u)
+
+
+def test_what_rounding_changes_is_said(here, engine):
+    """States that do not fill their lines, and two in one record."""
+
+    def swing(u: Any, v: Any, k: Any) -> Any:
+        for _ in range(100):
+            u, v, k = u + 0.05 * v, v - 0.05 * k * np.sin(u), 0.999 * k
+        return np.sum(u**2) + k
+
+    given = np.linspace(0.1, 1.0, 301), np.linspace(1.0, 0.5, 301), np.array(1.5)
+    schedule = schedules.multistage(100, 1, 9)
+    options: dict[str, Any] = {"engine": engine, "schedule": schedule}
+    expected = ckad.value_and_grad(swing, (0, 1, 2), **options)(*given)
+    rounded = ckad.Budget(memory="16 MiB", disk="4 MiB", directory=here, codec="float32")
+    run = ckad.value_and_grad(swing, (0, 1, 2), memory=rounded, **options)
+    assert run.plan(*given).rounding is None
+    found = run(*given)
+    plan = run.plan(*given)
+    assert 1e-9 < plan.rounding < 6e-8
+    assert "states on disk rounded by" in str(plan)
+    assert found[0] == expected[0]  # of the forward sweep, which reads no checkpoint
+    for x, y in zip(found[1], expected[1], strict=True):
+        error = np.linalg.norm(x - y) / np.linalg.norm(y)
+        assert 0.01 * plan.rounding < error < 100 * plan.rounding
+    assert not [*here.iterdir()]
 
 
 def test_without_a_disk_the_plan_is_the_same():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import signal
@@ -94,6 +95,29 @@ def test_a_loop_of_unknown_length_goes_on(tmp_path, monkeypatch):
         assert not [*tmp_path.iterdir()]
 
 
+@pytest.mark.parametrize("schedule", ["auto", SCHEDULES["multistage"]])
+@pytest.mark.usefixtures("often")
+def test_a_new_process_knows_how_long_loops_were_thought_to_run(schedule, tmp_path, monkeypatch):
+    """A schedule that was made for more steps than are assumed at first is not another one."""
+    options = {"engine": "native", "schedule": schedule, "resume": tmp_path}
+    expected = ckad.value_and_grad(open_ended, (0, 1), engine="native")(*arguments())
+    ckad.clear_caches()
+    total = killed_at(monkeypatch, -1)
+    assert same(ckad.value_and_grad(open_ended, (0, 1), **options)(*arguments()), expected)
+    for number in (1, total[0] // 2, total[0] - 1):
+        ckad.clear_caches()  # as a new process has none
+        seen = killed_at(monkeypatch, number)
+        with pytest.raises(Kill):
+            ckad.value_and_grad(open_ended, (0, 1), **options)(*arguments())
+        ckad.clear_caches()
+        with pytest.raises(CheckpointError, match=r"differs in argument array 0 \("):
+            ckad.value_and_grad(open_ended, (0, 1), **options)(*arguments(0.01))
+        ckad.clear_caches()
+        assert same(ckad.value_and_grad(open_ended, (0, 1), **options)(*arguments()), expected)
+        assert seen[0] <= total[0] + 2
+        assert not [*tmp_path.iterdir()]
+
+
 def shorter(u, k):
     n = 0
     while np.sum(u**2) > 1.0 and n < 40:
@@ -117,6 +141,21 @@ def test_a_loop_that_ends_long_before_its_bound_goes_on(tmp_path, monkeypatch):
         gradient(u, k)
     assert same(gradient(u, k), expected)
     assert not [*tmp_path.iterdir()]
+
+
+def test_a_place_that_is_no_directory_is_refused_by_name(tmp_path, monkeypatch):
+    file = tmp_path / "file"
+    file.touch()
+    with pytest.raises(CheckpointError, match=r"file/loop-0 is not a directory; name one"):
+        ckad.grad(program, resume=file)(*arguments())
+
+    def read_only(*given: Any, **names: Any) -> None:
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    monkeypatch.setattr("pathlib.Path.mkdir", read_only)
+    with pytest.raises(CheckpointError, match="loop-0 cannot be written: Read-only") as refused:
+        ckad.grad(program, resume=tmp_path / "run")(*arguments())
+    assert refused.value.path == str(tmp_path / "run" / "loop-0")
 
 
 @pytest.mark.usefixtures("often")

@@ -36,6 +36,15 @@ def until(u: Any) -> Any:
     return np.sum(u**2)
 
 
+def nested_until(u: Any) -> Any:
+    while np.sum(u) > 1.0:
+        v = u
+        while np.max(v) > 0.9 * np.max(u):
+            v = 0.99 * v
+        u = v
+    return np.sum(u**2)
+
+
 def same(found: Any, expected: Any) -> bool:
     return found[0] == expected[0] and np.array_equal(found[1], expected[1])
 
@@ -52,13 +61,69 @@ def test_a_plan_predicts_seconds_before_the_first_run(engine, memory):
     assert same(gradient(U), kept)
 
 
-@pytest.mark.parametrize("program", [until, counting])
+def chosen(u: Any) -> Any:
+    k = 0
+    for _ in range(N):
+        k = (k + 7) % 60
+        u = 0.99 * u
+    return np.sum(u**2) + u[k]
+
+
+def polished(u: Any) -> Any:
+    for _ in range(N):
+        u = u - 0.1 * (u - 1.0)
+    for _ in range(30):
+        while np.sum(np.abs(u - 1.0)) > 1e-3:
+            u = 0.5 * (u + 1.0 / u)
+        u = u + 0.1
+    return np.sum(u**2)
+
+
+@pytest.mark.parametrize("program", [chosen, polished])
 def test_steps_are_left_out_only_where_that_can_do_no_harm(program, monkeypatch):
-    """A loop that ends on a condition might not, and a counter that is carried is an index."""
-    monkeypatch.setattr(timed, "_once", None)  # which would be called
-    gradient = ckad.value_and_grad(program, engine="native")
-    assert gradient.plan(U.copy()).seconds is None
+    """An index that is right behind the whole loop, and a loop that ends for what it gives."""
+    with monkeypatch.context() as patch:
+        patch.setattr(timed, "_once", None)  # which would be called
+        gradient = ckad.value_and_grad(program, engine="native")
+        assert gradient.plan(U.copy()).seconds is None
     assert np.isfinite(gradient(U.copy())[0])
+    assert 0.0 < gradient.plan(U.copy()).seconds < 10.0  # what the run has taken
+
+
+@pytest.mark.parametrize("engine", ["native", "vm"])
+@pytest.mark.parametrize("schedule", ["store_all", "two_level", "revolve"])
+def test_steps_that_are_timed_find_the_states_of_a_run(engine, schedule, monkeypatch):
+    """A counter that is carried is an index, proven to be in range."""
+    seen = []
+    forward = timed.Trial._forward
+
+    def noted(trial, action):
+        found = yield from forward(trial, action)
+        seen.append(found.stop)
+        return found
+
+    monkeypatch.setattr(timed.Trial, "_forward", noted)
+    gradient = ckad.value_and_grad(counting, engine=engine, schedule=schedule)
+    assert 0.0 < gradient.plan(U.copy()).seconds < 10.0
+    assert seen
+    assert all(0 < stop < N for stop in seen)
+    assert same(gradient(U.copy()), ckad.value_and_grad(counting, engine=engine)(U.copy()))
+
+
+@pytest.mark.parametrize("engine", ["native", "vm"])
+@pytest.mark.parametrize("program", [until, nested_until])
+@pytest.mark.parametrize("memory", [None, "80 KiB"])
+def test_a_loop_that_nobody_knows_the_length_of_is_predicted_when_it_has_run(
+    program, memory, engine
+):
+    gradient = ckad.value_and_grad(program, engine=engine, memory=memory)
+    assert gradient.plan(U).seconds is None
+    first = gradient(U)
+    seconds = gradient.plan(U).seconds
+    assert 0.0 < seconds < 10.0
+    assert same(gradient(0.5 * U), ckad.value_and_grad(program, engine=engine)(0.5 * U))
+    assert gradient.plan(0.5 * U).seconds < seconds  # which takes fewer steps
+    assert same(gradient(U), first)
 
 
 def test_functions_of_the_users_are_not_called_for_it():

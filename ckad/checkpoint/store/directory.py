@@ -84,10 +84,16 @@ def scratch_directory(base: str | os.PathLike[str] | None) -> PrivateDirectory:
     with told(folder, folder):
         for _ in range(ATTEMPTS):
             path = tempfile.mkdtemp(prefix=SCRATCH, dir=folder)
-            with suppress(FileNotFoundError):  # swept before it was locked
+            try:
                 made = _locked(path, or_unlocked=True)
-                if made is not None:
-                    return made
+            except FileNotFoundError:  # swept before it was locked
+                continue
+            except BaseException:
+                with suppress(OSError), _opened(path) as opened:
+                    _empty(opened, path)
+                raise
+            if made is not None:
+                return made
     raise CheckpointError(f"{folder}: directories made in it vanish at once.", folder)
 
 

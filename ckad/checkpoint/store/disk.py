@@ -78,7 +78,7 @@ class DiskStore:
     ) -> None:
         checksum(memoryview(bytes(ALIGNMENT)), 0)  # compiled here and not in a thread
         self.slot_bytes = slot_bytes
-        self._tally = Tally()
+        self.tally = Tally()
         room = capacity(
             limit,
             slot_bytes,
@@ -91,7 +91,7 @@ class DiskStore:
         )
         self.n_slots, self.buffer_bytes = room.n_slots, room.buffer_bytes
         how = layout(slot_bytes, codec, fields)
-        coded = {name: codecs.codec(name, self._tally) for name in {None, *_names(how.fields)}}
+        coded = {name: codecs.codec(name, self.tally) for name in {None, *_names(how.fields)}}
         resume = durability == "resume"
         opened = _directory(directory, resume)
         try:
@@ -153,7 +153,7 @@ class DiskStore:
     @property
     def rounding(self) -> Rounding:
         """What a lossy codec has changed so far."""
-        return self._tally.rounding
+        return self.tally.rounding
 
     @deferred()
     def write(self, slot: int, step: int, data: memoryview) -> None:

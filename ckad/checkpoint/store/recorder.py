@@ -97,17 +97,15 @@ class Recorder:
         """A run goes on only with what it was begun with; what differs is named."""
         before = {**record.key, LAYOUT: record.layout}
         now = {**self.key, LAYOUT: self.layout}
-        wrong = [
-            f"{name} (was {before.get(name)}, is {now.get(name)})"
-            for name in {**before, **now}
-            if before.get(name) != now.get(name)
-        ]
-        if wrong:
+        names = [name for name in {**before, **now} if before.get(name) != now.get(name)]
+        if names:
+            wrong = [f"{name} (was {before.get(name)}, is {now.get(name)})" for name in names]
             path = self.directory.path
             raise CheckpointError(
                 f"{path} holds a run that differs in {', '.join(wrong)}. Call it as it was begun, "
                 "name another directory, or remove this one to start anew.",
                 path,
+                was={name: before.get(name) for name in names},
             )
 
 

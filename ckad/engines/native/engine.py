@@ -11,11 +11,12 @@ from ckad.engines.native.nests.traffic import moved_bytes
 from ckad.engines.native.running.bare import bare
 from ckad.engines.native.running.machine import Runner
 from ckad.engines.native.running.program import Program, prepare
+from ckad.engines.native.values.layout import offsets as record_offsets
 from ckad.engines.native.values.layout import record_bytes
 from ckad.tape.tape import Tape
 
-name = "native"
-__all__ = ["Loaded", "load", "moved_bytes", "name", "record_bytes"]
+name, overlaps = "native", True
+__all__ = ["Loaded", "load", "moved_bytes", "name", "overlaps", "record_bytes", "record_offsets"]
 
 
 class Loaded:
@@ -45,6 +46,10 @@ class Loaded:
 
     def bare(self, feeds: Mapping[int, Feed], slots: Mapping[int, Slots]) -> Bare:
         return bare(self._program_for(slots), feeds, slots)
+
+    @property
+    def shares(self) -> bool:
+        return self.threads > 1 and self.program.facts.shares
 
     @property
     def text(self) -> str:

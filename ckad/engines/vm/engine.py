@@ -18,7 +18,7 @@ from ckad.tape.ops import OPS, Group
 from ckad.tape.tape import Tape
 from ckad.tape.types import Type
 
-name = "vm"
+name, overlaps = "vm", False
 _NO_CODE = (
     'the vm interprets its tape, so this program has no {} of its own. Pass engine="native" to '
     "compile it, or look at .text, which is the tape."
@@ -28,6 +28,11 @@ _NO_CODE = (
 def record_bytes(types: Sequence[Type]) -> int:
     """Every element takes a cell."""
     return sum(CELL * max(1, t.size) for t in types)
+
+
+def record_offsets(types: Sequence[Type]) -> Sequence[int]:
+    """Where each value begins; its parts are written to disk one after the other."""
+    return [record_bytes(types[:k]) for k in range(len(types))]
 
 
 def moved_bytes(body: Body) -> int:
@@ -47,6 +52,7 @@ class Loaded:
         self.compile_seconds = 0.0
         self.from_cache = False
         self.longest: dict[int, int] = {}
+        self.shares = False
 
     def program(self, slots: Mapping[int, Slots]) -> Program:
         if slots != self.slots:

@@ -101,6 +101,11 @@ class Window:
         at = self.token.n_steps
         return MOST_CELLS if at is None else int(self.f[at : at + 1].view(np.int64)[0])
 
+    def end_at(self, n_steps: int) -> None:
+        at = self.token.n_steps
+        assert at is not None
+        self.f[at : at + 1].view(np.int64)[0] = n_steps
+
     def slot(self, number: int) -> list[memoryview]:
         return self._parts([(at + number * size, size) for at, size in self.token.carry])
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import platform
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -17,20 +18,27 @@ from weakref import WeakSet
 import numpy as np
 
 from ckad.checkpoint.schedules.online import Online
-from ckad.checkpoint.schedules.schedule import Schedule
+from ckad.checkpoint.schedules.schedule import MAX_STEPS, Schedule
 from ckad.checkpoint.store.capacity import Capacity, capacity
 from ckad.checkpoint.store.disk import DiskStore
-from ckad.engines.actions import Course, Feed, Rows, Slots, Window
+from ckad.checkpoint.store.faults import told
+from ckad.checkpoint.store.format.codecs import Tally
+from ckad.checkpoint.store.format.layout import Field
+from ckad.engines.actions import BegunWith, Course, Feed, Rows, Slots, Window
 from ckad.engines.measure import TapedLoop
-from ckad.errors import BudgetError
+from ckad.errors import BudgetError, CheckpointError
+from ckad.loops.arenas import slots_of
 from ckad.loops.between.fallback import Recomputed
 from ckad.loops.between.resume import Resumable
 from ckad.loops.between.tiers import Staged
-from ckad.loops.choose import Schedules, slots_of
+from ckad.loops.choose import Schedules
 from ckad.loops.costs import NOT_TIMED, Costs
+from ckad.loops.engines import engine_named
 from ckad.loops.tables import After, between, learnt, streamed, whole
-from ckad.tape.control import WHILE
+from ckad.tape.control import WHILE, read_loop
+from ckad.tape.ops import Op
 from ckad.tape.tape import Tape
+from ckad.tape.types import DType, Type
 
 #: Versions that decide the bits of a result.
 VERSIONS = ("ckad", "numpy", "numba", "llvmlite", "scipy")
@@ -38,6 +46,8 @@ VERSIONS = ("ckad", "numpy", "numba", "llvmlite", "scipy")
 BUFFERS = 3
 #: The codec that changes states.
 LOSSY = "float32"
+#: What a record's key calls the numbers of steps of loops that nobody knows the length of.
+LENGTHS = "steps assumed"
 #: Bytes on disk without a limit.
 NO_LIMIT = 2**60
 
@@ -60,9 +70,11 @@ class Courses:
     disk: Disk
     resume: str | None  # the directory that runs are gone on with from
     n_outer: int  # the outermost loops, which share the disk
+    lengths: Mapping[int, int]  # how many steps open loops are thought to run, by name
     pace: float = 1.0  # how many times as long as predicted steps have taken
     costs: Costs = NOT_TIMED
     stores: WeakSet[DiskStore] = field(default_factory=WeakSet)
+    tallies: list[Tally] = field(default_factory=list)  # of the last run
 
     def on_disk(self) -> int:
         """Bytes of states that lie on disk at the moment."""
@@ -89,19 +101,44 @@ class Courses:
         if loop.depth > 1 or not loop.state_bytes or not loop.n_steps:
             return False
         if self.disk.codec == LOSSY:
-            self._refuse_rounding(loop)
+            self.fields(loop)  # or an error
         return bool(schedule.n_disk_slots or (self.resume is not None and schedule.n_slots))
 
-    def _refuse_rounding(self, loop: TapedLoop) -> None:
+    @property
+    def codec(self) -> str | None:
+        """That of what lies in no field."""
+        return None if self.disk.codec == LOSSY else self.disk.codec
+
+    def fields(self, loop: TapedLoop) -> list[Field]:
+        """The parts of a state that are rounded."""
+        if self.disk.codec != LOSSY:
+            return []
+        found = (read_loop(self.tape, row) for row in self.tape.rows if row.op is Op.TAPED_LOOP)
+        own = next(x for x in found if x.name == loop.name)
+        types = own.body.output_types[: len(own.carry)]
+        self._refuse_rounding(loop, types)
+        starts = engine_named(self.engine).record_offsets(types)
+        parts = zip(starts, types, strict=True)
+        return [Field(at, at + type.nbytes, codec=LOSSY) for at, type in parts]
+
+    @property
+    def rounding(self) -> float | None:
+        """The largest relative change of states in the last run, if they are rounded."""
+        changed = [tally.rounding.relative for tally in self.tallies]
+        return max(changed, default=None)
+
+    def _refuse_rounding(self, loop: TapedLoop, types: Sequence[Type]) -> None:
         if self.resume is not None:
             raise BudgetError(
                 f"codec={LOSSY!r} rounds states, and a run that goes on from rounded ones has "
                 'other bits. Leave codec= out, or pass codec="zstd".'
             )
-        if loop.float64_bytes != loop.state_bytes:
+        whole = sum(type.nbytes for type in types)
+        floats = sum(type.nbytes for type in types if type.dtype is DType.F64)
+        if floats != whole:
             raise BudgetError(
-                f"codec={LOSSY!r} rounds float64, and of the {loop.state_bytes:,} bytes that the "
-                f"loop at {loop.place} carries {loop.float64_bytes:,} are float64. Leave codec= "
+                f"codec={LOSSY!r} rounds float64, and of the {whole:,} bytes that the "
+                f"loop at {loop.place} carries {floats:,} are float64. Leave codec= "
                 'out, or pass codec="zstd".'
             )
 
@@ -110,14 +147,20 @@ class Courses:
         found = slots_of(schedules)
         for name, loop in loops.items():
             if self.has_course(loop, schedules[name]) and not schedules[name].n_disk_slots:
-                found[name] = found[name]._replace(n_slots=found[name].n_slots + 1)
+                found[name] = found[name]._replace(n_slots=found[name].n_slots + 1, arena=())
         return found
 
     def capacity(self, loop: TapedLoop) -> Capacity:
         """How many states of a loop may lie on disk."""
         if self.resume is None:
             share = self.disk.limit // max(1, self.n_outer)
-            return capacity(share, loop.state_bytes, codec=self.disk.codec, n_buffers=BUFFERS)
+            return capacity(
+                share,
+                loop.state_bytes,
+                codec=self.codec,
+                fields=self.fields(loop),
+                n_buffers=BUFFERS,
+            )
         return capacity(
             self.limit,
             loop.state_bytes,
@@ -164,29 +207,41 @@ class _Own(NamedTuple):
         return Resumable(chunks, after, slots, length, knows_end, window, store, self.tidy)
 
     def scratch(self) -> DiskStore:
-        courses, disk = self.courses, self.courses.disk
-        return courses.opened(
-            DiskStore(
-                disk.directory,
-                courses.limit,
-                self.loop.state_bytes,
-                codec=disk.codec,
-                n_buffers=BUFFERS,
-            )
+        courses = self.courses
+        store = DiskStore(
+            courses.disk.directory,
+            courses.limit,
+            self.loop.state_bytes,
+            codec=courses.codec,
+            fields=courses.fields(self.loop),
+            n_buffers=BUFFERS,
         )
+        if courses.disk.codec == LOSSY:
+            courses.tallies.append(store.tally)
+            del courses.tallies[: -courses.n_outer]
+        return courses.opened(store)
 
     def kept(self, inputs: Sequence[np.ndarray]) -> DiskStore:
         courses, schedule = self.courses, self.schedule
-        store = DiskStore(
-            self.directory,
-            courses.limit,
-            self.loop.state_bytes,
-            durability="resume",
-            codec=courses.disk.codec,
-            key=run_key(courses.tape, courses.engine, schedule, inputs),
-            n_buffers=BUFFERS,
-            replaced=2 * (schedule.n_slots + schedule.n_disk_slots + 1),
-        )
+        key = run_key(courses.tape, courses.engine, schedule, inputs)
+        if courses.lengths:
+            key[LENGTHS] = json.dumps(dict(courses.lengths))
+        try:
+            store = DiskStore(
+                self.directory,
+                courses.limit,
+                self.loop.state_bytes,
+                durability="resume",
+                codec=courses.disk.codec,
+                key=key,
+                n_buffers=BUFFERS,
+                replaced=2 * (schedule.n_slots + schedule.n_disk_slots + 1),
+            )
+        except CheckpointError as error:
+            lengths = _lengths(error.was.get(LENGTHS))
+            if not lengths or lengths.keys() != courses.lengths.keys():
+                raise
+            raise BegunWith(self.loop.name, lengths) from error
         return courses.opened(store)
 
     @property
@@ -194,13 +249,23 @@ class _Own(NamedTuple):
         """Of this loop alone, made when it is first asked for."""
         assert self.courses.resume is not None
         found = Path(self.courses.resume) / f"loop-{self.number}"
-        found.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with told(str(found), self.courses.resume):
+            found.mkdir(mode=0o700, parents=True, exist_ok=True)
         return found
 
     def tidy(self) -> None:
         """Remove the directory when nothing is left in it."""
         with suppress(OSError):
             self.directory.rmdir()
+
+
+def _lengths(text: str | None) -> dict[int, int]:
+    """How many steps open loops were thought to run; nothing if that is not what is there."""
+    try:
+        found = json.loads(text or "")
+        return {int(name): min(max(0, int(n)), MAX_STEPS) for name, n in found.items()}
+    except (AttributeError, TypeError, ValueError):
+        return {}
 
 
 def run_key(

@@ -167,6 +167,18 @@ def test_a_limit_on_the_size_of_files(tmp_path):
     assert [*tmp_path.iterdir()] == []
 
 
+def test_no_file_may_be_written_at_all(tmp_path):
+    """The directory that was made for them goes again."""
+
+    def refused():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
+        with pytest.raises(CheckpointError, match="above the limit on the size of a file"):
+            DiskStore(tmp_path, 2**20, N)
+
+    assert ended(fork(refused)) == 0
+    assert not [*tmp_path.iterdir()]
+
+
 def test_a_directory_without_permission():
     """As another user, since permissions do not bind root."""
     if os.geteuid() != 0:

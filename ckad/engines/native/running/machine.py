@@ -91,6 +91,9 @@ class Window:
     def n_steps(self) -> int:
         return int(self.cells[Control.COUNT])
 
+    def end_at(self, n_steps: int) -> None:
+        self.cells[Control.COUNT] = n_steps
+
     def slot(self, number: int) -> list[memoryview]:
         at = self.home + number * self.facts.carry_bytes
         return [self.memory[at : at + self.facts.carry_bytes].data]
@@ -235,8 +238,9 @@ class Workspace:
             cells = self.state[loop.control : loop.control + Control.SIZE]
             cells[: Control.ROWS] = at, at, at, at + feed.reverse
             cells[Control.ROWS] = self.rows.ctypes.data
-            cells[Control.RESIDUALS] = own.n_slots * loop.carry_bytes
-            cells[Control.STRIDE] = program.stride(name, slots)
+            stride = program.stride(name, slots)
+            residuals = program.slot_bytes(name, slots) - own.n_tape_slots * stride
+            cells[Control.RESIDUALS], cells[Control.STRIDE] = residuals, stride
             if name in self.runner.homes:
                 home = self.runner.homes[name] + loop.head_bytes
                 cells[Control.TOKEN] = memory.ctypes.data + home

@@ -90,9 +90,11 @@ class Program:
 
     def token_bytes(self, name: int, slots: Mapping[int, Slots]) -> int:
         """Bytes of a loop's token."""
-        own, facts = slots[name], self.taped[name]
-        steps = own.n_tape_slots * self.stride(name, slots)
-        return facts.head_bytes + own.n_slots * facts.carry_bytes + steps
+        return self.taped[name].head_bytes + self.slot_bytes(name, slots)
+
+    def slot_bytes(self, name: int, slots: Mapping[int, Slots]) -> int:
+        """Bytes of its restart states and residuals; these end where it ends."""
+        return slots[name].nbytes(self.taped[name].carry_bytes, self.stride(name, slots))
 
     def stride(self, name: int, slots: Mapping[int, Slots]) -> int:
         """Bytes of the residuals of one step."""

@@ -197,8 +197,11 @@ class _Forward:
             if self.end:
                 actions.clip(self.end.n_steps)
             a.emit(Code.COPY, 1, self.i.offset, actions.start.offset)
+            words = self.i.offset, actions.stop.offset, 0
+            none = a.emit(Code.JUMP_IF_REACHED, *words) + 3
             counter = Counter(self.i, actions.stop, 1, flag)
             count(a, counter, self.carried, swaps(body, 1, self.n), once)
+            a.code[none] = len(a.code)
             if self.end:
                 actions.exits.append(self.end.leave(self.i, actions.stop))
             else:
