@@ -45,7 +45,7 @@ def _most(schedule: Schedule) -> int:
 def in_arenas(chooser: Chooser, chosen: Schedules) -> Schedules:
     """``chosen``, with `mixed_bytes` for the loops where a budget was asked for and that saves
     steps. A run that can be gone on with has states in memory of their own."""
-    if chooser.requested is None or chooser.resumes or not chooser.overlaps:
+    if not chooser.is_limited or chooser.resumes or not chooser.overlaps:
         return chosen
     for x in chooser.outer:
         before = chosen[x.name]

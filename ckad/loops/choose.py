@@ -61,6 +61,7 @@ class Chooser:
         self.resumes, self.overlaps = resumes, overlaps
         self.loops, self.budget, self.choice, self.requested = loops, budget, choice, requested
         self._measure, self.step_ns, self.beside = measure, step_ns, beside
+        self.is_limited = requested is not None  # the budget is somebody's, not what is free
         self.outer = [x for x in loops.values() if x.depth == 1]
         self.most_rows = piece_rows(budget // max(1, len(self.outer)))
         self.inner = [x for x in loops.values() if x.depth > 1]
@@ -356,8 +357,10 @@ class Chooser:
 
     def under(self, budget: int) -> Chooser:
         """The same for another budget, which nobody asked for."""
-        rest = None, self.step_ns, self.resumes, self.beside
-        return Chooser(self.loops, budget, self.choice, self._measure, *rest)
+        rest = None, self.step_ns, self.resumes, self.beside, self.overlaps
+        other = Chooser(self.loops, budget, self.choice, self._measure, *rest)
+        other.is_limited = True
+        return other
 
     def factor(self, schedules: Schedules) -> float:
         """How often a step is computed forward, on the average."""

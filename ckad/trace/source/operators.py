@@ -202,7 +202,8 @@ def compared(op: ast.cmpop, x: Any, y: Any) -> Any:
         check_operands(x, y)
     elif x is None or y is None:
         array = x if y is None else y
-        if isinstance(array, Traced):  # no element is None
+        is_traced = isinstance(array, Traced)
+        if is_traced:  # no element is None
             differs = isinstance(op, ast.NotEq)
             return np.full_like(array, differs, dtype=bool) if np.ndim(array) else differs
     result = classes.operated(_COMPARE[type(op)], x, y)
