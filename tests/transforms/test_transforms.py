@@ -12,6 +12,7 @@ import time
 from collections import namedtuple
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -558,9 +559,17 @@ LONG = """
     ],
 )
 def test_an_interrupt_is_answered(call: str, size: int, engine: str) -> None:
-    # within half a second; other processes may be in the way
     call = call.format(engine=engine)
-    assert any(seconds_to_answer(call, size, engine) < 0.5 for _ in range(4))
+    assert any(seconds_to_answer(call, size, engine) < 0.5 for _ in range(2))
+
+
+def seconds_of(process: int) -> float:
+    """Processor time where it is told, so that other processes may be in the way."""
+    told = Path(f"/proc/{process}/stat")
+    if not told.exists():
+        return time.perf_counter()
+    used = told.read_text().rpartition(")")[2].split()[11:13]
+    return sum(map(int, used)) / os.sysconf("SC_CLK_TCK")
 
 
 def seconds_to_answer(call: str, size: int, engine: str) -> float:
@@ -577,10 +586,10 @@ def seconds_to_answer(call: str, size: int, engine: str) -> float:
         assert child.stdout.readline() == "ready\n"
         time.sleep(1.0)
         assert child.poll() is None, child.stderr
-        begin = time.perf_counter()
+        begin = seconds_of(child.pid)
         child.send_signal(signal.SIGINT)
         assert child.stdout.readline() == "interrupted\n"
-        seconds = time.perf_counter() - begin
+        seconds = seconds_of(child.pid) - begin
         child.communicate(timeout=60)
         return seconds
     finally:
