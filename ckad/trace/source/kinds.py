@@ -112,6 +112,13 @@ def is_instance(x: Any, wanted: Any) -> bool:
     return issubclass(kind, wanted)
 
 
-for _builtin, _function in {type: _type, builtins.isinstance: is_instance}.items():
+def _has_attribute(x: Any, name: str) -> bool:
+    """``hasattr(x, name)``: a traced array or number has what those of NumPy or Python have."""
+    return hasattr(class_of(x) if isinstance(x, (Tracer, ComplexTracer)) else x, name)
+
+
+for _builtin, _function in {
+    **{type: _type, builtins.isinstance: is_instance, builtins.hasattr: _has_attribute}
+}.items():
     dispatch.put(_builtin, _function, (*dispatch.ANY, dispatch.SPARSE))
     dispatch.always(_builtin)

@@ -26,7 +26,7 @@ from ckad.trace.source.text import TracedText, shown
 from ckad.trace.source.values import holds_tracer, is_weak, lifted, truth, weakened
 from ckad.trace.values.apply import astype
 from ckad.trace.values.complex import ComplexTracer
-from ckad.trace.values.tracer import Tracer, lift
+from ckad.trace.values.tracer import Tracer, concrete, lift
 
 BINARY: dict[type, Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
@@ -98,6 +98,8 @@ def combine(function: Callable[[Any, Any], Any], x: Any, y: Any) -> Any:
         return _computed(function, x, y)
     check_operands(x, y)
     x, y = sparse.operands(_number(x), _number(y))
+    if isinstance(x, np.ma.MaskedArray) and isinstance(y, Traced):
+        x = concrete(x)  # its own operators do not know traced arrays
     result = classes.operated(function, x, y)
     if result is not MISSING:
         return result
