@@ -192,7 +192,7 @@ def test_a_traced_number_has_no_length():
     def program(x):
         m = x[0] - 0.01j
         n = len(m) if hasattr(m, "__len__") else len(x) if hasattr(x, "__len__") else 7
-        return abs(m) * n + hasattr(x, "storage") + hasattr(x[0], "shape")
+        return abs(m) * n + hasattr(x, "storage") + hasattr(x[0], "__call__")
 
     check(program, X)
 
@@ -220,3 +220,11 @@ def test_names_that_are_asked_for_by_their_scope():
         ckad.grad(lambda x: eval("x[0]"))(X)
     with pytest.raises(UnrecordableError, match=r"exec\(\)"):
         ckad.grad(lambda x: exec("y = 1") or x[0])(X)
+
+
+def test_an_array_of_elements_under_one_mask():
+    def program(x):
+        p = x[x > 0]
+        return np.sum(np.array([p, np.log(p)]) ** 2)
+
+    check(program, X)

@@ -114,7 +114,9 @@ def is_instance(x: Any, wanted: Any) -> bool:
 
 def _has_attribute(x: Any, name: str) -> bool:
     """``hasattr(x, name)``: a traced array or number has what those of NumPy or Python have."""
-    return hasattr(class_of(x) if isinstance(x, (Tracer, ComplexTracer)) else x, name)
+    if not isinstance(x, (Tracer, ComplexTracer)):
+        return hasattr(x, name)
+    return any(name in base.__dict__ for base in class_of(x).__mro__)
 
 
 for _builtin, _function in {

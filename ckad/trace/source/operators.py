@@ -182,7 +182,7 @@ def compared(op: ast.cmpop, x: Any, y: Any) -> Any:
     if not isinstance(op, _SAME):
         check_operands(x, y)
     elif x is None or y is None:
-        array = x if y is None else y
+        array: Any = x if y is None else y
         if isinstance(array, Traced):  # no element is None
             differs = isinstance(op, ast.NotEq)
             return np.full_like(array, differs, dtype=bool) if np.ndim(array) else differs

@@ -38,7 +38,7 @@ class Ended:
     def _of(self, value: Any) -> Any:
         if id(value) in self._copies:
             return self._copies[id(value)]
-        _, now = self._held.get(id(value), (value, value))
+        now: Any = self._held.get(id(value), (value, value))[1]
         if type(now) is Unclear:
             raise now.error
         is_changed = now is not value
@@ -55,7 +55,7 @@ class Ended:
         if not is_changed:
             self._note(value, now := _copied(value))
         for name, part in zip(names, ended, strict=True):
-            if isinstance(now, CONTAINERS):
+            if type(now) in CONTAINERS:
                 now[name] = part
             else:
                 object.__setattr__(now, name, part)

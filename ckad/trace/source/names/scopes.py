@@ -58,7 +58,7 @@ def _refused(what: str) -> UnrecordableError:
 
 
 #: builtin -> what is called in its place
-COUNTERPARTS = {
+COUNTERPARTS: dict[Any, Any] = {
     **{builtins.globals: _globals, builtins.locals: _locals},
     **{builtins.eval: _eval, builtins.exec: _exec},
 }
