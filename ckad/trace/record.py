@@ -22,7 +22,6 @@ from ckad.trace.memory.storage import Storage
 from ckad.trace.numpy import (
     calculus,
     einsum,
-    extended,
     fourier,
     grids,
     info,
@@ -66,18 +65,7 @@ from ckad.trace.values.tracer import Tracer, concrete, fresh, localise, value
 MODULES = (
     *(apply, loops, elementwise, ufunc_methods, index, shape, reduce, join, products, rearrange),
     *(creation, select, methods, scalars),
-    *(
-        calculus,
-        einsum,
-        extended,
-        grids,
-        info,
-        join_formulas,
-        linalg,
-        order,
-        picking,
-        shape_formulas,
-    ),
+    *(calculus, einsum, grids, info, join_formulas, linalg, order, picking, shape_formulas),
     *(spectra, statistics, table, windows),
     *layouts.MODULES,
     *part.MODULES,

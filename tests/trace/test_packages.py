@@ -192,7 +192,7 @@ def test_a_traced_number_has_no_length():
     def program(x):
         m = x[0] - 0.01j
         n = len(m) if hasattr(m, "__len__") else len(x) if hasattr(x, "__len__") else 7
-        return abs(m) * n + hasattr(x, "storage") + hasattr(x[0], "__call__")
+        return abs(m) * n + hasattr(x, "storage") + hasattr(x[0], "mro")
 
     check(program, X)
 

@@ -183,7 +183,7 @@ def compared(op: ast.cmpop, x: Any, y: Any) -> Any:
         check_operands(x, y)
     elif x is None or y is None:
         array: Any = x if y is None else y
-        if isinstance(array, Traced):  # no element is None
+        if isinstance(x, Traced) or isinstance(y, Traced):  # no element is None
             differs = isinstance(op, ast.NotEq)
             return np.full_like(array, differs, dtype=bool) if np.ndim(array) else differs
     result = classes.operated(_COMPARE[type(op)], x, y)

@@ -34,7 +34,7 @@ _GENERATORS = (
 
 
 def draws(watch: Watch, callee: Any, args: Sequence[Any]) -> bool:
-    """Whether a call seeds a stream by a number, makes one of it, or draws from one that was seeded.
+    """Whether a call seeds a stream by a number, makes one of it, or draws from a seeded one.
 
     Afterwards a shared stream is where the program has left it, also at calls that use the
     recording again.
