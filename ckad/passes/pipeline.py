@@ -173,6 +173,7 @@ HOIST = Pass("hoist", "routines on what a loop does not change are called before
 FMA = Pass("fma", "a product that one sum alone reads joins it", fma)
 UNTAPE = Pass("untape", "the taped loops of an adjoint are plain loops again", untape)
 THREADED = Pass("threaded", "changing arrays that a loop only reads go through it", threaded)
+BEFORE = STACKED, THREADED  # an adjoint
 SEEDED = Pass("seeded", "the cotangent of the result is one", seeded)
 
 
@@ -271,15 +272,13 @@ def primal(contract: bool = False) -> Pipeline:
 def gradient(wrt: Positions = None, contract: bool = False) -> Pipeline:
     """Outputs, of which the first is a scalar, and its cotangents by ``wrt``."""
     reverse = _adjoint(wrt, seeds=(0,), keep_outputs=True, contract=contract)
-    return primal(contract).then(
-        Pipeline("gradient", (STACKED, THREADED, reverse, SEEDED, SIMPLIFY))
-    )
+    return primal(contract).then(Pipeline("gradient", (*BEFORE, reverse, SEEDED, SIMPLIFY)))
 
 
 def pullback(wrt: Positions = None, contract: bool = False) -> Pipeline:
     """From (inputs, cotangents of the outputs) to the cotangents of ``wrt``."""
     reverse = _adjoint(wrt, contract=contract)
-    return primal(contract).then(Pipeline("pullback", (STACKED, THREADED, reverse)))
+    return primal(contract).then(Pipeline("pullback", (*BEFORE, reverse)))
 
 
 def pushforward(moving: Positions = None, contract: bool = False) -> Pipeline:
@@ -294,9 +293,7 @@ def hvp(wrt: Positions = None, moving: Positions = None, contract: bool = False)
     The tape has one output, a scalar. Its tangent is the second one then, and what is reversed.
     """
     forward, reverse = _tangent(moving, contract), _adjoint(wrt, seeds=(1,), contract=contract)
-    return primal(contract).then(
-        Pipeline("hvp", (forward, STACKED, THREADED, reverse, SEEDED, SIMPLIFY))
-    )
+    return primal(contract).then(Pipeline("hvp", (forward, *BEFORE, reverse, SEEDED, SIMPLIFY)))
 
 
 def gradient_and_hvp(
@@ -308,7 +305,7 @@ def gradient_and_hvp(
     """
     tangents = [n_inputs + moving.index(k) for k in wrt]
     reverse = _adjoint((*tangents, *wrt), seeds=(1,), keep_outputs=True, contract=contract)
-    passes = _tangent(moving, contract), STACKED, THREADED, reverse, SEEDED, SIMPLIFY
+    passes = _tangent(moving, contract), *BEFORE, reverse, SEEDED, SIMPLIFY
     return primal(contract).then(Pipeline("gradient_and_hvp", passes))
 
 
@@ -324,7 +321,7 @@ def gauss_newton(
     given. The tangents go forward with the values, then one reverse sweep follows.
     """
     reverse = _closed(wrt, n_outputs, loss, contract)
-    passes = _tangent(wrt, contract), STACKED, THREADED, reverse, SIMPLIFY
+    passes = _tangent(wrt, contract), *BEFORE, reverse, SIMPLIFY
     return primal(contract).then(Pipeline("gauss_newton", passes))
 
 

@@ -7,8 +7,10 @@ import warnings
 import numba
 import numpy as np
 import pytest
+from scipy import special
 
 import ckad
+from ckad.errors import TraceError, UnrecordableError, UnsupportedFunctionError
 
 X = np.array([1.0, -2.0, 3.0])
 
@@ -116,3 +118,113 @@ def test_constants_of_the_interpreter_and_seeded_streams_are_read_once():
 
     check(program, X)
     assert ckad.explain(program, X).anew == ""
+
+
+def test_functions_whose_results_are_complex_outside_of_a_domain():
+    def program(x):
+        z = x[0] + 0.2j
+        total = np.emath.arcsin(z) + np.emath.sqrt(z) + np.emath.log(z) + np.emath.power(x[1], 3)
+        return np.real(total) + np.imag(np.emath.sqrt(x[1])) + np.real(np.emath.logn(2, x[2]))
+
+    check(program, X)
+
+
+@pytest.mark.parametrize(
+    ("branch", "x"),
+    [(0, [-0.367, -0.3, -0.2, 0.0, 0.1, 0.3, 1.0, 30.0, 1e6]), (-1, [-0.367, -0.2, -0.1, -1e-6])],
+)
+def test_the_real_branches_of_lamberts_function(branch, x):
+    def program(x):
+        return np.sum(special.lambertw(x, branch).real * (1 + np.arange(len(x))))
+
+    x = np.array(x)
+    value, gradient = ckad.value_and_grad(program, engine="vm")(x)
+    np.testing.assert_allclose(value, program(x), rtol=1e-14)
+    w = special.lambertw(x, branch).real
+    slope = (1 + np.arange(len(x))) / (np.exp(w) * (1 + w))
+    np.testing.assert_allclose(gradient, slope, rtol=1e-11)
+    outside = ckad.jit(lambda x: special.lambertw(x, branch).real)(np.array([-0.5, -0.1]))
+    np.testing.assert_array_equal(np.isnan(outside), [True, False])
+    with pytest.raises(UnsupportedFunctionError, match="other branches"):
+        ckad.grad(lambda x: np.sum(special.lambertw(x, 2).real))(x)
+
+
+def test_arrays_that_are_made_longer_and_shorter_themselves():
+    def program(x):
+        a, b, z = np.array([x[0] * 2]), x * 1, x * 1j
+        a.resize(3, refcheck=False)
+        a[1] = x[1]
+        b.resize((2, 1))
+        z.resize(4, refcheck=False)
+        return np.sum(a * np.arange(1, 4)) + np.sum(b**2) + np.sum(z.imag) + len(z)
+
+    check(program, X)
+    with pytest.raises(ValueError, match="does not own its data"):
+        ckad.grad(lambda x: np.sum((x * 2)[1:].resize(3)))(X)
+
+
+def test_none_in_an_array_is_nan_until_a_number_replaces_it():
+    def program(x):
+        states = np.zeros((3, 3), like=x)
+        states[0] = None
+        states[1, 0] = None
+        states[0] = x
+        return np.sum(states[0] ** 2) + np.isnan(states[1, 0])
+
+    value = ckad.value_and_grad(program, engine="vm")(X)[0]
+    assert value == np.sum(X**2) + 1
+
+
+PLAIN = np.ma.asarray([0.5, 1.5, 2.5])
+MASKED = np.ma.masked_greater(PLAIN, 2.0)
+
+
+def test_masked_arrays_that_mask_nothing_are_arrays():
+    def program(x):
+        return np.sum((PLAIN - x) ** 2 * PLAIN) + np.dot(PLAIN, x) + np.sum(np.sin(x + PLAIN))
+
+    check(program, X)
+    with pytest.raises(TraceError, match="MaskedArray"):
+        ckad.grad(lambda x: np.sum(MASKED - x))(X)
+
+
+def test_a_traced_number_has_no_length():
+    def program(x):
+        m = x[0] - 0.01j
+        n = len(m) if hasattr(m, "__len__") else len(x) if hasattr(x, "__len__") else 7
+        return abs(m) * n + hasattr(x, "storage") + hasattr(x[0], "mro")
+
+    check(program, X)
+
+
+class Quaternion(np.ndarray):
+    def __new__(cls, q):
+        if not isinstance(q, np.ndarray):
+            raise TypeError("no array")
+        return np.asarray(q).view(cls)
+
+
+def test_a_class_of_arrays_is_named():
+    with pytest.raises(UnsupportedFunctionError, match="Quaternion is a class of arrays"):
+        ckad.grad(lambda x: np.sum(Quaternion(x)))(X)
+
+
+def test_names_that_are_asked_for_by_their_scope():
+    def program(x):
+        slope = 2.0
+        known = "LIMIT" in globals() and "UNKNOWN" not in globals() and "slope" in locals()
+        return x[0] * globals()["LIMIT"] + locals()["slope"] * x[1] + known + eval("1 + 2")
+
+    check(program, X)
+    with pytest.raises(UnrecordableError, match=r"eval\(\) of a text with names \(x\)"):
+        ckad.grad(lambda x: eval("x[0]"))(X)
+    with pytest.raises(UnrecordableError, match=r"exec\(\)"):
+        ckad.grad(lambda x: exec("y = 1") or x[0])(X)
+
+
+def test_an_array_of_elements_under_one_mask():
+    def program(x):
+        p = x[x > 0]
+        return np.sum(np.array([p, np.log(p)]) ** 2)
+
+    check(program, X)

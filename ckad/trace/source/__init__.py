@@ -21,6 +21,7 @@ from ckad.trace.source.control.sequences.ordering import extreme, ordered
 from ckad.trace.source.expressions import evaluate, unread
 from ckad.trace.source.names.absence import given_deep
 from ckad.trace.source.names.depth import deeper
+from ckad.trace.source.names.scopes import COUNTERPARTS
 from ckad.trace.source.statements import assign, returned_by, run_block
 
 
@@ -41,5 +42,8 @@ def _called(function: Callable[..., Any], *args: Any, **options: Any) -> Any:
 
 
 dispatch.put(called, _called, dispatch.EVERY)
+for _builtin, _function in COUNTERPARTS.items():
+    dispatch.put(_builtin, _function, dispatch.ANY)
+    dispatch.always(_builtin)
 _INTERPRETING = (evaluate, unread, assign, run_block, returned_by, certain, none_used)
 hand_over(Actions(*_INTERPRETING, ended, listed, reduced, ordered, extreme, by_builtin))

@@ -112,6 +112,15 @@ def is_instance(x: Any, wanted: Any) -> bool:
     return issubclass(kind, wanted)
 
 
-for _builtin, _function in {type: _type, builtins.isinstance: is_instance}.items():
+def _has_attribute(x: Any, name: str) -> bool:
+    """``hasattr(x, name)``: a traced array or number has what those of NumPy or Python have."""
+    if not isinstance(x, (Tracer, ComplexTracer)):
+        return hasattr(x, name)
+    return any(name in base.__dict__ for base in class_of(x).__mro__)
+
+
+for _builtin, _function in {
+    **{type: _type, builtins.isinstance: is_instance, builtins.hasattr: _has_attribute}
+}.items():
     dispatch.put(_builtin, _function, (*dispatch.ANY, dispatch.SPARSE))
     dispatch.always(_builtin)

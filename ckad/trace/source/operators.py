@@ -28,7 +28,7 @@ from ckad.trace.source.text import TracedText, shown
 from ckad.trace.source.values import holds_tracer, is_weak, lifted, truth, weakened
 from ckad.trace.values.apply import astype
 from ckad.trace.values.complex import ComplexTracer
-from ckad.trace.values.tracer import Tracer, known, lift
+from ckad.trace.values.tracer import Tracer, concrete, known, lift
 
 BINARY: dict[type, Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
@@ -101,6 +101,8 @@ def combine(function: Callable[[Any, Any], Any], x: Any, y: Any) -> Any:
         return _computed(function, x, y)
     check_operands(x, y)
     x, y = sparse.operands(_number(x), _number(y))
+    if isinstance(x, np.ma.MaskedArray) and isinstance(y, Traced):
+        x = concrete(x)  # its own operators do not know traced arrays
     result = classes.operated(function, x, y)
     if result is not MISSING:
         return result
@@ -201,9 +203,8 @@ def compared(op: ast.cmpop, x: Any, y: Any) -> Any:
     if not isinstance(op, _SAME):
         check_operands(x, y)
     elif x is None or y is None:
-        array = x if y is None else y
-        is_traced = isinstance(array, Traced)
-        if is_traced:  # no element is None
+        array: Any = x if y is None else y
+        if isinstance(x, Traced) or isinstance(y, Traced):  # no element is None
             differs = isinstance(op, ast.NotEq)
             return np.full_like(array, differs, dtype=bool) if np.ndim(array) else differs
     result = classes.operated(_COMPARE[type(op)], x, y)

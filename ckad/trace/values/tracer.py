@@ -274,7 +274,8 @@ def concrete(x: Any) -> np.ndarray:
                 "a list holds traced values where NumPy expects an array. Use np.stack([...])."
             )
         )
-    if isinstance(x, (np.matrix, np.ma.MaskedArray)):
+    masked = isinstance(x, np.ma.MaskedArray) and np.any(np.ma.getmaskarray(x))
+    if masked or isinstance(x, np.matrix):
         raise TraceError(
             at_place(
                 f"a {type(x).__name__} does not compute as an array does, and ckad computes with "

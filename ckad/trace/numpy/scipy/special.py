@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.special
 
-from ckad.trace.arrays import Array, own, retyped, traced
+from ckad.trace.arrays import Array, complexed, own, retyped, traced
 from ckad.trace.dispatch import implements, reject
 
 
@@ -65,3 +65,33 @@ def multigammaln(a: Any, d: Any) -> Array:
     for j in range(int(d)):
         total = total + scipy.special.gammaln(x - 0.5 * j)
     return own(np.where(x > 0.5 * (d - 1), total, np.nan))
+
+
+@implements(scipy.special.lambertw)
+def lambertw(z: Any, k: Any = 0, tol: float = 1e-8) -> Array:
+    """Of real numbers, the branches 0 and -1: NaN where their values are complex.
+
+    Halley's steps (Corless et al., 1996, eq. 5.9), each of which cubes the error, from the series
+    at the branch point (4.22) or from logarithms (4.18; Iacono and Boyd, 2017).
+    """
+    x = _floats(z)
+    reject(
+        not isinstance(k, (int, np.integer)) or k not in (0, -1),
+        "scipy.special.lambertw of other branches",
+    )
+    inside = np.greater_equal(x, -1 / math.e)
+    if k == 0:
+        near = np.less(x, 0.25)
+        size = np.log1p(np.where(near, 1.0, x))
+        far = size * (1 - np.log1p(size) / (2 + size))
+    else:
+        inside, near = np.logical_and(inside, np.less(x, 0)), np.less(x, -0.25)
+        size = np.log(-np.where(near | ~inside, -0.1, x))
+        far = size - np.log(-size)
+    p = np.sqrt(2 * np.maximum(math.e * np.where(near & inside, x, 0.0) + 1, 0)) * (1 + 2 * k)
+    w = np.where(near, -1 + p - p**2 / 3 + 11 / 72 * p**3, far)
+    for _ in range(5):
+        power = np.exp(w)
+        error = w * power - x
+        w = w - error / (power * (w + 1) - (w + 2) * error / (2 * w + 2))
+    return complexed(np.where(inside, w, np.nan))

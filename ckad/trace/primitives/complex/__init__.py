@@ -2,6 +2,7 @@
 
 from ckad.trace.primitives.complex import (
     elementary,
+    extended,
     functions,
     methods,
     products,
@@ -10,4 +11,4 @@ from ckad.trace.primitives.complex import (
 )
 
 #: Those that hold rows of the table.
-MODULES = (ufuncs, elementary, functions, products, scalars, methods)
+MODULES = (ufuncs, elementary, extended, functions, products, scalars, methods)

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import math
-import operator
 from typing import Any
 
 import numpy as np
 
 from ckad.errors import UnrecordableError, UnsupportedFunctionError
 from ckad.place import at_place
-from ckad.trace.dispatch import put, reject
+from ckad.trace.dispatch import STATIC, put
 from ckad.trace.memory import layout
 from ckad.trace.memory.context import current
 from ckad.trace.memory.views import BroadcastView, DiagonalView, SlidingView
 from ckad.trace.primitives.shape import reshape, transpose
+from ckad.trace.values.complex import ComplexTracer
 from ckad.trace.values.tracer import Tracer
 
 
@@ -91,26 +90,38 @@ def set_shape(x: Tracer, shape: Any) -> None:
         raise AttributeError(
             at_place("incompatible shape for in-place modification. Use a.reshape(...), a copy.")
         )
-    if x.storage.trace is not current() and whole.shape != x.shape:
-        raise UnrecordableError(
-            at_place(
-                "the body of a loop or branch sets the shape of an array from outside of it. Set "
-                "it before, or bind a name to a.reshape(...)."
-            )
-        )
+    _check_own(x, whole.shape, "a.reshape(...)")
     x.path = whole.path
 
 
-def resize(x: Tracer, *shape: Any, refcheck: bool = True) -> None:
-    """In place, to as many elements: NumPy's own gives or takes memory."""
-    (given,) = shape if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else (shape,)
-    dims = tuple(map(operator.index, given))
-    reject(math.prod(dims) != x.size, "a.resize(...) to another number of elements")
-    if dims != x.shape:
-        set_shape(x, dims)
+def _check_own(x: Tracer, shape: tuple[int, ...], other: str) -> None:
+    if x.storage.trace is not current() and shape != x.shape:
+        raise UnrecordableError(
+            at_place(
+                "the body of a loop or branch sets the shape of an array from outside of it. Set "
+                f"it before, or bind a name to {other}."
+            )
+        )
 
 
-put(np.ndarray.resize, resize)
+def resize(x: Any, *shape: Any, refcheck: bool = True) -> None:
+    """``x.resize(n)``: the array itself is longer or shorter from here on, zero where it is new."""
+    if isinstance(x, ComplexTracer):
+        for part in x.parts:
+            resize(part, *shape)
+        return
+    wanted = np.empty(shape[0] if len(shape) == 1 else shape, bool)
+    if x.path or x.scalar or x.storage.root is not x.storage:
+        raise ValueError(at_place("cannot resize this array: it does not own its data"))
+    _check_own(x, wanted.shape, "np.resize(a, ...) or np.pad(a, ...)")
+    size = min(wanted.size, x.size)
+    longer: Any = np.zeros(wanted.size, x.dtype, like=x)
+    longer[:size] = reshape(x, (x.size,))[:size]
+    x.storage, x.path = longer.storage, ()
+    x.path = reshape(longer, wanted.shape).path
+
+
 put(np.ndarray.shape, set_shape)
+put(np.ndarray.resize, resize, STATIC)
 put(np.ndarray.strides, strides)
 put(np.ndarray.flags, Flags)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from typing import Any
 
@@ -54,6 +55,8 @@ def _has_ellipsis(index: Any) -> bool:
 
 def setitem(x: Tracer, index: Any, new: Any) -> None:
     x = localise(x)
+    if new is None and x.type.is_float:  # as float(None) in an array
+        new = math.nan
     picked = indexing.known_view(x, index, snapshot=False)
     if picked is not None:
         return write_part(picked, new)

@@ -21,6 +21,9 @@ from ckad.trace.values.tracer import fresh, value
 
 @implements(np.copy, np.ascontiguousarray, np.asarray, np.array, np.asanyarray, kind=PART)
 def copy(a: Any, dtype: Any = None, copy: Any = True, **options: Any) -> Array:
+    if isinstance(a, (list, tuple)):
+        rows: Any = unsupported("an option of np.array") if options else np.stack(a)
+        return rows if dtype is None else rows.astype(dtype)
     turned = a.ndim > 1 and options.get("order", "K") not in ("K", "C")
     if turned or options.get("ndmin", 0) > a.ndim or options.get("subok"):
         unsupported("an option of np.array")

@@ -19,8 +19,10 @@ from ckad.trace.source.control.checks import Stops, note_raise
 from ckad.trace.source.control.flow import Flow, definite
 from ckad.trace.source.control.merging import VALUE, Merge, Side
 from ckad.trace.source.draws.noted import Uncounted, note_sides
-from ckad.trace.source.memory.contents import Stacked
+from ckad.trace.source.memory.contents import Contents, Stacked
+from ckad.trace.source.memory.ended import Ended
 from ckad.trace.source.memory.housing import Housing, check_alike, merge_growth
+from ckad.trace.source.memory.objects import Attributes
 from ckad.trace.source.memory.twins import can_differ
 from ckad.trace.source.names.absence import OrNone, side
 from ckad.trace.source.names.frame import (
@@ -51,12 +53,11 @@ def either(predicate: Tracer, if_true: Thunk, if_false: Thunk, place: Hashable) 
     """
     merged = _merged(predicate, if_true, if_false, place)
     one, other = merged.sides
+    results = [side.ended.of(side.result) for side in merged.sides]
     if one.raises or other.raises:
-        result = merged.of_other_side(
-            *((other.result, False) if one.raises else (one.result, True))
-        )
+        result = merged.of_other_side(*((results[1], False) if one.raises else (results[0], True)))
     else:
-        result = merged.joined(VALUE, "the conditional expression", *merged.results)
+        result = merged.joined(VALUE, "the conditional expression", *results)
     merged.names()
     merged.finish()
     value = merged.bound(result)
@@ -305,7 +306,9 @@ def _record_side(side: Thunk, written: dict[int, Storage], housing: Housing) -> 
                     "recorded before it is known whether it is run."
                 )
             ) from error
-        return Side(trace, result, _ends(region), region, raises)
+        frames = {id(frame): frame for frame, _ in region.changed}.values()
+        owners = [frame.owner for frame in frames if isinstance(frame, (Attributes, Contents))]
+        return Side(trace, result, _ends(region), region, raises, Ended(owners))
 
 
 def _ends(region: Region) -> dict[Key, Any]:

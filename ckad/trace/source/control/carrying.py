@@ -33,7 +33,7 @@ from ckad.trace.source.memory.growing import check_growth, check_outgrown
 from ckad.trace.source.memory.housing import Housing
 from ckad.trace.source.memory.sharing import Origin, Place, memory, part_of_root
 from ckad.trace.source.names.absence import OrNone, shared, spread
-from ckad.trace.source.names.frame import MISSING, Key, Maybe, Unclear, region
+from ckad.trace.source.names.frame import MISSING, RETURN, Frame, Key, Maybe, Unclear, region
 from ckad.trace.source.skipped import Skipped
 from ckad.trace.source.values import Slot, flatten, is_kept, is_same_array, join, same, slot_of
 from ckad.trace.values import grown
@@ -132,6 +132,28 @@ class Findings:
             self.origins[key, k] = origin = Origin(first)
             for x in (first, end):
                 origin.add(x, around)
+
+    def remember(self, place: Any, frame: Frame, around: Trace) -> None:
+        """A nest is recorded again and again, each time a loop around finds something new."""
+        around.known_writes[place] = dict(self.written)
+        around.known_carries[place] = {
+            name: carried
+            for (other, name), carried in self.carried.items()
+            if other is frame and name != RETURN
+        }
+
+    def as_before(self, place: Any, frame: Frame, around: Trace) -> list[Key]:
+        """Begin with what was found then: the names that are likely to be carried."""
+        written = around.known_writes.get(place, {})
+        self.written = {k: x for k, x in written.items() if around.may_write(x)}
+        likely: list[Key] = []
+        for name, before in around.known_carries.get(place, {}).items():
+            first = frame.names.get(name, MISSING)
+            fits = first is not MISSING and (before.tree.type is not OrNone or first is None)
+            if fits and (carried := before.starting_with(first)) is not None:
+                likely.append((frame, name))
+                self.carry((frame, name), carried, around)
+        return likely
 
     @property
     def length(self) -> int:

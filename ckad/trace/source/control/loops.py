@@ -44,7 +44,6 @@ from ckad.trace.source.memory.contents import Stacked, Whole
 from ckad.trace.source.memory.growing import Growing, Outgrown
 from ckad.trace.source.memory.housing import repeat_growth
 from ckad.trace.source.memory.sharing import Place
-from ckad.trace.source.names.absence import OrNone
 from ckad.trace.source.names.frame import (
     MISSING,
     RETURN,
@@ -72,7 +71,7 @@ class StagedLoop:
         self.likely: list[Key] = []  # names that the loop carried when it was recorded last
         self.order: recalled.Order | None = None  # of what is recalled from another recording
         if self.place in self.around.known_carries:
-            self._guess_carried()
+            self.likely = self.found.as_before(self.place, frame, self.around)
         elif self.around.recalls:
             self.order = recalled.recall(self.place, frame, self.found, self.around)
             self.likely = list(self.found.carried)
@@ -107,31 +106,12 @@ class StagedLoop:
                 elif not self.found.housing.drop():
                     raise
             finally:
-                self._remember()
+                self.found.remember(self.place, self.frame, self.around)
         if self.found.housing.error is not None:
             raise self.found.housing.error
         raise CarryError(
             at_place("the kinds of what this loop carries do not settle. Simplify its body.")
         )
-
-    def _remember(self) -> None:
-        """A nest is recorded again and again, each time a loop around finds something new."""
-        self.around.known_writes[self.place] = dict(self.found.written)
-        self.around.known_carries[self.place] = {
-            name: carried
-            for (frame, name), carried in self.found.carried.items()
-            if frame is self.frame and name != RETURN
-        }
-
-    def _guess_carried(self) -> None:
-        written = self.around.known_writes.get(self.place, {})
-        self.found.written = {k: x for k, x in written.items() if self.around.may_write(x)}
-        for name, known in self.around.known_carries.get(self.place, {}).items():
-            first = self.frame.names.get(name, MISSING)
-            fits = first is not MISSING and (known.tree.type is not OrNone or first is None)
-            if fits and (carried := known.starting_with(first)) is not None:
-                self.likely.append((self.frame, name))
-                self.found.carry((self.frame, name), carried, self.around)
 
     def _start_over(self) -> None:
         """Find out everything anew: what was recalled is not as it was."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ckad import trees
-from ckad.errors import CarryError
+from ckad.errors import CarryError, UnrecordableError
 from ckad.place import at_place
 from ckad.tape.ops import Op
 from ckad.tape.types import Type
@@ -22,6 +22,7 @@ from ckad.trace.source.memory.contents import (
     length_unknown,
     said,
 )
+from ckad.trace.source.memory.ended import Ended
 from ckad.trace.source.memory.growing import in_branch
 from ckad.trace.source.memory.housing import is_alike, merge_growth
 from ckad.trace.source.memory.sharing import Chosen, settle_branch
@@ -63,6 +64,7 @@ class Side(NamedTuple):
     ends: dict[Key, Any]
     region: Region
     raises: bool  # whether the program stops on this side
+    ended: Ended  # the containers that it changes, as it leaves them
 
 
 class _Leaf(NamedTuple):
@@ -146,6 +148,10 @@ class Merge:
         frame, name = key
         if values[0] is values[1]:
             return values[0]
+        try:
+            values = [side.ended.of(x) for side, x in zip(self.sides, values, strict=True)]
+        except UnrecordableError as error:
+            return Unclear(error)
         if type(frame) is not Ledger:
             for side, x in zip(self.sides, reversed(values), strict=True):
                 if side.raises:
@@ -316,9 +322,17 @@ class Merge:
         if not isinstance(end, _Joined):
             return end
         found = trees.unflatten(end.tree, [self._shown(x) for x in end.leaves])
-        self.containers += merged_containers(found, *end.sides)
+        self.containers += [
+            Merged(x.result, tuple(map(self._original, x.sides)))
+            for x in merged_containers(found, *end.sides)
+        ]
         self.tips += [(grown, self._were_tips(olds)) for grown, *olds in aligned(found, *end.sides)]
         return found
+
+    def _original(self, x: Any) -> Any:
+        for side in self.sides:
+            x = side.ended.original(x)
+        return x
 
     def _were_tips(self, olds: Sequence[Any]) -> bool:
         """Whether arrays that grow were the longest in their buffer at the ends of their sides."""

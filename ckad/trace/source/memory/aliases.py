@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import functools
 from collections import deque
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from types import BuiltinMethodType, FunctionType, MethodType, ModuleType
 from typing import Any
 
@@ -45,6 +45,14 @@ def names_showing(container: Any) -> Iterator[str]:
         for name, value in frame.names.items():
             if _holds(value, container) and frame.is_read_later(name):
                 yield name
+
+
+def is_shown_after(container: Any, ends: Mapping[Key, Any]) -> bool:
+    """Whether a name that may be read later shows a very object once ``ends`` are bound."""
+    now = {(frame, name): x for frame in _frames() for name, x in frame.names.items()} | {**ends}
+    return any(
+        frame.is_read_later(name) and _holds(x, container) for (frame, name), x in now.items()
+    )
 
 
 def is_shown(container: Any) -> bool:

@@ -17,6 +17,7 @@ import numpy as np
 
 from ckad.errors import CkadError
 from ckad.trace.memory.context import current
+from ckad.trace.source.memory.aliases import is_shown_after
 from ckad.trace.source.memory.contents import (
     ITEMS,
     Contents,
@@ -319,7 +320,10 @@ def check_alike(sides: Sequence[Mapping[Key, Any]]) -> None:
             continue
         if any(type(x) is Unclear for x in ends) or is_unhoused(frame.owner):
             continue
-        if not is_alike(*ends):
+        if is_alike(*ends):
+            continue
+        shown = [is_shown_after(frame.owner, side) for side in sides]
+        if all(shown) or not any(shown):  # else no name shows it after one side
             raise Stacked(frame.owner, length_unknown(frame))
 
 

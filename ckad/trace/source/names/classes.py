@@ -15,8 +15,11 @@ from functools import cached_property
 from types import FunctionType
 from typing import Any
 
-from ckad.errors import TraceError, UnrecordableError
+import numpy as np
+
+from ckad.errors import TraceError, UnrecordableError, UnsupportedFunctionError
 from ckad.place import at_place
+from ckad.trace.dispatch import Traced
 from ckad.trace.source.libraries import is_library
 from ckad.trace.source.names.closures import call_from_source
 from ckad.trace.source.names.frame import MISSING, Frame, depth_of, ledger, made, region
@@ -213,6 +216,15 @@ def set_attribute(owner: Any, name: str, value: Any) -> bool:
 
 def construct(kind: Any, args: Sequence[Any], options: Mapping[str, Any]) -> Any:
     """A new object, made by the user's ``__init__``; MISSING for any other class."""
+    traced = any(isinstance(x, Traced) for x in (*args, *options.values()))
+    if traced and issubclass(kind, np.ndarray) and not is_library(kind.__module__):
+        raise UnsupportedFunctionError(
+            at_place(
+                f"{kind.__name__} is a class of arrays (of np.ndarray) and is given traced values, "
+                "which are of no other class. Keep the array as an attribute of a plain class, "
+                "or call functions on plain arrays."
+            )
+        )
     if type(kind) not in (type, abc.ABCMeta) or kind.__new__ is not object.__new__:
         return MISSING
     if is_library(kind.__module__):

@@ -12,7 +12,7 @@ import dataclasses
 import enum
 import threading
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from types import (
@@ -285,8 +285,7 @@ class Watch:
         elif kind is np.ndarray:
             self._array(value)
         elif isinstance(value, (tuple, frozenset)):
-            for item in value:
-                self.enter(item)
+            self._enter_items(value)
         elif isinstance(value, Iterator):
             self.give_up(f"a {kind.__name__} from outside")
         elif is_sparse(value):
@@ -294,8 +293,7 @@ class Watch:
                 self.name(vars(value), name)
         elif is_namespace(value):
             self.guard.containers.append((vars(value), items_of(vars(value))))
-            for item in comparable(vars(value)):
-                self.enter(item)
+            self._enter_items(comparable(vars(value)))
         elif is_library(kind.__module__):
             if not is_known(value):
                 self.give_up(f"a {kind.__module__}.{kind.__qualname__} from outside")
@@ -314,9 +312,12 @@ class Watch:
         self.guard.containers.append((value, items))
         if type(value) is defaultdict:
             self.enter(value.default_factory)
+        self._enter_items(items)
+        return None
+
+    def _enter_items(self, items: Iterable[Any]) -> None:
         for item in items:
             self.enter(item)
-        return None
 
     def _array(self, value: np.ndarray) -> None:
         self._nbytes += value.nbytes
