@@ -119,11 +119,8 @@ class Watch:
 
     def function(self, function: FunctionType) -> None:
         """A function from outside is run."""
-        key = id(function), "()"
-        if key not in self._noted:
-            self._noted.add(key)
-            for part in _FUNCTION:
-                self._part(function, part)
+        for part in _FUNCTION:
+            self.holds(function, part)
 
     def partial(self, function: partial[Any]) -> None:
         """The same for a function with some of its arguments."""
