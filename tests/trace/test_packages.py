@@ -1,6 +1,7 @@
 """Habits of published packages: functions that others call, and what is asked of values."""
 
 import functools
+import re
 import sys
 import warnings
 
@@ -195,3 +196,33 @@ def test_arguments_as_packages_ask_for_them():
         return np.sum(x * z) + np.nansum(none) + np.nansum(rows) + np.require([1, x[0]], int)[0]
 
     check(lambda x: program(x.copy()), X)
+
+
+def test_conditions_that_options_decide():
+    def solve(x, tries=False, checks=True):
+        y = x[0]
+        for k in range(20):
+            if y > 3 and tries:
+                for factor in [0.5, 0.7, 0.9]:
+                    y = np.sin(y * factor)
+            if y < 0 and checks and y < -5_000:
+                raise ValueError("it runs away")
+            if y > 2 or checks:
+                y = y + 0.1 * x[1]
+            if not (y > 2 or not tries) or (x[2] > 0 and None):
+                y = y - x[2] * k
+        return y * x[2]
+
+    check(solve, X)
+    check(lambda x: solve(x, tries=True), 2.9 * X)
+    check(lambda x: solve(x, checks=False), X)
+    assert "if y > 3" not in str(ckad.explain(solve, X))
+
+
+def test_names_that_are_found_in_texts():
+    def program(x):
+        powers = [int(k) for k in re.findall(r"x(\d)", "x1 + x3") + re.split("-", "2-4")]
+        return sum(np.sum(x**k) for k in powers) * len(re.sub("a", "", "banana"))
+
+    check(program, X)
+    assert ckad.explain(program, X).anew == ""
