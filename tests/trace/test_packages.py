@@ -1,6 +1,7 @@
 """Habits of published packages: functions that others call, and what is asked of values."""
 
 import functools
+import re
 import sys
 import warnings
 
@@ -228,3 +229,112 @@ def test_an_array_of_elements_under_one_mask():
         return np.sum(np.array([p, np.log(p)]) ** 2)
 
     check(program, X)
+
+
+class Density:
+    """Attributes of two underscores, bound by Python and read from source."""
+
+    __scale = 2.0
+
+    def __init__(self):
+        self.__shift = 0.5
+
+    def value(self, x):
+        self.__last = self.__scale * x[0] + self.__shift
+        return self.__squared() + sum(self.__last * y for y in x)
+
+    def __squared(self):
+        return self.__last**2
+
+
+DENSITY = Density()
+
+
+def test_attributes_that_are_private_to_a_class():
+    check(lambda x: Density().value(x) * DENSITY.value(x), X)
+    check(DENSITY.value, X)
+
+
+def positive(x):
+    if x > 0:
+        return True
+    return not x <= 0
+
+
+def a_truth_of_a_branch(x):
+    known = None
+    if x[0] > 0:
+        known = bool(x[1] > 0)
+    if known is False:
+        return x[0] ** 2
+    return 3 * x[1] if known is True else x[2] * x[1]
+
+
+def a_truth_that_a_loop_carries(x):
+    reached, y = False, 0.0
+    for _ in range(8):
+        if y > 2.5:
+            reached = True
+        if reached is not True:
+            y = y + abs(x[0]) * x[2]
+    return y * x[1]
+
+
+def truths_of_every_kind(x):
+    y = x[0] * (2 if bool(x[1] > 0) is True else 3)
+    y = y + x[1] * (2 if (x[1] > 0) is True else 3)  # one of NumPy's is not Python's
+    y = y + x[2] * (2 if (not x[1] > 0) is False else 3)
+    y = y + x[0] ** 2 * (2 if any(v > 2.5 for v in x) is not True else 3)
+    y = y + x[1] ** 2 * (2 if (round(float(x[0])) in [1, 4]) is not False else 3)
+    return y + x[2] ** 2 * (2 if positive(x[0]) is positive(x[1]) else 3)
+
+
+@pytest.mark.parametrize(
+    "program", [a_truth_of_a_branch, a_truth_that_a_loop_carries, truths_of_every_kind]
+)
+def test_what_is_true_itself(program):
+    for signs in ([1, 1, 1], [-1, 1, 1], [1, -1, 1], [1, -1, -1]):
+        check(program, X * signs)
+
+
+def test_arguments_as_packages_ask_for_them():
+    def program(x):
+        none = np.atleast_2d(np.asarray(None, dtype="float"))
+        rows = np.asarray([[1.0, None], [2.0, 3.0]], float)
+        y = np.require(x, dtype=np.float64, requirements=["W", "C"])
+        z = np.require(x[::-1], requirements="OWNDATA F".split())
+        z[0] = 2 * y[1]
+        y[2] = z[0] * z[1]
+        return np.sum(x * z) + np.nansum(none) + np.nansum(rows) + np.require([1, x[0]], int)[0]
+
+    check(lambda x: program(x.copy()), X)
+
+
+def test_conditions_that_options_decide():
+    def solve(x, tries=False, checks=True):
+        y = x[0]
+        for k in range(20):
+            if y > 3 and tries:
+                for factor in [0.5, 0.7, 0.9]:
+                    y = np.sin(y * factor)
+            if y < 0 and checks and y < -5_000:
+                raise ValueError("it runs away")
+            if y > 2 or checks:
+                y = y + 0.1 * x[1]
+            if not (y > 2 or not tries) or (x[2] > 0 and None):
+                y = y - x[2] * k
+        return y * x[2]
+
+    check(solve, X)
+    check(lambda x: solve(x, tries=True), 2.9 * X)
+    check(lambda x: solve(x, checks=False), X)
+    assert "if y > 3" not in str(ckad.explain(solve, X))
+
+
+def test_names_that_are_found_in_texts():
+    def program(x):
+        powers = [int(k) for k in re.findall(r"x(\d)", "x1 + x3") + re.split("-", "2-4")]
+        return sum(np.sum(x**k) for k in powers) * len(re.sub("a", "", "banana"))
+
+    check(program, X)
+    assert ckad.explain(program, X).anew == ""

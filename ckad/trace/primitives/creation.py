@@ -154,10 +154,12 @@ def empty_like(prototype: Any, *args: Any, **options: Any) -> Tracer:
 # --- from other arrays and lists ---------------------------------------------------------------
 
 
-def _gather(x: Any) -> Tracer:
+def _gather(x: Any, dtype: Any = None) -> Tracer:
     """A tracer of nested lists that may hold tracers."""
     if isinstance(x, (list, tuple)) and any(True for _ in tracers(x)):
-        return stack([_gather(item) for item in x])
+        return stack([_gather(item, dtype) for item in x])
+    if dtype is not None and (x is None or isinstance(x, (list, tuple))):
+        x = np.array(x, dtype)  # where None is NaN
     return lift(x)
 
 
@@ -192,7 +194,7 @@ def _copied(x: Tracer, dtype: Any, order: str) -> Tracer:
 def asarray(
     a: Any, dtype: Any = None, order: Any = None, *, device: Any = None, copy: Any = None
 ) -> Tracer:
-    x = _gather(a)
+    x = _gather(a, dtype)
     if copy or (dtype is not None and np.dtype(dtype) != x.dtype):
         return _copied(x, dtype, order or "K")
     if x.scalar:
@@ -228,6 +230,13 @@ def ascontiguousarray(a: Any, dtype: Any = None) -> Tracer:
     return laid
 
 
+@implements(np.require)
+def require(a: Any, dtype: Any = None, requirements: Any = None, *, like: Any = None) -> Tracer:
+    wanted = {name[0].upper() for name in requirements or ()}
+    x = asarray(a, dtype, next((order for order in "FC" if order in wanted), "A"))
+    return x.copy() if "O" in wanted and not x.flags.owndata else x
+
+
 @implements(np.astype)
 def astype_(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Array:
     return lift(x).astype(dtype, copy=copy)
@@ -254,6 +263,7 @@ always(
         np.asanyarray,
         np.ascontiguousarray,
         np.asfortranarray,
+        np.require,
         np.fromfunction,
         np.indices,
     ),

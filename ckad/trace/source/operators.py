@@ -189,17 +189,20 @@ def compared(op: ast.cmpop, x: Any, y: Any) -> Any:
             continue
         if other is None:
             return weakened(one.absent if isinstance(op, (ast.Is, ast.Eq)) else lift(one.present))
-        if not isinstance(op, (ast.Is, ast.IsNot)) and type(other) is not OrNone:
-            verdict = np.logical_and(one.present, compared(ast.Eq(), one.value, other))
-            return weakened(verdict if isinstance(op, ast.Eq) else np.logical_not(verdict))
+        alike = isinstance(op, (ast.Is, ast.IsNot))
+        if type(other) is not OrNone and (_is_truth(other) or not alike):
+            same = compared(ast.Is() if alike else ast.Eq(), one.value, other)
+            verdict = np.logical_and(one.present, same)
+            told = isinstance(op, (ast.Is, ast.Eq))
+            return weakened(verdict if told else lift(np.logical_not(verdict)))
     if not isinstance(op, _IN):
         x, y = _number(x), _number(y)
-    if isinstance(op, ast.Is):
-        return x is y
-    if isinstance(op, ast.IsNot):
-        return x is not y
+    if isinstance(op, ast.Is | ast.IsNot):
+        if _is_truth(x) and _is_truth(y):  # there is one True, and one False
+            return weakened(_COMPARE[ast.Eq if isinstance(op, ast.Is) else ast.NotEq](x, y))
+        return (x is y) is isinstance(op, ast.Is)
     if isinstance(op, _IN):
-        return _contained(x, y, isinstance(op, ast.In))
+        return weakened(_contained(x, y, isinstance(op, ast.In)))
     if not isinstance(op, _SAME):
         check_operands(x, y)
     elif x is None or y is None:
@@ -215,6 +218,11 @@ def compared(op: ast.cmpop, x: Any, y: Any) -> Any:
     if type(result) is Tracer and is_weak(x) and is_weak(y):
         return weakened(result)
     return lifted(result)
+
+
+def _is_truth(x: Any) -> bool:
+    """Whether it is a bool of Python's, which a weak scalar stands for."""
+    return type(x) is bool or (type(x) is Tracer and x.dtype.kind == "b" and is_weak(x))
 
 
 def _contained(x: Any, y: Any, wanted: bool) -> Any:

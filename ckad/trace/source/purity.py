@@ -11,6 +11,7 @@ import builtins
 import dis
 import functools
 import math
+import re
 import sys
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -73,6 +74,7 @@ PURE: set[Any] = {
     functools.reduce,
     np.fft.fftfreq,
     np.fft.rfftfreq,
+    *(re.findall, re.split, re.sub),
 }
 #: What these give is not determined by their arguments, but in functions that are run from source.
 UNDEFINED = (np.empty, np.empty_like, np.ndarray)

@@ -103,12 +103,15 @@ def logical(is_and: bool, first: Any, verdict: Tracer, rest: Thunk, place: Hasha
     with open_trace(adopts=True) as trace, open_region() as region:
         try:
             found = side(verdict, is_and, rest)()
-            plain = isinstance(found, Tracer) and found.dtype == bool and not found.shape
+            computed = isinstance(found, Tracer) and found.dtype == bool and not found.shape
+            plain = computed or type(found) is bool
             harmless = plain and not trace.adopted and not region.draws and _is_harmless(trace)
         except (Written, Stops):
             harmless = False
     if harmless and isinstance(first, Tracer) and first.dtype == bool:
         second = truth(side(verdict, is_and, rest)())
+        if second is (not is_and):  # ``x > 0 and False``: nothing depends on the first
+            return second
         both = np.logical_and(verdict, second) if is_and else np.logical_or(verdict, second)
         return weakened(both)
     sides = (rest, lambda: first) if is_and else (lambda: first, rest)

@@ -6,6 +6,7 @@ import ast
 import dis
 import inspect
 import linecache
+import re
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -235,9 +236,27 @@ def _trees(code: CodeType, lines: list[str]) -> Iterator[ast.Module]:
 @lru_cache(maxsize=256)
 def _parsed(text: str, file: str) -> ast.Module | None:
     try:
-        return ast.parse(text, file)
+        tree = ast.parse(text, file)
     except (SyntaxError, ValueError):
         return None
+    if "class " in text and "__" in text:
+        _make_private(tree)
+    return tree
+
+
+_PRIVATE = re.compile(r"__(?!.*__$)")
+
+
+def _make_private(tree: ast.Module) -> None:
+    """Attributes ``__x`` become ``_Owner__x``; compiled, the tree gives the same code as before."""
+    left: list[tuple[ast.AST, str]] = [(tree, "")]
+    while left:
+        node, owner = left.pop()
+        if isinstance(node, ast.ClassDef):
+            owner = node.name.lstrip("_")
+        elif isinstance(node, ast.Attribute) and owner and _PRIVATE.match(node.attr):
+            node.attr = f"_{owner}{node.attr}"
+        left += [(inner, owner) for inner in _children(node)]
 
 
 def _part(code: CodeType, lines: list[str]) -> ast.Module | None:
