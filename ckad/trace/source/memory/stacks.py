@@ -280,7 +280,10 @@ class Stack:
 
 
 def _views(buffer: Tracer, rows: Sequence[Any], slot: Slot) -> list[Tracer]:
-    return views_of_rows(buffer, rows, slot.scalar, slot.weak)
+    found = views_of_rows(buffer, rows, slot.scalar, slot.weak)
+    for x in found:
+        x.classes = slot.classes
+    return found
 
 
 def views_of_rows(
@@ -316,7 +319,7 @@ def _is_named(kind: Any) -> bool:
 def _read(buffer: Tracer, row: Number, slot: Slot) -> Tracer:
     found = buffer[row]
     copied = fresh(value(found), scalar=slot.scalar)
-    copied.weak = slot.weak
+    copied.weak, copied.classes = slot.weak, slot.classes
     if not slot.scalar:
         copied.storage.shared = ITEM
         buffer.storage.root.lent.append(copied.storage)
