@@ -209,9 +209,9 @@ def _compare_from(frame: Frame, node: ast.Compare, x: Any, k: int) -> Any:
     if k + 1 == len(node.ops):
         return found
     verdict = truth(found)
-    rest = lambda: _compare_from(frame, node, y, k + 1)  # noqa: E731
     if isinstance(verdict, bool):
-        return rest() if verdict else found
+        return _compare_from(frame, node, y, k + 1) if verdict else found
+    rest = lambda: _compare_from(frame, node, y, k + 1)  # noqa: E731
     return branches.logical(True, found, verdict, rest, ("chain", k, node))
 
 

@@ -54,7 +54,7 @@ def class_of(x: Any) -> type:
 
 def _class_of_array(x: Tracer | ComplexTracer) -> type:
     one = x if isinstance(x, Tracer) else x.parts[0]
-    if getattr(one, "classes", None):
+    if isinstance(one, Tracer) and one.classes:
         (kind,) = one.classes if len(one.classes) == 1 else _refuse(one.classes)
         return kind
     if not getattr(one, "scalar", True):

@@ -75,8 +75,8 @@ def of_classes(result: Any, function: Callable[..., Any], *given: Any) -> Any:
     """A scalar ``function(*given)`` that has the classes which that gives in Python."""
     decided = any(type(x) is Tracer and x.classes for x in given)
     if decided and type(result) is Tracer and result.scalar:
-        found = {_class_of_one(function, one) for one in product(*map(classes_of, given))}
-        _note_classes(result, frozenset(found - {None}))
+        found = (_class_of_one(function, one) for one in product(*map(classes_of, given)))
+        _note_classes(result, frozenset(kind for kind in found if kind is not None))
     return result
 
 
