@@ -56,6 +56,18 @@ def by_windows(x):
     ]
 
 
+@pytest.mark.parametrize("mode", MODES)
+def test_places_of_pixels_and_between_two(mode):
+    row = X[0]
+    for order, half in product(range(3), (*range(-36, 37, 3), -34, -16, 16, 17, 34)):
+
+        def function(x, order=order, half=half):
+            return scipy.ndimage.shift(x, half / 2, order=order, mode=mode, cval=0.7)
+
+        got = ckad.jit(function, engine="vm")(row)
+        np.testing.assert_allclose(got, function(row), rtol=1e-9, atol=1e-12, err_msg=str(half))
+
+
 def shapes(x):
     image = np.stack([x, 2 * x, x * x])
     return [

@@ -150,3 +150,53 @@ def test_conditions_that_are_known_choose_as_in_python() -> None:
         return total + [s * k for k in range(6) if k % 2][first - 2]
 
     assert ckad.value_and_grad(f, engine="vm")(AT) == pytest.approx((f(AT), 10.0))
+
+
+def counting():
+    seen = [0.0]
+
+    def above(v):
+        seen[0] = seen[0] + v
+        return v > 1
+
+    return seen, above
+
+
+def conditions_that_count(s):
+    seen, above = counting()
+    xs = s * X
+    kept = [x for x in (xs[0], xs[2], xs[5]) if above(x)]
+    return sum(kept) + 10 * seen[0]
+
+
+def a_generator_whose_condition_counts(s):
+    seen, above = counting()
+    return sum(x for x in s * X if above(x)) + 10 * seen[0]
+
+
+def items_that_count_before_a_condition_is_undecided(s):
+    seen, above = counting()
+    kept = [(above(x), x)[1] for x in (5.0, s, 7.0) if x > 0.5]
+    return sum(kept) + 10 * seen[0]
+
+
+def a_filter_that_counts(s):
+    seen, above = counting()
+    return len(list(filter(above, s * X))) * s + seen[0]
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        conditions_that_count,
+        a_generator_whose_condition_counts,
+        items_that_count_before_a_condition_is_undecided,
+        a_filter_that_counts,
+    ],
+    ids=lambda function: function.__name__,
+)
+def test_what_conditions_change_is_changed_once(function: Function) -> None:
+    value, slope = ckad.value_and_grad(function)(AT)
+    assert value == pytest.approx(function(AT), rel=1e-13)
+    difference = (function(AT + 1e-6) - function(AT - 1e-6)) / 2e-6
+    assert slope == pytest.approx(difference, rel=1e-6)

@@ -50,6 +50,38 @@ def test_ufuncs_that_numba_makes_are_run_as_their_functions():
     assert ckad.explain(program, X).anew == ""
 
 
+@numba.vectorize(["int64(float64)"])
+def cut(x):
+    return x * 1.7
+
+
+@numba.vectorize(["float64(float64)"])
+def of_floats(x):
+    return x // 2 + x
+
+
+@numba.vectorize(["int64(int64)", "float32(float32)", "float64(float64)"])
+def of_some(x):
+    return x * x // 2
+
+
+def test_ufuncs_that_numba_makes_compute_with_the_types_of_their_signatures():
+    whole = np.array([3, -3, 5])
+
+    def program(x):
+        total = np.sum(cut(x) * x) + np.sum(of_floats(whole) * x) + cut(2.9) * x[0]
+        return (
+            total
+            + np.sum(of_some(whole) * x)
+            + of_some(x[1] * 1.3) * x[2]
+            + np.sum(of_some(1.1 * x))
+        )
+
+    check(program, X)
+    single = X.astype(np.float32)
+    assert ckad.jit(of_some)(single).dtype == of_some(single).dtype
+
+
 class System:
     def __init__(self, matrices):
         self.A, self.B = list(map(self.matrix, matrices))

@@ -51,7 +51,14 @@ from ckad.trace.source.outside.kinds import CONTAINERS, users
 from ckad.trace.source.outside.python import run_by_python
 from ckad.trace.source.outside.watch import watch
 from ckad.trace.source.text import shown
-from ckad.trace.source.values import holds_tracer, is_weak, lifted, weakened
+from ckad.trace.source.values import (
+    holds_tracer,
+    is_weak,
+    lifted,
+    of_classes,
+    one_of_classes,
+    weakened,
+)
 from ckad.trace.values.tracer import Tracer
 
 #: What reads all that a generator gives at once.
@@ -241,7 +248,9 @@ def _call_library(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> 
     if isinstance(callee, type) and not is_library(callee.__module__):
         return _constructed(result, given)
     if type(result) is Tracer and _is_weak_call(callee, args, options):
-        return by_builtin(callee, args, weakened(result))
+        result = by_builtin(callee, args, weakened(result))
+    if type(result) is Tracer and _is_in(callee, _WEAK_RESULTS):
+        return _of_classes(callee, args, result)
     if isinstance(result, (*CONTAINERS, tuple)):
         return new(result, given)
     if isinstance(result, Iterator):
@@ -351,6 +360,15 @@ def _is_weak_call(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> 
         return False
     items = args[0] if callee is sum and type(args[0]) in (list, tuple) else args
     return not options and all(is_weak(x) for x in items)
+
+
+def _of_classes(callee: Any, args: Sequence[Any], result: Tracer) -> Any:
+    """What a builtin gives, which may be of several classes if its operands are."""
+    if callee in (max, min):
+        items = args[0] if len(args) == 1 else args
+        numbers = isinstance(items, (list, tuple)) and all(np.ndim(x) == 0 for x in items)
+        return one_of_classes(result, items) if numbers else result
+    return of_classes(result, callee, *args) if callee in (abs, round, pow) else result
 
 
 def _counterpart(

@@ -202,20 +202,21 @@ def _boolean_of(frame: Frame, values: list[ast.expr], is_and: bool) -> Any:
 
 
 def _compare(frame: Frame, node: ast.Compare) -> Any:
-    x = evaluate(frame, node.left)
-    so_far: Any = True
-    for op, right in zip(node.ops, node.comparators, strict=True):
-        y = evaluate(frame, right)
-        frame.line = node.lineno
-        one = compared(op, x, y)
-        if len(node.ops) == 1:
-            return one
-        verdict = truth(one)
-        if verdict is False:
-            return one
-        so_far = verdict if so_far is True else np.logical_and(so_far, verdict)
-        x = y
-    return so_far
+    return _compare_from(frame, node, evaluate(frame, node.left), 0)
+
+
+def _compare_from(frame: Frame, node: ast.Compare, x: Any, k: int) -> Any:
+    """``x`` compared with operand k, and where that holds, that one with the next."""
+    y = evaluate(frame, node.comparators[k])
+    frame.line = node.lineno
+    found = compared(node.ops[k], x, y)
+    if k + 1 == len(node.ops):
+        return found
+    verdict = truth(found)
+    if isinstance(verdict, bool):
+        return _compare_from(frame, node, y, k + 1) if verdict else found
+    rest = lambda: _compare_from(frame, node, y, k + 1)  # noqa: E731
+    return branches.logical(True, found, verdict, rest, ("chain", k, node))
 
 
 def _if_else(frame: Frame, node: ast.IfExp) -> Any:

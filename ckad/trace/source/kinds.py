@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import builtins
+from collections.abc import Collection
 from types import FunctionType, UnionType
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
+from ckad.errors import ConcreteValueError
+from ckad.place import at_place
 from ckad.trace import dispatch
 from ckad.trace.source.choices import Choice, refuse
 from ckad.trace.source.control.checks import note_raise
@@ -51,6 +54,9 @@ def class_of(x: Any) -> type:
 
 def _class_of_array(x: Tracer | ComplexTracer) -> type:
     one = x if isinstance(x, Tracer) else x.parts[0]
+    if isinstance(one, Tracer) and one.classes:
+        (kind,) = one.classes if len(one.classes) == 1 else _refuse(one.classes)
+        return kind
     if not getattr(one, "scalar", True):
         return np.ndarray
     if getattr(one, "weak", True):
@@ -100,7 +106,21 @@ def _type(*args: Any, **options: Any) -> Any:
     return class_of(*args) if len(args) == 1 else type(*args, **options)
 
 
+def _refuse(classes: Collection[type]) -> NoReturn:
+    names = sorted(kind.__name__ for kind in classes)
+    raise ConcreteValueError(
+        at_place(
+            f"the class of a value is asked for that is {' or '.join(names)}, and which of these "
+            "depends on a traced condition, or on the number of the step. Start with a value of "
+            "the class that it has later: 0.0 in place of 0, or float(x)."
+        )
+    )
+
+
 def is_instance(x: Any, wanted: Any) -> bool:
+    if type(x) is Tracer and x.classes:
+        found = {issubclass(kind, wanted) for kind in x.classes}
+        return found.pop() if len(found) == 1 else _refuse(x.classes)
     kind = class_of(x)
     if kind is type(x):
         return isinstance(x, wanted)
@@ -119,8 +139,13 @@ def _has_attribute(x: Any, name: str) -> bool:
     return any(name in base.__dict__ for base in class_of(x).__mro__)
 
 
+def _is_scalar(x: Any) -> bool:
+    return np.isscalar(x) or is_instance(x, (np.generic, int, float, complex))
+
+
 for _builtin, _function in {
     **{type: _type, builtins.isinstance: is_instance, builtins.hasattr: _has_attribute}
 }.items():
     dispatch.put(_builtin, _function, (*dispatch.ANY, dispatch.SPARSE))
     dispatch.always(_builtin)
+dispatch.put(np.isscalar, _is_scalar, (dispatch.PLAIN,))

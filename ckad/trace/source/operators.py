@@ -25,7 +25,7 @@ from ckad.trace.source.outside.judge import hand_over
 from ckad.trace.source.outside.kinds import CONTAINERS
 from ckad.trace.source.outside.watch import watch
 from ckad.trace.source.text import TracedText, shown
-from ckad.trace.source.values import holds_tracer, is_weak, lifted, truth, weakened
+from ckad.trace.source.values import holds_tracer, is_weak, lifted, of_classes, truth, weakened
 from ckad.trace.values.apply import astype
 from ckad.trace.values.complex import ComplexTracer
 from ckad.trace.values.tracer import Tracer, concrete, known, lift
@@ -151,8 +151,8 @@ def _computed(function: Callable[[Any, Any], Any], x: Any, y: Any) -> Any:
 
 def _weak_of_weak(function: Callable[[Any, Any], Any], x: Any, y: Any, result: Any) -> Any:
     if not (result.scalar and is_weak(x) and is_weak(y)):
-        return result
-    own = weakened(result)
+        return of_classes(result, function, x, y)
+    own = of_classes(weakened(result), function, x, y)
     return divided(function, y, whole(function, x, y, own)) if type(own) is Tracer else own
 
 
@@ -162,10 +162,12 @@ def changed(function: Callable[[Any], Any], x: Any) -> Any:
     result = classes.operated_on(function, x)
     if result is not MISSING:
         return result
+    if function is operator.invert and type(x) is Tracer and x.weak and x.dtype == bool:
+        x = weakened(astype(x, np.int64))  # Python's True is inverted as the integer 1
     result = function(x)
     if not (is_weak(x) and isinstance(result, (Tracer, ComplexTracer))):
-        return lifted(result)
-    result = weakened(result)
+        return lifted(of_classes(result, function, x))
+    result = of_classes(weakened(result), function, x)
     return negated(x, result) if type(result) is Tracer and function is operator.neg else result
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -61,6 +62,41 @@ def is_weak(x: Any) -> bool:
     if type(x) is ComplexTracer:
         return all(map(is_weak, x.parts))
     return type(x) in (int, float, bool, complex)
+
+
+def classes_of(x: Any) -> frozenset[type]:
+    """The classes that a number or array may be of in Python."""
+    if type(x) is not Tracer:
+        return frozenset({type(x)})
+    return x.classes or Slot(x.type, x.scalar, x.weak).classes_in_python
+
+
+def of_classes(result: Any, function: Callable[..., Any], *given: Any) -> Any:
+    """A scalar ``function(*given)`` that has the classes which that gives in Python."""
+    decided = any(type(x) is Tracer and x.classes for x in given)
+    if decided and type(result) is Tracer and result.scalar:
+        found = (_class_of_one(function, one) for one in product(*map(classes_of, given)))
+        _note_classes(result, frozenset(kind for kind in found if kind is not None))
+    return result
+
+
+def one_of_classes(result: Any, items: Iterable[Any]) -> Any:
+    """A scalar that is one of ``items``, each of them a number."""
+    if type(result) is Tracer and result.scalar:
+        _note_classes(result, frozenset[type]().union(*map(classes_of, items)))
+    return result
+
+
+def _note_classes(x: Tracer, classes: frozenset[type]) -> None:
+    x.classes = Slot(x.type, x.scalar, x.weak).of_classes(classes).classes
+
+
+def _class_of_one(function: Callable[..., Any], classes: Sequence[type]) -> type | None:
+    """The class of what a function of numbers of these gives; None if it takes none."""
+    try:
+        return type(function(*(np.ones(()) if c is np.ndarray else c(1) for c in classes)))
+    except TypeError:
+        return None
 
 
 def weakened(x: Any) -> Any:
@@ -126,18 +162,32 @@ class Slot(NamedTuple):
     type: Type
     scalar: bool
     weak: bool
+    classes: frozenset[Any] | None = None  # that it may be of in Python, if these are several
+
+    @property
+    def classes_in_python(self) -> frozenset[Any]:
+        if self.classes:
+            return self.classes
+        if not self.scalar:
+            return frozenset({np.ndarray})
+        return frozenset({_NUMBERS[self.type.dtype] if self.weak else self.type.numpy.type})
+
+    def of_classes(self, classes: frozenset[Any]) -> Slot:
+        """The same for values that are of one of these classes."""
+        plain = self._replace(classes=None)
+        return plain if classes == plain.classes_in_python else self._replace(classes=classes)
 
     def enter(self, trace: Trace, first: Any = 0) -> Tracer:
         """A new input of ``trace`` of this kind, which is ``first`` at first."""
         row = trace.builder.input(self.type)
         if self.weak and self.type.dtype == DType.I64 and not is_counted(first):
             trace.large.add(row)
-        return Tracer(Storage(trace, row), (), self.scalar, self.weak)
+        return Tracer(Storage(trace, row), (), self.scalar, self.weak, self.classes)
 
     def show(self, row: int) -> Tracer:
         """The tracer of a result of this kind."""
         shown = fresh(row, scalar=self.scalar)
-        shown.weak = self.weak
+        shown.weak, shown.classes = self.weak, self.classes
         return shown
 
     def row(self, x: Any) -> int:
@@ -151,12 +201,13 @@ class Slot(NamedTuple):
 
 
 _WEAK = {bool: DType.BOOL, int: DType.I64, float: DType.F64}
+_NUMBERS: dict[DType, type] = {dtype: kind for kind, dtype in _WEAK.items()}
 
 
 def slot_of(x: Any) -> Slot | None:
     """The kind of a leaf; None for one that is not a number or array."""
     if type(x) is Tracer:
-        return Slot(x.type, x.scalar, x.weak)
+        return Slot(x.type, x.scalar, x.weak, x.classes)
     if type(x) in _WEAK:
         return Slot(Type(_WEAK[type(x)], ()), True, True)
     if isinstance(x, (np.ndarray, np.number, np.bool_)):
@@ -173,6 +224,7 @@ def join(a: Slot, b: Slot, broadcasts: bool = False) -> Slot | None:
 
     With ``broadcasts`` a Python number may become an array.
     """
+    classes = a.classes_in_python | b.classes_in_python
     if a.type.shape != b.type.shape:
         if broadcasts and a.weak and not a.type.shape:
             a = Slot(a.type.with_shape(b.type.shape), False, True)
@@ -180,7 +232,8 @@ def join(a: Slot, b: Slot, broadcasts: bool = False) -> Slot | None:
             return None
     dtype = np.result_type(_sample(a), _sample(b))
     type = Type(_code(dtype), a.type.shape)
-    return Slot(type, a.scalar and b.scalar, a.weak and b.weak and a.scalar)
+    is_weak = a.weak and b.weak and a.scalar
+    return Slot(type, a.scalar and b.scalar, is_weak).of_classes(classes)
 
 
 def is_kept(slot: Slot, joined: Slot) -> bool:

@@ -30,19 +30,26 @@ class Tracer(Array):
     """A value being recorded.
 
     ``scalar`` tells a NumPy scalar (immutable) from a 0-d array; ``weak`` says that it stands for a
-    Python number, which takes the dtype of the array it meets.
+    Python number, which takes the dtype of the array it meets. ``classes`` are those that it may be
+    of in Python, where a traced condition decides that.
     """
 
-    __slots__ = ("path", "scalar", "storage", "weak")
+    __slots__ = ("classes", "path", "scalar", "storage", "weak")
     kind = dispatch.PLAIN
 
     def __init__(
-        self, storage: Storage, path: Path = (), scalar: bool = False, weak: bool = False
+        self,
+        storage: Storage,
+        path: Path = (),
+        scalar: bool = False,
+        weak: bool = False,
+        classes: frozenset[type] | None = None,
     ) -> None:
         self.storage = storage
         self.path = path
         self.scalar = scalar
         self.weak = weak
+        self.classes = classes
 
     # --- what it is ----------------------------------------------------------------------------
 
@@ -220,13 +227,13 @@ def _seen_from(trace: Trace | None, x: Tracer) -> Tracer:
         if outer.storage.part:  # the body around shows a part alone: it has to adopt the whole
             raise outer.storage.read_only_error()
         path = tuple(v.renamed(trace.capture_row) for v in outer.path)
-        return Tracer(own, path, x.scalar, x.weak)
+        return Tracer(own, path, x.scalar, x.weak, x.classes)
     b = outer.storage.trace.builder
     row = read(b, outer.storage.row, outer.path, outer.storage.cache)
     mirror = trace.capture(row, outer.storage, outer.path)
     if outer.path:
         mirror.plain, mirror.dense = layout(outer)
-    return Tracer(mirror, (), x.scalar, x.weak)
+    return Tracer(mirror, (), x.scalar, x.weak, x.classes)
 
 
 def known(x: Any) -> np.ndarray | None:

@@ -27,7 +27,7 @@ _MODES = ("constant", "nearest", "wrap", "grid-wrap", "mirror", "reflect", "grid
 _SPLINES = {"constant": "mirror", "wrap": "mirror"}
 
 
-def _within(x: Array, n: int, mode: str) -> Array:
+def _within(x: Array, n: int, mode: str, order: int) -> Array:
     """Where a coordinate lies in an image of ``n`` pixels that goes on by ``mode``.
 
     In one whose last pixels are repeated it stays where it is.
@@ -38,11 +38,18 @@ def _within(x: Array, n: int, mode: str) -> Array:
     if mode == "nearest":
         return x
     if mode == "wrap":  # a period is from the first pixel's centre to the last one's
-        return np.where((x < 0.0) | (x > last), np.mod(x, last), x)
+        # left of the first pixel is the last one, right of the last the first
+        inside = np.where(x > last, np.mod(x, last), x)
+        return np.where(x < 0.0, last - np.mod(-x, last), inside)
     if mode == "grid-wrap":
         return np.mod(x, float(n))
     if mode == "mirror":
-        return last - np.abs(np.mod(x, 2.0 * last) - last)
+        turned = np.mod(x, 2.0 * last)
+        found = last - np.abs(turned - last)
+        if order > 0:
+            return found
+        # SciPy turns what is less than a pixel outside after it has found the nearest pixel
+        return np.where((x > last) & (turned > last) & (turned < n), turned, found)
     return n - 0.5 - np.abs(np.mod(x + 0.5, 2.0 * n) - n)  # reflect
 
 
@@ -211,7 +218,10 @@ def _sampled(
         image = _coefficients(image, order, range(len(places)), mode)
     how = "nearest" if mode == "constant" else mode  # what lies outside is not looked at
     around = _between if order < 2 else _spline
-    axes = [around(_within(x, n, how), n, order, mode) for x, n in zip(places, shape, strict=True)]
+    axes = [
+        around(_within(x, n, how, order), n, order, mode)
+        for x, n in zip(places, shape, strict=True)
+    ]
     more = (...,) + (None,) * (image.ndim - len(places))
     total: Any = 0.0
     for corner in product(*axes):
@@ -226,8 +236,8 @@ def _between(x: Array, n: int, order: int, mode: str) -> list[tuple[Any, Any]]:
     """The pixels around x and their weights: the nearest one, or two."""
     if order == 0:
         whole = np.floor(x + 0.5)
-        at = np.mod(whole, float(n)) if mode == "grid-wrap" else np.clip(whole, 0.0, n - 1.0)
-        return [(at.astype(np.int64), 1.0)]
+        at = whole.astype(np.int64)
+        return [(_continued(at, n, mode if mode in ("grid-wrap", "mirror") else "nearest"), 1.0)]
     if mode != "grid-wrap":
         x = np.clip(x, 0.0, n - 1.0)
     low = np.clip(np.floor(x), 0.0, n - 1.0 if mode == "grid-wrap" else max(n - 2.0, 0.0))

@@ -35,6 +35,7 @@ from ckad.trace.source.names.frame import (
 from ckad.trace.source.names.region import Growth
 from ckad.trace.source.values import (
     is_weak,
+    one_of_classes,
     same,
     slot_of,
     truth,
@@ -105,7 +106,8 @@ def logical(is_and: bool, first: Any, verdict: Tracer, rest: Thunk, place: Hasha
             found = side(verdict, is_and, rest)()
             computed = isinstance(found, Tracer) and found.dtype == bool and not found.shape
             plain = computed or type(found) is bool
-            harmless = plain and not trace.adopted and not region.draws and _is_harmless(trace)
+            quiet = not trace.adopted and not region.has_effects
+            harmless = plain and quiet and _is_harmless(trace)
         except (Written, Stops):
             harmless = False
     if harmless and isinstance(first, Tracer) and first.dtype == bool:
@@ -113,7 +115,7 @@ def logical(is_and: bool, first: Any, verdict: Tracer, rest: Thunk, place: Hasha
         if second is (not is_and):  # ``x > 0 and False``: nothing depends on the first
             return second
         both = np.logical_and(verdict, second) if is_and else np.logical_or(verdict, second)
-        return weakened(both)
+        return weakened(both) if is_weak(first) and is_weak(second) else both
     sides = (rest, lambda: first) if is_and else (lambda: first, rest)
     return either(verdict, *sides, place)
 
@@ -138,7 +140,8 @@ def put_item(items: list[Any], index: Tracer, new: Any) -> None:
     stack = np.stack([astype(x, dtype) for x in items])
     stack[index] = new
     weak = all(map(is_weak, (*items, new)))
-    items[:] = [weakened(stack[k]) if weak else stack[k] for k in range(len(items))]
+    found = [weakened(stack[k]) if weak else stack[k] for k in range(len(items))]
+    items[:] = [one_of_classes(x, (old, new)) for x, old in zip(found, items, strict=True)]
 
 
 def put_attribute(choice: Choice, name: str, new: Any, old: Callable[[Any], Any], put: Any) -> None:
@@ -194,7 +197,8 @@ def _of_several(choice: Choice, values: list[Any]) -> Any:
     slots = [slot_of(x) for x in values]
     if all(slot is not None and slot.scalar for slot in slots):
         result = choice.looked_up([lift(x) for x in values])
-        return weakened(result) if all(map(is_weak, values)) else result
+        result = weakened(result) if all(map(is_weak, values)) else result
+        return one_of_classes(result, values)
     if all(callable(x) and type(x) not in (OrNone, Choice) for x in values):
         return partial(_called, choice, values)
     return _called(choice, [partial(_itself, x) for x in values])

@@ -71,7 +71,7 @@ def _after(x: Any, zero: Tracer) -> Any:
     x = lift(x)
     passed = broadcast_to(np.equal(zero, 0), x.shape)
     made = fresh(value(apply(Op.SELECT, passed, x, x)), scalar=x.scalar)
-    made.weak = x.weak
+    made.weak, made.classes = x.weak, x.classes
     return made
 
 

@@ -53,6 +53,7 @@ from ckad.trace.source.names.frame import (
     Region,
     open_region,
 )
+from ckad.trace.source.values import Slot, classes_of
 from ckad.trace.values.grown import Grown, settle_tips
 from ckad.trace.values.tracer import Tracer, fresh, lift
 
@@ -357,7 +358,7 @@ class StagedLoop:
         found: dict[Place, Any] = {}
         for key, end in body.ends.items():
             if isinstance(end, End):
-                found.update(self._results(key, end, rows))
+                found.update(self._results(key, end, body.bound[key].leaves, rows))
         exact = body.outcome.exact
         tips: list[tuple[Grown, bool]] = []
         for (frame, name), end in body.ends.items():
@@ -376,12 +377,22 @@ class StagedLoop:
         body.outcome.settle(found, [stack.storage for stack in stacks])
         body.objects.settle()
 
-    def _results(self, key: Key, end: End, rows: list[int]) -> Iterator[tuple[Place, Any]]:
+    def _results(
+        self, key: Key, end: End, ends: Sequence[Any], rows: list[int]
+    ) -> Iterator[tuple[Place, Any]]:
         """What the leaves of a name are after the loop."""
         at = (self.found.guard != UNGUARDED) + self.found.signals + end.first
-        for k, (slot, leaf) in enumerate(zip(end.slots, end.leaves, strict=True)):
+        slots = self._of_last(end.slots, ends)
+        for k, (slot, leaf) in enumerate(zip(slots, end.leaves, strict=True)):
             yield (key, k), leaf if slot is None else slot.show(rows[at])
             at += slot is not None
+
+    def _of_last(self, slots: Sequence[Slot | None], ends: Sequence[Any]) -> list[Slot | None]:
+        """The kinds of what is there after the loop, of which a last step is known to be one."""
+        if self.found.guard != UNGUARDED or not self.found.length:
+            return [*slots]
+        pairs = zip(slots, ends, strict=True)
+        return [s and s.of_classes(classes_of(x)) for s, x in pairs]
 
     def _flow(self, body: Body, rows: list[int]) -> Flow | None:
         if not self.found.signals:

@@ -15,6 +15,7 @@ from ckad.trace.source.library import iterations
 from ckad.trace.source.names.closures import call_from_source
 from ckad.trace.source.outside.kinds import is_distribution
 from ckad.trace.source.values import holds_tracer
+from ckad.trace.values.apply import astype, resolve
 
 #: Distributions of SciPy with their parameters.
 _FROZEN = ("rv_continuous_frozen", "rv_discrete_frozen")
@@ -26,7 +27,7 @@ def called(callee: Any) -> Callable[..., Any] | None:
         return partial(_vectorized, callee)
     scalar = scalar_function(callee)
     if scalar is not None:
-        return lambda *args: _run(iterations.elementwise, scalar, args)
+        return partial(_by_elements, callee, scalar)
     if not type(callee).__module__.startswith("scipy.interpolate"):
         return None
     counterpart = dispatch.cell(type(callee).__call__)
@@ -45,6 +46,16 @@ def thawed(callee: Any, args: Any, options: Any) -> Any:
     if not is_distribution(dist) or not hasattr(dist, callee.__name__):
         return callee, args, options
     return getattr(dist, callee.__name__), (*args, *owner.args), {**owner.kwds, **options}
+
+
+def _by_elements(callee: Any, scalar: Any, *args: Any) -> Any:
+    """A ``numba.vectorize``: of numbers of the types of its signature, if it has got some."""
+    if not callee._frozen:
+        return _run(iterations.elementwise, scalar, args)
+    *taken, given = resolve(callee.ufunc, args)
+    dispatch.reject(any(dtype.kind not in "fiub" for dtype in (*taken, given)), callee.__name__)
+    found = _run(iterations.elementwise, scalar, tuple(map(astype, args, taken)))
+    return astype(found, given)
 
 
 def _vectorized(callee: np.vectorize, *args: Any, **options: Any) -> Any:

@@ -206,7 +206,9 @@ class Stack:
 
     def _view(self, row: int) -> Any:
         (buffer,), (slot,) = self.layout.buffers, self.layout.kind.slots
-        return _read(buffer, row, slot) if slot.scalar else _views(buffer, [row], slot)[0]
+        if slot.scalar:
+            return _read(buffer, row, slot)
+        return views_of_rows(buffer, [row], *slot[1:])[0]
 
     def show(self) -> None:
         """Let the items be views of their rows from here on, which nobody gives other items."""
@@ -274,24 +276,24 @@ class Stack:
         rows = [self.row(k) for k in range(self.count)]
         for x in layout.buffers if not layout.is_own else ():
             x.storage.root.shared = ITEM
-        each = [_views(x, rows, s) for x, s in zip(layout.buffers, layout.kind.slots, strict=True)]
-        items = zip(*each, strict=True)
+        pairs = zip(layout.buffers, layout.kind.slots, strict=True)
+        items = zip(*(views_of_rows(x, rows, *slot[1:]) for x, slot in pairs), strict=True)
         return [layout.item(leaves) for leaves in items]
 
 
-def _views(buffer: Tracer, rows: Sequence[Any], slot: Slot) -> list[Tracer]:
-    return views_of_rows(buffer, rows, slot.scalar, slot.weak)
-
-
 def views_of_rows(
-    buffer: Tracer, rows: Sequence[Any], scalar: bool, weak: bool = False
+    buffer: Tracer,
+    rows: Sequence[Any],
+    scalar: bool,
+    weak: bool = False,
+    classes: frozenset[Any] | None = None,
 ) -> list[Tracer]:
     """Views of these rows of a buffer; nothing is recorded before they are read."""
     shape = buffer.shape[1:]
     rest, steps, one = (0,) * len(shape), (1,) * (len(shape) + 1), ReshapeView(shape)
     paths = [(SliceView((row, *rest, *steps), (1, *shape)), one) for row in rows]
     path, storage = buffer.path, buffer.storage
-    return [Tracer(storage, (*path, *x), scalar, weak) for x in paths]
+    return [Tracer(storage, (*path, *x), scalar, weak, classes) for x in paths]
 
 
 def _is_array(x: Any) -> bool:
@@ -316,7 +318,7 @@ def _is_named(kind: Any) -> bool:
 def _read(buffer: Tracer, row: Number, slot: Slot) -> Tracer:
     found = buffer[row]
     copied = fresh(value(found), scalar=slot.scalar)
-    copied.weak = slot.weak
+    copied.weak, copied.classes = slot.weak, slot.classes
     if not slot.scalar:
         copied.storage.shared = ITEM
         buffer.storage.root.lent.append(copied.storage)

@@ -139,14 +139,19 @@ class Lazy:
     """A generator expression with a condition, which may be traced."""
 
     def __init__(
-        self, plain: Callable[[], Iterator[Any]], filtered: Callable[[], Filtered]
+        self,
+        is_undecided: Callable[[], bool],
+        plain: Callable[[], Iterator[Any]],
+        filtered: Callable[[], Filtered],
     ) -> None:
-        self.plain, self.filtered = plain, filtered
+        self.is_undecided, self.plain, self.filtered = is_undecided, plain, filtered
         self._iterator: Iterator[Any] | None = None
         made(self)
 
     def all_items(self) -> Any:
         """A list of the items, or what stands for it where it is not known which there are."""
+        if self._iterator is None and self.is_undecided():
+            return self.filtered()
         try:
             return list(iter(self))
         except Undecided:

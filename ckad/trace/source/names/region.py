@@ -57,6 +57,12 @@ class Region:
         self.draws: list[Any] = []  # what is drawn here of random numbers
         self.undo: dict[int, Callable[[], None]] = {}  # what else is put back, by what it is of
 
+    @property
+    def has_effects(self) -> bool:
+        """Whether more is done here than that rows are recorded."""
+        done = (self.changed, self.undo, self.growth, self.appends, self.keyed, self.draws)
+        return any(done)
+
     def roll_back(self) -> None:
         for (frame, name), value in self.changed.items():
             frame.restore(name, value)

@@ -8,12 +8,15 @@ from collections.abc import Iterator
 from typing import Any
 
 from ckad.place import at_place
+from ckad.trace.memory.context import open_trace
+from ckad.trace.memory.storage import Written
 from ckad.trace.source.actions import assign, evaluate, listed, run_block, unread
+from ckad.trace.source.control.checks import Stops
 from ckad.trace.source.control.sequences.filtered import NAMES, filtered
 from ckad.trace.source.memory.appends import seen
 from ckad.trace.source.memory.contents import stack_of
 from ckad.trace.source.names.absence import needed
-from ckad.trace.source.names.frame import Frame, check_run_over, made
+from ckad.trace.source.names.frame import Frame, check_run_over, made, open_region
 from ckad.trace.source.names.generated import Driven, Lazy, Undecided
 from ckad.trace.source.names.reader import Definition
 from ckad.trace.source.values import truth
@@ -30,6 +33,8 @@ def list_comprehension(frame: Frame, node: ast.ListComp) -> Any:
     if not _may_filter(node):
         return made([evaluate(inner, node.elt) for inner in _rounds(frame, node, iterable)])
     iterable = _items_of(iterable)
+    if _is_undecided(frame, node, iterable):
+        return filtered(_scope(frame, node), iterable, node)
     try:
         return made([evaluate(inner, node.elt) for inner in _rounds(frame, node, iterable)])
     except Undecided:
@@ -41,6 +46,23 @@ def _may_filter(node: ast.ListComp | ast.GeneratorExp) -> bool:
     (first, *others) = node.generators
     named = any(isinstance(part, ast.NamedExpr) for part in ast.walk(node))
     return bool(first.ifs) and not others and not named
+
+
+def _is_undecided(frame: Frame, node: ast.ListComp | ast.GeneratorExp, iterable: Any) -> bool:
+    """Whether it is found out only then, seen before calls change something that stays changed."""
+    (only,) = node.generators
+    parts = (part for x in (node.elt, *only.ifs) for part in ast.walk(x))
+    if isinstance(iterable, Iterator) or not any(isinstance(part, ast.Call) for part in parts):
+        return False
+    with open_trace(adopts=True), open_region():
+        try:
+            for _ in _rounds(frame, node, iterable):
+                pass
+        except Undecided:
+            return True
+        except (Written, Stops):
+            return False
+    return False
 
 
 def _items_of(iterable: Any) -> Any:
@@ -69,6 +91,7 @@ def generator_expression(frame: Frame, node: ast.GeneratorExp) -> Any:
         return made(evaluate(inner, node.elt) for inner in _rounds(frame, node, iterable))
     one, other = _twice(iterable)
     return Lazy(
+        lambda: _is_undecided(frame, node, one),
         lambda: (evaluate(inner, node.elt) for inner in _rounds(frame, node, one)),
         lambda: filtered(_scope(frame, node), _items_of(other), node),
     )

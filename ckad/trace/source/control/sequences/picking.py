@@ -16,7 +16,7 @@ from ckad.trace.integers.affine import is_at_least, range_of
 from ckad.trace.integers.spans import is_traced_slice, minus, number, plus
 from ckad.trace.source.choices import can_be_chosen, one_of, refuse
 from ckad.trace.source.control.checks import note_index
-from ckad.trace.source.values import Slot, slot_of, weakened
+from ckad.trace.source.values import Slot, one_of_classes, slot_of, weakened
 from ckad.trace.values.apply import apply
 from ckad.trace.values.tracer import Number, Tracer, lift
 
@@ -111,7 +111,8 @@ def picked(items: Sequence[Any], places: Sequence[Any]) -> list[Any]:
             raise refused("among items that hold more than numbers")
         stack, weak = stacked(column), _are_weak(slots)
         found = [stack[place] for place in places]
-        leaves.append([weakened(x) if weak and type(x) is Tracer else x for x in found])
+        found = [weakened(x) if weak and type(x) is Tracer else x for x in found]
+        leaves.append([one_of_classes(x, column) for x in found])
     return [trees.unflatten(tree, [column[k] for column in leaves]) for k in range(len(places))]
 
 
