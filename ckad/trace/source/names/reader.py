@@ -235,9 +235,27 @@ def _trees(code: CodeType, lines: list[str]) -> Iterator[ast.Module]:
 @lru_cache(maxsize=256)
 def _parsed(text: str, file: str) -> ast.Module | None:
     try:
-        return ast.parse(text, file)
+        tree = ast.parse(text, file)
     except (SyntaxError, ValueError):
         return None
+    _make_private(tree)
+    return tree
+
+
+def _make_private(tree: ast.Module) -> None:
+    """Let ``self.__x`` in a class C be ``self._C__x``, as Python does when it compiles."""
+    left: list[tuple[ast.AST, str]] = [(tree, "")]
+    while left:
+        node, owner = left.pop()
+        if isinstance(node, ast.ClassDef):
+            owner = node.name.lstrip("_")
+        elif isinstance(node, ast.Attribute) and owner and _is_private(node.attr):
+            node.attr = f"_{owner}{node.attr}"
+        left.extend((inner, owner) for inner in ast.iter_child_nodes(node))
+
+
+def _is_private(name: str) -> bool:
+    return name.startswith("__") and not name.endswith("__")
 
 
 def _part(code: CodeType, lines: list[str]) -> ast.Module | None:
