@@ -476,3 +476,71 @@ def test_lists_of_many_objects_are_found_at_once(monkeypatch):
     central = (many_tracks(0.3 + 1e-6) - many_tracks(0.3 - 1e-6)) / 2e-6
     np.testing.assert_allclose([value, slope], [many_tracks(0.3), central], rtol=1e-7)
     assert len(rounds) < 16
+
+
+def lengthened(x):
+    h = []
+    for i in range(20):
+        x = np.sin(x) + 0.1 * i
+        h += [x, 2.0 * x]
+    return np.sum(np.array(h) ** 2)
+
+
+def lengthened_by_a_tuple(x):
+    h = []
+    for i in range(20):
+        x = np.sin(x) + 0.1 * i
+        h.extend((x, x[::-1]))
+    return np.sum(np.array(h) * np.arange(40)[:, None])
+
+
+def lengthened_in_a_dict(x):
+    h = {"x": []}
+    for i in range(20):
+        x = np.sin(x) + 0.1 * i
+        h["x"] += [x]
+    return np.sum(np.array(h["x"]) ** 2)
+
+
+def lengthened_under_a_condition(x):
+    h = []
+    for i in range(20):
+        x = np.sin(x) + 0.1 * i
+        if x[0] > 0.5:
+            h += [x]
+    return np.sum(np.array(h) ** 2)
+
+
+def lengthened_with_two_names(x):
+    h = g = []
+    for i in range(20):
+        x = np.sin(x) + 0.1 * i
+        h += [x]
+        g += [2.0 * x]
+    return np.sum(np.array(h) ** 2)
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        *(lengthened, lengthened_by_a_tuple, lengthened_in_a_dict, lengthened_under_a_condition),
+        lengthened_with_two_names,
+    ],
+    ids=lambda p: p.__name__,
+)
+def test_lengthening_by_some_items_is_appending_each(program):
+    x = a(3)
+    np.testing.assert_allclose(ckad.jit(program)(x), program(x), rtol=1e-12)
+    ckad.testing.check_grads(program, (x,), order=1)
+    assert "recorded once" in str(ckad.explain(program, x))
+
+
+def test_a_list_that_is_lengthened_by_itself_is_written_out():
+    def program(x):
+        h = [x]
+        for _ in range(6):
+            h.extend(h)
+        return np.sum(np.array(h) ** 2)
+
+    x = a(3)
+    np.testing.assert_allclose(ckad.jit(program)(x), 64 * np.sum(x**2), rtol=1e-12)

@@ -105,6 +105,13 @@ def sinc(x: Any) -> Tracer:
     return found if found.shape else fresh(value(found))
 
 
+@implements(np.i0)
+def i0(x: Any) -> Tracer:
+    x = lift(x)
+    x = x if x.dtype.kind == "f" else astype(x, np.float64)
+    return fresh(value(apply(Op.BESSEL_I, ufuncs.constant_like(x, 0.0), x)), scalar=False)
+
+
 # --- the real numbers as complex ones ----------------------------------------------------------
 
 

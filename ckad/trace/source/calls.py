@@ -47,7 +47,7 @@ from ckad.trace.source.names.kept import KEPT, forget, kept
 from ckad.trace.source.names.reader import definition_of
 from ckad.trace.source.outside.clock import CLOCKS, Moment
 from ckad.trace.source.outside.judge import SIMPLE, adopted, hand_over, is_simple
-from ckad.trace.source.outside.kinds import CONTAINERS, users
+from ckad.trace.source.outside.kinds import CONTAINERS, attributes, users
 from ckad.trace.source.outside.python import run_by_python
 from ckad.trace.source.outside.watch import watch
 from ckad.trace.source.text import shown
@@ -293,7 +293,7 @@ def _computed(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
 def _constructed(made_now: Any, given: Sequence[Any]) -> Any:
     """An object of the user's class that Python has made."""
     ledger().made[id(made_now)] = made_now
-    for part in getattr(made_now, "__dict__", {}).values():
+    for part in attributes(made_now).values():
         new(part, given)
     return made(made_now)
 

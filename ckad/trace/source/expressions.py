@@ -26,7 +26,7 @@ from ckad.trace.source.control.sequences.comprehensions import (
 from ckad.trace.source.control.sequences.ordering import found_in
 from ckad.trace.source.kinds import class_of, real_of_spectra
 from ckad.trace.source.memory import keyed, listed, objects
-from ckad.trace.source.memory.appends import appending, seen
+from ckad.trace.source.memory.appends import LENGTHENING, appending, seen
 from ckad.trace.source.memory.contents import is_in_buffers, new, read, stack_of
 from ckad.trace.source.memory.twins import changing
 from ckad.trace.source.names import classes
@@ -96,7 +96,7 @@ def unread(frame: Frame, node: ast.expr) -> Any:
     elif isinstance(node, ast.Subscript):
         owner, index = unread(frame, node.value), evaluate(frame, node.slice)
         frame.line = node.lineno
-        found = _element(owner, index)
+        found = unread_element(owner, index)
     elif isinstance(node, ast.Tuple):
         return tuple(items(frame, node.elts, unread))
     else:
@@ -245,12 +245,12 @@ def _subscript(frame: Frame, node: ast.Subscript) -> Any:
 
 
 def element(owner: Any, index: Any) -> Any:
-    """``owner[index]``."""
-    found = _element(owner, index)
+    """``owner[index]``; ``unread_element`` is for who looks at a list by ``listed`` alone."""
+    found = unread_element(owner, index)
     return found if isinstance(index, slice) else seen(found)
 
 
-def _element(owner: Any, index: Any) -> Any:
+def unread_element(owner: Any, index: Any) -> Any:
     if stack_of(owner) is not None:
         return listed.item(owner, index)
     if keyed.is_looked_up(owner, index):
@@ -295,7 +295,7 @@ def _slice(frame: Frame, node: ast.Slice) -> slice:
 
 
 def _call(frame: Frame, node: ast.Call) -> Any:
-    if isinstance(node.func, ast.Attribute) and node.func.attr == "append":
+    if isinstance(node.func, ast.Attribute) and node.func.attr in LENGTHENING:
         with appending():
             callee = evaluate(frame, node.func)
     else:

@@ -20,11 +20,12 @@ from ckad.trace.source.control.flow import Flow, definite
 from ckad.trace.source.control.guarded import try_statement, with_statement
 from ckad.trace.source.control.sequences.generators import yielded
 from ckad.trace.source.effects import is_left_out
-from ckad.trace.source.expressions import attribute_of, closure, element, evaluate, unread
+from ckad.trace.source.expressions import attribute_of, closure, evaluate, unread, unread_element
 from ckad.trace.source.libraries import compiles
 from ckad.trace.source.library import sparse
 from ckad.trace.source.matching import match
 from ckad.trace.source.memory import keyed, listed, objects
+from ckad.trace.source.memory.appends import extend, is_extended
 from ckad.trace.source.memory.contents import stack_of
 from ckad.trace.source.memory.twins import changing
 from ckad.trace.source.names import classes
@@ -52,7 +53,6 @@ from ckad.trace.source.outside.kinds import CONTAINERS
 from ckad.trace.source.outside.watch import watch
 from ckad.trace.source.skipped import Skipped
 from ckad.trace.source.values import holds_tracer, truth
-from ckad.trace.values.array import Array
 from ckad.trace.values.complex import ComplexTracer
 from ckad.trace.values.fields import Fields
 from ckad.trace.values.tracer import Tracer
@@ -246,7 +246,10 @@ def _augmented(frame: Frame, node: ast.AugAssign) -> None:
         frame.bind(target.id, new)
     elif isinstance(target, ast.Subscript):
         owner, index = unread(frame, target.value), evaluate(frame, target.slice)
-        store(owner, index, _combined(frame, node, in_place, element(owner, index)))
+        old = unread_element(owner, index)
+        new = _combined(frame, node, in_place, old)
+        if type(old) is not list or new is not old or type(owner) not in CONTAINERS:
+            store(owner, index, new)
     else:
         assert isinstance(target, ast.Attribute)
         owner = given(evaluate(frame, target.value))
@@ -260,9 +263,8 @@ def _combined(
 ) -> Any:
     value = evaluate(frame, node.value)
     frame.line = node.lineno
-    is_longer = stack_of(old) is not None or (type(old) is list and listed.is_open(value))
-    if is_longer and in_place is operator.iadd and not isinstance(value, (Array, np.ndarray)):
-        listed.extend(old, value)
+    if in_place is operator.iadd and is_extended(old, value):
+        extend(old, value)
         return old
     if isinstance(old, CONTAINERS):
         changing(old)

@@ -119,6 +119,7 @@ for _function in (np.where, np.clip, np.round, np.around, np.real, np.nan_to_num
     _by_elements(_function)
 _by_elements(np.fix, tame=False)
 _by_elements(np.sinc, tame=False)
+_by_elements(np.i0)
 
 
 put(arrays.by_elements, lambda function, x: elementwise(function, [x], tame=False), PART)

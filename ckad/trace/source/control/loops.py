@@ -39,7 +39,7 @@ from ckad.trace.source.draws.events import Loop, Stepped
 from ckad.trace.source.draws.noted import Uncounted, drawn
 from ckad.trace.source.memory import keyed
 from ckad.trace.source.memory.aliases import names_of
-from ckad.trace.source.memory.appends import extend
+from ckad.trace.source.memory.appends import extend_by_steps
 from ckad.trace.source.memory.contents import Stacked, Whole
 from ckad.trace.source.memory.growing import Growing, Outgrown
 from ckad.trace.source.memory.housing import repeat_growth
@@ -340,7 +340,7 @@ class StagedLoop:
         """What the steps have appended, at the end of the lists."""
         for target, entries in body.region.appends.values():
             each = [(next(stacks), entry.many) for entry in entries]
-            extend(target, each, [entry.slot for entry in entries], self.found.length)
+            extend_by_steps(target, each, [entry.slot for entry in entries], self.found.length)
 
     def _note(self, body: Body) -> None:
         """What `ckad.explain` says of this loop."""

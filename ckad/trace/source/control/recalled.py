@@ -27,7 +27,7 @@ from ckad.trace.source.control.flow import Flow
 from ckad.trace.source.memory.contents import Contents, contents
 from ckad.trace.source.memory.objects import Attributes, attributes_of
 from ckad.trace.source.names.frame import MISSING, Frame, Key, ledger
-from ckad.trace.source.outside.kinds import CONTAINERS, MAPPINGS, SEQUENCES
+from ckad.trace.source.outside.kinds import CONTAINERS, MAPPINGS, SEQUENCES, attributes
 from ckad.trace.source.values import Slot, arrays_of, flatten, slot_of
 from ckad.trace.values.part import Part
 from ckad.trace.values.tracer import Tracer
@@ -286,7 +286,7 @@ def _parts(owner: Any) -> Mapping[Any, Any]:
         return dict(owner.names)
     if type(owner) in SEQUENCES:
         return dict(enumerate(owner)) if len(owner) <= MOST_ITEMS else NOTHING
-    return dict(owner if type(owner) in MAPPINGS else getattr(owner, "__dict__", NOTHING))
+    return dict(owner if type(owner) in MAPPINGS else attributes(owner))
 
 
 def _found(frames: list[Frame], path: Path) -> Any:

@@ -15,6 +15,7 @@ from ckad.trace.source.memory.contents import Contents, changed_contents
 from ckad.trace.source.names.absence import OrNone
 from ckad.trace.source.names.closures import Closure
 from ckad.trace.source.names.frame import Frame, Key, ledger
+from ckad.trace.source.outside.kinds import attributes
 from ckad.trace.source.values import arrays_of
 from ckad.trace.values.array import Array
 from ckad.trace.values.complex import ComplexTracer
@@ -104,7 +105,7 @@ def _parts(value: Any) -> Iterable[Any]:
         return (value.__self__,)
     if isinstance(value, (type, ModuleType, FunctionType)):
         return ()
-    return getattr(value, "__dict__", {}).values()
+    return attributes(value).values()
 
 
 def names_of(root: Storage) -> list[str]:

@@ -34,6 +34,7 @@ from ckad.trace.source.memory.twins import check_alone
 from ckad.trace.source.names.frame import Region, depth_of, enclosing, region
 from ckad.trace.source.outside.kinds import CONTAINERS
 from ckad.trace.source.values import Slot, flatten, slot_of
+from ckad.trace.values.array import Array as Traced
 from ckad.trace.values.tracer import Tracer, lift
 
 
@@ -59,6 +60,9 @@ class _Allowed(threading.local):
 
 _allowed = _Allowed()
 
+#: Methods of a list that a body may call without reading it.
+LENGTHENING = ("append", "extend")
+
 
 @contextmanager
 def appending() -> Iterator[None]:
@@ -82,8 +86,23 @@ def appender(callee: Any, args: Sequence[Any]) -> Callable[..., None] | None:
     owner = getattr(callee, "__self__", None)
     if type(owner) is not list or len(args) != 1:
         return None
-    known = {"append": append, "extend": listed.extend if listed.is_open(args[0]) else None}
+    known = {"append": append, "extend": extend if is_extended(owner, args[0]) else None}
     return known.get(callee.__name__)
+
+
+def is_extended(target: Any, new: Any) -> bool:
+    """Whether ``target += new`` is the same as to append the items of ``new`` one by one."""
+    if stack_of(target) is not None:
+        return not isinstance(new, (Traced, np.ndarray))
+    return type(target) is list and (type(new) in (list, tuple) or listed.is_open(new))
+
+
+def extend(target: list[Any], new: Any) -> None:
+    """``target.extend(new)``."""
+    if listed.is_open(new):
+        return listed.extend(target, new)
+    for item in tuple(new):  # it may be ``target``
+        append(target, item)
 
 
 def append(target: list[Any], item: Any) -> None:
@@ -129,7 +148,7 @@ def _note(inner: Region, target: list[Any], entry: Entry) -> None:
         inner.new_lists[id(target)] = target
 
 
-def extend(
+def extend_by_steps(
     target: list[Any], entries: list[tuple[Tracer, bool]], slots: Sequence[Slot], length: int
 ) -> None:
     """Append what ``length`` steps have: each entry stacked, and whether one step's is a stack."""

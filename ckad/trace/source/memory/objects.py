@@ -25,6 +25,7 @@ from ckad.trace.source.names.frame import (
     region,
 )
 from ckad.trace.source.names.reader import nothing
+from ckad.trace.source.outside.kinds import Slots, attributes
 from ckad.trace.source.outside.watch import watch
 
 
@@ -36,7 +37,7 @@ class Attributes(Frame):
     def __init__(self, owner: Any) -> None:
         # mypy counts no ``def`` among FunctionType
         super().__init__(nothing(), _no_function, None, 0)  # type: ignore[arg-type]
-        self.owner, self.names = owner, vars(owner)
+        self.owner, self.names = owner, attributes(owner)
 
     def note_change(self, name: str) -> None:
         super().note_change(name)
@@ -146,7 +147,7 @@ def _own(found: Attributes, name: str) -> None:
     inner = region()
     if inner is None or inner.depth <= found.depth or name in found.names:
         return
-    if not hasattr(kind, name):
+    if not hasattr(kind, name) or isinstance(found.names, Slots):
         return
     if callable(getattr(kind, name)):
         raise UnrecordableError(
@@ -182,9 +183,7 @@ def attributes_of(owner: Any, name: str) -> Attributes | None:
         return None
     plain = kind.__setattr__ is object.__setattr__
     plain = plain and kind.__getattribute__ is object.__getattribute__
-    if not plain or type(getattr(owner, "__dict__", None)) is not dict:
-        return None
-    if hasattr(getattr(kind, name, None), "__set__"):  # a property, or another descriptor
+    if not plain or not _is_bound(owner, name):
         return None
     known = ledger().objects
     if id(owner) not in known:
@@ -193,3 +192,12 @@ def attributes_of(owner: Any, name: str) -> Attributes | None:
     assert isinstance(found, Attributes)
     found.depth = depth_of(owner)  # an object may outlive the body that has made it
     return found
+
+
+def _is_bound(owner: Any, name: str) -> bool:
+    """Whether the object itself, or one of its slots, holds what it has by a name."""
+    held = attributes(owner)
+    if isinstance(held, Slots):
+        return name in held.slots
+    described = getattr(type(owner), name, None)  # by a property, or another descriptor
+    return held is getattr(owner, "__dict__", None) and not hasattr(described, "__set__")

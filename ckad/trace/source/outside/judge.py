@@ -30,6 +30,7 @@ from ckad.trace.source.outside.kinds import (
     DISPLAYS,
     INERT,
     METHODS,
+    attributes,
     is_distribution,
     is_member,
     is_ours,
@@ -162,7 +163,7 @@ def _copied(watch: Watch, x: Any) -> None:
         return watch.give_up(f"a copy of a {kind.__qualname__}, which its methods make")
     for name in _OF_COPIES:
         watch.on_class(kind, name)
-    for part in getattr(x, "__dict__", {}).values():
+    for part in attributes(x).values():
         _copied(watch, part)
     return None
 

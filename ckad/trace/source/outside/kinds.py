@@ -9,7 +9,7 @@ import functools
 import operator
 import sys
 from collections import Counter, OrderedDict, defaultdict, deque, namedtuple
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, MutableMapping
 from functools import partial
 from types import (
     CodeType,
@@ -57,6 +57,52 @@ def users(kind: type, name: str) -> Any:
         if name in base.__dict__:
             return ABSENT if is_library(base.__module__) else base.__dict__[name]
     return ABSENT
+
+
+class Slots(MutableMapping[str, Any]):
+    """The attributes of an object whose class keeps them in slots, as ``vars`` shows others'."""
+
+    def __init__(self, owner: Any) -> None:
+        kind: Any = type(owner)
+        self.owner, self.slots = owner, _slots_of(kind)
+
+    def __getitem__(self, name: str) -> Any:
+        try:
+            return self.slots[name].__get__(self.owner)
+        except AttributeError:
+            raise KeyError(name) from None
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        self.slots[name].__set__(self.owner, value)
+
+    def __delitem__(self, name: str) -> None:
+        self.slots[name].__delete__(self.owner)
+
+    def __iter__(self) -> Iterator[str]:
+        return (name for name in self.slots if hasattr(self.owner, name))
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
+@functools.cache
+def _slots_of(kind: type) -> dict[str, Any]:
+    """The slots that are reached by their own names."""
+    found: dict[str, Any] = {}
+    for base in reversed(kind.__mro__):
+        for name, value in vars(base).items():
+            found.pop(name, None)  # it hides that of a base
+            if type(value) is MemberDescriptorType and value.__name__ == name:
+                found[name] = value
+    return found
+
+
+def attributes(owner: Any) -> MutableMapping[str, Any]:
+    """What the attributes of an object of the user's are bound to; empty if it has none."""
+    own = getattr(owner, "__dict__", None)
+    if own is not None:
+        return own if type(own) is dict else {}
+    return {} if is_library(type(owner).__module__) else Slots(owner)
 
 
 _Sample = namedtuple("_Sample", "item")

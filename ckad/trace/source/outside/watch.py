@@ -44,6 +44,7 @@ from ckad.trace.source.outside.kinds import (
     DISPLAYS,
     INERT,
     METHODS,
+    attributes,
     comparable,
     is_console,
     is_distribution,
@@ -219,13 +220,13 @@ class Watch:
             return self.give_up(f"{kind.__qualname__}.__getattribute__")
         self.object(owner)
         self.on_class(kind, name)
-        attributes = getattr(owner, "__dict__", None)
+        held = getattr(owner, "__dict__", None)
         if isinstance(owner, enum.Enum):
             self.name(vars(owner), {"value": "_value_", "name": "_name_"}.get(name, name))
         elif name == "__dict__":
-            self._container(attributes)
-        elif type(attributes) is dict:
-            self.name(attributes, name)
+            self._container(held)
+        elif type(held) is dict:
+            self.name(held, name)
         found = type(users(kind, name))
         if found is MemberDescriptorType:
             self._part(owner, name)
@@ -239,9 +240,8 @@ class Watch:
         if key not in self._noted and id(owner) not in self.own:
             self._noted.add(key)
             self._entered[id(owner)] = owner
-            attributes = getattr(owner, "__dict__", None)
-            attributes = attributes if type(attributes) is dict else None
-            self.guard.objects.append((owner, type(owner), attributes))
+            held = getattr(owner, "__dict__", None)
+            self.guard.objects.append((owner, type(owner), held if type(held) is dict else None))
 
     def on_class(self, kind: type, name: str) -> None:
         """A name is looked up in a class, for an object of it or for itself."""
@@ -263,9 +263,9 @@ class Watch:
         self.guard.names.append((base.__dict__, name, value))
         kind: type = type(value)
         if kind not in METHODS and hasattr(kind, "__get__") and is_library(kind.__module__):
-            return self.give_up(f"{base.__qualname__}.{name}, a {kind.__name__}")
-        self.enter(value)
-        return None
+            self.give_up(f"{base.__qualname__}.{name}, a {kind.__name__}")
+        else:
+            self.enter(value)
 
     # --- values ---------------------------------------------------------------------------------
 
@@ -350,7 +350,7 @@ class Watch:
             for part in value.values() if isinstance(value, dict) else value:
                 self.adopt_all(part)
         elif not is_library(kind.__module__):
-            for part in getattr(value, "__dict__", {}).values():
+            for part in attributes(value).values():
                 self.adopt_all(part)
 
     def given(self, value: Any) -> None:
