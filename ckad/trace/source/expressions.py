@@ -212,10 +212,9 @@ def _compare_from(frame: Frame, node: ast.Compare, x: Any, k: int) -> Any:
     found = compared(node.ops[k], x, y)
     if k + 1 == len(node.ops):
         return found
-    verdict = truth(found)
-    if isinstance(verdict, bool):
-        return _compare_from(frame, node, y, k + 1) if verdict else found
-    rest = lambda: _compare_from(frame, node, y, k + 1)  # noqa: E731
+    rest = partial(_compare_from, frame, node, y, k + 1)
+    if isinstance(verdict := truth(found), bool):
+        return rest() if verdict else found
     return branches.logical(True, found, verdict, rest, ("chain", k, node))
 
 

@@ -240,13 +240,9 @@ class StagedLoop:
 
     def _house(self, found: Stacked | Growing | Outgrown) -> None:
         """Keep a list or an array in buffers from now on, or not any more."""
-        housing = self.found.housing
-        is_own = (
-            housing.outgrown(found)
-            if isinstance(found, Outgrown)
-            else housing.want(found, self._most())
-        )
-        if not is_own:
+        housing, most = self.found.housing, self._most()
+        own = housing.outgrown(found) if isinstance(found, Outgrown) else housing.want(found, most)
+        if not own:
             raise found
 
     def _house_lists(self) -> None:
