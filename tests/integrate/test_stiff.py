@@ -13,6 +13,8 @@ from ckad.integrate.methods import STIFF
 from ckad.integrate.problem import control, problem
 from ckad.integrate.stiff.bdf import ROWS, Bdf
 from ckad.integrate.stiff.linear import systems
+from ckad.tape.ops import Op
+from ckad.tape.routines import routine_of
 
 from .stiff_problems import PROBLEMS, robertson
 
@@ -230,6 +232,38 @@ def test_first_and_second_derivatives(method):
     np.testing.assert_allclose(pushed, ckad.grad(lambda w: end(w, method, 6))(2.0), rtol=1e-12)
     np.testing.assert_allclose(found(2.0), exact(2.0), rtol=1e-6)
     np.testing.assert_allclose(ckad.grad(found)(2.0), ckad.grad(exact)(2.0), rtol=1e-5)
+
+
+def of_equal_steps(w, method):
+    steps = {"first_step": 0.25, "max_step": 0.25, "rtol": 1e-5, "atol": 1e10}
+    return solve_ivp(bent, (0.0, 1.0), [1.0, 0.5], method, args=(w,), **steps).y[0, -1]
+
+
+@pytest.mark.parametrize(
+    ("method", "stages"),
+    [("Kvaerno3", 3), ("Kvaerno5", 6), ("KenCarp4", 5), ("Rodas5P", 8), ("BDF", 1)],
+)
+def test_an_implicit_stage_is_reversed_by_one_transposed_solve(method, stages):
+    def transposed(tape):
+        here = [row for row in tape.rows if row.op is Op.CALL]
+        solves = [row for row in here if routine_of(row).name == "lu_solve"]
+        return sum(row.attrs[1] for row in solves) + sum(map(transposed, tape.bodies))
+
+    assert transposed(ckad.trace(ckad.grad(lambda w: of_equal_steps(w, method)))(2.0)) == stages
+
+
+@slow
+@pytest.mark.parametrize("method", ["Kvaerno5", "Rodas5P"])
+def test_third_derivatives(method):
+    """Against those of an explicit method."""
+
+    def end(w, method, digits):
+        tight = {"rtol": 10.0**-digits, "atol": 10.0 ** -(digits + 2)}
+        return solve_ivp(bent, (0.0, 1.0), [1.0, 0.5], method, args=(w,), **tight).y[0, -1]
+
+    exact, found = (ckad.grad(ckad.grad(ckad.grad(lambda w, m=m, d=d: end(w, m, d))))(2.0)
+                    for m, d in (("DOP853", 8), (method, 5)))  # fmt: skip
+    np.testing.assert_allclose(found, exact, rtol=1e-3)
 
 
 TIGHT = {"rtol": 1e-11, "atol": 1e-12}

@@ -1,9 +1,7 @@
 """Implicit equations of a step: solved without derivative, differentiated where they are solved.
 
-No iteration is differentiated. At the solution x of g(x, p) = 0 the derivative of one step
-x - M^-1 g(x, p) with M = dg/dx is that of the solution, dx = -M^-1 dg/dp, whatever M depends on;
-that of two such steps is right to second order, as each doubles the terms of a series that are.
-The adjoint of such a step is one transposed system with the same factors.
+No iteration is differentiated: the derivative is that of the implicit function, one system with the
+factors at the solution, or one transposed.
 """
 
 from __future__ import annotations
@@ -14,34 +12,25 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ckad.integrate.stages import EPS, rms
-from ckad.trace.source.purity import pure
-from ckad.transforms import custom_jvp, stop_gradient, while_loop
+from ckad.trace.arrays import traced
+from ckad.trace.memory.opened import is_tracing
+from ckad.transforms import stop_gradient, while_loop
+from ckad.transforms.primitives.closed import Closed
+from ckad.transforms.primitives.implicit import root_by
 
 Function = Callable[[Any], Any]
-ORDERS = 2
-
-
-@custom_jvp
-def _with_derivative(x: Any, of: Any) -> Any:
-    """``x``, whose derivative is that of ``of``: where none is taken, ``of`` is not computed."""
-    return x
-
-
-@_with_derivative.defjvp
-def _(primals: Any, tangents: Any) -> Any:
-    return primals[0], tangents[1]
-
-
-pure(_with_derivative)
 
 
 def implicit(solution: Any, residual: Function, solve: Function) -> Any:
-    """The root of ``residual`` with its derivatives: ``solution`` to the bit."""
+    """The root of ``residual`` with its derivatives: ``solution`` to the bit.
+
+    ``solve`` solves systems with the derivative of ``residual`` there.
+    """
     solution = stop_gradient(solution)
-    x = solution
-    for _ in range(ORDERS):
-        x = _with_derivative(solution, x - solve(residual(x)))
-    return x
+    if not is_tracing():
+        return solution
+    equation, inverse = Closed(residual, solution), Closed(solve, solution)
+    return root_by("solve_ivp", equation, traced(solution), inverse)
 
 
 class Solved(NamedTuple):

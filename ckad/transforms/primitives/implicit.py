@@ -29,6 +29,7 @@ from ckad.transforms.gradients import vjp
 from ckad.transforms.primitives.closed import Closed, floats, replaced
 from ckad.transforms.primitives.forms import Leaf, Results, given, leaf_of
 from ckad.transforms.primitives.rules import Derivatives, Rule, known_result, with_examples
+from ckad.transforms.structured import stop_gradient
 
 #: (value, operands, tangents of the operands) -> the tangent of the value
 Push = Callable[[Any, Sequence[Any], Sequence[Any]], Any]
@@ -169,3 +170,48 @@ def root_of(
 
     key = g.tape.identity, options
     return defined(name, key, x, (*g.parameters, failed), push, pull)
+
+
+def root_by(name: str, g: Closed, x: Tracer, inverse: Closed) -> Tracer:
+    """``x``, float64[n], as the root of g(x, p), where ``inverse`` solves systems with dg/dx there.
+
+    ``inverse`` itself is not differentiated: what it gives is the root of J v - b, which is derived
+    as ``x`` is when a further derivative is asked for. So a first derivative is one solve.
+    """
+    n = len(g.parameters)
+
+    def linear(x: Any, rows: Sequence[Any], b: Any, transposed: bool) -> Any:
+        p, constants = rows[:n], stop_gradient(tuple(rows[n:]))
+
+        def product(v: Any) -> Any:
+            if transposed:
+                return vjp(lambda x: g(x, p), x)[1](v)[0]
+            return jvp(lambda x: g(x, p), (x,), (v,))[1]
+
+        def solve(b: Any) -> Any:
+            if transposed:
+                return vjp(lambda b: inverse(b, constants), b)[1](b)[0]
+            return inverse(b, constants)
+
+        found = stop_gradient(solve(b))
+        return root_by(name, Closed(lambda v: product(v) - b, b), found, Closed(solve, b))
+
+    def push(x: Any, rows: Sequence[Any], tangents: Sequence[Any]) -> Any:
+        p, at = rows[:n], floats(g.parameters)
+        if not at:
+            return np.zeros(x.shape)
+        moving = tuple(p[k] for k in at), tuple(tangents[k] for k in at)
+        change = jvp(lambda *q: g(x, replaced(p, q)), *moving)[1]
+        return linear(x, rows, -change, False)
+
+    def pull(x: Any, rows: Sequence[Any], ct: Any) -> Sequence[Any]:
+        p, at = rows[:n], floats(g.parameters)
+        if not at:
+            return [None] * len(rows)
+        w = linear(x, rows, -ct, True)
+        pulled = vjp(lambda *q: g(x, replaced(p, q)), *(p[k] for k in at))[1](w)
+        found = dict(zip(at, pulled, strict=True))
+        return [found.get(k) for k in range(len(rows))]
+
+    key = g.tape.identity, inverse.tape.identity
+    return defined(name, key, x, (*g.parameters, *inverse.parameters), push, pull)
