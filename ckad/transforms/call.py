@@ -40,6 +40,7 @@ from ckad.trace.source.libraries import python_function
 from ckad.trace.source.outside.watch import watching
 from ckad.trace.values.tracer import Tracer, value
 from ckad.transforms import reuse
+from ckad.transforms.arguments.sources import as_arrays
 from ckad.transforms.finite import explained
 from ckad.transforms.reuse import Alone, Recorded
 
@@ -67,6 +68,7 @@ class Call:
         options: Options = DEFAULT,
     ) -> None:
         self.fun = fun = python_function(fun) or fun
+        args, options = as_arrays(args, options)
         key: Hashable | Alone
         known = None
         try:

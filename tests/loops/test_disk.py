@@ -335,12 +335,14 @@ def test_a_name_that_needs_numbers_says_so():
         ckad.value_and_grad(program, (0, 1), schedule="multistage")(*arguments())
 
 
-def test_sources_in_a_file_are_read_where_they_lie(tmp_path):
+@pytest.mark.parametrize("engine", ["native", "vm"])
+@pytest.mark.parametrize("dtype", [np.float64, np.int64])
+def test_sources_in_a_file_are_read_where_they_lie(engine, dtype, tmp_path):
     """Each step reads its own row of a memory map: the whole is never in the program's memory."""
     n, size = 100, 5000
     shape = (n, size)
-    sources = np.lib.format.open_memmap(tmp_path / "x.npy", "w+", np.float64, shape)
-    sources[:] = np.sin(np.arange(n * size)).reshape(shape)
+    sources = np.lib.format.open_memmap(tmp_path / "x.npy", "w+", dtype, shape)
+    sources[:] = (3 * np.sin(np.arange(n * size))).reshape(shape)
     sources.flush()
     mapped = np.load(tmp_path / "x.npy", mmap_mode="r")
 
@@ -352,7 +354,7 @@ def test_sources_in_a_file_are_read_where_they_lie(tmp_path):
         return seen
 
     u = np.linspace(0.0, 1.0, size)
-    gradient = ckad.value_and_grad(driven, memory="800 KiB", engine="native")
+    gradient = ckad.value_and_grad(driven, memory="800 KiB", engine=engine)
     expected = gradient(u, np.array(mapped))
     tracemalloc.start()
     found = gradient(u, mapped)
@@ -361,3 +363,28 @@ def test_sources_in_a_file_are_read_where_they_lie(tmp_path):
     assert found[0] == expected[0]
     assert np.array_equal(found[1], expected[1])
     assert peak < mapped.nbytes / 4
+
+
+@pytest.mark.parametrize("lies", ["reversed", "apart", "between cells"])
+def test_the_vm_takes_sources_that_lie_in_another_way(lies):
+    n, size = 30, 7
+    plain = np.sin(np.arange(n * size)).reshape(n, size)
+    if lies == "reversed":
+        given = np.array(plain[::-1])[::-1]
+    elif lies == "apart":
+        given = np.repeat(plain, 2, axis=1)[:, ::2]
+    else:
+        given = np.frombuffer(b"1234" + plain.tobytes(), offset=4).reshape(n, size)
+
+    def driven(u: Any, sources: Any) -> Any:
+        for k in range(n):
+            u = np.sin(u) * sources[k]
+        return np.sum(u * u)
+
+    u = np.linspace(0.5, 1.0, size)
+    expected = ckad.value_and_grad(driven, (0, 1), engine="native")(u, plain)
+    assert same(ckad.value_and_grad(driven, (0, 1), engine="vm")(u, given), expected)
+    twice = ckad.value_and_grad(lambda u, x: driven(u, x) + np.sum(x), (0, 1), engine="vm")
+    _, (ct_u, ct_x) = twice(u, given)
+    assert np.array_equal(ct_u, expected[1][0])
+    assert np.allclose(ct_x, expected[1][1] + 1.0, rtol=1e-14)

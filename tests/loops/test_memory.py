@@ -32,7 +32,7 @@ from ckad.engines import arena
 from ckad.loops import driver
 from ckad.transforms import call
 
-driver.chosen = call.chosen = lambda tape, engine: os.environ["ENGINE"]
+driver.chosen = call.chosen = lambda tape, engine, members=1: os.environ["ENGINE"]
 
 rng = np.random.default_rng(1)
 figures = {}

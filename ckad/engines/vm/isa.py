@@ -58,6 +58,8 @@ class Code(IntEnum):
     LEARNT = 34  # table, cell: the loop runs as many steps as the cell says
     CALL = 35  # place: leave the interpreter for the routine of that place
     RUN = 36  # size, place, cost, address, work, n, n cells, words: machine code on arrays
+    COPY_FAR = 37  # n, dst, cell, i: dst <- n cells at i n behind the cell that the cell numbers
+    GATHER_FAR = 38  # as GATHER, with the cell that holds the number of src in its place
 
 
 class Reduce(IntEnum):

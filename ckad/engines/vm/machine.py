@@ -165,8 +165,13 @@ def execute(
     f[0] = 0.0
     for offset, array in program.constants:
         put(f, i, offset, array)
+    lent = []
     for place, array in zip(program.inputs, inputs, strict=True):
-        put(f, i, place.offset, array)
+        if place.far:
+            lent.append(_in_cells(array))
+            i[place.offset] = (lent[-1].ctypes.data - f.ctypes.data) // CELL
+        else:
+            put(f, i, place.offset, array)
     calls = _Calls(program, f)
     with blas.one_thread() if program.calls_blas else nullcontext():
         results = _interpret(program, f, inputs, calls, feeds or {}, on_progress, stops, longest)
@@ -236,6 +241,12 @@ def _slices(
             raise calls.failure(int(report[1]), int(report[3]))
         elif status is not Status.PAUSED:
             _fail(program, status, int(report[1]), f)
+
+
+def _in_cells(array: np.ndarray) -> np.ndarray:
+    """An array whose elements lie as cells do: itself, or a copy."""
+    lies = array.flags.c_contiguous and array.ctypes.data % CELL == 0
+    return array if lies else np.array(array, order="C")
 
 
 def put(f: np.ndarray, i: np.ndarray, offset: int, array: np.ndarray) -> None:

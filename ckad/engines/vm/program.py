@@ -16,10 +16,11 @@ MOST_CELLS = 2**60
 
 
 class Place(NamedTuple):
-    """An array in the cells."""
+    """An array in the cells, or one cell that says where it lies, see Region."""
 
     offset: int
     type: Type
+    far: bool = False
 
 
 class Call(NamedTuple):

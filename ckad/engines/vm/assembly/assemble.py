@@ -10,6 +10,7 @@ from ckad.engines.heap import too_much
 from ckad.engines.stops import Stops
 from ckad.engines.vm.assembly.assembler import Assembler
 from ckad.engines.vm.assembly.chains import lower_chain
+from ckad.engines.vm.assembly.far import far_inputs
 from ckad.engines.vm.assembly.grouping import Item
 from ckad.engines.vm.assembly.lower import lower_row
 from ckad.engines.vm.assembly.placement import Placement
@@ -26,7 +27,10 @@ def assemble(
 ) -> Program:
     """The vm's program for ``tape``; ``slots`` says how much the token of each taped loop holds."""
     assembler = Assembler(slots or {}, _lower, check_finite, stops)
-    inputs = [assembler.new(type.size) for type in tape.input_types]
+    far = far_inputs(tape)
+    inputs = [assembler.new(1 if k in far else t.size) for k, t in enumerate(tape.input_types)]
+    for k in far:
+        inputs[k].far = True
     assembler.place_constants(tape)
     _, outputs = assembler.walk(tape, inputs)
     assembler.emit(Code.HALT)
@@ -36,7 +40,7 @@ def assemble(
         code=np.array(assembler.code, np.int64),
         n_cells=assembler.heap.peak,
         constants=[(region.offset, array) for region, array in assembler.constants],
-        inputs=[Place(r.offset, t) for r, t in zip(inputs, tape.input_types, strict=True)],
+        inputs=[Place(r.offset, t, r.far) for r, t in zip(inputs, tape.input_types, strict=True)],
         outputs=[Place(r.offset, t) for r, t in zip(outputs, tape.output_types, strict=True)],
         loops=assembler.loops,
         places=assembler.places,

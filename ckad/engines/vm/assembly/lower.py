@@ -313,8 +313,9 @@ def _gather(a: Assembler, placement: Placement, k: int, row: Row) -> None:
     outer, n, inner = _around(placement.tape.rows[x].type.shape, row.attrs[0])
     count = placement.tape.rows[idx].type.size
     dst = a.new(row.type.size)
-    a.emit(Code.GATHER, dst.offset, placement.region[x].offset, placement.region[idx].offset, outer,
-           n, count, inner, cost=2 * row.type.size)  # fmt: skip
+    source, at = placement.region[x], placement.region[idx].offset
+    code = Code.GATHER_FAR if source.far else Code.GATHER
+    a.emit(code, dst.offset, source.offset, at, outer, n, count, inner, cost=2 * row.type.size)
     a.bind(placement, k, dst)
 
 

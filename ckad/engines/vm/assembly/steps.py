@@ -71,9 +71,8 @@ class Steps:
             zip(self.xs, self.x_sizes, self.x_regions, strict=True)
         ):
             if n and _reads(body, first + at):
-                self.a.emit(
-                    Code.COPY_IN, n, region.offset, source.offset, self.i.offset, cost=n / 4
-                )
+                code = Code.COPY_FAR if source.far else Code.COPY_IN
+                self.a.emit(code, n, region.offset, source.offset, self.i.offset, cost=n / 4)
         return self.x_regions
 
     def run(

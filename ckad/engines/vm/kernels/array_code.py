@@ -20,6 +20,7 @@ from ckad.kernel import kernel
 
 _FILL, _COPY_ND, _REDUCE, _CUMSUM = (int(c) for c in list(Code)[2:6])
 _RECURRENCE, _GATHER, _SCATTER = (int(c) for c in list(Code)[6:9])
+_GATHER_FAR = int(Code.GATHER_FAR)
 
 
 @kernel
@@ -41,6 +42,10 @@ def array_instruction(
         return end
     if op == _GATHER:
         gather(base, i, *words(code[pc + 1 :], 7))
+        return pc + 8
+    if op == _GATHER_FAR:
+        src = i[code[pc + 2]]
+        gather(base, i, code[pc + 1], src, *words(code[pc + 3 :], 5))
         return pc + 8
     if op == _SCATTER:
         scatter(base, f, i, *words(code[pc + 1 :], 8))

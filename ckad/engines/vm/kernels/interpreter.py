@@ -22,6 +22,7 @@ _STRIPS, _SET, _NEXT, _COPY_IN, _COPY_OUT = (int(c) for c in list(Code)[11:16])
 _JUMP, _IF_ZERO, _IF_LAST, _IF_AT = (int(c) for c in list(Code)[16:20])
 _ACTION, _RESTART, _RESIDUAL, _BEFORE, _STEP, _CHECK = (int(c) for c in list(Code)[20:26])
 _CLIP, _NEXT_WHILE, _REACHED, _TOO_LONG, _LEARNT, _CALL, _RUN = (int(c) for c in list(Code)[30:37])
+_COPY_FAR = int(Code.COPY_FAR)
 _DONE, _PAUSED, _ACTIONS, _INDEX, _NOT_FINITE, _LENGTH, _ROUTINE, _FAILED = (int(s) for s in Status)
 
 #: Columns of an action table's row: the next row, the rows filled, where its buffer begins,
@@ -72,6 +73,10 @@ def run(
         elif op == _COPY_IN:
             n = code[pc + 1]
             arrays.copy(base, code[pc + 2], code[pc + 3] + i[code[pc + 4]] * n, n)
+            pc += 5
+        elif op == _COPY_FAR:
+            n = code[pc + 1]
+            arrays.copy(base, code[pc + 2], i[code[pc + 3]] + i[code[pc + 4]] * n, n)
             pc += 5
         elif op == _COPY_OUT:
             n = code[pc + 1]

@@ -1,0 +1,1 @@
+"""What a call is given, before it is recorded."""
