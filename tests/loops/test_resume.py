@@ -190,7 +190,9 @@ def through_kills(path: Any, n_kills: int, seed: int, **options: Any) -> None:
 
     def child() -> None:
         value, (a, b) = gradient(*arguments())
-        np.savez(path / "found.npz", value=value, a=a, b=b)
+        part = path.with_name(f"{path.name}-part.npz")  # it may be killed here, too
+        np.savez(part, value=value, a=a, b=b)
+        part.replace(path / "found.npz")
 
     start = time.perf_counter()
     assert ended(fork(child)) == 0

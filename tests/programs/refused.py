@@ -2,20 +2,7 @@
 
 import numpy as np
 
-from ckad.errors import CarryError, ConcreteValueError, TraceError, UnrecordableError
-
-
-def random_numbers_in_the_loop(x):
-    rng = np.random.default_rng(0)
-    total = np.sum(x)
-    while total < 10.0:
-        total = total + rng.normal() ** 2
-    return total
-
-
-def length_of_an_array_from_values(x):
-    n = int(np.sum(x > 0))
-    return np.sum(np.ones(n)) * x[0]
+from ckad.errors import CarryError, ConcreteValueError, TraceError
 
 
 def structure_that_grows(x):
@@ -60,8 +47,6 @@ def python_numbers_by_values(x):
 
 #: the class of each one's error
 REFUSED = {
-    random_numbers_in_the_loop: UnrecordableError,
-    length_of_an_array_from_values: ConcreteValueError,
     structure_that_grows: CarryError,
     shape_that_grows: CarryError,
     text_from_values: ConcreteValueError,
