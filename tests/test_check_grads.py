@@ -149,8 +149,8 @@ def test_the_worst_element_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_value_that_tracing_changes_fails() -> None:
-    def sees_the_tracer(x: Any) -> Any:
-        return 3.0 * x if hasattr(x, "storage") else 2.0 * x
+    # without a source Python runs it, on tracers
+    sees_the_tracer = eval("lambda x: 3.0 * x if hasattr(x, 'storage') else 2.0 * x")
 
     with pytest.raises(GradientCheckError, match="NumPy gives 2"):
         check_grads(sees_the_tracer, (np.ones(2),))

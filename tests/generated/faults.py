@@ -122,18 +122,21 @@ def _(right: Any) -> Any:
 def _(right: Any) -> Any:
     def wrong(self: Any, *args: Any) -> Any:
         plan = right(self, *args)
-        return plan._replace(advance=_unfused(plan.advance))
+        return plan._replace(advance=_rounded(plan.advance))
 
     return wrong
 
 
-def _unfused(tape: Any) -> Any:
-    """Products and sums that are one op as two."""
+def _rounded(tape: Any) -> Any:
+    """Products and sums that are one op as two, and other products as quotients."""
     b, env = Builder(), []
     for k, row in enumerate(tape.rows):
         if row.op is Op.FMA:
             x, y, z = (env[x] for x in row.operands)
             env.append(b.add(b.mul(x, y), z))
+        elif row.op is Op.MUL and row.type.is_float:
+            x, y = (env[x] for x in row.operands)
+            env.append(b.div(x, b.div(b.full_like(y, 1.0), y)))
         else:
             env.append(b.copy_row(tape, k, env))
     return b.tape([env[k] for k in tape.outputs.tolist()])

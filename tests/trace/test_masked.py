@@ -194,7 +194,7 @@ def _array_beside(a):
     [
         (_two_masks, UnsupportedFunctionError, "another mask"),
         (_changed_mask, UnsupportedFunctionError, "another mask"),
-        (_places, TraceError, "returns a Part"),
+        (_places, TraceError, "returns an array whose length is computed"),
         (_array_beside, UnsupportedFunctionError, r"an array of shape \(3,\)"),
     ],
 )

@@ -77,7 +77,7 @@ PURE: set[Any] = {
     *(re.findall, re.split, re.sub),
 }
 #: What these give is not determined by their arguments, but in functions that are run from source.
-UNDEFINED = (np.empty, np.empty_like, np.ndarray)
+UNDEFINED = (np.empty, np.empty_like, np.ndarray, globals, locals, eval, exec, hasattr)
 #: What computes from an index alone.
 INDEXED = (np.mgrid, np.ogrid, np.r_, np.c_, np.s_, np.index_exp)
 
