@@ -235,4 +235,5 @@ def _file_digest(path: str) -> str:
 @functools.cache
 def _announce() -> None:
     if not os.environ.get("CKAD_QUIET"):
-        print("ckad: compiling its kernels, once after install (about 20 s) ...", file=sys.stderr)
+        said = "ckad: compiling its kernels, each once after install (20 s for all) ..."
+        print(said, file=sys.stderr)

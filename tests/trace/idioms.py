@@ -53,3 +53,16 @@ def check_further(function: Callable[..., Any], *arguments: Any) -> None:
     first, *others = arguments
     twice = ckad.grad(lambda a: ckad.grad(function)(a, *others))(first)
     assert twice == pytest.approx(ckad.hessian(function)(*arguments), rel=1e-12, abs=1e-12)
+
+
+def check_number(f: Callable[[float], Any], at: float, *, rel: float = 1e-14, abs: float = 0.0,
+                 memory: str | None = None) -> float:  # fmt: skip
+    """Value and slope of a function of a number by the vm, and the same bits within ``memory``."""
+    expected = f(at)
+    value, slope = ckad.value_and_grad(f, engine="vm")(at)
+    assert value == pytest.approx(expected, rel=rel)
+    difference = (f(at + 1e-6) - f(at - 1e-6)) / 2e-6
+    assert slope == pytest.approx(difference, rel=1e-6, abs=abs)
+    if memory is not None:
+        assert ckad.value_and_grad(f, engine="vm", memory=memory)(at) == (value, slope)
+    return float(slope)

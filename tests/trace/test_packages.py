@@ -13,15 +13,9 @@ from scipy import special
 import ckad
 from ckad.errors import TraceError, UnrecordableError, UnsupportedFunctionError
 
+from .idioms import check
+
 X = np.array([1.0, -2.0, 3.0])
-
-
-def check(program, x):
-    value, gradient = ckad.value_and_grad(program, engine="vm")(x)
-    np.testing.assert_allclose(value, program(x), rtol=1e-12)
-    direction, h = np.cos(np.arange(np.size(x))), 1e-6
-    slope = (program(x + h * direction) - program(x - h * direction)) / (2 * h)
-    np.testing.assert_allclose(np.sum(gradient * direction), slope, rtol=1e-6)
 
 
 @numba.vectorize

@@ -13,8 +13,9 @@ import ckad
 from ckad.errors import CkadError, UnrecordableError
 from ckad.rules.routines.draws import KINDS, kind_of
 
+from .drawing import AT, check_draws, states
+
 Function = Callable[[Any], Any]
-AT = 0.7
 
 
 def metropolis(s):
@@ -159,21 +160,9 @@ PROGRAMS = [
 every_program = pytest.mark.parametrize("f", PROGRAMS, ids=lambda f: f.__name__)
 
 
-def states() -> tuple[Any, ...]:
-    kind, keys, *rest = np.random.get_state()
-    return (kind, keys.tobytes(), *rest), random.getstate()
-
-
 @every_program
 def test_value_gradient_and_the_generators_afterwards(f: Function) -> None:
-    expected, left = f(AT), states()
-    np.random.seed(99)
-    value, gradient = ckad.value_and_grad(f, engine="vm")(AT)
-    assert value == pytest.approx(expected, rel=1e-14)
-    assert states() == left or "seed" not in f.__code__.co_names
-    difference = (f(AT + 1e-6) - f(AT - 1e-6)) / 2e-6
-    assert gradient == pytest.approx(difference, rel=1e-6, abs=1e-7)
-    assert ckad.jvp(f, (AT,), (1.0,), engine="vm")[1] == pytest.approx(gradient, rel=1e-12)
+    check_draws(f)
 
 
 @every_program

@@ -12,6 +12,8 @@ import pytest
 import ckad
 from ckad.errors import UnrecordableError
 
+from .drawing import AT, check_draws, states
+
 Function = Callable[[Any], Any]
 
 
@@ -424,12 +426,6 @@ PROGRAMS: list[Function] = [
     *(made_at_each_step, written_into, of_many_dimensions, rejected, two_generators),
 ]
 every_program = pytest.mark.parametrize("f", PROGRAMS, ids=lambda f: f.__name__)
-AT = 0.7
-
-
-def states() -> tuple[Any, ...]:
-    kind, keys, *rest = np.random.get_state()
-    return (kind, keys.tobytes(), *rest), random.getstate()
 
 
 def sized_by_the_step(s):
@@ -446,14 +442,7 @@ def test_sizes_that_differ_from_step_to_step_are_drawn_step_by_step() -> None:
 @pytest.mark.filterwarnings("error::ckad.errors.UnrolledLoopWarning")
 @every_program
 def test_value_and_gradient(f: Function) -> None:
-    expected, left = f(AT), states()
-    np.random.seed(99)
-    value, gradient = ckad.value_and_grad(f, engine="vm")(AT)
-    assert value == pytest.approx(expected, rel=1e-14)
-    assert states() == left or "seed" not in f.__code__.co_names
-    difference = (f(AT + 1e-6) - f(AT - 1e-6)) / 2e-6
-    assert gradient == pytest.approx(difference, rel=1e-6, abs=1e-7)
-    assert ckad.jvp(f, (AT,), (1.0,), engine="vm")[1] == pytest.approx(gradient, rel=1e-12)
+    check_draws(f)
 
 
 @every_program

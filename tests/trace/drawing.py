@@ -1,0 +1,31 @@
+"""Programs that draw: their value, derivatives and where they leave the shared generators."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ckad
+
+from .idioms import check_number
+
+AT = 0.7
+
+
+def states() -> tuple[Any, ...]:
+    kind, keys, *rest = np.random.get_state()
+    return (kind, keys.tobytes(), *rest), random.getstate()
+
+
+def check_draws(f: Callable[[float], Any]) -> None:
+    f(AT)
+    left = states()
+    np.random.seed(99)
+    ckad.value_and_grad(f, engine="vm")(AT)
+    assert states() == left or "seed" not in f.__code__.co_names
+    slope = check_number(f, AT, abs=1e-7)
+    assert ckad.jvp(f, (AT,), (1.0,), engine="vm")[1] == pytest.approx(slope, rel=1e-12)
