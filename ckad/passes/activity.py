@@ -6,7 +6,6 @@ Loops are taken to a fixed point: a carry that becomes varied in one step is var
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from ckad.errors import DifferentiationError
 from ckad.rules import RULES
@@ -16,14 +15,6 @@ from ckad.tape.routines import routine_of
 from ckad.tape.tape import Row, Tape
 
 Flags = list[bool]
-
-
-@dataclass(frozen=True)
-class LoopFlags:
-    """Flags of a loop's carry and ys, and of its body's inputs."""
-
-    carry: Flags
-    ys: Flags
 
 
 def dependent(tape: Tape, inputs: Sequence[bool]) -> Flags:

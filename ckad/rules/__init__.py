@@ -1,33 +1,18 @@
 """The rule blocks of all ops; importing this package fills the registry."""
 
-from ckad.rules import (
-    arithmetic,
-    call,
-    control,
-    functions,
-    index,
-    linalg,
-    logic,
-    reduce,
-    routines,
-    shape,
-    special,
-)
+from ckad.rules import call, control, index, linalg, numbers, reduce, routines, shape
 from ckad.rules.registry import RULES, Contribution, Rule
 
 __all__ = [
     "RULES",
     "Contribution",
     "Rule",
-    "arithmetic",
     "call",
     "control",
-    "functions",
     "index",
     "linalg",
-    "logic",
+    "numbers",
     "reduce",
     "routines",
     "shape",
-    "special",
 ]

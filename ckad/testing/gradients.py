@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ckad import trees
-from ckad.differences import Leaves, is_float, largest, norm, ridders
 from ckad.errors import ConcreteValueError, DifferentiationError, GradientCheckError
+from ckad.testing.differences import Leaves, is_float, largest, norm, ridders
 from ckad.trace.source import follow
 from ckad.transforms import grad, jit, jvp, vjp
 from ckad.transforms.gradients import conjugated

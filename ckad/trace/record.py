@@ -102,8 +102,8 @@ dispatch.later(
 dispatch.later(
     "scipy.integrate",
     "ckad.trace.numpy.scipy.filters",
-    "ckad.integrate.scipys",
-    "ckad.integrate.quadrature",
+    "ckad.integrate.called.solvers",
+    "ckad.integrate.called.quadrature",
 )
 dispatch.later("scipy.optimize", "ckad.optimize.zeros", "ckad.optimize.minima")
 dispatch.later(

@@ -51,7 +51,6 @@ class Reversal:
     def __init__(self, loop: ReverseLoop, taping: Tape, reverse: Tape) -> None:
         self.loop, self.taping, self.reverse = loop, taping, reverse
         self.n_xs = len(loop.xs)
-        self.n_shared = self.n_xs + len(loop.captured)
 
     def emit(
         self, b: Builder, token: Sequence[int], totals: Sequence[int], shared: Sequence[int]

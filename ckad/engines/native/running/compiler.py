@@ -32,7 +32,7 @@ from ckad import cache, locks
 from ckad.cache import Cache
 from ckad.engines.native.rows.calls import PART, SYMBOL
 from ckad.engines.native.running import routines
-from ckad.rules import special
+from ckad.rules.numbers import special
 
 # What a program's machine code follows from, besides its key: all that lowering imports.
 PROGRAMS = Cache(

@@ -17,7 +17,8 @@ from numba.extending import intrinsic
 
 from ckad.engines.vm.isa import FIRST_KERNEL, KERNELS
 from ckad.engines.vm.pairs import Pair
-from ckad.rules import RULES, special
+from ckad.rules import RULES
+from ckad.rules.numbers import special
 
 LANES = 8
 UNROLL = 2  # vectors per turn of a kernel's loop

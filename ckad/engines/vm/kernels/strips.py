@@ -11,8 +11,6 @@ from ckad.kernel import kernel
 
 _VIEW, _ROLL, _PAD = int(Code.VIEW), int(Code.ROLL), int(Code.PAD)
 _FIRST = FIRST_KERNEL
-#: Words of an elementwise instruction inside STRIPS: code and four (address, advance) pairs.
-KERNEL_WORDS = 9
 
 
 @kernel

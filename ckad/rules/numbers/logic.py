@@ -10,7 +10,7 @@ import numpy as np
 from llvmlite import ir as llvm
 
 from ckad.rules import ir
-from ckad.rules.elementwise import elementwise
+from ckad.rules.numbers.block import elementwise
 from ckad.rules.registry import Contribution, Tangents, from_partials, jvp, rule, same_shape, vjp
 from ckad.tape.builder import Builder
 from ckad.tape.ops import Op

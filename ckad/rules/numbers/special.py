@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ckad.rules import ir, vector_math
-from ckad.rules.elementwise import elementwise, like
+from ckad.rules.numbers.block import elementwise, like
 from ckad.rules.registry import Over, Partial
 from ckad.rules.vector_math.zeta import emit_hurwitz_zeta
 from ckad.tape.builder import Builder

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from ckad.rules import ir, vector_math
-from ckad.rules.elementwise import elementwise, like
+from ckad.rules.numbers.block import elementwise, like
 from ckad.rules.registry import Over
 from ckad.tape.builder import Builder
 from ckad.tape.ops import Op

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from ckad.rules import ir, vector_math
-from ckad.rules.elementwise import elementwise, like
-from ckad.rules.fused import multiply_add
+from ckad.rules.numbers.block import elementwise, like
+from ckad.rules.numbers.fused import multiply_add
 from ckad.rules.registry import Contribution, Pole, Share, Tangents, jvp, vjp
 from ckad.tape.builder import Builder
 from ckad.tape.ops import Op

@@ -1,0 +1,1 @@
+"""Solvers and integrals of SciPy's, where a program that is recorded calls them."""
