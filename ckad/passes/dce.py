@@ -6,6 +6,7 @@ Loops lose the ys, carries and captures that nothing needs, and carry only what 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from weakref import WeakSet
 
 from ckad.passes.liveness import needed
 from ckad.passes.rewrite import rebuild, with_outputs
@@ -16,12 +17,22 @@ from ckad.tape.routines import routine_of
 from ckad.tape.tape import Row, Tape
 from ckad.tape.types import TUPLE
 
+#: What `dce` would return as it is: bodies stay the same through many tapes, those of nested
+#: branches would be gone through once for each that they are in.
+_lean: WeakSet[Tape] = WeakSet()
+
 
 def dce(tape: Tape) -> Tape:
     """``tape`` without the rows that no output depends on.
 
     A loop carries only what its results need; what its body returns as it came in is captured.
     """
+    made = tape if tape in _lean else _slimmed(tape)
+    _lean.add(made)
+    return made
+
+
+def _slimmed(tape: Tape) -> Tape:
     live = needed(tape, tape.outputs.tolist())
     for k in tape.inputs.tolist():
         live[k] = True
@@ -47,7 +58,7 @@ def dce(tape: Tape) -> Tape:
             env[k] = b.copy_row(tape, k, env, dce)
     made = b.tape([env[k] for k in tape.outputs.tolist()])
     # what only a dropped carry or capture read is dead as well
-    return dce(made) if _reads_less(tape, made, env, results) else made
+    return _slimmed(made) if _reads_less(tape, made, env, results) else made
 
 
 def _read_in_part(tape: Tape, live: list[bool]) -> set[int]:
