@@ -7,6 +7,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 import ckad
@@ -15,6 +16,9 @@ from ckad.tape.tape import Tape
 from ckad.transforms import call
 
 from . import tally, vacuous
+
+hypothesis.settings.register_profile("untimed", deadline=None)  # machines may be busy
+hypothesis.settings.load_profile("untimed")
 
 
 def pytest_configure(config: pytest.Config) -> None:

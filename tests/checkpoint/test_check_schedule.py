@@ -277,7 +277,7 @@ def accepts(schedule):
     return True
 
 
-@settings(deadline=None, max_examples=400)
+@settings(max_examples=400)
 @given(st.data())
 def test_one_changed_row_is_judged_as_by_the_second_simulator(data):
     made = data.draw(st.sampled_from(SMALL))
@@ -290,7 +290,7 @@ def test_one_changed_row_is_judged_as_by_the_second_simulator(data):
     assert accepts(judged) == is_valid(judged)
 
 
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(st.data())
 def test_a_lost_or_swapped_row_is_judged_as_by_the_second_simulator(data):
     made = data.draw(st.sampled_from([s for s in SMALL if s.n_steps]))

@@ -177,7 +177,7 @@ def exact_split(n, s):
     return n - inner - outer
 
 
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 @given(
     n=st.integers(2, 2**62) | st.integers(2, 5000) | st.integers(2**62 - 100, 2**62),
     s=st.sampled_from([1, 2]) | st.integers(5, 70) | st.integers(5, 2**31 - 1),
@@ -187,7 +187,6 @@ def test_split_is_exact_up_to_the_longest_loop(n, s):
 
 
 @given(r=st.integers(1, 40), s=st.integers(2, 40), shift=st.integers(-1, 1))
-@settings(deadline=None)
 def test_split_is_exact_where_the_repetitions_change(r, s, shift):
     n = min(max(comb(s + r, s) + shift, 2), 2**62)
     assert binomial.split(n, s) == exact_split(n, s)

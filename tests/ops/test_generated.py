@@ -16,7 +16,6 @@ from .programs import Generated, programs
 repeatable = settings(
     derandomize=True,
     database=None,
-    deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 #: Each program is another one to compile.

@@ -381,7 +381,7 @@ MOST_REFUSED = 0.03
 def test_random_chains_of_views_and_writes(tally):
     refused, like_numpy = "refused by ckad alone", "as in NumPy"
 
-    @settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=300, suppress_health_check=list(HealthCheck))
     @given(
         st.integers(0, 2**32 - 1),
         st.integers(1, 8),

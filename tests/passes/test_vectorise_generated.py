@@ -53,7 +53,7 @@ def assert_for_random_loops(
 ) -> None:
     """``check`` tells whether a tape gave numbers to compare, which many of ``n`` have to give."""
 
-    @settings(max_examples=n, deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=n, suppress_health_check=list(HealthCheck))
     @given(programs(), st.integers(0, 3))
     def judge(program: Program, seed: int) -> None:
         inputs = arguments(seed)

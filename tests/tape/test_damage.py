@@ -113,7 +113,7 @@ def test_text_of_something_else(text):
         from_text(text)
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=300, suppress_health_check=list(HealthCheck))
 @given(
     st.integers(0, len(TEXT) - 1), st.integers(0, 3), st.text("%0159=()[], :#-.\n abln", max_size=3)
 )

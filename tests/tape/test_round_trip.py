@@ -106,7 +106,7 @@ def assert_equal(found, tape):
         assert_equal(one, other)
 
 
-SLOW = settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
+SLOW = settings(max_examples=80, suppress_health_check=list(HealthCheck))
 
 
 @SLOW

@@ -123,7 +123,7 @@ def test_broken_arrays(message, change):
         verify(replace(tape, **change(tape)))
 
 
-@settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=400, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_no_array_leads_to_another_error(pair, data):
     """Whatever stands in an array of any body, verify returns or raises TapeError."""
