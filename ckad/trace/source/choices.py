@@ -23,6 +23,7 @@ from ckad.place import at_place
 from ckad.trace.source.libraries import is_library
 from ckad.trace.source.names.closures import Closure
 from ckad.trace.source.names.frame import outermost_ledger
+from ckad.trace.source.skipped import ShownText
 from ckad.trace.values.tracer import Tracer, lift
 
 _objects: list[Any] = []
@@ -155,6 +156,8 @@ def unified(x: Any, y: Any, made: Container[int] = ()) -> tuple[Any, Any]:
     """
     if isinstance(x, tuple) and type(x) is type(y) and len(x) == len(y):
         return _unified_items(x, y, made)
+    if isinstance(x, ShownText) or isinstance(y, ShownText):
+        return _unified_texts(x, y)
     one, other = type(x) is Choice, type(y) is Choice
     both = can_be_chosen(x) and can_be_chosen(y) and not _is_one(x, y)
     if not (one or other or both or _is_dict_or_none(x, y, made)):
@@ -167,6 +170,15 @@ def unified(x: Any, y: Any, made: Container[int] = ()) -> tuple[Any, Any]:
         _check_few(options)
         return Choice(x.number, options), Choice(y.number, options)
     return x, y
+
+
+def _unified_texts(x: Any, y: Any) -> tuple[Any, Any]:
+    """A text that is not known is one whatever other text it may be, too."""
+    text, other = (x, y) if isinstance(x, ShownText) else (y, x)
+    is_text = isinstance(other, str) or (
+        type(other) is Choice and all(type(one) is str for one in other.objects)
+    )
+    return (text, text) if is_text else (x, y)
 
 
 def _check_few(options: frozenset[int]) -> None:
@@ -210,6 +222,31 @@ def _check_lasting(x: Any, made: Container[int]) -> None:
                 "a @dataclass, whose fields are followed one by one."
             )
         )
+
+
+def joined(function: Callable[[Any, Any], Any], x: Any, y: Any) -> Any:
+    """``x op y`` of which one at least is one of some texts: one of the texts that it gives."""
+    pairs = [(one, other) for one in _texts(x) for other in _texts(y)]
+    if not pairs:
+        return NotImplemented
+    made = [function(one, other) for one, other in pairs]
+    numbers = [number_of(text) for text in made]
+    _check_few(frozenset(numbers))
+    found: Any = numbers[-1]
+    for (one, other), k in zip(pairs, numbers, strict=True):
+        both = np.logical_and(*(_is_text(z, text) for z, text in ((x, one), (y, other))))
+        found = np.where(both, k, found)[()]
+    return Choice(found, frozenset(numbers))
+
+
+def _texts(x: Any) -> list[Any]:
+    """The texts that ``x`` may be; none if it may be anything else."""
+    found = x.objects if type(x) is Choice else [x]
+    return found if all(type(text) is str for text in found) else []
+
+
+def _is_text(x: Any, text: str) -> Any:
+    return x.where(lambda known: known == text) if type(x) is Choice else True
 
 
 def holds_choice(x: Any) -> bool:

@@ -7,26 +7,33 @@ give is a `Skipped`: it can be handed to other calls of this kind, and decides n
 
 from __future__ import annotations
 
+import ast
 import io
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
+from ckad.errors import CkadError, ConcreteValueError
 from ckad.place import Source, user_place
 from ckad.trace import dispatch
 from ckad.trace.memory.opened import making_text
+from ckad.trace.source.actions import evaluate
 from ckad.trace.source.libraries import is_library
 from ckad.trace.source.names.frame import ledger, region
 from ckad.trace.source.skipped import Skipped, warn_of_skipped
 from ckad.trace.source.text import TracedText, shown
 from ckad.trace.source.values import holds_tracer
 
+#: What a call is given by place and by name.
+Given = tuple[list[Any], dict[str, Any]]
 #: Packages of which every call is one: functions, and methods of their objects.
 PACKAGES = frozenset(
     """IPython PIL _warnings imageio logging matplotlib mpl_toolkits pprint rich seaborn time
     tqdm warnings""".split()
 )
+#: Those of them whose calls depend on what was drawn before.
+_DRAWING = frozenset("IPython PIL imageio matplotlib mpl_toolkits seaborn".split())
 #: What need not be done again where a recording is used again.
 ONCE = frozenset("gc.collect numpy.set_printoptions numpy.seterr time.sleep".split())
 #: Functions and methods of other modules, and methods of open files.
@@ -73,11 +80,61 @@ def shown_by(
 ) -> Any:
     """What ``library`` gives for a call; if it makes a text, methods of the user's objects may."""
     of_text = isinstance(getattr(callee, "__self__", None), str) or any(callee is x for x in _TEXTS)
-    if not of_text and name_of(callee, args) is None:
+    name = name_of(callee, args)
+    if not of_text and name is None:
         return library(callee, args, options)
-    with making_text() as traced:
-        result = library(callee, args, options)
+    try:
+        with making_text() as traced:
+            result = library(callee, args, options)
+    except Exception as error:
+        if name is None or not _lacks_what_is_left_out(name, error):
+            raise
+        return _left_out(name)
     return shown(result, traced) if type(result) is str else result
+
+
+def _lacks_what_is_left_out(name: str, error: Exception) -> bool:
+    """Whether a picture cannot be drawn since traced values, or others of its calls, are not."""
+    if region() is not None or not _draws(name):
+        return False
+    return isinstance(error, CkadError) or any(map(_draws, ledger().skipped))
+
+
+def _draws(name: str) -> bool:
+    return name.partition(".")[0] in _DRAWING
+
+
+def _left_out(name: str) -> Skipped:
+    ledger().skipped.setdefault(name, user_place())
+    return Skipped(name)
+
+
+def arguments(
+    frame: Any, node: ast.Call, callee: Any, by_place: Callable[[], Iterator[Any]]
+) -> Given:
+    """What a call is given; one that draws need not be given what is not known yet."""
+    try:
+        args, options = list(by_place()), dict[str, Any]()
+        for keyword in node.keywords:
+            value = evaluate(frame, keyword.value)
+            options.update(value if keyword.arg is None else {keyword.arg: value})
+        return args, options
+    except ConcreteValueError:
+        name = callee.name if isinstance(callee, Skipped) else name_of(callee)
+        if name is None or not _draws(name) or not _computes_only(frame, node):
+            raise
+        return [Skipped(name)], {}
+
+
+def _computes_only(frame: Any, node: ast.Call) -> bool:
+    """Whether the arguments of a call are made of names and functions of libraries alone."""
+    parts = [part for x in [*node.args, *node.keywords] for part in ast.walk(x)]
+    if any(
+        isinstance(part, (ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom)) for part in parts
+    ):
+        return False
+    called = [evaluate(frame, part.func) for part in parts if isinstance(part, ast.Call)]
+    return all(map(_gives_only, called))
 
 
 def skipped(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
@@ -97,8 +154,7 @@ def skipped(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
         return Progress(name, args, options)
     if region() is None and not _is_unknown(given, callee is print):
         return NotImplemented
-    ledger().skipped.setdefault(name, user_place())
-    return Skipped(name)
+    return _left_out(name)
 
 
 def _items(given: Sequence[Any]) -> list[Any]:
@@ -117,7 +173,7 @@ def _gives_only(callee: Any) -> bool:
     """Whether a call computes from what it is given, and changes nothing."""
     module = getattr(callee, "__module__", None) or ""
     numbers = module.startswith(("numpy", "math")) or isinstance(callee, np.ufunc)
-    return numbers or callee in (abs, float, int, max, min, repr, round, str, sum)
+    return numbers or callee in (abs, float, int, len, list, max, min, range, repr, round, str, sum)
 
 
 def warn(names: dict[str, Source]) -> None:

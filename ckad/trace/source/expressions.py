@@ -24,6 +24,7 @@ from ckad.trace.source.control.sequences.comprehensions import (
     set_comprehension,
 )
 from ckad.trace.source.control.sequences.ordering import found_in
+from ckad.trace.source.effects import arguments
 from ckad.trace.source.kinds import class_of, real_of_spectra
 from ckad.trace.source.memory import keyed, listed, objects
 from ckad.trace.source.memory.appends import LENGTHENING, appending, seen
@@ -299,13 +300,8 @@ def _call(frame: Frame, node: ast.Call) -> Any:
             callee = evaluate(frame, node.func)
     else:
         callee = evaluate(frame, node.func)
-    args = list(items(frame, node.args, unread))
-    options: dict[str, Any] = {}
-    for keyword in node.keywords:
-        if keyword.arg is None:
-            options.update(evaluate(frame, keyword.value))
-        else:
-            options[keyword.arg] = evaluate(frame, keyword.value)
+    by_place = partial(items, frame, node.args, unread)
+    args, options = arguments(frame, node, callee, by_place)
     frame.line = node.lineno
     if callee is super and not args:
         return classes.parent(frame)

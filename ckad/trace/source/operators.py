@@ -12,7 +12,7 @@ import numpy as np
 from ckad.trace import dispatch
 from ckad.trace.dispatch import Traced
 from ckad.trace.memory.opened import making_text
-from ckad.trace.source.choices import Choice, equal, identical, numbered
+from ckad.trace.source.choices import Choice, equal, identical, joined, numbered
 from ckad.trace.source.control.checks import divided, negated, whole
 from ckad.trace.source.library import iterations, sparse
 from ckad.trace.source.memory.contents import new, read_deep
@@ -106,6 +106,11 @@ def combine(function: Callable[[Any, Any], Any], x: Any, y: Any) -> Any:
     result = classes.operated(function, x, y)
     if result is not MISSING:
         return result
+    if type(x) is Choice or type(y) is Choice:
+        if type(x) is TracedText or type(y) is TracedText:
+            return TracedText(f"{x}{y}")
+        if (text := joined(function, x, y)) is not NotImplemented:
+            return text
     if type(x) in (str, TracedText) and function is operator.mod:
         watched = watch()
         if watched is not None:

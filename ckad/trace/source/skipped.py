@@ -13,6 +13,12 @@ from ckad.place import Source, at_place
 _OF_TRACED = ("parts", "scalar", "storage")
 
 
+class ShownText:
+    """Part of the class of texts whose numbers are not known: they decide nothing."""
+
+    __slots__ = ()
+
+
 class Skipped:
     """What one such call would give."""
 

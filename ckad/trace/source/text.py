@@ -11,11 +11,11 @@ from typing import Any
 from ckad.errors import ConcreteValueError
 from ckad.place import at_place
 from ckad.trace.source.outside.clock import SHOWS, TimeText, shows_time
-from ckad.trace.source.skipped import Skipped
+from ckad.trace.source.skipped import ShownText, Skipped
 from ckad.trace.source.values import holds_tracer
 
 
-class TracedText(str):
+class TracedText(ShownText, str):
     """Text that stands for another one, which the numbers of the run would give."""
 
     __slots__ = ()

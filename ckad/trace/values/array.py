@@ -81,6 +81,8 @@ class Array(Traced):
         return call(operator.getitem, (self, index), {})
 
     def __setitem__(self, index: Any, value: Any) -> None:
+        if type(value) is str:  # u[mask] = "nan"
+            value = np.asarray(value).astype(self.dtype)
         call(operator.setitem, (self, index, value), {})
 
     # --- operators -----------------------------------------------------------------------------

@@ -24,7 +24,7 @@ from ckad.trace.primitives.part.mask import packed
 from ckad.trace.primitives.part.reductions import only_axis
 from ckad.trace.values.apply import apply, astype, promote
 from ckad.trace.values.part import Extent, Extents, Part, unsupported
-from ckad.trace.values.tracer import Number, Tracer, fresh, known, lift, value
+from ckad.trace.values.tracer import Number, Tracer, fresh, known, known_by_running, lift, value
 
 #: An array of computed length has space for at most so many elements.
 LONGEST = 1 << 24
@@ -60,12 +60,22 @@ def _space(length: Number) -> int:
     return max(0, int(most))
 
 
+def _counted(x: Number) -> Number:
+    """A number that has no bound, as an int if loops make it of constants alone: they are run."""
+    if isinstance(x, int) or not math.isinf(at_most(x)):
+        return x
+    found = known_by_running(x)
+    return x if found is None else int(found)
+
+
 def _sized(function: Any) -> None:
-    def create(shape: Any, *args: Any, **options: Any) -> Part:
+    def create(shape: Any, *args: Any, **options: Any) -> Part | Tracer:
         dims = shape if isinstance(shape, (tuple, list)) else (shape,)
-        lengths = [least_zero(number(d)) for d in dims]
+        lengths = [least_zero(_counted(number(d))) for d in dims]
         make = cell(function)
         assert make is not None
+        if all(isinstance(n, int) for n in lengths):
+            return make(lengths, *args, **options)
         base = make([_space(n) for n in lengths], *args, **options)
         own = Operand(base).data
         return Part(own, Extents(None if isinstance(n, int) else Extent(0, n) for n in lengths))
@@ -82,8 +92,8 @@ def _arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None) -> P
         start, stop = 0, start
     if isinstance(step, Tracer) or step != 1:
         unsupported("np.arange with a traced end and a step other than 1")
-    first = number(start)
-    length = least_zero(minus(number(stop), first))
+    first = _counted(number(start))
+    length = least_zero(minus(_counted(number(stop)), first))
     places = astype(np.add(lift(np.arange(_space(length))), first), dtype or np.int64)
     if isinstance(length, int):  # as of arange(i - 1, i + 3)
         return places
