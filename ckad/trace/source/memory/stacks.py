@@ -172,6 +172,13 @@ class Stack:
         layout = Layout(old.kind, old.buffers, old.is_ring, old.maxlen)
         return Stack(layout, first, count)
 
+    def longer(self) -> Stack:
+        """The same with space for one more item."""
+        old = self.layout
+        pairs = zip(old.buffers, old.kind.slots, strict=True)
+        buffers = [_joined([fresh(value(x), scalar=False), _empty(slot, 1)]) for x, slot in pairs]
+        return Stack(Layout(old.kind, buffers), self.first, self.count)
+
     # --- where items are ------------------------------------------------------------------------
 
     def row(self, place: Number) -> Number:
@@ -373,15 +380,21 @@ def stacked(
 
 
 def _buffer(rows: Sequence[int], slot: Slot, capacity: int) -> Tracer:
-    shape = slot.type.shape
     parts: list[Any] = []
     if rows:
         parts.append(np.stack([fresh(row, scalar=False) for row in rows]))
     if len(rows) < capacity or not rows:
-        empty = slot.type.with_shape((max(capacity - len(rows), 1), *shape))
-        parts.append(fresh(current().builder.full(empty, 0), scalar=False))
-    joined = parts[0] if len(parts) == 1 else np.concatenate(parts)
-    return fresh(value(joined), scalar=False)
+        parts.append(_empty(slot, max(capacity - len(rows), 1)))
+    return _joined(parts)
+
+
+def _empty(slot: Slot, n_rows: int) -> Tracer:
+    wanted = slot.type.with_shape((n_rows, *slot.type.shape))
+    return fresh(current().builder.full(wanted, 0), scalar=False)
+
+
+def _joined(parts: Sequence[Any]) -> Tracer:
+    return fresh(value(parts[0] if len(parts) == 1 else np.concatenate(parts)), scalar=False)
 
 
 def with_rows(items: Sequence[Any], kind: Kind, rows: Tracer) -> Stack:
