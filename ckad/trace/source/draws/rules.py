@@ -18,6 +18,7 @@ from ckad.trace.memory.context import current
 from ckad.trace.source.draws.events import Number
 from ckad.trace.source.draws.generators import Generator
 from ckad.trace.source.draws.noted import draw, has_place
+from ckad.trace.source.names.closures import call_from_source
 from ckad.trace.source.values import holds_tracer, is_weak, slot_of, weakened
 from ckad.trace.values.tracer import Tracer, known, lift, localise, value
 
@@ -72,6 +73,10 @@ def drawn(generator: Generator, name: str, args: Sequence[Any], options: dict[st
         return _shuffle(generator, args, options)
     args = [_numbers(x) for x in args]
     options = {key: _numbers(x) for key, x in options.items()}
+    if name == "choice" and not isinstance(generator, random.Random):
+        weighed = _weighed(generator, args, options)
+        if weighed is not None:
+            return weighed
     items = _items(name, args, options)
     if items is not None:
         return _CHOOSING[name](generator, items, args[1:], options)
@@ -177,6 +182,30 @@ def _choice(generator: Generator, items: Any, rest: Sequence[Any], options: dict
         raise _refused("choice")
     numbers = range(len(items)) if isinstance(generator, random.Random) else len(items)
     return _picked(items, draw(generator, "choice", [numbers, *rest], options))
+
+
+def _weighed(generator: Generator, args: Sequence[Any], options: dict[str, Any]) -> Any:
+    """A choice by traced probabilities, as NumPy makes it; None if none are traced."""
+    given = dict(zip(("a", "size", "replace", "p"), args, strict=False)) | options
+    items, p = given.pop("a", None), given.pop("p", None)
+    size = given.pop("size", None)
+    if not isinstance(p, Tracer):
+        return None
+    if holds_tracer(size) or given not in ({}, {"replace": True}):
+        raise _refused("choice")
+    is_old = isinstance(generator, np.random.RandomState)
+    u = draw(generator, "random_sample" if is_old else "random", [size], {})
+    numbers = call_from_source(_found, (p, u), {})
+    return numbers if is_weak(items) or type(items) is int else _picked(items, numbers)
+
+
+def _found(p: Any, u: Any) -> Any:
+    if np.abs(np.sum(p) - 1.0) > 1.4901161193847656e-08:
+        raise ValueError("probabilities do not sum to 1")
+    if np.any(p < 0.0):
+        raise ValueError("probabilities are not non-negative")
+    steps = np.cumsum(p)
+    return np.searchsorted(steps / steps[-1], u, side="right")
 
 
 def _several(name: str) -> Callable[..., Any]:
