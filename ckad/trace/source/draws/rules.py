@@ -14,11 +14,11 @@ import numpy as np
 
 from ckad.errors import UnrecordableError
 from ckad.place import at_place
+from ckad.trace.arrays import stopping
 from ckad.trace.memory.context import current
 from ckad.trace.source.draws.events import Number
 from ckad.trace.source.draws.generators import Generator
 from ckad.trace.source.draws.noted import draw, has_place
-from ckad.trace.source.names.closures import call_from_source
 from ckad.trace.source.values import holds_tracer, is_weak, slot_of, weakened
 from ckad.trace.values.tracer import Tracer, known, lift, localise, value
 
@@ -63,6 +63,8 @@ _PYTHON: dict[str, Scaled] = {
     "uniform": Scaled(("a", "b"), _NORMAL, _between),
     "expovariate": Scaled(("lambd",), (1.0,), lambda z, rate: z / rate, defaults=(1.0,)),
 }
+#: As exactly NumPy wants the sum of probabilities.
+_EXACT = float(np.sqrt(np.finfo(np.float64).eps))
 #: Integers between bounds, which may be others at each step.
 _BOUNDED = frozenset("randint integers random_integers randrange".split())
 
@@ -195,17 +197,10 @@ def _weighed(generator: Generator, args: Sequence[Any], options: dict[str, Any])
         raise _refused("choice")
     is_old = isinstance(generator, np.random.RandomState)
     u = draw(generator, "random_sample" if is_old else "random", [size], {})
-    numbers = call_from_source(_found, (p, u), {})
+    wrong = np.logical_or(np.abs(np.sum(p) - 1.0) > _EXACT, np.any(p < 0.0))
+    steps = np.cumsum(stopping(p, wrong, "WEIGHTS"))
+    numbers = np.searchsorted(steps / steps[-1], u, side="right")
     return numbers if is_weak(items) or type(items) is int else _picked(items, numbers)
-
-
-def _found(p: Any, u: Any) -> Any:
-    if np.abs(np.sum(p) - 1.0) > 1.4901161193847656e-08:
-        raise ValueError("probabilities do not sum to 1")
-    if np.any(p < 0.0):
-        raise ValueError("probabilities are not non-negative")
-    steps = np.cumsum(p)
-    return np.searchsorted(steps / steps[-1], u, side="right")
 
 
 def _several(name: str) -> Callable[..., Any]:

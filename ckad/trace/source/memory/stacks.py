@@ -79,8 +79,7 @@ class Kind:
         return self.slots == other.slots and self.options == other.options
 
     def holds(self, other: Kind) -> bool:
-        both = self.joined(other)
-        return both is not None and both.is_like(self)
+        return (both := self.joined(other)) is not None and both.is_like(self)
 
 
 def kind_of(item: Any) -> Kind | None:
@@ -120,12 +119,10 @@ def _row(slot: Slot, leaf: Any) -> int:
 
 def kind_of_all(items: Sequence[Any]) -> Kind | None:
     """One kind for all items."""
-    found: Kind | None = None
-    for item in items:
-        one = kind_of(item)
-        found = one if found is None or one is None else found.joined(one)
-        if found is None:
-            return None
+    kinds = [kind_of(item) for item in items]
+    found = kinds[0] if kinds else None
+    for one in kinds[1:]:
+        found = None if found is None or one is None else found.joined(one)
     return found
 
 
@@ -145,9 +142,8 @@ class Layout:
 
     def item(self, leaves: Sequence[Any]) -> Any:
         """An item of these leaves."""
-        pairs = zip(leaves, self.kind.options, strict=True)
-        found = [x if options is None else Choice(x, options) for x, options in pairs]
-        return trees.unflatten(self.kind.tree, found)
+        both = zip(leaves, self.kind.options, strict=True)
+        return trees.unflatten(self.kind.tree, [x if o is None else Choice(x, o) for x, o in both])
 
 
 class Stack:
@@ -169,15 +165,13 @@ class Stack:
     def after(self, first: Number, count: Number) -> Stack:
         """The same where nothing changes these numbers any more."""
         old = self.layout
-        layout = Layout(old.kind, old.buffers, old.is_ring, old.maxlen)
-        return Stack(layout, first, count)
+        return Stack(Layout(old.kind, old.buffers, old.is_ring, old.maxlen), first, count)
 
     def longer(self) -> Stack:
         """The same with space for one more item."""
-        old = self.layout
-        pairs = zip(old.buffers, old.kind.slots, strict=True)
-        buffers = [_joined([fresh(value(x), scalar=False), _empty(slot, 1)]) for x, slot in pairs]
-        return Stack(Layout(old.kind, buffers), self.first, self.count)
+        joined: list[Any] = [np.concatenate([x, np.zeros_like(x[:1])]) for x in self.layout.buffers]
+        buffers = [fresh(value(x), scalar=False) for x in joined]
+        return Stack(Layout(self.layout.kind, buffers), self.first, self.count)
 
     # --- where items are ------------------------------------------------------------------------
 
@@ -380,20 +374,13 @@ def stacked(
 
 
 def _buffer(rows: Sequence[int], slot: Slot, capacity: int) -> Tracer:
+    shape = slot.type.shape
     parts: list[Any] = []
     if rows:
         parts.append(np.stack([fresh(row, scalar=False) for row in rows]))
     if len(rows) < capacity or not rows:
-        parts.append(_empty(slot, max(capacity - len(rows), 1)))
-    return _joined(parts)
-
-
-def _empty(slot: Slot, n_rows: int) -> Tracer:
-    wanted = slot.type.with_shape((n_rows, *slot.type.shape))
-    return fresh(current().builder.full(wanted, 0), scalar=False)
-
-
-def _joined(parts: Sequence[Any]) -> Tracer:
+        empty = slot.type.with_shape((max(capacity - len(rows), 1), *shape))
+        parts.append(fresh(current().builder.full(empty, 0), scalar=False))
     return fresh(value(parts[0] if len(parts) == 1 else np.concatenate(parts)), scalar=False)
 
 
