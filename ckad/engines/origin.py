@@ -114,6 +114,16 @@ _STOPPED: dict[str, tuple[type[Exception], str]] = {
         "an iteration has not converged{where}, and its derivative is that of the solution. Give "
         "it more iterations (maxiter), looser tolerances, a better start or a preconditioner.",
     ),
+    "given": (
+        RaisedError,
+        "the program was recorded for other numbers of its arguments{where}: a shape depends on "
+        "them. Call the transformed function anew for these.",
+    ),
+    "weights": (
+        RaisedError,
+        "probabilities do not sum to 1, or one of them is negative{where}. Divide them by their "
+        "sum.",
+    ),
     "step": (
         RaisedError,
         "a step is smaller than the distance between numbers{where}: the solution has no bound, a "

@@ -28,6 +28,8 @@ class Reason(IntEnum):
     EVENTS = 15
     STEPS = 16
     UNCLEAR = 17
+    GIVEN = 18
+    WEIGHTS = 19
 
 
 def reason_of(row: Row) -> Reason:

@@ -15,9 +15,10 @@ from ckad.place import Source, at_place
 from ckad.tape.tape import Tape
 from ckad.tape.types import type_of
 from ckad.trace import dispatch
-from ckad.trace.arrays import made_whole
+from ckad.trace.arrays import made_whole, stopping
 from ckad.trace.bodies import loops
 from ckad.trace.memory.context import Trace, current, open_trace
+from ckad.trace.memory.known import MOST_ELEMENTS, held_against
 from ckad.trace.memory.layout import layout, layout_of_part
 from ckad.trace.memory.storage import Storage
 from ckad.trace.numpy import (
@@ -60,6 +61,7 @@ from ckad.trace.source.control.sequences import iteration
 from ckad.trace.source.outside.clock import computed
 from ckad.trace.source.outside.watch import watch
 from ckad.trace.values import apply
+from ckad.trace.values.apply import astype
 from ckad.trace.values.tracer import Tracer, concrete, fresh, localise, value
 
 #: Their rows make up the table.
@@ -203,14 +205,30 @@ class Recording:
     out_tree: trees.Treedef
     out_scalars: list[bool]  # which results are NumPy scalars rather than 0-d arrays
     captured: list[int]  # rows of the enclosing trace that follow the arguments as inputs
+    held: dict[int, np.ndarray]  # the arrays among the arguments that shapes depend on
+
+    def holds_for(self, arrays: Sequence[Any]) -> bool:
+        """Whether the function would be recorded alike for these arguments."""
+        return all(np.asarray(arrays[k]).tobytes() == x.tobytes() for k, x in self.held.items())
 
 
 def record(
-    fun: Callable[..., Any], arguments: Arguments, kwargs: Mapping[str, Any] | None = None
+    fun: Callable[..., Any],
+    arguments: Arguments,
+    kwargs: Mapping[str, Any] | None = None,
+    *,
+    for_numbers: bool = False,
 ) -> Recording:
-    """Run ``fun`` on tracers and return what it did; ``kwargs`` are passed as they are."""
+    """Run ``fun`` on tracers and return what it did; ``kwargs`` are passed as they are.
+
+    With ``for_numbers``, integers that arguments decide are known where a shape depends on them;
+    the tape stops where it is run on other ones.
+    """
     with open_trace() as trace:
         tracers = [_argument(trace, x) for x in arguments.arrays]
+        given = {x.storage.row: a for x, a in zip(tracers, arguments.arrays, strict=True)}
+        if for_numbers and trace.parent is None:
+            trace.given |= {k: np.asarray(a) for k, a in given.items() if _is_plain(a)}
         for k in arguments.parts():
             _lie_as_part(tracers[k], arguments.arrays[k])
         for k in sharing(arguments.arrays):
@@ -219,14 +237,33 @@ def record(
         note_given(fun, args, kwargs or {})
         out = _run(fun, args, kwargs or {})
         leaves, out_tree = trees.flatten(out)
-        leaves = [computed(made_whole(x)) for x in leaves]
+        leaves = [_of_call(computed(made_whole(x)), trace) for x in leaves]
         for leaf in leaves:
             _check_result(fun, leaf)
         rows = [value(x) for x in leaves]
         scalars = [
             x.scalar if isinstance(x, Tracer) else not isinstance(x, np.ndarray) for x in leaves
         ]
-        return Recording(trace.tape(rows), out_tree, scalars, list(trace.captured))
+        held = held_against(trace)
+        needed = {k: held[row] for k, row in enumerate(given) if row in held}
+        return Recording(trace.tape(rows), out_tree, scalars, list(trace.captured), needed)
+
+
+def _is_plain(x: Any) -> bool:
+    return not isinstance(x, Tracer) and np.size(x) <= MOST_ELEMENTS
+
+
+def _of_call(leaf: Any, trace: Trace) -> Any:
+    """A result, which is that of a call for whose numbers the program was recorded."""
+    if not isinstance(leaf, Tracer) or not trace.asked:
+        return leaf
+    differs: Any = False
+    for row, number in held_against(trace).items():
+        differs = np.logical_or(differs, np.any(np.not_equal(fresh(row), number)))
+    if leaf.dtype == np.bool_:
+        return np.not_equal(stopping(astype(leaf, np.int64), differs, "GIVEN"), 0)
+    found = stopping(leaf, differs, "GIVEN")
+    return Tracer(found.storage, found.path, leaf.scalar, leaf.weak, leaf.classes)
 
 
 def note_given(fun: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:

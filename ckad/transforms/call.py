@@ -76,11 +76,11 @@ class Call:
             known = reuse.find(key)
         except Alone as why:
             key = why
-        if known is None:
-            self.arguments: Arguments = take_apart(args)
+        if known is not None:
+            self.arguments: Arguments = known.form.like(args)
+        if known is None or not known.recording.holds_for(self.arguments.arrays):
+            self.arguments = take_apart(args)
             known = self._recorded(kwargs, key)
-        else:
-            self.arguments = known.form.like(args)
         self.recording: Recording = known.recording
         self.anew = known.anew
         self.tape = known.tape
@@ -92,20 +92,19 @@ class Call:
         self.options = self.once(("options", options), resolve) if again else resolve()
 
     def _recorded(self, kwargs: dict[str, Any], key: Hashable | Alone) -> Recorded:
-        """Record the function; where it asks for numbers in arrays of integers or bools, with these
-        arrays as constants."""
+        """Record the function; where it asks for numbers that arguments decide, for those of this
+        call, with arrays of integers or bools as constants."""
         try:
             return recorded(self.fun, self.arguments, kwargs, key)
         except ConcreteValueError as error:
-            pinned = self.arguments.pinned()
-            if len(pinned.traced) == len(self.arguments.traced):
-                raise
-            self.arguments = pinned
+            given = self.arguments
+            self.arguments = given.pinned()
+            if len(self.arguments.traced) < len(given.traced):
+                key = Alone("it asks for an argument's numbers")
             try:
-                return recorded(
-                    self.fun, pinned, kwargs, Alone("it asks for an argument's numbers")
-                )
+                return recorded(self.fun, self.arguments, kwargs, key, for_numbers=True)
             except ConcreteValueError:
+                self.arguments = given
                 raise error from None
 
     @property
@@ -230,16 +229,21 @@ def resolved(tape: Tape, options: Options, members: int = 1) -> Options:
 
 
 def recorded(
-    fun: Callable[..., Any], arguments: Arguments, kwargs: dict[str, Any], key: Hashable | Alone
+    fun: Callable[..., Any],
+    arguments: Arguments,
+    kwargs: dict[str, Any],
+    key: Hashable | Alone,
+    *,
+    for_numbers: bool = False,
 ) -> Recorded:
     """Record ``fun``; what was made of its tape is kept under ``key`` where that is safe."""
     with rare_collection():
         if isinstance(key, Alone):
             watched, anew = None, str(key)
-            recording = record(fun, arguments, kwargs)
+            recording = record(fun, arguments, kwargs, for_numbers=for_numbers)
         else:
             with watching() as watched:
-                recording = record(fun, arguments, kwargs)
+                recording = record(fun, arguments, kwargs, for_numbers=for_numbers)
             anew = reuse.anew(recording, watched)
         raw = recording.tape
         tape = remember(_tapes, (raw.identity, "recorded"), lambda: pipeline.recorded().run(raw))

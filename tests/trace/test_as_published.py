@@ -9,8 +9,15 @@ from scipy.interpolate import interp1d, splev, splrep
 from scipy.sparse.linalg import spsolve
 
 import ckad
-from ckad.errors import ConcreteValueError, TracedIndexError, UnsupportedFunctionError
+from ckad.errors import (
+    ConcreteValueError,
+    RaisedError,
+    SkippedCallWarning,
+    TracedIndexError,
+    UnsupportedFunctionError,
+)
 
+X = np.array([1.0, -2.0, 3.0])
 NODES = np.array([0.0, 2.0, 1.0, 3.0, 4.5])
 VALUES = np.cos(NODES)
 TABLE = interp1d(NODES, VALUES)
@@ -151,3 +158,31 @@ def test_what_splines_do_not_do_is_refused():
         ckad.grad(lambda a: zero(a), engine="vm")(0.6)
     with pytest.raises(UnsupportedFunctionError, match="ext=2"):
         ckad.grad(lambda a: splev(a, curve, ext=2), engine="vm")(0.6)
+
+
+def test_titles_are_parts_of_text():
+    def program(x):
+        for _ in range(10):
+            x = 0.9 * x
+            print(("v: " + str(x)[:4]).upper().strip(), f"{x[0]:.3f}".replace(".", ",")[1:])
+        return np.sum(x**2)
+
+    with pytest.warns(SkippedCallWarning, match="print"):
+        check(program, X)
+    with pytest.raises(ConcreteValueError, match="looks into text"):
+        ckad.grad(lambda x: x if str(x)[0] == "1" else 2.0 * x)(1.5)
+
+
+def test_items_of_dicts_at_traced_integers():
+    costs = {3: 0.5, 1: -2.0, 7: 4.0}
+
+    def program(x):
+        total = 0.0
+        for k in range(12):
+            which = np.argmax(x * np.cos(k + x))
+            total = total + costs[int(which) * 2 + 1] * x[which] if which < 2 else total + costs[7]
+        return total
+
+    check(program, np.array([0.4, 1.5, -0.3]))
+    with pytest.raises(RaisedError):
+        ckad.grad(lambda x: x * costs[int(np.floor(x))])(2.5)

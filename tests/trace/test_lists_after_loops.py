@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import io
+import json
 from collections import deque
 
 import numpy as np
 import pytest
 
 import ckad
-from ckad.errors import DtypeError, RaisedError
+from ckad.errors import DtypeError, RaisedError, SkippedCallWarning, UnrecordableError
+
+from .idioms import check_number
 
 X = np.random.default_rng(1).uniform(0.2, 1.0, 12)
 
@@ -169,3 +173,65 @@ def test_lists_of_a_length_that_the_program_computes_are_joined(name):
     direction, h = np.cos(np.arange(12)), 1e-6
     slope = (program(X + h * direction) - program(X - h * direction)) / (2 * h)
     np.testing.assert_allclose(gradient @ direction, slope, rtol=1e-6)
+
+
+def appended_to_after_a_break(x):
+    xs = []
+    for _ in range(50):
+        x = 0.9 * x
+        xs.append(x * X[:3])
+        if np.sum(xs[-1]) < 0.5:
+            break
+    xs.append(x**2 * X[3:6])
+    xs.append(x**3 * X[6:9])
+    total = len(xs) * x + np.sum(xs[-2])
+    for item in xs:
+        total = total + np.sum(item**2)
+    return total + np.sum((xs[-1] - xs[-3]) ** 2)
+
+
+def window_appended_to_after_a_break(x):
+    q = deque(maxlen=3)
+    for _ in range(50):
+        x = 0.9 * x
+        q.append(x)
+        if x < 0.3:
+            break
+    q.append(x**2)
+    return q[0] + 10.0 * q[-1] * len(q)
+
+
+@pytest.mark.parametrize("f", [appended_to_after_a_break, window_appended_to_after_a_break])
+def test_lists_of_unknown_length_are_appended_to_after_their_loop(f):
+    check_number(f, 1.3, memory="64 KiB")
+
+
+def test_what_is_appended_then_is_of_their_kind():
+    def program(x):
+        xs = []
+        for _ in range(50):
+            x = 0.9 * x
+            xs.append(x)
+            if x < 0.3:
+                break
+        xs.append(np.ones(3) * x)
+        return np.sum(xs[-1])
+
+    with pytest.raises(UnrecordableError, match="gets an item of another type or shape"):
+        ckad.grad(program, engine="vm")(1.3)
+
+
+def test_lists_in_buffers_are_saved_and_shown_after_their_loop():
+    def program(x):
+        v, out = [x], io.StringIO()
+        for k in range(1, 50):
+            v.append(0.9 * v[k - 1])
+            if v[k] < 0.2:
+                v[k - 1] = 3.0
+                v[k] = x
+        json.dump(v, out)
+        json.dump({"v": (v, v)}, out)
+        return sum(v)
+
+    with pytest.warns(SkippedCallWarning, match=r"json\.dump"):
+        check_number(program, 1.3)

@@ -270,3 +270,54 @@ def test_a_state_as_words_and_back(generator) -> None:
     assert [getattr(other, draw)(0, 1) for _ in range(2000)] == [
         getattr(generator, draw)(0, 1) for _ in range(2000)
     ]
+
+
+def chosen_by_softmax(s):
+    np.random.seed(3)
+    total, h = 0.0, np.array([0.1, -0.2, 0.3, 0.4])
+    for _ in range(30):
+        p = np.exp(h * s) / np.sum(np.exp(h * s))
+        k = np.random.choice(range(4), p=p)
+        h = np.tanh(h + 0.1)
+        h[k] -= 0.3 * s
+        total = total + h[k] ** 2
+    return total + np.random.rand()
+
+
+def several_chosen_by_weights(s):
+    rng = np.random.default_rng(3)
+    p = np.array([0.1, 0.2, 0.7]) ** s
+    p /= np.sum(p)
+    x = np.sum(p * p)
+    for k in rng.choice(3, size=5, p=p):
+        x = x * (1.0 + p[k])
+    return x + np.sum(s * rng.choice(np.array([1.0, 2.0, 5.0]), 4, True, p)) + rng.random()
+
+
+def letters_sampled(s):
+    letters = dict(enumerate("abcd"))
+    rng, x, found = np.random.RandomState(5), s, []
+    for _ in range(20):
+        p = np.array([0.1, 0.2, 0.3, 0.4]) + 0.05 * np.cos(x) * np.array([1.0, -1.0, 1.0, -1.0])
+        k = rng.choice(4, p=p)
+        x = x + s * p[k]
+        found.append(k)
+    print("".join(letters[k] for k in found))
+    return x
+
+
+@pytest.mark.parametrize("f", [chosen_by_softmax, several_chosen_by_weights, letters_sampled])
+@pytest.mark.filterwarnings("ignore::ckad.errors.SkippedCallWarning")
+def test_choices_by_traced_probabilities(f):
+    check_draws(f)
+
+
+def test_probabilities_that_are_none_stop_the_program():
+    def program(s):
+        p = np.array([0.5, 0.5]) * s
+        return s * np.random.default_rng(1).choice(2, p=p)
+
+    with pytest.raises(CkadError, match="probabilities do not sum to 1, or"):
+        ckad.grad(program, engine="vm")(0.9)
+    with pytest.raises(UnrecordableError, match="whose distribution"):
+        ckad.grad(lambda s: s * np.random.choice(2, 2, False, np.array([s, 1 - s]))[0])(0.5)

@@ -9,6 +9,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Protocol
 
+import numpy as np
+
 from ckad.errors import TraceError
 from ckad.place import at_place, user_place
 from ckad.tape.builder import Builder
@@ -61,6 +63,9 @@ class Trace:
         self.recalls: bool = parent.recalls if parent else True
         # loop -> how many steps it makes, if that decides how many random numbers are drawn
         self.steps_of_draws: dict[Any, int] = parent.steps_of_draws if parent else {}
+        # what a call gives, by input row, where shapes may depend on it; and the rows that do
+        self.given: dict[int, np.ndarray] = parent.given if parent else {}
+        self.asked: dict[int, np.ndarray] = {}
         self.late: list[Late] = []  # rows of constants that are not known yet
         self.index_range: tuple[int, int] | None = None  # of the step's number, half-open
         self.ranges: dict[int, tuple[int, int]] = {}  # integer row -> least and greatest number

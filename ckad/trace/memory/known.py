@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -22,9 +22,12 @@ MOST_ELEMENTS = 1 << 20
 
 #: per trace: row -> its number, or None where it depends on an input
 _Answers = dict[int, "np.ndarray | None"]
+_NOTHING: Mapping[int, np.ndarray] = {}
 _answers: WeakKeyDictionary[Trace, _Answers] = WeakKeyDictionary()
 #: The same where loops and branches are run.
 _run_answers: WeakKeyDictionary[Trace, _Answers] = WeakKeyDictionary()
+#: The same where the numbers of inputs are given.
+_given_answers: WeakKeyDictionary[Trace, _Answers] = WeakKeyDictionary()
 
 Runner = Callable[[Tape, Sequence[np.ndarray]], list[np.ndarray]]
 _runners: list[Runner] = [lambda tape, inputs: evaluate(tape, *inputs)]
@@ -41,6 +44,49 @@ def numbers_of(trace: Trace, row: int, *, running: bool = False) -> np.ndarray |
     With ``running``, what loops and branches give is known too, and arrays of any size are.
     """
     answers = (_run_answers if running else _answers).setdefault(trace, {})
+    return _number(trace, row, running, answers, _NOTHING)
+
+
+def number_of_call(trace: Trace, row: int) -> np.ndarray | None:
+    """An integer that depends on what the call gives, for which the program is then recorded."""
+    while trace.parent is not None:
+        outer = next((k for k, inner in trace.captured.items() if inner == row), None)
+        if outer is None:
+            return None
+        trace, row = trace.parent, outer
+    of = trace.builder.rows[row].type
+    if not of.is_array or of.shape or of.numpy.kind != "i":
+        return None
+    found = trace.asked.get(row)
+    if found is None:
+        answers = _given_answers.setdefault(trace, {})
+        found = _number(trace, row, True, answers, trace.given)
+    if found is not None:
+        trace.asked[row] = found
+    return found
+
+
+def held_against(trace: Trace) -> dict[int, np.ndarray]:
+    """The rows, and their numbers, for which a program was recorded: the inputs that integers
+    depend on, and those integers that loops and branches give, which may round otherwise."""
+    rows, found = trace.builder.rows, {}
+    for asked, number in trace.asked.items():
+        pending, seen = [asked], {asked}
+        while pending:
+            k = pending.pop()
+            if k in trace.given:
+                found[k] = trace.given[k]
+            if rows[k].op is Op.RESULT:
+                found[asked] = number
+            new = set(rows[k].operands) - seen
+            seen |= new
+            pending += new
+    return found
+
+
+def _number(
+    trace: Trace, row: int, running: bool, answers: _Answers, given: Mapping[int, np.ndarray]
+) -> np.ndarray | None:
     pending, controls = [row], dict[int, _Control]()
     while pending:
         k = pending[-1]
@@ -58,7 +104,7 @@ def numbers_of(trace: Trace, row: int, *, running: bool = False) -> np.ndarray |
         elif k in controls:
             answers[k] = _run(controls[k], answers)
         elif k not in answers:
-            answers[k] = _computed(trace, k, answers, running)
+            answers[k] = given[k] if k in given else _computed(trace, k, answers, running)
         pending.pop()
     return answers[row]
 

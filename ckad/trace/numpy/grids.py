@@ -145,7 +145,7 @@ def linspace(
         )
         return (traced(made[0]), made[1]) if retstep else traced(made)
     start, stop, _ = promoted(start, stop, 0.0)
-    gap = np.subtract(stop, start)
+    num, gap = operator.index(num), np.subtract(stop, start)
     intervals = num - 1 if endpoint else num
     step = gap / intervals if intervals > 0 else gap * np.nan
     counts = np.arange(num, dtype=gap.dtype).reshape(-1, *[1] * gap.ndim)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -122,7 +123,8 @@ def choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Array:
 
 @implements(np.resize)
 def resize(a: Any, new_shape: Any) -> Array:
-    shape = (new_shape,) if np.ndim(new_shape) == 0 else tuple(new_shape)
+    given = (new_shape,) if np.ndim(new_shape) == 0 else new_shape
+    shape = tuple(operator.index(n) for n in given)
     size = int(np.prod(shape))
     if not traced(a).size:
         return np.zeros(shape, traced(a).dtype, like=traced(a))

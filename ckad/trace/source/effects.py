@@ -20,6 +20,7 @@ from ckad.trace import dispatch
 from ckad.trace.memory.opened import making_text
 from ckad.trace.source.actions import evaluate
 from ckad.trace.source.libraries import is_library
+from ckad.trace.source.memory.contents import holds_buffers
 from ckad.trace.source.names.frame import ledger, region
 from ckad.trace.source.skipped import Skipped, warn_of_skipped
 from ckad.trace.source.text import TracedText, shown
@@ -166,7 +167,8 @@ def _is_unknown(given: Sequence[Any], is_shown: bool) -> bool:
     """Whether some of what a call gets is not known yet; a traced value can be printed."""
     if is_shown:
         return False
-    return holds_tracer(list(given)) or any(type(x) in (TracedText, Skipped) for x in given)
+    is_text = any(type(x) in (TracedText, Skipped) for x in given)
+    return is_text or holds_tracer(list(given)) or any(map(holds_buffers, given))
 
 
 def _gives_only(callee: Any) -> bool:

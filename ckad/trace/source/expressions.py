@@ -269,7 +269,7 @@ def unread_element(owner: Any, index: Any) -> Any:
         return grids
     if isinstance(owner, np.ndarray) and holds_tracer(index):
         owner = lifted(owner)
-    elif isinstance(owner, (list, tuple, str)):
+    elif isinstance(owner, (list, tuple, str)) or type(owner) is dict:
         if isinstance(index, Tracer):
             return picking.item(owner, index)
         if (part := picking.part(owner, index)) is not None:

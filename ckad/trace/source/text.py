@@ -44,6 +44,18 @@ def _refuse(self: TracedText, *_: Any, **__: Any) -> Any:
     )
 
 
+def _part(self: TracedText, *_: Any, **__: Any) -> TracedText:
+    """A part of it, or it in other letters, is such a text again."""
+    return TracedText(self)
+
+
+#: Methods that give a text, whatever the text is.
+_PARTS = frozenset(
+    """__getitem__ capitalize casefold expandtabs lower lstrip removeprefix removesuffix replace
+    rstrip strip swapcase title translate upper zfill""".split()
+)
+for _name in _PARTS:
+    setattr(TracedText, _name, _part)
 for _name in dir(str):
-    if _name not in SHOWS:
+    if _name not in SHOWS and _name not in _PARTS:
         setattr(TracedText, _name, _refuse)

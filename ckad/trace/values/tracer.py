@@ -18,7 +18,7 @@ from ckad.place import at_place
 from ckad.tape.types import Type, dtype_of
 from ckad.trace import dispatch
 from ckad.trace.memory.context import FOREIGN, Trace, current
-from ckad.trace.memory.known import numbers_of
+from ckad.trace.memory.known import number_of_call, numbers_of
 from ckad.trace.memory.layout import layout
 from ckad.trace.memory.opened import is_open, is_text
 from ckad.trace.memory.storage import Storage, spoilt_error
@@ -240,7 +240,9 @@ def known(x: Any) -> np.ndarray | None:
     """The numbers of ``x`` if they depend on constants alone; None if they do not."""
     if not isinstance(x, Tracer):
         return np.asarray(x)
-    return numbers_of(current(), value(x))
+    trace, row = current(), value(x)
+    found = numbers_of(trace, row)
+    return number_of_call(trace, row) if found is None and trace.given else found
 
 
 def known_by_running(x: Any) -> np.ndarray | None:

@@ -36,7 +36,7 @@ def is_sized(callee: Any, args: Sequence[Any]) -> bool:
     """Whether ``callee`` makes an array whose length is only known when the program runs."""
     if not args or cell(callee, LENGTH) is None:
         return False
-    lengths = args if callee is np.arange else args[:1]
+    lengths = args if callee is np.arange else args[1:2] if callee is np.resize else args[:1]
     return any(map(_is_unknown, lengths))
 
 
@@ -87,9 +87,27 @@ for _function in (np.zeros, np.ones, np.empty, np.full):
     _sized(_function)
 
 
+def _of_floats(start: Any, stop: Any, step: Any, dtype: Any) -> Tracer:
+    """As NumPy fills it: the first two numbers, then multiples of their distance."""
+    first, second = lift(start), np.add(start, step)
+    count = known(astype(np.ceil(np.divide(np.subtract(stop, start), step)), np.int64))
+    if count is None:
+        raise ConcreteValueError(
+            at_place(
+                "an argument of np.arange is a traced value, and the shape of the result depends "
+                "on it. Pass Python numbers."
+            )
+        )
+    places = np.arange(max(int(count), 0))
+    found: Any = np.where(places == 1, second, first + places * np.subtract(second, first))
+    return astype(found, dtype or np.float64)
+
+
 def _arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None) -> Part | Tracer:
     if stop is None:
         start, stop = 0, start
+    if any(lift(x).dtype.kind == "f" for x in (start, stop, step)):
+        return _of_floats(start, stop, step, dtype)
     if isinstance(step, Tracer) or step != 1:
         unsupported("np.arange with a traced end and a step other than 1")
     first = _counted(number(start))
@@ -101,6 +119,23 @@ def _arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None) -> P
 
 
 put(np.arange, _arange, LENGTH)
+
+
+def _shortened(a: Any, new_shape: Any) -> Any:
+    """``np.resize`` to fewer elements."""
+    length, *others = new_shape if isinstance(new_shape, (tuple, list)) else (new_shape,)
+    flat = np.ravel(lift(a))
+    if others or at_most(number(length)) > flat.size:
+        raise ConcreteValueError(
+            at_place(
+                "the shape that np.resize is given is a traced value, and may be larger than the "
+                "array. Use a slice of the array: x[:k]."
+            )
+        )
+    return flat[: least_zero(number(length))]
+
+
+put(np.resize, _shortened, LENGTH)
 
 
 # --- joined ------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ import numpy as np
 
 from ckad.errors import UnrecordableError
 from ckad.place import at_place
+from ckad.trace.arrays import stopping
 from ckad.trace.memory.context import current
 from ckad.trace.source.draws.events import Number
 from ckad.trace.source.draws.generators import Generator
@@ -62,6 +63,8 @@ _PYTHON: dict[str, Scaled] = {
     "uniform": Scaled(("a", "b"), _NORMAL, _between),
     "expovariate": Scaled(("lambd",), (1.0,), lambda z, rate: z / rate, defaults=(1.0,)),
 }
+#: As exactly NumPy wants the sum of probabilities.
+_EXACT = float(np.sqrt(np.finfo(np.float64).eps))
 #: Integers between bounds, which may be others at each step.
 _BOUNDED = frozenset("randint integers random_integers randrange".split())
 
@@ -72,6 +75,10 @@ def drawn(generator: Generator, name: str, args: Sequence[Any], options: dict[st
         return _shuffle(generator, args, options)
     args = [_numbers(x) for x in args]
     options = {key: _numbers(x) for key, x in options.items()}
+    if name == "choice" and not isinstance(generator, random.Random):
+        weighed = _weighed(generator, args, options)
+        if weighed is not None:
+            return weighed
     items = _items(name, args, options)
     if items is not None:
         return _CHOOSING[name](generator, items, args[1:], options)
@@ -177,6 +184,23 @@ def _choice(generator: Generator, items: Any, rest: Sequence[Any], options: dict
         raise _refused("choice")
     numbers = range(len(items)) if isinstance(generator, random.Random) else len(items)
     return _picked(items, draw(generator, "choice", [numbers, *rest], options))
+
+
+def _weighed(generator: Generator, args: Sequence[Any], options: dict[str, Any]) -> Any:
+    """A choice by traced probabilities, as NumPy makes it; None if none are traced."""
+    given = dict(zip(("a", "size", "replace", "p"), args, strict=False)) | options
+    items, p = given.pop("a", None), given.pop("p", None)
+    size = given.pop("size", None)
+    if not isinstance(p, Tracer):
+        return None
+    if holds_tracer(size) or given not in ({}, {"replace": True}):
+        raise _refused("choice")
+    is_old = isinstance(generator, np.random.RandomState)
+    u = draw(generator, "random_sample" if is_old else "random", [size], {})
+    wrong = np.logical_or(np.abs(np.sum(p) - 1.0) > _EXACT, np.any(p < 0.0))
+    steps = np.cumsum(stopping(p, wrong, "WEIGHTS"))
+    numbers = np.searchsorted(steps / steps[-1], u, side="right")
+    return numbers if is_weak(items) or type(items) is int else _picked(items, numbers)
 
 
 def _several(name: str) -> Callable[..., Any]:

@@ -229,6 +229,14 @@ def is_in_buffers(owner: Any) -> bool:
     return stack_of(owner) is not None or rows_of(owner) is not None
 
 
+def holds_buffers(x: Any) -> bool:
+    """Whether ``x`` is a container whose items are rows of buffers, or one such is in it."""
+    if is_in_buffers(x):
+        return True
+    parts = x.values() if isinstance(x, dict) else x if isinstance(x, (tuple, list)) else ()
+    return any(map(holds_buffers, parts))
+
+
 def _fill(found: Contents, stack: Stack | Rows) -> None:
     """Give a list its items, which are as many as is known, and no body has changed."""
     if not stack.is_known:

@@ -134,13 +134,15 @@ def _room(owner: Any, new: Any = None) -> Stack | None:
     check_alone(owner)
     stack = stack_in(owner)
     around = bodies_around(owner)
-    if not around:
-        if not stack.is_known:
-            raise UnrecordableError(_no_room())
+    if not around and stack.is_known:
         read(owner)  # a plain list again
         return None
     kind = kind_of(new)
     both = None if kind is None else stack.layout.kind.joined(kind)
+    if not around:
+        if both is None or not both.is_like(stack.layout.kind):
+            raise UnrecordableError(_of_another_kind())
+        return stack
     if both is None:
         raise changes_length(type(owner).__name__)
     if all(id(owner) not in x.housed for x in around) or not both.is_like(stack.layout.kind):
@@ -148,10 +150,10 @@ def _room(owner: Any, new: Any = None) -> Stack | None:
     return stack
 
 
-def _no_room() -> str:
+def _of_another_kind() -> str:
     return at_place(
-        "a list whose length is only known when the program runs is appended to after the loop or "
-        "branch that made it. Make another list."
+        "a list whose length is only known when the program runs gets an item of another type or "
+        "shape after the loop or branch that made it. Make another list."
     )
 
 
@@ -169,6 +171,8 @@ def append(owner: Any, new: Any) -> None:
         return
     if _is_full(stack):  # it is also made shorter, so that the space was thought to be enough
         raise changes_length(type(owner).__name__)
+    if not bodies_around(owner) and not stack.layout.is_ring:
+        stack = stack.longer()
     stack.shelve(new)
     _note_growth(owner, 1, 1)
     _put(owner, stack, stack.count, new)

@@ -79,8 +79,7 @@ class Kind:
         return self.slots == other.slots and self.options == other.options
 
     def holds(self, other: Kind) -> bool:
-        both = self.joined(other)
-        return both is not None and both.is_like(self)
+        return (both := self.joined(other)) is not None and both.is_like(self)
 
 
 def kind_of(item: Any) -> Kind | None:
@@ -120,12 +119,10 @@ def _row(slot: Slot, leaf: Any) -> int:
 
 def kind_of_all(items: Sequence[Any]) -> Kind | None:
     """One kind for all items."""
-    found: Kind | None = None
-    for item in items:
-        one = kind_of(item)
-        found = one if found is None or one is None else found.joined(one)
-        if found is None:
-            return None
+    kinds = [kind_of(item) for item in items]
+    found = kinds[0] if kinds else None
+    for one in kinds[1:]:
+        found = None if found is None or one is None else found.joined(one)
     return found
 
 
@@ -145,9 +142,8 @@ class Layout:
 
     def item(self, leaves: Sequence[Any]) -> Any:
         """An item of these leaves."""
-        pairs = zip(leaves, self.kind.options, strict=True)
-        found = [x if options is None else Choice(x, options) for x, options in pairs]
-        return trees.unflatten(self.kind.tree, found)
+        both = zip(leaves, self.kind.options, strict=True)
+        return trees.unflatten(self.kind.tree, [x if o is None else Choice(x, o) for x, o in both])
 
 
 class Stack:
@@ -169,8 +165,13 @@ class Stack:
     def after(self, first: Number, count: Number) -> Stack:
         """The same where nothing changes these numbers any more."""
         old = self.layout
-        layout = Layout(old.kind, old.buffers, old.is_ring, old.maxlen)
-        return Stack(layout, first, count)
+        return Stack(Layout(old.kind, old.buffers, old.is_ring, old.maxlen), first, count)
+
+    def longer(self) -> Stack:
+        """The same with space for one more item."""
+        joined: list[Any] = [np.concatenate([x, np.zeros_like(x[:1])]) for x in self.layout.buffers]
+        buffers = [fresh(value(x), scalar=False) for x in joined]
+        return Stack(Layout(self.layout.kind, buffers), self.first, self.count)
 
     # --- where items are ------------------------------------------------------------------------
 
@@ -380,8 +381,7 @@ def _buffer(rows: Sequence[int], slot: Slot, capacity: int) -> Tracer:
     if len(rows) < capacity or not rows:
         empty = slot.type.with_shape((max(capacity - len(rows), 1), *shape))
         parts.append(fresh(current().builder.full(empty, 0), scalar=False))
-    joined = parts[0] if len(parts) == 1 else np.concatenate(parts)
-    return fresh(value(joined), scalar=False)
+    return fresh(value(parts[0] if len(parts) == 1 else np.concatenate(parts)), scalar=False)
 
 
 def with_rows(items: Sequence[Any], kind: Kind, rows: Tracer) -> Stack:

@@ -15,10 +15,10 @@ from ckad.tape.ops import Op
 from ckad.trace.integers.affine import is_at_least, range_of
 from ckad.trace.integers.spans import is_traced_slice, minus, number, plus
 from ckad.trace.source.choices import can_be_chosen, one_of, refuse
-from ckad.trace.source.control.checks import note_index
+from ckad.trace.source.control.checks import note_index, note_raise
 from ckad.trace.source.values import Slot, one_of_classes, slot_of, weakened
 from ckad.trace.values.apply import apply
-from ckad.trace.values.tracer import Number, Tracer, lift
+from ckad.trace.values.tracer import Number, Tracer, known, lift
 
 #: Lists of these are soon an array.
 _PLAIN = (int, float)
@@ -42,6 +42,8 @@ trees.register(Letters, lambda x: (tuple(x), None), lambda _, letters: Letters(l
 
 def item(items: Any, index: Tracer) -> Any:
     """``items[index]`` with a traced index."""
+    if isinstance(items, dict):
+        return _entry(items, index)
     if len(set(map(type, items))) == 1 and type(items[0]) in _PLAIN:
         return weakened(stacked(items)[index])
     if items and all(can_be_chosen(x) or type(x) is dict for x in items):
@@ -58,6 +60,15 @@ def item(items: Any, index: Tracer) -> Any:
     if any(_are_one(column) for column in zip(*(leaves for leaves, _ in flat), strict=True)):
         note_index(index, len(items))
     return picked(items, [index])[0]
+
+
+def _entry(entries: dict[Any, Any], key: Tracer) -> Any:
+    """``entries[key]`` of a dict whose keys are integers; a KeyError when the program runs."""
+    if known(key) is not None or not entries or any(type(k) is not int for k in entries):
+        return entries[key]  # says why this cannot be
+    is_it = np.equal(np.array(list(entries)), key)
+    note_raise(np.logical_not(np.any(is_it)))
+    return item(list(entries.values()), lift(np.argmax(is_it)))
 
 
 def part(items: Any, index: Any) -> Any:
