@@ -45,7 +45,8 @@ class Run(NamedTuple):
     on_disk: Callable[[], int]  # bytes of states at the moment
     rounding: Callable[[], float | None]  # by how much states were changed
     seconds: Callable[[Mapping[int, int]], float | None]  # predicted, if loops run so many steps
-    clock: Callable[[], float]  # of what a run's seconds are
+    clock: Callable[[], float]  # of what the seconds of steps are
+    waits: bool  # for a disk, so that the seconds of a run are those of the wall
 
 
 #: From how long open loops are thought to run, by name, how many times as long as predicted steps
@@ -277,7 +278,8 @@ class Compiled:
             self.timed_on(inputs)
         run = self._run
         while True:
-            began, busy = perf_counter(), run.clock()
+            clock = perf_counter if run.waits else run.clock
+            began, busy = perf_counter(), clock()
             try:
                 results = self.loaded.run(inputs, run.feeds, run.slots, on_progress)
             except BegunWith as begun:
@@ -285,7 +287,7 @@ class Compiled:
             except TooManySteps as longer:
                 run = self._longer(run, longer)
             else:
-                busy = run.clock() - busy
+                busy = clock() - busy
                 self._least, self._shown = min(busy, self._least or busy), None
                 self._note(run)
                 self._keep_pace(run, perf_counter() - began)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
 from time import perf_counter
@@ -15,6 +16,7 @@ from ckad.checkpoint.schedules.schedule import Schedule
 from ckad.checkpoint.store.disk import DiskStore
 from ckad.engines.measure import TapedLoop, step_bytes
 from ckad.engines.work import reverse_nanoseconds
+from ckad.errors import CheckpointError
 from ckad.loops.arenas import slots_of
 from ckad.loops.between.courses import Courses
 from ckad.loops.choose import Chooser, Schedules
@@ -95,6 +97,14 @@ def on_disk(chooser: Chooser, chosen: Schedules, courses: Courses) -> Choice | N
     times = weigh.seconds(found), weigh.computing(found)
     said = OnDisk(*times, weigh.io_bytes(found), name, weigh.seconds(second))
     return Choice(found, said)
+
+
+def seconds_on_disk(chooser: Chooser, asked: Schedules, courses: Courses) -> float | None:
+    """Predicted seconds of both sweeps under schedules that were asked for; None where the speed of
+    the disk is not to be had, which the run itself says."""
+    with suppress(CheckpointError):
+        return _Weigh(chooser, courses).seconds(asked)
+    return None
 
 
 class _Weigh:

@@ -6,7 +6,6 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from time import perf_counter, thread_time
 
 import numpy as np
 
@@ -26,10 +25,10 @@ from ckad.loops.between.timed import can_be_timed, timed
 from ckad.loops.choose import Chooser, Measure, Schedules
 from ckad.loops.compiled import Compiled, Run
 from ckad.loops.costs import Costs, Prediction
-from ckad.loops.disk import on_disk
+from ckad.loops.disk import on_disk, seconds_on_disk
 from ckad.loops.engines import AUTO, ENGINES, chosen, engine_named
 from ckad.loops.progress import Shown
-from ckad.loops.threads import n_threads
+from ckad.loops.threads import clock, n_threads
 from ckad.loops.watch import Watch
 from ckad.memory import format_bytes, free_memory, parse_bytes
 from ckad.passes.calls.marks import unmarked
@@ -272,14 +271,20 @@ def _planned(
     found = choice.described if choice else None
     lengths = {name: x.n_steps for name, x in loops.items() if x.is_open}
     sizes = chooser.most_rows, peak
-    prediction = Prediction(chooser.outer, schedules, courses.costs, courses.pace, *sizes, found)
+    has_disk = any(x.n_disk_slots for x in schedules.values())
+    with_disk: Callable[[], float | None] | None = None
+    if found is not None:
+        with_disk = partial(float, found.seconds)
+    elif has_disk:
+        with_disk = partial(seconds_on_disk, chooser, schedules, courses)
+    about = courses.costs, courses.pace, *sizes, with_disk
+    prediction = Prediction(chooser.outer, schedules, *about)
     seconds = prediction.seconds({})
     plan = Plan(peak, known, courses.engine, chooser.plans(schedules), found, seconds)
     total = sum(schedules[x.name].forward_steps + x.n_steps for x in loops.values() if x.depth == 1)
-    waits = found is not None or courses.resume is not None or loaded.shares
-    clock = perf_counter if waits else thread_time
     looks = courses.on_disk, lambda: courses.rounding, prediction.seconds
-    return Run(plan, feeds, slots, total, lengths, *looks, clock)
+    times = clock(loaded.shares, n_threads(options.threads)), has_disk or courses.resume is not None
+    return Run(plan, feeds, slots, total, lengths, *looks, *times)
 
 
 def run_bytes(tape: Tape, loaded: Loaded, slots: dict[int, Slots], feeds: dict[int, Feed]) -> int:
