@@ -278,8 +278,7 @@ class Compiled:
             self.timed_on(inputs)
         run = self._run
         while True:
-            clock = perf_counter if run.waits else run.clock
-            began, busy = perf_counter(), clock()
+            began, busy = perf_counter(), run.clock()
             try:
                 results = self.loaded.run(inputs, run.feeds, run.slots, on_progress)
             except BegunWith as begun:
@@ -287,10 +286,11 @@ class Compiled:
             except TooManySteps as longer:
                 run = self._longer(run, longer)
             else:
-                busy = clock() - busy
+                seconds = perf_counter() - began
+                busy = seconds if run.waits else run.clock() - busy
                 self._least, self._shown = min(busy, self._least or busy), None
                 self._note(run)
-                self._keep_pace(run, perf_counter() - began)
+                self._keep_pace(run, seconds)
                 return results
 
     def _plan_again(self) -> None:
