@@ -23,9 +23,7 @@ _lock = threading.Lock()
 Treedef = optree.PyTreeSpec
 
 
-def flatten(
-    tree: Any, is_leaf: Callable[[Any], bool] | None = None
-) -> tuple[list[Any], Treedef]:
+def flatten(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tuple[list[Any], Treedef]:
     """Leaves in order, and the structure. ``None`` is an empty subtree; what ``is_leaf`` says is
     one is left whole."""
     leaves, treedef = optree.tree_flatten(tree, is_leaf, namespace=_NAMESPACE)

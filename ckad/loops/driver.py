@@ -18,7 +18,7 @@ from ckad.engines.measure import TapedLoop, taped_loops
 from ckad.engines.stops import Stops
 from ckad.engines.work import beside, step_nanoseconds
 from ckad.errors import BudgetError, EngineError, ScheduleError
-from ckad.loops.advice import warn_if_dear
+from ckad.loops.advice import largest, warn_if_dear
 from ckad.loops.asked import Choice
 from ckad.loops.between.courses import Courses, Disk
 from ckad.loops.between.timed import can_be_timed, timed
@@ -214,7 +214,7 @@ def _chooser(
     # a run is gone on with from where no residuals are kept, and with these there always are some
     hidden = frozenset[int]() if resumes else beside(tape, engine)
     asked = options.schedule, measure, options.asked, step_ns, resumes, hidden
-    return Chooser(loops, budget, *asked, engine_named(engine).overlaps)
+    return Chooser(loops, budget, *asked, engine_named(engine).overlaps, partial(largest, tape))
 
 
 def _choice(
@@ -264,7 +264,8 @@ def _planned(
     if options.asked is not None and peak > budget:
         raise BudgetError(
             f"memory={options.asked!r} is {budget:,} bytes; the program needs {peak:,} bytes "
-            f"({format_bytes(peak)}). Raise memory= to at least {peak:,}."
+            f"({format_bytes(peak)}). {largest(courses.tape, peak)}"
+            f"Raise memory= to at least {peak:,}."
         )
     warn_if_dear(chooser, schedules)
     known = None if options.asked is None else budget
