@@ -23,15 +23,16 @@ _lock = threading.Lock()
 Treedef = optree.PyTreeSpec
 
 
-def flatten(tree: Any) -> tuple[list[Any], Treedef]:
-    """Leaves in order, and the structure. ``None`` is an empty subtree."""
-    leaves, treedef = optree.tree_flatten(tree, namespace=_NAMESPACE)
-    new = {type(x) for x in leaves if _is_dataclass(x)}
+def flatten(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tuple[list[Any], Treedef]:
+    """Leaves in order, and the structure. ``None`` is an empty subtree; what ``is_leaf`` says is
+    one is left whole."""
+    leaves, treedef = optree.tree_flatten(tree, is_leaf, namespace=_NAMESPACE)
+    new = {type(x) for x in leaves if is_dataclass(x) and not (is_leaf and is_leaf(x))}
     if not new:
         return _with_parts(leaves, treedef)
     for cls in new:
         _register(cls)
-    return flatten(tree)
+    return flatten(tree, is_leaf)
 
 
 # --- complex leaves ----------------------------------------------------------------------------
@@ -308,7 +309,7 @@ def map_leaves(function: Callable[..., Any], tree: Any) -> Any:
     return unflatten(treedef, [function(x) for x in leaves])
 
 
-def _is_dataclass(x: Any) -> bool:
+def is_dataclass(x: Any) -> bool:
     return dataclasses.is_dataclass(x) and not isinstance(x, type)
 
 

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import linecache
 import warnings
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
 
 from ckad.errors import BudgetError, RecomputeWarning
 from ckad.memory import format_bytes
 from ckad.place import user_place
+from ckad.tape.control import read_loop
+from ckad.tape.ops import Op
+from ckad.tape.tape import Tape
+from ckad.tape.types import Type
 
 if TYPE_CHECKING:
     from ckad.loops.choose import Chooser, Schedules
 
 #: A budget that is advised computes steps so many times at the most; a warning comes beyond DEAR.
 FEW, DEAR = 3.0, 20.0
+#: Arrays that an error names at the most, and the part of all bytes from which on one is named.
+NAMED, PART = 3, 20
 #: How near the least such budget it is, and the largest that is looked at.
 NEAR, MOST = 1.05, 2**60
 
@@ -26,8 +34,50 @@ def too_small(chooser: Chooser, needed: int, what: str) -> BudgetError:
     return BudgetError(
         f"memory={chooser.requested!r} is {chooser.budget:,} bytes; the least that {what} needs is "
         f"{needed:,} bytes ({states or 'no loop to reverse'}). "
-        f"Raise memory= to at least {needed:,}.{_better(chooser, needed)}"
+        f"{chooser.largest(needed)}Raise memory= to at least {needed:,}.{_better(chooser, needed)}"
     )
+
+
+class _Array(NamedTuple):
+    """An array that takes room, and what for."""
+
+    type: Type
+    what: str
+
+
+def largest(tape: Tape, needed: int) -> str:
+    """Which arrays take the most of so many bytes, as a sentence; nothing where none takes much."""
+    found = sorted(set(_arrays(tape)), key=lambda x: (-x.type.nbytes, x.what))
+    named = [x for x in found if PART * x.type.nbytes >= needed][:NAMED]
+    if not named:
+        return ""
+    said = "; ".join(f"{x.type.nbytes:,} bytes {x.what}, {x.type}" for x in named)
+    return f"The largest arrays: {said}. "
+
+
+def _arrays(tape: Tape) -> Iterator[_Array]:
+    """What outlives a step: results, what steps carry, what one keeps for its reversal."""
+    for type in tape.output_types:
+        yield _Array(type, "for a result")
+    for row in tape.rows:
+        if row.op is not Op.TAPED_LOOP:
+            continue
+        loop = read_loop(tape, row)
+        assert loop.taping is not None
+        for name, body, rows in (
+            ("carried from step to step", loop.body, loop.body.outputs[: len(loop.carry)]),
+            ("kept of a step", loop.taping, loop.taping.outputs[len(loop.body.outputs) :]),
+        ):
+            for k in rows.tolist():
+                if body.rows[k].type.is_array:
+                    yield _Array(body.rows[k].type, f"{name} ({_line(body, k)})")
+
+
+def _line(tape: Tape, k: int) -> str:
+    """Where a row comes from, and what is written there."""
+    source = tape.source_of(k)
+    text = linecache.getline(*source).strip()
+    return f"{source}: {text}" if text else str(source)
 
 
 def warn_if_dear(chooser: Chooser, schedules: Schedules) -> None:

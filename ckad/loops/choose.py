@@ -57,7 +57,9 @@ class Chooser:
         resumes: bool = False,
         beside: frozenset[int] = frozenset(),
         overlaps: bool = False,
+        largest: Callable[[int], str] = lambda needed: "",
     ) -> None:
+        self.largest = largest  # the arrays that take the most of so many bytes, in words
         self.resumes, self.overlaps = resumes, overlaps
         self.loops, self.budget, self.choice, self.requested = loops, budget, choice, requested
         self._measure, self.step_ns, self.beside = measure, step_ns, beside

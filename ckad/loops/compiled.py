@@ -45,7 +45,8 @@ class Run(NamedTuple):
     on_disk: Callable[[], int]  # bytes of states at the moment
     rounding: Callable[[], float | None]  # by how much states were changed
     seconds: Callable[[Mapping[int, int]], float | None]  # predicted, if loops run so many steps
-    clock: Callable[[], float]  # of what a run's seconds are
+    clock: Callable[[], float]  # of what the seconds of steps are
+    waits: bool  # for a disk, so that the seconds of a run are those of the wall
 
 
 #: From how long open loops are thought to run, by name, how many times as long as predicted steps
@@ -285,10 +286,11 @@ class Compiled:
             except TooManySteps as longer:
                 run = self._longer(run, longer)
             else:
-                busy = run.clock() - busy
+                seconds = perf_counter() - began
+                busy = seconds if run.waits else run.clock() - busy
                 self._least, self._shown = min(busy, self._least or busy), None
                 self._note(run)
-                self._keep_pace(run, perf_counter() - began)
+                self._keep_pace(run, seconds)
                 return results
 
     def _plan_again(self) -> None:

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from itertools import islice
-from time import perf_counter, thread_time
+from time import thread_time
 from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
 
-from ckad.checkpoint.plan import OnDisk, clipped
+from ckad.checkpoint.plan import clipped
 from ckad.checkpoint.schedules.online import Online, online
 from ckad.checkpoint.schedules.schedule import Action, Schedule
 from ckad.engines.actions import CHUNK
 from ckad.engines.arena import MOST, aligned
 from ckad.engines.measure import TapedLoop
-from ckad.loops.tables import rows_of
+from ckad.loops.tables import chunks
 
 #: Actions that are counted; those of longer schedules in proportion.
 COUNTED = 200_000
@@ -142,7 +142,7 @@ class Prediction(NamedTuple):
     pace: float
     most_rows: int
     peak_bytes: int
-    on_disk: OnDisk | None
+    on_disk: Callable[[], float | None] | None  # both sweeps' seconds where there is a disk
 
     def seconds(self, ran: Mapping[int, int]) -> float | None:
         """Where the steps of all loops were timed, and are so many, by name; None where nobody
@@ -151,7 +151,8 @@ class Prediction(NamedTuple):
         if not lengths or not all(lengths.values()) or lengths.keys() - self.costs.loops.keys():
             return None
         if self.on_disk is not None:
-            return self.on_disk.seconds + self.costs.outside
+            seconds = self.on_disk()
+            return None if seconds is None else seconds + self.costs.outside
         steps = sum(
             cost.seconds_of(lengths[name], self.schedules[name], self.most_rows)
             for name, cost in self.costs.loops.items()
@@ -192,7 +193,7 @@ def _moved(schedule: Schedule, most_rows: int) -> _Moved:
 
 
 def _making(schedule: Schedule, most_rows: int) -> float:
-    """Seconds of a piece of actions."""
-    began = perf_counter()
-    made = sum(1 for _ in map(rows_of, islice(schedule.chunks(most_rows), PIECES)))
-    return (perf_counter() - began) / max(1, made)
+    """Seconds of a piece of actions, made as runs do it."""
+    began = thread_time()
+    made = sum(1 for _ in islice(chunks(schedule, most_rows), PIECES))
+    return (thread_time() - began) / max(1, made)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
+from math import inf
 from time import perf_counter
 from typing import NamedTuple
 
@@ -15,6 +17,7 @@ from ckad.checkpoint.schedules.schedule import Schedule
 from ckad.checkpoint.store.disk import DiskStore
 from ckad.engines.measure import TapedLoop, step_bytes
 from ckad.engines.work import reverse_nanoseconds
+from ckad.errors import CheckpointError
 from ckad.loops.arenas import slots_of
 from ckad.loops.between.courses import Courses
 from ckad.loops.choose import Chooser, Schedules
@@ -63,18 +66,21 @@ def speed(directory: str | None) -> Speed:
 
 
 def _seconds(directory: str | None, slot_bytes: int) -> tuple[float, float]:
-    """Of a write and of a read of a state."""
+    """Of a write and of a read of a state: the least, since what else the machine does only adds to
+    them."""
     store = DiskStore(directory, 4 * SAMPLED * slot_bytes + 2**20, slot_bytes, n_buffers=0)
     state = memoryview(bytearray(os.urandom(slot_bytes)))
-    start = perf_counter()
+    written, read = inf, inf
     for slot in range(SAMPLED):
+        start = perf_counter()
         store.write(slot, slot, state)
-    written = perf_counter()
+        written = min(written, perf_counter() - start)
     for slot in range(SAMPLED):
+        start = perf_counter()
         store.read(slot, slot, state)
-    read = perf_counter()
+        read = min(read, perf_counter() - start)
     store.close()
-    return (written - start) / SAMPLED, (read - written) / SAMPLED
+    return written, read
 
 
 def on_disk(chooser: Chooser, chosen: Schedules, courses: Courses) -> Choice | None:
@@ -95,6 +101,14 @@ def on_disk(chooser: Chooser, chosen: Schedules, courses: Courses) -> Choice | N
     times = weigh.seconds(found), weigh.computing(found)
     said = OnDisk(*times, weigh.io_bytes(found), name, weigh.seconds(second))
     return Choice(found, said)
+
+
+def seconds_on_disk(chooser: Chooser, asked: Schedules, courses: Courses) -> float | None:
+    """Predicted seconds of both sweeps under schedules that were asked for; None where the speed of
+    the disk is not to be had, which the run itself says."""
+    with suppress(CheckpointError):
+        return _Weigh(chooser, courses).seconds(asked)
+    return None
 
 
 class _Weigh:

@@ -6,7 +6,6 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from time import perf_counter, thread_time
 
 import numpy as np
 
@@ -19,17 +18,17 @@ from ckad.engines.measure import TapedLoop, taped_loops
 from ckad.engines.stops import Stops
 from ckad.engines.work import beside, step_nanoseconds
 from ckad.errors import BudgetError, EngineError, ScheduleError
-from ckad.loops.advice import warn_if_dear
+from ckad.loops.advice import largest, warn_if_dear
 from ckad.loops.asked import Choice
 from ckad.loops.between.courses import Courses, Disk
 from ckad.loops.between.timed import can_be_timed, timed
 from ckad.loops.choose import Chooser, Measure, Schedules
 from ckad.loops.compiled import Compiled, Run
 from ckad.loops.costs import Costs, Prediction
-from ckad.loops.disk import on_disk
+from ckad.loops.disk import on_disk, seconds_on_disk
 from ckad.loops.engines import AUTO, ENGINES, chosen, engine_named
 from ckad.loops.progress import Shown
-from ckad.loops.threads import n_threads
+from ckad.loops.threads import clock, n_threads
 from ckad.loops.watch import Watch
 from ckad.memory import format_bytes, free_memory, parse_bytes
 from ckad.passes.calls.marks import unmarked
@@ -215,7 +214,7 @@ def _chooser(
     # a run is gone on with from where no residuals are kept, and with these there always are some
     hidden = frozenset[int]() if resumes else beside(tape, engine)
     asked = options.schedule, measure, options.asked, step_ns, resumes, hidden
-    return Chooser(loops, budget, *asked, engine_named(engine).overlaps)
+    return Chooser(loops, budget, *asked, engine_named(engine).overlaps, partial(largest, tape))
 
 
 def _choice(
@@ -265,21 +264,28 @@ def _planned(
     if options.asked is not None and peak > budget:
         raise BudgetError(
             f"memory={options.asked!r} is {budget:,} bytes; the program needs {peak:,} bytes "
-            f"({format_bytes(peak)}). Raise memory= to at least {peak:,}."
+            f"({format_bytes(peak)}). {largest(courses.tape, peak)}"
+            f"Raise memory= to at least {peak:,}."
         )
     warn_if_dear(chooser, schedules)
     known = None if options.asked is None else budget
     found = choice.described if choice else None
     lengths = {name: x.n_steps for name, x in loops.items() if x.is_open}
     sizes = chooser.most_rows, peak
-    prediction = Prediction(chooser.outer, schedules, courses.costs, courses.pace, *sizes, found)
+    has_disk = any(x.n_disk_slots for x in schedules.values())
+    with_disk: Callable[[], float | None] | None = None
+    if found is not None:
+        with_disk = partial(float, found.seconds)
+    elif has_disk:
+        with_disk = partial(seconds_on_disk, chooser, schedules, courses)
+    about = courses.costs, courses.pace, *sizes, with_disk
+    prediction = Prediction(chooser.outer, schedules, *about)
     seconds = prediction.seconds({})
     plan = Plan(peak, known, courses.engine, chooser.plans(schedules), found, seconds)
     total = sum(schedules[x.name].forward_steps + x.n_steps for x in loops.values() if x.depth == 1)
-    waits = found is not None or courses.resume is not None or loaded.shares
-    clock = perf_counter if waits else thread_time
     looks = courses.on_disk, lambda: courses.rounding, prediction.seconds
-    return Run(plan, feeds, slots, total, lengths, *looks, clock)
+    times = clock(loaded.shares, n_threads(options.threads)), has_disk or courses.resume is not None
+    return Run(plan, feeds, slots, total, lengths, *looks, *times)
 
 
 def run_bytes(tape: Tape, loaded: Loaded, slots: dict[int, Slots], feeds: dict[int, Feed]) -> int:

@@ -11,8 +11,9 @@ from functools import lru_cache
 
 import numpy as np
 
+from ckad.checkpoint.schedules import codes
 from ckad.checkpoint.schedules.online import Online
-from ckad.checkpoint.schedules.schedule import Action, Actions, Schedule
+from ckad.checkpoint.schedules.schedule import Actions, Schedule
 from ckad.engines.actions import ACTION_BYTES, CHUNK, Course, Feed, Window
 
 #: The pieces of all loops together take no more than this part of the budget, or fewest rows each.
@@ -43,13 +44,13 @@ def learnt(source: Online, most: int) -> Feed:
 
 def streamed(schedule: Schedule, most: int) -> Feed:
     """The rows in pieces of ``most`` at the utmost; made once, if one piece holds them all."""
-    first = next(_chunks(schedule, most))
-    if first[-1, 0] == Action.END:
+    first = next(chunks(schedule, most))
+    if first[-1, 0] == codes.END:
         first.flags.writeable = False
         return Feed(lambda: iter((first,)), len(first), 0)
 
     def pieces() -> Iterator[np.ndarray]:
-        return _chunks(schedule, most)
+        return chunks(schedule, most)
 
     return Feed(pieces, streamed_rows(schedule, most), 0)
 
@@ -79,7 +80,7 @@ def between(schedule: Schedule, most: int, is_learnt: bool, course: Between) -> 
     def begin(window: Window, inputs: Sequence[np.ndarray]) -> Course:
         if isinstance(source, Online) and learns:
             return course(map(rows_of, source.sweep(most)), after, window, inputs)
-        return course(_chunks(schedule, most), after, window, inputs)
+        return course(chunks(schedule, most), after, window, inputs)
 
     n_rows = EXTRA_ROWS + (most if learns else streamed_rows(schedule, most))
     return Feed(lambda: iter(()), n_rows, 0, after, begin)
@@ -88,7 +89,7 @@ def between(schedule: Schedule, most: int, is_learnt: bool, course: Between) -> 
 def whole(schedule: Schedule) -> Feed:
     """All rows, and the row at which the reverse phase begins."""
     n_rows, reverse = _count(schedule)
-    return Feed(lambda: _chunks(schedule), n_rows, reverse)
+    return Feed(lambda: chunks(schedule), n_rows, reverse)
 
 
 def whole_rows(schedule: Schedule) -> int:
@@ -105,19 +106,20 @@ def _count(schedule: Schedule) -> tuple[int, int]:
     n_rows = reverse = 0
     for rows in schedule.chunks():
         if not reverse:
-            forward = (rows.kind == Action.ADVANCE) | (rows.kind == Action.TAPE)
+            forward = (rows.kind == codes.ADVANCE) | (rows.kind == codes.TAPE)
             last = np.flatnonzero(forward & (rows.stop == schedule.n_steps))
             reverse = n_rows + int(last[0]) + 1 if last.size else 0
         n_rows += rows.kind.size
     return n_rows, reverse
 
 
-def _chunks(schedule: Schedule, most: int = CHUNK) -> Iterator[np.ndarray]:
+def chunks(schedule: Schedule, most: int = CHUNK) -> Iterator[np.ndarray]:
     """The rows of a schedule; residuals that share an arena with states lie in its last slots."""
     for rows in map(rows_of, schedule.chunks(most)):
         if schedule.arena:
-            kept = (rows[:, 0] == Action.TAPE) | (rows[:, 0] == Action.REVERSE)
-            rows[kept, 3] = schedule.n_tape_slots - (rows[kept, 2] - rows[kept, 1])
+            kind, start, stop, slot = rows.T
+            kept = (kind == codes.TAPE) | (kind == codes.REVERSE)
+            np.copyto(slot, schedule.n_tape_slots - (stop - start), where=kept)
         yield rows
 
 

@@ -643,3 +643,28 @@ def test_an_arena_asked_for(name: str, engine: str) -> None:
         found = run(u)
         assert found[0] == expected[0]
         assert np.array_equal(found[1], expected[1])
+
+
+@pytest.mark.parametrize("engine", ["native", "vm"])
+def test_a_budget_that_is_too_small_names_the_arrays_that_take_it(engine):
+    def model(u, k, noted):
+        for t in range(300):
+            u = u + 0.01 * np.sin(k * u)
+            if t % 10 == 0:
+                noted[t // 10] = u
+        return np.sum(noted)
+
+    given = np.ones(500), np.ones(500), np.zeros((30, 500))
+    told = (
+        r"The largest arrays: 120,000 bytes carried from step to step \(.*test_budget.py:\d+: "
+        r"noted\[t // 10\] = u\), f64\[30,500\]\. Raise memory= to at least [\d,]+"
+    )
+    with pytest.raises(BudgetError, match=told) as error:
+        ckad.grad(model, memory=1000, engine=engine)(*given)
+    assert "u = u +" not in str(error.value).split("Raise")[0]  # which takes little
+    with pytest.raises(BudgetError, match=r"arrays: 120,000 bytes for a result, f64\[30,500\]"):
+        ckad.grad(model, 2, memory=1000, engine=engine)(*given)
+    with pytest.raises(
+        BudgetError, match=r"The largest arrays: 800 bytes for a result, f64\[100\]"
+    ):
+        ckad.grad(lambda x: np.sum(x * x), memory=10, engine=engine)(np.ones(100))

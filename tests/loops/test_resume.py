@@ -181,6 +181,91 @@ def test_what_differs_is_named(tmp_path, monkeypatch):
     assert same(gradient(u, k), expected)
 
 
+def scaled(by: float, n: int = 60) -> Any:
+    def program(u, k):
+        for _ in range(n):
+            u = u + by * k * np.sin(u)
+        return np.sum(u**2)
+
+    return program
+
+
+CHANGED: dict[str, tuple[Any, Any, str | None]] = {  # a run, another one, what is said to differ
+    "less memory": (("64 KiB", {}), ("34 KiB", {}), "schedule "),
+    "more memory": (("34 KiB", {}), ("64 KiB", {}), "schedule "),
+    "memory alone": (("64 KiB", {"schedule": "two_level"}),
+                     ("1 MiB", {"schedule": "two_level"}), None),
+    "schedule": (("1 MiB", {"schedule": SCHEDULES["revolve"]}),
+                 ("1 MiB", {"schedule": SCHEDULES["two_level"]}), "schedule "),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", CHANGED)
+@pytest.mark.usefixtures("often")
+def test_a_changed_budget_goes_on_or_is_refused(what, tmp_path, monkeypatch):
+    """With the same schedule a run goes on, and the bits stay."""
+    function = scaled(0.1)
+    one, other, differs = CHANGED[what]
+    expected = ckad.value_and_grad(function, (0, 1), engine="native")(*arguments())
+
+    def gradient(amount: str, options: dict[str, Any]) -> Any:
+        budget = ckad.Budget(amount, "4 MiB", tmp_path, durability="resume")
+        return ckad.value_and_grad(function, (0, 1), engine="native", memory=budget, **options)
+
+    begun, changed = gradient(*one), gradient(*other)
+    total = killed_at(monkeypatch, -1)
+    assert same(begun(*arguments()), expected)
+    seen = killed_at(monkeypatch, max(1, total[0] // 2))
+    with pytest.raises(Kill):
+        begun(*arguments())
+    monkeypatch.setattr(courses, "Resumable", resume.Resumable)
+    if differs is None:
+        seen = killed_at(monkeypatch, -1)
+        assert same(changed(*arguments()), expected)
+        assert seen[0] <= total[0] // 2 + 2  # the other half
+    else:
+        with pytest.raises(CheckpointError, match=f"differs in {differs}"):
+            changed(*arguments())
+        assert same(begun(*arguments()), expected)
+    assert not [*tmp_path.iterdir()]
+
+
+OTHERS: dict[str, tuple[Any, Any, str]] = {
+    "a parameter that it reads": (scaled(0.2), (0, 1), "function "),
+    "steps": (scaled(0.1, 61), (0, 1), "function "),
+    "what is differentiated by": (scaled(0.1), 0, "function "),
+}
+
+
+@pytest.mark.parametrize("what", [*OTHERS, "version", "processor", "shape"])
+@pytest.mark.usefixtures("often")
+def test_another_program_version_or_machine_is_refused(what, tmp_path, monkeypatch):
+    options = {"engine": "native", "resume": tmp_path, "schedule": "two_level"}
+    begun = ckad.value_and_grad(scaled(0.1), (0, 1), **options)
+    expected = ckad.value_and_grad(scaled(0.1), (0, 1), engine="native")(*arguments())
+    u, k = arguments()
+    killed_at(monkeypatch, 2)
+    with pytest.raises(Kill):
+        begun(u, k)
+    killed_at(monkeypatch, -1)
+    with monkeypatch.context() as patch:
+        if what == "version":
+            patch.setattr(courses, "version", lambda name: "0.0.1")
+            told, changed = "version of ckad ", begun
+        elif what == "processor":
+            patch.setattr("platform.machine", lambda: "abacus")
+            told, changed = "processor ", begun
+        elif what == "shape":
+            u, k, told, changed = u[:50], k[:50], "types of the arguments ", begun
+        else:
+            function, argnums, told = OTHERS[what]
+            changed = ckad.value_and_grad(function, argnums, **options)
+        with pytest.raises(CheckpointError, match=f"differs in .*{told}"):
+            changed(u, k)
+    assert same(begun(*arguments()), expected)
+    assert not [*tmp_path.iterdir()]
+
+
 def through_kills(path: Any, n_kills: int, seed: int, **options: Any) -> None:
     """Kill children at random moments, let one end, compare its bits."""
     rng = np.random.default_rng(seed)

@@ -73,7 +73,90 @@ def two_arrays(x, k):
     return a, b, x
 
 
-PROGRAMS = (numbers, rows, one_before, two_before, inside, columns, two_arrays)
+def backwards(x, k):
+    """An adjoint by hand, from the last row to the first."""
+    u = np.outer(np.linspace(1.0, 2.0, STEPS + 1), k)
+    u[STEPS] = x
+    for t in range(STEPS - 1, -1, -1):
+        u[t] = u[t + 1] + 0.1 * np.sin(k * u[t + 1]) + 0.01 * u[t]
+    return u
+
+
+def from_the_end(x, k):
+    """By negative indices, all rows."""
+    u = np.zeros((STEPS, 5))
+    for t in range(STEPS):
+        x = x + 0.1 * np.sin(k * x)
+        u[-1 - t] = x
+    return u * k
+
+
+def every_third(x, k):
+    u = np.outer(k, np.linspace(1.0, 2.0, 3 * STEPS)) * x[0]
+    for t in range(STEPS):
+        x = np.sin(x * k) + 0.1 * u[:, 3 * t] + 0.1 * u[:, 3 * t + 2]
+        u[:, 3 * t + 1] = x
+    return u
+
+
+def two_of_a_step(x, k):
+    """The predictor's row and the corrector's; the one before of each is read."""
+    u = np.zeros((2 * STEPS + 2, 5))
+    u[0], u[1] = x, 0.5 * x
+    for t in range(STEPS):
+        guess = u[2 * t + 1] + 0.1 * np.sin(k * u[2 * t])
+        u[2 * t + 2] = guess
+        u[2 * t + 3] = u[2 * t + 1] + 0.05 * np.cos(guess)
+    return u
+
+
+def read_again(x, k):
+    """What the step has just written, and what it is about to write over."""
+    u = np.outer(np.linspace(1.0, 2.0, 2 * STEPS), k)
+    for t in range(STEPS):
+        was = u[2 * t + 1]
+        u[2 * t : 2 * t + 2] = np.stack([x * k, np.cos(x)])
+        x = np.tanh(x + 0.1 * u[2 * t] * u[2 * t + 1] + 0.1 * was)
+    return u
+
+
+def two_at_once(x, k):
+    u = np.full((2 * STEPS + 3, 5), 0.5)
+    for t in range(STEPS):
+        x = x + 0.1 * np.sin(k * x)
+        u[2 * t + 1 : 2 * t + 3] = np.stack([x, 2.0 * x])
+    return u
+
+
+def element_by_element(x, k):
+    u = np.ones((STEPS, 3))
+    for t in range(STEPS):
+        x = x + 0.1 * np.sin(k * x)
+        u[t, 0] = x[0]
+        u[t, 2] = np.sum(x)
+    return u * k[0]
+
+
+def counted(x, k):
+    u, n = np.zeros((2 * STEPS + 1, 5)), 1
+    for _ in range(STEPS):
+        x = x + 0.1 * np.sin(k * x)
+        u[n] = x
+        n += 2
+    return u
+
+
+STRIDED = (
+    read_again,
+    backwards,
+    from_the_end,
+    every_third,
+    two_of_a_step,
+    two_at_once,
+    element_by_element,
+)
+PROGRAMS = (numbers, rows, one_before, two_before, inside, columns, two_arrays, *STRIDED, counted)
+TWO_ROWS = (two_before, two_of_a_step)
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda f: f.__name__)
@@ -98,7 +181,7 @@ def total(program):
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda f: f.__name__)
 def test_a_restart_state_has_the_rows_that_are_read(program):
     plan = ckad.plan(total(program), X, K, argnums=(0, 1), engine="native", schedule="revolve")
-    assert plan.loops[0].state_bytes <= 64 * (2 if program is two_before else 1)
+    assert plan.loops[0].state_bytes <= 64 * (2 if program in TWO_ROWS else 1)
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda f: f.__name__)
@@ -142,7 +225,46 @@ def handed_on(x):
     return np.sum(y)
 
 
-@pytest.mark.parametrize("function", [written_twice, far_before, handed_on])
+def one_class(x):
+    """The next step writes over what this one has written."""
+    y = np.zeros(2 * STEPS + 2)
+    for t in range(STEPS):
+        y[2 * t] = y[2 * t] + x
+        y[2 * t + 2] = y[2 * t] * x
+        x = 0.5 * np.sin(x + 0.1 * y[2 * t + 2])
+    return np.sum(y)
+
+
+def two_strides(x):
+    y = np.zeros(2 * STEPS)
+    for t in range(STEPS):
+        x = 0.9 * np.sin(x)
+        y[t] = x
+        y[2 * t] = 2.0 * x
+    return np.sum(y * np.arange(2 * STEPS))
+
+
+def another_stride(x):
+    y = np.zeros(2 * STEPS) + x
+    for t in range(STEPS):
+        x = 0.9 * np.sin(x + y[t])
+        y[2 * t] = x
+    return np.sum(y * np.arange(2 * STEPS))
+
+
+def between_two_writes(x):
+    y = np.zeros(2 * STEPS) + x
+    for t in range(STEPS):
+        y[2 * t] = x
+        x = 0.9 * np.sin(x + 0.01 * np.sum(y))
+        y[2 * t + 1] = x
+    return np.sum(y * np.arange(2 * STEPS))
+
+
+CARRIED = [written_twice, far_before, handed_on, one_class, two_strides, another_stride]
+
+
+@pytest.mark.parametrize("function", [*CARRIED, between_two_writes])
 def test_what_else_is_read_or_written_is_carried(function):
     assert ckad.jit(function)(0.3) == pytest.approx(function(0.3), rel=1e-13)
     ckad.testing.check_grads(lambda x: function(x), (0.3,))

@@ -5,12 +5,17 @@ from __future__ import annotations
 import os
 import threading
 from contextlib import suppress
+from itertools import islice
 
 from ckad.checkpoint.store import files
 from ckad.checkpoint.store.directory import PrivateDirectory
 from ckad.checkpoint.store.faults import told
 from ckad.checkpoint.store.format.slots import SlotFormat, Stored
 from ckad.errors import CheckpointError
+
+#: Files that are made before they are asked for, and how many of them after each state that is
+#: written: more than one, so that there come to be some.
+AHEAD, AT_ONCE = 6, 2
 
 
 class SlotFiles:
@@ -58,11 +63,12 @@ class SlotFiles:
             self._made.add(file)
 
     def _make_next(self, file: int) -> None:
-        """To make a file takes as long as to write a small state: the program need not wait for
+        """To make a file takes longer than to write a small state: the program need not wait for
         it. What the disk refuses, it refuses again when the file is asked for."""
-        if file < self.n_ahead:
+        missing = (k for k in range(file, min(file + AHEAD, self.n_ahead)) if k not in self._made)
+        for k in islice(missing, AT_ONCE):
             with suppress(OSError):
-                self._make(file)
+                self._make(k)
 
     def save(self, stored: Stored, data: memoryview) -> None:
         n_bytes = self.format.layout.file_bytes

@@ -141,7 +141,7 @@ class Resumable(Staged):
         new += [(int(Action.STORE), n - 1, n - 1, self.final), (what, n - 1, stop, then)]
         self.inserted = len(new) - 1
         whole = np.concatenate([rows[:k], np.array(new, np.int64), rows[k + 1 :]])
-        self.ahead[0], self.at = whole, 0
+        self.ahead[0], self.at = self._chunk(whole), 0
         return whole
 
     def _limit(self, rows: Rows) -> int:

@@ -7,15 +7,16 @@ it before the piece begins that restores it.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from itertools import accumulate
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from ckad.checkpoint.schedules.schedule import Action
+from ckad.checkpoint.schedules.codes import DROP, RESTORE, STORE
 from ckad.engines.actions import Rows, Window
 
 KIND, START, STOP, SLOT = range(4)
@@ -33,6 +34,17 @@ class Store(Protocol):
     def close(self) -> None: ...
 
 
+class Chunk(NamedTuple):
+    """Rows, and the numbers of those that are about states on disk: looked for once."""
+
+    rows: Rows
+    disk: list[int]
+
+    def after(self, first: int) -> list[int]:
+        """Those from a row on."""
+        return self.disk[bisect_left(self.disk, first) :]
+
+
 class Staged:
     """The course of one run of a loop with ``n_slots`` restart slots in memory, others on disk."""
 
@@ -47,7 +59,7 @@ class Staged:
     ) -> None:
         self.n_slots, self.length, self.window, self._open = n_slots, length, window, store
         self.chunks, self.after = chunks, after
-        self.ahead: deque[Rows] = deque()
+        self.ahead: deque[Chunk] = deque()
         self.at = 0  # the next row of the first chunk
         self.stored: tuple[int, int] | None = None  # slot and step of what is in the staging slot
         self.held: dict[int, int] = {}  # the steps of the states on disk, by slot
@@ -91,56 +103,55 @@ class Staged:
 
     def _rest(self) -> Rows | None:
         """What is left of the present chunk, or the next one."""
-        if self.ahead and self.at >= len(self.ahead[0]):
+        if self.ahead and self.at >= len(self.ahead[0].rows):
             self.ahead.popleft()
             self.at = 0
-        while len(self.ahead) < AHEAD and (chunk := next(self.chunks, None)) is not None:
-            self.ahead.append(chunk)
-        return self.ahead[0][self.at :] if self.ahead else None
+        while len(self.ahead) < AHEAD and (rows := next(self.chunks, None)) is not None:
+            self.ahead.append(self._chunk(rows))
+        return self.ahead[0].rows[self.at :] if self.ahead else None
 
     def _piece(self, rows: Rows) -> Rows:
-        """The first of ``rows``, with what is on disk in the staging slot; none are left out but
-        those that drop states on disk."""
-        used = 0
-        for k in self._on_disk(rows):
-            kind, slot, step = (int(rows[k, column]) for column in (KIND, SLOT, START))
-            if kind == Action.DROP:
+        """The first of ``rows``, those that come next, with what is on disk in the staging slot."""
+        staged, used = list[int](), len(rows)
+        for k in (k - self.at for k in self.ahead[0].after(self.at)):
+            if k >= used:
+                break
+            kind, step, _, slot = rows[k].tolist()
+            if kind == RESTORE and k:
+                used = k
+                break
+            staged.append(k)
+            if kind == STORE:
+                self.stored, used = (slot, step), k + 1
+            elif kind == DROP:
                 self._drop(slot)
-                continue
-            if kind == Action.RESTORE:
-                if k:
-                    used = int(k)
-                    break
+            else:
                 self._fetch(slot, step)
-                continue
-            self.stored = slot, step
-            used = int(k) + 1
-            break
-        else:
-            used = len(rows)
         self.at += used
         self._look_ahead()
         piece = rows[:used].copy()
-        disk = piece[:, SLOT] >= self.n_slots
-        states = np.isin(piece[:, KIND], (Action.STORE, Action.RESTORE, Action.DROP))
-        piece[disk & states, SLOT] = self.n_slots
+        piece[staged, SLOT] = self.n_slots
         return piece
 
-    def _on_disk(self, rows: Rows) -> np.ndarray:
+    def _chunk(self, rows: Rows) -> Chunk:
+        return Chunk(rows, self._on_disk(rows))
+
+    def _on_disk(self, rows: Rows) -> list[int]:
         """The numbers of the rows that are about states on disk."""
         kind = rows[:, KIND]
-        states = (kind == Action.STORE) | (kind == Action.RESTORE) | (kind == Action.DROP)
-        return np.flatnonzero(states & (rows[:, SLOT] >= self.n_slots))
+        states = (kind == STORE) | (kind == RESTORE) | (kind == DROP)
+        found: list[int] = np.flatnonzero(states & (rows[:, SLOT] >= self.n_slots)).tolist()
+        return found
 
     def _look_ahead(self) -> None:
         """Ask for the next state that is to be read, if it is written by now."""
         written = {self.stored[0]} if self.stored else set()
         for chunk, first in zip(self.ahead, (self.at, 0), strict=False):
-            for k in self._on_disk(chunk[first:]):
-                kind, step, _, slot = map(int, chunk[first + k])
-                if kind == Action.STORE:
+            for k in chunk.after(first):
+                kind, step, _, slot = chunk.rows[k].tolist()
+                if kind == STORE:
                     written.add(slot)
-                elif kind == Action.RESTORE:
+                elif kind == RESTORE:
                     if slot not in written and self.held.get(slot) == step:
                         self.store.prefetch(slot - self.n_slots, step)
                     return

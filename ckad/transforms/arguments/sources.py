@@ -6,10 +6,10 @@ into a file of the budget's disk, which is mapped and gone with the call, or int
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from math import prod
 from typing import Any, Protocol, runtime_checkable
 
@@ -50,7 +50,7 @@ def as_arrays(args: Sequence[Any], options: Options) -> tuple[Sequence[Any], Opt
     """``args`` with every source as an array; the options say what is left of the disk."""
     if not any(_may_hold(type(x)) for x in args):
         return args, options
-    leaves, tree = trees.flatten(tuple(args))
+    leaves, tree = trees.flatten(tuple(args), _is_source)
     found = [k for k, x in enumerate(leaves) if _is_source(x)]
     if not found:
         return args, options
@@ -65,10 +65,21 @@ def _may_hold(kind: type) -> bool:
 
 
 def _is_source(x: Any) -> bool:
-    """Numbers that compute by themselves are no source: they are in memory."""
+    """Numbers that compute by themselves are no source: they are in memory. Nor is a dataclass
+    with arrays in it, which is a structure of them; those of zarr are dataclasses too."""
     if not _may_hold(type(x)) or isinstance(x, _Computes) or not isinstance(x, Source):
         return False
-    return isinstance(x.shape, tuple) and bool(x.shape) and _has_dtype(x)
+    has_numbers = isinstance(x.shape, tuple) and bool(x.shape) and _has_dtype(x)
+    return has_numbers and not (trees.is_dataclass(x) and _holds_arrays(x))
+
+
+def _holds_arrays(x: Any) -> bool:
+    fields = [getattr(x, field.name, None) for field in dataclasses.fields(x)]
+    inside, _ = trees.flatten(fields, trees.is_dataclass)
+    return any(
+        _holds_arrays(y) if trees.is_dataclass(y) else isinstance(y, (np.ndarray, Traced))
+        for y in inside
+    )
 
 
 def _has_dtype(x: Source) -> bool:
@@ -92,7 +103,7 @@ def _as_array(source: Source, options: Options) -> tuple[np.ndarray, Options]:
         mapped = _in_file(
             source, shape, dtype, os.fspath(budget.directory or tempfile.gettempdir())
         )
-        return mapped, replace(options, memory=replace(budget, disk=left))
+        return mapped, dataclasses.replace(options, memory=dataclasses.replace(budget, disk=left))
     asked = options.asked
     room = free_memory() // PART if asked is None else parse_bytes(asked)
     if nbytes > room:
@@ -132,6 +143,9 @@ def _in_file(source: Source, shape: tuple[int, ...], dtype: Any, directory: str)
 def _blocks(source: Source, shape: tuple[int, ...], dtype: Any) -> Iterator[tuple[int, np.ndarray]]:
     """The index of the first of some elements along the first axis, and these."""
     at_once = max(1, BLOCK // max(1, prod(shape[1:]) * dtype.itemsize))
+    chunks = getattr(source, "chunks", None)
+    if isinstance(chunks, tuple) and 1 < chunks[0] < at_once:  # each chunk is decoded once
+        at_once -= at_once % chunks[0]
     for first in range(0, shape[0], at_once):
         last = min(first + at_once, shape[0])
         block = np.ascontiguousarray(source[first:last], dtype)

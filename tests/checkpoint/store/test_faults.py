@@ -279,7 +279,7 @@ def test_files_are_private(tmp_path):
     store.journal({"step": 0})
     store.flush()
     found = [Path(store.path), *Path(store.path).iterdir()]
-    assert len(found) == 5  # the directory, marker, record, a state, the next one's file
+    assert len(found) == 6  # the directory, marker, record, a state, the next two files
     assert {path.stat().st_mode & 0o077 for path in found} == {0}
     store.close()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import tracemalloc
 from typing import Any
 
@@ -91,6 +92,77 @@ def test_sources_in_structures_are_found_and_can_be_differentiated_by(tmp_path):
     expected = ckad.grad(program)({"u": u, "x": (Lazy()[0:N],)})
     assert np.array_equal(found["u"], expected["u"])
     assert np.array_equal(found["x"][0], expected["x"][0])
+
+
+def of_zarr(values: np.ndarray, folder: Any) -> Any:
+    zarr = pytest.importorskip("zarr")
+    made = zarr.open(str(folder / "x.zarr"), mode="w", shape=values.shape, chunks=(3, 900),
+                     dtype=values.dtype)  # fmt: skip
+    made[:] = values
+    return zarr.open(str(folder / "x.zarr"), mode="r")
+
+
+def of_h5py(values: np.ndarray, folder: Any) -> Any:
+    h5py = pytest.importorskip("h5py")
+    file = h5py.File(folder / "x.h5", "w")
+    return file.create_dataset("x", data=values, chunks=(3, 900), compression="gzip")
+
+
+@dataclasses.dataclass(frozen=True)
+class Stored:
+    """As zarr's arrays are made: a dataclass that says where its numbers are."""
+
+    inner: Lazy
+
+    shape = property(lambda self: self.inner.shape)
+    dtype = property(lambda self: self.inner.dtype)
+    chunks = (3, 900)
+
+    def __getitem__(self, key: Any) -> np.ndarray:
+        first, last, _ = key.indices(N)
+        assert first % 3 == 0  # no chunk is read for two blocks
+        assert last % 3 == 0 or last == N
+        return self.inner[key]
+
+
+@pytest.mark.parametrize("engine", ["native", "vm"])
+@pytest.mark.parametrize("make", [of_zarr, of_h5py, lambda values, folder: Stored(Lazy())])
+@pytest.mark.usefixtures("small")
+def test_arrays_of_files_are_sources_and_observations(make, engine, tmp_path):
+    def program(u: Any, given: Any) -> Any:
+        return looped(u, given["rain"])
+
+    u, values = np.linspace(0.0, 1.0, SIZE), Lazy()[0:N]
+    source = make(values, tmp_path)
+    expected = ckad.value_and_grad(program, engine=engine)(u, {"rain": values})
+    on_disk = ckad.Budget(memory="600 KiB", disk="100 MiB", directory=tmp_path)
+    for memory in (on_disk, "64 MiB"):
+        gradient = ckad.value_and_grad(program, engine=engine, memory=memory)
+        gradient(u, {"rain": source})
+        tracemalloc.start()
+        value, found = gradient(u, {"rain": source})
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert value == expected[0]
+        assert np.array_equal(found, expected[1])
+        assert memory != on_disk or peak < values.nbytes / 4
+
+
+def test_a_dataclass_of_arrays_is_a_structure_though_it_gives_numbers():
+    @dataclasses.dataclass
+    class Grid:
+        inside: dict[str, np.ndarray]
+
+        shape = property(lambda self: self.inside["u"].shape)
+        dtype = property(lambda self: self.inside["u"].dtype)
+
+        def __getitem__(self, key: Any) -> Any:
+            return self.inside["u"][key]
+
+    found = ckad.grad(lambda grid: np.sum(grid.inside["u"] ** 2) + grid[0])(
+        Grid({"u": np.arange(4.0)})
+    )
+    assert np.array_equal(found.inside["u"], [1.0, 2.0, 4.0, 6.0])
 
 
 def test_what_does_not_fit_is_refused_by_name(tmp_path, monkeypatch):
