@@ -88,7 +88,7 @@ def of_squares(times):
 
 def tight(method):
     """Cubic interpolants within the steps of some methods are as good as these are short."""
-    short = {"Kvaerno5": 0.01, "KenCarp4": 0.01, "IMEX": 0.01}
+    short = {"Kvaerno5": 0.004, "KenCarp4": 0.01, "IMEX": 0.01}
     return {"rtol": 1e-11, "atol": 1e-12, "max_step": short.get(method, np.inf)}
 
 
