@@ -159,6 +159,12 @@ _STOPPED: dict[str, tuple[type[Exception], str]] = {
         "an unknown of a minimum is at a bound to which the slope does not hold it{where}: it "
         "moves to one side alone, and has no derivative. Move the bound, or take it away.",
     ),
+    "roots": (
+        RaisedError,
+        "the first or the last coefficient of a polynomial is 0{where}; np.roots leaves such ones "
+        "out, so that their values decide which roots come first. Leave them out: a 0 at the end "
+        "is a root 0.",
+    ),
     # NumPy's words
     "singular": (np.linalg.LinAlgError, "Singular matrix{where}"),
     "not_positive": (np.linalg.LinAlgError, "Matrix is not positive definite{where}"),

@@ -30,6 +30,7 @@ class Reason(IntEnum):
     UNCLEAR = 17
     GIVEN = 18
     WEIGHTS = 19
+    ROOTS = 20
 
 
 def reason_of(row: Row) -> Reason:

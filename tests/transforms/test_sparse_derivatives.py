@@ -67,7 +67,7 @@ def test_modes_agree_and_auto_takes_the_fewer(mode):
 def test_pattern_and_colours_are_found_once_per_program(monkeypatch):
     found = []
     wanted = recipe.columns_coloured
-    monkeypatch.setattr(recipe, "columns_coloured", lambda p: found.append(p) or wanted(p))
+    monkeypatch.setattr(recipe, "columns_coloured", lambda *p: found.append(p) or wanted(*p))
     derivative = ckad.jacobian(tridiagonal, sparse=True, engine="vm")
     first, second = derivative(np.ones(31)), derivative(np.full(31, 2.0))
     assert len(found) == 1
@@ -106,7 +106,7 @@ def test_colours_are_valid(seed):
     n = int(own.integers(1, 40))
     matrix = (own.random((n, n)) < own.uniform(0.02, 0.3)).astype(float)
     pattern = taken_apart(sp.csr_array(matrix))[1]
-    colours = columns_coloured(pattern)
+    colours = columns_coloured(pattern, (n,))
     seeds = np.eye(n_colours(colours))[colours]
     assert np.all(matrix @ seeds <= 1)  # of one colour, a row has one at most
     both = matrix + matrix.T + np.diag(own.random(n) < 0.5)
@@ -123,6 +123,40 @@ def test_a_grid_is_coloured_as_a_grid():
         return u[2:, 1:-1] + u[:-2, 1:-1] + u[1:-1, 2:] + u[1:-1, :-2] - 4 * inner * inner
 
     assert ckad.sparsity(laplacian)(np.ones((10, 12))).colours[0] == 5
+
+
+def five(u):
+    return u * u + sum(np.roll(u, by, axis) for by in (1, -1) for axis in (0, 1))
+
+
+def nine(u):
+    return u * u + sum(np.roll(u, (i, j), (0, 1)) for i in (-1, 0, 1) for j in (-1, 0, 1))
+
+
+def two_species(w):
+    return np.stack([five(w[0]) * w[1], five(w[1]) + w[0]])
+
+
+@pytest.mark.parametrize(
+    ("fun", "shape", "most"),
+    [
+        (five, (20, 25), 5),  # lattices fit
+        (nine, (20, 30), 10),  # ten, in which 20 and 30 fit; greedily there are 17
+        (two_species, (2, 24, 24), 8),
+        (five, (31, 37), 9),  # the ends of a periodic grid do not meet in any of them
+        (nine, (40, 41), 14),
+    ],
+)
+def test_a_periodic_grid_takes_few_colours(fun, shape, most):
+    u = np.random.default_rng(0).normal(size=shape)
+    assert min(ckad.sparsity(fun)(u).colours) <= most
+    found = ckad.jacobian(fun, sparse=True)(u)
+    v = np.random.default_rng(1).normal(size=shape)
+    _, expected = ckad.jvp(fun, (u,), (v,))
+    np.testing.assert_allclose(found @ v.ravel(), expected.ravel(), rtol=1e-12, atol=1e-12)
+    w = np.random.default_rng(2).normal(size=found.shape[0])
+    (expected,) = ckad.vjp(fun, u)[1](w.reshape(np.shape(fun(u))))
+    np.testing.assert_allclose(found.T @ w, expected.ravel(), rtol=1e-12, atol=1e-12)
 
 
 def test_a_given_pattern():

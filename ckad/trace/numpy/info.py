@@ -1,4 +1,4 @@
-"""What is known while recording: shapes and dtypes, answered in plain Python."""
+"""What is known while recording, shapes and dtypes, in plain Python; what numbers are made of."""
 
 from __future__ import annotations
 
@@ -8,9 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from ckad.trace.arrays import Array, is_traced, retyped, stored, traced
+from ckad.trace.arrays import Array, is_traced, promoted, retyped, stored, traced
 from ckad.trace.axes import axes_of
 from ckad.trace.dispatch import EVERY, REAL, STATIC, holds_complex, implements, put
+
+#: By this much numbers are scaled before their logarithm is taken, so that none is subnormal.
+SCALE = 64
 
 
 @implements(np.shape, kind=EVERY)
@@ -165,3 +168,74 @@ put(np.isscalar, _isscalar, EVERY)
 def real_if_close(a: Any, tol: float = 100) -> Array:
     """Of complex numbers it has no rule: the type of the result depends on them."""
     return traced(a)
+
+
+# --- mantissas, exponents and neighbours ---------------------------------------------------------
+#
+# The exponent is what the logarithm says, put right where that is rounded; powers of two are exact.
+
+
+def _floats(x: Any) -> Array:
+    x = traced(x)
+    return x if x.dtype.kind == "f" else retyped(x, np.float16 if x.dtype == bool else np.float64)
+
+
+def _parts(x: Array) -> tuple[Array, Array, Array]:
+    """Of numbers that are finite and not 0: mantissas in [0.5, 1), exponents; which ones are."""
+    ordinary = np.logical_and(np.isfinite(x), np.not_equal(x, 0))
+    size = np.abs(retyped(np.where(ordinary, x, 1), np.float64))
+    small = size < 2.0**-960
+    scaled = np.where(small, size * 2.0**SCALE, size)
+    exponent = np.floor(np.log2(scaled)) + 1
+    half = np.exp2(-np.floor(exponent / 2))  # 2^1024 is no number
+    mantissa = scaled * half * np.exp2(np.floor(exponent / 2) - exponent)
+    more, less = mantissa >= 1, mantissa < 0.5
+    mantissa = np.where(more, mantissa / 2, np.where(less, mantissa * 2, mantissa))
+    exponent = exponent + more - less - np.where(small, SCALE, 0)
+    return mantissa, exponent, ordinary
+
+
+@implements(np.frexp)
+def frexp(x: Any, /, *, out: Any = (None, None)) -> tuple[Array, Array]:
+    x = _floats(x)
+    mantissa, exponent, ordinary = _parts(x)
+    found = np.where(ordinary, retyped(np.sign(x) * mantissa, x.dtype), x)
+    places = retyped(np.where(ordinary, exponent, 0), np.int64)
+    first, second = out if out is not None else (None, None)
+    return stored(found[()], first), stored(places[()], second)
+
+
+def _spacing(x: Array, below: bool = False) -> Array:
+    """From the size of a number to the next larger one, or smaller one; 0 where it is infinite."""
+    info = np.finfo(x.dtype)
+    mantissa, exponent, ordinary = _parts(x)
+    lowest = info.minexp - info.nmant
+    bits = exponent - (info.nmant + 1)
+    if below:
+        bits = bits - np.equal(mantissa, 0.5)
+    ulp = np.exp2(np.maximum(np.where(ordinary, bits, lowest), lowest))
+    return retyped(np.where(np.isinf(x), 0, ulp), x.dtype)
+
+
+@implements(np.spacing)
+def spacing(x: Any, /, *, out: Any = None) -> Array:
+    x = _floats(x)
+    ulp = np.where(np.equal(np.abs(x), np.finfo(x.dtype).max), np.inf, _spacing(x))
+    ulp = np.copysign(ulp, np.where(np.equal(x, 0), 1, x))
+    return stored(np.where(np.isfinite(x), ulp, np.nan).astype(x.dtype)[()], out)
+
+
+@implements(np.nextafter)
+def nextafter(x1: Any, x2: Any, /, *, out: Any = None) -> Array:
+    """Its derivative is that of ``x1``, which it differs from by a rounding."""
+    x, y = promoted(_floats(x1), _floats(x2))
+    upwards = y > x
+    positive = np.where(np.equal(x, 0), upwards, x > 0)
+    size = np.where(positive, x, -x)  # so that what ends at 0 keeps its sign
+    away = np.equal(upwards, positive)
+    size = size + np.where(away, _spacing(x), -_spacing(x, below=True))
+    size = np.where(np.isinf(x), np.finfo(x.dtype).max, size)
+    moved = np.where(positive, size, -size)
+    unordered = np.logical_or(np.isnan(x), np.isnan(y))
+    found = np.where(np.equal(x, y), y, np.where(unordered, np.nan, moved)).astype(x.dtype)
+    return stored(found[()], out)

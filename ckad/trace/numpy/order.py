@@ -170,14 +170,25 @@ def quantile(
     x, axes = _sorted_last(a, axis)
     if not x.shape[-1] or traced(a).dtype == bool:
         raise TypeError(at_place("np.quantile needs numbers that are not truth values"))
+    return _quantiles(x, None, a, q, axes, keepdims, out)
+
+
+def _quantiles(
+    x: Array, present: Any, a: Any, q: Any, axes: tuple[int, ...], keepdims: Any, out: Any
+) -> Array:
+    """Those of the sorted last axis, or of its first elements, of which some are ``present``."""
     # a Python number as q leaves the dtype of a as it is
     dtype = x.dtype if type(q) in (int, float) else np.promote_types(x.dtype, np.float64)
     at = _checked(q)
-    parts = [_between(x, p, dtype) for p in reshaped(at, (at.size,))]
+    parts = [_between(x, p, dtype, present) for p in reshaped(at, (at.size,))]
+    # those without NaN NumPy puts one beside the other, and turns that
+    beside = 0 if present is None else -1
+    together = np.moveaxis(np.stack(parts, beside), beside, 0)
     if keepdims is True:
-        parts = [np.expand_dims(p, axes) for p in parts]
-    together = np.stack(parts)
-    return stored(_as_scalar(reshaped(together, (*at.shape, *together.shape[1:]))), out)
+        together = np.expand_dims(together, [k + 1 for k in axes])
+    if len(at.shape) != 1:
+        together = reshaped(together, (*at.shape, *together.shape[1:]))
+    return stored(_as_scalar(together), out)
 
 
 def _checked(q: Any) -> Array:
@@ -187,18 +198,74 @@ def _checked(q: Any) -> Array:
     return retyped(q, np.float64)
 
 
-def _between(x: Array, q: Array, dtype: Any) -> Array:
+def _between(x: Array, q: Array, dtype: Any, present: Any = None) -> Array:
     """The quantile of the sorted last axis: between its neighbours, as NumPy rounds it."""
-    place = q * (x.shape[-1] - 1)
-    low = np.clip(np.floor(place), 0, max(x.shape[-1] - 2, 0))
+    last = np.maximum((x.shape[-1] if present is None else present) - 1, 0)
+    place = q * last
+    low = np.clip(np.floor(place), 0, np.maximum(last - 1, 0))
     first = retyped(low, np.int64)
-    below, above = x[..., first], x[..., np.minimum(first + 1, x.shape[-1] - 1)]
+    below, above = (_at(x, k) for k in (first, np.minimum(first + 1, last)))
     share, gap = retyped(place - low, dtype), above - below
     between = np.where(share < 0.5, below + gap * share, above - gap * (1 - share))
-    return retyped(_nan_if_any(between, x), dtype)
+    return retyped(_nan_if_any(between, x) if present is None else between, dtype)
+
+
+def _at(x: Array, place: Array) -> Array:
+    """The elements at a place of the last axis, or at one in each row."""
+    if not place.shape:
+        return x[..., place]
+    return take_along_axis(x, place[..., None], -1)[..., 0]
 
 
 @implements(np.percentile)
 def percentile(a: Any, q: Any, *args: Any, **options: Any) -> Array:
-    share = q / 100 if type(q) in (int, float) else np.true_divide(traced(q), 100.0)
-    return quantile(a, share, *args, **options)
+    return quantile(a, _share(q), *args, **options)
+
+
+def _share(q: Any) -> Any:
+    return q / 100 if type(q) in (int, float) else np.true_divide(traced(q), 100.0)
+
+
+# --- the same without NaN ------------------------------------------------------------------------
+
+
+@implements(np.nanmedian)
+def nanmedian(
+    a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, keepdims: Any = False
+) -> Array:
+    x, axes = _sorted_last(a, axis)
+    if not x.size:
+        return np.nanmean(a, axis, out=out, keepdims=keepdims)
+    last = _present(x) - 1
+    both = np.stack([np.maximum(last, 0) // 2, np.minimum(last // 2 + last % 2, last)], -1)
+    middle = np.mean(take_along_axis(x, np.maximum(both, 0), -1), -1)
+    return _finished(middle, a, axes, keepdims, out)
+
+
+def _present(x: Array) -> Array:
+    """How many elements of a last axis are not NaN: where it is sorted, the first ones."""
+    return np.sum(np.logical_not(np.isnan(x)), -1)
+
+
+@implements(np.nanquantile)
+def nanquantile(
+    a: Any,
+    q: Any,
+    axis: Any = None,
+    out: Any = None,
+    overwrite_input: bool = False,
+    method: str = "linear",
+    keepdims: Any = False,
+) -> Array:
+    reject(method != "linear", f"np.nanquantile with method={method!r}")
+    x, axes = _sorted_last(a, axis)
+    if not x.size:
+        return np.nanmean(a, axis, out=out, keepdims=keepdims)
+    if traced(a).dtype == bool:
+        raise TypeError(at_place("np.nanquantile needs numbers that are not truth values"))
+    return _quantiles(x, _present(x), a, q, axes, keepdims, out)
+
+
+@implements(np.nanpercentile)
+def nanpercentile(a: Any, q: Any, *args: Any, **options: Any) -> Array:
+    return nanquantile(a, _share(q), *args, **options)

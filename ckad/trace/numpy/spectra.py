@@ -8,7 +8,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ckad.place import at_place
-from ckad.trace.arrays import Array, copied, own, promoted, reshaped, retyped, routine, traced
+from ckad.trace.arrays import (
+    Array,
+    copied,
+    own,
+    promoted,
+    reshaped,
+    retyped,
+    routine,
+    stopping,
+    traced,
+)
 from ckad.trace.dispatch import STATIC, implements
 from ckad.trace.numpy.linalg import computed, floats, inv, matrices, of_planes, planes
 
@@ -74,6 +84,20 @@ def _general_values(x: Array, like: Array, pairs: Array) -> Array:
 @implements(np.linalg.eigvals, kind=STATIC)
 def eigvals(a: Any) -> Array:
     return _general_values(*_general(a))
+
+
+@implements(np.roots, kind=STATIC)
+def roots(p: Any) -> Array:
+    """Eigenvalues of the companion matrix, complex; simple ones have derivatives."""
+    c = floats(np.atleast_1d(traced(p)))
+    if c.ndim != 1:
+        raise ValueError(at_place("Input must be a rank-1 array."))
+    if c.size < 2:
+        return np.zeros_like(c, shape=0)
+    ends = np.logical_or(np.equal(c[0], 0), np.equal(c[-1], 0))
+    c = c[stopping(np.arange(c.size), ends, "ROOTS")]
+    below = np.eye(c.size - 2, c.size - 1, dtype=c.dtype)
+    return eigvals(np.concatenate([reshaped(-c[1:] / c[0], (1, c.size - 1)), below]))
 
 
 # --- singular values -----------------------------------------------------------------------------

@@ -221,6 +221,8 @@ for _name, _ufunc in {"floor": np.floor, "ceil": np.ceil, "trunc": np.trunc}.ite
 _elementary("erf", lambda x: apply(Op.ERF, x))
 _elementary("erfc", lambda x: apply(Op.ERFC, x))
 _elementary("lgamma", lambda x: apply(Op.LGAMMA, x))
+_elementary("frexp", np.frexp)
+_elementary("nextafter", np.nextafter)
 _elementary("modf", lambda x: (x - np.trunc(x), np.trunc(x)))
 _elementary("remainder", lambda x, y: x - np.rint(x / y) * y)
 

@@ -1,33 +1,63 @@
 """Colours: columns of a matrix that are found from one product, since no row has two of them.
 
 A. R. Curtis, M. J. D. Powell, J. K. Reid, IMA Journal of Applied Mathematics 13, 1974, 117-119; the
-symmetric ones A. H. Gebremedhin, F. Manne, A. Pothen, SIAM Review 47, 2005, 629-705.
+symmetric ones A. H. Gebremedhin, F. Manne, A. Pothen, SIAM Review 47, 2005, 629-705; more turns
+J. C. Culberson, Iterated greedy graph coloring, TR 92-07, University of Alberta, 1992.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from ckad.kernel import kernel
 from ckad.patterns import Pattern
+from ckad.transforms.sparse.lattice import lattices
+
+#: How often all columns are coloured once more, and how large a pattern may be for that.
+TURNS, MOST_WORK = 6, 50_000_000
 
 
-def columns_coloured(pattern: Pattern) -> np.ndarray:
-    """A colour per column, from 0 on; columns that meet in a row differ."""
-    turned = transposed(pattern)
+def columns_coloured(pattern: Pattern, shape: Sequence[int]) -> np.ndarray:
+    """A colour per column, from 0 on; columns that meet in a row differ.
 
-    def coloured(order: np.ndarray) -> np.ndarray:
+    The columns are the elements of an array of this shape.
+    """
+    by_columns, least = transposed(pattern), max(bound(pattern), 1)
+
+    def coloured(order: np.ndarray, known: np.ndarray | None = None) -> np.ndarray:
         colours, last = np.full((2, pattern.shape[1] + 1), -1, np.int64)
-        _greedy(colours, last, order, pattern.indptr, pattern.indices, *turned)
+        if known is not None:
+            colours[:-1] = known
+            colours[order] = -1
+        _greedy(colours, last, order, pattern.indptr, pattern.indices, *by_columns)
         return colours[:-1]
 
-    found = _fewer(coloured, np.diff(turned[0]))
-    for period in range(max(bound(pattern), 1), n_colours(found)):
-        if _is_periodic(pattern, period):
-            return np.arange(pattern.shape[1]) % period
-    return found
+    best = _fewer(coloured, np.diff(by_columns[0]))
+    found = [best]
+    for colours, met in lattices(pattern, shape, range(least, n_colours(best))):
+        found.append(coloured(met, colours))
+        best = min(best, found[-1], key=n_colours)
+        if n_colours(best) <= n_colours(colours):
+            break
+    if n_colours(best) > least and pattern.nnz * least < MOST_WORK:
+        best = min((_again(coloured, colours, least) for colours in found), key=n_colours)
+    return best
+
+
+def _again(
+    coloured: Callable[[np.ndarray], np.ndarray], colours: np.ndarray, least: int
+) -> np.ndarray:
+    """Greedily once more, colour by colour, which takes no more of them and may take fewer."""
+    random = np.random.default_rng(0)
+    for turn in range(TURNS):
+        n = n_colours(colours)
+        if n <= least:
+            break
+        ranks = np.arange(n)[::-1] if turn % 2 == 0 else random.permutation(n)
+        colours = coloured(np.argsort(ranks[colours], kind="stable"))
+    return colours
 
 
 def symmetric_coloured(pattern: Pattern) -> np.ndarray:
@@ -47,12 +77,6 @@ def _fewer(coloured: Callable[[np.ndarray], np.ndarray], degrees: np.ndarray) ->
     return min(map(coloured, orders), key=n_colours)
 
 
-def _is_periodic(pattern: Pattern, period: int) -> bool:
-    """Whether every so many columns may have one colour, as those of a grid may."""
-    met = np.bincount(pattern.rows * period + pattern.indices % period)
-    return int(met.max(initial=0)) <= 1
-
-
 def n_colours(colours: np.ndarray) -> int:
     return int(colours.max(initial=-1)) + 1
 
@@ -69,8 +93,9 @@ def transposed(pattern: Pattern) -> tuple[np.ndarray, np.ndarray]:
     return indptr, pattern.rows[pattern.by_columns].astype(np.int32)
 
 
-def _largest_first(turned: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
-    return np.argsort(-np.diff(turned[0]), kind="stable")
+def turned(pattern: Pattern) -> Pattern:
+    """The pattern of the transpose."""
+    return Pattern(pattern.cls, pattern.shape[::-1], *transposed(pattern))
 
 
 @kernel

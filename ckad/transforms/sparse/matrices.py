@@ -21,8 +21,8 @@ from ckad.tracebacks import trimmed
 from ckad.transforms.call import Call
 from ckad.transforms.gradients import Gradient, layout_of
 from ckad.transforms.lanes import in_lanes
-from ckad.transforms.sparse.colouring import columns_coloured, n_colours, transposed
-from ckad.transforms.sparse.recipe import Recipe, pattern_of, recipe_of
+from ckad.transforms.sparse.colouring import columns_coloured, n_colours, turned
+from ckad.transforms.sparse.recipe import Recipe, Shapes, pattern_of, recipe_of
 
 #: How many characters wide a pattern is drawn at most.
 WIDTH = 48
@@ -158,9 +158,12 @@ def sparsity(fun: Callable[..., Any], argnums: int = 0, *, order: int = 1) -> Ca
         if order == 2:
             call, _, layout = Gradient(fun, argnums, False, Options()).prepare(args, kwargs)
             _single(call, layout.wrt, argnums)
-            return Sparsity(pattern_of(call, layout.wrt, second=True))
+            shape = call.tape.input_types[layout.wrt[0]].shape
+            return Sparsity(pattern_of(call, layout.wrt, second=True), (shape, shape))
         call = Call(fun, args, kwargs)
-        return Sparsity(pattern_of(call, _by(call, argnums % max(len(args), 1))))
+        wrt = _by(call, argnums % max(len(args), 1))
+        shapes = call.tape.output_types[0].shape, call.tape.input_types[wrt[0]].shape
+        return Sparsity(pattern_of(call, wrt), shapes)
 
     return found
 
@@ -170,6 +173,7 @@ class Sparsity:
     """Which elements of a derivative may differ from 0; made by `sparsity`."""
 
     pattern: Pattern
+    shapes: Shapes
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -187,8 +191,8 @@ class Sparsity:
     @cached_property
     def colours(self) -> tuple[int, int]:
         """How many seeds give all elements: by columns (forward), by rows (reverse)."""
-        turned = Pattern(self.pattern.cls, self.shape[::-1], *transposed(self.pattern))
-        by_columns, by_rows = map(columns_coloured, (self.pattern, turned))
+        by_columns = columns_coloured(self.pattern, self.shapes[1])
+        by_rows = columns_coloured(turned(self.pattern), self.shapes[0])
         return n_colours(by_columns), n_colours(by_rows)
 
     def __repr__(self) -> str:

@@ -21,8 +21,11 @@ from ckad.transforms.sparse.colouring import (
     n_colours,
     picked,
     symmetric_coloured,
-    transposed,
+    turned,
 )
+
+#: Shapes of the arrays whose elements are a pattern's rows and columns.
+Shapes = tuple[Sequence[int], Sequence[int]]
 
 #: The patterns and recipes of tapes, found again by their contents.
 _patterns: OrderedDict[Any, Found] = OrderedDict()
@@ -46,7 +49,7 @@ class Recipe(NamedTuple):
     pattern: Pattern
     mode: str  # "fwd": of the matrix with each seed; "rev": of its transpose
     seeds: np.ndarray  # float [n_colours, n]
-    places: np.ndarray  # int64 [nnz]: of each element in the products, flat
+    places: np.ndarray  # integers [nnz]: of each element in the products, flat
 
     @property
     def nbytes(self) -> int:
@@ -80,10 +83,13 @@ def recipe_of(
     """The recipe of a Jacobian, or a Hessian, of a pattern that is ``given`` or found."""
     key = _key(call, _known(call), tuple(wrt), second, mode, given and given.key)
     dtype = call.tape.input_types[wrt[0]].numpy
+    shapes = call.tape.output_types[0].shape, call.tape.input_types[wrt[0]].shape
 
     def made() -> Recipe:
         pattern = pattern_of(call, wrt, second) if given is None else given
-        return _symmetric(_mirrored(pattern), dtype) if second else _recipe(pattern, mode, dtype)
+        if second:
+            return _symmetric(_mirrored(pattern), dtype)
+        return _recipe(pattern, mode, shapes, dtype)
 
     return call.once(("recipe", key), lambda: remember(_recipes, key, made))
 
@@ -141,14 +147,13 @@ def _of(matrix: Any) -> Pattern:
 # --- recipes -------------------------------------------------------------------------------------
 
 
-def _recipe(pattern: Pattern, mode: str, dtype: np.dtype) -> Recipe:
-    turned = Pattern(pattern.cls, pattern.shape[::-1], *transposed(pattern))
-    by_mode = {"fwd": pattern, "rev": turned}
-    modes = [mode] if mode != "auto" else sorted(by_mode, key=lambda m: bound(by_mode[m]))
-    best, colours = modes[0], columns_coloured(by_mode[modes[0]])
+def _recipe(pattern: Pattern, mode: str, shapes: Shapes, dtype: np.dtype) -> Recipe:
+    by_mode = {"fwd": (pattern, shapes[1]), "rev": (turned(pattern), shapes[0])}
+    modes = [mode] if mode != "auto" else sorted(by_mode, key=lambda m: bound(by_mode[m][0]))
+    best, colours = modes[0], columns_coloured(*by_mode[modes[0]])
     for other in modes[1:]:
-        if bound(by_mode[other]) < n_colours(colours):
-            tried = columns_coloured(by_mode[other])
+        if bound(by_mode[other][0]) < n_colours(colours):
+            tried = columns_coloured(*by_mode[other])
             if n_colours(tried) < n_colours(colours):
                 best, colours = other, tried
     m, n = pattern.shape
@@ -156,7 +161,7 @@ def _recipe(pattern: Pattern, mode: str, dtype: np.dtype) -> Recipe:
         places = colours[pattern.indices] * m + pattern.rows
     else:
         places = colours[pattern.rows] * n + pattern.indices
-    return Recipe(pattern, best, _seeds(colours, dtype), places)
+    return Recipe(pattern, best, _seeds(colours, dtype), _narrow(places))
 
 
 def _mirrored(pattern: Pattern) -> Pattern:
@@ -172,7 +177,12 @@ def _symmetric(pattern: Pattern, dtype: np.dtype) -> Recipe:
     _, which, counts = np.unique(products, return_inverse=True, return_counts=True)
     alone = counts[which] == 1
     places = np.where(alone, colours[columns] * n + rows, colours[rows] * n + columns)
-    return Recipe(pattern, "sym", _seeds(colours, dtype), places)
+    return Recipe(pattern, "sym", _seeds(colours, dtype), _narrow(places))
+
+
+def _narrow(places: np.ndarray) -> np.ndarray:
+    """In 32 bits where they fit, half of what is read beside the elements."""
+    return places.astype(np.int32) if places.max(initial=0) < 2**31 else places
 
 
 def _seeds(colours: np.ndarray, dtype: np.dtype) -> np.ndarray:

@@ -1,0 +1,124 @@
+"""Mantissas, exponents and neighbours of numbers to the bit; statistics without NaN; roots."""
+
+import math
+
+import numpy as np
+import pytest
+
+import ckad
+from ckad.errors import RaisedError
+
+ENGINES = pytest.mark.parametrize("engine", ["native", "vm"])
+
+
+def points(dtype):
+    """Numbers of all sizes, powers of two and their neighbours, what is no ordinary number."""
+    info = np.finfo(dtype)
+    exponents = np.arange(info.minexp - info.nmant, info.maxexp)
+    powers = np.exp2(exponents.astype(float)).astype(dtype)
+    random = np.random.default_rng(0)
+    some = (random.normal(size=500) * 2.0 ** random.choice(exponents, 500)).astype(dtype)
+    special = [0.0, -0.0, np.inf, -np.inf, np.nan, info.max, -info.max, info.tiny]
+    near = [np.nextafter(powers, dtype(d)) for d in (0.0, np.inf)]
+    return np.concatenate([powers, -powers, *near, some, np.array(special, dtype)])
+
+
+def the_same(found, expected):
+    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(np.signbit(found), np.signbit(expected))
+
+
+@ENGINES
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_parts_and_neighbours_have_numpys_bits(engine, dtype):
+    x = points(dtype)
+    y = np.random.default_rng(1).permutation(x)
+    with np.errstate(all="ignore"):
+        mantissa, exponent = ckad.jit(lambda x: np.frexp(x), engine=engine)(x)
+        expected = np.frexp(x)
+        the_same(mantissa, expected[0])
+        np.testing.assert_array_equal(exponent, expected[1])
+        the_same(ckad.jit(lambda x: np.spacing(x), engine=engine)(x), np.spacing(x))
+        after = ckad.jit(lambda x, y: np.nextafter(x, y), engine=engine)(x, y)
+        the_same(after, np.nextafter(x, y))
+        assert mantissa.dtype == after.dtype == dtype
+
+
+def test_their_derivatives():
+    assert ckad.grad(lambda x: np.frexp(x)[0])(-3.0) == 0.25
+    assert ckad.grad(lambda x: np.spacing(x))(3.0) == 0.0
+    by_x, by_y = ckad.grad(lambda x, y: np.nextafter(x, y) ** 2, (0, 1))(-3.0, 5.0)
+    assert (by_x, by_y) == (2 * np.nextafter(-3.0, 5.0), 0.0)
+
+
+def test_those_of_math():
+    def both(x):
+        mantissa, exponent = math.frexp(x)
+        return mantissa, exponent, math.nextafter(x, 9.0)
+
+    assert ckad.jit(both)(3.3) == both(3.3)
+
+
+@pytest.mark.parametrize("axis", [None, 0, -1, (0, 2)])
+def test_statistics_without_nan(axis):
+    random = np.random.default_rng(2)
+    a = random.normal(size=(4, 5, 6))
+    a[random.random(a.shape) < 0.3] = np.nan
+
+    def statistics(a):
+        part = np.nanmedian(a, axis), np.nanpercentile(a, 37, axis)
+        return *part, np.nanquantile(a, [0.1, 0.5, 0.93], axis, keepdims=True)
+
+    for found, expected in zip(ckad.jit(statistics)(a), statistics(a), strict=True):
+        np.testing.assert_array_equal(found, expected)
+
+    def total(a):
+        return sum(np.sum(x**2) for x in statistics(a))
+
+    there, v = ~np.isnan(a), random.normal(size=a.shape)
+    gradient = ckad.grad(total)(a)
+    difference = (total(a + 1e-6 * v) - total(a - 1e-6 * v)) / 2e-6
+    np.testing.assert_allclose(np.sum((gradient * v)[there]), difference, rtol=1e-7)
+    assert not np.any(gradient[~there])
+
+
+def test_of_a_row_of_nan_there_is_no_median():
+    a = np.array([[1.0, 3.0], [np.nan, np.nan]])
+    found = ckad.jit(lambda a: np.nanmedian(a, 1))(a)
+    np.testing.assert_array_equal(found, [2.0, np.nan])
+
+
+@ENGINES
+def test_roots(engine):
+    p = np.array([2.0, -11.0, 17.0, -6.0])
+    roots = np.roots(p)
+    found = ckad.jit(lambda p: np.roots(p), engine=engine)(p)
+    np.testing.assert_allclose(found, roots, rtol=1e-14)
+    by_p = ckad.jacobian(lambda p: np.real(np.roots(p)), engine=engine)(p)
+    # p(r) = 0 gives dr/dp_k = -r^(n-k) / p'(r)
+    expected = -np.vander(roots, 4) / np.polyval(np.polyder(p), roots)[:, None]
+    np.testing.assert_allclose(by_p, expected, rtol=1e-12)
+    pair = np.array([1.0, 2.0, 5.0])
+    np.testing.assert_allclose(
+        ckad.jit(lambda p: np.roots(p), engine=engine)(pair), np.roots(pair), rtol=1e-14
+    )
+    assert ckad.jit(lambda p: np.roots(p), engine=engine)(np.array([3.0])).shape == (0,)
+
+
+@pytest.mark.parametrize("p", [[0.0, 1.0, 2.0], [1.0, 2.0, 0.0]])
+def test_roots_of_coefficients_that_numpy_leaves_out_are_refused(p):
+    with pytest.raises(RaisedError, match=r"test_floating.py:\d+: the first or the last coeff"):
+        ckad.jit(lambda p: np.roots(p))(np.array(p))
+
+
+def test_a_double_root_has_no_derivative():
+    with pytest.raises(np.linalg.LinAlgError, match="have no derivative"):
+        ckad.jacobian(lambda p: np.real(np.roots(p)))(np.array([1.0, -2.0, 1.0]))
+
+
+def test_neighbours_of_parts_whose_length_is_computed():
+    def of_some(x, n):
+        return np.sum(np.spacing(x[: np.int64(n)])) + np.sum(np.nextafter(x[: np.int64(n)], 0.0))
+
+    x = np.linspace(1.0, 9.0, 8)
+    assert ckad.jit(of_some)(x, 5) == of_some(x, 5)
