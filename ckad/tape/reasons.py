@@ -28,6 +28,7 @@ class Reason(IntEnum):
     EVENTS = 15
     STEPS = 16
     UNCLEAR = 17
+    STATE = 18
 
 
 def reason_of(row: Row) -> Reason:
