@@ -123,11 +123,10 @@ def solve_ivp(
         _refuse_for_fixed(method, dense_output, events, options)
         control(rtol, atol, None, math.inf, differentiate_steps, asked)
         if first_step is not None or max_step != math.inf:
-            raise ValueError(
-                at_place(
-                    f"{method} has fixed steps: give n_steps= or step=, no first_ or max_step=."
-                )
+            told = (
+                f"{method} has fixed steps, no first_step= and max_step=: give n_steps= or step=."
             )
+            raise ValueError(at_place(told))
         n = _steps(method, asked, n_steps, step)
         return fixed.solve(fixed.METHODS[method], asked, n, observe)
     _check_method(method, options)
