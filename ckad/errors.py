@@ -6,6 +6,7 @@ Each message states the fact, the numbers, the place in the user's program and t
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import ClassVar
 
 
 class CkadError(Exception):
@@ -63,7 +64,16 @@ class UnrecordableError(TraceError):
 
 
 class ConcreteValueError(TraceError):
-    """Python asked a traced value for a number: ``if``, ``float()``, a write into a plain array."""
+    """Python asked a traced value for a number: ``if``, ``float()``, a write into a plain array.
+
+    ``told`` holds what the last ones said: a library's C code turns them into errors of its own.
+    """
+
+    told: ClassVar[list[str]] = []
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.told[:] = [message]
 
 
 class CarryError(TraceError):

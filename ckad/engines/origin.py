@@ -135,6 +135,12 @@ _STOPPED: dict[str, tuple[type[Exception], str]] = {
         "times are not finite, not in t_span or not in order{where}. Give finite ones, from its "
         "start to its end.",
     ),
+    "state": (
+        RaisedError,
+        "a state of the solution is not finite{where}: it has no bound, its derivative is NaN or "
+        "infinite, or the steps are too long. End t_span before, look for the NaN, or take more "
+        "steps.",
+    ),
     "pattern": (
         RaisedError,
         "fun depends on more than jac_sparsity= tells{where}. Give all elements, or leave it out: "

@@ -68,7 +68,9 @@ def is_crossed(event: Event, before: Any, after: Any) -> Any:
     up, down = (before <= 0.0) & (after >= 0.0), (before >= 0.0) & (after <= 0.0)
     if event.direction == 0.0:
         return up | down
-    return up if event.direction > 0.0 else down
+    if event.direction > 0.0:
+        return up
+    return down & (event.direction < 0.0)  # of NaN none, as in SciPy
 
 
 class Step(NamedTuple):

@@ -10,7 +10,7 @@ import numpy as np
 from ckad.integrate.problem import Problem
 from ckad.integrate.result import OdeResult
 from ckad.integrate.stages import Rhs, weighted
-from ckad.trace.arrays import traced
+from ckad.trace.arrays import stopping, traced
 from ckad.trace.memory.opened import is_tracing
 from ckad.transforms import scan
 
@@ -86,18 +86,36 @@ def solve(
         y = method.step(problem.fun, t0 + k * h, y, h)
         return y, y
 
-    _, later = _scan(advance, problem.y0, np.arange(float(n_steps)))
-    states = np.concatenate([problem.y0[np.newaxis], later])
+    last, later = _scan(advance, problem.y0, np.arange(float(n_steps)))
     times = t0 + np.arange(n_steps + 1.0) * h
     evaluations = n_steps * method.evaluations
+    # what is not finite stays so: a step adds to a state
+    if is_tracing():
+        wrong = np.logical_not(np.all(np.isfinite(last)))
+        later = later + stopping(np.float64(0.0), wrong, "STATE")
+    states = np.concatenate([problem.y0[np.newaxis], later])
+    reached = len(states) if is_tracing() else int(np.isfinite(states).all(axis=1).sum())
+    status = {} if reached == len(states) else {"success": False}
     if problem.t_eval is not None:
-        times, states = problem.t_eval, _at(problem, times, states, h, observe)
+        wanted = _reached(problem.t_eval, times, reached)
+        times, states = wanted, _at(problem._replace(t_eval=wanted), times, states, h, observe)
         evaluations += 2 * times.size
+    elif status:
+        times, states = times[:reached], states[:reached]
     rows = np.moveaxis(states, 0, -1) if states.ndim > 1 else states
-    return OdeResult(times, rows, 0, FINISHED, nfev=evaluations)
+    message = UNBOUNDED if status else FINISHED
+    return OdeResult(times, rows, -1 if status else 0, message, nfev=evaluations, **status)
 
 
 FINISHED = "The solver successfully reached the end of the integration interval."
+UNBOUNDED = "A state is not finite."
+
+
+def _reached(t_eval: Any, times: Any, n: int) -> Any:
+    """Those of ``t_eval`` up to the last finite state."""
+    if n == len(times):
+        return t_eval
+    return t_eval[np.abs(t_eval - times[0]) <= np.abs(times[n - 1] - times[0])]
 
 
 def _scan(step: Any, carry: Any, xs: Any) -> tuple[Any, Any]:
@@ -115,6 +133,7 @@ def _at(
 ) -> Any:
     """The cubic through the states and derivatives at both ends of a step, at each of t_eval."""
     n_steps = len(states) - 1
+    h = np.where(h == 0.0, 1.0, h)  # of a span without length
     if is_tracing():
         times, states = traced(times), traced(states)
 

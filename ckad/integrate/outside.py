@@ -16,12 +16,13 @@ from ckad.transforms.call import Call
 def solver_of(made: Callable[[], Run]) -> Any:
     """A class that SciPy's ``solve_ivp`` takes, whose attempts are compiled."""
     begin = _once(lambda: made().begin())
+    first = begin()  # here, so that errors name the user's line
     attempt = _once(lambda state: made().attempt(state))
     state_at = _once(lambda state, t: made().state_at(state, t)[1])
 
     def start(solver: Any, fun: Any, t0: Any, y0: Any, tf: Any, vectorized: Any, **_: Any) -> None:
         OdeSolver.__init__(solver, fun, t0, y0, tf, vectorized)
-        _move(solver, begin())
+        _move(solver, first)
 
     def step(solver: Any) -> tuple[bool, str | None]:
         state = attempt(solver.state)

@@ -11,7 +11,7 @@ import numpy as np
 from ckad.errors import UnrecordableError
 from ckad.integrate.stages import EPS
 from ckad.place import at_place, user_place
-from ckad.trace.arrays import known, stopping, traced
+from ckad.trace.arrays import is_traced, known, stopping, traced
 from ckad.trace.memory.opened import is_tracing
 from ckad.trace.source import follow
 
@@ -36,15 +36,28 @@ class Problem(NamedTuple):
     t_eval: Any  # float64[m], or None
 
 
-def problem(fun: Any, t_span: Any, y0: Any, t_eval: Any, args: Any) -> Problem:
-    """Raises ValueError, as SciPy does, for shapes and times that do not fit."""
-    t0, tf = (number(t) for t in t_span)
+def problem(
+    fun: Any, t_span: Any, y0: Any, t_eval: Any, args: Any, vectorized: bool = False
+) -> Problem:
+    """Raises ValueError, as SciPy does, for shapes, times and states that do not fit."""
+    t0, tf = (number(t) for t in _ends(t_span))
     y0 = array(y0)
     if y0.ndim != 1:
         raise ValueError(at_place(f"y0 has shape {y0.shape}; it must be 1-dimensional."))
+    numbers = y0 if not is_tracing() else known(y0) if y0.dtype.kind == "f" else None
+    if numbers is not None and not np.all(np.isfinite(numbers)):
+        raise ValueError(at_place(f"y0 is {numbers}; all of it must be finite."))
     if t_eval is not None:
         t_eval = _sorted(array(t_eval), t0, tf)
-    return Problem(_derivative(fun, args, y0.shape), t0, tf, y0, t_eval)
+    return Problem(_derivative(fun, args, y0, vectorized), t0, tf, y0, t_eval)
+
+
+def _ends(t_span: Any) -> Any:
+    try:
+        t0, tf = t_span
+    except (TypeError, ValueError):
+        raise ValueError(at_place(f"t_span is {t_span}; give its two ends, (t0, tf).")) from None
+    return t0, tf
 
 
 def array(x: Any) -> Any:
@@ -91,14 +104,25 @@ def arguments(args: Any) -> tuple[Any, ...]:
         return ()
     if isinstance(args, (tuple, list)):
         return tuple(args)
+    if (is_traced(args) or isinstance(args, np.ndarray)) and args.ndim:
+        return tuple(args[k] for k in range(len(args)))
     raise TypeError(at_place(f"args is a {type(args).__name__}; give a tuple, args=(x,)."))
 
 
-def _derivative(fun: Any, args: Any, shape: tuple[int, ...]) -> Callable[[Any, Any], Any]:
-    rest, followed = arguments(args), follow(fun)
+def _derivative(fun: Any, args: Any, y0: Any, vectorized: bool) -> Callable[[Any, Any], Any]:
+    rest, followed, shape = arguments(args), follow(fun), y0.shape
 
     def derivative(t: Any, y: Any) -> Any:
-        dy = array(followed(t, y, *rest))
+        found = followed(t, y[:, np.newaxis] if vectorized else y, *rest)
+        if found is None:
+            raise TypeError(at_place("fun returns None; it must return dy/dt, as many numbers."))
+        dy = array(found)
+        if vectorized:
+            dy = dy.reshape(-1)
+        if dy.dtype.kind == "c" and y0.dtype.kind != "c":
+            raise ValueError(
+                at_place("fun returns complex numbers for a real state: give y0 as complex, too.")
+            )
         if dy.shape != shape:
             if dy.size != 1 and dy.shape != (1, *shape):
                 raise ValueError(
@@ -108,6 +132,22 @@ def _derivative(fun: Any, args: Any, shape: tuple[int, ...]) -> Callable[[Any, A
         return dy
 
     return derivative
+
+
+def finite_at_first(fun: Any) -> Callable[..., Any]:
+    """``fun``, whose first value is looked at: SciPy tries for ever to begin with NaN."""
+    met: list[bool] = []
+
+    def looked_at(t: Any, y: Any, *args: Any) -> Any:
+        dy = fun(t, y, *args)
+        if not met:
+            met.append(True)
+            if dy is None or not np.all(np.isfinite(dy)):
+                told = f"fun returns {dy} at the start; it must be finite."
+                raise ValueError(at_place(told, user_place()))
+        return dy
+
+    return looked_at
 
 
 def in_parts(fun: Any, args: Any) -> tuple[tuple[Any, Any], Callable[..., Any]]:
@@ -165,7 +205,7 @@ def control(
 
 
 def _numbers(name: str, x: Any) -> np.ndarray:
-    found = known(x) if is_tracing() else x
+    found = known(x)
     if found is None:
         raise UnrecordableError(
             at_place(
@@ -173,7 +213,9 @@ def _numbers(name: str, x: Any) -> np.ndarray:
                 "by it."
             )
         )
-    return np.asarray(found, dtype=float)
+    if found.dtype.kind not in "fiub":
+        raise TypeError(at_place(f"{name}={x!r}; give a number, or an array of numbers."))
+    return found.astype(float)
 
 
 def _check_first_step(first_step: Any, problem: Problem) -> None:

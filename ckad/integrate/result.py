@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NoReturn
 
 from numpy.lib.mixins import NDArrayOperatorsMixin
@@ -12,7 +12,7 @@ from ckad.place import at_place
 from ckad.trace.arrays import Deferred, made_whole
 
 
-class OdeResult:
+class OdeResult(Mapping[str, Any]):
     """The fields of SciPy's result; inside of a recording they hold traced values.
 
     Attributes:
@@ -34,7 +34,13 @@ class OdeResult:
         self.nfev, self.njev, self.nlu = (found.get(n, 0) for n in ("nfev", "njev", "nlu"))
 
     def __getitem__(self, name: str) -> Any:
-        return getattr(self, name)
+        return vars(self)[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(vars(self))
+
+    def __len__(self) -> int:
+        return len(vars(self))
 
     def __repr__(self) -> str:
         return "\n".join(f"{name:>9}: {value}" for name, value in vars(self).items())

@@ -14,7 +14,15 @@ from ckad.integrate import fixed, recorded
 from ckad.integrate.events import prepared
 from ckad.integrate.methods import IMEX, METHODS, STIFF, Asked
 from ckad.integrate.outside import solver_of
-from ckad.integrate.problem import Problem, arguments, control, in_parts, observer, problem
+from ckad.integrate.problem import (
+    Problem,
+    arguments,
+    control,
+    finite_at_first,
+    in_parts,
+    observer,
+    problem,
+)
 from ckad.integrate.result import OdeResult
 from ckad.integrate.tableaux import PAIRS
 from ckad.place import at_place
@@ -48,6 +56,7 @@ def solve_ivp(
     saveat: Callable[..., Any] | None = None,
     jac: Any = None,
     jac_sparsity: Any = None,
+    vectorized: bool = False,
     **options: Any,
 ) -> OdeResult:
     """Solve dy/dt = fun(t, y) with y(t0) = y0, as ``scipy.integrate.solve_ivp`` does.
@@ -81,6 +90,7 @@ def solve_ivp(
         jac: ``jac(t, y, *args)`` or a matrix, float64[n, n], for the Newton iterations of implicit
             methods; None for that of the tape, which derivatives have in any case.
         jac_sparsity: a matrix [n, n], not zero where that of ``fun`` may be; bands are made use of.
+        vectorized: call ``fun`` with a state of shape (n, 1), as SciPy does.
         options: of SciPy's own methods (``min_step``, ...).
 
     Returns:
@@ -107,10 +117,16 @@ def solve_ivp(
     parts, fun = in_parts(fun, args) if isinstance(fun, (tuple, list)) else (None, fun)
     if parts is not None and method not in IMEX:
         raise ValueError(at_place(f"fun=(explicit, implicit) is for {', '.join(IMEX)} alone."))
-    asked = problem(fun, t_span, y0, t_eval, args)
+    asked = problem(fun, t_span, y0, t_eval, args, vectorized)
     observe = observer(saveat, asked, args)
     if method in fixed.METHODS:
         _refuse_for_fixed(method, dense_output, events, options)
+        control(rtol, atol, None, math.inf, differentiate_steps, asked)
+        if first_step is not None or max_step != math.inf:
+            told = (
+                f"{method} has fixed steps, no first_step= and max_step=: give n_steps= or step=."
+            )
+            raise ValueError(at_place(told))
         n = _steps(method, asked, n_steps, step)
         return fixed.solve(fixed.METHODS[method], asked, n, observe)
     _check_method(method, options)
@@ -135,12 +151,14 @@ def solve_ivp(
         whole = asked._replace(t_eval=np.array([asked.t0]))  # so that it keeps its last step
         solver = solver_of(lambda: METHODS[method](Asked(whole, bounds, (), *about)))
     result = integrate.solve_ivp(
-        *(fun, (asked.t0, asked.tf), asked.y0, solver, asked.t_eval, dense_output, events),
+        *(finite_at_first(fun), (asked.t0, asked.tf), asked.y0, solver),
+        *(asked.t_eval, dense_output, events),
         args=None if args is None else arguments(args),
         first_step=first_step,
         max_step=max_step,
         rtol=bounds.rtol,
         atol=bounds.atol,
+        vectorized=vectorized,
         **options,
     )
     if saveat is not None:

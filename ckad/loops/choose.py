@@ -81,11 +81,16 @@ class Chooser:
     def _in_segments(self, chosen: Schedules) -> Schedules:
         """Instead of the residuals of all steps those of a segment at a time: without restart
         states a run cannot be gone on with."""
-        found = dict(chosen)
-        for x in self.outer:
-            if x.n_steps > 1 and not chosen[x.name].n_slots:
-                found[x.name] = two_level(x.n_steps, even_period(x.n_steps, SEGMENTS))
-        return found if self.measured(found) <= self.budget else chosen
+        segments = SEGMENTS
+        while segments > 1:
+            found = dict(chosen)
+            for x in self.outer:
+                if x.n_steps > 1 and not chosen[x.name].n_slots:
+                    found[x.name] = two_level(x.n_steps, even_period(x.n_steps, segments))
+            if self.measured(found) <= self.budget:
+                return found
+            segments //= 2
+        return chosen
 
     def is_likely_to_keep_all(self) -> bool:
         """Whether no step will be run again, as far as that is known before measuring."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ckad.trace.arrays import is_traced
 
 
-class OptimizeResult:
+class OptimizeResult(Mapping[str, Any]):
     """The fields of SciPy's result; inside of a recording they hold traced values.
 
     Attributes:
@@ -36,7 +36,13 @@ class OptimizeResult:
         self.nfev, self.njev, self.nit = (x if is_traced(x) else int(x) for x in counts)
 
     def __getitem__(self, name: str) -> Any:
-        return getattr(self, name)
+        return vars(self)[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(vars(self))
+
+    def __len__(self) -> int:
+        return len(vars(self))
 
     def __repr__(self) -> str:
         return "\n".join(f"{name:>9}: {value}" for name, value in vars(self).items())

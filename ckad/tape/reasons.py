@@ -31,6 +31,7 @@ class Reason(IntEnum):
     GIVEN = 18
     WEIGHTS = 19
     ROOTS = 20
+    STATE = 21
 
 
 def reason_of(row: Row) -> Reason:

@@ -15,7 +15,6 @@ import numpy as np
 import scipy.integrate
 
 from ckad.errors import UnrecordableError
-from ckad.integrate.problem import arguments
 from ckad.integrate.rules import KRONROD_15, KRONROD_21
 from ckad.place import at_place
 from ckad.trace.arrays import known, traced
@@ -45,9 +44,14 @@ def _quad(*args: Any, **options: Any) -> Any:
             )
     if said.get("full_output"):
         raise UnrecordableError(at_place("quad(full_output=1) tells of steps; leave it out."))
-    func, rest = follow(said["func"]), arguments(said.get("args", ()))
+    func, rest = follow(said["func"]), _tuple(said.get("args", ()))
     ends = said.get("epsabs", _TOLERANCE), said.get("epsrel", _TOLERANCE), said.get("limit", 50)
     return integral(lambda x: func(x, *rest), said["a"], said["b"], *ends)
+
+
+def _tuple(args: Any) -> tuple[Any, ...]:
+    """SciPy's ``args``: what is no tuple is one argument."""
+    return args if isinstance(args, tuple) else (args,)
 
 
 def integral(
@@ -142,7 +146,7 @@ def _dblquad(
     found = by_library(scipy.integrate.dblquad, func, *rest)
     if found is not None:
         return found
-    followed, given = follow(func), arguments(args)
+    followed, given = follow(func), _tuple(args)
     ends = epsabs, epsrel, 50
 
     def inner(x: Any) -> Any:
@@ -160,7 +164,7 @@ def _tplquad(
     found = by_library(scipy.integrate.tplquad, func, *rest)
     if found is not None:
         return found
-    followed, given = follow(func), arguments(args)
+    followed, given = follow(func), _tuple(args)
     ends = epsabs, epsrel, 50
 
     def inner(y: Any, x: Any) -> Any:

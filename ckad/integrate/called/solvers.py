@@ -10,12 +10,12 @@ import numpy as np
 import scipy.integrate
 
 from ckad.errors import SolverWarning, UnrecordableError
-from ckad.integrate.problem import arguments
+from ckad.integrate.problem import arguments, finite_at_first
 from ckad.integrate.solve import solve_ivp
 from ckad.integrate.tableaux import PAIRS
 from ckad.place import at_place, user_place
-from ckad.trace.arrays import traced
-from ckad.trace.dispatch import always, put
+from ckad.trace.arrays import known, traced
+from ckad.trace.dispatch import STATIC, always, put
 from ckad.trace.source import follow
 from ckad.trace.source.values import by_library
 
@@ -35,16 +35,44 @@ def _solve_ivp(
     **options: Any,
 ) -> Any:  # fmt: skip
     rest = (t_span, y0, method, t_eval, dense_output, events, vectorized, args)
-    found = by_library(scipy.integrate.solve_ivp, fun, *rest, **options)
+    found = by_library(scipy.integrate.solve_ivp, finite_at_first(fun), *rest, **options)
     if found is not None:
         return found
-    name = method.__name__ if isinstance(method, type) else method
+    name = method
+    if isinstance(method, type):
+        name = method.__name__
+        if getattr(scipy.integrate, name, None) is not method:
+            raise UnrecordableError(
+                at_place(f"method={name} is a class of its own, whose steps are not recorded.")
+            )
+    if name == "LSODA":
+        options = _of_bdf(options, np.size(y0))
     if name in _INSTEAD:
         _warn_of_steps(name, _INSTEAD[name])
         name = _INSTEAD[name]
     if name in PAIRS:  # the program's own derivative is that of SciPy's steps, as they are chosen
         options["differentiate_steps"] = True
-    return solve_ivp(fun, t_span, y0, name, t_eval, dense_output, events, args, **options)
+    about = t_eval, dense_output, events, args
+    return solve_ivp(fun, t_span, y0, name, *about, vectorized=vectorized, **options)
+
+
+def _of_bdf(options: dict[str, Any], n: int) -> dict[str, Any]:
+    """Options of LSODA as those of BDF."""
+    lower, upper = options.pop("lband", None), options.pop("uband", None)
+    if options.pop("min_step", 0.0):
+        raise UnrecordableError(
+            at_place("LSODA's min_step= is not recorded: its steps are those of BDF. Leave it out.")
+        )
+    if lower is not None or upper is not None:
+        if options.pop("jac", None) is not None:
+            raise UnrecordableError(
+                at_place(
+                    "LSODA's jac= of diagonals is not recorded. Leave it out, or give all of it."
+                )
+            )
+        below = np.subtract.outer(np.arange(n), np.arange(n))
+        options["jac_sparsity"] = (below <= (lower or 0)) & (-below <= (upper or 0))
+    return options
 
 
 def _warn_of_steps(method: str, own: str) -> None:
@@ -78,13 +106,18 @@ def _odeint(func: Callable[..., Any], y0: Any, t: Any, args: Any = (), **options
         return followed(*((time, y) if first else (y, time)), *rest)
 
     times = traced(t)
-    return solve_ivp(
+    numbers, again = known(times), None
+    if numbers is not None and numbers.ndim == 1:
+        fresh = np.append(True, np.diff(numbers) != 0.0)  # ODEPACK takes a time twice
+        times, again = times[np.flatnonzero(fresh)], np.cumsum(fresh) - 1
+    states = solve_ivp(
         *(derivative, (times[0], times[-1]), np.atleast_1d(traced(y0)), "DOP853", times),
         rtol=_ODEINT if rtol is None else rtol,
         atol=_ODEINT if atol is None else atol,
         first_step=h0 or None,
         max_step=longest or np.inf,
     ).y.T
+    return states if again is None or len(again) == len(states) else states[again]
 
 
 def _warn_of_method() -> None:
@@ -99,6 +132,6 @@ def _warn_of_method() -> None:
     )
 
 
-put(scipy.integrate.solve_ivp, _solve_ivp)
+put(scipy.integrate.solve_ivp, _solve_ivp, STATIC)
 put(scipy.integrate.odeint, _odeint)
 always(scipy.integrate.solve_ivp, scipy.integrate.odeint)

@@ -57,6 +57,7 @@ from ckad.trace.source.values import (
     lifted,
     of_classes,
     one_of_classes,
+    untranslated,
     weakened,
 )
 from ckad.trace.values.tracer import Tracer
@@ -283,7 +284,7 @@ def _computed(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
     if own is not NotImplemented:
         return own
     check_callable(callee, args, options)
-    result = callee(*args, **options)
+    result = untranslated(callee, args, options)
     watched = watch()
     if watched is not None:
         adopted(watched, callee, result)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import io
+import sys
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import redirect_stderr
 from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ckad import trees
-from ckad.errors import CkadError
+from ckad.errors import CkadError, ConcreteValueError
 from ckad.place import at_place
 from ckad.tape.types import DType, Type
 from ckad.trace import dispatch
@@ -49,10 +52,28 @@ def by_library(function: Callable[..., Any], *args: Any, **options: Any) -> Any:
     """
     if holds_tracer([*args, *options.values()]):
         return None
+    told = io.StringIO()
+    try:
+        with redirect_stderr(told):
+            found = function(*args, **options)
+    except Exception:  # SciPy's C code prints a ConcreteValueError and turns it into its own
+        return None
+    if told.tell():
+        sys.stderr.write(told.getvalue())
+    return found
+
+
+def untranslated(function: Callable[..., Any], args: Sequence[Any], options: Any) -> Any:
+    """What a library's function gives; a ConcreteValueError in it, whatever it has made of that."""
+    ConcreteValueError.told.clear()
     try:
         return function(*args, **options)
-    except Exception:  # SciPy's C code turns ConcreteValueError into errors of its own
-        return None
+    except CkadError:
+        raise
+    except Exception as error:
+        if not ConcreteValueError.told:
+            raise
+        raise ConcreteValueError(ConcreteValueError.told[0]) from error
 
 
 def is_weak(x: Any) -> bool:
