@@ -1,8 +1,8 @@
 """The body of Fourier transforms: axis after axis.
 
-Each axis is a stage, whose lines are shared out in units, to threads if there are any. Axes after the
-first are transformed where the result is, or, if that is real or a whole spectrum of real numbers, half
-of one lies in the workspace, its rows apart by other than a power of two.
+Each axis is a stage, whose lines are shared out in units, to threads if there are any. Between
+the axes, what is transformed lies in the workspace, its rows apart by other than a power of two, so that
+columns meet in all of a cache.
 """
 
 from __future__ import annotations
@@ -153,8 +153,8 @@ def pitch_of(kind: int, half: np.ndarray, n_axes: int) -> int:
 
 @kernel
 def is_kept(kind: int, n_axes: int) -> bool:
-    """Whether there is something between the axes that is neither operand nor result."""
-    return kind == _R2C or kind == _C2R or (kind == _H2R and n_axes > 1)
+    """Whether anything lies between the axes."""
+    return n_axes > 1 or kind == _R2C or kind == _C2R
 
 
 @kernel
@@ -168,9 +168,9 @@ def numbers_kept(kind: int, half: np.ndarray, n_axes: int) -> int:
 def _step(kind: int, sign: float, axes: np.ndarray, k: int) -> tuple[int, int]:
     """The axis that is transformed after ``k`` others, and what is done to it."""
     n_axes, from_real = len(axes), kind == _R2C or kind == _R2H
-    to_real = kind == _C2R or kind == _H2R
-    # a half is made by the first, and used by the last
-    at = k if to_real else n_axes - 1 - k
+    # a half is made by the first, and used by the last; else the last axis is the last, since
+    # results are better written along their rows
+    at = n_axes - 1 - k if from_real else k
     what = FORWARD if from_real or (kind == _C2C and sign < 0) else BACKWARD
     if at == n_axes - 1 and kind != _C2C:
         what = FROM_REALS if from_real else TO_REALS
@@ -288,18 +288,16 @@ def _axis(call: Call, k: int, first: int, last: int) -> None:
     is_end, is_last = k == n_axes - 1, at == len(half) - 1
     middle, across = _beside(half, at, call.kept.pitch)
     far, of_real = (half[-1], call.full[-1]) if is_last else (across, across)
-    source = target = _placed(call.other if kind == _C2C else call.parts, 1.0, far)
-    if is_kept(kind, n_axes):
-        padded = call.kept.pitch != half[-1]
-        source = target = _placed(call.kept, 1.0, call.kept.pitch if padded else far)
+    padded = call.kept.pitch != half[-1]
+    source = target = _placed(call.kept, 1.0, call.kept.pitch if padded else far)
     if what == FROM_REALS:
         source = _placed(call.other, 1.0, of_real)
     elif k == 0 and kind != _C2R:
         source = _placed(call.parts, call.parts.sign, far)
     if what == TO_REALS:
         target = _placed(call.other, 1.0, of_real)
-    elif is_end and kind == _R2H:
-        target = _placed(call.parts, call.parts.sign, far)
+    elif is_end and kind != _R2C:
+        target = _placed(call.other if kind == _C2C else call.parts, call.parts.sign, far)
     axis(what, call.head, call.full[at], product(half, 0, at), middle, across, is_last, source,
          target, call.a, call.b, call.scale if is_end else 1.0, call.weighted, first, last)  # fmt: skip
 

@@ -1,16 +1,16 @@
 """Transforms of eight lines at a time, lane k of a vector for line k, so that none is shuffled.
 
-The passes are Stockham's, which need no reversal of bits (P. N. Swarztrauber, "FFT algorithms for
-vector computers", 1984), between two buffers of vectors. Lines along the first axis of a matrix are
-read and written where they are; others are turned in blocks. 2 m real numbers are m complex ones, with
-a last pass that takes the spectra of the even and the odd ones apart.
+Every part of a line is transformed in whole before the next, while it is in the first cache (M. Frigo
+& S. G. Johnson, "The design and implementation of FFTW3", 2005). Lines along the first axis of a matrix
+are read and written where they are; others are turned in blocks. 2 m real numbers are m complex ones,
+with a last pass that takes the spectra of the even and the odd ones apart.
 """
 
 from __future__ import annotations
 
 import functools
 from math import prod
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import llvmlite.binding as llvm
 import numpy as np
@@ -89,18 +89,21 @@ def _roots(n: int, powers: np.ndarray) -> np.ndarray:
 
 
 def _table(n: int) -> np.ndarray:
-    """What a transform of ``n`` numbers needs: how many radices there are, the radices; where roots
-    of the order 2 n lie, in bytes; then the roots that the passes multiply by."""
-    radices, left, passes = _radices(n), n, []
+    """What a transform of ``n`` numbers needs: how many radices there are, the radices; roots that
+    each pass multiplies by; where in a line the first butterflies begin; roots of the order 2 n.
+    Words 14 and 15 say where the last two lie, in bytes."""
+    radices, left, passes = _radices(n), n, [np.empty(0)]
+    begins = np.zeros(1, np.int64)
     for radix in radices[:-1]:
-        powers = np.outer(np.arange(left // radix), np.arange(1, radix))
-        passes.append(_roots(left, powers.ravel()))
+        begins = np.add.outer(begins, n // left * np.arange(radix)).ravel()
         left //= radix
-    factors = np.concatenate([*passes, _roots(2 * n, np.arange(n // 2 + 1))])
+        passes.append(_roots(left * radix, np.outer(np.arange(left), np.arange(1, radix)).ravel()))
     head = np.zeros(16, np.int64)
     head[: len(radices) + 1] = len(radices), *radices
-    head[15] = 8 * (16 + sum(map(len, passes)))
-    return np.concatenate([head.view(np.float64), factors])
+    head[14] = 8 * (16 + sum(map(len, passes)))
+    head[15] = head[14] + 8 * len(begins)
+    last = _roots(2 * n, np.arange(n // 2 + 1))
+    return np.concatenate([head.view(float), *passes, begins.view(float), last])
 
 
 _where = pocketfft.data("roots")
@@ -123,74 +126,98 @@ def register() -> None:
 # --- passes --------------------------------------------------------------------------------------
 
 
-def _pass(radix: int, is_last: bool) -> object:
-    step = butterfly(radix, is_last)
+def _first(radix: int) -> Any:
+    step = butterfly(radix, True)
 
     @kernel
     def run(
-        x: _Planes, to: _Planes, roots: int, m: int, s: int, by_re: float, by_im: float
+        x: _Planes, begins: np.ndarray, far: int, to: _Planes, by_re: float, by_im: float
     ) -> None:
-        for p in range(m):
-            for q in range(s):
-                i, j = x.step * (q + s * p), to.step * (q + s * radix * p)
-                step(
-                    x.re + i, x.im + i, x.step * s * m, to.re + j, to.im + j, to.step * s,
-                    roots + 16 * (radix - 1) * p, by_re, by_im,
-                )  # fmt: skip
+        """Butterflies of numbers ``far`` apart, one behind the other."""
+        for k in range(len(begins)):
+            i, j = x.step * begins[k], to.step * radix * k
+            step(x.re + i, x.im + i, x.step * far, to.re + j, to.im + j, to.step, 0, by_re, by_im)
 
     return run
 
 
-_two, _three, _four, _five, _eight = (_pass(radix, False) for radix in (2, 3, 4, 5, 8))
-_last_two, _last_three, _last_four, _last_five, _last_eight = (
-    _pass(radix, True) for radix in (2, 3, 4, 5, 8)
-)
+def _later(radix: int) -> Any:
+    step = butterfly(radix, False)
+
+    @kernel
+    def run(x: _Planes, m: int, to: _Planes, roots: int) -> None:
+        """Out of transforms of ``m`` numbers one behind the other that of them all."""
+        for k in range(m):
+            i, j, w = k * x.step, k * to.step, roots + 16 * (radix - 1) * k
+            step(x.re + i, x.im + i, m * x.step, to.re + j, to.im + j, m * to.step, w, 1.0, 1.0)
+
+    return run
+
+
+_first_two, _first_three, _first_four, _first_five, _first_eight = map(_first, (2, 3, 4, 5, 8))
+_two, _three, _four, _five, _eight = map(_later, (2, 3, 4, 5, 8))
 
 
 @kernel
-def _one_pass(
-    radix: int, is_last: bool, x: _Planes, to: _Planes, roots: int, m: int, s: int,
-    by_re: float, by_im: float,
-) -> None:  # fmt: skip
-    if is_last:
-        if radix == 8:
-            _last_eight(x, to, roots, m, s, by_re, by_im)
-        elif radix == 4:
-            _last_four(x, to, roots, m, s, by_re, by_im)
-        elif radix == 2:
-            _last_two(x, to, roots, m, s, by_re, by_im)
-        elif radix == 3:
-            _last_three(x, to, roots, m, s, by_re, by_im)
-        else:
-            _last_five(x, to, roots, m, s, by_re, by_im)
-    elif radix == 8:
-        _eight(x, to, roots, m, s, by_re, by_im)
-    elif radix == 4:
-        _four(x, to, roots, m, s, by_re, by_im)
-    elif radix == 2:
-        _two(x, to, roots, m, s, by_re, by_im)
-    elif radix == 3:
-        _three(x, to, roots, m, s, by_re, by_im)
-    else:
-        _five(x, to, roots, m, s, by_re, by_im)
-
-
-@kernel
-def _passes(
-    table: int, n: int, x: _Planes, to: _Planes, a: int, b: int, by_re: float, by_im: float
+def _begin(
+    radix: int, x: _Planes, begins: np.ndarray, far: int, to: _Planes, by_re: float, by_im: float
 ) -> None:
-    """All of them; buffer ``b`` is written to first, so that ``x`` may be buffer ``a``."""
+    if radix == 8:
+        _first_eight(x, begins, far, to, by_re, by_im)
+    elif radix == 4:
+        _first_four(x, begins, far, to, by_re, by_im)
+    elif radix == 2:
+        _first_two(x, begins, far, to, by_re, by_im)
+    elif radix == 3:
+        _first_three(x, begins, far, to, by_re, by_im)
+    else:
+        _first_five(x, begins, far, to, by_re, by_im)
+
+
+@kernel
+def _continue(radix: int, x: _Planes, m: int, to: _Planes, roots: int) -> None:
+    if radix == 8:
+        _eight(x, m, to, roots)
+    elif radix == 4:
+        _four(x, m, to, roots)
+    elif radix == 2:
+        _two(x, m, to, roots)
+    elif radix == 3:
+        _three(x, m, to, roots)
+    else:
+        _five(x, m, to, roots)
+
+
+@kernel
+def _moved(x: _Planes, k: int) -> _Planes:
+    return _Planes(x.re + k * x.step, x.im + k * x.step, x.step)
+
+
+@kernel
+def _transform(
+    table: int, n: int, x: _Planes, buffer: _Planes, to: _Planes, by_re: float, by_im: float
+) -> None:
+    """By way of a buffer, from the smallest parts on."""
     head = integers(table, 16)
-    roots, m, s = table + 128, n, 1
-    for k in range(1, head[0] + 1):
-        radix, is_last = head[k], k == head[0]
-        m //= radix
-        at = b if k % 2 else a
-        written = to if is_last else _Planes(at, at + _REALS, _PAIRS)
-        _one_pass(radix, is_last, x, written, roots, m, s, by_re, by_im)
-        roots += 16 * (radix - 1) * m
-        s *= radix
-        x = written
+    last = head[0]
+    radix = head[last]
+    begins = integers(table + head[14], n // radix)
+    if last == 1:
+        _begin(radix, x, begins, 1, to, by_re, by_im)
+        return
+    together = head[last - 1]
+    for k in range(0, n // radix, together):
+        part = begins[k : k + together]
+        _begin(radix, x, part, n // radix, _moved(buffer, k * radix), by_re, by_im)
+        # then whatever is complete
+        m, end, level = radix, (k + together) * radix, last - 1
+        roots = table + head[14]
+        while level > 0 and end % (m * head[level]) == 0:
+            roots -= 16 * (head[level] - 1) * m
+            at = _moved(buffer, end - m * head[level])
+            _continue(head[level], at, m, to if level == 1 else at, roots)
+            m *= head[level]
+            level -= 1
 
 
 # --- real numbers --------------------------------------------------------------------------------
@@ -250,6 +277,11 @@ def _turn(
 
 
 @kernel
+def _swapped(x: _Planes) -> _Planes:
+    return _Planes(x.im, x.re, x.step)
+
+
+@kernel
 def eight_lines(
     what: int, n: int, count: int, given: Lines, found: Lines, a: int, b: int, factor: float,
     sign: float, sign_found: float, weighted: int,
@@ -260,48 +292,38 @@ def eight_lines(
     """
     m = pairs_of(what, n)
     table = integers(_where(), m + 1)[m]
-    free, used = (a, b) if integers(table, 1)[0] % 2 == 0 else (b, a)
-    back = what == BACKWARD or what == TO_REALS
-    if sign < 0 and what != TO_REALS:  # of what is conjugate
-        back, sign_found = not back, -sign_found
     in_place, to_place = given.line == 8 and count == LANES, found.line == 8 and count == LANES
+    in_a, in_b = _Planes(a, a + _REALS, _PAIRS), _Planes(b, b + _REALS, _PAIRS)
+    x, to = _Planes(given.at, given.imag, given.step), _Planes(found.at, found.imag, found.step)
     if what == FROM_REALS:
         x = _Planes(given.at, given.at + given.step, 2 * given.step)
         if not in_place:
             _turn(given.at, given.line, given.step, a, 8, _REALS, count, n)
-    else:
-        x = _Planes(given.at, given.imag, given.step)
-        if not in_place:
-            at, half = (b, m + 1) if what == TO_REALS else (a, m)
-            _turn(given.at, given.line, given.step, at, 8, _PAIRS, count, half)
-            _turn(given.imag, given.line, given.step, at + _REALS, 8, _PAIRS, count, half)
+            x = in_a
+    elif not in_place:
+        half = m + 1 if what == TO_REALS else m
+        x = in_b if what == TO_REALS else in_a
+        _turn(given.at, given.line, given.step, x.re, 8, _PAIRS, count, half)
+        _turn(given.imag, given.line, given.step, x.im, 8, _PAIRS, count, half)
     if what == TO_REALS:
-        half = x if in_place else _Planes(b, b + _REALS, _PAIRS)
-        _put_together(table, m, half, a, sign, weighted)
-    if what == TO_REALS or not in_place:
-        x = _Planes(a, a + _REALS, _PAIRS)
-    to = _Planes(free, free + _REALS, _PAIRS)
-    if to_place and what != FROM_REALS:
-        to = _Planes(found.at, found.imag, found.step)
-        if what == TO_REALS:
-            to = _Planes(found.at, found.at + found.step, 2 * found.step)
+        _put_together(table, m, x, a, sign, weighted)
+        x, to = in_a, _Planes(found.at, found.at + found.step, 2 * found.step)
+    is_real = what == FROM_REALS or what == TO_REALS
+    # of what is conjugate, and the conjugate of what is found, the transform of the other sign
+    back = what == TO_REALS or ((what == BACKWARD) != (not is_real and sign_found < 0))
     by = 1.0 if what == FROM_REALS else factor
-    by_imag = by if what == TO_REALS or what == FROM_REALS else by * sign_found
+    by_imag = by if is_real or (sign < 0) == (sign_found < 0) else -by
+    end = to if to_place and what != FROM_REALS else in_b
     if back:  # real and imaginary parts change places
-        x, to = _Planes(x.im, x.re, x.step), _Planes(to.im, to.re, to.step)
-        _passes(table, m, x, to, a, b, by_imag, by)
+        _transform(table, m, _swapped(x), _swapped(in_b), _swapped(end), by_imag, by)
     else:
-        _passes(table, m, x, to, a, b, by, by_imag)
+        _transform(table, m, x, in_b, end, by, by_imag)
     if what == FROM_REALS:
-        to = _Planes(used, used + _REALS, _PAIRS)
-        if to_place:
-            to = _Planes(found.at, found.imag, found.step)
-        _take_apart(table, m, free, to, factor, sign_found, weighted)
-        free = used
-    if not to_place:
-        if what == TO_REALS:
-            _turn(free, 8, _REALS, found.at, found.line, found.step, count, n)
-        else:
-            half = m + 1 if what == FROM_REALS else m
-            _turn(free, 8, _PAIRS, found.at, found.line, found.step, count, half)
-            _turn(free + _REALS, 8, _PAIRS, found.imag, found.line, found.step, count, half)
+        end = to if to_place else in_a
+        _take_apart(table, m, b, end, factor, sign_found, weighted)
+    if not to_place and what == TO_REALS:
+        _turn(b, 8, _REALS, found.at, found.line, found.step, count, n)
+    elif not to_place:
+        half = m + 1 if what == FROM_REALS else m
+        _turn(end.re, 8, _PAIRS, found.at, found.line, found.step, count, half)
+        _turn(end.im, 8, _PAIRS, found.imag, found.line, found.step, count, half)

@@ -131,9 +131,9 @@ class _Vectors:
         ]
 
 
-def butterfly(radix: int, is_last: bool) -> Any:
+def butterfly(radix: int, is_first: bool) -> Any:
     """``f(re, im, step, to_re, to_im, to_step, roots, by_re, by_im)``: a transform of ``radix``
-    vectors. What follows is multiplied by roots of one, or at last by the two numbers."""
+    vectors, which are first multiplied by the two numbers, or later by roots of one."""
 
     @intrinsic  # type: ignore[untyped-decorator]
     def emitted(
@@ -144,11 +144,12 @@ def butterfly(radix: int, is_last: bool) -> Any:
             re, im, step, to_re, to_im, to_step, roots, by_re, by_im = args
             v = _Vectors(b)
             x = [(v.load(re, k, step), v.load(im, k, step)) for k in range(radix)]
-            for k, (y_re, y_im) in enumerate(v.transform(x)):
-                if is_last:
-                    y = b.fmul(y_re, v.everywhere(by_re)), b.fmul(y_im, v.everywhere(by_im))
-                else:
-                    y = v.mul((y_re, y_im), v.root(roots, k - 1)) if k else (y_re, y_im)
+            if is_first:
+                factors = v.everywhere(by_re), v.everywhere(by_im)
+                x = [_times(v, y, factors) for y in x]
+            else:
+                x[1:] = [v.mul(y, v.root(roots, k)) for k, y in enumerate(x[1:])]
+            for k, y in enumerate(v.transform(x)):
                 v.store(y[0], to_re, k, to_step)
                 v.store(y[1], to_im, k, to_step)
             return context.get_dummy_value()
