@@ -36,7 +36,6 @@ from ckad.rules.routines.fourier_body import (
     head_bytes,
     n_stages,
     numbers_kept,
-    pitch_of,
     rank_of,
 )
 from ckad.rules.routines.memory import PART, SIGNATURE, compiled, machine_code, run
@@ -172,9 +171,8 @@ def _room(t: Transform, shape: Sequence[int]) -> _Room:
     rank = rank_of(np.array(shape), t.axes[-1])
     full = np.array(t.real_shape(shape)[:rank])
     half = full if t.kind is Kind.COMPLEX_TO_COMPLEX else np.array(t.half_shape(shape)[:rank])
-    kept = numbers_kept(int(t.kind), half, len(axes))
-    pitch = pitch_of(int(t.kind), half, len(axes))
-    return _Room(kept, block_of(int(t.kind), axes, full, half, pitch))
+    kept = numbers_kept(int(t.kind), axes, full, half)
+    return _Room(kept, block_of(int(t.kind), axes, full, half))
 
 
 def _workspace(attrs: Sequence[int], *types: Type) -> int:

@@ -43,13 +43,18 @@ PARTS, REAL = range(2)
 
 
 class Side(NamedTuple):
-    """An array that is read or written; its rows lie ``pitch`` numbers apart."""
+    """An array that is read or written; its rows lie ``pitch`` numbers apart.
+
+    If there are ``tiles`` they are of one row and eight columns, real and then imaginary parts; so many
+    tiles below each other come before those at their right.
+    """
 
     form: int
     at: int
     imag: int
     sign: float  # of the imaginary parts
     pitch: int
+    tiles: int
 
 
 @kernel
@@ -160,6 +165,20 @@ def numbers(what: int, n: int, there: int, is_last: bool) -> int:
 
 
 @kernel
+def _lines(side: Side, row: int, column: int, is_last: bool, middle: int) -> Lines:
+    """Lines from there, along the last axis or along one of which so many rows are a step."""
+    if side.tiles:
+        at = 16 * LANES * (column // LANES * side.tiles + row)
+        line, step, eight = 16 * LANES, 8, 16 * LANES * side.tiles
+        if not is_last:
+            line, step, eight = 8, 16 * LANES * middle, 16 * LANES * LANES * middle
+        return Lines(side.at + at, side.imag + at, line, step, eight)
+    at = 8 * (row * side.pitch + column)
+    line, step = (8 * side.pitch, 8) if is_last else (8, 8 * side.pitch * middle)
+    return Lines(side.at + at, side.imag + at, line, step, LANES * step)
+
+
+@kernel
 def axis(
     what: int, head: int, n: int, outer: int, middle: int, across: int, is_last: bool,
     source: Side, target: Side, a: int, b: int, factor: float, weighted: int, first: int,
@@ -168,10 +187,7 @@ def axis(
     """The second axis of an array [outer, n, middle, across], or of [outer, n] that is the last."""
     n_from = n // 2 + 1 if what == TO_REALS else n
     n_to = n // 2 + 1 if what == FROM_REALS else n
-    # groups of lines that lie as far apart as these say, and so do the numbers of one
     groups, there = (1, outer) if is_last else (outer * middle, across)
-    line_from, step_from = (source.pitch, 1) if is_last else (1, middle * source.pitch)
-    line_to, step_to = (target.pitch, 1) if is_last else (1, middle * target.pitch)
     by_eight = in_lanes(what, n, there)
     width = lines(what, n, there, ROWS if is_last else COLUMNS)
     in_group = (there + width - 1) // width
@@ -179,20 +195,23 @@ def axis(
     for block in range(blocks * first // UNITS, blocks * last // UNITS):
         group, line = block // in_group, block % in_group * width
         count = min(width, there - line)
-        o, m = (0, 0) if is_last else (group // middle, group % middle)
-        at = (o * n_from * middle + m) * source.pitch + line * line_from
-        to = (o * n_to * middle + m) * target.pitch + line * line_to
+        row_from = row_to = line
+        column = 0
+        if not is_last:
+            o, m = group // middle, group % middle
+            row_from, row_to, column = o * n_from * middle + m, o * n_to * middle + m, line
+        at, to = row_from * source.pitch + column, row_to * target.pitch + column
         if by_eight:
-            given = Lines(source.at + 8 * at, source.imag + 8 * at, 8 * line_from, 8 * step_from)
-            found = Lines(target.at + 8 * to, target.imag + 8 * to, 8 * line_to, 8 * step_to)
+            given = _lines(source, row_from, column, is_last, middle)
+            found = _lines(target, row_to, column, is_last, middle)
             eight_lines(what, n, count, given, found, a, b, factor, source.sign, target.sign,
                         weighted)  # fmt: skip
         elif is_last:
             _rows(what, head, n, count, source, at, n_from, target, to, n_to, a, b, factor,
                   weighted)  # fmt: skip
         else:
-            _columns(what, head, n, count, width + GAP, source, at, step_from, n_from, target, to,
-                     step_to, n_to, a, b, factor, weighted)  # fmt: skip
+            _columns(what, head, n, count, width + GAP, source, at, middle * source.pitch, n_from,
+                     target, to, middle * target.pitch, n_to, a, b, factor, weighted)  # fmt: skip
 
 
 @kernel
@@ -200,14 +219,14 @@ def _rows(
     what: int, head: int, n: int, count: int, source: Side, at: int, n_from: int, target: Side,
     to: int, n_to: int, a: int, b: int, factor: float, weighted: int,
 ) -> None:  # fmt: skip
-    given = Lines(a, 0, 16 * n_from, 16)
+    given = Lines(a, 0, 16 * n_from, 16, 0)
     if source.form == REAL:
-        given = Lines(source.at + 8 * at, 0, 8 * source.pitch, 8)
+        given = Lines(source.at + 8 * at, 0, 8 * source.pitch, 8, 0)
     else:
         _load(source, at, source.pitch, count, n_from, a, n_from)
-    found = Lines(a if what == FORWARD or what == BACKWARD else b, 0, 16 * n_to, 16)
+    found = Lines(a if what == FORWARD or what == BACKWARD else b, 0, 16 * n_to, 16, 0)
     if target.form == REAL:
-        found = Lines(target.at + 8 * to, 0, 8 * target.pitch, 8)
+        found = Lines(target.at + 8 * to, 0, 8 * target.pitch, 8, 0)
     _line_by_line(what, head, n, count, given, found, factor, weighted)
     if target.form == PARTS:
         _save(target, to, target.pitch, count, n_to, found.at, n_to)
@@ -222,6 +241,6 @@ def _columns(
     w_from, w_to = _bytes(source.form), _bytes(target.form)
     _load(source, at, step_from, n_from, count, a, pitch)
     place = a if what == FORWARD or what == BACKWARD else b
-    given, found = Lines(a, 0, w_from, w_from * pitch), Lines(place, 0, w_to, w_to * pitch)
+    given, found = Lines(a, 0, w_from, w_from * pitch, 0), Lines(place, 0, w_to, w_to * pitch, 0)
     _line_by_line(what, head, n, count, given, found, factor, weighted)
     _save(target, to, step_to, n_to, count, place, pitch)

@@ -1,8 +1,8 @@
 """The body of Fourier transforms: axis after axis.
 
 Each axis is a stage, whose lines are shared out in units, to threads if there are any. Between
-the axes, what is transformed lies in the workspace, its rows apart by other than a power of two, so that
-columns meet in all of a cache.
+the axes, what is transformed lies in the workspace, in tiles that the lanes of vectors are read from, or
+with rows apart by other than a power of two, so that columns meet in all of a cache.
 """
 
 from __future__ import annotations
@@ -14,7 +14,14 @@ import numpy as np
 
 from ckad.kernel import kernel
 from ckad.rules.routines.fourier_blocks import PARTS, REAL, UNITS, Side, axis, numbers
-from ckad.rules.routines.fourier_lanes import BACKWARD, FORWARD, FROM_REALS, TO_REALS
+from ckad.rules.routines.fourier_lanes import (
+    BACKWARD,
+    FORWARD,
+    FROM_REALS,
+    LANES,
+    TO_REALS,
+    in_lanes,
+)
 from ckad.rules.routines.memory import copy, doubles, integers
 
 
@@ -145,23 +152,9 @@ def rank_of(shape: np.ndarray, last: int) -> int:
 
 
 @kernel
-def pitch_of(kind: int, half: np.ndarray, n_axes: int) -> int:
-    """From row to row of what is kept: an odd number of cache lines, if rows are long."""
-    n: int = half[-1]
-    return 8 * ((n + 7) // 8 | 1) if n >= LONG and is_kept(kind, n_axes) else n
-
-
-@kernel
 def is_kept(kind: int, n_axes: int) -> bool:
     """Whether anything lies between the axes."""
     return n_axes > 1 or kind == _R2C or kind == _C2R
-
-
-@kernel
-def numbers_kept(kind: int, half: np.ndarray, n_axes: int) -> int:
-    """How many complex numbers that is."""
-    rows = product(half, 0, len(half) - 1)
-    return rows * pitch_of(kind, half, n_axes) if is_kept(kind, n_axes) else 0
 
 
 @kernel
@@ -178,23 +171,47 @@ def _step(kind: int, sign: float, axes: np.ndarray, k: int) -> tuple[int, int]:
 
 
 @kernel
-def _beside(half: np.ndarray, axis: int, pitch: int) -> tuple[int, int]:
+def kept_rows(kind: int, axes: np.ndarray, full: np.ndarray, half: np.ndarray) -> tuple[int, int]:
+    """How what is kept lies: numbers from row to row, and how many tiles are below each other.
+
+    Long rows are an odd number of cache lines apart, or in tiles, where all is done in lanes.
+    """
+    n, rows = half[-1], product(half, 0, len(half) - 1)
+    if n < LONG or not is_kept(kind, len(axes)):
+        return n, 0
+    tiled = kind != _R2C and kind != _C2R
+    for k in range(len(axes)):
+        at, what = _step(kind, 1.0, axes, k)
+        there = rows if at == len(half) - 1 else n
+        tiled = tiled and in_lanes(what, full[at], there)
+    return (8 * ((n + 7) // 8), rows) if tiled else (8 * ((n + 7) // 8 | 1), 0)
+
+
+@kernel
+def numbers_kept(kind: int, axes: np.ndarray, full: np.ndarray, half: np.ndarray) -> int:
+    """How many complex numbers are kept between the axes."""
+    rows = product(half, 0, len(half) - 1)
+    return rows * kept_rows(kind, axes, full, half)[0] if is_kept(kind, len(axes)) else 0
+
+
+@kernel
+def _beside(half: np.ndarray, axis: int, is_split: bool) -> tuple[int, int]:
     """How many lines of an axis lie side by side, and how many times."""
     rank = len(half)
     if axis == rank - 1:
         return 1, product(half, 0, axis)
-    if pitch != half[-1]:
+    if is_split:
         return product(half, axis + 1, rank - 1), half[-1]
     return 1, product(half, axis + 1, rank)
 
 
 @kernel
-def block_of(kind: int, axes: np.ndarray, full: np.ndarray, half: np.ndarray, pitch: int) -> int:
+def block_of(kind: int, axes: np.ndarray, full: np.ndarray, half: np.ndarray) -> int:
     """The most complex numbers of a buffer; a unit has two."""
-    found = 0
+    found, (pitch, tiles) = 0, kept_rows(kind, axes, full, half)
     for k in range(len(axes)):
         axis, what = _step(kind, 1.0, axes, k)
-        there = _beside(half, axis, pitch)[1]
+        there = _beside(half, axis, tiles > 0 or pitch != half[-1])[1]
         found = max(found, numbers(what, full[axis], there, axis == len(full) - 1))
     return (found + 3) // 4 * 4
 
@@ -257,27 +274,27 @@ def _read(words: int, arrays: int, work: int, first: int) -> Call:
     from_real = kind in (_R2C, _R2H)
     if weighted:
         scale *= 2.0 if from_real else 0.5
-    pitch = pitch_of(kind, half, n_axes)
-    block, n_kept = 16 * block_of(kind, axes, full, half, pitch), numbers_kept(kind, half, n_axes)
+    pitch, tiles = kept_rows(kind, axes, full, half)
+    block, n_kept = 16 * block_of(kind, axes, full, half), numbers_kept(kind, axes, full, half)
     room = (work + UNITS * head_bytes(rank) + 63) // 64 * 64
-    kept = Side(PARTS, room, room + 8 * n_kept, 1.0, pitch)
+    kept = Side(PARTS, room, room + (8 * LANES if tiles else 8 * n_kept), 1.0, pitch, tiles)
     a = room + (16 * n_kept + 63) // 64 * 64 + 2 * first * block
     out, x = integers(arrays, 2)
     whole = full if kind in (_C2C, _R2C) else half
-    other = Side(REAL, x if from_real else out, 0, 1.0, 0)
+    other = Side(REAL, x if from_real else out, 0, 1.0, 0, 0)
     if from_real:
-        parts = Side(PARTS, out, out + 8 * product(whole, 0, rank), -sign, 0)
+        parts = Side(PARTS, out, out + 8 * product(whole, 0, rank), -sign, 0, 0)
     else:
-        parts = Side(PARTS, x, integers(arrays, 3)[2], 1.0 if kind == _C2C else sign, 0)
+        parts = Side(PARTS, x, integers(arrays, 3)[2], 1.0 if kind == _C2C else sign, 0, 0)
     if kind == _C2C:
-        other = Side(PARTS, out, out + 8 * product(whole, 0, rank), 1.0, 0)
+        other = Side(PARTS, out, out + 8 * product(whole, 0, rank), 1.0, 0, 0)
     return Call(kind, sign, axes, full, half, turned, still, scale, weighted, parts, other, kept,
                 head, a, a + block)  # fmt: skip
 
 
 @kernel
 def _placed(side: Side, sign: float, pitch: int) -> Side:
-    return Side(side.form, side.at, side.imag, sign, pitch)
+    return Side(side.form, side.at, side.imag, sign, pitch, side.tiles)
 
 
 @kernel
@@ -286,10 +303,10 @@ def _axis(call: Call, k: int, first: int, last: int) -> None:
     kind, half, n_axes = call.kind, call.half, len(call.axes)
     at, what = _step(kind, call.sign, call.axes, k)
     is_end, is_last = k == n_axes - 1, at == len(half) - 1
-    middle, across = _beside(half, at, call.kept.pitch)
+    is_split = call.kept.tiles > 0 or call.kept.pitch != half[-1]
+    middle, across = _beside(half, at, is_split)
     far, of_real = (half[-1], call.full[-1]) if is_last else (across, across)
-    padded = call.kept.pitch != half[-1]
-    source = target = _placed(call.kept, 1.0, call.kept.pitch if padded else far)
+    source = target = _placed(call.kept, 1.0, call.kept.pitch if is_split else far)
     if what == FROM_REALS:
         source = _placed(call.other, 1.0, of_real)
     elif k == 0 and kind != _C2R:

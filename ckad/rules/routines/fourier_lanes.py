@@ -30,12 +30,14 @@ _REALS, _PAIRS = 8 * LANES, 16 * LANES
 
 
 class Lines(NamedTuple):
-    """Lines in memory: bytes from one to the next, and between the numbers of one."""
+    """Lines in memory: bytes from one to the next, between the numbers of one, and from eight of them
+    to the next eight."""
 
     at: int
     imag: int
     line: int
     step: int
+    eight: int
 
 
 class _Planes(NamedTuple):
@@ -260,20 +262,26 @@ def _put_together(table: int, m: int, x: _Planes, to: int, sign: float, weighted
 
 
 @kernel
-def _turn(
-    at: int, line: int, step: int, to: int, to_line: int, to_step: int, count: int, n: int
-) -> None:
+def _lines(at: int, imag: int, step: int) -> Lines:
+    """Those that are in a buffer."""
+    return Lines(at, imag, 8, step, LANES * step)
+
+
+@kernel
+def _turn(given: Lines, at: int, to: Lines, to_at: int, count: int, n: int) -> None:
     """Lines of ``n`` numbers as other lines; of one of the two, eight lie side by side."""
     done = 0
-    if count == LANES and (step == 8 or to_step == 8):
+    if count == LANES and (given.step == 8 or to.step == 8):
         done = n // LANES * LANES
-        wide, to_wide = step if step > 8 else line, to_step if to_step > 8 else to_line
-        for k in range(0, done, LANES):
-            transposed(at + k * step, wide, to + k * to_step, to_wide)
+        wide = given.step if given.step > 8 else given.line
+        to_wide = to.step if to.step > 8 else to.line
+        for k in range(done // LANES):
+            transposed(at + k * given.eight, wide, to_at + k * to.eight, to_wide)
     for k in range(done, n):
+        place = at + k // LANES * given.eight + k % LANES * given.step
+        to_place = to_at + k // LANES * to.eight + k % LANES * to.step
         for j in range(count):
-            place = to + j * to_line + k * to_step
-            doubles(place, 1)[0] = doubles(at + j * line + k * step, 1)[0]
+            doubles(to_place + j * to.line, 1)[0] = doubles(place + j * given.line, 1)[0]
 
 
 @kernel
@@ -298,13 +306,13 @@ def eight_lines(
     if what == FROM_REALS:
         x = _Planes(given.at, given.at + given.step, 2 * given.step)
         if not in_place:
-            _turn(given.at, given.line, given.step, a, 8, _REALS, count, n)
+            _turn(given, given.at, _lines(a, 0, _REALS), a, count, n)
             x = in_a
     elif not in_place:
         half = m + 1 if what == TO_REALS else m
         x = in_b if what == TO_REALS else in_a
-        _turn(given.at, given.line, given.step, x.re, 8, _PAIRS, count, half)
-        _turn(given.imag, given.line, given.step, x.im, 8, _PAIRS, count, half)
+        _turn(given, given.at, _lines(x.re, x.im, _PAIRS), x.re, count, half)
+        _turn(given, given.imag, _lines(x.re, x.im, _PAIRS), x.im, count, half)
     if what == TO_REALS:
         _put_together(table, m, x, a, sign, weighted)
         x, to = in_a, _Planes(found.at, found.at + found.step, 2 * found.step)
@@ -322,8 +330,8 @@ def eight_lines(
         end = to if to_place else in_a
         _take_apart(table, m, b, end, factor, sign_found, weighted)
     if not to_place and what == TO_REALS:
-        _turn(b, 8, _REALS, found.at, found.line, found.step, count, n)
+        _turn(_lines(b, 0, _REALS), b, found, found.at, count, n)
     elif not to_place:
         half = m + 1 if what == FROM_REALS else m
-        _turn(end.re, 8, _PAIRS, found.at, found.line, found.step, count, half)
-        _turn(end.im, 8, _PAIRS, found.imag, found.line, found.step, count, half)
+        _turn(_lines(end.re, end.im, _PAIRS), end.re, found, found.at, count, half)
+        _turn(_lines(end.re, end.im, _PAIRS), end.im, found, found.imag, count, half)
