@@ -1,7 +1,6 @@
-"""Discrete Fourier transforms over any axes, by NumPy's PocketFFT.
+"""Discrete Fourier transforms over any axes, in vectors of lines or by NumPy's PocketFFT.
 
-Complex arrays are two real ones, and come out as one array [2, ...]. Blocks of them are put
-together for PocketFFT in the first cache, so that the memory sees every axis once.
+Complex arrays are two real ones, and come out as one array [2, ...]. The memory sees every axis once.
 
 Transforms are linear, so that a tangent is transformed as the value is; and the transpose of a
 transform is the one of opposite sign. The kinds differ in what is real, or half of a spectrum:
@@ -25,7 +24,7 @@ import numpy as np
 
 from ckad.errors import TapeError
 from ckad.rules.registry import Tangents
-from ckad.rules.routines import pocketfft
+from ckad.rules.routines import fourier_lanes, pocketfft
 from ckad.rules.routines.dense.matrices import add
 from ckad.rules.routines.fourier_blocks import BLOCK, ROWS, UNITS
 from ckad.rules.routines.fourier_body import (
@@ -36,8 +35,7 @@ from ckad.rules.routines.fourier_body import (
     fourier_part,
     head_bytes,
     n_stages,
-    numbers_of_pairs,
-    pitch_of,
+    numbers_kept,
     rank_of,
 )
 from ckad.rules.routines.memory import PART, SIGNATURE, compiled, machine_code, run
@@ -162,10 +160,10 @@ SHARED = 4096
 
 
 class _Room(NamedTuple):
-    """What a body needs, in numbers: pairs between the axes, a block of a unit."""
+    """What a body needs, in complex numbers: what is kept between the axes, a unit's buffer."""
 
-    pairs: int
-    block: int
+    kept: int
+    buffer: int
 
 
 def _room(t: Transform, shape: Sequence[int]) -> _Room:
@@ -173,15 +171,16 @@ def _room(t: Transform, shape: Sequence[int]) -> _Room:
     rank = rank_of(np.array(shape), t.axes[-1])
     full = np.array(t.real_shape(shape)[:rank])
     half = full if t.kind is Kind.COMPLEX_TO_COMPLEX else np.array(t.half_shape(shape)[:rank])
-    pitch = pitch_of(half, len(axes))
-    pairs = numbers_of_pairs(int(t.kind), half, len(axes))
-    return _Room(pairs, block_of(int(t.kind), axes, full, half, pitch))
+    kept = numbers_kept(int(t.kind), axes, full, half)
+    return _Room(kept, block_of(int(t.kind), axes, full, half))
 
 
 def _workspace(attrs: Sequence[int], *types: Type) -> int:
+    """With a cache line more before each of what begins with one."""
     room = _room(read(attrs), types[0].shape)
     units = UNITS if _stages(attrs, *types) else 1
-    return UNITS * head_bytes(len(types[0].shape)) + 16 * (room.pairs + units * room.block)
+    heads = UNITS * head_bytes(len(types[0].shape))
+    return heads + 16 * room.kept + 128 + 32 * units * room.buffer
 
 
 def _stages(attrs: Sequence[int], *types: Type) -> tuple[tuple[int, int], ...]:
@@ -198,6 +197,7 @@ def _address(function: Callable[..., int], signature: Any) -> Callable[[], int]:
     @functools.cache
     def address() -> int:
         pocketfft.register()
+        fourier_lanes.register()
         return machine_code(function, signature)
 
     return address

@@ -1,7 +1,7 @@
-"""Blocks of lines that PocketFFT transforms, in rows or in columns.
+"""One axis of an array, block by block: eight lines at a time, or by PocketFFT.
 
-Lines of real and imaginary parts are put together and taken apart a block at a time, which is in
-the cache meanwhile.
+PocketFFT takes lengths with other factors than 2, 3 and 5, and single lines. For it real and imaginary
+parts are put together and taken apart a block at a time, which is in the cache meanwhile.
 """
 
 from __future__ import annotations
@@ -10,6 +10,17 @@ from typing import NamedTuple
 
 from ckad.kernel import kernel
 from ckad.rules.routines import pocketfft
+from ckad.rules.routines.fourier_lanes import (
+    BACKWARD,
+    FORWARD,
+    FROM_REALS,
+    LANES,
+    TO_REALS,
+    Lines,
+    eight_lines,
+    in_lanes,
+    pairs_of,
+)
 from ckad.rules.routines.memory import doubles, integers
 
 #: A block is about so many numbers, in so many rows or columns at the least.
@@ -27,27 +38,23 @@ _irfft = pocketfft.external("irfft")
 _fft_data, _ifft_data, _irfft_data = map(pocketfft.data, ("fft", "ifft", "irfft"))
 _rfft_even_data, _rfft_odd_data = map(pocketfft.data, ("rfft_n_even", "rfft_n_odd"))
 
-#: What a block is read from or written to: real and imaginary parts, pairs, real numbers.
-PARTS, PAIRS, REAL = range(3)
-FORWARD, BACKWARD, FROM_REALS, TO_REALS = range(4)
+#: What a block is read from or written to: real and imaginary parts, or real numbers.
+PARTS, REAL = range(2)
 
 
 class Side(NamedTuple):
-    """An array that is read or written; its rows lie ``pitch`` numbers apart."""
+    """An array that is read or written; its rows lie ``pitch`` numbers apart.
+
+    If there are ``tiles`` they are of one row and eight columns, real and then imaginary parts; so many
+    tiles below each other come before those at their right.
+    """
 
     form: int
     at: int
     imag: int
     sign: float  # of the imaginary parts
     pitch: int
-
-
-class Lines(NamedTuple):
-    """Lines in memory: bytes from one to the next, and between the numbers of one."""
-
-    at: int
-    line: int
-    step: int
+    tiles: int
 
 
 @kernel
@@ -79,8 +86,10 @@ def _transform(
 
 
 @kernel
-def lines(n: int, there: int, least: int) -> int:
+def lines(what: int, n: int, there: int, least: int) -> int:
     """How many lines of ``n`` numbers are one block, of those that are there."""
+    if in_lanes(what, n, there):
+        return LANES
     wanted = max(least, BLOCK // n)
     blocks = (there + wanted - 1) // wanted
     return (there + blocks - 1) // blocks
@@ -148,59 +157,90 @@ def _line_by_line(
 
 
 @kernel
-def rows(
-    what: int, head: int, n: int, there: int, source: Side, target: Side, a: int, b: int,
-    factor: float, weighted: int, first: int, last: int,
-) -> None:  # fmt: skip
-    """The last axis of an array [there, n]."""
-    n_from = n // 2 + 1 if what == TO_REALS else n
-    n_to = n // 2 + 1 if what == FROM_REALS else n
-    w_from, w_to = _bytes(source.form), _bytes(target.form)
-    in_place = target.form == PAIRS and (what in (FORWARD, BACKWARD))
-    height = lines(n, there, ROWS)
-    blocks = (there + height - 1) // height
-    for row in range(blocks * first // UNITS * height, blocks * last // UNITS * height, height):
-        count = min(height, there - row)
-        to = Lines(b, w_to * n_to, w_to)
-        if target.form != PARTS:
-            to = Lines(target.at + w_to * row * target.pitch, w_to * target.pitch, w_to)
-        at = source.at + w_from * row * source.pitch
-        given = Lines(at, w_from * source.pitch, w_from)
-        if source.form == PARTS:
-            given = to if in_place else Lines(a, w_from * n_from, w_from)
-            pitch = given.line // w_from
-            _load(source, row * source.pitch, source.pitch, count, n_from, given.at, pitch)
-        _line_by_line(what, head, n, count, given, to, factor, weighted)
-        if target.form == PARTS:
-            _save(target, row * target.pitch, target.pitch, count, n_to, b, n_to)
+def numbers(what: int, n: int, there: int, is_last: bool) -> int:
+    """How many complex numbers one of the two buffers of a block is."""
+    if in_lanes(what, n, there):
+        return LANES * (pairs_of(what, n) + 1)
+    return n * (lines(what, n, there, ROWS) if is_last else lines(what, n, there, COLUMNS) + GAP)
 
 
 @kernel
-def columns(
-    what: int, head: int, n: int, outer: int, middle: int, across: int, source: Side,
-    target: Side, a: int, b: int, factor: float, weighted: int, first: int, last: int,
+def _lines(side: Side, row: int, column: int, is_last: bool, middle: int) -> Lines:
+    """Lines from there, along the last axis or along one of which so many rows are a step."""
+    if side.tiles:
+        at = 16 * LANES * (column // LANES * side.tiles + row)
+        line, step, eight = 16 * LANES, 8, 16 * LANES * side.tiles
+        if not is_last:
+            line, step, eight = 8, 16 * LANES * middle, 16 * LANES * LANES * middle
+        return Lines(side.at + at, side.imag + at, line, step, eight)
+    at = 8 * (row * side.pitch + column)
+    line, step = (8 * side.pitch, 8) if is_last else (8, 8 * side.pitch * middle)
+    return Lines(side.at + at, side.imag + at, line, step, LANES * step)
+
+
+@kernel
+def axis(
+    what: int, head: int, n: int, outer: int, middle: int, across: int, is_last: bool,
+    source: Side, target: Side, a: int, b: int, factor: float, weighted: int, first: int,
+    last: int,
 ) -> None:  # fmt: skip
-    """The second axis of an array [outer, n, middle, across]."""
+    """The second axis of an array [outer, n, middle, across], or of [outer, n] that is the last."""
     n_from = n // 2 + 1 if what == TO_REALS else n
     n_to = n // 2 + 1 if what == FROM_REALS else n
-    w_from, w_to = _bytes(source.form), _bytes(target.form)
-    step_from, step_to = middle * source.pitch, middle * target.pitch
-    width = lines(n, across, COLUMNS)
-    in_row = (across + width - 1) // width
-    blocks = outer * middle * in_row
+    groups, there = (1, outer) if is_last else (outer * middle, across)
+    by_eight = in_lanes(what, n, there)
+    width = lines(what, n, there, ROWS if is_last else COLUMNS)
+    in_group = (there + width - 1) // width
+    blocks = groups * in_group
     for block in range(blocks * first // UNITS, blocks * last // UNITS):
-        row, column = block // in_row, block % in_row * width
-        count = min(width, across - column)
-        o, m = row // middle, row % middle
-        at_from = (o * n_from * middle + m) * source.pitch + column
-        at_to = (o * n_to * middle + m) * target.pitch + column
-        given = Lines(source.at + 16 * at_from, 16, 16 * step_from)
-        if source.form != PAIRS:
-            given = Lines(a, w_from, w_from * (width + GAP))
-            _load(source, at_from, step_from, n_from, count, a, width + GAP)
-        to = Lines(target.at + 16 * at_to, 16, 16 * step_to)
-        if target.form != PAIRS:
-            to = Lines(b, w_to, w_to * (width + GAP))
-        _line_by_line(what, head, n, count, given, to, factor, weighted)
-        if target.form != PAIRS:
-            _save(target, at_to, step_to, n_to, count, b, width + GAP)
+        group, line = block // in_group, block % in_group * width
+        count = min(width, there - line)
+        row_from = row_to = line
+        column = 0
+        if not is_last:
+            o, m = group // middle, group % middle
+            row_from, row_to, column = o * n_from * middle + m, o * n_to * middle + m, line
+        at, to = row_from * source.pitch + column, row_to * target.pitch + column
+        if by_eight:
+            given = _lines(source, row_from, column, is_last, middle)
+            found = _lines(target, row_to, column, is_last, middle)
+            eight_lines(what, n, count, given, found, a, b, factor, source.sign, target.sign,
+                        weighted)  # fmt: skip
+        elif is_last:
+            _rows(what, head, n, count, source, at, n_from, target, to, n_to, a, b, factor,
+                  weighted)  # fmt: skip
+        else:
+            _columns(what, head, n, count, width + GAP, source, at, middle * source.pitch, n_from,
+                     target, to, middle * target.pitch, n_to, a, b, factor, weighted)  # fmt: skip
+
+
+@kernel
+def _rows(
+    what: int, head: int, n: int, count: int, source: Side, at: int, n_from: int, target: Side,
+    to: int, n_to: int, a: int, b: int, factor: float, weighted: int,
+) -> None:  # fmt: skip
+    given = Lines(a, 0, 16 * n_from, 16, 0)
+    if source.form == REAL:
+        given = Lines(source.at + 8 * at, 0, 8 * source.pitch, 8, 0)
+    else:
+        _load(source, at, source.pitch, count, n_from, a, n_from)
+    found = Lines(a if what == FORWARD or what == BACKWARD else b, 0, 16 * n_to, 16, 0)
+    if target.form == REAL:
+        found = Lines(target.at + 8 * to, 0, 8 * target.pitch, 8, 0)
+    _line_by_line(what, head, n, count, given, found, factor, weighted)
+    if target.form == PARTS:
+        _save(target, to, target.pitch, count, n_to, found.at, n_to)
+
+
+@kernel
+def _columns(
+    what: int, head: int, n: int, count: int, pitch: int, source: Side, at: int, step_from: int,
+    n_from: int, target: Side, to: int, step_to: int, n_to: int, a: int, b: int, factor: float,
+    weighted: int,
+) -> None:  # fmt: skip
+    w_from, w_to = _bytes(source.form), _bytes(target.form)
+    _load(source, at, step_from, n_from, count, a, pitch)
+    place = a if what == FORWARD or what == BACKWARD else b
+    given, found = Lines(a, 0, w_from, w_from * pitch, 0), Lines(place, 0, w_to, w_to * pitch, 0)
+    _line_by_line(what, head, n, count, given, found, factor, weighted)
+    _save(target, to, step_to, n_to, count, place, pitch)

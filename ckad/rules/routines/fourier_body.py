@@ -1,8 +1,8 @@
-"""The body of Fourier transforms: axis after axis, by PocketFFT.
+"""The body of Fourier transforms: axis after axis.
 
-Each axis is a stage, whose lines are shared out in units, to threads if there are any. Between the
-axes, arrays of pairs lie in the workspace, their rows apart by other than a power of two, so that
-columns meet in all of a cache.
+Each axis is a stage, whose lines are shared out in units, to threads if there are any. Between
+the axes, what is transformed lies in the workspace, in tiles that the lanes of vectors are read from, or
+with rows apart by other than a power of two, so that columns meet in all of a cache.
 """
 
 from __future__ import annotations
@@ -13,22 +13,14 @@ from typing import NamedTuple
 import numpy as np
 
 from ckad.kernel import kernel
-from ckad.rules.routines.fourier_blocks import (
+from ckad.rules.routines.fourier_blocks import PARTS, REAL, UNITS, Side, axis, numbers
+from ckad.rules.routines.fourier_lanes import (
     BACKWARD,
-    COLUMNS,
     FORWARD,
     FROM_REALS,
-    GAP,
-    PAIRS,
-    PARTS,
-    REAL,
-    ROWS,
+    LANES,
     TO_REALS,
-    UNITS,
-    Side,
-    columns,
-    lines,
-    rows,
+    in_lanes,
 )
 from ckad.rules.routines.memory import copy, doubles, integers
 
@@ -82,8 +74,14 @@ def _row_in(
 
 
 @kernel
+def _row(side: Side, row: int, n: int) -> tuple[np.ndarray, np.ndarray]:
+    at = 8 * row * side.pitch
+    return doubles(side.at + at, n), doubles(side.imag + at, n)
+
+
+@kernel
 def _completed(
-    pairs: Side, whole: Side, half: np.ndarray, full: np.ndarray, turned: np.ndarray,
+    kept: Side, whole: Side, half: np.ndarray, full: np.ndarray, turned: np.ndarray,
     still: np.ndarray, start: int, stop: int,
 ) -> None:  # fmt: skip
     """A whole spectrum of a half: the rest is the conjugate of what lies opposite."""
@@ -93,24 +91,24 @@ def _completed(
         there = _row_in(row, full, half, full, turned)
         x, y = doubles(whole.at + 8 * row * n, n), doubles(whole.imag + 8 * row * n, n)
         if own >= 0:
-            z = doubles(pairs.at + 16 * own * pairs.pitch, 2 * m)
+            u, v = _row(kept, own, m)
             for i in range(m):
-                x[i] = z[2 * i]
-                y[i] = whole.sign * z[2 * i + 1]
-        w = doubles(pairs.at + 16 * there * pairs.pitch, 2 * m)
+                x[i] = u[i]
+                y[i] = whole.sign * v[i]
+        u, v = _row(kept, there, m)
         if own < 0:
             for i in range(n):
-                x[i] = w[2 * i]
-                y[i] = -whole.sign * w[2 * i + 1]
+                x[i] = u[i]
+                y[i] = -whole.sign * v[i]
         elif m < n:
             for i in range(m, n):
-                x[i] = w[2 * (n - i)]
-                y[i] = -whole.sign * w[2 * (n - i) + 1]
+                x[i] = u[n - i]
+                y[i] = -whole.sign * v[n - i]
 
 
 @kernel
 def _halved(
-    whole: Side, pairs: Side, half: np.ndarray, full: np.ndarray, turned: np.ndarray,
+    whole: Side, kept: Side, half: np.ndarray, full: np.ndarray, turned: np.ndarray,
     still: np.ndarray, start: int, stop: int,
 ) -> None:  # fmt: skip
     """Half of the mean of a spectrum and the conjugate of what lies opposite."""
@@ -120,17 +118,17 @@ def _halved(
         there = _row_in(row, half, full, full, turned)
         x, y = doubles(whole.at + 8 * own * n, n), doubles(whole.imag + 8 * own * n, n)
         v, w = doubles(whole.at + 8 * there * n, n), doubles(whole.imag + 8 * there * n, n)
-        z = doubles(pairs.at + 16 * row * pairs.pitch, 2 * m)
+        re, im = _row(kept, row, m)
         if m < n:
-            z[0] = 0.5 * (x[0] + v[0])
-            z[1] = 0.5 * whole.sign * (y[0] - w[0])
+            re[0] = 0.5 * (x[0] + v[0])
+            im[0] = 0.5 * whole.sign * (y[0] - w[0])
             for i in range(1, m):
-                z[2 * i] = 0.5 * (x[i] + v[n - i])
-                z[2 * i + 1] = 0.5 * whole.sign * (y[i] - w[n - i])
+                re[i] = 0.5 * (x[i] + v[n - i])
+                im[i] = 0.5 * whole.sign * (y[i] - w[n - i])
         else:
             for i in range(m):
-                z[2 * i] = 0.5 * (x[i] + v[i])
-                z[2 * i + 1] = 0.5 * whole.sign * (y[i] - w[i])
+                re[i] = 0.5 * (x[i] + v[i])
+                im[i] = 0.5 * whole.sign * (y[i] - w[i])
 
 
 # --- all axes ------------------------------------------------------------------------------------
@@ -154,33 +152,68 @@ def rank_of(shape: np.ndarray, last: int) -> int:
 
 
 @kernel
-def pitch_of(half: np.ndarray, n_axes: int) -> int:
-    """From row to row of the pairs: an odd number of cache lines, if rows are long."""
-    n: int = half[-1]
-    return n + (4 - n) % 8 if n >= LONG and n_axes > 1 else n
+def is_kept(kind: int, n_axes: int) -> bool:
+    """Whether anything lies between the axes."""
+    return n_axes > 1 or kind == _R2C or kind == _C2R
 
 
 @kernel
-def numbers_of_pairs(kind: int, half: np.ndarray, n_axes: int) -> int:
-    """How many lie between the axes."""
-    if n_axes == 1 and kind != _R2C and kind != _C2R:
-        return 0
-    return product(half, 0, len(half) - 1) * pitch_of(half, n_axes)
+def _step(kind: int, sign: float, axes: np.ndarray, k: int) -> tuple[int, int]:
+    """The axis that is transformed after ``k`` others, and what is done to it."""
+    n_axes, from_real = len(axes), kind == _R2C or kind == _R2H
+    # a half is made by the first, and used by the last; else the last axis is the last, since
+    # results are better written along their rows
+    at = n_axes - 1 - k if from_real else k
+    what = FORWARD if from_real or (kind == _C2C and sign < 0) else BACKWARD
+    if at == n_axes - 1 and kind != _C2C:
+        what = FROM_REALS if from_real else TO_REALS
+    return axes[at], what
 
 
 @kernel
-def block_of(kind: int, axes: np.ndarray, full: np.ndarray, half: np.ndarray, pitch: int) -> int:
-    """The most numbers of a block that is in a unit's memory."""
-    found, rank = 0, len(full)
-    for axis in axes:
-        n = full[axis]
-        if axis == rank - 1:
-            found = max(found, n * lines(n, product(half, 0, rank - 1), ROWS))
-        else:
-            padded = pitch != half[-1]
-            across = half[-1] if padded else product(half, axis + 1, rank)
-            found = max(found, n * (lines(n, across, COLUMNS) + GAP))
-    return 2 * found if len(axes) == 1 and (kind in (_R2H, _H2R)) else found
+def kept_rows(kind: int, axes: np.ndarray, full: np.ndarray, half: np.ndarray) -> tuple[int, int]:
+    """How what is kept lies: numbers from row to row, and how many tiles are below each other.
+
+    Long rows are an odd number of cache lines apart, or in tiles, where all is done in lanes.
+    """
+    n, rows = half[-1], product(half, 0, len(half) - 1)
+    if n < LONG or not is_kept(kind, len(axes)):
+        return n, 0
+    tiled = kind != _R2C and kind != _C2R
+    for k in range(len(axes)):
+        at, what = _step(kind, 1.0, axes, k)
+        there = rows if at == len(half) - 1 else n
+        tiled = tiled and in_lanes(what, full[at], there)
+    return (8 * ((n + 7) // 8), rows) if tiled else (8 * ((n + 7) // 8 | 1), 0)
+
+
+@kernel
+def numbers_kept(kind: int, axes: np.ndarray, full: np.ndarray, half: np.ndarray) -> int:
+    """How many complex numbers are kept between the axes."""
+    rows = product(half, 0, len(half) - 1)
+    return rows * kept_rows(kind, axes, full, half)[0] if is_kept(kind, len(axes)) else 0
+
+
+@kernel
+def _beside(half: np.ndarray, axis: int, is_split: bool) -> tuple[int, int]:
+    """How many lines of an axis lie side by side, and how many times."""
+    rank = len(half)
+    if axis == rank - 1:
+        return 1, product(half, 0, axis)
+    if is_split:
+        return product(half, axis + 1, rank - 1), half[-1]
+    return 1, product(half, axis + 1, rank)
+
+
+@kernel
+def block_of(kind: int, axes: np.ndarray, full: np.ndarray, half: np.ndarray) -> int:
+    """The most complex numbers of a buffer; a unit has two."""
+    found, (pitch, tiles) = 0, kept_rows(kind, axes, full, half)
+    for k in range(len(axes)):
+        axis, what = _step(kind, 1.0, axes, k)
+        there = _beside(half, axis, tiles > 0 or pitch != half[-1])[1]
+        found = max(found, numbers(what, full[axis], there, axis == len(full) - 1))
+    return (found + 3) // 4 * 4
 
 
 @kernel
@@ -204,14 +237,14 @@ class Call(NamedTuple):
     sign: float
     axes: np.ndarray
     full: np.ndarray  # the shape of the whole spectrum
-    half: np.ndarray  # and that of the pairs
+    half: np.ndarray  # and that of what is kept of it
     turned: np.ndarray  # which axes are transformed
     still: np.ndarray  # zeros
     scale: float
     weighted: int
     parts: Side  # a spectrum that is read, or written if what is read is real
     other: Side  # a real array, or the other spectrum
-    pairs: Side
+    kept: Side
     head: int  # a unit's own memory
     a: int
     b: int
@@ -241,60 +274,49 @@ def _read(words: int, arrays: int, work: int, first: int) -> Call:
     from_real = kind in (_R2C, _R2H)
     if weighted:
         scale *= 2.0 if from_real else 0.5
-    pitch = pitch_of(half, n_axes)
-    block = block_of(kind, axes, full, half, pitch)
-    pairs = Side(PAIRS, work + UNITS * head_bytes(rank), 0, 1.0, pitch)
-    a = pairs.at + 16 * numbers_of_pairs(kind, half, n_axes) + 16 * first * block
-    b = a + (8 * block if n_axes == 1 and kind != _C2C else 0)
+    pitch, tiles = kept_rows(kind, axes, full, half)
+    block, n_kept = 16 * block_of(kind, axes, full, half), numbers_kept(kind, axes, full, half)
+    room = (work + UNITS * head_bytes(rank) + 63) // 64 * 64
+    kept = Side(PARTS, room, room + (8 * LANES if tiles else 8 * n_kept), 1.0, pitch, tiles)
+    a = room + (16 * n_kept + 63) // 64 * 64 + 2 * first * block
     out, x = integers(arrays, 2)
     whole = full if kind in (_C2C, _R2C) else half
-    other = Side(REAL, x if from_real else out, 0, 1.0, 0)
+    other = Side(REAL, x if from_real else out, 0, 1.0, 0, 0)
     if from_real:
-        parts = Side(PARTS, out, out + 8 * product(whole, 0, rank), -sign, 0)
+        parts = Side(PARTS, out, out + 8 * product(whole, 0, rank), -sign, 0, 0)
     else:
-        parts = Side(PARTS, x, integers(arrays, 3)[2], 1.0 if kind == _C2C else sign, 0)
+        parts = Side(PARTS, x, integers(arrays, 3)[2], 1.0 if kind == _C2C else sign, 0, 0)
     if kind == _C2C:
-        other = Side(PARTS, out, out + 8 * product(whole, 0, rank), 1.0, 0)
-    return Call(kind, sign, axes, full, half, turned, still, scale, weighted, parts, other, pairs,
-                head, a, b)  # fmt: skip
+        other = Side(PARTS, out, out + 8 * product(whole, 0, rank), 1.0, 0, 0)
+    return Call(kind, sign, axes, full, half, turned, still, scale, weighted, parts, other, kept,
+                head, a, a + block)  # fmt: skip
 
 
 @kernel
-def _placed(side: Side, pitch: int) -> Side:
-    return Side(side.form, side.at, side.imag, side.sign, pitch)
+def _placed(side: Side, sign: float, pitch: int) -> Side:
+    return Side(side.form, side.at, side.imag, sign, pitch, side.tiles)
 
 
 @kernel
 def _axis(call: Call, k: int, first: int, last: int) -> None:
     """Units of the axis that is transformed after ``k`` others."""
-    kind, rank, n_axes = call.kind, len(call.full), len(call.axes)
-    from_real, to_real = kind in (_R2C, _R2H), kind in (_C2R, _H2R)
-    # a half is made by the first, and used by the last
-    axis = call.axes[k] if to_real else call.axes[n_axes - 1 - k]
-    what = FORWARD if from_real or (kind == _C2C and call.sign < 0) else BACKWARD
-    if axis == call.axes[n_axes - 1] and kind != _C2C:
-        what = FROM_REALS if from_real else TO_REALS
-    half, is_last = call.half, axis == rank - 1
-    padded = call.pairs.pitch != half[-1]
-    across = half[-1] if padded or is_last else product(half, axis + 1, rank)
-    middle = product(half, axis + 1, rank - 1) if padded else 1
-    source = target = _placed(call.pairs, call.pairs.pitch if padded else across)
-    of_real = call.full[-1] if is_last else across
-    if k == 0 and from_real:
-        source = _placed(call.other, of_real)
+    kind, half, n_axes = call.kind, call.half, len(call.axes)
+    at, what = _step(kind, call.sign, call.axes, k)
+    is_end, is_last = k == n_axes - 1, at == len(half) - 1
+    is_split = call.kept.tiles > 0 or call.kept.pitch != half[-1]
+    middle, across = _beside(half, at, is_split)
+    far, of_real = (half[-1], call.full[-1]) if is_last else (across, across)
+    source = target = _placed(call.kept, 1.0, call.kept.pitch if is_split else far)
+    if what == FROM_REALS:
+        source = _placed(call.other, 1.0, of_real)
     elif k == 0 and kind != _C2R:
-        source = _placed(call.parts, across)
-    if k == n_axes - 1 and to_real:
-        target = _placed(call.other, of_real)
-    elif k == n_axes - 1 and kind != _R2C:
-        target = _placed(call.other if kind == _C2C else call.parts, across)
-    factor, n = call.scale if k == n_axes - 1 else 1.0, call.full[axis]
-    if is_last:
-        rows(what, call.head, n, product(half, 0, rank - 1), source, target, call.a, call.b,
-             factor, call.weighted, first, last)  # fmt: skip
-    else:
-        columns(what, call.head, n, product(half, 0, axis), middle, across, source, target,
-                call.a, call.b, factor, call.weighted, first, last)  # fmt: skip
+        source = _placed(call.parts, call.parts.sign, far)
+    if what == TO_REALS:
+        target = _placed(call.other, 1.0, of_real)
+    elif is_end and kind != _R2C:
+        target = _placed(call.other if kind == _C2C else call.parts, call.parts.sign, far)
+    axis(what, call.head, call.full[at], product(half, 0, at), middle, across, is_last, source,
+         target, call.a, call.b, call.scale if is_end else 1.0, call.weighted, first, last)  # fmt: skip
 
 
 def fourier_part(words: int, arrays: int, work: int, stage: int, first: int, last: int) -> int:
@@ -303,11 +325,11 @@ def fourier_part(words: int, arrays: int, work: int, stage: int, first: int, las
     full, half = call.full, call.half
     if call.kind == _C2R and stage == 0:
         n = product(half, 0, len(half) - 1)
-        _halved(call.parts, call.pairs, half, full, call.turned, call.still,
+        _halved(call.parts, call.kept, half, full, call.turned, call.still,
                 n * first // UNITS, n * last // UNITS)  # fmt: skip
     elif call.kind == _R2C and stage == len(call.axes):
         n = product(full, 0, len(full) - 1)
-        _completed(call.pairs, call.parts, half, full, call.turned, call.still,
+        _completed(call.kept, call.parts, half, full, call.turned, call.still,
                    n * first // UNITS, n * last // UNITS)  # fmt: skip
     else:
         _axis(call, stage - 1 if call.kind == _C2R else stage, first, last)
