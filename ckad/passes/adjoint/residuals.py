@@ -8,7 +8,7 @@ cut between the values that must come from the forward sweep and those the rever
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -18,6 +18,7 @@ from ckad.passes.adjoint.undo import NOTHING, Restored, Reversed, restored_by
 from ckad.passes.liveness import needed, readers
 from ckad.rules import RULES
 from ckad.tape.builder import Builder
+from ckad.tape.control import read_loop
 from ckad.tape.extents import Masks
 from ckad.tape.ops import Op
 from ckad.tape.tape import Row, Tape
@@ -57,25 +58,25 @@ class Joint(NamedTuple):
         costs in bytes per step. ``states`` are restored in the reverse; inputs ``left_out`` are
         none of its own.
         """
-        joint = self.tape
+        joint = handed_on(self.tape, states)
         dual = dependent(joint, [k >= self.n_primal for k in range(len(joint.inputs))])
         restored = restored_by(joint, states, dual, self.n_carry)
         carry = set(joint.inputs[1 : 1 + self.n_carry].tolist())
         rows = {int(joint.inputs[at]): size for at, size in self.shared.items()}
         read = read_by(joint, dual, outputs)
         residuals = least(joint, dual, carry, read, rows, restored)
-        return Split(residuals, self._reverse(dual, residuals, outputs, restored, left_out))
+        return Split(residuals, self._reverse(joint, dual, residuals, outputs, restored, left_out))
 
     def _reverse(
         self,
+        joint: Tape,
         dual: list[bool],
         residuals: list[int],
         outputs: list[int],
         restored: Restored,
         left_out: Container[int],
     ) -> Tape:
-        joint, b = self.tape, Builder()
-        inputs = joint.inputs.tolist()
+        b, inputs = Builder(), joint.inputs.tolist()
         env = {inputs[0]: b.input(joint.rows[inputs[0]].type)}
         for k in residuals:
             env[k] = b.input(joint.rows[k].type)
@@ -84,6 +85,36 @@ class Joint(NamedTuple):
                 fed = b.input(joint.rows[k].type)
                 env.setdefault(k, fed)
         return b.tape(Reversed(b, joint, dual, env, restored).emit(outputs))
+
+
+def handed_on(joint: Tape, states: Container[int]) -> Tape:
+    """The rows, which read an array that a loop hands on as it is where the loop has it from.
+
+    So it is kept once, however many loops have read it. A state that is restored stays.
+    """
+    same: dict[int, int] = {}  # row of a result -> the array
+    rows = list(joint.rows)
+    for k, row in enumerate(rows):
+        if same:
+            rows[k] = row._replace(operands=tuple(same.get(x, x) for x in row.operands))
+        before = _before(joint, rows, row) if row.op is Op.RESULT and k not in states else None
+        if before is not None:
+            same[k] = same.get(before, before)
+    if not same:
+        return joint
+    inputs, outputs = joint.inputs.tolist(), joint.outputs.tolist()
+    return Tape.of_rows(rows, inputs, outputs, joint.sources, joint.constants, joint.bodies)
+
+
+def _before(joint: Tape, rows: Sequence[Row], result: Row) -> int | None:
+    """What a carried array was before a loop, if this result is that."""
+    (k,), (number,) = result.operands, result.attrs
+    if not result.type.is_array or joint.rows[k].op is not Op.TAPED_LOOP:
+        return None
+    loop = read_loop(joint, rows[k])
+    if number >= len(loop.carry) or loop.body.outputs[number] != loop.body.inputs[1 + number]:
+        return None
+    return loop.carry[number]
 
 
 def read_by(joint: Tape, dual: list[bool], outputs: list[int]) -> set[int]:

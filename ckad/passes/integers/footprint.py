@@ -14,13 +14,20 @@ from ckad.tape.tape import Row, Tape
 WRITES = (Op.UPDATE, Op.SLICE_ADD, Op.SCATTER, Op.SCATTER_ADD)
 
 
+class Place(NamedTuple):
+    """Elements of an array one after the other in memory: one, or a row."""
+
+    first: Sum
+    size: int
+
+
 class Touch(NamedTuple):
     """A read of, or a write to, an array that a tape was given."""
 
     position: int  # of the input
     row: int
     writes: bool
-    place: Sum | None  # None: anywhere
+    place: Place | None  # None: anywhere
 
 
 class Footprint(Ranges):
@@ -43,7 +50,7 @@ class Footprint(Ranges):
                 self.touches.append(Touch(position, k, writes, self._where(row, n)))
         return at
 
-    def _where(self, row: Row, n: int) -> Sum | None:
+    def _where(self, row: Row, n: int) -> Place | None:
         """The place, also of a part of one element that is known beforehand."""
         if n or row.op not in (Op.SLICE, Op.UPDATE, Op.SLICE_ADD):
             return self.place(row, n)
@@ -51,14 +58,18 @@ class Footprint(Ranges):
         shape = self.rows[row.operands[0]].type.shape
         if part.size != 1:
             return None
-        return Sum(sum(s * prod(shape[a + 1 :]) for a, s in enumerate(row.attrs[: len(shape)])))
+        at = sum(s * prod(shape[a + 1 :]) for a, s in enumerate(row.attrs[: len(shape)]))
+        return Place(Sum(at), 1)
 
-    def place(self, row: Row, n: int = 0) -> Sum | None:
-        """The number of the one element that a row reads or writes of its n-th operand."""
+    def place(self, row: Row, n: int = 0) -> Place | None:
+        """The one element, or row, that a row reads or writes of its n-th operand."""
         if n or row.op not in (Op.GATHER, Op.SCATTER, Op.SCATTER_ADD):
             return None
         x, idx = (self.rows[k].type for k in row.operands[:2])
-        return self.value(row.operands[1]) if len(x.shape) == 1 and not idx.shape else None
+        if idx.shape or row.attrs[0] or not x.shape:
+            return None
+        size = prod(x.shape[1:])
+        return Place(self.value(row.operands[1]).times(size), size)
 
     def seen(self, k: int, fed: list[list[int]], bodies: Sequence[Ranges]) -> None:
         found = [body for body in bodies if isinstance(body, Footprint)]
@@ -121,7 +132,7 @@ class Footprint(Ranges):
         inner = body.root(int(body.tape.outputs[row.attrs[0]]))
         return None if inner is None else operands[inner]
 
-    def apart(self, x: Sum, y: Sum) -> bool:
-        """Whether two places are never the same."""
-        least, most = self.symbols.bounds(x.minus(y))
-        return least > 0 or most < 0
+    def apart(self, x: Place, y: Place) -> bool:
+        """Whether two places never have an element in common."""
+        least, most = self.symbols.bounds(x.first.minus(y.first))
+        return least >= y.size or most <= -x.size

@@ -1,8 +1,8 @@
 """Elements that loops read, or add to, at one place: they become scalars around the loop.
 
 The index of a place is a sum of symbols (see `affine`), so it is known which reads stay the same
-in all steps of a loop, and which writes never touch them. An element that no step writes is read
-once before the loop. One that each step reads and writes is carried as a scalar. And an element
+in all steps of a loop, and which writes never touch them. An element, or a row, that no step writes is
+read once before the loop. One that each step reads and writes is carried as a scalar. And an element
 that is written as itself and something more is added to: its cotangent then stays where it is.
 
 It is for a primal tape, before it is differentiated: what is read once is kept once.
@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ckad.passes.integers.affine import Sum, Symbols
-from ckad.passes.integers.footprint import WRITES, Footprint
+from ckad.passes.integers.footprint import WRITES, Footprint, Place
 from ckad.passes.integers.ranges import Ranges
 from ckad.passes.liveness import readers
 from ckad.tape.builder import Builder
@@ -122,7 +122,7 @@ class _Steady(Ranges):
         b = self.b
         if loop.guard == UNGUARDED and loop.length:
             return index
-        last = b.const(np.int64(b.type(array).size - 1))
+        last = b.const(np.int64(b.type(array).shape[0] - 1))
         return b.minimum(b.maximum(index, b.const(np.int64(0))), last)
 
     def _read(self, array: int, index: int) -> int:
@@ -164,13 +164,13 @@ def changes_of(footprint: Footprint, first: int, n_carry: int) -> Changes:
     # arrays whose states go to other carries or results: these need the element, too
     shown = {x for at, x in enumerate(roots) if at >= n_carry or x != 1 + at}
     changes = Changes({}, [], {})
-    steady: dict[tuple[int, Sum], list[int]] = {}  # (array, place) -> rows
+    steady: dict[tuple[int, Place], list[int]] = {}  # (array, place) -> rows
     for k, row in enumerate(footprint.rows):
         place = footprint.place(row)
         position = None if place is None else footprint.root(row.operands[0])
         if place is None or position is None or position in moved:
             continue
-        if all(symbol < first for symbol, _ in place.terms):
+        if all(symbol < first for symbol, _ in place.first.terms):
             steady.setdefault((position, place), []).append(k)
     for (position, place), rows in steady.items():
         others = [a for a in footprint.touches if a.position == position and a.row not in rows]
@@ -183,7 +183,8 @@ def changes_of(footprint: Footprint, first: int, n_carry: int) -> Changes:
         if not writes:
             changes.read_once.update(dict.fromkeys(reads, (array, index)))
         elif (
-            1 <= position <= n_carry
+            place.size == 1
+            and 1 <= position <= n_carry
             and position not in shown
             and _is_carried(footprint, reads, writes)
         ):
@@ -204,7 +205,7 @@ def _find_sums(footprint: Footprint, changes: Changes) -> None:
     taken = {k for element in changes.carried for k in element.writes}
     for k, row in enumerate(rows):
         place = footprint.place(row) if row.op is Op.SCATTER and k not in taken else None
-        if place is None or not row.type.is_float:
+        if place is None or place.size > 1 or not row.type.is_float:
             continue
         total = row.operands[2]
         op, terms, *_ = rows[total]
@@ -219,7 +220,7 @@ def _find_sums(footprint: Footprint, changes: Changes) -> None:
                 break
 
 
-def _follows(footprint: Footprint, x: int, read: Row, place: Sum) -> bool:
+def _follows(footprint: Footprint, x: int, read: Row, place: Place) -> bool:
     """Whether array x has at a place what a read of an earlier state of it has found."""
     while x != read.operands[0]:
         row = footprint.rows[x]
