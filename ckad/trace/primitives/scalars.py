@@ -166,16 +166,18 @@ def _sum(iterable: Any, /, start: Any = 0) -> Any:
     return functools.reduce(operator.add, iterable, start)
 
 
-def _decision(original: Any, function: Any) -> None:
+def _decision(original: Any, function: Any) -> Function:
     @_instead_of(original)
     def decided(xs: Any) -> Any:
         if _is_row(xs):
             return function.reduce(xs)
         return functools.reduce(function, [_truth(x) for x in xs])
 
+    return _where_traced(original, decided)
 
-_decision(any, np.logical_or)
-_decision(all, np.logical_and)
+
+#: ``any`` and ``all`` of items that are all there.
+DECISIONS = {any: _decision(any, np.logical_or), all: _decision(all, np.logical_and)}
 
 
 def _truth(x: Any) -> Any:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import ast
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
+from ckad.errors import UnrecordableError
+from ckad.place import at_place
 from ckad.trace import dispatch
 from ckad.trace.dispatch import Traced
 from ckad.trace.memory.opened import making_text
@@ -239,6 +241,13 @@ def _contained(x: Any, y: Any, wanted: bool) -> Any:
         return verdict if wanted else np.logical_not(verdict)
     if not (holds_tracer(x) or holds_tracer(y)):
         return (x in y) is wanted
+    if isinstance(y, Iterator):
+        raise UnrecordableError(
+            at_place(
+                "`in` takes items of an iterator up to the one that is equal, and which that is "
+                "depends on a traced value. Make a list of its items before: xs = list(...)."
+            )
+        )
     if isinstance(y, dict):
         y = list(y)
     found: Any = False
