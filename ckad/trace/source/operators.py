@@ -14,6 +14,7 @@ from ckad.place import at_place
 from ckad.trace import dispatch
 from ckad.trace.dispatch import Traced
 from ckad.trace.memory.opened import making_text
+from ckad.trace.primitives.scalars import root_of_number
 from ckad.trace.source.choices import Choice, equal, identical, numbered
 from ckad.trace.source.control.checks import divided, negated, whole
 from ckad.trace.source.library import iterations, sparse
@@ -99,6 +100,8 @@ def combine(function: Callable[[Any, Any], Any], x: Any, y: Any) -> Any:
     """``x op y``; of two Python numbers it is one, also where they are traced."""
     if type(y) is int and y < 0 and function in _POWERS and type(x) is Tracer and x.weak:
         x = weakened(astype(x, np.float64))  # Python's integers have inverses, NumPy's do not
+    if function in _POWERS and type(y) is float and y == 0.5 and _is_float(x):
+        return _weak_of_weak(function, x, y, root_of_number(x))
     if type(x) in _ARITHMETIC and type(y) in _ARITHMETIC and function in _UFUNCS:
         return _computed(function, x, y)
     check_operands(x, y)
@@ -130,6 +133,19 @@ def combine(function: Callable[[Any, Any], Any], x: Any, y: Any) -> Any:
     if type(result) in (Tracer, ComplexTracer):
         return _weak_of_weak(function, x, y, result)
     return shown(result, (x, y)) if type(result) is str else lifted(result)
+
+
+def _is_float(x: Any) -> bool:
+    return type(x) is Tracer and x.scalar and x.type.is_float
+
+
+def _quotient_and_rest(x: Any, y: Any) -> tuple[Any, Any]:
+    """``divmod(x, y)``, of the classes that the operators give."""
+    return combine(operator.floordiv, x, y), combine(operator.mod, x, y)
+
+
+for _kind in dispatch.REAL:
+    dispatch.put(divmod, _quotient_and_rest, _kind)
 
 
 def _is_count(x: Any) -> bool:
