@@ -323,8 +323,8 @@ def _leave(attrs: Sequence[int], before: np.ndarray, after: np.ndarray) -> np.nd
     if generator is None:
         raise TapeError(
             f"a program draws from a random generator that is not known any more: {_MOST_LEFT:,} "
-            "others have been drawn from since it was recorded, or it was loaded from a file. Record "
-            "it again: ckad.clear_caches() before the call, or ckad.trace."
+            "others have been drawn from since it was recorded, or it was loaded from a file. "
+            "Record it again: ckad.clear_caches() before the call, or ckad.trace."
         )
     if np.array_equal(kind.read(generator, None, ""), before):
         kind.load(generator, after)

@@ -101,7 +101,7 @@ def _deciding(original: Any) -> Callable[[Any], Any]:
         """All at once where nobody can tell, else one after the other."""
         if items.is_quiet and not is_read_later(items):
             return of_list([first, *items])
-        n_left, again = rest_of(items)
+        _, again = rest_of(items)
         if _is_quiet(lambda: list(again())):
             return of_list([first, *again()])
         return _in_order(first, [*again().items], again().value)
@@ -123,17 +123,21 @@ def _deciding(original: Any) -> Callable[[Any], Any]:
 
 
 def _any(items: Any) -> Any:
+    found = False
     for item in items:
         if item:
-            return True
-    return False
+            found = True
+            break
+    return found
 
 
 def _all(items: Any) -> Any:
+    found = True
     for item in items:
         if not item:
-            return False
-    return True
+            found = False
+            break
+    return found
 
 
 def _kept(items: Lazy) -> Any:
