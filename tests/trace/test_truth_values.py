@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import functools
+import itertools
 import math
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -39,6 +42,10 @@ SUMS: dict[str, Function] = {
     "index": lambda x: x * LIST[(x > 0) + (x > 0.5)],
     "math": lambda x: x * (math.isfinite(x) + (x > 0.5)),
     "equal": lambda x: x + ((x > 0) + (x > 0.5) == 2),
+    "by functions": lambda x: x * operator.add(x > 0, x > 0.5) + x * operator.invert(x > 0.5),
+    "reduced": lambda x: x * functools.reduce(operator.add, [x > 0, x > 0.5, x > 0.2]),
+    "accumulated": lambda x: x * list(itertools.accumulate([x > 0, x > 0.5, x > 0.2]))[-1],
+    "from True": lambda x: x * sum([x > 0, x > 0.5], True),
     "of NumPy": lambda x: x * ((A[0] * x > 0) + (A[1] * x > 0.5)),
     "of NumPy and True": lambda x: x * ((A[0] * x > 0.5) + True),
     "of both": lambda x: x * ((A[0] * x > 0) + (x > 0.5)),

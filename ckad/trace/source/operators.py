@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import operator
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -297,3 +298,9 @@ def _contained(x: Any, y: Any, wanted: bool) -> Any:
     if isinstance(verdict, bool):
         return verdict is wanted
     return verdict if wanted else np.logical_not(verdict)
+
+
+for _function in BINARY.values():
+    dispatch.put(_function, partial(combine, _function), dispatch.ANY)
+for _operator in UNARY.values():
+    dispatch.put(_operator, partial(changed, _operator), dispatch.ANY)

@@ -159,7 +159,7 @@ class Lazy:
     def __init__(
         self,
         is_undecided: Callable[[], bool],
-        plain: Callable[[], Iterator[Any]],
+        plain: Callable[[], Each],
         filtered: Callable[[], Filtered],
     ) -> None:
         self.is_undecided, self.plain, self.filtered = is_undecided, plain, filtered

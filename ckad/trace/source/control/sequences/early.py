@@ -38,6 +38,14 @@ _DEEPEST = 4
 
 def rest_of(iterator: Iterator[Any]) -> tuple[int, Callable[[], Iterator[Any]]]:
     """How many items are left, and what gives them, as often as it is asked."""
+    left = _left_of(iterator)
+    if isinstance(iterator, Each):
+        return len(left), lambda: iterator.of(left)
+    return len(left), lambda: iter(left)
+
+
+def _left_of(iterator: Iterator[Any]) -> list[Any]:
+    """The items that are left, or those that they are made from."""
     source = iterator.items if isinstance(iterator, Each) else iterator
     is_generator = isinstance(iterator, Lazy | GeneratorType)
     if is_generator or is_read_later(iterator):
@@ -57,9 +65,7 @@ def rest_of(iterator: Iterator[Any]) -> tuple[int, Callable[[], Iterator[Any]]]:
                 "range or an array, or write while True: and count."
             )
         )
-    if isinstance(iterator, Each):
-        return len(left), lambda: iterator.of(left)
-    return len(left), lambda: iter(left)
+    return left
 
 
 def is_read_later(iterator: Iterator[Any], depth: int = _DEEPEST) -> bool:
@@ -101,10 +107,10 @@ def _deciding(original: Any) -> Callable[[Any], Any]:
         """All at once where nobody can tell, else one after the other."""
         if items.is_quiet and not is_read_later(items):
             return of_list([first, *items])
-        _, again = rest_of(items)
-        if _is_quiet(lambda: list(again())):
-            return of_list([first, *again()])
-        return _in_order(first, [*again().items], again().value)
+        left = _left_of(items)
+        if _is_quiet(lambda: list(items.of(left))):
+            return of_list([first, *items.of(left)])
+        return _in_order(first, left, items.value)
 
     def _in_order(verdict: Any, left: list[Any], value: Callable[[Any], Any]) -> Any:
         def rest() -> Any:
@@ -116,8 +122,10 @@ def _deciding(original: Any) -> Callable[[Any], Any]:
                     return end
             return not end
 
-        sides = (lambda: True, rest) if end else (rest, lambda: False)
-        return branches.either(verdict, *sides, (original, len(left)))
+        place = original, len(left)
+        if end:
+            return branches.either(verdict, lambda: True, rest, place)
+        return branches.either(verdict, rest, lambda: False, place)
 
     return decided
 
