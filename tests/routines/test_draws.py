@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from ckad.errors import TapeError
+from ckad.rules.routines import draws
 from ckad.rules.routines.draws import KINDS, encoded, kind_of, numbers_of, words_of
 from ckad.tape.builder import Builder
 from ckad.tape.ops import Op
@@ -94,3 +95,13 @@ def test_what_is_no_state_is_found(name, types, attrs):
     xs = [b.input(parse_type(t)) for t in types]
     with pytest.raises(TapeError, match=name):
         b.emit(Op.CALL, xs, (named(name).number, *attrs))
+
+
+def test_a_generator_behind_too_many_others_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(draws, "_MOST_LEFT", 3)
+    generators = [np.random.default_rng(k) for k in range(5)]
+    numbers = [draws.number_of(generator) for generator in generators]
+    before = draws.KINDS[0].read(generators[0], None, "")
+    assert draws._leave((0, numbers[-1]), before, before) == 0
+    with pytest.raises(TapeError, match=r"not known any more: 3 others .* Record it again"):
+        draws._leave((0, numbers[0]), before, before)

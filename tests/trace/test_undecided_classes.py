@@ -27,6 +27,12 @@ def of_an_operation_with_an_integer(x):
     return 72.0 if type(y) is float else 1.0 * y
 
 
+def of_a_quotient_and_rest(x):
+    y = 2.0 if x > 1 else 3
+    q, r = divmod(y, 2)
+    return 72.0 if isinstance(q, int) and isinstance(r, int) else x
+
+
 def of_a_pattern(x):
     y = 2.0 if x > 1 else 3
     match y:
@@ -93,6 +99,7 @@ def of_an_array_or_a_number(x):
     "function",
     [
         of_a_branch,
+        of_a_quotient_and_rest,
         of_an_operation_with_an_integer,
         of_a_pattern,
         of_an_extreme,

@@ -319,7 +319,13 @@ def _leave(attrs: Sequence[int], before: np.ndarray, after: np.ndarray) -> np.nd
     So it is done once for each recording, however often its program runs.
     """
     number, which = attrs
-    generator, kind = _left[which], KINDS[number]
+    generator, kind = _left.get(which), KINDS[number]
+    if generator is None:
+        raise TapeError(
+            f"a program draws from a random generator that is not known any more: {_MOST_LEFT:,} "
+            "others have been drawn from since it was recorded, or it was loaded from a file. "
+            "Record it again: ckad.clear_caches() before the call, or ckad.trace."
+        )
     if np.array_equal(kind.read(generator, None, ""), before):
         kind.load(generator, after)
     return np.zeros(1)

@@ -43,7 +43,7 @@ def _instead_of(original: Any) -> Callable[[Function], Function]:
 
 
 #: What they give has the type of their argument; all others give Python's numbers.
-_KEEP_THE_TYPE = frozenset({abs, divmod, pow, min, max, sum, sorted})
+_KEEP_THE_TYPE = frozenset({abs, pow, min, max, sum, sorted})
 
 
 def _where_traced(original: Any, function: Function) -> Function:
@@ -107,12 +107,18 @@ def _round(number: Any, ndigits: Any = None) -> Array:
 
 
 _instead_of(abs)(np.abs)
-_instead_of(divmod)(lambda x, y: (np.floor_divide(x, y), np.remainder(x, y)))
+
+
+def root_of_number(x: Tracer) -> Any:
+    """``x ** 0.5`` of a number, by the C library's pow: no root of -0.0 and of -inf."""
+    low = np.equal(x, -np.inf)
+    return np.where(low, x.dtype.type(np.inf), np.sqrt(np.where(low, x.dtype.type(1), x)) + 0.0)[()]
 
 
 @_instead_of(pow)
 def _pow(base: Any, exp: Any, mod: Any = None) -> Array:
-    power = np.power(base, exp)
+    is_root = type(exp) is float and exp == 0.5 and isinstance(base, Tracer) and base.scalar
+    power = root_of_number(base) if is_root and base.type.is_float else np.power(base, exp)
     return power if mod is None else np.remainder(power, mod)
 
 
@@ -166,16 +172,18 @@ def _sum(iterable: Any, /, start: Any = 0) -> Any:
     return functools.reduce(operator.add, iterable, start)
 
 
-def _decision(original: Any, function: Any) -> None:
+def _decision(original: Any, function: Any) -> Function:
     @_instead_of(original)
     def decided(xs: Any) -> Any:
         if _is_row(xs):
             return function.reduce(xs)
         return functools.reduce(function, [_truth(x) for x in xs])
 
+    return _where_traced(original, decided)
 
-_decision(any, np.logical_or)
-_decision(all, np.logical_and)
+
+#: ``any`` and ``all`` of items that are all there.
+DECISIONS = {any: _decision(any, np.logical_or), all: _decision(all, np.logical_and)}
 
 
 def _truth(x: Any) -> Any:

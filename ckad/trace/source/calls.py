@@ -42,7 +42,7 @@ from ckad.trace.source.names import classes
 from ckad.trace.source.names.absence import given, given_deep, needed
 from ckad.trace.source.names.closures import Closure, call_from_source
 from ckad.trace.source.names.frame import MISSING, check_iterated, ledger, made
-from ckad.trace.source.names.generated import Driven, Filtered, Lazy
+from ckad.trace.source.names.generated import Driven, Each, Filtered, Lazy
 from ckad.trace.source.names.kept import KEPT, forget, kept
 from ckad.trace.source.names.reader import definition_of
 from ckad.trace.source.outside.clock import CLOCKS, Moment
@@ -64,13 +64,13 @@ from ckad.trace.values.tracer import Tracer
 
 #: What reads all that a generator gives at once.
 _CONSUMING = {
-    *(min, max, sum, any, all, sorted, list, tuple, set, dict, deque, math.fsum, math.prod),
+    *(min, max, sum, sorted, list, tuple, set, dict, deque, math.fsum, math.prod),
     *(np.fromiter, functools.reduce),
 }
 #: Those that take a list whose items are rows of buffers.
 _OF_ROWS = (min, max, sum, list)
 #: What calls a function that it is given.
-_CALLING = {map, functools.reduce, itertools.accumulate, itertools.starmap}
+_CALLING = {functools.reduce, itertools.accumulate, itertools.starmap}
 #: What looks at the items of a container, but not into them.
 _SHALLOW = {len, iter, zip, enumerate, reversed, list, tuple, dict, isinstance, type, id, hasattr}
 #: Functions of math that raise a ValueError for some numbers.
@@ -307,7 +307,7 @@ def _all_of(x: Any, apart: bool) -> Any:
         return x
     if isinstance(x, Driven):
         return list(x) if apart else listed(x)
-    kinds = (GeneratorType, map, filter, zip, enumerate, reversed, ValuesView)
+    kinds = (Each, GeneratorType, map, filter, zip, enumerate, reversed, ValuesView)
     return list(x) if isinstance(x, kinds) else x
 
 

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import ast
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from ckad.errors import UnrecordableError
+from ckad.place import at_place
 from ckad.trace import dispatch
 from ckad.trace.dispatch import Traced
 from ckad.trace.memory.opened import making_text
+from ckad.trace.primitives.scalars import root_of_number
 from ckad.trace.source.choices import Choice, equal, identical, joined, numbered
 from ckad.trace.source.control.checks import divided, negated, whole
 from ckad.trace.source.library import iterations, sparse
@@ -25,7 +29,15 @@ from ckad.trace.source.outside.judge import hand_over
 from ckad.trace.source.outside.kinds import CONTAINERS
 from ckad.trace.source.outside.watch import watch
 from ckad.trace.source.text import TracedText, shown
-from ckad.trace.source.values import holds_tracer, is_weak, lifted, of_classes, truth, weakened
+from ckad.trace.source.values import (
+    holds_tracer,
+    is_weak,
+    lifted,
+    of_classes,
+    truth,
+    undecided_truth,
+    weakened,
+)
 from ckad.trace.values.apply import astype
 from ckad.trace.values.complex import ComplexTracer
 from ckad.trace.values.tracer import Tracer, concrete, known, lift
@@ -88,6 +100,9 @@ _UFUNCS: dict[Callable[[Any, Any], Any], Any] = {
 }
 _POWERS = (operator.pow, operator.ipow)
 _REPEATING = (operator.mul, operator.imul)
+_BITWISE = frozenset(
+    {operator.and_, operator.or_, operator.xor, operator.iand, operator.ior, operator.ixor}
+)
 _ARITHMETIC = frozenset({Tracer, int, float})
 #: What may hold containers.
 _HOLDING = (tuple, *CONTAINERS)
@@ -97,6 +112,15 @@ def combine(function: Callable[[Any, Any], Any], x: Any, y: Any) -> Any:
     """``x op y``; of two Python numbers it is one, also where they are traced."""
     if type(y) is int and y < 0 and function in _POWERS and type(x) is Tracer and x.weak:
         x = weakened(astype(x, np.float64))  # Python's integers have inverses, NumPy's do not
+    if (
+        function not in _BITWISE
+        and _is_truth(x)
+        and _is_truth(y)
+        and not (type(x) is type(y) is bool)
+    ):
+        x = weakened(astype(lift(x), np.int64))  # Python's True is computed with as the integer 1
+    if function in _POWERS and type(y) is float and y == 0.5 and _is_float(x):
+        return _weak_of_weak(function, x, y, root_of_number(x))
     if type(x) in _ARITHMETIC and type(y) in _ARITHMETIC and function in _UFUNCS:
         return _computed(function, x, y)
     check_operands(x, y)
@@ -135,6 +159,19 @@ def combine(function: Callable[[Any, Any], Any], x: Any, y: Any) -> Any:
     return shown(result, (x, y)) if type(result) is str else lifted(result)
 
 
+def _is_float(x: Any) -> bool:
+    return type(x) is Tracer and x.scalar and x.type.is_float
+
+
+def _quotient_and_rest(x: Any, y: Any) -> tuple[Any, Any]:
+    """``divmod(x, y)``, of the classes that the operators give."""
+    return combine(operator.floordiv, x, y), combine(operator.mod, x, y)
+
+
+for _kind in dispatch.REAL:
+    dispatch.put(divmod, _quotient_and_rest, _kind)
+
+
 def _is_count(x: Any) -> bool:
     return type(x) is Tracer and x.scalar and x.dtype.kind == "i"
 
@@ -167,8 +204,8 @@ def changed(function: Callable[[Any], Any], x: Any) -> Any:
     result = classes.operated_on(function, x)
     if result is not MISSING:
         return result
-    if function is operator.invert and type(x) is Tracer and x.weak and x.dtype == bool:
-        x = weakened(astype(x, np.int64))  # Python's True is inverted as the integer 1
+    if type(x) is Tracer and x.weak and x.dtype == bool:
+        x = weakened(astype(x, np.int64))  # Python's True is the integer 1
     result = function(x)
     if not (is_weak(x) and isinstance(result, (Tracer, ComplexTracer))):
         return lifted(of_classes(result, function, x))
@@ -205,6 +242,9 @@ def compared(op: ast.cmpop, x: Any, y: Any) -> Any:
     if not isinstance(op, _IN):
         x, y = _number(x), _number(y)
     if isinstance(op, ast.Is | ast.IsNot):
+        for one, other in ((x, y), (y, x)):
+            if type(one) is bool and type(other) is Tracer and other.classes:
+                undecided_truth()
         if _is_truth(x) and _is_truth(y):  # there is one True, and one False
             return weakened(_COMPARE[ast.Eq if isinstance(op, ast.Is) else ast.NotEq](x, y))
         return (x is y) is isinstance(op, ast.Is)
@@ -223,8 +263,8 @@ def compared(op: ast.cmpop, x: Any, y: Any) -> Any:
     read_deep((x, y))
     result = _COMPARE[type(op)](x, y)
     if type(result) is Tracer and is_weak(x) and is_weak(y):
-        return weakened(result)
-    return lifted(result)
+        result = weakened(result)
+    return of_classes(lifted(result), _COMPARE[type(op)], x, y)
 
 
 def _is_truth(x: Any) -> bool:
@@ -244,6 +284,13 @@ def _contained(x: Any, y: Any, wanted: bool) -> Any:
         return verdict if wanted else np.logical_not(verdict)
     if not (holds_tracer(x) or holds_tracer(y)):
         return (x in y) is wanted
+    if isinstance(y, Iterator):
+        raise UnrecordableError(
+            at_place(
+                "`in` takes items of an iterator up to the one that is equal, and which that is "
+                "depends on a traced value. Make a list of its items before: xs = list(...)."
+            )
+        )
     if isinstance(y, dict):
         y = list(y)
     found: Any = False
@@ -256,3 +303,9 @@ def _contained(x: Any, y: Any, wanted: bool) -> Any:
     if isinstance(verdict, bool):
         return verdict is wanted
     return verdict if wanted else np.logical_not(verdict)
+
+
+for _function in BINARY.values():
+    dispatch.put(_function, partial(combine, _function), dispatch.ANY)
+for _operator in UNARY.values():
+    dispatch.put(_operator, partial(changed, _operator), dispatch.ANY)

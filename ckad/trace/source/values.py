@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import redirect_stderr
 from itertools import product
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
@@ -97,8 +97,26 @@ def of_classes(result: Any, function: Callable[..., Any], *given: Any) -> Any:
     decided = any(type(x) is Tracer and x.classes for x in given)
     if decided and type(result) is Tracer and result.scalar:
         found = (_class_of_one(function, one) for one in product(*map(classes_of, given)))
-        _note_classes(result, frozenset(kind for kind in found if kind is not None))
+        classes = frozenset(kind for kind in found if kind is not None)
+        if result.dtype == bool and not classes <= _TRUTHS:
+            undecided_truth()
+        _note_classes(result, classes)
     return result
+
+
+_TRUTHS = frozenset({bool, np.bool_})
+
+
+def undecided_truth() -> NoReturn:
+    """Python's True is the integer 1 where it is computed with, NumPy's is not."""
+    raise ConcreteValueError(
+        at_place(
+            "a truth value is computed with, or compared by `is`, that is Python's or NumPy's, "
+            "and which of these depends on a traced condition, or on the number of the step: "
+            "True + True is 2 or True, ~True is -2 or False. Start with a value of the class that "
+            "it has later: np.float64(x) in place of x; or write int(c), not c."
+        )
+    )
 
 
 def one_of_classes(result: Any, items: Iterable[Any]) -> Any:

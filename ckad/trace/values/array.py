@@ -30,22 +30,43 @@ def _attribute(key: Any) -> property:
     return property(lambda self: call(key, (self,), {}))
 
 
+#: Operators that take Python's truth values as the integers 0 and 1, as no ufunc does.
+_OF_INTEGERS = frozenset(
+    {np.add, np.subtract, np.multiply, np.floor_divide, np.remainder, np.power, np.divmod}
+    | {np.left_shift, np.right_shift, np.negative, np.positive, np.invert}
+)
+
+
+def is_truth(x: Any) -> bool:
+    """Whether it is a bool of Python's, which a weak scalar stands for: it computes as 0 or 1."""
+    return type(x) is bool or (isinstance(x, Array) and x.scalar and x.weak and x.dtype == bool)
+
+
 def _unary(ufunc: Any) -> Method:
-    return lambda self: call(ufunc, (self,), {})
+    def method(self: Array) -> Any:
+        is_integer = ufunc in _OF_INTEGERS and is_truth(self)
+        return call(ufunc, (call(int, (self,), {}) if is_integer else self,), {})
+
+    return method
+
+
+def _two(ufunc: Any, x: Any, y: Any) -> tuple[Any, Any]:
+    is_integer = ufunc in _OF_INTEGERS and is_truth(x) and is_truth(y)
+    return (call(int, (x,), {}), call(int, (y,), {})) if is_integer else (x, y)
 
 
 def _binary(ufunc: Any) -> Method:
-    return lambda self, other: call(ufunc, (self, other), {})
+    return lambda self, other: call(ufunc, _two(ufunc, self, other), {})
 
 
 def _turned(ufunc: Any) -> Method:
-    return lambda self, other: call(ufunc, (other, self), {})
+    return lambda self, other: call(ufunc, _two(ufunc, other, self), {})
 
 
 def _in_place(ufunc: Any) -> Method:
     # NumPy scalars are immutable: x += 1 binds the name to a new one.
     def method(self: Array, other: Any) -> Any:
-        return call(ufunc, (self, other), {} if self.scalar else {"out": self})
+        return call(ufunc, _two(ufunc, self, other), {} if self.scalar else {"out": self})
 
     return method
 
@@ -60,6 +81,7 @@ class Array(Traced):
     __slots__ = ()
     __array_priority__ = 1000
     scalar: Any = False  # whether it is a NumPy scalar rather than an array
+    weak: bool = False  # whether it stands for a Python number
 
     if TYPE_CHECKING:  # every class has its own
 

@@ -10,8 +10,6 @@ import ast
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from itertools import islice
-from types import GeneratorType
 from typing import Any
 
 import numpy as np
@@ -33,13 +31,13 @@ from ckad.trace.source.control.carrying import Stepping
 from ckad.trace.source.control.flow import Flow
 from ckad.trace.source.control.loops import StagedLoop
 from ckad.trace.source.control.sequences import generators
+from ckad.trace.source.control.sequences.early import rest_of
 from ckad.trace.source.control.sequences.iteration import Items, items_of, number
 from ckad.trace.source.control.trial import depth, make_items, records
 from ckad.trace.source.memory import listed
-from ckad.trace.source.memory.aliases import is_shown
 from ckad.trace.source.names import classes
 from ckad.trace.source.names.frame import MISSING, Frame, check_run_over
-from ckad.trace.source.names.generated import Driven, Lazy
+from ckad.trace.source.names.generated import Driven
 from ckad.trace.source.values import truth
 from ckad.trace.values.tracer import Tracer
 
@@ -85,10 +83,6 @@ def _inside(frame: Frame, node: ast.stmt) -> Iterator[None]:
         yield
     finally:
         frame.loops.pop()
-
-
-#: Items of an iterator, which may be endless, that are looked at before they are needed.
-MOST_LISTED = 100_000
 
 
 class _For:
@@ -215,26 +209,8 @@ class _Each:
     def _left(self, flow: Flow, iterator: Iterator[Any]) -> Flow | None:
         node, goes = self.loop.node, flow.goes(Flow.NEXT, Flow.CONTINUE)
         if not isinstance(goes, bool):  # a branch, whose sides may be recorded more than once
-            is_generator = isinstance(self.iterable, (GeneratorType, Lazy))
-            left_over = isinstance(self.iterable, Iterator) and is_shown(self.iterable)
-            what = "a generator" if is_generator else "an iterator"
-            if is_generator or left_over:  # the program may ask it for more
-                raise UnrecordableError(
-                    at_place(
-                        f"a loop over {what} ends early on a traced "
-                        "condition. Loop over a list of what it gives: list(...)."
-                    )
-                )
-            left = list(islice(iterator, MOST_LISTED + 1))
-            if len(left) > MOST_LISTED:
-                raise UnrecordableError(
-                    at_place(
-                        f"a loop ends early on a traced condition, and has more than "
-                        f"{MOST_LISTED:,} steps of which only Python knows the items. Loop over a "
-                        "range or an array, or write while True: and count."
-                    )
-                )
-            return _run_on_from(node, lambda _: self._rest(iter(left)), flow, len(left))
+            n_left, again = rest_of(iterator)
+            return _run_on_from(node, lambda _: self._rest(again()), flow, n_left)
         return _run_on_from(node, lambda _: self._rest(iterator), flow, 0)
 
 

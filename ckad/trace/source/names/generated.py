@@ -135,13 +135,31 @@ class Filtered(Driven):
         return self.refuse()
 
 
+class Each(Iterator[Any]):
+    """A generator expression without a condition: ``value`` of each of ``items``, made when asked
+    for. It ``is_quiet`` where that does nothing but compute."""
+
+    def __init__(
+        self, value: Callable[[Any], Any], items: Iterator[Any], is_quiet: bool = False
+    ) -> None:
+        self.value, self.items, self.is_quiet = value, items, is_quiet
+        made(self)
+
+    def __next__(self) -> Any:
+        return self.value(next(self.items))
+
+    def of(self, items: Any) -> Each:
+        """The same of other items."""
+        return Each(self.value, iter(items), self.is_quiet)
+
+
 class Lazy:
     """A generator expression with a condition, which may be traced."""
 
     def __init__(
         self,
         is_undecided: Callable[[], bool],
-        plain: Callable[[], Iterator[Any]],
+        plain: Callable[[], Each],
         filtered: Callable[[], Filtered],
     ) -> None:
         self.is_undecided, self.plain, self.filtered = is_undecided, plain, filtered

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import itertools
 from collections.abc import Iterator
 from typing import Any
@@ -17,7 +18,7 @@ from ckad.trace.source.memory.appends import seen
 from ckad.trace.source.memory.contents import stack_of
 from ckad.trace.source.names.absence import needed
 from ckad.trace.source.names.frame import Frame, check_run_over, made, open_region
-from ckad.trace.source.names.generated import Driven, Lazy, Undecided
+from ckad.trace.source.names.generated import Driven, Each, Lazy, Undecided
 from ckad.trace.source.names.reader import Definition
 from ckad.trace.source.values import truth
 from ckad.trace.values.part import Part
@@ -88,13 +89,40 @@ def generator_expression(frame: Frame, node: ast.GeneratorExp) -> Any:
         return _run_as_loop(frame, node, iterable)
     iterable = seen(iterable)
     if not _may_filter(node):
-        return made(evaluate(inner, node.elt) for inner in _rounds(frame, node, iterable))
+        return _each(frame, node, iterable)
     one, other = _twice(iterable)
+    left = functools.cache(lambda: _items_of(other))
     return Lazy(
         lambda: _is_undecided(frame, node, one),
-        lambda: (evaluate(inner, node.elt) for inner in _rounds(frame, node, one)),
-        lambda: filtered(_scope(frame, node), _items_of(other), node),
+        lambda: _each(frame, node, one),
+        lambda: filtered(_scope(frame, node), left(), node),
     )
+
+
+def _each(frame: Frame, node: ast.GeneratorExp, iterable: Any) -> Each:
+    """The items, each made from what the names of the targets are bound to in its round."""
+    scope, (first, *others) = _scope(frame, node), node.generators
+    is_quiet = not any(isinstance(part, _DOING) for part in ast.walk(node.elt))
+    if others or first.ifs:
+        rounds = (dict(inner.names) for inner in _nested_rounds(scope, iterable, node.generators))
+
+        def of_names(names: dict[str, Any]) -> Any:
+            scope.names.update(names)
+            return evaluate(scope, node.elt)
+
+        return Each(of_names, rounds, is_quiet)
+
+    def of_item(item: Any) -> Any:
+        assign(scope, first.target, item)
+        return evaluate(scope, node.elt)
+
+    iterable = needed(iterable)
+    check_run_over(iterable)
+    return Each(of_item, iter(iterable), is_quiet)
+
+
+#: What may do more than give a value.
+_DOING = (ast.Call, ast.NamedExpr, ast.Await)
 
 
 def _twice(iterable: Any) -> tuple[Any, Any]:

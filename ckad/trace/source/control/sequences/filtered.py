@@ -71,6 +71,22 @@ def _chosen(function: Any, items: Any) -> Any:
     return (x for x in items if (x if function is None else function(x)))
 
 
+def applied(function: Any, items: Any, *others: Any) -> Any:
+    """``map(function, items, *others)``."""
+    if others:
+        return call_from_source(_applied, (function, items, *others), {})
+    # mypy counts no ``def`` among FunctionType
+    return call_from_source(_applied_to_each, (function, items), {})
+
+
+def _applied(function: Any, *items: Any) -> Any:
+    return (function(*given) for given in zip(*items, strict=False))
+
+
+def _applied_to_each(function: Any, items: Any) -> Any:
+    return (function(x) for x in items)
+
+
 def filtered(inner: Frame, iterable: Any, node: Comprehension) -> Kept:
     """What a comprehension over one iterable keeps, whose scope is ``inner``."""
     inner.names.update({_VALUES: made([]), _FLAGS: made([]), _ITEMS: _sequence(iterable)})

@@ -16,7 +16,7 @@ from ckad.trace import dispatch
 from ckad.trace.integers.affine import range_of
 from ckad.trace.primitives.part.mask import packed
 from ckad.trace.source.control.sequences import picking
-from ckad.trace.source.control.sequences.filtered import chosen
+from ckad.trace.source.control.sequences.filtered import applied, chosen
 from ckad.trace.source.control.sequences.generators import Counted, Endless, counting, cycling
 from ckad.trace.source.effects import Progress
 from ckad.trace.source.memory import listed
@@ -288,6 +288,7 @@ for _builtin, _function in {
     builtins.len: _length,
     islice: _sliced,
     builtins.filter: chosen,
+    builtins.map: applied,
     count: _count,
     cycle: _cycle,
 }.items():
