@@ -29,6 +29,7 @@ class Reason(IntEnum):
     STEPS = 16
     UNCLEAR = 17
     ROOTS = 18
+    BOUNDS = 19
 
 
 def reason_of(row: Row) -> Reason:
