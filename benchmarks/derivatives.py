@@ -14,8 +14,9 @@ from benchmarks.machine import heading
 from benchmarks.report import describe, duration, table
 
 OPTIONS: dict[str, Any] = {"engine": "native", "threads": 1}
-#: Directions that go through one sweep.
+#: Directions that go through one sweep, and what is measured of them and of one.
 SEEDS = 8
+PAIRS = ("several", "hvp"), ("jvps", "jvp"), ("vjps", "vjp")
 
 
 def reaction_1d(u):
@@ -40,7 +41,7 @@ def lorenz(x):
     for _ in range(5_000):
         a, b, c = x[0], x[1], x[2]
         x = x + 0.005 * np.stack([10.0 * (b - a), a * (28.0 - c) - b, a * b - 8.0 / 3.0 * c])
-    return np.sum(x**2)
+    return x
 
 
 def burgers(u):
@@ -48,13 +49,20 @@ def burgers(u):
         f = 0.5 * u * u
         u = u - 0.1 * (np.roll(f, -1) - np.roll(f, 1))
         u = u + 0.2 * (np.roll(u, -1) - 2.0 * u + np.roll(u, 1))
-    return np.sum(u**2)
+    return u
 
 
 def gray_scott(w):
     for _ in range(100):
         w = w + reaction_2d(w)
-    return np.sum(w[1] ** 2)
+    return w
+
+
+def kuramoto(angles):
+    for _ in range(200):
+        pulls = np.sin(np.roll(angles, 1) - angles) + np.sin(np.roll(angles, -1) - angles)
+        angles = angles + 0.1 * pulls
+    return angles
 
 
 class Problem(NamedTuple):
@@ -75,6 +83,7 @@ PRODUCTS = {
     "Lorenz": Problem(lorenz, (3,), (3,)),
     "Burgers": Problem(burgers, (1_000,), (12,)),
     "Gray-Scott": Problem(gray_scott, (2, 64, 64), (2, 4, 4)),
+    "Kuramoto": Problem(kuramoto, (1_000,), (12,)),
 }
 
 
@@ -98,32 +107,42 @@ def jacobian_times(problem: Problem, tiny: bool, rounds: int) -> dict[str, Any]:
 
 
 def product_times(problem: Problem, tiny: bool, rounds: int) -> dict[str, Any]:
-    x, fun = problem.point(tiny), problem.fun
+    """Of the sum of squares of a state, and of the state itself."""
+    x = problem.point(tiny)
+
+    def fun(x: Any) -> Any:
+        return np.sum(problem.fun(x) ** 2)
+
     directions = np.random.default_rng(0).normal(size=(x.size, SEEDS))
-    v = directions[:, 0].reshape(x.shape)
+    v, one = directions[:, 0].reshape(x.shape), directions[:, :1]
     gradient = ckad.value_and_grad(fun, **OPTIONS)
     hessian = ckad.linear_operator(ckad.grad(fun, **OPTIONS), x)
+    jacobian = ckad.linear_operator(problem.fun, x, **OPTIONS)
     return in_turn(
         {
             "gradient": lambda: gradient(x),
             "hvp": lambda: ckad.hvp(fun, (x,), (v,), **OPTIONS),
             "several": lambda: hessian @ directions,
             "Gauss-Newton": lambda: ckad.gauss_newton(fun, (x,), (v,), **OPTIONS),
+            "jvp": lambda: jacobian @ one,
+            "jvps": lambda: jacobian @ directions,
+            "vjp": lambda: jacobian.rmatmat(one),
+            "vjps": lambda: jacobian.rmatmat(directions),
         },
         rounds,
     )
 
 
 def in_turn(calls: Mapping[str, Callable[[], Any]], rounds: int) -> dict[str, Any]:
-    """Medians of the seconds of a call of each."""
+    """Medians of the seconds of a processor that a call of each takes."""
     for call in calls.values():
         call()
     turns: dict[str, list[float]] = {name: [] for name in calls}
     for _ in range(rounds):
         for name, call in calls.items():
-            began = time.perf_counter()
+            began = time.process_time()
             call()
-            turns[name].append(time.perf_counter() - began)
+            turns[name].append(time.process_time() - began)
     return {name: median(seconds) for name, seconds in turns.items()}
 
 
@@ -142,14 +161,15 @@ def markdown(record: Mapping[str, Any]) -> str:
         "gradient",
         "hvp",
         "/ gradient",
-        f"{SEEDS} hvps",
-        "/ hvp",
+        f"{SEEDS} hvps / one",
+        f"{SEEDS} jvps / one",
+        f"{SEEDS} vjps / one",
         "Gauss-Newton",
     )
     products = [
         (
             name, duration(t["gradient"]), duration(t["hvp"]), f"{t['hvp'] / t['gradient']:.2f}",
-            duration(t["several"]), f"{t['several'] / t['hvp']:.2f}", duration(t["Gauss-Newton"]),
+            *(f"{t[many] / t[one]:.2f}" for many, one in PAIRS), duration(t["Gauss-Newton"]),
         )
         for name, t in record["products"].items()
     ]  # fmt: skip

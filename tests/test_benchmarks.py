@@ -412,4 +412,4 @@ def test_derivatives_are_measured(tmp_path):
     assert process.returncode == 0, process.stderr
     record = json.loads(path.read_text())
     assert record["jacobians"]["reaction-diffusion 1-D"]["seeds"] == 3
-    assert set(record["products"]) == {"Lorenz", "Burgers", "Gray-Scott"}
+    assert set(record["products"]) == {"Lorenz", "Burgers", "Gray-Scott", "Kuramoto"}

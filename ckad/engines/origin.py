@@ -165,6 +165,11 @@ _STOPPED: dict[str, tuple[type[Exception], str]] = {
         "an unknown of a minimum is at a bound to which the slope does not hold it{where}: it "
         "moves to one side alone, and has no derivative. Move the bound, or take it away.",
     ),
+    "bounds": (
+        RaisedError,
+        "a tolerance of solve_ivp is negative or NaN, or a length of steps not positive{where}. "
+        "Give rtol and atol from 0 on, first_step and max_step above 0.",
+    ),
     "roots": (
         RaisedError,
         "the first or the last coefficient of a polynomial is 0{where}; np.roots leaves such ones "

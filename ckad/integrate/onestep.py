@@ -38,7 +38,7 @@ class OneStep(Run):
             h = first_step(order, self.problem.fun, span, *given, self.control)
             evaluations = 2
         else:
-            h = np.float64(self.control.first_step)
+            h = self.control.first_step
         state = {
             "t": self.t0,
             "y": y0,

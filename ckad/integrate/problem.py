@@ -8,12 +8,12 @@ from warnings import warn_explicit
 
 import numpy as np
 
-from ckad.errors import UnrecordableError
 from ckad.integrate.stages import EPS
 from ckad.place import at_place, user_place
 from ckad.trace.arrays import is_traced, known, stopping, traced
 from ckad.trace.memory.opened import is_tracing
 from ckad.trace.source import follow
+from ckad.transforms import stop_gradient
 
 
 class Control(NamedTuple):
@@ -21,8 +21,8 @@ class Control(NamedTuple):
 
     rtol: Any  # a number, or float64[n]
     atol: Any  # a number, or float64[n]
-    first_step: float | None
-    max_step: float
+    first_step: Any  # a number, or None
+    max_step: Any
     differentiate_steps: bool
 
 
@@ -184,43 +184,37 @@ def control(
     problem: Problem,
 ) -> Control:
     """Raises ValueError for what SciPy refuses, and for tolerances that are NaN or negative."""
-    rtol, atol = _numbers("rtol", rtol), _numbers("atol", atol)
-    max_step = float(_numbers("max_step", max_step))
-    first_step = None if first_step is None else float(_numbers("first_step", first_step))
-    if not np.all(rtol >= 0.0) or not np.all(atol >= 0.0):
-        raise ValueError(at_place(f"rtol={rtol} and atol={atol}: both must be positive."))
+    rtol, atol = _bound("rtol", rtol), _bound("atol", atol)
+    max_step = _bound("max_step", max_step, is_length=True)
     for name, x in (("rtol", rtol), ("atol", atol)):
         if x.ndim > 0 and x.shape != problem.y0.shape:
             raise ValueError(at_place(f"{name} has shape {x.shape}, the state {problem.y0.shape}."))
-    if np.any(rtol < 100 * EPS):
+    if isinstance(rtol, np.ndarray) and np.any(rtol < 100 * EPS):
         place = user_place()
         told = f"rtol={rtol} is below {100 * EPS:.3g}, which is taken instead."
         warn_explicit(told, UserWarning, place.file, place.line)
-        rtol = np.maximum(rtol, 100 * EPS)
-    if not max_step > 0:
-        raise ValueError(at_place(f"max_step={max_step} must be positive."))
     if first_step is not None:
-        _check_first_step(first_step, problem)
-    return Control(rtol, atol, first_step, max_step, differentiate_steps)
+        first_step = _bound("first_step", first_step, is_length=True)
+        if isinstance(first_step, float):
+            _check_first_step(first_step, problem)
+    return Control(np.maximum(rtol, 100 * EPS), atol, first_step, max_step, differentiate_steps)
 
 
-def _numbers(name: str, x: Any) -> np.ndarray:
+def _bound(name: str, x: Any, is_length: bool = False) -> Any:
+    """A tolerance, or a length of steps; one that the program computes is no variable."""
     found = known(x)
     if found is None:
-        raise UnrecordableError(
-            at_place(
-                f"{name} is computed by the program. Give a number: nothing is differentiated "
-                "by it."
-            )
-        )
+        x = stop_gradient(array(x))
+        return stopping(x, np.logical_not(np.all(x > 0 if is_length else x >= 0)), "BOUNDS")
     if found.dtype.kind not in "fiub":
         raise TypeError(at_place(f"{name}={x!r}; give a number, or an array of numbers."))
-    return found.astype(float)
+    numbers = found.astype(float)
+    if not np.all(numbers > 0 if is_length else numbers >= 0.0):
+        raise ValueError(at_place(f"{name}={numbers} must be positive."))
+    return np.float64(numbers) if is_length else numbers
 
 
 def _check_first_step(first_step: Any, problem: Problem) -> None:
-    if not first_step > 0:
-        raise ValueError(at_place(f"first_step={first_step} must be positive."))
     if isinstance(problem.t0, float) and isinstance(problem.tf, float):
         length = abs(problem.tf - problem.t0)
         if first_step > length:

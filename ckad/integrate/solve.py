@@ -80,7 +80,8 @@ def solve_ivp(
         dense_output: return a function of time, ``sol``; inside of a recording it solves again.
         events: a function ``event(t, y, *args)`` or a list of such, whose zeros are found, with
             SciPy's attributes ``terminal`` and ``direction``; for adaptive methods.
-        rtol, atol: bounds on a step's error, relative and absolute: numbers or float64[n].
+        rtol, atol: bounds on a step's error, relative and absolute: numbers or float64[n]. As
+            arguments of what is recorded they are not compiled into it; derivatives by them are 0.
         first_step, max_step: lengths, in units of t.
         n_steps: how many steps of equal length a method of fixed step makes.
         step: its longest step in place of ``n_steps``, where ``t_span`` is known.

@@ -32,6 +32,7 @@ class Reason(IntEnum):
     WEIGHTS = 19
     ROOTS = 20
     STATE = 21
+    BOUNDS = 22
 
 
 def reason_of(row: Row) -> Reason:

@@ -308,13 +308,41 @@ def test_a_state_of_no_numbers(method):
     assert ckad.grad(end)(2.0) == 1.0
 
 
-@pytest.mark.parametrize("name", ["rtol", "atol", "first_step", "max_step"])
-def test_a_bound_that_is_computed_is_refused(name):
+BOUNDS = {
+    "rtol": (1e-5, 1e-7),
+    "atol": (1e-9, 1e-5),
+    "first_step": (0.1, 0.01),
+    "max_step": (0.2, 9.0),
+}
+
+
+@pytest.mark.parametrize("method", ["RK45", pytest.param("BDF", marks=pytest.mark.slow)])
+def test_bounds_that_are_arguments(method):
+    """They are as good as constants, of which each would be a program of its own."""
+
+    def end(y0, bounds):
+        return solve_ivp(prey, (0.0, 2.0), y0, method, args=(1.1, 0.4), **bounds).y[0, -1]
+
+    given = ckad.value_and_grad(end)
+    for k in range(2):
+        bounds = {name: pair[k] for name, pair in BOUNDS.items()}
+        value, gradient = given(Y0, bounds)
+        expected, its_gradient = ckad.value_and_grad(lambda y0, b=bounds: end(y0, b))(Y0)
+        np.testing.assert_allclose(value, expected, rtol=1e-13)
+        np.testing.assert_allclose(gradient, its_gradient, rtol=1e-12)
+    by_bounds = ckad.grad(end, argnums=1)(Y0, bounds)
+    assert list(by_bounds.values()) == [0.0] * 4
+
+
+@pytest.mark.parametrize("name", BOUNDS)
+def test_bounds_that_are_arguments_are_checked(name):
     def end(x):
         return solve_ivp(lambda t, y: -y, (0.0, 1.0), [1.0], **{name: x}).y[0, -1]
 
-    with pytest.raises(UnrecordableError, match=f"{name} is computed by the program"):
-        ckad.grad(end)(1e-3)
+    with pytest.raises(RaisedError, match="a tolerance of solve_ivp is negative or NaN"):
+        ckad.jit(end)(-1e-3)
+    with pytest.raises(RaisedError, match="a tolerance of solve_ivp is negative or NaN"):
+        ckad.jit(end)(np.nan)
 
 
 def test_errors_say_what_went_wrong():

@@ -90,7 +90,7 @@ class Bdf(Run):
             h = first_step(1, self.problem.fun, span, *given, self.control)
             evaluations = 2
         else:
-            h = np.float64(self.control.first_step)
+            h = self.control.first_step
         h = self.cut(traced(h))
         differences = np.stack([y0, f0 * (h * self.direction), *[np.zeros_like(y0)] * (ROWS - 2)])
         jacobian = self.systems.jacobian(*stop_gradient((self.t0, y0)))

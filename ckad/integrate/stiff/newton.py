@@ -39,14 +39,14 @@ class Solved(NamedTuple):
     iterations: Any
 
 
-def tolerance(rtol: Any) -> float:
+def tolerance(rtol: Any) -> Any:
     """SciPy's, of the iteration's error in units of a step's."""
-    least = float(np.min(rtol))
-    return max(10.0 * EPS / least, min(0.03, float(np.sqrt(least))))
+    least = np.min(rtol)
+    return np.maximum(10.0 * EPS / least, np.minimum(0.03, np.sqrt(least)))
 
 
 def newton(
-    start: Any, change: Function, scale: Any, most: int, tol: float, enough: Any = 0.0
+    start: Any, change: Function, scale: Any, most: int, tol: Any, enough: Any = 0.0
 ) -> Solved:
     """Simplified Newton steps x + change(x), ended as SciPy's BDF ends them.
 

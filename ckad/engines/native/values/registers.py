@@ -156,11 +156,49 @@ def _part(b: ir.IRBuilder, dtype: DType, chosen: list[tuple[Value, int] | None])
         return b.shuffle_vector(*two, ir.Constant(ir.VectorType(I32, width), mask))
     if len(sources) == 1 and vectors:
         return splat(b, vectors[0], width)
-    result = ir.Constant(ir.VectorType(element, width), None)
+    result = _gathered(b, element, chosen)
     for k, c in enumerate(chosen):
-        if c:
-            result = b.insert_element(result, lane_of(b, *c), ir.Constant(I32, k))
+        if c and _lanes(c[0]) == 1:
+            result = b.insert_element(result, c[0], ir.Constant(I32, k))
     return result
+
+
+def _gathered(b: ir.IRBuilder, element: ir.Type, chosen: list[tuple[Value, int] | None]) -> Value:
+    """A vector whose elements come from vectors: from two at a time, then two by two in a tree."""
+    type = ir.VectorType(element, len(chosen))
+    sources = dict.fromkeys(c[0] for c in chosen if c and _lanes(c[0]) > 1)
+    pieces: list[list[tuple[Value, int] | None]] = []
+    for lanes in dict.fromkeys(map(_lanes, sources)):
+        alike = [v for v in sources if _lanes(v) == lanes]
+        for k in range(0, len(alike), 2):
+            pair = alike[k : k + 2]
+            pieces.append(_placed(b, [c if c and c[0] in pair else None for c in chosen], pair))
+    if None in chosen:
+        zeros = ir.Constant(type, None)
+        pieces.append([None if c else (zeros, k) for k, c in enumerate(chosen)])
+    while len(pieces) > 1:
+        odd = pieces[len(pieces) & ~1 :]
+        both = zip(pieces[::2], pieces[1::2], strict=False)
+        pieces = [_joined(b, one, other) for one, other in both] + odd
+    return next((c[0] for c in pieces[0] if c), None) if pieces else ir.Constant(type, ir.Undefined)
+
+
+def _joined(
+    b: ir.IRBuilder, one: list[tuple[Value, int] | None], other: list[tuple[Value, int] | None]
+) -> list[tuple[Value, int] | None]:
+    both = [x or y for x, y in zip(one, other, strict=True)]
+    return _placed(b, both, list(dict.fromkeys(c[0] for c in both if c)))
+
+
+def _placed(
+    b: ir.IRBuilder, chosen: list[tuple[Value, int] | None], pair: Sequence[Value]
+) -> list[tuple[Value, int] | None]:
+    """The elements of two vectors at their places in one; None: whatever is there."""
+    lanes = _lanes(pair[0])
+    two = [*pair, ir.Constant(pair[0].type, ir.Undefined)][:2]
+    mask = [pair.index(c[0]) * lanes + c[1] if c else k % lanes for k, c in enumerate(chosen)]
+    made = b.shuffle_vector(*two, ir.Constant(ir.VectorType(I32, len(chosen)), mask))
+    return [c and (made, k) for k, c in enumerate(chosen)]
 
 
 def _lanes(value: Value) -> int:
