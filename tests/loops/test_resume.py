@@ -14,6 +14,8 @@ import pytest
 
 import ckad
 from ckad import schedules
+from ckad.checkpoint.store import disk
+from ckad.checkpoint.store.directory import resume_directory
 from ckad.errors import BudgetError, CheckpointError
 from ckad.loops.between import courses, resume
 
@@ -179,6 +181,28 @@ def test_what_differs_is_named(tmp_path, monkeypatch):
         by_vm(u, k)
     expected = ckad.value_and_grad(program, (0, 1), engine="native")(u, k)
     assert same(gradient(u, k), expected)
+
+
+def test_ctrl_c_while_the_directory_is_opened_leaves_it_free(tmp_path, monkeypatch):
+    """Though what was raised, and with it all that was under way, is kept as in a terminal."""
+    gradient = ckad.value_and_grad(program, (0, 1), engine="vm", resume=tmp_path)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a parent may ignore it
+
+    def opened(base: Any) -> Any:
+        signal.raise_signal(signal.SIGINT)
+        return resume_directory(base)
+
+    try:
+        with monkeypatch.context() as patch:
+            patch.setattr(disk, "resume_directory", opened)
+            with pytest.raises(KeyboardInterrupt) as stopped:
+                gradient(*arguments())
+    finally:
+        signal.signal(signal.SIGINT, before)
+    expected = ckad.value_and_grad(program, (0, 1), engine="vm")(*arguments())
+    assert same(gradient(*arguments()), expected)
+    assert stopped.tb is not None
+    assert not [*tmp_path.iterdir()]
 
 
 def through_kills(path: Any, n_kills: int, seed: int, **options: Any) -> None:

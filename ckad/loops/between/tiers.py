@@ -16,6 +16,7 @@ from typing import Protocol
 import numpy as np
 
 from ckad.checkpoint.schedules.schedule import Action
+from ckad.checkpoint.store.interrupts import deferred
 from ckad.engines.actions import Rows, Window
 
 KIND, START, STOP, SLOT = range(4)
@@ -75,7 +76,9 @@ class Staged:
     @cached_property
     def store(self) -> Store:
         """Opened when it is first needed."""
-        return self._open()
+        with deferred():  # Ctrl-C comes when it is known here, and so will be closed
+            self.__dict__["store"] = found = self._open()
+        return found
 
     @property
     def is_open(self) -> bool:
