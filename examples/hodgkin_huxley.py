@@ -78,12 +78,19 @@ def fit(lengths: Sequence[float] = (6.0, 20.0, TIME), seed: int = 3) -> Fit:
         return voltage(factors * GUESS, times)
 
     compute, jacobian = ckad.jit(trace), ckad.jacfwd(trace)
+
+    def tried(factors):
+        try:
+            return compute(factors)
+        except ckad.errors.RaisedError:  # conductances for which these steps are too long
+            return np.full(times.shape, 1e6)
+
     seen = compute(PUBLISHED / GUESS) + noise
     factors = np.ones(3)
     for length in lengths:
         kept = times <= length
         best = least_squares(
-            lambda x, kept=kept: (compute(x) - seen)[kept] / ERROR,
+            lambda x, kept=kept: (tried(x) - seen)[kept] / ERROR,
             factors,
             jac=lambda x, kept=kept: jacobian(x)[kept] / ERROR,
             method="lm",

@@ -49,3 +49,13 @@ def test_second_derivatives_are_those_of_the_sum():
 def test_weights_are_refused():
     with pytest.raises(UnrecordableError, match="weight="):
         ckad.grad(lambda k: quad(lambda x: k * x, 0.0, 1.0, weight="cos", wvar=3.0)[0])(0.7)
+
+
+def test_an_argument_that_is_no_tuple_is_one():
+    def area(a):
+        one = quad(lambda x, b: np.sin(b * x), 0.0, 2.0, args=a)[0]
+        return one + quad(lambda x, b: b[1] * x + b[0], 0.0, 2.0, args=[1.0, a])[0]
+
+    value, slope = ckad.value_and_grad(area, engine="vm")(0.9)
+    assert value == pytest.approx(area(0.9), rel=1e-12)
+    assert slope == pytest.approx((area(0.9 + 1e-5) - area(0.9 - 1e-5)) / 2e-5, rel=1e-7)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy import integrate
+from scipy import integrate, optimize
 from scipy.integrate import odeint, solve_ivp
 
 import ckad
-from ckad.errors import SolverWarning, UnrecordableError
+from ckad.errors import ConcreteValueError, SolverWarning, UnrecordableError
+
+from ..trace.idioms import check_number
 
 TIMES = np.linspace(0.0, 2.0, 9)
 
@@ -60,3 +62,77 @@ def test_what_lsoda_says_is_refused():
 
     with pytest.raises(UnrecordableError, match="full_output=True"):
         ckad.grad(end)(0.7)
+
+
+def options(rate):
+    """A state of two axes, a complex one, bands, what is asked of a result by name."""
+    about = {"rtol": 1e-9, "atol": 1e-10}
+    turning = solve_ivp(lambda t, y: np.vstack((y[1], -rate * y[0])), (0, 2), [1.0, 0.5],
+                        vectorized=True, **about)  # fmt: skip
+    phase = solve_ivp(lambda t, y: 1j * rate * y, (0, 2), [1.0 + 0.0j], **about)
+    known = ("sol" in turning) + turning.get("slope", 2.0)
+    return known * turning["y"][0, -1] + np.real(phase.y[0, -1])
+
+
+def test_what_solve_ivp_takes_beside_a_function_and_a_span():
+    check_number(options, 0.9, rel=1e-13)
+
+
+def test_bands_of_lsoda():
+    def end(rate):
+        about = {"lband": 1, "uband": 0, "rtol": 1e-8, "atol": 1e-10}
+        sol = solve_ivp(lambda t, y: [-rate * y[0], y[0] - rate * y[1]], (0, 2), [1.0, 0.0],
+                        method="LSODA", **about)  # fmt: skip
+        return sol.y[1, -1]
+
+    with pytest.warns(SolverWarning, match="the steps of BDF"):
+        value, gradient = ckad.value_and_grad(end, engine="vm")(0.9)
+    exact = 2.0 * np.exp(-1.8)
+    assert value == pytest.approx(exact, rel=1e-6)
+    assert gradient == pytest.approx(-2.0 * exact, rel=1e-5)
+
+
+def test_times_of_odeint_may_come_twice():
+    def end(rate):
+        found = odeint(lambda y, t: -rate * y, 1.0, [0.0, 0.0, 1.0, 1.0, 2.0])
+        return found[1, 0] + found[2, 0] * found[3, 0]
+
+    with pytest.warns(SolverWarning, match="DOP853"):
+        value, gradient = ckad.value_and_grad(end, engine="vm")(0.7)
+    assert value == pytest.approx(1.0 + np.exp(-1.4), rel=1e-7)
+    assert gradient == pytest.approx(-2.0 * np.exp(-1.4), rel=1e-6)
+
+
+def by_the_class_ode(rate):
+    solver = integrate.ode(lambda t, y: -rate * y).set_integrator("dopri5")
+    solver.set_initial_value([1.0], 0.0)
+    return solver.integrate(2.0)[0]
+
+
+def by_evolution(rate):
+    return optimize.differential_evolution(lambda x: (x[0] - rate) ** 2, [(0, 3)]).x[0]
+
+
+@pytest.mark.parametrize("program", [by_the_class_ode, by_evolution])
+def test_what_compiled_code_makes_of_a_refusal_is_the_refusal(program):
+    with pytest.raises(
+        ConcreteValueError, match=r"test_scipys_calls\.py:\d+: ckad has no rule for"
+    ):
+        ckad.grad(program, engine="vm")(0.7)
+
+
+class Halved(integrate.RK45):
+    """A solver of the user's own."""
+
+
+@pytest.mark.parametrize(
+    ("about", "message"),
+    [
+        ({"method": Halved}, "Halved is a class of its own"),
+        ({"method": "LSODA", "min_step": 0.1}, "min_step= is not recorded"),
+        ({"method": "LSODA", "lband": 0, "jac": lambda t, y: [[-1.0]]}, "of diagonals"),
+    ],
+)
+def test_options_that_are_refused(about, message):
+    with pytest.raises(UnrecordableError, match=message):
+        ckad.grad(lambda k: solve_ivp(lambda t, y: -k * y, (0, 1), [1.0], **about).y[0, -1])(0.7)

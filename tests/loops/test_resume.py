@@ -14,6 +14,8 @@ import pytest
 
 import ckad
 from ckad import schedules
+from ckad.checkpoint.store import disk
+from ckad.checkpoint.store.directory import resume_directory
 from ckad.errors import BudgetError, CheckpointError
 from ckad.loops.between import courses, resume
 
@@ -263,6 +265,54 @@ def test_another_program_version_or_machine_is_refused(what, tmp_path, monkeypat
         with pytest.raises(CheckpointError, match=f"differs in .*{told}"):
             changed(u, k)
     assert same(begun(*arguments()), expected)
+    assert not [*tmp_path.iterdir()]
+
+
+def diffused(u):
+    """Steps that keep nothing: states are what takes memory."""
+    for _ in range(200):
+        u[1:-1] += 0.1 * (u[2:] - 2.0 * u[1:-1] + u[:-2])
+    return np.sum(u**2)
+
+
+@pytest.mark.usefixtures("often")
+def test_a_budget_without_room_for_64_segments_has_as_many_as_fit(tmp_path, monkeypatch):
+    u = np.linspace(0.1, 1.0, 2000)
+    expected = ckad.value_and_grad(diffused, engine="vm")(u)
+    within = ckad.value_and_grad(diffused, engine="vm", resume=tmp_path, memory="480 kB")
+    total = killed_at(monkeypatch, -1)
+    for number in (-1, 3, -1):
+        seen = killed_at(monkeypatch, number)
+        if number > 0:
+            with pytest.raises(Kill):
+                within(u)
+            continue
+        value, gradient = within(u)
+        assert value == expected[0]
+        np.testing.assert_array_equal(gradient, expected[1])
+        total.append(seen[0])
+    assert 3 < total[2] < total[1] < 64
+
+
+def test_ctrl_c_while_the_directory_is_opened_leaves_it_free(tmp_path, monkeypatch):
+    """Though what was raised, and with it all that was under way, is kept as in a terminal."""
+    gradient = ckad.value_and_grad(program, (0, 1), engine="vm", resume=tmp_path)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a parent may ignore it
+
+    def opened(base: Any) -> Any:
+        signal.raise_signal(signal.SIGINT)
+        return resume_directory(base)
+
+    try:
+        with monkeypatch.context() as patch:
+            patch.setattr(disk, "resume_directory", opened)
+            with pytest.raises(KeyboardInterrupt) as stopped:
+                gradient(*arguments())
+    finally:
+        signal.signal(signal.SIGINT, before)
+    expected = ckad.value_and_grad(program, (0, 1), engine="vm")(*arguments())
+    assert same(gradient(*arguments()), expected)
+    assert stopped.tb is not None
     assert not [*tmp_path.iterdir()]
 
 

@@ -17,6 +17,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from ckad.checkpoint.schedules.codes import DROP, RESTORE, STORE
+from ckad.checkpoint.store.interrupts import deferred
 from ckad.engines.actions import Rows, Window
 
 KIND, START, STOP, SLOT = range(4)
@@ -87,7 +88,9 @@ class Staged:
     @cached_property
     def store(self) -> Store:
         """Opened when it is first needed."""
-        return self._open()
+        with deferred():  # Ctrl-C comes when it is known here, and so will be closed
+            self.__dict__["store"] = found = self._open()
+        return found
 
     @property
     def is_open(self) -> bool:
