@@ -114,6 +114,24 @@ def test_threads_share_the_axes_and_change_no_bit():
     np.testing.assert_array_equal(*found)
 
 
+@pytest.mark.parametrize("kind", Kind, ids=lambda kind: kind.name)
+@pytest.mark.parametrize("axis", [0, 1])
+def test_what_a_line_becomes_depends_on_no_other_line(kind, axis):
+    shape = (96, 11) if axis == 0 else (11, 96)
+    t = Transform(kind, -1, Norm.FULL, 0, 96, (axis,))
+    xs = [np.moveaxis(x, axis, 0) for x in operands(t, shape)]
+
+    def transformed(*lines):
+        given = [np.ascontiguousarray(np.moveaxis(x, 0, axis)) for x in lines]
+        found = fourier.transformed(t.attrs(2), *given)
+        return np.moveaxis(found, axis - 2, -2)
+
+    whole = transformed(*xs)
+    np.testing.assert_array_equal(transformed(*(x[:, 3:8] for x in xs)), whole[..., 3:8])
+    xs[0][:, 2], xs[0][5, 9] = np.nan, np.inf
+    np.testing.assert_array_equal(transformed(*xs)[..., 3:9], whole[..., 3:9])
+
+
 def test_programs_compute_the_same_without_the_loops(monkeypatch):
     z = RNG.normal(size=(6, 5)) + 1j * RNG.normal(size=(6, 5))
     monkeypatch.setattr(fourier, "_AVAILABLE", False)
