@@ -84,8 +84,8 @@ def test_the_rule_gives_the_transpose(kind, shape, axes):
 
 
 def spectral_step(u):
-    k = np.fft.fftfreq(80)[:, None] ** 2 + np.fft.rfftfreq(96) ** 2
-    return np.fft.irfft2(np.exp(-k) * np.fft.rfft2(np.sin(u)), (80, 96))
+    k = np.fft.fftfreq(80)[:, None] ** 2 + np.fft.rfftfreq(160) ** 2
+    return np.fft.irfft2(np.exp(-k) * np.fft.rfft2(np.sin(u)), (80, 160))
 
 
 def test_threads_share_the_axes_and_change_no_bit():
@@ -93,7 +93,7 @@ def test_threads_share_the_axes_and_change_no_bit():
         z = np.fft.fft2(ckad.fori_loop(0, 20, lambda i, u: spectral_step(u), u))
         return np.sum(z.real**2 + z.imag * u)
 
-    u = RNG.normal(size=(80, 96))
+    u = RNG.normal(size=(80, 160))
     gradients = [
         ckad.value_and_grad(loss, engine=engine, threads=threads, memory=memory)
         for engine, threads, memory in (
