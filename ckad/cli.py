@@ -6,7 +6,7 @@ import argparse
 import os
 import platform
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import NoReturn
@@ -14,11 +14,14 @@ from typing import NoReturn
 import llvmlite.binding
 
 from ckad import cache, schedules
+from ckad.engines import blas
 from ckad.engines.native.running import compiler
 from ckad.errors import CkadError
 from ckad.loops.threads import n_threads
 from ckad.memory import parse_bytes
 
+#: Names of OpenBLAS for processors with AVX2 alone.
+NARROW = ("Haswell", "Zen")
 PACKAGES = ("numba", "llvmlite", "numpy", "scipy", "optree", "tqdm", "matplotlib")
 FIGURES = (".pdf", ".png", ".svg")
 BAD_INPUT = 2  # exit status
@@ -149,6 +152,7 @@ def run_doctor(options: argparse.Namespace) -> int:
         print(f"{package:<11} {installed(package)}")
     print(f"processor   {llvmlite.binding.get_host_cpu_name()}, {os.cpu_count()} cores")
     print(f"threads     {n_threads(None)}")
+    print(f"BLAS        {blas_kernels(llvmlite.binding.get_host_cpu_features())}")
     print(f"cache       {cache.cache_dir()}")
     for kind, prefix in (("kernels", cache.KERNELS), ("programs", cache.PROGRAMS)):
         cached = cache.cache_status([prefix])
@@ -157,6 +161,17 @@ def run_doctor(options: argparse.Namespace) -> int:
     for fault in faults:
         print(f"not usable: {fault}")
     return 1 if faults else 0
+
+
+def blas_kernels(features: Mapping[str, bool]) -> str:
+    """Whose kernels BLAS has chosen: an OpenBLAS older than a processor may know half of it."""
+    found = blas.made_for()
+    if found in NARROW and features.get("avx512f"):
+        return (
+            f"its kernels for {found}, though this processor has AVX-512: with "
+            "OPENBLAS_CORETYPE=SkylakeX in the environment products may take half of the time"
+        )
+    return f"its kernels for {found}" if found else "unknown"
 
 
 def native_fault() -> str | None:

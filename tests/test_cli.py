@@ -152,6 +152,24 @@ def test_doctor(capsys: pytest.CaptureFixture[str]) -> None:
     assert re.fullmatch(r"works, compiled a function in \d+ ms", row(text, "native"))
 
 
+@pytest.mark.parametrize(
+    ("found", "wide", "said"),
+    [
+        ("Haswell", True, "SkylakeX"),
+        ("Haswell", False, "Haswell$"),
+        ("SkylakeX", True, "X$"),
+        ("", True, "unknown"),
+    ],
+)
+def test_doctor_says_whose_kernels_blas_runs(
+    found: str, wide: bool, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert re.search(r"for \w+$|unknown|SkylakeX", cli.blas_kernels({}))
+    monkeypatch.setattr(cli.blas, "made_for", lambda: found)
+    assert re.search(said, cli.blas_kernels({"avx512f": wide}))
+    assert ("AVX-512" in cli.blas_kernels({"avx512f": wide})) == (found == "Haswell" and wide)
+
+
 def test_doctor_reports_a_compiler_that_fails(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -52,11 +52,24 @@ class one_thread:
 @cache
 def _threads() -> tuple[Callable[[], int], Callable[[int], object]]:
     """How many threads SciPy's OpenBLAS has, and what sets that."""
+    for name in _NAMES:
+        with suppress(AttributeError, OSError):
+            return getattr(_library(), name.format("get")), getattr(_library(), name.format("set"))
+    return lambda: 1, lambda n: None
+
+
+@cache
+def _library() -> ctypes.CDLL:
     from scipy.linalg import cython_blas  # takes long, and few programs need it
 
-    with suppress(OSError):
-        library = ctypes.CDLL(cython_blas.__file__)  # its symbols are those of what it needs, too
-        for name in _NAMES:
-            with suppress(AttributeError):
-                return getattr(library, name.format("get")), getattr(library, name.format("set"))
-    return lambda: 1, lambda n: None
+    return ctypes.CDLL(cython_blas.__file__)  # its symbols are those of what it needs, too
+
+
+def made_for() -> str:
+    """The processor whose kernels SciPy's OpenBLAS has chosen; empty if it does not say."""
+    for name in ("scipy_openblas_get_corename", "openblas_get_corename"):
+        with suppress(AttributeError, OSError):
+            found = getattr(_library(), name)
+            found.restype = ctypes.c_char_p
+            return str(found().decode())
+    return ""

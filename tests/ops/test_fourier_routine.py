@@ -84,8 +84,8 @@ def test_the_rule_gives_the_transpose(kind, shape, axes):
 
 
 def spectral_step(u):
-    k = np.fft.fftfreq(80)[:, None] ** 2 + np.fft.rfftfreq(96) ** 2
-    return np.fft.irfft2(np.exp(-k) * np.fft.rfft2(np.sin(u)), (80, 96))
+    k = np.fft.fftfreq(80)[:, None] ** 2 + np.fft.rfftfreq(160) ** 2
+    return np.fft.irfft2(np.exp(-k) * np.fft.rfft2(np.sin(u)), (80, 160))
 
 
 def test_threads_share_the_axes_and_change_no_bit():
@@ -93,7 +93,7 @@ def test_threads_share_the_axes_and_change_no_bit():
         z = np.fft.fft2(ckad.fori_loop(0, 20, lambda i, u: spectral_step(u), u))
         return np.sum(z.real**2 + z.imag * u)
 
-    u = RNG.normal(size=(80, 96))
+    u = RNG.normal(size=(80, 160))
     gradients = [
         ckad.value_and_grad(loss, engine=engine, threads=threads, memory=memory)
         for engine, threads, memory in (
@@ -112,6 +112,24 @@ def test_threads_share_the_axes_and_change_no_bit():
     np.testing.assert_allclose(ones[0], spectral_step(u), rtol=0, atol=1e-14)
     found = [ckad.jit(np.fft.fft2, engine=engine)(u) for engine in ("vm", "native")]
     np.testing.assert_array_equal(*found)
+
+
+@pytest.mark.parametrize("kind", Kind, ids=lambda kind: kind.name)
+@pytest.mark.parametrize("axis", [0, 1])
+def test_what_a_line_becomes_depends_on_no_other_line(kind, axis):
+    shape = (96, 11) if axis == 0 else (11, 96)
+    t = Transform(kind, -1, Norm.FULL, 0, 96, (axis,))
+    xs = [np.moveaxis(x, axis, 0) for x in operands(t, shape)]
+
+    def transformed(*lines):
+        given = [np.ascontiguousarray(np.moveaxis(x, 0, axis)) for x in lines]
+        found = fourier.transformed(t.attrs(2), *given)
+        return np.moveaxis(found, axis - 2, -2)
+
+    whole = transformed(*xs)
+    np.testing.assert_array_equal(transformed(*(x[:, 3:8] for x in xs)), whole[..., 3:8])
+    xs[0][:, 2], xs[0][5, 9] = np.nan, np.inf
+    np.testing.assert_array_equal(transformed(*xs)[..., 3:9], whole[..., 3:9])
 
 
 def test_programs_compute_the_same_without_the_loops(monkeypatch):

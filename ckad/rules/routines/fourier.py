@@ -1,6 +1,7 @@
 """Discrete Fourier transforms over any axes, in vectors of lines or by NumPy's PocketFFT.
 
-Complex arrays are two real ones, and come out as one array [2, ...]. The memory sees every axis once.
+Complex arrays are two real ones, and come out as one array [2, ...]. The memory sees every axis
+once.
 
 Transforms are linear, so that a tangent is transformed as the value is; and the transpose of a
 transform is the one of opposite sign. The kinds differ in what is real, or half of a spectrum:

@@ -1,7 +1,7 @@
 """One axis of an array, block by block: eight lines at a time, or by PocketFFT.
 
-PocketFFT takes lengths with other factors than 2, 3 and 5, and single lines. For it real and imaginary
-parts are put together and taken apart a block at a time, which is in the cache meanwhile.
+PocketFFT takes lengths with other factors than 2, 3 and 5, and single lines. For it real and
+imaginary parts are put together and taken apart a block at a time, which is in the cache meanwhile.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from ckad.rules.routines.fourier_lanes import (
     BACKWARD,
     FORWARD,
     FROM_REALS,
-    LANES,
     TO_REALS,
     Lines,
     eight_lines,
     in_lanes,
     pairs_of,
 )
+from ckad.rules.routines.fourier_vectors import LANES
 from ckad.rules.routines.memory import doubles, integers
 
 #: A block is about so many numbers, in so many rows or columns at the least.
@@ -45,8 +45,8 @@ PARTS, REAL = range(2)
 class Side(NamedTuple):
     """An array that is read or written; its rows lie ``pitch`` numbers apart.
 
-    If there are ``tiles`` they are of one row and eight columns, real and then imaginary parts; so many
-    tiles below each other come before those at their right.
+    If there are ``tiles`` they are of one row and eight columns, real and then imaginary parts; so
+    many tiles below each other come before those at their right.
     """
 
     form: int
@@ -224,7 +224,7 @@ def _rows(
         given = Lines(source.at + 8 * at, 0, 8 * source.pitch, 8, 0)
     else:
         _load(source, at, source.pitch, count, n_from, a, n_from)
-    found = Lines(a if what == FORWARD or what == BACKWARD else b, 0, 16 * n_to, 16, 0)
+    found = Lines(a if what in (FORWARD, BACKWARD) else b, 0, 16 * n_to, 16, 0)
     if target.form == REAL:
         found = Lines(target.at + 8 * to, 0, 8 * target.pitch, 8, 0)
     _line_by_line(what, head, n, count, given, found, factor, weighted)
@@ -240,7 +240,7 @@ def _columns(
 ) -> None:  # fmt: skip
     w_from, w_to = _bytes(source.form), _bytes(target.form)
     _load(source, at, step_from, n_from, count, a, pitch)
-    place = a if what == FORWARD or what == BACKWARD else b
+    place = a if what in (FORWARD, BACKWARD) else b
     given, found = Lines(a, 0, w_from, w_from * pitch, 0), Lines(place, 0, w_to, w_to * pitch, 0)
     _line_by_line(what, head, n, count, given, found, factor, weighted)
     _save(target, to, step_to, n_to, count, place, pitch)

@@ -1,8 +1,8 @@
 """The body of Fourier transforms: axis after axis.
 
-Each axis is a stage, whose lines are shared out in units, to threads if there are any. Between
-the axes, what is transformed lies in the workspace, in tiles that the lanes of vectors are read from, or
-with rows apart by other than a power of two, so that columns meet in all of a cache.
+Each axis is a stage, whose lines are shared out in units, to threads if there are any. Between the
+axes, what is transformed lies in the workspace, in tiles that the lanes of vectors are read from,
+or with rows apart by other than a power of two, so that columns meet in all of a cache.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from ckad.rules.routines.fourier_lanes import (
     BACKWARD,
     FORWARD,
     FROM_REALS,
-    LANES,
     TO_REALS,
     in_lanes,
 )
+from ckad.rules.routines.fourier_vectors import LANES
 from ckad.rules.routines.memory import copy, doubles, integers
 
 
@@ -154,13 +154,13 @@ def rank_of(shape: np.ndarray, last: int) -> int:
 @kernel
 def is_kept(kind: int, n_axes: int) -> bool:
     """Whether anything lies between the axes."""
-    return n_axes > 1 or kind == _R2C or kind == _C2R
+    return n_axes > 1 or kind in (_R2C, _C2R)
 
 
 @kernel
 def _step(kind: int, sign: float, axes: np.ndarray, k: int) -> tuple[int, int]:
     """The axis that is transformed after ``k`` others, and what is done to it."""
-    n_axes, from_real = len(axes), kind == _R2C or kind == _R2H
+    n_axes, from_real = len(axes), kind in (_R2C, _R2H)
     # a half is made by the first, and used by the last; else the last axis is the last, since
     # results are better written along their rows
     at = n_axes - 1 - k if from_real else k
@@ -315,8 +315,9 @@ def _axis(call: Call, k: int, first: int, last: int) -> None:
         target = _placed(call.other, 1.0, of_real)
     elif is_end and kind != _R2C:
         target = _placed(call.other if kind == _C2C else call.parts, call.parts.sign, far)
+    factor = call.scale if is_end else 1.0
     axis(what, call.head, call.full[at], product(half, 0, at), middle, across, is_last, source,
-         target, call.a, call.b, call.scale if is_end else 1.0, call.weighted, first, last)  # fmt: skip
+         target, call.a, call.b, factor, call.weighted, first, last)  # fmt: skip
 
 
 def fourier_part(words: int, arrays: int, work: int, stage: int, first: int, last: int) -> int:

@@ -1,9 +1,9 @@
 """Transforms of eight lines at a time, lane k of a vector for line k, so that none is shuffled.
 
-Every part of a line is transformed in whole before the next, while it is in the first cache (M. Frigo
-& S. G. Johnson, "The design and implementation of FFTW3", 2005). Lines along the first axis of a matrix
-are read and written where they are; others are turned in blocks. 2 m real numbers are m complex ones,
-with a last pass that takes the spectra of the even and the odd ones apart.
+Every part of a line is transformed in whole before the next, while it is in the first cache (M.
+Frigo & S. G. Johnson, "The design and implementation of FFTW3", 2005). Lines along the first axis
+of a matrix are read and written where they are; others are turned in blocks. 2 m real numbers are
+m complex ones, with a last pass that takes the spectra of the even and the odd ones apart.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ _REALS, _PAIRS = 8 * LANES, 16 * LANES
 
 
 class Lines(NamedTuple):
-    """Lines in memory: bytes from one to the next, between the numbers of one, and from eight of them
-    to the next eight."""
+    """Lines in memory: bytes from one to the next, between the numbers of one, and from eight of
+    them to the next eight."""
 
     at: int
     imag: int
@@ -54,7 +54,7 @@ class _Planes(NamedTuple):
 @kernel
 def pairs_of(what: int, n: int) -> int:
     """How many complex numbers a line of ``n`` is; none if there is no half."""
-    if what == FORWARD or what == BACKWARD:
+    if what in (FORWARD, BACKWARD):
         return n
     return n // 2 if n % 2 == 0 else 0
 
@@ -316,7 +316,7 @@ def eight_lines(
     if what == TO_REALS:
         _put_together(table, m, x, a, sign, weighted)
         x, to = in_a, _Planes(found.at, found.at + found.step, 2 * found.step)
-    is_real = what == FROM_REALS or what == TO_REALS
+    is_real = what in (FROM_REALS, TO_REALS)
     # of what is conjugate, and the conjugate of what is found, the transform of the other sign
     back = what == TO_REALS or ((what == BACKWARD) != (not is_real and sign_found < 0))
     by = 1.0 if what == FROM_REALS else factor

@@ -135,7 +135,6 @@ def butterfly(radix: int, is_first: bool) -> Any:
     """``f(re, im, step, to_re, to_im, to_step, roots, by_re, by_im)``: a transform of ``radix``
     vectors, which are first multiplied by the two numbers, or later by roots of one."""
 
-    @intrinsic  # type: ignore[untyped-decorator]
     def emitted(
         context: Any, re: Any, im: Any, step: Any, to_re: Any, to_im: Any, to_step: Any,
         roots: Any, by_re: Any, by_im: Any,
@@ -156,11 +155,10 @@ def butterfly(radix: int, is_first: bool) -> Any:
 
         return types.void(*[types.int64] * 7, types.float64, types.float64), generate
 
-    return emitted
+    return intrinsic(emitted)
 
 
-@intrinsic  # type: ignore[untyped-decorator]
-def transposed(context: Any, at: Any, step: Any, to: Any, to_step: Any) -> Any:
+def _transposed(context: Any, at: Any, step: Any, to: Any, to_step: Any) -> Any:
     """A matrix of eight rows and columns, whose rows are so many bytes apart."""
 
     def generate(context: Any, b: ir.IRBuilder, signature: Any, args: Any) -> Any:
@@ -182,11 +180,13 @@ def transposed(context: Any, at: Any, step: Any, to: Any, to_step: Any) -> Any:
     return types.void(*[types.int64] * 4), generate
 
 
+transposed = intrinsic(_transposed)
+
+
 def _opposite(meets: Any) -> Any:
     """``f(re, im, there, to_re, to_im, to_there, root, by_re, by_im)``: what ``meets`` makes of a
     number and of the one of opposite frequency, which lies ``there`` further."""
 
-    @intrinsic  # type: ignore[untyped-decorator]
     def emitted(
         context: Any, re: Any, im: Any, there: Any, to_re: Any, to_im: Any, to_there: Any,
         root: Any, by_re: Any, by_im: Any,
@@ -203,7 +203,7 @@ def _opposite(meets: Any) -> Any:
 
         return types.void(*[types.int64] * 7, types.float64, types.float64), generate
 
-    return emitted
+    return intrinsic(emitted)
 
 
 def _times(v: _Vectors, x: _Complex, factors: _Complex) -> _Complex:
