@@ -1,4 +1,4 @@
-"""What some programs do at their end: truth values computed with, items looked at until one decides.
+"""What some programs end with: truth values computed with, items looked at until one decides.
 
 It is drawn by numbers of its own, so that all else of a seed's program is as it is without.
 """
