@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from math import prod
 
 from .choices import Choices
+from .codas import with_coda
 from .compound import returned, statements
 from .draft import Draft, fitted
 from .expressions import array
@@ -41,7 +42,7 @@ def generated(seed: int) -> Program:
     shapes = _arguments(g)
     text = _main(g, kind, shapes)
     parts = [_header(g, text), *g.functions, text]
-    whole = ast.unparse(ast.parse("\n\n".join(parts)))
+    whole = ast.unparse(ast.parse(with_coda(seed, "\n\n".join(parts), shapes)))
     short = 0 if c.chance(0.5) else 4
     return Program(whole + "\n", tuple(shapes.values()), seed, short, 2 if c.chance(0.2) else 0)
 

@@ -908,7 +908,8 @@ def test_a_loop_over_words_that_ends_early(fun: Fun, first: float) -> None:
     check(lambda u: fun(1.0 * u), np.array([first, 0.3, -0.7]))
 
 
-def test_a_loop_over_a_generator_that_ends_early_is_refused() -> None:
+@pytest.mark.parametrize("first", [0.1, 0.45, 0.9])
+def test_a_loop_over_a_generator_that_ends_early(first: float) -> None:
     def fun(u):
         s = 0.0
         for name in (name for name in ("a", "bb")):
@@ -916,6 +917,19 @@ def test_a_loop_over_a_generator_that_ends_early_is_refused() -> None:
             if s > 1.0:
                 break
         return s
+
+    check(lambda u: fun(1.0 * u), np.array([first, 0.3, -0.7]))
+
+
+def test_a_generator_of_which_some_items_are_left_is_refused() -> None:
+    def fun(u):
+        s = 0.0
+        names = (name for name in ("a", "bb"))
+        for name in names:
+            s = s + len(name) * u[0]
+            if s > 1.0:
+                break
+        return s + len(list(names))
 
     with pytest.raises(CkadError, match="a loop over a generator ends early"):
         ckad.grad(fun)(X)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import ckad
-from ckad.errors import RaisedError
+from ckad.errors import DtypeError, RaisedError
 
 
 def fibonacci(x, n):
@@ -115,3 +115,41 @@ def inverses(x):
 def test_negative_powers_of_integers_are_floats():
     value, slope = ckad.value_and_grad(inverses)(1.5)
     np.testing.assert_allclose([value, slope], [inverses(1.5), inverses(1.5) / 1.5], rtol=1e-14)
+
+
+IMAGE = np.array([250, 3, 128], np.uint8)
+
+
+def short_and_traced(x):
+    return x * (IMAGE + int(100 * x)).sum()
+
+
+def short_range(x):
+    return x * (np.arange(20, dtype=np.uint8) ** 2).astype(float).sum()
+
+
+def short_in_a_loop(x):
+    image = IMAGE
+    for _ in range(10):
+        image = image + np.uint8(100)
+        x = 0.9 * x
+    return x * image.astype(float).sum()
+
+
+@pytest.mark.parametrize("program", [short_and_traced, short_range, short_in_a_loop])
+def test_integers_too_short_for_a_tape_are_named(program):
+    with pytest.raises(DtypeError, match=r"test_python_integers.py:\d+: .*uint8"):
+        ckad.jit(program, engine="vm")(0.7)
+
+
+def short_and_real(x):
+    total = (IMAGE * x).sum() + (IMAGE.astype(float) / 255 * x).sum()
+    for k in range(5):
+        total = 0.9 * total + 0.01 * x * IMAGE[k % 3]
+    return total
+
+
+def test_short_integers_beside_real_numbers():
+    value, slope = ckad.value_and_grad(short_and_real, engine="vm")(0.7)
+    assert value == pytest.approx(short_and_real(0.7), rel=1e-14)
+    assert slope == pytest.approx(short_and_real(1.7) - short_and_real(0.7), rel=1e-12)

@@ -25,7 +25,7 @@ from ckad.trace.primitives.shape import (
     transpose,
     view_or_copy,
 )
-from ckad.trace.values.apply import astype, tape_dtype
+from ckad.trace.values.apply import SHORT, astype, tape_dtype
 from ckad.trace.values.tracer import Tracer, fresh, known, known_dtype, lift, value
 
 
@@ -73,7 +73,10 @@ def _as_numpy(function: Any) -> Callable[..., Tracer]:
     def create(*args: Any, **options: Any) -> Tracer:
         if any(True for _ in tracers((args, tuple(options.values())))):
             args, options = _numbers(args, function), _numbers(options, function)
-        made = known_dtype(function(*args, **options))
+        found = function(*args, **options)
+        if found.dtype in SHORT:
+            tape_dtype(found.dtype)  # says why this cannot be
+        made = known_dtype(found)
         return fresh(current().builder.const(made), scalar=False)
 
     return create

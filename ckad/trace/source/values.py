@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 
 from ckad import trees
-from ckad.errors import CkadError, ConcreteValueError
+from ckad.errors import CkadError, ConcreteValueError, DtypeError
 from ckad.place import at_place
 from ckad.tape.types import DType, Type
 from ckad.trace import dispatch
@@ -24,7 +24,7 @@ from ckad.trace.source.names import classes
 from ckad.trace.source.names.absence import OrNone
 from ckad.trace.source.names.generated import Filtered
 from ckad.trace.source.skipped import Skipped
-from ckad.trace.values.apply import astype, broadcast_to, reshape_value
+from ckad.trace.values.apply import SHORT, astype, broadcast_to, reshape_value
 from ckad.trace.values.array import Array
 from ckad.trace.values.complex import ComplexTracer, as_complex
 from ckad.trace.values.fields import Fields
@@ -146,8 +146,11 @@ def weakened(x: Any) -> Any:
 
 
 def lifted(x: Any) -> Any:
-    """A new plain array as a tracer, so that traced values can be written into it later."""
-    if type(x) is np.ndarray and x.ndim and x.dtype.kind in "fiub":
+    """A new plain array as a tracer, so that traced values can be written into it later.
+
+    One of integers so short that ckad has none of them stays NumPy's, and wraps around as there.
+    """
+    if type(x) is np.ndarray and x.ndim and x.dtype.kind in "fiub" and x.dtype not in SHORT:
         return lift(x)
     if isinstance(x, np.ndarray) and trees.is_record(x):
         return dispatch.call(np.asarray, (x,), {})
@@ -250,6 +253,13 @@ def slot_of(x: Any) -> Slot | None:
     if type(x) in _WEAK:
         return Slot(Type(_WEAK[type(x)], ()), True, True)
     if isinstance(x, (np.ndarray, np.number, np.bool_)):
+        if x.dtype in SHORT:
+            raise DtypeError(
+                at_place(
+                    f"a loop or branch changes {x.dtype} numbers, which may wrap around, and ckad "
+                    "has none such. Convert them with .astype(np.int64) before."
+                )
+            )
         try:
             lead = lift(x)
         except CkadError:

@@ -162,8 +162,22 @@ def _number(x: int | float, dtype: DType) -> int:
         ) from None
 
 
+#: Integers that no tape has: what is computed from them alone wraps around in NumPy.
+SHORT = frozenset(map(np.dtype, (np.int8, np.uint8, np.uint16, np.uint32)))
+
+
+def check_short(ufunc: Any, xs: Sequence[Any]) -> None:
+    """Refuse what NumPy computes in integers that no tape has."""
+    if any(isinstance(x, (np.ndarray, np.generic)) and x.dtype in SHORT for x in xs):
+        kinds = [x.dtype if isinstance(x, (np.ndarray, np.generic)) else _loop_type(x) for x in xs]
+        found = _resolve(ufunc, tuple(kinds))[ufunc.nin]
+        if found.kind in "iu":
+            tape_dtype(found)
+
+
 def operand_rows(ufunc: Any, xs: Sequence[Any]) -> list[int]:
     """The rows of ``operands``: converted first, then broadcast, then read through their views."""
+    check_short(ufunc, xs)
     xs = [
         x if type(x) in _NUMBERS else lift(x) if isinstance(x, (list, tuple)) else _array(x)
         for x in xs
@@ -207,6 +221,7 @@ def _array(x: Any) -> Any:
 def operands(ufunc: Any, xs: Sequence[Any], dtype: Any = None) -> list[Tracer]:
     """The operands of an elementwise ufunc, converted and broadcast as NumPy would."""
     xs = without_lists(xs)
+    check_short(ufunc, xs)
     dtypes = resolve(ufunc, xs, dtype)
     return broadcast(*[_converted(x, d) for x, d in zip(xs, dtypes, strict=False)])
 

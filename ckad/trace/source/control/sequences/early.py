@@ -49,7 +49,7 @@ def _left_of(iterator: Iterator[Any]) -> list[Any]:
     source = iterator.items if isinstance(iterator, Each) else iterator
     is_generator = isinstance(iterator, Lazy | GeneratorType)
     if is_generator or is_read_later(iterator):
-        what = "a generator" if is_generator else "an iterator"
+        what = "a generator" if is_generator or isinstance(iterator, Each) else "an iterator"
         raise UnrecordableError(
             at_place(
                 f"a loop over {what} ends early on a traced "
