@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import (
+    arrays,
     budgets,
     derivatives,
     disk,
@@ -36,6 +37,7 @@ TABLES = {
     "latency": latency.markdown,
     "loops": loops.markdown,
     "wild": wild.markdown,
+    "arrays": arrays.markdown,
     "spectra": spectra.markdown,
     "disk": disk.markdown,
     "budgets": budgets.markdown,
@@ -66,6 +68,7 @@ def parser() -> argparse.ArgumentParser:
     add_latency(commands)
     add_loops(commands)
     add_wild(commands)
+    add_arrays(commands)
     add_spectra(commands)
     add_derivatives(commands)
     add_disk(commands)
@@ -141,6 +144,14 @@ def add_wild(commands: Any) -> None:
     run = commands.add_parser("wild", help="programs as they are found, in units of NumPy's run")
     run.set_defaults(run=run_wild)
     run.add_argument("--programs", type=names, help="default: all of tests/wild")
+    add_timing(run)
+    add_output(run)
+
+
+def add_arrays(commands: Any) -> None:
+    run = commands.add_parser("arrays", help="tests/programs on larger arrays: gradient / value")
+    run.set_defaults(run=run_arrays)
+    run.add_argument("--programs", type=names, help="default: all that take arrays")
     add_timing(run)
     add_output(run)
 
@@ -290,6 +301,15 @@ def run_wild(options: argparse.Namespace) -> int:
     for name in options.programs or ():
         pick(known, name, "program")
     write(wild.wild(options.programs or list(known), options.tiny, timing_of(options)), options)
+    return 0
+
+
+def run_arrays(options: argparse.Namespace) -> int:
+    known = dict.fromkeys(arrays.programs())
+    for name in options.programs or ():
+        pick(known, name, "program")
+    chosen = options.programs or list(known)
+    write(arrays.arrays(chosen, options.tiny, timing_of(options)), options)
     return 0
 
 

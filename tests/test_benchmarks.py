@@ -288,6 +288,16 @@ def test_programs_as_they_are_found_are_held_against_numpy(tmp_path):
     assert "2 of 2 programs are taken" in process.stdout
 
 
+def test_gradients_of_array_programs_are_held_against_their_values(tmp_path):
+    chosen, path = "linear_algebra.durbin,stencils.jacobi_2d", str(tmp_path / "a.json")
+    process = run("arrays", "--programs", chosen, *QUICK, "--limit", "500", "--json", path)
+    assert process.returncode == 0, process.stderr
+    found = json.loads(Path(path).read_text())["programs"]
+    assert found["linear_algebra.durbin"]["size"] == 8
+    assert found["stencils.jacobi_2d"]["size"] == 49
+    assert "2 of 2 programs ran" in process.stdout
+
+
 def test_loops_are_held_against_njit(tmp_path):
     quick = ["--tiny", "--rounds", "1", "--turn", "0.001"]
     process = run("loops", "--programs", "thomas,lu", *quick, "--json", str(tmp_path / "l.json"))

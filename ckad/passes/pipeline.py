@@ -17,9 +17,8 @@ there is named in ``inside``.) ``print`` shows a pipeline, ``watch`` what its pa
     inlined                           a tape on its way into another that is being recorded
     adjoint_of_tape, tangent_of_tape  what `ckad.adjoint` and `ckad.tangent` make of any tape
 
-With ``contract`` products and sums become one op, for an engine that does both at once, as the
-native one does. That changes a number by its rounding, so the primal's rows are fused before
-anything is derived from them, and of a derivative only the rows that it adds.
+With ``contract`` products and sums become one op, as in native code. This changes numbers by their
+rounding, so a primal is fused before it is derived, and of a derivative only the rows that it adds.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from ckad.passes.activity import dependent
-from ckad.passes.adjoint import adjoint, threaded
+from ckad.passes.adjoint import adjoint, behind, threaded
 from ckad.passes.batched import batched
 from ckad.passes.calls.hoist import hoist
 from ckad.passes.calls.marks import unmarked
@@ -173,7 +172,8 @@ HOIST = Pass("hoist", "routines on what a loop does not change are called before
 FMA = Pass("fma", "a product that one sum alone reads joins it", fma)
 UNTAPE = Pass("untape", "the taped loops of an adjoint are plain loops again", untape)
 THREADED = Pass("threaded", "changing arrays that a loop only reads go through it", threaded)
-BEFORE = STACKED, THREADED  # an adjoint
+BEHIND = Pass("behind", "parts that both sides of a branch write are written behind it", behind)
+BEFORE = STACKED, BEHIND, THREADED  # an adjoint
 SEEDED = Pass("seeded", "the cotangent of the result is one", seeded)
 
 

@@ -148,6 +148,44 @@ def test_a_row_that_no_inner_step_writes_is_kept_once(fun: Callable[..., Any]) -
     assert_same_gradients(fun, matrices(2))
 
 
+def on_both_sides(a, b):
+    """Both sides of a branch write a row, each one of its own (as factorisations do)."""
+    x = a.copy()
+    for i in range(N):
+        if x[i, i] > 1.0:
+            x[i] = x[i] * np.sin(x @ b[i])
+        else:
+            x[i - 1] = x[i] * np.cos(x @ b[i])
+    return np.sum(x * x)
+
+
+def elements_on_both_sides(a, b):
+    """Cholesky's factor, element by element."""
+    c, x = a @ a.T, np.zeros((N, N))
+    for i in range(N):
+        for j in range(i + 1):
+            s = 0.0
+            for k in range(j):
+                s += x[i, k] * x[j, k]
+            if i == j:
+                x[i, j] = np.sqrt(c[i, i] - s)
+            else:
+                x[i, j] = (c[i, j] - s) / x[j, j]
+    return np.sum(x * b)
+
+
+@pytest.mark.parametrize(("fun", "most"), [(elements_on_both_sides, 100), (on_both_sides, 500)])
+def test_an_array_that_both_sides_of_a_branch_write_is_put_back(
+    fun: Callable[..., Any], most: int
+) -> None:
+    """Nothing is kept of the innermost loop, and no matrix by a step that changes one."""
+    plan = ckad.plan(fun, *matrices(2), argnums=(0, 1), schedule="store_all")
+    depth = max(loop.depth for loop in plan.loops)
+    assert max(x.residual_bytes for x in plan.loops if x.depth == max(1, depth - 1)) <= most
+    assert all(x.residual_bytes == 0 for x in plan.loops if x.depth == 3)
+    assert_same_gradients(fun, matrices(2))
+
+
 def through_a_buffer(a, b):
     """Two inner loops read an array that the third writes over (Durbin's recursion)."""
     y, z = 0.1 * a.ravel(), np.zeros(N * N)
@@ -297,7 +335,10 @@ STATEMENTS = (
     "for j in range(i + 1, N):\n            a[j] = a[j] - 0.1 * a[j, i] * a[i]",
     "for j in range(i, N):\n            b[j] -= 0.1 * b[j, i] * b[i]",
     "for j in range(N):\n            a[j] = a[j] + 0.1 * np.sin(b[i]) * a[P[i]]",
-    "s = 0.0\n        for j in range(i):\n            s += a[j, i] * a[i, j]\n        b[i] = b[i] * np.cos(s)",
+    "s = 0.0\n        for j in range(i):\n            s += a[j, i] * a[i, j]\n"
+    "        b[i] = b[i] * np.cos(s)",
+    "if a[i, 0] > 0.5:\n            b[i] = b[i] * a[i]\n"
+    "        else:\n            b[P[i]] = np.sin(b[i])",
 )
 
 

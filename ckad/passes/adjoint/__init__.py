@@ -2,6 +2,8 @@
 
 thread           `threaded`, which comes before: arrays that change around a loop which only
                  reads them become a part of its state.
+behind           `behind`, which comes before that: what both sides of a branch write into an
+                 array is written behind it.
 accumulate       `adjoint`: the rows are copied, then visited backwards. A loop becomes a pair,
                  whose bodies are derived first.
 contributions    How what is added to a cotangent is added.
@@ -13,6 +15,7 @@ branch           The same for the two sides of a branch, whose residuals share t
 """
 
 from ckad.passes.adjoint.accumulate import adjoint
+from ckad.passes.adjoint.behind import behind
 from ckad.passes.adjoint.thread import threaded
 
-__all__ = ["adjoint", "threaded"]
+__all__ = ["adjoint", "behind", "threaded"]

@@ -1,9 +1,10 @@
 """Elements that loops read, or add to, at one place: they become scalars around the loop.
 
 The index of a place is a sum of symbols (see `affine`), so it is known which reads stay the same
-in all steps of a loop, and which writes never touch them. An element, or a row, that no step writes is
-read once before the loop. One that each step reads and writes is carried as a scalar. And an element
-that is written as itself and something more is added to: its cotangent then stays where it is.
+in all steps of a loop, and which writes never touch them. An element, or a row, that no step
+writes is read once before the loop. An element that each step reads and writes is carried as a
+scalar. And an element that is written as itself and something more is added to: its cotangent
+then stays where it is.
 
 It is for a primal tape, before it is differentiated: what is read once is kept once.
 """
