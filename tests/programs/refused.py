@@ -41,10 +41,6 @@ def one_of_two_kinds(x):
     return np.sum(result)
 
 
-def python_numbers_by_values(x):
-    return np.sum(x.reshape(int(abs(x[0])) + 1, -1))
-
-
 #: the class of each one's error
 REFUSED = {
     structure_that_grows: CarryError,
@@ -53,5 +49,4 @@ REFUSED = {
     unending_recursion: TraceError,
     dictionary_by_values: ConcreteValueError,
     one_of_two_kinds: CarryError,
-    python_numbers_by_values: ConcreteValueError,
 }
