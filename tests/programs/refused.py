@@ -32,8 +32,8 @@ def unending_recursion(x):
 
 
 def dictionary_by_values(x):
-    table = {0: 1.0, 1: 2.0}
-    return sum(table[int(v > 0)] * v for v in x)
+    table = {0.0: 1.0, 1.5: 2.0}
+    return sum(table[1.5 * (v > 0)] * v for v in x)
 
 
 def one_of_two_kinds(x):
