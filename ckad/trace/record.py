@@ -228,7 +228,7 @@ def record(
         tracers = [_argument(trace, x) for x in arguments.arrays]
         given = {x.storage.row: a for x, a in zip(tracers, arguments.arrays, strict=True)}
         if for_numbers and trace.parent is None:
-            trace.given |= {k: np.asarray(a) for k, a in given.items() if _is_plain(a)}
+            trace.given |= {k: np.array(a) for k, a in given.items() if _is_plain(a)}
         for k in arguments.parts():
             _lie_as_part(tracers[k], arguments.arrays[k])
         for k in sharing(arguments.arrays):

@@ -53,6 +53,29 @@ def test_lengths_that_elements_decide():
     check(program, np.array([0.4, -2.5, 1.0]))
 
 
+def test_an_array_that_is_changed_in_place_is_another_one():
+    def program(u):
+        n = int(np.ceil(np.max(u)))
+        return n * np.sum(np.outer(u, np.ones(n)))
+
+    u = np.array([0.4, 2.5])
+    gradient = ckad.value_and_grad(program, engine="vm")
+    for largest in (2.5, 3.5, 0.9):
+        u[1] = largest
+        value, slopes = gradient(u)
+        n = int(np.ceil(largest))
+        assert value == pytest.approx(program(u), rel=1e-14)
+        np.testing.assert_allclose(slopes, n * n, rtol=1e-14)
+
+
+def test_a_shape_that_one_element_decides():
+    def program(x):
+        return np.sum(np.prod(x.reshape(int(abs(x[0])) + 1, -1), axis=0))
+
+    for first in (0.5, 1.5, 2.5):
+        check(program, np.array([first, *np.linspace(0.2, 0.9, 5)]))
+
+
 def test_what_a_loop_has_counted():
     def program(rate):
         x, k = np.zeros(40), 0

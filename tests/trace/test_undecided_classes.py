@@ -63,6 +63,11 @@ def of_a_list_written_into(x):
     return 72.0 if isinstance(items[1], float) else 1.0 * items[0]
 
 
+@pytest.mark.parametrize("x", [0.5, 2.5])
+def test_a_list_written_into_at_a_place_that_the_call_decides(x: float) -> None:
+    assert ckad.jit(of_a_list_written_into)(x) == of_a_list_written_into(x)
+
+
 def of_items_appended(x):
     items = []
     for i in range(3):
@@ -105,7 +110,6 @@ def of_an_array_or_a_number(x):
         of_an_extreme,
         of_an_absolute_value,
         of_an_item,
-        of_a_list_written_into,
         of_a_loop_that_may_not_run,
         of_numpy_or_python,
         of_a_flag,

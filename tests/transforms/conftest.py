@@ -15,9 +15,9 @@ def recordings(monkeypatch) -> list[Any]:
     """The functions recorded so far."""
     record, functions = calls.record, []
 
-    def counting(function: Any, *args: Any) -> Any:
+    def counting(function: Any, *args: Any, **options: Any) -> Any:
         functions.append(function)
-        return record(function, *args)
+        return record(function, *args, **options)
 
     monkeypatch.setattr(calls, "record", counting)
     monkeypatch.setattr(reuse, "_kept", type(reuse._kept)())
