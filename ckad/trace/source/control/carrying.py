@@ -33,7 +33,16 @@ from ckad.trace.source.memory.growing import check_growth, check_outgrown
 from ckad.trace.source.memory.housing import Housing
 from ckad.trace.source.memory.sharing import Origin, Place, memory, part_of_root
 from ckad.trace.source.names.absence import OrNone, shared, spread
-from ckad.trace.source.names.frame import MISSING, RETURN, Frame, Key, Maybe, Unclear, region
+from ckad.trace.source.names.frame import (
+    MISSING,
+    RETURN,
+    Frame,
+    Key,
+    Maybe,
+    Region,
+    Unclear,
+    region,
+)
 from ckad.trace.source.skipped import Skipped
 from ckad.trace.source.values import Slot, flatten, is_kept, is_same_array, join, same, slot_of
 from ckad.trace.values import grown
@@ -154,6 +163,20 @@ class Findings:
                 likely.append((frame, name))
                 self.carry((frame, name), carried, around)
         return likely
+
+    def mark(self, inner: Region) -> None:
+        """Note in a body how lists are kept that it appends to."""
+        inner.takes_appends = self.guard == UNGUARDED
+        inner.ends_unknown = not inner.takes_appends
+        inner.appends = {key: (target, []) for key, target in self.lists.items()}
+        inner.whole = self.whole
+        self.housing.mark(inner)
+
+    def given_up(self) -> list[Key]:
+        """What was carried in buffers until now, and is no more."""
+        keys = [key for key in self.housing.given_up if key in self.carried]
+        self.housing.given_up.clear()
+        return keys
 
     @property
     def length(self) -> int:
