@@ -5,6 +5,7 @@ Every function or loop body being recorded has a Trace with its own builder.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Protocol
@@ -59,6 +60,7 @@ class Trace:
         self.known_writes: dict[Any, dict[int, Storage]] = parent.known_writes if parent else {}
         # loop -> what it carried then: its own names, their structures and kinds
         self.known_carries: dict[Any, dict[str, Any]] = parent.known_carries if parent else {}
+        self.turns: Counter[Any] = Counter()  # how often a loop was met here
         # whether loops here are begun as in a recording before: those around them are, too
         self.recalls: bool = parent.recalls if parent else True
         # loop -> how many steps it makes, if that decides how many random numbers are drawn

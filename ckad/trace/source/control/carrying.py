@@ -131,6 +131,8 @@ class Findings:
             self.guard = WHILE
         self.housing = Housing()
         self.signals = False  # whether a signal is carried: how the loop ended
+        # under which it is remembered: its source and the how-manieth of it this is, then any
+        self.places: tuple[Any, ...] = ()
 
     def carry(self, key: Key, carried: Carried, around: Trace, ends: Sequence[Any] = ()) -> None:
         """Let a name go from step to step; ``ends`` are its leaves after one."""
@@ -142,21 +144,36 @@ class Findings:
             for x in (first, end):
                 origin.add(x, around)
 
-    def remember(self, place: Any, frame: Frame, around: Trace) -> None:
-        """A nest is recorded again and again, each time a loop around finds something new."""
-        around.known_writes[place] = dict(self.written)
-        around.known_carries[place] = {
-            name: carried
-            for (other, name), carried in self.carried.items()
-            if other is frame and name != RETURN
-        }
+    def anew(self) -> Findings:
+        """Nothing is known."""
+        found = Findings(self.steps)
+        found.places = self.places
+        return found
 
-    def as_before(self, place: Any, frame: Frame, around: Trace) -> list[Key]:
+    def is_known(self, place: Any, around: Trace) -> bool:
+        """Whether this loop was recorded before, or one of the same source."""
+        turn = around.turns[place]
+        around.turns[place] += 1
+        self.places = ((place, turn), place)
+        return place in around.known_carries
+
+    def remember(self, frame: Frame, around: Trace) -> None:
+        """A nest is recorded again and again, each time a loop around finds something new."""
+        for place in self.places:
+            around.known_writes[place] = dict(self.written)
+            around.known_carries[place] = {
+                name: carried
+                for (other, name), carried in self.carried.items()
+                if other is frame and name != RETURN
+            }
+
+    def as_before(self, frame: Frame, around: Trace) -> list[Key]:
         """Begin with what was found then: the names that are likely to be carried."""
-        written = around.known_writes.get(place, {})
+        place = next(place for place in self.places if place in around.known_carries)
+        written = around.known_writes[place]
         self.written = {k: x for k, x in written.items() if around.may_write(x)}
         likely: list[Key] = []
-        for name, before in around.known_carries.get(place, {}).items():
+        for name, before in around.known_carries[place].items():
             first = frame.names.get(name, MISSING)
             fits = first is not MISSING and (before.tree.type is not OrNone or first is None)
             if fits and (carried := before.starting_with(first)) is not None:

@@ -78,8 +78,8 @@ class StagedLoop:
         self.place = (steps.node, call_site())
         self.likely: list[Key] = []  # names that the loop carried when it was recorded last
         self.order: recalled.Order | None = None  # of what is recalled from another recording
-        if self.place in self.around.known_carries:
-            self.likely = self.found.as_before(self.place, frame, self.around)
+        if self.found.is_known(self.place, self.around):
+            self.likely = self.found.as_before(frame, self.around)
         elif self.around.recalls:
             self.order = recalled.recall(self.place, frame, self.found, self.around)
             self.likely = list(self.found.carried)
@@ -114,7 +114,7 @@ class StagedLoop:
                 elif not self.found.housing.drop():
                     raise
             finally:
-                self.found.remember(self.place, self.frame, self.around)
+                self.found.remember(self.frame, self.around)
         if self.found.housing.error is not None:
             raise self.found.housing.error
         raise CarryError(
@@ -124,7 +124,7 @@ class StagedLoop:
     def _start_over(self) -> None:
         """Find out everything anew: what was recalled is not as it was."""
         self.found.housing.leave()
-        self.found = Findings(self.steps)
+        self.found = self.found.anew()
         self.order, self.likely, self.guessed = None, [], {}
 
     def _check_recalled(self, is_right: bool) -> None:
