@@ -11,6 +11,7 @@ from ckad.errors import ConcreteValueError, SkippedCallWarning
 
 from .idioms import check_number
 
+picture = None
 pytestmark = pytest.mark.filterwarnings("ignore::ckad.errors.SkippedCallWarning")
 
 
@@ -109,3 +110,18 @@ def test_an_error_of_what_is_drawn_of_known_numbers_stays():
 
     with pytest.raises(ValueError, match="same first dimension"):
         ckad.grad(program)(1.3)
+
+
+def test_a_global_bound_to_a_picture_that_is_left_out_stays_as_it_was():
+    def program(x):
+        global picture
+        u = spread(x)
+        picture = plt.imshow(np.outer(u, u))
+        picture.set_clim(0, 1)
+        return np.sum(u**2)
+
+    check_number(program, 1.3)
+    assert type(picture).__module__ == "matplotlib.image"  # of the program itself
+    before = picture
+    assert ckad.explain(program, 1.3).anew == ""
+    assert picture is before

@@ -10,6 +10,8 @@ from ckad.trace.source.control import loops
 from ckad.transforms import call as calls
 from ckad.transforms import reuse
 
+from .idioms import check_number
+
 
 def lu(A):
     n = A.shape[0]
@@ -156,3 +158,48 @@ def test_a_deep_nest_is_recorded_a_few_times(monkeypatch):
     value = ckad.jit(deep, engine="vm")(u, v)
     assert value == pytest.approx(deep(u.copy(), v.copy()), rel=1e-13)
     assert len(bodies) < 100
+
+
+def stirred(x):
+    a, b, c, d, e, f = (np.full(4, k * x) for k in range(1, 7))
+    for k in range(30):
+        a[1:] += 0.01 * b[:-1]
+        b[0] = a[3] * 0.9
+        c *= 0.99 + 0.001 * a[1]
+        if k % 3 == 0:
+            d[k % 4] += 0.1 * c[0]
+            e -= 0.01 * d
+        else:
+            e[1] += 0.01 * x
+        for j in range(8):
+            f[j % 4] += 0.01 * e[j % 4]
+    return np.sum(a * b + c * d) + np.sum(e * f)
+
+
+def test_arrays_that_a_body_writes_into_are_found_together(monkeypatch):
+    """Not one by one: all that a body writes into is seen when it is recorded first."""
+    rounds, once = [], loops.StagedLoop._round
+    monkeypatch.setattr(loops.StagedLoop, "_round", lambda loop: rounds.append(loop) or once(loop))
+    ckad.clear_caches()
+    check_number(stirred, 0.7, memory="64 KiB", rel=1e-13)
+    outer = [loop for loop in rounds if loop.steps.node.lineno == rounds[0].steps.node.lineno]
+    assert len(outer) <= 6, len(outer)  # two recordings, of which the second recalls the first
+
+
+def test_what_comes_after_a_write_that_is_not_known_of_yet_is_of_no_account():
+    """What ends the program, or a branch, there decides nothing about the body."""
+
+    def program(x):
+        count, a, b = np.zeros(2), np.full(3, x), np.ones(3)
+        for k in range(20):
+            count[0] += 1
+            if count[0] > 25:
+                raise ValueError("too many")
+            if a[0] > 3 * x:
+                count[1] = k
+                break
+            a *= 1.1
+            b[k % 3] += 1 / (count[0] + a[0])
+        return np.sum(a * b) * count[0] + count[1]
+
+    check_number(program, 0.7, rel=1e-13)

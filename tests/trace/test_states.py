@@ -336,10 +336,6 @@ def hashed(a):
     return a * hash("on" if a > 1 else "off")
 
 
-def joined(a):
-    return a * len(("on" if a > 1 else "off") + "!")
-
-
 def starred(a):
     match [a, 1.0, 2.0]:
         case [first, *others]:
@@ -350,7 +346,6 @@ def starred(a):
     ("function", "error", "says"),
     [
         (hashed, ConcreteValueError, "which of several objects"),
-        (joined, ConcreteValueError, "which of several objects"),
         (starred, UnrecordableError, "the pattern"),
     ],
 )

@@ -5,6 +5,7 @@ Every function or loop body being recorded has a Trace with its own builder.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Protocol
@@ -18,7 +19,7 @@ from ckad.tape.ops import Op
 from ckad.tape.tape import Tape
 from ckad.tape.types import Type
 from ckad.trace.memory.opened import stack
-from ckad.trace.memory.storage import Storage, forget_spoilt
+from ckad.trace.memory.storage import Storage, Written, forget_spoilt
 from ckad.trace.memory.views import Path
 
 #: Constants of at most so many elements are repeated in the bodies that read them.
@@ -54,11 +55,14 @@ class Trace:
         self.mirrors: dict[tuple[int, int, Path], Storage] = {}
         self.adopted: dict[int, Storage] = {}
         self.adopted_inputs: dict[int, int] = {}
+        # roots that were written into without having been adopted; None: that is an error
+        self.gathered: dict[int, Storage] | None = None
         # statement -> roots it wrote into when it was last recorded: a nest of loops is recorded
         # again and again, and would find them anew as often as all loops around it together
         self.known_writes: dict[Any, dict[int, Storage]] = parent.known_writes if parent else {}
         # loop -> what it carried then: its own names, their structures and kinds
         self.known_carries: dict[Any, dict[str, Any]] = parent.known_carries if parent else {}
+        self.turns: Counter[Any] = Counter()  # how often a loop was met here
         # whether loops here are begun as in a recording before: those around them are, too
         self.recalls: bool = parent.recalls if parent else True
         # loop -> how many steps it makes, if that decides how many random numbers are drawn
@@ -165,6 +169,26 @@ def open_trace(adopts: bool = False) -> Iterator[Trace]:
         opened.pop()
         if not opened:
             forget_spoilt()
+
+
+@contextmanager
+def gathering(trace: Trace, written: dict[int, Storage], again: type[Exception]) -> Iterator[None]:
+    """Add to ``written`` all roots that a body writes into without having adopted them.
+
+    From the first of these writes on it does not read what it should, so that nothing else that is
+    found matters, however the body ends: it has to be recorded ``again``.
+    """
+    trace.gathered = {}
+    try:
+        yield
+    except BaseException as error:
+        if not trace.gathered or isinstance(error, (Written, KeyboardInterrupt)):
+            raise
+    finally:
+        found, trace.gathered = trace.gathered, None
+        written.update(found)
+    if found:
+        raise again
 
 
 def local_storage(storage: Storage) -> Storage:

@@ -105,8 +105,16 @@ class Storage:
             )
         )
 
+    def _is_gathered(self) -> bool:
+        """Whether the body is only recorded to its end to find out what it writes into."""
+        if self.trace.gathered is None:
+            return False
+        self.trace.gathered[id(self.root)] = self.root
+        self.read_only = False
+        return True
+
     def check_writable(self) -> None:
-        if self.read_only:
+        if self.read_only and not self._is_gathered():
             raise self.read_only_error()
         if self.shared is not None:
             raise AliasError(

@@ -75,8 +75,8 @@ def _sized(function: Any) -> None:
         make = cell(function)
         assert make is not None
         if all(isinstance(n, int) for n in lengths):
-            made: Tracer = make(lengths, *args, **options)
-            return made
+            known_now: Tracer = make(lengths, *args, **options)
+            return known_now
         base = make([_space(n) for n in lengths], *args, **options)
         own = Operand(base).data
         return Part(own, Extents(None if isinstance(n, int) else Extent(0, n) for n in lengths))

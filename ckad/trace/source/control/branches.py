@@ -12,7 +12,7 @@ from ckad.errors import CarryError
 from ckad.place import at_place, call_site
 from ckad.tape.ops import OPS, Group, Op
 from ckad.trace.arrays import called
-from ckad.trace.memory.context import Trace, current, open_trace
+from ckad.trace.memory.context import Trace, current, gathering, open_trace
 from ckad.trace.memory.storage import Storage, Written
 from ckad.trace.source.choices import Choice, can_be_chosen, number_of, one_of, refuse
 from ckad.trace.source.control.checks import Stops, note_raise
@@ -296,7 +296,8 @@ def _record_side(side: Thunk, written: dict[int, Storage], housing: Housing) -> 
             trace.adopt(root)
         raises = False
         try:
-            result = side()
+            with gathering(trace, written, _Again):
+                result = side()
         except Written as found:
             if found.trace is not trace:
                 raise

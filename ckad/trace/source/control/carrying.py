@@ -33,7 +33,16 @@ from ckad.trace.source.memory.growing import check_growth, check_outgrown
 from ckad.trace.source.memory.housing import Housing
 from ckad.trace.source.memory.sharing import Origin, Place, memory, part_of_root
 from ckad.trace.source.names.absence import OrNone, shared, spread
-from ckad.trace.source.names.frame import MISSING, RETURN, Frame, Key, Maybe, Unclear, region
+from ckad.trace.source.names.frame import (
+    MISSING,
+    RETURN,
+    Frame,
+    Key,
+    Maybe,
+    Region,
+    Unclear,
+    region,
+)
 from ckad.trace.source.skipped import Skipped
 from ckad.trace.source.values import Slot, flatten, is_kept, is_same_array, join, same, slot_of
 from ckad.trace.values import grown
@@ -122,6 +131,8 @@ class Findings:
             self.guard = WHILE
         self.housing = Housing()
         self.signals = False  # whether a signal is carried: how the loop ended
+        # under which it is remembered: its source and the how-manieth of it this is, then any
+        self.places: tuple[Any, ...] = ()
 
     def carry(self, key: Key, carried: Carried, around: Trace, ends: Sequence[Any] = ()) -> None:
         """Let a name go from step to step; ``ends`` are its leaves after one."""
@@ -133,27 +144,56 @@ class Findings:
             for x in (first, end):
                 origin.add(x, around)
 
-    def remember(self, place: Any, frame: Frame, around: Trace) -> None:
-        """A nest is recorded again and again, each time a loop around finds something new."""
-        around.known_writes[place] = dict(self.written)
-        around.known_carries[place] = {
-            name: carried
-            for (other, name), carried in self.carried.items()
-            if other is frame and name != RETURN
-        }
+    def anew(self) -> Findings:
+        """Nothing is known."""
+        found = Findings(self.steps)
+        found.places = self.places
+        return found
 
-    def as_before(self, place: Any, frame: Frame, around: Trace) -> list[Key]:
+    def is_known(self, place: Any, around: Trace) -> bool:
+        """Whether this loop was recorded before, or one of the same source."""
+        turn = around.turns[place]
+        around.turns[place] += 1
+        self.places = ((place, turn), place)
+        return place in around.known_carries
+
+    def remember(self, frame: Frame, around: Trace) -> None:
+        """A nest is recorded again and again, each time a loop around finds something new."""
+        for place in self.places:
+            around.known_writes[place] = dict(self.written)
+            around.known_carries[place] = {
+                name: carried
+                for (other, name), carried in self.carried.items()
+                if other is frame and name != RETURN
+            }
+
+    def as_before(self, frame: Frame, around: Trace) -> list[Key]:
         """Begin with what was found then: the names that are likely to be carried."""
-        written = around.known_writes.get(place, {})
+        place = next(place for place in self.places if place in around.known_carries)
+        written = around.known_writes[place]
         self.written = {k: x for k, x in written.items() if around.may_write(x)}
         likely: list[Key] = []
-        for name, before in around.known_carries.get(place, {}).items():
+        for name, before in around.known_carries[place].items():
             first = frame.names.get(name, MISSING)
             fits = first is not MISSING and (before.tree.type is not OrNone or first is None)
             if fits and (carried := before.starting_with(first)) is not None:
                 likely.append((frame, name))
                 self.carry((frame, name), carried, around)
         return likely
+
+    def mark(self, inner: Region) -> None:
+        """Note in a body how lists are kept that it appends to."""
+        inner.takes_appends = self.guard == UNGUARDED
+        inner.ends_unknown = not inner.takes_appends
+        inner.appends = {key: (target, []) for key, target in self.lists.items()}
+        inner.whole = self.whole
+        self.housing.mark(inner)
+
+    def given_up(self) -> list[Key]:
+        """What was carried in buffers until now, and is no more."""
+        keys = [key for key in self.housing.given_up if key in self.carried]
+        self.housing.given_up.clear()
+        return keys
 
     @property
     def length(self) -> int:

@@ -19,7 +19,14 @@ from ckad.errors import CarryError, CkadError
 from ckad.place import at_place, call_site
 from ckad.tape.control import COUNTED, UNBOUNDED, UNGUARDED, WHILE, loop_attrs
 from ckad.tape.ops import Op
-from ckad.trace.memory.context import Trace, current, mark_place, open_trace, storage_in
+from ckad.trace.memory.context import (
+    Trace,
+    current,
+    gathering,
+    mark_place,
+    open_trace,
+    storage_in,
+)
 from ckad.trace.memory.foreseen import UNKNOWN, Foreseen, foresee
 from ckad.trace.memory.storage import Storage, Written
 from ckad.trace.source.control import notes, recalled
@@ -71,8 +78,8 @@ class StagedLoop:
         self.place = (steps.node, call_site())
         self.likely: list[Key] = []  # names that the loop carried when it was recorded last
         self.order: recalled.Order | None = None  # of what is recalled from another recording
-        if self.place in self.around.known_carries:
-            self.likely = self.found.as_before(self.place, frame, self.around)
+        if self.found.is_known(self.place, self.around):
+            self.likely = self.found.as_before(frame, self.around)
         elif self.around.recalls:
             self.order = recalled.recall(self.place, frame, self.found, self.around)
             self.likely = list(self.found.carried)
@@ -107,7 +114,7 @@ class StagedLoop:
                 elif not self.found.housing.drop():
                     raise
             finally:
-                self.found.remember(self.place, self.frame, self.around)
+                self.found.remember(self.frame, self.around)
         if self.found.housing.error is not None:
             raise self.found.housing.error
         raise CarryError(
@@ -117,7 +124,7 @@ class StagedLoop:
     def _start_over(self) -> None:
         """Find out everything anew: what was recalled is not as it was."""
         self.found.housing.leave()
-        self.found = Findings(self.steps)
+        self.found = self.found.anew()
         self.order, self.likely, self.guessed = None, [], {}
 
     def _check_recalled(self, is_right: bool) -> None:
@@ -150,14 +157,10 @@ class StagedLoop:
         with open_trace(adopts=True) as trace, open_region() as inner:
             trace.recalls, stop = self.order is not None, self.found.length
             trace.index_range = (0, stop) if stop < UNBOUNDED else None
-            inner.takes_appends = self.found.guard == UNGUARDED
-            inner.ends_unknown = not inner.takes_appends
-            inner.appends = {key: (target, []) for key, target in self.found.lists.items()}
-            inner.whole = self.found.whole
             inner.steps = self._steps_of_draws(trace)
-            self.found.housing.mark(inner)
+            self.found.mark(inner)
             try:
-                with self._new_lists(inner):
+                with self._new_lists(inner), gathering(trace, self.found.written, Again):
                     body = Body(self.found, trace, inner)
                     body.enter()
                     body.run()
@@ -248,9 +251,7 @@ class StagedLoop:
     def _house_lists(self) -> None:
         """Let the steps start with lists as they are kept now."""
         self.found.housing.enter()
-        given_up = self.found.housing.given_up
-        self._forget([key for key in given_up if key in self.found.carried])
-        given_up.clear()
+        self._forget(self.found.given_up())
         for house in self.found.housing.houses.values():
             frame, name = key = house.key
             carried = self.found.carried.get(key)

@@ -32,6 +32,7 @@ from ckad.trace.source.names.regions import open_region as open_region
 from ckad.trace.source.names.regions import region as region
 from ckad.trace.source.outside.kinds import CONTAINERS
 from ckad.trace.source.outside.watch import watch
+from ckad.trace.source.skipped import Skipped
 
 #: Where the value that a function returns is kept among its names.
 RETURN = "return"
@@ -317,7 +318,8 @@ class Ledger(Frame):
     def _is_pythons(self, frame: Frame, name: str) -> bool:
         """Whether a name from outside is bound anew as Python does it, at each recording."""
         now = trees.flatten(frame.names.get(name))[0]
-        return (frame, name) not in self.recorded and not any(isinstance(x, Traced) for x in now)
+        unknown = any(isinstance(x, (Traced, Skipped)) for x in now)
+        return (frame, name) not in self.recorded and not unknown
 
 
 def _nothing() -> None: ...
