@@ -383,7 +383,7 @@ def elastic_band(repulsion, tension, n, nt):
 ROBOTS = (
     Wild(drone, lambda n, nt: (1.0, 1.0, n, nt), (1, 8), (4, 50)),
     Wild(pure_pursuit, lambda n, nt: (0.1, 1.0, n, nt), (10, 10), (50, 250), step=1e-6),
-    Wild(pendulum_lqr, lambda n: (0.3, 0.01, n), (3,), (50,), step=1e-6),
+    Wild(pendulum_lqr, lambda n: (0.3, 0.1, n), (3,), (50,), step=1e-5),
     Wild(boiler, lambda n: (1.5, 0.2, n), (12,), (5000,), step=1e-5),
     Wild(predictive_control, lambda h, n: (1.0, 0.01, h, n), (4, 3), (15, 40)),
     Wild(arm_to_point, lambda n, nt: (1.2, 1.0, n, nt), (3, 4), (4, 100)),
