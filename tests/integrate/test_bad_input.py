@@ -146,29 +146,31 @@ def test_a_span_without_length(method):
     assert ckad.grad(end, engine="vm")(np.array([2.0])) == [4.0]
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"y0": [1, 2]},
-        {"y0": np.array([1.0, 2.0], np.float32)},
-        {"y0": (True, False)},
-        {"y0": [1j, 2.0]},
-        {"t_span": np.array([0, 1])},
-        {"t_eval": np.array([0, 1])},
-        {"args": [0.5], "fun": lambda t, y, a: -a * y},
-        {"args": np.array([0.5, 2.0]), "fun": lambda t, y, a, b: -a * b * y},
-        {"fun": lambda t, y: (-y[0], -y[1])},
-        {"fun": lambda t, y: (-y)[np.newaxis]},
-        {"fun": lambda t, y: y > 0.5},
-        {"vectorized": True, "fun": lambda t, y: np.vstack((y[1], -y[0]))},
-        {"rtol": [1e-3, 1e-5]},
-        {"atol": [1e-3, 1e-9]},
-        {"max_step": 0.1, "first_step": 0.05},
-    ],
-    ids=str,
-)
-def test_what_scipy_takes_is_taken(options):
-    whole = {"fun": decay, "t_span": (0.0, 1.0), "y0": [1.0, 2.0], **options}
+TAKEN = {
+    "integers": {"y0": [1, 2]},
+    "float32": {"y0": np.array([1.0, 2.0], np.float32)},
+    "bools": {"y0": (True, False)},
+    "complex": {"y0": [1j, 2.0]},
+    "a span of integers": {"t_span": np.array([0, 1])},
+    "times of integers": {"t_eval": np.array([0, 1])},
+    "a list of arguments": {"args": [0.5], "fun": lambda t, y, a: -a * y},
+    "an array of arguments": {
+        "args": np.array([0.5, 2.0]),
+        "fun": lambda t, y, a, b: -a * b * y,
+    },
+    "a tuple": {"fun": lambda t, y: (-y[0], -y[1])},
+    "a row": {"fun": lambda t, y: (-y)[np.newaxis]},
+    "a derivative of bools": {"fun": lambda t, y: y > 0.5},
+    "vectorized": {"vectorized": True, "fun": lambda t, y: np.vstack((y[1], -y[0]))},
+    "rtol of each": {"rtol": [1e-3, 1e-5]},
+    "atol of each": {"atol": [1e-3, 1e-9]},
+    "steps": {"max_step": 0.1, "first_step": 0.05},
+}
+
+
+@pytest.mark.parametrize("name", TAKEN)
+def test_what_scipy_takes_is_taken(name):
+    whole = {"fun": decay, "t_span": (0.0, 1.0), "y0": [1.0, 2.0], **TAKEN[name]}
     expected = integrate.solve_ivp(**whole)
     plain = solve_ivp(**whole)
     np.testing.assert_array_equal(plain.y, expected.y)
