@@ -11,9 +11,9 @@ import ckad
 from ckad.errors import TapeError
 from ckad.passes.pipeline import adjoint_of_tape
 from ckad.rules.evaluate import evaluate
-from ckad.rules.routines import fourier, pocketfft
-from ckad.rules.routines.fourier import Transform
-from ckad.rules.routines.fourier_body import Kind, Norm
+from ckad.rules.routines.fourier import pocketfft, transforms
+from ckad.rules.routines.fourier.body import Kind, Norm
+from ckad.rules.routines.fourier.transforms import Transform
 from ckad.tape.builder import Builder
 from ckad.tape.types import type_of
 
@@ -61,8 +61,8 @@ def test_the_loops_compute_what_numpy_does(kind, shape, axes):
     for sign, norm, weighted in product((-1, 1), Norm, (0, 1) if kind in HALF else (0,)):
         t = Transform(kind, sign, norm, weighted, shape[axes[-1]], axes)
         xs = operands(t, shape)
-        got = fourier.transformed(t.attrs(len(shape)), *xs)
-        want = fourier.by_numpy(t.attrs(len(shape)), *xs)
+        got = transforms.transformed(t.attrs(len(shape)), *xs)
+        want = transforms.by_numpy(t.attrs(len(shape)), *xs)
         np.testing.assert_allclose(got, want, rtol=0, atol=1e-13 * max(1.0, np.max(np.abs(want))))
 
 
@@ -74,7 +74,7 @@ def test_the_rule_gives_the_transpose(kind, shape, axes):
         xs = operands(t, shape)
         b = Builder()
         rows = [b.input(type_of(x)) for x in xs]
-        tape = b.tape([b.call(*rows, attrs=(fourier.fourier.number, *t.attrs(len(shape))))])
+        tape = b.tape([b.call(*rows, attrs=(transforms.fourier.number, *t.attrs(len(shape))))])
         (value,) = evaluate(tape, *xs)
         ct = RNG.normal(size=value.shape)
         found = evaluate(adjoint_of_tape().run(tape), *xs, ct)
@@ -123,7 +123,7 @@ def test_what_a_line_becomes_depends_on_no_other_line(kind, axis):
 
     def transformed(*lines):
         given = [np.ascontiguousarray(np.moveaxis(x, 0, axis)) for x in lines]
-        found = fourier.transformed(t.attrs(2), *given)
+        found = transforms.transformed(t.attrs(2), *given)
         return np.moveaxis(found, axis - 2, -2)
 
     whole = transformed(*xs)
@@ -134,7 +134,7 @@ def test_what_a_line_becomes_depends_on_no_other_line(kind, axis):
 
 def test_programs_compute_the_same_without_the_loops(monkeypatch):
     z = RNG.normal(size=(6, 5)) + 1j * RNG.normal(size=(6, 5))
-    monkeypatch.setattr(fourier, "_AVAILABLE", False)
+    monkeypatch.setattr(transforms, "_AVAILABLE", False)
     np.testing.assert_allclose(ckad.jit(np.fft.fft2, engine="vm")(z), np.fft.fft2(z), rtol=1e-12)
 
 
@@ -144,4 +144,4 @@ def test_other_operands_are_refused():
         b = Builder()
         x = b.input(type_of(np.zeros(shape)))
         with pytest.raises(TapeError, match="fourier of"):
-            b.call(x, attrs=(fourier.fourier.number, *t._replace(**changed).attrs(1)))
+            b.call(x, attrs=(transforms.fourier.number, *t._replace(**changed).attrs(1)))

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from ckad.place import at_place
-from ckad.rules.routines.fourier import Transform
-from ckad.rules.routines.fourier_body import Kind, Norm
+from ckad.rules.routines.fourier.body import Kind, Norm
+from ckad.rules.routines.fourier.transforms import Transform
 from ckad.trace.arrays import (
     Array,
     complexed,

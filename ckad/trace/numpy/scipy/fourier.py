@@ -14,7 +14,7 @@ import scipy.fft
 import scipy.fftpack
 
 from ckad.place import at_place
-from ckad.rules.routines.fourier_body import Norm
+from ckad.rules.routines.fourier.body import Norm
 from ckad.trace.arrays import Array, retyped, traced
 from ckad.trace.axes import axis_of
 from ckad.trace.dispatch import Function

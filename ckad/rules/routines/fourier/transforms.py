@@ -25,10 +25,10 @@ import numpy as np
 
 from ckad.errors import TapeError
 from ckad.rules.registry import Tangents
-from ckad.rules.routines import fourier_lanes, pocketfft
 from ckad.rules.routines.dense.matrices import add
-from ckad.rules.routines.fourier_blocks import BLOCK, ROWS, UNITS
-from ckad.rules.routines.fourier_body import (
+from ckad.rules.routines.fourier import lanes, pocketfft
+from ckad.rules.routines.fourier.blocks import BLOCK, ROWS, UNITS
+from ckad.rules.routines.fourier.body import (
     Kind,
     Norm,
     block_of,
@@ -198,7 +198,7 @@ def _address(function: Callable[..., int], signature: Any) -> Callable[[], int]:
     @functools.cache
     def address() -> int:
         pocketfft.register()
-        fourier_lanes.register()
+        lanes.register()
         return machine_code(function, signature)
 
     return address

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ckad.kernel import kernel
-from ckad.rules.routines import pocketfft
-from ckad.rules.routines.fourier_lanes import (
+from ckad.rules.routines.fourier import pocketfft
+from ckad.rules.routines.fourier.lanes import (
     BACKWARD,
     FORWARD,
     FROM_REALS,
@@ -20,7 +20,7 @@ from ckad.rules.routines.fourier_lanes import (
     in_lanes,
     pairs_of,
 )
-from ckad.rules.routines.fourier_vectors import LANES
+from ckad.rules.routines.fourier.vectors import LANES
 from ckad.rules.routines.memory import doubles, integers
 
 #: A block is about so many numbers, in so many rows or columns at the least.

@@ -16,8 +16,8 @@ import llvmlite.binding as llvm
 import numpy as np
 
 from ckad.kernel import kernel
-from ckad.rules.routines import pocketfft
-from ckad.rules.routines.fourier_vectors import LANES, apart, butterfly, together, transposed
+from ckad.rules.routines.fourier import pocketfft
+from ckad.rules.routines.fourier.vectors import LANES, apart, butterfly, together, transposed
 from ckad.rules.routines.memory import doubles, integers
 
 FORWARD, BACKWARD, FROM_REALS, TO_REALS = range(4)

@@ -13,15 +13,15 @@ from typing import NamedTuple
 import numpy as np
 
 from ckad.kernel import kernel
-from ckad.rules.routines.fourier_blocks import PARTS, REAL, UNITS, Side, axis, numbers
-from ckad.rules.routines.fourier_lanes import (
+from ckad.rules.routines.fourier.blocks import PARTS, REAL, UNITS, Side, axis, numbers
+from ckad.rules.routines.fourier.lanes import (
     BACKWARD,
     FORWARD,
     FROM_REALS,
     TO_REALS,
     in_lanes,
 )
-from ckad.rules.routines.fourier_vectors import LANES
+from ckad.rules.routines.fourier.vectors import LANES
 from ckad.rules.routines.memory import copy, doubles, integers
 
 
