@@ -259,11 +259,15 @@ def _of_call(leaf: Any, trace: Trace) -> Any:
         return leaf
     differs: Any = False
     for row, number in held_against(trace).items():
-        differs = np.logical_or(differs, np.any(np.not_equal(fresh(row), number)))
+        found: Any = fresh(row)
+        other = np.not_equal(found, number)
+        if np.isnan(number).any():  # which equals nothing
+            other = np.where(np.isnan(number), np.logical_not(np.isnan(found)), other)
+        differs = np.logical_or(differs, np.any(other))
     if leaf.dtype == np.bool_:
         return np.not_equal(stopping(astype(leaf, np.int64), differs, "GIVEN"), 0)
-    found = stopping(leaf, differs, "GIVEN")
-    return Tracer(found.storage, found.path, leaf.scalar, leaf.weak, leaf.classes)
+    kept = stopping(leaf, differs, "GIVEN")
+    return Tracer(kept.storage, kept.path, leaf.scalar, leaf.weak, leaf.classes)
 
 
 def note_given(fun: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:

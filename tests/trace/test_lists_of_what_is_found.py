@@ -55,9 +55,19 @@ def as_many_as_are_counted(w):
     return sum([0.5, w] * n) + len(n * [w])
 
 
+def the_best_by_a_key(w):
+    v = np.array([0.2, 0.5, 0.9, 1.6, 1.3]) * w
+    last = max((x for x in v if x < 0.8), key=lambda x: abs(x - 0.7))
+    first = min([k for k in range(5) if v[k] > 0.2], key=lambda k: (v[k] - 0.75) ** 2)
+    of_equal = max(filter(lambda x: x > 0.2, v), key=lambda x: 1)
+    small = min([x for x in v[:2] if x > 0.2], key=lambda x: 1 / (x - 0.2))
+    none = max((x for x in v if x > 9.0), key=lambda x: -x, default=w)
+    return last * 3 + first * w + of_equal * 7 + small * 11 + none
+
+
 PROGRAMS = [
     *(neurons, a_mask_in_straight_code, lists_of_places, kept_by_a_comprehension),
-    as_many_as_are_counted,
+    *(as_many_as_are_counted, the_best_by_a_key),
 ]
 
 
@@ -88,3 +98,11 @@ def test_a_tuple_is_repeated_as_often_as_is_counted_in_the_call():
 
     check_number(f, AT)
     check_number(f, 10.0 * AT)
+
+
+def test_the_best_by_a_key_of_nothing():
+    def f(w):
+        return max((x for x in np.array([0.1, 0.5]) * w if x > 9.0), key=lambda x: -x)
+
+    with pytest.raises(ckad.errors.RaisedError, match="raises an error"):
+        ckad.grad(f, engine="vm")(AT)

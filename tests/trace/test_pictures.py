@@ -99,7 +99,98 @@ def test_an_argument_that_changes_the_program_is_not_left_out():
         plt.plot(length())
         return x * len(seen)
 
+    _check_made(program)
+
+
+def _check_made(program):
+    """What its pictures are given is made: of known numbers, or an error says that it is not."""
+    check_number(program, 1.3)
     with pytest.raises(ConcreteValueError):
+        ckad.grad(lambda x: ckad.grad(program)(x))(1.3)
+
+
+def _counted(x):
+    n, s = 0, 0.0
+    while s < 2 * x:
+        s += x
+        n += 1
+    return n
+
+
+def an_iterator_is_read(x):
+    rest = iter([1.0, 2.0, 3.0])
+    plt.plot(np.arange(_counted(x)), list(rest)[:2])
+    return x * next(rest, 7.0)
+
+
+def an_iterator_is_run_over(x):
+    rest = iter([1.0, 2.0, 3.0])
+    plt.plot(np.arange(_counted(x)), [2 * v for v in rest][:2])
+    return x * next(rest, 7.0)
+
+
+def a_generator_is_read(x):
+    rest = (v for v in [1.0, 2.0] if v > 0)
+    plt.plot(sum(rest), np.arange(_counted(x))[:1])
+    return x * sum(rest, 7.0)
+
+
+def numbers_are_drawn(x):
+    rng = np.random.default_rng(0)
+    plt.plot(np.arange(_counted(x)), rng.normal(size=2))
+    return x * rng.normal()
+
+
+def numbers_are_drawn_from_the_global_generator(x):
+    np.random.seed(0)
+    plt.plot(np.arange(_counted(x)), np.random.normal(size=2))
+    return x * np.random.normal()
+
+
+def an_array_is_written_by_name(x):
+    u = np.ones(2) * x
+    plt.plot(np.arange(_counted(x)), np.multiply(u, 2.0, out=u))
+    return np.sum(u)
+
+
+def an_array_is_written_by_place(x):
+    u = np.ones(2) * x
+    plt.plot(np.arange(_counted(x)), np.clip(u, 0.0, 0.5 * x, u))
+    return np.sum(u)
+
+
+def an_array_is_copied_into(x):
+    u = np.ones(2) * x
+    plt.plot(np.arange(_counted(x)), [np.copyto(u, 3.0), 1, 2][1:])
+    return np.sum(u) * x
+
+
+def a_function_is_called_by_key(x):
+    seen = []
+    plt.plot(np.arange(_counted(x)), [max([1, 2], key=lambda v: seen.append(v) or v)] * 2)
+    return x * len(seen)
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        *(an_iterator_is_read, an_iterator_is_run_over, a_generator_is_read, numbers_are_drawn),
+        *(numbers_are_drawn_from_the_global_generator, an_array_is_written_by_name),
+        *(an_array_is_written_by_place, an_array_is_copied_into, a_function_is_called_by_key),
+    ],
+    ids=lambda f: f.__name__,
+)
+def test_an_argument_of_a_picture_that_does_more_than_give_a_value_is_made(program):
+    _check_made(program)
+
+
+def test_what_a_picture_would_give_is_written_nowhere():
+    def program(x):
+        u = np.ones(10) * x
+        np.multiply(plt.hist(u)[0], 2.0, out=u)
+        return np.sum(u)
+
+    with pytest.raises(ConcreteValueError, match="is left out"):
         ckad.grad(program)(1.3)
 
 

@@ -109,3 +109,18 @@ def test_arrays_of_steps_hold_numpys_numbers():
         return np.arange(0.1, end, step)
 
     np.testing.assert_array_equal(ckad.jit(program, engine="vm")(at), program(at))
+
+
+def test_a_shape_that_an_array_with_nan_decides():
+    def program(u):
+        return np.sum(np.nanmax(u.reshape(int(np.sum(u > 0.5)), -1), axis=1) ** 2)
+
+    gradient = ckad.value_and_grad(program, engine="vm")
+    u = np.array([0.2, np.nan, 0.7, 0.9])
+    for last, expected in ((0.9, [0.4, 0, 0, 1.8]), (0.4, [0, 0, 1.4, 0])):
+        u[3] = last
+        value, slopes = gradient(u)
+        assert value == pytest.approx(program(u), rel=1e-14)
+        np.testing.assert_allclose(slopes, expected, rtol=1e-14)
+    with pytest.raises(RaisedError, match="recorded for other numbers"):
+        ckad.vmap(program)(np.array([[0.2, np.nan, 0.7, 0.4], [0.2, 0.1, 0.7, 0.4]]))

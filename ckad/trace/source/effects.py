@@ -22,6 +22,7 @@ from ckad.trace.source.actions import evaluate
 from ckad.trace.source.libraries import is_library
 from ckad.trace.source.memory.contents import holds_buffers
 from ckad.trace.source.names.frame import ledger, region
+from ckad.trace.source.names.generated import Lazy
 from ckad.trace.source.skipped import Skipped, warn_of_skipped
 from ckad.trace.source.text import TracedText, shown
 from ckad.trace.source.values import holds_tracer
@@ -35,6 +36,15 @@ PACKAGES = frozenset(
 )
 #: Those of them whose calls depend on what was drawn before.
 _DRAWING = frozenset("IPython PIL imageio matplotlib mpl_toolkits seaborn".split())
+#: Expressions that do more than give a value.
+_DOING = (ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom, ast.Lambda)
+#: Functions that take three arguments of which none is written into.
+_OF_THREE = (range, np.arange, np.linspace, np.where, np.clip, np.interp)
+#: NumPy's functions that write into an argument, or change what others do.
+_WRITING = frozenset(
+    """copyto fill_diagonal nan_to_num place put put_along_axis putmask save savetxt savez
+    seterr setbufsize set_printoptions""".split()
+)
 #: What need not be done again where a recording is used again.
 ONCE = frozenset("gc.collect numpy.set_printoptions numpy.seterr time.sleep".split())
 #: Functions and methods of other modules, and methods of open files.
@@ -128,14 +138,29 @@ def arguments(
 
 
 def _computes_only(frame: Any, node: ast.Call) -> bool:
-    """Whether the arguments of a call are made of names and functions of libraries alone."""
+    """Whether the arguments of a call are made of names and functions of libraries alone, which
+    write into nothing and move no iterator or random generator on."""
     parts = [part for x in [*node.args, *node.keywords] for part in ast.walk(x)]
-    if any(
-        isinstance(part, (ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom)) for part in parts
-    ):
+    if any(isinstance(part, _DOING) for part in parts):
         return False
-    called = [evaluate(frame, part.func) for part in parts if isinstance(part, ast.Call)]
-    return all(map(_gives_only, called))
+    own = {x.id for x in parts if isinstance(x, ast.Name) and isinstance(x.ctx, ast.Store)}
+    names = [x for x in parts if isinstance(x, ast.Name) and x.id not in own]
+    try:
+        moved = any(isinstance(evaluate(frame, x), Iterator | Lazy) for x in names)
+        calls = [(evaluate(frame, x.func), x) for x in parts if isinstance(x, ast.Call)]
+    except NameError:  # of a variable of a comprehension or of a lambda
+        return False
+    return not moved and all(_gives_only(callee) and _fits(callee, x) for callee, x in calls)
+
+
+def _fits(callee: Any, node: ast.Call) -> bool:
+    """Whether a call of a function that gives something has no array to write that into."""
+    if any(x.arg is None or x.arg in ("out", "key") for x in node.keywords):
+        return False
+    if any(isinstance(x, ast.Starred) for x in node.args):
+        return False
+    most = callee.nin if isinstance(callee, np.ufunc) else 3 if callee in _OF_THREE else 2
+    return len(node.args) <= most
 
 
 def skipped(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
@@ -146,7 +171,8 @@ def skipped(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
     owner = getattr(callee, "__self__", None)
     if (isinstance(owner, str) or callee is format) and _is_unknown(_items(given), False):
         return TracedText(owner if isinstance(owner, str) else repr(args[0]))
-    if any(type(x) is Skipped for x in given) and _gives_only(callee):
+    written = "out" in options or (isinstance(callee, np.ufunc) and len(args) > callee.nin)
+    if any(type(x) is Skipped for x in given) and _gives_only(callee) and not written:
         return Skipped(next(x.name for x in given if type(x) is Skipped))
     name = name_of(callee, args)
     if name is None:
@@ -174,6 +200,8 @@ def _is_unknown(given: Sequence[Any], is_shown: bool) -> bool:
 def _gives_only(callee: Any) -> bool:
     """Whether a call computes from what it is given, and changes nothing."""
     module = getattr(callee, "__module__", None) or ""
+    if module.startswith("numpy.random") or getattr(callee, "__name__", "") in _WRITING:
+        return False
     numbers = module.startswith(("numpy", "math")) or isinstance(callee, np.ufunc)
     return numbers or callee in (abs, float, int, len, list, max, min, range, repr, round, str, sum)
 

@@ -162,8 +162,15 @@ def _sum(kept: Kept, start: Any = 0) -> Any:
 
 
 def _extremum(function: Callable[..., Any]) -> Callable[..., Any]:
-    def best(kept: Kept, **options: Any) -> Any:
+    def best(kept: Kept, key: Any = None, **options: Any) -> Any:
         found = _reduced(function)
+        if key is not None:
+            keys = call_from_source(_keys, (kept.values, kept.flags, key), {})
+            about = kept.values, keys.values, kept.flags, function is np.max
+
+            def found(_: Kept) -> Any:
+                return call_from_source(_first_best, about, {})
+
         if "default" not in options:
             return found(kept)
         is_any = np.greater(np.sum(kept.flags), 0)
@@ -172,6 +179,20 @@ def _extremum(function: Callable[..., Any]) -> Callable[..., Any]:
         return branches.either(is_any, lambda: found(kept), lambda: options["default"], place)
 
     return best
+
+
+def _keys(values: Any, flags: Any, key: Any) -> Any:
+    return [key(values[k]) for k in range(len(values)) if flags[k]]
+
+
+def _first_best(values: Any, keys: Any, flags: Any, is_max: bool) -> Any:
+    at = -1
+    for k in range(len(keys)):
+        if flags[k] and (at < 0 or (keys[k] > keys[at] if is_max else keys[k] < keys[at])):
+            at = k
+    if at < 0:
+        raise ValueError("the iterable argument is empty")
+    return values[at]
 
 
 def _reduced(function: Callable[..., Any]) -> Callable[..., Any]:
