@@ -12,6 +12,7 @@ import numpy as np
 
 from ckad.errors import UnrecordableError
 from ckad.place import at_place
+from ckad.trace.arrays import of_list
 from ckad.trace.source.calls import call
 from ckad.trace.source.choices import Choice, can_be_chosen, numbered
 from ckad.trace.source.control import branches, repetition
@@ -159,7 +160,7 @@ def _set_attribute(owner: Any, name: str, value: Any) -> None:
         return branches.put_attribute(owner, name, value, read, _set_attribute)
     if isinstance(owner, Tracer):
         if name == "flat":
-            owner[...] = np.reshape(value, owner.shape)
+            owner[...] = np.reshape(of_list(value), owner.shape)
             return
         owner = _property_owner(owner, name)
     elif classes.set_attribute(owner, name, value) or objects.write(owner, name, value):
