@@ -64,8 +64,7 @@ from ckad.trace.source.values import Slot, classes_of
 from ckad.trace.values.grown import Grown, settle_tips
 from ckad.trace.values.tracer import Tracer, fresh, lift
 
-#: A loop's body is recorded at most so often until it is known what it carries; so often with the
-#: rounds that find another list or array to keep.
+#: How often a body is recorded at most: without the rounds that find arrays to keep, and in all.
 MOST_ROUNDS, MOST_OF_ALL = 24, 500
 
 
