@@ -105,7 +105,7 @@ def _toms748(
     return _BRACKETS["brentq"](f, a, b, args, xtol, rtol, maxiter, full_output, disp)
 
 
-_BRACKETS = {
+_BRACKETS: dict[str, Callable[..., Any]] = {
     "toms748": _toms748,
     "brentq": _of_bracket(scipy.optimize.brentq, brent, False),
     "brenth": _of_bracket(scipy.optimize.brenth, brent, True),

@@ -18,7 +18,12 @@ from ckad.trace.source.choices import Choice, can_be_chosen, numbered
 from ckad.trace.source.control import branches, repetition
 from ckad.trace.source.control.checks import Stops, note_raise
 from ckad.trace.source.control.flow import Flow, definite
-from ckad.trace.source.control.guarded import try_statement, with_statement
+from ckad.trace.source.control.guarded import (
+    is_caught,
+    is_guarded,
+    try_statement,
+    with_statement,
+)
 from ckad.trace.source.control.sequences.generators import yielded
 from ckad.trace.source.effects import is_left_out
 from ckad.trace.source.expressions import attribute_of, closure, evaluate, unread, unread_element
@@ -307,10 +312,13 @@ def _assert(frame: Frame, node: ast.Assert) -> None:
 def _raise(frame: Frame, node: ast.Raise) -> None:
     if node.exc is None:
         raise
+    error = evaluate(frame, node.exc) if region() is None or is_guarded() else None
     if region() is not None:
-        note_raise()
-        raise Stops
-    error = evaluate(frame, node.exc)
+        if error is not None:
+            error = error() if isinstance(error, type) else error
+        if not is_caught(error):
+            note_raise()
+            raise Stops
     if node.cause is not None:
         raise error from evaluate(frame, node.cause)
     raise error
