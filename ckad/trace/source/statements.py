@@ -312,7 +312,8 @@ def _assert(frame: Frame, node: ast.Assert) -> None:
 def _raise(frame: Frame, node: ast.Raise) -> None:
     if node.exc is None:
         raise
-    error = evaluate(frame, node.exc) if region() is None or is_guarded() else None
+    is_certain = region() is None or is_guarded()
+    error: Any = evaluate(frame, node.exc) if is_certain else None
     if region() is not None:
         if error is not None:
             error = error() if isinstance(error, type) else error
