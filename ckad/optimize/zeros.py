@@ -93,7 +93,20 @@ def _of_bracket(scipys: Any, iteration: Any, variant: bool) -> Callable[..., Any
     return between
 
 
-_BRACKETS = {
+def _toms748(
+    f: Any, a: Any, b: Any, args: Any = (), k: int = 1, xtol: Any = 2e-12, rtol: Any = _EPS4,
+    maxiter: int = 100, full_output: bool = False, disp: bool = True,
+) -> Any:  # fmt: skip
+    given = (f, a, b, args, k, xtol, rtol, maxiter, full_output, disp)
+    known = by_library(scipy.optimize.toms748, *given)
+    if known is not None:
+        return known
+    warn_of_method("toms748", "Brent's method", "scipy.optimize.brentq")
+    return _BRACKETS["brentq"](f, a, b, args, xtol, rtol, maxiter, full_output, disp)
+
+
+_BRACKETS: dict[str, Callable[..., Any]] = {
+    "toms748": _toms748,
     "brentq": _of_bracket(scipy.optimize.brentq, brent, False),
     "brenth": _of_bracket(scipy.optimize.brenth, brent, True),
     "bisect": _of_bracket(scipy.optimize.bisect, bisect, False),

@@ -107,6 +107,7 @@ dispatch.later(
     "ckad.integrate.called.solvers",
     "ckad.integrate.called.quadrature",
 )
+dispatch.later("statistics", "ckad.trace.source.library.samples")  # Python's own
 dispatch.later("scipy.optimize", "ckad.optimize.zeros", "ckad.optimize.minima")
 dispatch.later(
     "scipy.signal",

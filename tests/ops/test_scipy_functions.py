@@ -10,10 +10,14 @@ import scipy.ndimage
 import scipy.signal
 from scipy.integrate import simpson
 from scipy.interpolate import (
+    Akima1DInterpolator,
+    CubicHermiteSpline,
     CubicSpline,
     InterpolatedUnivariateSpline,
+    PchipInterpolator,
     RegularGridInterpolator,
     make_interp_spline,
+    pchip_interpolate,
 )
 from scipy.ndimage import map_coordinates
 from scipy.spatial.distance import cdist, pdist, squareform
@@ -51,6 +55,28 @@ MODES = ("constant", "nearest", "wrap", "grid-wrap", "mirror", "reflect")
 METRICS = ("euclidean", "sqeuclidean", "cityblock", "chebyshev", "cosine")
 PIXELS = np.random.default_rng(2).uniform(-8.0, 14.0, (2, 20))
 OUTSIDE_MADE = CubicSpline(NODES, np.cos(NODES)), make_interp_spline(NODES, np.cos(NODES), 5)
+
+
+def by_slopes(x):
+    """Through values that rise, turn and stay."""
+    rising, turning = np.cumsum(x, 1), x * np.array([1.0, -1.0, 2.0, 3.0, 0.0, 0.0])
+    made = [
+        kind(NODES, values.T)(BETWEEN[1:-1])
+        for kind in (PchipInterpolator, Akima1DInterpolator)
+        for values in (rising, turning)
+    ]
+    two = [kind(NODES[:2], x[0, :2])(0.2) for kind in (PchipInterpolator, Akima1DInterpolator)]
+    given = CubicHermiteSpline(NODES, x[0], x[1])
+    steep = pchip_interpolate(NODES[:3], np.stack([x[0, 0], x[0, 0] + 0.1, x[0, 1] - 9.0]), 0.1)
+    return made, two, given(BETWEEN), given(x[2], 1), steep
+
+
+def by_parabolas(x):
+    places = np.cumsum(x + 0.1, 1)
+    of_rows = [simpson(x[:, :n], x=places[:, :n]) for n in (1, 2, 3, 5, 6)]
+    down = simpson(x, x=np.cumsum(x, 0), axis=0), simpson(x.T, x=places[0], axis=0)
+    sums = scipy.integrate.cumulative_simpson(x, x=NODES), scipy.integrate.romb(x[:, :5], x[0, 0])
+    return of_rows, down, sums, scipy.integrate.cumulative_simpson(x, axis=0, dx=0.2, initial=2.0)
 
 
 def splines(x):
@@ -109,6 +135,8 @@ FUNCTIONS = {
     "squareform": lambda x: [squareform(pdist(x)), squareform(squareform(x[0, :3]))],
     "one point": lambda x: squareform(pdist(x[:1])) + x[0, 0],
     "one pixel": lambda x: [map_coordinates(x[:1], PIXELS, order=1, mode=m) for m in MODES],
+    "by_slopes": by_slopes,
+    "by_parabolas": by_parabolas,
     "splines": splines,
     "pieces": pieces,
     "grid": on_grids,
@@ -128,3 +156,8 @@ def test_value_and_derivative(name):
     ):
         np.testing.assert_allclose(mine, theirs, rtol=1e-10, atol=1e-12)
     ckad.testing.check_grads(lambda x: function(x), (X,), order=1)
+
+
+def test_places_of_another_length():
+    with pytest.raises(ValueError, match="2 places for 6 values"):
+        ckad.grad(lambda a: simpson(X[0], x=a * np.arange(2.0)))(1.0)

@@ -43,6 +43,19 @@ def test_roots_of_one_unknown_are_scipys():
     assert gradient == pytest.approx(slope(orbits, 0.3), rel=1e-6)
 
 
+@pytest.mark.parametrize("ask", [optimize.toms748, optimize.root_scalar])
+def test_another_method_in_a_bracket_is_named(ask):
+    def cube_root(a):
+        if ask is optimize.toms748:
+            return ask(lambda x: x**3 - a, 0.0, 3.0)
+        return ask(lambda x: x**3 - a, bracket=(0.0, 3.0), method="toms748").root
+
+    with pytest.warns(SolverWarning, match="toms748 is recorded with Brent"):
+        value, gradient = ckad.value_and_grad(cube_root, engine="vm")(2.0)
+    assert value == pytest.approx(cube_root(2.0), abs=4e-12)
+    assert gradient == pytest.approx(value / 6.0, rel=1e-11)
+
+
 def implicit_heat(k):
     def residual(u, old):
         r = np.zeros_like(u)

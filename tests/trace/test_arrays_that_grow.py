@@ -459,3 +459,51 @@ def test_the_memory_is_that_of_a_long_loop():
     """What grows is computed once for each step, not once for all rows in each step."""
     tapes = [ckad.trace(rows_of_a_solver)(0.7, n) for n in (50, 5000)]
     assert len(tapes[0]) == len(tapes[1])
+
+
+def seen(x, n):
+    """What is within range of a few posts: so few that the loop is written out."""
+    z = np.zeros((0, 2))
+    for i in range(n):
+        d = x + 0.5 * i
+        if d <= 1.5:
+            z = np.vstack((z, np.array([[d, i * d]])))
+    return z
+
+
+def product_of_seen(x, n):
+    z = seen(x, n)
+    return np.sum(z[:, 0] * z[:, 1]) + len(z)
+
+
+def drawn_and_seen_in_each_step(x, n):
+    np.random.seed(3)
+    t = total = 0.0
+    while t < 0.6:
+        t += 0.1
+        z = seen(x + 0.01 * np.random.randn(), n)
+        for i in range(len(z[:, 0])):
+            total = total + z[i, 0] ** 2 * z[i, 1]
+        x = x * 1.1
+    return total
+
+
+@pytest.mark.parametrize("n", [1, 3, 6])
+@pytest.mark.parametrize("function", [product_of_seen, drawn_and_seen_in_each_step])
+def test_few_steps_some_of_which_make_an_array_longer(function, n):
+    for x in (0.3, 0.71, 5.0):
+        value, slope = ckad.value_and_grad(function)(x, n)
+        assert value == pytest.approx(function(x, n), rel=1e-14)
+        by_differences = (function(x + 1e-6, n) - function(x - 1e-6, n)) / 2e-6
+        assert slope == pytest.approx(by_differences, rel=1e-6, abs=1e-8)
+
+
+def test_few_steps_of_which_python_knows_which_make_an_array_longer():
+    def of_known_length(a):
+        z = np.zeros(0)
+        for i in range(4):
+            if i % 2:
+                z = np.append(z, a * i)
+        return np.sum(z.reshape(2, 1) ** 2)
+
+    assert ckad.value_and_grad(of_known_length)(2.0) == (40.0, 40.0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import product
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -48,6 +49,21 @@ def ndenumerate(arr: Any) -> Iterator[tuple[tuple[int, ...], Any]]:
     return ((i, arr[i]) for i in product(*map(range, arr.shape)))
 
 
+class Together:
+    """``np.broadcast``: the elements of arrays that are spread to one shape, side by side."""
+
+    def __init__(self, *arrays: Any) -> None:
+        self.shape = np.broadcast_shapes(*(np.shape(x) for x in arrays))
+        self.ndim = self.nd = len(self.shape)
+        self.size, self.numiter = prod(self.shape), len(arrays)
+        self._arrays = arrays
+
+    def __iter__(self) -> Iterator[tuple[Any, ...]]:
+        flat = [np.ravel(spread(traced(x), self.shape)) for x in self._arrays]
+        return (tuple(x[k] for x in flat) for k in range(self.size))
+
+
+put(np.broadcast, Together)
 put(np.ndenumerate, ndenumerate)
 always(np.ndenumerate)
 

@@ -11,6 +11,7 @@ import functools
 import itertools
 import math
 import operator
+import statistics
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Sequence, ValuesView
 from functools import partial
@@ -65,7 +66,7 @@ from ckad.trace.values.tracer import Tracer
 #: What reads all that a generator gives at once.
 _CONSUMING = {
     *(min, max, sum, sorted, list, tuple, set, dict, deque, math.fsum, math.prod),
-    *(np.fromiter, functools.reduce),
+    *(np.fromiter, functools.reduce, *map(vars(statistics).get, statistics.__all__)),
 }
 #: Those that take a list whose items are rows of buffers.
 _OF_ROWS = (min, max, sum, list)

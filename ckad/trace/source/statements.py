@@ -12,12 +12,18 @@ import numpy as np
 
 from ckad.errors import UnrecordableError
 from ckad.place import at_place
+from ckad.trace.arrays import of_list
 from ckad.trace.source.calls import call
 from ckad.trace.source.choices import Choice, can_be_chosen, numbered
 from ckad.trace.source.control import branches, repetition
 from ckad.trace.source.control.checks import Stops, note_raise
 from ckad.trace.source.control.flow import Flow, definite
-from ckad.trace.source.control.guarded import try_statement, with_statement
+from ckad.trace.source.control.guarded import (
+    is_caught,
+    is_guarded,
+    try_statement,
+    with_statement,
+)
 from ckad.trace.source.control.sequences.generators import yielded
 from ckad.trace.source.effects import is_left_out
 from ckad.trace.source.expressions import attribute_of, closure, evaluate, unread, unread_element
@@ -159,7 +165,7 @@ def _set_attribute(owner: Any, name: str, value: Any) -> None:
         return branches.put_attribute(owner, name, value, read, _set_attribute)
     if isinstance(owner, Tracer):
         if name == "flat":
-            owner[...] = np.reshape(value, owner.shape)
+            owner[...] = np.reshape(of_list(value), owner.shape)
             return
         owner = _property_owner(owner, name)
     elif classes.set_attribute(owner, name, value) or objects.write(owner, name, value):
@@ -306,10 +312,14 @@ def _assert(frame: Frame, node: ast.Assert) -> None:
 def _raise(frame: Frame, node: ast.Raise) -> None:
     if node.exc is None:
         raise
+    is_certain = region() is None or is_guarded()
+    error: Any = evaluate(frame, node.exc) if is_certain else None
     if region() is not None:
-        note_raise()
-        raise Stops
-    error = evaluate(frame, node.exc)
+        if error is not None:
+            error = error() if isinstance(error, type) else error
+        if not is_caught(error):
+            note_raise()
+            raise Stops
     if node.cause is not None:
         raise error from evaluate(frame, node.cause)
     raise error

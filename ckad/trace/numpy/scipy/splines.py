@@ -117,6 +117,86 @@ def cubic_spline(
     return _of_unit_vectors(x, y, axis, make, bc_type == "periodic")
 
 
+# --- from values and slopes --------------------------------------------------------------------
+
+
+def _nodes_of(x: Any, y: Any, axis: int) -> tuple[np.ndarray, Array, np.ndarray]:
+    """The nodes, the values along the first axis, and the widths of the pieces beside them."""
+    nodes, values = _known(x, "a spline with traced nodes") * 1.0, np.moveaxis(traced(y), axis, 0)
+    reject(axis != 0 and values.ndim > 1, "a spline along another axis than the first")
+    if nodes.shape != values.shape[:1] or len(nodes) < 2 or np.any(np.diff(nodes) <= 0):
+        raise ValueError(at_place(f"{nodes.shape} increasing nodes for values {values.shape}"))
+    return nodes, values, np.diff(nodes).reshape((-1, *(1,) * (values.ndim - 1)))
+
+
+def _hermite(nodes: np.ndarray, y: Array, d: Array, h: np.ndarray, extrapolate: Any) -> Pieces:
+    """Cubic pieces of the values ``y`` and the slopes ``d`` at their ends."""
+    slope = np.diff(y, axis=0) / h
+    bend = (d[:-1] + d[1:] - 2.0 * slope) / h
+    return Pieces(
+        nodes, np.stack([bend / h, (slope - d[:-1]) / h - bend, d[:-1], y[:-1]]), extrapolate
+    )
+
+
+@implements(scipy.interpolate.CubicHermiteSpline)
+def hermite(x: Any, y: Any, dydx: Any, axis: int = 0, extrapolate: Any = None) -> Pieces:
+    nodes, values, h = _nodes_of(x, y, axis)
+    return _hermite(nodes, values, traced(dydx), h, extrapolate)
+
+
+@implements(scipy.interpolate.PchipInterpolator)
+def pchip(x: Any, y: Any, axis: int = 0, extrapolate: Any = None) -> Pieces:
+    """Slopes are weighted harmonic means, and 0 at extrema (Fritsch and Butland, 1984)."""
+    nodes, values, h = _nodes_of(x, y, axis)
+    m = np.diff(values * 1.0, axis=0) / h
+    if len(nodes) == 2:
+        return _hermite(nodes, values, np.concatenate([m, m]), h, extrapolate)
+    turns = np.logical_or(np.sign(m[:-1]) != np.sign(m[1:]), m[1:] == 0.0)
+    one, other = 2.0 * h[1:] + h[:-1], h[1:] + 2.0 * h[:-1]
+    before, after = np.where(turns, 1.0, m[:-1]), np.where(turns, 1.0, m[1:])
+    inner = np.where(turns, 0.0, (one + other) / (one / before + other / after))
+    first, last = _end(h[0], h[1], m[0], m[1]), _end(h[-1], h[-2], m[-1], m[-2])
+    return _hermite(nodes, values, np.concatenate([first, inner, last]), h, extrapolate)
+
+
+def _end(near: Any, far: Any, m: Any, beside: Any) -> Array:
+    """The slope at an end, which keeps the shape of the first two pieces."""
+    d = ((2.0 * near + far) * m - near * beside) / (near + far)
+    steep = np.logical_and(np.sign(m) != np.sign(beside), np.abs(d) > 3.0 * np.abs(m))
+    return np.where(np.sign(d) != np.sign(m), 0.0, np.where(steep, 3.0 * m, d))[np.newaxis]
+
+
+@implements(scipy.interpolate.Akima1DInterpolator)
+def akima(
+    x: Any, y: Any, axis: int = 0, *, method: str = "akima", extrapolate: Any = None
+) -> Pieces:
+    reject(method != "akima", f"scipy.interpolate.Akima1DInterpolator with method={method!r}")
+    nodes, values, h = _nodes_of(x, y, axis)
+    extrapolate = False if extrapolate is None else extrapolate
+    m = np.diff(values * 1.0, axis=0) / h
+    if len(nodes) == 2:
+        return _hermite(nodes, values, np.concatenate([m, m]), h, extrapolate)
+    for _ in range(2):  # two pieces more at each end, as a parabola goes on
+        ends = 2.0 * m[:1] - m[1:2], 2.0 * m[-1:] - m[-2:-1]
+        m = np.concatenate([ends[0], m, ends[1]])
+    turn = np.abs(np.diff(m, axis=0))
+    right, left = turn[2:], turn[:-2]
+    both = right + left
+    bends = both > 1e-9 * np.max(both)
+    share = left / np.where(bends, both, 1.0)
+    d = np.where(bends, m[1:-2] + share * (m[2:-1] - m[1:-2]), 0.5 * (m[3:] + m[:-3]))
+    return _hermite(nodes, values, d, h, extrapolate)
+
+
+@implements(scipy.interpolate.pchip_interpolate)
+def pchip_interpolate(xi: Any, yi: Any, x: Any, der: Any = 0, axis: int = 0) -> Array:
+    reject(np.ndim(der) != 0, "scipy.interpolate.pchip_interpolate with several derivatives")
+    return pchip(xi, yi, axis)(x, int(der))
+
+
+# --- from values alone -------------------------------------------------------------------------
+
+
 @implements(scipy.interpolate.make_interp_spline)
 def make_interp_spline(
     x: Any, y: Any, k: int = 3, t: Any = None, bc_type: Any = None, axis: int = 0,

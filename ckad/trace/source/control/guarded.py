@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import threading
 import warnings
 from collections.abc import Sequence
 from typing import Any
@@ -20,7 +21,7 @@ from ckad.trace.source.control.branches import run_on
 from ckad.trace.source.control.flow import Flow
 from ckad.trace.source.control.sequences.generators import around, generated_by
 from ckad.trace.source.names import classes
-from ckad.trace.source.names.frame import Frame, ledger
+from ckad.trace.source.names.frame import Frame, Region, ledger, region
 from ckad.trace.source.outside.watch import watch
 from ckad.trace.source.skipped import Skipped
 
@@ -39,22 +40,60 @@ def try_statement(frame: Frame, node: ast.Try) -> Flow | None:
     return flow if last is None else last
 
 
+class _Open(threading.local):
+    """The bodies of ``try`` statements that are being run, the innermost last."""
+
+    def __init__(self) -> None:
+        self.guards: list[tuple[Region | None, Frame, ast.Try]] = []
+
+
+_open = _Open()
+
+
+def is_guarded() -> bool:
+    """Whether an exception that is raised now may be met by a handler, whatever the numbers are:
+    no loop or branch that is being recorded stands between."""
+    return bool(_open.guards) and _open.guards[-1][0] is region()
+
+
+def is_caught(error: Any) -> bool:
+    """The same where it is known which one is raised."""
+    for inner, frame, node in reversed(_open.guards):
+        if inner is not region():
+            return False
+        if _handler(frame, node, error) is not None:
+            return True
+    return False
+
+
+def _handler(frame: Frame, node: ast.Try, error: Any) -> ast.ExceptHandler | None:
+    for handler in node.handlers:
+        kinds = Exception if handler.type is None else evaluate(frame, handler.type)
+        if isinstance(error, kinds):
+            return handler
+    return None
+
+
 def _guarded(frame: Frame, node: ast.Try) -> Flow | None:
     before = ledger().may_raise.copy()
     flow: Flow | None
+    _open.guards.append((region(), frame, node))
+    depth = len(_open.guards)
     try:
         flow = run_block(frame, node.body)
     except CkadError:
         raise
     except Exception as error:
-        for handler in node.handlers:
-            kinds = Exception if handler.type is None else evaluate(frame, handler.type)
-            if isinstance(error, kinds):
-                if handler.name:
-                    frame.bind(handler.name, error)
-                handled: Flow | None = run_block(frame, handler.body)
-                return handled
-        raise
+        del _open.guards[depth - 1 :]
+        handler = _handler(frame, node, error)
+        if handler is None:
+            raise
+        if handler.name:
+            frame.bind(handler.name, error)
+        handled: Flow | None = run_block(frame, handler.body)
+        return handled
+    finally:
+        del _open.guards[depth - 1 :]
     for kind in ledger().may_raise - before:
         _check_certain(node, *_DECIDED[kind])
     if not node.orelse:

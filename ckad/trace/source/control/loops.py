@@ -64,8 +64,8 @@ from ckad.trace.source.values import Slot, classes_of
 from ckad.trace.values.grown import Grown, settle_tips
 from ckad.trace.values.tracer import Tracer, fresh, lift
 
-#: A loop's body is recorded at most so often until it is known what it carries.
-MOST_ROUNDS = 24
+#: How often a body is recorded at most: without the rounds that find arrays to keep, and in all.
+MOST_ROUNDS, MOST_OF_ALL = 24, 500
 
 
 class StagedLoop:
@@ -96,9 +96,9 @@ class StagedLoop:
             raise
 
     def _settled(self) -> Flow | None:
-        rounds = 0
-        while rounds < MOST_ROUNDS + self.found.housing.rounds + len(self.found.written):
-            rounds += 1
+        for k in range(MOST_OF_ALL):
+            if k >= MOST_ROUNDS + self.found.housing.rounds + len(self.found.written):
+                break
             try:
                 return self._round()
             except (Again, Uncounted) as found:

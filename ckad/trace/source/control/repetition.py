@@ -33,7 +33,13 @@ from ckad.trace.source.control.loops import StagedLoop
 from ckad.trace.source.control.sequences import generators
 from ckad.trace.source.control.sequences.early import rest_of
 from ckad.trace.source.control.sequences.iteration import Items, items_of, number
-from ckad.trace.source.control.trial import depth, make_items, records
+from ckad.trace.source.control.trial import (
+    depth,
+    lengthened,
+    make_items,
+    needs_room,
+    records,
+)
 from ckad.trace.source.memory import listed
 from ckad.trace.source.names import classes
 from ckad.trace.source.names.frame import MISSING, Frame, check_run_over
@@ -107,11 +113,17 @@ class _For:
         length = self.items.length
         if isinstance(length, Tracer):
             return self.staged()
-        if length <= SHORT and (length < 2 or depth(self.node.body) < DEEP):
+        is_short = length <= SHORT and (length < 2 or depth(self.node.body) < DEEP)
+        if is_short and not self._needs_room():
             notes.note(self.frame.place, "written out: short", f"{length:,}")
             return self.run_each()
         make_items(self.frame, self.node.body)
         return self._once(peels) if records(lambda: self.step(0)) else self._by_python()
+
+    def _needs_room(self) -> bool:
+        """Whether arrays are made longer on one side of a branch: only a loop has room for that."""
+        names = lengthened(self.node.body)
+        return bool(names) and needs_room(self.frame, names, self.run_each)
 
     def _by_python(self) -> Flow | None:
         """Steps that Python alone runs. After one that computes with arrays, as the second step

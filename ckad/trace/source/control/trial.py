@@ -11,15 +11,16 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
-from ckad.errors import CkadError
+from ckad.errors import CarryError, CkadError
 from ckad.tape.builder import Builder
-from ckad.trace.memory.context import current
+from ckad.trace.memory.context import current, open_trace
+from ckad.trace.memory.storage import Written
 from ckad.trace.source.actions import evaluate
 from ckad.trace.source.control.checks import Stops
 from ckad.trace.source.memory.appends import Appended
 from ckad.trace.source.memory.contents import Stacked, Whole
 from ckad.trace.source.memory.growing import Growing, Outgrown
-from ckad.trace.source.names.frame import Frame, open_region
+from ckad.trace.source.names.frame import Frame, Unclear, open_region
 
 
 class _Recorded(BaseException):
@@ -61,6 +62,34 @@ def _refusing_rows(builder: Builder) -> Iterator[None]:
 
 def _refuse() -> NoReturn:
     raise _Recorded
+
+
+def lengthened(body: list[ast.stmt]) -> set[str]:
+    """The names that a branch in a body binds to longer arrays: ``x = np.vstack((x, y))``."""
+    found = set()
+    branches = (x for part in body for x in ast.walk(part) if isinstance(x, ast.If))
+    for statement in (x for branch in branches for x in ast.walk(branch)):
+        match statement:
+            case ast.Assign([ast.Name(name)], ast.Call(args=args)):
+                parts = (x for arg in args for x in ast.walk(arg))
+                if any(isinstance(x, ast.Name) and x.id == name for x in parts):
+                    found.add(name)
+    return found
+
+
+def needs_room(frame: Frame, names: set[str], steps: Callable[[], Any]) -> bool:
+    """Whether the steps of a loop, one after the other, leave it open how long an array is that one
+    of ``names`` is bound to; whatever they do is undone."""
+    if current().builder.refuse is not None:
+        return False
+    with open_trace(adopts=True), open_region():
+        try:
+            steps()
+        except CarryError:
+            return True
+        except (Exception, Written, Stops, Appended, Growing, Outgrown, Stacked, Whole):
+            return False
+        return any(type(frame.names.get(name)) is Unclear for name in names)
 
 
 def depth(node: ast.AST | list[ast.stmt]) -> int:

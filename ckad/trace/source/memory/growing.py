@@ -129,7 +129,7 @@ def not_followed(key: Key, step: Step) -> CkadError:
 
 def in_branch(key: Key, before: Any, sides: Sequence[Any], error: Exception) -> None:
     """The same where one side of a branch makes an array longer, in the body of a loop."""
-    for inner in enclosing():
+    for inner in enclosing(key[0].depth):  # those that start with an array of that name
         before = inner.changed.get(key, before)  # at the beginning of that body
         if inner.takes_appends or inner.ends_unknown:
             break
