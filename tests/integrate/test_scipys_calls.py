@@ -103,17 +103,15 @@ def test_times_of_odeint_may_come_twice():
     assert gradient == pytest.approx(-2.0 * np.exp(-1.4), rel=1e-6)
 
 
-def by_the_class_ode(rate):
-    solver = integrate.ode(lambda t, y: -rate * y).set_integrator("dopri5")
-    solver.set_initial_value([1.0], 0.0)
-    return solver.integrate(2.0)[0]
+def by_division(rate):
+    return optimize.direct(lambda x: (x[0] - rate) ** 2, [(0, 3)]).x[0]
 
 
 def by_evolution(rate):
     return optimize.differential_evolution(lambda x: (x[0] - rate) ** 2, [(0, 3)]).x[0]
 
 
-@pytest.mark.parametrize("program", [by_the_class_ode, by_evolution])
+@pytest.mark.parametrize("program", [by_division, by_evolution])
 def test_what_compiled_code_makes_of_a_refusal_is_the_refusal(program):
     with pytest.raises(
         ConcreteValueError, match=r"test_scipys_calls\.py:\d+: ckad has no rule for"
@@ -136,3 +134,46 @@ class Halved(integrate.RK45):
 def test_options_that_are_refused(about, message):
     with pytest.raises(UnrecordableError, match=message):
         ckad.grad(lambda k: solve_ivp(lambda t, y: -k * y, (0, 1), [1.0], **about).y[0, -1])(0.7)
+
+
+def by_ode(k):
+    r = integrate.ode(lambda t, y: -k * y).set_integrator("dopri5")
+    r.set_initial_value(1.0, 0.0)
+    while r.successful() and r.t < 1.0:
+        r.integrate(r.t + 0.1)
+    return r.y[0]
+
+
+def by_stepper(k):
+    r, total = integrate.RK45(lambda t, y: -y, 0.0, np.array([1.0]), 10.0), 0.0
+    while r.status == "running":
+        r.step()
+        total = total + k * r.y[0]
+    return total
+
+
+def from_a_traced_state(k):
+    return integrate.BDF(lambda t, y: -y, 0.0, k * np.ones(2), 10.0).y[0]
+
+
+@pytest.mark.parametrize(
+    ("program", "name"), [(by_ode, "ode"), (by_stepper, "RK45"), (from_a_traced_state, "BDF")]
+)
+def test_objects_that_take_steps_are_refused_by_name(program, name):
+    message = rf"scipy.integrate.{name} is an object .* Write y = scipy.integrate.solve_ivp"
+    with pytest.raises(UnrecordableError, match=message):
+        ckad.grad(program)(0.7)
+
+
+def test_solve_ivp_in_steps_is_what_ode_is():
+    def program(k):
+        t, y = 0.0, np.array([1.0])
+        while t < 1.0:
+            y = solve_ivp(lambda t, y: -k * y, (t, t + 0.1), y, "DOP853").y[:, -1]
+            t = t + 0.1
+        return y[0]
+
+    value, gradient = ckad.value_and_grad(program)(0.7)
+    assert value == pytest.approx(by_ode(0.7), rel=1e-6)
+    h = 1e-4
+    assert gradient == pytest.approx((by_ode(0.7 + h) - by_ode(0.7 - h)) / (2 * h), rel=1e-4)

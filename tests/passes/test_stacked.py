@@ -279,3 +279,15 @@ def test_a_loop_without_steps_gives_the_array_as_it_was():
         return np.sum(y)
 
     assert ckad.value_and_grad(empty)(2.0) == (8.0, 4.0)
+
+
+def test_an_array_that_is_made_anew_in_another_shape_is_no_array_of_writes():
+    def enlarged(x):
+        image, a = np.zeros((4, 6)), np.arange(6.0).reshape(2, 3)
+        for _ in range(STEPS):
+            image = np.kron(a, np.ones((2, 2)))
+            a = a + 0.01 * x * np.sin(a)
+        return np.sum(image**2) + np.sum(a)
+
+    assert ckad.jit(enlarged)(0.3) == pytest.approx(enlarged(0.3), rel=1e-13)
+    ckad.testing.check_grads(lambda x: enlarged(x), (0.3,))

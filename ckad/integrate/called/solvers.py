@@ -23,6 +23,11 @@ from ckad.trace.source.values import by_library
 _ODEINT = 1.49012e-8
 #: Methods of SciPy that are not recorded, and what is in their place: stiff ones, too.
 _INSTEAD = {"Radau": "Kvaerno5", "LSODA": "BDF"}
+#: Classes of SciPy whose objects take one step at a time.
+STEPPERS: tuple[type, ...] = (
+    scipy.integrate.ode, scipy.integrate.complex_ode, scipy.integrate.RK23, scipy.integrate.RK45,
+    scipy.integrate.DOP853, scipy.integrate.Radau, scipy.integrate.BDF, scipy.integrate.LSODA,
+)  # fmt: skip
 #: Options of ``odeint`` that choose how LSODA works, or what it says.
 _OF_LSODA = frozenset(
     """Dfun col_deriv ml mu ixpr mxstep mxhnil mxordn mxords printmessg hmin tcrit""".split()
@@ -132,6 +137,24 @@ def _warn_of_method() -> None:
     )
 
 
+def _refused(stepper: type) -> Callable[..., Any]:
+    """What an object that keeps a state and takes steps by itself gives: how to write it."""
+
+    def refuse(*args: Any, **options: Any) -> Any:
+        raise UnrecordableError(
+            at_place(
+                f"scipy.integrate.{stepper.__name__} is an object that takes steps in SciPy's own "
+                "code, which are not recorded. Write y = scipy.integrate.solve_ivp(f, (t, t + dt), "
+                "y, method).y[:, -1] for each of them, or make what depends on no argument before "
+                "the program is called."
+            )
+        )
+
+    return refuse
+
+
 put(scipy.integrate.solve_ivp, _solve_ivp, STATIC)
 put(scipy.integrate.odeint, _odeint)
-always(scipy.integrate.solve_ivp, scipy.integrate.odeint)
+for _stepper in STEPPERS:
+    put(_stepper, _refused(_stepper), STATIC)
+always(scipy.integrate.solve_ivp, scipy.integrate.odeint, *STEPPERS)

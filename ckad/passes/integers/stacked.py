@@ -154,7 +154,7 @@ def _of_carry(
     if body.rows[after].op is Op.RESHAPE:
         last = body.rows[after].operands[0]
         flat = [k for k in read[before] if body.rows[k].op is Op.RESHAPE]
-        if list(read[before]) != flat[:1] or read[after]:
+        if not flat or list(read[before]) != flat[:1] or read[after]:
             return None
         start = flat[0]
         gone |= {start, last}
