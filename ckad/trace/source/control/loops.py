@@ -84,6 +84,7 @@ class StagedLoop:
             self.order = recalled.recall(self.place, frame, self.found, self.around)
             self.likely = list(self.found.carried)
         self.guessed = dict(self.found.written)
+        self.wanted: list[Stacked] = []  # of the last round, to be kept in buffers
 
     # --- recording until nothing new is found --------------------------------------------------
 
@@ -125,7 +126,7 @@ class StagedLoop:
         """Find out everything anew: what was recalled is not as it was."""
         self.found.housing.leave()
         self.found = self.found.anew()
-        self.order, self.likely, self.guessed = None, [], {}
+        self.order, self.likely, self.guessed, self.wanted = None, [], {}, []
 
     def _check_recalled(self, is_right: bool) -> None:
         if self.order is not None and not is_right:
@@ -193,16 +194,17 @@ class StagedLoop:
 
     @contextmanager
     def _new_lists(self, inner: Region) -> Iterator[None]:
-        """All lists that a round finds to be appended to are known in the next one. What else it
-        finds may come of that they lack an item."""
+        """All lists that a round finds to be appended to are known in the next one, and kept in
+        buffers there if need be. What else it finds may come of that they lack an item."""
         try:
             yield
         except Exception:
-            if not inner.new_lists:
+            if not (inner.new_lists or inner.wanted):
                 raise
         finally:
             self.found.lists.update(inner.new_lists)
-        if inner.new_lists:
+            self.wanted += inner.wanted
+        if inner.new_lists or inner.wanted:
             raise Again
 
     def _steps_of_draws(self, trace: Trace) -> int:
@@ -250,6 +252,9 @@ class StagedLoop:
 
     def _house_lists(self) -> None:
         """Let the steps start with lists as they are kept now."""
+        wanted, self.wanted = self.wanted, []
+        for one in wanted:
+            self._house(one)
         self.found.housing.enter()
         self._forget(self.found.given_up())
         for house in self.found.housing.houses.values():
