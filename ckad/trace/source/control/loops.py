@@ -60,7 +60,6 @@ from ckad.trace.source.names.frame import (
     Region,
     open_region,
 )
-from ckad.trace.source.values import Slot, classes_of
 from ckad.trace.values.grown import Grown, settle_tips
 from ckad.trace.values.tracer import Tracer, fresh, lift
 
@@ -84,6 +83,7 @@ class StagedLoop:
             self.order = recalled.recall(self.place, frame, self.found, self.around)
             self.likely = list(self.found.carried)
         self.guessed = dict(self.found.written)
+        self.buffers: dict[int, Storage] = {}  # of lists, likely to be written into
         self.wanted: list[Stacked] = []  # of the last round, to be kept in buffers
 
     # --- recording until nothing new is found --------------------------------------------------
@@ -255,7 +255,7 @@ class StagedLoop:
         wanted, self.wanted = self.wanted, []
         for one in wanted:
             self._house(one)
-        self.found.housing.enter()
+        self.buffers |= self.found.housing.enter(self.found.written)
         self._forget(self.found.given_up())
         for house in self.found.housing.houses.values():
             frame, name = key = house.key
@@ -278,9 +278,10 @@ class StagedLoop:
 
     def _check_guessed(self, trace: Trace) -> None:
         """Take back what an earlier recording wrote into, and this one does not."""
-        wrong = [k for k in self.guessed if k in trace.adopted and not trace.adopted[k].writes]
-        self.guessed = {}
-        self._check_recalled(not wrong)
+        unwritten = {key for key, adopted in trace.adopted.items() if not adopted.writes}
+        self._check_recalled(unwritten.isdisjoint(self.guessed))
+        wrong = unwritten & {*self.guessed, *self.buffers}
+        self.guessed, self.buffers = {}, {}
         for key in wrong:
             self.found.written.pop(key, None)
         if wrong:
@@ -384,17 +385,10 @@ class StagedLoop:
     ) -> Iterator[tuple[Place, Any]]:
         """What the leaves of a name are after the loop."""
         at = (self.found.guard != UNGUARDED) + self.found.signals + end.first
-        slots = self._of_last(end.slots, ends)
+        slots = self.found.of_last(end.slots, ends)
         for k, (slot, leaf) in enumerate(zip(slots, end.leaves, strict=True)):
             yield (key, k), leaf if slot is None else slot.show(rows[at])
             at += slot is not None
-
-    def _of_last(self, slots: Sequence[Slot | None], ends: Sequence[Any]) -> list[Slot | None]:
-        """The kinds of what is there after the loop, of which a last step is known to be one."""
-        if self.found.guard != UNGUARDED or not self.found.length:
-            return [*slots]
-        pairs = zip(slots, ends, strict=True)
-        return [s and s.of_classes(classes_of(x)) for s, x in pairs]
 
     def _flow(self, body: Body, rows: list[int]) -> Flow | None:
         if not self.found.signals:
