@@ -237,7 +237,7 @@ class Housing:
         else:
             known.leave()
             was_probed, known.kind = known.is_probed, found.kind
-            if was_probed:
+            if was_probed and isinstance(known, House):
                 known.suppose(most)
         return True
 
@@ -284,8 +284,7 @@ class Housing:
             except CkadError:
                 self.refuse(house)
                 continue
-            if house.is_built:
-                new |= house.roots
+            new |= house.roots
         written |= new
         return new
 
