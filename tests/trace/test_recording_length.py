@@ -105,7 +105,9 @@ def grid(x):
 def test_grids_and_arrays_to_be_filled_are_recorded_once(monkeypatch):
     recorded, record = [], calls.record
     monkeypatch.setattr(reuse, "_kept", type(reuse._kept)())
-    monkeypatch.setattr(calls, "record", lambda *args: (recorded.append(0), record(*args))[1])
+    monkeypatch.setattr(
+        calls, "record", lambda *args, **options: recorded.append(0) or record(*args, **options)
+    )
     for x in (np.ones(4), np.full(4, 2.0)):
         assert ckad.jit(grid)(x) == pytest.approx(grid(x))
     assert len(recorded) == 1
@@ -184,6 +186,30 @@ def test_arrays_that_a_body_writes_into_are_found_together(monkeypatch):
     check_number(stirred, 0.7, memory="64 KiB", rel=1e-13)
     outer = [loop for loop in rounds if loop.steps.node.lineno == rounds[0].steps.node.lineno]
     assert len(outer) <= 6, len(outer)  # two recordings, of which the second recalls the first
+
+
+def keeps_six_lists(x):
+    u, v, w, a, b, c = [], [], [], [], [], []
+    count = 0
+    while x > 0.2 and count < 100:
+        u.append(x)
+        v.append(x * x)
+        w.append(np.sin(x))
+        a.append(x + 1)
+        b.append(u[-1] * v[-1])
+        x = x * 0.9 + 0.001 * w[-1]
+        c.append(count * x)
+        count += 1
+    return u[1] + v[2] + w[-1] + np.sum(a) + b[-2] * np.sum(c) + len(u)
+
+
+def test_lists_that_a_loop_of_unknown_length_appends_to_are_found_together(monkeypatch):
+    """Not four or five recordings of the body for each of them."""
+    rounds, once = [], loops.StagedLoop._round
+    monkeypatch.setattr(loops.StagedLoop, "_round", lambda loop: rounds.append(loop) or once(loop))
+    ckad.trace(keeps_six_lists)(1.5)
+    assert 1 < len(rounds) <= 12
+    check_number(keeps_six_lists, 1.5, memory="1 MB")
 
 
 def test_what_comes_after_a_write_that_is_not_known_of_yet_is_of_no_account():

@@ -253,7 +253,8 @@ def _record(sides: Sequence[Thunk], place: Hashable) -> list[Side]:
     housing = Housing()
     try:
         while True:
-            housing.enter()
+            new = housing.enter(written)
+            guessed = {key: root for key, root in guessed.items() if key in written} | new
             try:
                 recorded = [_record_side(side, written, housing) for side in sides]
                 check_alike([side.ends for side in recorded if not side.raises])

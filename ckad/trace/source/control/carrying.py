@@ -44,7 +44,16 @@ from ckad.trace.source.names.frame import (
     region,
 )
 from ckad.trace.source.skipped import Skipped
-from ckad.trace.source.values import Slot, flatten, is_kept, is_same_array, join, same, slot_of
+from ckad.trace.source.values import (
+    Slot,
+    classes_of,
+    flatten,
+    is_kept,
+    is_same_array,
+    join,
+    same,
+    slot_of,
+)
 from ckad.trace.values import grown
 from ckad.trace.values.complex import ComplexTracer
 from ckad.trace.values.fields import Fields
@@ -194,6 +203,13 @@ class Findings:
         keys = [key for key in self.housing.given_up if key in self.carried]
         self.housing.given_up.clear()
         return keys
+
+    def of_last(self, slots: Sequence[Slot | None], ends: Sequence[Any]) -> list[Slot | None]:
+        """The kinds of what is there after the loop, of which a last step is known to be one."""
+        if self.guard != UNGUARDED or not self.length:
+            return [*slots]
+        pairs = zip(slots, ends, strict=True)
+        return [s and s.of_classes(classes_of(x)) for s, x in pairs]
 
     @property
     def length(self) -> int:

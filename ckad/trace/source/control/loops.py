@@ -60,7 +60,6 @@ from ckad.trace.source.names.frame import (
     Region,
     open_region,
 )
-from ckad.trace.source.values import Slot, classes_of
 from ckad.trace.values.grown import Grown, settle_tips
 from ckad.trace.values.tracer import Tracer, fresh, lift
 
@@ -84,6 +83,8 @@ class StagedLoop:
             self.order = recalled.recall(self.place, frame, self.found, self.around)
             self.likely = list(self.found.carried)
         self.guessed = dict(self.found.written)
+        self.buffers: dict[int, Storage] = {}  # of lists, likely to be written into
+        self.wanted: list[Stacked] = []  # of the last round, to be kept in buffers
 
     # --- recording until nothing new is found --------------------------------------------------
 
@@ -125,7 +126,7 @@ class StagedLoop:
         """Find out everything anew: what was recalled is not as it was."""
         self.found.housing.leave()
         self.found = self.found.anew()
-        self.order, self.likely, self.guessed = None, [], {}
+        self.order, self.likely, self.guessed, self.wanted = None, [], {}, []
 
     def _check_recalled(self, is_right: bool) -> None:
         if self.order is not None and not is_right:
@@ -193,16 +194,17 @@ class StagedLoop:
 
     @contextmanager
     def _new_lists(self, inner: Region) -> Iterator[None]:
-        """All lists that a round finds to be appended to are known in the next one. What else it
-        finds may come of that they lack an item."""
+        """All lists that a round finds to be appended to are known in the next one, and kept in
+        buffers there if need be. What else it finds may come of that they lack an item."""
         try:
             yield
         except Exception:
-            if not inner.new_lists:
+            if not (inner.new_lists or inner.wanted):
                 raise
         finally:
             self.found.lists.update(inner.new_lists)
-        if inner.new_lists:
+            self.wanted += inner.wanted
+        if inner.new_lists or inner.wanted:
             raise Again
 
     def _steps_of_draws(self, trace: Trace) -> int:
@@ -250,7 +252,10 @@ class StagedLoop:
 
     def _house_lists(self) -> None:
         """Let the steps start with lists as they are kept now."""
-        self.found.housing.enter()
+        wanted, self.wanted = self.wanted, []
+        for one in wanted:
+            self._house(one)
+        self.buffers |= self.found.housing.enter(self.found.written)
         self._forget(self.found.given_up())
         for house in self.found.housing.houses.values():
             frame, name = key = house.key
@@ -273,9 +278,10 @@ class StagedLoop:
 
     def _check_guessed(self, trace: Trace) -> None:
         """Take back what an earlier recording wrote into, and this one does not."""
-        wrong = [k for k in self.guessed if k in trace.adopted and not trace.adopted[k].writes]
-        self.guessed = {}
-        self._check_recalled(not wrong)
+        unwritten = {key for key, adopted in trace.adopted.items() if not adopted.writes}
+        self._check_recalled(unwritten.isdisjoint(self.guessed))
+        wrong = unwritten & {*self.guessed, *self.buffers}
+        self.guessed, self.buffers = {}, {}
         for key in wrong:
             self.found.written.pop(key, None)
         if wrong:
@@ -379,17 +385,10 @@ class StagedLoop:
     ) -> Iterator[tuple[Place, Any]]:
         """What the leaves of a name are after the loop."""
         at = (self.found.guard != UNGUARDED) + self.found.signals + end.first
-        slots = self._of_last(end.slots, ends)
+        slots = self.found.of_last(end.slots, ends)
         for k, (slot, leaf) in enumerate(zip(slots, end.leaves, strict=True)):
             yield (key, k), leaf if slot is None else slot.show(rows[at])
             at += slot is not None
-
-    def _of_last(self, slots: Sequence[Slot | None], ends: Sequence[Any]) -> list[Slot | None]:
-        """The kinds of what is there after the loop, of which a last step is known to be one."""
-        if self.found.guard != UNGUARDED or not self.found.length:
-            return [*slots]
-        pairs = zip(slots, ends, strict=True)
-        return [s and s.of_classes(classes_of(x)) for s, x in pairs]
 
     def _flow(self, body: Body, rows: list[int]) -> Flow | None:
         if not self.found.signals:

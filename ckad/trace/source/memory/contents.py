@@ -311,7 +311,10 @@ def grow(owner: Any, items: Iterable[Any]) -> None:
     found = contents(owner)
     found.appended = user_place()
     if inner.ends_unknown and not is_unhoused(owner):
-        raise Stacked(owner, length_unknown(found), kind_of_all(list(items)))
+        wanted = Stacked(owner, length_unknown(found), kind_of_all(list(items)))
+        if inner.depth > found.depth + 1:
+            raise wanted
+        inner.wanted.append(wanted)  # the body goes on, so that it shows all such lists
     inner.grown.add(id(owner))
     found.note_change(ITEMS)
     if inner.ends_unknown:

@@ -8,7 +8,8 @@ after it the array is what it is in NumPy, of the length that is known by then.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -145,6 +146,7 @@ class ArrayHouse:
     is_ring = is_probed = False
     is_needed = False
     kind = None
+    roots: Mapping[int, Storage] = MappingProxyType({})
 
     def __init__(self, found: Growing, most: float, guess: int) -> None:
         self.key, self.step, self.error = found.key, found.step, found.error
@@ -162,8 +164,12 @@ class ArrayHouse:
     def growth_mark(self) -> Any:
         return id(self)
 
+    @property
+    def is_built(self) -> bool:
+        return self.buffer is not None
+
     def build(self) -> None:
-        if self.buffer is not None:
+        if self.is_built:
             return
         rows = self._rows()
         self.buffer = Buffer(rows, self.step.axis, self.length, self._note, self.copied)

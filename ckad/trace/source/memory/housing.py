@@ -17,6 +17,7 @@ import numpy as np
 
 from ckad.errors import CkadError
 from ckad.trace.memory.context import current
+from ckad.trace.memory.storage import Storage
 from ckad.trace.source.memory.aliases import is_shown_after
 from ckad.trace.source.memory.contents import (
     ITEMS,
@@ -58,6 +59,7 @@ class ContainerHouse:
         self.contents: Contents = contents(found.owner)
         self.before = self.contents.names[ITEMS]
         self.is_built = False
+        self.roots: dict[int, Storage] = {}  # the buffers of a list, as they were built last
 
     @property
     def key(self) -> Key:
@@ -91,10 +93,25 @@ class House(ContainerHouse):
 
     def __init__(self, found: Stacked) -> None:
         super().__init__(found)
-        self.space = 0  # rows for what is appended
         self.is_ring = type(self.owner) is deque and self.owner.maxlen is not None
+        self.space = 0  # rows for what is appended
+
+    def suppose(self, most: float) -> None:
+        """Leave space for what steps append if each of ``most`` appends one item."""
+        if self.is_ring:
+            return
+        each = self.kind.nbytes if self.kind else ASSUMED_BYTES
+        if math.isinf(most):
+            most = self.assumed() or GUESS
+        self.space = int(most if most * each <= ASSUMED_BYTES else min(most, GUESS))
 
     def _rows(self) -> Stack:
+        rows = self._stack()
+        roots = [x.storage.root for x in rows.layout.buffers]
+        self.roots = {id(root): root for root in roots}
+        return rows
+
+    def _stack(self) -> Stack:
         before, space = self.before, self.space
         if type(before) is Stack:
             return self._extended(before, space)
@@ -214,12 +231,14 @@ class Housing:
             raise found.error
         if known is None:
             known = self.houses[id(found.owner)] = House(found)
-            known.space = 0 if known.is_ring else int(min(most, GUESS))
+            known.suppose(most)
         elif found.kind is None:
             raise found.error
         else:
             known.leave()
-            known.kind = found.kind
+            was_probed, known.kind = known.is_probed, found.kind
+            if was_probed and isinstance(known, House):
+                known.suppose(most)
         return True
 
     @property
@@ -252,12 +271,22 @@ class Housing:
             self.refuse(house)
         return bool(dropped)
 
-    def enter(self) -> None:
+    def enter(self, written: dict[int, Storage]) -> dict[int, Storage]:
+        """Build what is not; the buffers that are new, which are likely to be ``written`` into."""
+        new: dict[int, Storage] = {}
         for house in list(self.houses.values()):
+            if house.is_built:
+                continue
+            for key in house.roots:
+                written.pop(key, None)
             try:
                 house.build()
             except CkadError:
                 self.refuse(house)
+                continue
+            new |= house.roots
+        written |= new
+        return new
 
     def mark(self, inner: Region) -> None:
         """Note in a body which lists have space."""

@@ -47,6 +47,7 @@ class Region:
         self.whole: dict[int, Any] = {}  # lists of which the body does more than append to them
         self.growth: dict[int, Growth] = {}  # by how much lists have grown here
         self.housed: set[int] = set()  # lists with space in buffers for what is appended here
+        self.wanted: list[Any] = []  # lists that are to have some when it is recorded again
         self.unhoused: set[int] = set()  # those for which it is not known how much that is
         self.probed: set[int] = set()  # empty lists of whose items nothing is known yet
         self.keyed: dict[int, Any] = {}  # dicts, and what was put into them by the step's number
