@@ -40,7 +40,9 @@ FIELDS = 3
 LENGTH = 4
 #: Sparse matrices, traced or SciPy's own.
 SPARSE = 5
-_COUNT = 6
+#: Integers shorter than the tape's, traced, and what asks for them.
+SHORT = 6
+_COUNT = 7
 #: Kinds that a composite takes: their cells are filled wherever there is no other function.
 Kinds = tuple[int, ...]
 EVERY: Kinds = (PLAIN, PART, COMPLEX)
@@ -58,6 +60,10 @@ class Traced:
     __slots__ = ()
     kind: ClassVar[int] = PLAIN
 
+
+#: Integers that no tape has: what is computed from them alone wraps around in NumPy.
+SHORT_TYPES = frozenset({np.int8, np.uint8, np.uint16, np.uint32})
+_SHORT_NAMES = frozenset("int8 uint8 uint16 uint32 i1 u1 u2 u4".split())
 
 #: class -> kind of all its values
 _KINDS: dict[type, int] = dict.fromkeys((int, float, bool, type(None), slice, type(...)), PLAIN)
@@ -79,10 +85,16 @@ def _looked_into(x: Any) -> int:
     if isinstance(x, (list, tuple)):
         return FIELDS if _names_fields(x) else max(map(kind_of, x), default=PLAIN)
     if isinstance(x, type):
+        if x in SHORT_TYPES:
+            return SHORT
         return COMPLEX if issubclass(x, (complex, np.complexfloating)) else PLAIN
     if isinstance(x, np.dtype):
+        if x.type in SHORT_TYPES:
+            return SHORT
         return FIELDS if x.names is not None else COMPLEX if x.kind == "c" else PLAIN
     if isinstance(x, str):
+        if x in _SHORT_NAMES:
+            return SHORT
         return COMPLEX if str.startswith(x, "complex") else PLAIN  # of traced text, too
     if isinstance(x, dict):
         return FIELDS if {"names", "formats"} <= x.keys() else PLAIN
@@ -336,6 +348,11 @@ def tracers(x: Any) -> Iterator[Any]:
             yield from tracers(item)
 
 
+def holds_traced(x: Any) -> bool:
+    """Whether a traced value of any kind is in nested lists and tuples."""
+    return any(map(holds_traced, x)) if isinstance(x, (list, tuple)) else isinstance(x, Traced)
+
+
 def reject(wrong: Any, call: str) -> None:
     """UnsupportedFunctionError naming ``call`` if ``wrong``."""
     if wrong:
@@ -389,6 +406,16 @@ def _refuse_fields(name: str) -> NoReturn:
     )
 
 
+def _refuse_short(name: str) -> NoReturn:
+    raise UnsupportedFunctionError(
+        at_place(
+            f"ckad has no rule for {name.replace('numpy', 'np', 1)} of integers this short. "
+            "Convert them before, with .astype(np.int64)."
+        )
+    )
+
+
 refuses(PLAIN, _refuse_plain)
+refuses(SHORT, _refuse_short)
 refuses(COMPLEX, _refuse_complex)
 refuses(FIELDS, _refuse_fields)

@@ -53,6 +53,7 @@ from ckad.trace.primitives import (
     scalars,
     select,
     shape,
+    short,
     sparse,
     ufunc_methods,
 )
@@ -74,6 +75,7 @@ MODULES = (
     *part.MODULES,
     *complex_.MODULES,
     *fields.MODULES,
+    *short.MODULES,
     sparse,
     *(fourier, iteration),
 )

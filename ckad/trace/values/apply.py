@@ -15,7 +15,7 @@ from ckad.tape.types import NUMPY_DTYPES, DType, Type, dtype_of
 from ckad.trace import arrays
 from ckad.trace.arrays import Casting
 from ckad.trace.axes import common_shape
-from ckad.trace.dispatch import Function, put
+from ckad.trace.dispatch import SHORT_TYPES, Function, put
 from ckad.trace.memory.context import current
 from ckad.trace.memory.views import ReshapeView
 from ckad.trace.values.tracer import Tracer, assign, concrete, fresh, known, lift, localise, value
@@ -162,8 +162,7 @@ def _number(x: int | float, dtype: DType) -> int:
         ) from None
 
 
-#: Integers that no tape has: what is computed from them alone wraps around in NumPy.
-SHORT = frozenset(map(np.dtype, (np.int8, np.uint8, np.uint16, np.uint32)))
+SHORT = frozenset(map(np.dtype, SHORT_TYPES))
 
 
 def check_short(ufunc: Any, xs: Sequence[Any]) -> None:
