@@ -82,6 +82,8 @@ def _looked_into(x: Any) -> int:
     if is_sparse(x):
         _KINDS[type(x)] = SPARSE
         return SPARSE
+    if isinstance(x, (np.ndarray, np.generic)) and x.dtype.type in SHORT_TYPES:
+        return SHORT
     if isinstance(x, (list, tuple)):
         return FIELDS if _names_fields(x) else max(map(kind_of, x), default=PLAIN)
     if isinstance(x, type):
@@ -348,11 +350,6 @@ def tracers(x: Any) -> Iterator[Any]:
             yield from tracers(item)
 
 
-def holds_traced(x: Any) -> bool:
-    """Whether a traced value of any kind is in nested lists and tuples."""
-    return any(map(holds_traced, x)) if isinstance(x, (list, tuple)) else isinstance(x, Traced)
-
-
 def reject(wrong: Any, call: str) -> None:
     """UnsupportedFunctionError naming ``call`` if ``wrong``."""
     if wrong:
@@ -406,16 +403,6 @@ def _refuse_fields(name: str) -> NoReturn:
     )
 
 
-def _refuse_short(name: str) -> NoReturn:
-    raise UnsupportedFunctionError(
-        at_place(
-            f"ckad has no rule for {name.replace('numpy', 'np', 1)} of integers this short. "
-            "Convert them before, with .astype(np.int64)."
-        )
-    )
-
-
 refuses(PLAIN, _refuse_plain)
-refuses(SHORT, _refuse_short)
 refuses(COMPLEX, _refuse_complex)
 refuses(FIELDS, _refuse_fields)

@@ -149,6 +149,6 @@ def _is_scalar(x: Any) -> bool:
 for _builtin, _function in {
     **{type: _type, builtins.isinstance: is_instance, builtins.hasattr: _has_attribute}
 }.items():
-    dispatch.put(_builtin, _function, (*dispatch.ANY, dispatch.SPARSE))
+    dispatch.put(_builtin, _function, (*dispatch.ANY, dispatch.SPARSE, dispatch.SHORT))
     dispatch.always(_builtin)
 dispatch.put(np.isscalar, _is_scalar, (dispatch.PLAIN,))

@@ -1,7 +1,8 @@
 """Integers shorter than the tape's while tracing: the tape's own, and the dtype that NumPy has.
 
 The numbers are always within the range of the dtype. ``uint64``, which sums of unsigned integers
-have, is one of them: its numbers are below 2**63, so nothing is computed in it that may wrap around.
+have, is one of them: its numbers are below 2**63, and nothing is computed in it that may leave
+that.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ class Short(Array):
 
     @property
     def scalar(self) -> bool:
-        return self.numbers.scalar
+        return bool(self.numbers.scalar)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -116,9 +117,21 @@ trees.register_short(Short, Tracer)
 # --- what is in range ----------------------------------------------------------------------------
 
 
+def holds_traced(x: Any) -> bool:
+    """Whether a traced value of any kind is in nested lists and tuples."""
+    if isinstance(x, (list, tuple)):
+        return any(map(holds_traced, x))
+    return isinstance(x, dispatch.Traced)
+
+
 def is_short(dtype: Any) -> bool:
     """Whether arrays of ``dtype`` are ``Short``."""
     return dtype in SHORT or dtype == UINT64
+
+
+def is_plain_short(x: Any) -> bool:
+    """Whether ``x`` is a plain array or scalar of integers too short for a tape."""
+    return isinstance(x, (np.ndarray, np.generic)) and x.dtype in SHORT
 
 
 def wrapped(numbers: Any, dtype: Any) -> Short:
@@ -170,7 +183,8 @@ def fitting(x: Any, dtype: np.dtype) -> Any:
 def cast(x: Any, dtype: np.dtype) -> Short:
     """``x`` as integers of ``dtype``, as an assignment and ``.astype`` convert it."""
     if isinstance(x, (list, tuple)):
-        x = np.asarray(x) if not dispatch.holds_traced(x) else dispatch.call(np.asarray, (x,), {})
+        traced = holds_traced(x)
+        x = dispatch.call(np.asarray, (x,), {}) if traced else np.asarray(x, dtype)
     if isinstance(x, Short) and x.dtype == dtype:
         return x
     if isinstance(x, Short):

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ckad.trace.dispatch import PLAIN, SHORT, call, holds_traced, put, reject, within
+from ckad.trace.dispatch import PLAIN, SHORT, call, put, reject, within
 from ckad.trace.primitives.short.ufuncs import entering, gathered, kind_in_loop, stored
 from ckad.trace.values.apply import SHORT as DTYPES
 from ckad.trace.values.short import (
@@ -16,6 +16,8 @@ from ckad.trace.values.short import (
     Short,
     cast,
     constant,
+    holds_traced,
+    is_plain_short,
     is_short,
     marked,
     refuse_dtype,
@@ -28,6 +30,8 @@ def numbers_of(x: Any) -> Any:
     """Arguments with the tape's integers for the short ones."""
     if isinstance(x, (list, tuple)):
         return type(x)(numbers_of(item) for item in x) if type(x) in (list, tuple) else x
+    if is_plain_short(x):
+        return x.astype(np.int64)
     return x.numbers if isinstance(x, Short) else x
 
 
@@ -35,6 +39,7 @@ def numbers_of(x: Any) -> Any:
 
 
 def _getitem(x: Any, index: Any) -> Any:
+    x = gathered(x)
     found = call(operator.getitem, (numbers_of(x), numbers_of(index)), {})
     return marked_view(found, x.dtype) if isinstance(x, Short) else found
 
@@ -44,8 +49,7 @@ def marked_view(found: Any, dtype: np.dtype) -> Short:
 
 
 def _setitem(x: Any, index: Any, new: Any) -> None:
-    if not isinstance(x, Short) and isinstance(x, np.ndarray):
-        reject(True, "a write of traced integers this short into a plain array")
+    reject(isinstance(x, np.ndarray), "a write of traced integers into a plain array")
     call(operator.setitem, (numbers_of(x), numbers_of(index), stored(x, new)), {})
 
 
@@ -60,7 +64,7 @@ def _fill(x: Any, new: Any) -> None:
 def _copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -> None:
     reject(where is not True or casting != "same_kind", "np.copyto with where= or casting=")
     same = np.can_cast(kind_in_loop(src), dst.dtype, "same_kind") if not np.isscalar(src) else True
-    reject(not same, f"np.copyto into {dst.dtype}")
+    reject(not same or not holds_traced(dst), f"np.copyto into {dst.dtype}")
     dst[...] = src
 
 
@@ -112,6 +116,8 @@ def _to_long(kind: Any) -> Callable[..., Any]:
 
 for _key in (int, float, bool, np.int64, np.float64, np.float32, np.bool_, np.ndarray.tolist):
     put(_key, _to_long(_key), SHORT)
+put(abs, np.abs, SHORT)
+put(divmod, lambda x, y: (x // y, x % y), SHORT)
 put(np.ndarray.item, lambda x, *args: x.numbers.item(*args), SHORT)
 
 
@@ -126,7 +132,8 @@ def _filled(key: Any) -> Callable[..., Any]:
             dtype, args = args[0], args[1:]
         elif len(args) > 1:
             args, dtype = args[:1], args[1]
-        reject(len(args) > 1, f"np.{key.__name__} with these options")
+        filled = key in (np.full, np.full_like)
+        reject(len(args) > filled, f"np.{key.__name__} with these options")
         wanted = np.dtype(_dtype_of_new(key, first, args, dtype))
         first = numbers_of(first)
         if not is_short(wanted):
@@ -200,6 +207,7 @@ def _keeping(key: Any) -> Callable[..., Any]:
 
     def function(x: Any, *args: Any, **options: Any) -> Any:
         reject(options.get("out") is not None, f"np.{key.__name__} with out=")
+        x = gathered(x)
         options = {name: numbers_of(option) for name, option in options.items()}
         found = call(key, (numbers_of(x), *numbers_of(args)), options)
         return marked_view(found, x.dtype) if isinstance(x, Short) else found
@@ -232,7 +240,7 @@ def _of_numbers(key: Any) -> Callable[..., Any]:
 
 
 _OF_NUMBERS: list[Any] = [
-    *(np.any, np.all, np.argmax, np.argmin, np.argsort, np.count_nonzero, np.mean, np.std, np.var),
+    *(np.any, np.all, np.argmax, np.argmin, np.count_nonzero, np.mean, np.std, np.var),
     *(np.nonzero, np.flatnonzero, np.argwhere, np.shape, np.ndim, np.size, np.array_equal),
 ]
 for _own in _OF_NUMBERS:
@@ -248,8 +256,10 @@ def _total(key: Any) -> Callable[..., Any]:
     def function(x: Any, *args: Any, **options: Any) -> Any:
         name = f"np.{key.__name__} of integers this short"
         dtype = options.pop("dtype", None)
+        args, options = numbers_of(args), {k: numbers_of(v) for k, v in options.items()}
         reject(len(args) > 1 or options.keys() - {"axis", "keepdims"}, f"{name} with these options")
-        numbers = numbers_of(gathered(x))
+        x = gathered(x)
+        numbers = numbers_of(x)
         if dtype is not None and not is_short(np.dtype(dtype)):
             return call(key, (numbers, *args), {"dtype": dtype, **options})
         if dtype is None and not isinstance(x, Short):

@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
 
 import numpy as np
 
-from ckad.errors import DtypeError
+from ckad.errors import DtypeError, UnsupportedFunctionError
 from ckad.place import at_place
-from ckad.trace import dispatch
-from ckad.trace.dispatch import SHORT, call, holds_traced, reject
+from ckad.trace import constants, dispatch
+from ckad.trace.dispatch import PLAIN, SHORT, call, reject
 from ckad.trace.values.apply import _loop_type, _resolve
-from ckad.trace.values.short import UINT64, Short, cast, fitting, is_short, marked, wrapped
+from ckad.trace.values.short import (
+    UINT64,
+    Short,
+    cast,
+    constant,
+    fitting,
+    holds_traced,
+    is_plain_short,
+    is_short,
+    marked,
+    wrapped,
+)
 from ckad.trace.values.short import refuse_dtype as refuse
 from ckad.trace.values.tracer import Tracer
 
@@ -33,7 +44,9 @@ _COMPARISONS = frozenset(
 
 
 def gathered(x: Any) -> Any:
-    """Lists as arrays."""
+    """Lists as arrays, plain short integers as constants."""
+    if is_plain_short(x):
+        return constant(x)
     if isinstance(x, (list, tuple)):
         return call(np.asarray, (x,), {}) if holds_traced(x) else np.asarray(x)
     return x
@@ -71,7 +84,10 @@ def _real(dtype: np.dtype) -> Any:
 def _called(ufunc: Any, method: str, inputs: Sequence[Any], options: dict[str, Any]) -> Any:
     out = options.pop("out", None)
     name = f"np.{ufunc.__name__}"
-    reject(method != "__call__", f"{name}.{method} of integers this short")
+    if method != "__call__":
+        return by_numbers(
+            (ufunc, method), inputs, {**options, **({} if out is None else {"out": out})}
+        )
     reject(options or isinstance(out, tuple), f"{name} of integers this short with options")
     xs = [gathered(x) for x in inputs]
     loop = _resolve(ufunc, tuple(kind_in_loop(x) for x in xs))
@@ -107,7 +123,50 @@ def _computed(ufunc: Any, xs: Sequence[Any], loop: Sequence[np.dtype], dtype: np
     return wrapped(call(ufunc, ins, {}), dtype)
 
 
-dispatch.derives(SHORT, dispatch.ufunc_cell(_called))
+def by_numbers(key: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
+    """What has no rule of its own: NumPy's own if all numbers are known.
+
+    Plain arrays of short integers are taken as the tape's.
+    """
+    if not _holds_short((args, tuple(options.values()))):
+        xs = [_longer(x) for x in args]
+        named = {name: _longer(x) for name, x in options.items()}
+        kinds = [kind for x in (*xs, *named.values()) if (kind := dispatch.kind_of(x)) != SHORT]
+        function = dispatch.cell(key, max(kinds, default=PLAIN))
+        if function is not None:
+            return function(*xs, **named)
+    found = constants.called(key, args, options, lambda x: isinstance(x, dispatch.Traced))
+    return _refuse(dispatch.name_of(key)) if found is NotImplemented else found
+
+
+def _holds_short(x: Any) -> bool:
+    return any(map(_holds_short, x)) if isinstance(x, (list, tuple)) else isinstance(x, Short)
+
+
+def _longer(x: Any) -> Any:
+    if type(x) in (list, tuple):
+        return type(x)(map(_longer, x))
+    return x.astype(np.int64) if is_plain_short(x) else x
+
+
+def _derived(key: Any) -> Callable[..., Any] | None:
+    of_ufunc = dispatch.ufunc_cell(_called)(key)
+    if of_ufunc is None and not dispatch.knows(key):
+        return None  # called as it is
+    return of_ufunc or (lambda *args, **options: by_numbers(key, args, options))
+
+
+def _refuse(name: str) -> NoReturn:
+    raise UnsupportedFunctionError(
+        at_place(
+            f"ckad has no rule for {name.replace('numpy', 'np', 1)} of integers this short. "
+            "Convert them before, with .astype(np.int64)."
+        )
+    )
+
+
+dispatch.refuses(SHORT, _refuse)
+dispatch.derives(SHORT, _derived)
 
 
 def stored(x: Any, new: Any) -> Any:

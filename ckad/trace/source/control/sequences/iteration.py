@@ -293,5 +293,5 @@ for _builtin, _function in {
     count: _count,
     cycle: _cycle,
 }.items():
-    dispatch.put(_builtin, _function, dispatch.ANY)
+    dispatch.put(_builtin, _function, (*dispatch.ANY, dispatch.SHORT))
     dispatch.always(_builtin)
