@@ -226,7 +226,22 @@ def register_short(whole: Callable[[Any, np.dtype], Any], traced: type) -> None:
 
 
 def is_short(x: Any) -> bool:
+    """Whether ``x`` is a traced array of short integers."""
     return type(x) in _shorts
+
+
+#: Integers that no tape has: what is computed from them alone wraps around in NumPy.
+SHORT = frozenset(map(np.dtype, (np.int8, np.uint8, np.uint16, np.uint32)))
+_NAMES = frozenset("int8 uint8 uint16 uint32 i1 u1 u2 u4".split())
+
+
+def asks_for_short(x: Any) -> bool:
+    """Whether ``x`` is a plain array of short integers, their dtype, or its name."""
+    if isinstance(x, (np.ndarray, np.generic, np.dtype)):
+        return getattr(x, "dtype", x) in SHORT
+    if isinstance(x, type):
+        return issubclass(x, np.integer) and np.dtype(x) in SHORT
+    return type(x) is str and x in _NAMES
 
 
 def _whole_short(dtype: np.dtype, children: Any) -> Any:

@@ -40,7 +40,7 @@ FIELDS = 3
 LENGTH = 4
 #: Sparse matrices, traced or SciPy's own.
 SPARSE = 5
-#: Integers shorter than the tape's, traced, and what asks for them.
+#: Integers shorter than the tape's, and what asks for them.
 SHORT = 6
 _COUNT = 7
 #: Kinds that a composite takes: their cells are filled wherever there is no other function.
@@ -61,10 +61,6 @@ class Traced:
     kind: ClassVar[int] = PLAIN
 
 
-#: Integers that no tape has: what is computed from them alone wraps around in NumPy.
-SHORT_TYPES = frozenset({np.int8, np.uint8, np.uint16, np.uint32})
-_SHORT_NAMES = frozenset("int8 uint8 uint16 uint32 i1 u1 u2 u4".split())
-
 #: class -> kind of all its values
 _KINDS: dict[type, int] = dict.fromkeys((int, float, bool, type(None), slice, type(...)), PLAIN)
 
@@ -82,21 +78,15 @@ def _looked_into(x: Any) -> int:
     if is_sparse(x):
         _KINDS[type(x)] = SPARSE
         return SPARSE
-    if isinstance(x, (np.ndarray, np.generic)) and x.dtype.type in SHORT_TYPES:
+    if trees.asks_for_short(x):
         return SHORT
     if isinstance(x, (list, tuple)):
         return FIELDS if _names_fields(x) else max(map(kind_of, x), default=PLAIN)
     if isinstance(x, type):
-        if x in SHORT_TYPES:
-            return SHORT
         return COMPLEX if issubclass(x, (complex, np.complexfloating)) else PLAIN
     if isinstance(x, np.dtype):
-        if x.type in SHORT_TYPES:
-            return SHORT
         return FIELDS if x.names is not None else COMPLEX if x.kind == "c" else PLAIN
     if isinstance(x, str):
-        if x in _SHORT_NAMES:
-            return SHORT
         return COMPLEX if str.startswith(x, "complex") else PLAIN  # of traced text, too
     if isinstance(x, dict):
         return FIELDS if {"names", "formats"} <= x.keys() else PLAIN

@@ -24,12 +24,13 @@ from ckad.trace.source.names import classes
 from ckad.trace.source.names.absence import OrNone
 from ckad.trace.source.names.generated import Filtered
 from ckad.trace.source.skipped import Skipped
-from ckad.trace.values.apply import SHORT, astype, broadcast_to, reshape_value
+from ckad.trace.values.apply import astype, broadcast_to, reshape_value
 from ckad.trace.values.array import Array
 from ckad.trace.values.complex import ComplexTracer, as_complex
 from ckad.trace.values.fields import Fields
 from ckad.trace.values.short import Short, constant
 from ckad.trace.values.tracer import Tracer, fresh, known, lift, value
+from ckad.trees import SHORT
 
 
 def holds_tracer(x: Any) -> bool:

@@ -15,10 +15,11 @@ from ckad.tape.types import NUMPY_DTYPES, DType, Type, dtype_of
 from ckad.trace import arrays
 from ckad.trace.arrays import Casting
 from ckad.trace.axes import common_shape
-from ckad.trace.dispatch import SHORT_TYPES, Function, put
+from ckad.trace.dispatch import Function, put
 from ckad.trace.memory.context import current
 from ckad.trace.memory.views import ReshapeView
 from ckad.trace.values.tracer import Tracer, assign, concrete, fresh, known, lift, localise, value
+from ckad.trees import SHORT
 
 
 def apply(op: int, *xs: Any, attrs: Sequence[int] = (), type: Type | None = None) -> Tracer:
@@ -160,9 +161,6 @@ def _number(x: int | float, dtype: DType) -> int:
                 "as a float: 2.0**64 in place of 2**64."
             )
         ) from None
-
-
-SHORT = frozenset(map(np.dtype, SHORT_TYPES))
 
 
 def check_short(ufunc: Any, xs: Sequence[Any]) -> None:

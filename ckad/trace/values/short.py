@@ -19,11 +19,14 @@ from ckad.tape.ops import Op
 from ckad.tape.types import DType
 from ckad.trace import dispatch
 from ckad.trace.memory.opened import is_text
-from ckad.trace.values.apply import SHORT, astype
+from ckad.trace.values.apply import astype
 from ckad.trace.values.array import Array
 from ckad.trace.values.tracer import Tracer, fresh, known, lift, value
+from ckad.trees import SHORT
 
 UINT64 = np.dtype(np.uint64)
+#: What short integers are promoted to, or added up in.
+_FURTHER = frozenset({UINT64, np.dtype(np.int16), np.dtype(np.int32)})
 
 
 class Short(Array):
@@ -126,7 +129,7 @@ def holds_traced(x: Any) -> bool:
 
 def is_short(dtype: Any) -> bool:
     """Whether arrays of ``dtype`` are ``Short``."""
-    return dtype in SHORT or dtype == UINT64
+    return dtype in SHORT or dtype in _FURTHER
 
 
 def is_plain_short(x: Any) -> bool:

@@ -10,7 +10,6 @@ import numpy as np
 
 from ckad.trace.dispatch import PLAIN, SHORT, call, put, reject, within
 from ckad.trace.primitives.short.ufuncs import entering, gathered, kind_in_loop, stored
-from ckad.trace.values.apply import SHORT as DTYPES
 from ckad.trace.values.short import (
     UINT64,
     Short,
@@ -82,7 +81,7 @@ def _astype(x: Any, dtype: Any, order: str = "K", casting: Any = "unsafe", **opt
     dtype = np.dtype(dtype)
     if not isinstance(x, Short):
         return _owned(cast(x, dtype))
-    if dtype in DTYPES:
+    if is_short(dtype) and dtype != UINT64:
         same = dtype == x.dtype
         return x if same and options.get("copy", True) is False else _owned(cast(x, dtype))
     return call(np.ndarray.astype, (x.numbers, dtype), {})
