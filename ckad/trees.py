@@ -207,6 +207,58 @@ _matrix: Any = _whole_matrix
 optree.register_pytree_node(Matrix, _flat_matrix, _matrix, namespace=_NAMESPACE)
 
 
+# --- arrays of short integers --------------------------------------------------------------------
+
+
+class ShortIntegers(tuple[Any, ...]):
+    """Stands in a structure for traced integers of a short dtype, whose leaf is their numbers."""
+
+    dtype: np.dtype
+
+
+#: Class of traced short integers -> the class of their numbers.
+_shorts: dict[Callable[[Any, np.dtype], Any], type] = {}
+
+
+def register_short(whole: Callable[[Any, np.dtype], Any], traced: type) -> None:
+    """Make instances of ``whole``, which have ``numbers`` and a ``dtype``, trees of these."""
+    _shorts[whole] = traced
+
+
+def is_short(x: Any) -> bool:
+    """Whether ``x`` is a traced array of short integers."""
+    return type(x) in _shorts
+
+
+#: Integers that no tape has: what is computed from them alone wraps around in NumPy.
+SHORT = frozenset(map(np.dtype, (np.int8, np.uint8, np.uint16, np.uint32)))
+_NAMES = frozenset("int8 uint8 uint16 uint32 i1 u1 u2 u4".split())
+
+
+def asks_for_short(x: Any) -> bool:
+    """Whether ``x`` is a plain array of short integers, their dtype, or its name."""
+    if isinstance(x, (np.ndarray, np.generic, np.dtype)):
+        return getattr(x, "dtype", x) in SHORT
+    if isinstance(x, type):
+        return issubclass(x, np.integer) and np.dtype(x) in SHORT
+    return type(x) is str and x in _NAMES
+
+
+def _whole_short(dtype: np.dtype, children: Any) -> Any:
+    """Integers with these numbers; what is no number stays."""
+    (numbers,) = children
+    for whole, traced in _shorts.items():
+        if isinstance(numbers, traced):
+            return whole(numbers, dtype)
+    plain = isinstance(numbers, (np.ndarray, np.generic, int))
+    return np.asarray(numbers).astype(dtype)[()] if plain else numbers
+
+
+_flat_short: Any = lambda x: (tuple(x), x.dtype, ("numbers",))  # noqa: E731
+_short: Any = _whole_short
+optree.register_pytree_node(ShortIntegers, _flat_short, _short, namespace=_NAMESPACE)
+
+
 # --- taking them apart ---------------------------------------------------------------------------
 
 _ANY_LEAF: Any = 0.0
@@ -225,6 +277,10 @@ def _stand_in(x: Any) -> Any:
         whole = Matrix((_stand_in(numbers),))
         whole.pattern = pattern
         return whole
+    if is_short(x):
+        short = ShortIntegers((0.0,))
+        short.dtype = x.dtype
+        return short
     return Complex() if is_complex(x) else 0.0
 
 
@@ -233,12 +289,14 @@ def _leaves_of(x: Any) -> list[Any]:
         return [leaf for field in record_of(x)[1] for leaf in _leaves_of(field)]
     if is_matrix(x):
         return _leaves_of(matrix_of(x)[0])
+    if is_short(x):
+        return [x.numbers]
     return list(parts(x)) if is_complex(x) else [x]
 
 
 def _with_parts(leaves: list[Any], treedef: Treedef) -> tuple[list[Any], Treedef]:
     """The same tree with every complex leaf, and every one with fields, taken apart."""
-    if not any(is_complex(x) or is_record(x) or is_matrix(x) for x in leaves):
+    if not any(is_complex(x) or is_record(x) or is_matrix(x) or is_short(x) for x in leaves):
         return leaves, treedef
     pending = iter(leaves)
     whole = optree.treespec_transform(

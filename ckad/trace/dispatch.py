@@ -40,7 +40,9 @@ FIELDS = 3
 LENGTH = 4
 #: Sparse matrices, traced or SciPy's own.
 SPARSE = 5
-_COUNT = 6
+#: Integers shorter than the tape's, and what asks for them.
+SHORT = 6
+_COUNT = 7
 #: Kinds that a composite takes: their cells are filled wherever there is no other function.
 Kinds = tuple[int, ...]
 EVERY: Kinds = (PLAIN, PART, COMPLEX)
@@ -76,6 +78,8 @@ def _looked_into(x: Any) -> int:
     if is_sparse(x):
         _KINDS[type(x)] = SPARSE
         return SPARSE
+    if trees.asks_for_short(x):
+        return SHORT
     if isinstance(x, (list, tuple)):
         return FIELDS if _names_fields(x) else max(map(kind_of, x), default=PLAIN)
     if isinstance(x, type):

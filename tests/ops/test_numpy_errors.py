@@ -40,7 +40,8 @@ UNSUPPORTED = {
 
 DTYPES = {
     "np.sum(x, dtype=np.float16)": "float16",
-    "np.zeros(3, np.int8, like=x)": "int8",
+    "np.zeros(3, np.uint64, like=x)": "uint64",
+    "np.sqrt(x.astype(np.int8))": "float16",
     "np.full_like(x, 1, dtype='uint64')": "uint64",
 }
 

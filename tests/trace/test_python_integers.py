@@ -136,10 +136,14 @@ def short_in_a_loop(x):
     return x * image.astype(float).sum()
 
 
-@pytest.mark.parametrize("program", [short_and_traced, short_range, short_in_a_loop])
-def test_integers_too_short_for_a_tape_are_named(program):
+def test_a_traced_number_of_python_among_short_integers_is_named():
     with pytest.raises(DtypeError, match=r"test_python_integers.py:\d+: .*uint8"):
-        ckad.jit(program, engine="vm")(0.7)
+        ckad.jit(short_and_traced, engine="vm")(0.7)
+
+
+@pytest.mark.parametrize("program", [short_range, short_in_a_loop])
+def test_short_integers_wrap_around(program):
+    assert ckad.jit(program, engine="vm")(0.7) == pytest.approx(program(0.7), rel=1e-14)
 
 
 def short_and_real(x):

@@ -25,8 +25,9 @@ from ckad.trace.primitives.shape import (
     transpose,
     view_or_copy,
 )
-from ckad.trace.values.apply import SHORT, astype, tape_dtype
+from ckad.trace.values.apply import astype, tape_dtype
 from ckad.trace.values.tracer import Tracer, fresh, known, known_dtype, lift, value
+from ckad.trees import SHORT
 
 
 def _filled(shape: Any, number: Any, dtype: Any) -> Tracer:

@@ -24,6 +24,7 @@ from ckad.trace.values.array import Array
 from ckad.trace.values.complex import ComplexTracer
 from ckad.trace.values.fields import Fields
 from ckad.trace.values.part import Part
+from ckad.trace.values.short import Short
 from ckad.trace.values.sparse import Sparse
 from ckad.trace.values.tracer import Tracer
 
@@ -40,6 +41,8 @@ def class_of(x: Any) -> type:
         return classes.pop() if len(classes) == 1 else refuse()
     if type(x) is OrNone:
         absence.refuse("its class is asked for")
+    if type(x) is Short:
+        return x.dtype.type if x.scalar else np.ndarray
     if isinstance(x, Part):
         return np.ndarray
     if isinstance(x, Sparse):
@@ -134,7 +137,7 @@ def is_instance(x: Any, wanted: Any) -> bool:
 
 def _has_attribute(x: Any, name: str) -> bool:
     """``hasattr(x, name)``: a traced array or number has what those of NumPy or Python have."""
-    if not isinstance(x, (Tracer, ComplexTracer)):
+    if not isinstance(x, (Tracer, ComplexTracer, Short)):
         return hasattr(x, name)
     return any(name in base.__dict__ for base in class_of(x).__mro__)
 
@@ -146,6 +149,6 @@ def _is_scalar(x: Any) -> bool:
 for _builtin, _function in {
     **{type: _type, builtins.isinstance: is_instance, builtins.hasattr: _has_attribute}
 }.items():
-    dispatch.put(_builtin, _function, (*dispatch.ANY, dispatch.SPARSE))
+    dispatch.put(_builtin, _function, (*dispatch.ANY, dispatch.SPARSE, dispatch.SHORT))
     dispatch.always(_builtin)
 dispatch.put(np.isscalar, _is_scalar, (dispatch.PLAIN,))

@@ -24,11 +24,13 @@ from ckad.trace.source.names import classes
 from ckad.trace.source.names.absence import OrNone
 from ckad.trace.source.names.generated import Filtered
 from ckad.trace.source.skipped import Skipped
-from ckad.trace.values.apply import SHORT, astype, broadcast_to, reshape_value
+from ckad.trace.values.apply import astype, broadcast_to, reshape_value
 from ckad.trace.values.array import Array
 from ckad.trace.values.complex import ComplexTracer, as_complex
 from ckad.trace.values.fields import Fields
+from ckad.trace.values.short import Short, constant
 from ckad.trace.values.tracer import Tracer, fresh, known, lift, value
+from ckad.trees import SHORT
 
 
 def holds_tracer(x: Any) -> bool:
@@ -146,11 +148,10 @@ def weakened(x: Any) -> Any:
 
 
 def lifted(x: Any) -> Any:
-    """A new plain array as a tracer, so that traced values can be written into it later.
-
-    One of integers so short that ckad has none of them stays NumPy's, and wraps around as there.
-    """
-    if type(x) is np.ndarray and x.ndim and x.dtype.kind in "fiub" and x.dtype not in SHORT:
+    """A new plain array as a tracer, so that traced values can be written into it later."""
+    if type(x) is np.ndarray and x.ndim and x.dtype in SHORT:
+        return constant(x)
+    if type(x) is np.ndarray and x.ndim and x.dtype.kind in "fiub":
         return lift(x)
     if isinstance(x, np.ndarray) and trees.is_record(x):
         return dispatch.call(np.asarray, (x,), {})
@@ -165,6 +166,8 @@ def arrays_of(x: Any) -> tuple[Tracer, ...]:
         return tuple(array for field in x.fields for array in arrays_of(field))
     if type(x) is ComplexTracer:
         return tuple(part for part in x.parts if type(part) is Tracer)
+    if type(x) is Short:
+        return (x.numbers,)
     return (x,) if type(x) is Tracer else ()
 
 
@@ -172,6 +175,8 @@ def truth(x: Any) -> bool | Tracer:
     """What a condition makes of ``x``: a bool, or a traced scalar of dtype bool."""
     if type(x) is ComplexTracer:
         x = np.not_equal(x, 0)
+    if type(x) is Short:
+        x = x.numbers
     if isinstance(x, Filtered):
         x = np.greater(x.count, 0)
     if type(x) is OrNone:

@@ -19,6 +19,7 @@ from ckad.trace.dispatch import Function, put
 from ckad.trace.memory.context import current
 from ckad.trace.memory.views import ReshapeView
 from ckad.trace.values.tracer import Tracer, assign, concrete, fresh, known, lift, localise, value
+from ckad.trees import SHORT
 
 
 def apply(op: int, *xs: Any, attrs: Sequence[int] = (), type: Type | None = None) -> Tracer:
@@ -160,10 +161,6 @@ def _number(x: int | float, dtype: DType) -> int:
                 "as a float: 2.0**64 in place of 2**64."
             )
         ) from None
-
-
-#: Integers that no tape has: what is computed from them alone wraps around in NumPy.
-SHORT = frozenset(map(np.dtype, (np.int8, np.uint8, np.uint16, np.uint32)))
 
 
 def check_short(ufunc: Any, xs: Sequence[Any]) -> None:

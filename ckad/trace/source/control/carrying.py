@@ -57,6 +57,7 @@ from ckad.trace.source.values import (
 from ckad.trace.values import grown
 from ckad.trace.values.complex import ComplexTracer
 from ckad.trace.values.fields import Fields
+from ckad.trace.values.short import Short
 from ckad.trace.values.tracer import Tracer, known
 
 INDEX = Type(DType.I64, ())
@@ -312,6 +313,8 @@ def stays(before: Any, end: Any) -> bool:
         return True
     if type(before) is ComplexTracer and type(end) is ComplexTracer:
         return all(map(stays, before.parts, end.parts))
+    if type(before) is Short and type(end) is Short:
+        return before.dtype == end.dtype and stays(before.numbers, end.numbers)
     if type(before) is OrNone and type(end) is OrNone:
         pairs = (before.value, end.value), (before.present, end.present)
         return all(stays(*pair) for pair in pairs)

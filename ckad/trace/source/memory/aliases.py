@@ -21,6 +21,7 @@ from ckad.trace.values.array import Array
 from ckad.trace.values.complex import ComplexTracer
 from ckad.trace.values.fields import Fields
 from ckad.trace.values.part import Part
+from ckad.trace.values.short import Short
 from ckad.trace.values.tracer import Tracer
 
 #: Containers in containers are looked into to this depth.
@@ -83,7 +84,7 @@ def _frames() -> Iterator[Frame]:
 
 
 def _shows(value: Any, root: Storage, but: Collection[int] = (), depth: int = DEEPEST) -> bool:
-    if type(value) in (Tracer, ComplexTracer, Fields, OrNone):
+    if type(value) in (Tracer, ComplexTracer, Fields, OrNone, Short):
         return any(not x.scalar and x.storage.root is root for x in arrays_of(value))
     if isinstance(value, Part):
         return _shows(value.base, root)

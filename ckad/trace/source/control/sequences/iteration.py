@@ -30,6 +30,7 @@ from ckad.trace.source.values import arrays_of, lifted, weakened
 from ckad.trace.values.complex import ComplexTracer
 from ckad.trace.values.fields import Fields
 from ckad.trace.values.part import Extents, Part
+from ckad.trace.values.short import Short
 from ckad.trace.values.tracer import Tracer, known
 
 
@@ -115,7 +116,7 @@ def items_of(x: Any) -> Items | None:
         return Items(len(x), lambda k: number(_affine(x.start, x.step, k)))
     if isinstance(x, Fields) and x.record.is_item:
         return None
-    if isinstance(x, (Tracer, ComplexTracer, Fields)):
+    if isinstance(x, (Tracer, ComplexTracer, Fields, Short)):
         if not x.shape:
             raise TypeError("iteration over a 0-d array")
         return Items(len(x), lambda k: x[k], read=_read(x))
@@ -292,5 +293,5 @@ for _builtin, _function in {
     count: _count,
     cycle: _cycle,
 }.items():
-    dispatch.put(_builtin, _function, dispatch.ANY)
+    dispatch.put(_builtin, _function, (*dispatch.ANY, dispatch.SHORT))
     dispatch.always(_builtin)
