@@ -59,7 +59,7 @@ class Written(NamedTuple):
 
 
 def stacked(tape: Tape) -> Tape:
-    """``tape`` whose loops give the rows that their steps, or every m-th of them, write in order."""
+    """``tape`` whose loops give the rows that steps, or every m-th of them, write in order."""
     return periodic(_stacked(tape))
 
 
