@@ -145,7 +145,7 @@ def test_the_bits_do_not_depend_on_the_schedule(program, engine):
             {"schedule": "revolve"},
             {"schedule": "two_level"},
             {"schedule": lambda n: ckad.schedules.mixed(n, 2)},
-            {"memory": "700 KB" if program is now_and_then else "300 KB"},
+            {"memory": "1100 KB" if program is now_and_then else "400 KB"},
         )
     )
     for other in others:
