@@ -1,4 +1,4 @@
-"""What is known of the integers of a tape, and the two passes that live by it.
+"""What is known of the integers of a tape, and the passes that live by it.
 
     affine       An integer is a sum of symbols, each with bounds: the indices of loops, and what
                  is not known otherwise.
@@ -7,6 +7,8 @@
     footprint    The same walk, which notes the places that a body reads and writes in its arrays.
     steady       `steady`: an element that a loop meets at one place, which its other places are
                  proven never to be, is read before the loop, or carried by it as a scalar.
+    stacked      `stacked`: rows that steps write in order are what a loop gives.
+    periodic     The same of rows that every m-th step writes.
 
-Both are for a primal tape, before anything is derived from it.
+All are for a primal tape, before anything is derived from it.
 """

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ckad.passes.integers.periodic import periodic
 from ckad.passes.liveness import readers
 from ckad.tape.builder import Builder
 from ckad.tape.control import UNGUARDED, Loop, loop_attrs, read_loop
@@ -58,7 +59,11 @@ class Written(NamedTuple):
 
 
 def stacked(tape: Tape) -> Tape:
-    """``tape`` whose loops give the rows that their steps write in order."""
+    """``tape`` whose loops give the rows that steps, or every m-th of them, write in order."""
+    return periodic(_stacked(tape))
+
+
+def _stacked(tape: Tape) -> Tape:
     found = {
         k: written
         for k, row in enumerate(tape.rows)
