@@ -47,12 +47,15 @@ def ends(tape: Tape) -> Tape:
 
 def _stacks(tape: Tape) -> dict[int, tuple[int, int]]:
     """Rows of stacked results: the row of the loop, and which of its body's outputs they are."""
-    loops = {k: read_loop(tape, row) for k, row in enumerate(tape.rows) if row.op is Op.LOOP}
-    found = {}
+    found, stacking = dict[int, tuple[int, int]](), dict[int, int]()
     for k, row in enumerate(tape.rows):
-        loop = loops.get(row.operands[0]) if row.op is Op.RESULT else None
-        known = loop is not None and loop.guard == UNGUARDED and loop.length > 1
-        if known and row.attrs[0] >= len(loop.carry):
+        if row.op is Op.LOOP:
+            loop = read_loop(tape, row)
+            if loop.guard == UNGUARDED and loop.length > 1:
+                stacking[k] = len(loop.carry)
+        elif row.op is Op.RESULT and row.attrs[0] >= stacking.get(
+            row.operands[0], row.attrs[0] + 1
+        ):
             found[k] = row.operands[0], row.attrs[0]
     if found:
         along = _along(tape, dict.fromkeys(found, 0))
