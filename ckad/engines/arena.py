@@ -48,5 +48,5 @@ def aligned(nbytes: int) -> np.ndarray:
         raw = np.empty(nbytes + LINE, np.uint8)
     except (MemoryError, ValueError):  # ValueError: more than NumPy can count
         raise MemoryError(too_much(nbytes)) from None
-    skip = -raw.ctypes.data % LINE
+    skip = -raw.__array_interface__["data"][0] % LINE  # in half the time of raw.ctypes
     return raw[skip : skip + nbytes]

@@ -61,6 +61,9 @@ GROWTH = 4
 SLACK, WORTH = 4, 2**20
 #: Steps that take so many times as long as predicted, or as little, are planned for again.
 OFF = 1.2
+#: Runs of less than so many seconds are timed so many times under a plan: to ask for the time of a
+#: thread is a call of the system, and takes a part of what a small run takes.
+SHORT, LOOKS = 1e-3, 16
 #: Of budgets from here on, what it takes to plan is a small part.
 ROOM = 2**26
 
@@ -96,6 +99,7 @@ class Compiled:
         self._made: Mapping[int, int] = {}  # those of all guarded ones
         self._shown: Plan | None = None
         self._least: float | None = None  # seconds of the fastest run under this plan
+        self._looks = 0  # how many runs have been timed for that
         self._pace = 1.0
         self._planning = 0.0  # seconds that a plan took which a run's time has changed
         self._run = planned({}, self._pace, self._costs)
@@ -278,7 +282,8 @@ class Compiled:
             self.timed_on(inputs)
         run = self._run
         while True:
-            began, busy = perf_counter(), run.clock()
+            timed = self._looks < LOOKS or (self._least or 0.0) > SHORT
+            began, busy = perf_counter(), run.clock() if timed else 0.0
             try:
                 results = self.loaded.run(inputs, run.feeds, run.slots, on_progress)
             except BegunWith as begun:
@@ -287,8 +292,10 @@ class Compiled:
                 run = self._longer(run, longer)
             else:
                 seconds = perf_counter() - began
-                busy = seconds if run.waits else run.clock() - busy
-                self._least, self._shown = min(busy, self._least or busy), None
+                if timed:
+                    busy = seconds if run.waits else run.clock() - busy
+                    self._least, self._looks = min(busy, self._least or busy), self._looks + 1
+                self._shown = None
                 self._note(run)
                 self._keep_pace(run, seconds)
                 return results
@@ -297,6 +304,7 @@ class Compiled:
         arena.clear()  # a budget holds for a call, and to plan takes memory too
         self._run = self._planned(self._assumed, self._pace, self._costs)
         self._shown = self._least = None
+        self._looks = 0
 
     def _note(self, run: Run) -> None:
         """Let the next run expect what this one has needed, if it was much less, or more."""

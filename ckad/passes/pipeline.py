@@ -1,8 +1,8 @@
 """The route of a tape: which passes make what of a recorded program, in which order.
 
 A function below lists the passes of one product, and nothing else puts passes one after the other.
-(A pass that derives bodies, innermost first, has to clear them up before it goes on; what it runs
-there is named in ``inside``.) ``print`` shows a pipeline, ``watch`` what its passes do to a tape.
+(A pass that derives bodies clears them up before it goes on; what it runs there is named in
+``inside``.) ``print`` shows a pipeline, ``watch`` what its passes do to a tape.
 
     recorded                          what a function did: what the next five start from
     primal                            the values alone
@@ -34,6 +34,7 @@ from ckad.passes.adjoint import adjoint, behind, threaded
 from ckad.passes.batched import batched
 from ckad.passes.calls.hoist import hoist
 from ckad.passes.calls.marks import unmarked
+from ckad.passes.ends import ends
 from ckad.passes.fma import fma
 from ckad.passes.integers.ranges import in_range
 from ckad.passes.integers.stacked import stacked
@@ -169,11 +170,12 @@ IN_RANGE = Pass("in_range", "indices that are proven to be in range are not chec
 STEADY = Pass("steady", "an element that a loop meets at one place is a scalar around it", steady)
 STACKED = Pass("stacked", "what steps write at their number is what a loop gives", stacked)
 HOIST = Pass("hoist", "routines on what a loop does not change are called before it", hoist)
+ENDS = Pass("ends", "rows near the end of what a loop stacks, all that is read, are carried", ends)
 FMA = Pass("fma", "a product that one sum alone reads joins it", fma)
 UNTAPE = Pass("untape", "the taped loops of an adjoint are plain loops again", untape)
 THREADED = Pass("threaded", "changing arrays that a loop only reads go through it", threaded)
 BEHIND = Pass("behind", "parts that both sides of a branch write are written behind it", behind)
-BEFORE = STACKED, BEHIND, THREADED  # an adjoint
+BEFORE = STACKED, ENDS, BEHIND, THREADED  # an adjoint
 SEEDED = Pass("seeded", "the cotangent of the result is one", seeded)
 
 
@@ -266,7 +268,7 @@ def recorded() -> Pipeline:
 
 def primal(contract: bool = False) -> Pipeline:
     fused = (FMA,) if contract else ()
-    return Pipeline("primal", (IN_RANGE, STEADY, HOIST, SIMPLIFY, *fused))
+    return Pipeline("primal", (IN_RANGE, STEADY, HOIST, ENDS, SIMPLIFY, *fused))
 
 
 def gradient(wrt: Positions = None, contract: bool = False) -> Pipeline:
@@ -327,14 +329,12 @@ def gauss_newton(
 
 def members(inputs: Sequence[bool], n: int, contract: bool = False) -> Pipeline:
     """The outputs for ``n`` members, which differ in the chosen inputs."""
-    own = Pipeline("members", (_batched(inputs, n), SIMPLIFY))
-    return own.then(Pipeline("members", primal(contract).passes))
+    return Pipeline("members", (_batched(inputs, n), SIMPLIFY, *primal(contract).passes))
 
 
 def gradients(wrt: Positions, inputs: Sequence[bool], n: int, contract: bool = False) -> Pipeline:
     """`gradient` for ``n`` members, which differ in the chosen inputs."""
-    several = Pipeline("gradients", (_batched(inputs, n), SIMPLIFY))
-    return gradient(wrt, contract).then(several)
+    return gradient(wrt, contract).then(Pipeline("gradients", (_batched(inputs, n), SIMPLIFY)))
 
 
 def gradients_apart(

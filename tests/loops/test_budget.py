@@ -18,6 +18,7 @@ from ckad.checkpoint.plan import Plan, even_period, fitting_schedule
 from ckad.errors import BudgetError, RecomputeWarning, ScheduleError
 from ckad.loops import driver
 from ckad.loops.choose import Chooser
+from ckad.loops.compiled import LOOKS
 from ckad.memory import format_bytes, free_memory, parse_bytes
 from ckad.testing import check_schedule
 from ckad.transforms.call import compiled
@@ -668,3 +669,19 @@ def test_a_budget_that_is_too_small_names_the_arrays_that_take_it(engine):
         BudgetError, match=r"The largest arrays: 800 bytes for a result, f64\[100\]"
     ):
         ckad.grad(lambda x: np.sum(x * x), memory=10, engine=engine)(np.ones(100))
+
+
+def test_the_time_of_short_runs_is_asked_for_a_few_times():
+    """It is a call of the system, as long as a part of what they do."""
+    program = ckad.jit(np.sin).compiled(np.ones(3))
+    asked = list[float]()
+
+    def clock() -> float:
+        asked.append(1e-5 * len(asked))
+        return asked[-1]
+
+    program._run = program._run._replace(clock=clock)
+    for _ in range(3 * LOOKS):
+        np.testing.assert_array_equal(program([np.ones(3)])[0], np.sin(np.ones(3)))
+    assert len(asked) == 2 * LOOKS
+    assert program.plan.seconds == pytest.approx(1e-5)

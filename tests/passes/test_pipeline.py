@@ -22,14 +22,14 @@ from ckad.tape.verify import verify
 
 from .recorded import raw
 
-PRIMAL = "in_range steady hoist simplify"
+PRIMAL = "in_range steady hoist ends simplify"
 ROUTES = {
     pipeline.recorded: "simplify vectorise products segments",
     pipeline.primal: PRIMAL,
-    pipeline.gradient: f"{PRIMAL} stacked behind threaded adjoint seeded simplify",
-    pipeline.pullback: f"{PRIMAL} stacked behind threaded adjoint",
+    pipeline.gradient: f"{PRIMAL} stacked ends behind threaded adjoint seeded simplify",
+    pipeline.pullback: f"{PRIMAL} stacked ends behind threaded adjoint",
     pipeline.pushforward: f"{PRIMAL} tangent simplify",
-    pipeline.hvp: f"{PRIMAL} tangent stacked behind threaded adjoint seeded simplify",
+    pipeline.hvp: f"{PRIMAL} tangent stacked ends behind threaded adjoint seeded simplify",
     pipeline.inlined: "untape simplify",
     pipeline.adjoint_of_tape: "untape threaded adjoint",
     pipeline.tangent_of_tape: "untape tangent simplify",

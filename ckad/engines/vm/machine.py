@@ -144,6 +144,10 @@ class _Calls:
         return located(error, str(self.program.places[at].source), numbers)
 
 
+#: By their numbers; much faster than calling the enumeration.
+STATUS = tuple(Status)
+
+
 def execute(
     program: Program,
     inputs: Sequence[np.ndarray],
@@ -213,7 +217,7 @@ def _slices(
         flags.begin()
         pc = run(program.code, f, i, pc, fuel, tables.table, tables.rows, report)
         flags.note()
-        status = Status(report[0])
+        status = STATUS[report[0]]
         if status is Status.PAUSED:
             fuel = min(SLICE, 1 + int(fuel * PAUSE / (perf_counter() - began)))
         if on_progress is not None:
@@ -257,9 +261,11 @@ def put(f: np.ndarray, i: np.ndarray, offset: int, array: np.ndarray) -> None:
 
 def get(f: np.ndarray, i: np.ndarray, place: Place) -> np.ndarray:
     """Read an array out of cells."""
-    type = place.type
+    type, at = place.type, place.offset
+    if type.dtype is DType.F64:  # as it lies there, and most are
+        return f[at : at + type.size].reshape(type.shape).copy()
     cells = f if type.is_float else i
-    part = cells[place.offset : place.offset + type.size].reshape(type.shape)
+    part = cells[at : at + type.size].reshape(type.shape)
     return part != 0 if type.dtype is DType.BOOL else part.astype(type.numpy)
 
 

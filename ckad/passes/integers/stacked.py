@@ -257,7 +257,7 @@ def _rewritten(
     kept = [at for at in range(len(carry)) if at not in gone]
     arrays = [b.reshape_to(carry[w.position], w.type.shape) for w in written]
     rows = [
-        b.gather(array, b.const(np.int64(link.first - w.stride * (1 + j))), attrs=(w.axis,))
+        _row_at(b, array, w, link.first - w.stride * (1 + j))
         for w, array in zip(written, arrays, strict=True)
         for link in w.links
         for j in range(link.before)
@@ -290,6 +290,12 @@ def _rewritten(
             array, number = _in_place(b, array, rows_of, w, link.first), number + 1
         found[w.position] = b.reshape_to(array, types[w.position].shape)
     return found
+
+
+def _row_at(b: Builder, array: int, w: Written, place: int) -> int:
+    starts, steps, shape = _cut(w._replace(stride=1), place, 1)
+    row = b.slice(array, attrs=(*starts, *steps), type=b.type(array).with_shape(shape))
+    return b.reshape_to(row, _row_type(w).shape)
 
 
 def _unwritten(b: Builder, array: int, w: Written, first: int, length: int) -> int:

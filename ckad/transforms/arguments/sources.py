@@ -27,6 +27,8 @@ from ckad.trace.values.tracer import known_dtype
 
 #: Bytes that are read at a time; one element along the first axis if that is more.
 BLOCK = 2**22
+#: Most arguments are of these classes, which are no sources, nor hold any.
+PLAIN = frozenset((np.ndarray, np.float64, float, int, complex, str))
 #: Without a budget, this part of the free memory is taken.
 PART = 4
 
@@ -48,7 +50,10 @@ class _Computes(Protocol):
 
 def as_arrays(args: Sequence[Any], options: Options) -> tuple[Sequence[Any], Options]:
     """``args`` with every source as an array; the options say what is left of the disk."""
-    if not any(_may_hold(type(x)) for x in args):
+    for x in args:
+        if type(x) not in PLAIN and _may_hold(type(x)):
+            break
+    else:
         return args, options
     leaves, tree = trees.flatten(tuple(args), _is_source)
     found = [k for k, x in enumerate(leaves) if _is_source(x)]
