@@ -410,7 +410,8 @@ def test_the_disk_is_measured(tmp_path: Path) -> None:
     record = disk.disk(tmp_path, 2**16, 3, 1)
     assert len(record["rows"]) == 12
     assert all(row["GB/s"] > 0 for row in record["rows"].values())
-    assert all(0 <= row.get("hidden", 0) <= 1 for row in record["rows"].values())
+    # a share of what was timed: below 0 where the machine was busy meanwhile
+    assert all(row.get("hidden", 0) <= 1 for row in record["rows"].values())
     assert disk.markdown(record).count("written, resume") == 2
     assert [*tmp_path.iterdir()] == []
 

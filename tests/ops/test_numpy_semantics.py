@@ -45,7 +45,7 @@ np.argmax(x, keepdims=True) | np.count_nonzero(x) | np.count_nonzero(x, 0)
 np.count_nonzero(x > 1, -1)
 np.nansum(x, 0) | np.nanmean(x, -1) | np.nanmedian(x, 0) | np.nanmedian(x)
 np.nanpercentile(x, 30, axis=-1) | np.nanquantile(x, [0.1, 0.7], 0, keepdims=True)
-np.spacing(x) | np.nextafter(x, 2) | np.frexp(x)[0]
+np.spacing(x) | np.nextafter(x, 2) | np.frexp(x + 2)[0]
 np.cumsum(x) | np.cumsum(x, 0) | x.cumsum(-1) | np.cumsum(x, 1, dtype=float)
 np.add.accumulate(x)
 np.cumprod(x) | np.cumprod(x, 0) | x.cumprod(-1) | np.multiply.accumulate(x)

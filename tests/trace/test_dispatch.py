@@ -12,7 +12,7 @@ from ckad.trace.dispatch import COMPLEX, EVERY, PART, PLAIN
 from .. import kinds
 
 #: How cells are made from the function of whole arrays: element by element, by both halves alike.
-DERIVED = ("_by_elements", "_by_parts", "_product", "_writing")
+DERIVED = ("_by_elements", "_by_parts", "_product", "_writing", "ufunc_cell")
 #: Formulas that have another one for a kind, since that has fewer rows or keeps more digits.
 WRITTEN_AGAIN = {
     (np.sort, PART),

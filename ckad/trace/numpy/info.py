@@ -228,7 +228,7 @@ def spacing(x: Any, /, *, out: Any = None) -> Array:
 @implements(np.nextafter)
 def nextafter(x1: Any, x2: Any, /, *, out: Any = None) -> Array:
     """Its derivative is that of ``x1``, which it differs from by a rounding."""
-    x, y = promoted(_floats(x1), _floats(x2))
+    x, y = map(_floats, promoted(x1, x2))
     upwards = y > x
     positive = np.where(np.equal(x, 0), upwards, x > 0)
     size = np.where(positive, x, -x)  # so that what ends at 0 keeps its sign
