@@ -41,6 +41,7 @@ from ckad.trace.source.outside.watch import watching
 from ckad.trace.values.tracer import Tracer, value
 from ckad.transforms import reuse
 from ckad.transforms.arguments.sources import as_arrays
+from ckad.transforms.arguments.unchanged import unchanged
 from ckad.transforms.finite import explained
 from ckad.transforms.reuse import Alone, Recorded
 
@@ -59,6 +60,8 @@ also_cleared: list[OrderedDict[Any, Any]] = []
 
 class Call:
     """A function with the arguments of one call."""
+
+    _check: Callable[[], None] | None = None
 
     def __init__(
         self,
@@ -110,6 +113,10 @@ class Call:
     @property
     def name(self) -> str:
         return named(self.fun)
+
+    def kept(self) -> None:
+        """It is run again later: its arrays have to hold then what they hold now."""
+        self._check = unchanged(self.name, self.arguments.arrays)
 
     @property
     def is_nested(self) -> bool:
@@ -164,6 +171,8 @@ class Call:
         Inside another recording the tape's rows are appended to that instead.
         """
         arrays = self.arguments.arrays
+        if self._check is not None:
+            self._check()
         if self.is_nested or (extra and any(isinstance(x, Tracer) for x in extra)):
             captured = self.recording.captured
             operands = [*(value(x) for x in arrays), *captured, *(value(x) for x in extra)]

@@ -81,6 +81,7 @@ def linearize(
     """
     call = Call(fun, primals, {}, Options(engine=engine, threads=threads))
     out = call.results(call.run(call.primal))
+    call.kept()
     return out, lambda *tangents: _pushed(call, tangents)[1]
 
 

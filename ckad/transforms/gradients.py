@@ -322,7 +322,8 @@ def vjp(
 
     Every primal has to hold floats. ``pullback(ct)`` takes a pytree like the result and returns a
     tuple with one pytree per primal; it may be called again and again, and runs both sweeps each
-    time. For complex values ``Re(sum(ct * dout))`` is ``Re(sum(pulled * dprimal))``. The keyword
+    time: arrays of ``primals`` that have been written into by then are a DifferentiationError. For
+    complex values ``Re(sum(ct * dout))`` is ``Re(sum(pulled * dprimal))``. The keyword
     arguments and errors are those of `value_and_grad`; ``resume`` goes on with a pullback of the
     same cotangent.
 
@@ -335,6 +336,7 @@ def vjp(
     call = Call(returning(fun, returns), primals, {}, options)
     layout = layout_of(call, range(len(primals)), False)
     outputs = call.results(call.run(call.primal))
+    call.kept()
 
     def pullback(cotangent: Any) -> tuple[Any, ...]:
         leaves, tree = trees.flatten(cotangent)
