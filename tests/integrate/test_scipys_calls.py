@@ -165,6 +165,15 @@ def test_objects_that_take_steps_are_refused_by_name(program, name):
         ckad.grad(program)(0.7)
 
 
+def test_objects_that_take_steps_may_be_made_where_none_is_taken():
+    def program(k):
+        made = integrate.ode(lambda t, y: -k * y).set_integrator("vode", nsteps=500)
+        made.set_initial_value(1.0, 0.0)
+        return k**2
+
+    assert ckad.value_and_grad(program)(3.0) == (9.0, 6.0)
+
+
 def test_solve_ivp_in_steps_is_what_ode_is():
     def program(k):
         t, y = 0.0, np.array([1.0])

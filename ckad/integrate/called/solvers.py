@@ -137,24 +137,33 @@ def _warn_of_method() -> None:
     )
 
 
-def _refused(stepper: type) -> Callable[..., Any]:
-    """What an object that keeps a state and takes steps by itself gives: how to write it."""
+class _Stepper:
+    """An object of SciPy's that takes steps by itself; it may be made and set, not used."""
 
-    def refuse(*args: Any, **options: Any) -> Any:
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        if name.startswith("set_"):
+            return lambda *args, **options: self
         raise UnrecordableError(
             at_place(
-                f"scipy.integrate.{stepper.__name__} is an object that takes steps in SciPy's own "
+                f"scipy.integrate.{self._name} is an object that takes steps in SciPy's own "
                 "code, which are not recorded. Write y = scipy.integrate.solve_ivp(f, (t, t + dt), "
                 "y, method).y[:, -1] for each of them, or make what depends on no argument before "
                 "the program is called."
             )
         )
 
-    return refuse
+
+def _stepper(kind: type) -> Callable[..., _Stepper]:
+    return lambda *args, **options: _Stepper(kind.__name__)
 
 
 put(scipy.integrate.solve_ivp, _solve_ivp, STATIC)
 put(scipy.integrate.odeint, _odeint)
-for _stepper in STEPPERS:
-    put(_stepper, _refused(_stepper), STATIC)
+for _kind in STEPPERS:
+    put(_kind, _stepper(_kind), STATIC)
 always(scipy.integrate.solve_ivp, scipy.integrate.odeint, *STEPPERS)
