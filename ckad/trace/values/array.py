@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import operator
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -190,3 +190,36 @@ class Array(Traced):
     data: Any = _attribute(np.ndarray.data)  # and what is under a mask, too
     ctypes, strides = _attribute(np.ndarray.ctypes), _attribute(np.ndarray.strides)
     flags: Any = _attribute(np.ndarray.flags)
+
+
+class Shaped(Array):
+    """One whose shape is known while it is recorded."""
+
+    __slots__ = ()
+
+    if TYPE_CHECKING:
+
+        @property
+        @abstractmethod
+        def shape(self) -> tuple[int, ...]: ...
+
+        @property
+        @abstractmethod
+        def size(self) -> int: ...
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def itemsize(self) -> int:
+        return self.dtype.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        return self.size * self.itemsize
+
+    def __iter__(self) -> Iterator[Any]:
+        if not self.shape:
+            raise TypeError("iteration over a 0-d array")
+        return (self[i] for i in range(self.shape[0]))

@@ -8,7 +8,6 @@ written, as in NumPy. The tape, the engines and the derivatives know real number
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,7 @@ from ckad.trace.dispatch import holds_complex
 from ckad.trace.memory.context import current
 from ckad.trace.memory.opened import is_text
 from ckad.trace.values.apply import astype, broadcast
-from ckad.trace.values.array import Array
+from ckad.trace.values.array import Shaped
 from ckad.trace.values.part import Part
 from ckad.trace.values.tracer import Tracer, fresh, lift, value
 
@@ -29,7 +28,7 @@ from ckad.trace.values.tracer import Tracer, fresh, lift, value
 _PART = {np.dtype(np.complex64): np.dtype(np.float32), np.dtype(np.complex128): np.dtype(float)}
 
 
-class ComplexTracer(Array):
+class ComplexTracer(Shaped):
     """A complex array or number being recorded: its ``parts`` are real and have one shape.
 
     They are tracers, or both are what a mask or slice whose size is not known makes of them.
@@ -58,29 +57,12 @@ class ComplexTracer(Array):
         return np.result_type(self.parts[0].dtype, np.complex64)
 
     @property
-    def ndim(self) -> int:
-        return len(self.shape)
-
-    @property
     def size(self) -> int:
         size: int = self.parts[0].size
         return size
 
-    @property
-    def nbytes(self) -> int:
-        return self.size * self.itemsize
-
-    @property
-    def itemsize(self) -> int:
-        return self.dtype.itemsize
-
     def __len__(self) -> int:
         return len(self.parts[0])
-
-    def __iter__(self) -> Iterator[Any]:
-        if not self.shape:
-            raise TypeError("iteration over a 0-d array")
-        return (self[i] for i in range(self.shape[0]))
 
     def __repr__(self) -> str:
         is_text(self)

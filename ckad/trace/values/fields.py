@@ -18,10 +18,10 @@ from ckad.errors import ConcreteValueError, UnrecordableError
 from ckad.place import at_place
 from ckad.trace import dispatch
 from ckad.trace.dispatch import Traced
-from ckad.trace.values.array import Array
+from ckad.trace.values.array import Shaped
 
 
-class Fields(Array):
+class Fields(Shaped):
     """An array with named fields being recorded, or an element of one.
 
     ``fields`` are traced values, which have the axes of the array and then those of the field.
@@ -53,20 +53,8 @@ class Fields(Array):
         return self.record.lead(self.fields[0].shape)
 
     @property
-    def ndim(self) -> int:
-        return len(self.shape)
-
-    @property
     def size(self) -> Any:
         return prod(self.shape)
-
-    @property
-    def itemsize(self) -> int:
-        return self.dtype.itemsize
-
-    @property
-    def nbytes(self) -> Any:
-        return self.size * self.itemsize
 
     def inner(self, name: str) -> int:
         """How many axes of its own a field has."""

@@ -7,7 +7,6 @@ that.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, NoReturn
 
 import numpy as np
@@ -20,7 +19,7 @@ from ckad.tape.types import DType
 from ckad.trace import dispatch
 from ckad.trace.memory.opened import is_text
 from ckad.trace.values.apply import astype
-from ckad.trace.values.array import Array
+from ckad.trace.values.array import Shaped
 from ckad.trace.values.tracer import Tracer, fresh, known, lift, value
 from ckad.trees import SHORT
 
@@ -29,7 +28,7 @@ UINT64 = np.dtype(np.uint64)
 _FURTHER = frozenset({UINT64, np.dtype(np.int16), np.dtype(np.int32)})
 
 
-class Short(Array):
+class Short(Shaped):
     """An array or NumPy scalar of short integers being recorded."""
 
     __slots__ = ("dtype", "numbers")
@@ -51,28 +50,11 @@ class Short(Array):
         return self.numbers.shape
 
     @property
-    def ndim(self) -> int:
-        return len(self.shape)
-
-    @property
     def size(self) -> int:
         return self.numbers.size
 
-    @property
-    def nbytes(self) -> int:
-        return self.size * self.itemsize
-
-    @property
-    def itemsize(self) -> int:
-        return self.dtype.itemsize
-
     def __len__(self) -> int:
         return len(self.numbers)
-
-    def __iter__(self) -> Iterator[Any]:
-        if not self.shape:
-            raise TypeError("iteration over a 0-d array")
-        return (self[i] for i in range(self.shape[0]))
 
     def __repr__(self) -> str:
         is_text(self)

@@ -23,10 +23,10 @@ from ckad.trace.memory.layout import layout
 from ckad.trace.memory.opened import is_open, is_text
 from ckad.trace.memory.storage import Storage, spoilt_error
 from ckad.trace.memory.views import Path, read, shape_of, write
-from ckad.trace.values.array import Array
+from ckad.trace.values.array import Shaped
 
 
-class Tracer(Array):
+class Tracer(Shaped):
     """A value being recorded.
 
     ``scalar`` tells a NumPy scalar (immutable) from a 0-d array; ``weak`` says that it stands for a
@@ -72,20 +72,12 @@ class Tracer(Array):
         return type.with_shape(shape_of(type, self.path)) if self.path else type
 
     @property
-    def ndim(self) -> int:
-        return len(self.shape)
-
-    @property
     def size(self) -> int:
         return self.type.size
 
     @property
     def nbytes(self) -> int:
         return self.type.nbytes
-
-    @property
-    def itemsize(self) -> int:
-        return self.dtype.itemsize
 
     def __len__(self) -> int:
         if not self.shape:
