@@ -25,37 +25,26 @@ from ckad.rules.routines.draws import (
 from ckad.trace import arrays
 from ckad.trace.source.draws.events import Draw, Number
 from ckad.trace.source.draws.generators import Generator, restoring
-from ckad.trace.source.names.frame import Frame, ledger, ledgers, region
-from ckad.trace.source.names.reader import nothing
+from ckad.trace.source.names.frame import Apart, ledger, ledgers, region
 from ckad.trace.source.outside.watch import watch
 from ckad.trace.values.tracer import concrete, fresh, lift
 
 STATE = "state"
 
 
-class Stream(Frame):
+class Stream(Apart):
     """The state of one generator, as the name of a frame."""
 
     __slots__ = ("generator", "kind")
 
     def __init__(self, generator: Generator, kind: int) -> None:
-        # mypy counts no ``def`` among FunctionType
-        super().__init__(nothing(STATE), _no_function, None, 0)  # type: ignore[arg-type]
+        super().__init__(STATE)
         self.generator, self.kind = generator, kind
         self.names[STATE] = self.held()
 
     def held(self) -> np.ndarray:
         """The state in which the generator itself is."""
         return KINDS[self.kind].read(self.generator, None, "")
-
-    def is_read_later(self, name: str) -> bool:
-        return True
-
-    def is_read_in(self, name: str, part: Any) -> bool:
-        return True
-
-
-def _no_function() -> None: ...
 
 
 def begin(generators: Sequence[Generator], error: CkadError) -> None:

@@ -51,14 +51,7 @@ class LinearOperator:
     def dot(self, x: Any) -> Any:
         return self.matvec(x) if x.ndim == 1 else self.matmat(x)
 
-    def __matmul__(self, x: Any) -> Any:
-        return self.matvec(x) if x.ndim == 1 else self.matmat(x)
-
-    def __mul__(self, x: Any) -> Any:
-        return self.matvec(x) if x.ndim == 1 else self.matmat(x)
-
-    def __call__(self, x: Any) -> Any:
-        return self.matvec(x) if x.ndim == 1 else self.matmat(x)
+    __matmul__ = __mul__ = __call__ = dot
 
 
 def _begun(A: Any, b: Any, x0: Any, rtol: Any, atol: Any, maxiter: Any) -> Any:
@@ -327,50 +320,25 @@ def along_axis(function: Any, axis: int, x: Any, args: Any, options: Any) -> Any
     return np.moveaxis(together, [n + k for k in places], [axis + k for k in places])
 
 
+def _of_frozen(name: str) -> Any:
+    def method(self: Any, *args: Any, **options: Any) -> Any:
+        return getattr(self.dist, name)(*args, *self.args, **options, **self.kwds)
+
+    return method
+
+
 class Frozen:
     """A distribution with its parameters: what ``scipy.stats.norm(mean, deviation)`` gives."""
 
     def __init__(self, dist: Any, args: Any, kwds: Any) -> None:
         self.dist, self.args, self.kwds = dist, args, kwds
 
-    def pdf(self, x: Any) -> Any:
-        return self.dist.pdf(x, *self.args, **self.kwds)
-
-    def logpdf(self, x: Any) -> Any:
-        return self.dist.logpdf(x, *self.args, **self.kwds)
-
-    def pmf(self, k: Any) -> Any:
-        return self.dist.pmf(k, *self.args, **self.kwds)
-
-    def logpmf(self, k: Any) -> Any:
-        return self.dist.logpmf(k, *self.args, **self.kwds)
-
-    def cdf(self, x: Any) -> Any:
-        return self.dist.cdf(x, *self.args, **self.kwds)
-
-    def logcdf(self, x: Any) -> Any:
-        return self.dist.logcdf(x, *self.args, **self.kwds)
-
-    def sf(self, x: Any) -> Any:
-        return self.dist.sf(x, *self.args, **self.kwds)
-
-    def logsf(self, x: Any) -> Any:
-        return self.dist.logsf(x, *self.args, **self.kwds)
-
-    def ppf(self, q: Any) -> Any:
-        return self.dist.ppf(q, *self.args, **self.kwds)
-
-    def isf(self, q: Any) -> Any:
-        return self.dist.isf(q, *self.args, **self.kwds)
+    pdf, logpdf = _of_frozen("pdf"), _of_frozen("logpdf")
+    pmf, logpmf = _of_frozen("pmf"), _of_frozen("logpmf")
+    cdf, logcdf = _of_frozen("cdf"), _of_frozen("logcdf")
+    sf, logsf = _of_frozen("sf"), _of_frozen("logsf")
+    ppf, isf = _of_frozen("ppf"), _of_frozen("isf")
+    mean, var, std = _of_frozen("mean"), _of_frozen("var"), _of_frozen("std")
 
     def rvs(self, size: Any = None, random_state: Any = None) -> Any:
         return self.dist.rvs(*self.args, **self.kwds, size=size, random_state=random_state)
-
-    def mean(self) -> Any:
-        return self.dist.mean(*self.args, **self.kwds)
-
-    def var(self) -> Any:
-        return self.dist.var(*self.args, **self.kwds)
-
-    def std(self) -> Any:
-        return self.dist.std(*self.args, **self.kwds)

@@ -16,7 +16,7 @@ from ckad.place import Source, at_place, user_place
 from ckad.trace.source.memory.numbered import Rows, entries_of
 from ckad.trace.source.memory.stacks import Kind, Stack, kind_of_all
 from ckad.trace.source.names.frame import (
-    Frame,
+    Apart,
     Key,
     Region,
     Unclear,
@@ -28,7 +28,6 @@ from ckad.trace.source.names.frame import (
     outermost_ledger,
     region,
 )
-from ckad.trace.source.names.reader import nothing
 from ckad.trace.source.outside.kinds import CONTAINERS, MAPPINGS, SEQUENCES
 from ckad.trace.source.values import holds_tracer
 
@@ -94,14 +93,13 @@ class _Held(MutableMapping[str, Any]):
         return 1
 
 
-class Contents(Frame):
+class Contents(Apart):
     """The items of one container, as the name of a frame."""
 
     __slots__ = ("appended", "has_changed", "owner")
 
     def __init__(self, owner: Any) -> None:
-        # mypy counts no ``def`` among FunctionType
-        super().__init__(nothing(), _no_function, None, 0)  # type: ignore[arg-type]
+        super().__init__()
         self.owner, self.names = owner, _Held(owner)
         self.has_changed = False
         self.appended: Source | None = None  # where a body has appended to it last
@@ -138,15 +136,6 @@ class Contents(Frame):
     @property
     def stack(self) -> Stack | None:
         return found if type(found := self.in_buffers) is Stack else None
-
-    def is_read_later(self, name: str) -> bool:
-        return True
-
-    def is_read_in(self, name: str, part: Any) -> bool:
-        return True
-
-
-def _no_function() -> None: ...
 
 
 def contents(owner: Any) -> Contents:

@@ -5,7 +5,6 @@ What a recording binds to attributes of objects from outside of it is undone whe
 
 from __future__ import annotations
 
-import ast
 from types import FunctionType, ModuleType
 from typing import Any
 
@@ -17,26 +16,24 @@ from ckad.trace.source.names import classes
 from ckad.trace.source.names.closures import Closure
 from ckad.trace.source.names.frame import (
     MISSING,
-    Frame,
+    Apart,
     depth_of,
     enclosing,
     ledger,
     outside,
     region,
 )
-from ckad.trace.source.names.reader import nothing
 from ckad.trace.source.outside.kinds import Slots, attributes
 from ckad.trace.source.outside.watch import watch
 
 
-class Attributes(Frame):
+class Attributes(Apart):
     """The attributes of one object, as the names of a frame."""
 
     __slots__ = ("owner",)
 
     def __init__(self, owner: Any) -> None:
-        # mypy counts no ``def`` among FunctionType
-        super().__init__(nothing(), _no_function, None, 0)  # type: ignore[arg-type]
+        super().__init__()
         self.owner, self.names = owner, attributes(owner)
 
     def note_change(self, name: str) -> None:
@@ -44,12 +41,6 @@ class Attributes(Frame):
         opened = ledger()
         if id(self.owner) not in opened.made:
             opened.before.setdefault((self, name), self.names.get(name, MISSING))
-
-    def is_read_later(self, name: str) -> bool:
-        return True
-
-    def is_read_in(self, name: str, part: ast.stmt) -> bool:
-        return True
 
 
 class OfFunction(Attributes):
@@ -62,9 +53,6 @@ class OfFunction(Attributes):
         super().note_change(name)
         if region() is not None:
             ledger().recorded.add((self, name))
-
-
-def _no_function() -> None: ...
 
 
 #: Attributes that decide what all others mean.

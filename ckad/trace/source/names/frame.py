@@ -215,15 +215,36 @@ class Frame:
         return any(part.lineno <= line <= (part.end_lineno or part.lineno) for line in lines)
 
 
-class Outside(Frame):
+def _no_function() -> None: ...
+
+
+#: Of frames that belong to no call; mypy counts no ``def`` among FunctionType.
+NO_FUNCTION: Any = _no_function
+
+
+class Apart(Frame):
+    """Names of no call, such as those of an object or a module: any statement may read them."""
+
+    __slots__ = ()
+
+    def __init__(self, *names: str, depth: int | None = 0) -> None:
+        super().__init__(nothing(*names), NO_FUNCTION, None, depth)
+
+    def is_read_later(self, name: str) -> bool:
+        return True
+
+    def is_read_in(self, name: str, part: ast.stmt) -> bool:
+        return True
+
+
+class Outside(Apart):
     """Names from outside of the transformed function: a module's, or one variable of a closure."""
 
     LASTS = True
     __slots__ = ("names",)
 
     def __init__(self, owner: dict[str, Any], cell: Any = None) -> None:
-        # mypy counts no ``def`` among FunctionType
-        super().__init__(nothing(), _nothing, None, 0)  # type: ignore[arg-type]
+        super().__init__()
         self.names: Bindings = Bindings(owner, cell)
 
     def note_change(self, name: str) -> None:
@@ -237,12 +258,6 @@ class Outside(Frame):
         ledger().before.setdefault((self, name), before)
         if region() is not None:
             ledger().recorded.add((self, name))
-
-    def is_read_later(self, name: str) -> bool:
-        return True
-
-    def is_read_in(self, name: str, part: ast.stmt) -> bool:
-        return True
 
 
 def _last_line(statement: ast.stmt) -> int:
@@ -270,7 +285,7 @@ def outside(owner: dict[str, Any], cell: Any = None) -> Outside:
     return found
 
 
-class Ledger(Frame):
+class Ledger(Apart):
     """A recording: its checks, which loops and branches carry; objects that it met and made."""
 
     __slots__ = (
@@ -281,8 +296,7 @@ class Ledger(Frame):
     KEPT: ClassVar[str] = "what functools.lru_cache keeps"
 
     def __init__(self) -> None:
-        # mypy counts no ``def`` among FunctionType
-        super().__init__(nothing(self.CHECKS), _nothing)  # type: ignore[arg-type]
+        super().__init__(self.CHECKS, depth=None)
         self.names[self.CHECKS] = 0
         # by functions under ``lru_cache`` and their arguments
         self.kept: dict[Any, Any] = self.names.setdefault(self.KEPT, {})
@@ -302,9 +316,6 @@ class Ledger(Frame):
         self.undo: dict[int, Callable[[], None]] = {}  # what is put back if the recording fails
         self.put_back: dict[int, Callable[[bool], None]] = {}  # the same after it, by its owner
 
-    def is_read_later(self, name: str) -> bool:
-        return True
-
     def roll_back(self) -> None:
         restored = set()
         for (frame, name), value in self.before.items():
@@ -320,9 +331,6 @@ class Ledger(Frame):
         now = trees.flatten(frame.names.get(name))[0]
         unknown = any(isinstance(x, (Traced, Skipped)) for x in now)
         return (frame, name) not in self.recorded and not unknown
-
-
-def _nothing() -> None: ...
 
 
 class _Opened(threading.local):

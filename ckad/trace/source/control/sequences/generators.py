@@ -20,7 +20,7 @@ from ckad.trace.source.control.sequences import picking
 from ckad.trace.source.memory.appends import append
 from ckad.trace.source.memory.contents import read
 from ckad.trace.source.names.closures import call_from_source
-from ckad.trace.source.names.frame import Frame, made, region
+from ckad.trace.source.names.frame import NO_FUNCTION, Frame, made, region
 from ckad.trace.source.names.generated import Consumer, Driven, Generated, GeneratorFrame, Once
 from ckad.trace.source.names.reader import definition_of, nothing
 from ckad.trace.source.values import truth
@@ -252,10 +252,6 @@ def _cycle(items: Any) -> Iterator[Any]:
 
 
 def _counter() -> Frame:
-    # mypy counts no ``def`` among FunctionType
-    counter = Frame(nothing(COUNT), _nothing)  # type: ignore[arg-type]
+    counter = Frame(nothing(COUNT), NO_FUNCTION)
     counter.names[COUNT] = 0
     return counter
-
-
-def _nothing() -> None: ...
