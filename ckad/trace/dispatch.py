@@ -292,7 +292,7 @@ def refuses(kind: int, refuse: Callable[[str], NoReturn]) -> None:
 
 def later(package: str, *modules: str) -> None:
     """Import modules, which fill rows, when the first function of ``package`` is met."""
-    _later[package] = modules
+    _later[package] = (*_later.get(package, ()), *modules)
 
 
 def _refusing_unknown_options(name: str, function: F) -> F:

@@ -80,45 +80,32 @@ MODULES = (
     sparse,
     *(fourier, iteration),
 )
-# SciPy takes long to load
+#: The modules of SciPy's packages, which take long to load.
+_OF_SCIPY = {
+    "fft": "fourier",
+    "fftpack": "fourier",
+    "integrate": "filters",
+    "interpolate": "interpolate splines",
+    "linalg": "matrices banded",
+    "ndimage": "filters images ranks",
+    "signal": "filters signals periodograms ranks",
+    "spatial": "distances",
+    "special._": "special",  # its Python functions
+    "stats": "distributions",
+    "stats._multivariate": "multivariate",
+}
+for _package, _names in _OF_SCIPY.items():
+    dispatch.later(f"scipy.{_package}", *(f"ckad.trace.numpy.scipy.{x}" for x in _names.split()))
 dispatch.later(
     "scipy.special",
     "ckad.trace.primitives.special",
     "ckad.trace.primitives.complex.error_functions",
 )
-dispatch.later("scipy.special._", "ckad.trace.numpy.scipy.special")  # its Python functions
-dispatch.later("scipy.stats", "ckad.trace.numpy.scipy.distributions")
-dispatch.later("scipy.stats._multivariate", "ckad.trace.numpy.scipy.multivariate")
-for _package in ("scipy.fft", "scipy.fftpack"):
-    dispatch.later(_package, "ckad.trace.numpy.scipy.fourier")
 dispatch.later(
-    "scipy.interpolate",
-    "ckad.trace.numpy.scipy.interpolate",
-    "ckad.trace.numpy.scipy.splines",
+    "scipy.integrate", "ckad.integrate.called.solvers", "ckad.integrate.called.quadrature"
 )
-dispatch.later("scipy.spatial", "ckad.trace.numpy.scipy.distances")
-dispatch.later("scipy.linalg", "ckad.trace.numpy.scipy.matrices", "ckad.trace.numpy.scipy.banded")
-dispatch.later(
-    "scipy.ndimage",
-    "ckad.trace.numpy.scipy.filters",
-    "ckad.trace.numpy.scipy.images",
-    "ckad.trace.numpy.scipy.ranks",
-)
-dispatch.later(
-    "scipy.integrate",
-    "ckad.trace.numpy.scipy.filters",
-    "ckad.integrate.called.solvers",
-    "ckad.integrate.called.quadrature",
-)
-dispatch.later("statistics", "ckad.trace.source.library.samples")  # Python's own
 dispatch.later("scipy.optimize", "ckad.optimize.zeros", "ckad.optimize.minima")
-dispatch.later(
-    "scipy.signal",
-    "ckad.trace.numpy.scipy.filters",
-    "ckad.trace.numpy.scipy.signals",
-    "ckad.trace.numpy.scipy.periodograms",
-    "ckad.trace.numpy.scipy.ranks",
-)
+dispatch.later("statistics", "ckad.trace.source.library.samples")  # Python's own
 
 
 class Arguments(NamedTuple):
@@ -140,7 +127,7 @@ class Arguments(NamedTuple):
         """``args`` taken apart, which have the structure of these and leaves of the same kinds."""
         flat = len(args) == self.treedef.num_leaves == self.treedef.num_nodes - 1
         leaves = list(args) if flat else trees.flatten(tuple(args))[0]
-        return self._replace(leaves=leaves)
+        return Arguments(leaves, *self[1:])
 
     def rebuild(self, arrays: Sequence[Any]) -> tuple[Any, ...]:
         leaves = list(self.leaves)
@@ -216,7 +203,9 @@ class Recording:
 
     def holds_for(self, arrays: Sequence[Any]) -> bool:
         """Whether the function would be recorded alike for these arguments."""
-        return all(np.asarray(arrays[k]).tobytes() == x.tobytes() for k, x in self.held.items())
+        return not self.held or all(
+            np.asarray(arrays[k]).tobytes() == x.tobytes() for k, x in self.held.items()
+        )
 
 
 def record(
