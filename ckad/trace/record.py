@@ -268,8 +268,7 @@ def _of_call(leaf: Any, trace: Trace) -> Any:
 
 def note_given(fun: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
     """Structures of arguments are the recording's own; what is in them may be from outside."""
-    watched = watch()
-    if watched is not None:
+    if watched := watch():
         for x in (*args, *kwargs.values()):
             watched.given(x)
         watched.enter(getattr(fun, "__self__", fun))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -95,9 +95,6 @@ class StridedView(NamedTuple):
         first = shadow.reshape(-1, copy=False)[self.offset :]
         steps = [s * shadow.itemsize for s in self.strides]
         return np.lib.stride_tricks.as_strided(first, self.shape, steps)
-
-    def renamed(self, rename: Callable[[int], int]) -> StridedView:
-        return self
 
 
 def _axis(

@@ -14,9 +14,6 @@ from ckad.tape.builder import Builder
 from ckad.tape.types import Type
 from ckad.trace.memory.strided import StridedView
 
-#: From a row that a view holds to the row of another trace that shows the same.
-Rename = Callable[[int], int]
-
 
 class SliceView(NamedTuple):
     """A basic slice: starts and steps per axis, and the part's shape."""
@@ -36,9 +33,6 @@ class SliceView(NamedTuple):
     def on(self, shadow: np.ndarray) -> np.ndarray:
         return shadow[slices(self.attrs, self.shape)]
 
-    def renamed(self, rename: Rename) -> View:
-        return self
-
 
 class TransposeView(NamedTuple):
     permutation: tuple[int, ...]
@@ -55,9 +49,6 @@ class TransposeView(NamedTuple):
     def on(self, shadow: np.ndarray) -> np.ndarray:
         return shadow.transpose(self.permutation)
 
-    def renamed(self, rename: Rename) -> View:
-        return self
-
 
 class ReshapeView(NamedTuple):
     shape: tuple[int, ...]
@@ -73,9 +64,6 @@ class ReshapeView(NamedTuple):
 
     def on(self, shadow: np.ndarray) -> np.ndarray:
         return shadow.reshape(self.shape, copy=False)
-
-    def renamed(self, rename: Rename) -> View:
-        return self
 
 
 class ItemView(NamedTuple):
@@ -106,9 +94,6 @@ class ItemView(NamedTuple):
         place: list[slice | int] = [slice(None)] * self.axis
         return shadow[(*place, *[0] * self.n_axes)]
 
-    def renamed(self, rename: Rename) -> View:
-        return self._replace(row=rename(self.row))
-
 
 class WindowView(NamedTuple):
     """``length`` neighbouring places along an axis, from a place that the program computes.
@@ -137,9 +122,6 @@ class WindowView(NamedTuple):
     def on(self, shadow: np.ndarray) -> np.ndarray:
         return shadow[(*[slice(None)] * self.axis, slice(0, self.length))]
 
-    def renamed(self, rename: Rename) -> View:
-        return self._replace(row=rename(self.row))
-
 
 class BroadcastView(NamedTuple):
     """Repeated along axes, read-only as in NumPy."""
@@ -157,9 +139,6 @@ class BroadcastView(NamedTuple):
 
     def on(self, shadow: np.ndarray) -> np.ndarray:
         return np.broadcast_to(shadow, self.shape)
-
-    def renamed(self, rename: Rename) -> View:
-        return self
 
 
 class DiagonalView(NamedTuple):
@@ -200,9 +179,6 @@ class DiagonalView(NamedTuple):
     def on(self, shadow: np.ndarray) -> np.ndarray:
         return shadow.diagonal(self.offset, -2, -1)
 
-    def renamed(self, rename: Rename) -> View:
-        return self
-
 
 class SlidingView(NamedTuple):
     """Windows of ``length`` places along an axis; the places within one are a new last axis."""
@@ -230,9 +206,6 @@ class SlidingView(NamedTuple):
     def on(self, shadow: np.ndarray) -> np.ndarray:
         return np.lib.stride_tricks.sliding_window_view(shadow, self.length, self.axis)
 
-    def renamed(self, rename: Rename) -> View:
-        return self
-
 
 class PartView(NamedTuple):
     """The real or imaginary part of a complex array, between whose elements the other one lies.
@@ -259,9 +232,6 @@ class PartView(NamedTuple):
         steps = [step * self.whole // self.part for step in shadow.strides[:outer]]
         steps += shadow.strides[outer:]
         return np.lib.stride_tricks.as_strided(shadow, shadow.shape, steps)
-
-    def renamed(self, rename: Rename) -> View:
-        return self
 
 
 def _read_only(what: str) -> NoReturn:
@@ -303,7 +273,14 @@ def write(b: Builder, row: int, path: Path, value: int, cache: dict[Path, int]) 
 
 def is_static(path: Path) -> bool:
     """Whether no view of ``path`` holds a row of the trace it was made in."""
-    return all(view.renamed(lambda row: -1 - row) == view for view in path)
+    return not any(isinstance(view, (ItemView, WindowView)) for view in path)
+
+
+def renamed(path: Path, rename: Callable[[int], int]) -> Path:
+    """``path`` where ``rename`` gives the row that shows what a row of the trace does."""
+    return tuple(
+        x._replace(row=rename(x.row)) if isinstance(x, (ItemView, WindowView)) else x for x in path
+    )
 
 
 def shape_of(type: Type, path: Path) -> tuple[int, ...]:

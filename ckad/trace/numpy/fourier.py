@@ -29,13 +29,14 @@ from ckad.trace.arrays import (
 )
 from ckad.trace.axes import axis_of
 from ckad.trace.dispatch import STATIC, Function, put
+from ckad.trace.numpy.linalg import floats
 
 # --- over several axes at once -------------------------------------------------------------------
 
 
 def spectrum(x: Any, axes: Iterable[int], sign: int, norm: Norm) -> Array:
     """The sums over the ``axes`` of x[j] exp(sign 2 pi i j k / n), times what ``norm`` says."""
-    x, axes = _floating(x), sorted(axes)
+    x, axes = floats(x), sorted(axes)
     is_real = x.dtype.kind != "c" or _is_zero(x.imag)
     kind = Kind.REAL_TO_COMPLEX if is_real else Kind.COMPLEX_TO_COMPLEX
     parts = [x.real] if is_real else [x.real, x.imag]
@@ -45,13 +46,13 @@ def spectrum(x: Any, axes: Iterable[int], sign: int, norm: Norm) -> Array:
 
 def half_spectrum(x: Any, axes: Iterable[int], sign: int, norm: Norm) -> Array:
     """That of a real array, along the last of the axes up to half of its length."""
-    x, axes = _floating(x), sorted(axes)
+    x, axes = floats(x), sorted(axes)
     return _of_packed(_called(Kind.REAL_TO_HALF, [x], x.shape[axes[-1]], axes, sign, norm), x)
 
 
 def from_half(x: Any, length: int, axes: Iterable[int], sign: int, norm: Norm) -> Array:
     """The real array, of ``length`` along the last of the axes, whose half spectrum ``x`` is."""
-    x, axes = _floating(complexed(x)), sorted(axes)
+    x, axes = floats(complexed(x)), sorted(axes)
     found = _called(Kind.HALF_TO_REAL, [x.real, x.imag], length, axes, sign, norm)
     return retyped(found, x.real.dtype)
 
@@ -73,13 +74,6 @@ def _of_packed(packed: Array, x: Array) -> Array:
 def _is_zero(x: Array) -> bool:
     numbers = known(x)
     return numbers is not None and not numbers.any()
-
-
-def _floating(a: Any) -> Array:
-    x = traced(a)
-    if x.dtype.kind not in "fc":
-        return retyped(x, np.float64)
-    return x
 
 
 # --- lengths and factors -------------------------------------------------------------------------

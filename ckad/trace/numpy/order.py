@@ -134,7 +134,7 @@ def _sorted_last(a: Any, axis: Any) -> tuple[Array, tuple[int, ...]]:
     return sort(retyped(flat, flat.dtype if flat.dtype.kind == "f" else np.float64)), axes
 
 
-def _finished(result: Array, x: Any, axes: tuple[int, ...], keepdims: Any, out: Any) -> Array:
+def _finished(result: Array, axes: tuple[int, ...], keepdims: Any, out: Any) -> Array:
     return stored(np.expand_dims(result, axes) if keepdims is True else _as_scalar(result), out)
 
 
@@ -153,7 +153,7 @@ def median(
     x, axes = _sorted_last(a, axis)
     n = x.shape[-1]
     middle = np.mean(x[..., (n - 1) // 2 : n // 2 + 1], -1)
-    return _finished(_nan_if_any(middle, x), a, axes, keepdims, out)
+    return _finished(_nan_if_any(middle, x), axes, keepdims, out)
 
 
 @implements(np.quantile)
@@ -166,15 +166,21 @@ def quantile(
     method: str = "linear",
     keepdims: Any = False,
 ) -> Array:
-    reject(method != "linear", f"np.quantile with method={method!r}")
-    x, axes = _sorted_last(a, axis)
-    if not x.shape[-1] or traced(a).dtype == bool:
-        raise TypeError(at_place("np.quantile needs numbers that are not truth values"))
-    return _quantiles(x, None, a, q, axes, keepdims, out)
+    x, axes = _sorted_numbers("np.quantile", a, axis, method)
+    if not x.shape[-1]:
+        raise TypeError(at_place("np.quantile needs numbers, and there are none"))
+    return _quantiles(x, None, q, axes, keepdims, out)
+
+
+def _sorted_numbers(name: str, a: Any, axis: Any, method: str) -> tuple[Array, tuple[int, ...]]:
+    reject(method != "linear", f"{name} with method={method!r}")
+    if traced(a).dtype == bool and np.size(a):
+        raise TypeError(at_place(f"{name} needs numbers that are not truth values"))
+    return _sorted_last(a, axis)
 
 
 def _quantiles(
-    x: Array, present: Any, a: Any, q: Any, axes: tuple[int, ...], keepdims: Any, out: Any
+    x: Array, present: Any, q: Any, axes: tuple[int, ...], keepdims: Any, out: Any
 ) -> Array:
     """Those of the sorted last axis, or of its first elements, of which some are ``present``."""
     # a Python number as q leaves the dtype of a as it is
@@ -239,7 +245,7 @@ def nanmedian(
     last = _present(x) - 1
     both = np.stack([np.maximum(last, 0) // 2, np.minimum(last // 2 + last % 2, last)], -1)
     middle = np.mean(take_along_axis(x, np.maximum(both, 0), -1), -1)
-    return _finished(middle, a, axes, keepdims, out)
+    return _finished(middle, axes, keepdims, out)
 
 
 def _present(x: Array) -> Array:
@@ -257,13 +263,10 @@ def nanquantile(
     method: str = "linear",
     keepdims: Any = False,
 ) -> Array:
-    reject(method != "linear", f"np.nanquantile with method={method!r}")
-    x, axes = _sorted_last(a, axis)
+    x, axes = _sorted_numbers("np.nanquantile", a, axis, method)
     if not x.size:
         return np.nanmean(a, axis, out=out, keepdims=keepdims)
-    if traced(a).dtype == bool:
-        raise TypeError(at_place("np.nanquantile needs numbers that are not truth values"))
-    return _quantiles(x, _present(x), a, q, axes, keepdims, out)
+    return _quantiles(x, _present(x), q, axes, keepdims, out)
 
 
 @implements(np.nanpercentile)

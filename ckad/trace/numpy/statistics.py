@@ -99,6 +99,8 @@ def _without_nan(function: Callable[..., Array], neutral: float) -> Callable[...
 implements(np.nanprod, kind=EVERY)(_without_nan(np.prod, 1))
 implements(np.nancumsum, kind=EVERY)(_without_nan(np.cumsum, 0))
 implements(np.nancumprod, kind=EVERY)(_without_nan(np.cumprod, 1))
+implements(np.nanargmax, kind=REAL)(_without_nan(np.argmax, -np.inf))
+implements(np.nanargmin, kind=REAL)(_without_nan(np.argmin, np.inf))
 
 
 def _nan_extremum(function: Callable[..., Array], worst: float) -> Callable[..., Array]:
@@ -151,17 +153,6 @@ def nanstd(a: Any, *args: Any, out: Any = None, **options: Any) -> Array:
 @implements(np.linalg.matrix_norm, kind=EVERY)
 def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Array:
     return norm(x, ord, (-2, -1), keepdims)
-
-
-def _nan_position(function: Callable[..., Array], worst: float) -> Callable[..., Array]:
-    def position(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = False) -> Array:
-        return _without_nan(function, worst)(a, axis, out, keepdims=keepdims)
-
-    return position
-
-
-implements(np.nanargmax, kind=REAL)(_nan_position(np.argmax, -np.inf))
-implements(np.nanargmin, kind=REAL)(_nan_position(np.argmin, np.inf))
 
 
 # --- averages --------------------------------------------------------------------------------

@@ -251,9 +251,6 @@ def copy(a: Any, order: str = "K", subok: bool = False) -> Tracer:
     return in_order(a, order)
 
 
-# --- ranges and grids --------------------------------------------------------------------------
-
-
 # --- what is traced also for plain arguments ---------------------------------------------------
 
 # the program may write into their results

@@ -13,7 +13,7 @@ import math
 import operator
 import statistics
 from collections import deque
-from collections.abc import Callable, Collection, Iterator, Sequence, ValuesView
+from collections.abc import Callable, Iterator, Sequence, ValuesView
 from functools import partial
 from types import BuiltinFunctionType, FunctionType, GeneratorType, MethodType
 from typing import Any
@@ -29,7 +29,7 @@ from ckad.trace.source import effects
 from ckad.trace.source.actions import by_builtin, listed, reduced
 from ckad.trace.source.choices import Choice, numbered
 from ckad.trace.source.draws import calls as draws
-from ckad.trace.source.libraries import compiles, is_hashable, is_library, python_function
+from ckad.trace.source.libraries import compiles, is_hashable, is_in, is_library, python_function
 from ckad.trace.source.library import sparse
 from ckad.trace.source.library.allowed import check_callable
 from ckad.trace.source.library.called import called, thawed
@@ -98,8 +98,7 @@ def call(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
     if kind is functools.partial:
         if type(callee.func) is FunctionType and callee.func in in_buffers.METHODS:
             return callee(*args, **options)
-        watched = watch()
-        if watched is not None:
+        if watched := watch():
             watched.partial(callee)
         return call(callee.func, (*callee.args, *args), {**callee.keywords, **options})
     callee, args, options = thawed(sparse.replaced(callee, args, options), args, options)
@@ -182,7 +181,6 @@ def _python_function(callee: Any) -> tuple[Any, tuple[Any, ...]]:
     kind = type(callee)
     if kind is FunctionType:
         return callee, ()
-    watched = watch()
     if kind is MethodType:
         inner = callee.__func__
         followed = type(inner) in (FunctionType, Closure)
@@ -190,13 +188,13 @@ def _python_function(callee: Any) -> tuple[Any, tuple[Any, ...]]:
     if kind is BuiltinFunctionType or isinstance(callee, (type, np.ufunc)):
         return None, ()
     if kind.__module__.startswith("numba."):
-        if watched is not None:
+        if watched := watch():
             watched.holds(callee, "py_func")
         return python_function(callee), ()
     method = None if is_library(kind.__module__) else users(kind, "__call__")
     if type(method) not in (FunctionType, Closure):
         return None, ()
-    if watched is not None:
+    if watched := watch():
         watched.object(callee)
         watched.on_class(kind, "__call__")
     return method, (callee,)
@@ -215,8 +213,8 @@ def _call_library(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> 
         return left_out
     args = [weakened(numbered(x)) if type(x) is Choice else made_whole(x) for x in args]
     owner = getattr(callee, "__self__", None)
-    if _is_in(callee, _CONSUMING):
-        args = [_all_of(x, apart=not _is_in(callee, _OF_ROWS)) for x in args]
+    if is_in(callee, _CONSUMING):
+        args = [_all_of(x, apart=not is_in(callee, _OF_ROWS)) for x in args]
     if any(map(is_in_buffers, args)):
         found = in_buffers.function(callee, args, options)
         if found is not NotImplemented:
@@ -234,10 +232,10 @@ def _call_library(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> 
         return reduced(callee, args, options)
     if args and type(args[0]) is Closure and compiles(callee):
         return args[0]
-    if _is_in(callee, _CALLING):
+    if is_in(callee, _CALLING):
         args = [_as_called(x) for x in args]
     note_library(callee, args, options)
-    if _is_in(callee, CLOCKS):
+    if is_in(callee, CLOCKS):
         return Moment(callee()) if watch() is not None else callee()
     if orders(callee, owner, args, options):
         return in_order(call, callee, owner, args, options)
@@ -251,7 +249,7 @@ def _call_library(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> 
         return _constructed(result, given)
     if type(result) is Tracer and _is_weak_call(callee, args, options):
         result = by_builtin(callee, args, weakened(result))
-    if type(result) is Tracer and _is_in(callee, _WEAK_RESULTS):
+    if type(result) is Tracer and is_in(callee, _WEAK_RESULTS):
         return _of_classes(callee, args, result)
     if isinstance(result, (*CONTAINERS, tuple)):
         return new(result, given)
@@ -268,7 +266,7 @@ def _note_effects(callee: Any, owner: Any, args: Sequence[Any]) -> None:
         check_probed(owner, *args)
     if type(owner) is KEPT and callee.__name__ == "cache_clear":
         forget(owner)
-    if _is_in(callee, _OF_SOME) and holds_tracer(list(args)):
+    if is_in(callee, _OF_SOME) and holds_tracer(list(args)):
         ledger().may_raise[ValueError] += 1
 
 
@@ -286,8 +284,7 @@ def _computed(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
         return own
     check_callable(callee, args, options)
     result = untranslated(callee, args, options)
-    watched = watch()
-    if watched is not None:
+    if watched := watch():
         adopted(watched, callee, result)
     return result
 
@@ -318,7 +315,7 @@ def _as_called(x: Any) -> Any:
         return x
     known = is_hashable(x) and dispatch.knows(x)
     followed = _python_function(x)[0] is not None
-    if not (known or followed or _is_in(x, _WEAK_RESULTS) or _is_math(x)):
+    if not (known or followed or is_in(x, _WEAK_RESULTS) or _is_math(x)):
         return x
     return lambda *given: call(x, given, {})
 
@@ -331,7 +328,7 @@ def _is_numpy(callee: Any) -> bool:
 
 def _note_reads(callee: Any, given: Sequence[Any]) -> None:
     """Note which containers a function of a library looks into."""
-    if isinstance(given[0], CONTAINERS) or _is_in(callee, _SHALLOW):
+    if isinstance(given[0], CONTAINERS) or is_in(callee, _SHALLOW):
         for x in given:
             read(x)
     else:
@@ -347,18 +344,14 @@ def _arrays(callee: Any, args: Sequence[Any]) -> Sequence[Any]:
     return [array((x,), {}) if has else x for x, has in zip(args, listed, strict=True)]
 
 
-def _is_in(callee: Any, functions: Collection[Any]) -> bool:
-    return is_hashable(callee) and callee in functions
-
-
 def _is_math(callee: Any) -> bool:
     return type(callee) is BuiltinFunctionType and callee.__module__ in ("math", "cmath")
 
 
 def _is_weak_call(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> bool:
-    if _is_in(callee, (float, int, bool)) or _is_math(callee):
+    if is_in(callee, (float, int, bool)) or _is_math(callee):
         return True
-    if not _is_in(callee, _WEAK_RESULTS):
+    if not is_in(callee, _WEAK_RESULTS):
         return False
     items = args[0] if callee is sum and type(args[0]) in (list, tuple) else args
     return not options and all(is_weak(x) for x in items)

@@ -77,8 +77,7 @@ def _attribute(frame: Frame, node: ast.Attribute) -> Any:
 def attribute_of(owner: Any, name: str) -> Any:
     """``owner.name``."""
     if name == "__class__":
-        watched = watch()
-        if watched is not None:
+        if watched := watch():
             watched.object(owner)
         return class_of(owner)
     if type(owner) is Choice:
@@ -160,8 +159,7 @@ def _formatted(frame: Frame, node: ast.FormattedValue) -> str:
 
 def _looked_into(value: Any) -> None:
     """Note that Python makes a text of a value."""
-    watched = watch()
-    if watched is not None:
+    if watched := watch():
         hand_over(watched, value)
 
 

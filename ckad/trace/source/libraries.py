@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import sysconfig
+from collections.abc import Collection
 from functools import lru_cache
 from types import FunctionType
 from typing import Any
@@ -69,3 +70,8 @@ def is_hashable(callee: Any) -> bool:
     except TypeError:
         return False
     return True
+
+
+def is_in(callee: Any, functions: Collection[Any]) -> bool:
+    """Whether it is one of some functions."""
+    return is_hashable(callee) and callee in functions

@@ -113,8 +113,7 @@ def _all(frame: Frame, pairs: Any, pattern: ast.pattern) -> Any:
 
 def _class(frame: Frame, x: Any, pattern: ast.MatchClass) -> Any:
     kind = evaluate(frame, pattern.cls)
-    watched = watch()
-    if watched is not None:
+    if watched := watch():
         watched.give_up("a class in a pattern, into which Python looks")
     if type(x) is OrNone:
         return _refuse(frame, x, pattern)

@@ -136,8 +136,7 @@ def combine(function: Callable[[Any, Any], Any], x: Any, y: Any) -> Any:
         if (text := joined(function, x, y)) is not NotImplemented:
             return text
     if type(x) in (str, TracedText) and function is operator.mod:
-        watched = watch()
-        if watched is not None:
+        if watched := watch():
             hand_over(watched, y)
         if holds_tracer(y):
             return shown(x, y)

@@ -292,8 +292,7 @@ def _delete(frame: Frame, node: ast.Delete) -> None:
             operator.delitem(owner, evaluate(frame, target.slice))
         elif isinstance(target, ast.Attribute):
             owner = evaluate(frame, target.value)
-            watched = watch()
-            if watched is not None:
+            if watched := watch():
                 watched.attribute(owner, target.attr)
             delattr(owner, target.attr)
 

@@ -22,7 +22,7 @@ from ckad.trace.memory.known import number_of_call, numbers_of
 from ckad.trace.memory.layout import layout
 from ckad.trace.memory.opened import is_open, is_text
 from ckad.trace.memory.storage import Storage, spoilt_error
-from ckad.trace.memory.views import Path, read, shape_of, write
+from ckad.trace.memory.views import Path, read, renamed, shape_of, write
 from ckad.trace.values.array import Shaped
 
 
@@ -218,7 +218,7 @@ def _seen_from(trace: Trace | None, x: Tracer) -> Tracer:
     if own is not None:
         if outer.storage.part:  # the body around shows a part alone: it has to adopt the whole
             raise outer.storage.read_only_error()
-        path = tuple(v.renamed(trace.capture_row) for v in outer.path)
+        path = renamed(outer.path, trace.capture_row)
         return Tracer(own, path, x.scalar, x.weak, x.classes)
     b = outer.storage.trace.builder
     row = read(b, outer.storage.row, outer.path, outer.storage.cache)

@@ -9,15 +9,14 @@ import scipy.linalg
 
 from ckad.place import at_place
 from ckad.trace.arrays import Array, copied, promoted, reshaped, retyped, routine
-from ckad.trace.dispatch import STATIC, implements
+from ckad.trace.dispatch import PLAIN
 from ckad.trace.numpy.linalg import floats
-from ckad.trace.numpy.scipy.matrices import refuse_unknown
+from ckad.trace.numpy.scipy.matrices import of_scipy
 
 
-@implements(scipy.linalg.solve_banded, kind=STATIC)
-def solve_banded(l_and_u: Any, ab: Any, b: Any, **rest: Any) -> Array:
+@of_scipy(scipy.linalg.solve_banded)
+def solve_banded(l_and_u: Any, ab: Any, b: Any) -> Array:
     """Derivatives in every diagonal."""
-    refuse_unknown("solve_banded", rest)
     lower, upper = l_and_u
     diagonals, right = promoted(floats(ab), floats(b))
     if diagonals.ndim != 2 or diagonals.shape[0] != lower + upper + 1:
@@ -49,10 +48,9 @@ def _of_pairs(diagonals: Array) -> Array:
     return reshaped(np.stack([np.stack(left), np.stack(right)], axis=2), (2 * rows + 1, 2 * n))
 
 
-@implements(scipy.linalg.solveh_banded)
-def solveh_banded(ab: Any, b: Any, lower: bool = False, **rest: Any) -> Array:
+@of_scipy(scipy.linalg.solveh_banded, kind=(PLAIN,))
+def solveh_banded(ab: Any, b: Any, lower: bool = False) -> Array:
     """By LU of the whole band."""
-    refuse_unknown("solveh_banded", rest)
     given = floats(ab)
     width, n = given.shape[0] - 1, given.shape[1]
     below = [given[k] if lower else _moved(given[width - k], -k) for k in range(width + 1)]

@@ -47,7 +47,7 @@ def _one_axis(function: Any, body: Function, inverse: bool) -> None:
         *,
         plan: Any = None,
     ) -> Array:
-        return body(x, None if n is None else (n,), (axis,), norm, inverse)
+        return body(x, *_listed(n, (axis,)), norm, inverse)
 
 
 def _several_axes(function: Any, body: Function, default: Any, inverse: bool) -> None:
@@ -93,7 +93,7 @@ def _older(name: str, inverse: bool) -> None:
 
     @transforms(getattr(scipy.fftpack, name))
     def one(x: Any, n: Any = None, axis: int = -1, overwrite_x: bool = False) -> Array:
-        return whole_transform(x, None if n is None else (n,), (axis,), None, inverse)
+        return whole_transform(x, *_listed(n, (axis,)), None, inverse)
 
     @transforms(getattr(scipy.fftpack, f"{name}n"))
     def several(x: Any, shape: Any = None, axes: Any = None, overwrite_x: bool = False) -> Array:
@@ -219,9 +219,7 @@ def _cosines(name: str, is_sine: bool, inverse: bool) -> None:
         workers: Any = None,
         orthogonalize: Any = None,
     ) -> Array:
-        return _over_axes(
-            x, type, None if n is None else (n,), (axis,), norm, is_sine, inverse, orthogonalize
-        )
+        return _over_axes(x, type, *_listed(n, (axis,)), norm, is_sine, inverse, orthogonalize)
 
     @transforms(getattr(scipy.fft, f"{name}n"))
     def several(
@@ -247,9 +245,8 @@ def _cosines(name: str, is_sine: bool, inverse: bool) -> None:
         overwrite_x: bool = False,
     ) -> Array:
         # without a norm, the older inverse is as large as the transform
-        norm, back = ("ortho", inverse) if norm == "ortho" else ("forward", inverse)
-        norm = norm if inverse or norm == "ortho" else None
-        return _over_axes(x, type, None if n is None else (n,), (axis,), norm, is_sine, back, None)
+        norm = "ortho" if norm == "ortho" else "forward" if inverse else None
+        return _over_axes(x, type, *_listed(n, (axis,)), norm, is_sine, inverse, None)
 
 
 def _over_axes(

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+import inspect
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import numpy as np
 import scipy.linalg
 
 from ckad.trace.arrays import Array, copied, promoted, reshaped, retyped, routine, traced
-from ckad.trace.dispatch import STATIC, implements, reject
+from ckad.trace.dispatch import PLAIN, STATIC, Kinds, implements, reject
 from ckad.trace.numpy.linalg import (
     adjoint,
     cholesky,
@@ -27,22 +29,34 @@ from ckad.trace.numpy.spectra import eig, eigh, eigvals, eigvalsh, is_number, ls
 
 #: Checks and permissions to overwrite, which change no numbers.
 _IDLE = {"overwrite_a", "overwrite_b", "overwrite_ab", "check_finite", "lapack_driver", "driver"}
+F = TypeVar("F", bound=Callable[..., Any])
 
 
-def refuse_unknown(name: str, options: dict[str, Any]) -> None:
-    unknown = options.keys() - _IDLE
-    reject(unknown, f"scipy.linalg.{name} with {min(unknown, default='')}=")
+def of_scipy(*keys: Any, kind: Kinds = STATIC) -> Callable[[F], F]:
+    """Decorator: what is called in place of functions of ``scipy.linalg``, without idle options."""
+
+    def register(function: F) -> F:
+        known = inspect.signature(function).parameters.keys()
+
+        def called(*args: Any, **options: Any) -> Any:
+            options = {name: x for name, x in options.items() if name not in _IDLE}
+            unknown = options.keys() - known
+            reject(unknown, f"scipy.linalg.{keys[0].__name__} with {min(unknown, default='')}=")
+            return function(*args, **options)
+
+        return implements(*keys, kind=kind)(called)  # type: ignore[return-value]
+
+    return register
 
 
 # --- systems -------------------------------------------------------------------------------------
 
 
-@implements(scipy.linalg.solve, kind=STATIC)
+@of_scipy(scipy.linalg.solve)
 def linalg_solve(
-    a: Any, b: Any, lower: bool = False, assume_a: Any = None, transposed: bool = False, **rest: Any
+    a: Any, b: Any, lower: bool = False, assume_a: Any = None, transposed: bool = False
 ) -> Array:
     """What is assumed of the matrix says which triangle is read."""
-    refuse_unknown("solve", rest)
     x = floats(a)
     if assume_a in ("pos", "positive definite"):
         found = cho_solve((cholesky(x, upper=not lower), lower), b)
@@ -56,11 +70,10 @@ def linalg_solve(
     return solve(np.swapaxes(x, -1, -2) if transposed else x, b)
 
 
-@implements(scipy.linalg.solve_triangular, kind=STATIC)
+@of_scipy(scipy.linalg.solve_triangular)
 def solve_triangular(
-    a: Any, b: Any, trans: Any = 0, lower: bool = False, unit_diagonal: bool = False, **rest: Any
+    a: Any, b: Any, trans: Any = 0, lower: bool = False, unit_diagonal: bool = False
 ) -> Array:
-    refuse_unknown("solve_triangular", rest)
     x, right = promoted(floats(a), floats(b))
     is_complex = x.dtype.kind == "c"
     kind = {"N": 0, "T": 1, "C": 2}.get(trans, trans)
@@ -79,7 +92,7 @@ def solve_triangular(
     return copied(reshaped(found, right.shape))
 
 
-@implements(scipy.linalg.solve_toeplitz, kind=STATIC)
+@of_scipy(scipy.linalg.solve_toeplitz)
 def solve_toeplitz(c_or_cr: Any, b: Any, check_finite: bool = True) -> Array:
     column, row = c_or_cr if isinstance(c_or_cr, tuple) else (c_or_cr, None)
     return solve(toeplitz(column, row), b)
@@ -88,30 +101,26 @@ def solve_toeplitz(c_or_cr: Any, b: Any, check_finite: bool = True) -> Array:
 # --- factors -------------------------------------------------------------------------------------
 
 
-@implements(scipy.linalg.cholesky, kind=STATIC)
-def linalg_cholesky(a: Any, lower: bool = False, **rest: Any) -> Array:
+@of_scipy(scipy.linalg.cholesky)
+def linalg_cholesky(a: Any, lower: bool = False) -> Array:
     """The triangle that is asked for is also the one that is read."""
-    refuse_unknown("cholesky", rest)
     return cholesky(a, upper=not lower)
 
 
-@implements(scipy.linalg.cho_factor, kind=STATIC)
-def cho_factor(a: Any, lower: bool = False, **rest: Any) -> tuple[Array, bool]:
-    refuse_unknown("cho_factor", rest)
+@of_scipy(scipy.linalg.cho_factor)
+def cho_factor(a: Any, lower: bool = False) -> tuple[Array, bool]:
     return cholesky(a, upper=not lower), lower
 
 
-@implements(scipy.linalg.cho_solve, kind=STATIC)
-def cho_solve(c_and_lower: Any, b: Any, **rest: Any) -> Array:
-    refuse_unknown("cho_solve", rest)
+@of_scipy(scipy.linalg.cho_solve)
+def cho_solve(c_and_lower: Any, b: Any) -> Array:
     c, lower = c_and_lower
     orders = (0, 2) if lower else (2, 0)
     return solve_triangular(c, solve_triangular(c, b, orders[0], lower), orders[1], lower)
 
 
-@implements(scipy.linalg.lu_factor, kind=STATIC)
-def lu_factor(a: Any, **rest: Any) -> tuple[Array, Array]:
-    refuse_unknown("lu_factor", rest)
+@of_scipy(scipy.linalg.lu_factor)
+def lu_factor(a: Any) -> tuple[Array, Array]:
     factors, order = _compact(a)
     return copied(factors), _exchanged(order, back=True)
 
@@ -130,9 +139,8 @@ def _compact(a: Any) -> tuple[Array, Array]:
     return reshaped(found[:, :-1], x.shape), reshaped(order, x.shape[:-1])
 
 
-@implements(scipy.linalg.lu_solve, kind=STATIC)
-def lu_solve(lu_and_piv: Any, b: Any, trans: Any = 0, **rest: Any) -> Array:
-    refuse_unknown("lu_solve", rest)
+@of_scipy(scipy.linalg.lu_solve)
+def lu_solve(lu_and_piv: Any, b: Any, trans: Any = 0) -> Array:
     factors, exchanges = lu_and_piv
     reject(np.ndim(factors) != 2, "scipy.linalg.lu_solve of stacks")
     right, order = floats(b), _exchanged(traced(exchanges))
@@ -144,9 +152,8 @@ def lu_solve(lu_and_piv: Any, b: Any, trans: Any = 0, **rest: Any) -> Array:
     return solve_triangular(factors, first)
 
 
-@implements(scipy.linalg.lu, kind=STATIC)
-def lu(a: Any, permute_l: bool = False, **rest: Any) -> tuple[Array, ...]:
-    refuse_unknown("lu", rest)
+@of_scipy(scipy.linalg.lu)
+def lu(a: Any, permute_l: bool = False) -> tuple[Array, ...]:
     factors, order = _compact(a)
     n = factors.shape[-1]
     places = np.equal(order[..., None, :], np.arange(n)[:, None])
@@ -157,9 +164,8 @@ def lu(a: Any, permute_l: bool = False, **rest: Any) -> tuple[Array, ...]:
     return p, lower, np.triu(factors)
 
 
-@implements(scipy.linalg.qr, kind=STATIC)
-def linalg_qr(a: Any, *, mode: str = "full", pivoting: bool = False, **rest: Any) -> Any:
-    refuse_unknown("qr", rest)
+@of_scipy(scipy.linalg.qr)
+def linalg_qr(a: Any, *, mode: str = "full", pivoting: bool = False) -> Any:
     reject(pivoting or mode == "raw", "scipy.linalg.qr with pivoting or mode='raw'")
     if mode == "r":
         return (qr(a, "complete").R,)
@@ -169,13 +175,12 @@ def linalg_qr(a: Any, *, mode: str = "full", pivoting: bool = False, **rest: Any
 # --- eigenvalues and singular values -------------------------------------------------------------
 
 
-@implements(scipy.linalg.eigh, kind=STATIC)
+@of_scipy(scipy.linalg.eigh)
 def linalg_eigh(
-    a: Any, b: Any = None, *, lower: bool = True, eigvals_only: bool = False, **rest: Any
+    a: Any, b: Any = None, *, lower: bool = True, eigvals_only: bool = False, type: int = 1
 ) -> Any:
     """Of two matrices: A v = w B v by a Cholesky factor of B."""
-    reject(rest.pop("type", 1) != 1, "scipy.linalg.eigh with type=")
-    refuse_unknown("eigh", rest)
+    reject(type != 1, "scipy.linalg.eigh with type=")
     triangle = "L" if lower else "U"
     if b is None:
         return eigvalsh(a, triangle) if eigvals_only else tuple(eigh(a, triangle))
@@ -190,61 +195,49 @@ def linalg_eigh(
     return values, solve_triangular(root, vectors, 2, lower=True)
 
 
-@implements(scipy.linalg.eigvalsh, kind=STATIC)
-def linalg_eigvalsh(a: Any, b: Any = None, *, lower: bool = True, **rest: Any) -> Array:
-    values: Array = linalg_eigh(a, b, lower=lower, eigvals_only=True, **rest)
+@of_scipy(scipy.linalg.eigvalsh)
+def linalg_eigvalsh(a: Any, b: Any = None, *, lower: bool = True, type: int = 1) -> Array:
+    values: Array = linalg_eigh(a, b, lower=lower, eigvals_only=True, type=type)
     return values
 
 
-@implements(scipy.linalg.eigh_tridiagonal)
-def eigh_tridiagonal(d: Any, e: Any, eigvals_only: bool = False, **rest: Any) -> Any:
-    reject(rest.pop("select", "a") != "a", "scipy.linalg.eigh_tridiagonal with select=")
-    refuse_unknown("eigh_tridiagonal", rest)
+@of_scipy(scipy.linalg.eigh_tridiagonal, kind=(PLAIN,))
+def eigh_tridiagonal(d: Any, e: Any, eigvals_only: bool = False, select: Any = "a") -> Any:
+    reject(select != "a", "scipy.linalg.eigh_tridiagonal with select=")
     whole = np.diag(floats(d)) + np.diag(floats(e), -1)
     return eigvalsh(whole) if eigvals_only else tuple(eigh(whole))
 
 
-@implements(scipy.linalg.eig, kind=STATIC)
-def linalg_eig(a: Any, b: Any = None, left: bool = False, right: bool = True, **rest: Any) -> Any:
-    refuse_unknown("eig", rest)
+@of_scipy(scipy.linalg.eig)
+def linalg_eig(a: Any, b: Any = None, left: bool = False, right: bool = True) -> Any:
     reject(b is not None or left, "scipy.linalg.eig with b= or left=")
     return tuple(eig(a)) if right else eigvals(a)
 
 
-@implements(scipy.linalg.eigvals, kind=STATIC)
-def linalg_eigvals(a: Any, b: Any = None, **rest: Any) -> Array:
-    refuse_unknown("eigvals", rest)
+@of_scipy(scipy.linalg.eigvals)
+def linalg_eigvals(a: Any, b: Any = None) -> Array:
     reject(b is not None, "scipy.linalg.eigvals with b=")
     return eigvals(a)
 
 
-@implements(scipy.linalg.svd, kind=STATIC)
-def linalg_svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, **rest: Any) -> Any:
-    refuse_unknown("svd", rest)
+@of_scipy(scipy.linalg.svd)
+def linalg_svd(a: Any, full_matrices: bool = True, compute_uv: bool = True) -> Any:
     found = svd(a, full_matrices, compute_uv)
     return tuple(found) if compute_uv else found
 
 
-@implements(scipy.linalg.svdvals, kind=STATIC)
-def linalg_svdvals(a: Any, **rest: Any) -> Array:
-    refuse_unknown("svdvals", rest)
-    values: Array = svd(a, compute_uv=False)
-    return values
+of_scipy(scipy.linalg.svdvals)(lambda a: svd(a, compute_uv=False))
 
 
-@implements(scipy.linalg.pinv, kind=STATIC)
-def linalg_pinv(
-    a: Any, *, atol: Any = None, rtol: Any = None, return_rank: bool = False, **rest: Any
-) -> Array:
-    refuse_unknown("pinv", rest)
+@of_scipy(scipy.linalg.pinv)
+def linalg_pinv(a: Any, *, atol: Any = None, rtol: Any = None, return_rank: bool = False) -> Array:
     reject(atol is not None or return_rank, "scipy.linalg.pinv with atol= or return_rank=")
     x = floats(a)
     return pinv(x, rtol=max(x.shape[-2:]) * np.finfo(x.dtype).eps if rtol is None else rtol)
 
 
-@implements(scipy.linalg.lstsq, kind=STATIC)
-def linalg_lstsq(a: Any, b: Any, cond: Any = None, **rest: Any) -> tuple[Any, ...]:
-    refuse_unknown("lstsq", rest)
+@of_scipy(scipy.linalg.lstsq)
+def linalg_lstsq(a: Any, b: Any, cond: Any = None) -> tuple[Any, ...]:
     return lstsq(a, b, -1 if not is_number(cond) and cond is None else cond)
 
 
@@ -265,7 +258,7 @@ for _name in ("expm", "sqrtm", "logm"):
     implements(getattr(scipy.linalg, _name), kind=STATIC)(_of_matrices(_name))
 
 
-@implements(scipy.linalg.solve_sylvester, kind=STATIC)
+@of_scipy(scipy.linalg.solve_sylvester)
 def solve_sylvester(a: Any, b: Any, q: Any) -> Array:
     xs = promoted(*map(floats, (a, b, q)))
     stacks = [planes(matrices(x, square=False)) for x in xs]
@@ -274,13 +267,13 @@ def solve_sylvester(a: Any, b: Any, q: Any) -> Array:
     return copied(reshaped(found, xs[2].shape))
 
 
-@implements(scipy.linalg.solve_continuous_lyapunov, scipy.linalg.solve_lyapunov, kind=STATIC)
+@of_scipy(scipy.linalg.solve_continuous_lyapunov, scipy.linalg.solve_lyapunov)
 def solve_continuous_lyapunov(a: Any, q: Any) -> Array:
     x = floats(a)
     return solve_sylvester(x, adjoint(x), q)
 
 
-@implements(scipy.linalg.solve_discrete_lyapunov, kind=STATIC)
+@of_scipy(scipy.linalg.solve_discrete_lyapunov)
 def solve_discrete_lyapunov(a: Any, q: Any, method: Any = None) -> Array:
     """By a bilinear map to the continuous equation, as SciPy does for large matrices."""
     x = floats(a)
@@ -294,29 +287,17 @@ def solve_discrete_lyapunov(a: Any, q: Any, method: Any = None) -> Array:
 # --- others --------------------------------------------------------------------------------------
 
 
-@implements(scipy.linalg.inv, kind=STATIC)
-def linalg_inv(a: Any, **rest: Any) -> Array:
-    rest.pop("assume_a", None)
-    rest.pop("lower", None)
-    refuse_unknown("inv", rest)
-    return inv(a)
+of_scipy(scipy.linalg.inv)(lambda a, assume_a=None, lower=False: inv(a))
+of_scipy(scipy.linalg.det)(lambda a: det(a))
 
 
-@implements(scipy.linalg.det, kind=STATIC)
-def linalg_det(a: Any, **rest: Any) -> Array:
-    refuse_unknown("det", rest)
-    return det(a)
-
-
-@implements(scipy.linalg.norm, kind=STATIC)
-def linalg_norm(
-    a: Any, ord: Any = None, axis: Any = None, keepdims: bool = False, check_finite: bool = True
-) -> Array:
+@of_scipy(scipy.linalg.norm)
+def linalg_norm(a: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Array:
     found: Array = np.linalg.norm(traced(a), ord, axis, keepdims)
     return found
 
 
-@implements(scipy.linalg.block_diag, kind=STATIC)
+@of_scipy(scipy.linalg.block_diag)
 def block_diag(*arrs: Any) -> Array:
     xs = promoted(*(np.atleast_2d(traced(x)) for x in arrs))
     widths = [x.shape[1] for x in xs]
@@ -333,7 +314,7 @@ def _picked(values: Array, index: np.ndarray) -> Array:
     return reshaped(np.take(values, index.ravel()), index.shape)
 
 
-@implements(scipy.linalg.toeplitz, kind=STATIC)
+@of_scipy(scipy.linalg.toeplitz)
 def toeplitz(c: Any, r: Any = None) -> Array:
     column = np.ravel(traced(c))
     row = np.conj(column) if r is None else np.ravel(traced(r))
@@ -343,14 +324,14 @@ def toeplitz(c: Any, r: Any = None) -> Array:
     return _picked(both, np.where(index >= 0, index, n - 1 - index))
 
 
-@implements(scipy.linalg.circulant, kind=STATIC)
+@of_scipy(scipy.linalg.circulant)
 def circulant(c: Any) -> Array:
     column = np.ravel(traced(c))
     n = column.shape[0]
     return _picked(column, (np.arange(n)[:, None] - np.arange(n)) % max(n, 1))
 
 
-@implements(scipy.linalg.hankel, kind=STATIC)
+@of_scipy(scipy.linalg.hankel)
 def hankel(c: Any, r: Any = None) -> Array:
     column = np.ravel(traced(c))
     row = np.zeros_like(column) if r is None else np.ravel(traced(r))

@@ -46,12 +46,18 @@ def _filtered(
     return stored(np.sort(windows, axis=-1)[..., rank], output)
 
 
-@implements(scipy.ndimage.median_filter)
-def median_filter(
-    input: Any, size: Any = None, footprint: Any = None, output: Any = None,
-    mode: str = "reflect", cval: Any = 0.0, origin: Any = 0,
-) -> Array:  # fmt: skip
-    return _filtered(input, lambda n: n // 2, size, footprint, output, mode, cval, origin)
+def _filter(function: Any, ranks: Any) -> None:
+    @implements(function)
+    def filtered(
+        input: Any, size: Any = None, footprint: Any = None, output: Any = None,
+        mode: str = "reflect", cval: Any = 0.0, origin: Any = 0,
+    ) -> Array:  # fmt: skip
+        return _filtered(input, ranks, size, footprint, output, mode, cval, origin)
+
+
+_filter(scipy.ndimage.median_filter, lambda n: n // 2)
+_filter(scipy.ndimage.minimum_filter, lambda n: 0)
+_filter(scipy.ndimage.maximum_filter, lambda n: n - 1)
 
 
 @implements(scipy.ndimage.rank_filter)
@@ -82,22 +88,6 @@ def percentile_filter(
         return n - 1 if share == 100.0 else int(n * share / 100.0)
 
     return _filtered(input, at, size, footprint, output, mode, cval, origin)
-
-
-@implements(scipy.ndimage.minimum_filter)
-def minimum_filter(
-    input: Any, size: Any = None, footprint: Any = None, output: Any = None,
-    mode: str = "reflect", cval: Any = 0.0, origin: Any = 0,
-) -> Array:  # fmt: skip
-    return _filtered(input, lambda n: 0, size, footprint, output, mode, cval, origin)
-
-
-@implements(scipy.ndimage.maximum_filter)
-def maximum_filter(
-    input: Any, size: Any = None, footprint: Any = None, output: Any = None,
-    mode: str = "reflect", cval: Any = 0.0, origin: Any = 0,
-) -> Array:  # fmt: skip
-    return _filtered(input, lambda n: n - 1, size, footprint, output, mode, cval, origin)
 
 
 @implements(scipy.signal.medfilt, kind=STATIC)

@@ -16,6 +16,7 @@ from ckad.trace import arrays
 from ckad.trace.arrays import Array
 from ckad.trace.dispatch import (
     COMPLEX,
+    STATIC,
     Function,
     call,
     cell,
@@ -266,32 +267,22 @@ def all_(a: Any, *args: Any, **options: Any) -> Any:
     return np.all(truth(as_complex(a)), *args, **options)
 
 
-for _function, _answer in (
-    (np.iscomplex, lambda x: np.not_equal(as_complex(x).parts[1], 0)),
-    (np.isreal, lambda x: np.equal(as_complex(x).parts[1], 0)),
-    (np.real, lambda val: as_complex(val).real),
-    (np.imag, lambda val: as_complex(val).imag),
-):
-    put(_function, _answer, COMPLEX)
+put(np.real, lambda val: as_complex(val).real, COMPLEX)
+put(np.imag, lambda val: as_complex(val).imag, COMPLEX)
 
 
-@implements(np.angle, kind=COMPLEX)
+@implements(np.angle, kind=STATIC)
 def angle_(z: Any, deg: bool = False) -> Array:
     found = angle(as_complex(z))
     return found * (180 / np.pi) if deg else np.positive(found)
 
 
-@implements(np.angle)
-def angle_of_real(z: Any, deg: bool = False) -> Array:
-    return angle_(lift(z), deg)
-
-
-@implements(np.isreal)
+@implements(np.isreal, kind=STATIC)
 def isreal(x: Any) -> Array:
     return np.equal(as_complex(x).parts[1], 0)
 
 
-@implements(np.iscomplex)
+@implements(np.iscomplex, kind=STATIC)
 def iscomplex(x: Any) -> Array:
     return np.logical_not(isreal(x))
 

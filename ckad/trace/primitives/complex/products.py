@@ -80,7 +80,6 @@ def _product(function: Any) -> Function:
 
 for _function in PRODUCTS:
     put(_function, _product(_function), COMPLEX)
-put(np.linalg.matmul, _product(np.linalg.matmul), COMPLEX)
 
 
 @implements(np.einsum, kind=COMPLEX)

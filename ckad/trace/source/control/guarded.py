@@ -152,8 +152,7 @@ def _within(frame: Frame, node: ast.With, items: Sequence[ast.withitem]) -> Flow
 def _entering(manager: Any) -> None:
     """Note that Python enters a context, and leaves it."""
     known = (np.errstate, contextlib.nullcontext, contextlib.suppress, warnings.catch_warnings)
-    watched = watch()
-    if watched is not None and not isinstance(manager, (*known, Skipped)):
+    if (watched := watch()) and not isinstance(manager, (*known, Skipped)):
         watched.give_up(f"with {type(manager).__qualname__}")
 
 

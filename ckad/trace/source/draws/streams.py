@@ -109,8 +109,7 @@ def leave() -> Iterator[Any]:
     """Let the generators be left where the program leaves them; numbers 0 of this being done."""
     for stream in ledger().streams.values():
         assert isinstance(stream, Stream)
-        watched = watch()
-        if watched is not None and watched.is_own(stream.generator):
+        if (watched := watch()) and watched.is_own(stream.generator):
             continue  # who could see it
         attrs = stream.kind, number_of(stream.generator)
         end = lift(stream.lookup(STATE))

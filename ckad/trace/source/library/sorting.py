@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ckad.trace.source.actions import extreme, ordered
-from ckad.trace.source.libraries import is_hashable
+from ckad.trace.source.libraries import is_in
 from ckad.trace.source.memory.contents import new, read_deep
 from ckad.trace.source.memory.twins import changing
 from ckad.trace.source.values import holds_tracer
@@ -16,9 +16,7 @@ def orders(callee: Any, owner: Any, args: Sequence[Any], options: dict[str, Any]
     """Whether a call orders items by a key, or a list that holds traced values in place."""
     if type(owner) is list and callee.__name__ == "sort":
         return "key" in options or holds_tracer(owner)
-    if not is_hashable(callee) or callee not in (sorted, max, min):
-        return False
-    return options.get("key") is not None and bool(args)
+    return is_in(callee, (sorted, max, min)) and options.get("key") is not None and bool(args)
 
 
 def in_order(

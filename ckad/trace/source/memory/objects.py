@@ -81,8 +81,7 @@ def read(owner: Any, name: str) -> Any:
                 "that is run from its source. Define it outside of the transformed function."
             )
         )
-    watched = watch()
-    if watched is not None:
+    if watched := watch():
         watched.attribute(owner, name)
     if isinstance(owner, ModuleType) and not is_library(owner.__name__):
         around = outside(vars(owner))
@@ -98,8 +97,7 @@ def read(owner: Any, name: str) -> Any:
 
 def write(owner: Any, name: str, value: Any) -> bool:
     """``owner.name = value``, if the object is one whose attributes are carried."""
-    watched = watch()
-    if watched is not None:
+    if watched := watch():
         watched.attribute(owner, name)
     if name == "__class__" and region() is None and id(owner) in ledger().made:
         return False  # straight code, an object of its own: Python's assignment does

@@ -39,8 +39,7 @@ _UNARY = {getattr(operator, n): f"__{n}__" for n in ("neg", "pos", "invert")}
 
 def _found(kind: type, name: str) -> Any:
     """What a class of the user has by a name, not bound to an object; None for other classes."""
-    watched = watch()
-    if watched is not None:
+    if watched := watch():
         watched.on_class(kind, name)
     for base in kind.__mro__:
         if name in base.__dict__:
@@ -63,16 +62,14 @@ def _of(owner: Any, name: str) -> Any:
     kind: type = type(owner)
     if is_library(kind.__module__):
         return None
-    watched = watch()
-    if watched is not None:
+    if watched := watch():
         watched.object(owner)
     return _found(kind, name)
 
 
 def _left_to_python(owner: Any, name: str) -> None:
     """Python runs a method of the user by itself: what it reads is not known."""
-    watched = watch()
-    if watched is not None:
+    if watched := watch():
         watched.give_up(f"{type(owner).__qualname__}.{name}, which Python runs")
 
 
@@ -155,8 +152,7 @@ def attribute(owner: Any, name: str) -> Any:
     kind: type = type(owner)
     if is_library(kind.__module__):
         return MISSING
-    watched = watch()
-    if watched is not None:
+    if watched := watch():
         watched.attribute(owner, name)
     own = name in getattr(owner, "__dict__", ())
     found = _of(owner, name)

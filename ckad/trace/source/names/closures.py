@@ -68,8 +68,7 @@ def call_from_source(function: Any, args: Sequence[Any], options: dict[str, Any]
     """Call a function whose definition is known."""
     definition = definition_of(function)
     assert definition is not None
-    watched = watch()
-    if watched is not None:
+    if watched := watch():
         watched.function(function)
     frame = (GeneratorFrame if definition.yields else Frame)(definition, function)
     bind_arguments(frame, args, options, function.__defaults__ or (), function.__kwdefaults__ or {})

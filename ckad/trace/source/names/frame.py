@@ -122,8 +122,7 @@ class Frame:
     def _from_outside(self, name: str) -> Any:
         function = self.function
         outside = _outside(function, name)
-        watched = watch()
-        if watched is not None:
+        if watched := watch():
             outside.names.watched(watched, name)
         outside.note_read(name)
         if name in outside.names:
@@ -248,8 +247,7 @@ class Outside(Apart):
         self.names: Bindings = Bindings(owner, cell)
 
     def note_change(self, name: str) -> None:
-        watched = watch()
-        if watched is not None:
+        if watched := watch():
             self.names.watched(watched, name)
         before = self.names.given(name, MISSING)
         if name not in self.names and before is not MISSING:

@@ -13,9 +13,8 @@ from ckad.trace.source.outside.watch import watch
 
 def _module(name: str, package: str | None = None) -> ModuleType:
     """The module that an import inside of a function gives."""
-    watched = watch()
     module = importlib.import_module(name, package)
-    if watched is not None:
+    if watched := watch():
         watched.name(sys.modules, importlib.util.resolve_name(name, package))
     return module
 
@@ -33,9 +32,8 @@ def import_module(frame: Frame, node: ast.Import) -> None:
 def import_from(frame: Frame, node: ast.ImportFrom) -> None:
     package = frame.function.__globals__.get("__package__")
     module = _module("." * node.level + (node.module or ""), package)
-    watched = watch()
     for alias in node.names:
-        if watched is not None:
+        if watched := watch():
             watched.attribute(module, alias.name)
         try:
             found = getattr(module, alias.name)

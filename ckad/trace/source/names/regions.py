@@ -58,8 +58,7 @@ def open_region() -> Iterator[Region]:
 
 def made(container: Any) -> Any:
     """Note a list, dict or set that the body being recorded has made: it may be changed there."""
-    watched = watch()
-    if watched is not None:
+    if watched := watch():
         watched.adopt(container)
     if _regions.innermost is not None:
         _regions.innermost.made[id(container)] = container
@@ -95,6 +94,5 @@ def check_iterated(x: Any) -> None:
 def check_run_over(x: Any) -> None:
     """The same where Python runs over all items of ``x``."""
     check_iterated(x)
-    watched = watch()
-    if watched is not None:
+    if watched := watch():
         watched.iterated(x)

@@ -23,8 +23,7 @@ def _frame() -> Frame:
 def _globals() -> MappingProxyType[str, Any]:
     """What a module's names are bound to now; nothing can be bound by it."""
     names = _frame().function.__globals__
-    watched = watch()
-    if watched is not None:
+    if watched := watch():
         watched.give_up("globals()")
     if region() is not None and any(isinstance(x, Traced) for x in trees.flatten(names)[0]):
         raise _refused("globals() in the body of a loop or branch")

@@ -52,8 +52,7 @@ def computed(x: Any) -> Any:
 
 
 def give_up() -> None:
-    watched = watch()
-    if watched is not None:
+    if watched := watch():
         watched.give_up("computes with a clock")
 
 

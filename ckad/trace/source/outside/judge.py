@@ -21,7 +21,7 @@ import numpy as np
 from ckad.patterns import is_sparse, is_superlu
 from ckad.trace.constants import computes
 from ckad.trace.dispatch import Traced
-from ckad.trace.source.libraries import is_library, scalar_function
+from ckad.trace.source.libraries import is_in, is_library, scalar_function
 from ckad.trace.source.outside.clock import TimeText, give_up
 from ckad.trace.source.outside.draws import draws
 from ckad.trace.source.outside.guard import ABSENT, BUILTIN, IMMUTABLE
@@ -112,11 +112,11 @@ _METHODS_KEEPING = frozenset(
 def judge(watch: Watch, callee: Any, args: Sequence[Any], options: Mapping[str, Any]) -> None:
     """Note what the call of a library reads."""
     owner = getattr(callee, "__self__", None)
-    if _is_in(callee, _BY_NAME):
+    if is_in(callee, _BY_NAME):
         return _by_name(watch, args)
     if callee is copy.copy or callee is copy.deepcopy:
         return _copied(watch, args[0])
-    if _is_in(callee, _OF_FIELDS) and "dict_factory" not in options:
+    if is_in(callee, _OF_FIELDS) and "dict_factory" not in options:
         if callee is dataclasses.replace and not _is_plain_class(watch, type(args[0])):
             return watch.give_up(f"{type(args[0]).__qualname__}, which Python makes")
         return _copied(watch, args[0])
@@ -126,7 +126,7 @@ def judge(watch: Watch, callee: Any, args: Sequence[Any], options: Mapping[str, 
         return None
     if callee is np.apply_along_axis and any(isinstance(x, Traced) for x in args):
         return None  # its function is run from source
-    if _is_in(callee, _OF_CLASS):
+    if is_in(callee, _OF_CLASS):
         for x in args:
             watch.object(x) if not is_library(type(x).__module__) else None
         return None
@@ -137,8 +137,8 @@ def judge(watch: Watch, callee: Any, args: Sequence[Any], options: Mapping[str, 
         watch.attribute(sys, "argv")
     elif not _is_known(watch, callee, owner, args) or options.get("namespace") is not None:
         return watch.give_up(f"calls {_named(callee)}")
-    ordered = "key" in options and (_is_in(callee, _ORDERING) or type(owner) is list)
-    keeps = ordered or _is_in(callee, _KEEPING) or _is_in(callee, _CLASSES)
+    ordered = "key" in options and (is_in(callee, _ORDERING) or type(owner) is list)
+    keeps = ordered or is_in(callee, _KEEPING) or is_in(callee, _CLASSES)
     if isinstance(callee, type) and not is_library(callee.__module__):
         keeps = True
     if type(owner) in CONTAINERS and callee.__name__ in _METHODS_KEEPING:
@@ -217,7 +217,7 @@ def _by_name(watch: Watch, args: Sequence[Any]) -> None:
 
 def _is_known(watch: Watch, callee: Any, owner: Any, args: Sequence[Any]) -> bool:
     """Whether a function is known to compute from its arguments alone."""
-    if _is_in(callee, _CLASSES) or _is_in(callee, _OTHERS):
+    if is_in(callee, _CLASSES) or is_in(callee, _OTHERS):
         return True
     if owner is not None and not isinstance(owner, (ModuleType, type)):
         if is_sparse(owner) or is_superlu(owner) or _is_formula(callee, owner):
@@ -323,13 +323,6 @@ def hand_over(
             watch.give_up(f"a {kind.__qualname__}, which Python looks into")
     elif not (keeps or (follows and kind is MethodType)):
         watch.give_up(f"a {kind.__qualname__}, which Python looks into")
-
-
-def _is_in(callee: Any, functions: Any) -> bool:
-    try:
-        return callee in functions
-    except TypeError:  # not hashable
-        return False
 
 
 def _named(callee: Any) -> str:

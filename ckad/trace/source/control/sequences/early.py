@@ -91,7 +91,6 @@ def _deciding(original: Any) -> Callable[[Any], Any]:
         if isinstance(items, Filtered):
             return reduced(original, (items,), {})
         if isinstance(items, Driven):
-            # mypy counts no ``def`` among FunctionType
             return call_from_source(_any if end else _all, (items,), {})
         if not isinstance(items, Each):
             return of_list(items)

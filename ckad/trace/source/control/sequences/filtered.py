@@ -50,7 +50,6 @@ class Kept(Filtered):
         return self.values[self.flags]
 
     def run(self, consumer: Consumer) -> Any:
-        # mypy counts no ``def`` among FunctionType
         kept = call_from_source(_each, (self.values, self.flags), {})
         return kept.run(consumer)
 
@@ -63,7 +62,6 @@ def _each(values: Any, flags: Any) -> Any:
 
 def chosen(function: Any, items: Any) -> Any:
     """``filter(function, items)``."""
-    # mypy counts no ``def`` among FunctionType
     return call_from_source(_chosen, (function, items), {})
 
 
@@ -75,7 +73,6 @@ def applied(function: Any, items: Any, *others: Any) -> Any:
     """``map(function, items, *others)``."""
     if others:
         return call_from_source(_applied, (function, items, *others), {})
-    # mypy counts no ``def`` among FunctionType
     return call_from_source(_applied_to_each, (function, items), {})
 
 

@@ -234,7 +234,6 @@ def cycling(items: Sequence[Any]) -> Endless:
 
 
 def _of_source(function: Callable[..., Any], *args: Any) -> Generated:
-    # mypy counts no ``def`` among FunctionType
     found = call_from_source(function, args, {})
     assert isinstance(found, Generated)
     return found

@@ -243,14 +243,6 @@ def _zip_with_endless(iterables: Sequence[Any], strict: bool) -> Any:
     return Once(min(x.length for x in sequences), items, read=read)
 
 
-def _count(start: Any = 0, step: Any = 1) -> Any:
-    return counting(start, step)
-
-
-def _cycle(iterable: Any) -> Any:
-    return cycling(tuple(iterable))
-
-
 def _is_open(x: Any) -> bool:
     return isinstance(x, Items) and not isinstance(x.length, int)
 
@@ -290,8 +282,8 @@ for _builtin, _function in {
     islice: _sliced,
     builtins.filter: chosen,
     builtins.map: applied,
-    count: _count,
-    cycle: _cycle,
+    count: counting,
+    cycle: lambda iterable: cycling(tuple(iterable)),
 }.items():
     dispatch.put(_builtin, _function, (*dispatch.ANY, dispatch.SHORT))
     dispatch.always(_builtin)
