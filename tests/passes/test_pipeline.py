@@ -65,6 +65,13 @@ def diffusion(kappa: Any, u: Any) -> Any:
 INPUTS = np.linspace(0.1, 0.2, 10), np.sin(np.arange(10.0)) ** 2
 
 
+def test_the_life_of_one_line_shows_the_route_of_a_gradient(checkout: Path) -> None:
+    page = (checkout / "docs/architecture.md").read_text().partition("gradient:\n")[2]
+    shown = re.findall(r"^    (\w+) +\d+ (?:rows|->)", page.partition("```")[0], re.MULTILINE)
+    route = f"{ROUTES[pipeline.recorded]} {ROUTES[pipeline.gradient]}"
+    assert shown == route.replace(PRIMAL, f"{PRIMAL} fma").split()
+
+
 # --- what is listed ------------------------------------------------------------------------------
 
 
@@ -146,7 +153,7 @@ def test_explain_shows_what_was_run() -> None:
     explained = ckad.explain(diffusion, *INPUTS, argnums=(0, 1), engine="vm")
     run = ckad.value_and_grad(diffusion, (0, 1), engine="vm").prepare(INPUTS, {})[1]
     assert explained.passes.tapes[-1].digest == run.digest
-    assert names(explained.passes.pipeline)[:2] == ["simplify", "vectorise"]
+    assert names(explained.passes.pipeline)[:2] == ROUTES[pipeline.recorded].split()[:2]
     fused = ckad.explain(diffusion, *INPUTS, engine="native").passes
     assert "fma" in names(fused.pipeline)
 
