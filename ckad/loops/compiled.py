@@ -127,8 +127,11 @@ class Compiled:
         if self._timer is not None and self._timed != restores:
             self._timed = restores
             # an error is for the run itself to raise, if it meets it: here steps were left out
-            with suppress(ArithmeticError, CkadError, LinAlgError, MemoryError, ValueError):
-                self._costs = self._timer(self._run, inputs)
+            try:
+                with suppress(ArithmeticError, CkadError, LinAlgError, MemoryError, ValueError):
+                    self._costs = self._timer(self._run, inputs)
+            except TooManySteps:  # how many an inner loop makes is known after a run
+                self._timed = None
             self._plan_again()
         return self.plan
 

@@ -12,6 +12,8 @@ from ckad.tape.types import Type
 _SHARED = {
     op for op in BY_CODE if OPS[op].group not in (Group.LEAF, Group.CONTROL) or op is Op.RESULT
 }
+#: The same to the bit with their operands exchanged.
+_SYMMETRIC = {Op.ADD, Op.MUL, Op.EQ, Op.NE, Op.AND, Op.OR, Op.XOR}
 
 
 def cse(tape: Tape) -> Tape:
@@ -29,6 +31,7 @@ class Sharing(Builder):
     def append(self, op: Op, operands: tuple[int, ...], attrs: tuple[int, ...], type: Type) -> int:
         if op not in _SHARED:
             return super().append(op, operands, attrs, type)
-        key = (op, operands, attrs, type)
+        named = tuple(sorted(operands)) if op in _SYMMETRIC else operands
+        key = (op, named, attrs, type)
         found = self._seen.setdefault(key, len(self.rows))
         return found if found < len(self.rows) else super().append(op, operands, attrs, type)

@@ -204,6 +204,18 @@ def _untransposed(b: Builder, row: Row, xs: list[int]) -> int | None:
     return b.matmul(*factors, attrs=attrs)
 
 
+def _negated_product(b: Builder, row: Row, xs: list[int]) -> int | None:
+    """The sign of a factor is that of the product, to the bit."""
+    for at, x in enumerate(xs):
+        seen = b.rows[x]
+        inner = b.rows[seen.operands[0]] if seen.op is Op.RESHAPE else seen
+        if inner.op is Op.NEG:
+            factors = list(xs)
+            factors[at] = b.reshape_to(inner.operands[0], seen.type.shape)
+            return b.neg(b.matmul(*factors, attrs=row.attrs))
+    return None
+
+
 def _turned(b: Builder, x: int) -> int | None:
     """What a stack of matrices is the transpose of, matrix by matrix, if it is known as one."""
     batch, m, n = b.type(x).shape
@@ -227,10 +239,14 @@ def _matmul(b: Builder, row: Row, xs: list[int]) -> int | None:
     """An outer product is a product of elements, which what reads it can compute by itself."""
     shapes = [b.type(x).shape for x in xs]
     if shapes[0][1 if row.attrs[0] else 2] != 1:
-        return _untransposed(b, row, xs)
+        return _untransposed(b, row, xs) or _negated_product(b, row, xs)
     columns = b.reshape_to(xs[0], (*row.type.shape[:2], 1))
     rows = b.reshape_to(xs[1], (row.type.shape[0], 1, row.type.shape[2]))
     return b.mul(*(b.broadcast_to(x, row.type.shape) for x in (columns, rows)))
+
+
+def _sum_of_one(b: Builder, row: Row, xs: list[int]) -> int | None:
+    return b.reshape_to(xs[0], row.type.shape) if b.type(xs[0]).size == row.type.size else None
 
 
 _TRIVIAL = {
@@ -248,5 +264,5 @@ _TRIVIAL = {
     Op.SLICE: _slice,
     Op.GATHER: _gather,
     Op.UPDATE: _update,
-    Op.SUM: lambda b, row, xs: xs[0] if not row.attrs else None,
+    Op.SUM: _sum_of_one,
 }

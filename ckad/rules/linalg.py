@@ -48,11 +48,22 @@ def _times(b: Builder, x: int, y: int, attrs: Sequence[int]) -> int:
     return b.mul(b.broadcast_to(left, shape), b.broadcast_to(right, shape))
 
 
+def _is_own(b: Builder, x: int, y: int, attrs: Sequence[int]) -> bool:
+    """Whether a product is that of a matrix by its own transpose: one product derives both."""
+    return x == y and attrs[0] != attrs[1] and b.type(x).shape[1 if attrs[0] else 2] > 1
+
+
+def _with_mirror(b: Builder, x: int) -> int:
+    return b.add(x, _turned_last(b, x))
+
+
 @jvp(Op.MATMUL)
 def _(
     b: Builder, tangents: Tangents, out: int, x: int, y: int, attrs: Sequence[int] = ()
 ) -> int | None:
     dx, dy = tangents
+    if dx is not None and dx == dy and _is_own(b, x, y, attrs):
+        return _with_mirror(b, b.matmul(x, dy, attrs=attrs))
     terms = []
     if dx is not None:
         terms.append(b.matmul(dx, y, attrs=attrs))
@@ -68,6 +79,9 @@ def _(
     b: Builder, ct: int, out: int, x: int, y: int, attrs: Sequence[int] = ()
 ) -> tuple[Contribution, ...]:
     tx, ty = attrs
+    if _is_own(b, x, y, attrs):
+        both = _with_mirror(b, ct)
+        return (_times(b, x, both, (0, 0)) if tx else _times(b, both, x, (0, 0))), None
     # out = X Y with X = x or x^T, Y = y or y^T:  ct_X = ct Y^T,  ct_Y = X^T ct
     ct_x = _times(b, y, ct, (ty, 1)) if tx else _times(b, ct, y, (0, 1 - ty))
     ct_y = _times(b, ct, x, (1, tx)) if ty else _times(b, x, ct, (1 - tx, 0))
@@ -101,4 +115,5 @@ def _turned_last(b: Builder, x: int) -> int:
     shape = b.type(x).shape
     if 1 in shape[-2:]:  # the elements stay in their order
         return b.reshape_to(x, (*shape[:-2], shape[-1], shape[-2]))
-    return b.transpose(x, attrs=(0, 1, 3, 2))
+    first = range(len(shape) - 2)
+    return b.transpose(x, attrs=(*first, len(shape) - 1, len(shape) - 2))

@@ -61,6 +61,37 @@ def test_a_plan_predicts_seconds_before_the_first_run(engine, memory):
     assert same(gradient(U), kept)
 
 
+def paths(u: Any) -> Any:
+    """An inner loop that is left makes more steps than is assumed before a run."""
+    total = 0.0
+    for k in range(N):
+        s = u[k]
+        for t in range(N):
+            s = s * (1.0 + 0.001 * u[t])
+            if s > 1.5:
+                break
+        total += s
+    return total
+
+
+def settled(u: Any) -> Any:
+    for _ in range(N):
+        while np.sum(u) > 1.0:
+            u = 0.999 * u
+        u = 1.05 * u
+    return np.sum(u**2)
+
+
+@pytest.mark.parametrize("engine", ["native", "vm"])
+@pytest.mark.parametrize("fun", [paths, settled])
+def test_a_plan_where_inner_loops_run_on(fun, engine):
+    gradient = ckad.value_and_grad(fun, engine=engine)
+    assert "assumed" in str(gradient.plan(U))
+    kept = ckad.value_and_grad(fun, engine=engine, schedule="store_all")(U)
+    assert same(gradient(U), kept)
+    assert "assumed" not in str(gradient.plan(U))
+
+
 def chosen(u: Any) -> Any:
     k = 0
     for _ in range(N):

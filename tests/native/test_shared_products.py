@@ -98,6 +98,10 @@ SQUARES: dict[str, Callable] = {
     "a method": by_method,
     "gradient inside": lambda a, x: ckad.grad(lambda v: np.sum(np.sin(a @ v)))(x),
     "products of matrices": lambda a, x: ((a @ a.T) @ (a.T @ a)) @ x,
+    "by their own transposes": lambda a, x: (a.T @ a + np.sin(a @ a.T)) @ x,
+    "a stack by its own transposes": lambda a, x: (
+        (s := np.stack([a, a * a])).swapaxes(1, 2) @ s @ x
+    ),
     "a stack": lambda a, x: np.sum(np.stack([a, a.T, a * a]) @ a, axis=(0, 2)) * x,
 }
 
@@ -169,6 +173,35 @@ def test_shapes_of_large_products(m: int, k: int, n: int, turned: str, dtype: ty
     found = [ckad.jit(f, engine="native", threads=t)(x, y) for t in (1, 2)]
     assert found[0].tobytes() == found[1].tobytes()
     np.testing.assert_allclose(found[0], f(x, y), atol=8 * k * np.finfo(dtype).eps)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("turned", [0, 1])
+@pytest.mark.parametrize(("k", "n"), [(500, 100), (900, 217), (70, 500), (20, 1030)])
+def test_a_matrix_by_its_own_transpose(k: int, n: int, turned: int, dtype: type) -> None:
+    x = RANDOM.normal(size=(n, k) if turned else (k, n)).astype(dtype)
+
+    def f(x):
+        return x @ x.T if turned else x.T @ x
+
+    found = [ckad.jit(f, engine="native", threads=t)(x) for t in (1, 2)]
+    assert found[0].tobytes() == found[1].tobytes()
+    np.testing.assert_allclose(found[0], f(x), atol=8 * k * np.finfo(dtype).eps)
+    if n <= 1024:
+        np.testing.assert_array_equal(found[0], found[0].T)
+
+
+@pytest.mark.parametrize("f", [lambda x: x.T @ x, lambda x: x @ x.T])
+def test_one_product_derives_both_factors_that_are_one_matrix(f: Callable) -> None:
+    x, w = RANDOM.normal(size=(9, 7)), RANDOM.normal(size=(9, 9))
+
+    def weighted(x):
+        square = f(x)
+        return np.sum(w[: len(square), : len(square)] * np.sin(square))
+
+    tape = ckad.grad(weighted).compiled(x).tape
+    assert sum(row.op.name == "MATMUL" for row in tape.rows) == 2
+    ckad.testing.check_grads(weighted, (x,), order=2)
 
 
 def test_a_large_product_of_float32_is_added_up_as_float32() -> None:

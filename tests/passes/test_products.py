@@ -140,3 +140,37 @@ def test_bits_stay_under_a_budget() -> None:
     tight = ckad.value_and_grad(f, (0, 1), memory="40 KB")(X, W)
     for a, b in zip(plain[1], tight[1], strict=True):
         assert a.tobytes() == b.tobytes()
+
+
+def reflected(a, s):
+    for k in range(a.shape[1] - 1):
+        v = a[k:, k] / np.sqrt(a[k:, k] @ a[k:, k])
+        a[k:, k:] -= s * np.outer(v, v @ a[k:, k:])
+    return np.sum(a**3)
+
+
+def eliminated(a, s):
+    for k in range(a.shape[1] - 1):
+        a[k + 1 :, k:] -= np.outer(a[k + 1 :, k], a[k, k:]) * 0.1 / s
+    return np.sum(a**3)
+
+
+def rows_alone(a, s):
+    for k in range(1, a.shape[0]):
+        a[:k] -= 0.1 * np.outer(np.sin(a[:k, 0]) * s, a[k])
+    return np.sum(a**3)
+
+
+@pytest.mark.parametrize("fun", [reflected, eliminated, rows_alone])
+def test_a_number_beside_an_outer_product_leaves_the_part_of_a_matrix_one(fun) -> None:
+    a, s = RANDOM.normal(size=(41, 33)) / 6, np.array(1.3)
+    tape = ckad.grad(fun, (0, 1)).compiled(a, s).tape
+    reverse = tape.bodies[-1]
+    whole = {k for k, row in enumerate(reverse.rows) if row.type.size >= a.size}
+    summed = [row for row in reverse.rows if row.op is Op.SUM and whole & set(row.operands)]
+    assert [row for row in summed if row.type.shape] == []
+    assert sum(row.op is Op.MATMUL for row in reverse.rows) >= 2
+    gradients = [ckad.grad(fun, (0, 1), engine=engine)(a, s) for engine in ("vm", "native")]
+    for x, y in zip(*gradients, strict=True):
+        np.testing.assert_allclose(x, y, rtol=1e-9, atol=1e-12)
+    ckad.testing.check_grads(fun, (a, s), order=1)

@@ -64,6 +64,8 @@ def _sum_of_products(b: Builder, row: Row, inner: Row, parts: bool) -> int | Non
         return None
     shape = inner.type.shape
     x, y = (_factor(b, v, shape) for v in inner.operands)
+    if parts:
+        x, y = _scaled_apart(b, x, y)
     wide = [a for a, n in enumerate(shape) if n != 1]
     summed = [a for a in wide if a in row.attrs]
     kept = [a for a in wide if a not in row.attrs]
@@ -95,6 +97,35 @@ def _is_part(b: Builder, x: _Factor) -> bool:
     masks = Masks(b.rows, b.constants)
     mask, _, rest = operands
     return masks.is_zero(rest) and masks.is_exact(mask)
+
+
+def _scaled_apart(b: Builder, x: _Factor, y: _Factor) -> tuple[_Factor, _Factor]:
+    """A number that multiplies a matrix multiplies the vector: so the matrix may be a part."""
+    if len(x.axes) < len(y.axes):
+        y, x = _scaled_apart(b, y, x)
+        return x, y
+    row = b.rows[x.row]
+    if row.op not in (Op.MUL, Op.DIV) or len(x.axes) == len(y.axes):
+        return x, y
+    ways = (row.operands, row.operands[::-1]) if row.op is Op.MUL else (row.operands,)
+    for rest, of in ways:
+        scale = _number(b, of)
+        if scale is not None:
+            spread = b.broadcast_to(scale, b.type(y.row).shape)
+            scaled = b.mul(y.row, spread) if row.op is Op.MUL else b.div(y.row, spread)
+            return x._replace(row=rest), y._replace(row=scaled)
+    return x, y
+
+
+def _number(b: Builder, k: int) -> int | None:
+    """The number that row k repeats."""
+    if b.type(k).size == 1:
+        return b.reshape_to(k, ())
+    row = b.rows[k]
+    if row.op not in (Op.BROADCAST, Op.RESHAPE, Op.NEG):
+        return None
+    scale = _number(b, row.operands[0])
+    return b.neg(scale) if scale is not None and row.op is Op.NEG else scale
 
 
 def _factor(b: Builder, x: int, shape: Sequence[int]) -> _Factor:

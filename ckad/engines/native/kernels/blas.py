@@ -59,11 +59,11 @@ def product_of(attrs: Sequence[int], out: Type, x: Type) -> Product:
 
 
 def n_blocks(attrs: Sequence[int], out: Type, x: Type) -> int:
-    rows, columns = _sides(product_of(attrs, out, x), out.dtype)
+    rows, columns = sides(product_of(attrs, out, x), out.dtype)
     return out.shape[0] * -(-out.shape[1] // rows) * -(-out.shape[2] // columns)
 
 
-def _sides(p: Product, dtype: DType) -> tuple[int, int]:
+def sides(p: Product, dtype: DType) -> tuple[int, int]:
     """Rows and columns of a block."""
     longer = max(p.m, p.n)
     side = -(-longer // 2 ** sum(longer > cut for cut in CUTS[dtype]))
@@ -81,7 +81,7 @@ def emit_blocks(
 ) -> None:
     """The blocks [first, last) of the result, which is the first of the arrays."""
     p = product_of(attrs, arrays[0].type, arrays[1].type)
-    rows, columns = _sides(p, arrays[0].type.dtype)
+    rows, columns = sides(p, arrays[0].type.dtype)
     down, across = -(-p.m // rows), -(-p.n // columns)
     sizes = [b.alloca(I32) for _ in range(2)]
     with count(b, first, last) as block:
@@ -94,7 +94,7 @@ def emit_blocks(
         at_x = _place(b, (page, p.m * p.k), (r, 1 if p.tx else p.k))
         at_y = _place(b, (page, p.k * p.n), (c, p.k if p.ty else 1))
         parts = (moved(b, a, at) for a, at in zip(arrays, (at_out, at_x, at_y), strict=True))
-        _call(b, p, sizes, *parts)
+        call_product(b, p, sizes, *parts)
 
 
 def _divided(b: ir.IRBuilder, x: Value, n: int) -> tuple[Value, Value]:
@@ -108,28 +108,35 @@ def _place(b: ir.IRBuilder, *parts: tuple[Value, int]) -> Value:
     return total
 
 
-def _call(
+def call_product(
     b: ir.IRBuilder, p: Product, sizes: Sequence[Value], out: Array, x: Array, y: Array
 ) -> None:
-    """BLAS counts by columns: the result's transpose is the product of the factors' transposes."""
+    """BLAS counts by columns: the result's transpose is the product of the factors' transposes.
+
+    ``sizes`` are the places of the rows and columns that are wanted.
+    """
     dtype, (m, n) = out.type.dtype, sizes
-    letters = [_constant(b, ir.IntType(8), ord("NT"[t])) for t in (p.ty, p.tx)]
+    letters = [constant(b, ir.IntType(8), ord("NT"[t])) for t in (p.ty, p.tx)]
     k, by_y, by_x, by_out = (
-        _constant(b, I32, s) for s in (p.k, p.k if p.ty else p.n, p.m if p.tx else p.k, p.n)
+        constant(b, I32, s) for s in (p.k, p.k if p.ty else p.n, p.m if p.tx else p.k, p.n)
     )
-    one, zero = (_constant(b, STORED[dtype], v) for v in (1.0, 0.0))
+    one, zero = (number(b, dtype, v) for v in (1.0, 0.0))
     arguments = [*letters, n, m, k, one, y.pointer, by_y, x.pointer, by_x, zero,
                  out.pointer, by_out]  # fmt: skip
-    b.call(_routine(b.module, GEMM[dtype], arguments), arguments)
+    call_routine(b, GEMM[dtype], arguments)
 
 
-def _routine(module: ir.Module, name: str, arguments: Sequence[Value]) -> ir.Function:
-    if name not in module.globals:
-        ir.Function(module, ir.FunctionType(ir.VoidType(), [a.type for a in arguments]), name)
-    return module.globals[name]
+def call_routine(b: ir.IRBuilder, name: str, arguments: Sequence[Value]) -> None:
+    if name not in b.module.globals:
+        ir.Function(b.module, ir.FunctionType(ir.VoidType(), [a.type for a in arguments]), name)
+    b.call(b.module.globals[name], arguments)
 
 
-def _constant(b: ir.IRBuilder, type: ir.Type, value: float) -> Value:
+def number(b: ir.IRBuilder, dtype: DType, value: float) -> Value:
+    return constant(b, STORED[dtype], value)
+
+
+def constant(b: ir.IRBuilder, type: ir.Type, value: float) -> Value:
     """A constant in memory: BLAS takes the address of everything."""
     name = f"ckad_{type}_{value}"
     if name not in b.module.globals:

@@ -10,6 +10,7 @@ from llvmlite import ir
 from ckad.engines.native.ir.element import Array, Value, whole
 from ckad.engines.native.ir.unit import internal
 from ckad.engines.native.kernels.blas import emit_blocks, n_blocks, product_of
+from ckad.engines.native.kernels.gram import emit_strips, is_gram
 from ckad.engines.native.kernels.sweeps import GROUP, Sweep, emit_sweep, emit_total
 from ckad.engines.native.kernels.sweeps import Places as Swept
 from ckad.engines.native.nests.emit import SIGNATURE
@@ -76,10 +77,13 @@ def _product(places: Places, k: int, row: Row) -> None:
     work = row.type.size * product_of(row.attrs, row.type, x).k
     types = [a.type for a in arrays]
 
-    def emit(b: ir.IRBuilder, given: Sequence[Array], first: Value, last: Value) -> None:
-        emit_blocks(b, row.attrs, given, first, last)
+    is_own = is_gram(row.operands, row.attrs, row.type)
+    part = emit_strips if is_own else emit_blocks
 
-    name = f"ckad_blocks({row.attrs})({' '.join(map(str, types))})"
+    def emit(b: ir.IRBuilder, given: Sequence[Array], first: Value, last: Value) -> None:
+        part(b, row.attrs, given, first, last)
+
+    name = f"ckad_{'strips' if is_own else 'blocks'}({row.attrs})({' '.join(map(str, types))})"
     function = _function(places.unit.module, name, types, emit)
     pointers = [a.pointer for a in arrays]
     places.writer.shares |= call_shared(places.unit, function, pointers, n, work, PARTS)

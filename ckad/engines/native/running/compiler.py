@@ -68,7 +68,7 @@ SYMBOLS: dict[str, Callable[[], int]] = {
     **{f"ckad_{name}": partial(special.address, name) for name in special.COMPILED},
     **{
         f"ckad_{name}": partial(get_cython_function_address, "scipy.linalg.cython_blas", name)
-        for name in ("dgemm", "sgemm")
+        for name in ("dgemm", "sgemm", "dsyrk", "ssyrk")
     },
 }
 

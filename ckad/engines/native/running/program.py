@@ -17,6 +17,7 @@ from ckad.engines.native.ir.element import Array
 from ckad.engines.native.ir.hooks import write_bare_entry, write_entry
 from ckad.engines.native.ir.unit import Buffer, Unit
 from ckad.engines.native.kernels.blas import GEMM
+from ckad.engines.native.kernels.gram import SYRK
 from ckad.engines.native.loops.table import WITH_BODIES
 from ckad.engines.native.nests.threads import write_end, write_worker
 from ckad.engines.native.rows.code import TapeCode
@@ -186,7 +187,8 @@ def _write(writer: Writer, tape: Tape) -> Facts:
         {str(name): loop for name, loop in writer.loops.items()},
         writer.places,
         shares,
-        any(name in module.globals for name in GEMM.values()) or calls_blas(tape),
+        any(name in module.globals for name in (*GEMM.values(), *SYRK.values()))
+        or calls_blas(tape),
     )
 
 

@@ -1,0 +1,30 @@
+"""Equal rows become one, in whichever order the operands of a symmetric op are."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import ckad
+from ckad.passes.cse import cse
+from ckad.tape.ops import Op
+
+from .recorded import recorded
+
+X, Y = np.linspace(0.5, 2.0, 9), np.linspace(2.0, 0.7, 9)
+
+
+@pytest.mark.parametrize(
+    ("fun", "op", "left"),
+    [
+        (lambda x, y: np.sin(x * y) + np.cos(y * x), Op.MUL, 1),
+        (lambda x, y: np.sin(x + y) * np.cos(y + x), Op.ADD, 1),
+        (lambda x, y: np.where((x == y) | (y == x), x, y), Op.EQ, 1),
+        (lambda x, y: np.sin(x - y) * np.cos(y - x), Op.SUB, 2),
+        (lambda x, y: np.where((x < y) | (y < x), x, y), Op.LT, 2),
+    ],
+)
+def test_operands_of_symmetric_ops_have_no_order(fun, op, left):
+    tape = cse(recorded(fun, (X, Y)))
+    assert sum(row.op is op for row in tape.rows) == left
+    np.testing.assert_allclose(ckad.jit(fun)(X, Y), fun(X, Y), rtol=1e-15)
