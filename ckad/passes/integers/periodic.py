@@ -99,7 +99,8 @@ def _written(loop: Loop) -> list[Written]:
 def _fed(loop: Loop) -> list[int]:
     """The inputs of the body that are rows of the xs."""
     first = 1 + len(loop.carry)
-    return loop.body.inputs[first : first + len(loop.xs)].tolist()
+    found: list[int] = loop.body.inputs[first : first + len(loop.xs)].tolist()
+    return found
 
 
 def _of_carry(loop: Loop, position: int, read: Sequence[Sequence[int]]) -> Written | None:
