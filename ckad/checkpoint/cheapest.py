@@ -42,7 +42,7 @@ class Candidate:
     disk: int
     """Bytes on disk."""
     run_seconds: float
-    """Forward steps and reversals."""
+    """Forward steps and reversals, and the program's own part of writes and reads."""
     io_seconds: float
     """Writes and reads, if nothing is hidden behind the steps."""
     seconds: float
@@ -73,6 +73,7 @@ class Given:
     reverse_s: float
     write_s: float
     read_s: float
+    over_s: float
     hidden: float
 
     @property
@@ -102,6 +103,7 @@ class Given:
         disk_slots: int = 0,
     ) -> Candidate:
         run = forward_steps * self.step_s + self.n * self.reverse_s
+        run += (writes + reads) * self.over_s
         io = writes * self.write_s + reads * self.read_s
         # what runs beside the steps takes at least as long as either of them
         seconds = run + io - self.hidden * min(run, io)
@@ -136,17 +138,18 @@ def cheapest(
     reverse_s: float = 0.0,
     write_s: float = 0.0,
     read_s: float = 0.0,
+    over_s: float = 0.0,
     *,
     hidden: float = 0.0,
     only_disk: bool = False,
 ) -> list[Candidate]:
     """Every family at its best parameters within ``memory`` and ``disk`` bytes, the fastest first.
 
-    Times are seconds: of one forward step, the reversal of one from its residuals, and one restart
-    state to disk and back. ``hidden`` is the share (0 to 1) of the disk's time that runs beside the
-    steps. Empty if not even one restart state and one step's residuals fit into ``memory``. Of
-    families that take as long the simpler one comes first. With ``only_disk`` those that write
-    nothing to the disk are left out.
+    Times are seconds: of one forward step, the reversal of one from its residuals, one restart
+    state to disk and back, and of the program's own for either. ``hidden`` is the share (0 to 1) of
+    the disk's time that runs beside the steps. Empty if not even one restart state and one step's
+    residuals fit into ``memory``. Of families that take as long the simpler one comes first. With
+    ``only_disk`` those that write nothing to the disk are left out.
 
     >>> from ckad.checkpoint.cheapest import cheapest
     >>> for candidate in cheapest(1000, 100, 300, memory=2300)[:2]:
@@ -156,7 +159,7 @@ def cheapest(
     """
     given = Given(
         n, max(1, restart_bytes), max(1, residual_bytes), memory, disk, step_s, reverse_s,
-        write_s, read_s, hidden,
+        write_s, read_s, over_s, hidden,
     )  # fmt: skip
     if n > MAX_STEPS:
         return []

@@ -81,6 +81,7 @@ class Step(NamedTuple):
     t: Any
     y: Any
     state_at: Callable[[Any], Any]  # its interpolant
+    near: Callable[[Any], Callable[[Any], Any]] | None = None  # what is better near a time
 
 
 def after_step(
@@ -93,33 +94,25 @@ def after_step(
         for e, g, g_new in zip(events, seen["g"], values, strict=True)
     ]
     direction = np.where(step.t >= step.t_old, 1.0, -1.0)
-    roots = [_root(e, a, step) for e, a in zip(events, active, strict=True)]
+    places = [_place(e, a, step) for e, a in zip(events, active, strict=True)]
     ending = [
         a & (n + 1 >= e.ends_at) if e.ends_at else np.bool_(False)
         for e, a, n in zip(events, active, seen["count"], strict=True)
     ]
     order = [
-        np.where(a, direction * stop_gradient(r), np.inf)
-        for a, r in zip(active, roots, strict=True)
+        np.where(a, direction * stop_gradient(root), np.inf)
+        for a, (root, _) in zip(active, places, strict=True)
     ]
     last: Any = np.inf
-    t_end, ended = step.t, np.bool_(False)
-    for ends, place, root in zip(ending, order, roots, strict=True):
+    t_end, y_end, ended = step.t, step.y, np.bool_(False)
+    for ends, place, (root, state) in zip(ending, order, places, strict=True):
         first = ends & (place < last)
-        last, t_end, ended = (
-            np.where(first, place, last),
-            np.where(first, root, t_end),
-            ended | ends,
-        )
-    y_end = (
-        cond(ended, step.state_at, lambda _: step.y, t_end)
-        if any(e.ends_at for e in events)
-        else step.y
-    )
+        last, ended = np.where(first, place, last), ended | ends
+        t_end, y_end = np.where(first, root, t_end), np.where(first, state, y_end)
     found = {"g": [], "count": [], "t": [], "y": [], "ended": seen["ended"] | ended}
     for k, event in enumerate(events):
         kept = active[k] & (order[k] <= last)
-        _write(found, event, seen, k, kept, roots[k], step)
+        _write(found, event, seen, k, kept, places[k])
         found["g"].append(np.where(step.accepted, values[k], seen["g"][k]))
     return found, t_end, y_end
 
@@ -130,20 +123,26 @@ def _write(
     seen: dict[str, Any],
     k: int,
     kept: Any,
-    root: Any,
-    step: Step,
+    place: tuple[Any, Any],
 ) -> None:
+    root, state = place
     count = stopping(traced(seen["count"][k]), kept & (seen["count"][k] >= event.room), "EVENTS")
     here = kept & (np.arange(event.room) == count)
-    state = cond(kept, step.state_at, lambda _: step.y, root)
     found["t"].append(np.where(here, root, seen["t"][k]))
     found["y"].append(np.where(here[:, np.newaxis], state, seen["y"][k]))
     found["count"].append(count + np.where(kept, 1, 0))
 
 
-def _root(event: Event, active: Any, step: Step) -> Any:
-    """The time of the zero within the step; the step's end where there is none."""
-    return cond(active, lambda t: _newton(event, step, _bisected(event, step)), lambda t: t, step.t)
+def _place(event: Event, active: Any, step: Step) -> Any:
+    """Time and state of the zero within the step; the step's end where there is none."""
+
+    def found(*_: Any) -> tuple[Any, Any]:
+        begin = _bisected(event, step)
+        state_at = step.near(begin) if step.near else step.state_at
+        root = _newton(event, state_at, begin)
+        return root, state_at(root)
+
+    return cond(active, found, lambda *end: end, step.t, step.y)
 
 
 def _bisected(event: Event, step: Step) -> Any:
@@ -162,9 +161,9 @@ def _bisected(event: Event, step: Step) -> Any:
     return stop_gradient(fori_loop(0, HALVINGS, halve, (a, b))[1])
 
 
-def _newton(event: Event, step: Step, root: Any) -> Any:
+def _newton(event: Event, state_at: Callable[[Any], Any], root: Any) -> Any:
     def value(t: Any) -> Any:
-        return event.function(t, step.state_at(t))
+        return event.function(t, state_at(t))
 
     for _ in range(2):
         slope = jvp(value, (root,), (1.0,))[1]

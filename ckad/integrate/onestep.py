@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -90,7 +91,8 @@ class OneStep(Run):
         found_any: Any = False
         if self.events:
             state_at = self._interpolant((t, y), trial.y, h, trial.stages)
-            whole = happening.Step(accepted, t, t_new, trial.y, state_at)
+            near = self.stepper.near and partial(self.stepper.near, (t, y, state["f"]), state_at)
+            whole = happening.Step(accepted, t, t_new, trial.y, state_at, near)
             found, t_end, y_end = happening.after_step(self.events, state["events"], whole)
             new["events"] = found
             new["t"], new["y"] = np.where(accepted, t_end, t), np.where(accepted, y_end, y)

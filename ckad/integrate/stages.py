@@ -31,12 +31,21 @@ class Trial(NamedTuple):
     nlu: Any = 0
 
 
+#: Of (t, y, f) where a step began, its interpolant, and a time within it: the state as a function
+#: of times near that one.
+Near = Callable[[tuple[Any, Any, Any], Callable[[Any], Any], Any], Callable[[Any], Any]]
+
+
 class Stepper(Protocol):
     """A one-step method with an estimate of its error."""
 
     error_order: int
     n_stages: int
     n_extra: int  # evaluations that the interpolant makes
+
+    @property
+    def near(self) -> Near | None:
+        """What is better than the interpolant, where its slope is not as good as the method."""
 
     def attempt(self, begin: tuple[Any, Any, Any], h: Any) -> Trial:
         """A step of length ``h`` from (t, y, f)."""
@@ -161,6 +170,8 @@ def scale_of(control: Any, y: Any, y_new: Any) -> Any:
 
 class Explicit:
     """An embedded explicit pair."""
+
+    near = None
 
     def __init__(self, pair: Pair, fun: Rhs, control: Any) -> None:
         self._pair, self._fun, self._control = pair, fun, control

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
 from math import inf
-from time import perf_counter
+from time import perf_counter, thread_time
 from typing import NamedTuple
 
 from ckad.checkpoint.cheapest import cheapest
@@ -19,7 +20,7 @@ from ckad.engines.measure import TapedLoop, step_bytes
 from ckad.engines.work import reverse_nanoseconds
 from ckad.errors import CheckpointError
 from ckad.loops.arenas import slots_of
-from ckad.loops.between.courses import Courses
+from ckad.loops.between.courses import BUFFERS, Courses
 from ckad.loops.choose import Chooser, Schedules
 from ckad.loops.costs import CACHE, MEMORY, is_far, pages
 
@@ -35,12 +36,15 @@ TRIES = 8
 
 
 class Speed(NamedTuple):
-    """Seconds that a state takes to a disk or from it, and each of its bytes."""
+    """Seconds that a state takes, and each of its bytes: to a disk, from it, and of the program's
+    own on either way, while it hands the state over or takes it."""
 
     write: float
     write_byte: float
     read: float
     read_byte: float
+    over: float = 0.0
+    over_byte: float = 0.0
 
 
 class Choice(NamedTuple):
@@ -62,23 +66,35 @@ def speed(directory: str | None) -> Speed:
     few, many = (_seconds(directory, size) for size in SAMPLES)
     slopes = [max(0.0, (y - x) / (SAMPLES[1] - SAMPLES[0])) for x, y in zip(few, many, strict=True)]
     starts = [max(0.0, x - SAMPLES[0] * each) for x, each in zip(few, slopes, strict=True)]
-    return Speed(starts[0], slopes[0], starts[1], slopes[1])
+    return Speed(*(number for pair in zip(starts, slopes, strict=True) for number in pair))
 
 
-def _seconds(directory: str | None, slot_bytes: int) -> tuple[float, float]:
-    """Of a write and of a read of a state: the least, since what else the machine does only adds to
+def _seconds(directory: str | None, slot_bytes: int) -> tuple[float, float, float]:
+    """Of a write and of a read of a state by the thread that waits for them, and of what a program
+    does for one of them otherwise: the least, since what else the machine does only adds to
     them."""
-    store = DiskStore(directory, 4 * SAMPLED * slot_bytes + 2**20, slot_bytes, n_buffers=0)
     state = memoryview(bytearray(os.urandom(slot_bytes)))
-    written, read = inf, inf
+    written, read = _each(directory, state, 0, perf_counter)
+    handed, taken = _each(directory, state, BUFFERS, thread_time)
+    return written, read, (handed + taken) / 2
+
+
+def _each(
+    directory: str | None, state: memoryview, n_buffers: int, clock: Callable[[], float]
+) -> tuple[float, float]:
+    limit = 4 * SAMPLED * state.nbytes + 2**20
+    store = DiskStore(directory, limit, state.nbytes, n_buffers=n_buffers)
+    written = read = inf
     for slot in range(SAMPLED):
-        start = perf_counter()
+        start = clock()
         store.write(slot, slot, state)
-        written = min(written, perf_counter() - start)
+        written = min(written, clock() - start)
+        store.flush()
     for slot in range(SAMPLED):
-        start = perf_counter()
+        start = clock()
+        store.prefetch(slot, slot)
         store.read(slot, slot, state)
-        read = min(read, perf_counter() - start)
+        read = min(read, clock() - start)
     store.close()
     return written, read
 
@@ -127,9 +143,9 @@ class _Weigh:
 
     def _of_loop(self, x: TapedLoop, schedules: Schedules) -> float:
         steps, schedule = self._of_steps(x, schedules), schedules[x.name]
-        write, read = self._transfer(x)
+        write, read, over = self._transfer(x)
         writes, reads = _transfers(schedule)
-        disk = writes * write + reads * read
+        steps, disk = steps + (writes + reads) * over, writes * write + reads * read
         return steps + disk - HIDDEN * min(steps, disk)
 
     def computing(self, schedules: Schedules) -> float:
@@ -156,10 +172,12 @@ class _Weigh:
         step, back = self.chooser.step_ns.get(x.name, 1.0), self.back.get(x.name, 1.0)
         return 1e-9 * pace * step, 1e-9 * pace * back
 
-    def _transfer(self, x: TapedLoop) -> tuple[float, float]:
-        """Seconds of a write, and of a read."""
-        at, n = self.speed, x.state_bytes
-        return at.write + n * at.write_byte, at.read + n * at.read_byte
+    def _transfer(self, x: TapedLoop) -> tuple[float, float, float]:
+        """Seconds of a write, of a read, and of the program's own for either, in which another
+        piece of actions begins."""
+        at, n, cost = self.speed, x.state_bytes, self.courses.costs.loops.get(x.name)
+        over = at.over + n * at.over_byte + (cost.piece if cost else 0.0)
+        return at.write + n * at.write_byte, at.read + n * at.read_byte, over
 
     def io_bytes(self, schedules: Schedules) -> int:
         outer = self.chooser.outer

@@ -9,6 +9,7 @@ from scipy import integrate
 import ckad
 from ckad.errors import RaisedError
 from ckad.integrate import solve_ivp
+from ckad.integrate.methods import METHODS
 from ckad.integrate.tableaux import PAIRS
 
 G = 9.81
@@ -66,24 +67,38 @@ def test_a_bouncing_ball():
     np.testing.assert_allclose(gradient, [value / 20.0, 2.0 * first], rtol=1e-9)
 
 
-def test_a_neuron_that_reaches_its_threshold():
+def leak(t, u, current, tau):
+    return (current - u) / tau
+
+
+def spike(t, u, current, tau):
+    return u[0] - 1.0
+
+
+spike.terminal = True
+
+
+def first_spike(current, tau, method):
     """du/dt = (current - u) / tau, reset at u = 1: t = -tau log(1 - 1 / current)."""
+    close = {"rtol": 1e-10, "atol": 1e-11} if method in ("RK23", "Kvaerno3") else TIGHT
+    about = {"method": method, "events": spike, "args": (current, tau), **close}
+    sol = solve_ivp(leak, (0.0, 9.0), [0.0], **about)
+    return sol.t_events[0][0] + sol.y_events[0][0, 0] + 0.1 * sol.y[0, -1] ** 2
 
-    def spike(t, u, current, tau):
-        return u[0] - 1.0
 
-    spike.terminal = True
-
-    def first_spike(current, tau):
-        def leak(t, u, current, tau):
-            return (current - u) / tau
-
-        sol = solve_ivp(leak, (0.0, 9.0), [0.0], events=spike, args=(current, tau), **TIGHT)
-        return sol.t_events[0][0] + sol.y_events[0][0, 0]
-
-    value, gradient = ckad.value_and_grad(first_spike, argnums=(0, 1))(1.5, 2.0)
-    np.testing.assert_allclose(value, 2.0 * np.log(3.0) + 1.0, rtol=1e-9)
+@pytest.mark.parametrize("method", METHODS)
+def test_a_neuron_that_reaches_its_threshold(method):
+    value, gradient = ckad.value_and_grad(first_spike, argnums=(0, 1))(1.5, 2.0, method)
+    np.testing.assert_allclose(value, 2.0 * np.log(3.0) + 1.1, rtol=1e-9)
     np.testing.assert_allclose(gradient, [-2.0 / (1.5 * 0.5), np.log(3.0)], rtol=1e-9)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", ["RK45", "Kvaerno5", "KenCarp4"])
+def test_the_second_derivative_of_a_spike(method):
+    """By the current: tau (2 I - 1) / (I (I - 1))^2."""
+    second = ckad.grad(lambda x: ckad.grad(lambda c: first_spike(c, 2.0, method))(x))(1.5)
+    np.testing.assert_allclose(second, 2.0 * 2.0 / 0.75**2, rtol=1e-6)
 
 
 def swing(t, y):

@@ -142,6 +142,21 @@ def test_a_disk_budget_runs_fewer_steps_and_is_kept(here, monkeypatch):
     assert not [*here.iterdir()]
 
 
+@pytest.mark.parametrize("over", [1e-3, 1e-2])
+def test_what_the_program_does_for_states_on_disk_is_predicted(over, here, monkeypatch):
+    """To hand a state over, or take it, is not hidden behind steps."""
+    monkeypatch.setattr("ckad.loops.disk.speed", lambda _: Speed(0.0, 0.0, 0.0, 0.0, over))
+    gradient = ckad.value_and_grad(
+        long,
+        memory=ckad.Budget(memory="6 MiB", disk="1 GiB", directory=here),
+        schedule=lambda n: ckad.schedules.periodic_disk(n, "tape", 20),
+        engine="native",
+    )
+    plan = gradient.plan(np.linspace(0.0, 1.0, 3000))
+    moved = plan.schedule.disk_writes + plan.schedule.disk_reads
+    assert moved * over < plan.seconds < moved * over + 0.5
+
+
 def long(u: Any) -> Any:
     for _ in range(300):
         u = u + 0.1 * np.sin(u) * np.exp(-u * u)

@@ -37,7 +37,7 @@ _noted: list[_Noted] = []  # of calls within calls, all of them in the main thre
 @contextmanager
 def deferred() -> Iterator[None]:
     """Within, a KeyboardInterrupt comes from `answer` alone."""
-    if threading.current_thread() is not threading.main_thread():
+    if _noted or threading.current_thread() is not threading.main_thread():
         yield
         return
     handler = signal.getsignal(signal.SIGINT)

@@ -8,11 +8,12 @@ All are L-stable and stiffly accurate: the last stage is the state behind the st
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from ckad.integrate.fixed import rk4
 from ckad.integrate.stages import EPS, Rhs, Trial, rms, scale_of, weighted
 from ckad.integrate.stiff.linear import Systems
 from ckad.integrate.stiff.newton import implicit, newton, tolerance
@@ -158,16 +159,11 @@ class Esdirk:
 
     def attempt(self, begin: tuple[Any, Any, Any], h: Any) -> Trial:
         (t, y, f), given = begin, h
-        tried = stop_gradient((t, y, f, h))
-        found, converged, iterations = self._solved(*tried)
-        y_new, norm = self._ended(tried[1], found)
-        norm = stop_gradient(np.where(converged, norm, np.inf))
+        found, norm, iterations = self._tried(begin, h)
         kept = np.isfinite(norm)
         if not self._control.differentiate_steps:
             kept = kept & (norm < 1.0)
-        # what was not accepted has a derivative as well, that of a step of no length
-        h = np.where(kept, h, 0.0)
-        increments = self._differentiable(t, y, f, h, [np.where(kept, z, 0.0) for z in found[0]])
+        h, increments = self._kept(begin, h, found, kept)
         y_new, now = self._ended(y, increments)
         if self._control.differentiate_steps:
             norm = np.where(kept, now, norm)
@@ -179,6 +175,38 @@ class Esdirk:
             nfev = nfev + stages + 1
         f_new = np.where(given == 0.0, f, f_new)
         return Trial(y_new, f_new, [f, f_new], norm, nfev, 1, 1)
+
+    def near(
+        self, begin: tuple[Any, Any, Any], within: Callable[[Any], Any], root: Any
+    ) -> Callable[[Any], Any]:
+        """By another step, which ends at ``root``: the slope of the cubic is right to order h³.
+
+        From there a step of RK4 of hardly any length has the derivatives of the solution.
+        """
+        end = stop_gradient(root)
+        found, norm, _ = self._tried(begin, end - begin[0])
+        kept = np.isfinite(norm)
+        _, increments = self._kept(begin, end - begin[0], found, kept)
+        state = np.where(kept, self._ended(begin[1], increments)[0], within(end))
+        return lambda t: rk4(self._whole, end, state, t - end)
+
+    def _whole(self, t: Any, y: Any) -> Any:
+        return self._fun(t, y) if self._slow is None else self._fun(t, y) + self._slow(t, y)
+
+    def _tried(self, begin: tuple[Any, Any, Any], h: Any) -> tuple[Any, Any, Any]:
+        """A step without derivative: increments, the error's norm, by how many evaluations."""
+        t, y, f, h = stop_gradient((*begin, h))
+        found, converged, iterations = self._solved(t, y, f, h)
+        norm = self._ended(y, found)[1]
+        return found, stop_gradient(np.where(converged, norm, np.inf)), iterations
+
+    def _kept(
+        self, begin: tuple[Any, Any, Any], h: Any, found: tuple[Any, Any], kept: Any
+    ) -> tuple[Any, Any]:
+        """Length and increments of a step, with derivatives; those of no length if it is not to be
+        kept."""
+        h = np.where(kept, h, 0.0)
+        return h, self._differentiable(*begin, h, [np.where(kept, z, 0.0) for z in found[0]])
 
     def _solved(self, t: Any, y: Any, f: Any, h: Any) -> tuple[Any, Any, Any]:
         """All increments, whether they were found, and by how many evaluations."""

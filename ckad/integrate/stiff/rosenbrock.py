@@ -86,6 +86,7 @@ class Rodas5P:
     """
 
     error_order, n_stages, n_extra = 4, 4, 0
+    near = None
 
     def __init__(self, fun: Rhs, systems: Systems, control: Any) -> None:
         self._fun, self._systems, self._control = fun, systems, control

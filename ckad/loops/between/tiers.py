@@ -68,6 +68,10 @@ class Staged:
 
     def following(self, n_steps: int | None) -> Rows | None:
         """The actions up to the next one that needs the staging slot."""
+        with deferred():  # once for all that the store is asked for
+            return self._following(n_steps)
+
+    def _following(self, n_steps: int | None) -> Rows | None:
         self._put_away()
         if n_steps is not None:
             self._begin_after(n_steps)

@@ -3,21 +3,23 @@
 An array that is written under a condition (`if t % m == 0: history[t // m] = u`) is carried, so it
 is a part of every restart state. Where the steps that write follow from their number alone, and
 are every m-th, the loop becomes one over groups of m steps, each of which gives one row; the rows
-are put into the array behind the loop. What the steps compute, and in which order, stays.
+are put into the array behind the loop. In a group it is known which step writes: it stands by
+itself, and the others are loops. What the steps compute, and in which order, stays.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
-from ckad.passes.liveness import needed, readers
+from ckad.passes.liveness import readers
 from ckad.tape.builder import Builder
 from ckad.tape.control import UNGUARDED, Loop, loop_attrs, read_loop
 from ckad.tape.ops import Op
-from ckad.tape.tape import Row, Tape
+from ckad.tape.tape import Tape
 from ckad.tape.types import Type
 
 #: Rows of so many bytes are worth a loop within the loop; and so many steps are looked at.
@@ -78,15 +80,27 @@ def periodic(tape: Tape) -> Tape:
 
 
 def _written(loop: Loop) -> list[Written]:
-    if loop.guard != UNGUARDED or not 0 < loop.length <= MOST_STEPS or loop.n_ys or loop.xs:
+    if loop.guard != UNGUARDED or not 0 < loop.length <= MOST_STEPS:
         return []
-    read = readers(loop.body)
-    each = (_of_carry(loop, at, read) for at in range(len(loop.carry)))
+    read, n = readers(loop.body), len(loop.carry)
+    each = (_of_carry(loop, at, read) for at in range(n))
     found = [x for x in each if x is not None]
     found = [x for x in found if x.period == found[0].period]
-    sizes = [t.nbytes for t in loop.body.output_types]
-    own = sum(sizes[x.position] for x in found)
-    return found if own >= WORTH * (sum(sizes) - own) else []
+    types = loop.body.output_types
+    own = sum(types[x.position].nbytes for x in found)
+    others = sum(type.nbytes for type in types[:n]) - own
+    copied = 0
+    if found and loop.length % found[0].period:  # what all steps read and give is put together anew
+        rows = [*types[n:], *(loop.body.rows[k].type for k in _fed(loop))]
+        copied = loop.length * sum(type.nbytes for type in rows)
+    return found if own >= WORTH * others and copied <= WORTH * own else []
+
+
+def _fed(loop: Loop) -> list[int]:
+    """The inputs of the body that are rows of the xs."""
+    first = 1 + len(loop.carry)
+    found: list[int] = loop.body.inputs[first : first + len(loop.xs)].tolist()
+    return found
 
 
 def _of_carry(loop: Loop, position: int, read: Sequence[Sequence[int]]) -> Written | None:
@@ -181,40 +195,168 @@ def _computed(tape: Tape, k: int, given: Mapping[int, np.ndarray]) -> np.ndarray
 # --- the new loops -------------------------------------------------------------------------------
 
 
+class Steps(NamedTuple):
+    """Some steps of a loop that follow each other: what they begin with."""
+
+    state: Sequence[int]  # of the carry, what is kept
+    xs: Sequence[int]  # their rows
+    captured: Sequence[int]
+
+
+class Ran(NamedTuple):
+    """What they give."""
+
+    state: list[int]
+    rows: dict[Written, int]  # that were written
+    ys: list[int]
+
+
 def _grouped(
     b: Builder, loop: Loop, written: Sequence[Written], env: Mapping[int, int]
 ) -> list[int]:
     """The results of the loop."""
-    period, gone = written[0].period, {w.position for w in written}
-    kept = [at for at in range(len(loop.carry)) if at not in gone]
-    captured = [env[x] for x in loop.captured]
-    steps, n_groups = _steps(loop, kept, written), loop.length // period
-    inner = Builder()
-    number = inner.input(loop.body.rows[int(loop.body.inputs[0])].type)
-    fed = [inner.input(loop.body.output_types[at]) for at in kept]
-    shared = [inner.input(b.type(x)) for x in captured]
-    start = inner.mul(number, inner.const(np.int64(period)))
-    group = inner.tape(_run(inner, steps, period, fed, written, start, shared))
+    period, kept = written[0].period, _kept(loop, written)
+    n_groups = loop.length // period
+    whole, left = n_groups * period, loop.length % period
+    xs, captured = ([env[x] for x in operands] for operands in (loop.xs, loop.captured))
+    groups = [_by_groups(b, _part(b, x, 0, whole), period) for x in xs]
+    group = _group(loop, written, [b.type(x) for x in groups])
     state = [env[loop.carry[at]] for at in kept]
-    types = [loop.body.output_types[at] for at in kept]
-    stacks = [w.type.with_shape((n_groups, *w.type.shape)) for w in written]
-    attrs = loop_attrs(b.body(group), n_groups, len(kept), 0)
-    found = b.control(Op.LOOP, (*state, *captured), attrs, [*types, *stacks])
-    state, rows = list(found[: len(kept)]), found[len(kept) :]
-    arrays = [env[loop.carry[w.position]] for w in written]
-    arrays = [_put(b, *each) for each in zip(arrays, rows, written, strict=True)]
-    left = loop.length - n_groups * period
+    attrs = loop_attrs(b.body(group), n_groups, len(kept), len(xs))
+    types = _results(group, len(kept), n_groups)
+    found = list(b.control(Op.LOOP, (*state, *groups, *captured), attrs, types))
+    state, found = found[: len(kept)], found[len(kept) :]
+    arrays = {w: _put(b, env[loop.carry[w.position]], found[n], w) for n, w in enumerate(written)}
+    ys = [b.reshape_to(y, (whole, *b.type(y).shape[2:])) for y in found[len(written) :]]
     if left:
-        start = b.const(np.int64(n_groups * period))
-        found = _run(b, steps, left, state, written, start, captured)
-        state = found[: len(kept)]
-        for n, (w, row) in enumerate(zip(written, found[len(kept) :], strict=True)):
-            if w.first < left:
-                at = b.const(np.int64(w.place + n_groups))
-                arrays[n] = b.scatter(arrays[n], at, row, attrs=(0, 1))
-    own = dict(zip(kept, state, strict=True))
-    own |= {w.position: array for w, array in zip(written, arrays, strict=True)}
-    return [own[at] for at in range(len(loop.carry))]
+        rest = Steps(state, [_part(b, x, whole, left) for x in xs], captured)
+        ran = _run(b, loop, written, left, rest, b.const(np.int64(whole)))
+        state, ys = (
+            ran.state,
+            [b.concat(*each, attrs=(0,)) for each in zip(ys, ran.ys, strict=True)],
+        )
+        for w, row in ran.rows.items():
+            at = b.const(np.int64(w.place + n_groups))
+            arrays[w] = b.scatter(arrays[w], at, row, attrs=(0, 1))
+    results = dict(zip(kept, state, strict=True))
+    results |= {w.position: array for w, array in arrays.items()}
+    return [*(results[at] for at in range(len(loop.carry))), *ys]
+
+
+def _kept(loop: Loop, written: Sequence[Written]) -> list[int]:
+    gone = {w.position for w in written}
+    return [at for at in range(len(loop.carry)) if at not in gone]
+
+
+def _group(loop: Loop, written: Sequence[Written], xs: Sequence[Type]) -> Tape:
+    """The body of the loop over groups: (number, carry, xs, captured) -> (carry, rows, ys)."""
+    b, body, n = Builder(), loop.body, 1 + len(loop.carry) + len(loop.xs)
+    number = b.input(body.rows[int(body.inputs[0])].type)
+    state = [b.input(body.output_types[at]) for at in _kept(loop, written)]
+    fed = [b.input(type.with_shape(type.shape[1:])) for type in xs]
+    captured = [b.input(body.rows[k].type) for k in body.inputs[n:].tolist()]
+    start, period = b.mul(number, b.const(np.int64(written[0].period))), written[0].period
+    ran = _run(b, loop, written, period, Steps(state, fed, captured), start)
+    return b.tape([*ran.state, *(ran.rows[w] for w in written), *ran.ys])
+
+
+def _run(
+    b: Builder, loop: Loop, written: Sequence[Written], length: int, given: Steps, start: int
+) -> Ran:
+    """So many steps of a group: those that write one by one, those between them as loops."""
+    cuts = {0, length, *(w.first + k for w in written for k in (0, 1) if w.first < length)}
+    state, rows, pieces = list(given.state), dict[Written, int](), list[list[int]]()
+    for at, stop in pairwise(sorted(cuts)):
+        begin = b.add(start, b.const(np.int64(at))) if at else start
+        xs = [_part(b, x, at, stop - at) for x in given.xs]
+        some = Steps(state, xs, given.captured)
+        if stop - at > 1:
+            state, _, ys = _between(b, loop, written, stop - at, some, begin)
+        else:
+            fed = [b.reshape_to(x, b.type(x).shape[1:]) for x in xs]
+            step = _step(b, loop, written, at, some._replace(xs=fed), begin)
+            state, ys = step.state, [b.reshape_to(y, (1, *b.type(y).shape)) for y in step.ys]
+            rows |= step.rows
+        pieces.append(ys)
+    ys = [y[0] if len(y) == 1 else b.concat(*y, attrs=(0,)) for y in zip(*pieces, strict=True)]
+    return Ran(state, rows, ys)
+
+
+def _between(
+    b: Builder, loop: Loop, written: Sequence[Written], length: int, given: Steps, start: int
+) -> Ran:
+    """A loop over steps that do not write."""
+    inner, body = Builder(), loop.body
+    number = inner.input(body.rows[int(body.inputs[0])].type)
+    state = [inner.input(b.type(x)) for x in given.state]
+    fed = [inner.input(body.rows[k].type) for k in _fed(loop)]
+    first, *captured = (inner.input(b.type(x)) for x in (start, *given.captured))
+    step = _step(inner, loop, written, -1, Steps(state, fed, captured), inner.add(first, number))
+    tape, n = inner.tape([*step.state, *step.ys]), len(state)
+    attrs = loop_attrs(b.body(tape), length, n, len(fed))
+    operands = (*given.state, *given.xs, start, *given.captured)
+    found = list(b.control(Op.LOOP, operands, attrs, _results(tape, n, length)))
+    return Ran(found[:n], {}, found[n:])
+
+
+def _step(
+    b: Builder, loop: Loop, written: Sequence[Written], at: int, given: Steps, number: int
+) -> Ran:
+    """One step, the ``at``-th of a group, in which it is known which branches are taken."""
+    body, n = loop.body, len(loop.carry)
+    inputs, outputs = body.inputs.tolist(), body.outputs.tolist()
+    kept, writers = _kept(loop, written), [w for w in written if w.first == at]
+    env = dict(zip((inputs[1 + k] for k in kept), given.state, strict=True))
+    env |= dict(zip(inputs[1 + n :], (*given.xs, *given.captured), strict=True))
+    env[inputs[0]] = number
+    gone = {inputs[1 + w.position] for w in written}
+    taken = {w.cond: w.side if w.first == at else 1 - w.side for w in written}
+    results, rows = dict[int, list[int]](), dict[Written, int]()
+    for k, row in enumerate(body.rows):
+        b.where = body.sources[row.source]
+        if k in taken:
+            side = body.bodies[row.attrs[taken[k]]]
+            found = _inlined(b, side, [env.get(x, -1) for x in row.operands[1:]], written, k)
+            results[k] = [found.get(x, -1) for x in side.outputs.tolist()]
+            rows |= {w: found[w.value] for w in writers if w.cond == k}
+        elif row.op is Op.RESULT and row.operands[0] in results:
+            env[k] = results[row.operands[0]][row.attrs[0]]
+        elif k not in env and k not in gone:
+            env[k] = b.copy_row(body, k, env)
+    return Ran([env[outputs[at]] for at in kept], rows, [env[k] for k in outputs[n:]])
+
+
+def _inlined(
+    b: Builder, side: Tape, operands: Sequence[int], written: Sequence[Written], cond: int
+) -> dict[int, int]:
+    """The rows of a side, but for those that write."""
+    env = {k: x for k, x in zip(side.inputs.tolist(), operands, strict=True) if x >= 0}
+    arrays = {int(side.outputs[w.number]) for w in written if w.cond == cond}
+    for k, row in enumerate(side.rows):
+        b.where = side.sources[row.source]
+        if k not in env and k not in arrays and row.op is not Op.INPUT:
+            env[k] = b.copy_row(side, k, env)
+    return env
+
+
+def _part(b: Builder, x: int, first: int, length: int) -> int:
+    """Rows of all steps from the ``first`` on."""
+    shape = b.type(x).shape
+    if shape[0] == length:
+        return x
+    attrs = (first, *[0] * (len(shape) - 1), *[1] * len(shape))
+    return b.slice(x, attrs=attrs, type=b.type(x).with_shape((length, *shape[1:])))
+
+
+def _by_groups(b: Builder, x: int, period: int) -> int:
+    n, *shape = b.type(x).shape
+    return b.reshape_to(x, (n // period, period, *shape))
+
+
+def _results(body: Tape, n_carry: int, length: int) -> list[Type]:
+    types = body.output_types
+    stacks = [type.with_shape((length, *type.shape)) for type in types[n_carry:]]
+    return [*types[:n_carry], *stacks]
 
 
 def _put(b: Builder, array: int, rows: int, w: Written) -> int:
@@ -223,84 +365,3 @@ def _put(b: Builder, array: int, rows: int, w: Written) -> int:
         return rows
     starts, ones = (w.place, *[0] * (len(shape) - 1)), [1] * len(shape)
     return b.update(array, rows, attrs=(*starts, *ones))
-
-
-def _run(
-    b: Builder,
-    steps: Tape,
-    length: int,
-    state: Sequence[int],
-    written: Sequence[Written],
-    start: int,
-    captured: Sequence[int],
-) -> list[int]:
-    """The carry after some steps, and the rows that they have written."""
-    rows = [b.full(w.type, 0.0) for w in written]
-    n = len(state) + len(rows)
-    attrs = loop_attrs(b.body(steps), length, n, 0)
-    operands = (*state, *rows, start, *captured)
-    return list(b.control(Op.LOOP, operands, attrs, steps.output_types))
-
-
-def _steps(loop: Loop, kept: Sequence[int], written: Sequence[Written]) -> Tape:
-    """The body of a group: (j, carry, rows, its first step, captured) -> (carry, rows)."""
-    body, b, n = loop.body, Builder(), len(loop.carry)
-    inputs, outputs = body.inputs.tolist(), body.outputs.tolist()
-    number = b.input(body.rows[inputs[0]].type)
-    env = {inputs[1 + at]: b.input(body.rows[inputs[1 + at]].type) for at in kept}
-    rows = {w: b.input(w.type) for w in written}
-    start = b.input(body.rows[inputs[0]].type)
-    env |= {k: b.input(body.rows[k].type) for k in inputs[1 + n :]}
-    env[inputs[0]] = b.add(start, number)
-    branches: dict[int, list[Written]] = {}
-    for w in written:
-        branches.setdefault(w.cond, []).append(w)
-    results: dict[int, list[int]] = {}
-    gone = {inputs[1 + w.position] for w in written}
-    for k, row in enumerate(body.rows):
-        b.where = body.sources[row.source]
-        if k in branches:
-            results[k] = _branch(b, body, row, branches[k], env, rows)
-        elif row.op is Op.RESULT and row.operands[0] in results:
-            env[k] = results[row.operands[0]][row.attrs[0]]
-        elif k not in env and k not in gone:
-            env[k] = b.copy_row(body, k, env)
-    new = [env[outputs[w.position]] for w in written]
-    return b.tape([*(env[outputs[at]] for at in kept), *new])
-
-
-def _branch(
-    b: Builder,
-    body: Tape,
-    row: Row,
-    written: Sequence[Written],
-    env: Mapping[int, int],
-    rows: Mapping[Written, int],
-) -> list[int]:
-    """The results of a branch, which gives a row or leaves the one there is."""
-    gone = {row.operands.index(int(body.inputs[1 + w.position])) - 1 for w in written}
-    sides = []
-    for side, at in enumerate(row.attrs[:2]):
-        values = {w.number: w.value if w.side == side else None for w in written}
-        sides.append(_side(body.bodies[at], values, gone, written))
-    operands = [env[x] for at, x in enumerate(row.operands) if at - 1 not in gone]
-    operands += [rows[w] for w in written]
-    attrs = [*map(b.body, sides), *row.attrs[2:]]
-    return list(b.control(Op.COND, operands, attrs, sides[0].output_types))
-
-
-def _side(
-    side: Tape, values: Mapping[int, int | None], gone: set[int], written: Sequence[Written]
-) -> Tape:
-    outputs: list[int | None] = [values.get(n, k) for n, k in enumerate(side.outputs.tolist())]
-    live = needed(side, [k for k in outputs if k is not None])
-    b, env = Builder(), dict[int, int]()
-    for at, k in enumerate(side.inputs.tolist()):
-        if at not in gone:
-            env[k] = b.input(side.rows[k].type)
-    before = {w.number: b.input(w.type) for w in written}
-    for k, row in enumerate(side.rows):
-        b.where = side.sources[row.source]
-        if live[k] and k not in env:
-            env[k] = b.copy_row(side, k, env)
-    return b.tape([before[n] if k is None else env[k] for n, k in enumerate(outputs)])

@@ -117,7 +117,7 @@ def test_fields_have_codecs_of_their_own(tmp_path):
 def test_layouts():
     size = 3 * BLOCK + 5
     assert layout(size).fields == (Field(0, size),)
-    assert [block.stop - block.start for block in layout(size).blocks()] == [BLOCK] * 3 + [5]
+    assert [block.stop - block.start for block in layout(size).blocks] == [BLOCK] * 3 + [5]
     assert layout(0).fields == ()
     mixed = layout(100, "zstd", [Field(40, 80, 8, "float32")])
     assert [field.codec for field in mixed.fields] == ["zstd", "float32", "zstd"]

@@ -26,13 +26,14 @@ UNIT = 512  # bytes; heads have a multiple of it
 LARGEST = 64 * 1024  # bytes of a head
 PREAMBLE = struct.Struct("<8sIIQ40x")
 _CHECKSUM = slice(16, 24)
+_JSON = json.JSONEncoder(separators=(",", ":"), sort_keys=True)
 
 Fields = dict[str, Any]
 
 
 def encode(fields: Fields) -> bytes:
     """A head. CheckpointError if it is larger than ``LARGEST``."""
-    text = json.dumps(fields, separators=(",", ":"), sort_keys=True).encode()
+    text = _JSON.encode(fields).encode()
     size = head_bytes(len(text))
     if size > LARGEST:
         raise CheckpointError(

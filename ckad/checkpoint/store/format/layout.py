@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 from ckad.checkpoint.store.format.checksum import ALIGNMENT, seed_of
@@ -22,8 +24,9 @@ class Field(NamedTuple):
     codec: str | None = None  # "float32" for float64s alone
 
 
-class Layout(NamedTuple):
-    """The fields of a state, in order and without gaps."""
+@dataclass(frozen=True)
+class Layout:
+    """The fields of a state, in order and without gaps; what follows from them is found once."""
 
     fields: tuple[Field, ...]
 
@@ -31,20 +34,23 @@ class Layout(NamedTuple):
     def slot_bytes(self) -> int:
         return self.fields[-1].stop if self.fields else 0
 
-    @property
+    @cached_property
     def file_bytes(self) -> int:
         """Head, frames and blocks, none of which grows when it is encoded."""
-        framed = (FRAME + padded(stop - start) for start, stop, *_ in self.blocks())
+        framed = (FRAME + padded(stop - start) for start, stop, *_ in self.blocks)
         return UNIT + sum(framed)
 
-    @property
+    @cached_property
     def digest(self) -> str:
         return f"{seed_of(*map(repr, self.fields)):016x}"
 
-    def blocks(self) -> Iterator[Field]:
-        for field in self.fields:
-            for start in range(field.start, field.stop, BLOCK):
-                yield field._replace(start=start, stop=min(start + BLOCK, field.stop))
+    @cached_property
+    def blocks(self) -> tuple[Field, ...]:
+        return tuple(
+            field._replace(start=start, stop=min(start + BLOCK, field.stop))
+            for field in self.fields
+            for start in range(field.start, field.stop, BLOCK)
+        )
 
 
 def layout(slot_bytes: int, codec: str | None = None, fields: Sequence[Field] = ()) -> Layout:
