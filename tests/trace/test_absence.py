@@ -361,3 +361,44 @@ def test_refused(function: Callable[..., Any], error: type[Exception], says: str
     with pytest.raises(error, match=says) as caught:
         ckad.grad(function)(0.7)
     assert "test_absence.py" in str(caught.value)
+
+
+class Cell:
+    def __init__(self) -> None:
+        self.state: Any = None
+
+    def step(self, x: Any) -> Any:
+        if self.state is None:
+            self.state = np.zeros((2, 3))
+        _, width = self.state.shape
+        self.state = np.tanh(self.state + x) * width
+        return self.state
+
+
+def shape_of_an_attribute(x):
+    cell, total = Cell(), 0.0
+    for k in range(10):
+        total = total + np.sum(cell.step(x))
+        if k == 5:
+            cell.state = None
+    return total
+
+
+def shape_of_a_name(x):
+    found, total = None, 0.0
+    for k in range(10):
+        if k % 3 == 0:
+            found = np.ones((2, 3)) * x
+        if x > k:
+            found = None if k == 7 else found
+        shape = found.shape
+        total = total + shape[0] * found[0, 0]
+    return total
+
+
+@pytest.mark.parametrize("function", [shape_of_an_attribute, shape_of_a_name])
+def test_attributes_of_what_may_be_none_are_those_of_the_value(function: Any) -> None:
+    value, gradient = ckad.value_and_grad(function, engine="vm")(0.3)
+    assert value == pytest.approx(function(0.3), rel=1e-13)
+    difference = (function(0.3 + 1e-6) - function(0.3 - 1e-6)) / 2e-6
+    assert gradient == pytest.approx(difference, rel=1e-6)

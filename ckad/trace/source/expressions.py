@@ -90,7 +90,7 @@ def unread(frame: Frame, node: ast.expr) -> Any:
     if isinstance(node, ast.Name):
         found = frame.lookup(node.id)
     elif isinstance(node, ast.Attribute):
-        owner = evaluate(frame, node.value)
+        owner = given(evaluate(frame, node.value))
         frame.line = node.lineno
         found = attribute_of(owner, node.attr)
     elif isinstance(node, ast.Subscript):

@@ -19,6 +19,7 @@ from ckad.trace.memory.context import current
 from ckad.trace.source.draws.events import Number
 from ckad.trace.source.draws.generators import Generator
 from ckad.trace.source.draws.noted import draw, has_place
+from ckad.trace.source.memory.sharing import picked_memory
 from ckad.trace.source.values import holds_tracer, is_weak, slot_of, weakened
 from ckad.trace.values.tracer import Tracer, known, lift, localise, value
 
@@ -182,8 +183,9 @@ def _choice(generator: Generator, items: Any, rest: Sequence[Any], options: dict
     """By NumPy an item or an array of them, by Python one item."""
     if holds_tracer([*rest, *options.values()]) or options.get("axis"):
         raise _refused("choice")
-    numbers = range(len(items)) if isinstance(generator, random.Random) else len(items)
-    return _picked(items, draw(generator, "choice", [numbers, *rest], options))
+    is_item = isinstance(generator, random.Random)
+    numbers = range(len(items)) if is_item else len(items)
+    return _picked(items, draw(generator, "choice", [numbers, *rest], options), is_item)
 
 
 def _weighed(generator: Generator, args: Sequence[Any], options: dict[str, Any]) -> Any:
@@ -210,13 +212,13 @@ def _several(name: str) -> Callable[..., Any]:
         if holds_tracer([*rest, *options.values()]):
             raise _refused(name)
         numbers = draw(generator, name, [range(len(items)), *rest], options)
-        return [_picked(items, k) for k in numbers]
+        return [_picked(items, k, True) for k in numbers]
 
     return several
 
 
-def _picked(items: Any, numbers: Any) -> Any:
-    """The items with some numbers, which may be traced."""
+def _picked(items: Any, numbers: Any, is_item: bool = False) -> Any:
+    """The items with some numbers, which may be traced; in Python one of the very items."""
     if isinstance(numbers, (int, np.integer)) and not isinstance(items, Tracer):
         return items[numbers]
     if isinstance(items, str) or not all(slot_of(x) for x in items):
@@ -229,7 +231,10 @@ def _picked(items: Any, numbers: Any) -> Any:
     if isinstance(items, range):
         items = list(items)
     weak = isinstance(items, (list, tuple)) and all(map(is_weak, items))
-    found = (items if isinstance(items, Tracer) else lift(_stacked(items)))[numbers]
+    stack = items if isinstance(items, Tracer) else lift(_stacked(items))
+    if is_item and stack is not items and stack.ndim > 1:
+        picked_memory(stack, items)
+    found = stack[numbers]
     return weakened(found) if weak and not np.shape(numbers) else found
 
 

@@ -57,6 +57,15 @@ def lies_as(result: Storage, xs: Iterable[Any]) -> None:
     result.shared = next(filter(None, map(obstacle, found)), None)
 
 
+def picked_memory(stack: Tracer, xs: Iterable[Any]) -> None:
+    """Rows of ``stack`` stand for some of the arrays ``xs``, which are the memory in NumPy."""
+    found = list(xs)
+    lies_as(stack.storage, found)
+    for x in found:
+        for root in may_be(x.storage) if memory(x) is not None else ():
+            link(stack.storage, root)
+
+
 # --- loops ---------------------------------------------------------------------------------------
 
 

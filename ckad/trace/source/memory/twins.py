@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from ckad.errors import AliasError
 from ckad.place import at_place
-from ckad.trace.source.memory.aliases import names_showing
+from ckad.trace.source.memory.aliases import is_shown, names_showing
 from ckad.trace.source.memory.contents import change
 from ckad.trace.source.names.frame import MISSING, ledger
 
@@ -127,6 +127,22 @@ def settle_merged(found: Sequence[Merged]) -> None:
         )
         if any(are_twins(x, y) for x, y in sides):
             pairs.append((one.result, other.result))
+    for x, y in pairs:
+        _pair(x, y)
+
+
+def settle_picked(results: Sequence[Any], items: Sequence[Any]) -> None:
+    """Note that the containers in each of the ``results`` may be those of any of the ``items``.
+
+    They are no twins of each other: what is picked twice is no order, nor a single item.
+    """
+    pairs = [
+        (found, y)
+        for result in results
+        for found, *sides in containers(result, *items)
+        for side in sides
+        for y in (side, *filter(is_shown, twins_of(side)))
+    ]
     for x, y in pairs:
         _pair(x, y)
 

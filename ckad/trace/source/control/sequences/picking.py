@@ -16,6 +16,8 @@ from ckad.trace.integers.affine import is_at_least, range_of
 from ckad.trace.integers.spans import is_traced_slice, minus, number, plus
 from ckad.trace.source.choices import can_be_chosen, one_of, refuse
 from ckad.trace.source.control.checks import note_index, note_raise
+from ckad.trace.source.memory.sharing import picked_memory
+from ckad.trace.source.memory.twins import settle_picked
 from ckad.trace.source.values import Slot, one_of_classes, slot_of, weakened
 from ckad.trace.values.apply import apply
 from ckad.trace.values.tracer import Number, Tracer, known, lift
@@ -105,7 +107,10 @@ def _checked(start: Number, last: int) -> Number | None:
 
 
 def picked(items: Sequence[Any], places: Sequence[Any]) -> list[Any]:
-    """The items at traced places: each of their numbers is read from all items' at once."""
+    """The items at traced places: each of their leaves is read from all items' at once.
+
+    In Python they are the very items, so what is changed in one of both has to show in the other.
+    """
     if all(map(can_be_chosen, items)):
         return [_one_at(items, place) for place in places]
     taken = [trees.flatten(x) for x in items]
@@ -113,18 +118,28 @@ def picked(items: Sequence[Any], places: Sequence[Any]) -> list[Any]:
     if any(own != tree for _, own in taken):
         raise refused("among items of different kinds")
     for k in range(len(first)):
-        column = [own[k] for own, _ in taken]
-        if _are_one(column):
-            leaves.append([column[0]] * len(places))
-            continue
-        slots = [slot_of(x) for x in column]
-        if any(s is None or s.type.shape for s in slots):
-            raise refused("among items that hold more than numbers")
-        stack, weak = stacked(column), _are_weak(slots)
-        found = [stack[place] for place in places]
-        found = [weakened(x) if weak and type(x) is Tracer else x for x in found]
-        leaves.append([one_of_classes(x, column) for x in found])
-    return [trees.unflatten(tree, [column[k] for column in leaves]) for k in range(len(places))]
+        leaves.append(_leaves_at([own[k] for own, _ in taken], places))
+    found = [trees.unflatten(tree, [column[k] for column in leaves]) for k in range(len(places))]
+    settle_picked(found, items)
+    return found
+
+
+def _leaves_at(column: list[Any], places: Sequence[Any]) -> list[Any]:
+    """One leaf of the items at traced places, given that leaf of all items."""
+    if _are_one(column):
+        return [column[0]] * len(places)
+    slots = [slot_of(x) for x in column]
+    kinds = {None if s is None else s.type.shape for s in slots}
+    if None in kinds or len(kinds) > 1:
+        raise refused("among items that hold more than numbers and arrays of one shape")
+    stack = stacked(column)
+    found = [stack[place] for place in places]
+    if kinds != {()}:
+        picked_memory(stack, column)
+        return found
+    weak = _are_weak(slots)
+    found = [weakened(x) if weak and type(x) is Tracer else x for x in found]
+    return [one_of_classes(x, column) for x in found]
 
 
 def stacked(numbers: Sequence[Any]) -> Any:

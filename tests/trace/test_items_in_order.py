@@ -1,0 +1,172 @@
+"""Items that hold arrays, ordered or chosen by traced values; what is changed shows in both."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ckad
+from ckad.errors import AliasError
+
+Function = Callable[[Any], Any]
+POINTS = [2.0, 0.5]
+
+
+def members(x: Any) -> list[Any]:
+    return [[np.array([x, 2 * x]), 2 * x], [np.array([x * x, 3.0]), x]]
+
+
+def pairs_with_arrays(x):
+    found = sorted([(p, k) for p, k in members(x)], key=lambda p: p[1])
+    return found[0][0][1] * x + found[1][0][0]
+
+
+def lists_in_place(x):
+    found = members(x)
+    found.sort(key=lambda p: p[1])
+    found[0][0][0] = 9.0 * x
+    found[1][1] = 3.0
+    return found[0][0][0] + found[1][1] + found[1][0][1]
+
+
+def arrays_alone(x):
+    best = min([p for p, _ in members(x)], key=np.sum)
+    return best[0] * best[1]
+
+
+def from_high_to_low(x):
+    found = sorted(members(x), key=lambda p: p[1], reverse=True)
+    return found[0][0][0] * 2 + found[1][0][0]
+
+
+def a_simplex(x):
+    simplex = [[np.array([x + k, 2 * x]), np.sin(x * k)] for k in range(6)]
+    for _ in range(30):
+        simplex.sort(key=lambda p: p[1])
+        middle = (simplex[0][0] + simplex[1][0]) / 2
+        del simplex[-1]
+        simplex.append([middle + 0.1 * x, np.sum(np.sin(middle))])
+    return simplex[0][0][0] + simplex[0][1] + simplex[-1][0][1]
+
+
+def the_best_changed(x):
+    found = members(x)
+    best = min(found, key=lambda p: p[1])[0] * 1.0
+    best[0] = 7.0
+    return found[0][0][0] + best[0] + best[1]
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        *(pairs_with_arrays, lists_in_place, arrays_alone),
+        *(from_high_to_low, a_simplex, the_best_changed),
+    ],
+)
+@pytest.mark.parametrize("x", POINTS)
+def test_items_with_arrays(f: Function, x: float) -> None:
+    value, gradient = ckad.value_and_grad(f, engine="vm")(x)
+    assert value == pytest.approx(f(x), rel=1e-13)
+    assert gradient == pytest.approx((f(x + 1e-6) - f(x - 1e-6)) / 2e-6, rel=1e-6)
+
+
+def changes_the_best(x):
+    found = members(x)
+    best = min(found, key=lambda p: p[1])
+    best[1] = 5.0 * x
+    return found[0][1] + found[1][1]
+
+
+def changes_a_sorted_list(x):
+    found = [[x, 2 * x], [3 * x, x]]
+    sorted(found, key=lambda p: p[1])[0][0] = 5.0
+    return found[0][0] + found[1][0]
+
+
+def changes_what_was_sorted(x):
+    found = [[x, 2 * x], [3 * x, x]]
+    one = found[1]
+    found.sort(key=lambda p: p[1])
+    one[0] = 5.0
+    return found[0][0]
+
+
+def writes_into_an_array(x):
+    found = members(x)
+    sorted(found, key=lambda p: p[1])[0][0][0] = 7.0
+    return found[0][0][0]
+
+
+def writes_into_what_was_sorted(x):
+    found = members(x)
+    best = min(found, key=lambda p: p[1])[0]
+    found[1][0][0] = 7.0
+    return best[0]
+
+
+@dataclass
+class Member:
+    place: Any
+    cost: Any
+
+
+def changes_a_dataclass(x):
+    found = [Member(x, 2 * x), Member(3 * x, x)]
+    best = min(found, key=lambda p: p.cost)
+    best.place = 5.0 * x
+    return found[0].place + found[1].place
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        *(changes_the_best, changes_a_sorted_list, changes_what_was_sorted),
+        *(writes_into_an_array, writes_into_what_was_sorted, changes_a_dataclass),
+    ],
+)
+@pytest.mark.parametrize("x", POINTS)
+def test_a_change_that_may_be_one_of_another_item_is_an_error(f: Function, x: float) -> None:
+    with pytest.raises(AliasError, match=r"may be"):
+        ckad.jit(f, engine="vm")(x)
+
+
+def writes_into_a_choice(x):
+    random.seed(1)
+    xs = [np.array([x, 1.0]), np.array([2 * x, 1.0]), np.array([3 * x, 1.0])]
+    for _ in range(10):
+        chosen = random.choice(xs)
+        chosen[0] = chosen[0] + x
+    return xs[0][0] + 10 * xs[1][0] + 100 * xs[2][0]
+
+
+def writes_into_a_sample(x):
+    random.seed(1)
+    xs = [np.array([x, 1.0]), np.array([2 * x, 1.0]), np.array([3 * x, 1.0])]
+    for _ in range(10):
+        for chosen in random.sample(xs, 2):
+            chosen[0] = chosen[0] + x
+    return xs[0][0] + 10 * xs[1][0] + 100 * xs[2][0]
+
+
+def writes_into_a_copy(x):
+    rng = np.random.default_rng(1)
+    xs = [np.array([x, 1.0]), np.array([2 * x, 1.0]), np.array([3 * x, 1.0])]
+    total = 0.0
+    for _ in range(10):
+        chosen = rng.choice(xs)
+        chosen[0] = chosen[0] + x
+        total = total + chosen[0]
+    return total + xs[0][0] + 10 * xs[1][0] + 100 * xs[2][0]
+
+
+@pytest.mark.filterwarnings("ignore::ckad.errors.UnrolledLoopWarning")
+@pytest.mark.parametrize("f", [writes_into_a_choice, writes_into_a_sample, writes_into_a_copy])
+def test_python_draws_the_very_array_and_numpy_a_copy(f: Function) -> None:
+    value, gradient = ckad.value_and_grad(f, engine="vm")(0.5)
+    assert value == pytest.approx(f(0.5), rel=1e-13)
+    assert gradient == pytest.approx((f(0.5 + 1e-6) - f(0.5 - 1e-6)) / 2e-6, rel=1e-6)
