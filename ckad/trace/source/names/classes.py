@@ -145,7 +145,8 @@ def _defers(x: Any, other: Any) -> bool:
     """Whether a number, or an array that is told to, leaves an operator to the user's object."""
     if type(x) in (int, float, bool) or getattr(type(other), "__array_ufunc__", x) is None:
         return True
-    return isinstance(x, (np.generic, Traced)) and np.ndim(x) == 0
+    number: Any = x
+    return isinstance(x, (np.generic, Traced)) and np.ndim(number) == 0
 
 
 def operated_on(function: Callable[..., Any], x: Any) -> Any:
