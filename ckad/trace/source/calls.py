@@ -243,7 +243,7 @@ def _call_library(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> 
     if isinstance(getattr(callee, "__self__", callee), np.ufunc):
         args = _arrays(callee, args)
     given = (owner, *args, *options.values())
-    _note_reads(callee, given)
+    _note_reads(callee, (owner, *args) if callee is dict else given)  # it hands its options on
     result = _computed(callee, args, options)
     if isinstance(callee, type) and not is_library(callee.__module__):
         return _constructed(result, given)

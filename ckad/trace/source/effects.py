@@ -18,7 +18,7 @@ from ckad.errors import CkadError, ConcreteValueError
 from ckad.place import Source, user_place
 from ckad.trace import dispatch
 from ckad.trace.memory.opened import making_text
-from ckad.trace.source.actions import evaluate
+from ckad.trace.source.actions import evaluate, unread
 from ckad.trace.source.libraries import is_library
 from ckad.trace.source.memory.contents import holds_buffers
 from ckad.trace.source.names.frame import ledger, region
@@ -127,8 +127,12 @@ def arguments(
     try:
         args, options = list(by_place()), dict[str, Any]()
         for keyword in node.keywords:
-            value = evaluate(frame, keyword.value)
-            options.update(value if keyword.arg is None else {keyword.arg: value})
+            if keyword.arg is not None:
+                options[keyword.arg] = unread(frame, keyword.value)
+            elif type(given := evaluate(frame, keyword.value)) is not Skipped:
+                options.update(given)
+            elif name_of(callee, args) is None:  # np.seterr(**before) is left out, as before is
+                given.keys()
         return args, options
     except ConcreteValueError:
         name = callee.name if isinstance(callee, Skipped) else name_of(callee)

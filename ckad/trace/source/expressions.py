@@ -121,7 +121,7 @@ def _tuple(frame: Frame, node: ast.Tuple) -> Any:
 
 
 def _list(frame: Frame, node: ast.List) -> Any:
-    return made(list(items(frame, node.elts)))
+    return made(list(items(frame, node.elts, unread)))
 
 
 def _set(frame: Frame, node: ast.Set) -> Any:
@@ -135,7 +135,7 @@ def _dict(frame: Frame, node: ast.Dict) -> Any:
             found.update(evaluate(frame, value))
         else:
             name = evaluate(frame, key)
-            found[name] = evaluate(frame, value)
+            found[name] = unread(frame, value)
     return made(found)
 
 

@@ -177,6 +177,8 @@ def _is_count(x: Any) -> bool:
 
 def _repeated(function: Callable[[Any, Any], Any], items: Any, n: Tracer) -> Any:
     """``items * n``: as many as is only known when the program runs."""
+    if known(n) is None and isinstance(items, str):
+        return TracedText(items)
     if known(n) is None and type(items) is list and function is operator.mul:
         return call_from_source(iterations.repeated, (items, n), {})
     result = function(items, n.__index__())  # says why this cannot be, unless it is known

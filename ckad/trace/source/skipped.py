@@ -64,7 +64,7 @@ class Skipped:
         )
 
     __bool__ = __len__ = __iter__ = __index__ = __int__ = __float__ = __array__ = _refuse
-    __contains__ = __complex__ = _refuse
+    __contains__ = __complex__ = keys = _refuse
 
 
 def _absorb(self: Skipped, *_: Any) -> Skipped:

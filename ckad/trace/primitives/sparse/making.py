@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -169,7 +170,10 @@ for _format in ("csr", "csc", "coo", "bsr", "dia"):
 
 
 def _maker(function: Any) -> Callable[..., Any]:
-    def make(first: Any, *args: Any, **options: Any) -> Any:
+    what = next(iter(signature(function).parameters))
+
+    def make(*given_by_place: Any, **options: Any) -> Any:
+        first, *args = given_by_place or (options.pop(what),)
         dtype = options.pop("dtype", None)
         given = _Numbered()
         numbered = given.of(first)

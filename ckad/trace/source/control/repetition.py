@@ -152,6 +152,10 @@ class _For:
             return self.staged()
         except (CarryError, AliasError) as error:
             return self._peeled() if peels else self._written_out(error)
+        except UnboundLocalError:  # the first step may bind what only later ones read
+            if not peels:
+                raise
+            return self._peeled()
         except _WRITTEN_OUT as error:
             return self._written_out(error)
 
@@ -284,6 +288,10 @@ class _While:
             if first is not True:
                 raise
             return self._peeled() if peels else self._written_out(error)
+        except UnboundLocalError:
+            if first is not True or not peels:
+                raise
+            return self._peeled()
         except _WRITTEN_OUT as error:
             if first is not True:
                 raise

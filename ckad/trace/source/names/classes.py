@@ -129,13 +129,21 @@ def _unless_python_does(result: Any, names: Iterable[str], x: Any, y: Any) -> An
 def _first(ways: Sequence[tuple[Any, str, Any]]) -> Any:
     for owner, name, other in ways:
         if is_library(type(owner).__module__):
-            if hasattr(type(owner), name) and type(owner) not in (int, float, bool):
+            if hasattr(type(owner), name) and not _defers(owner, other):
                 return MISSING  # Python asks this one first
             continue
-        result = invoke(owner, name, other)
+        result = invoke(owner, name, other.item() if isinstance(other, np.generic) else other)
         if result is not MISSING and result is not NotImplemented:
             return result
     return MISSING
+
+
+def _defers(x: Any, other: Any) -> bool:
+    """Whether a number, or an array that is told to, leaves an operator to the user's object."""
+    if type(x) in (int, float, bool) or getattr(type(other), "__array_ufunc__", x) is None:
+        return True
+    number: Any = x
+    return isinstance(x, (np.generic, Traced)) and np.ndim(number) == 0
 
 
 def operated_on(function: Callable[..., Any], x: Any) -> Any:

@@ -1,0 +1,102 @@
+"""Habits of published programs: names of earlier steps, numbers before objects, lists handed on."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import ckad
+
+
+class Pair:
+    def __init__(self, x, y):
+        self.x, self.y = x, y
+
+    def __add__(self, other):
+        return Pair(self.x + other.x, self.y + other.y)
+
+    def __rmul__(self, factor):
+        return Pair(factor * self.x, factor * self.y)
+
+    def __rsub__(self, number):
+        return Pair(number - self.x, number - self.y)
+
+
+def absorbing(c):
+    u, v = np.zeros(10), np.zeros(10)
+    for j in range(20):
+        u[1:] += c * (v[1:] - v[:-1]) + 0.1
+        v[:-1] += c * u[1:]
+        if j > 2:
+            u[0] = last + c * (u[1] - first)  # noqa: F821
+        first = u[0]  # noqa: F841
+        last = u[1]  # noqa: F841
+    return np.sum(u**2)
+
+
+def delayed(c):
+    t, n, s = 0.0, 0, 0.0
+    while t < 1.0:
+        t = t + c
+        if n > 0:
+            s += old * t  # noqa: F821
+        old = np.sin(t)  # noqa: F841
+        n += 1
+    return s
+
+
+def quiet(c):
+    s = 0.0
+    for i in range(10):
+        before = np.seterr(invalid="ignore")
+        s = s + c * c * i
+        np.seterr(**before)
+    return s
+
+
+def objects(c):
+    dt = np.minimum(c, 0.9)
+    s = Pair(1.0, 2.0)
+    s = s + 0.5 * dt * s + np.float64(2.0) * s
+    t = np.array(c) * (1 - s)
+    return s.x * s.y + t.x
+
+
+def halved(c, n):
+    history = []
+    for _ in range(n):
+        c = 0.5 * c
+        history.append(c)
+        if c < 1e-2:
+            break
+    return history
+
+
+def histories(c):
+    found = {name: {"h": halved(c, n), "n": n} for name, n in (("a", 50), ("b", 60))}
+    both = [found["a"]["h"], found["b"]["h"]]
+    named = dict(h=both[0])  # noqa: C408
+    return found["b"]["h"][-1] + sum(both[0]) + len(named["h"]) * c + np.sum(np.array(both[1]))
+
+
+def bar(c):
+    s = 0.0
+    for i in range(40):
+        s = s + c * i
+        print("#" * (30 * i // 39), end="")
+    return s
+
+
+def by_keyword(c):
+    A = sp.diags(diagonals=[np.full(4, c), np.ones(3)], offsets=[0, 1], shape=(4, 4), format="csr")
+    return np.sum(A @ np.arange(4.0)) * c
+
+
+@pytest.mark.filterwarnings("ignore::ckad.errors.SkippedCallWarning")
+@pytest.mark.parametrize(
+    "program", [absorbing, delayed, quiet, objects, histories, bar, by_keyword]
+)
+def test_as_in_python(program, capsys):
+    value, slope = ckad.value_and_grad(program)(0.7)
+    assert value == pytest.approx(program(0.7), rel=1e-12)
+    difference = (program(0.7 + 1e-6) - program(0.7 - 1e-6)) / 2e-6
+    assert slope == pytest.approx(difference, rel=1e-5)
