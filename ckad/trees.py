@@ -7,6 +7,7 @@ fields is one of its fields.
 from __future__ import annotations
 
 import dataclasses
+import re
 import threading
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -216,23 +217,31 @@ class ShortIntegers(tuple[Any, ...]):
     dtype: np.dtype
 
 
-#: Class of traced short integers -> the class of their numbers.
-_shorts: dict[Callable[[Any, np.dtype], Any], type] = {}
+#: Class of traced short integers -> the classes of their numbers.
+_shorts: dict[Callable[[Any, np.dtype], Any], tuple[type, ...]] = {}
 
 
-def register_short(whole: Callable[[Any, np.dtype], Any], traced: type) -> None:
+def register_short(whole: Callable[[Any, np.dtype], Any], *traced: type) -> None:
     """Make instances of ``whole``, which have ``numbers`` and a ``dtype``, trees of these."""
     _shorts[whole] = traced
 
 
+_SIGNED = (np.int8, np.int16, np.int32)
+#: Integers that no tape has: what is computed from them alone wraps around in NumPy.
+SHORT = frozenset(map(np.dtype, (*_SIGNED, np.uint8, np.uint16, np.uint32)))
+_NAMES = frozenset("int8 int16 int32 uint8 uint16 uint32 i1 i2 i4 u1 u2 u4 intc".split())
+
+
 def is_short(x: Any) -> bool:
-    """Whether ``x`` is a traced array of short integers."""
+    """Whether ``x`` is an array or NumPy scalar of short integers, plain or traced."""
+    if isinstance(x, (np.ndarray, np.generic)):
+        return x.dtype in SHORT
     return type(x) in _shorts
 
 
-#: Integers that no tape has: what is computed from them alone wraps around in NumPy.
-SHORT = frozenset(map(np.dtype, (np.int8, np.uint8, np.uint16, np.uint32)))
-_NAMES = frozenset("int8 uint8 uint16 uint32 i1 u1 u2 u4".split())
+def of_numbers(treedef: Treedef) -> Treedef:
+    """The same structure with arrays of any dtype in place of those of short integers."""
+    return flatten(unflatten(treedef, [0.0] * treedef.num_leaves))[1]
 
 
 def asks_for_short(x: Any) -> bool:
@@ -240,7 +249,7 @@ def asks_for_short(x: Any) -> bool:
     if isinstance(x, (np.ndarray, np.generic, np.dtype)):
         return getattr(x, "dtype", x) in SHORT
     if isinstance(x, type):
-        return issubclass(x, np.integer) and np.dtype(x) in SHORT
+        return issubclass(x, np.integer) and x.__name__ in _NAMES
     return type(x) is str and x in _NAMES
 
 
@@ -250,8 +259,9 @@ def _whole_short(dtype: np.dtype, children: Any) -> Any:
     for whole, traced in _shorts.items():
         if isinstance(numbers, traced):
             return whole(numbers, dtype)
-    plain = isinstance(numbers, (np.ndarray, np.generic, int))
-    return np.asarray(numbers).astype(dtype)[()] if plain else numbers
+    if isinstance(numbers, (np.ndarray, np.generic)):
+        return numbers.astype(dtype)
+    return dtype.type(numbers) if isinstance(numbers, int) else numbers
 
 
 _flat_short: Any = lambda x: (tuple(x), x.dtype, ("numbers",))  # noqa: E731
@@ -290,7 +300,7 @@ def _leaves_of(x: Any) -> list[Any]:
     if is_matrix(x):
         return _leaves_of(matrix_of(x)[0])
     if is_short(x):
-        return [x.numbers]
+        return [x.numbers if type(x) in _shorts else x.astype(np.int64)]
     return list(parts(x)) if is_complex(x) else [x]
 
 
@@ -358,6 +368,7 @@ def describe(treedef: Treedef) -> str:
     text = str(treedef).removeprefix("PyTreeSpec(").removesuffix(")")
     text = text.removesuffix(f", namespace={_NAMESPACE!r}")
     text = text.replace("CustomTreeNode(Complex[None], [*, *])", "complex array")
+    text = re.sub(r"CustomTreeNode\(ShortIntegers\[dtype\('(\w+)'\)\], \[\*\]\)", r"\1 array", text)
     text = text.replace("*", "array")
     return text.replace("CustomTreeNode(", "(") if "CustomTreeNode" in text else text
 

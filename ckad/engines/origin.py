@@ -109,6 +109,11 @@ _STOPPED: dict[str, tuple[type[Exception], str]] = {
         "an integer leaves the 64 bits that ckad computes with{where}, where Python's would go on. "
         "Start with a float: 1.0 in place of 1.",
     ),
+    "range": (
+        RaisedError,
+        "a Python integer is out of the bounds of the short integers that it meets{where}; NumPy "
+        "raises an OverflowError. Convert them before, with .astype(np.int64).",
+    ),
     "unconverged": (
         RaisedError,
         "an iteration has not converged{where}, and its derivative is that of the solution. Give "

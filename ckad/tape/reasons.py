@@ -33,6 +33,7 @@ class Reason(IntEnum):
     ROOTS = 20
     STATE = 21
     BOUNDS = 22
+    RANGE = 23
 
 
 def reason_of(row: Row) -> Reason:

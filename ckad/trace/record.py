@@ -63,7 +63,6 @@ from ckad.trace.source.outside.clock import computed
 from ckad.trace.source.outside.watch import watch
 from ckad.trace.values import apply
 from ckad.trace.values.apply import astype
-from ckad.trace.values.short import Short, is_plain_short
 from ckad.trace.values.tracer import Tracer, concrete, fresh, localise, value
 
 #: Their rows make up the table.
@@ -116,7 +115,6 @@ class Arguments(NamedTuple):
     traced: list[int]  # positions of the array leaves
     spans: list[range]  # leaf positions of each argument
     own_trees: list[trees.Treedef]  # structure of each argument
-    shorts: dict[int, np.dtype]  # the dtypes of array leaves that are too short for a tape
 
     @property
     def arrays(self) -> list[Any]:
@@ -132,8 +130,7 @@ class Arguments(NamedTuple):
     def rebuild(self, arrays: Sequence[Any]) -> tuple[Any, ...]:
         leaves = list(self.leaves)
         for k, array in zip(self.traced, arrays, strict=True):
-            dtype = self.shorts.get(k)
-            leaves[k] = Short(array, dtype) if dtype and isinstance(array, Tracer) else array
+            leaves[k] = array
         args: tuple[Any, ...] = trees.unflatten(self.treedef, leaves)
         return args
 
@@ -143,7 +140,7 @@ class Arguments(NamedTuple):
         for k in self.traced:
             x = leaves[k]
             if isinstance(x, np.ndarray) and x.dtype.kind in "iub":
-                leaves[k] = x.astype(self.shorts.get(k, x.dtype))
+                leaves[k] = x.copy()
             else:
                 traced.append(k)
         return self._replace(leaves=leaves, traced=traced)
@@ -172,11 +169,10 @@ def take_apart(args: Sequence[Any]) -> Arguments:
         leaves.extend(own)
     _, treedef = trees.flatten(tuple(args))
     traced = [k for k, x in enumerate(leaves) if is_traced(x)]
-    shorts = {k: leaves[k].dtype for k in traced if is_plain_short(leaves[k])}
     for k in traced:
         if not isinstance(leaves[k], Tracer):
             leaves[k] = _keep_kind(leaves[k])
-    return Arguments(leaves, treedef, traced, spans, own_trees, shorts)
+    return Arguments(leaves, treedef, traced, spans, own_trees)
 
 
 def is_traced(leaf: Any) -> bool:

@@ -129,7 +129,7 @@ def moving_inputs(call: Call) -> list[int]:
 def match_tangents(call: Call, tangents: tuple[Any, ...], wrt: list[int]) -> list[Any]:
     """The tangents of the inputs ``wrt``; DifferentiationError if they do not match the primals."""
     leaves, tree = trees.flatten(tangents)
-    if tree != call.arguments.treedef:
+    if tree not in (call.arguments.treedef, trees.of_numbers(call.arguments.treedef)):
         raise DifferentiationError(
             at_place(
                 f"the tangents have the structure {trees.describe(tree)}; pass a tuple like the "

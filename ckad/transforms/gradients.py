@@ -351,11 +351,12 @@ def vjp(
 def _match(call: Call, leaves: list[Any], tree: trees.Treedef) -> list[Any]:
     """Cotangents in the shapes and dtypes of the outputs, or an error that says what differs."""
     types = call.tape.output_types
-    if tree != call.recording.out_tree:
+    out_tree = call.recording.out_tree
+    if tree not in (out_tree, trees.of_numbers(out_tree)):
         raise DifferentiationError(
             at_place(
                 f"the cotangent has the structure {trees.describe(tree)}; pass one like the result "
-                f"of {call.name}, {trees.describe(call.recording.out_tree)}."
+                f"of {call.name}, {trees.describe(out_tree)}."
             )
         )
     for leaf, type in zip(leaves, types, strict=True):

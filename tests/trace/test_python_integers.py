@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import ckad
-from ckad.errors import DtypeError, RaisedError
+from ckad.errors import RaisedError
 
 
 def fibonacci(x, n):
@@ -136,9 +136,12 @@ def short_in_a_loop(x):
     return x * image.astype(float).sum()
 
 
-def test_a_traced_number_of_python_among_short_integers_is_named():
-    with pytest.raises(DtypeError, match=r"test_python_integers.py:\d+: .*uint8"):
-        ckad.jit(short_and_traced, engine="vm")(0.7)
+@pytest.mark.parametrize("engine", ["vm", "native"])
+def test_a_traced_number_of_python_among_short_integers_has_to_be_in_their_range(engine):
+    run = ckad.jit(short_and_traced, engine=engine)
+    assert run(0.7) == pytest.approx(short_and_traced(0.7), rel=1e-14)
+    with pytest.raises(RaisedError, match=r"test_python_integers.py:\d+: a Python integer is out"):
+        run(2.57)
 
 
 @pytest.mark.parametrize("program", [short_range, short_in_a_loop])

@@ -315,11 +315,6 @@ def _constructor(kind: Any) -> Function:
     return construct
 
 
-for _kind in (
-    np.float64,
-    np.float32,
-    np.bool_,
-    *(np.int8, np.int16, np.int32, np.int64, np.intc, np.longlong),
-):
+for _kind in (np.float64, np.float32, np.bool_, np.int64, np.longlong):
     for _of in (PLAIN, COMPLEX):
         put(_kind, _constructor(_kind), _of)

@@ -20,6 +20,7 @@ import numpy as np
 from ckad import trees
 from ckad.errors import CarryError, ConcreteValueError
 from ckad.place import at_place
+from ckad.trace.primitives.short.ranges import shortened
 from ckad.trace.source.libraries import is_library
 from ckad.trace.source.names.closures import Closure
 from ckad.trace.source.names.frame import outermost_ledger
@@ -156,6 +157,8 @@ def unified(x: Any, y: Any, made: Container[int] = ()) -> tuple[Any, Any]:
     """
     if isinstance(x, tuple) and type(x) is type(y) and len(x) == len(y):
         return _unified_items(x, y, made)
+    if trees.is_short(x) is not trees.is_short(y):
+        return shortened(x, y)
     if isinstance(x, ShownText) or isinstance(y, ShownText):
         return _unified_texts(x, y)
     one, other = type(x) is Choice, type(y) is Choice

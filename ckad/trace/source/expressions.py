@@ -39,7 +39,7 @@ from ckad.trace.source.operators import BINARY, UNARY, changed, combine, compare
 from ckad.trace.source.outside.judge import hand_over
 from ckad.trace.source.outside.watch import watch
 from ckad.trace.source.text import shown
-from ckad.trace.source.values import holds_tracer, lifted, truth, weakened
+from ckad.trace.source.values import as_bound, holds_tracer, lifted, truth, weakened
 from ckad.trace.values.array import Array
 from ckad.trace.values.tracer import Tracer, lift
 
@@ -286,7 +286,7 @@ def _item_of_one(known: Any, index: Any) -> Any:
 
 def _slice(frame: Frame, node: ast.Slice) -> slice:
     parts = (node.lower, node.upper, node.step)
-    return slice(*(None if part is None else evaluate(frame, part) for part in parts))
+    return slice(*(None if part is None else as_bound(evaluate(frame, part)) for part in parts))
 
 
 # --- functions -----------------------------------------------------------------------------------

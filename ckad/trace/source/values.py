@@ -147,6 +147,11 @@ def weakened(x: Any) -> Any:
     return Tracer(x.storage, x.path, True, True) if type(x) is Tracer else x
 
 
+def as_bound(x: Any) -> Any:
+    """What a slice or a range takes its bound for: of a short integer, Python's."""
+    return weakened(x.numbers) if type(x) is Short and x.scalar else x
+
+
 def lifted(x: Any) -> Any:
     """A new plain array as a tracer, so that traced values can be written into it later."""
     if type(x) is np.ndarray and x.ndim and x.dtype in SHORT:
@@ -167,7 +172,7 @@ def arrays_of(x: Any) -> tuple[Tracer, ...]:
     if type(x) is ComplexTracer:
         return tuple(part for part in x.parts if type(part) is Tracer)
     if type(x) is Short:
-        return (x.numbers,)
+        return arrays_of(x.numbers)
     return (x,) if type(x) is Tracer else ()
 
 

@@ -38,13 +38,8 @@ def astype(x: Any, dtype: Any) -> Tracer:
 
 
 def tape_dtype(dtype: Any) -> Any:
-    """The tape's code of a NumPy dtype, DtypeError where ckad has none.
-
-    int16 and int32 are computed as int64.
-    """
+    """The tape's code of a NumPy dtype, DtypeError where ckad has none."""
     dtype = np.dtype(dtype)
-    if dtype in (np.int16, np.int32):
-        dtype = np.dtype(np.int64)
     try:
         return dtype_of(dtype)
     except KeyError:

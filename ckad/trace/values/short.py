@@ -7,6 +7,7 @@ that.
 
 from __future__ import annotations
 
+import operator
 from typing import Any, NoReturn
 
 import numpy as np
@@ -14,43 +15,45 @@ import numpy as np
 from ckad import trees
 from ckad.errors import ConcreteValueError, DtypeError
 from ckad.place import at_place
-from ckad.tape.ops import Op
-from ckad.tape.types import DType
 from ckad.trace import dispatch
 from ckad.trace.memory.opened import is_text
-from ckad.trace.values.apply import astype
 from ckad.trace.values.array import Shaped
-from ckad.trace.values.tracer import Tracer, fresh, known, lift, value
+from ckad.trace.values.part import Part
+from ckad.trace.values.tracer import Tracer, lift
 from ckad.trees import SHORT
 
+#: What unsigned integers are added up in.
 UINT64 = np.dtype(np.uint64)
-#: What short integers are promoted to, or added up in.
-_FURTHER = frozenset({UINT64, np.dtype(np.int16), np.dtype(np.int32)})
 
 
 class Short(Shaped):
-    """An array or NumPy scalar of short integers being recorded."""
+    """An array, a part of one or a NumPy scalar of short integers being recorded."""
 
     __slots__ = ("dtype", "numbers")
     kind = dispatch.SHORT
     __array_priority__ = 5000
 
     dtype: np.dtype
-    numbers: Tracer
+    numbers: Any  # Tracer or Part
 
-    def __init__(self, numbers: Tracer, dtype: np.dtype) -> None:
+    def __init__(self, numbers: Tracer | Part, dtype: np.dtype) -> None:
         self.numbers, self.dtype = numbers, dtype
 
     @property
     def scalar(self) -> bool:
-        return bool(self.numbers.scalar)
+        return isinstance(self.numbers, Tracer) and self.numbers.scalar
 
     @property
-    def shape(self) -> tuple[int, ...]:
-        return self.numbers.shape
+    def storage(self) -> Any:
+        return self.numbers.storage
 
     @property
-    def size(self) -> int:
+    def shape(self) -> tuple[Any, ...]:
+        shape: tuple[Any, ...] = self.numbers.shape
+        return shape
+
+    @property
+    def size(self) -> Any:
         return self.numbers.size
 
     def __len__(self) -> int:
@@ -63,7 +66,7 @@ class Short(Shaped):
     # --- numbers that may be known ---------------------------------------------------------------
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
-        numbers = self.numbers._known()
+        numbers = self.numbers._known() if isinstance(self.numbers, Tracer) else None
         if numbers is not None:
             return np.array(numbers).astype(self.dtype if dtype is None else dtype)
         raise ConcreteValueError(
@@ -84,7 +87,7 @@ class Short(Shaped):
         return int(self.numbers)
 
     def __index__(self) -> int:
-        return self.numbers.__index__()
+        return operator.index(self.numbers)
 
     def __complex__(self) -> complex:
         return complex(self.numbers)
@@ -96,7 +99,7 @@ class Short(Shaped):
         return hash(self.numbers)
 
 
-trees.register_short(Short, Tracer)
+trees.register_short(Short, Tracer, Part)
 
 
 # --- what is in range ----------------------------------------------------------------------------
@@ -111,7 +114,7 @@ def holds_traced(x: Any) -> bool:
 
 def is_short(dtype: Any) -> bool:
     """Whether arrays of ``dtype`` are ``Short``."""
-    return dtype in SHORT or dtype in _FURTHER
+    return dtype in SHORT or dtype == UINT64
 
 
 def is_plain_short(x: Any) -> bool:
@@ -119,72 +122,9 @@ def is_plain_short(x: Any) -> bool:
     return isinstance(x, (np.ndarray, np.generic)) and x.dtype in SHORT
 
 
-def wrapped(numbers: Any, dtype: Any) -> Short:
-    """Integers of the tape as the integers of ``dtype`` that are the same in its last bits."""
-    bits = np.iinfo(dtype).bits
-    if not isinstance(numbers, Tracer) or bits == 64:
-        refuse_dtype(f"the result would have dtype {dtype}")
-    if numbers.type.dtype is DType.BOOL:
-        return Short(astype(numbers, np.int64), np.dtype(dtype))
-    is_scalar = numbers.scalar
-    full = numbers.type.with_dtype(DType.I64)
-    row = value(astype(numbers, np.int64))
-    half = 1 << (bits - 1) if np.iinfo(dtype).min else 0
-    b = fresh(row).storage.trace.builder
-    if half:
-        row = b.emit(Op.ADD, [row, b.full(full, half)])
-    row = b.emit(Op.AND, [row, b.full(full, (1 << bits) - 1)])
-    if half:
-        row = b.emit(Op.SUB, [row, b.full(full, half)])
-    return Short(fresh(row, scalar=is_scalar), np.dtype(dtype))
-
-
-def marked(numbers: Any, dtype: Any) -> Short:
-    """Integers that are known to be in range."""
-    if not isinstance(numbers, Tracer):
-        refuse_dtype(f"the result would have dtype {dtype}")
-    return Short(astype(numbers, np.int64), np.dtype(dtype))
-
-
 def constant(x: Any) -> Short:
     """A plain array or scalar of short integers."""
     return Short(lift(np.asarray(x).astype(np.int64) if np.ndim(x) else np.int64(x)), x.dtype)
-
-
-def fitting(x: Any, dtype: np.dtype) -> Any:
-    """A Python number, which has to be in the range of ``dtype``."""
-    number = known(x)
-    if number is None:
-        refuse_dtype(
-            f"a Python number that is not known while the program is recorded meets {dtype} "
-            "numbers, whose range it may leave"
-        )
-    found = np.asarray(number).item()
-    if type(found) is int:
-        dtype.type(found)  # OverflowError, as in NumPy
-    return found
-
-
-def cast(x: Any, dtype: np.dtype) -> Short:
-    """``x`` as integers of ``dtype``, as an assignment and ``.astype`` convert it."""
-    if isinstance(x, (list, tuple)):
-        traced = holds_traced(x)
-        x = dispatch.call(np.asarray, (x,), {}) if traced else np.asarray(x, dtype)
-    if isinstance(x, Short) and x.dtype == dtype:
-        return x
-    if isinstance(x, Short):
-        unsigned = dtype == UINT64 and x.dtype.kind == "u"
-        return marked(x.numbers, dtype) if unsigned else wrapped(x.numbers, dtype)
-    if isinstance(x, Tracer):
-        if x.weak and x.dtype.kind == "i":
-            return constant(dtype.type(fitting(x, dtype)))
-        return wrapped(x, dtype)
-    if isinstance(x, dispatch.Traced):
-        refuse_dtype(f"a value of dtype {getattr(x, 'dtype', type(x))} is converted to {dtype}")
-    if type(x) in (int, bool):
-        return constant(dtype.type(x))
-    plain = np.asarray(x).astype(dtype)
-    return constant(plain if isinstance(x, np.ndarray) else plain[()])
 
 
 def refuse_dtype(fact: str) -> NoReturn:

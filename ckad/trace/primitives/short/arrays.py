@@ -8,19 +8,19 @@ from typing import Any
 
 import numpy as np
 
-from ckad.trace.dispatch import PLAIN, SHORT, call, put, reject, within
-from ckad.trace.primitives.short.ufuncs import entering, gathered, kind_in_loop, stored
+from ckad import trees
+from ckad.trace import arrays
+from ckad.trace.dispatch import EVERY, SHORT, call, put, reject
+from ckad.trace.primitives.short.ranges import cast, marked
+from ckad.trace.primitives.short.ufuncs import gathered, kind_in_loop, stored
+from ckad.trace.values.part import Part
 from ckad.trace.values.short import (
     UINT64,
     Short,
-    cast,
     constant,
     holds_traced,
     is_plain_short,
     is_short,
-    marked,
-    refuse_dtype,
-    wrapped,
 )
 from ckad.trace.values.tracer import Tracer
 
@@ -44,7 +44,7 @@ def _getitem(x: Any, index: Any) -> Any:
 
 
 def marked_view(found: Any, dtype: np.dtype) -> Short:
-    return Short(found, dtype) if type(found) is Tracer else marked(None, dtype)
+    return Short(found, dtype) if type(found) in (Tracer, Part) else marked(None, dtype)
 
 
 def _setitem(x: Any, index: Any, new: Any) -> None:
@@ -104,8 +104,8 @@ def _constructor(kind: Any) -> Callable[..., Any]:
     return construct
 
 
-for _kind in sorted({np.int8, np.uint8, np.uint16, np.uint32}, key=str):
-    for _of in (PLAIN, SHORT):
+for _kind in sorted({dtype.type for dtype in trees.SHORT} | {np.intc}, key=str):
+    for _of in (*EVERY, SHORT):
         put(_kind, _constructor(_kind), _of)
 
 
@@ -113,9 +113,13 @@ def _to_long(kind: Any) -> Callable[..., Any]:
     return lambda x: call(kind, (numbers_of(x),), {})
 
 
-for _key in (int, float, bool, np.int64, np.float64, np.float32, np.bool_, np.ndarray.tolist):
+_LONG: list[Any] = [int, float, bool, complex, round, np.int64, np.longlong, np.float64, np.float32]
+for _key in (*_LONG, np.bool_, np.complex128, np.complex64, np.ndarray.tolist, np.isscalar):
     put(_key, _to_long(_key), SHORT)
+for _key in (np.ndarray.shape, np.ndarray.flags):
+    put(_key, lambda x, *args, key=_key: call(key, (x.numbers, *args), {}), SHORT)
 put(abs, np.abs, SHORT)
+put(slice, lambda *bounds: slice(*numbers_of(bounds)), SHORT)
 put(divmod, lambda x, y: (x // y, x % y), SHORT)
 put(np.ndarray.item, lambda x, *args: x.numbers.item(*args), SHORT)
 
@@ -181,7 +185,7 @@ def _array(x: Any, dtype: Any = None, copies: Any = True, ndmin: int = 0, order:
         plain = np.array(x, dtype, ndmin=ndmin)
         return constant(plain) if is_short(plain.dtype) else call(np.asarray, (plain,), {})
     if isinstance(x, (list, tuple)):
-        x, copies = _promoted(np.stack)([_array(item) for item in x]), False
+        x, copies = call(np.stack, ([_array(item) for item in x],), {}), False
     reject(x.ndim < ndmin, "np.array with ndmin= of integers this short")
     wanted = x.dtype if dtype is None else np.dtype(dtype)
     if wanted == x.dtype:
@@ -219,129 +223,38 @@ _KEEPING: list[Any] = [
     *(np.ndarray.transpose, np.ndarray.T, np.ndarray.flatten, np.copy, np.reshape, np.ravel),
     *(np.transpose, np.squeeze, np.roll, np.flip, np.fliplr, np.flipud, np.rot90, np.repeat),
     *(np.tile, np.take, np.expand_dims, np.swapaxes, np.moveaxis, np.broadcast_to, np.diagonal),
-    *(np.sort, np.max, np.min, np.amax, np.amin),
+    *(np.sort, np.max, np.min, np.amax, np.amin, np.around, np.round, np.real, np.pad),
+    *(np.atleast_1d, np.atleast_2d, np.atleast_3d, np.ndarray.real, np.ndarray.conj),
+    *(np.ndarray.conjugate, np.ndarray.view, arrays.reshaped, arrays.spread, arrays.own),
+    *(arrays.copied, arrays.taken, arrays.padded, arrays.flattened, arrays.in_order),
+    *(arrays.diagonal_view, arrays.sliding),
 ]
 for _own in _KEEPING:
     put(_own, _keeping(_own), SHORT)
+put(arrays.traced, gathered, SHORT)
+put(arrays.retyped, lambda x, dtype: _retyped(gathered(x), np.dtype(dtype)), SHORT)
+put(arrays.by_elements, lambda function, x: function(x), SHORT)
+put(arrays.known, lambda x: _known(x), SHORT)
 
 
-# --- what depends on the numbers alone -----------------------------------------------------------
+def _retyped(x: Any, dtype: np.dtype) -> Any:
+    x = arrays.traced(x)
+    return x if x.dtype == dtype else _astype(x, dtype)
 
 
-def _of_numbers(key: Any) -> Callable[..., Any]:
-    def function(*args: Any, **options: Any) -> Any:
-        bad = options.get("out") is not None or options.get("dtype") is not None
-        reject(bad, f"np.{key.__name__} of integers this short with out= or dtype=")
-        options = {name: numbers_of(option) for name, option in options.items()}
-        return call(key, numbers_of(args), options)
-
-    return function
+def _known(x: Short) -> np.ndarray | None:
+    found = arrays.known(x.numbers)
+    return None if found is None else found.astype(x.dtype)
 
 
-_OF_NUMBERS: list[Any] = [
-    *(np.any, np.all, np.argmax, np.argmin, np.count_nonzero, np.mean, np.std, np.var),
-    *(np.nonzero, np.flatnonzero, np.argwhere, np.shape, np.ndim, np.size, np.array_equal),
-]
-for _own in _OF_NUMBERS:
-    put(_own, _of_numbers(_own), SHORT)
+def _sorted_in_place(x: Short, *args: Any, **options: Any) -> None:
+    call(np.ndarray.sort, (x.numbers, *args), options)
 
 
-# --- sums and products ---------------------------------------------------------------------------
+put(np.ndarray.sort, _sorted_in_place, SHORT)
+put(np.ndarray.flat, lambda x, *new: _flat(x, *new), SHORT)
 
 
-def _total(key: Any) -> Callable[..., Any]:
-    """NumPy adds and multiplies in 64 bits, of unsigned integers in unsigned ones."""
-
-    def function(x: Any, *args: Any, **options: Any) -> Any:
-        name = f"np.{key.__name__} of integers this short"
-        dtype = options.pop("dtype", None)
-        args, options = numbers_of(args), {k: numbers_of(v) for k, v in options.items()}
-        reject(len(args) > 1 or options.keys() - {"axis", "keepdims"}, f"{name} with these options")
-        x = gathered(x)
-        numbers = numbers_of(x)
-        if dtype is not None and not is_short(np.dtype(dtype)):
-            return call(key, (numbers, *args), {"dtype": dtype, **options})
-        if dtype is None and not isinstance(x, Short):
-            return call(key, (numbers, *args), options)
-        if dtype is not None:
-            reject(
-                numbers.dtype.kind not in "bi" or np.dtype(dtype) == UINT64, f"{name} to this dtype"
-            )
-            return wrapped(call(key, (numbers, *args), {"dtype": np.int64, **options}), dtype)
-        found = call(key, (numbers, *args), options)
-        if x.dtype.kind == "i":
-            return found
-        if key not in (np.sum, np.cumsum):
-            refuse_dtype("the result would have dtype uint64")
-        return marked(found, UINT64)
-
-    return function
-
-
-for _own in (np.sum, np.prod, np.cumsum, np.cumprod):
-    put(_own, _total(_own), SHORT)
-
-
-# --- several arrays in their common dtype --------------------------------------------------------
-
-
-def _common(xs: Any) -> tuple[list[Any], np.dtype]:
-    xs = [gathered(x) for x in xs]
-    dtype = np.result_type(*(_sample(x) for x in xs))
-    return [entering(x, dtype) for x in xs], dtype
-
-
-def _sample(x: Any) -> Any:
-    if type(x) in (int, float, bool, complex):
-        return x
-    kind = kind_in_loop(x)
-    return kind(0) if kind in (int, float) else kind
-
-
-def _promoted(key: Any) -> Callable[..., Any]:
-    """What joins a list of arrays."""
-
-    def function(xs: Any, *args: Any, **options: Any) -> Any:
-        reject(options.keys() - {"axis"}, f"np.{key.__name__} of integers this short, with options")
-        ins, dtype = _common(list(xs))
-        found = call(key, (ins, *args), options)
-        return marked(found, dtype) if is_short(dtype) else found
-
-    return function
-
-
-for _own in (np.stack, np.concatenate, np.hstack, np.vstack, np.dstack, np.column_stack):
-    put(_own, _promoted(_own), SHORT)
-
-
-def _where(condition: Any, *choices: Any) -> Any:
-    condition = numbers_of(gathered(condition))
-    if not choices:
-        return call(np.where, (condition,), {})
-    ins, dtype = _common(choices)
-    found = call(np.where, (condition, *ins), {})
-    return marked(found, dtype) if is_short(dtype) else found
-
-
-put(np.where, _where, SHORT)
-
-
-def _product(key: Any) -> Callable[..., Any]:
-    def function(a: Any, b: Any) -> Any:
-        ins, dtype = _common((a, b))
-        found = call(key, ins, {})
-        if not is_short(dtype):
-            return found
-        return wrapped(found, dtype)  # refuses uint64, whose products may wrap around
-
-    return function
-
-
-for _own in (np.dot, np.outer, np.inner, np.vdot):
-    put(_own, _product(_own), SHORT)
-put(np.clip, lambda a, lo=None, hi=None: _clip(a, lo, hi), SHORT)
-
-
-def _clip(a: Any, lo: Any, hi: Any) -> Any:
-    raised = a if lo is None else within(np.maximum, (a, lo))
-    return raised if hi is None else within(np.minimum, (raised, hi))
+def _flat(x: Short, *new: Any) -> Any:
+    found = call(np.ndarray.flat, (x.numbers, *[stored(x, one) for one in new]), {})
+    return found if new else marked_view(found, x.dtype)

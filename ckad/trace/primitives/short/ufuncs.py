@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NoReturn
 
 import numpy as np
@@ -11,26 +11,16 @@ from ckad.errors import DtypeError, UnsupportedFunctionError
 from ckad.place import at_place
 from ckad.trace import constants, dispatch
 from ckad.trace.dispatch import PLAIN, SHORT, call, reject
+from ckad.trace.primitives.short.ranges import cast, fitting, marked, wrapped
 from ckad.trace.values.apply import _loop_type, _resolve
-from ckad.trace.values.short import (
-    UINT64,
-    Short,
-    cast,
-    constant,
-    fitting,
-    holds_traced,
-    is_plain_short,
-    is_short,
-    marked,
-    wrapped,
-)
+from ckad.trace.values.short import UINT64, Short, constant, holds_traced, is_plain_short, is_short
 from ckad.trace.values.short import refuse_dtype as refuse
 from ckad.trace.values.tracer import Tracer
 
 #: Their results are in the range of their operands, also of integers that cannot wrap around.
 _IN_RANGE = frozenset(
     {np.minimum, np.maximum, np.fmin, np.fmax, np.bitwise_and, np.bitwise_or, np.bitwise_xor}
-    | {np.positive, np.remainder, np.fmod}
+    | {np.positive, np.remainder, np.fmod, np.floor, np.ceil, np.trunc, np.conjugate}
 )
 #: The last bits of their results are those that NumPy computes.
 _WRAPPING = frozenset(
@@ -97,13 +87,17 @@ def _called(ufunc: Any, method: str, inputs: Sequence[Any], options: dict[str, A
         return result
     if not np.can_cast(dtype, out.dtype, "same_kind"):
         raise DtypeError(at_place(f"cannot write {dtype} into an array of {out.dtype}"))
-    if (
-        np.shape(result) != out.shape
-        and np.broadcast_shapes(np.shape(result), out.shape) != out.shape
-    ):
-        raise ValueError(at_place(f"shape {np.shape(result)} does not fit into {out.shape}"))
+    _check_fits(result, out)
     out[...] = result
     return out
+
+
+def _check_fits(result: Any, out: Any) -> None:
+    shape, own = np.shape(result), out.shape
+    if holds_traced((shape, own)):
+        return  # lengths of parts are compared where they are written
+    if shape != own and np.broadcast_shapes(shape, own) != own:
+        raise ValueError(at_place(f"shape {shape} does not fit into {own}"))
 
 
 def _computed(ufunc: Any, xs: Sequence[Any], loop: Sequence[np.dtype], dtype: np.dtype) -> Any:
@@ -124,19 +118,45 @@ def _computed(ufunc: Any, xs: Sequence[Any], loop: Sequence[np.dtype], dtype: np
 
 
 def by_numbers(key: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
-    """What has no rule of its own: NumPy's own if all numbers are known.
+    """What has no rule of its own: NumPy's own if all numbers are known, or its formula.
 
-    Plain arrays of short integers are taken as the tape's.
+    Plain arrays of short integers are taken as the tape's where they meet longer numbers.
     """
-    if not _holds_short((args, tuple(options.values()))):
-        xs = [_longer(x) for x in args]
-        named = {name: _longer(x) for name, x in options.items()}
-        kinds = [kind for x in (*xs, *named.values()) if (kind := dispatch.kind_of(x)) != SHORT]
-        function = dispatch.cell(key, max(kinds, default=PLAIN))
-        if function is not None:
-            return function(*xs, **named)
+    given = (args, tuple(options.values()))
+    if not _holds_short(given) and not _all_truths(given):
+        return _by_kind(key, map(_longer, args), {name: _longer(x) for name, x in options.items()})
     found = constants.called(key, args, options, lambda x: isinstance(x, dispatch.Traced))
-    return _refuse(dispatch.name_of(key)) if found is NotImplemented else found
+    if found is not NotImplemented:
+        return found
+    home = getattr(dispatch.cell(key), "__module__", "")
+    if home.startswith("ckad.trace.numpy.") and not home.startswith(_SCIPY):
+        return dispatch.plain(key)(*args, **options)  # a formula in NumPy's functions
+    if dispatch.name_of(key).startswith(_IN_FLOATS):
+        return _by_kind(key, map(_longer, args), {name: _longer(x) for name, x in options.items()})
+    return _refuse(dispatch.name_of(key))
+
+
+_SCIPY = "ckad.trace.numpy.scipy"
+#: What computes with floats, whatever the integers are that it gets.
+_IN_FLOATS = tuple(
+    "math. cmath. statistics. scipy.fft. scipy.stats. scipy.special. scipy.integrate. "
+    "scipy.interpolate. scipy.optimize. scipy.spatial. scipy.linalg._decomp scipy.linalg._basic. "
+    "scipy.linalg._matfuncs. scipy.linalg._misc.".split()
+)
+
+
+def _by_kind(key: Any, args: Iterable[Any], options: dict[str, Any]) -> Any:
+    """The function for the greatest other kind."""
+    xs = tuple(args)
+    kinds = [kind for x in (*xs, *options.values()) if (kind := dispatch.kind_of(x)) != SHORT]
+    function = dispatch.cell(key, max(kinds, default=PLAIN))
+    return _refuse(dispatch.name_of(key)) if function is None else function(*xs, **options)
+
+
+def _all_truths(x: Any) -> bool:
+    """Whether all that is traced are truth values, which are promoted to short integers."""
+    found = list(dispatch.tracers(x))
+    return bool(found) and all(one.dtype == bool and not one.weak for one in found)
 
 
 def _holds_short(x: Any) -> bool:
@@ -146,6 +166,8 @@ def _holds_short(x: Any) -> bool:
 def _longer(x: Any) -> Any:
     if type(x) in (list, tuple):
         return type(x)(map(_longer, x))
+    if isinstance(x, Short):
+        return x.numbers
     return x.astype(np.int64) if is_plain_short(x) else x
 
 

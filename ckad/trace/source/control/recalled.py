@@ -30,6 +30,7 @@ from ckad.trace.source.names.frame import MISSING, Frame, Key, ledger
 from ckad.trace.source.outside.kinds import CONTAINERS, MAPPINGS, SEQUENCES, attributes
 from ckad.trace.source.values import Slot, arrays_of, flatten, slot_of
 from ckad.trace.values.part import Part
+from ckad.trace.values.short import Short
 from ckad.trace.values.tracer import Tracer
 
 K = TypeVar("K")
@@ -316,7 +317,7 @@ def _roots(value: Any) -> Iterator[Storage]:
     if isinstance(value, (tuple, list)):
         for item in value:
             yield from _roots(item)
-    elif isinstance(value, Part):
-        yield from _roots(value.base)
+    elif isinstance(value, (Part, Short)):
+        yield from _roots(value.base if isinstance(value, Part) else value.numbers)
     else:
         yield from (x.storage.root for x in arrays_of(value) if not x.scalar)

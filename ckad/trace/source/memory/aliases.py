@@ -84,10 +84,10 @@ def _frames() -> Iterator[Frame]:
 
 
 def _shows(value: Any, root: Storage, but: Collection[int] = (), depth: int = DEEPEST) -> bool:
-    if type(value) in (Tracer, ComplexTracer, Fields, OrNone, Short):
+    if type(value) in (Tracer, ComplexTracer, Fields, OrNone):
         return any(not x.scalar and x.storage.root is root for x in arrays_of(value))
-    if isinstance(value, Part):
-        return _shows(value.base, root)
+    if isinstance(value, (Part, Short)):
+        return _shows(value.base if isinstance(value, Part) else value.numbers, root)
     parts = _parts(value) if depth and id(value) not in but else ()
     return any(_shows(part, root, but, depth - 1) for part in parts)
 

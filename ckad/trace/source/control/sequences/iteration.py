@@ -15,6 +15,7 @@ from ckad.place import at_place
 from ckad.trace import dispatch
 from ckad.trace.integers.affine import range_of
 from ckad.trace.primitives.part.mask import packed
+from ckad.trace.primitives.short.ranges import marked
 from ckad.trace.source.control.sequences import picking
 from ckad.trace.source.control.sequences.filtered import applied, chosen
 from ckad.trace.source.control.sequences.generators import Counted, Endless, counting, cycling
@@ -26,7 +27,7 @@ from ckad.trace.source.names import classes
 from ckad.trace.source.names.absence import needed
 from ckad.trace.source.names.frame import MISSING, depth_of, made, region
 from ckad.trace.source.names.generated import Driven
-from ckad.trace.source.values import arrays_of, lifted, weakened
+from ckad.trace.source.values import arrays_of, as_bound, lifted, weakened
 from ckad.trace.values.complex import ComplexTracer
 from ckad.trace.values.fields import Fields
 from ckad.trace.values.part import Extents, Part
@@ -116,6 +117,9 @@ def items_of(x: Any) -> Items | None:
         return Items(len(x), lambda k: number(_affine(x.start, x.step, k)))
     if isinstance(x, Fields) and x.record.is_item:
         return None
+    if isinstance(x, Short) and isinstance(x.numbers, Part):
+        of_part = items_of(x.numbers)
+        return of_part and _marked(of_part, x.dtype)
     if isinstance(x, (Tracer, ComplexTracer, Fields, Short)):
         if not x.shape:
             raise TypeError("iteration over a 0-d array")
@@ -127,6 +131,10 @@ def items_of(x: Any) -> Items | None:
     if isinstance(x, np.ndarray) and x.ndim and x.dtype.kind in "fiubcV":
         return items_of(lifted(x))
     return None
+
+
+def _marked(items: Items, dtype: np.dtype) -> Items:
+    return Items(items.length, lambda k: marked(items.item(k), dtype), items.most, items.read)
 
 
 def _read(x: Any) -> Sequence[Tracer]:
@@ -167,6 +175,7 @@ def _range(*bounds: Any) -> Any:
 
 def _plain(x: Any) -> Any:
     """A number that is known, as Python's range wants it."""
+    x = as_bound(x)
     numbers = known(x) if isinstance(x, Tracer) else None
     if isinstance(x, Tracer) and x.dtype.kind not in "iub":
         raise DtypeError(

@@ -1,0 +1,242 @@
+"""Functions of arrays of short integers: numbers, sums, what several arrays have in common."""
+
+from __future__ import annotations
+
+import builtins
+import functools
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ckad.trace import arrays
+from ckad.trace.dispatch import SHORT, call, put, reject, within
+from ckad.trace.primitives.short.arrays import numbers_of
+from ckad.trace.primitives.short.ranges import marked, wrapped
+from ckad.trace.primitives.short.ufuncs import entering, gathered, kind_in_loop, stored
+from ckad.trace.values.short import UINT64, Short, is_short, refuse_dtype
+
+# --- what depends on the numbers alone -----------------------------------------------------------
+
+
+def _of_numbers(key: Any) -> Callable[..., Any]:
+    def function(*args: Any, **options: Any) -> Any:
+        bad = options.get("out") is not None or options.get("dtype") is not None
+        reject(bad, f"np.{key.__name__} of integers this short with out= or dtype=")
+        options = {name: numbers_of(option) for name, option in options.items()}
+        return call(key, numbers_of(args), options)
+
+    return function
+
+
+_OF_NUMBERS: list[Any] = [
+    *(np.any, np.all, np.argmax, np.argmin, np.count_nonzero, np.mean, np.std, np.var),
+    *(np.nonzero, np.flatnonzero, np.argwhere, np.shape, np.ndim, np.size, np.array_equal),
+    *(np.argsort, np.lexsort, np.searchsorted, np.digitize, np.bincount, np.histogram, np.isin),
+    *(np.median, np.quantile, np.percentile, np.interp, np.average, np.array_equiv, np.nanmean),
+    *(
+        arrays.wrapped,
+        np.imag,
+        np.isreal,
+        np.iscomplex,
+        np.isrealobj,
+        np.iscomplexobj,
+        np.ravel_multi_index,
+    ),
+]
+for _own in _OF_NUMBERS:
+    put(_own, _of_numbers(_own), SHORT)
+
+
+# --- sums and products ---------------------------------------------------------------------------
+
+
+def _total(key: Any) -> Callable[..., Any]:
+    """NumPy adds and multiplies in 64 bits, of unsigned integers in unsigned ones."""
+
+    def function(x: Any, *args: Any, **options: Any) -> Any:
+        name = f"np.{key.__name__} of integers this short"
+        dtype = options.pop("dtype", None)
+        args, options = numbers_of(args), {k: numbers_of(v) for k, v in options.items()}
+        known = {"axis", "keepdims", "offset", "axis1", "axis2"}
+        bad = len(args) > 1 + 2 * (key is np.trace) or options.keys() - known
+        reject(bad, f"{name} with these options")
+        x = gathered(x)
+        numbers = numbers_of(x)
+        if dtype is not None and not is_short(np.dtype(dtype)):
+            return call(key, (numbers, *args), {"dtype": dtype, **options})
+        if dtype is None and not isinstance(x, Short):
+            return call(key, (numbers, *args), options)
+        if dtype is not None:
+            reject(
+                numbers.dtype.kind not in "bi" or np.dtype(dtype) == UINT64, f"{name} to this dtype"
+            )
+            return wrapped(call(key, (numbers, *args), {"dtype": np.int64, **options}), dtype)
+        found = call(key, (numbers, *args), options)
+        if x.dtype.kind == "i":
+            return found
+        if key not in (np.sum, np.cumsum, np.trace):
+            refuse_dtype("the result would have dtype uint64")
+        return marked(found, UINT64)
+
+    return function
+
+
+for _own in (np.sum, np.prod, np.cumsum, np.cumprod, np.trace):
+    put(_own, _total(_own), SHORT)
+
+
+def _reduced(own: Any, axis: Any) -> Callable[..., Any]:
+    """``np.add.reduce(x)`` as the function of that name, which has another axis at first."""
+    return lambda x, *args, **options: call(
+        own, (x, *args), {**({} if args else {"axis": axis}), **options}
+    )
+
+
+for _ufunc, _own in {np.add: np.sum, np.multiply: np.prod, np.maximum: np.max, np.minimum: np.min,
+                     np.logical_or: np.any, np.logical_and: np.all}.items():  # fmt: skip
+    put((_ufunc, "reduce"), _reduced(_own, 0), SHORT)
+for _ufunc, _own in {np.add: np.cumsum, np.multiply: np.cumprod}.items():
+    put((_ufunc, "accumulate"), _reduced(_own, 0), SHORT)
+
+
+def _at(ufunc: Any) -> Callable[..., None]:
+    """``ufunc.at``: into short integers it is done in the tape's, which are brought back."""
+
+    def at(x: Any, index: Any, *new: Any) -> None:
+        target = x.numbers.copy() if isinstance(x, Short) else x
+        taken = tuple(stored(x, one) for one in new)
+        call((ufunc, "at"), (target, numbers_of(index), *taken), {})
+        if isinstance(x, Short):
+            x[...] = wrapped(target, x.dtype)
+
+    return at
+
+
+for _own in (np.add, np.subtract, np.multiply, np.maximum, np.minimum):
+    put((_own, "at"), _at(_own), SHORT)
+
+
+# --- several arrays in their common dtype --------------------------------------------------------
+
+
+def _common(xs: Any) -> tuple[list[Any], np.dtype]:
+    xs = [gathered(x) for x in xs]
+    dtype = np.result_type(*(_sample(x) for x in xs))
+    return [entering(x, dtype) for x in xs], dtype
+
+
+def _sample(x: Any) -> Any:
+    if type(x) in (int, float, bool, complex):
+        return x
+    kind = kind_in_loop(x)
+    return kind if isinstance(kind, np.dtype) else kind(0)
+
+
+def _promoted(key: Any) -> Callable[..., Any]:
+    """What joins a list of arrays."""
+
+    def function(xs: Any, *args: Any, **options: Any) -> Any:
+        reject(options.keys() - {"axis"}, f"np.{key.__name__} of integers this short, with options")
+        ins, dtype = _common(list(xs))
+        found = call(key, (ins, *args), options)
+        return marked(found, dtype) if is_short(dtype) else found
+
+    return function
+
+
+for _own in (np.stack, np.concatenate, np.hstack, np.vstack, np.dstack, np.column_stack):
+    put(_own, _promoted(_own), SHORT)
+
+
+def _where(condition: Any, *choices: Any) -> Any:
+    condition = numbers_of(gathered(condition))
+    if not choices:
+        return call(np.where, (condition,), {})
+    ins, dtype = _common(choices)
+    found = call(np.where, (condition, *ins), {})
+    return marked(found, dtype) if is_short(dtype) else found
+
+
+put(np.where, _where, SHORT)
+
+
+def _product(key: Any) -> Callable[..., Any]:
+    def function(a: Any, b: Any, *args: Any, **options: Any) -> Any:
+        reject(
+            options.get("out") is not None, f"np.{key.__name__} of integers this short with out="
+        )
+        ins, dtype = _common((a, b))
+        found = call(key, (*ins, *args), options)
+        if not is_short(dtype):
+            return found
+        return wrapped(found, dtype)  # refuses uint64, whose products may wrap around
+
+    return function
+
+
+for _own in (np.dot, np.outer, np.inner, np.vdot, np.tensordot, np.kron, arrays.batched):
+    put(_own, _product(_own), SHORT)
+
+
+def _einsum(subscripts: str, *operands: Any, **options: Any) -> Any:
+    reject(options.get("out") is not None, "np.einsum of integers this short with out=")
+    ins, dtype = _common(operands)
+    found = call(np.einsum, (subscripts, *ins), options)
+    return wrapped(found, dtype) if is_short(dtype) else found
+
+
+put(np.einsum, _einsum, SHORT)
+put(np.clip, lambda a, lo=None, hi=None: _clip(a, lo, hi), SHORT)
+
+
+def _clip(a: Any, lo: Any, hi: Any) -> Any:
+    raised = a if lo is None else within(np.maximum, (a, lo))
+    return raised if hi is None else within(np.minimum, (raised, hi))
+
+
+# --- the words of ``arrays`` ---------------------------------------------------------------------
+
+
+def _together(xs: Any) -> list[Any]:
+    ins, dtype = _common(xs)
+    if is_short(dtype):
+        return [marked(arrays.traced(x), dtype) for x in ins]
+    return [arrays.retyped(arrays.traced(x), dtype) for x in ins]
+
+
+def _matched(*xs: Any) -> list[Any]:
+    xs = tuple(gathered(x) for x in xs)
+    found = arrays.matched(*numbers_of(xs))
+    pairs = zip(found, xs, strict=True)
+    return [marked(x, of.dtype) if isinstance(of, Short) else x for x, of in pairs]
+
+
+put(arrays.promoted, lambda *xs: _together(xs), SHORT)
+put(arrays.matched, _matched, SHORT)
+put(np.broadcast_arrays, lambda *xs, subok=False: tuple(_matched(*xs)), SHORT)
+
+
+# --- Python's functions --------------------------------------------------------------------------
+
+
+def _extremum(key: Any) -> Callable[..., Any]:
+    """``max(a, b)``, ``max(xs)``: the numbers compared, in the dtype that all of them have."""
+
+    def function(*args: Any, **options: Any) -> Any:
+        reject(options, f"{key.__name__} of integers this short with options")
+        ins, dtype = _common(args if len(args) > 1 else list(args[0]))
+        found = call(key, (ins,), {})
+        return marked(found, dtype) if is_short(dtype) else found
+
+    return function
+
+
+def _sum(xs: Any, /, start: Any = 0) -> Any:
+    return functools.reduce(operator.add, list(xs), start)
+
+
+put(builtins.sum, _sum, SHORT)
+for _own in (builtins.max, builtins.min):
+    put(_own, _extremum(_own), SHORT)
