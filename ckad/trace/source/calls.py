@@ -40,7 +40,7 @@ from ckad.trace.source.memory import listed as in_buffers
 from ckad.trace.source.memory.appends import appender, check_probed
 from ckad.trace.source.memory.contents import is_in_buffers, new, read, read_deep
 from ckad.trace.source.memory.twins import check_found
-from ckad.trace.source.names import classes
+from ckad.trace.source.names import classes, instances
 from ckad.trace.source.names.absence import given, given_deep, needed
 from ckad.trace.source.names.closures import Closure, call_from_source
 from ckad.trace.source.names.frame import MISSING, check_iterated, ledger, made
@@ -299,7 +299,7 @@ def _constructed(made_now: Any, given: Sequence[Any]) -> Any:
     ledger().made[id(made_now)] = made_now
     for part in attributes(made_now).values():
         new(part, given)
-    return made(made_now)
+    return instances.note(made(made_now))
 
 
 def _all_of(x: Any, apart: bool) -> Any:

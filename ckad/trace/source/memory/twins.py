@@ -19,25 +19,34 @@ from ckad.trace.dispatch import Traced
 from ckad.trace.memory.storage import Storage, are_one
 from ckad.trace.source.memory.aliases import names_showing
 from ckad.trace.source.memory.contents import change
+from ckad.trace.source.names.absence import OrNone
 from ckad.trace.source.names.frame import MISSING, enclosing, ledger
+from ckad.trace.source.names.instances import Instance, is_passing
+from ckad.trace.source.outside.kinds import attributes
 from ckad.trace.source.values import arrays_of
 from ckad.trace.values.tracer import Tracer
 
 
-def containers(*values: Any) -> Iterator[tuple[Any, ...]]:
+def containers(*values: Any, around: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
     """The containers in values of one structure that can be changed, place by place."""
-    kind = type(values[0])
-    if any(type(value) is not kind for value in values):
+    values = tuple(x.value if type(x) is OrNone else x for x in values if x is not None)
+    shown = tuple(x.origin if type(x) is Instance else x for x in values)
+    if not shown or any(type(x) is not type(shown[0]) for x in shown):
         return
-    if is_container(values[0]):
-        yield values
-    for parts in zip(*map(_parts, values), strict=False):
-        yield from containers(*parts)
+    first = shown[0]
+    if any(first is x for x in around):
+        return
+    if is_container(first):
+        yield shown
+    parts_of = _attributes if is_passing(first) else _parts
+    for parts in zip(*map(parts_of, values), strict=False):
+        yield from containers(*parts, around=(*around, first))
 
 
 def is_container(x: Any) -> bool:
     """Whether a value is made from its parts after a loop or branch, and can be changed."""
-    return isinstance(x, (list, dict, deque)) or dataclasses.is_dataclass(type(x))
+    made = isinstance(x, (list, dict, deque)) or dataclasses.is_dataclass(type(x))
+    return made or is_passing(x)
 
 
 def can_differ(x: Any) -> bool:
@@ -53,6 +62,11 @@ def _parts(value: Any) -> Iterable[Any]:
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return [getattr(value, x.name, None) for x in dataclasses.fields(value)]
     return ()
+
+
+def _attributes(x: Any) -> Iterable[Any]:
+    held = x.held if type(x) is Instance else attributes(x)
+    return [held[name] for name in sorted(held)]
 
 
 def twins_of(container: Any) -> list[Any]:
@@ -81,7 +95,8 @@ def _memory(x: Tracer) -> Storage | None:
 
 def is_told_by_identity(x: Any) -> bool:
     """Whether Python calls no object equal to ``x`` but itself."""
-    return type(x).__eq__ is object.__eq__ and can_differ(x)
+    kind: Any = type(x)
+    return bool(kind.__eq__ is object.__eq__) and can_differ(x)
 
 
 def check_key(x: Any) -> None:
