@@ -6,7 +6,7 @@ can be put back in the reverse (`undo`), and its cotangent does not go through t
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from ckad.passes.dce import dce
@@ -42,9 +42,17 @@ def behind(tape: Tape) -> Tape:
             writes = _writes(branches, row.operands[1:])
             if writes:
                 results[k] = _moved(b, row, branches, writes, env)
-                continue
+            else:
+                env[k] = b.copy_row(tape, k, env, _each_of(branches))
+            continue
         env[k] = b.copy_row(tape, k, env, behind)
     return b.tape([env[k] for k in tape.outputs.tolist()])
+
+
+def _each_of(bodies: Sequence[Tape]) -> Callable[[Tape], Tape]:
+    """One after the other: to make them anew doubles with every branch in a branch."""
+    left = iter(bodies)
+    return lambda _: next(left)
 
 
 def _writes(branches: Sequence[Tape], operands: Sequence[int]) -> dict[int, list[Write]]:

@@ -39,7 +39,8 @@ from ckad.trace.source.library.sorting import in_order, orders
 from ckad.trace.source.memory import listed as in_buffers
 from ckad.trace.source.memory.appends import appender, check_probed
 from ckad.trace.source.memory.contents import is_in_buffers, new, read, read_deep
-from ckad.trace.source.names import classes
+from ckad.trace.source.memory.twins import check_found
+from ckad.trace.source.names import classes, instances
 from ckad.trace.source.names.absence import given, given_deep, needed
 from ckad.trace.source.names.closures import Closure, call_from_source
 from ckad.trace.source.names.frame import MISSING, check_iterated, ledger, made
@@ -262,6 +263,7 @@ def _call_library(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> 
 
 def _note_effects(callee: Any, owner: Any, args: Sequence[Any]) -> None:
     """Note what a call changes or may raise beside its result."""
+    check_found(callee, owner, args)
     if type(owner) is deque and callee.__name__ in ("append", "appendleft"):
         check_probed(owner, *args)
     if type(owner) is KEPT and callee.__name__ == "cache_clear":
@@ -294,7 +296,7 @@ def _constructed(made_now: Any, given: Sequence[Any]) -> Any:
     ledger().made[id(made_now)] = made_now
     for part in attributes(made_now).values():
         new(part, given)
-    return made(made_now)
+    return instances.note(made(made_now))
 
 
 def _all_of(x: Any, apart: bool) -> Any:

@@ -22,8 +22,10 @@ from ckad.errors import CarryError, ConcreteValueError
 from ckad.place import at_place
 from ckad.trace.primitives.short.ranges import shortened
 from ckad.trace.source.libraries import is_library
+from ckad.trace.source.names import instances
 from ckad.trace.source.names.closures import Closure
 from ckad.trace.source.names.frame import outermost_ledger
+from ckad.trace.source.names.instances import Instance
 from ckad.trace.source.skipped import ShownText
 from ckad.trace.values.tracer import Tracer, lift
 
@@ -114,6 +116,10 @@ def is_met(x: Any) -> bool:
 
 def can_be_chosen(x: Any) -> bool:
     """Whether ``x`` becomes a number where a branch chooses it or another one."""
+    return is_word(x) or (is_met(x) and not instances.is_passing(x))
+
+
+def _is_object(x: Any) -> bool:
     return is_word(x) or is_met(x)
 
 
@@ -137,7 +143,7 @@ def number_of(x: Any) -> int:
 
 
 def as_choice(x: Any) -> Any:
-    if not can_be_chosen(x) and type(x) is not dict:
+    if not _is_object(x) and type(x) is not dict:
         return x
     members = list(type(x)) if isinstance(x, enum.Enum) else []
     found = [x, *members] if len(members) <= _FEW else [x]
@@ -150,19 +156,25 @@ def one_of(objects: list[Any], pick: Callable[[list[int]], Any]) -> Choice:
     return Choice(pick(numbers), frozenset(numbers))
 
 
-def unified(x: Any, y: Any, made: Container[int] = ()) -> tuple[Any, Any]:
+def unified(
+    x: Any, y: Any, made: Container[int] = (), changed: Container[int] = ()
+) -> tuple[Any, Any]:
     """Two values of a name, as choices if they are different objects that can be chosen.
 
-    The same in tuples. ``made`` are the objects, by identity, that the body has made which chooses.
+    The same in tuples. ``made`` are the objects, by identity, that the body has made which chooses,
+    and what it has ``changed`` of others is not to be seen any more. Objects that bodies make are
+    told by what they hold.
     """
     if isinstance(x, tuple) and type(x) is type(y) and len(x) == len(y):
-        return _unified_items(x, y, made)
+        return _unified_items(x, y, made, changed)
     if trees.is_short(x) is not trees.is_short(y):
         return shortened(x, y)
+    if (held := _unified_held(x, y, made, changed)) is not None:
+        return held
     if isinstance(x, ShownText) or isinstance(y, ShownText):
         return _unified_texts(x, y)
     one, other = type(x) is Choice, type(y) is Choice
-    both = can_be_chosen(x) and can_be_chosen(y) and not _is_one(x, y)
+    both = _is_object(x) and _is_object(y) and not _is_one(x, y)
     if not (one or other or both or _is_dict_or_none(x, y, made)):
         return x, y
     x, y = as_choice(x), as_choice(y)
@@ -173,6 +185,26 @@ def unified(x: Any, y: Any, made: Container[int] = ()) -> tuple[Any, Any]:
         _check_few(options)
         return Choice(x.number, options), Choice(y.number, options)
     return x, y
+
+
+def _unified_held(
+    x: Any, y: Any, made: Container[int], changed: Container[int]
+) -> tuple[Any, Any] | None:
+    """Objects that bodies make, by what they hold; None for all else but lists and dicts of them."""
+    if x is not y and (pair := instances.paired(x, y, changed)) is not None:
+        one, other = pair
+        xs, ys = _unified_items(tuple(one.held.values()), tuple(other.held.values()), made, changed)
+        return one.holding(xs), other.holding(ys)
+    alike = type(x) is type(y) and type(x) in (list, dict) and len(x) == len(y)
+    if not alike or not instances.among(x, y):
+        return None
+    if type(x) is list:
+        xs, ys = _unified_items(tuple(x), tuple(y), made, changed)
+        return list(xs), list(ys)
+    if x.keys() != y.keys():
+        return None
+    xs, ys = _unified_items(tuple(x.values()), tuple(y[key] for key in x), made, changed)
+    return dict(zip(x, xs, strict=True)), dict(zip(x, ys, strict=True))
 
 
 def _unified_texts(x: Any, y: Any) -> tuple[Any, Any]:
@@ -204,8 +236,10 @@ def _is_dict_or_none(x: Any, y: Any, made: Container[int]) -> bool:
     return (x is None or y is None) and type(held) is dict and id(held) not in made
 
 
-def _unified_items(x: tuple[Any, ...], y: tuple[Any, ...], made: Container[int]) -> tuple[Any, Any]:
-    pairs = [unified(*pair, made) for pair in zip(x, y, strict=True)]
+def _unified_items(
+    x: tuple[Any, ...], y: tuple[Any, ...], made: Container[int], changed: Container[int]
+) -> tuple[Any, Any]:
+    pairs = [unified(*pair, made, changed) for pair in zip(x, y, strict=True)]
     xs, ys = [one for one, _ in pairs], [other for _, other in pairs]
     new = any(a is not b for a, b in zip((*xs, *ys), (*x, *y), strict=True))
     return (trees.with_items(x, xs), trees.with_items(y, ys)) if new else (x, y)
@@ -253,7 +287,8 @@ def _is_text(x: Any, text: str) -> Any:
 
 
 def holds_choice(x: Any) -> bool:
-    return type(x) is Choice or (isinstance(x, tuple) and any(map(holds_choice, x)))
+    parts: Any = x if isinstance(x, tuple) else x.held.values() if type(x) is Instance else ()
+    return type(x) is Choice or any(map(holds_choice, parts))
 
 
 def fitted(x: Any, tree: trees.Treedef) -> Any:
@@ -262,11 +297,26 @@ def fitted(x: Any, tree: trees.Treedef) -> Any:
         items = [fitted(item, child) for item, child in zip(x, tree.children(), strict=True)]
         new = any(one is not other for one, other in zip(items, x, strict=True))
         return trees.with_items(x, items) if new else x
+    if tree.type in (list, dict) and type(x) is tree.type and tree.num_children == len(x):
+        return _fitted_items(x, tree)
+    if tree.type is Instance and type(one := instances.fitted(x, tree)) is Instance:
+        parts = zip(one.held.values(), tree.children(), strict=True)
+        return one.holding(fitted(part, child) for part, child in parts)
     if tree.type is not Choice:
         return x
     one = as_choice(x)
     known: Choice = trees.unflatten(tree, [None])
     return Choice(one.number, one.options | known.options) if type(one) is Choice else x
+
+
+def _fitted_items(x: Any, tree: trees.Treedef) -> Any:
+    keys = tree.entries()
+    if type(x) is dict and x.keys() != {*keys}:
+        return x
+    items = {key: fitted(x[key], child) for key, child in zip(keys, tree.children(), strict=True)}
+    if all(x[key] is item for key, item in items.items()):
+        return x
+    return list(items.values()) if type(x) is list else {key: items[key] for key in x}
 
 
 def equal(x: Any, y: Any) -> Any:

@@ -29,7 +29,7 @@ from ckad.trace.source.kinds import class_of, real_of_spectra
 from ckad.trace.source.memory import keyed, listed, objects
 from ckad.trace.source.memory.appends import LENGTHENING, appending, seen
 from ckad.trace.source.memory.contents import is_in_buffers, new, read, stack_of
-from ckad.trace.source.memory.twins import changing
+from ckad.trace.source.memory.twins import changing, check_key
 from ckad.trace.source.names import classes
 from ckad.trace.source.names.absence import given, given_deep, needed
 from ckad.trace.source.names.closures import Closure
@@ -256,6 +256,8 @@ def unread_element(owner: Any, index: Any) -> Any:
     owner, index = needed(owner), given_deep(index)
     if type(owner) is Choice:
         return branches.asked(owner, lambda known: _item_of_one(known, index))
+    if isinstance(owner, dict):
+        check_key(index)
     if type(index) is Choice and isinstance(owner, dict):
         return branches.asked(index, lambda known: element(owner, known))
     index = numbered(index)

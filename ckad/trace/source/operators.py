@@ -20,6 +20,7 @@ from ckad.trace.source.choices import Choice, equal, identical, joined, numbered
 from ckad.trace.source.control.checks import divided, negated, whole
 from ckad.trace.source.library import iterations, sparse
 from ckad.trace.source.memory.contents import new, read_deep
+from ckad.trace.source.memory.twins import check_key, is_one, is_told_by_identity
 from ckad.trace.source.names import classes
 from ckad.trace.source.names.absence import OrNone, check_operands, given, needed
 from ckad.trace.source.names.closures import call_from_source
@@ -248,7 +249,7 @@ def compared(op: ast.cmpop, x: Any, y: Any) -> Any:
                 undecided_truth()
         if _is_truth(x) and _is_truth(y):  # there is one True, and one False
             return weakened(_COMPARE[ast.Eq if isinstance(op, ast.Is) else ast.NotEq](x, y))
-        return (x is y) is isinstance(op, ast.Is)
+        return is_one(x, y) is isinstance(op, ast.Is)
     if isinstance(op, _IN):
         return weakened(_contained(x, y, isinstance(op, ast.In)))
     if not isinstance(op, _SAME):
@@ -261,6 +262,8 @@ def compared(op: ast.cmpop, x: Any, y: Any) -> Any:
     result = classes.operated(_COMPARE[type(op)], x, y)
     if result is not MISSING:
         return result
+    if isinstance(op, _SAME) and is_told_by_identity(x) and is_told_by_identity(y):
+        return is_one(x, y) is isinstance(op, ast.Eq)
     read_deep((x, y))
     result = _COMPARE[type(op)](x, y)
     if type(result) is Tracer and is_weak(x) and is_weak(y):
@@ -283,6 +286,7 @@ def _contained(x: Any, y: Any, wanted: bool) -> Any:
         if isinstance(verdict, bool):
             return verdict is wanted
         return verdict if wanted else np.logical_not(verdict)
+    check_key(x)
     if not (holds_tracer(x) or holds_tracer(y)):
         return (x in y) is wanted
     if isinstance(y, Iterator):

@@ -33,7 +33,7 @@ from ckad.trace.source.matching import match
 from ckad.trace.source.memory import keyed, listed, objects
 from ckad.trace.source.memory.appends import extend, is_extended
 from ckad.trace.source.memory.contents import stack_of
-from ckad.trace.source.memory.twins import changing
+from ckad.trace.source.memory.twins import changing, check_key
 from ckad.trace.source.names import classes
 from ckad.trace.source.names.absence import (
     OrNone,
@@ -222,8 +222,10 @@ def store(owner: Any, index: Any, value: Any) -> None:
         _check_plain(holds_tracer(value) or holds_tracer(index))
     elif holds_tracer(value) or holds_tracer(index):
         sparse.check_stored(owner)
-    if isinstance(owner, dict) and type(index) is Choice:
-        return branches.put_by(owner, index, value)
+    if isinstance(owner, dict):
+        check_key(index)
+        if type(index) is Choice:
+            return branches.put_by(owner, index, value)
     index = numbered(index)
     if type(owner) is list and isinstance(index, Tracer):
         branches.put_item(owner, index, value)

@@ -23,6 +23,7 @@ from ckad.trace.source.choices import Choice
 from ckad.trace.source.names import classes
 from ckad.trace.source.names.absence import OrNone
 from ckad.trace.source.names.generated import Filtered
+from ckad.trace.source.names.instances import flatten as flatten
 from ckad.trace.source.skipped import Skipped
 from ckad.trace.values.apply import astype, broadcast_to, reshape_value
 from ckad.trace.values.array import Array
@@ -317,10 +318,6 @@ def _sample(slot: Slot) -> Any:
 
 def _code(dtype: np.dtype) -> DType:
     return lift(np.zeros((), dtype)).type.dtype
-
-
-def flatten(x: Any) -> tuple[list[Any], trees.Treedef]:
-    return trees.flatten(x)
 
 
 def same(x: Any, y: Any) -> bool:

@@ -60,6 +60,7 @@ from ckad.trace.source.names.frame import (
     Region,
     Unclear,
 )
+from ckad.trace.source.outside.kinds import CONTAINERS
 from ckad.trace.source.values import Slot, flatten, join, same, slot_of
 from ckad.trace.values.grown import aligned
 from ckad.trace.values.grown import unified as unified_rows
@@ -206,10 +207,12 @@ class Body:
     def _bound(self, key: Key, end: End) -> Bound:
         """What a name is bound to at the end of a step, in the form in which it is handed on."""
         frame, name = key
-        found = own_part(frame.names[name])
-        found = fitted(found, end.tree)
-        found = maybe(found) if is_maybe(end.tree) else found
-        return Bound(end, found, spread(found, end.tree)[0])
+        shown = own_part(frame.names[name])
+        found = fitted(shown, end.tree)
+        shown = shown if isinstance(shown, CONTAINERS) else found
+        if is_maybe(end.tree):
+            found, shown = maybe(found), maybe(shown)
+        return Bound(end, shown, spread(found, end.tree)[0])
 
     def find_carried(self) -> None:
         """Names that are read before they are bound carry; record again with those found now."""

@@ -25,6 +25,7 @@ from ckad.trace.source.memory.contents import (
 from ckad.trace.source.memory.ended import Ended
 from ckad.trace.source.memory.growing import in_branch
 from ckad.trace.source.memory.housing import is_alike, merge_growth
+from ckad.trace.source.memory.objects import Attributes
 from ckad.trace.source.memory.sharing import Chosen, settle_branch
 from ckad.trace.source.memory.twins import Merged, merged_containers, settle_merged
 from ckad.trace.source.names.absence import shared, spread
@@ -38,6 +39,7 @@ from ckad.trace.source.names.frame import (
     Unclear,
     region,
 )
+from ckad.trace.source.outside.kinds import CONTAINERS
 from ckad.trace.source.skipped import Skipped
 from ckad.trace.source.values import (
     Slot,
@@ -225,12 +227,20 @@ class Merge:
         slot = slots[0] if len(slots) == 1 else join(slots[0], slots[1])
         return None if slot is None else self._output_leaf(slot, xs)
 
+    def _changed(self) -> set[int]:
+        """The objects of which a side binds attributes, by identity."""
+        keys = [frame for side in self.sides for frame, _ in side.ends]
+        return {id(frame.owner) for frame in keys if isinstance(frame, Attributes)}
+
     def joined(self, name: str, said: str, x: Any, y: Any) -> _Joined | Unclear:
         """``x`` of the first side and ``y`` of the second as one value."""
+        given = x, y = opened(x, y)
         try:
-            x, y = unified(*opened(x, y), {k for side in self.sides for k in side.region.made})
+            made = {k for side in self.sides for k in side.region.made}
+            x, y = unified(x, y, made, self._changed())
         except CarryError as error:
             return Unclear(error)
+        sides = given if isinstance(x, CONTAINERS) else (x, y)
         unified_rows(x, y)
         partial = shared(x, y)
         xs, tree = flatten(x) if partial is None else spread(x, partial)
@@ -255,7 +265,7 @@ class Merge:
             if slot is None or not (is_same_array(s, slot) and is_same_array(t, slot)):
                 return _unclear(said, str(s.type), str(t.type))
             leaves.append(self._output_leaf(slot, (a, b)))
-        return _Joined(tree, leaves, (x, y))
+        return _Joined(tree, leaves, sides)
 
     # --- the row --------------------------------------------------------------------------------
 

@@ -16,7 +16,8 @@ from ckad.trace.source.memory.contents import contents, length_unknown, read
 from ckad.trace.source.memory.stacks import Stack
 from ckad.trace.source.memory.twins import can_differ
 from ckad.trace.source.names.frame import Unclear
-from ckad.trace.source.outside.kinds import CONTAINERS, MAPPINGS, SEQUENCES
+from ckad.trace.source.names.instances import copied, is_passing
+from ckad.trace.source.outside.kinds import CONTAINERS, MAPPINGS, SEQUENCES, attributes
 
 
 class Ended:
@@ -82,6 +83,8 @@ def _held(owner: Any) -> Any:
 
 
 def _copied(owner: Any) -> Any:
+    if is_passing(owner):
+        return copied(owner)
     if not dataclasses.is_dataclass(owner):
         return type(owner).copy(owner)
     return copy.copy(owner)
@@ -96,4 +99,6 @@ def _parts(x: Any) -> tuple[Iterable[Any], list[Any]]:
     if dataclasses.is_dataclass(x) and not isinstance(x, type):
         names = [field.name for field in dataclasses.fields(x) if field.name in vars(x)]
         return names, [vars(x)[name] for name in names]
+    if is_passing(x):
+        return attributes(x).keys(), list(attributes(x).values())
     return (), []

@@ -11,29 +11,42 @@ import dataclasses
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations, product
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
-from ckad.errors import AliasError
+from ckad.errors import AliasError, ConcreteValueError
 from ckad.place import at_place
+from ckad.trace.dispatch import Traced
+from ckad.trace.memory.storage import Storage, are_one
 from ckad.trace.source.memory.aliases import is_shown, names_showing
 from ckad.trace.source.memory.contents import change
-from ckad.trace.source.names.frame import MISSING, ledger
+from ckad.trace.source.names.absence import OrNone
+from ckad.trace.source.names.frame import MISSING, enclosing, ledger
+from ckad.trace.source.names.instances import Instance, is_passing
+from ckad.trace.source.outside.kinds import attributes
+from ckad.trace.source.values import arrays_of
+from ckad.trace.values.tracer import Tracer
 
 
-def containers(*values: Any) -> Iterator[tuple[Any, ...]]:
+def containers(*values: Any, around: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
     """The containers in values of one structure that can be changed, place by place."""
-    kind = type(values[0])
-    if any(type(value) is not kind for value in values):
+    values = tuple(x.value if type(x) is OrNone else x for x in values if x is not None)
+    shown = tuple(x.origin if type(x) is Instance else x for x in values)
+    if not shown or any(type(x) is not type(shown[0]) for x in shown):
         return
-    if is_container(values[0]):
-        yield values
-    for parts in zip(*map(_parts, values), strict=False):
-        yield from containers(*parts)
+    first = shown[0]
+    if any(first is x for x in around):
+        return
+    if is_container(first):
+        yield shown
+    parts_of = _attributes if is_passing(first) else _parts
+    for parts in zip(*map(parts_of, values), strict=False):
+        yield from containers(*parts, around=(*around, first))
 
 
 def is_container(x: Any) -> bool:
     """Whether a value is made from its parts after a loop or branch, and can be changed."""
-    return isinstance(x, (list, dict, deque)) or dataclasses.is_dataclass(type(x))
+    made = isinstance(x, (list, dict, deque)) or dataclasses.is_dataclass(type(x))
+    return made or is_passing(x)
 
 
 def can_differ(x: Any) -> bool:
@@ -51,6 +64,11 @@ def _parts(value: Any) -> Iterable[Any]:
     return ()
 
 
+def _attributes(x: Any) -> Iterable[Any]:
+    held = x.held if type(x) is Instance else attributes(x)
+    return [held[name] for name in sorted(held)]
+
+
 def twins_of(container: Any) -> list[Any]:
     """The other objects that may be this one in Python."""
     return ledger().twins.get(id(container), (container, []))[1]
@@ -58,6 +76,70 @@ def twins_of(container: Any) -> list[Any]:
 
 def are_twins(one: Any, other: Any) -> bool:
     return one is other or any(x is other for x in twins_of(one))
+
+
+def is_one(one: Any, other: Any) -> bool:
+    """``one is other``; an error where a loop or branch decides which object a name shows."""
+    if one is not other and type(one) is type(other):
+        shown = zip(map(_memory, arrays_of(one)), map(_memory, arrays_of(other)), strict=False)
+        if any(x and y and x.root is not y.root and are_one(x, y) for x, y in shown):
+            _refuse(one)
+        if are_twins(one, other) or (can_differ(one) and (_is_copy(one) or _is_copy(other))):
+            _refuse(one)
+    return one is other
+
+
+def _memory(x: Tracer) -> Storage | None:
+    return None if x.scalar else x.storage
+
+
+def is_told_by_identity(x: Any) -> bool:
+    """Whether Python calls no object equal to ``x`` but itself."""
+    kind: Any = type(x)
+    return bool(kind.__eq__ is object.__eq__) and can_differ(x)
+
+
+def check_key(x: Any) -> None:
+    """An error where what tells ``x`` from others is its identity, and that is not known."""
+    if isinstance(x, tuple):
+        for item in x:
+            check_key(item)
+    elif is_told_by_identity(x):
+        check_identity(x)
+
+
+def check_identity(x: Any) -> None:
+    """An error where it is not known which object in Python ``x`` is."""
+    if can_differ(x) and (twins_of(x) or _is_copy(x)):
+        _refuse(x)
+
+
+#: Methods of containers and sets that look for what is equal to their first argument.
+_FINDING = frozenset("add count discard get index pop remove setdefault".split())
+
+
+def check_found(callee: Any, owner: Any, args: Sequence[Any]) -> None:
+    """The same of the arguments of a call that asks which object something is."""
+    if callee is id:
+        check_identity(*args)
+    elif callee is hash or (can_differ(owner) and callee.__name__ in _FINDING):
+        check_key(tuple(args[:1]))
+
+
+def _is_copy(x: Any) -> bool:
+    """Whether ``x`` stands for the objects that the steps of a loop begin with."""
+    return any(id(x) in inner.copies for inner in enclosing())
+
+
+def _refuse(x: Any) -> NoReturn:
+    kind = "array" if isinstance(x, Traced) else type(x).__name__
+    raise ConcreteValueError(
+        at_place(
+            f"which {kind} this is depends on a loop or a traced condition, and it is told from "
+            "others by its identity here (is, ==, in, id, the key of a dict). Tell them by a "
+            "number that they hold, or keep the number of the one that is meant."
+        )
+    )
 
 
 def _pair(one: Any, other: Any) -> None:

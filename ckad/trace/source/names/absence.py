@@ -22,6 +22,7 @@ from ckad.trace.memory.context import current
 from ckad.trace.source.actions import certain, none_used
 from ckad.trace.source.names.bindings import MISSING
 from ckad.trace.source.names.frame import region
+from ckad.trace.source.names.instances import flatten
 from ckad.trace.source.outside.kinds import CONTAINERS
 from ckad.trace.values.tracer import Tracer
 
@@ -86,8 +87,8 @@ def spread(x: Any, tree: trees.Treedef) -> tuple[list[Any], trees.Treedef]:
     if tree.type is OrNone:
         if x is None:
             return [*[MISSING] * (tree.num_leaves - 1), False], tree
-        return trees.flatten(or_none(x))
-    leaves, own = trees.flatten(x)
+        return flatten(or_none(x))
+    leaves, own = flatten(x)
     fits = isinstance(x, (tuple, dict)) and tree.type is type(x) and tree.num_children == len(x)
     if own == tree or not fits or (isinstance(x, dict) and sorted(x) != tree.entries()):
         return leaves, own
@@ -104,10 +105,10 @@ def shared(x: Any, y: Any) -> trees.Treedef | None:
     """
     if type(x) is OrNone or type(y) is OrNone or (x is None) != (y is None):
         held = y if x is None else x
-        return None if is_changeable(held) else trees.flatten(or_none(held))[1]
+        return None if is_changeable(held) else flatten(or_none(held))[1]
     if not isinstance(x, (tuple, dict)) or type(x) is not type(y) or len(x) != len(y):
         return None
-    if trees.flatten(x)[1] == trees.flatten(y)[1]:
+    if flatten(x)[1] == flatten(y)[1]:
         return None
     if isinstance(x, dict) and (set(x) != set(y) or any(type(key) is not str for key in x)):
         return None
@@ -116,7 +117,7 @@ def shared(x: Any, y: Any) -> trees.Treedef | None:
     if not any(found):
         return None
     pairs = zip(found, items, strict=True)
-    children = [trees.flatten(item)[1] if tree is None else tree for tree, item in pairs]
+    children = [flatten(item)[1] if tree is None else tree for tree, item in pairs]
     return trees.with_children(x, children)
 
 

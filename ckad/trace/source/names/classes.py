@@ -21,6 +21,7 @@ from ckad.errors import TraceError, UnrecordableError, UnsupportedFunctionError
 from ckad.place import at_place
 from ckad.trace.dispatch import Traced
 from ckad.trace.source.libraries import is_library
+from ckad.trace.source.names import instances
 from ckad.trace.source.names.closures import call_from_source
 from ckad.trace.source.names.frame import MISSING, Frame, depth_of, ledger, made, region
 from ckad.trace.source.names.reader import definition_of
@@ -240,7 +241,7 @@ def construct(kind: Any, args: Sequence[Any], options: Mapping[str, Any]) -> Any
         return MISSING
     _found(kind, "__new__")
     new = object.__new__(kind)
-    ledger().made[id(new)] = made(new)
+    ledger().made[id(new)] = instances.note(made(new))
     if init is not None:
         call_from_source(init, (new, *args), dict(options))
     elif after is not None:

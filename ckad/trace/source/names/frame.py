@@ -288,7 +288,7 @@ class Ledger(Apart):
 
     __slots__ = (
         *("before", "contents", "may_raise", "kept", "made", "met", "objects", "recorded"),
-        *("has_spectra", "put_back", "rows", "skipped", "streams", "twins", "undo"),
+        *("has_spectra", "passing", "put_back", "rows", "skipped", "streams", "twins", "undo"),
     )
     CHECKS: ClassVar[str] = "checks"
     KEPT: ClassVar[str] = "what functools.lru_cache keeps"
@@ -302,6 +302,7 @@ class Ledger(Apart):
         self.objects: dict[int, Frame] = {}
         self.contents: dict[int, Frame] = {}  # of lists, dicts, sets and deques
         self.made: dict[int, Any] = {}
+        self.passing: dict[int, Any] = {}  # plain objects that bodies have made
         self.met: list[Any] = []  # objects of which a name may show one or another
         self.has_spectra = False  # whether eigenvalues are there, which NumPy gives real or complex
         self.before: dict[Key, Any] = {}

@@ -1,0 +1,42 @@
+"""What both sides of a branch write is written behind it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import ckad
+
+
+def nested(depth, x):
+    """So many branches, each on a side of the one before."""
+    if depth and x > 0.1 * depth:
+        return nested(depth - 1, 1.01 * x)
+    return x * x
+
+
+def test_deep_branches_are_looked_at_once_each():
+    # twice each would be 2^40 bodies
+    value, slope = ckad.value_and_grad(lambda x: nested(40, x))(5.0)
+    end = 5.0 * 1.01**40
+    assert value == pytest.approx(end**2, rel=1e-12)
+    assert slope == pytest.approx(2.0 * end**2 / 5.0, rel=1e-12)
+
+
+def test_writes_of_both_sides():
+    def program(u, x):
+        for k in range(30):
+            if u[k] > x:
+                u[k + 1] = 0.5 * u[k]
+            else:
+                u[k + 1] = u[k] + x
+        return np.sum(u * u)
+
+    u, x = np.linspace(0.2, 1.0, 100), np.array(0.3)
+    value, gradient = ckad.value_and_grad(lambda u, x: program(u.copy(), x))(u, x)
+    assert value == pytest.approx(program(u.copy(), x), rel=1e-13)
+    h = 1e-6
+    for k in (0, 7, 99):
+        step = h * (np.arange(100) == k)
+        ends = program(u + step, x), program(u - step, x)
+        assert gradient[k] == pytest.approx((ends[0] - ends[1]) / (2.0 * h), abs=1e-7)
