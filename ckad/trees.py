@@ -229,7 +229,6 @@ def register_short(whole: Callable[[Any, np.dtype], Any], *traced: type) -> None
 _SIGNED = (np.int8, np.int16, np.int32)
 #: Integers that no tape has: what is computed from them alone wraps around in NumPy.
 SHORT = frozenset(map(np.dtype, (*_SIGNED, np.uint8, np.uint16, np.uint32)))
-_NAMES = frozenset("int8 int16 int32 uint8 uint16 uint32 i1 i2 i4 u1 u2 u4 intc".split())
 
 
 def is_short(x: Any) -> bool:
@@ -242,15 +241,6 @@ def is_short(x: Any) -> bool:
 def of_numbers(treedef: Treedef) -> Treedef:
     """The same structure with arrays of any dtype in place of those of short integers."""
     return flatten(unflatten(treedef, [0.0] * treedef.num_leaves))[1]
-
-
-def asks_for_short(x: Any) -> bool:
-    """Whether ``x`` is a plain array of short integers, their dtype, or its name."""
-    if isinstance(x, (np.ndarray, np.generic, np.dtype)):
-        return getattr(x, "dtype", x) in SHORT
-    if isinstance(x, type):
-        return issubclass(x, np.integer) and x.__name__ in _NAMES
-    return type(x) is str and x in _NAMES
 
 
 def _whole_short(dtype: np.dtype, children: Any) -> Any:

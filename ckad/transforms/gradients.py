@@ -350,8 +350,7 @@ def vjp(
 
 def _match(call: Call, leaves: list[Any], tree: trees.Treedef) -> list[Any]:
     """Cotangents in the shapes and dtypes of the outputs, or an error that says what differs."""
-    types = call.tape.output_types
-    out_tree = call.recording.out_tree
+    types, out_tree = call.tape.output_types, call.recording.out_tree
     if tree not in (out_tree, trees.of_numbers(out_tree)):
         raise DifferentiationError(
             at_place(

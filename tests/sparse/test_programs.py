@@ -233,6 +233,4 @@ def test_numbers_of_other_kinds(dtype):
     np.testing.assert_allclose(value, program(x), rtol=1e-6)
     by_x = _by_differences(program, x, 1e-5)
     np.testing.assert_allclose(gradient, by_x, rtol=1e-3, atol=1e-4 * np.abs(by_x).max())
-    np.testing.assert_array_equal(
-        ckad.jit(lambda k: graph @ k)(steps), graph @ steps, strict=True
-    )
+    np.testing.assert_array_equal(ckad.jit(lambda k: graph @ k)(steps), graph @ steps, strict=True)

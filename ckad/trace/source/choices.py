@@ -190,7 +190,7 @@ def unified(
 def _unified_held(
     x: Any, y: Any, made: Container[int], changed: Container[int]
 ) -> tuple[Any, Any] | None:
-    """Objects that bodies make, by what they hold; None for all else but lists and dicts of them."""
+    """Objects that bodies make, by what they hold, also in lists and dicts; None for all else."""
     if x is not y and (pair := instances.paired(x, y, changed)) is not None:
         one, other = pair
         xs, ys = _unified_items(tuple(one.held.values()), tuple(other.held.values()), made, changed)

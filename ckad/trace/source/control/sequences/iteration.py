@@ -282,7 +282,7 @@ def _length(x: Any) -> Any:
     return builtins.len(x) if found is MISSING else found
 
 
-for _builtin, _function in {
+_FUNCTIONS: dict[Any, Callable[..., Any]] = {
     builtins.range: _range,
     builtins.enumerate: _enumerate,
     builtins.zip: _zip,
@@ -293,6 +293,7 @@ for _builtin, _function in {
     builtins.map: applied,
     count: counting,
     cycle: lambda iterable: cycling(tuple(iterable)),
-}.items():
+}
+for _builtin, _function in _FUNCTIONS.items():
     dispatch.put(_builtin, _function, (*dispatch.ANY, dispatch.SHORT))
     dispatch.always(_builtin)
