@@ -5,11 +5,13 @@ from __future__ import annotations
 import itertools
 import math
 
+import numba
+import numba.experimental
 import numpy as np
 import pytest
 
 import ckad
-from ckad.errors import AliasError, CarryError
+from ckad.errors import AliasError, CarryError, UnsupportedFunctionError
 
 
 class Plain:
@@ -253,6 +255,10 @@ def balls_that_meet(bounce):
     return sum(ball.at.x + ball.speed.y for ball in balls)
 
 
+def test_pairs_of_objects_are_handed_on_and_the_recording_is_kept():
+    assert not ckad.explain(balls_that_meet, 0.9).anew
+
+
 def test_vectors_of_a_class():
     value, gradient = ckad.value_and_grad(balls_that_meet)(0.9)
     assert value == pytest.approx(balls_that_meet(0.9), rel=1e-12)
@@ -261,3 +267,15 @@ def test_vectors_of_a_class():
     assert gradient == pytest.approx(difference, rel=1e-5)
     within = ckad.value_and_grad(balls_that_meet, memory="100 KB")(0.9)
     assert np.array_equal(within, (value, gradient))
+
+
+def test_classes_under_jitclass_are_refused():
+    spec = [("k", numba.float64)]
+
+    @numba.experimental.jitclass(spec)
+    class Spring:
+        def __init__(self, k):
+            self.k = k
+
+    with pytest.raises(UnsupportedFunctionError, match="Take the decorator @jitclass off"):
+        ckad.grad(lambda k: Spring(k).k)(1.0)

@@ -9,6 +9,7 @@ import copy
 import dataclasses
 import functools
 import io
+import itertools
 import sys
 import types
 from collections.abc import ItemsView, Iterator, KeysView, Mapping, Sequence, ValuesView
@@ -100,8 +101,10 @@ _OF_FIELDS = (dataclasses.asdict, dataclasses.astuple, dataclasses.replace)
 #: What keeps objects without looking into them.
 _KEEPING = frozenset(
     {list, tuple, set, dict, zip, enumerate, reversed, iter, range, len, cast}
-    | {dataclasses.fields}
-    | {contextlib.contextmanager}
+    | {dataclasses.fields, contextlib.contextmanager}
+    | {itertools.chain, itertools.combinations, itertools.combinations_with_replacement}
+    | {itertools.cycle, itertools.islice, itertools.pairwise, itertools.permutations}
+    | {itertools.product, itertools.repeat, itertools.tee, itertools.zip_longest}
 )
 _METHODS_KEEPING = frozenset(
     """append extend insert items values keys get pop popleft popitem appendleft extendleft
