@@ -259,6 +259,22 @@ def test_pairs_of_objects_are_handed_on_and_the_recording_is_kept():
     assert not ckad.explain(balls_that_meet, 0.9).anew
 
 
+def test_objects_in_sets_leave_the_recording_to_be_used_again():
+    def program(a):
+        root = Plain(a)
+        first, last = Plain(root), Plain(root)
+        seen, found = set(), []
+        for node in (first, last):
+            while isinstance(node, Plain) and node not in seen:
+                seen.add(node)
+                found.append(node)
+                node = node.x
+        return sum(node.x for node in found if node is root) * len(found)
+
+    assert not ckad.explain(program, 2.0).anew
+    assert ckad.value_and_grad(program)(2.0) == (6.0, 3.0)
+
+
 def test_vectors_of_a_class():
     value, gradient = ckad.value_and_grad(balls_that_meet)(0.9)
     assert value == pytest.approx(balls_that_meet(0.9), rel=1e-12)
@@ -279,3 +295,40 @@ def test_classes_under_jitclass_are_refused():
 
     with pytest.raises(UnsupportedFunctionError, match="Take the decorator @jitclass off"):
         ckad.grad(lambda k: Spring(k).k)(1.0)
+
+
+class Money:
+    def __init__(self, x):
+        self.x = x
+
+    def __add__(self, other):
+        return Money(self.x + other.x if self.x > 0.0 else 2.0 * other.x)
+
+    def __radd__(self, other):
+        return self if other == 0 else NotImplemented
+
+
+@pytest.mark.parametrize("start", [(), (Money(1.5),)])
+def test_sums_of_objects_use_their_operators(start):
+    def program(a):
+        return sum((Money(a * k) for k in range(-2, 6)), *start).x
+
+    assert ckad.value_and_grad(program)(2.0) == (program(2.0), program(3.0) - program(2.0))
+    assert not ckad.explain(program, 2.0).anew
+
+
+class Kept:
+    def __init__(self, x):
+        self.x, self.words, self.get = x, {"a", "b"}, lambda: x
+
+
+@pytest.mark.parametrize("ask", [lambda q: q.x, lambda q: q.get()])
+def test_the_last_of_the_objects_that_steps_make(ask):
+    def program(kind, a):
+        for k in range(10):
+            q = kind(a * k)
+        return q.x * a if kind is Plain else ask(q) * a
+
+    for kind in (Plain, Kept):
+        found = ckad.value_and_grad(lambda a, kind=kind: program(kind, a))(2.0)
+        assert found == (36.0, 36.0)

@@ -51,6 +51,7 @@ from ckad.trace.source.memory.growing import Tips, check_outgrown
 from ckad.trace.source.memory.sharing import Place, together
 from ckad.trace.source.memory.stacks import Stack
 from ckad.trace.source.memory.twins import containers
+from ckad.trace.source.names import instances
 from ckad.trace.source.names.absence import shared, spread
 from ckad.trace.source.names.frame import (
     MISSING,
@@ -199,15 +200,13 @@ class Body:
         self.counts = Counts({key: (x.value, x.end) for key, x in bound.items()}, lead)
         outputs = [*self.lead, *self.outputs]
         outputs += [local.row for local in self.trace.adopted.values()]
-        for _, entries in self.region.appends.values():
-            outputs += [value(entry.value) for entry in entries]
+        outputs += [value(one.value) for _, found in self.region.appends.values() for one in found]
         self.results, self.inputs_in_order = outputs, self._inputs()
         self.tape = self.trace.tape(outputs, self.inputs_in_order)
 
     def _bound(self, key: Key, end: End) -> Bound:
         """What a name is bound to at the end of a step, in the form in which it is handed on."""
-        frame, name = key
-        shown = own_part(frame.names[name])
+        shown = own_part(key[0].names[key[1]])
         found = fitted(shown, end.tree)
         shown = shown if isinstance(shown, CONTAINERS) else found
         if is_maybe(end.tree):
@@ -345,20 +344,21 @@ class Body:
         certain = isinstance(self.loop.steps.count, int) and self.loop.guard == UNGUARDED
         if certain and type(end) in (int, float, bool) and self.loop.length:
             return end
-        if type(before) is Unclear:
-            before = MISSING
+        before = MISSING if type(before) is Unclear else before
         if before is MISSING and not certain and name != RETURN:
             end, before = maybe(end), MISSING
         elif type(before) is Maybe or type(end) is Maybe:
             end = maybe(end)
             before = before if before is MISSING else maybe(before)
-        before, end = unified(before, end, self.region.made)
+        shown, (before, end) = end, unified(before, end, self.region.made)
         end = own_part(end)
         partial = None if certain or before is MISSING else shared(before, end)
         leaves, tree = flatten(end) if partial is None else spread(end, partial)
         slots = [slot_of(x) for x in leaves]
         if any(s is None for s in slots):
-            return end if certain and part_in(leaves) is None else self._no_value(name)
+            if any(slots) and instances.among(shown):  # what it holds is of the step's trace
+                raise self._no_value(name).error
+            return shown if certain and part_in(leaves) is None else self._no_value(name)
         if not certain:
             self.kept.append(key)
         starts: list[Any] = [MISSING] * len(leaves)

@@ -54,6 +54,11 @@ class LinearOperator:
     __matmul__ = __mul__ = __call__ = dot
 
 
+def added(x: Any, y: Any) -> Any:
+    """``x + y`` of objects whose operators are the user's."""
+    return x + y
+
+
 def _begun(A: Any, b: Any, x0: Any, rtol: Any, atol: Any, maxiter: Any) -> Any:
     """Right side and first solution, vectors that nobody else has; least residual, most steps."""
     n = A.shape[0]

@@ -1,4 +1,5 @@
-"""``sorted``, ``max``, ``min`` and ``list.sort`` with a key, and of lists with traced values."""
+"""``sorted``, ``max``, ``min`` and ``list.sort`` with a key, and of lists with traced values;
+``sum`` of objects of the user's."""
 
 from __future__ import annotations
 
@@ -6,14 +7,20 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ckad.trace.source.actions import extreme, ordered
-from ckad.trace.source.libraries import is_in
+from ckad.trace.source.libraries import is_in, is_library
+from ckad.trace.source.library import iterations
 from ckad.trace.source.memory.contents import new, read_deep
 from ckad.trace.source.memory.twins import changing
+from ckad.trace.source.names.closures import call_from_source
 from ckad.trace.source.values import holds_tracer
 
 
 def orders(callee: Any, owner: Any, args: Sequence[Any], options: dict[str, Any]) -> bool:
-    """Whether a call orders items by a key, or a list that holds traced values in place."""
+    """Whether a call orders items by a key, or a list that holds traced values in place, or adds
+    objects that have operators of their own."""
+    if callee is sum:
+        given = (*args[0], *args[1:], *options.values()) if args else ()
+        return any(not is_library(type(x).__module__) for x in given)
     if type(owner) is list and callee.__name__ == "sort":
         return "key" in options or holds_tracer(owner)
     return is_in(callee, (sorted, max, min)) and options.get("key") is not None and bool(args)
@@ -24,6 +31,8 @@ def in_order(
 ) -> Any:
     """What it gives; ``call(key, (x,), {})`` is how the key of ``x`` is asked for."""
     items = owner if type(owner) is list else args[0] if len(args) == 1 else args
+    if callee is sum:
+        return _total(*args, **options)
     items, key = list(items), options.get("key")
     read_deep(tuple(items))
     if not items or (callee in (max, min) and options.keys() != {"key"}):
@@ -40,3 +49,9 @@ def in_order(
     changing(owner)
     owner[:] = found
     return None
+
+
+def _total(items: Sequence[Any], /, start: Any = 0) -> Any:
+    for item in items:
+        start = call_from_source(iterations.added, (start, item), {})
+    return start

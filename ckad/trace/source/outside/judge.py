@@ -146,10 +146,22 @@ def judge(watch: Watch, callee: Any, args: Sequence[Any], options: Mapping[str, 
         keeps = True
     if type(owner) in CONTAINERS and callee.__name__ in _METHODS_KEEPING:
         keeps = True
+    if callee is sum:
+        keeps = True  # operators of the user's are run from source
+    if type(owner) is set and callee.__name__ in ("add", "discard"):
+        keeps = all(_told_by_identity(watch, x) for x in args)
     follows = is_ours(type(callee)) or (getattr(callee, "__module__", "") or "").startswith("ckad")
     for x in (*args, *options.values()):
         hand_over(watch, x, keeps, follows)
     return None
+
+
+def _told_by_identity(watch: Watch, x: Any) -> bool:
+    """Whether sets find an object without asking a method of the user's."""
+    kind: Any = type(x)
+    for name in ("__eq__", "__hash__"):
+        watch.on_class(kind, name)
+    return bool(kind.__eq__ is object.__eq__ and kind.__hash__ is object.__hash__)
 
 
 def _copied(watch: Watch, x: Any) -> None:
