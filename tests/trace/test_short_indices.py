@@ -6,9 +6,10 @@ import warnings
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 import ckad
-from ckad.errors import RaisedError
+from ckad.errors import RaisedError, UnsupportedFunctionError
 
 U = np.array([0.13, 0.61, 0.957, -0.43])
 TABLE = np.array([3, 1, 2, 0], np.int32)
@@ -143,3 +144,24 @@ def test_a_python_int_out_of_range_stops_the_program():
         program(U)
     with pytest.raises(RaisedError, match=r"test_short_indices.py:\d+: a Python integer is out"):
         ckad.jit(program)(U)
+
+
+SMALL = sparse.csr_array(np.array([[2**30, 2**30], [1, 3]], dtype=np.int32))
+
+
+@pytest.mark.parametrize(
+    "product",
+    [lambda v: SMALL @ v, lambda v: v @ SMALL, lambda v: SMALL.dot(v), lambda v: SMALL.T @ v],
+)
+def test_matrices_of_short_integers_refuse_products_that_would_wrap_around(product):
+    def program(u):
+        return product((u > 0.0).astype(np.int32)) * u
+
+    with pytest.raises(UnsupportedFunctionError, match=r"a sparse matrix of int32"):
+        ckad.jit(program)(np.ones(2))
+
+
+def test_matrices_of_short_integers_by_longer_numbers():
+    u = np.array([0.5, 1.5])
+    assert np.array_equal(ckad.jit(lambda u: SMALL @ u)(u), SMALL @ u)
+    assert np.array_equal(ckad.jit(lambda u: (SMALL @ (u > 0)) * u)(u), (SMALL @ (u > 0)) * u)

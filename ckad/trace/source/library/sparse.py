@@ -19,7 +19,10 @@ from ckad.trace.values.tracer import lift
 _EDITABLE, _WRITING = ("tolil", "todok"), ("setdiag", "resize")
 
 
-def _traced(x: Any) -> Any:
+def _traced(x: Any, *others: Any) -> Any:
+    """A known matrix as a traced one, whose integers do not wrap around."""
+    short = x.dtype in trees.SHORT and any(map(trees.is_short, others))
+    reject(short, f"a sparse matrix of {x.dtype} with integers this short (A.astype(np.int64))")
     numbers, pattern = trees.matrix_of(x)
     return Sparse(pattern, as_complex(numbers) if trees.is_complex(numbers) else lift(numbers))
 
@@ -27,9 +30,9 @@ def _traced(x: Any) -> Any:
 def operands(x: Any, y: Any) -> tuple[Any, Any]:
     """The operands of an operator: SciPy does not know what is traced."""
     if isinstance(y, Array) and is_sparse(x):
-        x = _traced(x)
+        x = _traced(x, y)
     elif isinstance(x, Array) and is_sparse(y):
-        y = _traced(y)
+        y = _traced(y, x)
     return x, y
 
 
@@ -53,7 +56,7 @@ def method(callee: Any, given: tuple[Any, ...]) -> Any:
         reject(True, f"A.{callee.__name__} of traced numbers in a matrix of known ones "
                "(A = A.tolil() before, A.tocsr() afterwards)")  # fmt: skip
     if is_sparse(owner):
-        return getattr(_traced(owner), callee.__name__)
+        return getattr(_traced(owner, *given), callee.__name__)
     if is_superlu(owner) and callee.__name__ == "solve":
         return _Solutions(owner)
     return callee
