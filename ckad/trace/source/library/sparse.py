@@ -21,8 +21,11 @@ _EDITABLE, _WRITING = ("tolil", "todok"), ("setdiag", "resize")
 
 def _traced(x: Any, *others: Any) -> Any:
     """A known matrix as a traced one, whose integers do not wrap around."""
-    short = x.dtype in trees.SHORT and any(map(trees.is_short, others))
-    reject(short, f"a sparse matrix of {x.dtype} with integers this short (A.astype(np.int64))")
+    short = [y for y in others if trees.is_short(y) or getattr(y, "dtype", None) == bool]
+    reject(
+        x.dtype in trees.SHORT and short,
+        f"a sparse matrix of {x.dtype} with integers this short (A.astype(np.int64))",
+    )
     numbers, pattern = trees.matrix_of(x)
     return Sparse(pattern, as_complex(numbers) if trees.is_complex(numbers) else lift(numbers))
 
