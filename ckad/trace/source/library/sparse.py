@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from typing import Any
 
+import numpy as np
+
 from ckad import trees
 from ckad.patterns import is_sparse, is_superlu
 from ckad.trace.dispatch import call, reject
@@ -21,7 +23,7 @@ _EDITABLE, _WRITING = ("tolil", "todok"), ("setdiag", "resize")
 
 def _traced(x: Any, *others: Any) -> Any:
     """A known matrix as a traced one, whose integers do not wrap around."""
-    short = [y for y in others if trees.is_short(y) or getattr(y, "dtype", None) == bool]
+    short = [y for y in others if trees.is_short(y) or getattr(y, "dtype", None) == np.bool_]
     reject(
         x.dtype in trees.SHORT and short,
         f"a sparse matrix of {x.dtype} with integers this short (A.astype(np.int64))",
