@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+import numpy as np
+
 from ckad.passes.cse import Sharing
-from ckad.rules.facts import FINITE, LINEAR, harmless
+from ckad.rules.facts import LINEAR, TAME, harmless
 from ckad.tape.ops import Op, is_elementwise
 from ckad.tape.tape import Row, Tape
 
@@ -24,6 +26,8 @@ _DEEPEST = 8
 _MOVES = (Op.BROADCAST, Op.SLICE, Op.TRANSPOSE)
 #: Ops whose derivatives do not depend on their operands, and stay zero where a cotangent is zero.
 _PLAIN = {*LINEAR, *_MOVES, Op.RESHAPE, Op.SELECT, Op.CONVERT, Op.MAXIMUM, Op.MINIMUM}
+#: What makes masks of masks.
+_OF_MASKS = {*_MOVES, Op.RESHAPE, Op.NOT, Op.AND, Op.OR}
 
 
 def unseen(tape: Tape) -> Tape:
@@ -78,20 +82,50 @@ def _moved(rows: Sequence[Row], row: Row, mask: int) -> bool:
 def _replaced(tape: Tape, seen: Sequence[Conditions]) -> dict[int, list[bool]]:
     """The rows that become other ones, and which of their operands are replaced."""
     rows, found = tape.rows, dict[int, list[bool]]()
-    known, given = set[int](), set[int]()  # of constants; finite wherever they are not seen
+    known, tests = _known(tape), _tests_of_numbers(rows)
+    finite = set(known)  # wherever they are not seen
     for k, (op, operands, _, type, _) in enumerate(rows):
-        if op is Op.CONST or (op in _MOVES and operands[0] in known):
-            known.add(k)
-        elif seen[k] and type.is_float and (op in _PLAIN or is_elementwise(op)):
-            plain = op in _PLAIN or _is_linear(op, operands, known)
-            floats = [x for x in operands if rows[x].type.is_float and x not in known]
-            chosen = [
-                not plain and x in floats and not (op in FINITE and x in given) for x in operands
-            ]
-            if any(chosen) or any(x in found for x in operands):
-                found[k] = chosen
-            if not plain or given.issuperset(floats):
-                given.add(k)
+        if not (seen[k] and type.is_float and (op in _PLAIN or is_elementwise(op))):
+            continue
+        floats = {x for x in operands if rows[x].type.is_float}
+        plain = op in _PLAIN or _is_linear(op, operands, known)
+        doubtful = floats - finite if any(mask in tests for mask, _ in seen[k]) else set[int]()
+        unsafe = floats - known if op not in TAME else set[int]()
+        if op is Op.DIV:
+            unsafe &= {operands[1]}
+        chosen = [not plain and x in unsafe | doubtful for x in operands]
+        if any(chosen) or not found.keys().isdisjoint(operands):
+            found[k] = chosen
+        if not plain or finite >= floats:
+            finite.add(k)
+    return found
+
+
+def _known(tape: Tape) -> set[int]:
+    """The rows of constants that are finite and not zero."""
+    found = set[int]()
+    for k, (op, operands, attrs, type, _) in enumerate(tape.rows):
+        if op is Op.CONST and type.is_float:
+            array = tape.constants[attrs[0]]
+            if np.isfinite(array).all() and array.all():
+                found.add(k)
+        elif op in _MOVES and operands[0] in found:
+            found.add(k)
+    return found
+
+
+def _tests_of_numbers(rows: Sequence[Row]) -> set[int]:
+    """Masks that may say which numbers of data are NaN: only these are of use for products.
+
+    A comparison also does, but products under it are what limiters are made of.
+    """
+    found = set[int]()
+    for k, (op, operands, _, _, _) in enumerate(rows):
+        asks = op in (Op.ISNAN, Op.ISINF, Op.CONST) or (
+            op in (Op.EQ, Op.NE) and operands[0] == operands[1]
+        )
+        if asks or (op in _OF_MASKS and not found.isdisjoint(operands)):
+            found.add(k)
     return found
 
 
