@@ -53,15 +53,8 @@ from ckad.tape.control import LOOPS
 from ckad.tape.tape import Tape
 
 __all__ = [
-    "Pass",
-    "Pipeline",
-    "Positions",
-    "Stages",
-    "appended",
-    "transposed",
-    "unmarked",
-    "with_outputs",
-]
+    "Pass", "Pipeline", "Positions", "Stages", "appended", "transposed", "unmarked", "with_outputs",
+]  # fmt: skip
 
 #: Positions of inputs or outputs; None stands for all that are floats.
 Positions = Sequence[int] | None
@@ -319,10 +312,7 @@ def gradient_and_hvp(
 
 
 def gauss_newton(
-    wrt: Positions = None,
-    n_outputs: int = 1,
-    loss: Tape | None = None,
-    contract: bool = False,
+    wrt: Positions = None, n_outputs: int = 1, loss: Tape | None = None, contract: bool = False
 ) -> Pipeline:
     """From (inputs, tangents of ``wrt``) to J^T H J times these, cotangents of ``wrt``.
 

@@ -7,11 +7,12 @@ gets other operands there. No value that is seen changes, since the rest of the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
 from ckad.passes.cse import Sharing
+from ckad.passes.squares import Squares
 from ckad.rules.facts import LINEAR, TAME, harmless
 from ckad.tape.ops import Op, is_elementwise
 from ckad.tape.tape import Row, Tape
@@ -82,7 +83,8 @@ def _moved(rows: Sequence[Row], row: Row, mask: int) -> bool:
 def _replaced(tape: Tape, seen: Sequence[Conditions]) -> dict[int, list[bool]]:
     """The rows that become other ones, and which of their operands are replaced."""
     rows, found = tape.rows, dict[int, list[bool]]()
-    known, tests = _known(tape), _tests_of_numbers(rows)
+    known, tests, squares = _known(tape), _tests_of_numbers(rows), Squares(tape)
+    kept = set(_kept(squares))
     finite = set(known)  # wherever they are not seen
     for k, (op, operands, _, type, _) in enumerate(rows):
         if not (seen[k] and type.is_float and (op in _PLAIN or is_elementwise(op))):
@@ -93,12 +95,43 @@ def _replaced(tape: Tape, seen: Sequence[Conditions]) -> dict[int, list[bool]]:
         unsafe = floats - known if op not in TAME else set[int]()
         if op is Op.DIV:
             unsafe &= {operands[1]}
-        chosen = [not plain and x in unsafe | doubtful for x in operands]
+        elif k in squares.wanted:  # what holds its square keeps it
+            unsafe = floats - known
+        replaceable = {x for x in unsafe | doubtful if not _is_chosen(rows, x, seen[k], known)}
+        chosen = [not plain and x in replaceable and (k, x) not in kept for x in operands]
         if any(chosen) or not found.keys().isdisjoint(operands):
             found[k] = chosen
         if not plain or finite >= floats:
             finite.add(k)
     return found
+
+
+def _kept(squares: Squares) -> Iterator[tuple[int, int]]:
+    """Rows and their operands that are roots held by their squares, which have to be found again.
+
+    The operands of these roots are replaced instead.
+    """
+    rows = squares.rows
+    for k, row in enumerate(rows):
+        held = [x for x in row.operands if x in squares.scaled]
+        if k in squares.uses:
+            yield from ((k, x) for x in held or row.operands)
+        elif row.op is Op.EXP and held and squares.scaled[held[0]].root in squares.wanted:
+            yield k, held[0]
+    for root in squares.under:
+        at = rows[root].operands[2]
+        yield at, rows[at].operands[0]
+
+
+def _is_chosen(rows: Sequence[Row], x: int, where: Conditions, known: set[int]) -> bool:
+    """Whether x is harmless already, by a choice that the program makes itself."""
+    if rows[x].op is not Op.SELECT:
+        return False
+    mask, taken, other = rows[x].operands
+    mask, holds = _literal(rows, mask, True)
+    return where in ({(mask, holds)}, {(mask, not holds)}) and (
+        (other if (mask, holds) in where else taken) in known
+    )
 
 
 def _known(tape: Tape) -> set[int]:

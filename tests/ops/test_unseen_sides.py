@@ -282,6 +282,36 @@ def test_two_arguments_and_a_mask_of_another_shape(engine):
         np.testing.assert_allclose(got, expected, rtol=1e-12, atol=1e-13)
 
 
+def lengths_and_cosines(x, m):
+    r = np.sqrt(x)
+    y = np.where(m, np.hypot(r, 2.0) + np.cos(r) + np.cos(np.hypot(x, x)), 1.0)
+    return np.sum(y + np.where(m, np.sqrt(x * x) ** 2, 0.0))
+
+
+def softplus_and_norm(x, m):
+    smooth = np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x)))
+    return np.sum(np.where(m, smooth, 0.0) + np.where(m, np.linalg.norm(x[:2]) ** 2, 0.0))
+
+
+@ENGINES
+@pytest.mark.parametrize("program", [lengths_and_cosines, softplus_and_norm])
+def test_squares_of_roots_are_still_found_where_the_root_is_zero(program, engine):
+    """As without a mask, of which all elements are true here, of one that nobody knows."""
+    x, tangent = np.array([0.0, 0.0, 2.0]), np.array([1.0, -0.5, 0.25])
+    every, known = np.ones(3), lambda x: program(x, True)
+
+    def masked(x):
+        return program(x, every + 0.0 * x > 0)
+
+    for found, expected in (
+        (ckad.grad(masked, engine=engine)(x), ckad.grad(known, engine=engine)(x)),
+        (ckad.jvp(masked, (x,), (tangent,))[1], ckad.jvp(known, (x,), (tangent,))[1]),
+        (ckad.hvp(masked, (x,), (tangent,)), ckad.hvp(known, (x,), (tangent,))),
+    ):
+        np.testing.assert_allclose(found, expected, rtol=1e-13)
+    assert np.all(np.isfinite(ckad.grad(masked, engine=engine)(x)))
+
+
 @ENGINES
 def test_members_of_a_batch(engine):
     total, weights = weighted(sinc_by_hand)
