@@ -34,6 +34,7 @@ from ckad.passes.adjoint import adjoint, behind, threaded
 from ckad.passes.batched import batched
 from ckad.passes.calls.hoist import hoist
 from ckad.passes.calls.marks import unmarked
+from ckad.passes.choices.unseen import unseen
 from ckad.passes.ends import ends
 from ckad.passes.fma import fma
 from ckad.passes.integers.ranges import in_range
@@ -43,7 +44,6 @@ from ckad.passes.rewrite import appended, seeded, seeded_apart, with_outputs
 from ckad.passes.simplify import simplify
 from ckad.passes.tangent import tangent
 from ckad.passes.transpose import transposed
-from ckad.passes.unseen import unseen
 from ckad.passes.untape import untape
 from ckad.passes.vectorise import vectorise
 from ckad.passes.vectorise.products import products

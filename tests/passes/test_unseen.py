@@ -7,7 +7,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from ckad.passes.unseen import unseen
+from ckad.passes.choices.unseen import unseen
 from ckad.rules.evaluate import evaluate
 from ckad.tape.ops import Op
 from ckad.tape.verify import verify
