@@ -34,6 +34,7 @@ from ckad.passes.adjoint import adjoint, behind, threaded
 from ckad.passes.batched import batched
 from ckad.passes.calls.hoist import hoist
 from ckad.passes.calls.marks import unmarked
+from ckad.passes.choices.unseen import unseen
 from ckad.passes.ends import ends
 from ckad.passes.fma import fma
 from ckad.passes.integers.ranges import in_range
@@ -52,15 +53,8 @@ from ckad.tape.control import LOOPS
 from ckad.tape.tape import Tape
 
 __all__ = [
-    "Pass",
-    "Pipeline",
-    "Positions",
-    "Stages",
-    "appended",
-    "transposed",
-    "unmarked",
-    "with_outputs",
-]
+    "Pass", "Pipeline", "Positions", "Stages", "appended", "transposed", "unmarked", "with_outputs",
+]  # fmt: skip
 
 #: Positions of inputs or outputs; None stands for all that are floats.
 Positions = Sequence[int] | None
@@ -172,6 +166,7 @@ STACKED = Pass("stacked", "what steps write at their number is what a loop gives
 HOIST = Pass("hoist", "routines and products of what a loop does not change come before it", hoist)
 ENDS = Pass("ends", "rows near the end of what a loop stacks, all that is read, are carried", ends)
 FMA = Pass("fma", "a product that one sum alone reads joins it", fma)
+UNSEEN = Pass("unseen", "what a choice does not take is computed of a harmless number", unseen)
 UNTAPE = Pass("untape", "the taped loops of an adjoint are plain loops again", untape)
 THREADED = Pass("threaded", "changing arrays that a loop only reads go through it", threaded)
 BEHIND = Pass("behind", "parts that both sides of a branch write are written behind it", behind)
@@ -271,22 +266,27 @@ def primal(contract: bool = False) -> Pipeline:
     return Pipeline("primal", (IN_RANGE, STEADY, HOIST, ENDS, SIMPLIFY, *fused))
 
 
+def derived(contract: bool = False) -> Pipeline:
+    """The primal as it is differentiated."""
+    return primal(contract).then(Pipeline("derived", (UNSEEN,)))
+
+
 def gradient(wrt: Positions = None, contract: bool = False) -> Pipeline:
     """Outputs, of which the first is a scalar, and its cotangents by ``wrt``."""
     reverse = _adjoint(wrt, seeds=(0,), keep_outputs=True, contract=contract)
-    return primal(contract).then(Pipeline("gradient", (*BEFORE, reverse, SEEDED, SIMPLIFY)))
+    return derived(contract).then(Pipeline("gradient", (*BEFORE, reverse, SEEDED, SIMPLIFY)))
 
 
 def pullback(wrt: Positions = None, contract: bool = False) -> Pipeline:
     """From (inputs, cotangents of the outputs) to the cotangents of ``wrt``."""
     reverse = _adjoint(wrt, contract=contract)
-    return primal(contract).then(Pipeline("pullback", (*BEFORE, reverse)))
+    return derived(contract).then(Pipeline("pullback", (*BEFORE, reverse)))
 
 
 def pushforward(moving: Positions = None, contract: bool = False) -> Pipeline:
     """From (inputs, tangents of ``moving``) to (outputs, their tangents)."""
     forward = _tangent(moving, contract)
-    return primal(contract).then(Pipeline("pushforward", (forward, SIMPLIFY)))
+    return derived(contract).then(Pipeline("pushforward", (forward, SIMPLIFY)))
 
 
 def hvp(wrt: Positions = None, moving: Positions = None, contract: bool = False) -> Pipeline:
@@ -295,7 +295,7 @@ def hvp(wrt: Positions = None, moving: Positions = None, contract: bool = False)
     The tape has one output, a scalar. Its tangent is the second one then, and what is reversed.
     """
     forward, reverse = _tangent(moving, contract), _adjoint(wrt, seeds=(1,), contract=contract)
-    return primal(contract).then(Pipeline("hvp", (forward, *BEFORE, reverse, SEEDED, SIMPLIFY)))
+    return derived(contract).then(Pipeline("hvp", (forward, *BEFORE, reverse, SEEDED, SIMPLIFY)))
 
 
 def gradient_and_hvp(
@@ -308,14 +308,11 @@ def gradient_and_hvp(
     tangents = [n_inputs + moving.index(k) for k in wrt]
     reverse = _adjoint((*tangents, *wrt), seeds=(1,), keep_outputs=True, contract=contract)
     passes = _tangent(moving, contract), *BEFORE, reverse, SEEDED, SIMPLIFY
-    return primal(contract).then(Pipeline("gradient_and_hvp", passes))
+    return derived(contract).then(Pipeline("gradient_and_hvp", passes))
 
 
 def gauss_newton(
-    wrt: Positions = None,
-    n_outputs: int = 1,
-    loss: Tape | None = None,
-    contract: bool = False,
+    wrt: Positions = None, n_outputs: int = 1, loss: Tape | None = None, contract: bool = False
 ) -> Pipeline:
     """From (inputs, tangents of ``wrt``) to J^T H J times these, cotangents of ``wrt``.
 
@@ -324,7 +321,7 @@ def gauss_newton(
     """
     reverse = _closed(wrt, n_outputs, loss, contract)
     passes = _tangent(wrt, contract), *BEFORE, reverse, SIMPLIFY
-    return primal(contract).then(Pipeline("gauss_newton", passes))
+    return derived(contract).then(Pipeline("gauss_newton", passes))
 
 
 def members(inputs: Sequence[bool], n: int, contract: bool = False) -> Pipeline:
@@ -350,7 +347,7 @@ def gradients_apart(
     ones = "the cotangent of each member's result is one"
     each = Pass("each", ones, partial(seeded_apart, shared))
     passes = _batched(own, n), SIMPLIFY, THREADED, reverse, each, SIMPLIFY
-    return primal(contract).then(Pipeline("gradients_apart", passes))
+    return derived(contract).then(Pipeline("gradients_apart", passes))
 
 
 def pullbacks(wrt: Positions, n_inputs: int, n: int, contract: bool = False) -> Pipeline:
@@ -392,9 +389,9 @@ def adjoint_of_tape(
 ) -> Pipeline:
     """From (inputs, cotangents of ``seeds``) to the cotangents of ``wrt``."""
     reverse = _adjoint(wrt, seeds, keep_outputs, contract)
-    return Pipeline("adjoint of a tape", (UNTAPE, THREADED, reverse))
+    return Pipeline("adjoint of a tape", (UNTAPE, UNSEEN, THREADED, reverse))
 
 
 def tangent_of_tape(moving: Positions = None, contract: bool = False) -> Pipeline:
     """From (inputs, tangents of ``moving``) to (outputs, their tangents)."""
-    return Pipeline("tangent of a tape", (UNTAPE, _tangent(moving, contract), SIMPLIFY))
+    return Pipeline("tangent of a tape", (UNTAPE, UNSEEN, _tangent(moving, contract), SIMPLIFY))

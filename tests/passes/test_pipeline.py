@@ -23,16 +23,17 @@ from ckad.tape.verify import verify
 from .recorded import raw
 
 PRIMAL = "in_range steady hoist ends simplify"
+DERIVED = f"{PRIMAL} unseen"
 ROUTES = {
     pipeline.recorded: "simplify vectorise products segments",
     pipeline.primal: PRIMAL,
-    pipeline.gradient: f"{PRIMAL} stacked ends behind threaded adjoint seeded simplify",
-    pipeline.pullback: f"{PRIMAL} stacked ends behind threaded adjoint",
-    pipeline.pushforward: f"{PRIMAL} tangent simplify",
-    pipeline.hvp: f"{PRIMAL} tangent stacked ends behind threaded adjoint seeded simplify",
+    pipeline.gradient: f"{DERIVED} stacked ends behind threaded adjoint seeded simplify",
+    pipeline.pullback: f"{DERIVED} stacked ends behind threaded adjoint",
+    pipeline.pushforward: f"{DERIVED} tangent simplify",
+    pipeline.hvp: f"{DERIVED} tangent stacked ends behind threaded adjoint seeded simplify",
     pipeline.inlined: "untape simplify",
-    pipeline.adjoint_of_tape: "untape threaded adjoint",
-    pipeline.tangent_of_tape: "untape tangent simplify",
+    pipeline.adjoint_of_tape: "untape unseen threaded adjoint",
+    pipeline.tangent_of_tape: "untape unseen tangent simplify",
 }
 FUSED = [p for p in ROUTES if p not in (pipeline.recorded, pipeline.inlined)]
 

@@ -1,0 +1,1 @@
+"""Passes on choices between two values, element by element."""
