@@ -70,7 +70,8 @@ def run_numpy(fun: Function, *args: Any) -> list[Leaf]:
     own = [a.copy() if isinstance(a, np.ndarray) else a for a in args]
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
-        leaves = trees.flatten(fun(*own), trees.is_short)[0]  # with their dtype
+        given = fun(*own)
+    leaves = [given] if trees.is_short(given) else trees.flatten(given)[0]
     return [_plain(leaf, own) for leaf in leaves]
 
 
