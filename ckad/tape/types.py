@@ -8,8 +8,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ckad.trees import SHORT
-
 
 class DType(IntEnum):
     """Element types; the last two are not arrays: a control row's results, and a loop's store."""
@@ -101,15 +99,3 @@ def parse_type(text: str) -> Type:
     dtype = next(code for code, word in NAMES.items() if word == name)
     shape = tuple(int(d) for d in dims.rstrip("]").split(",") if d)
     return Type(dtype, shape)
-
-
-_SHORT_NAMES = frozenset("int8 int16 int32 uint8 uint16 uint32 i1 i2 i4 u1 u2 u4 intc".split())
-
-
-def asks_for_short(x: Any) -> bool:
-    """Whether ``x`` is a plain array of integers that no tape has, their dtype, or its name."""
-    if isinstance(x, (np.ndarray, np.generic, np.dtype)):
-        return getattr(x, "dtype", x) in SHORT
-    if isinstance(x, type):
-        return issubclass(x, np.integer) and x.__name__ in _SHORT_NAMES
-    return type(x) is str and x in _SHORT_NAMES

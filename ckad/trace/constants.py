@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ckad.errors import ConcreteValueError
+from ckad.trees import SHORT
 
 #: What is called for what it does to an argument, and what draws numbers.
 _WRITE = frozenset("copyto fill_diagonal place put put_along_axis putmask shuffle".split())
@@ -70,3 +71,17 @@ def _arrays(x: Any) -> Iterator[np.ndarray]:
     elif isinstance(x, (list, tuple)):
         for item in x:
             yield from _arrays(item)
+
+
+# --- integers that no tape has ---------------------------------------------------------------
+
+_SHORT_NAMES = frozenset("int8 int16 int32 uint8 uint16 uint32 i1 i2 i4 u1 u2 u4 intc".split())
+
+
+def asks_for_short(x: Any) -> bool:
+    """Whether ``x`` is a plain array of integers that no tape has, their dtype, or its name."""
+    if isinstance(x, (np.ndarray, np.generic, np.dtype)):
+        return getattr(x, "dtype", x) in SHORT
+    if isinstance(x, type):
+        return issubclass(x, np.integer) and x.__name__ in _SHORT_NAMES
+    return type(x) is str and x in _SHORT_NAMES

@@ -19,7 +19,6 @@ from ckad import trees
 from ckad.errors import ConcreteValueError, UnsupportedFunctionError
 from ckad.patterns import is_sparse
 from ckad.place import at_place
-from ckad.tape.types import asks_for_short
 from ckad.trace import constants
 from ckad.trace.memory.context import current, mark_place
 from ckad.trace.memory.layout import is_plain
@@ -79,7 +78,7 @@ def _looked_into(x: Any) -> int:
     if is_sparse(x):
         _KINDS[type(x)] = SPARSE
         return SPARSE
-    if asks_for_short(x):
+    if constants.asks_for_short(x):
         return SHORT
     if isinstance(x, (list, tuple)):
         return FIELDS if _names_fields(x) else max(map(kind_of, x), default=PLAIN)

@@ -320,17 +320,24 @@ def test_none_is_chosen() -> None:
         ckad.grad(nearest)(0.1)
 
 
-def test_objects_that_a_loop_makes_are_refused() -> None:
-    def latest(x):
+def test_objects_that_a_loop_makes_are_of_one_class() -> None:
+    def latest(x, other):
         server = Server(1.0, "first")
         for _ in range(20):
             x = x * 1.1
             if x > 1.2:
-                server = Server(x, "new")
+                server = other(x, "new")
         return server.time
 
+    assert ckad.value_and_grad(lambda x: latest(x, Server))(1.5) == pytest.approx(
+        (1.5 * 1.1**20, 1.1**20), rel=1e-12
+    )
+
+    class Another(Server):
+        pass
+
     with pytest.raises(CarryError, match=r"is made in the body .* @dataclass"):
-        ckad.grad(latest)(1.5)
+        ckad.grad(lambda x: latest(x, Another))(1.5)
 
 
 def test_an_item_that_is_not_there() -> None:

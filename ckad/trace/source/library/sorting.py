@@ -19,7 +19,8 @@ def orders(callee: Any, owner: Any, args: Sequence[Any], options: dict[str, Any]
     """Whether a call orders items by a key, or a list that holds traced values in place, or adds
     objects that have operators of their own."""
     if callee is sum:
-        given = (*args[0], *args[1:], *options.values()) if args else ()
+        items = args[0] if args and type(args[0]) in (list, tuple) else ()
+        given = (*items, *args[1:], *options.values())
         return any(not is_library(type(x).__module__) for x in given)
     if type(owner) is list and callee.__name__ == "sort":
         return "key" in options or holds_tracer(owner)
