@@ -79,6 +79,24 @@ def test_objects_that_are_known(asked):
     assert ckad.value_and_grad(program)(1.0) == (program(1.0), program(1.0))
 
 
+class Plain:
+    def __init__(self, x):
+        self.x = x
+
+
+@pytest.mark.parametrize("asked", ASKED)
+@pytest.mark.parametrize("turned", [False, True])
+def test_objects_that_one_side_makes(asked, turned):
+    def program(x):
+        p = Plain(x)
+        q = p if x > 0.0 else Plain(2.0 * x)
+        one, other = (q, p) if turned else (p, q)
+        return p.x * (2.0 if asked(one, Plain(x), other) else 3.0)
+
+    with pytest.raises(ConcreteValueError, match="which Plain this is"):
+        ckad.grad(program)(1.0)
+
+
 @pytest.mark.parametrize("asked", [by_is, by_id])
 def test_lists_that_branches_choose(asked):
     def program(x):

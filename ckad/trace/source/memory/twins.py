@@ -96,7 +96,7 @@ def _memory(x: Tracer) -> Storage | None:
 def is_told_by_identity(x: Any) -> bool:
     """Whether Python calls no object equal to ``x`` but itself."""
     kind: Any = type(x)
-    return bool(kind.__eq__ is object.__eq__) and can_differ(x)
+    return bool(kind.__eq__ is object.__eq__) and (can_differ(x) or bool(twins_of(x)))
 
 
 def check_key(x: Any) -> None:
@@ -110,7 +110,7 @@ def check_key(x: Any) -> None:
 
 def check_identity(x: Any) -> None:
     """An error where it is not known which object in Python ``x`` is."""
-    if can_differ(x) and (twins_of(x) or _is_copy(x)):
+    if twins_of(x) or _is_copy(x):
         _refuse(x)
 
 
