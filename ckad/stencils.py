@@ -9,9 +9,9 @@ from typing import Any, overload
 import numpy as np
 
 from ckad.place import at_place
+from ckad.trace.source.outside.purity import pure
 from ckad.trace.source.outside.python import run_by_python
 from ckad.trace.source.outside.watch import watch
-from ckad.trace.source.purity import pure
 
 #: SciPy's names (``scipy.ndimage``) of what lies beyond an edge, and those of ``np.pad``.
 PADDED: dict[str, Any] = {"nearest": "edge", "reflect": "symmetric", "mirror": "reflect"}

@@ -27,7 +27,7 @@ from ckad.integrate.result import OdeResult
 from ckad.integrate.tableaux import PAIRS
 from ckad.place import at_place
 from ckad.trace.memory.opened import is_tracing
-from ckad.trace.source.purity import pure
+from ckad.trace.source.outside.purity import pure
 
 #: SciPy's alone, and those that are SciPy's outside of recordings.
 SCIPYS = ("Radau", "LSODA")

@@ -24,7 +24,7 @@ from ckad.optimize.problem import (
 from ckad.optimize.result import OptimizeResult
 from ckad.place import at_place
 from ckad.trace.source import follow
-from ckad.trace.source.purity import pure
+from ckad.trace.source.outside.purity import pure
 from ckad.transforms import grad, jvp, stop_gradient, value_and_grad, while_loop
 from ckad.transforms.primitives.implicit import FAILED, UNCLEAR
 

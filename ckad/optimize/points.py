@@ -18,7 +18,7 @@ from ckad.optimize.problem import (
     solver,
 )
 from ckad.place import at_place
-from ckad.trace.source.purity import pure
+from ckad.trace.source.outside.purity import pure
 from ckad.transforms import while_loop
 from ckad.transforms.primitives.closed import Closed
 

@@ -26,8 +26,8 @@ from ckad.trace.record import Arguments, Recording, sharing
 from ckad.trace.source.control.notes import is_noting
 from ckad.trace.source.libraries import is_library
 from ckad.trace.source.outside.guard import Guard
+from ckad.trace.source.outside.purity import is_harmless_text
 from ckad.trace.source.outside.watch import Watch
-from ckad.trace.source.purity import is_harmless_text
 
 #: Recordings that are kept.
 KEPT = 32

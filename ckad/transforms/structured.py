@@ -13,7 +13,7 @@ from ckad.trace import dispatch
 from ckad.trace.bodies import branches, loops, while_loops
 from ckad.trace.memory.opened import is_tracing
 from ckad.trace.source import follow
-from ckad.trace.source.purity import pure
+from ckad.trace.source.outside.purity import pure
 from ckad.trace.values.apply import apply
 from ckad.trace.values.tracer import Tracer
 from ckad.transforms.forward import jit

@@ -18,7 +18,7 @@ import pytest
 import scipy.special
 
 import ckad
-from ckad.trace.source.purity import reads
+from ckad.trace.source.outside.purity import reads
 from ckad.transforms import reuse
 
 Table = list[float]

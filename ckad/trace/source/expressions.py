@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ckad.trace.memory.opened import making_text
+from ckad.trace.source.attributes import attribute_of, by_name
 from ckad.trace.source.calls import call, writable
 from ckad.trace.source.choices import Choice, numbered, one_of
 from ckad.trace.source.control import branches
@@ -25,8 +26,8 @@ from ckad.trace.source.control.sequences.comprehensions import (
 )
 from ckad.trace.source.control.sequences.ordering import found_in
 from ckad.trace.source.effects import arguments
-from ckad.trace.source.kinds import class_of, real_of_spectra
-from ckad.trace.source.memory import keyed, listed, objects
+from ckad.trace.source.kinds import real_of_spectra
+from ckad.trace.source.memory import keyed, listed
 from ckad.trace.source.memory.appends import LENGTHENING, appending, seen
 from ckad.trace.source.memory.contents import is_in_buffers, new, read, stack_of
 from ckad.trace.source.memory.twins import changing, check_key
@@ -72,17 +73,6 @@ def _attribute(frame: Frame, node: ast.Attribute) -> Any:
     if owner is None and not hasattr(owner, node.attr):
         needed(owner)
     return seen(attribute_of(owner, node.attr))
-
-
-def attribute_of(owner: Any, name: str) -> Any:
-    """``owner.name``."""
-    if name == "__class__":
-        if watched := watch():
-            watched.object(owner)
-        return class_of(owner)
-    if type(owner) is Choice:
-        return branches.asked(owner, lambda known: objects.attribute(known, name))
-    return objects.attribute(owner, name)
 
 
 def unread(frame: Frame, node: ast.expr) -> Any:
@@ -327,10 +317,12 @@ _LOOKED_FOR = ("count", "index")
 
 
 def _chosen(callee: Any, args: list[Any], options: dict[str, Any]) -> Any:
-    """A call of one of several functions; an item of a dict by a key that is traced; a member of
-    an enumeration by its value."""
+    """A call of one of several functions; an attribute by its name; an item of a dict by a key
+    that is traced; a member of an enumeration by its value."""
     if type(callee) is Choice:
         return branches.called_one(callee, args, options)
+    if (told := by_name(callee, args)) is not MISSING:
+        return told
     if len(args) == 1 and isinstance(args[0], Tracer) and isinstance(callee, enum.EnumMeta):
         members: list[Any] = list(callee)
         flags = [np.equal(args[0], member.value) for member in members]

@@ -12,7 +12,7 @@ import numpy as np
 
 from ckad.errors import UnrecordableError
 from ckad.place import at_place
-from ckad.trace.arrays import of_list
+from ckad.trace.source.attributes import attribute_of, delete_attribute, set_attribute
 from ckad.trace.source.calls import call
 from ckad.trace.source.choices import Choice, can_be_chosen, numbered
 from ckad.trace.source.control import branches, repetition
@@ -25,12 +25,11 @@ from ckad.trace.source.control.guarded import (
     with_statement,
 )
 from ckad.trace.source.control.sequences.generators import yielded
-from ckad.trace.source.effects import is_left_out
-from ckad.trace.source.expressions import attribute_of, closure, evaluate, unread, unread_element
+from ckad.trace.source.expressions import closure, evaluate, unread, unread_element
 from ckad.trace.source.libraries import compiles
 from ckad.trace.source.library import sparse
 from ckad.trace.source.matching import match
-from ckad.trace.source.memory import keyed, listed, objects
+from ckad.trace.source.memory import keyed, listed
 from ckad.trace.source.memory.appends import extend, is_extended
 from ckad.trace.source.memory.contents import stack_of
 from ckad.trace.source.memory.twins import changing, check_key
@@ -48,7 +47,6 @@ from ckad.trace.source.names.frame import (
     RETURN,
     Frame,
     Unclear,
-    check_changeable,
     check_run_over,
     region,
 )
@@ -56,11 +54,8 @@ from ckad.trace.source.names.generated import loop_of
 from ckad.trace.source.names.imports import import_from, import_module
 from ckad.trace.source.operators import IN_PLACE, combine
 from ckad.trace.source.outside.kinds import CONTAINERS
-from ckad.trace.source.outside.watch import watch
 from ckad.trace.source.skipped import Skipped
 from ckad.trace.source.values import holds_tracer, truth
-from ckad.trace.values.complex import ComplexTracer
-from ckad.trace.values.fields import Fields
 from ckad.trace.values.tracer import Tracer
 
 
@@ -150,38 +145,10 @@ def assign(frame: Frame, target: ast.expr, value: Any) -> None:
         owner, index = unread(frame, target.value), evaluate(frame, target.slice)
         store(owner, index, value)
     elif isinstance(target, ast.Attribute):
-        _set_attribute(evaluate(frame, target.value), target.attr, value)
+        set_attribute(evaluate(frame, target.value), target.attr, value)
     else:
         assert isinstance(target, ast.Starred)
         assign(frame, target.value, value)
-
-
-def _set_attribute(owner: Any, name: str, value: Any) -> None:
-    owner = needed(owner)
-    if is_left_out(owner):
-        return
-    if type(owner) is Choice:
-        read = partial(attribute_of, name=name)
-        return branches.put_attribute(owner, name, value, read, _set_attribute)
-    if isinstance(owner, Tracer):
-        if name == "flat":
-            owner[...] = np.reshape(of_list(value), owner.shape)
-            return
-        owner = _property_owner(owner, name)
-    elif classes.set_attribute(owner, name, value) or objects.write(owner, name, value):
-        return
-    elif region() is not None and not isinstance(owner, (ComplexTracer, Fields)):
-        check_changeable(owner)
-    setattr(owner, name, value)
-
-
-def _property_owner(owner: Tracer, name: str) -> Tracer:
-    if not isinstance(getattr(type(owner), name, None), property):
-        if not hasattr(np.ndarray, name):  # as of an array: a program may try it
-            raise AttributeError(at_place(f"'numpy.ndarray' object has no attribute {name!r}"))
-        message = f"the attribute {name!r} of a traced array cannot be set. Make a new array."
-        raise UnrecordableError(at_place(message))
-    return owner
 
 
 def _unpack(frame: Frame, targets: Sequence[ast.expr], value: Any) -> None:
@@ -263,7 +230,7 @@ def _augmented(frame: Frame, node: ast.AugAssign) -> None:
         owner = given(evaluate(frame, target.value))
         new = _combined(frame, node, in_place, attribute_of(owner, target.attr))
         if not isinstance(owner, Tracer):
-            _set_attribute(owner, target.attr, new)
+            set_attribute(owner, target.attr, new)
 
 
 def _combined(
@@ -293,10 +260,7 @@ def _delete(frame: Frame, node: ast.Delete) -> None:
             changing(owner)
             operator.delitem(owner, evaluate(frame, target.slice))
         elif isinstance(target, ast.Attribute):
-            owner = evaluate(frame, target.value)
-            if watched := watch():
-                watched.attribute(owner, target.attr)
-            delattr(owner, target.attr)
+            delete_attribute(evaluate(frame, target.value), target.attr)
 
 
 def _assert(frame: Frame, node: ast.Assert) -> None:

@@ -22,8 +22,8 @@ from ckad.trace.memory.context import Trace, current, mark_place, open_trace
 from ckad.trace.memory.opened import is_tracing
 from ckad.trace.record import Arguments, inline
 from ckad.trace.source import follow
+from ckad.trace.source.outside.purity import pure
 from ckad.trace.source.outside.watch import watch
-from ckad.trace.source.purity import pure
 from ckad.trace.values.tracer import Tracer, fresh, lift, value
 from ckad.transforms.primitives.forms import Leaf, Results, given, key_of, leaf_of, results_of
 from ckad.transforms.primitives.rules import Derivatives, known_result, tracer_of, with_examples

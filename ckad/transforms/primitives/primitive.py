@@ -14,8 +14,8 @@ from ckad.trace.memory.context import current, mark_place
 from ckad.trace.memory.opened import is_tracing
 from ckad.trace.record import Arguments
 from ckad.trace.source import follow
+from ckad.trace.source.outside.purity import pure
 from ckad.trace.source.outside.watch import watch
-from ckad.trace.source.purity import pure
 from ckad.trace.values.tracer import Tracer, fresh, lift, value
 from ckad.transforms.primitives.bodies import Body, body_of
 from ckad.transforms.primitives.custom import pair

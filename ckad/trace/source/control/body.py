@@ -27,6 +27,7 @@ from ckad.trace.source.control.carrying import (
     Carried,
     End,
     Findings,
+    binds_first,
     carried_from,
     changes,
     is_maybe,
@@ -260,8 +261,11 @@ class Body:
         """Whether some steps bind a name first, and others find it as these left it."""
         frame, name = key
         is_read = type(end) is Maybe and frame.is_read_elsewhere(name)
-        is_read = is_read or (key in self.region.unsure and end is not MISSING)
-        return is_read and all(slot_of(x) is not None for x in flatten(end)[0])
+        is_met = key in self.region.unsure and end is not MISSING
+        is_carried = all(slot_of(x) is not None for x in flatten(end)[0])
+        if is_met and not (is_carried and type(end) is Maybe) and self.loop.may_be_written_out:
+            raise binds_first(key)
+        return (is_read or is_met) and is_carried
 
     def leaves(self, key: Key) -> bool:
         """Whether a step ends with what a carried name starts with."""

@@ -296,6 +296,16 @@ def restructured(key: Key, before: trees.Treedef, after: trees.Treedef) -> CkadE
     return changes(key, trees.describe(before), trees.describe(after))
 
 
+def binds_first(key: Key) -> CkadError:
+    """Steps look whether a name is bound, and bind it."""
+    return CarryError(
+        at_place(
+            f"a step of the loop asks whether {said(key)} is bound, and steps bind it. Bind it "
+            "before the loop."
+        )
+    )
+
+
 def changes(key: Key, before: str, after: str) -> CkadError:
     """What a loop carries is of another kind after a step."""
     name = said(key).removeprefix("the variable ")

@@ -25,10 +25,18 @@ from ckad.trace.source.names.frame import Frame, Region, ledger, region
 from ckad.trace.source.outside.watch import watch
 from ckad.trace.source.skipped import Skipped
 
-#: What Python's numbers and the functions of math raise where NumPy's give inf or nan.
+_NUMBERS = "{} raises it, where NumPy gives inf or nan. Test the number instead: if x > 0: ..."
+#: Handlers whose exceptions may or may not be raised when the program runs, and why.
 _DECIDED = {
-    ZeroDivisionError: ({"ZeroDivisionError", "ArithmeticError"}, "a division of Python's numbers"),
-    ValueError: ({"ValueError"}, "a function of math"),
+    ZeroDivisionError: (
+        {"ZeroDivisionError", "ArithmeticError"},
+        _NUMBERS.format("a division of Python's numbers"),
+    ),
+    ValueError: ({"ValueError"}, _NUMBERS.format("a function of math")),
+    NameError: (
+        {"NameError", "UnboundLocalError", "AttributeError"},
+        "they decide whether a name is bound. Bind it before, to None, and ask that.",
+    ),
 }
 
 
@@ -101,17 +109,13 @@ def _guarded(frame: Frame, node: ast.Try) -> Flow | None:
     return run_on(flow, lambda: run_block(frame, node.orelse), ("else", node))
 
 
-def _check_certain(node: ast.Try, names: set[str], what: str) -> None:
+def _check_certain(node: ast.Try, names: set[str], why: str) -> None:
     """Whether a handler runs is not decided by numbers that only the run has."""
     for handler in node.handlers:
         for part in ast.walk(handler.type) if handler.type is not None else ():
             if isinstance(part, ast.Name) and part.id in names:
                 raise ConcreteValueError(
-                    at_place(
-                        f"whether {part.id} is raised here depends on traced numbers: {what} "
-                        "raises it, where NumPy gives inf or nan. Test the number instead: "
-                        "if x > 0: ..."
-                    )
+                    at_place(f"whether {part.id} is raised here depends on traced numbers: {why}")
                 )
 
 

@@ -20,7 +20,7 @@ from ckad.trace.source.libraries import is_library, scalar_function
 from ckad.trace.source.memory.twins import changing, check_alone
 from ckad.trace.source.names.frame import outside, region
 from ckad.trace.source.outside.kinds import CONTAINERS
-from ckad.trace.source.purity import is_pure
+from ckad.trace.source.outside.purity import is_pure
 from ckad.trace.source.values import holds_tracer
 from ckad.trace.values.tracer import Tracer
 

@@ -90,9 +90,33 @@ def read(owner: Any, name: str) -> Any:
     found = attributes_of(owner, name)
     if found is not None and name in found.names:
         return found.local(name)
-    if found is not None:
-        found.note_read(name)
+    if name == "__dict__":
+        _check_whole(owner)
+    elif found is not None:
+        found.held(name)
     return getattr(owner, name)
+
+
+def held(owner: Any, name: str) -> Any:
+    """What an object itself holds by a name: a `Maybe`, or MISSING, where it may hold nothing."""
+    if watched := watch():
+        watched.attribute(owner, name)
+    found = attributes_of(owner, name)
+    return MISSING if found is None else found.held(name)
+
+
+def _check_whole(owner: Any) -> None:
+    """Which attributes an object has may change from step to step."""
+    inner = region()
+    if inner is None or depth_of(owner) >= inner.depth or is_library(type(owner).__module__):
+        return
+    if not isinstance(owner, (type, ModuleType)):
+        raise UnrecordableError(
+            at_place(
+                f"the body of a loop or branch looks at {type(owner).__name__}.__dict__, and is "
+                "recorded once for all its steps. Ask by name: getattr, setattr, hasattr."
+            )
+        )
 
 
 def write(owner: Any, name: str, value: Any) -> bool:
@@ -121,6 +145,21 @@ def write(owner: Any, name: str, value: Any) -> bool:
     _own(found, name)
     found.note_change(name)
     found.names[name] = value
+    return True
+
+
+def delete(owner: Any, name: str) -> bool:
+    """``del owner.name``, if the object itself holds it and is one whose attributes are carried."""
+    if watched := watch():
+        watched.attribute(owner, name)
+    found = attributes_of(owner, name)
+    if found is None or name not in found.names:
+        return False
+    _check_copy(owner)
+    check_alone(owner)
+    found.local(name)  # is there what is deleted
+    found.note_change(name)
+    found.restore(name, MISSING)
     return True
 
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from types import MethodType
 from typing import Any
 
-from ckad.errors import CkadError, TraceError
+from ckad.errors import CkadError, UnrecordableError
 from ckad.place import at_place, running
 from ckad.trace.memory.context import current, mark_place
 from ckad.trace.memory.opened import is_tracing
@@ -86,7 +86,7 @@ def run(frame: Frame) -> Any:
     except CkadError:
         raise
     except RecursionError:  # from a frame that has room for a message
-        raise TraceError(
+        raise UnrecordableError(
             at_place(
                 f"{frame.definition.name}() calls itself deeper than can be recorded. Calls are "
                 "written out, on both sides of a condition that is traced. Write a loop.",

@@ -97,6 +97,7 @@ class Frame:
         self.note_read(name)
         value = self.names.get(name, MISSING)
         if value is MISSING:
+            self.note_unsure(name)
             if own:
                 raise UnboundLocalError(
                     at_place(f"cannot access local variable {name!r}: it is not bound yet")
@@ -105,8 +106,19 @@ class Frame:
         if type(value) is Unclear:
             raise value.error
         if type(value) is Maybe:
-            self._note_unsure(name)
+            self.note_unsure(name)
+            ledger().may_raise[NameError] += 1
             return certain(value)
+        return value
+
+    def held(self, name: str) -> Any:
+        """The same for who asks whether it is bound: a `Maybe`, or MISSING, where it may not be."""
+        self.note_read(name)
+        value = self.names.get(name, MISSING)
+        if type(value) is Unclear:
+            raise value.error
+        if value is MISSING or type(value) is Maybe:
+            self.note_unsure(name)
         return value
 
     def note_read(self, name: str) -> None:
@@ -115,7 +127,8 @@ class Frame:
             inner.read.add(key)
             inner = inner.outer
 
-    def _note_unsure(self, name: str) -> None:
+    def note_unsure(self, name: str) -> None:
+        """Note that a body has met a name which may not be bound."""
         for inner in enclosing(self.depth):
             inner.unsure.add((self, name))
 
@@ -132,6 +145,7 @@ class Frame:
             if isinstance(found, CONTAINERS):
                 outside.names.meet(name, found)
             return found
+        outside.note_unsure(name)
         if outside.names.cell is not None:
             raise NameError(at_place(f"the variable {name!r} is not bound yet"))
         try:

@@ -39,10 +39,10 @@ from ckad.trace.source.outside.kinds import (
     top_of,
     users,
 )
+from ckad.trace.source.outside.purity import is_pure
 from ckad.trace.source.outside.python import run_by_python
 from ckad.trace.source.outside.standard import is_computed, is_standard, reads_commands
 from ckad.trace.source.outside.watch import Watch
-from ckad.trace.source.purity import is_pure
 
 #: Modules of which every function computes from its arguments alone.
 _MODULES = frozenset({"math", "cmath", "operator", "_operator", "itertools", "functools"})

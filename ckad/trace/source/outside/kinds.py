@@ -30,8 +30,8 @@ import numpy as np
 from ckad.patterns import is_superlu
 from ckad.trace.source.libraries import is_library, python_function, scalar_function
 from ckad.trace.source.outside.guard import ABSENT, BUILTIN, IMMUTABLE
+from ckad.trace.source.outside.purity import INDEXED
 from ckad.trace.source.outside.standard import CONSTANT
-from ckad.trace.source.purity import INDEXED
 
 SEQUENCES = (list, deque)
 MAPPINGS = (dict, defaultdict, OrderedDict, Counter)

@@ -15,8 +15,15 @@ import numpy as np
 from ckad.trace.source.libraries import python_function
 from ckad.trace.source.outside.guard import BUILTIN, IMMUTABLE, content
 from ckad.trace.source.outside.kinds import CONTAINERS
+from ckad.trace.source.outside.purity import (
+    ATTRIBUTES,
+    UNDEFINED,
+    Read,
+    is_harmless_text,
+    is_pure,
+    reads,
+)
 from ckad.trace.source.outside.watch import Watch
-from ckad.trace.source.purity import ATTRIBUTES, UNDEFINED, Read, is_harmless_text, is_pure, reads
 
 _NUMPY = str(Path(np.__file__).parent) + os.sep
 _FUNCTIONS = frozenset({FunctionType, type, *BUILTIN})

@@ -1,0 +1,114 @@
+"""``owner.name``, read, bound and deleted, by a statement or by ``getattr`` and its kin."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ckad.errors import UnrecordableError
+from ckad.place import at_place
+from ckad.trace.arrays import of_list
+from ckad.trace.source.choices import Choice
+from ckad.trace.source.control import branches
+from ckad.trace.source.effects import is_left_out
+from ckad.trace.source.kinds import class_of
+from ckad.trace.source.libraries import is_in
+from ckad.trace.source.memory import objects
+from ckad.trace.source.memory.appends import seen
+from ckad.trace.source.names import classes
+from ckad.trace.source.names.absence import given, needed
+from ckad.trace.source.names.frame import MISSING, Maybe, check_changeable, region
+from ckad.trace.source.outside.watch import watch
+from ckad.trace.values.complex import ComplexTracer
+from ckad.trace.values.fields import Fields
+from ckad.trace.values.tracer import Tracer, lift
+
+
+def attribute_of(owner: Any, name: str) -> Any:
+    """``owner.name``."""
+    if name == "__class__":
+        if watched := watch():
+            watched.object(owner)
+        return class_of(owner)
+    if type(owner) is Choice:
+        return branches.asked(owner, lambda known: objects.attribute(known, name))
+    return objects.attribute(owner, name)
+
+
+def set_attribute(owner: Any, name: str, value: Any) -> None:
+    """``owner.name = value``."""
+    owner = needed(owner)
+    if is_left_out(owner):
+        return
+    if type(owner) is Choice:
+        read = partial(attribute_of, name=name)
+        return branches.put_attribute(owner, name, value, read, set_attribute)
+    if isinstance(owner, Tracer):
+        if name == "flat":
+            owner[...] = np.reshape(of_list(value), owner.shape)
+            return
+        owner = _property_owner(owner, name)
+    elif classes.set_attribute(owner, name, value) or objects.write(owner, name, value):
+        return
+    elif region() is not None and not isinstance(owner, (ComplexTracer, Fields)):
+        check_changeable(owner)
+    setattr(owner, name, value)
+
+
+def _property_owner(owner: Tracer, name: str) -> Tracer:
+    if not isinstance(getattr(type(owner), name, None), property):
+        if not hasattr(np.ndarray, name):  # as of an array: a program may try it
+            raise AttributeError(at_place(f"'numpy.ndarray' object has no attribute {name!r}"))
+        message = f"the attribute {name!r} of a traced array cannot be set. Make a new array."
+        raise UnrecordableError(at_place(message))
+    return owner
+
+
+def delete_attribute(owner: Any, name: str) -> None:
+    """``del owner.name``."""
+    owner = needed(owner)
+    if not objects.delete(owner, name):
+        if region() is not None:
+            check_changeable(owner)
+        delattr(owner, name)
+
+
+def _get(owner: Any, name: str, *default: Any) -> Any:
+    if default and type(owner) is Choice:
+        return branches.asked(owner, lambda known: _get(known, name, *default))
+    if default and type(held := objects.held(owner, name)) is Maybe:
+        return branches.either(
+            lift(held.bound), lambda: held.value, lambda: default[0], ("default", name)
+        )
+    try:
+        return seen(attribute_of(owner, name))
+    except AttributeError:
+        if not default:
+            raise
+        return default[0]
+
+
+def _has(owner: Any, name: str) -> Any:
+    if type(owner) is Choice:
+        return branches.asked(owner, lambda known: _has(known, name))
+    held = objects.held(owner, name)
+    return held.bound if type(held) is Maybe else hasattr(owner, name)
+
+
+#: What Python's functions of an object and the name of an attribute do.
+_BY_NAME: Mapping[Any, Callable[..., Any]] = {
+    getattr: _get,
+    hasattr: _has,
+    setattr: set_attribute,
+    delattr: delete_attribute,
+}
+
+
+def by_name(callee: Any, args: Sequence[Any]) -> Any:
+    """``getattr(owner, name)`` and its kin; MISSING where something else is called."""
+    if len(args) < 2 or type(args[1]) is not str or not is_in(callee, _BY_NAME):
+        return MISSING
+    return _BY_NAME[callee](given(args[0]), *args[1:])

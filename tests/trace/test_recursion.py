@@ -1,0 +1,80 @@
+"""Functions that call themselves: as often as a number says that the loop around knows."""
+
+import numpy as np
+import pytest
+
+import ckad
+
+
+def factorial(n):
+    return 1 if n == 0 else n * factorial(n - 1)
+
+
+def legendre(n, x):
+    if n < 2:
+        return x if n == 1 else 1.0
+    return ((2 * n - 1) * x * legendre(n - 1, x) - (n - 1) * legendre(n - 2, x)) / n
+
+
+def spline(i, k, u, t):
+    if k == 0:
+        return 1.0 if t[i] <= u < t[i + 1] else 0.0
+    left = right = 0.0
+    if t[i + k] != t[i]:
+        left = (u - t[i]) / (t[i + k] - t[i]) * spline(i, k - 1, u, t)
+    if t[i + k + 1] != t[i + 1]:
+        right = (t[i + k + 1] - u) / (t[i + k + 1] - t[i + 1]) * spline(i + 1, k - 1, u, t)
+    return left + right
+
+
+def exponential(x):
+    s = 0.0
+    for n in range(8):
+        s = s + x**n / factorial(n)
+    return s
+
+
+def polynomials(x):
+    s = 0.0
+    for n in range(7):
+        s += legendre(n, x) / (n + 1)
+    return s
+
+
+def splines(x):
+    t, s = np.array([0.0, 0.0, 0.0, 1.0, 2.0, 2.0, 2.0]), 0.0
+    for j in range(3):
+        for i in range(4):
+            s = s + spline(i, 2, 0.5 * j + 0.1 * x, t) * (i + 1)
+    return s
+
+
+def kept(x):
+    known = {}
+
+    def fibonacci(n):
+        if n not in known:
+            known[n] = x if n < 2 else fibonacci(n - 1) + 0.5 * fibonacci(n - 2)
+        return known[n]
+
+    s = 0.0
+    for n in range(10):
+        s = s + fibonacci(n)
+    return s
+
+
+@pytest.mark.filterwarnings("ignore::ckad.errors.UnrolledLoopWarning")
+@pytest.mark.parametrize("program", [exponential, polynomials, splines, kept])
+def test_as_in_python(program):
+    value, gradient = ckad.value_and_grad(program)(1.3)
+    assert value == pytest.approx(program(1.3), rel=1e-13)
+    difference = (program(1.3 + 1e-6) - program(1.3 - 1e-6)) / 2e-6
+    assert gradient == pytest.approx(difference, rel=1e-7)
+
+
+def test_without_an_end_that_is_known():
+    def halved(x):
+        return x if x < 0.1 else halved(0.5 * x)
+
+    with pytest.raises(ckad.errors.UnrecordableError, match="deeper than can be recorded"):
+        ckad.grad(halved)(1.3)
