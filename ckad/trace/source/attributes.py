@@ -11,6 +11,7 @@ import numpy as np
 from ckad.errors import UnrecordableError
 from ckad.place import at_place
 from ckad.trace.arrays import of_list
+from ckad.trace.source.calls import call
 from ckad.trace.source.choices import Choice
 from ckad.trace.source.control import branches
 from ckad.trace.source.effects import is_left_out
@@ -95,7 +96,7 @@ def _has(owner: Any, name: str) -> Any:
     if type(owner) is Choice:
         return branches.asked(owner, lambda known: _has(known, name))
     held = objects.held(owner, name)
-    return held.bound if type(held) is Maybe else hasattr(owner, name)
+    return held.bound if type(held) is Maybe else call(hasattr, (owner, name), {})
 
 
 #: What Python's functions of an object and the name of an attribute do.

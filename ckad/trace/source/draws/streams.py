@@ -22,6 +22,7 @@ from ckad.rules.routines.draws import (
     numbers_of,
     words_of,
 )
+from ckad.rules.routines.singles import law_of
 from ckad.trace import arrays
 from ckad.trace.source.draws.events import Draw, Number
 from ckad.trace.source.draws.generators import Generator, restoring
@@ -92,6 +93,14 @@ def streamed(stream: Stream, draw: Draw, one: Any) -> Any:
         return None
     sample = concrete(np.asarray(one))
     n_words = KINDS[stream.kind].n_words
+    law = law_of(stream.kind, draw.name, draw.args, draw.options)
+    if law is not None and sample.shape == () and sample.dtype in (np.float64, np.int64):
+        number, *parameters = law
+        after = arrays.routine(
+            "single", lift(stream.lookup(STATE)), *parameters, attrs=(stream.kind, number)
+        )
+        stream.bind(STATE, after[:n_words])
+        return after[n_words].astype(sample.dtype)
     args = [_operand(x) for x in draw.args]
     options = {name: _operand(x) for name, x in draw.options.items()}
     n = len(words_of(sample))
