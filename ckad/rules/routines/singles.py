@@ -229,33 +229,35 @@ def _integer(state: np.ndarray, kind: int, n: int) -> int:
 
 
 @kernel
-def _normal(state: np.ndarray) -> float:
-    """A normal number of NumPy's older generators; the other of a pair waits in the state."""
-    if state[_KEY + 1] != 0.0:
-        found = state[_KEY + 2]
-        state[_KEY + 1] = state[_KEY + 2] = 0.0
-        return found
+def _in_circle(state: np.ndarray) -> tuple[float, float]:
+    """Two normal numbers, as NumPy's older generators make them: a point within a circle."""
     x = y = square = 0.0
     while square >= 1.0 or square == 0.0:
         x = 2.0 * _unit(state, NUMPY) - 1.0
         y = 2.0 * _unit(state, NUMPY) - 1.0
         square = x * x + y * y
     factor = math.sqrt(-2.0 * math.log(square) / square)
-    state[_KEY + 1], state[_KEY + 2] = 1.0, factor * x
-    return factor * y
+    return factor * y, factor * x
 
 
 @kernel
-def _circular(state: np.ndarray) -> float:
-    """The same of Python's: a point on a circle."""
+def _on_circle(state: np.ndarray) -> tuple[float, float]:
+    """The same as Python makes them."""
+    turn = _unit(state, PYTHON) * (2.0 * math.pi)
+    radius = math.sqrt(-2.0 * math.log(1.0 - _unit(state, PYTHON)))
+    return math.cos(turn) * radius, math.sin(turn) * radius
+
+
+@kernel
+def _normal(state: np.ndarray, law: int) -> float:
+    """A normal number; the other of a pair waits in the state."""
     if state[_KEY + 1] != 0.0:
         found = state[_KEY + 2]
         state[_KEY + 1] = state[_KEY + 2] = 0.0
         return found
-    turn = _unit(state, PYTHON) * (2.0 * math.pi)
-    radius = math.sqrt(-2.0 * math.log(1.0 - _unit(state, PYTHON)))
-    state[_KEY + 1], state[_KEY + 2] = 1.0, math.sin(turn) * radius
-    return math.cos(turn) * radius
+    found, other = _in_circle(state) if law == NORMAL else _on_circle(state)
+    state[_KEY + 1], state[_KEY + 2] = 1.0, other
+    return found
 
 
 def _single(words: int, arrays: int, work: int) -> int:
@@ -270,10 +272,8 @@ def _single(words: int, arrays: int, work: int) -> int:
         state[n] = a + (b - a) * _unit(state, kind)
     elif law == INTEGER:
         state[n] = a + _integer(state, kind, int(b))
-    elif law == NORMAL:
-        state[n] = a + b * _normal(state)
-    elif law == CIRCULAR:
-        state[n] = a + _circular(state) * b
+    elif law in (NORMAL, CIRCULAR):
+        state[n] = a + b * _normal(state, law)
     elif law == EXPONENTIAL:
         state[n] = b * -math.log(1.0 - _unit(state, kind))
     else:
