@@ -69,19 +69,17 @@ def number_of_call(trace: Trace, row: int) -> np.ndarray | None:
 def held_against(trace: Trace) -> dict[int, np.ndarray]:
     """The rows, and their numbers, for which a program was recorded: the inputs that integers
     depend on, and those integers that loops and branches give, which may round otherwise."""
-    rows, found = trace.builder.rows, {}
-    for asked, number in trace.asked.items():
-        pending, seen = [asked], {asked}
-        while pending:
-            k = pending.pop()
-            if k in trace.given:
-                found[k] = trace.given[k]
-            if rows[k].op is Op.RESULT:
-                found[asked] = number
-            new = set(rows[k].operands) - seen
-            seen |= new
-            pending += new
-    return found
+    rows, seen, pending = trace.builder.rows, set(trace.asked), [*trace.asked]
+    while pending:
+        new = set(rows[pending.pop()].operands) - seen
+        seen |= new
+        pending += new
+    of_results: set[int] = set()
+    for k in sorted(seen):  # operands come first
+        if rows[k].op is Op.RESULT or not of_results.isdisjoint(rows[k].operands):
+            of_results.add(k)
+    given = {k: x for k, x in trace.given.items() if k in seen}
+    return given | {k: x for k, x in trace.asked.items() if k in of_results}
 
 
 def _number(

@@ -69,13 +69,13 @@ def _attributes(x: Any) -> Iterable[Any]:
     return [held[name] for name in sorted(held)]
 
 
-def twins_of(container: Any) -> list[Any]:
+def twins_of(container: Any) -> Iterable[Any]:
     """The other objects that may be this one in Python."""
-    return ledger().twins.get(id(container), (container, []))[1]
+    return ledger().twins.get(id(container), (container, {}))[1].values()
 
 
 def are_twins(one: Any, other: Any) -> bool:
-    return one is other or any(x is other for x in twins_of(one))
+    return one is other or id(other) in ledger().twins.get(id(one), (one, {}))[1]
 
 
 def is_one(one: Any, other: Any) -> bool:
@@ -146,9 +146,7 @@ def _pair(one: Any, other: Any) -> None:
     if one is other:
         return
     for x, y in ((one, other), (other, one)):
-        found = ledger().twins.setdefault(id(x), (x, []))[1]
-        if not any(known is y for known in found):
-            found.append(y)
+        ledger().twins.setdefault(id(x), (x, {}))[1][id(y)] = y
 
 
 def changing(container: Any) -> None:

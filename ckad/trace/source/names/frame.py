@@ -324,7 +324,8 @@ class Ledger(Apart):
         self.may_raise: Counter[type[Exception]] = Counter()
         self.recorded: set[Key] = set()  # names from outside that bodies bind
         self.streams: dict[int, Frame] = {}  # states of generators that are variables
-        self.twins: dict[int, tuple[Any, list[Any]]] = {}  # containers that may be one in Python
+        #: Containers that may be one in Python, by identity.
+        self.twins: dict[int, tuple[Any, dict[int, Any]]] = {}
         self.rows: dict[int, Any] = {}  # containers of which lists in buffers hold copies
         self.undo: dict[int, Callable[[], None]] = {}  # what is put back if the recording fails
         self.put_back: dict[int, Callable[[bool], None]] = {}  # the same after it, by its owner
