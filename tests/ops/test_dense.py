@@ -121,7 +121,9 @@ CASES = {
         lambda n: (real(n, n), real(n, n)),
     ),
     "expm": (lambda a: sl.expm(a), lambda n: (real(n, n),)),
+    "complex expm": (lambda a: sl.expm(a), lambda n: (full(2, n, n),)),
     "sqrtm": (lambda a: sl.sqrtm(positive(a)), lambda n: (real(n, n),)),
+    "complex sqrtm": (lambda a: sl.sqrtm(positive(a)), lambda n: (full(n, n),)),
     "logm": (lambda a: sl.logm(positive(a)), lambda n: (real(n, n) / (2 * n),)),
     "sylvester": (
         lambda a, b, q: sl.solve_sylvester(a, b, q),
@@ -175,7 +177,9 @@ def test_values_and_derivatives_are_right(name, n):
     assert forward == pytest.approx((ends[0] - ends[1]) / (2 * h), rel=1e-4, abs=1e-5)
 
 
-SECOND = "inv det slogdet cholesky qr eigh eig svd pinv triangular lu tridiagonal expm sylvester"
+SECOND = (
+    "inv det slogdet cholesky qr eigh eig svd pinv triangular lu tridiagonal expm sqrtm sylvester"
+)
 
 
 @pytest.mark.parametrize("name", [k for k in CASES if k.split()[-1] in SECOND.split()])

@@ -46,6 +46,12 @@ ARRAYS = [
     ((6, 4, 50), (0, 1, 2)),
     ((3, 2048), (1,)),
     ((9, 4096), (1,)),
+    # single lines as eight: complex ones, of half as many pairs, rows longer than lanes take
+    ((64,), (0,)),
+    ((128,), (0,)),
+    ((2, 960), (1,)),
+    ((4096,), (0,)),
+    ((2, 1, 7680), (2,)),
 ]
 
 

@@ -2,10 +2,12 @@
 
 import numpy as np
 import pytest
+import scipy.linalg
 import scipy.sparse as sp
 
+import ckad
 from ckad.rules.routines import sparse, sparse_solve, sparse_triangular
-from ckad.rules.routines.dense.banded import banded
+from ckad.rules.routines.dense.banded import banded, banded_lu
 from ckad.rules.routines.sparse import packed
 
 RNG = np.random.default_rng(0)
@@ -47,8 +49,9 @@ def test_solutions(offsets, k, transposed):
     b = RNG.normal(size=(n, k))
     expected = np.linalg.solve(a.toarray().T if transposed else a.toarray(), b)
     bands = max(0, -min(offsets)), max(0, *offsets)
+    factors = banded_lu.run(bands, _diagonals(a, *bands)[None])
     found = (
-        banded.run((*bands, transposed, 0), _diagonals(a, *bands)[None], b[None])[0],
+        banded.run((*bands, transposed, 0), factors, b[None])[0],
         sparse_solve.solve.run((transposed, 0, n), a.data, b, *_where(a)),
     )
     for x in found:
@@ -59,6 +62,32 @@ def test_solutions(offsets, k, transposed):
         x = sparse_triangular.triangular.run((transposed, lower, 0, n), half.data, b, *_where(half))
         dense = half.toarray().T if transposed else half.toarray()
         np.testing.assert_allclose(x, np.linalg.solve(dense, b), rtol=1e-10)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 40])
+@pytest.mark.parametrize("k", [1, 3])
+@pytest.mark.parametrize("transposed", [0, 1])
+def test_rows_of_three_diagonals_are_exchanged(n, k, transposed):
+    diagonals = RNG.normal(size=(2, 3, n)) * np.array([[1.0], [0.1], [1.0]])
+    b = RNG.normal(size=(2, n, k))
+    found = banded.run((1, 1, transposed, 0), banded_lu.run((1, 1), diagonals), b)
+    for d, right, x in zip(diagonals, b, found, strict=True):
+        a = np.diag(d[0, 1:], 1) + np.diag(d[1]) + np.diag(d[2, :-1], -1)
+        expected = np.linalg.solve(a.T if transposed else a, right)
+        np.testing.assert_allclose(x, expected, rtol=1e-9, atol=1e-12 * np.abs(expected).max())
+
+
+def test_a_band_that_a_loop_does_not_change_is_factored_once():
+    def heat(diagonals, u):
+        for _ in range(20):
+            u = scipy.linalg.solve_banded((1, 1), diagonals, u)
+        return np.sum(u**2)
+
+    diagonals = np.array([[-1.0], [3.0], [-1.5]]) * np.ones(6)
+    compiled = ckad.value_and_grad(heat, (0, 1)).compiled(diagonals, np.arange(6.0))
+    rows = [line for line in str(compiled.tape).splitlines() if "banded_lu" in line]
+    assert len(rows) == 1
+    assert not rows[0].startswith(" ")
 
 
 def test_factors_are_kept_by_their_exact_numbers_and_in_bounds(monkeypatch):

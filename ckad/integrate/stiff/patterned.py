@@ -91,8 +91,9 @@ class Banded:
     def solve(self, factors: Any, right: Any) -> Any:
         width, n = self._shape
         matrix, column = reshaped(factors, (1, width, n)), reshaped(traced(right), (1, n, 1))
-        attrs = (self._lower, self._upper, 0, _SINGULAR_IS_NAN)
-        return reshaped(routine("banded", matrix, column, attrs=attrs), (n,))
+        bands = self._lower, self._upper
+        lu, attrs = routine("banded_lu", matrix, attrs=bands), (*bands, 0, _SINGULAR_IS_NAN)
+        return reshaped(routine("banded", lu, column, attrs=attrs), (n,))
 
 
 class General:

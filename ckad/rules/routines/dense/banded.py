@@ -8,6 +8,7 @@ import numpy as np
 
 from ckad.kernel import kernel
 from ckad.rules.registry import Tangents
+from ckad.rules.routines.dense.lapack import turned
 from ckad.rules.routines.dense.matrices import add, matrices, need, part, placed, type_of_array
 from ckad.rules.routines.memory import (
     HEAD,
@@ -26,7 +27,7 @@ from ckad.tape.types import Type
 
 Attributes = Sequence[int]
 
-_dgtsv = external("dgtsv", 8)
+_dgttrf = external("dgttrf", 7)
 _dgbtrf = external("dgbtrf", 8)
 _dgbtrs = external("dgbtrs", 11)
 _SINGULAR = 1
@@ -40,92 +41,216 @@ _FAILURES: dict[int, Failure] = {
 }
 _N, _T = ord("N"), ord("T")
 
-# banded(D [b, l + u + 1, n], B [b, n, m]; l, u, transposed, singular) -> X with A X = B or
-# A^T X = B, where A[i, j] = D[u + i - j, j]; ``singular`` says what a singular matrix gives
+# banded_lu(D [b, l + u + 1, n]; l, u) -> [b, 2 l + u + 2, n]: the factors of A, A[i, j] =
+# D[u + i - j, j], as LAPACK keeps them (of three diagonals in four rows, of others in columns), and
+# its row exchanges. To derivatives it is the diagonals, in its first rows.
 
 
-def _banded_shape(attrs: Attributes, diagonals: Type, right: Type) -> Type:
+def _need_diagonals(attrs: Attributes, diagonals: Type) -> None:
+    need(len(attrs) == 2 and min(attrs) >= 0, f"banded_lu with attributes {tuple(attrs)}")
+    matrices("banded_lu", diagonals)
+    rows = sum(attrs) + 1
+    need(diagonals.shape[1] == rows, f"banded_lu of {diagonals}: {rows} diagonals are needed")
+
+
+def _factors_shape(attrs: Attributes, diagonals: Type) -> Type:
+    _need_diagonals(attrs, diagonals)
+    batch, rows, n = diagonals.shape
+    return diagonals.with_shape((batch, rows + attrs[0] + 1, n))
+
+
+def _factored(words: int, arrays: int, work: int) -> int:
+    lower, upper, batch, rows, n = integers(words, 5)
+    out, diagonals = integers(arrays, 2)
+    if n == 0:
+        return 0
+    exchanges = short_integers(work + HEAD, n)
+    height = rows + lower
+    for k in range(batch):
+        given = doubles(diagonals + 8 * k * rows * n, rows * n)
+        at = out + 8 * k * (height + 1) * n
+        if lower == 1 and upper == 1:
+            _factor_three(work, given, at, n)
+        else:
+            _factor(work, given, at, n, lower, upper)
+        last = doubles(at + 8 * height * n, n)
+        for i in range(n):
+            last[i] = exchanges[i] - 1
+    return 0
+
+
+@kernel
+def _factor_three(work: int, given: np.ndarray, at: int, n: int) -> None:
+    """Rows: below the diagonal, the diagonal, the two above it; each begins with its first row."""
+    to, sizes = doubles(at, 4 * n), short_integers(work, 2)
+    for i in range(n):
+        to[i] = given[2 * n + i] if i < n - 1 else 0.0
+        to[n + i] = given[n + i]
+        to[2 * n + i] = given[i + 1] if i < n - 1 else 0.0
+        to[3 * n + i] = 0.0
+    sizes[0] = n
+    _dgttrf(work, at, at + 8 * n, at + 16 * n, at + 24 * n, work + HEAD, work + 4)
+
+
+@kernel
+def _factor(work: int, given: np.ndarray, at: int, n: int, lower: int, upper: int) -> None:
+    """Columns of diagonals, with ``lower`` more for what row exchanges fill."""
+    rows, height = lower + upper + 1, 2 * lower + upper + 1
+    a, sizes = doubles(at, height * n), short_integers(work, 5)
+    for j in range(n):
+        a[j * height : j * height + lower] = 0.0
+        for i in range(rows):
+            a[j * height + lower + i] = given[i * n + j]
+    sizes[0], sizes[1], sizes[2], sizes[3] = n, lower, upper, height
+    _dgbtrf(work, work, work + 4, work + 8, at, work + 12, work + HEAD, work + 16)
+
+
+_FACTORED = compiled(_factored, lambda attrs, diagonals: 4 * diagonals.shape[2])
+
+
+def _of_diagonals(b: Builder, x: int, lower: int) -> int:
+    """The part of a tangent or cotangent of factors that is the matrix's."""
+    batch, rows, n = b.type(x).shape
+    return part(b, x, (0, 0, 0), (batch, rows - lower - 1, n))
+
+
+def _of_factors(b: Builder, x: int, lower: int) -> int:
+    """The way back."""
+    batch, rows, n = b.type(x).shape
+    return placed(b, x, (0, 0, 0), (batch, rows + lower + 1, n))
+
+
+banded_lu = define(
+    Routine(
+        "banded_lu",
+        _factors_shape,
+        lambda attrs, d: run(_FACTORED, _factors_shape(attrs, type_of_array(d)), attrs, d),
+        jvp=lambda b, tangents, out, d, attrs: _of_factors(b, tangents[0], attrs[0]),
+        vjp=lambda b, ct, out, d, attrs: (_of_diagonals(b, ct, attrs[0]),),
+        flops=lambda attrs, d: 4.0 * d.size * (attrs[0] + 1),
+        compiled=_FACTORED,
+    )
+)
+
+# banded(banded_lu(D), B [b, n, m]; l, u, transposed, singular) -> X with A X = B or A^T X = B;
+# ``singular`` says what a singular matrix gives
+
+
+def _banded_shape(attrs: Attributes, factors: Type, right: Type) -> Type:
     fits = len(attrs) == 4 and min(attrs) >= 0 and attrs[2] <= 1 and attrs[3] <= RAISES_LATE
     need(fits, f"banded with attributes {tuple(attrs)}")
-    matrices("banded", diagonals, right)
-    rows = attrs[0] + attrs[1] + 1
-    need(diagonals.shape[1] == rows, f"banded of {diagonals}: {rows} diagonals are needed")
-    need(diagonals.shape[2] == right.shape[1], f"banded of {diagonals} and {right}")
+    matrices("banded", factors, right)
+    rows = 2 * attrs[0] + attrs[1] + 2
+    need(factors.shape[1] == rows, f"banded of {factors}: factors have {rows} rows")
+    need(factors.shape[2] == right.shape[1], f"banded of {factors} and {right}")
     return right
 
 
 def _banded(words: int, arrays: int, work: int) -> int:
     lower, upper, transposed, singular, batch, rows, n, _, _, m = integers(words, 10)
-    out, diagonals, right = integers(arrays, 3)
+    out, factors, right = integers(arrays, 3)
     if n == 0 or m == 0:
         return 0
-    x = work + HEAD
-    space = x + 8 * n * m
     for k in range(batch):
-        given, to = doubles(right + 8 * k * n * m, n * m), doubles(x, n * m)
-        for i in range(n):
-            for c in range(m):
-                to[c * n + i] = given[i * m + c]
-        at = diagonals + 8 * k * rows * n
-        if lower == 1 and upper == 1:
-            failed = _tridiagonal(work, at, x, space, n, m, transposed)
-        else:
-            failed = _by_lu(work, at, x, space, n, m, lower, upper, transposed)
-        if failed and singular != NAN:
-            return _SINGULAR if singular == RAISES else _SINGULAR_FACTOR
-        if failed:
+        at, x = factors + 8 * k * rows * n, out + 8 * k * n * m
+        to, is_three = doubles(x, n * m), lower == 1 and upper == 1
+        copy(to, doubles(right + 8 * k * n * m, n * m))
+        if _has_zero(at, n, lower, upper, is_three):
+            if singular != NAN:
+                return _SINGULAR if singular == RAISES else _SINGULAR_FACTOR
             to[:] = np.nan
-        result = doubles(out + 8 * k * n * m, n * m)
-        for i in range(n):
-            for c in range(m):
-                result[i * m + c] = to[c * n + i]
+        elif is_three:
+            _solve_three(work, at, x, n, m, transposed)
+        else:
+            _solve(work, at, x, n, m, lower, upper, transposed)
     return 0
 
 
 @kernel
-def _tridiagonal(
-    work: int, diagonals: int, x: int, space: int, n: int, m: int, transposed: int
-) -> bool:
-    given, d = doubles(diagonals, 3 * n), doubles(space, 3 * n)
-    copy(d, given)
-    above, below = space + 8, space + 16 * n
-    sizes = short_integers(work, 4)
-    sizes[0], sizes[1], sizes[2] = n, m, 0
-    if transposed:
-        above, below = below, above
-    _dgtsv(work, work + 4, below, space + 8 * n, above, x, work, work + 8)
-    return bool(sizes[2] != 0)
+def _has_zero(at: int, n: int, lower: int, upper: int, is_three: bool) -> bool:
+    """Whether the second factor has a zero on its diagonal."""
+    height = 2 * lower + upper + 1
+    a = doubles(at, height * n)
+    first, step = (n, 1) if is_three else (lower + upper, height)
+    zeros = 0
+    for j in range(n):
+        zeros += a[first + j * step] == 0.0
+    return zeros > 0
 
 
 @kernel
-def _by_lu(
-    work: int, diagonals: int, x: int, space: int, n: int, m: int, lower: int, upper: int,
-    transposed: int,
-) -> bool:  # fmt: skip
-    """LAPACK's columns of diagonals, with ``lower`` more for what row exchanges fill."""
-    rows, height = lower + upper + 1, 2 * lower + upper + 1
-    given, a = doubles(diagonals, rows * n), doubles(space, height * n)
-    for j in range(n):
-        a[j * height : j * height + lower] = 0.0
-        for i in range(rows):
-            a[j * height + lower + i] = given[i * n + j]
-    sizes, text, pivots = short_integers(work, 8), letters(work + 32, 1), space + 8 * height * n
-    sizes[0], sizes[1], sizes[2], sizes[3] = n, lower, upper, height
-    sizes[4], sizes[5], text[0] = m, 0, _T if transposed else _N
-    _dgbtrf(work, work, work + 4, work + 8, space, work + 12, pivots, work + 20)
-    if sizes[5] != 0:
-        return True
-    _dgbtrs(work + 32, work, work + 4, work + 8, work + 16, space, work + 12, pivots, x, work,
+def _solve_three(work: int, at: int, x: int, n: int, m: int, transposed: int) -> None:
+    if m == 1:
+        _solve_column(at, doubles(x, n), n, transposed)
+        return
+    turned(work + HEAD, x, n, m)
+    for c in range(m):
+        _solve_column(at, doubles(work + HEAD + 8 * c * n, n), n, transposed)
+    turned(x, work + HEAD, m, n)
+
+
+@kernel
+def _solve_column(at: int, x: np.ndarray, n: int, transposed: int) -> None:
+    """x <- A^-1 x or A^-T x, in registers; divisions do not wait for what is before them."""
+    a = doubles(at, 5 * n)
+    before = further = 0.0
+    if transposed:
+        for i in range(n):
+            scale = 1.0 / a[n + i]
+            if i > 1:
+                further = a[3 * n + i - 2] * further
+            value = x[i] - further
+            if i > 0:
+                value -= a[2 * n + i - 1] * before
+            further, before = before, value * scale
+            x[i] = before
+        for i in range(n - 2, -1, -1):
+            value = x[i]
+            if a[4 * n + i] != i:
+                x[i + 1] = value - a[i] * before
+            else:
+                before = value - a[i] * before
+            x[i] = before
+        return
+    before = x[0]
+    for i in range(n - 1):
+        value = x[i + 1]
+        if a[4 * n + i] != i:
+            before, value = value, before
+        x[i] = before
+        before = value - a[i] * before
+    x[n - 1] = before
+    before = 0.0
+    for i in range(n - 1, -1, -1):
+        scale = 1.0 / a[n + i]
+        value = (x[i] - a[3 * n + i] * further) - a[2 * n + i] * before
+        further, before = before, value * scale
+        x[i] = before
+
+
+@kernel
+def _solve(
+    work: int, at: int, x: int, n: int, m: int, lower: int, upper: int, transposed: int
+) -> None:
+    """By LAPACK, which takes columns."""
+    height, space = 2 * lower + upper + 1, work + HEAD + 4 * (n + n % 2)
+    exchanges, last = short_integers(work + HEAD, n), doubles(at + 8 * height * n, n)
+    for i in range(n):
+        exchanges[i] = int(last[i]) + 1
+    turned(space, x, n, m)
+    sizes, text = short_integers(work, 6), letters(work + 32, 1)
+    sizes[0], sizes[1], sizes[2], sizes[3], sizes[4] = n, lower, upper, height, m
+    text[0] = _T if transposed else _N
+    _dgbtrs(work + 32, work, work + 4, work + 8, work + 16, at, work + 12, work + HEAD, space, work,
             work + 20)  # fmt: skip
-    return False
+    turned(x, space, m, n)
 
 
-def _workspace(attrs: Attributes, diagonals: Type, right: Type) -> int:
-    n, m = right.shape[1:]
-    return 8 * n * (m + 2 * attrs[0] + attrs[1] + 2) + 24 * n
-
-
-_BANDED = compiled(_banded, _workspace, _FAILURES)
+_BANDED = compiled(
+    _banded,
+    lambda attrs, factors, right: 8 * right.shape[1] * (right.shape[2] + 1) + 8,
+    _FAILURES,
+)
 
 
 def _rows_of(k: int, n: int, upper: int) -> tuple[int, int, int]:
@@ -153,21 +278,21 @@ def _product(b: Builder, diagonals: int, x: int, attrs: Attributes) -> int:
 
 
 def _banded_jvp(
-    b: Builder, tangents: Tangents, out: int, diagonals: int, right: int, attrs: Attributes
+    b: Builder, tangents: Tangents, out: int, factors: int, right: int, attrs: Attributes
 ) -> int | None:
     by_matrix, by_right = tangents
     terms = [] if by_right is None else [by_right]
     if by_matrix is not None:
-        terms.append(b.neg(_product(b, by_matrix, out, attrs)))
+        terms.append(b.neg(_product(b, _of_diagonals(b, by_matrix, attrs[0]), out, attrs)))
     total = add(b, terms)
-    return None if total is None else b.call(diagonals, total, attrs=(banded.number, *attrs))
+    return None if total is None else b.call(factors, total, attrs=(banded.number, *attrs))
 
 
 def _banded_vjp(
-    b: Builder, ct: int, out: int, diagonals: int, right: int, attrs: Attributes
+    b: Builder, ct: int, out: int, factors: int, right: int, attrs: Attributes
 ) -> tuple[int, int]:
     lower, upper, transposed, singular = attrs
-    of_right = b.call(diagonals, ct, attrs=(banded.number, lower, upper, 1 - transposed, singular))
+    of_right = b.call(factors, ct, attrs=(banded.number, lower, upper, 1 - transposed, singular))
     batch, n, m = b.type(out).shape
     of_rows, of_columns = (out, of_right) if transposed else (of_right, out)
     rows = []
@@ -179,17 +304,18 @@ def _banded_vjp(
         )
         total = b.reshape_to(b.neg(b.sum(pair, attrs=(2,))), (batch, 1, length))
         rows.append(placed(b, total, (0, 0, column), (batch, 1, n)))
-    return (rows[0] if len(rows) == 1 else b.concat(*rows, attrs=(1,))), of_right
+    of_diagonals = rows[0] if len(rows) == 1 else b.concat(*rows, attrs=(1,))
+    return _of_factors(b, of_diagonals, lower), of_right
 
 
 banded = define(
     Routine(
         "banded",
         _banded_shape,
-        lambda attrs, d, x: run(_BANDED, type_of_array(x), attrs, d, x),
+        lambda attrs, f, x: run(_BANDED, type_of_array(x), attrs, f, x),
         _banded_jvp,
         _banded_vjp,
-        lambda attrs, d, x: 6.0 * d.size * (attrs[0] + 1) + 2.0 * x.size * d.shape[1],
+        lambda attrs, f, x: 2.0 * x.size * f.shape[1],
         compiled=_BANDED,
     )
 )

@@ -1,6 +1,6 @@
 """One axis of an array, block by block: eight lines at a time, or by PocketFFT.
 
-PocketFFT takes lengths with other factors than 2, 3 and 5, and single lines. For it real and
+PocketFFT takes lengths with other factors than 2, 3 and 5, and most single lines. For it real and
 imaginary parts are put together and taken apart a block at a time, which is in the cache meanwhile.
 """
 
@@ -18,8 +18,10 @@ from ckad.rules.routines.fourier.lanes import (
     Lines,
     eight_lines,
     in_lanes,
+    in_parts,
     pairs_of,
 )
+from ckad.rules.routines.fourier.single import one_line
 from ckad.rules.routines.fourier.vectors import LANES
 from ckad.rules.routines.memory import doubles, integers
 
@@ -179,6 +181,12 @@ def _lines(side: Side, row: int, column: int, is_last: bool, middle: int) -> Lin
 
 
 @kernel
+def _from(side: Side, at: int) -> Lines:
+    """A line along the last axis."""
+    return Lines(side.at + 8 * at, side.imag + 8 * at, 0, 8, 0)
+
+
+@kernel
 def axis(
     what: int, head: int, n: int, outer: int, middle: int, across: int, is_last: bool,
     source: Side, target: Side, a: int, b: int, factor: float, weighted: int, first: int,
@@ -219,6 +227,12 @@ def _rows(
     what: int, head: int, n: int, count: int, source: Side, at: int, n_from: int, target: Side,
     to: int, n_to: int, a: int, b: int, factor: float, weighted: int,
 ) -> None:  # fmt: skip
+    if in_parts(what, n):
+        for k in range(count):
+            one = _from(source, at + k * source.pitch)
+            one_line(what, n, one, _from(target, to + k * target.pitch), a, b, factor, source.sign,
+                     target.sign, weighted)  # fmt: skip
+        return
     given = Lines(a, 0, 16 * n_from, 16, 0)
     if source.form == REAL:
         given = Lines(source.at + 8 * at, 0, 8 * source.pitch, 8, 0)

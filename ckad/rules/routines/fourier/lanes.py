@@ -17,7 +17,13 @@ import numpy as np
 
 from ckad.kernel import kernel
 from ckad.rules.routines.fourier import pocketfft
-from ckad.rules.routines.fourier.vectors import LANES, apart, butterfly, together, transposed
+from ckad.rules.routines.fourier.vectors import (
+    LANES,
+    apart,
+    butterfly,
+    together,
+    transposed,
+)
 from ckad.rules.routines.memory import doubles, integers
 
 FORWARD, BACKWARD, FROM_REALS, TO_REALS = range(4)
@@ -26,7 +32,7 @@ LEAST_LINES = 3
 #: Lengths up to here are taken if they are products of 2, 3 and 5, and this power of two.
 _SMOOTH, _LONGEST = 1024, 2048
 #: Bytes of a number in eight lanes, and of a complex one.
-_REALS, _PAIRS = 8 * LANES, 16 * LANES
+REALS, PAIRS = 8 * LANES, 16 * LANES
 
 
 class Lines(NamedTuple):
@@ -40,7 +46,7 @@ class Lines(NamedTuple):
     eight: int
 
 
-class _Planes(NamedTuple):
+class Planes(NamedTuple):
     """Vectors of real and of imaginary parts, ``step`` bytes apart."""
 
     re: int
@@ -71,6 +77,15 @@ def in_lanes(what: int, n: int, there: int) -> bool:
     return m == 1
 
 
+@kernel
+def in_parts(what: int, n: int) -> bool:
+    """Whether a single line is transformed as eight, of every eighth number."""
+    m = pairs_of(what, n)
+    if m % LANES**2 or m > LANES * _SMOOTH or not in_lanes(FORWARD, m // LANES, LANES):
+        return False
+    return n == m or in_lanes(FORWARD, m, LANES)
+
+
 def _radices(n: int) -> list[int]:
     """Factors of ``n``, of which the powers of two come last."""
     found = []
@@ -92,8 +107,9 @@ def _roots(n: int, powers: np.ndarray) -> np.ndarray:
 
 def _table(n: int) -> np.ndarray:
     """What a transform of ``n`` numbers needs: how many radices there are, the radices; roots that
-    each pass multiplies by; where in a line the first butterflies begin; roots of the order 2 n.
-    Words 14 and 15 say where the last two lie, in bytes."""
+    each pass multiplies by; where in a line the first butterflies begin; roots of the order 2 n,
+    and of the order 8 n as ``across`` takes them. Words 14, 15 and 13 say where the last three lie,
+    in bytes."""
     radices, left, passes = _radices(n), n, [np.empty(0)]
     begins = np.zeros(1, np.int64)
     for radix in radices[:-1]:
@@ -105,10 +121,15 @@ def _table(n: int) -> np.ndarray:
     head[14] = 8 * (16 + sum(map(len, passes)))
     head[15] = head[14] + 8 * len(begins)
     last = _roots(2 * n, np.arange(n // 2 + 1))
-    return np.concatenate([head.view(float), *passes, begins.view(float), last])
+    head[13] = head[15] + 8 * len(last)
+    joins = np.empty(0)
+    if in_parts(FORWARD, LANES * n):
+        pairs = _roots(LANES * n, np.outer(np.arange(n), np.arange(LANES)).ravel())
+        joins = pairs.reshape(n, LANES, 2).swapaxes(1, 2).ravel()
+    return np.concatenate([head.view(float), *passes, begins.view(float), last, joins])
 
 
-_where = pocketfft.data("roots")
+where_tables = pocketfft.data("roots")
 
 
 @functools.cache
@@ -133,7 +154,7 @@ def _first(radix: int) -> Any:
 
     @kernel
     def run(
-        x: _Planes, begins: np.ndarray, far: int, to: _Planes, by_re: float, by_im: float
+        x: Planes, begins: np.ndarray, far: int, to: Planes, by_re: float, by_im: float
     ) -> None:
         """Butterflies of numbers ``far`` apart, one behind the other."""
         for k in range(len(begins)):
@@ -147,7 +168,7 @@ def _later(radix: int) -> Any:
     step = butterfly(radix, False)
 
     @kernel
-    def run(x: _Planes, m: int, to: _Planes, roots: int) -> None:
+    def run(x: Planes, m: int, to: Planes, roots: int) -> None:
         """Out of transforms of ``m`` numbers one behind the other that of them all."""
         for k in range(m):
             i, j, w = k * x.step, k * to.step, roots + 16 * (radix - 1) * k
@@ -162,7 +183,7 @@ _two, _three, _four, _five, _eight = map(_later, (2, 3, 4, 5, 8))
 
 @kernel
 def _begin(
-    radix: int, x: _Planes, begins: np.ndarray, far: int, to: _Planes, by_re: float, by_im: float
+    radix: int, x: Planes, begins: np.ndarray, far: int, to: Planes, by_re: float, by_im: float
 ) -> None:
     if radix == 8:
         _first_eight(x, begins, far, to, by_re, by_im)
@@ -177,7 +198,7 @@ def _begin(
 
 
 @kernel
-def _continue(radix: int, x: _Planes, m: int, to: _Planes, roots: int) -> None:
+def _continue(radix: int, x: Planes, m: int, to: Planes, roots: int) -> None:
     if radix == 8:
         _eight(x, m, to, roots)
     elif radix == 4:
@@ -191,13 +212,13 @@ def _continue(radix: int, x: _Planes, m: int, to: _Planes, roots: int) -> None:
 
 
 @kernel
-def _moved(x: _Planes, k: int) -> _Planes:
-    return _Planes(x.re + k * x.step, x.im + k * x.step, x.step)
+def _moved(x: Planes, k: int) -> Planes:
+    return Planes(x.re + k * x.step, x.im + k * x.step, x.step)
 
 
 @kernel
-def _transform(
-    table: int, n: int, x: _Planes, buffer: _Planes, to: _Planes, by_re: float, by_im: float
+def transform_lanes(
+    table: int, n: int, x: Planes, buffer: Planes, to: Planes, by_re: float, by_im: float
 ) -> None:
     """By way of a buffer, from the smallest parts on."""
     head = integers(table, 16)
@@ -227,35 +248,35 @@ def _transform(
 
 @kernel
 def _take_apart(
-    table: int, m: int, x: int, to: _Planes, by: float, sign: float, weighted: int
+    table: int, m: int, x: int, to: Planes, by: float, sign: float, weighted: int
 ) -> None:
     """Half of a spectrum of 2 m real numbers, ``m + 1`` vectors, of that of the pairs."""
     roots, by = table + integers(table, 16)[15], 0.5 * by
     ends = by if weighted else 2 * by
-    re, im = doubles(x, LANES), doubles(x + _REALS, LANES)
+    re, im = doubles(x, LANES), doubles(x + REALS, LANES)
     first, first_im = doubles(to.re, LANES), doubles(to.im, LANES)
     last, last_im = doubles(to.re + m * to.step, LANES), doubles(to.im + m * to.step, LANES)
     for k in range(LANES):
         first[k], last[k] = ends * (re[k] + im[k]), ends * (re[k] - im[k])
         first_im[k], last_im[k] = 0.0, 0.0
     for k in range(1, m // 2 + 1):
-        i, j = k * _PAIRS, k * to.step
-        apart(x + i, x + i + _REALS, (m - 2 * k) * _PAIRS, to.re + j, to.im + j,
+        i, j = k * PAIRS, k * to.step
+        apart(x + i, x + i + REALS, (m - 2 * k) * PAIRS, to.re + j, to.im + j,
               (m - 2 * k) * to.step, roots + 16 * k, by, sign * by)  # fmt: skip
 
 
 @kernel
-def _put_together(table: int, m: int, x: _Planes, to: int, sign: float, weighted: int) -> None:
+def _put_together(table: int, m: int, x: Planes, to: int, sign: float, weighted: int) -> None:
     """The spectrum of the pairs of 2 m real numbers, of half of theirs."""
     roots, by = table + integers(table, 16)[15], 2.0 if weighted else 1.0
     first, last = doubles(x.re, LANES), doubles(x.re + m * x.step, LANES)
-    re, im = doubles(to, LANES), doubles(to + _REALS, LANES)
+    re, im = doubles(to, LANES), doubles(to + REALS, LANES)
     for k in range(LANES):
         re[k], im[k] = by * (first[k] + last[k]), by * (first[k] - last[k])
     for k in range(1, m // 2 + 1):
-        i, j = k * x.step, k * _PAIRS
-        together(x.re + i, x.im + i, (m - 2 * k) * x.step, to + j, to + j + _REALS,
-                 (m - 2 * k) * _PAIRS, roots + 16 * k, 1.0, sign)  # fmt: skip
+        i, j = k * x.step, k * PAIRS
+        together(x.re + i, x.im + i, (m - 2 * k) * x.step, to + j, to + j + REALS,
+                 (m - 2 * k) * PAIRS, roots + 16 * k, 1.0, sign)  # fmt: skip
 
 
 # --- blocks --------------------------------------------------------------------------------------
@@ -285,8 +306,8 @@ def _turn(given: Lines, at: int, to: Lines, to_at: int, count: int, n: int) -> N
 
 
 @kernel
-def _swapped(x: _Planes) -> _Planes:
-    return _Planes(x.im, x.re, x.step)
+def swapped(x: Planes) -> Planes:
+    return Planes(x.im, x.re, x.step)
 
 
 @kernel
@@ -299,23 +320,23 @@ def eight_lines(
     ``a`` and ``b`` are buffers of eight lines and eight numbers more.
     """
     m = pairs_of(what, n)
-    table = integers(_where(), m + 1)[m]
+    table = integers(where_tables(), m + 1)[m]
     in_place, to_place = given.line == 8 and count == LANES, found.line == 8 and count == LANES
-    in_a, in_b = _Planes(a, a + _REALS, _PAIRS), _Planes(b, b + _REALS, _PAIRS)
-    x, to = _Planes(given.at, given.imag, given.step), _Planes(found.at, found.imag, found.step)
+    in_a, in_b = Planes(a, a + REALS, PAIRS), Planes(b, b + REALS, PAIRS)
+    x, to = Planes(given.at, given.imag, given.step), Planes(found.at, found.imag, found.step)
     if what == FROM_REALS:
-        x = _Planes(given.at, given.at + given.step, 2 * given.step)
+        x = Planes(given.at, given.at + given.step, 2 * given.step)
         if not in_place:
-            _turn(given, given.at, _lines(a, 0, _REALS), a, count, n)
+            _turn(given, given.at, _lines(a, 0, REALS), a, count, n)
             x = in_a
     elif not in_place:
         half = m + 1 if what == TO_REALS else m
         x = in_b if what == TO_REALS else in_a
-        _turn(given, given.at, _lines(x.re, x.im, _PAIRS), x.re, count, half)
-        _turn(given, given.imag, _lines(x.re, x.im, _PAIRS), x.im, count, half)
+        _turn(given, given.at, _lines(x.re, x.im, PAIRS), x.re, count, half)
+        _turn(given, given.imag, _lines(x.re, x.im, PAIRS), x.im, count, half)
     if what == TO_REALS:
         _put_together(table, m, x, a, sign, weighted)
-        x, to = in_a, _Planes(found.at, found.at + found.step, 2 * found.step)
+        x, to = in_a, Planes(found.at, found.at + found.step, 2 * found.step)
     is_real = what in (FROM_REALS, TO_REALS)
     # of what is conjugate, and the conjugate of what is found, the transform of the other sign
     back = what == TO_REALS or ((what == BACKWARD) != (not is_real and sign_found < 0))
@@ -323,15 +344,15 @@ def eight_lines(
     by_imag = by if is_real or (sign < 0) == (sign_found < 0) else -by
     end = to if to_place and what != FROM_REALS else in_b
     if back:  # real and imaginary parts change places
-        _transform(table, m, _swapped(x), _swapped(in_b), _swapped(end), by_imag, by)
+        transform_lanes(table, m, swapped(x), swapped(in_b), swapped(end), by_imag, by)
     else:
-        _transform(table, m, x, in_b, end, by, by_imag)
+        transform_lanes(table, m, x, in_b, end, by, by_imag)
     if what == FROM_REALS:
         end = to if to_place else in_a
         _take_apart(table, m, b, end, factor, sign_found, weighted)
     if not to_place and what == TO_REALS:
-        _turn(_lines(b, 0, _REALS), b, found, found.at, count, n)
+        _turn(_lines(b, 0, REALS), b, found, found.at, count, n)
     elif not to_place:
         half = m + 1 if what == FROM_REALS else m
-        _turn(_lines(end.re, end.im, _PAIRS), end.re, found, found.at, count, half)
-        _turn(_lines(end.re, end.im, _PAIRS), end.im, found, found.imag, count, half)
+        _turn(_lines(end.re, end.im, PAIRS), end.re, found, found.at, count, half)
+        _turn(_lines(end.re, end.im, PAIRS), end.im, found, found.imag, count, half)

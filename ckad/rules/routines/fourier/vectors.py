@@ -81,6 +81,19 @@ class _Vectors:
     def conjugate(self, x: _Complex) -> _Complex:
         return x[0], self.b.fneg(x[1])
 
+    def turned(self, rows: list[_Value]) -> list[_Value]:
+        """The transpose of a matrix of eight rows."""
+        half = LANES // 2
+        while half:  # blocks beside the diagonal change places, then those in each of the four
+            low = [k + (LANES - half if k & half else 0) for k in range(LANES)]
+            high = [k + (LANES if k & half else half) for k in range(LANES)]
+            for k in (k for k in range(LANES) if not k & half):
+                pair = rows[k], rows[k + half]
+                rows[k] = self.b.shuffle_vector(*pair, ir.Constant(_PLACES, low))
+                rows[k + half] = self.b.shuffle_vector(*pair, ir.Constant(_PLACES, high))
+            half //= 2
+        return rows
+
     def transform(self, x: Sequence[_Complex]) -> list[_Complex]:
         """The sums of x[j] exp(-2 pi i j k / n), n = 2, 3, 4, 5 or 8."""
         match len(x):
@@ -163,17 +176,8 @@ def _transposed(context: Any, at: Any, step: Any, to: Any, to_step: Any) -> Any:
 
     def generate(context: Any, b: ir.IRBuilder, signature: Any, args: Any) -> Any:
         at, step, to, to_step = args
-        v, half = _Vectors(b), LANES // 2
-        rows = [v.load(at, k, step) for k in range(LANES)]
-        while half:  # blocks beside the diagonal change places, then those in each of the four
-            low = [k + (LANES - half if k & half else 0) for k in range(LANES)]
-            high = [k + (LANES if k & half else half) for k in range(LANES)]
-            for k in (k for k in range(LANES) if not k & half):
-                pair = rows[k], rows[k + half]
-                rows[k] = b.shuffle_vector(*pair, ir.Constant(_PLACES, low))
-                rows[k + half] = b.shuffle_vector(*pair, ir.Constant(_PLACES, high))
-            half //= 2
-        for k, row in enumerate(rows):
+        v = _Vectors(b)
+        for k, row in enumerate(v.turned([v.load(at, k, step) for k in range(LANES)])):
             v.store(row, to, k, to_step)
         return context.get_dummy_value()
 
@@ -181,6 +185,33 @@ def _transposed(context: Any, at: Any, step: Any, to: Any, to_step: Any) -> Any:
 
 
 transposed = intrinsic(_transposed)
+
+
+def _across(
+    context: Any, re: Any, im: Any, step: Any, roots: Any, to_re: Any, to_im: Any, to_step: Any
+) -> Any:
+    """Out of eight vectors, whose lanes are parts of one line, eight numbers of each part of its
+    transform; ``roots`` are so many vectors that they are multiplied by, in pairs."""
+
+    def generate(context: Any, b: ir.IRBuilder, signature: Any, args: Any) -> Any:
+        re, im, step, roots, to_re, to_im, to_step = args
+        v = _Vectors(b)
+        wide = ir.Constant(roots.type, 2 * 8 * LANES)
+        imag = b.add(roots, ir.Constant(roots.type, 8 * LANES))
+        x = []
+        for k in range(LANES):
+            root = v.load(roots, k, wide), v.load(imag, k, wide)
+            x.append(v.mul((v.load(re, k, step), v.load(im, k, step)), root))
+        turned = (v.turned([y[part] for y in x]) for part in (0, 1))
+        for k, y in enumerate(v.transform(list(zip(*turned, strict=True)))):
+            v.store(y[0], to_re, k, to_step)
+            v.store(y[1], to_im, k, to_step)
+        return context.get_dummy_value()
+
+    return types.void(*[types.int64] * 7), generate
+
+
+across = intrinsic(_across)
 
 
 def _opposite(meets: Any) -> Any:

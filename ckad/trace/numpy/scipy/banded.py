@@ -28,8 +28,9 @@ def solve_banded(l_and_u: Any, ab: Any, b: Any) -> Array:
         found = solve_banded((2 * lower + 1, 2 * upper + 1), _of_pairs(diagonals), _pairs(right))
         return found[0::2] + 1j * found[1::2]
     columns = reshaped(right, (1, n, right.size // max(n, 1)))
-    attrs = (lower, upper, 0, 0)
-    found = routine("banded", reshaped(diagonals, (1, *diagonals.shape)), columns, attrs=attrs)
+    stack = reshaped(diagonals, (1, *diagonals.shape))
+    factors = routine("banded_lu", stack, attrs=(lower, upper))
+    found = routine("banded", factors, columns, attrs=(lower, upper, 0, 0))
     return copied(reshaped(retyped(found, right.dtype), right.shape))
 
 

@@ -254,7 +254,16 @@ def _of_matrices(name: str) -> Any:
     return function
 
 
-for _name in ("expm", "sqrtm", "logm"):
+@of_scipy(scipy.linalg.expm)
+def expm(A: Any) -> Array:
+    x = floats(A)
+    m = matrices(x)
+    attrs = (0, int(m.dtype.kind == "c"))
+    found = of_planes(routine("expm", computed("expm_parts", m), attrs=attrs), m)
+    return copied(reshaped(found, x.shape))
+
+
+for _name in ("sqrtm", "logm"):
     implements(getattr(scipy.linalg, _name), kind=STATIC)(_of_matrices(_name))
 
 

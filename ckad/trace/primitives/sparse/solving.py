@@ -115,11 +115,12 @@ def _by_diagonals(a: Sparse, below: int, above: int, transposed: int, strict: in
     index[above + p.rows - p.indices, p.indices] = np.arange(1, p.nnz + 1)
     found = or_zero(a.numbers, index.ravel())
     diagonals = reshape_value(floats(found), (1, below + above + 1, n))
+    factors = routine("banded_lu", diagonals, attrs=(below, above))
     attrs = (below, above, transposed, RAISES_LATE if strict else NAN)
 
     def solve(columns: Tracer) -> Tracer:
         right = reshape_value(floats(columns), (1, *columns.shape))
-        return reshape_value(routine("banded", diagonals, right, attrs=attrs), columns.shape)
+        return reshape_value(routine("banded", factors, right, attrs=attrs), columns.shape)
 
     return solve
 

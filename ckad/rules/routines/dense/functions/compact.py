@@ -1,9 +1,8 @@
-"""Functions of matrices and matrix equations, by SciPy."""
+"""LU factors as SciPy shows them: both in one matrix, and the order of its rows."""
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -26,146 +25,14 @@ from ckad.tape.types import DType, Type
 
 Attributes = Sequence[int]
 
-# --- analytic functions of matrices ---------------------------------------------------------------
-
-# A function f of [[A, E], [0, A]] has the derivative of f(A) along E in its upper right corner:
-# N. J. Higham, "Functions of Matrices", 2008, section 3.2.
-
-
-def _shape(attrs: Attributes, a: Type) -> Type:
-    flags("a function of matrices", attrs, 1)
-    matrices("a function of matrices", a)
-    square("a function of matrices", a)
-    return a
-
-
-def _along(b: Builder, a: Matrix, direction: Matrix, number: int, is_complex: int) -> int:
-    n = a.shape[1]
-    whole = (2 * n, 2 * n)
-    both = a.within((0, 0), whole) + a.within((n, n), whole) + direction.within((0, n), whole)
-    found = matrix(b, b.call(both.stacked(is_complex), attrs=(number, is_complex)), is_complex)
-    return found.block((0, n), (n, n)).stacked(is_complex)
-
-
-def _function(name: str, of_matrix: Callable[[np.ndarray], np.ndarray]) -> Routine:
-    def run(attrs: Attributes, a: np.ndarray) -> np.ndarray:
-        x = joined(a, attrs[0])
-        found = np.array([of_matrix(m) for m in x]).reshape(x.shape)
-        if found.dtype.kind == "c" and not attrs[0]:
-            raise np.linalg.LinAlgError(
-                f"the {name} of this real matrix is complex; pass a complex matrix, a + 0j"
-            )
-        return parted(found, attrs[0])
-
-    def push(b: Builder, tangents: Tangents, out: int, a: int, attrs: Attributes) -> int:
-        assert tangents[0] is not None
-        x, change = (matrix(b, v, attrs[0]) for v in (a, tangents[0]))
-        return _along(b, x, change, routine.number, attrs[0])
-
-    def pull(b: Builder, ct: int, out: int, a: int, attrs: Attributes) -> tuple[int]:
-        # the adjoint of the derivative at A is the derivative at A^H
-        x, z = (matrix(b, v, attrs[0]) for v in (a, ct))
-        return (_along(b, x.H, z, routine.number, attrs[0]),)
-
-    routine = define(
-        Routine(name, _shape, run, push, pull, lambda attrs, a: 30.0 * a.size * a.shape[1])
-    )
-    return routine
-
-
-def _exponential(a: np.ndarray) -> np.ndarray:
-    import scipy.linalg
-
-    return np.asarray(scipy.linalg.expm(a))
-
-
-def _root(a: np.ndarray) -> np.ndarray:
-    import scipy.linalg
-
-    return np.asarray(scipy.linalg.sqrtm(a))
-
-
-def _logarithm(a: np.ndarray) -> np.ndarray:
-    import scipy.linalg
-
-    with warnings.catch_warnings():  # of an error of 1e-13, and in matrices that users do not see
-        warnings.simplefilter("ignore", RuntimeWarning)
-        return np.asarray(scipy.linalg.logm(a))
-
-
-expm = _function("expm", _exponential)
-sqrtm = _function("sqrtm", _root)
-logm = _function("logm", _logarithm)
-
-# --- Sylvester's equation -------------------------------------------------------------------------
-
-# sylvester(A [b, n, n], B [b, m, m], Q [b, n, m]; complex) -> X with A X + X B = Q
-
-
-def _sylvester_shape(attrs: Attributes, a: Type, b: Type, q: Type) -> Type:
-    flags("sylvester", attrs, 1)
-    matrices("sylvester", a, b, q)
-    square("sylvester", a)
-    square("sylvester", b)
-    need(q.shape[1:] == (a.shape[1], b.shape[1]), f"sylvester of {a}, {b} and {q}")
-    return q
-
-
-def _sylvester(attrs: Attributes, *operands: np.ndarray) -> np.ndarray:
-    import scipy.linalg
-
-    stacks = [joined(x, attrs[0]) for x in operands]
-    found = [scipy.linalg.solve_sylvester(*matrices) for matrices in zip(*stacks, strict=True)]
-    return parted(np.array(found).reshape(stacks[2].shape), attrs[0])
-
-
-def _sylvester_jvp(
-    b: Builder, tangents: Tangents, out: int, *operands: int, attrs: Attributes
-) -> int | None:
-    (is_complex,) = attrs
-    x, total = matrix(b, out, is_complex), None
-    for k, tangent in enumerate(tangents):
-        if tangent is not None:
-            change = matrix(b, tangent, is_complex)
-            term = (-(change @ x), -(x @ change), change)[k]
-            total = term if total is None else total + term
-    if total is None:
-        return None
-    right = total.stacked(is_complex)
-    return b.call(operands[0], operands[1], right, attrs=(sylvester.number, is_complex))
-
-
-def _sylvester_vjp(
-    b: Builder, ct: int, out: int, *operands: int, attrs: Attributes
-) -> tuple[int, ...]:
-    """A^H Y + Y B^H = ct, ct_Q = Y, ct_A = -Y X^H, ct_B = -X^H Y"""
-    (is_complex,) = attrs
-    turned = [matrix(b, v, is_complex).H.stacked(is_complex) for v in operands[:2]]
-    of_right = b.call(*turned, ct, attrs=(sylvester.number, is_complex))
-    x, y = (matrix(b, v, is_complex) for v in (out, of_right))
-    changes = [(-(y @ x.H)).stacked(is_complex), (-(x.H @ y)).stacked(is_complex)]
-    return *changes, of_right
-
-
-sylvester = define(
-    Routine(
-        "sylvester",
-        _sylvester_shape,
-        _sylvester,
-        _sylvester_jvp,
-        _sylvester_vjp,
-        lambda attrs, a, b, q: 25.0 * (a.size * a.shape[1] + b.size * b.shape[1]),
-    )
-)
-
-# --- LU as SciPy shows it -------------------------------------------------------------------------
-
 # lu_compact(A; complex) -> [b, n + 1, n]: U, and below its diagonal L, of A with its rows in the
 # order that the last row says
 
 
 def _compact_shape(attrs: Attributes, a: Type) -> Type:
-    square("lu_compact", _shape(attrs, a))
+    flags("lu_compact", attrs, 1)
+    matrices("lu_compact", a)
+    square("lu_compact", a)
     batch, n, _ = a.shape
     return a.with_shape((batch, n + 1, n))
 
