@@ -249,6 +249,8 @@ class StagedLoop:
         own = housing.outgrown(found) if isinstance(found, Outgrown) else housing.want(found, most)
         if not own:
             raise found
+        if isinstance(found, Stacked):
+            self.found.lists.pop(id(found.owner), None)
 
     def _house_lists(self) -> None:
         """Let the steps start with lists as they are kept now."""
