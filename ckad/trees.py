@@ -227,13 +227,10 @@ def register_short(whole: Callable[[Any, np.dtype], Any], *traced: type) -> None
 
 
 _SIGNED = (np.int8, np.int16, np.int32)
+_NATIVE = frozenset(map(np.dtype, (*_SIGNED, np.uint8, np.uint16, np.uint32)))
 #: Integers that no tape has, in either order of bytes: what is computed from them alone wraps
 #: around in NumPy.
-SHORT = frozenset(
-    dtype.newbyteorder(order)
-    for dtype in map(np.dtype, (*_SIGNED, np.uint8, np.uint16, np.uint32))
-    for order in "<>"
-)
+SHORT = _NATIVE | {dtype.newbyteorder("S") for dtype in _NATIVE}
 
 
 def is_short(x: Any) -> bool:

@@ -210,11 +210,9 @@ register(np.square, lambda x: apply(Op.AND if x.dtype == bool else Op.MUL, x, x)
 
 
 def _reciprocal(x: Tracer) -> Array:
-    """Of an integer it is rounded towards 0, and the least of 64 bits that of 0."""
     if x.type.is_float:
         return apply(Op.DIV, constant_like(x, 1.0), x)
-    whole = np.where(np.equal(np.abs(x), 1), x, 0)
-    return np.where(np.equal(x, 0), np.iinfo(np.int64).min, whole)
+    return np.where(x == 0, np.iinfo(np.int64).min, np.where(np.abs(x) == 1, x, 0))
 
 
 register(np.reciprocal, _reciprocal)
@@ -358,9 +356,9 @@ _POWERS_OF_TWO = np.left_shift(1, np.arange(63))
 
 def _power_of_two(exponent: Tracer) -> Tracer:
     """The program stops where the exponent is not among these; a negative one is none of them."""
-    n = len(_POWERS_OF_TWO)
-    settled = exponent if is_at_least(exponent, 0) else lift(np.where(exponent < 0, n, exponent))
-    places = apply(Op.WRAP, settled, attrs=(n,))
+    is_held = exponent.scalar and is_at_least(exponent, 0)
+    at = exponent if is_held else lift(np.where(exponent < 0, 63, exponent))
+    places = apply(Op.WRAP, at, attrs=(len(_POWERS_OF_TWO),))
     return apply(Op.GATHER, lift(_POWERS_OF_TWO), places, attrs=(0,))
 
 

@@ -170,7 +170,8 @@ def _within(frame: Frame, node: ast.With, items: Sequence[ast.withitem]) -> Flow
 def _suppressed(manager: Any) -> Sequence[Any]:
     """The exceptions that may end at a context manager."""
     if isinstance(manager, contextlib.suppress):
-        return manager._exceptions
+        named: Sequence[Any] = vars(manager)["_exceptions"]
+        return named
     ends = classes.method(manager, "__exit__")
     definition = None if ends is None else definition_of(ends)
     parts = [] if definition is None else ast.walk(definition.node)

@@ -254,9 +254,8 @@ class StagedLoop:
 
     def _house_lists(self) -> None:
         """Let the steps start with lists as they are kept now."""
-        wanted, self.wanted = self.wanted, []
-        for one in wanted:
-            self._house(one)
+        while self.wanted:
+            self._house(self.wanted.pop(0))
         self.buffers |= self.found.housing.enter(self.found.written)
         self._forget(self.found.given_up())
         for house in self.found.housing.houses.values():
