@@ -227,8 +227,10 @@ def register_short(whole: Callable[[Any, np.dtype], Any], *traced: type) -> None
 
 
 _SIGNED = (np.int8, np.int16, np.int32)
-#: Integers that no tape has: what is computed from them alone wraps around in NumPy.
-SHORT = frozenset(map(np.dtype, (*_SIGNED, np.uint8, np.uint16, np.uint32)))
+_NATIVE = frozenset(map(np.dtype, (*_SIGNED, np.uint8, np.uint16, np.uint32)))
+#: Integers that no tape has, in either order of bytes: what is computed from them alone wraps
+#: around in NumPy.
+SHORT = _NATIVE | {dtype.newbyteorder("S") for dtype in _NATIVE}
 
 
 def is_short(x: Any) -> bool:
@@ -279,7 +281,7 @@ def _stand_in(x: Any) -> Any:
         return whole
     if is_short(x):
         short = ShortIntegers((0.0,))
-        short.dtype = x.dtype
+        short.dtype = x.dtype.newbyteorder("=")
         return short
     return Complex() if is_complex(x) else 0.0
 

@@ -721,3 +721,30 @@ def test_the_users_own_errors_pass_through() -> None:
 def test_shapes_that_do_not_fit_are_named() -> None:
     with pytest.raises(ValueError, match=rf"{FILE}:\d+: operands could not be broadcast"):
         ckad.jit(lambda x: x + x[1:])(X)
+
+
+class Doubled(np.ndarray):
+    def __mul__(self, other):
+        return 2.0 * (np.asarray(self) * other)
+
+
+class Counted(np.ndarray):
+    def __array_ufunc__(self, ufunc, method, *args, **options):
+        return 3.0 * ufunc(*map(np.asarray, args), **options)
+
+
+class Named(np.ndarray):
+    name = "height"
+
+
+def test_arrays_with_an_arithmetic_of_their_own_are_refused(tmp_path):
+    numbers = np.arange(3.0)
+    masked = np.ma.array(numbers, mask=[0, 1, 0])
+    for own in (numbers.view(Doubled), numbers.view(Counted), masked):
+        with pytest.raises(TraceError, match="does not compute as an array does"):
+            ckad.jit(lambda x: x * x)(own)
+        with pytest.raises(TraceError, match="does not compute as an array does"):
+            ckad.jit(lambda x, own=own: x * own)(numbers)
+    filed = np.memmap(tmp_path / "numbers", float, "w+", shape=(3,))
+    for own in (numbers.view(Named), filed, numbers.view(np.recarray), np.ma.array(numbers)):
+        np.testing.assert_array_equal(ckad.jit(lambda x: x * x)(own), np.asarray(own) ** 2)

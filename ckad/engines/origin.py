@@ -109,6 +109,16 @@ _STOPPED: dict[str, tuple[type[Exception], str]] = {
         "an integer leaves the 64 bits that ckad computes with{where}, where Python's would go on. "
         "Start with a float: 1.0 in place of 1.",
     ),
+    "whole": (
+        RaisedError,
+        "a float that is NaN, infinite or beyond 64 bits is made an integer{where}. Test it "
+        "before: if math.isfinite(x): ...",
+    ),
+    "caught": (
+        RaisedError,
+        "Python raises an error for these numbers{where} that the program may catch, where NumPy "
+        "gives inf or nan. Test the number instead: if x > 0: ...",
+    ),
     "range": (
         RaisedError,
         "a Python integer is out of the bounds of the short integers that it meets{where}; NumPy "

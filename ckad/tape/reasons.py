@@ -34,6 +34,8 @@ class Reason(IntEnum):
     STATE = 21
     BOUNDS = 22
     RANGE = 23
+    WHOLE = 24
+    CAUGHT = 25
 
 
 def reason_of(row: Row) -> Reason:

@@ -18,6 +18,7 @@ class Refusal(NamedTuple):
 
 REFUSALS: tuple[Refusal, ...] = (
     Refusal(errors.ConcreteValueError, "a truth value is computed with", "class of a truth value"),
+    Refusal(errors.RaisedError, "that the program may catch", "caught error of a number"),
     Refusal(errors.AliasError, "what this array holds is not known here", "memory not known"),
     Refusal(errors.AliasError, "binds .* to memory that has another name", "two names in a loop"),
     Refusal(errors.AliasError, "shows the memory that .* starts with", "two names before a loop"),

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import ckad
-from ckad.errors import UnsupportedFunctionError
+from ckad.errors import TracedIndexError, UnsupportedFunctionError
 
 from .numpy_traced import assert_same, record_and_evaluate, run_numpy
 
@@ -139,3 +139,24 @@ def test_created_arrays_can_be_written():
         return a.sum(0) @ b + steps.sum() * grid.sum()
 
     ckad.testing.check_grads(f, (X,))
+
+
+@pytest.mark.parametrize("engine", ["vm", "native"])
+def test_reciprocals_of_integers_are_integers(engine):
+    whole = np.array([3, -1, 1, -2])
+    got = ckad.jit(np.reciprocal, engine=engine)(whole)
+    assert got.dtype == np.int64
+    np.testing.assert_array_equal(got, [0, -1, 1, 0])
+    assert ckad.jit(np.reciprocal, engine=engine)(np.array([0]))[0] == np.iinfo(np.int64).min
+
+
+@pytest.mark.parametrize("engine", ["vm", "native"])
+@pytest.mark.parametrize("shift", [np.left_shift, np.right_shift])
+def test_shifts_by_negative_numbers_do_not_count_from_an_end(shift, engine):
+    whole = np.array([3, -3, 1])
+    compiled = ckad.jit(lambda n, k: shift(n, k), engine=engine)
+    np.testing.assert_array_equal(compiled(whole, whole * whole), shift(whole, whole * whole))
+    with pytest.raises(TracedIndexError):
+        compiled(whole, np.array([1, -7, 2]))
+    with pytest.raises(TracedIndexError):
+        ckad.jit(lambda x: x * shift(64, int(x)), engine=engine)(-3.5)

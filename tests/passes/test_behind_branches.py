@@ -40,3 +40,25 @@ def test_writes_of_both_sides():
         step = h * (np.arange(100) == k)
         ends = program(u + step, x), program(u - step, x)
         assert gradient[k] == pytest.approx((ends[0] - ends[1]) / (2.0 * h), abs=1e-7)
+
+
+def test_writes_of_the_second_side_into_an_array_that_the_first_leaves():
+    def program(u, v, x):
+        n = 0
+        while n < 3 and u @ u < 100.0:
+            n += 1
+            if u[9] * x < 0.5:
+                v[5:90] *= 0.6
+            else:
+                u[2 * n + 47] = v[n - 39] * x
+        return np.sum(u * u) + np.sum(v * v)
+
+    u, v = np.linspace(0.2, 1.0, 100), np.cos(np.arange(100.0))
+    for x in (0.3, 2.5):
+        value, gradient = ckad.value_and_grad(program, (0, 1))(u, v, np.array(x))
+        assert value == pytest.approx(program(u.copy(), v.copy(), x), rel=1e-13)
+        kept, scaled = np.delete(u, [49, 51, 53]), x > 1.0
+        np.testing.assert_allclose(
+            np.delete(gradient[0], [49, 51, 53]) if scaled else gradient[0],
+            2.0 * (kept if scaled else u),
+        )

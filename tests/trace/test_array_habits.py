@@ -242,3 +242,25 @@ def test_a_row_is_not_taken_apart(function):
     assert rows[0] == rows[1]
     for x in (np.zeros(3), np.array([0.0, 1.0]), np.array([True, True]), np.arange(4)):
         assert ckad.jit(lambda x: function(x))(x) == function(x)
+
+
+GRID = np.arange(6.0).reshape(2, 3)
+
+
+@pytest.mark.parametrize(
+    "fun",
+    [
+        lambda a: a.ravel("A"),
+        lambda a: a.reshape(6, order="A"),
+        lambda a: (2.0 * a).flatten("A"),
+        lambda a: np.array(a, order="A").ravel("K"),
+    ],
+)
+def test_order_as_it_lies_is_that_of_numpy_or_refused(fun):
+    rows = GRID.copy()
+    np.testing.assert_array_equal(ckad.jit(fun)(rows), fun(rows))
+    for other in (np.asfortranarray(GRID), GRID.T):
+        with pytest.raises(UnsupportedFunctionError, match="an array whose layout is not known"):
+            ckad.jit(fun)(other)
+    line = np.arange(6.0)[::2]
+    np.testing.assert_array_equal(ckad.jit(lambda a: a.ravel("A"))(line), line)

@@ -276,5 +276,5 @@ def test_what_decides_whether_a_handler_runs_is_named():
         except AttributeError:
             return x
 
-    with pytest.raises(ckad.errors.ConcreteValueError, match="whether a name is bound"):
+    with pytest.raises(ckad.errors.ConcreteValueError, match="a handler waits for a name"):
         ckad.grad(program)(1.3)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import math
+
 import numpy as np
 import pytest
 
 import ckad
-from ckad.errors import RaisedError
+from ckad.errors import ConcreteValueError, RaisedError
 
 from .idioms import check_number
 
@@ -111,3 +114,138 @@ def test_what_numbers_decide_stops_the_program_where_it_is_raised():
     assert ckad.value_and_grad(by_numbers)(0.3) == pytest.approx((by_numbers(0.3), 36.0))
     with pytest.raises(RaisedError, match="raise ValueError"):
         ckad.grad(by_numbers)(0.7)
+
+
+class Suppressed:
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, error, where):
+        return kind is ValueError
+
+
+def root(x):
+    try:
+        return math.sqrt(x - 1.0)
+    except Exception:
+        return 2.0 * x
+
+
+def whose_root_is_not_read(x):
+    there = 1.0
+    try:
+        math.log(x - 1.0)
+    except:  # noqa: E722
+        there = 0.0
+    return x * there
+
+
+def exponential(x):
+    try:
+        return math.exp(x - 2.0) * math.exp(-700.0 * min(x - 1.5, 0.0) * 100.0)
+    except OverflowError:
+        return x
+
+
+def quotient(x):
+    with contextlib.suppress(ZeroDivisionError):
+        return x / float(math.floor(x))
+    return x
+
+
+def power(x):
+    try:
+        return float(x - 1.0 if x > 1.0 else 0.0 * x) ** -1.5
+    except ArithmeticError:
+        return x
+
+
+def in_a_helper(x):
+    def share(a, b):
+        return a // b
+
+    try:
+        return x + share(2 * int(x), int(x) - 0)
+    except (KeyError, ZeroDivisionError):
+        return 3.0 * x
+
+
+def in_a_manager(x):
+    y = 3.0 * x
+    with Suppressed():
+        y = math.acos(2.0 - x)
+    return y
+
+
+def in_a_loop(x):
+    total = 0.0
+    for k in range(20):
+        try:
+            total += math.sqrt(x * (k + 1) - 1.0)
+        except ValueError:
+            total -= 1.0
+    return total
+
+
+def integer(x):
+    try:
+        return x * int(3.0 + np.log(x - 1.0))
+    except (ValueError, OverflowError):
+        return x
+
+
+CAUGHT = [root, whose_root_is_not_read, exponential, quotient, power, in_a_helper, in_a_manager]
+
+
+@pytest.mark.parametrize("engine", ["vm", "native"])
+@pytest.mark.parametrize("function", [*CAUGHT, in_a_loop, integer])
+def test_errors_of_numbers_that_a_handler_catches_stop_the_program(function, engine):
+    assert ckad.jit(function, engine=engine)(1.6) == pytest.approx(function(1.6), rel=1e-14)
+    with np.errstate(invalid="ignore"):
+        function(0.5)
+    with pytest.raises(RaisedError):
+        ckad.jit(function, engine=engine)(0.5)
+
+
+@pytest.mark.parametrize("number", [np.nan, np.inf, -1e19])
+def test_integers_of_floats_that_have_none_stop_the_program(number):
+    for function in (int, round, math.floor, math.ceil, math.trunc):
+        for engine in ("vm", "native"):
+            compiled = ckad.jit(lambda x, f=function: x * (f(2.0 * x) % 7), engine=engine)
+            assert compiled(1.6) == 1.6 * (function(3.2) % 7)
+            with pytest.raises(RaisedError, match="is made an integer"):
+                compiled(number)
+
+
+def test_integers_of_floats_in_a_loop_that_is_one_operation():
+    def deposited(x):
+        cells = np.zeros(8)
+        for k in range(len(x)):
+            cells[int(8.0 * x[k]) % 8] += x[k]
+        return np.sum(cells**2)
+
+    assert ckad.grad(deposited)(np.array([0.3, 0.35])) == pytest.approx([1.3, 1.3])
+    with pytest.raises(RaisedError, match="is made an integer"):
+        ckad.grad(deposited)(np.array([0.3, np.nan]))
+
+
+def raised_by_numpy(x):
+    with np.errstate(all="raise"):
+        try:
+            return np.sqrt(x - 1.0)
+        except FloatingPointError:
+            return x
+
+
+def raised_by_numpy_inside(x):
+    try:
+        with np.errstate(invalid="raise"):
+            return np.sqrt(x - 1.0)
+    except ArithmeticError:
+        return x
+
+
+@pytest.mark.parametrize("function", [raised_by_numpy, raised_by_numpy_inside])
+def test_errors_that_numpy_is_asked_to_raise_and_a_handler_catches_are_refused(function):
+    with pytest.raises(ConcreteValueError, match="whether a FloatingPointError is raised"):
+        ckad.grad(function)(0.5)

@@ -190,3 +190,20 @@ def test_special_forms_of_the_gradient():
     """A function of the absolute value and the angle."""
     f = lambda z: np.sum(np.abs(z) ** 3 * np.cos(np.angle(z)))  # noqa: E731
     np.testing.assert_allclose(ckad.grad(f)(Z), differences(f, Z), rtol=1e-6)
+
+
+@pytest.mark.parametrize("engine", ["vm", "native"])
+def test_powers_keep_the_precision_and_zero_has_numpys(engine):
+    z = np.array([1 + 2j, 0, 0.5j], np.complex64)
+    w = np.array([2.5 - 1j, 0.3 + 2j, -0.5], np.complex64)
+
+    def powers(z, w):
+        return [z**w, z**2.5, 2.0**w, z ** (1 + 1j), z[0] ** w, np.float32(1.5) ** w]
+
+    for got, want in zip(ckad.jit(powers, engine=engine)(z, w), powers(z, w), strict=True):
+        assert got.dtype == want.dtype == np.complex64
+        np.testing.assert_allclose(got, want, rtol=2e-6, atol=1e-6)
+    nothing = np.zeros(4, complex)
+    powers_of_it = np.array([1 + 1j, 0.001 - 5j, 0.5, 0])
+    got = ckad.jit(lambda z, w: np.float_power(z, w), engine=engine)(nothing, powers_of_it)
+    np.testing.assert_array_equal(got, [0, 0, 0, 1])

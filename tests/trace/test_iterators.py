@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import ckad
-from ckad.errors import CkadError
+from ckad.errors import CkadError, UnsupportedFunctionError
 
 Function = Callable[[Any], Any]
 AT = 0.83
@@ -324,3 +324,18 @@ def by_pairs(s):
 def test_orders_that_are_refused() -> None:
     with pytest.raises(CkadError, match=r"a traced value decides an order.*np\.argsort"):
         ckad.jit(by_pairs, engine="vm")(AT)
+
+
+def test_extrema_of_nothing_are_their_default():
+    def fun(x):
+        return max([], default=x[0]) + min(x[:0], default=x[1]) * max((v for v in ()), default=2.0)
+
+    x = np.array([0.3, 0.7])
+    assert ckad.value_and_grad(fun)(x)[0] == fun(x)
+    np.testing.assert_array_equal(ckad.grad(fun)(x), [1.0, 2.0])
+
+
+@pytest.mark.parametrize("pairs", [zip, lambda x, y: [[a, b] for a, b in zip(x, y, strict=True)]])
+def test_tuples_with_traced_values_are_not_sorted(pairs):
+    with pytest.raises(UnsupportedFunctionError, match="sorted of tuples or lists"):
+        ckad.jit(lambda x: sorted(pairs(x, [1, 2])))(np.array([0.3, 0.7]))

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import ckad
-from ckad.errors import AliasError
+from ckad.errors import AliasError, UnrecordableError
 from ckad.trace.source.control.loops import StagedLoop
 
 pytestmark = pytest.mark.usefixtures("engine")
@@ -544,3 +544,78 @@ def test_a_list_that_is_lengthened_by_itself_is_written_out():
 
     x = a(3)
     np.testing.assert_allclose(ckad.jit(program)(x), 64 * np.sum(x**2), rtol=1e-12)
+
+
+def in_two_parts(x):
+    seen = []
+
+    def is_large(v):
+        seen.append(2 * v)
+        return v > 0.9
+
+    for k in range(10):
+        if is_large(x[k % 4]) and is_large(x[(k + 1) % 4]):
+            x[0] += 0.1
+    return x[0] * len(seen) + sum(seen)
+
+
+def in_a_branch_too(x):
+    seen = []
+
+    def is_large(v):
+        seen.append(v)
+        return v > 0.9
+
+    for k in range(10):
+        if is_large(x[k % 4]):  # noqa: SIM102
+            if is_large(x[(k + 1) % 4]):
+                x[0] += 0.1
+    return x[0] * len(seen) + sum(seen)
+
+
+def in_a_chain(x):
+    seen = [0.5]
+
+    def number(v):
+        seen.append(v)
+        return v
+
+    for k in range(10):
+        x[1] += number(x[k % 4]) < number(x[(k + 1) % 4]) < number(x[(k + 2) % 4])
+    return x[1] * len(seen) + sum(seen)
+
+
+def by_any(x):
+    seen = []
+
+    def is_large(v):
+        seen.append(v)
+        return v > 0.9
+
+    total = 0.0
+    for _ in range(10):
+        total += any(is_large(v) for v in x)
+    return total * len(seen) + sum(seen)
+
+
+@pytest.mark.parametrize("program", [in_two_parts, in_a_branch_too, in_a_chain, by_any])
+def test_helpers_append_always_and_under_conditions(program):
+    x = a(4)
+    value, gradient = ckad.value_and_grad(program)(x.copy())
+    assert value == pytest.approx(program(x.copy()), rel=1e-14)
+    slope = [(program(x + d) - program(x - d)) / 2e-6 for d in 1e-6 * np.eye(4)]
+    np.testing.assert_allclose(gradient, slope, rtol=1e-7)
+
+
+def test_a_list_that_operands_of_a_chain_make_longer_is_refused_by_name():
+    def program(x):
+        seen = []
+
+        def is_large(v):
+            seen.append(v)
+            return v > 0.9
+
+        return len(seen) * x[0] if is_large(x[0]) or is_large(x[1]) or is_large(x[2]) else x[1]
+
+    with pytest.raises(UnrecordableError, match="whose length or keys"):
+        ckad.grad(program)(a(4))

@@ -252,3 +252,22 @@ def test_a_number_of_python_out_of_range_is_refused_as_by_numpy():
 def test_a_function_without_a_rule_is_named():
     with pytest.raises(UnsupportedFunctionError, match="sum of integers this short"):
         ckad.jit(lambda u: np.sum((u > 0.5).astype(np.uint8), where=u > 0), engine="vm")(U)
+
+
+@pytest.mark.parametrize("dtype", [">i2", ">u2", ">i4", "<u1", ">i8"])
+def test_integers_in_another_order_of_bytes_wrap_around_alike(dtype):
+    numbers = np.array([250, 3, 30_000 if dtype[2] != "1" else 7], dtype)
+
+    def argument(u, m):
+        return m + m, m * m * m, m * u, m.astype(np.float32) * np.float32(2.0)
+
+    def captured(u, k):
+        return numbers * k, numbers * u, (numbers + numbers) * u
+
+    for engine in ("vm", "native"):
+        for fun, second in ((argument, numbers), (captured, np.array([7, 2, 3], np.int16))):
+            for got, want in zip(
+                ckad.jit(fun, engine=engine)(U, second), fun(U, second), strict=True
+            ):
+                assert got.dtype == want.dtype.newbyteorder("=")
+                np.testing.assert_array_equal(got, want)

@@ -16,6 +16,7 @@ from ckad.tape.ops import Op
 from ckad.tape.types import DType
 from ckad.trace.arrays import Array, Casting
 from ckad.trace.dispatch import put
+from ckad.trace.integers.affine import is_at_least
 from ckad.trace.memory.context import current
 from ckad.trace.memory.layout import plain_layout
 from ckad.trace.values.apply import (
@@ -206,7 +207,15 @@ register(np.conjugate, _same, ())
 register(np.absolute, lambda x: _same(x) if x.dtype == bool else apply(Op.ABS, x), (Op.ABS,))
 register(np.fabs, by_op(Op.ABS))
 register(np.square, lambda x: apply(Op.AND if x.dtype == bool else Op.MUL, x, x), (Op.MUL,))
-register(np.reciprocal, lambda x: apply(Op.DIV, constant_like(x, 1.0), x))
+
+
+def _reciprocal(x: Tracer) -> Array:
+    if x.type.is_float:
+        return apply(Op.DIV, constant_like(x, 1.0), x)
+    return np.where(x == 0, np.iinfo(np.int64).min, np.where(np.abs(x) == 1, x, 0))
+
+
+register(np.reciprocal, _reciprocal)
 register(np.deg2rad, lambda x: apply(Op.MUL, x, constant_like(x, math.pi / 180)))
 register(np.radians, lambda x: apply(Op.MUL, x, constant_like(x, math.pi / 180)))
 register(np.rad2deg, lambda x: apply(Op.MUL, x, constant_like(x, 180 / math.pi)))
@@ -346,7 +355,10 @@ _POWERS_OF_TWO = np.left_shift(1, np.arange(63))
 
 
 def _power_of_two(exponent: Tracer) -> Tracer:
-    places = apply(Op.WRAP, exponent, attrs=(len(_POWERS_OF_TWO),))
+    """The program stops where the exponent is not among these; a negative one is none of them."""
+    is_held = exponent.scalar and is_at_least(exponent, 0)
+    at = exponent if is_held else lift(np.where(exponent < 0, 63, exponent))
+    places = apply(Op.WRAP, at, attrs=(len(_POWERS_OF_TWO),))
     return apply(Op.GATHER, lift(_POWERS_OF_TWO), places, attrs=(0,))
 
 

@@ -129,6 +129,8 @@ def _items(args: tuple[Any, ...], name: str, options: dict[str, Any]) -> list[An
     """What ``min(a, b)`` and ``min([a, b])`` run over."""
     reject(options.keys() - {"default"}, f"{name} with key= on traced values")
     items = list(args[0]) if len(args) == 1 else list(args)
+    if not items and "default" in options:
+        return [options["default"]]
     if not items:
         raise ValueError(at_place(f"{name}() arg is an empty sequence"))
     return [_single(x, name) if isinstance(x, Tracer) else x for x in items]
@@ -193,7 +195,10 @@ def _truth(x: Any) -> Any:
 @_instead_of(sorted)
 def _sorted(iterable: Any, /, *, key: Any = None, reverse: bool = False) -> list[Any]:
     reject(key is not None, "sorted with key= on traced values")
-    items = np.sort(np.stack([_single(x, "sorted") for x in iterable]))
+    given = list(iterable)
+    nested = any(isinstance(x, (list, tuple)) for x in given)
+    reject(nested, "sorted of tuples or lists with traced values")
+    items = np.sort(np.stack([_single(x, "sorted") for x in given]))
     return list(items)[::-1] if reverse else list(items)
 
 

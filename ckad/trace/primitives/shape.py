@@ -55,7 +55,10 @@ def settled_order(x: Tracer, order: str | None) -> str:
     if order not in ("A", "K", None):
         reject(order not in ("C", "F"), f"order={order!r}")
         return str(order)
-    return "F" if contiguity(transpose(x)) and not contiguity(x) else "C"
+    turned = contiguity(transpose(x))
+    unknown = turned is None and x.ndim > 1
+    reject(order == "A" and unknown, "order='A' of an array whose layout is not known")
+    return "F" if turned and not contiguity(x) else "C"
 
 
 def order_of_elements(x: Tracer, order: str) -> str:

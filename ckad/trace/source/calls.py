@@ -75,11 +75,6 @@ _OF_ROWS = (min, max, sum, list)
 _CALLING = {functools.reduce, itertools.accumulate, itertools.starmap}
 #: What looks at the items of a container, but not into them.
 _SHALLOW = {len, iter, zip, enumerate, reversed, list, tuple, dict, isinstance, type, id, hasattr}
-#: Functions of math that raise a ValueError for some numbers.
-_OF_SOME = {
-    *(math.sqrt, math.log, math.log2, math.log10, math.log1p, math.acos, math.asin),
-    *(math.acosh, math.atanh, math.fmod, math.pow, math.gamma, math.lgamma),
-}
 #: What may be asked of None, too.
 _LOOKING = (isinstance, type, print, id, repr, str, callable)
 #: Python numbers come out of these if only such go in.
@@ -168,12 +163,10 @@ def _formula(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
     if counterpart is None:
         return NotImplemented
     is_math = type(callee) is BuiltinFunctionType
-    if is_math and callee in _OF_SOME:
-        ledger().may_raise[ValueError] += 1
     mark_place(current())
     result = counterpart(*args, **options)
     if type(result) is Tracer:
-        return weakened(result) if is_math else result
+        return by_builtin(callee, args, weakened(result)) if is_math else result
     return new(result, args) if isinstance(result, (*CONTAINERS, tuple)) else lifted(result)
 
 
@@ -268,8 +261,6 @@ def _note_effects(callee: Any, owner: Any, args: Sequence[Any]) -> None:
         check_probed(owner, *args)
     if type(owner) is KEPT and callee.__name__ == "cache_clear":
         forget(owner)
-    if is_in(callee, _OF_SOME) and holds_tracer(list(args)):
-        ledger().may_raise[ValueError] += 1
 
 
 def _computed(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:

@@ -37,7 +37,7 @@ class Short(Shaped):
     numbers: Any  # Tracer or Part
 
     def __init__(self, numbers: Tracer | Part, dtype: np.dtype) -> None:
-        self.numbers, self.dtype = numbers, dtype
+        self.numbers, self.dtype = numbers, np.dtype(dtype).newbyteorder("=")
 
     @property
     def scalar(self) -> bool:

@@ -275,8 +275,7 @@ def concrete(x: Any) -> np.ndarray:
                 "a list holds traced values where NumPy expects an array. Use np.stack([...])."
             )
         )
-    masked = isinstance(x, np.ma.MaskedArray) and np.any(np.ma.getmaskarray(x))
-    if masked or isinstance(x, np.matrix):
+    if isinstance(x, np.ndarray) and type(x) is not np.ndarray and _computes_by_itself(x):
         raise TraceError(
             at_place(
                 f"a {type(x).__name__} does not compute as an array does, and ckad computes with "
@@ -284,6 +283,23 @@ def concrete(x: Any) -> np.ndarray:
             )
         )
     return known_dtype(np.asarray(x))
+
+
+_USUAL = (np.ndarray, np.memmap, np.recarray)
+_OPERATORS = [
+    f"__{name}__" for name in "array_ufunc add sub mul truediv pow matmul getitem".split()
+]
+
+
+def _computes_by_itself(x: np.ndarray) -> bool:
+    """Whether the class of ``x`` has another arithmetic than arrays."""
+    if isinstance(x, np.ma.MaskedArray):
+        return bool(np.any(np.ma.getmaskarray(x)))
+    kind = type(x)
+    return any(
+        all(getattr(kind, name) is not getattr(usual, name) for usual in _USUAL)
+        for name in _OPERATORS
+    )
 
 
 _CONVERT = "Convert the array with .astype(np.float64)."

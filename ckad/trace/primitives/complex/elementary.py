@@ -81,14 +81,15 @@ def sqrt(x: Complex) -> Complex:
 
 @lowers(np.power, np.float_power)
 def power(x: Complex, y: Complex) -> Complex:
-    """The principal value; 0 to a power is 0 where that has a positive real part and no other."""
+    """The principal value; 0 to a power is 0 where that has a positive real part."""
     nothing = equal(x, as_complex(np.zeros_like(x.parts[0])))
     safe = Complex(np.where(nothing, 1.0, x.parts[0]), x.parts[1])
     general = exp(multiply(y, log(safe)))
     c, d = y.parts
-    at_zero = np.where(np.logical_and(np.equal(d, 0), c > 0), 0.0, math.nan)
+    none, one = np.zeros_like(c), np.ones_like(c)
+    at_zero = np.where(c > 0, none, math.nan * one)
     # small whole powers, which are smooth there
-    known = (1.0, 0.0), x.parts, square(x).parts
+    known = (one, none), x.parts, square(x).parts
     real, imag = at_zero, at_zero
     for n, parts in enumerate(known):
         is_n = np.logical_and(np.equal(c, n), np.equal(d, 0))

@@ -40,13 +40,7 @@ from ckad.trace.source.control.flow import Flow, definite
 from ckad.trace.source.control.outcome import Bound, Objects, Outcome
 from ckad.trace.source.memory import stacks
 from ckad.trace.source.memory.aliases import names_showing
-from ckad.trace.source.memory.contents import (
-    Contents,
-    Stacked,
-    Whole,
-    changes_length,
-    is_unhoused,
-)
+from ckad.trace.source.memory.contents import Contents, Stacked, Whole, changes_length, is_unhoused
 from ckad.trace.source.memory.counts import Counts
 from ckad.trace.source.memory.growing import Tips, check_outgrown
 from ckad.trace.source.memory.sharing import Place, together
@@ -260,12 +254,12 @@ class Body:
     def _is_bound_by_some(self, key: Key, end: Any) -> bool:
         """Whether some steps bind a name first, and others find it as these left it."""
         frame, name = key
-        is_read = type(end) is Maybe and frame.is_read_elsewhere(name)
+        is_some = type(end) is Maybe
         is_met = key in self.region.unsure and end is not MISSING
         is_carried = all(slot_of(x) is not None for x in flatten(end)[0])
-        if is_met and not (is_carried and type(end) is Maybe) and self.loop.may_be_written_out:
+        if is_met and not (is_carried and is_some) and self.loop.may_be_written_out:
             raise binds_first(key)
-        return (is_read or is_met) and is_carried
+        return is_carried and (is_met or (is_some and frame.is_read_elsewhere(name)))
 
     def leaves(self, key: Key) -> bool:
         """Whether a step ends with what a carried name starts with."""

@@ -19,8 +19,10 @@ from ckad.trace.source.control.checks import Stops, note_raise
 from ckad.trace.source.control.flow import Flow, definite
 from ckad.trace.source.control.merging import VALUE, Merge, Side
 from ckad.trace.source.draws.noted import Uncounted, note_sides
-from ckad.trace.source.memory.contents import Contents, Stacked
+from ckad.trace.source.memory.appends import Appended
+from ckad.trace.source.memory.contents import Contents, Stacked, Whole
 from ckad.trace.source.memory.ended import Ended
+from ckad.trace.source.memory.growing import Growing, Outgrown
 from ckad.trace.source.memory.housing import Housing, check_alike, merge_growth
 from ckad.trace.source.memory.objects import Attributes
 from ckad.trace.source.memory.twins import can_differ
@@ -108,7 +110,7 @@ def logical(is_and: bool, first: Any, verdict: Tracer, rest: Thunk, place: Hasha
             plain = computed or type(found) is bool
             quiet = not trace.adopted and not region.has_effects
             harmless = plain and quiet and _is_harmless(trace)
-        except (Written, Stops):
+        except (Written, Stops, Appended, Growing, Outgrown, Stacked, Whole):
             harmless = False
     if harmless and isinstance(first, Tracer) and first.dtype == bool:
         second = truth(side(verdict, is_and, rest)())

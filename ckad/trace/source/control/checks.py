@@ -7,14 +7,18 @@ and branches carry like any other and on which the function's result depends.
 
 from __future__ import annotations
 
+import functools
+import math
 import operator
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
 import numpy as np
 
 from ckad import trees
+from ckad.errors import ConcreteValueError
+from ckad.place import at_place
 from ckad.tape.ops import Op
 from ckad.tape.reasons import Reason
 from ckad.trace.integers.affine import is_at_least, is_held, range_of
@@ -45,6 +49,7 @@ def certain(x: Maybe | OrNone) -> Any:
     An array or a container stays what it is, since other names may show it.
     """
     if isinstance(x, Maybe):
+        _check_unasked()
         zero = stop_if(np.logical_not(x.bound), Reason.UNBOUND)
     else:
         zero = stop_if(x.absent, Reason.NONE)
@@ -56,6 +61,21 @@ def certain(x: Maybe | OrNone) -> Any:
             _settle(localise(leaf).storage, zero)
     _count(zero)
     return x.value
+
+
+#: What is raised where a name is not bound.
+_UNBOUND = (UnboundLocalError, AttributeError)
+
+
+def _check_unasked() -> None:
+    """Whether a handler of just that runs is not decided by what only the run has."""
+    if may_be_caught(*_UNBOUND) and not may_be_caught(ArithmeticError):
+        raise ConcreteValueError(
+            at_place(
+                "a handler waits for a name that is not bound, and whether it is depends on traced "
+                "numbers. Bind it before, to None, and ask that."
+            )
+        )
 
 
 def _settle(storage: Storage, zero: Tracer) -> None:
@@ -82,10 +102,11 @@ def _shifted(x: Any, y: Any) -> Any:
     return np.multiply(x, np.exp2(y))
 
 
+_POWERS = (operator.pow, operator.ipow)
 #: How large a result is, in floats.
 _GROWING: dict[Callable[..., Any], _Size] = {
     **dict.fromkeys((operator.mul, operator.imul), np.multiply),
-    **dict.fromkeys((operator.pow, operator.ipow), np.power),
+    **dict.fromkeys(_POWERS, np.power),
     **dict.fromkeys((operator.lshift, operator.ilshift), _shifted),
 }
 _ADDING = (operator.add, operator.iadd)
@@ -97,7 +118,7 @@ _MOST = 2.0**63 - 4096
 def whole(function: Callable[..., Any], x: Any, y: Any, result: Tracer) -> Tracer:
     """``result``, a Python integer: the program stops where 64 bits do not hold it."""
     if result.dtype != np.int64:
-        return result
+        return _finite((x, y), result) if function in _POWERS else result
     if function in _GROWING:
         wrong = _is_too_large(_GROWING[function], x, y, result)
     elif function in _ADDING or function in _SUBTRACTING:
@@ -107,8 +128,8 @@ def whole(function: Callable[..., Any], x: Any, y: Any, result: Tracer) -> Trace
     return result if wrong is None else _unless(wrong, result)
 
 
-def _unless(wrong: Any, result: Tracer) -> Tracer:
-    checked = _after(result, stop_if(wrong, Reason.OVERFLOW))
+def _unless(wrong: Any, result: Tracer, reason: Reason = Reason.OVERFLOW) -> Tracer:
+    checked = _after(result, stop_if(wrong, reason))
     assert isinstance(checked, Tracer)
     return checked
 
@@ -145,13 +166,32 @@ def negated(x: Any, result: Tracer) -> Tracer:
 
 def by_builtin(callee: Callable[..., Any], args: Sequence[Any], result: Tracer) -> Tracer:
     """The same of what a builtin makes of Python numbers."""
+    if result.dtype.kind == "f" and (callee is pow or callee in _OF_SOME):
+        return _finite(args, result)
     if result.dtype != np.int64 or known(result) is not None:
         return result
+    if callee in _ROUNDING:
+        return _rounded(args[0], result)
     if callee is abs:
         return negated(args[0], result)
     if callee is pow and len(args) == 2:
         return whole(operator.pow, args[0], args[1], result)
     return _summed(args[0], result) if callee is sum and len(args) == 1 else result
+
+
+#: What makes integers of floats.
+_ROUNDING = (int, round, math.floor, math.ceil, math.trunc)
+
+
+def _rounded(x: Any, result: Tracer) -> Tracer:
+    """``int(x)`` of a float: there is none of NaN, nor of infinities."""
+    if not isinstance(x, Tracer) or x.dtype.kind != "f":
+        return result
+    wrong = _unless_known(np.logical_not(np.less(np.abs(x), 2.0**63)))
+    if wrong is None:
+        return result
+    stop_where_caught(lambda: wrong, ValueError, OverflowError)
+    return _unless(wrong, result, Reason.WHOLE)
 
 
 def _summed(xs: Any, result: Tracer) -> Tracer:
@@ -169,10 +209,10 @@ _DIVISIONS = (
 
 def divided(function: Callable[..., Any], y: Any, result: Tracer) -> Tracer:
     """``result`` of Python numbers: the program stops where an integer ``y`` is zero."""
-    if function not in _DIVISIONS or not isinstance(y, Tracer):
+    if function not in _DIVISIONS:
         return result
-    ledger().may_raise[ZeroDivisionError] += 1
-    if y.dtype != np.int64:
+    stop_where_caught(lambda: np.equal(y, 0), ZeroDivisionError)
+    if not isinstance(y, Tracer) or y.dtype != np.int64:
         return result
     low, high = range_of(y)
     if low > 0 or high < 0 or known(y) is not None:
@@ -180,6 +220,30 @@ def divided(function: Callable[..., Any], y: Any, result: Tracer) -> Tracer:
     checked = _after(result, stop_if(np.equal(y, 0), Reason.ZERO))
     assert isinstance(checked, Tracer)
     return checked
+
+
+#: Functions of math that raise an error where NumPy's give inf or nan.
+_OF_SOME = {
+    *(math.sqrt, math.exp, math.exp2, math.expm1, math.log, math.log2, math.log10, math.log1p),
+    *(math.sin, math.cos, math.tan, math.acos, math.asin, math.sinh, math.cosh, math.acosh),
+    *(math.atanh, math.fmod, math.remainder, math.pow, math.ldexp, math.gamma, math.lgamma),
+}
+
+
+def _finite(args: Sequence[Any], result: Tracer) -> Tracer:
+    """``result`` of Python floats, which raise an error where they give no number."""
+
+    def wrong() -> Any:
+        none = np.logical_and(np.isnan(result), _all(np.logical_not(np.isnan(x)) for x in args))
+        infinite = np.logical_and(np.isinf(result), _all(np.isfinite(x) for x in args))
+        return np.logical_or(none, infinite)
+
+    stop_where_caught(wrong, ValueError, OverflowError, ZeroDivisionError)
+    return result
+
+
+def _all(flags: Iterable[Any]) -> Any:
+    return functools.reduce(np.logical_and, flags)
 
 
 def _is_small(x: Any, y: Any) -> bool:
@@ -198,6 +262,17 @@ class Stops(BaseException):
 def note_raise(wrong: Any = True) -> None:
     """The program stops here if ``wrong``, whatever it computes afterwards."""
     _count(stop_if(wrong, Reason.RAISED))
+
+
+def stop_where_caught(wrong: Callable[[], Any], *kinds: type[Exception]) -> None:
+    """The program stops where Python raises what one of its handlers may catch."""
+    if may_be_caught(*kinds) and (found := _unless_known(lift(wrong()))) is not None:
+        _count(stop_if(found, Reason.CAUGHT))
+
+
+def may_be_caught(*kinds: type[Exception]) -> bool:
+    """Whether a handler may catch one of these exceptions here."""
+    return any(issubclass(kind, ledger().caught) for kind in kinds)
 
 
 def note_index(index: Any, n: int) -> None:

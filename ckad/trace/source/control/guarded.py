@@ -9,7 +9,7 @@ import ast
 import contextlib
 import threading
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,26 +18,14 @@ from ckad.errors import CkadError, ConcreteValueError
 from ckad.place import at_place
 from ckad.trace.source.actions import assign, evaluate, run_block
 from ckad.trace.source.control.branches import run_on
+from ckad.trace.source.control.checks import may_be_caught
 from ckad.trace.source.control.flow import Flow
 from ckad.trace.source.control.sequences.generators import around, generated_by
 from ckad.trace.source.names import classes
 from ckad.trace.source.names.frame import Frame, Region, ledger, region
+from ckad.trace.source.names.reader import definition_of
 from ckad.trace.source.outside.watch import watch
 from ckad.trace.source.skipped import Skipped
-
-_NUMBERS = "{} raises it, where NumPy gives inf or nan. Test the number instead: if x > 0: ..."
-#: Handlers whose exceptions may or may not be raised when the program runs, and why.
-_DECIDED = {
-    ZeroDivisionError: (
-        {"ZeroDivisionError", "ArithmeticError"},
-        _NUMBERS.format("a division of Python's numbers"),
-    ),
-    ValueError: ({"ValueError"}, _NUMBERS.format("a function of math")),
-    NameError: (
-        {"NameError", "UnboundLocalError", "AttributeError"},
-        "they decide whether a name is bound. Bind it before, to None, and ask that.",
-    ),
-}
 
 
 def try_statement(frame: Frame, node: ast.Try) -> Flow | None:
@@ -83,12 +71,12 @@ def _handler(frame: Frame, node: ast.Try, error: Any) -> ast.ExceptHandler | Non
 
 
 def _guarded(frame: Frame, node: ast.Try) -> Flow | None:
-    before = ledger().may_raise.copy()
     flow: Flow | None
     _open.guards.append((region(), frame, node))
     depth = len(_open.guards)
     try:
-        flow = run_block(frame, node.body)
+        with _catching(*(_caught(frame, handler.type) for handler in node.handlers)):
+            flow = run_block(frame, node.body)
     except CkadError:
         raise
     except Exception as error:
@@ -102,21 +90,43 @@ def _guarded(frame: Frame, node: ast.Try) -> Flow | None:
         return handled
     finally:
         del _open.guards[depth - 1 :]
-    for kind in ledger().may_raise - before:
-        _check_certain(node, *_DECIDED[kind])
     if not node.orelse:
         return flow
     return run_on(flow, lambda: run_block(frame, node.orelse), ("else", node))
 
 
-def _check_certain(node: ast.Try, names: set[str], why: str) -> None:
-    """Whether a handler runs is not decided by numbers that only the run has."""
-    for handler in node.handlers:
-        for part in ast.walk(handler.type) if handler.type is not None else ():
-            if isinstance(part, ast.Name) and part.id in names:
-                raise ConcreteValueError(
-                    at_place(f"whether {part.id} is raised here depends on traced numbers: {why}")
-                )
+def _caught(frame: Frame, kinds: ast.expr | None) -> Any:
+    """What a handler catches, as far as that is known before anything is raised."""
+    try:
+        found = Exception if kinds is None else evaluate(frame, kinds)
+        issubclass(Exception, found)
+    except Exception:
+        return Exception
+    return found
+
+
+@contextlib.contextmanager
+def _catching(*kinds: Any) -> Iterator[None]:
+    """What Python's numbers would raise in here stops the program, if it is one of ``kinds``."""
+    opened = ledger()
+    before = opened.caught
+    opened.caught = (*before, *kinds)
+    _check_floating()
+    try:
+        yield
+    finally:
+        opened.caught = before
+
+
+def _check_floating() -> None:
+    """NumPy's errors are not raised by numbers that only the run has."""
+    if may_be_caught(FloatingPointError) and "raise" in np.geterr().values():
+        raise ConcreteValueError(
+            at_place(
+                "whether a FloatingPointError is raised and caught here depends on traced numbers. "
+                "Leave np.errstate or np.seterr out and test the numbers: np.isfinite(x)."
+            )
+        )
 
 
 # --- with ---------------------------------------------------------------------------------------
@@ -139,10 +149,14 @@ def _within(frame: Frame, node: ast.With, items: Sequence[ast.withitem]) -> Flow
         _entering(manager)
         stack: contextlib.ExitStack[bool] = contextlib.ExitStack()
         with stack:
-            return _entered(frame, node, items, stack.enter_context(manager))
+            value = stack.enter_context(manager)
+            with _catching(*_suppressed(manager)):
+                return _entered(frame, node, items, value)
         return None
     try:
-        flow = _entered(frame, node, items, classes.invoke(manager, "__enter__"))
+        value = classes.invoke(manager, "__enter__")
+        with _catching(*_suppressed(manager)):
+            flow = _entered(frame, node, items, value)
     except CkadError:
         raise
     except Exception as error:
@@ -151,6 +165,18 @@ def _within(frame: Frame, node: ast.With, items: Sequence[ast.withitem]) -> Flow
         return None
     classes.invoke(manager, "__exit__", None, None, None)
     return flow
+
+
+def _suppressed(manager: Any) -> Sequence[Any]:
+    """The exceptions that may end at a context manager."""
+    if isinstance(manager, contextlib.suppress):
+        named: Sequence[Any] = vars(manager)["_exceptions"]
+        return named
+    ends = classes.method(manager, "__exit__")
+    definition = None if ends is None else definition_of(ends)
+    parts = [] if definition is None else ast.walk(definition.node)
+    answers = [ast.unparse(x.value) for x in parts if isinstance(x, ast.Return) and x.value]
+    return [] if {"None", "False"}.issuperset(answers) else [Exception]
 
 
 def _entering(manager: Any) -> None:

@@ -249,12 +249,13 @@ class StagedLoop:
         own = housing.outgrown(found) if isinstance(found, Outgrown) else housing.want(found, most)
         if not own:
             raise found
+        if isinstance(found, Stacked):
+            self.found.lists.pop(id(found.owner), None)
 
     def _house_lists(self) -> None:
         """Let the steps start with lists as they are kept now."""
-        wanted, self.wanted = self.wanted, []
-        for one in wanted:
-            self._house(one)
+        while self.wanted:
+            self._house(self.wanted.pop(0))
         self.buffers |= self.found.housing.enter(self.found.written)
         self._forget(self.found.given_up())
         for house in self.found.housing.houses.values():

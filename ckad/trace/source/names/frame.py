@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import builtins
 import threading
-from collections import Counter
 from collections.abc import Callable, Iterator, MutableMapping
 from contextlib import contextmanager
 from types import FunctionType
@@ -107,7 +106,6 @@ class Frame:
             raise value.error
         if type(value) is Maybe:
             self.note_unsure(name)
-            ledger().may_raise[NameError] += 1
             return certain(value)
         return value
 
@@ -301,7 +299,7 @@ class Ledger(Apart):
     """A recording: its checks, which loops and branches carry; objects that it met and made."""
 
     __slots__ = (
-        *("before", "contents", "may_raise", "kept", "made", "met", "objects", "recorded"),
+        *("before", "caught", "contents", "kept", "made", "met", "objects", "recorded"),
         *("has_spectra", "passing", "put_back", "rows", "skipped", "streams", "twins", "undo"),
     )
     CHECKS: ClassVar[str] = "checks"
@@ -320,8 +318,8 @@ class Ledger(Apart):
         self.met: list[Any] = []  # objects of which a name may show one or another
         self.has_spectra = False  # whether eigenvalues are there, which NumPy gives real or complex
         self.before: dict[Key, Any] = {}
-        # how often an exception may be raised by numbers that are traced
-        self.may_raise: Counter[type[Exception]] = Counter()
+        # what the handlers around may catch
+        self.caught: tuple[type[BaseException], ...] = ()
         self.recorded: set[Key] = set()  # names from outside that bodies bind
         self.streams: dict[int, Frame] = {}  # states of generators that are variables
         #: Containers that may be one in Python, by identity.
@@ -359,6 +357,7 @@ _opened = _Opened()
 def open_ledger() -> Iterator[Ledger]:
     """Note the checks of what is recorded from here on, and the objects that it changes."""
     opened = Ledger()
+    opened.caught = _opened.ledgers[-1].caught if _opened.ledgers else ()
     _opened.ledgers.append(opened)
     drawn = len(_drawn_here())
     try:
