@@ -496,6 +496,11 @@ def schedule_for_another_length() -> None:
     ckad.grad(steps, schedule=ckad.schedules.revolve(10, 3))(X)  # here
 
 
+@bad(ScheduleError, r"revolve is called with the number of steps alone.*lambda n: revolve\(n,")
+def schedule_function_of_two_numbers() -> None:
+    ckad.grad(steps, schedule=ckad.schedules.revolve)(X)  # type: ignore  # here
+
+
 @bad(ScheduleError, "gave int; a schedule of ckad.schedules is wanted")
 def schedule_function_gives_a_number() -> None:
     ckad.grad(steps, schedule=lambda n: 4)(X)  # type: ignore  # here
