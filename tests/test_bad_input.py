@@ -486,6 +486,16 @@ def negative_memory() -> None:
     ckad.grad(steps, memory=-1)  # here
 
 
+@bad(BudgetError, "resume=True is no path; pass a str or a Path")
+def resume_without_a_directory() -> None:
+    ckad.value_and_grad(steps, resume=True)(X)  # type: ignore  # here
+
+
+@bad(BudgetError, "resume='' is no path")
+def resume_in_no_directory() -> None:
+    ckad.grad(steps, resume="")(X)  # here
+
+
 @bad(ScheduleError, "schedule='best' is not known; use one of 'auto', 'store_all'")
 def unknown_schedule() -> None:
     ckad.grad(steps, schedule="best")  # here
