@@ -131,7 +131,7 @@ def _odeint(func: Callable[..., Any], y0: Any, t: Any, args: Any = (), **options
         raise UnrecordableError(
             at_place("odeint(full_output=True) tells of LSODA's steps, which are not recorded.")
         )
-    followed, rest = follow(func), arguments(args)
+    followed, rest = follow(func, often=True), arguments(args)
     first = options.pop("tfirst", False)
     rtol, atol = options.pop("rtol", None), options.pop("atol", None)
     h0, longest = options.pop("h0", 0.0), options.pop("hmax", 0.0)
