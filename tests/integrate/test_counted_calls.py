@@ -8,7 +8,7 @@ from scipy import optimize
 from scipy.integrate import quad, solve_ivp
 
 import ckad
-from ckad.errors import ConcreteValueError, UnrecordableError
+from ckad.errors import AliasError, ConcreteValueError, UnrecordableError
 
 from ..trace.idioms import check_number
 
@@ -205,3 +205,17 @@ def test_a_generator_that_each_call_makes():
         return solved(lambda t, y: [-x * y[0] + np.random.default_rng(3).normal()])
 
     check_number(program, 0.7, rel=1e-7)
+
+
+def test_an_array_for_all_calls_is_made_by_each():
+    def program(x):
+        slope = np.zeros(1)
+
+        def rates(t, y):
+            slope[0] = -x * y[0]
+            return slope
+
+        return solved(rates)
+
+    with pytest.raises(AliasError, match="makes the array itself"):
+        ckad.grad(program, engine="vm")(0.7)
