@@ -61,11 +61,13 @@ def _writes(branches: Sequence[Tape], operands: Sequence[int]) -> dict[int, list
     for number, outputs in enumerate(zip(*(x.outputs.tolist() for x in branches), strict=True)):
         writes = [_write(body, k) for body, k in zip(branches, outputs, strict=True)]
         both = [w for w in writes if w is not None]
+        if len(both) < 2:
+            continue
         kinds = {
             (operands[w.position], w.row.attrs, w.row.type, *_types(body, w))
-            for body, w in zip(branches, both, strict=False)
+            for body, w in zip(branches, both, strict=True)
         }
-        if len(both) == 2 and len(kinds) == 1:
+        if len(kinds) == 1:
             found[number] = both
     return found
 
