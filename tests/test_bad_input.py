@@ -486,6 +486,16 @@ def negative_memory() -> None:
     ckad.grad(steps, memory=-1)  # here
 
 
+@bad(BudgetError, "resume=True is no path; pass a str or a Path")
+def resume_without_a_directory() -> None:
+    ckad.value_and_grad(steps, resume=True)(X)  # type: ignore  # here
+
+
+@bad(BudgetError, "resume='' is no path")
+def resume_in_no_directory() -> None:
+    ckad.grad(steps, resume="")(X)  # here
+
+
 @bad(ScheduleError, "schedule='best' is not known; use one of 'auto', 'store_all'")
 def unknown_schedule() -> None:
     ckad.grad(steps, schedule="best")  # here
@@ -494,6 +504,11 @@ def unknown_schedule() -> None:
 @bad(ScheduleError, r"made for 10 steps, the loop has 50\. Build it for 50")
 def schedule_for_another_length() -> None:
     ckad.grad(steps, schedule=ckad.schedules.revolve(10, 3))(X)  # here
+
+
+@bad(ScheduleError, r"revolve is called with the number of steps alone.*lambda n: revolve\(n,")
+def schedule_function_of_two_numbers() -> None:
+    ckad.grad(steps, schedule=ckad.schedules.revolve)(X)  # type: ignore  # here
 
 
 @bad(ScheduleError, "gave int; a schedule of ckad.schedules is wanted")

@@ -89,11 +89,7 @@ class Budget:
         if self.disk is not None:
             parse_bytes(self.disk, "disk")
         directory = self.directory
-        if directory is not None and not (
-            isinstance(directory, str | os.PathLike) and isinstance(os.fspath(directory), str)
-        ):
-            raise BudgetError(f"directory={directory!r} is no path; pass a str or a Path.")
-        if directory is not None and self.disk is None:
+        if directory is not None and path_of(directory, "directory") and self.disk is None:
             raise BudgetError(
                 f"directory={os.fspath(directory)!r} is for checkpoints on disk, and no disk= is "
                 'given; add disk="50 GiB", say.'
@@ -115,3 +111,11 @@ class Budget:
                 'fallback="recompute" is for durability="scratch": a run that is resumed begins '
                 "where all its checkpoints are sound."
             )
+
+
+def path_of(given: object, name: str) -> str:
+    """A path that can be one of a directory; BudgetError for anything else."""
+    path = os.fspath(given) if isinstance(given, str | os.PathLike) else None
+    if not isinstance(path, str) or not path or "\0" in path:
+        raise BudgetError(f"{name}={given!r} is no path; pass a str or a Path.")
+    return path

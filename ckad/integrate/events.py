@@ -44,7 +44,7 @@ def _prepared(event: Any, args: tuple[Any, ...], max_events: int) -> Event:
         raise ValueError(
             at_place(f"an event's terminal={terminal}; it must be a bool or a positive integer.")
         )
-    followed = follow(event)
+    followed = follow(event, often=True)
 
     def value(t: Any, y: Any) -> Any:
         return traced(followed(t, y, *args)).reshape(()) * 1.0

@@ -110,7 +110,7 @@ def arguments(args: Any) -> tuple[Any, ...]:
 
 
 def _derivative(fun: Any, args: Any, y0: Any, vectorized: bool) -> Callable[[Any, Any], Any]:
-    rest, followed, shape = arguments(args), follow(fun), y0.shape
+    rest, followed, shape = arguments(args), follow(fun, often=True), y0.shape
 
     def derivative(t: Any, y: Any) -> Any:
         found = followed(t, y[:, np.newaxis] if vectorized else y, *rest)
@@ -158,7 +158,7 @@ def in_parts(fun: Any, args: Any) -> tuple[tuple[Any, Any], Callable[..., Any]]:
     rest = arguments(args)
 
     def part(given: Any) -> Callable[[Any, Any], Any]:
-        followed = follow(given)
+        followed = follow(given, often=True)
         return lambda t, y: array(followed(t, y, *rest)) + np.zeros(np.shape(y))
 
     parts = part(slow), part(fast)
@@ -171,7 +171,7 @@ def observer(saveat: Any, problem: Problem, args: Any) -> Callable[[Any, Any], A
         return lambda t, y: y
     if problem.t_eval is None:
         raise ValueError(at_place("saveat= is called at the times of t_eval=, which is not given."))
-    rest, followed = arguments(args), follow(saveat)
+    rest, followed = arguments(args), follow(saveat, often=True)
     return lambda t, y: array(followed(t, y, *rest))
 
 

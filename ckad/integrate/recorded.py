@@ -71,6 +71,19 @@ class Solution:
     def __init__(self, run_to: Callable[[Any], Run]) -> None:
         self._run_to = run_to  # the loop of a problem with these times as its t_eval
 
+    @property
+    def t_min(self) -> Any:
+        """Where the solution begins or ends, whichever is earlier."""
+        return np.minimum(*self._span())
+
+    @property
+    def t_max(self) -> Any:
+        return np.maximum(*self._span())
+
+    def _span(self) -> tuple[Any, Any]:
+        run = self._run_to(traced(0.0)[np.newaxis])
+        return run.t0, run.tf
+
     def __call__(self, t: Any) -> Any:
         """float64[n], or float64[n, m]; beyond t_span by the polynomial of the step at that end."""
         times = traced(t)

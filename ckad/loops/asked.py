@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 
 import numpy as np
@@ -71,6 +72,7 @@ def _named(choice: Choice, loop: TapedLoop) -> object:
     if isinstance(choice, Schedule):
         return choice
     if callable(choice):
+        _check_takes_steps(choice)
         return choice(n)
     if choice == "store_all":
         return store_all(n)
@@ -85,3 +87,17 @@ def _named(choice: Choice, loop: TapedLoop) -> object:
         )
     names = ", ".join(repr(x) for x in ("auto", *SCHEDULES))
     raise ScheduleError(f"schedule={choice!r} is not known; use one of {names}, or a Schedule.")
+
+
+def _check_takes_steps(choice: Callable[[int], Schedule]) -> None:
+    """ScheduleError for a function that has to be told more, as those of ckad.schedules have."""
+    try:
+        inspect.signature(choice).bind(1)
+    except TypeError as error:
+        name = getattr(choice, "__name__", repr(choice))
+        raise ScheduleError(
+            f"schedule={name} is called with the number of steps alone, and needs more ({error}). "
+            f"Pass a function of one number: schedule=lambda n: {name}(n, ...)."
+        ) from error
+    except ValueError:  # of a builtin nothing is known
+        pass

@@ -9,7 +9,7 @@ from functools import partial
 
 import numpy as np
 
-from ckad.checkpoint.budget import Budget
+from ckad.checkpoint.budget import Budget, path_of
 from ckad.checkpoint.plan import Plan
 from ckad.checkpoint.schedules import SCHEDULES
 from ckad.engines.actions import ACTION_BYTES, Feed, Slots
@@ -63,6 +63,8 @@ class Options:
         try:
             if self.memory is not None and not isinstance(self.memory, Budget):
                 parse_bytes(self.memory)
+            if self.resume is not None:
+                path_of(self.resume, "resume")
         except BudgetError as error:
             raise BudgetError(at_place(str(error))) from None
         if self.engine not in (AUTO, *ENGINES):

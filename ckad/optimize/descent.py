@@ -148,7 +148,7 @@ def _valued(p: Problem, jac: Any, args: tuple[Any, ...]) -> Callable[[Any], tupl
     """x to the function and its gradient."""
     if jac is None:
         return value_and_grad(p)
-    own = follow(jac)
+    own = follow(jac, often=True)
     return lambda x: (p(x), np.reshape(own(np.reshape(x, p.shape), *args), x.shape) * 1.0)
 
 

@@ -70,7 +70,7 @@ def _minimize(
     call = f"ckad.optimize.minimize(fun, x0, method={own!r})"
     warn_of_method(f"scipy.optimize.minimize by {name}", f"ckad's own {own}", call)
     if jac is True:
-        both = follow(fun)
+        both = follow(fun, often=True)
         fun, jac = (lambda x, *a: both(x, *a)[0]), (lambda x, *a: both(x, *a)[1])
     limits = {k: v for k, v in dict(options or {}).items() if k == "maxiter" and v is not None}
     if own != "Newton-CG" and "gtol" in (options or {}):
@@ -179,7 +179,7 @@ def _least_squares(fun: Any, x0: Any, *rest: Any, **options: Any) -> Any:
         raise refused("least_squares", "bounds=", _UNBOUNDED)
     if said.get("loss", "linear") != "linear":
         raise refused("least_squares", f"loss={said['loss']!r}", "Write the loss into fun.")
-    followed, named = follow(fun), said.get("kwargs") or {}
+    followed, named = follow(fun, often=True), said.get("kwargs") or {}
     fit = _Fit(lambda x, *a: followed(x, *a, **named), x0, tupled(said.get("args", ())), 1e-10,
                "least_squares")  # fmt: skip
     r, jacobian = fit.residuals(), fit.jacobian()
@@ -223,7 +223,7 @@ def _curve_fit(
         raise refused("curve_fit", "bounds=", _UNBOUNDED)
     if full_output or np.ndim(sigma) > 1:
         raise refused("curve_fit", "full_output= or a matrix sigma=", "Write least_squares.")
-    followed, x, y = follow(f), traced(xdata), traced(ydata)
+    followed, x, y = follow(f, often=True), traced(xdata), traced(ydata)
     begin = np.ones(len(inspect.signature(f).parameters) - 1) if p0 is None else p0
     weights = 1.0 if sigma is None else 1.0 / traced(sigma)
     n = np.size(begin)

@@ -61,7 +61,7 @@ def problem(fun: Callable[..., Any], x0: Any, args: tuple[Any, ...], size: str) 
         raise TypeError(at_place(f"x0 is of {x0.dtype}; the unknowns are real numbers."))
     x0 = stop_gradient(x0.astype(np.float64))
     shape = x0.shape or (1,)
-    followed, n = follow(fun), x0.size
+    followed, n = follow(fun, often=True), x0.size
 
     def of_vector(x: Any) -> Any:
         found = traced(followed(np.reshape(x, shape), *args))

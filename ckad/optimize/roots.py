@@ -133,7 +133,7 @@ def _steps(
     """(x, fun(x)) to Newton's step."""
     n = p.x0.size
     if jac is not None:
-        own = follow(jac)
+        own = follow(jac, often=True)
         return lambda x, f: np.linalg.solve(
             np.reshape(own(np.reshape(x, p.shape), *args), (n, n)), -f
         )

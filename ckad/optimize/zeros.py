@@ -45,7 +45,7 @@ def frozen(x: Any) -> Any:
 
 def of_number(fun: Callable[..., Any], args: tuple[Any, ...], like: Any, size: str) -> Problem:
     """``fun`` of a number, as a problem of one unknown."""
-    followed = follow(fun)
+    followed = follow(fun, often=True)
     return problem(lambda x: followed(x[0], *args), like.reshape(1), (), size)
 
 
@@ -198,7 +198,7 @@ def _derivatives(f: Any, fprime: Any, fprime2: Any, method: str, args: Any) -> t
     """The function and its derivatives; ``True`` says that the function gives them too."""
     if method == "secant":
         return f, None, None
-    followed = follow(f)
+    followed = follow(f, often=True)
 
     def several(k: int) -> Callable[..., Any]:
         return lambda x, *args: followed(x, *args)[k]
@@ -222,7 +222,7 @@ def _hybrid(
     begin = traced(x0)
     p = problem(func, begin.reshape(begin.size), tupled(args), "vector")
     n, shape = p.x0.size, (p.x0.size, p.x0.size)
-    given = follow(fprime) if callable(fprime) else None
+    given = follow(fprime, often=True) if callable(fprime) else None
 
     def slopes(x: Any) -> Any:
         if given is None:
@@ -261,7 +261,7 @@ def _root_of_several(
         return known
     options = dict(options or {})
     if jac is True:
-        both = follow(fun)
+        both = follow(fun, often=True)
         fun, jac = (lambda x, *a: both(x, *a)[0]), (lambda x, *a: both(x, *a)[1])
     if method == "hybr":
         xtol = options.get("xtol", 1.49012e-8 if tol is None else tol)

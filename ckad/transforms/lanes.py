@@ -31,15 +31,16 @@ def in_lanes(
     Returns each result for all rows, along a first axis. Where a budget does not hold so many rows
     at a time there are fewer.
     """
-    n_rows = len(extra[0])
-    lanes = min(LANES, n_rows)
+    most = min(LANES, len(extra[0]))
+    key = "lanes held", product.__name__, *about, most, call.options.key
+    held = call.once(key, lambda: [most])  # to find that a budget is too small takes a while
     while True:
         try:
-            return _run(call, product, about, extra, lanes)
+            return _run(call, product, about, extra, held[0])
         except (BatchError, BudgetError):
-            if lanes == 1:
+            if held[0] == 1:
                 raise
-        lanes = max(1, lanes // 4)
+        held[0] = max(1, held[0] // 4)
 
 
 def _run(

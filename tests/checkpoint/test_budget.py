@@ -50,6 +50,8 @@ def test_a_directory_is_where_it_was_named(tmp_path, monkeypatch):
         ({"directory": "/tmp"}, 'add disk="50 GiB"'),
         ({"disk": 1, "directory": 3}, "directory=3 is no path"),
         ({"disk": 1, "directory": b"/tmp"}, "is no path"),
+        ({"disk": 1, "directory": ""}, "directory='' is no path"),
+        ({"disk": 1, "directory": "a\0b"}, "is no path"),
         ({"disk": 1, "durability": "forever"}, "pass 'scratch' or 'resume'"),
         ({"disk": 1, "durability": "resume"}, "needs directory="),
         ({"disk": 1, "codec": "gzip"}, "one of None, 'float32', 'zstd'"),

@@ -186,3 +186,38 @@ def test_solve_ivp_in_steps_is_what_ode_is():
     assert value == pytest.approx(by_ode(0.7), rel=1e-6)
     h = 1e-4
     assert gradient == pytest.approx((by_ode(0.7 + h) - by_ode(0.7 - h)) / (2 * h), rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [({"min_step": 1e-3}, "min_step="), ({"jac": lambda t, y: None, "foo": 1}, "jac=, foo=")],
+)
+def test_options_that_a_method_does_not_look_at(options, named):
+    """SciPy warns of them, and goes on."""
+
+    def end(rate):
+        return solve_ivp(lambda t, y: -rate * y, (0.0, 2.0), [1.0], rtol=1e-8, **options).y[0, -1]
+
+    with pytest.warns(UserWarning, match=f"RK45 of solve_ivp makes no use of {named}"):
+        _, gradient = ckad.value_and_grad(end, engine="vm")(0.7)
+    assert gradient == pytest.approx(-2.0 * np.exp(-1.4), rel=1e-5)
+
+
+def test_lsoda_from_a_list_of_traced_numbers():
+    def end(start):
+        sol = solve_ivp(lambda t, y: [-y[0], y[0]], (0.0, 1.0), [start, 0.0], "LSODA", rtol=1e-8)
+        return sol.y[1, -1]
+
+    with pytest.warns(SolverWarning, match="the steps of BDF"):
+        value, gradient = ckad.value_and_grad(end, engine="vm")(2.0)
+    assert [value, gradient] == pytest.approx([2.0 - 2.0 / np.e, 1.0 - 1.0 / np.e], rel=1e-5)
+
+
+@pytest.mark.parametrize("span", [(0.0, 2.0), (2.0, -1.0)])
+def test_ends_of_a_dense_solution(span):
+    def spread(stretch):
+        about = {"dense_output": True, "rtol": 1e-6}
+        sol = solve_ivp(lambda t, y: -y, (span[0], span[1] * stretch), [1.0], **about).sol
+        return sol.t_max + 3.0 * sol.t_min + sol(sol.t_max)[0]
+
+    check_number(spread, 1.1, rel=1e-7)

@@ -62,3 +62,22 @@ def test_writes_of_the_second_side_into_an_array_that_the_first_leaves():
             np.delete(gradient[0], [49, 51, 53]) if scaled else gradient[0],
             2.0 * (kept if scaled else u),
         )
+
+
+@pytest.mark.parametrize("engine", ["vm", "native"])
+def test_a_part_that_only_the_longer_side_writes(engine):
+    def program(u, x):
+        u = u.copy()
+        for k in range(30):
+            if x > k:
+                u = u + 0.0
+            else:
+                w = np.sin(u) * np.cos(u) + np.exp(-u * u)
+                w = w / (1.0 + w * w)
+                u[k % 7] = w[3] + 0.01 * np.sum(w)
+        return np.sum(u**2)
+
+    u, h = np.linspace(0.0, 1.0, 100), 1e-6 * np.cos(np.arange(100.0))
+    gradient = ckad.grad(program, engine=engine)(u, 4.5)
+    change = (program(u + h, 4.5) - program(u - h, 4.5)) / 2e-6
+    assert gradient @ h * 1e6 == pytest.approx(change, rel=1e-7)

@@ -1,11 +1,13 @@
 """Operators for SciPy, Gauss-Newton products, Taylor tests, and transformations of each other."""
 
+import re
+
 import numpy as np
 import pytest
 from scipy.sparse.linalg import cg, lsmr, lsqr, svds
 
 import ckad
-from ckad.errors import DifferentiationError, GradientCheckError
+from ckad.errors import BudgetError, DifferentiationError, GradientCheckError
 from ckad.testing import taylor_test
 
 rng = np.random.default_rng(9)
@@ -45,6 +47,29 @@ def test_an_operator_is_the_jacobian():
         np.testing.assert_allclose(JACOBIAN @ found, right, rtol=1e-9)
     expected = np.linalg.svd(JACOBIAN, compute_uv=False)[:2]
     np.testing.assert_allclose(sorted(svds(J, k=2)[1])[::-1], expected, rtol=1e-9)
+
+
+def test_how_many_directions_a_budget_holds_is_found_once(monkeypatch):
+    def spread(u):
+        for _ in range(200):
+            u = u + 0.1 * np.sin(np.roll(u, 1))
+        return u
+
+    u, directions = np.linspace(0.0, 1.0, 50), rng.normal(size=(50, 8))
+    with pytest.raises(BudgetError) as least:  # of one direction
+        ckad.linear_operator(spread, u, memory=1, **VM).rmatvec(directions[:, 0])
+    bytes_of_one = int(re.search(r"at least ([\d,]+)", str(least.value))[1].replace(",", ""))
+    J = ckad.linear_operator(spread, u, memory=bytes_of_one + 2_000, **VM)
+    first = J.rmatmat(directions)
+    np.testing.assert_allclose(
+        first, ckad.jacobian(spread, **VM)(u).T @ directions, rtol=1e-11, atol=1e-9
+    )
+
+    def again(*given):
+        raise AssertionError("a program is planned again")
+
+    monkeypatch.setattr("ckad.transforms.call.compile_tape", again)
+    np.testing.assert_array_equal(J.rmatmat(directions), first)
 
 
 def test_of_a_gradient_it_is_the_hessian_within_its_budget():

@@ -44,7 +44,7 @@ def _quad(*args: Any, **options: Any) -> Any:
             )
     if said.get("full_output"):
         raise UnrecordableError(at_place("quad(full_output=1) tells of steps; leave it out."))
-    func, rest = follow(said["func"]), _tuple(said.get("args", ()))
+    func, rest = follow(said["func"], often=True), _tuple(said.get("args", ()))
     ends = said.get("epsabs", _TOLERANCE), said.get("epsrel", _TOLERANCE), said.get("limit", 50)
     return integral(lambda x: func(x, *rest), said["a"], said["b"], *ends)
 
@@ -146,11 +146,11 @@ def _dblquad(
     found = by_library(scipy.integrate.dblquad, func, *rest)
     if found is not None:
         return found
-    followed, given = follow(func), _tuple(args)
+    followed, given = follow(func, often=True), _tuple(args)
     ends = epsabs, epsrel, 50
 
     def inner(x: Any) -> Any:
-        low, high = (follow(g)(x) if callable(g) else g for g in (gfun, hfun))
+        low, high = (follow(g, often=True)(x) if callable(g) else g for g in (gfun, hfun))
         return integral(lambda y: followed(y, x, *given), low, high, *ends)[0]
 
     return integral(inner, a, b, *ends)
@@ -164,11 +164,11 @@ def _tplquad(
     found = by_library(scipy.integrate.tplquad, func, *rest)
     if found is not None:
         return found
-    followed, given = follow(func), _tuple(args)
+    followed, given = follow(func, often=True), _tuple(args)
     ends = epsabs, epsrel, 50
 
     def inner(y: Any, x: Any) -> Any:
-        low, high = (follow(q)(x, y) if callable(q) else q for q in (qfun, rfun))
+        low, high = (follow(q, often=True)(x, y) if callable(q) else q for q in (qfun, rfun))
         return integral(lambda z: followed(z, y, x, *given), low, high, *ends)[0]
 
     return _dblquad(inner, a, b, gfun, hfun, (), epsabs, epsrel)

@@ -21,8 +21,18 @@ from ckad.trace.source.values import by_library
 
 #: Tolerances of ODEPACK in SciPy, ``1.49012e-8``.
 _ODEINT = 1.49012e-8
+#: Relative tolerance above which the choice of steps is differentiated.
+_LOOSE = 1e-5
 #: Methods of SciPy that are not recorded, and what is in their place: stiff ones, too.
 _INSTEAD = {"Radau": "Kvaerno5", "LSODA": "BDF"}
+#: Options that SciPy's methods look at.
+_OF_ALL = frozenset({"first_step", "max_step", "rtol", "atol"})
+_OF_NEWTON = frozenset({"jac", "jac_sparsity"})
+_OPTIONS: dict[str, frozenset[str]] = {
+    **dict.fromkeys(("RK23", "RK45", "DOP853"), frozenset()),
+    **dict.fromkeys(("Radau", "BDF"), _OF_NEWTON),
+    "LSODA": frozenset({"jac", "lband", "uband", "min_step"}),
+}
 #: Classes of SciPy whose objects take one step at a time.
 STEPPERS: tuple[type, ...] = (
     scipy.integrate.ode, scipy.integrate.complex_ode, scipy.integrate.RK23, scipy.integrate.RK45,
@@ -39,26 +49,46 @@ def _solve_ivp(
     dense_output: bool = False, events: Any = None, vectorized: bool = False, args: Any = None,
     **options: Any,
 ) -> Any:  # fmt: skip
+    name = method.__name__ if isinstance(method, type) else method
+    options = _heeded(name, options)
     rest = (t_span, y0, method, t_eval, dense_output, events, vectorized, args)
     found = by_library(scipy.integrate.solve_ivp, finite_at_first(fun), *rest, **options)
     if found is not None:
         return found
-    name = method
-    if isinstance(method, type):
-        name = method.__name__
-        if getattr(scipy.integrate, name, None) is not method:
-            raise UnrecordableError(
-                at_place(f"method={name} is a class of its own, whose steps are not recorded.")
-            )
+    if isinstance(method, type) and getattr(scipy.integrate, name, None) is not method:
+        raise UnrecordableError(
+            at_place(f"method={name} is a class of its own, whose steps are not recorded.")
+        )
     if name == "LSODA":
-        options = _of_bdf(options, np.size(y0))
+        options = _of_bdf(options, traced(y0).size)
     if name in _INSTEAD:
         _warn_of_steps(name, _INSTEAD[name])
         name = _INSTEAD[name]
     if name in PAIRS:  # the program's own derivative is that of SciPy's steps, as they are chosen
-        options["differentiate_steps"] = True
+        options["differentiate_steps"] = _is_loose(options.get("rtol", 1e-3))
     about = t_eval, dense_output, events, args
     return solve_ivp(fun, t_span, y0, name, *about, vectorized=vectorized, **options)
+
+
+def _heeded(method: str, options: dict[str, Any]) -> dict[str, Any]:
+    """Options without those that a method of SciPy's does not look at; a warning says so."""
+    if method not in _OPTIONS:
+        return options
+    known_here = _OF_ALL | _OPTIONS[method]
+    if without := [name for name in options if name not in known_here]:
+        told = f"{method} of solve_ivp makes no use of {', '.join(f'{x}=' for x in without)}."
+        _warn(UserWarning, told)
+    return {name: x for name, x in options.items() if name in known_here}
+
+
+def _is_loose(rtol: Any) -> bool:
+    """Whether the lengths of steps move a result by what is seen.
+
+    Below, only noise is left of them: where ``fun`` has a kink the times of steps depend on each
+    other without bound, and differences of the program show none of it.
+    """
+    found = known(rtol)
+    return found is not None and found.dtype.kind in "fiu" and bool(np.all(found > _LOOSE))
 
 
 def _of_bdf(options: dict[str, Any], n: int) -> dict[str, Any]:
@@ -81,14 +111,16 @@ def _of_bdf(options: dict[str, Any], n: int) -> dict[str, Any]:
 
 
 def _warn_of_steps(method: str, own: str) -> None:
-    place = user_place()
-    warnings.warn_explicit(
+    _warn(
+        SolverWarning,
         f"solve_ivp(method={method!r}) is recorded with the steps of {own}, within the same rtol "
         f"and atol: states agree with SciPy's to these. Write method={own!r} to say so.",
-        SolverWarning,
-        place.file,
-        place.line,
     )
+
+
+def _warn(kind: type[Warning], told: str) -> None:
+    place = user_place()
+    warnings.warn_explicit(told, kind, place.file, place.line)
 
 
 def _odeint(func: Callable[..., Any], y0: Any, t: Any, args: Any = (), **options: Any) -> Any:
@@ -99,7 +131,7 @@ def _odeint(func: Callable[..., Any], y0: Any, t: Any, args: Any = (), **options
         raise UnrecordableError(
             at_place("odeint(full_output=True) tells of LSODA's steps, which are not recorded.")
         )
-    followed, rest = follow(func), arguments(args)
+    followed, rest = follow(func, often=True), arguments(args)
     first = options.pop("tfirst", False)
     rtol, atol = options.pop("rtol", None), options.pop("atol", None)
     h0, longest = options.pop("h0", 0.0), options.pop("hmax", 0.0)
@@ -126,14 +158,11 @@ def _odeint(func: Callable[..., Any], y0: Any, t: Any, args: Any = (), **options
 
 
 def _warn_of_method() -> None:
-    place = user_place()
-    warnings.warn_explicit(
+    _warn(
+        SolverWarning,
         "scipy.integrate.odeint is recorded with the steps of DOP853 in place of LSODA's, within "
         "the same rtol and atol: states agree with SciPy's to these, not to the last digit. "
         "Write ckad.integrate.solve_ivp(f, (t[0], t[-1]), y0, method, t_eval=t).y.T to choose.",
-        SolverWarning,
-        place.file,
-        place.line,
     )
 
 

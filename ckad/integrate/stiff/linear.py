@@ -141,7 +141,7 @@ def _given(jac: Any, n: int, args: tuple[Any, ...]) -> Matrix | None:
     """A user's J, float64[n, n] or sparse, as a function."""
     if jac is None:
         return None
-    followed = follow(jac) if callable(jac) else None
+    followed = follow(jac, often=True) if callable(jac) else None
 
     def matrix(t: Any, y: Any) -> Any:
         found = jac if followed is None else followed(t, y, *args)

@@ -101,7 +101,8 @@ class Storage:
         return AliasError(
             at_place(
                 "a loop body writes into an array that it did not get through its carry. "
-                "Pass the array through the carry and return it, or write into a copy."
+                "Pass the array through the carry and return it, or write into a copy. A function "
+                "that a solver calls makes the array itself, by np.zeros_like(y) for instance."
             )
         )
 

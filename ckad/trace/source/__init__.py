@@ -7,6 +7,7 @@ become loops and branches of the tape where they depend on traced values.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 from ckad.trace import dispatch
@@ -19,19 +20,23 @@ from ckad.trace.source.control.sequences.filtered import reduced
 from ckad.trace.source.control.sequences.generators import ended, listed
 from ckad.trace.source.control.sequences.ordering import extreme, ordered
 from ckad.trace.source.expressions import evaluate, unread
+from ckad.trace.source.library.often import called_again
 from ckad.trace.source.names.absence import given_deep
 from ckad.trace.source.names.depth import deeper
 from ckad.trace.source.names.scopes import COUNTERPARTS
 from ckad.trace.source.statements import assign, returned_by, run_block
 
 
-def follow(function: Callable[..., Any]) -> Callable[..., Any]:
-    """``function``, run from its source where that can be read; as it is outside of a recording."""
+def follow(function: Callable[..., Any], often: bool = False) -> Callable[..., Any]:
+    """``function``, run from its source where that can be read; as it is outside of a recording.
+
+    ``often`` says that a solver calls it, who knows how often.
+    """
 
     def followed(*args: Any, **options: Any) -> Any:
         if not is_tracing():
             return function(*args, **options)
-        with deeper(), checked() as after:
+        with deeper(), checked() as after, called_again() if often else nullcontext():
             return after(given_deep(call(function, args, options)))
 
     return followed

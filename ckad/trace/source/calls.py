@@ -14,6 +14,7 @@ import operator
 import statistics
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence, ValuesView
+from contextlib import nullcontext
 from functools import partial
 from types import BuiltinFunctionType, FunctionType, GeneratorType, MethodType
 from typing import Any
@@ -35,6 +36,7 @@ from ckad.trace.source.library.allowed import check_callable
 from ckad.trace.source.library.called import called, thawed
 from ckad.trace.source.library.copies import copied
 from ckad.trace.source.library.noted import note_library
+from ckad.trace.source.library.often import is_solver, solving
 from ckad.trace.source.library.sorting import in_order, orders
 from ckad.trace.source.memory import listed as in_buffers
 from ckad.trace.source.memory.appends import appender, check_probed
@@ -238,7 +240,8 @@ def _call_library(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> 
         args = _arrays(callee, args)
     given = (owner, *args, *options.values())
     _note_reads(callee, (owner, *args) if callee is dict else given)  # it hands its options on
-    result = _computed(callee, args, options)
+    with solving(callee) if is_solver(callee) else nullcontext():
+        result = _computed(callee, args, options)
     if isinstance(callee, type) and not is_library(callee.__module__):
         return _constructed(result, given)
     if type(result) is Tracer and _is_weak_call(callee, args, options):

@@ -22,11 +22,13 @@ class ShownText:
 class Skipped:
     """What one such call would give."""
 
-    __slots__ = ("name",)
+    __slots__ = ("name", "why")
     name: str
+    why: str | None  # what is said if it is needed, in place of that a call is left out
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, why: str | None = None) -> None:
         object.__setattr__(self, "name", name)
+        object.__setattr__(self, "why", why)
 
     def __getattr__(self, name: str) -> Skipped:
         if name.startswith("__") or name in _OF_TRACED:
@@ -55,13 +57,12 @@ class Skipped:
         return f"<{self.name}, left out>"
 
     def _refuse(self, *_: Any, **__: Any) -> Any:
-        raise ConcreteValueError(
-            at_place(
-                f"the program computes with what {self.name} gives, and that call is left out of "
-                "the recording: in a loop, or of traced values, nothing is known yet that it "
-                "could show. Compute this outside of the transformed function."
-            )
+        left_out = (
+            f"the program computes with what {self.name} gives, and that call is left out of "
+            "the recording: in a loop, or of traced values, nothing is known yet that it "
+            "could show. Compute this outside of the transformed function."
         )
+        raise ConcreteValueError(at_place(self.why or left_out))
 
     __bool__ = __len__ = __iter__ = __index__ = __int__ = __float__ = __array__ = _refuse
     __contains__ = __complex__ = keys = _refuse

@@ -28,6 +28,7 @@ class Uncounted(Exception):
 def draw(generator: Generator, name: str, args: Sequence[Any], options: dict[str, Any]) -> Any:
     """``generator.name(*args, **options)``: the numbers, or in a body those of the present step."""
     bodies, stream = _bodies(), stream_of(generator)
+    _check_solver(generator, bodies)
     if stream is not None:
         return _streamed(stream, Draw(generator, name, tuple(args), options, user_place()))
     if not bodies:
@@ -46,6 +47,18 @@ def draw(generator: Generator, name: str, args: Sequence[Any], options: dict[str
             )
         )
     return _noted(bodies, Draw(generator, name, tuple(args), options, user_place()))
+
+
+def _check_solver(generator: Generator, bodies: Sequence[Region]) -> None:
+    """A function that a solver calls is recorded for some of the calls, who knows how many."""
+    for body in bodies:
+        if body.solver and depth_of(generator) < body.depth:
+            raise UnrecordableError(
+                at_place(
+                    f"random numbers are drawn in a function that {body.solver} calls, and that is "
+                    "recorded for some of its calls. Draw an array before, and read it there."
+                )
+            )
 
 
 def _bodies() -> list[Region]:

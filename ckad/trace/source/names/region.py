@@ -55,6 +55,7 @@ class Region:
         self.trace = stack()[-1] if stack() else None  # what is recorded into
         self.index: Any = None  # of a loop's body: the number of the step,
         self.steps = 0  # and how many steps there are
+        self.solver = ""  # what calls the function that is recorded, an unknown number of times
         self.draws: list[Any] = []  # what is drawn here of random numbers
         self.undo: dict[int, Callable[[], None]] = {}  # what else is put back, by what it is of
 
