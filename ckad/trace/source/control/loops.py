@@ -49,6 +49,7 @@ from ckad.trace.source.memory.aliases import names_of
 from ckad.trace.source.memory.appends import extend_by_steps
 from ckad.trace.source.memory.contents import Stacked, Whole
 from ckad.trace.source.memory.growing import Growing, Outgrown
+from ckad.trace.source.memory.handed import housed
 from ckad.trace.source.memory.housing import repeat_growth
 from ckad.trace.source.memory.sharing import Place
 from ckad.trace.source.names.frame import (
@@ -364,15 +365,12 @@ class StagedLoop:
                 found.update(self._results(key, end, body.bound[key].leaves, rows))
         exact = body.outcome.exact
         tips: list[tuple[Grown, bool]] = []
-        for (frame, name), end in body.ends.items():
-            bound = end
+        for key, end in body.ends.items():
+            (frame, name), bound = key, end
             if isinstance(end, End):
-                places = [((frame, name), k) for k in range(len(end.slots))]
-                leaves = [exact.get(place, found[place]) for place in places]
-                bound = body.objects.after((frame, name), trees.unflatten(end.tree, leaves))
-                tips += body.tips.after(
-                    bound, body.started.get((frame, name)), body.bound[frame, name].value
-                )
+                leaves = [exact.get((key, k), found[key, k]) for k in range(len(end.slots))]
+                bound = body.objects.after(key, housed(trees.unflatten(end.tree, leaves)))
+                tips += body.tips.after(bound, body.started.get(key), body.bound[key].value)
             frame.note_change(name)
             frame.restore(name, bound)
         settle_tips(tips)
