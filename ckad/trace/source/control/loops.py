@@ -78,11 +78,13 @@ class StagedLoop:
         self.place = (steps.node, call_site())
         self.likely: list[Key] = []  # names that the loop carried when it was recorded last
         self.order: recalled.Order | None = None  # of what is recalled from another recording
-        if self.found.is_known(self.place, self.around):
-            self.likely = self.found.as_before(frame, self.around)
-        elif self.around.recalls:
-            self.order = recalled.recall(self.place, frame, self.found, self.around)
+        is_known = self.found.is_known(self.place, self.around)
+        first = self.around.recalls and not is_known
+        self.order = recalled.recall(self.place, frame, self.found, self.around, first)
+        if self.order is not None:
             self.likely = list(self.found.carried)
+        elif is_known:
+            self.likely = self.found.as_before(frame, self.around)
         self.guessed = dict(self.found.written)
         self.buffers: dict[int, Storage] = {}  # of lists, likely to be written into
         self.wanted: list[Stacked] = []  # of the last round, to be kept in buffers
@@ -125,6 +127,7 @@ class StagedLoop:
 
     def _start_over(self) -> None:
         """Find out everything anew: what was recalled is not as it was."""
+        self.around.known_loops[self.steps.node] = None
         self.found.housing.leave()
         self.found = self.found.anew()
         self.order, self.likely, self.guessed, self.wanted = None, [], {}, []
