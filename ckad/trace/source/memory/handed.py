@@ -37,12 +37,12 @@ def handed(frame: Frame, x: Any) -> Any:
     stack = stack_of(x) if type(x) is list and not isinstance(frame, Contents) else None
     if stack is None or not isinstance(stack.first, int) or (stack.first and stack.layout.is_ring):
         return x
-    first, count, buffers = stack.first, stack.count, stack.layout.buffers
+    first, count, arrays = stack.first, stack.count, list[Any](stack.layout.buffers)
     if isinstance(count, int) and count != stack.layout.capacity:
-        buffers = [buffer[first : first + count] for buffer in buffers]
+        arrays = [buffer[first : first + count] for buffer in arrays]
     elif first:
         return x
-    return Handed(stack.layout.kind, [*buffers], count)
+    return Handed(stack.layout.kind, arrays, count)
 
 
 def housed(x: Any) -> Any:
