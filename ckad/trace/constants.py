@@ -75,7 +75,10 @@ def _arrays(x: Any) -> Iterator[np.ndarray]:
 
 # --- integers that no tape has ---------------------------------------------------------------
 
-_SHORT_NAMES = frozenset("int8 int16 int32 uint8 uint16 uint32 i1 i2 i4 u1 u2 u4 intc".split())
+_SHORT_NAMES = frozenset(
+    """int8 int16 int32 uint8 uint16 uint32 i1 i2 i4 u1 u2 u4 <i2 <i4 <u2 <u4 =i2 =i4 =u2 =u4
+    byte short intc ubyte ushort uintc""".split()
+)
 
 
 def asks_for_short(x: Any) -> bool:

@@ -26,6 +26,7 @@ from ckad.errors import (
     DifferentiationError,
     NonFiniteError,
     ScheduleError,
+    UnrecordableError,
 )
 from ckad.loops.compiled import Compiled
 from ckad.loops.driver import Options, compile_tape, fits_still
@@ -99,14 +100,14 @@ class Call:
         call, with arrays of integers or bools as constants."""
         try:
             return recorded(self.fun, self.arguments, kwargs, key)
-        except ConcreteValueError as error:
+        except (ConcreteValueError, UnrecordableError):
             given = self.arguments
             self.arguments = given.pinned()
             if len(self.arguments.traced) < len(given.traced):
                 key = Alone("it asks for an argument's numbers")
             try:
                 return recorded(self.fun, self.arguments, kwargs, key, for_numbers=True)
-            except ConcreteValueError:
+            except (ConcreteValueError, UnrecordableError) as error:
                 self.arguments = given
                 raise error from None
 

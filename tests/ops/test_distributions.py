@@ -19,6 +19,12 @@ UNIT = RNG.uniform(0.2, 0.8, (3, 4))
 COUNTS = np.array([0.0, 1.0, 3.0, 7.0])
 SPREAD = np.cov(RNG.normal(size=(4, 9))) + np.eye(4)
 
+
+def regressed(x, y):
+    found = st.linregress(x, y)
+    return *found, found.slope, found.intercept_stderr
+
+
 FUNCTIONS = {
     "polygamma": (lambda x: sp.polygamma(1, x) + sp.polygamma([0, 1, 2, 3], x), POSITIVE),
     "gammasgn": (lambda x: sp.gammasgn(x) * x, X),
@@ -39,6 +45,9 @@ FUNCTIONS = {
     "weighted": (lambda x: sp.logsumexp(x, 1, b=np.where(UNIT > 0.5, UNIT, 0)), X),
     "softmax": (lambda x: sp.softmax(x, axis=0), X),
     "log_softmax": (lambda x: sp.log_softmax(x, axis=-1), X),
+    "regression": (lambda x: [*regressed(x[0], x[1])], X),
+    "regression on known numbers": (lambda x: [*regressed([1, 2, 4, 8], x[2])], X),
+    "a line through two points": (lambda x: [*regressed(x[0, :2], x[1, :2])[:2]], X),
     "multigammaln": (lambda a: sp.multigammaln(a, 3), 1 + POSITIVE),
     "math": (lambda x: math.erfc(x[0, 0]) + math.gamma(x[0, 1] + 5.0), X),
     "normal": (lambda x: st.multivariate_normal.logpdf(x, 0.5 * x[0], SPREAD), X),

@@ -197,3 +197,52 @@ def test_lists_are_housed_in_their_order():
         with pytest.raises(Stacked) as found:
             check_alike([side, {}])
     assert found.value.owner is lists[0]
+
+
+# --- at other calls of the same function ---------------------------------------------------------
+
+
+def stepped(u, k):
+    total, most = 0.0, 0.0
+    for _ in range(7):
+        u[1:-1] += k * (u[2:] - u[:-2])
+        total = total + np.sum(u**2)
+        most = max(most, total)
+    return total + most
+
+
+def at_three_calls(x):
+    u, v = x.copy(), np.cos(x)
+    first = stepped(u, 0.1)
+    second = stepped(v, 0.2 * first)
+    return second + stepped(u, 0.3) + np.sum(u * v)
+
+
+def at_calls_that_differ(x):
+    def of(u, k, writes):
+        total = 0.0
+        for i in range(7):
+            if writes:
+                u[i] = u[i] + total * k
+                k = k * 0.9
+            total = total + u[i]
+        return total + k
+
+    u = x.copy()
+    return of(u, 0.1, False) + of(u, 0.2, True) + of(x, 0.3, False) + of(u, x[0], True)
+
+
+def test_what_one_call_finds_the_others_begin_with(rounds):
+    tape(at_three_calls, np.linspace(0.0, 1.0, 7))
+    alone = len(rounds)
+    rounds.clear()
+    recalled.clear()
+    tape(lambda x: stepped(x.copy(), 0.1), np.linspace(0.0, 1.0, 7))
+    assert alone == len(rounds) + 2
+
+
+@pytest.mark.parametrize("function", [at_three_calls, at_calls_that_differ])
+def test_calls_that_differ_are_right(function):
+    x = np.linspace(0.1, 1.0, 7)
+    check_like_first(function, (np.ones(9),), x)
+    ckad.testing.check_grads(function, (x,), order=1)

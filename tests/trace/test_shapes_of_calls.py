@@ -2,9 +2,11 @@
 
 import numpy as np
 import pytest
+import scipy.sparse
+from scipy.sparse.linalg import spsolve
 
 import ckad
-from ckad.errors import ConcreteValueError, RaisedError
+from ckad.errors import CkadError, ConcreteValueError, RaisedError
 
 from .idioms import check, check_number
 
@@ -124,3 +126,32 @@ def test_a_shape_that_an_array_with_nan_decides():
         np.testing.assert_allclose(slopes, expected, rtol=1e-14)
     with pytest.raises(RaisedError, match="recorded for other numbers"):
         ckad.vmap(program)(np.array([[0.2, np.nan, 0.7, 0.4], [0.2, 0.1, 0.7, 0.4]]))
+
+
+def test_lists_and_sparse_matrices_are_as_long_as_the_arguments_say():
+    def delayed(lag, rate):
+        n = int(np.ceil(lag))
+        weights = [0] * n
+        for t in range(1, n + 1):
+            weights[t - 1] = min(t / lag, 1.0) - (t - 1) / lag
+        main = np.ones(n + 1)
+        main[:] = 1.0 + rate
+        banded = scipy.sparse.diags(
+            diagonals=[main, -rate * np.ones(n)], offsets=[0, 1], shape=(n + 1, n + 1), format="csr"
+        )
+        other = scipy.sparse.spdiags(np.array([main]), np.array([0]), n + 1, n + 1).tocsr()
+        return (
+            np.sum(spsolve(banded + 0.1 * other, np.ones(n + 1)))
+            + sum(w**2 for w in weights) * rate
+        )
+
+    check(delayed, 6.4, 0.3)
+
+
+def test_what_is_refused_for_the_numbers_of_the_call_is_named():
+    def sorted_out(dt, x):
+        times = np.linspace(0.0, 1.0, round(0.5 / dt))
+        return np.sum(np.unique(x * times))
+
+    with pytest.raises(CkadError, match=r"np\.unique|unique\(x"):
+        ckad.grad(sorted_out)(0.1, 2.0)

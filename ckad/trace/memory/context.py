@@ -62,6 +62,8 @@ class Trace:
         self.known_writes: dict[Any, dict[int, Storage]] = parent.known_writes if parent else {}
         # loop -> what it carried then: its own names, their structures and kinds
         self.known_carries: dict[Any, dict[str, Any]] = parent.known_carries if parent else {}
+        # source of a loop -> what one of it was found to do when it was recorded last, wherever
+        self.known_loops: dict[Any, Any] = parent.known_loops if parent else {}
         self.turns: Counter[Any] = Counter()  # how often a loop was met here
         # whether loops here are begun as in a recording before: those around them are, too
         self.recalls: bool = parent.recalls if parent else True

@@ -179,11 +179,14 @@ def array(
 ) -> Tracer | np.ndarray:
     try:
         x = _gather(object)
-    except DtypeError:
-        plain = np.array(object, dtype, ndmin=ndmin)
-        if plain.dtype.kind != "O" or any(True for _ in tracers(object)):
+    except (DtypeError, ValueError):
+        is_traced = any(True for _ in tracers(object))
+        of_objects = dtype is not None and np.dtype(dtype).kind == "O"
+        reject(is_traced and of_objects, "an array of lists of several lengths (keep the list)")
+        plain = None if is_traced else np.array(object, dtype, ndmin=ndmin)
+        if plain is None or plain.dtype.kind != "O":
             raise
-        return plain  # of None: no numbers are in it
+        return plain  # of None, or of lists: no numbers of a program are in it
     x = _copied(x, dtype, order) if copy is True else asarray(x, dtype, order)
     return x if x.ndim >= ndmin else expand_dims(x, tuple(range(ndmin - x.ndim)))
 

@@ -104,6 +104,8 @@ def call(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
         new = classes.construct(callee, args, options)
         if new is not MISSING:
             return new
+    if kind is BuiltinFunctionType and (own := classes.by_builtin(callee, args)) is not MISSING:
+        return own
     if kind is KEPT:
         return kept(callee, args, options, call)
     function, owner = _python_function(callee)
@@ -228,8 +230,9 @@ def _call_library(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> 
         return reduced(callee, args, options)
     if args and type(args[0]) is Closure and compiles(callee):
         return args[0]
-    if is_in(callee, _CALLING):
-        args = [_as_called(x) for x in args]
+    if (calls := is_in(callee, _CALLING)) or _is_numpy(callee):
+        args = [_as_called(x) if calls or type(x) is MethodType else x for x in args]
+        options = {k: _as_called(x) if type(x) is MethodType else x for k, x in options.items()}
     note_library(callee, args, options)
     if is_in(callee, CLOCKS):
         return Moment(callee()) if watch() is not None else callee()
@@ -307,13 +310,16 @@ def _all_of(x: Any, apart: bool) -> Any:
 
 def _as_called(x: Any) -> Any:
     """A function as one that Python can call: its counterpart, or what is run from its source."""
-    if not callable(x) or type(x) is Closure:
+    known = callable(x) and is_hashable(x) and dispatch.knows(x)
+    followed = callable(x) and _python_function(x)[0] is not None
+    if type(x) is Closure or not (known or followed or is_in(x, _WEAK_RESULTS) or _is_math(x)):
         return x
-    known = is_hashable(x) and dispatch.knows(x)
-    followed = _python_function(x)[0] is not None
-    if not (known or followed or is_in(x, _WEAK_RESULTS) or _is_math(x)):
-        return x
-    return lambda *given: call(x, given, {})
+
+    def from_source(*given: Any, **named: Any) -> Any:
+        return call(x, given, named)
+
+    vars(from_source)["__wrapped__"] = x  # its signature
+    return from_source
 
 
 def _is_numpy(callee: Any) -> bool:

@@ -1,4 +1,4 @@
-"""Densities and distribution functions of ``scipy.stats``: formulas in special functions.
+"""Densities, distribution functions and lines of ``scipy.stats``: formulas in special functions.
 
 A distribution is a row of the table. Its functions take numbers inside of its support; what lies
 outside has the density 0, and parameters out of their ranges give NaN, as in SciPy.
@@ -16,7 +16,7 @@ from scipy import special
 
 from ckad.place import at_place
 from ckad.trace.arrays import Array, own, retyped, traced
-from ckad.trace.dispatch import implements
+from ckad.trace.dispatch import implements, reject
 
 Formula = Callable[..., Any]
 LOG_2PI = math.log(2.0 * math.pi)
@@ -216,3 +216,30 @@ for _scipy, _d in TABLE.items():
     implements(_scipy.sf)(_distribution(_d, _d.sf, 1.0, 0.0))
     implements(_scipy.logcdf)(_distribution(_d, _d.logcdf or _log(_d.cdf), -math.inf, 0.0))
     implements(_scipy.logsf)(_distribution(_d, _d.logsf or _log(_d.sf), 0.0, -math.inf))
+
+
+# --- regression --------------------------------------------------------------------------------
+
+_Line: Any = type(scipy.stats.linregress([0.0, 1.0], [0.0, 1.0]))
+
+
+@implements(scipy.stats.linregress)
+def linregress(x: Any, y: Any, alternative: str = "two-sided") -> Any:
+    reject(alternative != "two-sided", f"scipy.stats.linregress with alternative={alternative!r}")
+    x, y = (retyped(traced(z), np.float64) for z in (x, y))
+    if x.ndim != 1 or x.shape != y.shape or x.size < 2:
+        raise ValueError(
+            at_place(f"linregress takes two rows of numbers, not {x.shape}, {y.shape}")
+        )
+    dx, dy, df = x - np.mean(x), y - np.mean(y), x.size - 2
+    xx, xy, yy = np.mean(dx * dx), np.mean(dx * dy), np.mean(dy * dy)
+    slope, r = xy / xx, np.clip(xy / np.sqrt(xx * yy), -1.0, 1.0)
+    intercept = np.mean(y) - slope * np.mean(x)
+    if df == 0:
+        is_level = np.where(np.equal(y[0], y[1]), 1.0, 0.0)
+        return _Line(slope, intercept, r, is_level, 0.0, intercept_stderr=0.0)
+    t = r * np.sqrt(df / ((1.0 - r + 1e-20) * (1.0 + r + 1e-20)))
+    error = np.sqrt((1.0 - r**2) * yy / xx / df)
+    both = 2.0 * special.stdtr(float(df), -np.abs(t))
+    of_intercept = error * np.sqrt(xx + np.mean(x) ** 2)
+    return _Line(slope, intercept, r, both, error, intercept_stderr=of_intercept)

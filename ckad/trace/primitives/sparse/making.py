@@ -34,7 +34,7 @@ from ckad.trace.primitives.sparse.operators import (
 )
 from ckad.trace.values.complex import ComplexTracer
 from ckad.trace.values.sparse import Sparse
-from ckad.trace.values.tracer import Tracer, known_by_running, lift, localise
+from ckad.trace.values.tracer import Tracer, known, known_by_running, lift, localise
 
 _BOTH = (PLAIN, SPARSE, COMPLEX)
 
@@ -78,6 +78,7 @@ def structure(x: Any) -> Any:
     """An argument that says where elements are: its numbers have to be known."""
     if isinstance(x, Tracer):
         numbers = known_by_running(x)
+        numbers = known(x) if numbers is None else numbers
         if numbers is None:
             raise ConcreteValueError(
                 at_place(
@@ -177,7 +178,9 @@ def _maker(function: Any) -> Callable[..., Any]:
         dtype = options.pop("dtype", None)
         given = _Numbered()
         numbered = given.of(first)
-        made = function(numbered, *structure(args), **{k: structure(v) for k, v in options.items()})
+        made = function(
+            numbered, *map(structure, args), **{k: structure(v) for k, v in options.items()}
+        )
         if not is_sparse(made):
             return call(np.take, (given.numbers, np.asarray(made, np.int64) - 1), {})
         found = assembled(type(made), made, given.numbers)

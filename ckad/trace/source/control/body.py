@@ -38,13 +38,14 @@ from ckad.trace.source.control.carrying import (
 from ckad.trace.source.control.checks import Stops, maybe
 from ckad.trace.source.control.flow import Flow, definite
 from ckad.trace.source.control.outcome import Bound, Objects, Outcome
-from ckad.trace.source.memory import stacks
 from ckad.trace.source.memory.aliases import names_showing
 from ckad.trace.source.memory.contents import Contents, Stacked, Whole, changes_length, is_unhoused
 from ckad.trace.source.memory.counts import Counts
 from ckad.trace.source.memory.growing import Tips, check_outgrown
+from ckad.trace.source.memory.handed import handed, housed
+from ckad.trace.source.memory.rows import stacks
+from ckad.trace.source.memory.rows.stacks import Stack
 from ckad.trace.source.memory.sharing import Place, together
-from ckad.trace.source.memory.stacks import Stack
 from ckad.trace.source.memory.twins import containers
 from ckad.trace.source.names import instances
 from ckad.trace.source.names.absence import shared, spread
@@ -100,7 +101,8 @@ class Body:
             leaves = [x if t is None else t for t, (_, x) in zip(tracers, pairs, strict=True)]
             self.inputs[key] = [t for t in tracers if t is not None]
             self.region.changed.setdefault(key, frame.names.get(name, MISSING))
-            started, first = trees.unflatten(carried.tree, leaves), frame.names.get(name)
+            first = frame.names.get(name)
+            started = housed(trees.unflatten(carried.tree, leaves))
             self.tips.enter(started, first)
             frame.names[name] = self.started[key] = started
             for (copy,) in containers(self.started[key]):
@@ -180,8 +182,8 @@ class Body:
         """Compare what names are bound to with what they were carried as; the body's tape."""
         first = 0
         for key in self.region.changed:
-            frame, name = key
-            end = frame.names.get(name, MISSING)
+            end = key[0].names.get(key[1], MISSING)
+            end = end if end is self.region.changed[key] else handed(key[0], end)
             made = self._end(key, end, first)
             self.ends[key] = made
             if isinstance(made, End):
@@ -202,7 +204,7 @@ class Body:
     def _bound(self, key: Key, end: End) -> Bound:
         """What a name is bound to at the end of a step, in the form in which it is handed on."""
         shown = own_part(key[0].names[key[1]])
-        found = fitted(shown, end.tree)
+        found = fitted(handed(key[0], shown), end.tree)
         shown = shown if isinstance(shown, CONTAINERS) else found
         if is_maybe(end.tree):
             found, shown = maybe(found), maybe(shown)
@@ -212,11 +214,11 @@ class Body:
         """Names that are read before they are bound carry; record again with those found now."""
         found = False
         for key in self.region.changed:
-            if key in self.loop.carried:
+            frame, before = key[0], self.region.changed[key]
+            end = frame.names.get(key[1], MISSING)
+            if key in self.loop.carried or end is before:
                 continue
-            frame, name = key
-            before = self.region.changed[key]
-            end = frame.names.get(name, MISSING)
+            end = handed(frame, end)
             if before is MISSING:
                 if not self._is_bound_by_some(key, end):
                     continue
@@ -224,7 +226,7 @@ class Body:
                 continue
             self._check_window(key, before, end)
             assert self.trace.parent is not None
-            kept = carried_from(key, before, end)
+            kept = carried_from(key, handed(frame, before), end)
             self.loop.carry(key, kept, self.trace.parent, spread(end, kept.tree)[0])
             found = True
         if found:
@@ -338,7 +340,7 @@ class Body:
         frame, name = key
         if not frame.is_read_later(name):
             return MISSING if self.region.changed[key] is MISSING else self._no_value(name)
-        before = self.region.changed[key]
+        before = handed(frame, self.region.changed[key])
         certain = isinstance(self.loop.steps.count, int) and self.loop.guard == UNGUARDED
         if certain and type(end) in (int, float, bool) and self.loop.length:
             return end
@@ -379,14 +381,11 @@ class Body:
         return End(tree, leaves, slots, first)
 
     def _no_value(self, name: str) -> Unclear:
-        return Unclear(
-            CarryError(
-                at_place(
-                    f"the variable {name!r} is read after a loop whose steps bind it to values of "
-                    "different kinds, or to what cannot be recorded. Bind it after the loop."
-                )
-            )
+        message = at_place(
+            f"the variable {name!r} is read after a loop whose steps bind it to values of "
+            "different kinds, or to what cannot be recorded. Bind it after the loop."
         )
+        return Unclear(CarryError(message))
 
     def _inputs(self) -> list[int | Type]:
         """The step's number, the carry, the adopted storages, then what is captured."""

@@ -21,7 +21,6 @@ from ckad.trace.memory.storage import Storage
 from ckad.trace.source.choices import fitted, unified
 from ckad.trace.source.control.checks import maybe
 from ckad.trace.source.control.flow import Flow
-from ckad.trace.source.memory import stacks
 from ckad.trace.source.memory.contents import (
     Contents,
     Stacked,
@@ -31,6 +30,7 @@ from ckad.trace.source.memory.contents import (
 )
 from ckad.trace.source.memory.growing import check_growth, check_outgrown
 from ckad.trace.source.memory.housing import Housing
+from ckad.trace.source.memory.rows import stacks
 from ckad.trace.source.memory.sharing import Origin, Place, memory, part_of_root
 from ckad.trace.source.names.absence import OrNone, shared, spread
 from ckad.trace.source.names.frame import (

@@ -49,6 +49,7 @@ from ckad.trace.source.memory.aliases import names_of
 from ckad.trace.source.memory.appends import extend_by_steps
 from ckad.trace.source.memory.contents import Stacked, Whole
 from ckad.trace.source.memory.growing import Growing, Outgrown
+from ckad.trace.source.memory.handed import housed
 from ckad.trace.source.memory.housing import repeat_growth
 from ckad.trace.source.memory.sharing import Place
 from ckad.trace.source.names.frame import (
@@ -77,11 +78,13 @@ class StagedLoop:
         self.place = (steps.node, call_site())
         self.likely: list[Key] = []  # names that the loop carried when it was recorded last
         self.order: recalled.Order | None = None  # of what is recalled from another recording
-        if self.found.is_known(self.place, self.around):
-            self.likely = self.found.as_before(frame, self.around)
-        elif self.around.recalls:
-            self.order = recalled.recall(self.place, frame, self.found, self.around)
+        is_known = self.found.is_known(self.place, self.around)
+        first = self.around.recalls and not is_known
+        self.order = recalled.recall(self.place, frame, self.found, self.around, first)
+        if self.order is not None:
             self.likely = list(self.found.carried)
+        elif is_known:
+            self.likely = self.found.as_before(frame, self.around)
         self.guessed = dict(self.found.written)
         self.buffers: dict[int, Storage] = {}  # of lists, likely to be written into
         self.wanted: list[Stacked] = []  # of the last round, to be kept in buffers
@@ -124,6 +127,7 @@ class StagedLoop:
 
     def _start_over(self) -> None:
         """Find out everything anew: what was recalled is not as it was."""
+        self.around.known_loops[self.steps.node] = None
         self.found.housing.leave()
         self.found = self.found.anew()
         self.order, self.likely, self.guessed, self.wanted = None, [], {}, []
@@ -365,15 +369,12 @@ class StagedLoop:
                 found.update(self._results(key, end, body.bound[key].leaves, rows))
         exact = body.outcome.exact
         tips: list[tuple[Grown, bool]] = []
-        for (frame, name), end in body.ends.items():
-            bound = end
+        for key, end in body.ends.items():
+            (frame, name), bound = key, end
             if isinstance(end, End):
-                places = [((frame, name), k) for k in range(len(end.slots))]
-                leaves = [exact.get(place, found[place]) for place in places]
-                bound = body.objects.after((frame, name), trees.unflatten(end.tree, leaves))
-                tips += body.tips.after(
-                    bound, body.started.get((frame, name)), body.bound[frame, name].value
-                )
+                leaves = [exact.get((key, k), found[key, k]) for k in range(len(end.slots))]
+                bound = body.objects.after(key, housed(trees.unflatten(end.tree, leaves)))
+                tips += body.tips.after(bound, body.started.get(key), body.bound[key].value)
             frame.note_change(name)
             frame.restore(name, bound)
         settle_tips(tips)

@@ -16,7 +16,6 @@ from ckad.trace.primitives.part.structures import opened
 from ckad.trace.source.choices import unified
 from ckad.trace.source.control.checks import maybe
 from ckad.trace.source.control.flow import Flow, definite
-from ckad.trace.source.memory import stacks
 from ckad.trace.source.memory.contents import (
     Contents,
     length_unknown,
@@ -26,6 +25,7 @@ from ckad.trace.source.memory.ended import Ended
 from ckad.trace.source.memory.growing import in_branch
 from ckad.trace.source.memory.housing import is_alike, merge_growth
 from ckad.trace.source.memory.objects import Attributes
+from ckad.trace.source.memory.rows import stacks
 from ckad.trace.source.memory.sharing import Chosen, settle_branch
 from ckad.trace.source.memory.twins import Merged, merged_containers, settle_merged
 from ckad.trace.source.names.absence import shared, spread

@@ -17,7 +17,9 @@ from ckad.trace.source.control.swaps import Rounds
 from ckad.trace.source.memory.aliases import is_shown, live_names
 from ckad.trace.source.memory.appends import Entry
 from ckad.trace.source.memory.contents import Contents, Whole
+from ckad.trace.source.memory.handed import handed
 from ckad.trace.source.memory.objects import Attributes
+from ckad.trace.source.memory.rows.stacks import shelve
 from ckad.trace.source.memory.sharing import (
     Place,
     Shown,
@@ -27,7 +29,6 @@ from ckad.trace.source.memory.sharing import (
     pairs_after,
     shown_after,
 )
-from ckad.trace.source.memory.stacks import shelve
 from ckad.trace.source.memory.twins import (
     Copies,
     Copy,
@@ -120,7 +121,7 @@ class Outcome:
 
     def _note_shown(self, key: Key, found: Bound, rounds: Rounds) -> None:
         runs = self.loop.guard == UNGUARDED and self.loop.length > 0
-        before = self.region.changed[key]
+        before = handed(key[0], self.region.changed[key])
         firsts = [] if runs or before is MISSING else spread(before, found.end.tree)[0]
         firsts = [*firsts, *[None] * len(found.leaves)]
         for k, (leaf, slot) in enumerate(zip(found.leaves, found.end.slots, strict=True)):

@@ -19,7 +19,7 @@ from ckad.errors import CkadError
 from ckad.place import running
 from ckad.tape.control import WHILE
 from ckad.tape.types import DType
-from ckad.trace.memory.context import Trace
+from ckad.trace.memory.context import Trace, current
 from ckad.trace.memory.storage import Storage
 from ckad.trace.source.control.body import Body
 from ckad.trace.source.control.carrying import Carried, Findings
@@ -100,9 +100,15 @@ def clear() -> None:
 
 def remember(place: Hashable, frame: Frame, body: Body) -> None:
     """Note what a loop was found to do, if names from before it say that."""
-    if place in _guesses and _guesses[place] is None:
+    here, node = current().known_loops, body.loop.steps.node
+    is_new = place not in _guesses or _guesses[place] is not None
+    if not is_new and here.get(node, MISSING) is None:
         return
     guess = _described(frame, body.loop) if is_least(body) else None
+    if here.get(node, MISSING) is not None:
+        here[node] = guess
+    if not is_new:
+        return
     if guess is not None:
         _keep(place, guess)
     else:
@@ -180,9 +186,16 @@ def _first(leaf: Any) -> object:
 # --- before it is recorded again -----------------------------------------------------------------
 
 
-def recall(place: Hashable, frame: Frame, found: Findings, around: Trace) -> Order | None:
-    """Let a loop begin with what it was found to do; None if nothing is known of it."""
-    guess = _guesses.get(place)
+def recall(
+    place: Hashable, frame: Frame, found: Findings, around: Trace, is_first: bool
+) -> Order | None:
+    """Let a loop begin with what it was found to do; None if nothing is known of it.
+
+    The first time in a recording that is what was found in the one before it, else what was
+    found of the same source in this one: when a loop around it was recorded, or at another call.
+    """
+    guess = _guesses.get(place) if is_first else None
+    guess = guess or around.known_loops.get(found.steps.node)
     if guess is None:
         return None
     frames = _frames(frame)

@@ -26,6 +26,8 @@ from ckad.trace.values.tracer import Tracer
 
 #: Containers in containers are looked into to this depth.
 DEEPEST = 4
+#: Classes of what holds nothing else.
+_WITHOUT_PARTS = frozenset({int, float, bool, str, type(None)})
 
 
 def live_names(root: Storage, but: Collection[Key], loop: ast.stmt | None = None) -> Iterator[Key]:
@@ -41,33 +43,47 @@ def live_names(root: Storage, but: Collection[Key], loop: ast.stmt | None = None
                 yield frame, name
 
 
-def names_showing(container: Any) -> Iterator[str]:
-    """The names that show a very object and may be read later."""
+def names_showing(*containers: Any) -> Iterator[str]:
+    """The names that show one of these very objects and may be read later."""
+    found = _Search(containers)
     for frame in _frames():
         for name, value in frame.names.items():
-            if _holds(value, container) and frame.is_read_later(name):
+            if frame.is_read_later(name) and found.is_held_by(value):
                 yield name
 
 
 def is_shown_after(container: Any, ends: Mapping[Key, Any]) -> bool:
     """Whether a name that may be read later shows a very object once ``ends`` are bound."""
     now = {(frame, name): x for frame in _frames() for name, x in frame.names.items()} | {**ends}
+    found = _Search((container,))
     return any(
-        frame.is_read_later(name) and _holds(x, container) for (frame, name), x in now.items()
+        frame.is_read_later(name) and found.is_held_by(x) for (frame, name), x in now.items()
     )
 
 
 def is_shown(container: Any) -> bool:
     """Whether a name shows a very object."""
-    return any(_holds(x, container) for frame in _frames() for x in frame.names.values())
+    found = _Search((container,))
+    return any(found.is_held_by(x) for frame in _frames() for x in frame.names.values())
 
 
-def _holds(value: Any, container: Any, depth: int = DEEPEST) -> bool:
-    if value is container:
-        return True
-    if isinstance(value, Array):
-        return False
-    return depth > 0 and any(_holds(part, container, depth - 1) for part in _parts(value))
+class _Search:
+    """A look for some objects in values and in what these hold, in each of them once."""
+
+    def __init__(self, containers: Iterable[Any]) -> None:
+        self.wanted = {id(x) for x in containers}
+        self._kept: dict[int, Any] = {}  # whose places in memory are not given to others meanwhile
+        self._seen: dict[int, int] = {}  # how deep was looked into what does not hold them
+
+    def is_held_by(self, value: Any, depth: int = DEEPEST) -> bool:
+        if id(value) in self.wanted:
+            return True
+        if type(value) in _WITHOUT_PARTS or depth <= self._seen.get(id(value), 0):
+            return False
+        if isinstance(value, Array):
+            return False
+        self._seen[id(value)], self._kept[id(value)] = depth, value
+        return any(self.is_held_by(part, depth - 1) for part in _parts(value))
 
 
 def _frames() -> Iterator[Frame]:

@@ -9,7 +9,7 @@ from ckad import trees
 from ckad.trace.memory.foreseen import UNKNOWN, Foreseen
 from ckad.trace.source.memory.contents import ITEMS, Contents, contents
 from ckad.trace.source.memory.growing import ArrayHouse, settled
-from ckad.trace.source.memory.stacks import Stack
+from ckad.trace.source.memory.rows.stacks import Stack
 from ckad.trace.source.names.frame import Key, region
 from ckad.trace.source.values import flatten
 from ckad.trace.values.grown import Buffer, Grown

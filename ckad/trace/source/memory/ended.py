@@ -13,7 +13,7 @@ from typing import Any
 
 from ckad import trees
 from ckad.trace.source.memory.contents import contents, length_unknown, read
-from ckad.trace.source.memory.stacks import Stack
+from ckad.trace.source.memory.rows.stacks import Stack
 from ckad.trace.source.memory.twins import can_differ
 from ckad.trace.source.names.frame import Unclear
 from ckad.trace.source.names.instances import copied, is_passing

@@ -29,8 +29,8 @@ from ckad.trace.source.memory.contents import (
 )
 from ckad.trace.source.memory.growing import MOST_BYTES, ArrayHouse, Growing, Outgrown
 from ckad.trace.source.memory.keyed import Keyed, build
-from ckad.trace.source.memory.numbered import Rows, span_of
-from ckad.trace.source.memory.stacks import (
+from ckad.trace.source.memory.rows.numbered import Rows, span_of
+from ckad.trace.source.memory.rows.stacks import (
     Kind,
     Layout,
     Stack,

@@ -26,7 +26,7 @@ from ckad.trace.source.memory.contents import (
     rows_of,
     stack_of,
 )
-from ckad.trace.source.memory.stacks import Layout, Stack, kind_of
+from ckad.trace.source.memory.rows.stacks import Layout, Stack, kind_of
 from ckad.trace.source.memory.twins import check_alone, containers, noted_row
 from ckad.trace.source.names.closures import call_from_source
 from ckad.trace.source.names.frame import made, region

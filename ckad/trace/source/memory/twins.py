@@ -164,16 +164,16 @@ def check_alone(container: Any) -> None:
                 "length a loop or branch changes. Put a changed copy into the list."
             )
         )
-    for other in twins_of(container):
-        name = next(names_showing(other), None)
-        if name is not None:
-            raise AliasError(
-                at_place(
-                    f"a {type(container).__name__} is changed here that may be the one which "
-                    f"{name!r} shows: a loop or branch has bound a name to one of several. "
-                    "Change a copy, or make a new one."
-                )
+    twins = twins_of(container)
+    name = next(names_showing(*twins), None) if twins else None
+    if name is not None:
+        raise AliasError(
+            at_place(
+                f"a {type(container).__name__} is changed here that may be the one which "
+                f"{name!r} shows: a loop or branch has bound a name to one of several. "
+                "Change a copy, or make a new one."
             )
+        )
 
 
 def noted_row(item: Any) -> Any:

@@ -86,6 +86,16 @@ def invoke(owner: Any, name: str, *args: Any) -> Any:
     return MISSING
 
 
+#: What Python asks of an object by a method of its class, whatever that gives.
+_BY_BUILTIN: dict[Any, str] = {abs: "__abs__", round: "__round__"}
+
+
+def by_builtin(function: Any, args: Sequence[Any]) -> Any:
+    """``abs(x)`` of an object of the user's; MISSING of anything else."""
+    name = _BY_BUILTIN.get(function) if args else None
+    return MISSING if name is None else invoke(args[0], name, *args[1:])
+
+
 def verdict(x: Any) -> Any:
     """What a method of the user says of the truth of ``x``; None where there is none."""
     kind: type = type(x)

@@ -146,10 +146,12 @@ def judge(watch: Watch, callee: Any, args: Sequence[Any], options: Mapping[str, 
         keeps = True
     if type(owner) in CONTAINERS and callee.__name__ in _METHODS_KEEPING:
         keeps = True
-    if callee is sum:
-        keeps = True  # operators of the user's are run from source
+    if callee is sum or callee is map or callee is filter:
+        keeps = True  # operators and functions of the user's are run from source
     if type(owner) is set and callee.__name__ in ("add", "discard"):
         keeps = all(_told_by_identity(watch, x) for x in args)
+    if type(owner) is list and callee.__name__ in ("index", "count", "remove"):
+        keeps = all(_told_by_identity(watch, x) for x in (*owner, *args))
     follows = is_ours(type(callee)) or (getattr(callee, "__module__", "") or "").startswith("ckad")
     for x in (*args, *options.values()):
         hand_over(watch, x, keeps, follows)

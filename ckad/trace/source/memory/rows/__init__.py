@@ -1,0 +1,1 @@
+"""Containers whose length changes, as rows of buffers and a count."""

@@ -1,0 +1,127 @@
+"""Recordings that are used again: methods given to SciPy, objects handed to Python's functions."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from scipy.integrate import odeint, solve_ivp
+from scipy.optimize import brentq, curve_fit
+
+import ckad
+
+from .idioms import check
+
+SETTINGS = SimpleNamespace(rate=0.4)
+
+
+class Epidemic:
+    def __init__(self, rate, loss):
+        self.rate, self.loss = rate, loss
+
+    def slope(self, t, y):
+        return [-self.rate * y[0] * y[1], self.rate * y[0] * y[1] - self.loss * y[1]]
+
+    def slope_first(self, y, t):
+        return self.slope(t, y)
+
+    def known_slope(self, t, y):
+        return -SETTINGS.rate * y
+
+    def zero(self, x):
+        return x**3 - self.rate
+
+    def model(self, x, a, b):
+        return a * np.exp(-b * x) + 0.1 * SETTINGS.rate
+
+    def run(self):
+        found = solve_ivp(self.slope, (0.0, 3.0), [0.9, 0.1], t_eval=np.linspace(0.0, 3.0, 7))
+        return np.sum(found.y[1])
+
+
+class Vector:
+    def __init__(self, x, y):
+        self.x, self.y = x, y
+
+    def dot(self, other):
+        return self.x * other.x + self.y * other.y
+
+    def __abs__(self):
+        total = 0.0
+        for part in (self.x, self.y):
+            total = total + part**2
+        return total
+
+    def __round__(self, digits=0):
+        return Vector(self.x * 10**digits, self.y)
+
+
+def by_solve_ivp(a, b):
+    return Epidemic(a, b).run()
+
+
+def by_odeint(a, b):
+    model = Epidemic(a, b)
+    return np.sum(odeint(model.slope_first, [0.9, 0.1], np.linspace(0.0, 3.0, 7))[:, 0])
+
+
+def by_brentq(a, b):
+    return b * brentq(Epidemic(a, b).zero, 0.0, 2.0)
+
+
+def by_curve_fit(a, b):
+    x = np.linspace(0.0, 2.0, 9)
+    found, _ = curve_fit(Epidemic(a, b).model, x, a * np.exp(-b * x), p0=[1.0, 1.0])
+    return found[0] + found[1]
+
+
+def by_builtins(a, b):
+    return abs(Vector(a, b)) + round(Vector(a, b), 1).x
+
+
+def mapped(a, b):
+    vectors = list(map(Vector, [a, b, a * b], [b, a, 1.0]))
+    turned = map(Vector(1.0, 2.0).dot, vectors)
+    return sum(map(abs, vectors)) + sum(turned)
+
+
+def found_in_a_list(a, b):
+    scene = [Vector(a, b), Vector(b, a)]
+    total = 0.0
+    for one in scene:
+        total = total + one.x * (scene.index(one) + 2) * scene.count(one)
+    return total
+
+
+PROGRAMS = [by_solve_ivp, by_odeint, by_brentq, by_curve_fit, by_builtins, mapped, found_in_a_list]
+
+
+@pytest.mark.filterwarnings("ignore::ckad.errors.SolverWarning")
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda f: f.__name__)
+def test_it_is_recorded_once(program):
+    loose = program in (by_curve_fit, by_solve_ivp, by_odeint)
+    if loose:  # of what adapts its steps differences say little
+        value, slopes = ckad.value_and_grad(program, (0, 1))(0.7, 0.3)
+        assert value == pytest.approx(program(0.7, 0.3), rel=1e-6)
+        for k, slope in enumerate(slopes):
+            step = np.eye(2)[k] * 1e-4
+            up, down = program(*((0.7, 0.3) + step)), program(*((0.7, 0.3) - step))
+            assert slope == pytest.approx((up - down) / 2e-4, rel=2e-3)
+    else:
+        check(program, 0.7, 0.3)
+    assert ckad.explain(program, 0.7, 0.3).anew == ""
+
+
+def test_what_a_method_reads_is_held_against_what_it_is(monkeypatch):
+    def program(x):
+        model = Epidemic(x, x)
+        found = solve_ivp(model.known_slope, (0.0, 1.0), [1.0], t_eval=[1.0])
+        return x * found.y[0, -1]
+
+    gradient = ckad.value_and_grad(program)
+    for rate in (0.4, 0.9, 0.4):
+        monkeypatch.setattr(SETTINGS, "rate", rate)
+        value, slope = gradient(0.5)
+        assert value == pytest.approx(program(0.5), rel=1e-9)
+        assert slope == pytest.approx(program(1.0), rel=1e-9)
