@@ -149,18 +149,18 @@ _UPPER, _UNDER = np.uint64(0x2360ED051FC65DA4), np.uint64(0x4385DF649FCCF645)
 
 
 @kernel
-def _number(state: np.ndarray, k: int) -> int:
+def _number(state: np.ndarray, k: int) -> np.uint64:
     """Two words as one number."""
-    return np.uint64(int(state[k])) | (np.uint64(int(state[k + 1])) << _SHIFT)  # type: ignore[no-any-return]
+    return np.uint64(int(state[k])) | (np.uint64(int(state[k + 1])) << _SHIFT)
 
 
 @kernel
-def _put(state: np.ndarray, k: int, x: int) -> None:
+def _put(state: np.ndarray, k: int, x: np.uint64) -> None:
     state[k], state[k + 1] = float(x & _HALF), float(x >> _SHIFT)
 
 
 @kernel
-def _carried(x: int, y: int) -> int:
+def _carried(x: np.uint64, y: np.uint64) -> np.uint64:
     """The upper half of a product of 64 by 64 bits."""
     x0, x1, y0, y1 = x & _HALF, x >> _SHIFT, y & _HALF, y >> _SHIFT
     middle = x1 * y0 + ((x0 * y0) >> _SHIFT)
@@ -169,7 +169,7 @@ def _carried(x: int, y: int) -> int:
 
 
 @kernel
-def _permuted(state: np.ndarray) -> int:
+def _permuted(state: np.ndarray) -> np.uint64:
     """The next 64 bits of PCG64."""
     under, upper = _number(state, 0), _number(state, 2)
     upper = _carried(under, _UNDER) + under * _UPPER + upper * _UNDER
@@ -185,11 +185,11 @@ def _permuted(state: np.ndarray) -> int:
 
 
 @kernel
-def _half(state: np.ndarray) -> int:
+def _half(state: np.ndarray) -> np.uint64:
     """The next 32 bits of PCG64: the upper half of a number waits for the next call."""
     if state[8] != 0.0:
         state[8] = 0.0
-        return np.uint64(int(state[9]))  # type: ignore[no-any-return]
+        return np.uint64(int(state[9]))
     whole = _permuted(state)
     state[8], state[9] = 1.0, float(whole >> _SHIFT)
     return whole & _HALF
@@ -217,7 +217,7 @@ def _integer(state: np.ndarray, kind: int, n: int) -> int:
         product = _half(state) * many
         while (product & _HALF) < least:
             product = _half(state) * many
-        return np.int64(product >> _SHIFT)  # type: ignore[no-any-return]
+        return int(product >> _SHIFT)
     most, width = n if kind == PYTHON else n - 1, 0
     while most >> width:
         width += 1
@@ -252,7 +252,7 @@ def _on_circle(state: np.ndarray) -> tuple[float, float]:
 def _normal(state: np.ndarray, law: int) -> float:
     """A normal number; the other of a pair waits in the state."""
     if state[_KEY + 1] != 0.0:
-        found = state[_KEY + 2]
+        found = float(state[_KEY + 2])
         state[_KEY + 1] = state[_KEY + 2] = 0.0
         return found
     found, other = _in_circle(state) if law == NORMAL else _on_circle(state)

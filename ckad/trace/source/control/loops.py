@@ -52,15 +52,7 @@ from ckad.trace.source.memory.growing import Growing, Outgrown
 from ckad.trace.source.memory.handed import housed
 from ckad.trace.source.memory.housing import repeat_growth
 from ckad.trace.source.memory.sharing import Place
-from ckad.trace.source.names.frame import (
-    MISSING,
-    RETURN,
-    Frame,
-    Key,
-    Ledger,
-    Region,
-    open_region,
-)
+from ckad.trace.source.names.frame import MISSING, RETURN, Frame, Key, Ledger, Region, open_region
 from ckad.trace.values.grown import Grown, settle_tips
 from ckad.trace.values.tracer import Tracer, fresh, lift
 

@@ -16,8 +16,8 @@ from ckad.place import at_place
 from ckad.trace.memory.context import current
 from ckad.trace.memory.opened import is_tracing
 from ckad.trace.source.memory.contents import ITEMS, Contents, contents
-from ckad.trace.source.memory.numbered import Entries, entries_of
 from ckad.trace.source.memory.objects import Attributes, attributes_of
+from ckad.trace.source.memory.rows.numbered import Entries, entries_of
 from ckad.trace.source.names.frame import MISSING, Frame, Outside, Unclear, open_region, outside
 from ckad.trace.source.skipped import Skipped
 from ckad.trace.source.values import holds_tracer

@@ -93,7 +93,7 @@ def read(owner: Any, name: str) -> Any:
     if name == "__dict__":
         _check_whole(owner)
     elif found is not None:
-        found.held(name)
+        found.binding(name)
     return getattr(owner, name)
 
 
@@ -102,7 +102,7 @@ def held(owner: Any, name: str) -> Any:
     if watched := watch():
         watched.attribute(owner, name)
     found = attributes_of(owner, name)
-    return MISSING if found is None else found.held(name)
+    return MISSING if found is None else found.binding(name)
 
 
 def _check_whole(owner: Any) -> None:

@@ -109,7 +109,7 @@ class Frame:
             return certain(value)
         return value
 
-    def held(self, name: str) -> Any:
+    def binding(self, name: str) -> Any:
         """The same for who asks whether it is bound: a `Maybe`, or MISSING, where it may not be."""
         self.note_read(name)
         value = self.names.get(name, MISSING)
