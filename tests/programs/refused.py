@@ -46,7 +46,7 @@ REFUSED = {
     structure_that_grows: CarryError,
     shape_that_grows: CarryError,
     text_from_values: ConcreteValueError,
-    unending_recursion: TraceError,
+    unending_recursion: UnrecordableError,
     dictionary_by_values: ConcreteValueError,
     one_of_two_kinds: CarryError,
 }
