@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ckad.errors import CarryError, ConcreteValueError, TraceError
+from ckad.errors import CarryError, ConcreteValueError, UnrecordableError
 
 
 def structure_that_grows(x):
