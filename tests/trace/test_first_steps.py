@@ -1,10 +1,13 @@
 """Habits of published programs: names of earlier steps, numbers before objects, lists handed on."""
 
+from collections import defaultdict
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
 import ckad
+from ckad.trace.source.control.loops import StagedLoop
 
 
 class Pair:
@@ -100,3 +103,30 @@ def test_as_in_python(program, capsys):
     assert value == pytest.approx(program(0.7), rel=1e-12)
     difference = (program(0.7 + 1e-6) - program(0.7 - 1e-6)) / 2e-6
     assert slope == pytest.approx(difference, rel=1e-5)
+
+
+class Log:
+    def __init__(self):
+        self.seen = defaultdict(list)
+
+    def note(self, **values):
+        for name, value in values.items():
+            self.seen[name].append(value)
+
+
+def logged(c):
+    log, t, u = Log(), 0.0, 1.0
+    while t < 2.0:
+        log.note(t=t, u=u)
+        u, t = u - 0.1 * c * u, t + 0.1
+    return log.seen["u"][-1] + sum(log.seen["u"]) + c * sum(log.seen["t"])
+
+
+def test_lists_that_the_first_step_makes_are_found_at_once(monkeypatch):
+    rounds, whole = [], StagedLoop._round
+    monkeypatch.setattr(StagedLoop, "_round", lambda self: rounds.append(0) or whole(self))
+    value, gradient = ckad.value_and_grad(logged, engine="vm")(0.3)
+    assert value == pytest.approx(logged(0.3), rel=1e-13)
+    difference = (logged(0.3 + 1e-6) - logged(0.3 - 1e-6)) / 2e-6
+    assert gradient == pytest.approx(difference, rel=1e-7)
+    assert len(rounds) < 20

@@ -38,6 +38,7 @@ from ckad.trace.source.names.frame import MISSING, Frame, check_run_over, made
 from ckad.trace.source.names.reader import Definition, define
 from ckad.trace.source.operators import BINARY, UNARY, changed, combine, compared
 from ckad.trace.source.outside.judge import hand_over
+from ckad.trace.source.outside.kinds import CONTAINERS
 from ckad.trace.source.outside.watch import watch
 from ckad.trace.source.text import shown
 from ckad.trace.source.values import as_bound, holds_tracer, lifted, truth, weakened
@@ -264,9 +265,12 @@ def unread_element(owner: Any, index: Any) -> Any:
             return picking.item(owner, index)
         if (part := picking.part(owner, index)) is not None:
             return new(part, owner)
-    if type(owner) is defaultdict and index not in owner:
-        changing(owner)  # looking makes an item
+    makes = type(owner) is defaultdict and index not in owner
+    if makes:  # looking makes an item
+        changing(owner)
     found = owner[index]
+    if makes and isinstance(found, (*CONTAINERS, set)):
+        return made(found)
     return new(found, owner) if isinstance(index, slice) else found
 
 
