@@ -266,6 +266,27 @@ def test_a_name_that_no_step_has_bound_stops_the_program():
         ckad.grad(program)(0.5)
 
 
+def test_a_body_that_deletes_what_hides_a_value_of_the_class():
+    class Spring:
+        k = 5.0
+
+    def program(x):
+        a = Spring()
+        a.k = x
+        if x > 1:
+            del a.k
+        return getattr(a, "k", 0.0) * x
+
+    with pytest.raises(ckad.errors.UnrecordableError, match="class has a value of that name"):
+        ckad.grad(program)(1.3)
+
+
+def test_getattr_takes_one_default():
+    with pytest.raises(TypeError):
+        ckad.jit(lambda x: getattr(None, "w", x, x))(1.3)
+    assert ckad.jit(lambda x: getattr(None, "w", 2 * x))(1.5) == 3.0
+
+
 def test_what_decides_whether_a_handler_runs_is_named():
     def program(x):
         a = Body(x)

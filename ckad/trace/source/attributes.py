@@ -77,19 +77,18 @@ def delete_attribute(owner: Any, name: str) -> None:
         delattr(owner, name)
 
 
-def _get(owner: Any, name: str, *default: Any) -> Any:
-    if default and type(owner) is Choice:
-        return branches.asked(owner, lambda known: _get(known, name, *default))
-    if default and type(held := objects.held(owner, name)) is Maybe:
-        return branches.either(
-            lift(held.bound), lambda: held.value, lambda: default[0], ("default", name)
-        )
+def _get(owner: Any, name: str, default: Any = MISSING) -> Any:
+    if default is MISSING:
+        return seen(attribute_of(owner, name))
+    if type(owner) is Choice:
+        return branches.asked(owner, lambda known: _get(known, name, default))
+    if type(held := objects.held(owner, name)) is Maybe:
+        there = lift(held.bound)
+        return branches.either(there, lambda: held.value, lambda: default, ("default", name))
     try:
         return seen(attribute_of(owner, name))
     except AttributeError:
-        if not default:
-            raise
-        return default[0]
+        return default
 
 
 def _has(owner: Any, name: str) -> Any:

@@ -157,6 +157,13 @@ def delete(owner: Any, name: str) -> bool:
         return False
     _check_copy(owner)
     check_alone(owner)
+    if region() is not None and not isinstance(found.names, Slots) and hasattr(type(owner), name):
+        raise UnrecordableError(
+            at_place(
+                f"the body of a loop or branch deletes {name!r} of a {type(owner).__name__}, whose "
+                "class has a value of that name. Bind the value instead."
+            )
+        )
     found.local(name)  # is there what is deleted
     found.note_change(name)
     found.restore(name, MISSING)
