@@ -15,7 +15,6 @@ import statistics
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence, ValuesView
 from contextlib import nullcontext
-from functools import partial
 from types import BuiltinFunctionType, FunctionType, GeneratorType, MethodType
 from typing import Any
 
@@ -31,7 +30,7 @@ from ckad.trace.source.actions import by_builtin, listed, reduced
 from ckad.trace.source.choices import Choice, numbered
 from ckad.trace.source.draws import calls as draws
 from ckad.trace.source.libraries import compiles, is_hashable, is_in, is_library, python_function
-from ckad.trace.source.library import sparse
+from ckad.trace.source.library import lists, sparse
 from ckad.trace.source.library.allowed import check_callable
 from ckad.trace.source.library.called import called, thawed
 from ckad.trace.source.library.copies import copied
@@ -40,7 +39,14 @@ from ckad.trace.source.library.often import is_solver, solving
 from ckad.trace.source.library.sorting import in_order, orders
 from ckad.trace.source.memory import listed as in_buffers
 from ckad.trace.source.memory.appends import appender, check_probed
-from ckad.trace.source.memory.contents import is_in_buffers, new, read, read_deep
+from ckad.trace.source.memory.contents import (
+    SEQUENCES,
+    is_in_buffers,
+    new,
+    read,
+    read_deep,
+    stack_of,
+)
 from ckad.trace.source.memory.twins import check_found
 from ckad.trace.source.names import classes, instances
 from ckad.trace.source.names.absence import given, given_deep, needed
@@ -77,6 +83,8 @@ _OF_ROWS = (min, max, sum, list)
 _CALLING = {functools.reduce, itertools.accumulate, itertools.starmap}
 #: What looks at the items of a container, but not into them.
 _SHALLOW = {len, iter, zip, enumerate, reversed, list, tuple, dict, isinstance, type, id, hasattr}
+#: What takes the items of a list in buffers by their numbers.
+_BY_NUMBER = (zip, enumerate, reversed)
 #: What may be asked of None, too.
 _LOOKING = (isinstance, type, print, id, repr, str, callable)
 #: Python numbers come out of these if only such go in.
@@ -214,11 +222,11 @@ def _call_library(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> 
     if is_in(callee, _CONSUMING):
         args = [_all_of(x, apart=not is_in(callee, _OF_ROWS)) for x in args]
     if any(map(is_in_buffers, args)):
-        found = in_buffers.function(callee, args, options)
+        found = lists.function(callee, args, options)
         if found is not NotImplemented:
             return found
         if _is_numpy(callee):
-            args = in_buffers.opened(args)
+            args = lists.opened(args)
     if not isinstance(owner, CONTAINERS) and all(callee is not x for x in _LOOKING):
         args, options = given_deep(list(args)), {k: given_deep(x) for k, x in options.items()}
     callee = sparse.method(callee, (*args, *options.values()))
@@ -240,7 +248,7 @@ def _call_library(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> 
         return in_order(call, callee, owner, args, options)
     _note_effects(callee, owner, args)
     if isinstance(getattr(callee, "__self__", callee), np.ufunc):
-        args = _arrays(callee, args)
+        args = lists.arrays(callee, args)
     given = (owner, *args, *options.values())
     _note_reads(callee, (owner, *args) if callee is dict else given)  # it hands its options on
     with solving(callee) if is_solver(callee) else nullcontext():
@@ -263,8 +271,8 @@ def _call_library(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> 
 def _note_effects(callee: Any, owner: Any, args: Sequence[Any]) -> None:
     """Note what a call changes or may raise beside its result."""
     check_found(callee, owner, args)
-    if type(owner) is deque and callee.__name__ in ("append", "appendleft"):
-        check_probed(owner, *args)
+    if type(owner) in SEQUENCES and callee.__name__ in ("append", "appendleft", "insert"):
+        check_probed(owner, args[-1])
     if type(owner) is KEPT and callee.__name__ == "cache_clear":
         forget(owner)
 
@@ -332,18 +340,10 @@ def _note_reads(callee: Any, given: Sequence[Any]) -> None:
     """Note which containers a function of a library looks into."""
     if isinstance(given[0], CONTAINERS) or is_in(callee, _SHALLOW):
         for x in given:
-            read(x)
+            if stack_of(x) is None or not is_in(callee, _BY_NUMBER):
+                read(x)
     else:
         read_deep(tuple(given))
-
-
-def _arrays(callee: Any, args: Sequence[Any]) -> Sequence[Any]:
-    """The operands of a ufunc; it does not look for traced values in lists."""
-    if callee.__name__ == "at":  # its second argument is an index
-        return args
-    listed = [isinstance(x, (list, tuple)) and holds_tracer(x) for x in args]
-    array = partial(dispatch.call, np.asarray)
-    return [array((x,), {}) if has else x for x, has in zip(args, listed, strict=True)]
 
 
 def _is_math(callee: Any) -> bool:

@@ -62,7 +62,8 @@ class Choice:
     def _refuse(self, *_: Any) -> Any:
         refuse()
 
-    __bool__ = __hash__ = __len__ = __iter__ = __getitem__ = __contains__ = _refuse
+    __bool__ = __hash__ = __len__ = __iter__ = __contains__ = _refuse
+    __getitem__ = __setitem__ = __delitem__ = _refuse
     __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = __add__ = __radd__ = __call__ = _refuse
 
     @property

@@ -27,6 +27,7 @@ from ckad.trace.source.control.sequences.comprehensions import (
 from ckad.trace.source.control.sequences.ordering import found_in
 from ckad.trace.source.effects import arguments
 from ckad.trace.source.kinds import real_of_spectra
+from ckad.trace.source.library.lists import columns, without_deques
 from ckad.trace.source.memory import keyed, listed
 from ckad.trace.source.memory.appends import LENGTHENING, appending, seen
 from ckad.trace.source.memory.contents import is_in_buffers, new, read, stack_of
@@ -100,11 +101,15 @@ def items(
 ) -> Iterator[Any]:
     for node in nodes:
         if isinstance(node, ast.Starred):
-            several = needed(evaluate(frame, node.value))
-            check_run_over(several)
-            yield from several
+            yield from _spread(evaluate(frame, node.value))
         else:
             yield value(frame, node)
+
+
+def _spread(several: Any) -> Any:
+    several = needed(several)
+    check_run_over(several)
+    return several
 
 
 def _tuple(frame: Frame, node: ast.Tuple) -> Any:
@@ -295,22 +300,20 @@ def _call(frame: Frame, node: ast.Call) -> Any:
     else:
         callee = evaluate(frame, node.func)
     by_place = partial(items, frame, node.args, unread)
+    match node.args:
+        case [ast.Starred(value=starred)] if callee is zip:
+            rows = unread(frame, starred)
+            frame.line = node.lineno
+            if stack_of(rows) is not None:
+                return columns(rows)
+            by_place = partial(iter, _spread(seen(rows)))
     args, options = arguments(frame, node, callee, by_place)
     frame.line = node.lineno
     if callee is super and not args:
         return classes.parent(frame)
-    args = real_of_spectra(callee, _without_deques(callee, args))
+    args = real_of_spectra(callee, without_deques(callee, args))
     chosen = _chosen(callee, args, options)
     return call(callee, args, options) if chosen is MISSING else chosen
-
-
-def _without_deques(callee: Any, args: list[Any]) -> list[Any]:
-    """NumPy reads a deque as a list, in which traced values are looked for."""
-    if not any(type(x) is deque and stack_of(x) is None for x in args):
-        return args
-    if not str(getattr(callee, "__module__", "")).startswith("numpy"):
-        return args
-    return [list(seen(x)) if type(x) is deque and stack_of(x) is None else x for x in args]
 
 
 #: What is asked of words and of members of enumerations.

@@ -158,9 +158,12 @@ class House(ContainerHouse):
 
     def assumed(self) -> int | None:
         """The space where nothing tells how much is appended; None if that is too little."""
-        if self.kind is None:
+        kind = self.kind
+        if kind is None and type(self.before) is tuple and self.before:
+            kind = kind_of_all(self.before)
+        if kind is None:
             return None
-        each = max(self.kind.nbytes, 1)
+        each = max(kind.nbytes, 1)
         most = min(ASSUMED, ASSUMED_BYTES // each)
         return most if most > GUESS else None
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -26,13 +25,14 @@ from ckad.trace.source.memory.contents import (
     rows_of,
     stack_of,
 )
+from ckad.trace.source.memory.rows.gaps import close_gap, open_gap
 from ckad.trace.source.memory.rows.stacks import Layout, Stack, kind_of
 from ckad.trace.source.memory.twins import check_alone, containers, noted_row
 from ckad.trace.source.names.closures import call_from_source
 from ckad.trace.source.names.frame import made, region
 from ckad.trace.source.names.generated import Filtered
 from ckad.trace.source.names.region import Growth
-from ckad.trace.source.values import weakened
+from ckad.trace.source.values import as_bound, weakened
 from ckad.trace.values.apply import apply
 from ckad.trace.values.part import Part
 from ckad.trace.values.tracer import Number, Tracer, fresh, value
@@ -225,13 +225,12 @@ def pop(owner: Any, index: Any = -1) -> Any:
             return owner.pop(index)
         return owner.popleft() if index == 0 else owner.pop()
     _note_growth(owner, -1)
-    if isinstance(index, int) and index == -1:
-        _changed(owner, stack.moved(stack.first, minus(stack.count, 1)))
-    elif isinstance(index, int) and index == 0:
-        first = stack.wrapped(plus(stack.first, 1))
-        _changed(owner, stack.moved(first, minus(stack.count, 1)))
-    else:
-        raise changes_length(type(owner).__name__)
+    first = stack.first
+    if isinstance(index, int) and index == 0:
+        first = stack.wrapped(plus(first, 1))
+    elif not isinstance(index, int) or index != -1:
+        close_gap(stack, stack.place(index))
+    _changed(owner, stack.moved(first, minus(stack.count, 1)))
     return found
 
 
@@ -291,9 +290,20 @@ def _extended(items: Any, new: Any) -> None:
 
 
 def _insert(owner: Any, at: Any, new: Any) -> None:
-    if at != 0 or isinstance(at, Tracer):
-        raise changes_length(type(owner).__name__)
-    append_left(owner, new)
+    at, stack = as_bound(at), stack_in(owner)
+    if stack.layout.is_ring and isinstance(at, int) and at == 0:
+        append_left(owner, new)
+        return
+    if stack.layout.maxlen is not None:
+        raise changes_length("deque")
+    place = span_of(slice(at, None), stack.count).start
+    append(owner, new)
+    stack = stack_of(owner)
+    if stack is None:  # a plain list again
+        owner.insert(at, owner.pop())
+        return
+    open_gap(stack, place)
+    stack.write(place, noted_row(new))
 
 
 def delete(owner: Any, index: Any) -> None:
@@ -326,70 +336,3 @@ METHODS = frozenset(METHODS_BY_NAME.values())
 def method(owner: Any, name: str) -> Callable[..., Any] | None:
     """The method of a list whose items are rows of buffers."""
     return METHODS_BY_NAME.get(name) if stack_of(owner) is not None else None
-
-
-# --- functions -----------------------------------------------------------------------------------
-
-
-def _is_number(found: Any) -> bool:
-    return isinstance(found, (Tracer, Part)) and found.ndim == 1
-
-
-def _sum(owner: Any, start: Any = 0) -> Any:
-    total: Any = np.sum(stack_in(owner).array(), axis=0)
-    slot = stack_in(owner).layout.kind.slots[0]
-    return np.add(weakened(total) if slot.weak else total, start)
-
-
-def _extremum(name: str) -> Callable[..., Any]:
-    find = getattr(np, f"arg{name}")
-
-    def best(owner: Any) -> Any:
-        found = stack_in(owner).array()
-        chosen = found[find(found)]
-        return weakened(chosen) if stack_in(owner).layout.kind.slots[0].weak else chosen
-
-    return best
-
-
-_FUNCTIONS: dict[Any, Callable[..., Any]] = {
-    builtins.len: length,
-    builtins.list: lambda owner: copied(owner),
-    builtins.sum: _sum,
-    builtins.max: _extremum("max"),
-    builtins.min: _extremum("min"),
-}
-_OF_NUMBERS = (builtins.sum, builtins.max, builtins.min)
-
-
-def function(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
-    """``callee(xs, ...)`` of a list whose items are rows of buffers; NotImplemented if unknown."""
-    for x in args:
-        if rows_of(x) is not None and callee is not builtins.len:
-            read(x)  # a plain dict again
-    if args and rows_of(args[0]) is not None:
-        return keyed.length(*args)
-    if not args or stack_of(args[0]) is None:
-        return NotImplemented
-    own = _FUNCTIONS.get(callee) if isinstance(callee, type) or callable(callee) else None
-    if own is None or options.keys() - {"start"}:
-        return NotImplemented
-    stack = stack_in(args[0])
-    tree = stack.layout.kind.tree
-    if callee in _OF_NUMBERS and not stack.layout.kind.is_of_numbers:
-        return NotImplemented
-    if callee in _OF_NUMBERS and (tree.num_nodes > 1 or len(args) > 1 + (callee is sum)):
-        return NotImplemented
-    is_empty = isinstance(stack.count, int) and not stack.count
-    if callee in _OF_NUMBERS[1:] and (stack.layout.kind.slots[0].type.shape or is_empty):
-        return NotImplemented
-    return own(*args, **options)
-
-
-def opened(args: Sequence[Any]) -> list[Any]:
-    """Arguments of a function of NumPy: lists whose items are rows of buffers as arrays."""
-    found = []
-    for x in args:
-        as_array = array(x) if stack_of(x) is not None else None
-        found.append(x if as_array is None else as_array)
-    return found

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import builtins
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial, reduce
 from itertools import count, cycle, islice
 from math import isfinite
 from typing import Any
@@ -66,18 +68,38 @@ class Items:
 
     def backwards(self) -> Items:
         last = self.length - 1
-        return Once(self.length, lambda k: self.item(number(last - k)), self.most, self.read)
+        return Once([self], self.length, lambda k: self.item(number(last - k)))
 
     def begin(self) -> None:
         """They are run over now."""
 
 
-class Once(Items):
-    """What Python runs over once: ``zip``, ``enumerate``, ``reversed``."""
+class _InBuffers(Items):
+    """The items of a list in buffers as it is now."""
 
-    def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **options)
-        self._is_begun = False
+    def __init__(self, owner: Any) -> None:
+        self.owner, self.stack = owner, (stack := listed.stack_in(owner))
+        length, most = listed.length(owner), stack.layout.capacity
+        super().__init__(length, lambda k: noted_row(stack.read(k)), most)
+
+    def begin(self) -> None:
+        if listed.stack_in(self.owner) is not self.stack:
+            raise UnrecordableError(
+                at_place(
+                    "a list has been changed between here and where an iterator (zip, enumerate, "
+                    "reversed) over its items was made. Make the iterator where it is run over."
+                )
+            )
+
+
+class Once(Items):
+    """What Python runs over once: ``zip``, ``enumerate``, ``reversed`` of some sequences."""
+
+    def __init__(self, parts: Sequence[Items], length: Any, item: Callable[[Any], Any]) -> None:
+        bounds = [x.most if isinstance(x.length, Tracer) else x.length for x in parts]
+        most = min((bound for bound in bounds if bound is not None), default=None)
+        super().__init__(length, item, most, [x for part in parts for x in part.read])
+        self._parts, self._is_begun = parts, False
         made(self)
 
     def __iter__(self) -> Iterator[Any]:
@@ -94,6 +116,8 @@ class Once(Items):
                 )
             )
         self._is_begun = True
+        for part in self._parts:
+            part.begin()
 
 
 def number(x: Any) -> Any:
@@ -109,8 +133,7 @@ def items_of(x: Any) -> Items | None:
     if isinstance(x, Progress):
         return items_of(x.iterable)
     if stack_of(x) is not None:
-        stack = listed.stack_in(x)
-        return Items(listed.length(x), lambda k: noted_row(stack.read(k)), stack.layout.capacity)
+        return _InBuffers(x)
     if rows_of(x) is not None:
         read(x)  # a plain dict again
     if isinstance(x, builtins.range):
@@ -191,10 +214,9 @@ def _enumerate(iterable: Any, start: Any = 0) -> Any:
     if found is None:
         return builtins.enumerate(iterable, start)
     return Once(
+        [found],
         found.length,
         lambda k: (number(k if _is(start, 0) else k + start), found.item(k)),
-        found.most,
-        found.read,
     )
 
 
@@ -202,14 +224,51 @@ def _zip(*iterables: Any, strict: bool = False) -> Any:
     if any(isinstance(x, Driven) for x in iterables):
         return _zipped(iterables, strict)
     found = [items_of(x) for x in iterables]
-    if not found or any(x is None or isinstance(x.length, Tracer) for x in found):
-        return builtins.zip(*iterables, strict=strict)
+    if any(isinstance(x, _InBuffers) or _is_open(x) for x in found):
+        both = builtins.zip(iterables, found, strict=True)
+        found = [_of_known(x) if one is None else one for x, one in both]
+    if not found or any(x is None for x in found):
+        return _zip_by_python(iterables, strict)
     sequences: list[Items] = [x for x in found if x is not None]
-    lengths = {x.length for x in sequences}
-    if strict and len(lengths) > 1:
+    lengths = [x.length for x in sequences]
+    if strict:
+        _check_equal(lengths)
+    return Once(sequences, reduce(_least, lengths), lambda k: tuple(x.item(k) for x in sequences))
+
+
+def _least(x: Any, y: Any) -> Any:
+    if isinstance(x, Tracer) or isinstance(y, Tracer):
+        return number(np.minimum(x, y))
+    return min(x, y)
+
+
+def _check_equal(lengths: Sequence[Any]) -> None:
+    if any(isinstance(n, Tracer) for n in lengths):
+        raise UnrecordableError(
+            at_place(
+                "zip(strict=True) of sequences whose lengths are only known when the program runs. "
+                "Leave out strict."
+            )
+        )
+    if len({*lengths}) > 1:
         raise ValueError("zip() arguments have different lengths")
-    read = [x for found in sequences for x in found.read]
-    return Once(min(lengths), lambda k: tuple(x.item(k) for x in sequences), read=read)
+
+
+_KNOWN = (list, tuple, deque, *(type(builtins.reversed(x())) for x in (list, tuple, deque)))
+
+
+def _of_known(x: Any) -> Items | None:
+    """A list or tuple that Python holds, beside one in buffers."""
+    if type(x) not in _KNOWN:
+        return None
+    items = tuple(x)
+    return Items(len(items), partial(_item_of, items))
+
+
+def _zip_by_python(iterables: Sequence[Any], strict: bool) -> Any:
+    for x in iterables:
+        read(x)  # a plain list again
+    return builtins.zip(*iterables, strict=strict)
 
 
 def _zipped(iterables: Sequence[Any], strict: bool) -> Any:
@@ -217,7 +276,7 @@ def _zipped(iterables: Sequence[Any], strict: bool) -> Any:
     counted = [x for x in iterables if isinstance(x, Endless)]
     if counted and len(counted) == sum(isinstance(x, Driven) for x in iterables):
         return _zip_with_endless(iterables, strict)
-    numbered = [list(x) if type(x) in (list, tuple) else items_of(x) for x in iterables]
+    numbered = [items_of(x) or (list(x) if type(x) in (list, tuple) else None) for x in iterables]
     at, *others = [k for k, x in enumerate(iterables) if isinstance(x, Driven)]
     sequences = [x for k, x in enumerate(numbered) if k != at]
     if strict or others or any(x is None or _is_open(x) for x in sequences):
@@ -241,15 +300,14 @@ def _zip_with_endless(iterables: Sequence[Any], strict: bool) -> Any:
     sequences = [x for x in found if x is not None]
     others = sum(not isinstance(x, Endless) for x in iterables)
     if strict or not others or len(sequences) < others or any(map(_is_open, sequences)):
-        plain = (x.by_python() if isinstance(x, Endless) else x for x in iterables)
-        return builtins.zip(*plain, strict=strict)
+        plain = [x.by_python() if isinstance(x, Endless) else x for x in iterables]
+        return _zip_by_python(plain, strict)
 
     def items(k: Any) -> tuple[Any, ...]:
         both = builtins.zip(found, iterables, strict=True)
         return tuple(given.item(k) if x is None else x.item(k) for x, given in both)
 
-    read = [x for each in sequences for x in each.read]
-    return Once(min(x.length for x in sequences), items, read=read)
+    return Once(sequences, min(x.length for x in sequences), items)
 
 
 def _is_open(x: Any) -> bool:

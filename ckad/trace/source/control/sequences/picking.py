@@ -54,7 +54,7 @@ def item(items: Any, index: Tracer) -> Any:
     flat = [trees.flatten(x) for x in items]
     trees_of = [tree for _, tree in flat]
     kinds = [slot_of(x) for leaves, _ in flat for x in leaves]
-    plain = all(type(x) is tuple or slot_of(x) is not None for x in items)
+    plain = all(isinstance(x, tuple) or slot_of(x) is not None for x in items)
     if not (items and plain) or any(kind is None or kind.type.shape for kind in kinds):
         return items[index.__index__()]  # says why this cannot be
     if any(tree != trees_of[0] for tree in trees_of):

@@ -1,0 +1,109 @@
+"""Functions of lists and deques whose items are rows of buffers."""
+
+from __future__ import annotations
+
+import builtins
+from collections import deque
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ckad.trace import dispatch
+from ckad.trace.source.memory import keyed
+from ckad.trace.source.memory.appends import seen
+from ckad.trace.source.memory.contents import contents, length_unknown, read, rows_of, stack_of
+from ckad.trace.source.memory.listed import array, copied, length, stack_in
+from ckad.trace.source.names.closures import call_from_source
+from ckad.trace.source.values import holds_tracer, weakened
+
+
+def columns(owner: Any) -> Any:
+    """``zip(*xs)`` of tuples: what stands at each of their places, as a list."""
+    tree = stack_in(owner).layout.kind.tree
+    if not (isinstance(tree.type, type) and issubclass(tree.type, (tuple, list))):
+        raise length_unknown(contents(owner))
+    return call_from_source(_columns, (owner, tree.num_children), {})
+
+
+def _columns(rows: Any, n: int) -> Any:
+    return [[row[k] for row in rows] for k in range(n)]
+
+
+def _sum(owner: Any, start: Any = 0) -> Any:
+    total: Any = np.sum(stack_in(owner).array(), axis=0)
+    slot = stack_in(owner).layout.kind.slots[0]
+    return np.add(weakened(total) if slot.weak else total, start)
+
+
+def _extremum(name: str) -> Callable[..., Any]:
+    find = getattr(np, f"arg{name}")
+
+    def best(owner: Any) -> Any:
+        found = stack_in(owner).array()
+        chosen = found[find(found)]
+        return weakened(chosen) if stack_in(owner).layout.kind.slots[0].weak else chosen
+
+    return best
+
+
+_FUNCTIONS: dict[Any, Callable[..., Any]] = {
+    builtins.len: length,
+    builtins.list: lambda owner: copied(owner),
+    builtins.sum: _sum,
+    builtins.max: _extremum("max"),
+    builtins.min: _extremum("min"),
+}
+_OF_NUMBERS = (builtins.sum, builtins.max, builtins.min)
+
+
+def function(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
+    """``callee(xs, ...)`` of a list whose items are rows of buffers; NotImplemented if unknown."""
+    for x in args:
+        if rows_of(x) is not None and callee is not builtins.len:
+            read(x)  # a plain dict again
+    if args and rows_of(args[0]) is not None:
+        return keyed.length(*args)
+    if not args or stack_of(args[0]) is None:
+        return NotImplemented
+    own = _FUNCTIONS.get(callee) if isinstance(callee, type) or callable(callee) else None
+    if own is None or options.keys() - {"start"}:
+        return NotImplemented
+    stack = stack_in(args[0])
+    tree = stack.layout.kind.tree
+    if callee in _OF_NUMBERS and not stack.layout.kind.is_of_numbers:
+        return NotImplemented
+    if callee in _OF_NUMBERS and (tree.num_nodes > 1 or len(args) > 1 + (callee is sum)):
+        return NotImplemented
+    is_empty = isinstance(stack.count, int) and not stack.count
+    if callee in _OF_NUMBERS[1:] and (stack.layout.kind.slots[0].type.shape or is_empty):
+        return NotImplemented
+    return own(*args, **options)
+
+
+def opened(args: Sequence[Any]) -> list[Any]:
+    """Arguments of a function of NumPy: lists whose items are rows of buffers as arrays."""
+    found = []
+    for x in args:
+        as_array = array(x) if stack_of(x) is not None else None
+        found.append(x if as_array is None else as_array)
+    return found
+
+
+def without_deques(callee: Any, args: list[Any]) -> list[Any]:
+    """NumPy reads a deque as a list, in which traced values are looked for."""
+    if not any(type(x) is deque and stack_of(x) is None for x in args):
+        return args
+    if not str(getattr(callee, "__module__", "")).startswith("numpy"):
+        return args
+    return [list(seen(x)) if type(x) is deque and stack_of(x) is None else x for x in args]
+
+
+def arrays(callee: Any, args: Sequence[Any]) -> Sequence[Any]:
+    """The operands of a ufunc; it does not look for traced values in lists."""
+    if callee.__name__ == "at":  # its second argument is an index
+        return args
+    listed = [isinstance(x, (list, tuple)) and holds_tracer(x) for x in args]
+    array = partial(dispatch.call, np.asarray)
+    return [array((x,), {}) if has else x for x, has in zip(args, listed, strict=True)]
