@@ -17,9 +17,10 @@ from ckad.tape.types import type_of
 from ckad.trace import dispatch
 from ckad.trace.arrays import made_whole, stopping
 from ckad.trace.bodies import loops
-from ckad.trace.memory.context import Trace, current, open_trace
+from ckad.trace.memory.context import Trace, WrittenOut, current, open_trace
 from ckad.trace.memory.known import MOST_ELEMENTS, held_against
 from ckad.trace.memory.layout import layout, layout_of_part
+from ckad.trace.memory.opened import stack
 from ckad.trace.memory.storage import Storage
 from ckad.trace.numpy import (
     calculus,
@@ -37,6 +38,7 @@ from ckad.trace.numpy import (
 )
 from ckad.trace.numpy import join as join_formulas
 from ckad.trace.numpy import shape as shape_formulas
+from ckad.trace.overlap import sharing
 from ckad.trace.primitives import complex as complex_
 from ckad.trace.primitives import (
     creation,
@@ -216,7 +218,25 @@ def record(
     With ``for_numbers``, integers that arguments decide are known where a shape depends on them;
     the tape stops where it is run on other ones.
     """
+    written_out: dict[Any, CkadError] = {}
+    while True:
+        try:
+            return _recorded(fun, arguments, kwargs or {}, for_numbers, written_out)
+        except WrittenOut as found:
+            if stack() or found.node in written_out:  # it is for who records around this
+                raise
+            written_out[found.node] = found.error
+
+
+def _recorded(
+    fun: Callable[..., Any],
+    arguments: Arguments,
+    kwargs: Mapping[str, Any],
+    for_numbers: bool,
+    written_out: dict[Any, CkadError],
+) -> Recording:
     with open_trace() as trace:
+        trace.written_out |= written_out
         tracers = [_argument(trace, x) for x in arguments.arrays]
         given = {x.storage.row: a for x, a in zip(tracers, arguments.arrays, strict=True)}
         if for_numbers and trace.parent is None:
@@ -226,8 +246,8 @@ def record(
         for k in sharing(arguments.arrays):
             tracers[k].storage.shared = "another argument"
         args = arguments.rebuild(tracers)
-        note_given(fun, args, kwargs or {})
-        out = _run(fun, args, kwargs or {})
+        note_given(fun, args, kwargs)
+        out = _run(fun, args, kwargs)
         leaves, out_tree = trees.flatten(out)
         leaves = [_of_call(computed(made_whole(x)), trace) for x in leaves]
         for leaf in leaves:
@@ -283,53 +303,6 @@ def _lie_as_part(tracer: Tracer, array: Any) -> None:
     """Real and imaginary part are written as one array, and lie as that does."""
     if isinstance(array, np.ndarray):
         tracer.storage.plain, tracer.storage.dense = layout_of_part(array)
-
-
-def sharing(arrays: Sequence[Any]) -> set[int]:
-    """Positions of the arrays whose memory overlaps that of another one."""
-    found: set[int] = set()
-    storages: dict[int, int] = {}
-    extents: list[tuple[int, int, int]] = []
-    together: list[list[int]] = []  # found or not as a whole
-    for k, x in enumerate(arrays):
-        if isinstance(x, Tracer):
-            other = storages.setdefault(id(x.storage), k)
-            found.update({k, other} if other != k else ())
-        elif isinstance(x, np.ndarray) and x.size:
-            start, end = np.lib.array_utils.byte_bounds(x)
-            before = together[-1] if together else []
-            if before and before[-1] == k - 1 and all(_are_parts(arrays[j], x) for j in before):
-                first, last, _ = extents.pop()
-                start, end = min(first, start), max(last, end)
-                before.append(k)
-            else:
-                together.append([k])
-            extents.append((start, end, k))
-    furthest, last = 0, -1
-    for start, end, k in sorted(extents):
-        if start < furthest:
-            found.update((k, last))
-        if end > furthest:
-            furthest, last = end, k
-    for group in together:
-        found.update(group if found.intersection(group) else ())
-    return found
-
-
-def _are_parts(x: np.ndarray, y: np.ndarray) -> bool:
-    """Whether they are other parts of the elements of one array: of complex numbers, or fields."""
-    whole = x.base
-    if not isinstance(whole, np.ndarray) or whole is not y.base or whole.dtype.kind not in "cV":
-        return False
-    (start, end), (first, last) = (_within_element(part, whole) for part in (x, y))
-    return end <= first or last <= start
-
-
-def _within_element(part: np.ndarray, whole: np.ndarray) -> tuple[int, int]:
-    """Which bytes of the elements of ``whole`` a part of them is, from where to where."""
-    start = (part.ctypes.data - whole.ctypes.data) % whole.itemsize
-    own = [s for s in zip(part.strides, part.shape, strict=True) if s[0] % whole.itemsize]
-    return start, start + part.itemsize + sum(abs(step) * (n - 1) for step, n in own)
 
 
 def _run(fun: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:

@@ -961,3 +961,70 @@ def test_the_else_of_a_loop_reads_what_its_steps_bind(function):
     x = np.array([0.3, -0.4])
     np.testing.assert_allclose(ckad.jit(function)(x), function(x.copy()), rtol=1e-14)
     ckad.testing.check_grads(function, (x,))
+
+
+class Filter:
+    """What it was given last is an array, or one of None; nobody looks at it while it runs."""
+
+    def __init__(self, x):
+        self.x, self.last, self.state = x, np.array([[None]]), "new"
+
+    def update(self, seen):
+        if seen is None:
+            self.last, self.state = np.array([[None]]), "missed"
+            return
+        self.last, self.state = np.array([[seen]]), ("seen", seen)
+        self.x = self.x + 0.1 * (seen - self.x)
+
+
+def kept_by_an_object(u):
+    one = Filter(u)
+    for k in range(20):
+        one.update(None if k % 3 == 1 else u * k)
+    return one.x
+
+
+def kept_by_a_name(u):
+    found: Any = None
+    for k in range(20):
+        if k % 3 == 1:
+            found = "none"
+        elif k > 4:
+            found = np.ones(3) * u
+        u = u + 0.01 * u * k
+    del found
+    return u
+
+
+def read_after_all(u):
+    one = Filter(u)
+    for k in range(21):
+        one.update(None if k % 3 == 1 else u * k)
+    return one.x + one.last[0, 0]
+
+
+def read_in_between(u):
+    found: Any = None
+    for k in range(20):
+        if k % 3 == 1:
+            found = "none"
+        elif k > 4:
+            found = np.ones(3) * u
+        if found is None:
+            u = 0.9 * u
+        u = u + 0.01 * u * k
+    return u
+
+
+@pytest.mark.parametrize("function", [kept_by_an_object, kept_by_a_name])
+def test_what_no_step_reads_may_be_of_another_kind_in_each(function):
+    assert ckad.jit(function)(1.2) == pytest.approx(function(1.2), rel=1e-14)
+    ckad.testing.check_grads(function, (1.2,))
+    assert len(ckad.trace(function)(1.2).rows) < 20  # one step is recorded, for all
+
+
+@pytest.mark.filterwarnings("ignore::ckad.errors.UnrolledLoopWarning")
+@pytest.mark.parametrize("function", [read_after_all, read_in_between])
+def test_what_is_read_is_as_in_python(function):
+    assert ckad.jit(function)(1.2) == pytest.approx(function(1.2), rel=1e-14)
+    ckad.testing.check_grads(function, (1.2,))

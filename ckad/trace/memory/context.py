@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ckad.errors import TraceError
+from ckad.errors import CkadError, TraceError
 from ckad.place import at_place, user_place
 from ckad.tape.builder import Builder
 from ckad.tape.ops import Op
@@ -37,6 +37,14 @@ class Late(Protocol):
 
     def forgo(self) -> None:
         """Be any constant, if it has become none: nothing needs it."""
+
+
+class WrittenOut(BaseException):
+    """A loop that was recorded once for all steps has to be written out: something is read that is
+    of another kind in each of them. The program is recorded again."""
+
+    def __init__(self, node: Any, error: CkadError) -> None:
+        self.node, self.error = node, error
 
 
 class Trace:
@@ -64,6 +72,8 @@ class Trace:
         self.known_carries: dict[Any, dict[str, Any]] = parent.known_carries if parent else {}
         # source of a loop -> what one of it was found to do when it was recorded last, wherever
         self.known_loops: dict[Any, Any] = parent.known_loops if parent else {}
+        # loops that are to be written out, and why
+        self.written_out: dict[Any, CkadError] = parent.written_out if parent else {}
         self.turns: Counter[Any] = Counter()  # how often a loop was met here
         # whether loops here are begun as in a recording before: those around them are, too
         self.recalls: bool = parent.recalls if parent else True

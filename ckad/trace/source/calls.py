@@ -40,7 +40,6 @@ from ckad.trace.source.library.sorting import in_order, orders
 from ckad.trace.source.memory import listed as in_buffers
 from ckad.trace.source.memory.appends import appender, check_probed
 from ckad.trace.source.memory.contents import (
-    SEQUENCES,
     is_in_buffers,
     new,
     read,
@@ -57,7 +56,7 @@ from ckad.trace.source.names.kept import KEPT, forget, kept
 from ckad.trace.source.names.reader import definition_of
 from ckad.trace.source.outside.clock import CLOCKS, Moment
 from ckad.trace.source.outside.judge import SIMPLE, adopted, hand_over, is_simple
-from ckad.trace.source.outside.kinds import CONTAINERS, attributes, users
+from ckad.trace.source.outside.kinds import CONTAINERS, SEQUENCES, attributes, users
 from ckad.trace.source.outside.python import run_by_python
 from ckad.trace.source.outside.watch import watch
 from ckad.trace.source.text import shown

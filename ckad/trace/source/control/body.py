@@ -110,6 +110,9 @@ class Body:
             for k, entered in enumerate(tracers):
                 if entered is not None and not entered.scalar:
                     self.entered[key, k] = entered.storage
+        for (frame, name), unclear in loop.unclear.items():
+            self.region.changed.setdefault((frame, name), frame.names.get(name, MISSING))
+            frame.names[name] = unclear
         for root in loop.written.values():
             trace.adopt(root)
         self.tips.begin()
@@ -216,7 +219,7 @@ class Body:
         for key in self.region.changed:
             frame, before = key[0], self.region.changed[key]
             end = frame.names.get(key[1], MISSING)
-            if key in self.loop.carried or end is before:
+            if key in self.loop.carried or key in self.loop.unclear or end is before:
                 continue
             end = handed(frame, end)
             if before is MISSING:
@@ -226,9 +229,9 @@ class Body:
                 continue
             self._check_window(key, before, end)
             assert self.trace.parent is not None
-            kept = carried_from(key, handed(frame, before), end)
-            self.loop.carry(key, kept, self.trace.parent, spread(end, kept.tree)[0])
-            found = True
+            found, is_asked = True, key in self.region.asked
+            if kept := self.loop.carried_from(key, handed(frame, before), end, is_asked):
+                self.loop.carry(key, kept, self.trace.parent, spread(end, kept.tree)[0])
         if found:
             raise Again
 

@@ -15,7 +15,7 @@ from ckad.errors import CarryError, CkadError
 from ckad.place import at_place
 from ckad.tape.control import COUNTED, UNBOUNDED, UNGUARDED, WHILE
 from ckad.tape.types import DType, Type
-from ckad.trace.memory.context import Trace
+from ckad.trace.memory.context import Trace, WrittenOut
 from ckad.trace.memory.foreseen import UNKNOWN
 from ckad.trace.memory.storage import Storage
 from ckad.trace.source.choices import fitted, unified
@@ -132,6 +132,7 @@ class Findings:
     def __init__(self, steps: Stepping) -> None:
         self.steps = steps
         self.carried: dict[Key, Carried] = {}
+        self.unclear: dict[Key, Unclear] = {}  # what changes its kind, and no step reads
         self.origins: dict[Place, Origin] = {}  # of the arrays among what is carried
         self.written: dict[int, Storage] = {}
         self.lists: dict[int, list[Any]] = {}  # what the body only appends to
@@ -153,6 +154,18 @@ class Findings:
             self.origins[key, k] = origin = Origin(first)
             for x in (first, end):
                 origin.add(x, around)
+
+    def carried_from(self, key: Key, before: Any, end: Any, is_asked: bool) -> Carried | None:
+        """A name as what holds its first value and that after a step; None if there is no such,
+        and steps may do without it."""
+        try:
+            return carried_from(key, before, end)
+        except CarryError as error:
+            if is_asked or isinstance(key[0], Contents):
+                raise
+            node, can_be = self.steps.node, self.may_be_written_out
+            self.unclear[key] = Unclear(WrittenOut(node, error) if can_be else error)
+            return None
 
     def anew(self) -> Findings:
         """Nothing is known."""

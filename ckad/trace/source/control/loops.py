@@ -354,7 +354,7 @@ class StagedLoop:
 
     def _bind(self, body: Body, rows: list[int], stacks: list[Tracer]) -> None:
         for frame, name in [*self.found.carried, *body.kept]:
-            frame.note_read(name)
+            frame.note_read(name, hands_on=(frame, name) not in body.region.asked)
         found: dict[Place, Any] = {}
         for key, end in body.ends.items():
             if isinstance(end, End):

@@ -134,7 +134,7 @@ class Merge:
             self.bindings[key] = self._binding(key, values)
             grown = isinstance(frame, Contents) and self._is_grown(frame)
             if not all(key in e for e in ends) and before is not MISSING and not grown:
-                frame.note_read(name)
+                frame.note_read(name, hands_on=True)
 
     def _is_grown(self, frame: Contents) -> bool:
         """Whether the sides do nothing with a list but append to it; the body around them, too."""

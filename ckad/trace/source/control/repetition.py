@@ -148,6 +148,8 @@ class _For:
 
     def _once(self, peels: bool = True) -> Flow | None:
         """Record one step for all, or step by step what cannot be recorded so."""
+        if error := current().written_out.get(self.node):
+            return self._written_out(error)
         try:
             return self.staged()
         except (CarryError, AliasError) as error:
@@ -282,6 +284,8 @@ class _While:
 
     def _recorded(self, first: bool | Tracer, peels: bool = True) -> Flow | None:
         """The steps from here on; ``first`` is the test, which may change what it looks at."""
+        if first is True and (known := current().written_out.get(self.node)):
+            return self._written_out(known)
         try:
             return self.staged(first)
         except (CarryError, AliasError) as error:

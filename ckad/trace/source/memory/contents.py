@@ -113,7 +113,7 @@ class Contents(Apart):
             return
         inner.changed[key] = self.names[name]
 
-    def note_read(self, name: str) -> None:
+    def note_read(self, name: str, hands_on: bool = False) -> None:
         key = self, name
         for inner in enclosing(self.depth):
             if key in inner.changed and id(self.owner) not in inner.grown:

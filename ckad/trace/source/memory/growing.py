@@ -47,7 +47,7 @@ class Growing(BaseException):
 
     is_needed = False
 
-    def __init__(self, key: Key, step: Step, error: Exception) -> None:
+    def __init__(self, key: Key, step: Step, error: BaseException) -> None:
         self.key, self.step, self.error = key, step, error
 
     @property
@@ -95,7 +95,9 @@ def _growth(before: Any, end: Any) -> tuple[int, int, Slot] | None:
     return (axis, rows, both) if rows > 0 else None
 
 
-def check_growth(key: Key, before: Any, end: Any, error: Exception, is_final: bool = True) -> None:
+def check_growth(
+    key: Key, before: Any, end: Any, error: BaseException, is_final: bool = True
+) -> None:
     """Have arrays kept in buffers that a step makes longer."""
     for step in steps_of(before, end):
         wanted = Growing(key, step, error)
@@ -128,7 +130,7 @@ def not_followed(key: Key, step: Step) -> CkadError:
     )
 
 
-def in_branch(key: Key, before: Any, sides: Sequence[Any], error: Exception) -> None:
+def in_branch(key: Key, before: Any, sides: Sequence[Any], error: BaseException) -> None:
     """The same where one side of a branch makes an array longer, in the body of a loop."""
     for inner in enclosing(key[0].depth):  # those that start with an array of that name
         before = inner.changed.get(key, before)  # at the beginning of that body

@@ -205,7 +205,7 @@ class Housing:
         self.houses: dict[Any, AnyHouse] = {}
         self.unhoused: set[Any] = set()
         self.given_up: list[Key] = []  # what was carried in buffers, and is no more
-        self.error: Exception | None = None  # why a list has no buffers
+        self.error: BaseException | None = None  # why a list has no buffers
 
     @property
     def rounds(self) -> int:

@@ -290,13 +290,13 @@ def _extended(items: Any, new: Any) -> None:
 
 
 def _insert(owner: Any, at: Any, new: Any) -> None:
-    at, stack = as_bound(at), stack_in(owner)
-    if stack.layout.is_ring and isinstance(at, int) and at == 0:
+    at, before = as_bound(at), stack_in(owner)
+    if before.layout.is_ring and isinstance(at, int) and at == 0:
         append_left(owner, new)
         return
-    if stack.layout.maxlen is not None:
+    if before.layout.maxlen is not None:
         raise changes_length("deque")
-    place = span_of(slice(at, None), stack.count).start
+    place = span_of(slice(at, None), before.count).start
     append(owner, new)
     stack = stack_of(owner)
     if stack is None:  # a plain list again

@@ -20,7 +20,7 @@ MISSING: Any = _Missing()
 class Unclear:
     """What a name is bound to where no one value can be recorded; to read it is an error."""
 
-    def __init__(self, error: Exception) -> None:
+    def __init__(self, error: BaseException) -> None:
         self.error = error
 
 

@@ -119,10 +119,13 @@ class Frame:
             self.note_unsure(name)
         return value
 
-    def note_read(self, name: str) -> None:
+    def note_read(self, name: str, hands_on: bool = False) -> None:
+        """Note that a name is read, or that one side of a branch ``hands_on`` what it found."""
         inner, key = region(), (self, name)
         while inner is not None and inner.depth > self.depth and key not in inner.changed:
             inner.read.add(key)
+            if not hands_on:
+                inner.asked.add(key)
             inner = inner.outer
 
     def note_unsure(self, name: str) -> None:

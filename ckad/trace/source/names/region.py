@@ -32,7 +32,8 @@ class Region:
         self.outer = outer
         self.depth: int = outer.depth + 1 if outer else 1
         self.changed: dict[Key, Any] = {}  # the values before
-        self.read: set[Key] = set()  # read before they were changed
+        self.read: set[Key] = set()  # read before they were changed, or handed on by a branch
+        self.asked: set[Key] = set()  # those that were read
         self.unsure: set[Key] = set()  # read where they may not be bound
         self.made: dict[int, Any] = {}  # lists, dicts and sets made here, by identity
         self.copies: dict[int, Any] = {}  # containers that stand for what a step starts with
