@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import sys
 import tempfile
+from collections import Counter
 from pathlib import Path
 
 import hypothesis
@@ -36,6 +37,20 @@ def _keep_bytecode_elsewhere(config: pytest.Config) -> None:
     config.add_cleanup(folder.cleanup)
     patch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
     patch.setenv("PYTHONPYCACHEPREFIX", folder.name)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Of a test with many cases each n-th is in the default run; ``slow`` are the others."""
+    met: Counter[str] = Counter()
+    for item in items:
+        sampled = item.get_closest_marker("sampled")
+        if sampled is None:
+            continue
+        name = item.nodeid.partition("[")[0]
+        if met[name] % sampled.args[0]:
+            item.add_marker("slow")
+        met[name] += 1
 
 
 def pytest_collection_finish() -> None:

@@ -132,6 +132,7 @@ def test_table_is_markdown(finished, capsys):
     assert "**gray_scott** (size=12, n_steps=10)" in text
 
 
+@pytest.mark.slow
 def test_peers_agree_with_the_adjoint_by_hand(tmp_path):
     path = tmp_path / "out.json"
     others = ("jax", "casadi", "torch")
@@ -224,6 +225,7 @@ def test_pictures_and_tables_are_written(finished, tmp_path, capsys):
 # scaling, ratio, latency -------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_scaling_measures_a_budget(tmp_path):
     pytest.importorskip("matplotlib")
     files = "--json", str(tmp_path / "s.json"), "--markdown", str(tmp_path / "s.md")
@@ -260,6 +262,7 @@ def test_scaling_finds_exponents(tmp_path, monkeypatch, name):
     assert [path.stem for path in draw(record, tmp_path)] == [f"time_against_{name}"]
 
 
+@pytest.mark.slow
 def test_ratio_divides_by_the_value(tmp_path):
     process = run("ratio", "--cases", "lorenz63", *QUICK, "--json", str(tmp_path / "r.json"))
     assert process.returncode == 0, process.stderr
@@ -267,6 +270,7 @@ def test_ratio_divides_by_the_value(tmp_path):
     assert case["ratio"] == pytest.approx(case["gradient_seconds"] / case["value_seconds"])
 
 
+@pytest.mark.slow
 def test_spectral_codes_are_held_against_numpy_and_scipy(tmp_path):
     path = tmp_path / "s.json"
     process = run("spectra", "--cases", "kdv-256", *QUICK, "--json", str(path))
@@ -276,6 +280,7 @@ def test_spectral_codes_are_held_against_numpy_and_scipy(tmp_path):
     assert f"{case['gradient'] / case['NumPy']:.2f}" in process.stdout
 
 
+@pytest.mark.slow
 def test_programs_as_they_are_found_are_held_against_numpy(tmp_path):
     chosen = "life.mackey_glass,life.gray_scott_structured"
     path = str(tmp_path / "w.json")
@@ -406,6 +411,7 @@ def test_gradients_that_differ_are_not_timed():
 # Checkpoints on disk -----------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_disk_is_measured(tmp_path: Path) -> None:
     record = disk.disk(tmp_path, 2**16, 3, 1)
     assert len(record["rows"]) == 12

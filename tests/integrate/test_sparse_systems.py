@@ -12,7 +12,7 @@ from ckad.integrate.stiff.patterned import Banded, General
 
 from .test_stiff import slow
 
-SIDE = 12
+SIDE = 10
 
 
 def laplacian(a):
@@ -84,7 +84,9 @@ def test_by_dense_factors_it_is_the_same(method, monkeypatch):
 
 
 def test_a_pattern_that_lacks_elements():
-    lacking = PATTERN.multiply(sparse.csr_array(abs(np.subtract.outer(*[range(288)] * 2)) < 100))
+    lacking = PATTERN.multiply(
+        sparse.csr_array(abs(np.subtract.outer(*[range(2 * SIDE * SIDE)] * 2)) < SIDE * (SIDE - 1))
+    )
     run = ckad.jit(lambda p: end(p, "Rodas5P", jac_sparsity=lacking))
     with pytest.raises(RaisedError, match="fun depends on more than jac_sparsity= tells"):
         run(P)
@@ -120,6 +122,7 @@ def test_what_solves_the_systems():
     assert chosen(plane, 400, jac=np.eye(400)) is linear.Dense
 
 
+@pytest.mark.slow
 def test_members_of_a_batch():
     """Each with its own steps."""
     rates = np.array([[20.0, 0.04], [10.0, 0.03]])

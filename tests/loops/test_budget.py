@@ -140,6 +140,7 @@ def test_bytes_for_people(n: int, text: str) -> None:
 # --- plans hold ---------------------------------------------------------------------------
 
 
+@pytest.mark.sampled(3)
 @every_case
 def test_the_minimum_named_works_and_less_does_not(name: str) -> None:
     case = CASES[name]
@@ -150,6 +151,7 @@ def test_the_minimum_named_works_and_less_does_not(name: str) -> None:
     assert named_minimum(caught.value) == least
 
 
+@pytest.mark.sampled(3)
 @every_case
 def test_plans_stay_within_every_budget_and_more_is_never_much_slower(name: str) -> None:
     case = CASES[name]
@@ -165,6 +167,7 @@ def test_plans_stay_within_every_budget_and_more_is_never_much_slower(name: str)
     assert all(later <= 1.1 * earlier for earlier, later in pairwise(work)), work
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("n_steps", "n"), [(100, 2000), (1000, 300), (20_000, 16)])
 def test_more_memory_is_never_more_steps(n_steps: int, n: int) -> None:
     """Also just below what one more slot would take. All residuals fit the caches: what does not is
@@ -203,6 +206,7 @@ def test_a_tenth_of_the_full_memory_costs_no_more_than_a_few_recomputations(name
     assert steps_of(plan) <= 4**depth * steps_of(most)
 
 
+@pytest.mark.sampled(3)
 @every_case
 @pytest.mark.parametrize("share", [0.0, 0.3, 1.0])
 def test_a_plan_is_what_runs(name: str, share: float) -> None:

@@ -253,6 +253,7 @@ def test_second_order(name, engine):
     ckad.testing.check_grads(ckad.jit(fun, engine=engine), args, order=2, engine=engine)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("engine", ENGINES)
 def test_every_schedule_gives_the_same_bits(program, engine):
     expected = gradients(program, engine=engine)

@@ -353,6 +353,7 @@ def check_stencil(seed: int, dtype: type, looped: bool) -> None:
         np.testing.assert_allclose(got, want, rtol=0, atol=bound, err_msg=f"{seed} {shape}")
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("seed", range(40))
 def test_random_stencils(seed: int) -> None:
     check_stencil(seed, np.float64, looped=seed % 2 == 0)

@@ -99,6 +99,7 @@ PROGRAMS: list[Callable[..., object]] = [
 ]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("n", [9, 100])
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda f: f.__name__)
 def test_cotangents(program, n):

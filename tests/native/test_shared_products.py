@@ -110,6 +110,7 @@ def total(f: Callable) -> Callable:
     return lambda *arrays: np.sum(np.cos(f(*arrays)))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", SQUARES)
 def test_engines_modes_and_threads_agree(name: str) -> None:
     f = SQUARES[name]

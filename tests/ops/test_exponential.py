@@ -76,6 +76,7 @@ def rotated(a, x):
     return np.sum(x**3)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("engine", ["vm", "native"])
 def test_budgets_do_not_change_bits(engine):
     a, x = matrix("full", 1.0, False), np.ones(5)

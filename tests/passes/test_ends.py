@@ -108,6 +108,7 @@ def stacks(tape):
     return any(loop.n_ys for loop in loops) or any(map(stacks, tape.bodies))
 
 
+@pytest.mark.sampled(3)
 @every_program
 @pytest.mark.parametrize("engine", ["vm", "native"])
 def test_values_and_derivatives(program, engine):

@@ -179,6 +179,7 @@ def total(program):
     return function
 
 
+@pytest.mark.sampled(3)
 @ALL
 @ENGINES
 def test_values_and_derivatives(program, engine):
@@ -191,6 +192,7 @@ def test_values_and_derivatives(program, engine):
     ckad.testing.check_grads(lambda u, k: program(u, k), (U, K), engine=engine)
 
 
+@pytest.mark.sampled(3)
 @ALL
 @ENGINES
 def test_the_bits_do_not_depend_on_the_schedule(program, engine):

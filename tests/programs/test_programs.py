@@ -148,6 +148,7 @@ def recorded_loops(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     ckad.clear_caches()
 
 
+@pytest.mark.sampled(2)
 @every_program
 @pytest.mark.usefixtures("recorded_loops")
 def test_program(program: Program) -> None:

@@ -18,6 +18,7 @@ def _by_differences(f, x, h=1e-6):
     return np.array([(f(x + h * e) - f(x - h * e)) / (2 * h) for e in np.eye(len(x))])
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda f: f.__name__)
 def test_value_and_both_modes(program):
     expected, by_x = program(X), _by_differences(program, X)

@@ -13,6 +13,7 @@ from ckad.errors import TraceError, UnsupportedFunctionError
 from .extent_programs import PROGRAMS, VECTOR
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_program_like_numpy_and_its_gradient(engine, name):
     function, args = PROGRAMS[name]
@@ -21,6 +22,7 @@ def test_program_like_numpy_and_its_gradient(engine, name):
     ckad.testing.check_grads(function, args)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", ["cholesky_by_rows", "durbin", "clipped_windows", "items"])
 def test_second_order(engine, name):
     function, args = PROGRAMS[name]

@@ -67,6 +67,7 @@ def of(programs: list[Program]) -> Any:
     return pytest.mark.parametrize("program", programs, ids=[p.__name__ for p in programs])
 
 
+@pytest.mark.sampled(2)
 @of(RIGHT)
 @pytest.mark.parametrize("n", [0, 5, 6])
 def test_it_is_what_numpy_gives(program: Program, n: int) -> None:

@@ -99,6 +99,18 @@ def drawn_under_a_condition_that_draws_decide(a):
     return free * a
 
 
+def worked_off(a):
+    stack, t, c = [a], 0.0, 0
+    while stack and c < 23:
+        x = stack.pop()
+        t += x
+        c += 1
+        if x > 0.05:
+            stack.append(x * 0.5)
+            stack.append(x * 0.4)
+    return t + c
+
+
 AS_IN_PYTHON = [
     item_written_after_the_loop,
     one_list_appended_again_and_again,
@@ -108,6 +120,7 @@ AS_IN_PYTHON = [
     iterators_run_over_once,
     sorted_by_words,
     drawn_under_a_condition_that_draws_decide,
+    worked_off,
 ]
 
 
@@ -161,25 +174,12 @@ def enumerate_again(a):
     return s + 100 * sum(x for k, x in it)
 
 
-def worked_off(a):
-    stack, t, c = [a], 0.0, 0
-    while stack and c < 23:
-        x = stack.pop()
-        t += x
-        c += 1
-        if x > 0.05:
-            stack.append(x * 0.5)
-            stack.append(x * 0.4)
-    return t + c
-
-
 REFUSED: dict[Function, type[CkadError]] = {
     items_written_in_a_loop: AliasError,
     list_chosen_by_a_state: AliasError,
     global_list_chosen: AliasError,
     map_after_break: UnrecordableError,
     enumerate_again: UnrecordableError,
-    worked_off: UnrecordableError,
 }
 
 

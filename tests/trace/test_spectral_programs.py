@@ -109,6 +109,7 @@ def cosines(scale, rate):
 PROGRAMS = [vorticity, halves, split_step, korteweg, Poisson(), cosines]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("engine", ["vm", "native"])
 @pytest.mark.parametrize("f", PROGRAMS, ids=lambda f: getattr(f, "__name__", "poisson"))
 def test_programs(f, engine):
