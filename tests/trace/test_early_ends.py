@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import ckad
-from ckad.errors import UnrecordableError
+from ckad.errors import RaisedError, UnrecordableError
 
 from .idioms import check_number
 
@@ -194,3 +194,87 @@ def rest_behind_a_condition(x: float) -> float:
 def test_conditions_hide_no_iterator() -> None:
     with pytest.raises(UnrecordableError, match=r"test_early_ends.py:\d+: .*list"):
         ckad.value_and_grad(rest_behind_a_condition, engine="vm")(0.7)
+
+
+# --- next(... for ... in ...) --------------------------------------------------------------------
+
+
+def first_value(x: float) -> float:
+    return next(v for v in (x - 2, x * 0.5, x - 1) if v > 0.1)
+
+
+def its_place(x: float) -> float:
+    z, s = [x - 2, x * 0.1, x - 1], 0.0
+    for j in range(10):
+        z = [v + 0.05 * j * x for v in z]
+        k = next(i for i, v in enumerate(z) if v > 0.1)
+        s = s + k * x * z[k]
+    return s
+
+
+def or_another(x: float) -> float:
+    s = 0.0
+    for j in range(10):
+        found = next((v for v in (x - 2, x * 0.1 * j) if v > 0.5), None)
+        k = next((k for k in range(3) if k * x > j), -1)
+        s = s + k * x if found is None else s + found
+    return s
+
+
+def in_rows(x: float) -> float:
+    rows = [[x, 2 * x], [3 * x, x]]
+    i, j, v = next((i, j, v) for i, r in enumerate(rows) for j, v in enumerate(r) if v > 2.0)
+    return x * i + v * j
+
+
+def known_to_python(x: float) -> float:
+    used = {0, 1, 3}
+    free = next(k for k in range(9) if k not in used)
+    rest = iter([1.0, 2.0, 3.0])
+    one = next(v for v in rest if v > 1.5)
+    return x * np.ones(5)[free] + one * x**2 + next(rest)
+
+
+@pytest.mark.parametrize("engine", ["native", "vm"])
+@pytest.mark.parametrize(
+    "program",
+    [first_value, its_place, or_another, in_rows, known_to_python],
+    ids=lambda f: f.__name__,
+)
+def test_the_first_that_a_condition_keeps(program: Any, engine: str) -> None:
+    x, h = 1.23, 1e-6
+    value, gradient = ckad.value_and_grad(program, engine=engine)(x)
+    assert value == pytest.approx(program(x), rel=1e-13)
+    assert gradient == pytest.approx((program(x + h) - program(x - h)) / (2 * h), rel=1e-6)
+
+
+def none_is_kept(x: float) -> float:
+    return next(v for v in (x - 2, x * 0.5) if v > 10)
+
+
+def of_an_iterator_with_a_name(x: float) -> float:
+    rest = iter([x, 2 * x, 3 * x])
+    return next(v for v in rest if v > 1.5) * next(rest)
+
+
+@pytest.mark.parametrize(
+    ("program", "error"),
+    [(none_is_kept, RaisedError), (of_an_iterator_with_a_name, UnrecordableError)],
+)
+def test_that_none_is_kept_is_an_error(program: Any, error: Any) -> None:
+    with pytest.raises(error, match=r"test_early_ends.py:\d+"):
+        ckad.value_and_grad(program)(1.2)
+
+
+def sums_by_name(x: float) -> float:
+    held = {"a": x, "b": 2 * x}
+    while sum(held.values()) > 0.2:
+        last = held
+        held = dict.fromkeys(last, 0.0)
+        for name in held:
+            held[name] += 0.7 * last[name] * x
+    return sum(held.values())
+
+
+def test_dicts_made_from_keys_in_a_loop() -> None:
+    check_number(sums_by_name, 1.2)

@@ -20,6 +20,7 @@ from ckad.trace.source.control.checks import note_raise
 from ckad.trace.source.control.sequences import picking
 from ckad.trace.source.control.sequences.comprehensions import (
     dict_comprehension,
+    first_given,
     generator_expression,
     list_comprehension,
     set_comprehension,
@@ -307,6 +308,8 @@ def _call(frame: Frame, node: ast.Call) -> Any:
             if stack_of(rows) is not None:
                 return columns(rows)
             by_place = partial(iter, _spread(seen(rows)))
+        case [ast.GeneratorExp() as given_by, *default] if callee is next and not node.keywords:
+            return first_given(frame, given_by, *items(frame, default))
     args, options = arguments(frame, node, callee, by_place)
     frame.line = node.lineno
     if callee is super and not args:

@@ -11,13 +11,13 @@ from typing import Any
 from ckad.place import at_place
 from ckad.trace.memory.context import open_trace
 from ckad.trace.memory.storage import Written
-from ckad.trace.source.actions import assign, evaluate, listed, run_block, unread
+from ckad.trace.source.actions import assign, evaluate, listed, returned_by, run_block, unread
 from ckad.trace.source.control.checks import Stops
 from ckad.trace.source.control.sequences.filtered import NAMES, filtered
 from ckad.trace.source.memory.appends import seen
 from ckad.trace.source.memory.contents import stack_of
 from ckad.trace.source.names.absence import needed
-from ckad.trace.source.names.frame import Frame, check_run_over, made, open_region
+from ckad.trace.source.names.frame import MISSING, Frame, check_run_over, made, open_region
 from ckad.trace.source.names.generated import Driven, Each, Lazy, Undecided
 from ckad.trace.source.names.reader import Definition
 from ckad.trace.source.values import truth
@@ -173,6 +173,32 @@ def _as_loop(node: ast.ListComp | ast.GeneratorExp) -> ast.For:
         loop = ast.For(only.target, ast.Name(SOURCE, ast.Load()), body, [])
         _loops[node] = ast.fix_missing_locations(ast.copy_location(loop, node))
     return _loops[node]
+
+
+# --- the first that is given ---------------------------------------------------------------------
+
+_searches: dict[ast.AST, list[ast.stmt]] = {}
+
+
+def first_given(frame: Frame, node: ast.GeneratorExp, default: Any = MISSING) -> Any:
+    """``next(f(x) for x in xs if test)``, as a function that returns the first it finds."""
+    inner = _scope(frame, node)
+    inner.names[SOURCE], inner.names[RESULT] = unread(frame, node.generators[0].iter), default
+    if node not in _searches:
+        _searches[node] = _as_search(node, default is not MISSING)
+    return returned_by(inner, run_block(inner, _searches[node]))
+
+
+def _as_search(node: ast.GeneratorExp, has_default: bool) -> list[ast.stmt]:
+    body: ast.stmt = ast.Return(node.elt)
+    for part in reversed(node.generators):
+        for test in reversed(part.ifs):
+            body = ast.If(test, [body], [])
+        items = ast.Name(SOURCE, ast.Load()) if part is node.generators[0] else part.iter
+        body = ast.For(part.target, items, [body], [])
+    none = ast.Raise(ast.Constant(StopIteration))  # type: ignore[arg-type]
+    last = ast.Return(ast.Name(RESULT, ast.Load())) if has_default else none
+    return [ast.fix_missing_locations(ast.copy_location(x, node)) for x in (body, last)]
 
 
 # --- the names and rounds of any other -----------------------------------------------------------
