@@ -84,7 +84,7 @@ def _is_repeatable(callee: Any, owner: Any) -> bool:
         return False
     if isinstance(owner, (Tracer, np.generic, *_PLAIN)) or isinstance(callee, type(str.join)):
         return True
-    if owner in _PLAIN and callee.__name__ != "__new__":  # dict.fromkeys
+    if any(owner is x for x in _PLAIN) and callee.__name__ != "__new__":  # dict.fromkeys
         return True
     if isinstance(callee, type) or scalar_function(callee) is not None:
         return True
