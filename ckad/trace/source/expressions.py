@@ -300,8 +300,11 @@ def _call(frame: Frame, node: ast.Call) -> Any:
     if callee is super and not args:
         return classes.parent(frame)
     args = real_of_spectra(callee, _without_deques(callee, args))
+    around, frame.doing = frame.doing, node
     chosen = _chosen(callee, args, options)
-    return call(callee, args, options) if chosen is MISSING else chosen
+    found = call(callee, args, options) if chosen is MISSING else chosen
+    frame.doing = around
+    return found
 
 
 def _without_deques(callee: Any, args: list[Any]) -> list[Any]:

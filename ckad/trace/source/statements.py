@@ -73,7 +73,7 @@ def run_block(frame: Frame, statements: Sequence[ast.stmt]) -> Flow | None:
 
 
 def run_statement(frame: Frame, node: ast.stmt) -> Flow | None:
-    frame.line, frame.statement = node.lineno, node
+    frame.line, frame.statement, frame.doing = node.lineno, node, None
     return _TABLE[type(node)](frame, node)
 
 

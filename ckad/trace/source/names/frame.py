@@ -18,7 +18,8 @@ from ckad.trace.source.names.bindings import MISSING as MISSING
 from ckad.trace.source.names.bindings import Bindings
 from ckad.trace.source.names.bindings import Maybe as Maybe
 from ckad.trace.source.names.bindings import Unclear as Unclear
-from ckad.trace.source.names.reader import Definition, nothing, targets_of
+from ckad.trace.source.names.liveness import live_after, place_of, read_in
+from ckad.trace.source.names.reader import Definition, bound_by, nothing
 from ckad.trace.source.names.regions import Key as Key
 from ckad.trace.source.names.regions import Region as Region
 from ckad.trace.source.names.regions import check_changeable as check_changeable
@@ -45,6 +46,7 @@ class Frame:
     __slots__ = (
         "definition",
         "depth",
+        "doing",
         "function",
         "line",
         "loops",
@@ -70,6 +72,7 @@ class Frame:
         self.line = definition.node.lineno
         self.loops: list[ast.stmt] = []
         self.statement: ast.stmt | None = None
+        self.doing: ast.Call | None = None  # the call that is being made, of evaluated arguments
         self.sources: dict[int, Source] = {}
 
     @property
@@ -196,17 +199,15 @@ class Frame:
         """Whether a name may be read after the present statement, or by another step of a loop."""
         if name == RETURN or name in self.definition.inner_reads:
             return True
-        lines = self.definition.reads.get(name, ())
-        statement = self.statement
-        if statement is None or not lines:
-            return bool(lines)
-        if self.is_calling and max(lines) >= statement.lineno:
-            return True  # the rest of the statement may read it
-        if isinstance(statement, ast.Assign) and name in targets_of(statement):
+        statement, is_read = self.statement, name in self.definition.reads
+        if statement is None or not is_read:
+            return is_read
+        if (self.doing is not None or self.is_calling) and name in read_in(statement, self.doing):
+            return True  # by the rest of the statement
+        if isinstance(statement, ast.Assign) and name in bound_by(*statement.targets):
             return False
-        if max(lines) > _last_line(statement):
-            return True
-        return any(self.is_read_in(name, x) for x in self.loops if x is not statement)
+        live = live_after(self.definition).get(place_of(statement))
+        return live is None or name in live
 
     def is_read_elsewhere(self, name: str) -> bool:
         """Whether a name may be read outside of the present statement, later or by another step."""
