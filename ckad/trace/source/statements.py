@@ -32,6 +32,7 @@ from ckad.trace.source.matching import match
 from ckad.trace.source.memory import keyed, listed
 from ckad.trace.source.memory.appends import extend, is_extended
 from ckad.trace.source.memory.contents import stack_of
+from ckad.trace.source.memory.counters import attribute_counted, name_counted
 from ckad.trace.source.memory.twins import changing, check_key
 from ckad.trace.source.names import classes
 from ckad.trace.source.names.absence import (
@@ -216,6 +217,8 @@ def _augmented(frame: Frame, node: ast.AugAssign) -> None:
     in_place = IN_PLACE[type(node.op)]
     target = node.target
     if isinstance(target, ast.Name):
+        if name_counted(frame, target.id, node):
+            return
         old = frame.lookup(target.id)
         new = _combined(frame, node, in_place, old)
         frame.bind(target.id, new)
@@ -228,6 +231,8 @@ def _augmented(frame: Frame, node: ast.AugAssign) -> None:
     else:
         assert isinstance(target, ast.Attribute)
         owner = given(evaluate(frame, target.value))
+        if attribute_counted(owner, target.attr, node):
+            return
         new = _combined(frame, node, in_place, attribute_of(owner, target.attr))
         if not isinstance(owner, Tracer):
             set_attribute(owner, target.attr, new)

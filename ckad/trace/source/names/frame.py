@@ -155,12 +155,12 @@ class Frame:
             raise NameError(at_place(f"name {name!r} is not defined")) from None
 
     def bind(self, name: str, value: Any) -> None:
-        frame = self._owner(name) or _outside(self.function, name)
+        frame = self.owner_of(name) or _outside(self.function, name)
         frame.note_change(name)
         frame.names[name] = value
 
     def unbind(self, name: str) -> None:
-        frame = self._owner(name) or _outside(self.function, name)
+        frame = self.owner_of(name) or _outside(self.function, name)
         frame.note_change(name)
         if name not in frame.names:
             raise NameError(at_place(f"name {name!r} is not defined"))
@@ -177,7 +177,7 @@ class Frame:
         else:
             self.names[name] = value
 
-    def _owner(self, name: str) -> Frame | None:
+    def owner_of(self, name: str) -> Frame | None:
         if name in self.definition.locals or name == RETURN:
             return self
         frame = self.outer
@@ -208,18 +208,6 @@ class Frame:
             return False
         live = live_after(self.definition).get(place_of(statement))
         return live is None or name in live
-
-    def is_read_elsewhere(self, name: str) -> bool:
-        """Whether a name may be read outside of the present statement, later or by another step."""
-        if name in self.definition.inner_reads or self.statement is None:
-            return True
-        lines = self.definition.reads.get(name, ())
-        begin, end = self.statement.lineno, _last_line(self.statement)
-        outside = [line for line in lines if not begin <= line <= end]
-        around = [loop for loop in self.loops if loop is not self.statement]
-        return any(line > end for line in outside) or any(
-            loop.lineno <= line for loop in around for line in outside
-        )
 
     def is_read_in(self, name: str, part: ast.stmt) -> bool:
         """Whether a name is read somewhere in a statement of this function."""
@@ -271,11 +259,9 @@ class Outside(Apart):
             ledger().recorded.add((self, name))
 
 
-def _last_line(statement: ast.stmt) -> int:
-    """Where a statement ends; a loop does where its ``else`` begins, which is run afterwards."""
-    if isinstance(statement, (ast.For, ast.While)):
-        statement = statement.body[-1]
-    return statement.end_lineno or statement.lineno
+def outside_of(frame: Frame, name: str) -> Outside | None:
+    """Where a name is bound that is none of a call's; None for one of a call around."""
+    return None if frame.owner_of(name) else _outside(frame.function, name)
 
 
 def _outside(function: FunctionType, name: str) -> Outside:
