@@ -17,7 +17,7 @@ from ckad.trace.source.calls import call, writable
 from ckad.trace.source.choices import Choice, numbered, one_of
 from ckad.trace.source.control import branches
 from ckad.trace.source.control.checks import note_raise
-from ckad.trace.source.control.sequences import picking
+from ckad.trace.source.control.sequences import picking, several
 from ckad.trace.source.control.sequences.comprehensions import (
     dict_comprehension,
     generator_expression,
@@ -59,7 +59,7 @@ def _constant(frame: Frame, node: ast.Constant) -> Any:
 
 
 def _name(frame: Frame, node: ast.Name) -> Any:
-    return seen(frame.lookup(node.id))
+    return several.shown(frame.lookup(node.id))
 
 
 def _attribute(frame: Frame, node: ast.Attribute) -> Any:
@@ -70,6 +70,8 @@ def _attribute(frame: Frame, node: ast.Attribute) -> Any:
         return partial(own, owner)
     if (told := keyed.method(owner, node.attr)) is not None:
         return told
+    if several.is_list(owner):
+        return several.method(owner, node.attr)
     owner = seen(owner)
     if owner is None and not hasattr(owner, node.attr):
         needed(owner)
@@ -85,14 +87,14 @@ def unread(frame: Frame, node: ast.expr) -> Any:
         frame.line = node.lineno
         found = attribute_of(owner, node.attr)
     elif isinstance(node, ast.Subscript):
-        owner, index = unread(frame, node.value), evaluate(frame, node.slice)
+        owner, index = unread(frame, node.value), several.index_of(frame, node)
         frame.line = node.lineno
         found = unread_element(owner, index)
     elif isinstance(node, ast.Tuple):
         return tuple(items(frame, node.elts, unread))
     else:
         return evaluate(frame, node)
-    return found if is_in_buffers(found) else seen(found)
+    return found if is_in_buffers(found) or type(found) is Choice else seen(found)
 
 
 def items(
@@ -164,7 +166,7 @@ def _binary(frame: Frame, node: ast.BinOp) -> Any:
 
 
 def _unary(frame: Frame, node: ast.UnaryOp) -> Any:
-    x = listed.condition(unread(frame, node.operand))
+    x = several.condition(unread(frame, node.operand))
     frame.line = node.lineno
     if isinstance(node.op, ast.Not):
         verdict = truth(x)
@@ -183,10 +185,10 @@ def _boolean_of(frame: Frame, values: list[ast.expr], is_and: bool) -> Any:
     if len(values) == 1:
         return first
     frame.line = values[0].lineno
-    verdict = truth(listed.condition(first))
+    verdict = truth(several.condition(first))
     if isinstance(verdict, bool):
         return _boolean_of(frame, values[1:], is_and) if verdict == is_and else first
-    first = listed.condition(first)
+    first = several.condition(first)
     rest = lambda: _boolean_of(frame, values[1:], is_and)  # noqa: E731
     return branches.logical(is_and, first, verdict, rest, ("rest", values[0]))
 
@@ -209,7 +211,7 @@ def _compare_from(frame: Frame, node: ast.Compare, x: Any, k: int) -> Any:
 
 
 def _if_else(frame: Frame, node: ast.IfExp) -> Any:
-    verdict = truth(listed.condition(unread(frame, node.test)))
+    verdict = truth(several.condition(unread(frame, node.test)))
     if isinstance(verdict, bool):
         return evaluate(frame, node.body if verdict else node.orelse)
     return branches.either(
@@ -228,7 +230,7 @@ def _named(frame: Frame, node: ast.NamedExpr) -> Any:
 
 def _subscript(frame: Frame, node: ast.Subscript) -> Any:
     owner = unread(frame, node.value)
-    index = evaluate(frame, node.slice)
+    index = several.index_of(frame, node)
     frame.line = node.lineno
     return element(owner, index)
 
@@ -236,10 +238,11 @@ def _subscript(frame: Frame, node: ast.Subscript) -> Any:
 def element(owner: Any, index: Any) -> Any:
     """``owner[index]``; ``unread_element`` is for who looks at a list by ``listed`` alone."""
     found = unread_element(owner, index)
-    return found if isinstance(index, slice) else seen(found)
+    return found if isinstance(index, slice) else several.shown(found)
 
 
 def unread_element(owner: Any, index: Any) -> Any:
+    owner = several.opened(owner)
     if stack_of(owner) is not None:
         return listed.item(owner, index)
     if keyed.is_looked_up(owner, index):
@@ -300,6 +303,7 @@ def _call(frame: Frame, node: ast.Call) -> Any:
     if callee is super and not args:
         return classes.parent(frame)
     args = real_of_spectra(callee, _without_deques(callee, args))
+    args = several.given(callee, args)
     around, frame.doing = frame.doing, node
     chosen = _chosen(callee, args, options)
     found = call(callee, args, options) if chosen is MISSING else chosen
