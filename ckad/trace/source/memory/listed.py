@@ -183,7 +183,7 @@ def append(owner: Any, new: Any, flag: Any = True) -> None:
 def _put_if(owner: Any, stack: Stack, flag: Any, new: Any) -> None:
     """One more item where ``flag`` is true; else the first row is given what it has."""
     stack.write(stack.with_space(lift(np.where(flag, stack.count, 0))), noted_row(new), flag)
-    _changed(owner, stack.moved(stack.first, plus(stack.count, np.where(flag, 1, 0)[()])))
+    _changed(owner, stack.moved(stack.first, plus(stack.count, lift(np.where(flag, 1, 0)))))
 
 
 def _is_full(stack: Stack) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import gc
+import operator
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
@@ -115,8 +116,7 @@ def _append(choice: Choice, item: Any) -> None:
         return
     _house(choice, {id(one): kind_of(item) for one in choice.objects})
     for one in choice.objects:
-        flag = choice.where(lambda x, own=one: x is own)
-        listed.append(one, item, flag)
+        listed.append(one, item, choice.where(partial(operator.is_, one)))
 
 
 def _house(choice: Choice, kinds: dict[int, Kind | None]) -> None:
