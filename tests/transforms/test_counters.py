@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.stats import multivariate_normal
 
 import ckad
 
@@ -151,3 +152,23 @@ def test_counters_that_numbers_depend_on_are_read_at_each_call(program, recordin
             setattr(owner, name, value)
         assert g(0.7)[0] == pytest.approx(expected, rel=1e-14)
     assert len(recordings) == 3
+
+
+# --- what is known of what is read --------------------------------------------------------------
+
+
+def of_several_variables(x):
+    return x * multivariate_normal.logpdf(np.array([0.1, 0.2]), cov=np.eye(2))
+
+
+def of_nothing_yet(x):
+    measured = np.array([[None] * 2]).T
+    return x * x if measured[0] is not None else 0.0
+
+
+@pytest.mark.parametrize("program", [of_several_variables, of_nothing_yet])
+def test_what_does_not_change_is_no_reason_to_record_anew(program, recordings):
+    g = ckad.value_and_grad(program)
+    for x in (0.7, 0.8):
+        np.testing.assert_allclose(g(x)[0], program(x), rtol=1e-12)
+    assert len(recordings) == 1
