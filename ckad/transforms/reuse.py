@@ -166,7 +166,9 @@ def anew(recording: Recording, watched: Watch) -> str:
     """Why a recording cannot be used again; empty if it can."""
     if watched.reason is not None:
         return watched.reason
-    if not watched.guard.holds():
+    counted = watched.guard.counters.values()
+    is_looked_at = any(watched.is_noted(counter.owner, counter.key) for counter in counted)
+    if is_looked_at or not watched.guard.holds():
         return "it changes what it reads"
     nbytes = recording.tape.nbytes
     return f"its tape takes {nbytes:,} bytes" if nbytes > LARGEST_TAPE else ""

@@ -217,3 +217,22 @@ def test_a_counter_from_outside_is_read_anew() -> None:
     for calls in (2, 7):
         decay.calls = calls
         assert ckad.grad(function)(0.7) == calls
+
+
+def called_by_its_signature(f, x):
+    return f(x, 2.0) if f.__code__.co_argcount > 1 else f(x)
+
+
+def test_a_function_of_the_function_says_how_many_arguments_it_takes() -> None:
+    def program(a):
+        def one(x):
+            return a * np.sum(x**2)
+
+        def two(x, y=3.0):
+            return a * np.sum(x) * y
+
+        x = np.array([a, 2 * a])
+        last = called_by_its_signature(lambda x, y, *z: y * np.sum(a * x), x)
+        return called_by_its_signature(one, x) + called_by_its_signature(two, x) + last
+
+    check(program, 0.7)

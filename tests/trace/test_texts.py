@@ -115,3 +115,27 @@ def test_lengths_that_steps_count():
         return np.sum(means) + np.sum(np.full(n, x[0]) * np.arange(n) * np.ones(6))
 
     check(program, np.array([0.7, 1.1]))
+
+
+class Filter:
+    def __init__(self, **options):
+        self.gain, self.frame = options.get("gain", 0.1), options.get("frame", "NED")
+        self.mode = options.pop("mode", "fast")
+        if self.frame.upper() not in ("NED", "ENU"):
+            raise ValueError(self.frame)
+
+    def step(self, x):
+        return self.gain * x if self.mode.startswith("fast") else x
+
+
+def test_a_word_that_stands_beside_traced_numbers_is_known():
+    def by_options(x):
+        return Filter(gain=x, mode="faster").step(x) + Filter(gain=x, frame="enu").step(x)
+
+    def by_a_list(x):
+        parts = [x, "sin", x * x, "cos"]
+        name = parts.pop()
+        return getattr(np, name)(x) + getattr(np, parts.pop(1))(parts[-1])
+
+    check_number(by_options, 0.7)
+    check_number(by_a_list, 0.7)

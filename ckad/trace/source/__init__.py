@@ -21,9 +21,9 @@ from ckad.trace.source.control.sequences.generators import ended, listed
 from ckad.trace.source.control.sequences.ordering import extreme, ordered
 from ckad.trace.source.expressions import evaluate, unread
 from ckad.trace.source.library.often import called_again
+from ckad.trace.source.library.scopes import COUNTERPARTS
 from ckad.trace.source.names.absence import given_deep
 from ckad.trace.source.names.depth import deeper
-from ckad.trace.source.names.scopes import COUNTERPARTS
 from ckad.trace.source.statements import assign, returned_by, run_block
 
 

@@ -262,9 +262,16 @@ def _call_library(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> 
         return new(result, given)
     if isinstance(result, Iterator):
         return made(result)
-    if type(result) is str and type(callee) not in (operator.itemgetter, operator.attrgetter):
+    if type(result) is str and not _hands_out(callee, owner):
         return shown(result, given)
     return lifted(result)
+
+
+def _hands_out(callee: Any, owner: Any) -> bool:
+    """Whether a call gives what is there, and makes no text of what it is given."""
+    if type(callee) in (operator.itemgetter, operator.attrgetter):
+        return True
+    return isinstance(owner, CONTAINERS) and not callee.__name__.startswith("__")
 
 
 def _note_effects(callee: Any, owner: Any, args: Sequence[Any]) -> None:

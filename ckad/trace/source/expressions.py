@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import enum
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
@@ -14,10 +13,9 @@ import numpy as np
 from ckad.trace.memory.opened import making_text
 from ckad.trace.source.attributes import attribute_of, by_name
 from ckad.trace.source.calls import call, writable
-from ckad.trace.source.choices import Choice, numbered, one_of
+from ckad.trace.source.choices import Choice, numbered
 from ckad.trace.source.control import branches
-from ckad.trace.source.control.checks import note_raise
-from ckad.trace.source.control.sequences import picking
+from ckad.trace.source.control.sequences import picking, several
 from ckad.trace.source.control.sequences.comprehensions import (
     dict_comprehension,
     first_given,
@@ -45,7 +43,7 @@ from ckad.trace.source.outside.watch import watch
 from ckad.trace.source.text import shown
 from ckad.trace.source.values import as_bound, holds_tracer, lifted, truth, weakened
 from ckad.trace.values.array import Array
-from ckad.trace.values.tracer import Tracer, lift
+from ckad.trace.values.tracer import Tracer
 
 
 def evaluate(frame: Frame, node: ast.expr) -> Any:
@@ -61,7 +59,7 @@ def _constant(frame: Frame, node: ast.Constant) -> Any:
 
 
 def _name(frame: Frame, node: ast.Name) -> Any:
-    return seen(frame.lookup(node.id))
+    return several.shown(frame.lookup(node.id))
 
 
 def _attribute(frame: Frame, node: ast.Attribute) -> Any:
@@ -72,6 +70,8 @@ def _attribute(frame: Frame, node: ast.Attribute) -> Any:
         return partial(own, owner)
     if (told := keyed.method(owner, node.attr)) is not None:
         return told
+    if several.is_list(owner):
+        return several.method(owner, node.attr)
     owner = seen(owner)
     if owner is None and not hasattr(owner, node.attr):
         needed(owner)
@@ -87,14 +87,14 @@ def unread(frame: Frame, node: ast.expr) -> Any:
         frame.line = node.lineno
         found = attribute_of(owner, node.attr)
     elif isinstance(node, ast.Subscript):
-        owner, index = unread(frame, node.value), evaluate(frame, node.slice)
+        owner, index = unread(frame, node.value), several.index_of(frame, node)
         frame.line = node.lineno
         found = unread_element(owner, index)
     elif isinstance(node, ast.Tuple):
         return tuple(items(frame, node.elts, unread))
     else:
         return evaluate(frame, node)
-    return found if is_in_buffers(found) else seen(found)
+    return found if is_in_buffers(found) or type(found) is Choice else seen(found)
 
 
 def items(
@@ -170,7 +170,7 @@ def _binary(frame: Frame, node: ast.BinOp) -> Any:
 
 
 def _unary(frame: Frame, node: ast.UnaryOp) -> Any:
-    x = listed.condition(unread(frame, node.operand))
+    x = several.condition(unread(frame, node.operand))
     frame.line = node.lineno
     if isinstance(node.op, ast.Not):
         verdict = truth(x)
@@ -189,10 +189,10 @@ def _boolean_of(frame: Frame, values: list[ast.expr], is_and: bool) -> Any:
     if len(values) == 1:
         return first
     frame.line = values[0].lineno
-    verdict = truth(listed.condition(first))
+    verdict = truth(several.condition(first))
     if isinstance(verdict, bool):
         return _boolean_of(frame, values[1:], is_and) if verdict == is_and else first
-    first = listed.condition(first)
+    first = several.condition(first)
     rest = lambda: _boolean_of(frame, values[1:], is_and)  # noqa: E731
     return branches.logical(is_and, first, verdict, rest, ("rest", values[0]))
 
@@ -215,7 +215,7 @@ def _compare_from(frame: Frame, node: ast.Compare, x: Any, k: int) -> Any:
 
 
 def _if_else(frame: Frame, node: ast.IfExp) -> Any:
-    verdict = truth(listed.condition(unread(frame, node.test)))
+    verdict = truth(several.condition(unread(frame, node.test)))
     if isinstance(verdict, bool):
         return evaluate(frame, node.body if verdict else node.orelse)
     return branches.either(
@@ -234,7 +234,7 @@ def _named(frame: Frame, node: ast.NamedExpr) -> Any:
 
 def _subscript(frame: Frame, node: ast.Subscript) -> Any:
     owner = unread(frame, node.value)
-    index = evaluate(frame, node.slice)
+    index = several.index_of(frame, node)
     frame.line = node.lineno
     return element(owner, index)
 
@@ -242,10 +242,11 @@ def _subscript(frame: Frame, node: ast.Subscript) -> Any:
 def element(owner: Any, index: Any) -> Any:
     """``owner[index]``; ``unread_element`` is for who looks at a list by ``listed`` alone."""
     found = unread_element(owner, index)
-    return found if isinstance(index, slice) else seen(found)
+    return found if isinstance(index, slice) else several.shown(found)
 
 
 def unread_element(owner: Any, index: Any) -> Any:
+    owner = several.opened(owner)
     if stack_of(owner) is not None:
         return listed.item(owner, index)
     if keyed.is_looked_up(owner, index):
@@ -303,51 +304,44 @@ def _call(frame: Frame, node: ast.Call) -> Any:
     by_place = partial(items, frame, node.args, unread)
     match node.args:
         case [ast.Starred(value=starred)] if callee is zip:
-            rows = unread(frame, starred)
-            frame.line = node.lineno
+            rows = several.opened(unread(frame, starred))
             if stack_of(rows) is not None:
-                return columns(rows)
+                return _doing(frame, node, partial(columns, rows))
             by_place = partial(iter, _spread(seen(rows)))
-        case [ast.GeneratorExp() as given_by, *default] if callee is next and not node.keywords:
-            return first_given(frame, given_by, *items(frame, default))
+        case [ast.GeneratorExp() as given_by, *rest] if callee is next and not node.keywords:
+            default = list(items(frame, rest))
+            return _doing(frame, node, partial(first_given, frame, given_by, *default))
     args, options = arguments(frame, node, callee, by_place)
     frame.line = node.lineno
     if callee is super and not args:
         return classes.parent(frame)
-    args = real_of_spectra(callee, without_deques(callee, args))
-    chosen = _chosen(callee, args, options)
-    return call(callee, args, options) if chosen is MISSING else chosen
+    args = several.given(callee, real_of_spectra(callee, without_deques(callee, args)))
+    return _doing(frame, node, partial(_called, callee, args, options))
 
 
-#: What is asked of words and of members of enumerations.
-_OF_WORDS = (len, float, int, str, ord)
+def _doing(frame: Frame, node: ast.Call, made: Callable[[], Any]) -> Any:
+    """What a call of evaluated arguments gives; names may be read by the rest of its statement."""
+    around, frame.doing, frame.line = frame.doing, node, node.lineno
+    found = made()
+    frame.doing = around
+    return found
 
-#: Methods of lists that look for an item.
-_LOOKED_FOR = ("count", "index")
 
-
-def _chosen(callee: Any, args: list[Any], options: dict[str, Any]) -> Any:
-    """A call of one of several functions; an attribute by its name; an item of a dict by a key
-    that is traced; a member of an enumeration by its value."""
-    if type(callee) is Choice:
-        return branches.called_one(callee, args, options)
-    if (told := by_name(callee, args)) is not MISSING:
-        return told
-    if len(args) == 1 and isinstance(args[0], Tracer) and isinstance(callee, enum.EnumMeta):
-        members: list[Any] = list(callee)
-        flags = [np.equal(args[0], member.value) for member in members]
-        note_raise(np.logical_not(np.any(np.stack(flags))))
-        return one_of(members, lambda numbers: np.select(flags, [lift(k) for k in numbers]))
-    if len(args) == 1 and type(args[0]) is Choice and callee in _OF_WORDS:
-        return branches.asked(args[0], callee)
+def _called(callee: Any, args: list[Any], options: dict[str, Any]) -> Any:
+    found = branches.of_one(callee, args, options)
+    found = by_name(callee, args) if found is MISSING else found
+    if found is not MISSING:
+        return found
     owner: Any = getattr(callee, "__self__", None)
     if type(owner) in (list, tuple, deque) and len(args) == 1 and callee.__name__ in _LOOKED_FOR:
         read(owner)
         if holds_tracer(list(owner)) or holds_tracer(args):
             return found_in(list(owner), args[0], callee.__name__ == "count")
-    if args and type(args[0]) is Choice and isinstance(owner, dict) and callee.__name__ == "get":
-        return branches.asked(args[0], lambda known: owner.get(known, *args[1:]))
-    return MISSING
+    return call(callee, args, options)
+
+
+#: Methods of lists that look for an item.
+_LOOKED_FOR = ("count", "index")
 
 
 def closure(frame: Frame, node: ast.FunctionDef | ast.Lambda) -> Closure:

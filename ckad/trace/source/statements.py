@@ -24,6 +24,7 @@ from ckad.trace.source.control.guarded import (
     try_statement,
     with_statement,
 )
+from ckad.trace.source.control.sequences import several
 from ckad.trace.source.control.sequences.generators import yielded
 from ckad.trace.source.expressions import closure, evaluate, unread, unread_element
 from ckad.trace.source.libraries import compiles
@@ -32,6 +33,7 @@ from ckad.trace.source.matching import match
 from ckad.trace.source.memory import keyed, listed
 from ckad.trace.source.memory.appends import extend, is_extended
 from ckad.trace.source.memory.contents import stack_of
+from ckad.trace.source.memory.counters import attribute_counted, name_counted
 from ckad.trace.source.memory.twins import changing, check_key
 from ckad.trace.source.names import classes
 from ckad.trace.source.names.absence import (
@@ -73,7 +75,7 @@ def run_block(frame: Frame, statements: Sequence[ast.stmt]) -> Flow | None:
 
 
 def run_statement(frame: Frame, node: ast.stmt) -> Flow | None:
-    frame.line, frame.statement = node.lineno, node
+    frame.line, frame.statement, frame.doing = node.lineno, node, None
     return _TABLE[type(node)](frame, node)
 
 
@@ -142,7 +144,7 @@ def assign(frame: Frame, target: ast.expr, value: Any) -> None:
     elif isinstance(target, (ast.Tuple, ast.List)):
         _unpack(frame, target.elts, value)
     elif isinstance(target, ast.Subscript):
-        owner, index = unread(frame, target.value), evaluate(frame, target.slice)
+        owner, index = unread(frame, target.value), several.index_of(frame, target)
         store(owner, index, value)
     elif isinstance(target, ast.Attribute):
         set_attribute(evaluate(frame, target.value), target.attr, value)
@@ -177,6 +179,8 @@ def store(owner: Any, index: Any, value: Any) -> None:
     """``owner[index] = value``."""
     if stack_of(owner) is not None:
         return listed.store(owner, index, value)
+    if several.is_list(owner):
+        return several.store(owner, index, value, store)
     if keyed.is_stored(owner, index) and keyed.store(owner, index, value):
         return None
     owner, index = needed(owner), given_deep(index)
@@ -216,18 +220,23 @@ def _augmented(frame: Frame, node: ast.AugAssign) -> None:
     in_place = IN_PLACE[type(node.op)]
     target = node.target
     if isinstance(target, ast.Name):
+        if name_counted(frame, target.id, node):
+            return
         old = frame.lookup(target.id)
         new = _combined(frame, node, in_place, old)
         frame.bind(target.id, new)
     elif isinstance(target, ast.Subscript):
-        owner, index = unread(frame, target.value), evaluate(frame, target.slice)
+        owner, index = unread(frame, target.value), several.index_of(frame, target)
         old = unread_element(owner, index)
         new = _combined(frame, node, in_place, old)
-        if type(old) is not list or new is not old or type(owner) not in CONTAINERS:
+        is_put = type(old) is list and new is old and type(owner) in CONTAINERS
+        if not (is_put or several.is_list(old)):
             store(owner, index, new)
     else:
         assert isinstance(target, ast.Attribute)
         owner = given(evaluate(frame, target.value))
+        if attribute_counted(owner, target.attr, node):
+            return
         new = _combined(frame, node, in_place, attribute_of(owner, target.attr))
         if not isinstance(owner, Tracer):
             set_attribute(owner, target.attr, new)
@@ -238,6 +247,9 @@ def _combined(
 ) -> Any:
     value = evaluate(frame, node.value)
     frame.line = node.lineno
+    if in_place is operator.iadd and several.is_list(old):
+        several.extend(old, value)
+        return old
     if in_place is operator.iadd and is_extended(old, value):
         extend(old, value)
         return old
@@ -303,7 +315,7 @@ def _define(frame: Frame, node: ast.FunctionDef) -> None:
 
 
 def _if(frame: Frame, node: ast.If) -> Flow | None:
-    verdict = truth(listed.condition(unread(frame, node.test)))
+    verdict = truth(several.condition(unread(frame, node.test)))
     if isinstance(verdict, bool):
         return run_block(frame, node.body if verdict else node.orelse)
     flow = branches.branch(

@@ -264,7 +264,7 @@ class Body:
         is_carried = all(slot_of(x) is not None for x in flatten(end)[0])
         if is_met and not (is_carried and is_some) and self.loop.may_be_written_out:
             raise binds_first(key)
-        return is_carried and (is_met or (is_some and frame.is_read_elsewhere(name)))
+        return is_carried and (is_met or (is_some and frame.is_read_later(name)))
 
     def leaves(self, key: Key) -> bool:
         """Whether a step ends with what a carried name starts with."""

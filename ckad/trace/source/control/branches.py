@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Callable, Hashable, Sequence
 from functools import partial
 from typing import Any
@@ -160,7 +161,7 @@ def put_attribute(choice: Choice, name: str, new: Any, old: Callable[[Any], Any]
 
 def called_one(choice: Choice, args: Sequence[Any], options: dict[str, Any]) -> Any:
     """A call of the one of several functions that is meant."""
-    return _called(choice, choice.objects, *args, **options)
+    return call_one(choice, choice.objects, *args, **options)
 
 
 def put_by(items: dict[Any, Any], choice: Choice, new: Any) -> None:
@@ -185,10 +186,10 @@ def asked(choice: Choice, ask: Callable[[Any], Any]) -> Any:
     if missing:
         note_raise(choice.where(lambda one: any(one is x for x in missing)))
         choice = Choice(choice.number, choice.options - set(map(number_of, missing)))
-    return _of_several(choice, found)
+    return of_several(choice, found)
 
 
-def _of_several(choice: Choice, values: list[Any]) -> Any:
+def of_several(choice: Choice, values: list[Any]) -> Any:
     """The one of ``values`` that belongs to the object that is meant."""
     first = values[0]
     # equal containers are still several: what is put into one is in that one alone
@@ -202,31 +203,55 @@ def _of_several(choice: Choice, values: list[Any]) -> Any:
         result = weakened(result) if all(map(is_weak, values)) else result
         return one_of_classes(result, values)
     if all(callable(x) and type(x) not in (OrNone, Choice) for x in values):
-        return partial(_called, choice, values)
-    return _called(choice, [partial(_itself, x) for x in values])
+        return partial(call_one, choice, values)
+    return done_by(choice, [partial(_itself, x) for x in values])
 
 
 def _itself(x: Any) -> Any:
     return x
 
 
-def _called(choice: Choice, functions: list[Any], *args: Any, **options: Any) -> Any:
-    """A call of one of several functions."""
-    (first, *others), (function, *rest) = choice.objects, functions
+def call_one(choice: Choice, functions: list[Any], *args: Any, **options: Any) -> Any:
+    """A call of one of several functions, one for each of the objects."""
+    return done_by(choice, [partial(called, x, *args, **options) for x in functions])
+
+
+def done_by(choice: Choice, thunks: list[Thunk]) -> Any:
+    """What is done for the object that is meant, by the one of ``thunks`` that belongs to it."""
+    (first, *others), (thunk, *rest) = choice.objects, thunks
     if not others:
-        return _call(function, args, options)
+        return thunk()
     left = Choice(choice.number, choice.options - {number_of(first)})
     return either(
         choice.where(lambda one: one is first),
-        lambda: _call(function, args, options),
-        lambda: _called(left, rest, *args, **options),
-        ("one of several", len(functions)),
+        thunk,
+        lambda: done_by(left, rest),
+        ("one of several", len(thunks)),
     )
 
 
-def _call(function: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
-    own = isinstance(function, partial) and function.func is _itself
-    return function() if own else called(function, *args, **options)
+#: What is asked of words and of members of enumerations.
+_OF_WORDS = (len, float, int, str, ord)
+
+
+def of_one(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
+    """A call of one of several functions; an item of a dict by a key that is traced; a member of an
+    enumeration by its value. MISSING for any other call."""
+    if type(callee) is Choice:
+        return called_one(callee, args, options)
+    if len(args) == 1 and isinstance(args[0], Tracer) and isinstance(callee, enum.EnumMeta):
+        members: list[Any] = list(callee)
+        flags = [np.equal(args[0], member.value) for member in members]
+        note_raise(np.logical_not(np.any(np.stack(flags))))
+        return one_of(members, lambda numbers: np.select(flags, [lift(k) for k in numbers]))
+    if not args or type(args[0]) is not Choice:
+        return MISSING
+    if len(args) == 1 and callee in _OF_WORDS:
+        return asked(args[0], callee)
+    owner: Any = getattr(callee, "__self__", None)
+    if isinstance(owner, dict) and callee.__name__ == "get":
+        return asked(args[0], lambda known: owner.get(known, *args[1:]))
+    return MISSING
 
 
 # --- recording both sides ------------------------------------------------------------------------

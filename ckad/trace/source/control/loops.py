@@ -84,6 +84,8 @@ class StagedLoop:
     # --- recording until nothing new is found --------------------------------------------------
 
     def run(self) -> Flow | None:
+        if error := self.around.written_out.get(self.steps.node):
+            raise error
         try:
             return self._settled()
         except BaseException as error:

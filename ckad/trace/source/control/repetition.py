@@ -30,7 +30,7 @@ from ckad.trace.source.control import branches, notes
 from ckad.trace.source.control.carrying import Stepping
 from ckad.trace.source.control.flow import Flow
 from ckad.trace.source.control.loops import StagedLoop
-from ckad.trace.source.control.sequences import generators
+from ckad.trace.source.control.sequences import generators, several
 from ckad.trace.source.control.sequences.early import rest_of
 from ckad.trace.source.control.sequences.iteration import Items, items_of, number
 from ckad.trace.source.control.trial import (
@@ -40,7 +40,6 @@ from ckad.trace.source.control.trial import (
     needs_room,
     records,
 )
-from ckad.trace.source.memory import listed
 from ckad.trace.source.names import classes
 from ckad.trace.source.names.frame import MISSING, Frame, check_run_over
 from ckad.trace.source.names.generated import Driven
@@ -58,7 +57,8 @@ QUIET, MOST_ROWS = 2_000, 100_000
 
 
 def for_loop(frame: Frame, node: ast.For) -> Flow | None:
-    given = unread(frame, node.iter)
+    found = unread(frame, node.iter)
+    over, given = several.RunOver(found), several.opened(found)
     own = classes.invoke(given, "__iter__")
     iterable = given if own is MISSING else own
     items = None if isinstance(iterable, Driven) else items_of(iterable)
@@ -67,10 +67,10 @@ def for_loop(frame: Frame, node: ast.For) -> Flow | None:
             check_run_over(iterable)
             flow = generators.over(frame, node, iterable)
         elif items is None:
-            flow = _Each(frame, node, iterable).run()
+            flow = _Each(frame, node, iterable, over).run()
         else:
             items.begin()
-            flow = _For(frame, node, items).run()
+            flow = _For(frame, node, items, over).run()
     frame.statement = node
     return _after(frame, node, flow)
 
@@ -94,8 +94,8 @@ def _inside(frame: Frame, node: ast.stmt) -> Iterator[None]:
 class _For:
     """A ``for`` statement over items."""
 
-    def __init__(self, frame: Frame, node: ast.For, items: Items) -> None:
-        self.frame, self.node, self.items = frame, node, items
+    def __init__(self, frame: Frame, node: ast.For, items: Items, over: several.RunOver) -> None:
+        self.frame, self.node, self.items, self.over = frame, node, items, over
         parts = map(type, ast.walk(node.target))
         self.has_plain_target = {ast.Subscript, ast.Attribute}.isdisjoint(parts)
         self.keeps_target = True  # whether the body has left the target's names as they were
@@ -105,6 +105,7 @@ class _For:
         assign(self.frame, self.node.target, self.items.item(k))
         before = self._target()
         flow: Flow | None = run_block(self.frame, self.node.body)
+        self.over.check()
         self.keeps_target = self.has_plain_target and all(map(_is_view, before, self._target()))
         return flow
 
@@ -144,12 +145,10 @@ class _For:
     def _from(self, k: int) -> _For:
         """The loop over the items from number ``k`` on."""
         rest = Items(self.items.length - k, lambda i: self.items.item(number(i + k)))
-        return _For(self.frame, self.node, rest)
+        return _For(self.frame, self.node, rest, self.over)
 
     def _once(self, peels: bool = True) -> Flow | None:
         """Record one step for all, or step by step what cannot be recorded so."""
-        if error := current().written_out.get(self.node):
-            return self._written_out(error)
         try:
             return self.staged()
         except (CarryError, AliasError) as error:
@@ -209,9 +208,9 @@ class _For:
 class _Each:
     """A ``for`` statement over what Python alone can iterate over."""
 
-    def __init__(self, frame: Frame, node: ast.For, iterable: Any) -> None:
+    def __init__(self, frame: Frame, node: ast.For, iterable: Any, over: several.RunOver) -> None:
         check_run_over(iterable)
-        self.loop = _For(frame, node, Items(0, lambda item: item))
+        self.loop = _For(frame, node, Items(0, lambda item: item), over)
         self.iterable = iterable
 
     def run(self) -> Flow | None:
@@ -264,7 +263,7 @@ class _While:
 
     def goes_on(self) -> bool | Tracer:
         self.frame.line = self.node.lineno
-        return truth(listed.condition(unread(self.frame, self.node.test)))
+        return truth(several.condition(unread(self.frame, self.node.test)))
 
     def step(self, _: Any = None) -> Flow | None:
         flow: Flow | None = run_block(self.frame, self.node.body)
@@ -284,8 +283,6 @@ class _While:
 
     def _recorded(self, first: bool | Tracer, peels: bool = True) -> Flow | None:
         """The steps from here on; ``first`` is the test, which may change what it looks at."""
-        if first is True and (known := current().written_out.get(self.node)):
-            return self._written_out(known)
         try:
             return self.staged(first)
         except (CarryError, AliasError) as error:

@@ -29,13 +29,8 @@ from ckad.trace.source.memory.contents import (
     read,
     stack_of,
 )
-from ckad.trace.source.memory.rows.stacks import (
-    Kind,
-    kind_of,
-    kind_of_all,
-    views_of_rows,
-    with_rows,
-)
+from ckad.trace.source.memory.rows.kinds import Kind, kind_of, kind_of_all
+from ckad.trace.source.memory.rows.stacks import views_of_rows, with_rows
 from ckad.trace.source.memory.twins import check_alone
 from ckad.trace.source.names.frame import Region, depth_of, enclosing, region
 from ckad.trace.source.outside.kinds import CONTAINERS

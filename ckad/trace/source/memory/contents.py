@@ -13,8 +13,9 @@ from typing import Any
 
 from ckad.errors import CkadError, UnrecordableError
 from ckad.place import Source, at_place, user_place
+from ckad.trace.source.memory.rows.kinds import Kind, kind_of_all
 from ckad.trace.source.memory.rows.numbered import Rows, entries_of
-from ckad.trace.source.memory.rows.stacks import Kind, Stack, kind_of_all
+from ckad.trace.source.memory.rows.stacks import Stack
 from ckad.trace.source.names.frame import (
     Apart,
     Key,

@@ -10,7 +10,8 @@ from typing import Any
 
 from ckad import trees
 from ckad.trace.source.memory.contents import ITEMS, Contents, contents, stack_of
-from ckad.trace.source.memory.rows.stacks import Kind, Layout, Stack
+from ckad.trace.source.memory.rows.kinds import Kind
+from ckad.trace.source.memory.rows.stacks import Layout, Stack
 from ckad.trace.source.names.frame import Frame, made
 from ckad.trace.values.tracer import Number, fresh, value
 

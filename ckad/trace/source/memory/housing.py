@@ -29,15 +29,9 @@ from ckad.trace.source.memory.contents import (
 )
 from ckad.trace.source.memory.growing import MOST_BYTES, ArrayHouse, Growing, Outgrown
 from ckad.trace.source.memory.keyed import Keyed, build
+from ckad.trace.source.memory.rows.kinds import Kind, kind_of_all
 from ckad.trace.source.memory.rows.numbered import Rows, span_of
-from ckad.trace.source.memory.rows.stacks import (
-    Kind,
-    Layout,
-    Stack,
-    kind_of_all,
-    shelve,
-    stacked,
-)
+from ckad.trace.source.memory.rows.stacks import Layout, Stack, shelve, stacked
 from ckad.trace.source.names.frame import Key, Region, Unclear, depth_of, region
 from ckad.trace.source.names.region import Growth
 from ckad.trace.values.tracer import fresh, value

@@ -24,6 +24,7 @@ from ckad.trace.source.memory.contents import (
     read,
     rows_of,
 )
+from ckad.trace.source.memory.rows.kinds import Kind, kind_of, kind_of_all
 from ckad.trace.source.memory.rows.numbered import (
     Key,
     Rows,
@@ -34,7 +35,6 @@ from ckad.trace.source.memory.rows.numbered import (
     span_of,
     steps_of,
 )
-from ckad.trace.source.memory.rows.stacks import Kind, kind_of, kind_of_all
 from ckad.trace.source.memory.twins import check_alone, containers, noted_row
 from ckad.trace.source.names.frame import Region, region
 from ckad.trace.values.tracer import Tracer

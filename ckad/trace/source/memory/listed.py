@@ -9,8 +9,6 @@ import numpy as np
 
 from ckad.errors import UnrecordableError
 from ckad.place import at_place
-from ckad.tape.ops import Op
-from ckad.tape.reasons import Reason
 from ckad.trace.integers.affine import is_at_least
 from ckad.trace.integers.spans import minus, plus, smaller, span_of
 from ckad.trace.source.memory import keyed
@@ -21,22 +19,27 @@ from ckad.trace.source.memory.contents import (
     bodies_around,
     changes_length,
     contents,
+    is_unhoused,
     read,
     rows_of,
     stack_of,
 )
 from ckad.trace.source.memory.rows.gaps import close_gap, open_gap
-from ckad.trace.source.memory.rows.stacks import Layout, Stack, kind_of
+from ckad.trace.source.memory.rows.kinds import kind_of
+from ckad.trace.source.memory.rows.stacks import Layout, Stack
 from ckad.trace.source.memory.twins import check_alone, containers, noted_row
 from ckad.trace.source.names.closures import call_from_source
 from ckad.trace.source.names.frame import made, region
 from ckad.trace.source.names.generated import Filtered
 from ckad.trace.source.names.region import Growth
 from ckad.trace.source.values import as_bound, weakened
-from ckad.trace.values.apply import apply
 from ckad.trace.values.part import Part
-from ckad.trace.values.tracer import Number, Tracer, fresh, value
+from ckad.trace.values.tracer import Number, fresh, lift, value
 
+_OF_ANOTHER_KIND = (
+    "a list whose length is only known when the program runs gets an item of another type or "
+    "shape after the loop or branch that made it. Make another list."
+)
 #: Slices of so many items are lists of them; longer ones stay rows of buffers.
 FEW = 16
 
@@ -141,20 +144,13 @@ def _room(owner: Any, new: Any = None) -> Stack | None:
     both = None if kind is None else stack.layout.kind.joined(kind)
     if not around:
         if both is None or not both.is_like(stack.layout.kind):
-            raise UnrecordableError(_of_another_kind())
+            raise UnrecordableError(at_place(_OF_ANOTHER_KIND))
         return stack
-    if both is None:
+    if both is None or is_unhoused(owner):
         raise changes_length(type(owner).__name__)
     if all(id(owner) not in x.housed for x in around) or not both.is_like(stack.layout.kind):
         raise Stacked(owner, changes_length(type(owner).__name__), both)
     return stack
-
-
-def _of_another_kind() -> str:
-    return at_place(
-        "a list whose length is only known when the program runs gets an item of another type or "
-        "shape after the loop or branch that made it. Make another list."
-    )
 
 
 def _check_unnamed(owner: Any, new: Any) -> None:
@@ -163,7 +159,8 @@ def _check_unnamed(owner: Any, new: Any) -> None:
         raise changes_length(type(owner).__name__)
 
 
-def append(owner: Any, new: Any) -> None:
+def append(owner: Any, new: Any, flag: Any = True) -> None:
+    """``owner.append(new)`` where ``flag`` is true."""
     _check_unnamed(owner, new)
     stack = _room(owner, new)
     if stack is None:
@@ -175,7 +172,18 @@ def append(owner: Any, new: Any) -> None:
         stack = stack.longer()
     stack.shelve(new)
     _note_growth(owner, 1, 1)
-    _put(owner, stack, stack.count, new)
+    if flag is True:
+        _put(owner, stack, stack.count, new)
+    elif stack.layout.is_ring:
+        raise changes_length(type(owner).__name__)
+    else:
+        _put_if(owner, stack, flag, new)
+
+
+def _put_if(owner: Any, stack: Stack, flag: Any, new: Any) -> None:
+    """One more item where ``flag`` is true; else the first row is given what it has."""
+    stack.write(stack.with_space(lift(np.where(flag, stack.count, 0))), noted_row(new), flag)
+    _changed(owner, stack.moved(stack.first, plus(stack.count, lift(np.where(flag, 1, 0)))))
 
 
 def _is_full(stack: Stack) -> bool:
@@ -185,10 +193,7 @@ def _is_full(stack: Stack) -> bool:
 
 
 def _put(owner: Any, stack: Stack, place: Number, new: Any) -> None:
-    if isinstance(place, Tracer) and not stack.layout.is_ring:
-        attrs = stack.layout.capacity, int(Reason.SPACE)
-        place = apply(Op.WRAP, place, attrs=attrs)
-    stack.write(place, noted_row(new))
+    stack.write(stack.with_space(place), noted_row(new))
     first, count, most = stack.first, stack.count, stack.layout.maxlen
     if most is None or (isinstance(count, int) and count < most):
         return _changed(owner, stack.moved(first, plus(count, 1)))

@@ -75,6 +75,8 @@ def attribute(owner: Any, name: str) -> Any:
 def read(owner: Any, name: str) -> Any:
     """The same of what no method of the user's computes."""
     if type(owner) is Closure and name in _OF_FUNCTIONS:
+        if name == "__code__" and (code := owner.code) is not None:
+            return code
         raise UnrecordableError(
             at_place(
                 f"the program looks at {owner.__name__}.{name}, and {owner.__name__} is a function "

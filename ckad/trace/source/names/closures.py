@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 from collections.abc import Mapping, Sequence
-from types import MethodType
+from types import CodeType, MethodType
 from typing import Any
 
 from ckad.errors import CkadError, UnrecordableError
@@ -50,6 +50,16 @@ class Closure:
         if wanted.vararg is not None:
             found.append(inspect.Parameter(wanted.vararg.arg, inspect.Parameter.VAR_POSITIONAL))
         return inspect.Signature(found)
+
+    @property
+    def code(self) -> CodeType | None:
+        """As programs look at it that count parameters."""
+        node, found = self.definition.node, [self.frame.function.__code__]
+        for one in found:
+            found += [x for x in one.co_consts if isinstance(x, CodeType)]
+        lines = {node.lineno, *(x.lineno for x in getattr(node, "decorator_list", ()))}
+        same = (x for x in found if x.co_name == self.__name__ and x.co_firstlineno in lines)
+        return next(same, None)
 
     def __get__(self, owner: Any, kind: type | None = None) -> Any:
         return self if owner is None else MethodType(self, owner)

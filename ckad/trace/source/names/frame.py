@@ -18,7 +18,8 @@ from ckad.trace.source.names.bindings import MISSING as MISSING
 from ckad.trace.source.names.bindings import Bindings
 from ckad.trace.source.names.bindings import Maybe as Maybe
 from ckad.trace.source.names.bindings import Unclear as Unclear
-from ckad.trace.source.names.reader import Definition, nothing, targets_of
+from ckad.trace.source.names.liveness import live_after, place_of, read_in
+from ckad.trace.source.names.reader import Definition, bound_by, nothing
 from ckad.trace.source.names.regions import Key as Key
 from ckad.trace.source.names.regions import Region as Region
 from ckad.trace.source.names.regions import check_changeable as check_changeable
@@ -45,6 +46,7 @@ class Frame:
     __slots__ = (
         "definition",
         "depth",
+        "doing",
         "function",
         "line",
         "loops",
@@ -70,6 +72,7 @@ class Frame:
         self.line = definition.node.lineno
         self.loops: list[ast.stmt] = []
         self.statement: ast.stmt | None = None
+        self.doing: ast.Call | None = None  # the call that is being made, of evaluated arguments
         self.sources: dict[int, Source] = {}
 
     @property
@@ -155,12 +158,12 @@ class Frame:
             raise NameError(at_place(f"name {name!r} is not defined")) from None
 
     def bind(self, name: str, value: Any) -> None:
-        frame = self._owner(name) or _outside(self.function, name)
+        frame = self.owner_of(name) or _outside(self.function, name)
         frame.note_change(name)
         frame.names[name] = value
 
     def unbind(self, name: str) -> None:
-        frame = self._owner(name) or _outside(self.function, name)
+        frame = self.owner_of(name) or _outside(self.function, name)
         frame.note_change(name)
         if name not in frame.names:
             raise NameError(at_place(f"name {name!r} is not defined"))
@@ -177,7 +180,7 @@ class Frame:
         else:
             self.names[name] = value
 
-    def _owner(self, name: str) -> Frame | None:
+    def owner_of(self, name: str) -> Frame | None:
         if name in self.definition.locals or name == RETURN:
             return self
         frame = self.outer
@@ -199,29 +202,15 @@ class Frame:
         """Whether a name may be read after the present statement, or by another step of a loop."""
         if name == RETURN or name in self.definition.inner_reads:
             return True
-        lines = self.definition.reads.get(name, ())
-        statement = self.statement
-        if statement is None or not lines:
-            return bool(lines)
-        if self.is_calling and max(lines) >= statement.lineno:
-            return True  # the rest of the statement may read it
-        if isinstance(statement, ast.Assign) and name in targets_of(statement):
+        statement, is_read = self.statement, name in self.definition.reads
+        if statement is None or not is_read:
+            return is_read
+        if (self.doing is not None or self.is_calling) and name in read_in(statement, self.doing):
+            return True  # by the rest of the statement
+        if isinstance(statement, ast.Assign) and name in bound_by(*statement.targets):
             return False
-        if max(lines) > _last_line(statement):
-            return True
-        return any(self.is_read_in(name, x) for x in self.loops if x is not statement)
-
-    def is_read_elsewhere(self, name: str) -> bool:
-        """Whether a name may be read outside of the present statement, later or by another step."""
-        if name in self.definition.inner_reads or self.statement is None:
-            return True
-        lines = self.definition.reads.get(name, ())
-        begin, end = self.statement.lineno, _last_line(self.statement)
-        outside = [line for line in lines if not begin <= line <= end]
-        around = [loop for loop in self.loops if loop is not self.statement]
-        return any(line > end for line in outside) or any(
-            loop.lineno <= line for loop in around for line in outside
-        )
+        live = live_after(self.definition).get(place_of(statement))
+        return live is None or name in live
 
     def is_read_in(self, name: str, part: ast.stmt) -> bool:
         """Whether a name is read somewhere in a statement of this function."""
@@ -273,11 +262,9 @@ class Outside(Apart):
             ledger().recorded.add((self, name))
 
 
-def _last_line(statement: ast.stmt) -> int:
-    """Where a statement ends; a loop does where its ``else`` begins, which is run afterwards."""
-    if isinstance(statement, (ast.For, ast.While)):
-        statement = statement.body[-1]
-    return statement.end_lineno or statement.lineno
+def outside_of(frame: Frame, name: str) -> Outside | None:
+    """Where a name is bound that is none of a call's; None for one of a call around."""
+    return None if frame.owner_of(name) else _outside(frame.function, name)
 
 
 def _outside(function: FunctionType, name: str) -> Outside:

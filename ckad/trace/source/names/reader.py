@@ -69,7 +69,7 @@ def _children(node: ast.AST) -> list[ast.AST]:
     return found
 
 
-def _walk(node: ast.AST) -> list[ast.AST]:
+def walk(node: ast.AST) -> list[ast.AST]:
     """The nodes of a tree, as ``ast.walk`` gives them."""
     found = [node]
     for inner in found:
@@ -93,9 +93,9 @@ def define(node: Function, file: str, parts: list[ast.AST] | None = None) -> Def
                 global_names.update(inner.names)
             else:
                 bound.update(_bound(inner))
-    parts = _walk(node) if parts is None else parts
+    parts = walk(node) if parts is None else parts
     reads: dict[str, list[int]] = {}
-    for read, line in _names_read(parts):
+    for read, line in names_read(parts):
         reads.setdefault(read, []).append(line)
     if yields:
         bound.add(ITEM)
@@ -119,10 +119,10 @@ def _inner_reads(body: Sequence[ast.AST]) -> frozenset[str]:
     functions = (
         inner for part in body for inner in ast.walk(part) if isinstance(inner, _FUNCTIONS)
     )
-    return frozenset(name for function in functions for name, _ in _names_read(_walk(function)))
+    return frozenset(name for function in functions for name, _ in names_read(walk(function)))
 
 
-def _names_read(parts: Iterable[ast.AST]) -> Iterator[tuple[str, int]]:
+def names_read(parts: Iterable[ast.AST]) -> Iterator[tuple[str, int]]:
     """Names that parts of the source read, or delete, with their lines."""
     for inner in parts:
         if isinstance(inner, ast.Name) and not isinstance(inner.ctx, ast.Store):
@@ -177,14 +177,14 @@ def nothing(*names: str) -> Definition:
     return Definition(node, "", "", frozenset(names), frozenset(), frozenset())
 
 
-def targets_of(statement: ast.Assign) -> set[str]:
-    """The names that an assignment binds."""
-    return {
+def bound_by(*targets: ast.expr) -> frozenset[str]:
+    """The names that an assignment to targets binds."""
+    return frozenset(
         node.id
-        for target in statement.targets
-        for node in ast.walk(target)
+        for target in targets
+        for node in walk(target)
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
-    }
+    )
 
 
 # --- from a function to its tree -----------------------------------------------------------------
@@ -201,7 +201,7 @@ def _definition(code: CodeType) -> Definition | None:
     for tree in _trees(code, lines):
         for node in _candidates(tree, code):
             if _compiles_to(tree, code):
-                parts = _walk(node)
+                parts = walk(node)
                 if any(isinstance(inner, _LEFT) for inner in parts) or _sends(parts):
                     return None
                 return define(node, code.co_filename, parts)
@@ -295,7 +295,7 @@ def _candidates(tree: ast.Module, code: CodeType) -> Iterator[Function]:
 @lru_cache(maxsize=256)
 def _functions_by_name(tree: ast.Module) -> dict[str, list[Function]]:
     found: dict[str, list[Function]] = {}
-    for node in _walk(tree):
+    for node in walk(tree):
         if isinstance(node, ast.FunctionDef):
             found.setdefault(node.name, []).append(node)
         elif isinstance(node, ast.Lambda):

@@ -19,6 +19,43 @@ NUMBERS = frozenset(t for t in np.sctypeDict.values() if np.dtype(t).kind in "fi
 IMMUTABLE = NUMBERS | {int, float, complex, bool, str, bytes, NoneType, EllipsisType, range, slice}
 
 
+class Counter:
+    """A number outside of the function that a recording only adds to, and ``by`` how much.
+
+    ``owner`` is a class, a dict of names, or the cell of a variable of a closure.
+    """
+
+    __slots__ = ("by", "name", "owner")
+
+    def __init__(self, owner: Any, name: str) -> None:
+        self.owner, self.name, self.by = owner, name, 0
+
+    @property
+    def key(self) -> str:
+        """What a watch calls it."""
+        return "cell" if type(self.owner) is CellType else self.name
+
+    @property
+    def value(self) -> Any:
+        if type(self.owner) is CellType:
+            return content(self.owner)
+        held = vars(self.owner) if isinstance(self.owner, type) else self.owner
+        return held.get(self.name, ABSENT)
+
+    @property
+    def is_number(self) -> bool:
+        return type(self.value) is int
+
+    def count(self, by: int) -> None:
+        new = self.value + by
+        if type(self.owner) is CellType:
+            self.owner.cell_contents = new
+        elif isinstance(self.owner, type):
+            setattr(self.owner, self.name, new)
+        else:
+            self.owner[self.name] = new
+
+
 class Guard:
     """The values that a recording depends on besides its arguments.
 
@@ -36,6 +73,7 @@ class Guard:
         self.arrays: list[tuple[np.ndarray, tuple[Any, ...]]] = []
         self.shown: list[Callable[[], object]] = []  # what it has done that the user can see
         self.once: dict[str, Source] = {}  # and what is not done again
+        self.counters: dict[tuple[int, str], Counter] = {}  # what it has counted up
 
     @property
     def nbytes(self) -> int:
@@ -67,6 +105,8 @@ class Guard:
         for owner in self.bare:
             if owner.__dict__:
                 return False
+        if not all(counter.is_number for counter in self.counters.values()):
+            return False
         for container, items in self.containers:
             found = items_of(container)
             if len(items) != len(found):
@@ -79,6 +119,8 @@ class Guard:
         """Do again what the recording has shown to the user."""
         for show in self.shown:
             show()
+        for counter in self.counters.values():
+            counter.count(counter.by)
         if self.once:
             self._say_once()
 

@@ -326,7 +326,7 @@ def hand_over(
                 hand_over(watch, part, keeps, follows, depth - 1)
     elif kind is np.ndarray:
         if x.dtype.hasobject:
-            watch.give_up("an array of objects")
+            hand_over(watch, list(x.flat), keeps, follows, depth)
     elif kind is FunctionType or kind is partial:
         if not (follows or keeps or is_library(x.__module__)):
             run_by_python(watch, x)

@@ -187,8 +187,7 @@ def is_distribution(value: Any) -> bool:
     """Whether it is one of the distributions of ``scipy.stats`` itself, as ``norm``."""
     if not type(value).__module__.startswith("scipy.stats."):
         return False
-    name = getattr(value, "name", None)
-    return type(name) is str and vars(sys.modules["scipy.stats"]).get(name) is value
+    return any(value is one for one in vars(sys.modules["scipy.stats"]).values())
 
 
 def is_console(value: Any) -> bool:

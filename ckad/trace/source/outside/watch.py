@@ -31,14 +31,7 @@ import numpy as np
 from ckad.patterns import is_sparse, is_superlu
 from ckad.trace.dispatch import Traced
 from ckad.trace.source.libraries import is_library
-from ckad.trace.source.outside.guard import (
-    ABSENT,
-    IMMUTABLE,
-    Guard,
-    content,
-    contents,
-    items_of,
-)
+from ckad.trace.source.outside.guard import ABSENT, IMMUTABLE, Guard, content, contents, items_of
 from ckad.trace.source.outside.kinds import (
     CONTAINERS,
     DISPLAYS,
@@ -93,6 +86,12 @@ class Watch:
 
     def is_own(self, x: Any) -> bool:
         return id(x) in self.own
+
+    def is_noted(self, owner: Any, name: str) -> bool:
+        """Whether a name in a class, in a dict of names or in a cell was looked up."""
+        if isinstance(owner, type):
+            return any(n == name and issubclass(kind, owner) for kind, n in self._of_classes)
+        return (id(owner), name) in self._noted
 
     # --- names ----------------------------------------------------------------------------------
 

@@ -13,6 +13,7 @@ from ckad.trace.memory.context import open_trace
 from ckad.trace.memory.storage import Written
 from ckad.trace.source.actions import assign, evaluate, listed, returned_by, run_block, unread
 from ckad.trace.source.control.checks import Stops
+from ckad.trace.source.control.sequences import several
 from ckad.trace.source.control.sequences.filtered import NAMES, filtered
 from ckad.trace.source.memory.appends import seen
 from ckad.trace.source.memory.contents import stack_of
@@ -25,7 +26,7 @@ from ckad.trace.values.part import Part
 
 
 def list_comprehension(frame: Frame, node: ast.ListComp) -> Any:
-    iterable = unread(frame, node.generators[0].iter)
+    iterable = several.opened(unread(frame, node.generators[0].iter))
     if isinstance(iterable, Driven) and len(node.generators) == 1:
         iterable = listed(iterable)
     if _is_of_rows(iterable, node):
@@ -84,7 +85,7 @@ def dict_comprehension(frame: Frame, node: ast.DictComp) -> Any:
 
 
 def generator_expression(frame: Frame, node: ast.GeneratorExp) -> Any:
-    iterable = unread(frame, node.generators[0].iter)
+    iterable = several.opened(unread(frame, node.generators[0].iter))
     if _is_of_rows(iterable, node):
         return _run_as_loop(frame, node, iterable)
     iterable = seen(iterable)

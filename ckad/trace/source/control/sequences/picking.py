@@ -18,6 +18,7 @@ from ckad.trace.source.choices import can_be_chosen, one_of, refuse
 from ckad.trace.source.control.checks import note_index, note_raise
 from ckad.trace.source.memory.sharing import picked_memory
 from ckad.trace.source.memory.twins import settle_picked
+from ckad.trace.source.outside.kinds import SEQUENCES
 from ckad.trace.source.values import Slot, one_of_classes, slot_of, weakened
 from ckad.trace.values.apply import apply
 from ckad.trace.values.tracer import Number, Tracer, known, lift
@@ -48,7 +49,7 @@ def item(items: Any, index: Tracer) -> Any:
         return _entry(items, index)
     if len(set(map(type, items))) == 1 and type(items[0]) in _PLAIN:
         return weakened(stacked(items)[index])
-    if items and all(can_be_chosen(x) or type(x) is dict for x in items):
+    if items and (all(map(_is_one_of, items)) or all(type(x) in SEQUENCES for x in items)):
         note_index(index, len(items))  # what is asked of items that are alike is known without it
         return _one_at(items, index)
     flat = [trees.flatten(x) for x in items]
@@ -62,6 +63,10 @@ def item(items: Any, index: Tracer) -> Any:
     if any(_are_one(column) for column in zip(*(leaves for leaves, _ in flat), strict=True)):
         note_index(index, len(items))
     return picked(items, [index])[0]
+
+
+def _is_one_of(x: Any) -> bool:
+    return can_be_chosen(x) or type(x) is dict
 
 
 def _entry(entries: dict[Any, Any], key: Tracer) -> Any:

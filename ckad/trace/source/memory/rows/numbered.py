@@ -12,7 +12,8 @@ from ckad import trees
 from ckad.trace.integers.affine import form_of
 from ckad.trace.integers.spans import number, plus
 from ckad.trace.memory.context import current
-from ckad.trace.source.memory.rows.stacks import Kind, Layout, Stack, shelve, stacked
+from ckad.trace.source.memory.rows.kinds import Kind
+from ckad.trace.source.memory.rows.stacks import Layout, Stack, shelve, stacked
 from ckad.trace.source.names.frame import Region, enclosing
 from ckad.trace.values.tracer import Number, Tracer, fresh, value
 

@@ -15,115 +15,24 @@ import numpy as np
 
 from ckad import trees
 from ckad.place import at_place
+from ckad.tape.ops import Op
+from ckad.tape.reasons import Reason
 from ckad.trace import dispatch
 from ckad.trace.integers.spans import number, plus
 from ckad.trace.memory.context import current
 from ckad.trace.memory.storage import Storage, link, may_be
 from ckad.trace.memory.views import ReshapeView, SliceView
 from ckad.trace.primitives.part.extents import checked_index
-from ckad.trace.source.choices import Choice, as_choice, can_be_chosen
+from ckad.trace.source.choices import Choice
+from ckad.trace.source.memory.rows.kinds import Kind, leaves_of, row_of
 from ckad.trace.source.names.frame import region
-from ckad.trace.source.values import Slot, flatten, is_kept, join, slot_of
-from ckad.trace.values.apply import astype
+from ckad.trace.source.values import Slot, flatten
+from ckad.trace.values.apply import apply, astype
 from ckad.trace.values.part import Extent, Extents, Part, as_python_int
 from ckad.trace.values.tracer import Number, Tracer, fresh, value
 
 #: What an array read from a list may share memory with.
 ITEM = "an item of a list"
-
-
-class Kind:
-    """What the items of a list have in common: their structure, and the kinds of their leaves.
-
-    A leaf that is one of several known objects has their numbers as its ``options``.
-    """
-
-    __slots__ = ("options", "slots", "tree")
-
-    def __init__(
-        self,
-        tree: trees.Treedef,
-        slots: Sequence[Slot],
-        options: Sequence[frozenset[int] | None] | None = None,
-    ) -> None:
-        self.tree, self.slots = tree, tuple(slots)
-        self.options = (None,) * len(self.slots) if options is None else tuple(options)
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of one item."""
-        return sum(slot.type.nbytes for slot in self.slots)
-
-    @property
-    def is_of_numbers(self) -> bool:
-        return all(x is None for x in self.options)
-
-    def joined(self, other: Kind) -> Kind | None:
-        """The kind that holds items of both; None if there is none."""
-        if self.tree != other.tree:
-            return None
-        slots = []
-        for one, two in zip(self.slots, other.slots, strict=True):
-            both = join(one, two)
-            if both is None or not (is_kept(one, both) and is_kept(two, both)):
-                return None
-            if one.scalar != two.scalar:
-                return None
-            slots.append(both)
-        pairs = list(zip(self.options, other.options, strict=True))
-        if any((one is None) != (two is None) for one, two in pairs):
-            return None
-        return Kind(self.tree, slots, [one and one | (two or one) for one, two in pairs])
-
-    def is_like(self, other: Kind) -> bool:
-        return self.slots == other.slots and self.options == other.options
-
-    def holds(self, other: Kind) -> bool:
-        return (both := self.joined(other)) is not None and both.is_like(self)
-
-
-def kind_of(item: Any) -> Kind | None:
-    """The kind of one item; None if not all in it are numbers and arrays."""
-    leaves, tree = _flat(item)
-    slots = [slot_of(0) if type(x) is _Known else slot_of(x) for x in leaves]
-    found = [s for s in slots if s is not None]
-    if not slots or len(found) < len(slots):
-        return None
-    return Kind(tree, found, [x.choice.options if type(x) is _Known else None for x in leaves])
-
-
-class _Known:
-    """A leaf that is one of several known objects, as its number among them."""
-
-    def __init__(self, choice: Choice) -> None:
-        self.choice = choice
-
-
-def _flat(item: Any) -> tuple[list[Any], trees.Treedef]:
-    """The leaves of an item, among them objects of which one is chosen."""
-    leaves, tree = flatten(_closed(item))
-    return [_closed(x) if can_be_chosen(x) else x for x in leaves], tree
-
-
-def _closed(x: Any) -> Any:
-    if type(x) is Choice or (x is not None and can_be_chosen(x)):
-        return _Known(as_choice(x))
-    if isinstance(x, tuple) and any(type(part) is Choice for part in x):
-        return trees.with_items(x, [_closed(part) if type(part) is Choice else part for part in x])
-    return x
-
-
-def _row(slot: Slot, leaf: Any) -> int:
-    return slot.row(leaf.choice.number if type(leaf) is _Known else leaf)
-
-
-def kind_of_all(items: Sequence[Any]) -> Kind | None:
-    """One kind for all items."""
-    kinds = [kind_of(item) for item in items]
-    found = kinds[0] if kinds else None
-    for one in kinds[1:]:
-        found = None if found is None or one is None else found.joined(one)
-    return found
 
 
 class Layout:
@@ -186,6 +95,12 @@ class Stack:
         found: Any = np.remainder(row, self.layout.capacity)
         return int(found) if isinstance(row, int) else found
 
+    def with_space(self, place: Number) -> Number:
+        """A place behind the items; the program stops where there is no row for it."""
+        if not isinstance(place, Tracer) or self.layout.is_ring:
+            return place
+        return apply(Op.WRAP, place, attrs=(self.layout.capacity, int(Reason.SPACE)))
+
     def place(self, index: Any) -> Number:
         """The place of ``xs[index]``; IndexError now, or when the program runs."""
         index = number(index)
@@ -219,13 +134,15 @@ class Stack:
                 root.kept = [x for x in root.kept if x is not keeper]
                 link(keeper, root)
 
-    def write(self, place: Number, item: Any) -> None:
-        """Put an item of the stack's own kind at a place."""
+    def write(self, place: Number, item: Any, flag: Any = True) -> None:
+        """Put an item of the stack's own kind at a place, where ``flag`` is true."""
         row = self.row(place)
         layout = self.layout
-        leaves = _flat(item)[0]
+        leaves = leaves_of(item)[0]
         for buffer, slot, leaf in zip(layout.buffers, layout.kind.slots, leaves, strict=True):
-            new = Tracer(Storage(current(), _row(slot, leaf)))
+            new: Any = Tracer(Storage(current(), row_of(slot, leaf)))
+            if flag is not True:
+                new = np.where(flag, new, buffer[row])
             dispatch.call(operator.setitem, (buffer, row, new), {})
 
     def shelve(self, item: Any) -> None:
@@ -362,10 +279,10 @@ def stacked(
     items: Sequence[Any], kind: Kind, capacity: int, is_ring: bool = False, maxlen: Any = None
 ) -> Stack:
     """Items as rows of new buffers with space for ``capacity``."""
-    flat = [_flat(item)[0] for item in items]
+    flat = [leaves_of(item)[0] for item in items]
     buffers = []
     for k, slot in enumerate(kind.slots):
-        rows = [_row(slot, leaves[k]) for leaves in flat]
+        rows = [row_of(slot, leaves[k]) for leaves in flat]
         buffers.append(_buffer(rows, slot, capacity))
     made = Stack(Layout(kind, buffers, is_ring, maxlen), 0, len(items))
     for item in items:
