@@ -15,7 +15,7 @@ from ckad.trace.arrays import called
 from ckad.trace.memory.context import Trace, current, gathering, open_trace
 from ckad.trace.memory.storage import Storage, Written
 from ckad.trace.source.choices import Choice, can_be_chosen, number_of, one_of, refuse
-from ckad.trace.source.control.checks import Stops, note_raise
+from ckad.trace.source.control.checks import Stops, not_caught_outside, note_raise
 from ckad.trace.source.control.flow import Flow, definite
 from ckad.trace.source.control.merging import VALUE, Merge, Side
 from ckad.trace.source.draws.noted import Uncounted, note_sides
@@ -110,7 +110,7 @@ def logical(is_and: bool, first: Any, verdict: Tracer, rest: Thunk, place: Hasha
             plain = computed or type(found) is bool
             quiet = not trace.adopted and not region.has_effects
             harmless = plain and quiet and _is_harmless(trace)
-        except (Written, Stops, Appended, Growing, Outgrown, Stacked, Whole):
+        except (Exception, Written, Stops, Appended, Growing, Outgrown, Stacked, Whole):
             harmless = False
     if harmless and isinstance(first, Tracer) and first.dtype == bool:
         second = truth(side(verdict, is_and, rest)())
@@ -299,7 +299,7 @@ def _record_side(side: Thunk, written: dict[int, Storage], housing: Housing) -> 
             trace.adopt(root)
         raises = False
         try:
-            with gathering(trace, written, _Again):
+            with gathering(trace, written, _Again), not_caught_outside():
                 result = side()
         except Written as found:
             if found.trace is not trace:
