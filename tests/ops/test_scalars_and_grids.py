@@ -33,7 +33,8 @@ def functions_of_math(x):
         (math.floor(c), math.ceil(c), math.trunc(c), math.fabs(c), math.fmod(b, a)),
         (math.gamma(c), math.gamma(b), math.lgamma(b), math.erf(c), math.erfc(a), math.pow(a, b)),
         (math.degrees(a), math.radians(b), math.copysign(a, c), math.fsum([a, b, c])),
-        (math.prod([a, b]), math.remainder(b, a), math.remainder(c, -a), math.ldexp(a, 3), *math.modf(c)),
+        (math.prod([a, b]), math.remainder(b, a), math.ldexp(a, 3), *math.modf(c)),
+        (math.remainder(c, -a), math.remainder(-b, c)),
         (math.isnan(a), math.isfinite(b), math.isclose(a, a + 1e-12), math.tanh(a), math.cbrt(c)),
     )
 

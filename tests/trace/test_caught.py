@@ -295,7 +295,7 @@ def in_an_object(x):
 def in_a_comprehension(x):
     seen = []
     try:
-        return sum([(seen.append(v), PRICES[k])[1] for k, v in zip(("bread", "milk"), (x, x))])
+        return sum([(seen.append(x), PRICES[part])[1] for part in ("bread", "milk")])
     except KeyError:
         return len(seen) * x
 
@@ -339,7 +339,7 @@ def in_a_loop_of_unknown_length(x):
 
 @pytest.mark.parametrize("function", [on_a_side, behind_an_and, in_a_loop_of_unknown_length])
 def test_errors_that_a_traced_condition_decides_are_no_matter_of_a_handler_outside(function):
-    with pytest.raises(CarryError, match="KeyError: 'milk'.* a handler outside of it may catch"):
+    with pytest.raises(CarryError, match=r"KeyError: 'milk'.* a handler outside of it may"):
         ckad.grad(function)(0.7)
 
 
@@ -390,3 +390,30 @@ def test_probes_that_find_something_are_as_in_python():
     for function, y in ((probes_an_array, 3.0), (takes_from_a_list, 20.0)):
         program = lambda x, y, f=function: f(x, np.ones(4), int(y))  # noqa: E731
         assert ckad.jit(program)(0.7, y) == pytest.approx(program(0.7, y))
+
+
+def by_a_name_that_is_not_there(x):
+    if x > 5.0:
+        return PRICES["milk"] * x
+    elif x > 4.0:
+        return FACTORS[30]
+    return 2.0 * x
+
+
+def by_a_variable_of_later(x):
+    factor = later * x if x > 5.0 else 3.0  # noqa: F821
+    later = 2.0
+    return factor * later * x
+
+
+def behind_a_test(x):
+    return 1.0 if x > 5.0 and FACTORS[30] > x else 4.0 * x
+
+
+@pytest.mark.parametrize(
+    "function", [by_a_name_that_is_not_there, by_a_variable_of_later, behind_a_test]
+)
+def test_errors_on_sides_that_are_not_taken_are_none(function):
+    check_number(function, 0.7, rel=1e-14)
+    with pytest.raises(RaisedError, match="the program raises an error"):
+        ckad.jit(function)(6.0)

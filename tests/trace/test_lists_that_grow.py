@@ -377,6 +377,7 @@ def taken_apart_where_it_is_left_open(x, n):
             found.append(x * k)
     try:
         first, second = found
+        misses += first * second
     except ValueError:
         misses += 1
     return x * misses

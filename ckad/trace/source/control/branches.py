@@ -32,6 +32,7 @@ from ckad.trace.source.names.frame import (
     Key,
     Region,
     Unclear,
+    enclosing,
     open_region,
 )
 from ckad.trace.source.names.region import Growth
@@ -308,15 +309,19 @@ def _record_side(side: Thunk, written: dict[int, Storage], housing: Housing) -> 
             raise _Again from None
         except Stops:
             result, raises = definite(Flow.RAISE), True
-        except LookupError as error:
-            if region.outer is None:
+        except (LookupError, UnboundLocalError) as error:
+            if all(x.index is None for x in enclosing()):  # an error of the run, if it comes there
+                note_raise()
+                result, raises = definite(Flow.RAISE), True
+            elif isinstance(error, UnboundLocalError):
                 raise
-            raise CarryError(  # a loop then runs step by step, and this side only if it is taken
-                at_place(
-                    f"{type(error).__name__}: {error}, on a side of a branch in a loop, which is "
-                    "recorded before it is known whether it is run."
-                )
-            ) from error
+            else:
+                raise CarryError(  # a loop then runs step by step, this side only if it is taken
+                    at_place(
+                        f"{type(error).__name__}: {error}, on a side of a branch in a loop, which "
+                        "is recorded before it is known whether it is run."
+                    )
+                ) from error
         frames = {id(frame): frame for frame, _ in region.changed}.values()
         owners = [frame.owner for frame in frames if isinstance(frame, (Attributes, Contents))]
         return Side(trace, result, _ends(region), region, raises, Ended(owners))
