@@ -24,8 +24,9 @@ def orders(callee: Any, owner: Any, args: Sequence[Any], options: dict[str, Any]
         return any(not is_library(type(x).__module__) for x in given)
     if type(owner) is list and callee.__name__ == "sort":
         return "key" in options or holds_tracer(owner)
-    if callee is sorted and args and type(args[0]) in (list, tuple) and holds_tracer(args[0]):
-        return True
+    if callee is sorted and args and type(args[0]) in (list, tuple) and "key" not in options:
+        nested = any(isinstance(x, (list, tuple)) for x in args[0])
+        return holds_tracer(args[0]) and not nested
     return is_in(callee, (sorted, max, min)) and options.get("key") is not None and bool(args)
 
 
