@@ -30,6 +30,10 @@ def flat_elements(x):
         s += v * v
     for k, v in enumerate(y.flat):
         s += k * v
+    for v, w in zip(x.T.flat, y[:, ::-1].flat, strict=True):
+        s = 0.9 * s + v * w
+    for v in y[:, 1:].flat:
+        s = 0.9 * s + np.sin(v)
     for (i, j), v in np.ndenumerate(x):
         s += i * v - j
     for i, j in np.ndindex(x.shape):

@@ -34,6 +34,7 @@ def functions_of_math(x):
         (math.gamma(c), math.gamma(b), math.lgamma(b), math.erf(c), math.erfc(a), math.pow(a, b)),
         (math.degrees(a), math.radians(b), math.copysign(a, c), math.fsum([a, b, c])),
         (math.prod([a, b]), math.remainder(b, a), math.ldexp(a, 3), *math.modf(c)),
+        (math.remainder(c, -a), math.remainder(-b, c)),
         (math.isnan(a), math.isfinite(b), math.isclose(a, a + 1e-12), math.tanh(a), math.cbrt(c)),
     )
 
@@ -52,6 +53,16 @@ def test_their_derivatives(function):
         return sum(sum(v * 1.0 for v in row if not isinstance(v, tuple)) for row in function(x))
 
     ckad.testing.check_grads(total, (np.array([1.31, 2.47, -0.72]),), order=1)
+
+
+@pytest.mark.parametrize("y", [1.0, -2.0, 0.7, 1e-5, 1e300, math.inf])
+def test_remainders_and_fractions_are_exact(y):
+    rest, parts = ckad.jit(math.remainder), ckad.jit(math.modf)
+    for x in (0.0, -0.0, 1.0, -3.0, 2.5, -2.5, 3.5, 1e20, 1e6 * math.pi, 5e-324, -7.3):
+        assert str(float(rest(x, y))) == str(math.remainder(x, y))
+        assert [str(float(part)) for part in parts(y * x)] == [str(v) for v in math.modf(y * x)]
+    for x in (-math.inf, math.inf):
+        assert [str(v) for v in ckad.jit(np.modf)(x)] == [str(v) for v in np.modf(x)]
 
 
 def test_max_of_equal_numbers_is_the_first():

@@ -402,3 +402,45 @@ def test_attributes_of_what_may_be_none_are_those_of_the_value(function: Any) ->
     assert value == pytest.approx(function(0.3), rel=1e-13)
     difference = (function(0.3 + 1e-6) - function(0.3 - 1e-6)) / 2e-6
     assert gradient == pytest.approx(difference, rel=1e-6)
+
+
+def taken_once(x):
+    seen, pending, t = x[0], x[1], 0.0
+    while t < 5.0 + x[0]:
+        t += 1.0
+        if pending is not None:
+            seen = 2.0 * pending
+        pending = None
+    return seen * t
+
+
+def taken_once_beside_an_array(x):
+    y, seen, pending = x.copy(), x[0], 0.7
+    for _ in range(7):
+        seen = 2.0 * seen if pending is None else pending * y[1]
+        pending = None
+        y[0] *= 0.9
+    return seen + y[0]
+
+
+def taken_and_given_back(x):
+    total, pair, t = x[0], (x[1], x), 0.0
+    while t < 5.0 + x[0]:
+        t += 1.0
+        if pair is None:
+            pair = (t * x[2], 2.0 * x)
+            continue
+        total = 0.9 * total + pair[0] * np.sum(pair[1])
+        pair = None
+    return total if pair is None else total + pair[0]
+
+
+@pytest.mark.parametrize("engine", ["vm", "native"])
+@pytest.mark.parametrize("function", [taken_once, taken_once_beside_an_array, taken_and_given_back])
+def test_values_from_before_a_loop_that_become_none_in_it(function: Any, engine: str) -> None:
+    at = np.array([0.31, 0.62, 0.95])
+    value, gradient = ckad.value_and_grad(function, engine=engine)(at)
+    assert value == pytest.approx(function(at), rel=1e-13)
+    steps = 1e-6 * np.eye(3)
+    differences = [(function(at + d) - function(at - d)) / 2e-6 for d in steps]
+    assert gradient == pytest.approx(differences, rel=1e-6)

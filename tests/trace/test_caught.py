@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import ckad
-from ckad.errors import ConcreteValueError, RaisedError
+from ckad.errors import CarryError, ConcreteValueError, RaisedError, TracedIndexError
 
 from .idioms import check_number
 
@@ -249,3 +249,171 @@ def raised_by_numpy_inside(x):
 def test_errors_that_numpy_is_asked_to_raise_and_a_handler_catches_are_refused(function):
     with pytest.raises(ConcreteValueError, match="whether a FloatingPointError is raised"):
         ckad.grad(function)(0.5)
+
+
+PRICES = {"bread": 2.0}
+FACTORS = [0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3]
+
+
+def after_what_a_step_has_done(x):
+    total, paid = x, [x]
+    try:
+        for _ in range(8):
+            total = total + x
+            paid[0] += total
+            total += PRICES["milk"]
+    except KeyError:
+        total = 0.5 * total
+    return total * paid[0]
+
+
+def after_what_python_counted(x):
+    n = 0
+    try:
+        for k in range(30):
+            n += 1
+            assert FACTORS[k]
+    except IndexError:
+        n += 100
+    return n * x
+
+
+def in_an_object(x):
+    total = [x, 0.0]
+
+    def spend(part):
+        total[0] = total[0] * part
+        return PRICES[part]
+
+    with contextlib.suppress(TypeError, KeyError):
+        for k in range(7):
+            total[1] += spend(FACTORS[0] * x)
+            total[1] += 1000.0 * k
+    return total[0]
+
+
+def in_a_comprehension(x):
+    seen = []
+    try:
+        return sum([(seen.append(x), PRICES[part])[1] for part in ("bread", "milk")])
+    except KeyError:
+        return len(seen) * x
+
+
+@pytest.mark.parametrize(
+    "function",
+    [after_what_a_step_has_done, after_what_python_counted, in_an_object, in_a_comprehension],
+)
+def test_what_was_done_before_an_error_stays_done(function):
+    check_number(function, 0.7, rel=1e-14)
+
+
+def on_a_side(x):
+    total = x
+    try:
+        if x > 0.5:
+            total = total + x
+            total += PRICES["milk"]
+    except KeyError:
+        total = 10.0 * total
+    return total
+
+
+def behind_an_and(x):
+    try:
+        return 2.0 * x if x > 0.5 and PRICES["milk"] > 1.0 else x
+    except LookupError:
+        return 3.0 * x
+
+
+def in_a_loop_of_unknown_length(x):
+    total = x
+    try:
+        while total < 5.0:
+            total = total + x
+            total += PRICES["milk"]
+    except KeyError:
+        total = 10.0 * total
+    return total
+
+
+@pytest.mark.parametrize("function", [on_a_side, behind_an_and, in_a_loop_of_unknown_length])
+def test_errors_that_a_traced_condition_decides_are_no_matter_of_a_handler_outside(function):
+    with pytest.raises(CarryError, match=r"KeyError: 'milk'.* a handler outside of it may"):
+        ckad.grad(function)(0.7)
+
+
+def probes_an_array(x, a, k):
+    try:
+        a[k]
+        x = 2.0 * x
+    except IndexError:
+        x = 3.0 * x
+    return x
+
+
+def probes_a_list(x, a, k):
+    items = [x, 2.0, 3.0]
+    for j in range(9):
+        if x * j > 3.0:
+            items.append(x)
+        try:
+            items[k + 2 * j]
+            x = 2.0 * x
+        except LookupError:
+            x = 3.0 * x
+    return x
+
+
+def takes_from_a_list(x, a, k):
+    items = [x]
+    for j in range(9):
+        if x * j < 0.6 * k:
+            items.append(x)
+        with contextlib.suppress(IndexError):
+            items.pop()
+            x = 1.1 * x
+    return x
+
+
+@pytest.mark.parametrize("engine", ["vm", "native"])
+@pytest.mark.parametrize("function", [probes_an_array, probes_a_list, takes_from_a_list])
+def test_errors_of_what_is_not_used_stop_the_program_where_a_handler_waits(function, engine):
+    def program(x, y):
+        return function(x, np.ones(4), int(y))
+
+    with pytest.raises(TracedIndexError):
+        ckad.jit(program, engine=engine)(0.7, 5.0)
+
+
+def test_probes_that_find_something_are_as_in_python():
+    for function, y in ((probes_an_array, 3.0), (takes_from_a_list, 20.0)):
+        program = lambda x, y, f=function: f(x, np.ones(4), int(y))  # noqa: E731
+        assert ckad.jit(program)(0.7, y) == pytest.approx(program(0.7, y))
+
+
+def by_a_name_that_is_not_there(x):
+    if x > 5.0:
+        return PRICES["milk"] * x
+    elif x > 4.0:
+        return FACTORS[30]
+    return 2.0 * x
+
+
+def by_a_variable_of_later(x):
+    factor = later * x if x > 5.0 else 3.0  # noqa: F821
+    later = 2.0
+    return factor * later * x
+
+
+def behind_a_test(x):
+    return 1.0 if x > 5.0 and FACTORS[30] > x else 4.0 * x
+
+
+@pytest.mark.parametrize(
+    "function", [by_a_name_that_is_not_there, by_a_variable_of_later, behind_a_test]
+)
+def test_errors_on_sides_that_are_not_taken_are_none(function):
+    check_number(function, 0.7, rel=1e-14)
+    with pytest.raises(RaisedError, match="the program raises an error"):
+        ckad.jit(function)(6.0)

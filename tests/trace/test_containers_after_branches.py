@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import ckad
-from ckad.errors import CarryError
+from ckad.errors import CarryError, TraceError
 
 
 @dataclass
@@ -152,3 +152,24 @@ def test_a_set_that_a_side_changes_is_not_the_one_of_before():
 
     with pytest.raises(CarryError, match="'f'"):
         ckad.grad(program)(np.array([0.2, 1.0]))
+
+
+def rows_of_other_lengths(x):
+    rows = [[x[0]], [x[1], 2.0]]
+    if x[0] > 1.0:
+        rows[0], rows[1] = rows[1], rows[0]
+    rows[0].append(0.5)
+    return rows[0][0]
+
+
+def a_row_more(x):
+    rows = [[x[0]], [x[1], 2.0]]
+    if x[0] > 1.0:
+        rows.append([x[0]])
+    return rows[-1][0] * len(rows)
+
+
+@pytest.mark.parametrize("program", [rows_of_other_lengths, a_row_more])
+def test_lists_of_lists_that_differ_are_refused(program):
+    with pytest.raises(TraceError, match=r"on one side of a branch|on a traced condition"):
+        ckad.grad(program)(np.array([1.5, 2.0]))

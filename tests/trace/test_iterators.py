@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 import operator
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -339,3 +340,22 @@ def test_extrema_of_nothing_are_their_default():
 def test_tuples_with_traced_values_are_not_sorted(pairs):
     with pytest.raises(UnsupportedFunctionError, match="sorted of tuples or lists"):
         ckad.jit(lambda x: sorted(pairs(x, [1, 2])))(np.array([0.3, 0.7]))
+
+
+@pytest.mark.parametrize(
+    ("program", "word"),
+    [
+        (lambda x: next(x.flat), "next(iter(x.flat))"),
+        (lambda x: np.frombuffer(2.0 * x)[0], "frombuffer() looks at the bytes of an array"),
+        (lambda x: memoryview(2.0 * x)[0], "memoryview() looks at the bytes of an array"),
+        (lambda x: len(bytes(2.0 * x)) * x[0], "bytes() looks at the bytes of an array"),
+    ],
+)
+def test_what_looks_at_memory_one_by_one_is_refused_by_name(program, word):
+    with pytest.raises(UnsupportedFunctionError, match=re.escape(word)):
+        ckad.grad(program)(np.arange(4.0))
+
+
+def test_items_of_flat_one_by_one():
+    gradient = ckad.grad(lambda x: next(iter(x.T.flat)) * sum(x.flat))(np.ones((2, 3)))
+    assert gradient.tolist() == [[7.0, 1.0, 1.0], [1.0, 1.0, 1.0]]

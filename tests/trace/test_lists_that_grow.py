@@ -353,6 +353,68 @@ def test_an_item_shows_what_is_written_into_its_array(program):
     agrees(program, 20, "vm")
 
 
+def taken_apart_in_steps(x, n):
+    window, total = [1.0], 0.0
+    for k in range(n):
+        window.append(x * k)
+        if len(window) > 3:
+            window.pop(0)
+        first, *others = window
+        total = 0.9 * total + first * len(others)
+    (*_, last), (second, _) = window, window[:2]
+    return total + last * second
+
+
+@pytest.mark.parametrize("engine", ["vm", "native"])
+def test_what_a_list_holds_is_taken_apart(engine):
+    agrees(taken_apart_in_steps, 20, engine)
+
+
+def the_best_of_a_window(x, n):
+    window, total = [x, 1.0, 2.0], 0.0
+    for k in range(n):
+        window.append(x * np.sin(k))
+        window.pop(0)
+        total += max(window, key=lambda v: -v) + 0.1 * sorted(window, key=abs)[1]
+    return total
+
+
+@pytest.mark.parametrize("engine", ["vm", "native"])
+def test_items_are_chosen_by_a_key(engine):
+    agrees(the_best_of_a_window, 20, engine)
+
+
+def the_best_of_what_is_left(x, n):
+    left = [x, 1.0, 2.0]
+    if x > 0.0:
+        best = max(left, key=lambda v: -v)
+        left.pop(0)
+    return best * n
+
+
+def test_items_of_a_list_left_open_are_not_chosen_by_a_key():
+    with pytest.raises(TraceError, match="which items a list has depends on a traced condition"):
+        ckad.grad(the_best_of_what_is_left)(0.7, 20)
+
+
+def taken_apart_where_it_is_left_open(x, n):
+    found, misses = [1.0], 0
+    for k in range(n):
+        if x * k > 1.0:
+            found.append(x * k)
+    try:
+        first, second = found
+        misses += first * second
+    except ValueError:
+        misses += 1
+    return x * misses
+
+
+def test_a_list_of_unknown_length_is_not_taken_apart():
+    with pytest.raises(TraceError, match="which items a list has depends on a traced condition"):
+        ckad.grad(taken_apart_where_it_is_left_open)(0.7, 20)
+
+
 outside = []
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import math
 
@@ -11,7 +12,9 @@ import numpy as np
 import pytest
 
 import ckad
-from ckad.errors import AliasError, CarryError, UnsupportedFunctionError
+from ckad.errors import AliasError, CarryError, CkadError, UnsupportedFunctionError
+
+from .idioms import check_number
 
 
 class Plain:
@@ -332,3 +335,79 @@ def test_the_last_of_the_objects_that_steps_make(ask):
     for kind in (Plain, Kept):
         found = ckad.value_and_grad(lambda a, kind=kind: program(kind, a))(2.0)
         assert found == (36.0, 36.0)
+
+
+@dataclasses.dataclass(frozen=True)
+class Body:
+    place: float
+    speed: float = 2.0
+    trace: np.ndarray | None = None
+
+    @property
+    def energy(self):
+        return self.speed**2
+
+    def moved(self, dt):
+        return dataclasses.replace(self, place=self.place + dt * self.speed)
+
+
+def replaced_in_steps(a):
+    body = Body(a, trace=np.array([a, 1.0]))
+    for k in range(9):
+        body = body.moved(0.1 * body.energy)
+        if body.place > 2.0:
+            body = dataclasses.replace(body, speed=0.5 * body.speed, trace=k + body.trace)
+    return body.place + body.energy + np.sum(body.trace)
+
+
+def replaced_until_it_is_there(a):
+    body = Body(a)
+    while body.place < 5.0:
+        body = dataclasses.replace(body, place=1.2 * body.place + 0.1, speed=body.place)
+    return body.place * body.speed
+
+
+@pytest.mark.parametrize("function", [replaced_in_steps, replaced_until_it_is_there])
+def test_objects_with_some_fields_replaced(function):
+    check_number(function, 0.7, rel=1e-14)
+
+
+def test_a_replaced_object_shares_what_is_kept():
+    def program(x):
+        old = Body(x[0], trace=2.0 * x)
+        new = dataclasses.replace(old, place=3.0)
+        new.trace[0] = 9.0
+        return old.trace * new.place
+
+    assert ckad.jit(program)(np.ones(2)).tolist() == [27.0, 6.0]
+
+
+given = Body(1.0)
+
+
+def of_one_from_outside(x):
+    object.__setattr__(given, "speed", x[0])
+    return given.speed * x[1]
+
+
+def of_one_of_two(x):
+    body, other = Body(x[0]), Body(x[1])
+    meant = body if x[0] > 0.5 else other
+    object.__setattr__(meant, "speed", 3.0 * x[0])
+    return body.speed + 2.0 * other.speed
+
+
+@pytest.mark.parametrize("program", [of_one_from_outside, of_one_of_two])
+def test_attributes_bound_past_the_class_are_refused_where_they_are_not_followed(program):
+    with pytest.raises(CkadError, match=r"made outside of the function|may be the one which"):
+        ckad.grad(program)(np.array([0.7, 0.2]))
+    assert given.speed == 2.0
+
+
+def test_attributes_bound_past_the_class_of_an_object_of_its_own():
+    def program(x):
+        body = Body(x)
+        object.__setattr__(body, "speed", 3.0 * x)
+        return body.energy
+
+    check_number(program, 0.7, rel=1e-14)

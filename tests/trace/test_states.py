@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import math
+from collections import deque
 from collections.abc import Callable
 from typing import Any
 
@@ -168,6 +169,9 @@ def matched_enum(a, b):
             case _:
                 s += 0.1 * a
         T += a * 0.5
+    match deque([T, s]), range(2), "ab":
+        case [heat, loss], [0, second], word if word != [1, 2]:
+            s += 0.1 * heat * loss * second
     match (13, T):
         case (13, t) if t < 0:
             s += t

@@ -47,6 +47,18 @@ def of_an_extreme(x):
     return 72.0 if isinstance(y, float) else 1.0 * y
 
 
+def of_items_in_order(x):
+    y = sorted([1, x])[1]
+    return 72.0 if isinstance(y, float) else 1.0 * y
+
+
+def of_a_comparison_of_what_is_last(x):
+    match sorted((2.0, x), reverse=True)[0] > 1.0:
+        case True:
+            return 5.0 * x
+    return x
+
+
 def of_an_absolute_value(x):
     y = abs(-2.0 if x > 1 else 3)
     return 72.0 if isinstance(y, float) else 1.0 * y

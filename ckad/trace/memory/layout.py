@@ -130,7 +130,10 @@ def offset(x: Laid) -> int | None:
 
 
 def _agreed(x: Laid, question: Callable[[np.ndarray], T]) -> T | None:
-    answers = {question(array) for array in _possible_layouts(x)}
+    try:
+        answers = {question(array) for array in _possible_layouts(x)}
+    except ValueError:  # ``x.flat`` of what lies in another order: an iterator, and no view
+        return None
     return answers.pop() if len(answers) == 1 else None
 
 

@@ -391,10 +391,15 @@ def _as_floats(x: Any) -> Tracer:
     return operands(np.modf, (x,))[0]
 
 
+def _finite(x: Tracer) -> Any:
+    """``x`` without infinities, which have the fraction 0."""
+    return np.where(np.isinf(x), np.copysign(0.0, x), x)[()]
+
+
 put(
     np.modf,
     _of_two(
-        lambda x, **kw: plain_layout([x], np.fmod(_as_floats(x), 1.0, **kw)),
+        lambda x, **kw: plain_layout([x], np.fmod(_finite(_as_floats(x)), 1.0, **kw)),
         lambda x, **kw: plain_layout([x], np.trunc(_as_floats(x), **kw)),
     ),
 )

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
+from ckad.errors import UnsupportedFunctionError
 from ckad.place import at_place
 from ckad.trace.arrays import Array, Casting, repeated
 from ckad.trace.dispatch import EVERY, Function, call, put, reject
@@ -161,6 +162,17 @@ class Flat(Tracer):
         return (self[k] for k in range(self.size))
 
 
+def _next(iterator: Any, *default: Any) -> Any:
+    if type(iterator) is Flat:
+        raise UnsupportedFunctionError(
+            at_place("next() of x.flat is not followed. Take its items by next(iter(x.flat)).")
+        )
+    return next(iterator, *default)
+
+
+put(next, _next)
+
+
 def flat(x: Tracer) -> Flat:
     x = localise(x)
     path = x.path if x.ndim == 1 else (*x.path, ReshapeView((x.size,)))
@@ -170,3 +182,22 @@ def flat(x: Tracer) -> Flat:
 def set_flat(x: Tracer, value: Any) -> None:
     """``x.flat = value``"""
     flat(x)[:] = value
+
+
+# --- bytes ---------------------------------------------------------------------------------------
+
+
+def _of_bytes(reader: Any) -> Function:
+    def refuse(*args: Any, **options: Any) -> NoReturn:
+        raise UnsupportedFunctionError(
+            at_place(
+                f"{reader.__name__}() looks at the bytes of an array, whose numbers are not known "
+                "while the program is recorded. Views show the same memory: x.reshape(-1), x[i:j]."
+            )
+        )
+
+    return refuse
+
+
+for _reader in (np.frombuffer, memoryview, bytes, bytearray):
+    put(_reader, _of_bytes(_reader))

@@ -236,8 +236,19 @@ _elementary("erfc", lambda x: apply(Op.ERFC, x))
 _elementary("lgamma", lambda x: apply(Op.LGAMMA, x))
 _elementary("frexp", np.frexp)
 _elementary("nextafter", np.nextafter)
-_elementary("modf", lambda x: (x - np.trunc(x), np.trunc(x)))
-_elementary("remainder", lambda x, y: x - np.rint(x / y) * y)
+_elementary("modf", np.modf)
+
+
+def _remainder(x: Any, y: Any) -> Any:
+    """By the nearest multiple of ``y``, the even one of two, and exact."""
+    short = np.fmod(x, y)
+    below, above = np.abs(short), np.abs(y) - np.abs(short)
+    is_odd = np.not_equal(np.fmod(0.5 * (np.abs(x) - below), y), 0.0)
+    one_more = np.logical_or(below > above, np.logical_and(np.equal(below, above), is_odd))
+    return np.where(one_more, short - np.copysign(1.0, x) * np.copysign(1.0, y) * y, short)[()]
+
+
+_elementary("remainder", _remainder)
 
 
 def _gamma(x: Tracer) -> Array:

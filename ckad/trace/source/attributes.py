@@ -21,7 +21,7 @@ from ckad.trace.source.memory import objects
 from ckad.trace.source.memory.appends import seen
 from ckad.trace.source.names import classes
 from ckad.trace.source.names.absence import given, needed
-from ckad.trace.source.names.frame import MISSING, Maybe, check_changeable, region
+from ckad.trace.source.names.frame import MISSING, Maybe, check_changeable, ledger, region
 from ckad.trace.source.outside.watch import watch
 from ckad.trace.values.complex import ComplexTracer
 from ckad.trace.values.fields import Fields
@@ -109,6 +109,13 @@ _BY_NAME: Mapping[Any, Callable[..., Any]] = {
 
 def by_name(callee: Any, args: Sequence[Any]) -> Any:
     """``getattr(owner, name)`` and its kin; MISSING where something else is called."""
+    if callee is object.__setattr__ and args and id(args[0]) not in ledger().made:
+        raise UnrecordableError(
+            at_place(
+                "object.__setattr__ binds an attribute of an object that was made outside of the "
+                "function, or of one of several. Write x.name = y, or make a new object."
+            )
+        )
     if len(args) < 2 or type(args[1]) is not str or not is_in(callee, _BY_NAME):
         return MISSING
     return _BY_NAME[callee](given(args[0]), *args[1:])

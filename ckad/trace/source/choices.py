@@ -52,7 +52,7 @@ class Choice:
         self.number, self.options = number, options
 
     def __repr__(self) -> str:
-        return "<one of several objects>"
+        return "<traced: one of several objects>"
 
     def __getattr__(self, name: str) -> NoReturn:
         if name.startswith("__") and name.endswith("__"):

@@ -268,6 +268,8 @@ def unread_element(owner: Any, index: Any) -> Any:
     if isinstance(owner, np.ndarray) and holds_tracer(index):
         owner = lifted(owner)
     elif isinstance(owner, (list, tuple, str)) or type(owner) is dict:
+        if type(owner) is list:
+            read(owner)
         if isinstance(index, Tracer):
             return picking.item(owner, index)
         if (part := picking.part(owner, index)) is not None:

@@ -97,7 +97,7 @@ def _capture(frame: Frame, x: Any, pattern: ast.MatchAs) -> Any:
 def _sequence(frame: Frame, x: Any, pattern: ast.MatchSequence) -> Any:
     if type(x) in (Choice, OrNone) or any(isinstance(p, ast.MatchStar) for p in pattern.patterns):
         return _refuse(frame, x, pattern)
-    if not isinstance(x, (tuple, list)) or len(x) != len(pattern.patterns):
+    if isinstance(x, str) or not isinstance(x, Sequence) or len(x) != len(pattern.patterns):
         return False
     return _all(frame, zip(x, pattern.patterns, strict=True), pattern)
 

@@ -31,7 +31,7 @@ from ckad.trace.source.libraries import compiles
 from ckad.trace.source.library import sparse
 from ckad.trace.source.matching import match
 from ckad.trace.source.memory import keyed, listed
-from ckad.trace.source.memory.appends import extend, is_extended
+from ckad.trace.source.memory.appends import extend, is_extended, seen
 from ckad.trace.source.memory.contents import stack_of
 from ckad.trace.source.memory.counters import attribute_counted, name_counted
 from ckad.trace.source.memory.twins import changing, check_key
@@ -156,7 +156,7 @@ def assign(frame: Frame, target: ast.expr, value: Any) -> None:
 def _unpack(frame: Frame, targets: Sequence[ast.expr], value: Any) -> None:
     value = needed(value)
     check_run_over(value)
-    values = [value] * len(targets) if type(value) is Skipped else list(value)
+    values = [value] * len(targets) if type(value) is Skipped else list(seen(value))
     starred = [k for k, t in enumerate(targets) if isinstance(t, ast.Starred)]
     if not starred:
         if len(values) != len(targets):

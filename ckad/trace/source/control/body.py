@@ -35,7 +35,7 @@ from ckad.trace.source.control.carrying import (
     restructured,
     stays,
 )
-from ckad.trace.source.control.checks import Stops, maybe
+from ckad.trace.source.control.checks import Stops, maybe, not_caught_outside
 from ckad.trace.source.control.flow import Flow, definite
 from ckad.trace.source.control.outcome import Bound, Objects, Outcome
 from ckad.trace.source.memory.aliases import names_showing
@@ -133,7 +133,8 @@ class Body:
         # names that are carried count as changed from the start; what the body itself binds is
         # told by its bindings
         try:
-            flow = loop.steps.step(self.index)
+            with not_caught_outside():
+                flow = loop.steps.step(self.index)
         except Stops:  # at the end of the first step the program is over
             flow = definite(Flow.BREAK)
         kinds = flow.kinds if flow is not None else self.kinds

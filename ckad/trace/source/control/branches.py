@@ -16,7 +16,7 @@ from ckad.trace.arrays import called
 from ckad.trace.memory.context import Trace, current, gathering, open_trace
 from ckad.trace.memory.storage import Storage, Written
 from ckad.trace.source.choices import Choice, can_be_chosen, number_of, one_of, refuse
-from ckad.trace.source.control.checks import Stops, note_raise
+from ckad.trace.source.control.checks import Stops, not_caught_outside, note_raise
 from ckad.trace.source.control.flow import Flow, definite
 from ckad.trace.source.control.merging import VALUE, Merge, Side
 from ckad.trace.source.draws.noted import Uncounted, note_sides
@@ -33,6 +33,7 @@ from ckad.trace.source.names.frame import (
     Key,
     Region,
     Unclear,
+    enclosing,
     open_region,
 )
 from ckad.trace.source.names.region import Growth
@@ -111,7 +112,7 @@ def logical(is_and: bool, first: Any, verdict: Tracer, rest: Thunk, place: Hasha
             plain = computed or type(found) is bool
             quiet = not trace.adopted and not region.has_effects
             harmless = plain and quiet and _is_harmless(trace)
-        except (Written, Stops, Appended, Growing, Outgrown, Stacked, Whole):
+        except (Exception, Written, Stops, Appended, Growing, Outgrown, Stacked, Whole):
             harmless = False
     if harmless and isinstance(first, Tracer) and first.dtype == bool:
         second = truth(side(verdict, is_and, rest)())
@@ -324,7 +325,7 @@ def _record_side(side: Thunk, written: dict[int, Storage], housing: Housing) -> 
             trace.adopt(root)
         raises = False
         try:
-            with gathering(trace, written, _Again):
+            with gathering(trace, written, _Again), not_caught_outside():
                 result = side()
         except Written as found:
             if found.trace is not trace:
@@ -333,15 +334,19 @@ def _record_side(side: Thunk, written: dict[int, Storage], housing: Housing) -> 
             raise _Again from None
         except Stops:
             result, raises = definite(Flow.RAISE), True
-        except LookupError as error:
-            if region.outer is None:
+        except (LookupError, UnboundLocalError) as error:
+            if all(x.index is None for x in enclosing()):  # an error of the run, if it comes there
+                note_raise()
+                result, raises = definite(Flow.RAISE), True
+            elif isinstance(error, UnboundLocalError):
                 raise
-            raise CarryError(  # a loop then runs step by step, and this side only if it is taken
-                at_place(
-                    f"{type(error).__name__}: {error}, on a side of a branch in a loop, which is "
-                    "recorded before it is known whether it is run."
-                )
-            ) from error
+            else:
+                raise CarryError(  # a loop then runs step by step, this side only if it is taken
+                    at_place(
+                        f"{type(error).__name__}: {error}, on a side of a branch in a loop, which "
+                        "is recorded before it is known whether it is run."
+                    )
+                ) from error
         frames = {id(frame): frame for frame, _ in region.changed}.values()
         owners = [frame.owner for frame in frames if isinstance(frame, (Attributes, Contents))]
         return Side(trace, result, _ends(region), region, raises, Ended(owners))

@@ -270,7 +270,7 @@ def carried_from(key: Key, before: Any, end: Any) -> Carried:
     slots: list[Slot | None] = []
     for a, b in zip(leaves, new, strict=True):
         if a is MISSING or b is MISSING:
-            leaves[len(slots)] = b if slot_of(b) is None else a
+            leaves[len(slots)] = b if b is not MISSING and slot_of(b) is None else a
             slots.append(slot_of(b if a is MISSING else a))
             continue
         s, t = slot_of(a), slot_of(b)

@@ -18,7 +18,7 @@ import numpy as np
 from numpy import testing
 
 from ckad import trees
-from ckad.errors import ConcreteValueError
+from ckad.errors import CarryError, CkadError, ConcreteValueError
 from ckad.place import at_place
 from ckad.tape.ops import Op
 from ckad.tape.reasons import Reason
@@ -275,6 +275,39 @@ def stop_where_caught(wrong: Callable[[], Any], *kinds: type[Exception]) -> None
 def may_be_caught(*kinds: type[Exception]) -> bool:
     """Whether a handler may catch one of these exceptions here."""
     return any(issubclass(kind, ledger().caught) for kind in kinds)
+
+
+def n_rows() -> int:
+    return len(current().builder.rows)
+
+
+def note_checks(first: int = 0) -> None:
+    """The rows from ``first`` on stop the program for what a handler waits for, used or not."""
+    if may_be_caught(IndexError, ValueError, TypeError):
+        for k, row in enumerate(current().builder.rows[first:], first):
+            if row.op is Op.WRAP:
+                _count(np.sum(fresh(k)))
+
+
+@contextmanager
+def not_caught_outside() -> Iterator[None]:
+    """What is raised in here is met in here: what a body has done is undone at its end, and a
+    handler outside of it would go on without."""
+    try:
+        yield
+        note_checks()
+    except CkadError:
+        raise
+    except Exception as error:
+        if not may_be_caught(type(error)):
+            raise
+        raise CarryError(  # a loop then runs step by step
+            at_place(
+                f"{type(error).__name__}: {error}, in the body of a loop or on a side of a branch, "
+                "which is recorded before it is known whether it is run, and a handler outside of "
+                "it may catch that. Write the try statement into it, or test before."
+            )
+        ) from error
 
 
 def note_index(index: Any, n: int) -> None:

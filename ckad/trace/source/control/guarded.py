@@ -18,7 +18,7 @@ from ckad.errors import CkadError, ConcreteValueError
 from ckad.place import at_place
 from ckad.trace.source.actions import assign, evaluate, run_block
 from ckad.trace.source.control.branches import run_on
-from ckad.trace.source.control.checks import may_be_caught
+from ckad.trace.source.control.checks import may_be_caught, n_rows, note_checks
 from ckad.trace.source.control.flow import Flow
 from ckad.trace.source.control.sequences.generators import around, generated_by
 from ckad.trace.source.names import classes
@@ -112,8 +112,10 @@ def _catching(*kinds: Any) -> Iterator[None]:
     before = opened.caught
     opened.caught = (*before, *kinds)
     _check_floating()
+    first = n_rows()
     try:
         yield
+        note_checks(first)
     finally:
         opened.caught = before
 

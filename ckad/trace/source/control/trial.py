@@ -16,7 +16,7 @@ from ckad.tape.builder import Builder
 from ckad.trace.memory.context import current, open_trace
 from ckad.trace.memory.storage import Written
 from ckad.trace.source.actions import evaluate
-from ckad.trace.source.control.checks import Stops
+from ckad.trace.source.control.checks import Stops, not_caught_outside
 from ckad.trace.source.memory.appends import Appended
 from ckad.trace.source.memory.contents import Stacked, Whole
 from ckad.trace.source.memory.growing import Growing, Outgrown
@@ -41,7 +41,8 @@ def _tried(builder: Builder, step: Callable[[], Any]) -> bool:
     with _refusing_rows(builder), open_region() as region:
         region.is_trial = True
         try:
-            step()
+            with not_caught_outside():
+                step()
         except (_Recorded, Stops, Appended, Growing, Outgrown, Stacked, Whole):
             return True
         except CkadError:

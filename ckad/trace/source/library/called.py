@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import sys
 from collections.abc import Callable
 from functools import partial
@@ -36,7 +37,10 @@ def called(callee: Any) -> Callable[..., Any] | None:
 
 def thawed(callee: Any, args: Any, options: Any) -> Any:
     """A method of a distribution with parameters as a call of the distribution itself; what makes
-    such a one of traced parameters as ``Frozen``."""
+    such a one of traced parameters as ``Frozen``; ``dataclasses.replace`` as a new object."""
+    if callee is dataclasses.replace and args and dataclasses.is_dataclass(args[0]):
+        kept = [x.name for x in dataclasses.fields(args[0]) if x.init and x.name not in options]
+        return iterations.replaced, (args[0], kept, options), {}
     if is_distribution(callee) and holds_tracer([*args, *options.values()]):
         return iterations.Frozen, (callee, tuple(args), dict(options)), {}
     owner: Any = getattr(callee, "__self__", None)

@@ -59,6 +59,11 @@ def added(x: Any, y: Any) -> Any:
     return x + y
 
 
+def replaced(old: Any, kept: Any, changes: Any) -> Any:
+    """``dataclasses.replace``"""
+    return type(old)(**{name: getattr(old, name) for name in kept}, **changes)
+
+
 def _begun(A: Any, b: Any, x0: Any, rtol: Any, atol: Any, maxiter: Any) -> Any:
     """Right side and first solution, vectors that nobody else has; least residual, most steps."""
     n = A.shape[0]

@@ -9,7 +9,7 @@ from typing import Any
 from ckad.trace.source.actions import extreme, ordered
 from ckad.trace.source.libraries import is_in, is_library
 from ckad.trace.source.library import iterations
-from ckad.trace.source.memory.contents import new, read_deep
+from ckad.trace.source.memory.contents import new, read, read_deep
 from ckad.trace.source.memory.twins import changing
 from ckad.trace.source.names.closures import call_from_source
 from ckad.trace.source.values import holds_tracer
@@ -24,6 +24,9 @@ def orders(callee: Any, owner: Any, args: Sequence[Any], options: dict[str, Any]
         return any(not is_library(type(x).__module__) for x in given)
     if type(owner) is list and callee.__name__ == "sort":
         return "key" in options or holds_tracer(owner)
+    if callee is sorted and args and options.get("key") is None and type(args[0]) in (list, tuple):
+        nested = any(isinstance(x, (list, tuple)) for x in args[0])
+        return holds_tracer(args[0]) and not nested
     return is_in(callee, (sorted, max, min)) and options.get("key") is not None and bool(args)
 
 
@@ -34,6 +37,7 @@ def in_order(
     items = owner if type(owner) is list else args[0] if len(args) == 1 else args
     if callee is sum:
         return _total(*args, **options)
+    read(items)
     items, key = list(items), options.get("key")
     read_deep(tuple(items))
     if not items or (callee in (max, min) and options.keys() != {"key"}):

@@ -46,6 +46,9 @@ class Elsewhere:
     def __init__(self, owner: Any) -> None:
         self.owner = owner
 
+    def __repr__(self) -> str:
+        return "<item of a list that steps or branches change>"
+
 
 class _Held(MutableMapping[str, Any]):
     """The one name of a container's frame; to bind it puts other items into the container."""

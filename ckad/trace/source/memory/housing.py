@@ -226,11 +226,11 @@ class Housing:
             return True
         if isinstance(known, KeyedHouse):
             raise found.error
+        if found.kind is None and (known or id(found.owner) in self.unhoused):
+            raise found.error
         if known is None:
             known = self.houses[id(found.owner)] = House(found)
             known.suppose(most)
-        elif found.kind is None:
-            raise found.error
         else:
             known.leave()
             was_probed, known.kind = known.is_probed, found.kind

@@ -51,7 +51,7 @@ class OrNone:
         return self._absent is not None and (_flag(self._absent[1]), False) in _assumed.flags
 
     def __repr__(self) -> str:
-        return "<None or a value>"
+        return "<traced: None or a value>"
 
     def _refuse(self, *_: Any) -> Any:
         refuse("it is used where ckad does not look for None")

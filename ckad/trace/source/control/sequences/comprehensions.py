@@ -62,7 +62,7 @@ def _is_undecided(frame: Frame, node: ast.ListComp | ast.GeneratorExp, iterable:
                 pass
         except Undecided:
             return True
-        except (Written, Stops):
+        except (Exception, Written, Stops):
             return False
     return False
 
