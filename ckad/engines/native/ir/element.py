@@ -57,12 +57,16 @@ def address(b: ir.IRBuilder, array: Array, index: Value) -> Value:
 
 def load(b: ir.IRBuilder, array: Array, index: Value, lanes: int = 1) -> Value:
     """``lanes`` neighbouring elements from ``index`` on, as a register."""
+    return widen(b, array.type.dtype, load_stored(b, array, index, lanes), lanes)
+
+
+def load_stored(b: ir.IRBuilder, array: Array, index: Value, lanes: int = 1) -> Value:
+    """The same as they are stored."""
     dtype = array.type.dtype
     place = address(b, array, index)
     if lanes > 1:
         place = b.bitcast(place, lanes_of(STORED[dtype], lanes).as_pointer())
-    value = b.load(place, align=ITEMSIZE[dtype])
-    return widen(b, dtype, value, lanes)
+    return b.load(place, align=ITEMSIZE[dtype])
 
 
 def widen(b: ir.IRBuilder, dtype: DType, value: Value, lanes: int = 1) -> Value:
@@ -74,11 +78,16 @@ def widen(b: ir.IRBuilder, dtype: DType, value: Value, lanes: int = 1) -> Value:
 
 def store(b: ir.IRBuilder, array: Array, index: Value, value: Value) -> None:
     """Write a register, with as many lanes as it has, to ``index`` and its neighbours."""
+    store_stored(b, array, index, narrow(b, array.type.dtype, value))
+
+
+def store_stored(b: ir.IRBuilder, array: Array, index: Value, value: Value) -> None:
+    """The same of elements as they are stored."""
     dtype, lanes = array.type.dtype, count_of(value)
     place = address(b, array, index)
     if lanes > 1:
         place = b.bitcast(place, lanes_of(STORED[dtype], lanes).as_pointer())
-    b.store(narrow(b, dtype, value), place, align=ITEMSIZE[dtype])
+    b.store(value, place, align=ITEMSIZE[dtype])
 
 
 def count_of(value: Value) -> int:
