@@ -264,7 +264,7 @@ def test_float32_through_float64(name):
 
 # --- those of float32 ---------------------------------------------------------------------------
 
-SINGLES = ["exp", "expm1", "log", "log1p", "tanh"]
+SINGLES = ["exp", "expm1", "log", "log1p", "sin", "cos", "tanh"]
 
 
 def singles_of(name: str, n: int) -> np.ndarray:
@@ -273,6 +273,8 @@ def singles_of(name: str, n: int) -> np.ndarray:
     x = rng.integers(-(2**31), 2**31 - 1, n, dtype=np.int32).view(np.float32)
     near = [rng.uniform(low, high, n) for low, high in ((-9.0, 9.0), (-104.0, 89.0), (-0.5, 0.5))]
     edges = [88.72283, 88.72284, -103.97208, -103.97209, -0.99999994, 2.0**-149, 2.0**-126]
+    half_pis = np.arange(1, 2000) * (np.pi / 2)  # and their neighbours
+    edges = [*edges, *np.nextafter(np.float32(half_pis), np.float32(0)), *half_pis, 2.0**30]
     x = np.concatenate([x[np.isfinite(x)], *near, edges]).astype(np.float32)
     return x[x > NEEDS_POSITIVE.get(name, -INF)].astype(float)
 

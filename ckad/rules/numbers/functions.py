@@ -61,8 +61,10 @@ elementwise(
 
 # --- trigonometric and hyperbolic functions ----------------------------------------------------
 
-elementwise(Op.SIN, np.sin, vector_math.sin, [lambda b, out, x: b.cos(x)])
-elementwise(Op.COS, np.cos, vector_math.cos, [lambda b, out, x: b.neg(b.sin(x))])
+elementwise(Op.SIN, np.sin, vector_math.sin, [lambda b, out, x: b.cos(x)], single=single.single_sin)
+elementwise(
+    Op.COS, np.cos, vector_math.cos, [lambda b, out, x: b.neg(b.sin(x))], single=single.single_cos
+)
 elementwise(Op.TAN, np.tan, vector_math.tan, [lambda b, out, x: _one_plus_square(b, out)])
 elementwise(
     Op.ASIN,

@@ -2,7 +2,7 @@
 
 Rounded to float32 they are within 0.51 ulp, flags included: what overflows there is noted when it
 is rounded. Arguments are numbers of float32. The formulas are those of ``exponential``,
-``hyperbolic`` and ``logarithm``, without the second halves of their pairs.
+``hyperbolic``, ``logarithm`` and ``trigonometric``, without the second halves of their pairs.
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ from ckad.rules.vector_math.definition import function
 from ckad.rules.vector_math.exponential import LOG2_E, LOG_2
 from ckad.rules.vector_math.logarithm import with_limits
 from ckad.rules.vector_math.polynomial import polynomial
-from ckad.rules.vector_math.real import Real, at_least, at_most, fma, where
+from ckad.rules.vector_math.real import Bits, Real, at_least, at_most, fma, where
 from ckad.rules.vector_math.scaling import nearest, power_of_two, split
+from ckad.rules.vector_math.trigonometric import HALF_PI, LARGE, TWO_OVER_PI, or_library
 
 #: (exp(r) - 1 - r - r**2 / 2) / r**3 for |r| <= 0.3467: minimax, 2**-31.2 relative to exp(r) - 1
 _CUBIC = (
@@ -28,6 +29,15 @@ _CUBIC = (
 )
 #: (2 artanh(s) / s - 2) / z at z = s**2 up to 0.0295: minimax, 2**-37.5 of artanh(s)
 _ARTANH = (0.6666666563656622, 0.4000033738556188, 0.2853715877488509, 0.23585173106389873)
+#: (sin(r) / r - 1) / z at z = r**2 up to 0.618: minimax, 2**-37.4 relative to sin(r)
+_SIN = (
+    -0.16666666640602515,
+    0.008333329282191309,
+    -0.00019839304953574939,
+    2.7180516171808458e-06,
+)
+#: (cos(r) - 1 + z / 2) / z**2: minimax, 2**-32.9 relative to cos(r)
+_COS = (0.041666645563299715, -0.0013887310305121178, 2.443246400990172e-05)
 
 
 def _parts(x: Real) -> tuple[Real, Real]:
@@ -83,6 +93,28 @@ def single_log1p(x: Real) -> Real:
     k, m = split(y)
     value = _log(k, where(k.equals(0.0), x, m - 1.0), y)
     return where(x.equals(0.0), x, value)
+
+
+def _wave(x: Real, quarter: int, sign: Bits) -> Real:
+    """sin(|x| + quarter pi/2) with the given sign; no float32 is as near to a multiple of pi/2 as
+    two doubles of it might lose."""
+    n, quadrant = nearest(at_most(abs(x), LARGE), TWO_OVER_PI)
+    r = fma(-n, HALF_PI[1], fma(-n, HALF_PI[0], at_most(abs(x), LARGE)))
+    z, quadrant = r * r, quadrant + quarter
+    sin = fma(r * z, polynomial(z, _SIN), r)
+    cos = fma(z * z, polynomial(z, _COS), fma(z, -0.5, 1.0))
+    value = where((quadrant & 1).is_nonzero(), cos, sin)
+    return value.flipped(((quadrant & 2) << 62) ^ sign)
+
+
+@function
+def single_sin(x: Real) -> Real:
+    return or_library("sin", x, _wave(x, 0, x.sign()))
+
+
+@function
+def single_cos(x: Real) -> Real:
+    return or_library("cos", x, _wave(x, 1, x.bits() & 0))
 
 
 def single_pow(b: Any, x: Any, y: Any) -> Any:
