@@ -17,8 +17,10 @@ import numpy as np
 import pytest
 from llvmlite import ir
 
+import ckad
 from ckad.engines import flags
 from ckad.rules import vector_math
+from ckad.rules.vector_math import single
 
 DOUBLE, I64 = ir.DoubleType(), ir.IntType(64)
 LANES = 8
@@ -97,7 +99,8 @@ def compiled(name: str, lanes: int) -> Callable[..., np.ndarray]:
     """A function of the package on float64 arrays, ``lanes`` elements at a time."""
     n_operands = 2 if name == "pow" else 1
     module = ir.Module()
-    _loop(module, "run", getattr(vector_math, name), n_operands, lanes)
+    emitter = getattr(single if name.startswith("single") else vector_math, name)
+    _loop(module, "run", emitter, n_operands, lanes)
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     machine = llvm.Target.from_default_triple().create_target_machine(
@@ -257,6 +260,82 @@ def test_float32_through_float64(name):
                 assert abs(mpmath.mpf(float(got)) - exact) <= ulp, at
             else:
                 assert abs(got) >= np.float32(3.4e38), at
+
+
+# --- those of float32 ---------------------------------------------------------------------------
+
+SINGLES = ["exp", "expm1", "log", "log1p", "sin", "cos", "tanh"]
+
+
+def singles_of(name: str, n: int) -> np.ndarray:
+    """Numbers of float32 of all sizes, and n near those where the results are neither 0 nor 1."""
+    rng = np.random.default_rng(crc32(name.encode()))
+    x = rng.integers(-(2**31), 2**31 - 1, n, dtype=np.int32).view(np.float32)
+    near = [rng.uniform(low, high, n) for low, high in ((-9.0, 9.0), (-104.0, 89.0), (-0.5, 0.5))]
+    edges = [88.72283, 88.72284, -103.97208, -103.97209, -0.99999994, 2.0**-149, 2.0**-126]
+    half_pis = np.arange(1, 2000) * (np.pi / 2)  # and their neighbours
+    edges = [*edges, *np.nextafter(np.float32(half_pis), np.float32(0)), *half_pis, 2.0**30]
+    x = np.concatenate([x[np.isfinite(x)], *near, edges]).astype(np.float32)
+    return x[x > NEEDS_POSITIVE.get(name, -INF)].astype(float)
+
+
+def single_errors(name: str, x: np.ndarray, results: np.ndarray) -> list[float]:
+    """The errors in ulp of float32; infinity stands for 2**128."""
+    found = []
+    with mpmath.workprec(120):
+        for at, got in zip(x, results, strict=True):
+            exact = FUNCTIONS[name].exact(mpmath.mpf(float(at)))
+            exponent = mpmath.frexp(exact)[1] if exact else -149
+            ulp = mpmath.ldexp(1, min(max(exponent - 24, -149), 104))
+            value = mpmath.mpf(float(got)) if np.isfinite(got) else mpmath.ldexp(1, 128)
+            found.append(float(abs(value - min(exact, mpmath.ldexp(1, 128))) / ulp))
+    return found
+
+
+@pytest.mark.parametrize("name", SINGLES)
+def test_functions_of_float32(name):
+    x = singles_of(name, 1500)
+    with np.errstate(over="ignore", under="ignore"):
+        results = compiled(f"single_{name}", LANES)(x).astype(np.float32)
+        one = compiled(f"single_{name}", 1)(x).astype(np.float32)
+    np.testing.assert_array_equal(one.view(np.int32), results.view(np.int32))
+    errors = single_errors(name, x, results)
+    assert max(errors) <= 0.51, x[int(np.argmax(errors))]
+
+
+@pytest.mark.parametrize("lanes", [1, LANES])
+@pytest.mark.parametrize("name", SINGLES)
+def test_limits_of_float32(name, lanes):
+    with np.errstate(over="ignore"):
+        got = compiled(f"single_{name}", lanes)(np.array([0.0, -0.0, INF, -INF, NAN]))
+        assert_same(got.astype(np.float32), np.array(LIMITS[name]))
+    if name in NEEDS_POSITIVE:
+        below = compiled(f"single_{name}", lanes)(np.array([NEEDS_POSITIVE[name], -1.5]))
+        assert_same(below, np.array([-INF, NAN]))
+
+
+@pytest.mark.skipif(not flags.AVAILABLE, reason="the processor's flags are not known here")
+@pytest.mark.parametrize("name", SINGLES)
+def test_what_is_finite_in_float32_raises_no_flag(name):
+    f = compiled(f"single_{name}", LANES)
+    for at in singles_of(name, 30):
+        with flags.watching() as watch:
+            flags.begin()
+            (result,) = f([at])
+            flags.note()
+        assert watch.seen == (not np.isfinite(result)), (at, result)
+
+
+@pytest.mark.parametrize("exponent", [2, 3, 4, 5])
+def test_small_powers_of_float32(exponent):
+    """By one number, as programs have them: a product, and the engines agree."""
+    x = singles_of("exp", 200).astype(np.float32)
+    with np.errstate(all="ignore"):
+        exact = np.power(x.astype(np.longdouble), exponent).astype(np.float32)
+        for engine in ("native", "vm"):
+            got = ckad.jit(lambda x: x**exponent, engine=engine)(x)
+            np.testing.assert_array_max_ulp(got, exact, 1)
+            assert np.mean(got != exact) < 0.01
 
 
 # --- special values ----------------------------------------------------------------------------

@@ -50,6 +50,8 @@ PYTHON = 10_000.0
 MOST_BESIDE = 1000
 #: Operations that a routine does in a nanosecond.
 FLOPS = 4.0
+#: Nanoseconds of an elementary function, more than an addition, from either engine.
+FUNCTION = 0.6
 #: Seconds of compilation: at the least, and per row of all bodies, small ones and large ones.
 LEAST, PER_ROW, PER_LARGE_ROW = 0.05, 6e-5, 2e-3
 
@@ -117,7 +119,8 @@ def _row(tape: Tape, rates: Rates, row: Row) -> float:
     size = row.type.size if group is Group.ELEMENTWISE else _elements(tape, row)
     if row.op is Op.MATMUL:
         size = max(_UNSHARED * size, row.type.size * _inner(tape, row))
-    return rates.row + rates.element * size
+    is_function = group is Group.ELEMENTWISE and row.op not in _FEW_INSTRUCTIONS
+    return rates.row + (rates.element + FUNCTION * is_function) * size
 
 
 def _inner(tape: Tape, row: Row) -> int:

@@ -95,6 +95,11 @@ def _product(b: Builder, row: Row, xs: list[int]) -> int | None:
     return y if _is(b, x, 1.0) else None
 
 
+def _power(b: Builder, row: Row, xs: list[int]) -> int | None:
+    """A square, which derivatives of cubes are made of, is a product, rounded once as well."""
+    return b.mul(xs[0], xs[0]) if _is(b, xs[1], 2.0) else None
+
+
 def _fused(b: Builder, row: Row, xs: list[int]) -> int | None:
     x, y, z = xs
     if _is(b, y, 1.0):
@@ -252,6 +257,7 @@ def _sum_of_one(b: Builder, row: Row, xs: list[int]) -> int | None:
 _TRIVIAL = {
     Op.MATMUL: _matmul,
     Op.MUL: _product,
+    Op.POW: _power,
     Op.DIV: lambda b, row, xs: xs[0] if _is(b, xs[1], 1.0) else None,
     Op.FMA: _fused,
     Op.ADD: _sum,

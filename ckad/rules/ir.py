@@ -98,3 +98,13 @@ def is_number(x: Value) -> bool:
     parts = x.constant if isinstance(x.type, llvm.VectorType) else [x]
     numbers = [p.constant if isinstance(p, llvm.Constant) else p for p in parts or ()]
     return bool(numbers) and all(isinstance(n, (int, float)) and n == n for n in numbers)
+
+
+def number(x: Value) -> float | None:
+    """The float that a constant holds in all lanes, if it is one."""
+    if not isinstance(x, llvm.Constant) or isinstance(x.constant, str):
+        return None
+    parts = x.constant if isinstance(x.type, llvm.VectorType) else [x]
+    numbers = {p.constant if isinstance(p, llvm.Constant) else p for p in parts or ()}
+    found = numbers.pop() if len(numbers) == 1 else None
+    return found if isinstance(found, float) else None

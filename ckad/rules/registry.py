@@ -80,14 +80,17 @@ class Rule:
 
     ``evaluate(type, attrs, *arrays)`` is the meaning in NumPy. ``emit`` maps a signature of cells
     (``"ff->f"``, f: float64, i: int64 or bool) to a function that writes the LLVM IR for one
-    element. ``jvp(b, tangents, out, *operands, attrs=)`` and ``vjp(b, ct, out, *operands, attrs=)``
-    emit rows. ``batch(b, lanes, *operands)`` emits the row for all members of a batch at once; an
-    op without it takes one after the other, an elementwise one needs none.
+    element; ``single`` does that for float32, in doubles that are rounded afterwards, where
+    ``emit`` takes longer than this needs. ``jvp(b, tangents, out, *operands, attrs=)`` and
+    ``vjp(b, ct, out, *operands, attrs=)`` emit rows. ``batch(b, lanes, *operands)`` emits the row
+    for all members of a batch at once; an op without it takes one after the other, an elementwise
+    one needs none.
     """
 
     op: int
     evaluate: Callable[..., np.ndarray] | None = None
     emit: dict[str, Callable[..., Any]] = field(default_factory=dict)
+    single: Callable[..., Any] | None = None
     jvp: Callable[..., int | None] | None = None  # None: the derivative is zero
     vjp: Callable[..., Sequence[Contribution]] | None = None
     batch: Callable[..., int] | None = None

@@ -15,12 +15,20 @@ import pytest
 from llvmlite import ir
 
 from ckad.engines.native.ir.element import POINTER, STORED, Array, widen
-from ckad.engines.native.kernels.blas import GEMM, LARGE_BOTH, LARGE_PRODUCT, LARGE_SINGLE
+from ckad.engines.native.kernels.blas import (
+    GEMM,
+    LARGE_BOTH,
+    LARGE_PRODUCT,
+    LARGE_SINGLE,
+    MIDDLE_SINGLE,
+    MIDDLE_TRANSPOSED,
+    Product,
+)
 from ckad.engines.native.kernels.table import KERNELS, emit_call, emit_copy, emit_fill, emit_zeros
 from ckad.engines.native.running.compiler import SYMBOLS
 from ckad.rules import RULES
 from ckad.tape.ops import OPS, SHAPE_RULES, Group, Op
-from ckad.tape.types import Type, dtype_of, type_of
+from ckad.tape.types import DType, Type, dtype_of, type_of
 
 F64, F32, I64, BOOL = (np.dtype(t) for t in (np.float64, np.float32, np.int64, np.bool_))
 NUMBERS, ALL = (F64, F32, I64), (F64, F32, I64, BOOL)
@@ -313,12 +321,28 @@ def test_large_products_go_to_blas(tx: int, ty: int) -> None:
         return c, GEMM[dtype_of(dtype)] in module.globals
 
     least = math.ceil((LARGE_BOTH if tx and ty else LARGE_PRODUCT) ** (1 / 3))
-    single = math.ceil(LARGE_SINGLE ** (1 / 3))
+    most = MIDDLE_TRANSPOSED if ty else MIDDLE_SINGLE
+    single = math.ceil((LARGE_SINGLE if tx and ty else most) ** (1 / 3))
     for m, dtype in ((least, F64), (single, F32)):
         large, calls = product_of(m + 1, dtype)
         assert calls
         check(large)
         assert not product_of(m - 1, dtype)[1]
+
+
+@pytest.mark.parametrize(("tx", "ty"), [(0, 0), (0, 1), (1, 0)])
+@pytest.mark.parametrize("shape", [(17, 65, 67), (2, 1030, 9), (5, 8, 410), (64, 64, 64)], ids=str)
+def test_products_of_float32_of_middle_size(tx: int, ty: int, shape: tuple[int, int, int]) -> None:
+    m, k, n = shape
+    assert Product(m, k, n, tx, ty).is_middle(DType.F32)
+    rng = np.random.default_rng(m)
+    x, y = (rng.normal(size=(3, *s)).astype(F32) for s in ((m, k), (k, n)))
+    given = (x.swapaxes(1, 2) if tx else x, y.swapaxes(1, 2) if ty else y)
+    (got,) = run(case(Op.MATMUL, (tx, ty), *map(np.ascontiguousarray, given)))
+    wide, sizes = (np.matmul(*(f(a.astype(F64)) for a in (x, y))) for f in (np.positive, np.abs))
+    assert (np.abs(got - wide) <= k * 2.0**-24 * sizes).all()
+    (alone,) = run(case(Op.MATMUL, (tx, ty), *(np.ascontiguousarray(a[2:]) for a in given)))
+    np.testing.assert_array_equal(got[2:], alone)
 
 
 def test_rows_of_one_kind_share_a_function() -> None:

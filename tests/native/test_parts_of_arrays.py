@@ -101,3 +101,22 @@ def test_a_roll_of_a_part_goes_around_within_it() -> None:
     assert np.isclose(value, fun(a, b), rtol=1e-12)
     for x, y in zip(found, want, strict=True):
         assert np.allclose(x, y, rtol=1e-12, atol=1e-13)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_what_is_cheap_given_arrays_in_memory_is_not_kept_beside_them(dtype: Any) -> None:
+    """What two passes read: an array in memory; what takes an operation more: computed twice."""
+
+    def fun(x: Any, y: Any) -> Any:
+        a, b = np.tanh(x), np.exp(y)
+        half, more, both = 0.5 * a, 1.0 + b, a * b
+        total = np.sum(half * more + both)
+        return total * (half + more) * both * a * b
+
+    arrays = [x.astype(dtype) for x in grids((13, 40))]
+    program = ckad.jit(fun, engine="native").compiled(*arrays)
+    first, second = (x for x in fused(program.tape)[0].items if isinstance(x, Nest))
+    kept = {program.tape.rows[k].op for k in first.outputs}
+    assert kept == {Op.TANH, Op.EXP}
+    assert set(first.outputs) <= set(second.leaves)
+    np.testing.assert_allclose(ckad.jit(fun, engine="native")(*arrays), fun(*arrays), rtol=1e-5)

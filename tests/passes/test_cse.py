@@ -28,3 +28,13 @@ def test_operands_of_symmetric_ops_have_no_order(fun, op, left):
     tape = cse(recorded(fun, (X, Y)))
     assert sum(row.op is op for row in tape.rows) == left
     np.testing.assert_allclose(ckad.jit(fun)(X, Y), fun(X, Y), rtol=1e-15)
+
+
+def test_the_derivative_of_a_cube_is_made_of_a_product():
+    tape = ckad.value_and_grad(lambda x: np.sum(x**3)).compiled(np.ones(4)).tape
+    powers = [row for row in tape.rows if row.op is Op.POW]
+    assert len(powers) == 1  # the cube
+    x = np.array([0.0, -0.0, -1.5, 1e-160, 3.0])
+    gradient = ckad.grad(lambda x: np.sum(x**3))
+    np.testing.assert_allclose(gradient(x), 3 * x * x, rtol=1e-15)
+    np.testing.assert_allclose(ckad.grad(lambda x: np.sum(gradient(x)))(x), 6 * x, rtol=1e-15)

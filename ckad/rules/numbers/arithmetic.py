@@ -16,6 +16,7 @@ from ckad.rules import ir, vector_math
 from ckad.rules.numbers.block import elementwise, like
 from ckad.rules.numbers.fused import multiply_add
 from ckad.rules.registry import Contribution, Pole, Share, Tangents, jvp, vjp
+from ckad.rules.vector_math import single
 from ckad.tape.builder import Builder
 from ckad.tape.ops import Op
 
@@ -238,7 +239,13 @@ def _power_by_exponent(b: Builder, out: int, x: int, y: int) -> int:
     return b.select(at_zero, zero, b.mul(out, b.log(b.select(at_zero, one, x))))
 
 
-elementwise(Op.POW, np.power, vector_math.pow, [_power_by_base, _power_by_exponent])
+elementwise(
+    Op.POW,
+    np.power,
+    vector_math.pow,
+    [_power_by_base, _power_by_exponent],
+    single=single.single_pow,
+)
 elementwise(
     Op.SQRT,
     np.sqrt,

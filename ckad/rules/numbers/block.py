@@ -19,6 +19,7 @@ def elementwise(
     emit: dict[str, ir.Emitter] | ir.Emitter,
     partials: Sequence[Partial | float | None],
     *,
+    single: ir.Emitter | None = None,
     cheap: bool = False,
     shape: Any = same_shape,
 ) -> None:
@@ -30,7 +31,7 @@ def elementwise(
         with np.errstate(all="ignore"):
             return np.asarray(numpy(*arrays), dtype=type.numpy)
 
-    rule(op, shape=shape, evaluate=evaluate, emit=emit, cheap=cheap)
+    rule(op, shape=shape, evaluate=evaluate, emit=emit, cheap=cheap).single = single
     from_partials(op, partials)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from ckad.rules import ir, vector_math
 from ckad.rules.numbers.block import elementwise, like
 from ckad.rules.registry import Over
+from ckad.rules.vector_math import single
 from ckad.tape.builder import Builder
 from ckad.tape.ops import Op
 
@@ -23,9 +24,13 @@ def _one_plus_square(b: Builder, x: int) -> int:
 
 # --- exponentials and logarithms ---------------------------------------------------------------
 
-elementwise(Op.EXP, np.exp, vector_math.exp, [lambda b, out, x: out])
+elementwise(Op.EXP, np.exp, vector_math.exp, [lambda b, out, x: out], single=single.single_exp)
 elementwise(
-    Op.EXPM1, np.expm1, vector_math.expm1, [lambda b, out, x: b.add(out, like(b, out, 1.0))]
+    Op.EXPM1,
+    np.expm1,
+    vector_math.expm1,
+    [lambda b, out, x: b.add(out, like(b, out, 1.0))],
+    single=single.single_expm1,
 )
 elementwise(
     Op.EXP2,
@@ -33,9 +38,13 @@ elementwise(
     vector_math.exp2,
     [lambda b, out, x: b.mul(out, like(b, out, math.log(2.0)))],
 )
-elementwise(Op.LOG, np.log, vector_math.log, [lambda b, out, x: Over(x)])
+elementwise(Op.LOG, np.log, vector_math.log, [lambda b, out, x: Over(x)], single=single.single_log)
 elementwise(
-    Op.LOG1P, np.log1p, vector_math.log1p, [lambda b, out, x: Over(b.add(like(b, x, 1.0), x))]
+    Op.LOG1P,
+    np.log1p,
+    vector_math.log1p,
+    [lambda b, out, x: Over(b.add(like(b, x, 1.0), x))],
+    single=single.single_log1p,
 )
 elementwise(
     Op.LOG2,
@@ -52,8 +61,10 @@ elementwise(
 
 # --- trigonometric and hyperbolic functions ----------------------------------------------------
 
-elementwise(Op.SIN, np.sin, vector_math.sin, [lambda b, out, x: b.cos(x)])
-elementwise(Op.COS, np.cos, vector_math.cos, [lambda b, out, x: b.neg(b.sin(x))])
+elementwise(Op.SIN, np.sin, vector_math.sin, [lambda b, out, x: b.cos(x)], single=single.single_sin)
+elementwise(
+    Op.COS, np.cos, vector_math.cos, [lambda b, out, x: b.neg(b.sin(x))], single=single.single_cos
+)
 elementwise(Op.TAN, np.tan, vector_math.tan, [lambda b, out, x: _one_plus_square(b, out)])
 elementwise(
     Op.ASIN,
@@ -79,7 +90,13 @@ elementwise(
 )
 elementwise(Op.SINH, np.sinh, vector_math.sinh, [lambda b, out, x: b.cosh(x)])
 elementwise(Op.COSH, np.cosh, vector_math.cosh, [lambda b, out, x: b.sinh(x)])
-elementwise(Op.TANH, np.tanh, vector_math.tanh, [lambda b, out, x: _one_minus_square(b, out)])
+elementwise(
+    Op.TANH,
+    np.tanh,
+    vector_math.tanh,
+    [lambda b, out, x: _one_minus_square(b, out)],
+    single=single.single_tanh,
+)
 elementwise(
     Op.ASINH,
     np.arcsinh,

@@ -4,7 +4,8 @@ Each is an emitter (see ``ckad.rules.ir``) for float64, one double or a vector o
 lanes, without branches, tables or calls, except that arguments of sin, cos and tan beyond 2**30
 go to the C library, and that small integer powers are a few products. The bits of a result do not
 depend on the number of lanes. Engines evaluate float32 functions in float64 and round, which is at
-most 0.51 ulp of float32 from the exact result. The bounds are in ``docs/mathematics.md`` and tested
+most 0.51 ulp of float32 from the exact result; the native one by ``single.py``, where it has the
+function. The bounds are in ``docs/mathematics.md`` and tested
 in ``tests/test_vector_math.py``; the coefficients are minimax polynomials by Remez' algorithm in
 200-bit arithmetic.
 """

@@ -83,13 +83,13 @@ def _wave(x: Real, quarter: int, sign: Bits) -> Real:
 @function
 def sin(x: Real) -> Real:
     """At most 1 ulp."""
-    return _or_library("sin", x, _wave(x, 0, x.sign()))
+    return or_library("sin", x, _wave(x, 0, x.sign()))
 
 
 @function
 def cos(x: Real) -> Real:
     """At most 1 ulp."""
-    return _or_library("cos", x, _wave(x, 1, x.bits() & 0))
+    return or_library("cos", x, _wave(x, 1, x.bits() & 0))
 
 
 @function
@@ -101,10 +101,10 @@ def tan(x: Real) -> Real:
     above = Pair(where(odd, cos.high, sin.high), where(odd, cos.low, sin.low))
     below = Pair(where(odd, sin.high, cos.high), where(odd, sin.low, cos.low))
     value = quotient(above, below)
-    return _or_library("tan", x, value.flipped((quadrant << 63) ^ x.sign()))
+    return or_library("tan", x, value.flipped((quadrant << 63) ^ x.sign()))
 
 
-def _or_library(name: str, x: Real, value: Real) -> Real:
+def or_library(name: str, x: Real, value: Real) -> Real:
     """``value``, but the C library's where |x| is above LARGE."""
     library = apart(f"{name}_of_huge", partial(_per_lane, name))
     return (~(abs(x) > LARGE)).or_else(value, lambda: Real(x.b, library(x.b, x.value)), rarely=True)

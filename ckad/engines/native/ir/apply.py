@@ -6,7 +6,16 @@ from collections.abc import Callable, Sequence
 
 from llvmlite import ir
 
-from ckad.engines.native.ir.element import I32, Value, letter, register_type, rounded
+from ckad.engines.native.ir.element import (
+    I32,
+    Value,
+    count_of,
+    letter,
+    narrow,
+    register_type,
+    rounded,
+    widen,
+)
 from ckad.rules import RULES
 from ckad.tape.ops import Op
 from ckad.tape.types import DType
@@ -15,11 +24,16 @@ Emitter = Callable[..., Value]
 #: Ops whose float32 result needs no rounding.
 _EXACT = {Op.NEG, Op.ABS, Op.SIGN, Op.SELECT, Op.MAXIMUM, Op.MINIMUM, Op.COPYSIGN, Op.FLOOR,
           Op.CEIL, Op.TRUNC, Op.RINT, Op.STOP}  # fmt: skip
+#: Ops of float32 that are written for it; of the rest LLVM sees that they could be.
+_SINGLE = {Op.FMA, Op.SELECT, Op.MAXIMUM, Op.MINIMUM, Op.SQRT, Op.SAFEDIV}
 
 
 def emitter(op: int, operands: Sequence[DType], out: DType) -> Emitter:
     """The emitter of an op for registers of these dtypes."""
-    emit = RULES[op].emit
+    rule = RULES[op]
+    emit = rule.emit
+    if rule.single is not None and out is DType.F32:
+        return rule.single
     if op == Op.SELECT:  # moves registers as they are, whatever they hold
         return emit["iii->i"]
     reads = "".join(letter(d) for d in operands)
@@ -36,6 +50,9 @@ def apply(
     vector = isinstance(values[0].type, ir.VectorType)
     if vector and getattr(emit, "scalar_only", False):
         result = _lane_by_lane(b, emit, values, out)
+    elif out is DType.F32 and op in _SINGLE:
+        stored = (narrow(b, d, x) if d is out else x for d, x in zip(operands, values, strict=True))
+        return widen(b, out, emit(b, *stored), count_of(values[0]))
     else:
         result = emit(b, *values)
     return result if op in _EXACT else rounded(b, out, result)

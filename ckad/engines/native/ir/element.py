@@ -57,12 +57,16 @@ def address(b: ir.IRBuilder, array: Array, index: Value) -> Value:
 
 def load(b: ir.IRBuilder, array: Array, index: Value, lanes: int = 1) -> Value:
     """``lanes`` neighbouring elements from ``index`` on, as a register."""
+    return widen(b, array.type.dtype, load_stored(b, array, index, lanes), lanes)
+
+
+def load_stored(b: ir.IRBuilder, array: Array, index: Value, lanes: int = 1) -> Value:
+    """The same as they are stored."""
     dtype = array.type.dtype
     place = address(b, array, index)
     if lanes > 1:
         place = b.bitcast(place, lanes_of(STORED[dtype], lanes).as_pointer())
-    value = b.load(place, align=ITEMSIZE[dtype])
-    return widen(b, dtype, value, lanes)
+    return b.load(place, align=ITEMSIZE[dtype])
 
 
 def widen(b: ir.IRBuilder, dtype: DType, value: Value, lanes: int = 1) -> Value:
@@ -74,16 +78,26 @@ def widen(b: ir.IRBuilder, dtype: DType, value: Value, lanes: int = 1) -> Value:
 
 def store(b: ir.IRBuilder, array: Array, index: Value, value: Value) -> None:
     """Write a register, with as many lanes as it has, to ``index`` and its neighbours."""
-    dtype = array.type.dtype
-    lanes = value.type.count if isinstance(value.type, ir.VectorType) else 1
+    store_stored(b, array, index, narrow(b, array.type.dtype, value))
+
+
+def store_stored(b: ir.IRBuilder, array: Array, index: Value, value: Value) -> None:
+    """The same of elements as they are stored."""
+    dtype, lanes = array.type.dtype, count_of(value)
     place = address(b, array, index)
     if lanes > 1:
         place = b.bitcast(place, lanes_of(STORED[dtype], lanes).as_pointer())
-    b.store(narrow(b, dtype, value, lanes), place, align=ITEMSIZE[dtype])
+    b.store(value, place, align=ITEMSIZE[dtype])
 
 
-def narrow(b: ir.IRBuilder, dtype: DType, value: Value, lanes: int = 1) -> Value:
+def count_of(value: Value) -> int:
+    """How many lanes a register has."""
+    return value.type.count if isinstance(value.type, ir.VectorType) else 1
+
+
+def narrow(b: ir.IRBuilder, dtype: DType, value: Value) -> Value:
     """A register as a stored element."""
+    lanes = count_of(value)
     if dtype is DType.F32:
         return b.fptrunc(value, lanes_of(SINGLE, lanes))
     return b.trunc(value, lanes_of(BYTE, lanes)) if dtype is DType.BOOL else value
@@ -93,5 +107,4 @@ def rounded(b: ir.IRBuilder, dtype: DType, value: Value) -> Value:
     """``value`` as an op of ``dtype`` gives it: a float32 result has to be rounded."""
     if dtype is not DType.F32:
         return value
-    lanes = value.type.count if isinstance(value.type, ir.VectorType) else 1
-    return b.fpext(b.fptrunc(value, lanes_of(SINGLE, lanes)), value.type)
+    return b.fpext(narrow(b, dtype, value), value.type)

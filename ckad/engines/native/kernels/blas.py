@@ -13,7 +13,7 @@ from llvmlite import ir
 
 from ckad.engines.native.ir.element import I32, STORED, Array, Value, whole
 from ckad.engines.native.ir.flow import count, smaller
-from ckad.engines.native.kernels.rows import further, moved
+from ckad.engines.native.kernels.rows import LANES, further, moved
 from ckad.tape.types import DType, Type
 
 #: The symbols that calls to BLAS expect.
@@ -23,6 +23,9 @@ GEMM = {DType.F64: "ckad_dgemm", DType.F32: "ckad_sgemm"}
 LARGE_PRODUCT = 1 << 18
 #: Loops add a float32 up as a double, which takes longer.
 LARGE_SINGLE = 1 << 14
+#: Up to so many, loops that add a float32 up as such are faster than SciPy's BLAS; up to how many,
+#: where the right factor lies transposed.
+MIDDLE_SINGLE, MIDDLE_TRANSPOSED = 1 << 20, 1 << 18
 #: The same with both factors transposed, where nothing that is read together lies together.
 LARGE_BOTH = 1 << 14
 #: The longer side of the result is cut in two beyond the first of these, in four beyond the second:
@@ -50,6 +53,13 @@ class Product(NamedTuple):
         if dtype is DType.F32:
             return size >= LARGE_SINGLE
         return size >= (LARGE_BOTH if self.tx and self.ty else LARGE_PRODUCT)
+
+    def is_middle(self, dtype: DType) -> bool:
+        """Whether loops do it in the precision of BLAS."""
+        if dtype is not DType.F32 or not self.is_large(dtype) or (self.tx and self.ty):
+            return False
+        most = MIDDLE_TRANSPOSED if self.ty else MIDDLE_SINGLE
+        return self.m * self.k * self.n <= most and min(self.k, self.n) >= LANES
 
 
 def product_of(attrs: Sequence[int], out: Type, x: Type) -> Product:

@@ -27,7 +27,6 @@ from ckad.tape.tape import Row, Tape
 
 #: Work repeated at shifted places, or in several nests, that still beats a trip through memory.
 REPEATED = 6
-REPEATED_IN_NESTS = 6
 #: Rows deeper than this in virtual operands are put into memory, and nests heavier are split.
 DEEPEST, HEAVIEST = 100, 400
 #: The most work of a nest whose arrays are made of the same virtual rows.
@@ -269,7 +268,7 @@ class Fusion:
         """Move rows that are dear to repeat out of the virtual ones; whether there were any."""
         n = len(self.rows)
         times, nests = [0] * n, [set[Key]() for _ in range(n)]
-        found = False
+        dear: dict[int, int] = {}
         for k in range(n - 1, -1, -1):
             if not self.is_virtual(k) or self.uniform[k] is not None:
                 continue
@@ -291,13 +290,21 @@ class Fusion:
                     place = int(row.op), row.attrs
                     shifted[place] = max(often, shifted.get(place, 0))
             times[k] = straight + sum(shifted.values())
-            work = self.work[k]
-            repeated = work * (times[k] - 1) > REPEATED
-            spread = work * (len(nests[k]) - 1) > REPEATED_IN_NESTS
-            if repeated or spread:
-                self.in_memory[k] = found = True
+            repeated = max(times[k], len(nests[k])) - 1
+            if self.work[k] * repeated > REPEATED:
+                self.in_memory[k], dear[k] = True, repeated
                 times[k] = 1
-        return found
+        self._keep_cheap_virtual(dear)
+        return bool(dear)
+
+    def _keep_cheap_virtual(self, dear: dict[int, int]) -> None:
+        """Of the rows that go into memory, those stay virtual that are cheap, given the others."""
+        work = list(self.work)
+        for k, row in enumerate(self.rows):
+            if k in dear or (dear and self.is_virtual(k)):
+                rest = sum(work[x] for x in row.operands if self.is_virtual(x))
+                work[k] = min(work[k], work_of(row.op) + rest)
+                self.in_memory[k] &= work[k] * dear.get(k, 0) > REPEATED
 
     def _key(self, k: int) -> Key:
         """The nest that computes row k: its phase, its shape, and its spans."""

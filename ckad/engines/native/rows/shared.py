@@ -9,8 +9,9 @@ from llvmlite import ir
 
 from ckad.engines.native.ir.element import Array, Value, whole
 from ckad.engines.native.ir.unit import internal
-from ckad.engines.native.kernels.blas import emit_blocks, n_blocks, product_of
+from ckad.engines.native.kernels.blas import product_of
 from ckad.engines.native.kernels.gram import emit_strips, is_gram
+from ckad.engines.native.kernels.products import emit_parts, n_parts
 from ckad.engines.native.kernels.sweeps import GROUP, Sweep, emit_sweep, emit_total
 from ckad.engines.native.kernels.sweeps import Places as Swept
 from ckad.engines.native.nests.emit import SIGNATURE
@@ -73,12 +74,13 @@ def _product(places: Places, k: int, row: Row) -> None:
     out = places.place(k)
     arrays = [out.array, *(places.memory(x) for x in row.operands)]
     x = arrays[1].type
-    n = n_blocks(row.attrs, row.type, x)
-    work = row.type.size * product_of(row.attrs, row.type, x).k
+    n = n_parts(row.attrs, row.type, x)
+    product = product_of(row.attrs, row.type, x)
+    work = row.type.size * product.k
     types = [a.type for a in arrays]
 
-    is_own = is_gram(row.operands, row.attrs, row.type)
-    part = emit_strips if is_own else emit_blocks
+    is_own = is_gram(row.operands, row.attrs, row.type) and not product.is_middle(row.type.dtype)
+    part = emit_strips if is_own else emit_parts
 
     def emit(b: ir.IRBuilder, given: Sequence[Array], first: Value, last: Value) -> None:
         part(b, row.attrs, given, first, last)

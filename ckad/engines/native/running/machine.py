@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from time import perf_counter
@@ -22,6 +21,7 @@ from ckad.engines.actions import (
 )
 from ckad.engines.native.ir.state import DEEPEST, LEARNT, Cell, Control, Status
 from ckad.engines.native.rows.writer import TapedFacts
+from ckad.engines.native.running.helpers import Sharing, started
 from ckad.engines.native.running.program import Program
 from ckad.engines.native.running.routines import failure
 from ckad.engines.native.values.layout import LINE, WORD, rounded_up
@@ -52,6 +52,7 @@ class Runner:
         self.entry = _ENTRY(program.library.address("run"))
         self.guarded = [(k, v.control) for k, v in program.taped.items() if v.head_bytes]
         self.longest: dict[int, int] = {}
+        self.sharing = Sharing()
         self._idle: list[Workspace] = []  # threads take from it and give back, each in one step
 
     def __call__(
@@ -165,7 +166,7 @@ class Workspace:
         hook = self._hook  # a bound method is made anew at each look; this one outlives the call
         self.state[Cell.HOOK] = id(hook)
         with blas.one_thread() if self.program.facts.calls_blas else nullcontext():
-            status = self._call(n_threads if self.program.facts.shares else 1)
+            status = self._shared(n_threads) if self.program.facts.shares else self._call(1)
         del kept, hook
         if on_progress is not None:
             on_progress(int(self.state[Cell.STEPS]))
@@ -301,6 +302,13 @@ class Workspace:
                 self.on_progress(int(state[Cell.STEPS]))
         flags.begin()
 
+    def _shared(self, n_threads: int) -> int:
+        sharing = self.runner.sharing
+        shared, start = sharing.next(), perf_counter()
+        status = self._call(n_threads if shared else 1)
+        sharing.note(shared, perf_counter() - start)
+        return status
+
     def _call(self, n_threads: int) -> int:
         if n_threads == 1:
             self.state[Cell.N_THREADS] = 1
@@ -309,20 +317,15 @@ class Workspace:
         self.state[Cell.N_THREADS] = n_threads
         worker = flags.helping(_PLAIN(self.program.library.address("worker")))
         end = _PLAIN(self.program.library.address("end"))
-        helpers = [
-            threading.Thread(target=worker, args=(self.address,), daemon=True)
-            for _ in range(1, n_threads)
-        ]
-        started: list[threading.Thread] = []
+        busy = []
         try:
-            for helper in helpers:
-                helper.start()
-                started.append(helper)
+            for _ in range(1, n_threads):
+                busy.append(started(worker, self.address))
             return self._enter()
         finally:
             end(self.address)
-            for helper in started:
-                helper.join()
+            for helper in busy:
+                helper.acquire()
 
     def _enter(self) -> int:
         flags.begin()

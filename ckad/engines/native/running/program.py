@@ -35,7 +35,7 @@ from ckad.tape.tape import Tape
 from ckad.tape.types import Type
 
 #: Predicted nanoseconds of a run for which threads are started.
-WORTH_THREADS = 2e6
+WORTH_THREADS = 4e5
 
 
 @dataclass(frozen=True)
