@@ -376,8 +376,7 @@ def _of_two(first: Callable[..., Tracer], second: Callable[..., Tracer]) -> Any:
             return pair
         targets = out if isinstance(out, tuple) else (out, None)
         one, other = (
-            x if target is None else store(target, x)
-            for x, target in zip(pair, targets, strict=True)
+            x if to is None else store(to, x) for x, to in zip(pair, targets, strict=True)
         )
         return one, other
 
@@ -387,19 +386,15 @@ def _of_two(first: Callable[..., Tracer], second: Callable[..., Tracer]) -> Any:
 put(np.divmod, _of_two(np.floor_divide, np.remainder))
 
 
-def _as_floats(x: Any) -> Tracer:
-    return operands(np.modf, (x,))[0]
+def _fraction(x: Any, **options: Any) -> Any:
+    (x,) = operands(np.modf, (x,))
+    finite = np.where(np.isinf(x), np.copysign(0.0, x), x)[()]  # the fraction of inf is 0
+    return plain_layout([x], np.fmod(finite, 1.0, **options))
 
 
-def _finite(x: Tracer) -> Any:
-    """``x`` without infinities, which have the fraction 0."""
-    return np.where(np.isinf(x), np.copysign(0.0, x), x)[()]
+def _whole(x: Any, **options: Any) -> Any:
+    (x,) = operands(np.modf, (x,))
+    return plain_layout([x], np.trunc(x, **options))
 
 
-put(
-    np.modf,
-    _of_two(
-        lambda x, **kw: plain_layout([x], np.fmod(_finite(_as_floats(x)), 1.0, **kw)),
-        lambda x, **kw: plain_layout([x], np.trunc(_as_floats(x), **kw)),
-    ),
-)
+put(np.modf, _of_two(_fraction, _whole))

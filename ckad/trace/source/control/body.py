@@ -130,8 +130,7 @@ class Body:
 
     def run(self) -> None:
         loop = self.loop
-        # names that are carried count as changed from the start; what the body itself binds is
-        # told by its bindings
+        # names that are carried count as changed from the start
         try:
             with not_caught_outside():
                 flow = loop.steps.step(self.index)
