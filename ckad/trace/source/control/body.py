@@ -56,6 +56,7 @@ from ckad.trace.source.names.frame import (
     Maybe,
     Region,
     Unclear,
+    made,
 )
 from ckad.trace.source.outside.kinds import CONTAINERS
 from ckad.trace.source.values import Slot, flatten, join, same, slot_of
@@ -106,7 +107,8 @@ class Body:
             self.tips.enter(started, first)
             frame.names[name] = self.started[key] = started
             for (copy,) in containers(self.started[key]):
-                self.region.copies[id(copy)] = copy
+                is_plain = type(copy) in CONTAINERS
+                self.region.copies[id(copy)] = made(copy) if is_plain else copy
             for k, entered in enumerate(tracers):
                 if entered is not None and not entered.scalar:
                     self.entered[key, k] = entered.storage

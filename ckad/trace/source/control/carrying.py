@@ -134,6 +134,7 @@ class Findings:
         self.carried: dict[Key, Carried] = {}
         self.unclear: dict[Key, Unclear] = {}  # what changes its kind, and no step reads
         self.origins: dict[Place, Origin] = {}  # of the arrays among what is carried
+        self.spoilt: set[Key] = set()  # of which it holds what a step had, not what they start with
         self.written: dict[int, Storage] = {}
         self.lists: dict[int, list[Any]] = {}  # what the body only appends to
         self.whole: dict[int, Any] = {}  # lists that it appends to, and reads or changes
@@ -166,6 +167,21 @@ class Findings:
             node, can_be = self.steps.node, self.may_be_written_out
             self.unclear[key] = Unclear(WrittenOut(node, error) if can_be else error)
             return None
+
+    def forget(self, key: Key) -> None:
+        """A name is not carried any more."""
+        del self.carried[key]
+        for place in [place for place in self.origins if place[0] == key]:
+            del self.origins[place]
+
+    def begin(self, around: Trace) -> None:
+        """Take up anew what names start with whose containers were changed when it was found."""
+        for key in filter(self.carried.__contains__, self.spoilt):
+            before = self.carried[key].starting_with(key[0].names.get(key[1]))
+            self.forget(key)
+            if before is not None:
+                self.carry(key, before, around)
+        self.spoilt.clear()
 
     def anew(self) -> Findings:
         """Nothing is known."""

@@ -132,9 +132,7 @@ class StagedLoop:
 
     def _forget(self, keys: Sequence[Key]) -> None:
         for key in keys:
-            del self.found.carried[key]
-            for place in [p for p in self.found.origins if p[0] == key]:
-                del self.found.origins[place]
+            self.found.forget(key)
         self.likely = []
 
     def _check_likely(self, body: Body) -> None:
@@ -151,6 +149,7 @@ class StagedLoop:
         if self.order is not None:
             self.order.restore(self.found)
         wanted: Stacked | Growing | Outgrown | None = None
+        self.found.begin(self.around)
         self._house_lists()
         first = self._first_guard()
         with open_trace(adopts=True) as trace, open_region() as inner:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import combinations
+from itertools import chain, combinations
 from typing import Any, NamedTuple
 
 from ckad.errors import AliasError
@@ -11,12 +11,12 @@ from ckad.place import at_place
 from ckad.tape.control import UNGUARDED
 from ckad.trace.memory.context import Trace
 from ckad.trace.memory.storage import Storage, are_one, link, may_be, spoil, spoilt_since
-from ckad.trace.source.control.carrying import Again, End, Findings, changes, is_maybe
+from ckad.trace.source.control.carrying import Again, End, Findings, changes, is_maybe, stays
 from ckad.trace.source.control.checks import maybe
 from ckad.trace.source.control.swaps import Rounds
-from ckad.trace.source.memory.aliases import is_shown, live_names
+from ckad.trace.source.memory.aliases import holders, is_shown, live_names
 from ckad.trace.source.memory.appends import Entry
-from ckad.trace.source.memory.contents import Contents, Whole
+from ckad.trace.source.memory.contents import ITEMS, Contents, Whole, contents
 from ckad.trace.source.memory.handed import handed
 from ckad.trace.source.memory.objects import Attributes
 from ckad.trace.source.memory.rows.stacks import shelve
@@ -39,6 +39,7 @@ from ckad.trace.source.memory.twins import (
 )
 from ckad.trace.source.names.absence import spread
 from ckad.trace.source.names.frame import MISSING, Key, Region
+from ckad.trace.source.outside.kinds import CONTAINERS
 from ckad.trace.source.values import is_kept, is_same_array, slot_of
 from ckad.trace.values.tracer import Tracer, assign, value
 
@@ -217,21 +218,49 @@ class Objects:
         bound: Mapping[Key, Bound],
     ) -> None:
         self.loop, self.region, self.bound = loop, region, bound
-        self.copies = Copies(
-            Copy(*found)
+        copies = {
+            key: [Copy(*x) for x in containers(value, self._first(key), bound[key].value)]
             for key, value in started.items()
-            for found in containers(value, self._first(key), bound[key].value)
-        )
+        }
+        self.copies = Copies(chain(*copies.values()))
+        for key, found in copies.items():
+            for copy in found:
+                if id(copy.entered) in region.altered:
+                    self._check_altered(key, copy)
         self._shown: list[Merged] = []
         changed: list[Any] = [target for target, _ in region.appends.values()]
         owners = (Attributes, Contents)
         changed += [frame.owner for frame, _ in region.changed if isinstance(frame, owners)]
         other = self.copies.changed(changed)
         if other is not None:
+            self._forget_first(other, started, copies)
             raise AliasError(
                 at_place(
                     f"the loop binds a name to a {type(other).__name__} that its body changes by "
                     "another name. Which of them a step sees is not recorded. Bind a copy."
+                )
+            )
+
+    def _forget_first(
+        self, first: Any, started: Mapping[Key, Any], copies: Mapping[Key, Sequence[Copy]]
+    ) -> None:
+        """A container of which a name starts with a copy: it is that copy which steps change."""
+        key = (contents(first), ITEMS) if type(first) in CONTAINERS else None
+        if key in self.loop.carried and stays(started[key], key[0].names[key[1]]):
+            names = (k for k, found in copies.items() if any(x.first is first for x in found))
+            self.loop.spoilt.update(names)
+            self.loop.forget(key)
+            raise Again
+
+    def _check_altered(self, key: Key, copy: Copy) -> None:
+        """AliasError where another name may show a container that steps bind anew and change."""
+        other = next(holders(self.copies.objects(copy.entered), key, self.loop.steps.node), None)
+        if other is not None or self.copies.is_met(copy):
+            raise AliasError(
+                at_place(
+                    f"the loop binds a name to other {type(copy.entered).__name__}s and changes "
+                    f"them, and {repr(other) if other else 'another name'} may show one of these. "
+                    "Bind a copy."
                 )
             )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import functools
 from collections import deque
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from types import BuiltinMethodType, FunctionType, MethodType, ModuleType
 from typing import Any
 
@@ -52,6 +52,17 @@ def names_showing(*containers: Any) -> Iterator[str]:
                 yield name
 
 
+def holders(found: Sequence[Any], key: Key, loop: ast.For | ast.While) -> Iterator[str]:
+    """The names, other than ``key``, that show one of these very objects and may be read later, or
+    by the next step of ``loop``."""
+    search = _Search(found, getattr(key[0], "owner", None))
+    for frame in _frames():
+        for name, value in frame.names.items():
+            is_live = frame.is_read_later(name) or frame.is_read_by_next(name, loop)
+            if (frame, name) != key and is_live and search.is_held_by(value):
+                yield name
+
+
 def is_shown_after(container: Any, ends: Mapping[Key, Any]) -> bool:
     """Whether a name that may be read later shows a very object once ``ends`` are bound."""
     now = {(frame, name): x for frame in _frames() for name, x in frame.names.items()} | {**ends}
@@ -70,10 +81,11 @@ def is_shown(container: Any) -> bool:
 class _Search:
     """A look for some objects in values and in what these hold, in each of them once."""
 
-    def __init__(self, containers: Iterable[Any]) -> None:
+    def __init__(self, containers: Iterable[Any], but: Any = None) -> None:
         self.wanted = {id(x) for x in containers}
         self._kept: dict[int, Any] = {}  # whose places in memory are not given to others meanwhile
-        self._seen: dict[int, int] = {}  # how deep was looked into what does not hold them
+        # how deep was looked into what does not hold them
+        self._seen: dict[int, int] = {id(but): DEEPEST + 1}
 
     def is_held_by(self, value: Any, depth: int = DEEPEST) -> bool:
         if id(value) in self.wanted:

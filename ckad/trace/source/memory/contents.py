@@ -111,6 +111,9 @@ class Contents(Apart):
     def note_change(self, name: str) -> None:
         inner, key, before = region(), (self, name), ledger().before
         self.has_changed = True
+        for one in enclosing():
+            if id(self.owner) in one.copies:
+                one.altered.add(id(self.owner))
         if key not in before and not holds_tracer(held := self.names[name]):
             before[key] = held  # it may be a global, where no tracer may stay
         if inner is None or inner.depth <= self.depth or key in inner.changed:
@@ -256,7 +259,6 @@ def change(owner: Any) -> None:
         check_changeable(owner)
         return
     read(owner)
-    _check_copies(owner)
     inner = region()
     if inner is not None:
         inner.grown.discard(id(owner))
@@ -281,11 +283,6 @@ def _put_back(owner: Any, before: Any, always: bool) -> None:
         owner.update(before)
 
 
-def _check_copies(owner: Any) -> None:
-    if any(id(owner) in inner.copies for inner in enclosing()):
-        check_changeable(owner)
-
-
 def is_unclear(owner: Any) -> bool:
     return id(owner) in ledger().contents and contents(owner).unclear is not None
 
@@ -300,7 +297,6 @@ def grow(owner: Any, items: Iterable[Any]) -> None:
         owner.extend(items)
         return
     _check_appends(owner)
-    _check_copies(owner)
     found = contents(owner)
     found.appended = user_place()
     if inner.ends_unknown and not is_unhoused(owner):

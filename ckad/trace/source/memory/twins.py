@@ -246,16 +246,26 @@ class Copies:
 
     def sources(self, container: Any) -> list[Any]:
         """Objects that are none of a step's start, which a container may be at some step."""
-        found, pending, seen = [], [container], set()
+        return self._met(container)[0]
+
+    def objects(self, container: Any) -> list[Any]:
+        """The same, and those that steps start with in their place."""
+        found, entered = self._met(container)
+        return found + entered
+
+    def _met(self, container: Any) -> tuple[list[Any], list[Any]]:
+        found: list[Any] = []
+        entered: dict[int, Any] = {}
+        pending = [container]
         while pending:
             x = pending.pop()
             copy = self._found.get(id(x))
             if copy is None:
                 found += [x, *twins_of(x)]
-            elif id(x) not in seen:
-                seen.add(id(x))
+            elif id(x) not in entered:
+                entered[id(x)] = x
                 pending += [copy.first, copy.end]
-        return found
+        return found, [*entered.values()]
 
     def after(self, container: Any, count: int) -> Any:
         """The object that the last of ``count`` steps ends with; MISSING for one that it made."""
@@ -276,6 +286,11 @@ class Copies:
         rows = ledger().rows
         carried |= {id(c.entered) for c in self._found.values() if id(c.end) in rows}
         return next((x for x in objects if id(x) in carried), None)
+
+    def is_met(self, copy: Copy) -> bool:
+        """Whether a step may start with the same container in two places."""
+        others = [x.entered for x in self._found.values() if x is not copy]
+        return any(self._are_one(copy.entered, x, set()) for x in others)
 
     def settle(self, shown: Sequence[Merged]) -> None:
         """Note which of the containers after the loop may be one object, or one from before it.

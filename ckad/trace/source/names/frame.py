@@ -212,6 +212,11 @@ class Frame:
         live = live_after(self.definition).get(place_of(statement))
         return live is None or name in live
 
+    def is_read_by_next(self, name: str, loop: ast.For | ast.While) -> bool:
+        """Whether a name may be read as a step of a loop leaves it, by the next one or later."""
+        live = live_after(self.definition).get(place_of(loop.body[-1]))
+        return self.is_read_in(name, loop) if live is None else name in live
+
     def is_read_in(self, name: str, part: ast.stmt) -> bool:
         """Whether a name is read somewhere in a statement of this function."""
         lines = self.definition.reads.get(name, ())

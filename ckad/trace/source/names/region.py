@@ -37,6 +37,7 @@ class Region:
         self.unsure: set[Key] = set()  # read where they may not be bound
         self.made: dict[int, Any] = {}  # lists, dicts and sets made here, by identity
         self.copies: dict[int, Any] = {}  # containers that stand for what a step starts with
+        self.altered: set[int] = set()  # those of them that it changes
         self.spoilt: list[Storage] = []  # once it is closed: what was spoilt
         self.n_spoilt = 0  # how many storages were spoilt before it was opened
         self.is_trial = False  # whether all that is done here will be undone
