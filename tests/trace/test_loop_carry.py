@@ -1028,3 +1028,56 @@ def test_what_no_step_reads_may_be_of_another_kind_in_each(function):
 def test_what_is_read_is_as_in_python(function):
     assert ckad.jit(function)(1.2) == pytest.approx(function(1.2), rel=1e-14)
     ckad.testing.check_grads(function, (1.2,))
+
+
+def added_up_before_it_is_an_array(x):
+    p, total = 0.5, 0.0
+    for k in range(9):
+        total += np.sum(2.0 * np.sin(p) + 1.0)
+        p = 0.9 * p + k * x
+    return total
+
+
+def added_up_in_a_helper(x):
+    def size(p):
+        return np.linalg.norm(p)
+
+    p, total, k = 2.0, 0.0, 0
+    while k < 7:
+        k += 1
+        total += size(p)
+        p = p * 0.5 + x
+    return total
+
+
+def nothing_added_up(x):
+    p, total, t = 0.0, 0.0, 0.0
+    while t < 3.0 + x[0]:
+        t += 0.5
+        total += np.sum(p)
+        p = p + x
+    return total
+
+
+@pytest.mark.parametrize("engine", ["vm", "native"])
+@pytest.mark.parametrize(
+    "function", [added_up_before_it_is_an_array, added_up_in_a_helper, nothing_added_up]
+)
+def test_numbers_that_become_arrays_are_added_up_as_numbers(function, engine):
+    at = np.array([0.31, 0.62, 0.95])
+    value, gradient = ckad.value_and_grad(function, engine=engine)(at)
+    assert value == pytest.approx(function(at), rel=1e-13)
+    differences = [(function(at + d) - function(at - d)) / 2e-6 for d in 1e-6 * np.eye(3)]
+    assert gradient == pytest.approx(differences, rel=1e-6)
+
+
+def test_where_the_first_step_is_not_known_to_be_made_they_are_refused():
+    def program(x):
+        p, total = 0.5, 0.0
+        while total < 5.0 + x[0]:
+            total += 1.0 + np.sum(p)
+            p = p * 0.5 + x
+        return total
+
+    with pytest.raises(CarryError, match="from a number to an array, whose elements"):
+        ckad.grad(program)(np.array([0.31, 0.62, 0.95]))

@@ -39,6 +39,7 @@ from ckad.trace.source.control.carrying import (
     Findings,
     Mistaken,
     Stepping,
+    check_filled,
     number,
 )
 from ckad.trace.source.control.flow import Flow
@@ -272,6 +273,8 @@ class StagedLoop:
         body.find_carried()
         self._check_guessed(trace)
         body.finish()
+        first = 1 + (self.found.guard != UNGUARDED) + bool(self.found.signals)
+        check_filled(self.found.carried, body.inputs_in_order[first:], trace.builder.rows)
         self._check_recalled(recalled.is_least(body))
 
     def _check_guessed(self, trace: Trace) -> None:
