@@ -41,3 +41,34 @@ def size(count):
 
 def test_what_they_share_is_written_once():
     assert size(6) < 3 * size(1)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize(
+    ("shape", "axes"),
+    [
+        ((600, 301), 1),
+        ((31, 5, 700), 2),
+        ((31, 5, 700), 1),
+        ((40, 9, 11, 30), (2, 3)),
+        ((3, 70_001), 1),
+    ],
+    ids=str,
+)
+def test_reductions_are_shared(shape, axes, dtype):
+    """A place of the first axis has the bits that it has in a smaller array, whoever reduces it."""
+    x = np.random.default_rng(0).normal(size=shape).astype(dtype)
+
+    def fun(x):
+        return np.sum(x * x, axis=axes), np.max(x + x, axis=axes)
+
+    found = [ckad.jit(fun, engine="native", threads=n)(x) for n in (1, 3)]
+    program = ckad.jit(fun, engine="native", threads=3).compiled(x)
+    assert "ckad_pages(SUM)" in program.llvm
+    for k in range(0, len(x) - 1, 7):
+        pair = slice(k, k + 2)
+        fewer = ckad.jit(fun, engine="native", threads=1)(x[pair])
+        for one, several in zip(fewer, zip(*found, strict=True), strict=True):
+            assert {one.tobytes()} == {whole[pair].tobytes() for whole in several}
+    for got, want in zip(found[0], fun(x), strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-6 if dtype is np.float32 else 1e-13)

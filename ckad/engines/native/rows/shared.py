@@ -1,4 +1,4 @@
-"""Matrix products that threads share: a function over parts of the result, as a nest is."""
+"""Products and reductions that threads share: a function over parts of the result, as a nest is."""
 
 from __future__ import annotations
 
@@ -8,14 +8,17 @@ from typing import NamedTuple
 from llvmlite import ir
 
 from ckad.engines.native.ir.element import Array, Value, whole
+from ckad.engines.native.ir.flow import count
 from ckad.engines.native.ir.unit import internal
 from ckad.engines.native.kernels.blas import product_of
 from ckad.engines.native.kernels.gram import emit_strips, is_gram
 from ckad.engines.native.kernels.products import emit_parts, n_parts
+from ckad.engines.native.kernels.reductions import FOLDS, emit_fold
+from ckad.engines.native.kernels.rows import moved
 from ckad.engines.native.kernels.sweeps import GROUP, Sweep, emit_sweep, emit_total
 from ckad.engines.native.kernels.sweeps import Places as Swept
 from ckad.engines.native.nests.emit import SIGNATURE
-from ckad.engines.native.nests.threads import PARTS, call_shared
+from ckad.engines.native.nests.threads import LEAST_WORK, PARTS, call_shared
 from ckad.engines.native.rows.places import Places
 from ckad.engines.native.values import registers
 from ckad.engines.native.values.held import Memory
@@ -49,15 +52,46 @@ class ByVector(NamedTuple):
 
 def is_shared(places: Places, row: Row) -> bool:
     """Whether a row is work for several threads."""
+    if row.op in FOLDS:
+        return _is_large_reduction(row, places.rows[row.operands[0]].type)
     return _is_large_product(places, row) or by_vector(places, row) is not None
 
 
 def lower_shared(places: Places, k: int, row: Row) -> None:
     """The code of a row for which ``is_shared`` holds."""
-    if _is_large_product(places, row):
+    if row.op in FOLDS:
+        _reduction(places, k, row)
+    elif _is_large_product(places, row):
         _product(places, k, row)
     else:
         _sweep(places, k, row)
+
+
+# --- reductions ----------------------------------------------------------------------------------
+
+
+def _is_large_reduction(row: Row, x: Type) -> bool:
+    return bool(row.attrs) and 0 not in row.attrs and x.shape[0] > 1 and x.size >= LEAST_WORK
+
+
+def _reduction(places: Places, k: int, row: Row) -> None:
+    """Of axes but the first one, by whose places it is shared: each is reduced by itself."""
+    out, x = _room(places, k), places.memory(row.operands[0])
+    types = [out.array.type, x.type]
+    pages = [t.with_shape(t.shape[1:]) for t in types]
+    axes = [axis - 1 for axis in row.attrs]
+
+    def emit(b: ir.IRBuilder, given: Sequence[Array], first: Value, last: Value) -> None:
+        with count(b, first, last) as at:
+            starts = [b.mul(at, whole(t.size)) for t in pages]
+            parts = [moved(b, a, start).pointer for a, start in zip(given, starts, strict=True)]
+            emit_fold(b, FOLDS[row.op], axes, *map(Array, parts, pages))
+
+    name = f"ckad_pages({row.op.name})({row.attrs})({' '.join(map(str, types))})"
+    function = _function(places.unit.module, name, types, emit)
+    given, n, work = [out.array.pointer, x.pointer], x.type.shape[0], x.type.size
+    places.writer.shares |= call_shared(places.unit, function, given, n, work)
+    _keep(places, k, out)
 
 
 # --- two matrices --------------------------------------------------------------------------------
