@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .agents import AGENTS
 from .earth import EARTH
 from .filters import FILTERS
 from .fluids import FLUIDS
@@ -24,4 +25,5 @@ PROGRAMS = (
     *LIFE,
     *ROBOTS,
     *MATERIALS,
+    *AGENTS,
 )
