@@ -372,8 +372,6 @@ register(np.right_shift, lambda x, y: apply(Op.FLOORDIV, x, _power_of_two(y)))
 def _of_two(first: Callable[..., Tracer], second: Callable[..., Tracer]) -> Any:
     def call(*xs: Any, out: Any = None, **options: Any) -> tuple[Tracer, Tracer]:
         pair = first(*xs, **options), second(*xs, **options)
-        if out is None:
-            return pair
         targets = out if isinstance(out, tuple) else (out, None)
         one, other = (
             x if target is None else store(target, x)
@@ -387,19 +385,15 @@ def _of_two(first: Callable[..., Tracer], second: Callable[..., Tracer]) -> Any:
 put(np.divmod, _of_two(np.floor_divide, np.remainder))
 
 
-def _as_floats(x: Any) -> Tracer:
-    return operands(np.modf, (x,))[0]
-
-
-def _finite(x: Tracer) -> Any:
-    """``x`` without infinities, which have the fraction 0."""
-    return np.where(np.isinf(x), np.copysign(0.0, x), x)[()]
+def _finite(x: Any) -> Any:
+    x = operands(np.modf, (x,))[0]
+    return np.where(np.isinf(x), np.copysign(0.0, x), x)[()]  # with the fraction 0
 
 
 put(
     np.modf,
     _of_two(
-        lambda x, **kw: plain_layout([x], np.fmod(_finite(_as_floats(x)), 1.0, **kw)),
-        lambda x, **kw: plain_layout([x], np.trunc(_as_floats(x), **kw)),
+        lambda x, **kw: plain_layout([x], np.fmod(_finite(x), 1.0, **kw)),
+        lambda x, **kw: plain_layout([x], np.trunc(operands(np.modf, (x,))[0], **kw)),
     ),
 )
