@@ -372,11 +372,10 @@ register(np.right_shift, lambda x, y: apply(Op.FLOORDIV, x, _power_of_two(y)))
 def _of_two(first: Callable[..., Tracer], second: Callable[..., Tracer]) -> Any:
     def call(*xs: Any, out: Any = None, **options: Any) -> tuple[Tracer, Tracer]:
         pair = first(*xs, **options), second(*xs, **options)
-        if out is None:
-            return pair
         targets = out if isinstance(out, tuple) else (out, None)
         one, other = (
-            x if to is None else store(to, x) for x, to in zip(pair, targets, strict=True)
+            x if target is None else store(target, x)
+            for x, target in zip(pair, targets, strict=True)
         )
         return one, other
 
@@ -386,15 +385,15 @@ def _of_two(first: Callable[..., Tracer], second: Callable[..., Tracer]) -> Any:
 put(np.divmod, _of_two(np.floor_divide, np.remainder))
 
 
-def _fraction(x: Any, **options: Any) -> Any:
-    (x,) = operands(np.modf, (x,))
-    finite = np.where(np.isinf(x), np.copysign(0.0, x), x)[()]  # the fraction of inf is 0
-    return plain_layout([x], np.fmod(finite, 1.0, **options))
+def _finite(x: Any) -> Any:
+    x = operands(np.modf, (x,))[0]
+    return np.where(np.isinf(x), np.copysign(0.0, x), x)[()]  # with the fraction 0
 
 
-def _whole(x: Any, **options: Any) -> Any:
-    (x,) = operands(np.modf, (x,))
-    return plain_layout([x], np.trunc(x, **options))
-
-
-put(np.modf, _of_two(_fraction, _whole))
+put(
+    np.modf,
+    _of_two(
+        lambda x, **kw: plain_layout([x], np.fmod(_finite(x), 1.0, **kw)),
+        lambda x, **kw: plain_layout([x], np.trunc(operands(np.modf, (x,))[0], **kw)),
+    ),
+)
