@@ -7,6 +7,7 @@ that become traced, shapes and dtypes that change, indices that are only read, `
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from typing import Any
 
@@ -1003,6 +1004,31 @@ def read_after_all(u):
     return one.x + one.last[0, 0]
 
 
+def read_of_a_copy(u):
+    one = Filter(u)
+    for k in range(21):
+        one.update(None if k % 3 == 1 else u * k)
+    return one.x + copy.deepcopy(one).last[0, 0]
+
+
+def read_by_dict(u):
+    one = Filter(u)
+    for k in range(21):
+        one.update(None if k % 3 == 1 else u * k)
+    return one.x + (0.0 if vars(one)["last"] is None else vars(one)["last"][0, 0])
+
+
+def read_by_the_next_loop(u):
+    one = Filter(u)
+    s = 0.0
+    for j in range(4):
+        if j > 0:
+            s = s + one.last[0, 0] * j
+        for k in range(21):
+            one.update(None if k % 3 == 1 else u * k)
+    return s
+
+
 def read_in_between(u):
     found: Any = None
     for k in range(20):
@@ -1024,7 +1050,10 @@ def test_what_no_step_reads_may_be_of_another_kind_in_each(function):
 
 
 @pytest.mark.filterwarnings("ignore::ckad.errors.UnrolledLoopWarning")
-@pytest.mark.parametrize("function", [read_after_all, read_in_between])
+@pytest.mark.parametrize(
+    "function",
+    [read_after_all, read_of_a_copy, read_by_dict, read_by_the_next_loop, read_in_between],
+)
 def test_what_is_read_is_as_in_python(function):
     assert ckad.jit(function)(1.2) == pytest.approx(function(1.2), rel=1e-14)
     ckad.testing.check_grads(function, (1.2,))

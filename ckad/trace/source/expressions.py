@@ -34,7 +34,7 @@ from ckad.trace.source.memory.twins import changing, check_key
 from ckad.trace.source.names import classes
 from ckad.trace.source.names.absence import given, given_deep, needed
 from ckad.trace.source.names.closures import Closure
-from ckad.trace.source.names.frame import MISSING, Frame, check_run_over, made
+from ckad.trace.source.names.frame import MISSING, Frame, Unclear, check_run_over, made
 from ckad.trace.source.names.reader import Definition, define
 from ckad.trace.source.operators import BINARY, UNARY, changed, combine, compared
 from ckad.trace.source.outside.judge import hand_over
@@ -278,6 +278,8 @@ def unread_element(owner: Any, index: Any) -> Any:
     if makes:  # looking makes an item
         changing(owner)
     found = owner[index]
+    if type(found) is Unclear:  # an attribute, in a __dict__
+        raise found.error
     if makes and isinstance(found, (*CONTAINERS, set)):
         return made(found)
     return new(found, owner) if isinstance(index, slice) else found

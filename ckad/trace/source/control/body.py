@@ -19,14 +19,13 @@ from ckad.trace.memory.storage import Storage, link
 from ckad.trace.primitives.part.structures import own_part, part_in
 from ckad.trace.source.choices import fitted, holds_choice, unified
 from ckad.trace.source.control import branches
-from ckad.trace.source.control.carrying import (
+from ckad.trace.source.control.carried.findings import Again, Findings
+from ckad.trace.source.control.carried.kinds import (
     COUNT,
     FLAG,
     INDEX,
-    Again,
     Carried,
     End,
-    Findings,
     binds_first,
     carried_from,
     changes,
@@ -107,8 +106,7 @@ class Body:
             self.tips.enter(started, first)
             frame.names[name] = self.started[key] = started
             for (copy,) in containers(self.started[key]):
-                is_plain = type(copy) in CONTAINERS
-                self.region.copies[id(copy)] = made(copy) if is_plain else copy
+                self.region.copies[id(copy)] = made(copy) if type(copy) in CONTAINERS else copy
             for k, entered in enumerate(tracers):
                 if entered is not None and not entered.scalar:
                     self.entered[key, k] = entered.storage

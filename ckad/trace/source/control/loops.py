@@ -31,17 +31,8 @@ from ckad.trace.memory.foreseen import UNKNOWN, Foreseen, foresee
 from ckad.trace.memory.storage import Storage, Written
 from ckad.trace.source.control import notes, recalled
 from ckad.trace.source.control.body import Body
-from ckad.trace.source.control.carrying import (
-    COUNT,
-    FLAG,
-    Again,
-    End,
-    Findings,
-    Mistaken,
-    Stepping,
-    check_filled,
-    number,
-)
+from ckad.trace.source.control.carried.findings import Again, Findings, Mistaken, Stepping
+from ckad.trace.source.control.carried.kinds import COUNT, FLAG, End, check_filled, number
 from ckad.trace.source.control.flow import Flow
 from ckad.trace.source.draws.events import Loop, Stepped
 from ckad.trace.source.draws.noted import Uncounted, drawn

@@ -11,9 +11,10 @@ from ckad.place import at_place
 from ckad.tape.control import UNGUARDED
 from ckad.trace.memory.context import Trace
 from ckad.trace.memory.storage import Storage, are_one, link, may_be, spoil, spoilt_since
-from ckad.trace.source.control.carrying import Again, End, Findings, changes, is_maybe, stays
+from ckad.trace.source.control.carried.findings import Again, Findings
+from ckad.trace.source.control.carried.kinds import End, changes, is_maybe, stays
+from ckad.trace.source.control.carried.swaps import Rounds
 from ckad.trace.source.control.checks import maybe
-from ckad.trace.source.control.swaps import Rounds
 from ckad.trace.source.memory.aliases import holders, is_shown, live_names
 from ckad.trace.source.memory.appends import Entry
 from ckad.trace.source.memory.contents import ITEMS, Contents, Whole, contents

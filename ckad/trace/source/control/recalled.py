@@ -22,7 +22,8 @@ from ckad.tape.types import DType
 from ckad.trace.memory.context import Trace, current
 from ckad.trace.memory.storage import Storage
 from ckad.trace.source.control.body import Body
-from ckad.trace.source.control.carrying import Carried, Findings
+from ckad.trace.source.control.carried.findings import Findings
+from ckad.trace.source.control.carried.kinds import Carried
 from ckad.trace.source.control.flow import Flow
 from ckad.trace.source.memory.contents import Contents, contents
 from ckad.trace.source.memory.objects import Attributes, attributes_of

@@ -27,7 +27,7 @@ from ckad.place import at_place
 from ckad.trace.memory.context import current, local_storage
 from ckad.trace.source.actions import assign, run_block, unread
 from ckad.trace.source.control import branches, notes
-from ckad.trace.source.control.carrying import Stepping
+from ckad.trace.source.control.carried.findings import Stepping
 from ckad.trace.source.control.flow import Flow
 from ckad.trace.source.control.loops import StagedLoop
 from ckad.trace.source.control.sequences import generators, several

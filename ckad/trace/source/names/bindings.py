@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import builtins
 from types import CellType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 from ckad.trace.source.outside.watch import Watch
 
@@ -22,6 +22,16 @@ class Unclear:
 
     def __init__(self, error: BaseException) -> None:
         self.error = error
+
+    def __deepcopy__(self, memo: Any) -> Unclear:
+        """Of an object that a name like this belongs to."""
+        return self
+
+    def _raise(self, *_: Any) -> NoReturn:
+        raise self.error
+
+    __getitem__ = __iter__ = __len__ = __bool__ = __call__ = __contains__ = _raise
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = _raise
 
 
 class Maybe(NamedTuple):

@@ -12,7 +12,7 @@ from typing import Any
 from ckad.tape.control import UNGUARDED
 from ckad.trace.memory.context import Trace
 from ckad.trace.memory.views import is_static
-from ckad.trace.source.control.carrying import Findings
+from ckad.trace.source.control.carried.findings import Findings
 from ckad.trace.source.memory.sharing import Place, Turn, memory, part_of_root
 from ckad.trace.values.tracer import Tracer
 

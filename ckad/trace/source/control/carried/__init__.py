@@ -1,0 +1,1 @@
+"""What loops carry from step to step."""
