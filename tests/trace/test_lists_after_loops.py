@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import io
 import json
 from collections import deque
@@ -235,3 +236,61 @@ def test_lists_in_buffers_are_saved_and_shown_after_their_loop():
 
     with pytest.warns(SkippedCallWarning, match=r"json\.dump"):
         check_number(program, 1.3)
+
+
+def taken_by_a_slice(x):
+    one, other = [x], []
+    for k in range(9):
+        other.append(x * k)
+    one[:] = other
+    one[1:3] = other[4:]
+    return sum(one) * len(one)
+
+
+def taken_by_a_slice_in_steps(x):
+    one, other = [x], []
+    for k in range(9):
+        other.append(x * k)
+        one[:] = other
+    return sum(one) * len(one)
+
+
+def values_of_a_dict(x):
+    one = [x]
+    held = {"a": one}
+    if x > 1:
+        one.append(2 * x)
+    return x * sum(len(v) for v in held.values()) + sum(sum(v) for _, v in held.items())
+
+
+@pytest.mark.parametrize("program", [taken_by_a_slice, taken_by_a_slice_in_steps, values_of_a_dict])
+def test_items_that_are_taken_are_there(program):
+    for x in (1.3, 0.9):
+        check_number(program, x)
+
+
+class Held:
+    def __init__(self, x):
+        self.xs = [x]
+
+
+def copied_with_its_object(x):
+    one = Held(x)
+    if x > 1:
+        one.xs.append(2 * x)
+    return x * len(copy.deepcopy(one).xs)
+
+
+def taken_by_a_slice_of_unknown_length(x):
+    one, other = [x], []
+    for k in range(9):
+        if x * k > 2:
+            other.append(x * k)
+    one[:] = other
+    return sum(one) + len(one)
+
+
+@pytest.mark.parametrize("program", [copied_with_its_object, taken_by_a_slice_of_unknown_length])
+def test_items_of_unknown_number_are_refused_by_name(program):
+    with pytest.raises(UnrecordableError, match="depends on a traced condition"):
+        ckad.grad(program)(1.3)

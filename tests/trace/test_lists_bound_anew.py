@@ -229,7 +229,32 @@ def by_another_that_takes_turns(x):
     return one[0] + 2 * other[0]
 
 
-REFUSED = [by_an_object, by_a_default, by_a_dict, by_what_a_step_binds_to_it, by_the_caller]
+def by_a_branch_of_the_step_before(x):
+    one, other, z, s = [x, 2 * x], [0.3 * x, 0.2], [x, 0.7], 0.0
+    for _ in range(11):
+        if s > 2.0:
+            one = other
+        other = z
+        s = s + abs(x)
+    one[1] = 5.0 * x
+    return s + z[1]
+
+
+def by_a_swap_on_one_side(x):
+    one, other, held, s = [x, 2 * x], [0.3 * x, 0.2], {"z": [x, 0.7]}, 0.0
+    for _ in range(11):
+        if s > 2.0:
+            one, other = other, one
+        other = held["z"]
+        s = s + abs(x)
+    held["z"][1] = 5.0 * x
+    return s + one[1]
+
+
+REFUSED = [
+    *(by_an_object, by_a_default, by_a_dict, by_what_a_step_binds_to_it, by_the_caller),
+    *(by_a_branch_of_the_step_before, by_a_swap_on_one_side),
+]
 RIGHT = [
     by_a_place_that_moves,
     by_a_name_of_the_step_before,

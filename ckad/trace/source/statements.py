@@ -185,6 +185,8 @@ def store(owner: Any, index: Any, value: Any) -> None:
         return None
     owner, index = needed(owner), given_deep(index)
     value = value if isinstance(owner, CONTAINERS) else given_deep(value)
+    if isinstance(index, slice):
+        value = seen(value)  # its items are taken
     if classes.invoke(owner, "__setitem__", index, value) is not MISSING:
         return None
     if isinstance(owner, CONTAINERS):

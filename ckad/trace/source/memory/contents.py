@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, MutableMapping
 from functools import partial
-from typing import Any
+from typing import Any, NoReturn
 
 from ckad.errors import CkadError, UnrecordableError
 from ckad.place import Source, at_place, user_place
@@ -48,6 +48,15 @@ class Elsewhere:
 
     def __repr__(self) -> str:
         return "<item of a list that steps or branches change>"
+
+    def _refuse(self, *_: Any) -> NoReturn:
+        raise length_unknown(contents(self.owner))
+
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = (
+        _refuse
+    )
+    __neg__ = __abs__ = __pow__ = __lt__ = __gt__ = __le__ = __ge__ = __float__ = __int__ = _refuse
+    __getitem__ = __iter__ = __len__ = __call__ = __bool__ = __deepcopy__ = __copy__ = _refuse
 
 
 class _Held(MutableMapping[str, Any]):

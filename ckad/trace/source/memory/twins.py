@@ -261,7 +261,9 @@ class Copies:
             x = pending.pop()
             copy = self._found.get(id(x))
             if copy is None:
-                found += [x, *twins_of(x)]
+                twins = [*twins_of(x)]
+                found += [x, *twins]
+                pending += [y for y in twins if id(y) in self._found]  # a branch may have given it
             elif id(x) not in entered:
                 entered[id(x)] = x
                 pending += [copy.first, copy.end]
