@@ -209,6 +209,7 @@ def test_the_numbers_are_those_of_the_oracle(program: Program) -> None:
     assert any(np.any(g != 0) for g in gradients)
 
 
+@pytest.mark.sampled(2)
 @every_program
 def test_every_schedule(program: Program) -> None:
     arguments, expected = program.arguments(1), everything_kept(program)
@@ -225,6 +226,7 @@ def test_every_number_of_slots() -> None:
         assert same(program.gradient(schedule=schedule)(*arguments), expected), schedule
 
 
+@pytest.mark.sampled(2)
 @every_program
 def test_every_budget(program: Program) -> None:
     arguments, expected = program.arguments(1), everything_kept(program)

@@ -195,6 +195,7 @@ def steps_of(plan: Plan) -> int:
     return taped
 
 
+@pytest.mark.sampled(3)
 @every_case
 def test_a_tenth_of_the_full_memory_costs_no_more_than_a_few_recomputations(name: str) -> None:
     """The factor stays below what one slot in ten allows, per level of the nest."""

@@ -103,6 +103,7 @@ PROGRAMS: list[Callable[..., object]] = [
 ]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("n", SIZES)
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda f: f.__name__)
 def test_cotangents(program, n):

@@ -161,6 +161,7 @@ def test_program(program: Program) -> None:
         check_arguments(run)
 
 
+@pytest.mark.sampled(3)
 @every_program
 def test_short_loops_are_written_out(program: Program) -> None:
     """As users meet them: a loop of a few steps becomes so many copies of its body."""

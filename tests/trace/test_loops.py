@@ -361,6 +361,7 @@ def test_values_are_those_of_the_python_loop(name: str) -> None:
         assert_same(fun(Recorded(), *args), expected)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_an_unrolled_python_loop_has_the_same_gradient(name: str) -> None:
     fun, args = PROGRAMS[name]

@@ -74,6 +74,7 @@ def test_it_is_what_numpy_gives(program: Program, n: int) -> None:
     check(program, n, FLAGS)
 
 
+@pytest.mark.sampled(2)
 @of([*EITHER, *RIGHT])
 def test_it_is_what_numpy_gives_or_refused_where_only_the_run_tells(program: Program) -> None:
     for n in (np.array(0), np.array(5)):
