@@ -204,7 +204,30 @@ def pairs_of_steps(x: Any) -> Any:
     return (z @ np.array([1.0, 3.0])) * 1e3 + len(ss)
 
 
+def kept_if_it_is_there(x: Any) -> Any:
+    log, h, t = [], 0.4 * x, 0.0
+    while t < 2.0:
+        h = 0.9 * h + 0.1
+        best = next((v for v in (h, 0.9 * h) if v > 0.6), None)
+        if best is not None:
+            log.append((t, best))
+        t += 0.1
+    ts, hs = zip(*log, strict=False)
+    return np.trapezoid(np.array(hs), np.array(ts)) + hs[-1]
+
+
+def kept_in_a_window(x: Any) -> Any:
+    log, h = deque[Any](maxlen=3), 0.4 * x
+    for _ in range(20):
+        h = 0.9 * h + 0.1
+        best = h if h > 0.6 else None
+        if best is not None:
+            log.append(best)
+    return sum(log) + log[-1]
+
+
 PROGRAMS = [
+    *(kept_if_it_is_there, kept_in_a_window),
     *(
         put_first,
         put_second,

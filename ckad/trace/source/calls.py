@@ -48,7 +48,7 @@ from ckad.trace.source.memory.contents import (
 )
 from ckad.trace.source.memory.twins import check_found
 from ckad.trace.source.names import classes, instances
-from ckad.trace.source.names.absence import given, given_deep, needed
+from ckad.trace.source.names.absence import as_told, given, given_deep, needed
 from ckad.trace.source.names.closures import Closure, call_from_source
 from ckad.trace.source.names.frame import MISSING, check_iterated, ledger, made
 from ckad.trace.source.names.generated import Driven, Each, Filtered, Lazy
@@ -226,8 +226,9 @@ def _call_library(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> 
             return found
         if _is_numpy(callee):
             args = lists.opened(args)
+    args = list(map(as_told, args))
     if not isinstance(owner, CONTAINERS) and all(callee is not x for x in _LOOKING):
-        args, options = given_deep(list(args)), {k: given_deep(x) for k, x in options.items()}
+        args, options = given_deep(args), {k: given_deep(x) for k, x in options.items()}
     callee = sparse.method(callee, (*args, *options.values()))
     for x in args:
         check_iterated(x)

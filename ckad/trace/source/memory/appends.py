@@ -32,6 +32,7 @@ from ckad.trace.source.memory.contents import (
 from ckad.trace.source.memory.rows.kinds import Kind, kind_of, kind_of_all
 from ckad.trace.source.memory.rows.stacks import views_of_rows, with_rows
 from ckad.trace.source.memory.twins import check_alone
+from ckad.trace.source.names.absence import as_told
 from ckad.trace.source.names.frame import Region, depth_of, enclosing, region
 from ckad.trace.source.outside.kinds import CONTAINERS
 from ckad.trace.source.values import Slot, flatten, slot_of
@@ -108,6 +109,7 @@ def extend(target: list[Any], new: Any) -> None:
 
 def append(target: list[Any], item: Any) -> None:
     """``target.append(item)``."""
+    item = as_told(item)
     if stack_of(target) is not None:
         return listed.append(target, item)
     check_alone(target)

@@ -28,6 +28,7 @@ from ckad.trace.source.memory.rows.gaps import close_gap, open_gap
 from ckad.trace.source.memory.rows.kinds import kind_of
 from ckad.trace.source.memory.rows.stacks import Layout, Stack
 from ckad.trace.source.memory.twins import check_alone, containers, noted_row
+from ckad.trace.source.names.absence import as_told
 from ckad.trace.source.names.closures import call_from_source
 from ckad.trace.source.names.frame import made, region
 from ckad.trace.source.names.generated import Filtered
@@ -161,6 +162,7 @@ def _check_unnamed(owner: Any, new: Any) -> None:
 
 def append(owner: Any, new: Any, flag: Any = True) -> None:
     """``owner.append(new)`` where ``flag`` is true."""
+    new = as_told(new)
     _check_unnamed(owner, new)
     stack = _room(owner, new)
     if stack is None:
@@ -205,6 +207,7 @@ def _put(owner: Any, stack: Stack, place: Number, new: Any) -> None:
 
 
 def append_left(owner: Any, new: Any) -> None:
+    new = as_told(new)
     stack = _room(owner, new)
     if stack is None:
         owner.insert(0, new)

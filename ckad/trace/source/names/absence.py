@@ -169,6 +169,16 @@ def _holds(x: Any) -> bool:
     return type(x) is OrNone or (type(x) in (list, tuple) and any(map(_holds, x)))
 
 
+def as_told(x: Any) -> Any:
+    """``x`` as a branch around has found it to be, if it has asked whether it is None; the same
+    in tuples."""
+    if type(x) is OrNone and x.is_there:
+        return x.value
+    if isinstance(x, tuple) and any(map(_holds, x)):
+        return trees.with_items(x, [as_told(item) for item in x])
+    return x
+
+
 # --- what a branch says --------------------------------------------------------------------------
 
 
