@@ -226,7 +226,21 @@ def kept_in_a_window(x: Any) -> Any:
     return sum(log) + log[-1]
 
 
+def beside_a_generator(x: Any) -> Any:
+    def steps() -> Any:
+        for k in range(3):
+            yield k * x
+
+    s = x
+    for u, v in zip(steps(), x * np.zeros(0), strict=False):
+        s = s + u * v
+    for u, v in zip(steps(), [1.0, x], strict=False):
+        s = s + u * v
+    return s
+
+
 PROGRAMS = [
+    beside_a_generator,
     *(kept_if_it_is_there, kept_in_a_window),
     *(
         put_first,

@@ -978,11 +978,15 @@ class Filter:
         self.x = self.x + 0.1 * (seen - self.x)
 
 
-def kept_by_an_object(u):
+def filtered(u):
     one = Filter(u)
-    for k in range(20):
+    for k in range(21):
         one.update(None if k % 3 == 1 else u * k)
-    return one.x
+    return one
+
+
+def kept_by_an_object(u):
+    return filtered(u).x
 
 
 def kept_by_a_name(u):
@@ -998,23 +1002,17 @@ def kept_by_a_name(u):
 
 
 def read_after_all(u):
-    one = Filter(u)
-    for k in range(21):
-        one.update(None if k % 3 == 1 else u * k)
+    one = filtered(u)
     return one.x + one.last[0, 0]
 
 
 def read_of_a_copy(u):
-    one = Filter(u)
-    for k in range(21):
-        one.update(None if k % 3 == 1 else u * k)
+    one = filtered(u)
     return one.x + copy.deepcopy(one).last[0, 0]
 
 
 def read_by_dict(u):
-    one = Filter(u)
-    for k in range(21):
-        one.update(None if k % 3 == 1 else u * k)
+    one = filtered(u)
     return one.x + (0.0 if vars(one)["last"] is None else vars(one)["last"][0, 0])
 
 

@@ -254,6 +254,11 @@ def _check_equal(lengths: Sequence[Any]) -> None:
         raise ValueError("zip() arguments have different lengths")
 
 
+def _is_plain(x: Any) -> bool:
+    return type(x) in (list, tuple) and stack_of(x) is None
+
+
+#: What Python holds all items of, in either direction.
 _KNOWN = (list, tuple, deque, *(type(builtins.reversed(x())) for x in (list, tuple, deque)))
 
 
@@ -276,7 +281,7 @@ def _zipped(iterables: Sequence[Any], strict: bool) -> Any:
     counted = [x for x in iterables if isinstance(x, Endless)]
     if counted and len(counted) == sum(isinstance(x, Driven) for x in iterables):
         return _zip_with_endless(iterables, strict)
-    numbered = [items_of(x) or (list(x) if type(x) in (list, tuple) else None) for x in iterables]
+    numbered = [list(x) if _is_plain(x) else items_of(x) for x in iterables]
     at, *others = [k for k, x in enumerate(iterables) if isinstance(x, Driven)]
     sequences = [x for k, x in enumerate(numbered) if k != at]
     if strict or others or any(x is None or _is_open(x) for x in sequences):
