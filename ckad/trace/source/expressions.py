@@ -107,10 +107,10 @@ def items(
             yield value(frame, node)
 
 
-def _spread(several: Any) -> Any:
-    several = needed(several)
-    check_run_over(several)
-    return several
+def _spread(xs: Any) -> Any:
+    xs = needed(xs)
+    check_run_over(xs)
+    return xs
 
 
 def _tuple(frame: Frame, node: ast.Tuple) -> Any:
@@ -323,10 +323,10 @@ def _call(frame: Frame, node: ast.Call) -> Any:
     return _doing(frame, node, partial(_called, callee, args, options))
 
 
-def _doing(frame: Frame, node: ast.Call, made: Callable[[], Any]) -> Any:
+def _doing(frame: Frame, node: ast.Call, function: Callable[[], Any]) -> Any:
     """What a call of evaluated arguments gives; names may be read by the rest of its statement."""
     around, frame.doing, frame.line = frame.doing, node, node.lineno
-    found = made()
+    found = function()
     frame.doing = around
     return found
 

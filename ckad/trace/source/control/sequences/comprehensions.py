@@ -183,8 +183,8 @@ _searches: dict[ast.AST, list[ast.stmt]] = {}
 
 def first_given(frame: Frame, node: ast.GeneratorExp, default: Any = MISSING) -> Any:
     """``next(f(x) for x in xs if test)``, as a function that returns the first it finds."""
-    inner = _scope(frame, node)
-    inner.names[SOURCE], inner.names[RESULT] = unread(frame, node.generators[0].iter), default
+    inner, iterable = _scope(frame, node), several.opened(unread(frame, node.generators[0].iter))
+    inner.names[SOURCE], inner.names[RESULT] = iterable, default
     if node not in _searches:
         _searches[node] = _as_search(node, default is not MISSING)
     return returned_by(inner, run_block(inner, _searches[node]))
