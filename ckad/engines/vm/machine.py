@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
+from math import prod
 from time import perf_counter
 
 import numpy as np
@@ -25,11 +26,22 @@ SLICE = 30_000_000
 #: Seconds after which it had better return: what an op really costs is only known when it runs.
 PAUSE = 0.05
 CHECK_WORDS, CALL_WORDS = 4, 2
-#: What programs without taped loops have, which nobody reads.
-_NO_TABLE, _NO_ROWS = np.zeros((1, 7), np.int64), np.zeros((1, 4), np.int64)
+_AS_IT_IS = nullcontext()
 
 
-class _Tables:
+class _NoTables:
+    """What stands for the tables of programs without taped loops: nobody reads it."""
+
+    table, rows = np.zeros((1, 7), np.int64), np.zeros((1, 4), np.int64)
+
+    def refill(self, number: int) -> None:
+        raise AssertionError(f"loop {number} has no actions")
+
+
+_NO_TABLES = _NoTables()
+
+
+class _Tables(_NoTables):
     """The action tables of a run."""
 
     def __init__(
@@ -39,10 +51,10 @@ class _Tables:
         f: np.ndarray,
         inputs: Sequence[np.ndarray],
     ) -> None:
-        self.table = np.zeros((len(program.loops), 7), np.int64) if feeds else _NO_TABLE
+        self.table = np.zeros((len(program.loops), 7), np.int64)
         self.after: dict[int, Callable[[int], Iterator[np.ndarray]] | None] = {}
         n_rows = sum(feed.n_rows for feed in feeds.values())
-        self.rows = np.zeros((n_rows, 4), np.int64) if feeds else _NO_ROWS
+        self.rows = np.zeros((n_rows, 4), np.int64)
         self.streams: dict[int, Iterator[np.ndarray]] = {}
         self.room: dict[int, int] = {}
         self.courses: dict[int, Course] = {}
@@ -119,8 +131,8 @@ class Window:
 class _Calls:
     """The routines that a run calls."""
 
-    def __init__(self, program: Program, f: np.ndarray) -> None:
-        self.program, self.f, self.i = program, f, f.view(np.int64)
+    def __init__(self, program: Program, f: np.ndarray, i: np.ndarray) -> None:
+        self.program, self.f, self.i = program, f, i
 
     def run(self, at: int) -> None:
         """Run the routine of a place in Python; what it raises says where."""
@@ -176,28 +188,17 @@ def execute(
             i[place.offset] = (lent[-1].ctypes.data - f.ctypes.data) // CELL
         else:
             put(f, i, place.offset, array)
-    calls = _Calls(program, f)
-    with blas.one_thread() if program.calls_blas else nullcontext():
-        results = _interpret(program, f, inputs, calls, feeds or {}, on_progress, stops, longest)
+    calls, told = _Calls(program, f, i), (on_progress, stops, longest)
+    with blas.one_thread() if program.calls_blas else _AS_IT_IS:
+        if feeds:
+            tables = _Tables(program, feeds, f, inputs)
+            with closing_courses(tables.courses):
+                tables.fill()
+                results = _slices(program, f, i, calls, tables, *told)
+        else:
+            results = _slices(program, f, i, calls, _NO_TABLES, *told)
     arena.give(memory)
     return results
-
-
-def _interpret(
-    program: Program,
-    f: np.ndarray,
-    inputs: Sequence[np.ndarray],
-    calls: _Calls,
-    feeds: Mapping[int, Feed],
-    on_progress: Callable[[int], None] | None,
-    stops: Stops | None,
-    longest: dict[int, int] | None,
-) -> list[np.ndarray]:
-    """Time slice after time slice until the program stops."""
-    tables = _Tables(program, feeds, f, inputs)
-    with closing_courses(tables.courses):
-        tables.fill()
-        return _slices(program, f, f.view(np.int64), calls, tables, on_progress, stops, longest)
 
 
 def _slices(
@@ -205,11 +206,12 @@ def _slices(
     f: np.ndarray,
     i: np.ndarray,
     calls: _Calls,
-    tables: _Tables,
+    tables: _NoTables,
     on_progress: Callable[[int], None] | None,
     stops: Stops | None,
     longest: dict[int, int] | None,
 ) -> list[np.ndarray]:
+    """Time slice after time slice until the program stops."""
     report = np.zeros(4, np.int64)
     pc, fuel = 0, SLICE // 16
     while True:
@@ -262,10 +264,12 @@ def put(f: np.ndarray, i: np.ndarray, offset: int, array: np.ndarray) -> None:
 def get(f: np.ndarray, i: np.ndarray, place: Place) -> np.ndarray:
     """Read an array out of cells."""
     type, at = place.type, place.offset
-    if type.dtype is DType.F64:  # as it lies there, and most are
-        return f[at : at + type.size].reshape(type.shape).copy()
+    dtype, shape = type
+    size = prod(shape)
+    if dtype is DType.F64:  # as it lies there, and most are
+        return f[at : at + size].reshape(shape).copy()
     cells = f if type.is_float else i
-    part = cells[at : at + type.size].reshape(type.shape)
+    part = cells[at : at + size].reshape(shape)
     return part != 0 if type.dtype is DType.BOOL else part.astype(type.numpy)
 
 
