@@ -12,7 +12,7 @@ from ckad.errors import ConcreteValueError, DifferentiationError, GradientCheckE
 from ckad.testing.differences import Leaves, is_float, largest, norm, ridders
 from ckad.trace.source import follow
 from ckad.transforms import grad, jit, jvp, vjp
-from ckad.transforms.gradients import conjugated
+from ckad.transforms.layout import conjugated
 
 #: Rounding errors of a difference quotient, in units of eps * |fun| / step.
 ROUNDING = 64

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import wraps
 from typing import Any
@@ -21,6 +21,7 @@ from ckad.trace.values.tracer import Tracer
 from ckad.tracebacks import trimmed
 from ckad.transforms.call import Call, resolved
 from ckad.transforms.gradients import Gradient
+from ckad.transforms.reuse import Transformed
 
 #: The axis of each leaf along which its members lie, or None where all share it.
 Axis = int | None
@@ -69,13 +70,17 @@ def vmap(
 
 
 @dataclass(frozen=True)
-class Batched:
+class Batched(Transformed):
     """A function for all members of a batch; made by `vmap`."""
 
     fun: Callable[..., Any]
     in_axes: Any
     out_axes: Any
     options: Options
+
+    @property
+    def asked(self) -> Hashable:
+        return self.in_axes, self.out_axes, self.options.key
 
     @trimmed
     def __call__(self, *args: Any, **kwargs: Any) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -21,6 +21,7 @@ from ckad.tracebacks import trimmed
 from ckad.transforms.call import Call, compiled
 from ckad.transforms.gradients import Gradient
 from ckad.transforms.returns import returning, write_back
+from ckad.transforms.reuse import Transformed
 
 
 @trimmed
@@ -199,7 +200,7 @@ def jit(
     return Jitted(returning(fun, returns), options, returns if in_place else None)
 
 
-class Jitted:
+class Jitted(Transformed):
     """A function compiled without derivatives; made by `jit`."""
 
     def __init__(
@@ -211,6 +212,10 @@ class Jitted:
         self.fun, self.options, self.written = fun, options, written
         self.__name__ = getattr(fun, "__name__", "run")
         self.__doc__ = fun.__doc__
+
+    @property
+    def asked(self) -> Hashable:
+        return self.written, self.options.key
 
     @trimmed
     def __call__(self, *args: Any, **kwargs: Any) -> Any:

@@ -18,8 +18,9 @@ from ckad.trace.values.tracer import Tracer
 from ckad.tracebacks import trimmed
 from ckad.transforms.call import Call
 from ckad.transforms.forward import match_tangents, moving_inputs
-from ckad.transforms.gradients import Gradient, GradientAlone, layout_of
+from ckad.transforms.gradients import Gradient, GradientAlone
 from ckad.transforms.lanes import in_lanes
+from ckad.transforms.layout import layout_of
 
 
 @trimmed

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from ckad.trace.memory.opened import is_tracing
 from ckad.trace.memory.storage import watch
 from ckad.trace.source import follow
 from ckad.trace.values.tracer import Tracer
+from ckad.transforms.reuse import Transformed
 
 Function = Callable[..., Any]
 
@@ -28,13 +29,17 @@ def returning(fun: Function, returns: int | Sequence[int] | None) -> Function:
     return _Returning(fun, returns)
 
 
-class _Returning:
+class _Returning(Transformed):
     def __init__(self, fun: Function, returns: int | Sequence[int]) -> None:
         self.fun = fun
         self.returns = returns if isinstance(returns, int) else tuple(returns)
         self.__name__ = getattr(fun, "__name__", type(fun).__name__)
         self.__doc__ = fun.__doc__
         self.__wrapped__ = fun
+
+    @property
+    def asked(self) -> Hashable:
+        return self.returns
 
     def __call__(self, *args: Any, **options: Any) -> Any:
         single = isinstance(self.returns, int)

@@ -10,7 +10,7 @@ import dataclasses
 import functools
 import os
 from collections import OrderedDict
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from struct import pack
@@ -70,6 +70,16 @@ class _Same:
         return isinstance(other, _Same) and self.owner is other.owner
 
 
+class Transformed:
+    """A function that a transformation has made of ``fun``; `asked` is all that it was told."""
+
+    fun: Callable[..., Any]
+
+    @property
+    def asked(self) -> Hashable:
+        raise NotImplementedError
+
+
 class Alone(Exception):
     """A call has a recording of its own: its arguments or its function are of such a kind."""
 
@@ -80,20 +90,30 @@ def key_of(function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Has
         raise Alone("it is itself being recorded, and may hold traced values")
     if not _is_users(function):
         raise Alone("it is no function of the user's")
-    own = function if type(function) in _BY_IDENTITY else _Same(function)
     arrays: list[np.ndarray] = []
     kinds = tuple([_kind(x, arrays) for x in args])
     options = tuple([(k, _constant(x)) for k, x in kwargs.items()]) if kwargs else ()
     if len(arrays) > 1 and _share_memory(arrays):
         raise Alone("arguments share memory")
     # constants are computed while recording, with errors handled as asked for
-    return own, kinds, options, tuple(np.geterr().values())
+    return _own(function), kinds, options, tuple(np.geterr().values())
+
+
+def _own(function: Any) -> Hashable:
+    """What a function is known by."""
+    if isinstance(function, Transformed):
+        try:
+            hash(function.asked)
+        except TypeError:  # a list or a dict of axes
+            raise Alone("what it was told of can change") from None
+        return type(function), _own(function.fun), function.asked
+    return function if type(function) in _BY_IDENTITY else _Same(function)
 
 
 def _is_users(function: Any) -> bool:
     """Whether a function is one of the user's, or an object of a class of the user."""
-    while type(function) is functools.partial:
-        function = function.func
+    while isinstance(function, (Transformed, functools.partial)):
+        function = function.fun if isinstance(function, Transformed) else function.func
     if type(function) is MethodType:
         function = function.__func__
     if type(function) is FunctionType:  # rows recorded in ckad's code name the place of its caller

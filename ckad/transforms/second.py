@@ -19,8 +19,9 @@ from ckad.trace.values.tracer import Tracer
 from ckad.tracebacks import trimmed
 from ckad.transforms.call import Call, positions
 from ckad.transforms.forward import match_tangents, moving_inputs
-from ckad.transforms.gradients import Gradient, layout_of
+from ckad.transforms.gradients import Gradient
 from ckad.transforms.lanes import in_lanes
+from ckad.transforms.layout import layout_of
 from ckad.transforms.sparse import given_pattern, sparse_hessian, sparse_jacobian
 
 

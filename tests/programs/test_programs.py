@@ -76,7 +76,7 @@ class Differentiated:
         leaves = zip(optree.tree_leaves(out), optree.tree_leaves(moves), strict=True)
         return [np.asarray(t) for x, t in leaves if np.asarray(x).dtype.kind == "f"]
 
-    @property
+    @cached_property
     def of_floats(self) -> tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]:
         """The program as a function of what is differentiated alone, if it is not already."""
         function, argnums, given = self.plain.program.function, self.plain.argnums, self.given

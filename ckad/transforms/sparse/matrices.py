@@ -19,8 +19,9 @@ from ckad.trace.values.sparse import Sparse
 from ckad.trace.values.tracer import Tracer
 from ckad.tracebacks import trimmed
 from ckad.transforms.call import Call
-from ckad.transforms.gradients import Gradient, layout_of
+from ckad.transforms.gradients import Gradient
 from ckad.transforms.lanes import in_lanes
+from ckad.transforms.layout import layout_of
 from ckad.transforms.sparse.colouring import columns_coloured, n_colours, turned
 from ckad.transforms.sparse.recipe import Recipe, Shapes, pattern_of, recipe_of
 

@@ -1,0 +1,79 @@
+"""Where the gradients of a tape belong in pytrees like the arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ckad import trees
+from ckad.errors import DifferentiationError
+from ckad.place import at_place
+from ckad.trace.values.tracer import Tracer
+from ckad.transforms.call import Call, finished
+
+
+class Layout(NamedTuple):
+    """Where the gradients by the inputs ``wrt`` belong in pytrees like the arguments."""
+
+    wrt: tuple[int, ...]
+    scalars: list[bool]  # which are NumPy scalars rather than 0-d arrays
+    own_trees: list[trees.Treedef]  # one per argument
+    single: bool  # one pytree alone, not a tuple of several
+    flat: bool  # one gradient per argument, and nothing around it
+    imaginary: list[bool]  # which are by the imaginary part of a complex number
+
+    def structured(self, gradients: Sequence[Any]) -> Any:
+        left = finished(gradients, self.scalars)
+        left = left if self.flat else conjugated(left, self.imaginary)
+        out = left if self.flat else []
+        for own in () if self.flat else self.own_trees:
+            out.append(trees.unflatten(own, left[: own.num_leaves]))
+            left = left[own.num_leaves :]
+        return out[0] if self.single else tuple(out)
+
+
+def layout_of(call: Call, numbers: Sequence[int], single: bool) -> Layout:
+    """The layout of the gradients by the arguments ``numbers``; an error if one has no floats."""
+    wrt = tuple(k for n in numbers for k in _differentiable(call, n))
+    arrays = call.arguments.arrays
+    own_trees = [call.arguments.own_trees[n] for n in numbers]
+    flat = all(own.num_nodes == own.num_leaves == 1 for own in own_trees)
+    scalars = [_is_scalar(arrays[k]) for k in wrt]
+    imaginary = [part for own in own_trees for part in trees.imaginary(own)]
+    return Layout(wrt, scalars, own_trees, single, flat, imaginary)
+
+
+def conjugated(leaves: Sequence[Any], imaginary: Sequence[bool]) -> list[Any]:
+    """The leaves of complex values conjugated: a gradient is ``df/dx - i df/dy``."""
+    return [-x if part else x for x, part in zip(leaves, imaginary, strict=True)]
+
+
+def _is_scalar(x: Any) -> bool:
+    return x.scalar if isinstance(x, Tracer) else not isinstance(x, np.ndarray)
+
+
+def _differentiable(call: Call, argument: int) -> list[int]:
+    """The tape inputs of one argument; an error if a leaf of it is not a float."""
+    inputs = call.arguments.inputs_of(argument)
+    types = call.tape.input_types
+    for k, leaf in zip(inputs, call.arguments.spans[argument], strict=True):
+        if k < 0 or not types[k].is_float:
+            found = call.arguments.leaves[leaf]
+            kind = f"dtype {types[k].numpy}" if k >= 0 else type(found).__name__
+            raise DifferentiationError(
+                at_place(
+                    f"argument {argument} of {call.name} holds {kind}, which cannot be "
+                    "differentiated by. Pass floats (2.0 instead of 2, or .astype(np.float64)), or "
+                    "leave the argument out of argnums."
+                )
+            )
+    if not inputs:
+        raise DifferentiationError(
+            at_place(
+                f"argument {argument} of {call.name} holds no arrays, so there is nothing to "
+                "differentiate by. Pass an array, or leave the argument out of argnums."
+            )
+        )
+    return inputs
