@@ -59,6 +59,39 @@ def a_walk_on_a_graph(x):
     return total
 
 
+def forces_between_pairs(x):
+    forces = [[0.0, 0.0] for _ in range(6)]
+    for i in range(6):
+        for j in range(i + 1, 6):
+            d = x[i] - x[j]
+            if abs(d) < 1.72:
+                forces[i][0] += d
+                forces[j][0] -= d * x[0]
+                forces[j][-1] = forces[i][1] + j * d
+    return sum(f[0] ** 2 + f[1] for f in forces)
+
+
+def items_of_other_kinds(x):
+    rows, y = [[1, 2.0, x], [3, x[0], x], [5, 6, x], [7, 8.5, 2 * x], [9, x[2], x]], x[3]
+    for t in range(12):
+        y = np.cos(y + t)
+        k = int(y * 5) % 5
+        rows[k][0] = rows[k][0] + t
+        rows[k][1] = y * t
+        rows[k][2] = x * y
+    return sum(r[0] * r[1] for r in rows) + rows[0][2][1] + np.sum(rows[4][2])
+
+
+def a_list_of_other_length(x):
+    rows, y = [[x[0], x[1]], [x[2]], [x[3], x[4], x[5]]], x[3]
+    for t in range(9):
+        y = np.cos(y + t)
+        k = int(y * 3) % 3
+        rows[k][len(rows[k]) - 1] = y
+        rows[k][0] = rows[k][0] * y
+    return sum(sum(r) for r in rows)
+
+
 def a_grid_of_lists(x):
     grid, i, y = [[0.0] * 4 for _ in range(3)], 1, x[0]
     for t in range(25):
@@ -140,6 +173,9 @@ PROGRAMS = [
     by_a_name_of_its_own,
     by_a_function,
     items_added_up_and_tested,
+    forces_between_pairs,
+    items_of_other_kinds,
+    a_list_of_other_length,
 ]
 
 

@@ -148,6 +148,20 @@ def put_item(items: list[Any], index: Tracer, new: Any) -> None:
     items[:] = [one_of_classes(x, (old, new)) for x, old in zip(found, items, strict=True)]
 
 
+def put_number(choice: Choice, index: int, new: Any, put: Callable[..., None]) -> bool:
+    """``choice[index] = new`` of one of several lists, by ``put``, where all that is there and what
+    comes is numbers. Whether it is so."""
+    before = [one[index] for one in choice.objects if -len(one) <= index < len(one)]
+    slots = [slot_of(x) for x in (*before, new)]
+    if len(before) < len(choice.objects) or any(x is None or not x.scalar for x in slots):
+        return False
+    for number, one, old in zip(sorted(choice.options), choice.objects, before, strict=True):
+        found = np.where(np.equal(choice.number, number), new, old)[()]
+        found = weakened(found) if is_weak(new) and is_weak(old) else found
+        put(one, index, one_of_classes(found, (old, new)))
+    return True
+
+
 def put_attribute(choice: Choice, name: str, new: Any, old: Callable[[Any], Any], put: Any) -> None:
     """``choice.name = new``: of the one that is meant, by ``put``; the others keep the ``old``."""
     missing = [one for one in choice.objects if one is None]
@@ -219,15 +233,15 @@ def call_one(choice: Choice, functions: list[Any], *args: Any, **options: Any) -
 
 def done_by(choice: Choice, thunks: list[Thunk]) -> Any:
     """What is done for the object that is meant, by the one of ``thunks`` that belongs to it."""
-    (first, *others), (thunk, *rest) = choice.objects, thunks
-    if not others:
-        return thunk()
-    left = Choice(choice.number, choice.options - {number_of(first)})
+    if len(thunks) == 1:
+        return thunks[0]()
+    numbers, half = sorted(choice.options), len(thunks) // 2
+    low, high = (Choice(choice.number, frozenset(x)) for x in (numbers[:half], numbers[half:]))
     return either(
-        choice.where(lambda one: one is first),
-        thunk,
-        lambda: done_by(left, rest),
-        ("one of several", len(thunks)),
+        lift(np.less(choice.number, numbers[half])),
+        lambda: done_by(low, thunks[:half]),
+        lambda: done_by(high, thunks[half:]),
+        ("one of several", numbers[0], len(thunks)),
     )
 
 

@@ -105,7 +105,9 @@ def extend(choice: Choice, items: Sequence[Any]) -> None:
 
 def store(choice: Choice, index: Any, new: Any, put: Callable[..., None]) -> None:
     """``lists[k][index] = new``, by ``put`` in the one that is meant."""
-    branches.done_by(choice, [partial(put, one, index, new) for one in choice.objects])
+    plain = type(index) is int and not any(stack_of(x) or is_unclear(x) for x in choice.objects)
+    if not plain or not branches.put_number(choice, index, new, put):
+        branches.done_by(choice, [partial(put, one, index, new) for one in choice.objects])
 
 
 # --- appending -----------------------------------------------------------------------------------
