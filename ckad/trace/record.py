@@ -61,6 +61,7 @@ from ckad.trace.primitives import (
 )
 from ckad.trace.source import follow
 from ckad.trace.source.control.sequences import iteration
+from ckad.trace.source.names.bindings import clear
 from ckad.trace.source.outside.clock import computed
 from ckad.trace.source.outside.watch import watch
 from ckad.trace.values import apply
@@ -249,7 +250,7 @@ def _recorded(
         note_given(fun, args, kwargs)
         out = _run(fun, args, kwargs)
         leaves, out_tree = trees.flatten(out)
-        leaves = [_of_call(computed(made_whole(x)), trace) for x in leaves]
+        leaves = [_of_call(computed(made_whole(clear(x))), trace) for x in leaves]
         for leaf in leaves:
             _check_result(fun, leaf)
         rows = [value(x) for x in leaves]

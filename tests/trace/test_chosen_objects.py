@@ -296,6 +296,64 @@ def arrays_of_deques(a, b):
     return total
 
 
+class Path:
+    def __init__(self, n, x):
+        self.cost = (x - n) ** 2
+        self.points, self.times = [x * np.sin(k) for k in range(n)], [0.1 * k for k in range(n)]
+
+
+@program
+def a_path_of_fewer_points(a, b):
+    total, paths = 0.0, [Path(n, a + 1.9) for n in (2, 3, 5)]
+    best, least = None, float("inf")
+    for path in paths:
+        if least >= path.cost:
+            least, best = path.cost, path
+    for point, t in zip(best.points, best.times):  # noqa: B905
+        total = total + point * t
+    shortest = min(paths, key=lambda path: abs(path.points[-1] - b))
+    total = total + best.points[1] + best.points[-1] + best.times[-1] + len(best.points) * b
+    return total + sum(shortest.points) + least
+
+
+def best_of_a_window(x, n):
+    """What is chosen has other shapes than what it starts with; the caller may not want it."""
+    best, trajectory, least = [0.0, 0.0], np.array([[x[0], x[1]]]), float("inf")
+    for v in np.linspace(x[0], x[0] + 3.0, n):
+        rows = np.vstack([np.array([[v, x[1] * v]])] * 3)
+        cost = (v - 1.3) ** 2 + rows[-1, 1]
+        if least >= cost:
+            least, best, trajectory = cost, [v, v * x[2]], rows
+    return best, trajectory, least
+
+
+@program
+def the_best_without_its_trajectory(a, b):
+    total, x = 0.0, np.array([a, b, a * b])
+    for k in range(3):
+        u, _, cost = best_of_a_window(x + 0.1 * k, 4)
+        total = total + u[0] * u[1] + cost
+    found = best_of_a_window(x, 40)
+    return total + found[0][1] * found[2] + list(found)[-1]
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda x: np.sum(best_of_a_window(x, 4)[1]),
+        lambda x: sum([np.sum(item) for item in best_of_a_window(x, 4)]),
+        lambda x: np.array(best_of_a_window(x, 4)[1:]),
+        lambda x: best_of_a_window(x, 4)[1:] == (1.0, 2.0),
+        lambda x: (lambda u, rows, cost: np.sum(rows))(*best_of_a_window(x, 4)),
+        lambda x: best_of_a_window(x, 4)[1],
+        lambda x: best_of_a_window(x, 4)[2:0:-1],
+    ],
+)
+def test_an_item_without_one_value_is_an_error_where_it_is_read(read):
+    with pytest.raises(CarryError, match=r"'trajectory' is .* on one side of a branch"):
+        ckad.jit(read)(np.array([0.4, 0.3, 0.8]))
+
+
 @pytest.mark.parametrize("function", PROGRAMS, ids=lambda f: f.__name__)
 def test_the_one_that_is_chosen(function: Callable[..., Any]) -> None:
     check(function, 1.21, 0.83)

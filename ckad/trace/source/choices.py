@@ -35,7 +35,7 @@ _lock = threading.Lock()
 #: Of an enumeration with so many members, any may be met where one is.
 _FEW = 32
 #: So many objects a branch may choose from.
-_MOST = 64
+_MOST = 256
 #: The numbers of objects of one recording begin here.
 _MET = 1 << 24
 

@@ -33,8 +33,9 @@ from ckad.trace.source.memory.contents import is_in_buffers, new, read, stack_of
 from ckad.trace.source.memory.twins import changing, check_key
 from ckad.trace.source.names import classes
 from ckad.trace.source.names.absence import given, given_deep, needed
+from ckad.trace.source.names.bindings import clear
 from ckad.trace.source.names.closures import Closure
-from ckad.trace.source.names.frame import MISSING, Frame, Unclear, check_run_over, made
+from ckad.trace.source.names.frame import MISSING, Frame, check_run_over, made
 from ckad.trace.source.names.reader import Definition, define
 from ckad.trace.source.operators import BINARY, UNARY, changed, combine, compared
 from ckad.trace.source.outside.judge import hand_over
@@ -75,7 +76,7 @@ def _attribute(frame: Frame, node: ast.Attribute) -> Any:
     owner = seen(owner)
     if owner is None and not hasattr(owner, node.attr):
         needed(owner)
-    return seen(attribute_of(owner, node.attr))
+    return several.shown(attribute_of(owner, node.attr))
 
 
 def unread(frame: Frame, node: ast.expr) -> Any:
@@ -102,7 +103,7 @@ def items(
 ) -> Iterator[Any]:
     for node in nodes:
         if isinstance(node, ast.Starred):
-            yield from _spread(evaluate(frame, node.value))
+            yield from map(clear, _spread(evaluate(frame, node.value)))
         else:
             yield value(frame, node)
 
@@ -277,9 +278,7 @@ def unread_element(owner: Any, index: Any) -> Any:
     makes = type(owner) is defaultdict and index not in owner
     if makes:  # looking makes an item
         changing(owner)
-    found = owner[index]
-    if type(found) is Unclear:  # an attribute, in a __dict__
-        raise found.error
+    found = clear(owner[index])
     if makes and isinstance(found, (*CONTAINERS, set)):
         return made(found)
     return new(found, owner) if isinstance(index, slice) else found

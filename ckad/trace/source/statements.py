@@ -26,7 +26,7 @@ from ckad.trace.source.control.guarded import (
 )
 from ckad.trace.source.control.sequences import several
 from ckad.trace.source.control.sequences.generators import yielded
-from ckad.trace.source.expressions import closure, evaluate, unread, unread_element
+from ckad.trace.source.expressions import closure, evaluate, items, unread, unread_element
 from ckad.trace.source.libraries import compiles
 from ckad.trace.source.library import sparse
 from ckad.trace.source.matching import match
@@ -44,6 +44,7 @@ from ckad.trace.source.names.absence import (
     needed,
     or_none,
 )
+from ckad.trace.source.names.bindings import clear
 from ckad.trace.source.names.frame import (
     MISSING,
     RETURN,
@@ -86,9 +87,7 @@ def returned_by(frame: Frame, flow: Flow | None) -> Any:
         return None
     if Flow.NEXT in flow.kinds and value is not None:
         return _or_nothing(frame, flow, value)
-    if type(value) is Unclear:
-        raise value.error
-    return value
+    return clear(value)
 
 
 def _or_nothing(frame: Frame, flow: Flow, value: Any) -> Any:
@@ -141,7 +140,9 @@ def assign(frame: Frame, target: ast.expr, value: Any) -> None:
     """``target = value``."""
     if isinstance(target, ast.Name):
         frame.bind(target.id, value)
-    elif isinstance(target, (ast.Tuple, ast.List)):
+        return
+    value = clear(value)
+    if isinstance(target, (ast.Tuple, ast.List)):
         _unpack(frame, target.elts, value)
     elif isinstance(target, ast.Subscript):
         owner, index = unread(frame, target.value), several.index_of(frame, target)
@@ -328,9 +329,21 @@ def _if(frame: Frame, node: ast.If) -> Flow | None:
 
 
 def _return(frame: Frame, node: ast.Return) -> Flow:
-    value = None if node.value is None else unread(frame, node.value)
+    value = None if node.value is None else _returned(frame, node.value)
     frame.bind(RETURN, value)
     return definite(Flow.RETURN)
+
+
+def _returned(frame: Frame, node: ast.expr) -> Any:
+    if isinstance(node, ast.Tuple):
+        return tuple(items(frame, node.elts, _item_returned))
+    return unread(frame, node)
+
+
+def _item_returned(frame: Frame, node: ast.expr) -> Any:
+    """What has no one value is an error for who reads it."""
+    unclear = frame.handed_on(node.id) if isinstance(node, ast.Name) else None
+    return unread(frame, node) if unclear is None else unclear
 
 
 def _break(frame: Frame, node: ast.Break) -> Flow:

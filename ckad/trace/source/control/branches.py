@@ -21,7 +21,7 @@ from ckad.trace.source.control.flow import Flow, definite
 from ckad.trace.source.control.merging import VALUE, Merge, Side
 from ckad.trace.source.draws.noted import Uncounted, note_sides
 from ckad.trace.source.memory.appends import Appended
-from ckad.trace.source.memory.contents import Contents, Stacked, Whole
+from ckad.trace.source.memory.contents import Contents, Stacked, Whole, is_unclear, stack_of
 from ckad.trace.source.memory.ended import Ended
 from ckad.trace.source.memory.growing import Growing, Outgrown
 from ckad.trace.source.memory.housing import Housing, check_alike, merge_growth
@@ -210,7 +210,7 @@ def of_several(choice: Choice, values: list[Any]) -> Any:
     # equal containers are still several: what is put into one is in that one alone
     if all(x is first or (not can_differ(x) and same(first, x)) for x in values):
         return first
-    if all(map(can_be_chosen, values)):
+    if all(map(can_be_chosen, values)) or _differ_in_length(values):
         return one_of(values, lambda numbers: choice.looked_up([lift(k) for k in numbers]))
     slots = [slot_of(x) for x in values]
     if all(slot is not None and slot.scalar for slot in slots):
@@ -220,6 +220,12 @@ def of_several(choice: Choice, values: list[Any]) -> Any:
     if all(callable(x) and type(x) not in (OrNone, Choice) for x in values):
         return partial(call_one, choice, values)
     return done_by(choice, [partial(_itself, x) for x in values])
+
+
+def _differ_in_length(values: Sequence[Any]) -> bool:
+    """Whether these are lists of known items, not all as long."""
+    plain = all(type(x) is list and stack_of(x) is None and not is_unclear(x) for x in values)
+    return plain and len({len(x) for x in values}) > 1
 
 
 def _itself(x: Any) -> Any:

@@ -255,8 +255,8 @@ class Merge:
             if a is MISSING or b is MISSING:
                 leaves.append(self._leaf((a, b)))
                 continue
-            if type(b) is Skipped:
-                leaves.append(b)
+            if type(b) in (Skipped, Unclear) or type(a) is Unclear:
+                leaves.append(a if type(a) is Unclear else b)
                 continue
             s, t = slot_of(a), slot_of(b)
             if s is None or t is None:

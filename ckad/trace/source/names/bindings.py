@@ -18,7 +18,10 @@ MISSING: Any = _Missing()
 
 
 class Unclear:
-    """What a name is bound to where no one value can be recorded; to read it is an error."""
+    """What a name is bound to where no one value can be recorded; to read it is an error.
+
+    A tuple that a function returns may hold it, whose other items may be read.
+    """
 
     def __init__(self, error: BaseException) -> None:
         self.error = error
@@ -32,6 +35,16 @@ class Unclear:
 
     __getitem__ = __iter__ = __len__ = __bool__ = __call__ = __contains__ = _raise
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = _raise
+    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = __neg__ = __abs__ = _raise
+    __array__ = __float__ = __int__ = __index__ = _raise
+    __hash__ = object.__hash__
+
+
+def clear(x: Any) -> Any:
+    """``x``, which is read."""
+    if type(x) is Unclear:
+        raise x.error
+    return x
 
 
 class Maybe(NamedTuple):

@@ -112,6 +112,14 @@ class Frame:
             return certain(value)
         return value
 
+    def handed_on(self, name: str) -> Unclear | None:
+        """What a name of this frame is bound to if no one value can be recorded."""
+        value = self.names.get(name, MISSING)
+        if type(value) is not Unclear:
+            return None
+        self.note_read(name)
+        return value
+
     def binding(self, name: str) -> Any:
         """The same for who asks whether it is bound: a `Maybe`, or MISSING, where it may not be."""
         self.note_read(name)
