@@ -72,6 +72,33 @@ def above(a, n):
     return np.sum(h**2) + len(h) + h[-1]
 
 
+def left_early(a, n):
+    """The first row is no row yet, and the loop may be left with it."""
+    s = np.array([a, 0.3])
+    rows = np.array(s)
+    for k in range(n):
+        s = s + 0.1 * np.array([s[1], -s[0]])
+        rows = np.vstack((rows, s))
+        if s[0] < 0.69:
+            break
+    return np.sum(rows[:, 1] * rows[:, 0]) + k * a + len(rows)
+
+
+def left_in_the_first_step(a, n):
+    found = None
+    for k in range(n + 20):
+        a = a * 0.9
+        if found is None:
+            found = np.array([a, a])
+            if k < n:
+                break
+            continue
+        found = np.hstack((found, [a]))
+        if a < 0.3:
+            break
+    return np.sum(found**2) + k * a
+
+
 def in_a_dict(a, n):
     d = {"t": np.array([0.0]), "x": np.array([a])}
     for _ in range(n):
@@ -359,6 +386,7 @@ ONCE = [
     sometimes,
     nested,
     above,
+    left_early,
     in_a_dict,
     by_while_and_break,
     twice_by_the_same_name,
@@ -425,6 +453,12 @@ def test_arrays_that_grow_in_machine_code(program):
 @pytest.mark.parametrize("program", WRITTEN_OUT)
 def test_other_things_done_with_arrays_that_grow(program):
     agrees(program, 11, "vm")
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 12])
+@pytest.mark.parametrize("program", [left_early, left_in_the_first_step])
+def test_loops_that_are_left_in_their_first_steps(program, n):
+    agrees(program, n, "vm")
 
 
 @pytest.mark.parametrize("program", [rows_of_a_solver, sometimes, lagged])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import enum
 from collections.abc import Callable, Hashable, Sequence
 from functools import partial
@@ -98,6 +99,20 @@ def run_on(flow: Flow | None, rest: Thunk, place: Hashable) -> Flow | None:
         return flow
     others = Flow(flow.kinds - {Flow.NEXT}, flow.signal)
     return branch(goes, rest, lambda: others, place)
+
+
+def run_on_from(
+    node: ast.stmt, run: Callable[[int], Flow | None], flow: Flow, k: int
+) -> Flow | None:
+    """The steps of a loop from number ``k`` on, where ``flow``, with which a step ended, lets them
+    run."""
+    goes = flow.goes(Flow.NEXT, Flow.CONTINUE)
+    if goes is False:
+        return flow
+    if goes is True:
+        return run(k)
+    left = Flow(flow.kinds - {Flow.NEXT, Flow.CONTINUE}, flow.signal)
+    return branch(goes, lambda: run(k), lambda: left, ("from", node, k))
 
 
 def logical(is_and: bool, first: Any, verdict: Tracer, rest: Thunk, place: Hashable) -> Any:

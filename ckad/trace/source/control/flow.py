@@ -47,3 +47,7 @@ class Flow:
 
 def definite(kind: int) -> Flow:
     return Flow(frozenset({kind}), kind)
+
+
+#: How a step ends that does not leave the function.
+OF_LOOPS = frozenset({Flow.NEXT, Flow.CONTINUE, Flow.BREAK})

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import numpy as np
@@ -28,7 +28,7 @@ from ckad.trace.memory.context import current, local_storage
 from ckad.trace.source.actions import assign, run_block, unread
 from ckad.trace.source.control import branches, notes
 from ckad.trace.source.control.carried.findings import Stepping
-from ckad.trace.source.control.flow import Flow
+from ckad.trace.source.control.flow import OF_LOOPS, Flow
 from ckad.trace.source.control.loops import StagedLoop
 from ckad.trace.source.control.sequences import generators, several
 from ckad.trace.source.control.sequences.early import rest_of
@@ -137,7 +137,7 @@ class _For:
             before = len(rows)
             flow = self.step(k)
             if flow is not None and not flow.always(Flow.CONTINUE):
-                return _run_on_from(self.node, self.run_each, flow, k + 1)
+                return branches.run_on_from(self.node, self.run_each, flow, k + 1)
             if len(rows) > before and k + 1 < self.items.length:
                 return self._from(k + 1)._once()
         return None
@@ -182,14 +182,26 @@ class _For:
         """The first step alone, since what it starts from is of another kind; then the others."""
         flow = self.step(0)
         if flow is not None and not flow.always(Flow.CONTINUE):
-            return _run_on_from(self.node, self.run_each, flow, 1)
+            return self._others(flow)
         return self._from(1).run(peels=False)
+
+    def _others(self, flow: Flow) -> Flow | None:
+        """The steps after the first, which has ended with ``flow``: a loop of none where that
+        leaves the loop, or each by itself."""
+        goes = flow.goes(Flow.NEXT, Flow.CONTINUE)
+        if isinstance(goes, Tracer) and flow.kinds <= OF_LOOPS and not self.node.orelse:
+            rest = self._from(1)
+            rest.items.most = most = rest.items.length
+            rest.items.length = np.where(goes, most, 0)[()]
+            with suppress(CarryError, AliasError):
+                return rest.staged()
+        return branches.run_on_from(self.node, self.run_each, flow, 1)
 
     def run_each(self, first: int = 0) -> Flow | None:
         for k in range(first, self.items.length):
             flow = self.step(k)
             if flow is not None and not flow.always(Flow.CONTINUE):
-                return _run_on_from(self.node, self.run_each, flow, k + 1)
+                return branches.run_on_from(self.node, self.run_each, flow, k + 1)
         return None
 
     def _written_out(self, error: CkadError) -> Flow | None:
@@ -201,7 +213,9 @@ class _For:
             flow = self.step(k)
             check()
             if flow is not None and not flow.always(Flow.CONTINUE):
-                return _run_on_from(self.node, lambda k: self._each_checked(check, k), flow, k + 1)
+                return branches.run_on_from(
+                    self.node, lambda k: self._each_checked(check, k), flow, k + 1
+                )
         return None
 
 
@@ -227,22 +241,8 @@ class _Each:
         node, goes = self.loop.node, flow.goes(Flow.NEXT, Flow.CONTINUE)
         if not isinstance(goes, bool):  # a branch, whose sides may be recorded more than once
             n_left, again = rest_of(iterator)
-            return _run_on_from(node, lambda _: self._rest(again()), flow, n_left)
-        return _run_on_from(node, lambda _: self._rest(iterator), flow, 0)
-
-
-def _run_on_from(
-    node: ast.stmt, run: Callable[[int], Flow | None], flow: Flow, k: int
-) -> Flow | None:
-    """The steps from number ``k`` on, where ``flow``, with which a step ended, lets them run."""
-    goes = flow.goes(Flow.NEXT, Flow.CONTINUE)
-    if goes is False:
-        return flow
-    if goes is True:
-        return run(k)
-    left = Flow(flow.kinds - {Flow.NEXT, Flow.CONTINUE}, flow.signal)
-    assert isinstance(goes, Tracer)
-    return branches.branch(goes, lambda: run(k), lambda: left, ("from", node, k))
+            return branches.run_on_from(node, lambda _: self._rest(again()), flow, n_left)
+        return branches.run_on_from(node, lambda _: self._rest(iterator), flow, 0)
 
 
 # --- while ---------------------------------------------------------------------------------------
@@ -302,7 +302,7 @@ class _While:
         """The first step alone, since what it starts from is of another kind; then the others."""
         flow = self.step()
         if flow is not None and not flow.always(Flow.CONTINUE):
-            return _run_on_from(self.node, lambda _: self._from_test(), flow, 1)
+            return branches.run_on_from(self.node, lambda _: self._from_test(), flow, 1)
         goes = self.goes_on()
         return None if goes is False else self._recorded(goes, peels=False)
 
@@ -324,7 +324,7 @@ class _While:
             flow = self.step()
             check()
             if flow is not None and not flow.always(Flow.CONTINUE):
-                return _run_on_from(self.node, lambda _: self._tested(check), flow, 1)
+                return branches.run_on_from(self.node, lambda _: self._tested(check), flow, 1)
             goes = self.goes_on()
             if goes is not True:
                 return self.staged(goes) if goes is not False else None
