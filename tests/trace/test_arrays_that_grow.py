@@ -72,7 +72,7 @@ def above(a, n):
     return np.sum(h**2) + len(h) + h[-1]
 
 
-def left_early(a, n):
+def left_with_the_first_row(a, n):
     """The first row is no row yet, and the loop may be left with it."""
     s = np.array([a, 0.3])
     rows = np.array(s)
@@ -386,7 +386,7 @@ ONCE = [
     sometimes,
     nested,
     above,
-    left_early,
+    left_with_the_first_row,
     in_a_dict,
     by_while_and_break,
     twice_by_the_same_name,
@@ -456,7 +456,7 @@ def test_other_things_done_with_arrays_that_grow(program):
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 12])
-@pytest.mark.parametrize("program", [left_early, left_in_the_first_step])
+@pytest.mark.parametrize("program", [left_with_the_first_row, left_in_the_first_step])
 def test_loops_that_are_left_in_their_first_steps(program, n):
     agrees(program, n, "vm")
 
