@@ -14,6 +14,7 @@ from ckad.trace.arrays import of_list
 from ckad.trace.source.calls import call
 from ckad.trace.source.choices import Choice
 from ckad.trace.source.control import branches
+from ckad.trace.source.control.filled import owner_of
 from ckad.trace.source.effects import is_left_out
 from ckad.trace.source.kinds import class_of
 from ckad.trace.source.libraries import is_in
@@ -25,6 +26,7 @@ from ckad.trace.source.names.frame import MISSING, Maybe, check_changeable, ledg
 from ckad.trace.source.outside.watch import watch
 from ckad.trace.values.complex import ComplexTracer
 from ckad.trace.values.fields import Fields
+from ckad.trace.values.filled import is_filled
 from ckad.trace.values.tracer import Tracer, lift
 
 
@@ -36,7 +38,7 @@ def attribute_of(owner: Any, name: str) -> Any:
         return class_of(owner)
     if type(owner) is Choice:
         return branches.asked(owner, lambda known: objects.attribute(known, name))
-    return objects.attribute(owner, name)
+    return objects.attribute(owner_of(owner, name) if is_filled(owner) else owner, name)
 
 
 def set_attribute(owner: Any, name: str, value: Any) -> None:

@@ -29,6 +29,7 @@ from ckad.trace.values.apply import astype, broadcast_to, reshape_value
 from ckad.trace.values.array import Array
 from ckad.trace.values.complex import ComplexTracer, as_complex
 from ckad.trace.values.fields import Fields
+from ckad.trace.values.filled import Zero, is_filled, of_function
 from ckad.trace.values.short import Short, constant
 from ckad.trace.values.tracer import Tracer, fresh, known, lift, value
 from ckad.trees import SHORT
@@ -97,6 +98,8 @@ def classes_of(x: Any) -> frozenset[type]:
 
 def of_classes(result: Any, function: Callable[..., Any], *given: Any) -> Any:
     """A scalar ``function(*given)`` that has the classes which that gives in Python."""
+    if any(map(is_filled, given)):
+        return of_function(function, given, result)
     decided = any(type(x) is Tracer and x.classes for x in given)
     if decided and type(result) is Tracer and result.scalar:
         found = (_class_of_one(function, one) for one in product(*map(classes_of, given)))
@@ -294,6 +297,17 @@ def join(a: Slot, b: Slot, broadcasts: bool = False) -> Slot | None:
     type = Type(_code(dtype), a.type.shape)
     is_weak = a.weak and b.weak and a.scalar
     return Slot(type, a.scalar and b.scalar, is_weak).of_classes(classes)
+
+
+def join_values(x: Any, y: Any) -> Slot | None:
+    """The kind that holds two traced values or numbers; a Python number may become an array."""
+    a, b = slot_of(x), slot_of(y)
+    if a is None or b is None:
+        return None
+    joined = join(a, b, broadcasts=True)
+    if joined and joined.type.shape and type(x) in (int, float) and not x:
+        return joined.of_classes(joined.classes_in_python | {Zero})
+    return joined
 
 
 def is_kept(slot: Slot, joined: Slot) -> bool:
