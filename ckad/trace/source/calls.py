@@ -24,6 +24,7 @@ from ckad.errors import DtypeError
 from ckad.trace import dispatch
 from ckad.trace.arrays import made_whole
 from ckad.trace.memory.context import current, mark_place
+from ckad.trace.primitives.methods import Flat
 from ckad.trace.primitives.part.joins import is_sized
 from ckad.trace.source import effects
 from ckad.trace.source.actions import by_builtin, listed, reduced, told_apart
@@ -321,7 +322,7 @@ def _constructed(made_now: Any, given: Sequence[Any]) -> Any:
 
 def _all_of(x: Any, apart: bool) -> Any:
     """What a generator gives, as a list; ``apart`` for who takes its items one by one."""
-    if isinstance(x, Lazy):
+    if isinstance(x, (Lazy, Flat)):
         return x.all_items()
     if isinstance(x, Filtered):
         return x
