@@ -91,6 +91,9 @@ def is_weak(x: Any) -> bool:
 
 def classes_of(x: Any) -> frozenset[type]:
     """The classes that a number or array may be of in Python."""
+    if isinstance(x, (Short, ComplexTracer)):
+        one = complex if is_weak(x) else x.dtype.type
+        return frozenset({one if np.ndim(x) == 0 else np.ndarray})
     if type(x) is not Tracer:
         return frozenset({type(x)})
     return x.classes or Slot(x.type, x.scalar, x.weak).classes_in_python
@@ -101,6 +104,8 @@ def of_classes(result: Any, function: Callable[..., Any], *given: Any) -> Any:
     if any(map(is_filled, given)):
         return of_function(function, given, result)
     decided = any(type(x) is Tracer and x.classes for x in given)
+    if decided and type(result) is Tracer:
+        _check_width(function, given)
     if decided and type(result) is Tracer and result.scalar:
         found = (_class_of_one(function, one) for one in product(*map(classes_of, given)))
         classes = frozenset(kind for kind in found if kind is not None)
@@ -108,6 +113,34 @@ def of_classes(result: Any, function: Callable[..., Any], *given: Any) -> Any:
             undecided_truth()
         _note_classes(result, classes)
     return result
+
+
+def _check_width(function: Callable[..., Any], given: Sequence[Any]) -> None:
+    """ConcreteValueError where the classes of operands decide how many bits the result has."""
+    samples = [[_sample_of(x, kind) for kind in classes_of(x)] for x in given]
+    found = {_dtype_of_one(function, one) for one in product(*samples)} - {None}
+    if len(found) > len({dtype.kind for dtype in found if dtype}):
+        names = " or ".join(sorted(map(str, found)))
+        raise ConcreteValueError(
+            at_place(
+                f"a value is computed in {names}, and which of these depends on a traced condition:"
+                " Python's numbers take the dtype of what they meet, NumPy's do not. Convert the "
+                "operand by float(x) or np.float64(x) before."
+            )
+        )
+
+
+def _sample_of(x: Any, kind: type) -> Any:
+    return np.ones((1,), x.dtype) if kind is np.ndarray else kind(1)
+
+
+def _dtype_of_one(function: Callable[..., Any], operands: Sequence[Any]) -> np.dtype | None:
+    """The dtype of what a function of NumPy's numbers gives; None for one of Python's."""
+    try:
+        found = function(*operands)
+    except (TypeError, OverflowError):
+        return None
+    return found.dtype if isinstance(found, (np.generic, np.ndarray)) else None
 
 
 _TRUTHS = frozenset({bool, np.bool_})
