@@ -41,8 +41,10 @@ def told_apart(callee: Any, args: Sequence[Any]) -> Sequence[Any]:
     return [_array(x, f"np.{callee.__name__}") for x in args]
 
 
-def owner_of(owner: Tracer, name: str) -> Tracer:
+def owner_of(owner: Any, name: str) -> Any:
     """The same of what has an attribute ``name``."""
+    if not is_filled(owner):
+        return owner
     is_told = np.float64 in (owner.classes or ()) and name not in _METHODS
     return _array(owner, f"its attribute {name!r}") if is_told else owner
 
