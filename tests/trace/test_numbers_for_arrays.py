@@ -44,6 +44,11 @@ def an_item(x):
     return chosen(x)[1]
 
 
+def in_an_array(x):
+    p = chosen(x)
+    return np.sum(np.array([p, 2.0 * p]) * np.stack([p, x]))
+
+
 def run_over(x):
     total = 0.0
     for v in chosen(x):
@@ -61,7 +66,7 @@ def after_a_loop_that_may_not_start(x):
 
 TELLING = [
     *(summed, its_size, a_product, after_operators_and_ufuncs, chosen_again, an_item, run_over),
-    after_a_loop_that_may_not_start,
+    *(after_a_loop_that_may_not_start, in_an_array),
 ]
 
 
@@ -126,6 +131,34 @@ def test_what_is_the_same_of_both_is_computed(function, at):
     assert value == pytest.approx(function(at), rel=1e-13)
     differences = [(function(at + d) - function(at - d)) / 2e-6 for d in 1e-6 * np.eye(4)]
     assert gradient == pytest.approx(differences, rel=1e-6, abs=1e-8)
+
+
+def shown_by_another_name(x):
+    p = q = chosen(x)
+    p *= 2.0
+    return np.sum(p * x + q * x)
+
+
+def shown_by_a_list(x):
+    p = chosen(x)
+    kept = [p]
+    p += x
+    return np.sum(p * x + kept[0] * x)
+
+
+def shown_by_the_caller(x):
+    def doubled(v):
+        v *= 2.0
+        return v
+
+    p = chosen(x)
+    return np.sum(doubled(p) * x + p * x)
+
+
+@pytest.mark.parametrize("function", [shown_by_another_name, shown_by_a_list, shown_by_the_caller])
+def test_what_two_names_show_is_not_changed_in_place(function):
+    with pytest.raises(CarryError, match="is changed in place, and is an array or a number"):
+        ckad.grad(function)(NUMBER)
 
 
 def test_where_it_is_not_known_when_it_is_a_number_it_is_refused():

@@ -70,7 +70,7 @@ from ckad.trace.source.values import (
     untranslated,
     weakened,
 )
-from ckad.trace.values.filled import is_by_elements, is_filled, of_function
+from ckad.trace.values.filled import holds_filled, is_by_elements, of_function
 from ckad.trace.values.tracer import Tracer
 
 #: What reads all that a generator gives at once.
@@ -94,7 +94,7 @@ _WEAK_RESULTS = {abs, float, int, bool, round, min, max, sum, pow}
 
 def call(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
     """``callee(*args, **options)``."""
-    if not any(map(is_filled, args)):
+    if not any(map(holds_filled, args)):
         return _call(callee, args, options)
     result = _call(callee, told_apart(callee, args), options)
     return of_function(callee, args, result) if is_by_elements(callee) else result

@@ -29,6 +29,11 @@ def is_filled(x: Any) -> bool:
     return type(x) is Tracer and x.classes is not None and bool(x.shape)
 
 
+def holds_filled(x: Any) -> bool:
+    """Whether an operand, or a list of operands, may be a number or have one among them."""
+    return any(map(is_filled, x)) if type(x) in (list, tuple) else is_filled(x)
+
+
 def is_by_elements(callee: Any) -> bool:
     """Whether a function computes each element from those of its operands."""
     if isinstance(callee, np.ufunc):
@@ -43,9 +48,9 @@ def as_array(x: Any) -> Any:
 
 def of_function(function: Callable[..., Any], given: Sequence[Any], result: Any) -> Any:
     """``function(*given)`` of single elements, some of ``given`` filled with numbers."""
-    if type(result) is not Tracer or not result.shape:
-        return result
     numbers = [x for x in given if is_filled(x)]
+    if type(result) is not Tracer or not result.shape or not numbers:
+        return result
     others = [np.shape(x) for x in given if not is_filled(x)]
     if np.broadcast_shapes(*others) == result.shape:
         return as_array(result)  # in place of an operand it is that one

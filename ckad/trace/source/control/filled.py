@@ -11,6 +11,8 @@ from ckad.errors import CarryError
 from ckad.place import at_place
 from ckad.trace.memory.context import current
 from ckad.trace.source.control.checks import note_raise
+from ckad.trace.source.memory.aliases import live_names
+from ckad.trace.source.names.frame import Key
 from ckad.trace.values.apply import astype
 from ckad.trace.values.filled import Zero, as_array, is_by_elements, is_filled
 from ckad.trace.values.tracer import Tracer
@@ -33,10 +35,11 @@ def told_apart(callee: Any, args: Sequence[Any]) -> Sequence[Any]:
     single elements: else the program stops there, or it is a CarryError."""
     module = str(getattr(callee, "__module__", ""))
     known = isinstance(callee, np.ufunc) or module.startswith(("numpy", "scipy"))
-    if not known or is_by_elements(callee):
+    one_by_one = any(map(is_filled, args))
+    if not known or (one_by_one and is_by_elements(callee)):
         return args
     zeros = all(Zero in x.classes for x in args if is_filled(x))
-    if callee in _ALIKE or (zeros and callee in _ALIKE_OF_ZEROS):
+    if one_by_one and (callee in _ALIKE or (zeros and callee in _ALIKE_OF_ZEROS)):
         return args
     return [_array(x, f"np.{callee.__name__}") for x in args]
 
@@ -54,7 +57,23 @@ def certain_array(x: Any) -> Any:
     return _array(x, "") if is_filled(x) and x.number is not None else x
 
 
+def check_alone(x: Any, key: Key) -> None:
+    """CarryError if a name is changed in place by ``+=`` whose value other names show, too: they
+    see that of an array, and not that of a number."""
+    other = next(live_names(x.storage.root, [key]), None) if is_filled(x) else None
+    if other is not None:
+        raise CarryError(
+            at_place(
+                f"{key[1]!r} is changed in place, and is an array or a number: {other[1]!r} shows "
+                "the same and would change with it if it is an array alone. Which of these it is "
+                "depends on a traced condition. Write x = x + y, or start with an array."
+            )
+        )
+
+
 def _array(x: Any, how: str) -> Any:
+    if type(x) in (list, tuple):
+        return type(x)([_array(item, how) for item in x])
     if not is_filled(x):
         return x
     if x.number is None:
