@@ -140,7 +140,7 @@ def test_likelihood_on_both_engines(engine):
 @pytest.mark.parametrize("name", OF_POINTS)
 @pytest.mark.parametrize("distribution", SHAPES, ids=lambda d: d.name)
 def test_outside_of_support_and_parameters(distribution, name):
-    x = np.array([-np.inf, -2.0, 0.5, 3.0, np.inf, np.nan])
+    x = np.array([-np.inf, -2.0, 0.0, 0.5, 1.0, 3.0, np.inf, np.nan])
     function, shapes = getattr(distribution, name), (2.5,) * len(SHAPES[distribution][1])
     for scale in (1.3, 0.0, -1.0):
         got = ckad.jit(lambda x, s=scale: function(x, *shapes, scale=s))(x)

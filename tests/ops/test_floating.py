@@ -122,3 +122,33 @@ def test_neighbours_of_parts_whose_length_is_computed():
 
     x = np.linspace(1.0, 9.0, 8)
     assert ckad.jit(of_some)(x, 5) == of_some(x, 5)
+
+
+@ENGINES
+@pytest.mark.parametrize("ufunc", [np.maximum, np.minimum, np.fmax, np.fmin])
+def test_which_of_zeros_with_signs_counts_is_as_for_numpys_numbers(engine, ufunc):
+    def both(x, y):
+        return ufunc(x, y), ufunc(x, 0.0), ufunc(-0.0, y), ufunc(x * np.ones(1), y)[0]
+
+    compiled = ckad.jit(both, engine=engine)
+    for x in (0.0, -0.0):
+        for y in (0.0, -0.0):
+            the_same(compiled(x, y), both(np.float64(x), np.float64(y)))
+
+
+@ENGINES
+def test_what_equals_a_bound_keeps_its_sign(engine):
+    def clipped(x):
+        return (
+            np.clip(x, 0.0, 1.0),
+            np.clip(x, -1.0, -0.0),
+            np.clip(x, x[::-1], 2.0),
+            max(x[0], 0.0),
+        )
+
+    x = np.array([0.0, -0.0, -0.0, 0.0, -0.0])
+    for given in (x, -x):
+        for found, expected in zip(
+            ckad.jit(clipped, engine=engine)(given), clipped(given), strict=True
+        ):
+            the_same(found, expected)

@@ -24,6 +24,7 @@ from scipy.spatial.distance import cdist, pdist, squareform
 
 import ckad
 from ckad import trees
+from ckad.errors import UnsupportedFunctionError
 
 X = np.random.default_rng(0).random((5, 6))
 K = np.random.default_rng(1).random((3, 3))
@@ -114,6 +115,7 @@ FUNCTIONS = {
     "origin": lambda x: scipy.ndimage.convolve1d(x, [1.0, 2.0, 0.5], mode="wrap", origin=-1),
     "laplace": lambda x: scipy.ndimage.laplace(x, mode="nearest") ** 2,
     "gaussian_filter": lambda x: scipy.ndimage.gaussian_filter(x, (1.2, 0.7)),
+    "a mode for each axis": lambda x: scipy.ndimage.gaussian_filter(x, 0.7, mode=OUTSIDE[:2]),
     "uniform_filter": lambda x: scipy.ndimage.uniform_filter(x, 4, mode="nearest"),
     "convolve2d": lambda x: [scipy.signal.convolve2d(x, K, m, b) for m, b in WAYS],
     "traced kernel": lambda x: scipy.signal.convolve2d(x, x[:2, :2], "same"),
@@ -161,3 +163,12 @@ def test_value_and_derivative(name):
 def test_places_of_another_length():
     with pytest.raises(ValueError, match="2 places for 6 values"):
         ckad.grad(lambda a: simpson(X[0], x=a * np.arange(2.0)))(1.0)
+
+
+def test_what_a_filter_and_a_spline_have_no_rule_for():
+    for refused in (
+        lambda x: scipy.ndimage.median_filter(x, 3, mode=OUTSIDE[:2]),
+        lambda x: InterpolatedUnivariateSpline(NODES, x[0, : len(NODES)]).integral(0.0, 1.0),
+    ):
+        with pytest.raises(UnsupportedFunctionError, match="has no rule for"):
+            ckad.jit(refused)(X)

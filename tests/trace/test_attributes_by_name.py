@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import ckad
+from ckad.errors import UnsupportedFunctionError
 
 
 class Body:
@@ -299,3 +300,25 @@ def test_what_decides_whether_a_handler_runs_is_named():
 
     with pytest.raises(ckad.errors.ConcreteValueError, match="a handler waits for a name"):
         ckad.grad(program)(1.3)
+
+
+@pytest.mark.parametrize(
+    ("ask", "error", "says"),
+    [
+        (lambda x: int(x[0] * 10.0).bit_length(), UnsupportedFunctionError, r"\.bit_length of a"),
+        (lambda x: float(x[0]).hex(), UnsupportedFunctionError, r"\.hex of a traced float"),
+        (lambda x: x.unknown, AttributeError, "'ndarray' object has no attribute 'unknown'"),
+        (lambda x: x[0].unknown, AttributeError, "'float64' object has no attribute 'unknown'"),
+        (lambda x: (x + 1j).unknown, AttributeError, "'ndarray' object has no"),
+    ],
+)
+def test_what_traced_values_have_not_is_told_as_of_those_of_numpy(ask, error, says):
+    with pytest.raises(error, match=says):
+        ckad.jit(ask)(np.ones(3))
+
+
+def test_a_default_is_taken_for_what_arrays_have_not():
+    def program(x):
+        return getattr(x, "unknown", 2.0) * x[0] + hasattr(x, "unknown")
+
+    assert ckad.jit(program)(np.array([3.0])) == 6.0

@@ -359,3 +359,92 @@ def test_what_looks_at_memory_one_by_one_is_refused_by_name(program, word):
 def test_items_of_flat_one_by_one():
     gradient = ckad.grad(lambda x: next(iter(x.T.flat)) * sum(x.flat))(np.ones((2, 3)))
     assert gradient.tolist() == [[7.0, 1.0, 1.0], [1.0, 1.0, 1.0]]
+
+
+# --- iterators have their items once -------------------------------------------------------------
+
+
+def first_of_pairs_and_the_others(s):
+    pairs = zip(s * X, X[::-1], strict=True)
+    x, y = next(pairs)
+    total = x * y * y
+    for a, b in pairs:
+        total = 0.5 * total + a * b
+    return total
+
+
+def two_first_of_those_counted(s):
+    counted = enumerate(s * X * X)
+    (i, x), (j, y) = next(counted), next(counted)
+    return i * x + j * y + sum(k * v for k, v in counted)
+
+
+def last_and_the_others(s):
+    backwards = reversed(s * X * X)
+    last = next(backwards)
+    return last * sum(backwards) + next(reversed([s, 2.0 * s]))
+
+
+def more_than_there_are(s):
+    pairs = zip([s], [s * s], strict=True)
+    (x, y), z = next(pairs), next(pairs, s)
+    return x + 2.0 * y + z
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        *(first_of_pairs_and_the_others, two_first_of_those_counted, last_and_the_others),
+        more_than_there_are,
+    ],
+)
+def test_next_takes_the_first_item_of_what_is_made_of_sequences(function: Function) -> None:
+    value, slope = ckad.value_and_grad(function)(AT)
+    assert value == pytest.approx(function(AT), rel=1e-13)
+    assert slope == pytest.approx((function(AT + 1e-6) - function(AT - 1e-6)) / 2e-6, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    "iterator",
+    [
+        *(lambda x: x.flat, lambda x: zip(x, x, strict=True), lambda x: reversed(x)),
+        *(lambda x: filter(lambda v: v > 0.1, x), lambda x: (v for v in x if v > 0.1)),
+    ],
+)
+@pytest.mark.parametrize(
+    "take",
+    [
+        *(lambda it: sum(np.sum(v) for v in it), lambda it: sum(1.0 * np.max(v) for v in it)),
+        *(lambda it: float(any(np.sum(v) > 0.2 for v in it)), lambda it: float(len(list(it)))),
+    ],
+)
+def test_no_item_is_taken_twice(iterator: Function, take: Function) -> None:
+    def program(s):
+        it = iterator(s * X)
+        return take(it) + take(it) + 0.0 * s
+
+    with pytest.raises(CkadError, match=r"run over again|ends early|which items"):
+        ckad.jit(program, engine="vm")(AT)
+
+
+def test_one_iterator_beside_itself_is_refused() -> None:
+    def program(s):
+        it = (s * X).flat
+        return sum(a * b * b for a, b in zip(it, it, strict=True))
+
+    with pytest.raises(ckad.errors.UnrecordableError, match="flat is run over again"):
+        ckad.jit(program, engine="vm")(AT)
+
+
+def test_elements_of_flat_are_taken_where_it_is_written() -> None:
+    def program(s):
+        u, total = s * np.outer(X, X), 0.0
+        for _ in range(6):
+            u = 0.9 * u
+            for v in u.flat:
+                total = 0.5 * total + v
+            it = u.flat
+            total += it[3] + len(it) + sum(it) + max(u.flat)
+        return total
+
+    assert ckad.jit(program)(AT) == pytest.approx(program(AT), rel=1e-13)

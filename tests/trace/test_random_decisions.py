@@ -321,3 +321,32 @@ def test_probabilities_that_are_none_stop_the_program():
         ckad.grad(program, engine="vm")(0.9)
     with pytest.raises(UnrecordableError, match="whose distribution"):
         ckad.grad(lambda s: s * np.random.choice(2, 2, False, np.array([s, 1 - s]))[0])(0.5)
+
+
+def nothing_is_drawn_on_one_side(s):
+    random.seed(4)
+    x, total = s * np.arange(4.0), 0.0
+    for k in range(6):  # all of these numbers are less than 0.5
+        if random.random() < 0.5:
+            total += x[k % 3]
+        else:
+            total -= random.gauss(0.0, 1.0) * x[1]
+    return total
+
+
+def no_array_is_drawn_on_one_side(s):
+    rng, total = np.random.default_rng(2), 0.0
+    for k in range(7):
+        if rng.random() < 1.0:
+            total += s * k
+        else:
+            total += np.sum(rng.normal(size=3) * s)
+    return total
+
+
+@pytest.mark.parametrize("f", [nothing_is_drawn_on_one_side, no_array_is_drawn_on_one_side])
+@pytest.mark.parametrize("engine", ["vm", "native"])
+def test_a_side_that_no_step_takes_draws_nothing(f: Function, engine: str) -> None:
+    value, slope = ckad.value_and_grad(f, engine=engine)(0.7)
+    assert value == pytest.approx(f(0.7), rel=1e-13)
+    assert slope == pytest.approx((f(0.7 + 1e-6) - f(0.7 - 1e-6)) / 2e-6, rel=1e-7)

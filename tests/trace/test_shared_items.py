@@ -174,7 +174,32 @@ def enumerate_again(a):
     return s + 100 * sum(x for k, x in it)
 
 
+def item_put_on_one_side_and_written_on_the_other(a):
+    p = a * np.arange(3.0)
+    xs, q = [p], p
+    if a > 1.0:
+        xs.append(p)
+        p = 2.0 * q
+    else:
+        p *= 0.5
+    return np.sum(p) + np.sum(xs[0])
+
+
+def the_same_by_a_nested_branch(a):
+    p = a * np.arange(3.0)
+    xs = [p]
+    if a < 2.0:
+        if a > 1.0:
+            xs.append(p)
+            p = p + 1.0
+        else:
+            p[1] = 7.0
+    return np.sum(p) + np.sum(xs[0])
+
+
 REFUSED: dict[Function, type[CkadError]] = {
+    item_put_on_one_side_and_written_on_the_other: AliasError,
+    the_same_by_a_nested_branch: AliasError,
     items_written_in_a_loop: AliasError,
     list_chosen_by_a_state: AliasError,
     global_list_chosen: AliasError,

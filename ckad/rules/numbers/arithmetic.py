@@ -288,9 +288,11 @@ for _op, _numpy, _name in (
 
 def _emit_extremum(relation: str) -> dict[str, ir.Emitter]:
     def floats(b: Any, x: Any, y: Any) -> Any:
-        # NaN wins, whichever operand it is
+        # NaN wins, whichever operand it is; of 0.0 and -0.0 the second, as for NumPy's numbers
         if ir.is_number(y):
             return b.select(b.fcmp_unordered(relation, x, y), x, y)
+        if ir.is_number(x):
+            return b.select(b.fcmp_ordered(relation, x, y), x, y)
         first = b.or_(b.fcmp_ordered(relation, x, y), ir.is_nan(b, x))
         return b.select(first, x, y)
 
@@ -307,7 +309,7 @@ def _share(b: Builder, wins: int, x: int, y: int) -> Share:
 elementwise(
     Op.MAXIMUM,
     np.maximum,
-    _emit_extremum(">="),
+    _emit_extremum(">"),
     [
         lambda b, out, x, y: _share(b, b.gt(x, y), x, y),
         lambda b, out, x, y: _share(b, b.gt(y, x), y, x),
@@ -317,7 +319,7 @@ elementwise(
 elementwise(
     Op.MINIMUM,
     np.minimum,
-    _emit_extremum("<="),
+    _emit_extremum("<"),
     [
         lambda b, out, x, y: _share(b, b.lt(x, y), x, y),
         lambda b, out, x, y: _share(b, b.lt(y, x), y, x),

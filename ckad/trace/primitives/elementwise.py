@@ -264,7 +264,8 @@ register(np.signbit, lambda x: np.less(np.copysign(constant_like(x, 1.0), x), 0)
 
 
 def _fextremum(ufunc: Any) -> Lowering:
-    return lambda x, y: np.where(np.isnan(x), y, np.where(np.isnan(y), x, ufunc(x, y)))
+    """Of equal operands the first, of which -0.0 and 0.0 are two."""
+    return lambda x, y: np.where(np.isnan(x), y, np.where(np.isnan(y), x, ufunc(y, x)))
 
 
 register(np.fmax, _fextremum(np.maximum))

@@ -8,11 +8,13 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from ckad.errors import UnsupportedFunctionError
+from ckad.errors import UnrecordableError, UnsupportedFunctionError
 from ckad.place import at_place
 from ckad.trace.arrays import Array, Casting, repeated
 from ckad.trace.dispatch import EVERY, Function, call, put, reject
-from ckad.trace.memory.views import ReshapeView
+from ckad.trace.memory.context import current
+from ckad.trace.memory.storage import Storage
+from ckad.trace.memory.views import Path, ReshapeView
 from ckad.trace.primitives import shape
 from ckad.trace.primitives.creation import converted
 from ckad.trace.primitives.scalars import as_python
@@ -144,7 +146,23 @@ for _key, _method in _FOR_EVERY_KIND.items():
 class Flat(Tracer):
     """An iterator in NumPy; here a one-dimensional view whose parts are copies, as in NumPy."""
 
-    __slots__ = ()
+    __slots__ = ("is_begun",)
+
+    def __init__(self, storage: Storage, path: Path) -> None:
+        super().__init__(storage, path)
+        self.is_begun = False
+
+    def all_items(self) -> Tracer:
+        """The elements, which are taken once."""
+        if self.is_begun or self.storage.trace is not current():
+            raise UnrecordableError(
+                at_place(
+                    "the iterator x.flat is run over again, or in a loop or branch that it was "
+                    "made outside of. Write x.flat there, or x.ravel(), an array."
+                )
+            )
+        self.is_begun = True
+        return Tracer(self.storage, self.path)
 
     def __getitem__(self, index: Any) -> Any:
         part = call(operator.getitem, (self, index), {})
@@ -159,6 +177,7 @@ class Flat(Tracer):
             call(operator.setitem, (self, index, repeated(new, size)), {})
 
     def __iter__(self) -> Iterator[Any]:
+        self.all_items()
         return (self[k] for k in range(self.size))
 
 

@@ -42,10 +42,15 @@ def clip(
     a = lift(a) if dtype is None else astype(a, dtype)
     result = a
     if given(low):
-        result = np.maximum(result, low)
+        result = _bounded(np.maximum, result, low)
     if given(high):
-        result = np.minimum(result, high)
+        result = _bounded(np.minimum, result, high)
     return finish(np.positive(result) if result is a else result, out)
+
+
+def _bounded(ufunc: Any, x: Any, bound: Any) -> Any:
+    """Of -0.0 and 0.0 the one that NumPy takes: ``x``, unless there is a bound for each element."""
+    return ufunc(x, bound) if np.ndim(bound) else ufunc(bound, x)
 
 
 @implements(np.round, np.around)

@@ -25,6 +25,7 @@ class Actions(NamedTuple):
     ordered: Callable[..., Any]
     extreme: Callable[..., Any]
     by_builtin: Callable[..., Any]
+    told_apart: Callable[..., Any]
 
 
 _known: list[Actions] = []
@@ -92,6 +93,11 @@ def extreme(items: Any, key: Any, is_max: Any) -> Any:
 def by_builtin(callee: Any, args: Any, result: Any) -> Any:
     """What a builtin makes of Python numbers: the program stops where 64 bits do not hold it."""
     return _known[0].by_builtin(callee, args, result)
+
+
+def told_apart(callee: Any, args: Any) -> Any:
+    """Operands that are arrays for certain where a function tells them from numbers."""
+    return _known[0].told_apart(callee, args)
 
 
 def none_used() -> NoReturn:

@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from ckad.errors import UnrecordableError
+from ckad.errors import UnrecordableError, UnsupportedFunctionError
 from ckad.place import at_place
 from ckad.trace.arrays import of_list
 from ckad.trace.source.calls import call
 from ckad.trace.source.choices import Choice
 from ckad.trace.source.control import branches
+from ckad.trace.source.control.filled import owner_of
 from ckad.trace.source.effects import is_left_out
 from ckad.trace.source.kinds import class_of
 from ckad.trace.source.libraries import is_in
@@ -36,7 +37,25 @@ def attribute_of(owner: Any, name: str) -> Any:
         return class_of(owner)
     if type(owner) is Choice:
         return branches.asked(owner, lambda known: objects.attribute(known, name))
-    return objects.attribute(owner, name)
+    if not isinstance(owner, (Tracer, ComplexTracer)):
+        return objects.attribute(owner, name)
+    try:
+        return getattr(owner_of(owner, name), name)
+    except AttributeError:
+        raise _missing(owner, name) from None
+
+
+def _missing(owner: Any, name: str) -> Exception:
+    """What a traced number or array has not, and may have in Python."""
+    kind = class_of(owner)
+    if hasattr(kind, name):
+        return UnsupportedFunctionError(
+            at_place(
+                f"ckad has no rule for .{name} of a traced {kind.__name__}. Write it with NumPy's "
+                "functions, or compute it outside of the differentiated function."
+            )
+        )
+    return AttributeError(at_place(f"{kind.__name__!r} object has no attribute {name!r}"))
 
 
 def set_attribute(owner: Any, name: str, value: Any) -> None:

@@ -24,9 +24,10 @@ from ckad.errors import DtypeError
 from ckad.trace import dispatch
 from ckad.trace.arrays import made_whole
 from ckad.trace.memory.context import current, mark_place
+from ckad.trace.primitives.methods import Flat
 from ckad.trace.primitives.part.joins import is_sized
 from ckad.trace.source import effects
-from ckad.trace.source.actions import by_builtin, listed, reduced
+from ckad.trace.source.actions import by_builtin, listed, reduced, told_apart
 from ckad.trace.source.choices import Choice, numbered
 from ckad.trace.source.draws import calls as draws
 from ckad.trace.source.libraries import compiles, is_hashable, is_in, is_library, python_function
@@ -69,6 +70,7 @@ from ckad.trace.source.values import (
     untranslated,
     weakened,
 )
+from ckad.trace.values.filled import holds_filled, is_by_elements, of_function
 from ckad.trace.values.tracer import Tracer
 
 #: What reads all that a generator gives at once.
@@ -92,6 +94,13 @@ _WEAK_RESULTS = {abs, float, int, bool, round, min, max, sum, pow}
 
 def call(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
     """``callee(*args, **options)``."""
+    if not any(map(holds_filled, args)):
+        return _call(callee, args, options)
+    result = _call(callee, told_apart(callee, args), options)
+    return of_function(callee, args, result) if is_by_elements(callee) else result
+
+
+def _call(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
     if type(callee) in _FORMULAS:
         found = _of_numbers(callee, args, options)
         if found is not NotImplemented:
@@ -313,7 +322,7 @@ def _constructed(made_now: Any, given: Sequence[Any]) -> Any:
 
 def _all_of(x: Any, apart: bool) -> Any:
     """What a generator gives, as a list; ``apart`` for who takes its items one by one."""
-    if isinstance(x, Lazy):
+    if isinstance(x, (Lazy, Flat)):
         return x.all_items()
     if isinstance(x, Filtered):
         return x
@@ -389,12 +398,3 @@ def _counterpart(
     if not traced and not dispatch.is_always_called(callee):
         return None
     return dispatch.cell(callee, dispatch.kind_of_call(args, options))
-
-
-def writable(owner: Any, index: Any) -> Any:
-    """``np.mgrid[index]`` and its like; None for any other owner."""
-    try:
-        grid = dispatch.cell(owner) if type(owner).__module__.startswith("numpy") else None
-    except TypeError:
-        return None
-    return None if grid is None else grid(index)

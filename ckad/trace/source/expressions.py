@@ -12,9 +12,10 @@ import numpy as np
 
 from ckad.trace.memory.opened import making_text
 from ckad.trace.source.attributes import attribute_of, by_name
-from ckad.trace.source.calls import call, writable
+from ckad.trace.source.calls import call
 from ckad.trace.source.choices import Choice, numbered
 from ckad.trace.source.control import branches
+from ckad.trace.source.control.filled import certain_array
 from ckad.trace.source.control.sequences import picking, several
 from ckad.trace.source.control.sequences.comprehensions import (
     dict_comprehension,
@@ -26,6 +27,7 @@ from ckad.trace.source.control.sequences.comprehensions import (
 from ckad.trace.source.control.sequences.ordering import found_in
 from ckad.trace.source.effects import arguments
 from ckad.trace.source.kinds import real_of_spectra
+from ckad.trace.source.library.called import writable
 from ckad.trace.source.library.lists import columns, without_deques
 from ckad.trace.source.memory import keyed, listed
 from ckad.trace.source.memory.appends import LENGTHENING, appending, seen
@@ -252,7 +254,7 @@ def unread_element(owner: Any, index: Any) -> Any:
         return listed.item(owner, index)
     if keyed.is_looked_up(owner, index):
         return keyed.item(owner, index)
-    owner, index = needed(owner), given_deep(index)
+    owner, index = certain_array(needed(owner)), given_deep(index)
     if type(owner) is Choice:
         return branches.asked(owner, lambda known: _item_of_one(known, index))
     if isinstance(owner, dict):

@@ -17,6 +17,7 @@ from ckad.trace.source.calls import call
 from ckad.trace.source.choices import Choice, can_be_chosen, numbered
 from ckad.trace.source.control import branches, repetition
 from ckad.trace.source.control.checks import Stops, note_raise
+from ckad.trace.source.control.filled import certain_array, check_alone
 from ckad.trace.source.control.flow import Flow, definite
 from ckad.trace.source.control.guarded import (
     is_caught,
@@ -184,7 +185,7 @@ def store(owner: Any, index: Any, value: Any) -> None:
         return several.store(owner, index, value, store)
     if keyed.is_stored(owner, index) and keyed.store(owner, index, value):
         return None
-    owner, index = needed(owner), given_deep(index)
+    owner, index = certain_array(needed(owner)), given_deep(index)
     value = value if isinstance(owner, CONTAINERS) else given_deep(value)
     if isinstance(index, slice):
         value = seen(value)  # its items are taken
@@ -226,6 +227,7 @@ def _augmented(frame: Frame, node: ast.AugAssign) -> None:
         if name_counted(frame, target.id, node):
             return
         old = frame.lookup(target.id)
+        check_alone(old, (frame, target.id))
         new = _combined(frame, node, in_place, old)
         frame.bind(target.id, new)
     elif isinstance(target, ast.Subscript):

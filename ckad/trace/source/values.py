@@ -29,6 +29,7 @@ from ckad.trace.values.apply import astype, broadcast_to, reshape_value
 from ckad.trace.values.array import Array
 from ckad.trace.values.complex import ComplexTracer, as_complex
 from ckad.trace.values.fields import Fields
+from ckad.trace.values.filled import Zero, is_filled, of_function
 from ckad.trace.values.short import Short, constant
 from ckad.trace.values.tracer import Tracer, fresh, known, lift, value
 from ckad.trees import SHORT
@@ -90,6 +91,9 @@ def is_weak(x: Any) -> bool:
 
 def classes_of(x: Any) -> frozenset[type]:
     """The classes that a number or array may be of in Python."""
+    if isinstance(x, (Short, ComplexTracer)):
+        one = complex if is_weak(x) else x.dtype.type
+        return frozenset({one if np.ndim(x) == 0 else np.ndarray})
     if type(x) is not Tracer:
         return frozenset({type(x)})
     return x.classes or Slot(x.type, x.scalar, x.weak).classes_in_python
@@ -97,7 +101,11 @@ def classes_of(x: Any) -> frozenset[type]:
 
 def of_classes(result: Any, function: Callable[..., Any], *given: Any) -> Any:
     """A scalar ``function(*given)`` that has the classes which that gives in Python."""
+    if any(map(is_filled, given)):
+        return of_function(function, given, result)
     decided = any(type(x) is Tracer and x.classes for x in given)
+    if decided and type(result) is Tracer:
+        _check_width(function, given)
     if decided and type(result) is Tracer and result.scalar:
         found = (_class_of_one(function, one) for one in product(*map(classes_of, given)))
         classes = frozenset(kind for kind in found if kind is not None)
@@ -105,6 +113,34 @@ def of_classes(result: Any, function: Callable[..., Any], *given: Any) -> Any:
             undecided_truth()
         _note_classes(result, classes)
     return result
+
+
+def _check_width(function: Callable[..., Any], given: Sequence[Any]) -> None:
+    """ConcreteValueError where the classes of operands decide how many bits the result has."""
+    samples = [[_sample_of(x, kind) for kind in classes_of(x)] for x in given]
+    found = {_dtype_of_one(function, one) for one in product(*samples)} - {None}
+    if len(found) > len({dtype.kind for dtype in found if dtype}):
+        names = " or ".join(sorted(map(str, found)))
+        raise ConcreteValueError(
+            at_place(
+                f"a value is computed in {names}, and which of these depends on a traced condition:"
+                " Python's numbers take the dtype of what they meet, NumPy's do not. Convert the "
+                "operand by float(x) or np.float64(x) before."
+            )
+        )
+
+
+def _sample_of(x: Any, kind: type) -> Any:
+    return np.ones((1,), x.dtype) if kind is np.ndarray else kind(1)
+
+
+def _dtype_of_one(function: Callable[..., Any], operands: Sequence[Any]) -> np.dtype | None:
+    """The dtype of what a function of NumPy's numbers gives; None for one of Python's."""
+    try:
+        found = function(*operands)
+    except (TypeError, OverflowError):
+        return None
+    return found.dtype if isinstance(found, (np.generic, np.ndarray)) else None
 
 
 _TRUTHS = frozenset({bool, np.bool_})
@@ -294,6 +330,17 @@ def join(a: Slot, b: Slot, broadcasts: bool = False) -> Slot | None:
     type = Type(_code(dtype), a.type.shape)
     is_weak = a.weak and b.weak and a.scalar
     return Slot(type, a.scalar and b.scalar, is_weak).of_classes(classes)
+
+
+def join_values(x: Any, y: Any) -> Slot | None:
+    """The kind that holds two traced values or numbers; a Python number may become an array."""
+    a, b = slot_of(x), slot_of(y)
+    if a is None or b is None:
+        return None
+    joined = join(a, b, broadcasts=True)
+    if joined and joined.type.shape and type(x) in (int, float) and not x:
+        return joined.of_classes(joined.classes_in_python | {Zero})
+    return joined
 
 
 def is_kept(slot: Slot, joined: Slot) -> bool:

@@ -31,10 +31,11 @@ class Tracer(Shaped):
 
     ``scalar`` tells a NumPy scalar (immutable) from a 0-d array; ``weak`` says that it stands for a
     Python number, which takes the dtype of the array it meets. ``classes`` are those that it may be
-    of in Python, where a traced condition decides that.
+    of in Python, where a traced condition decides that; ``number`` is that condition where an array
+    stands for a number, as far as it is known.
     """
 
-    __slots__ = ("classes", "path", "scalar", "storage", "weak")
+    __slots__ = ("classes", "number", "path", "scalar", "storage", "weak")
     kind = dispatch.PLAIN
 
     def __init__(
@@ -44,12 +45,14 @@ class Tracer(Shaped):
         scalar: bool = False,
         weak: bool = False,
         classes: frozenset[type] | None = None,
+        number: Tracer | None = None,
     ) -> None:
         self.storage = storage
         self.path = path
         self.scalar = scalar
         self.weak = weak
         self.classes = classes
+        self.number = number
 
     # --- what it is ----------------------------------------------------------------------------
 
@@ -219,13 +222,13 @@ def _seen_from(trace: Trace | None, x: Tracer) -> Tracer:
         if outer.storage.part:  # the body around shows a part alone: it has to adopt the whole
             raise outer.storage.read_only_error()
         path = renamed(outer.path, trace.capture_row)
-        return Tracer(own, path, x.scalar, x.weak, x.classes)
+        return Tracer(own, path, x.scalar, x.weak, x.classes, x.number)
     b = outer.storage.trace.builder
     row = read(b, outer.storage.row, outer.path, outer.storage.cache)
     mirror = trace.capture(row, outer.storage, outer.path)
     if outer.path:
         mirror.plain, mirror.dense = layout(outer)
-    return Tracer(mirror, (), x.scalar, x.weak, x.classes)
+    return Tracer(mirror, (), x.scalar, x.weak, x.classes, x.number)
 
 
 def known(x: Any) -> np.ndarray | None:

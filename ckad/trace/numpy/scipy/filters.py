@@ -90,6 +90,7 @@ def _reversed(w: Array) -> Array:
 
 
 def padded(x: Array, widths: Any, mode: str, cval: Any) -> Array:
+    reject(not isinstance(mode, str), "filters of scipy.ndimage with a mode for each axis")
     if mode not in _OUTSIDE:
         raise RuntimeError(at_place(f"boundary mode not supported: {mode!r}"))
     options: dict[str, Any] = {"constant_values": cval} if _OUTSIDE[mode] == "constant" else {}
@@ -136,7 +137,8 @@ def _filter_on_axis(function: Any, flip: bool) -> Callable[..., Array]:
         k = axis_of(axis, x.ndim)
         on_axis = w[tuple(slice(None) if i == k else None for i in range(x.ndim))]
         origins = [origin if i == k else 0 for i in range(x.ndim)]
-        return _filtered(x, on_axis, output, mode, cval, origins, flip=False)
+        outside = mode if isinstance(mode, str) else mode[k]  # of a filter along all axes
+        return _filtered(x, on_axis, output, outside, cval, origins, flip=False)
 
     return filtered
 

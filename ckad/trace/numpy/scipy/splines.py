@@ -45,6 +45,11 @@ class Pieces:
         outside = np.logical_or(points < first, points > last)
         return np.where(outside.reshape((*points.shape, *trailing)), np.nan, total)
 
+    def __getattr__(self, name: str) -> Any:
+        if not name.startswith("_"):
+            reject(True, f"the attribute {name!r} of a spline through traced values")
+        raise AttributeError(name)
+
     def derivative(self, nu: int = 1) -> Pieces:
         if nu < 0:
             return self.antiderivative(-nu)

@@ -6,11 +6,11 @@ import ast
 import enum
 from collections.abc import Callable, Hashable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
-from ckad.errors import CarryError
+from ckad.errors import CarryError, CkadError, RaisedError
 from ckad.place import at_place, call_site
 from ckad.tape.ops import OPS, Group, Op
 from ckad.trace.arrays import called
@@ -36,6 +36,7 @@ from ckad.trace.source.names.frame import (
     Unclear,
     enclosing,
     open_region,
+    region,
 )
 from ckad.trace.source.names.region import Growth
 from ckad.trace.source.values import (
@@ -60,6 +61,10 @@ def either(predicate: Tracer, if_true: Thunk, if_false: Thunk, place: Hashable) 
     merged = _merged(predicate, if_true, if_false, place)
     one, other = merged.sides
     results = [side.ended.of(side.result) for side in merged.sides]
+    if one.raises and other.raises:
+        merged.names()
+        merged.finish()
+        _stop()
     if one.raises or other.raises:
         result = merged.of_other_side(*((results[1], False) if one.raises else (results[0], True)))
     else:
@@ -85,7 +90,16 @@ def branch(predicate: Tracer, if_true: Thunk, if_false: Thunk, place: Hashable) 
     merged.names()
     merged.finish()
     merged.settle()
+    if merged.flow is not None and merged.flow.always(Flow.RAISE) and region() is None:
+        _stop()
     return merged.flow
+
+
+def _stop() -> NoReturn:
+    """Both sides end with an error: nothing is run after them."""
+    if region() is not None:
+        raise Stops
+    raise RaisedError(at_place("the program raises an error on either side of a branch."))
 
 
 def run_on(flow: Flow | None, rest: Thunk, place: Hashable) -> Flow | None:
@@ -349,6 +363,17 @@ def _writes(side: Side, key: int) -> bool:
     return adopted is not None and adopted.writes > 0
 
 
+#: What Python raises where a line is run, and a side that is not taken does not.
+_OF_THE_RUN = (
+    LookupError,
+    UnboundLocalError,
+    ValueError,
+    ArithmeticError,
+    TypeError,
+    StopIteration,
+)
+
+
 class _Again(Exception):
     """A side has to be recorded again."""
 
@@ -369,7 +394,9 @@ def _record_side(side: Thunk, written: dict[int, Storage], housing: Housing) -> 
             raise _Again from None
         except Stops:
             result, raises = definite(Flow.RAISE), True
-        except (LookupError, UnboundLocalError) as error:
+        except _OF_THE_RUN as error:
+            if isinstance(error, CkadError) and not isinstance(error, LookupError):
+                raise
             if all(x.index is None for x in enclosing()):  # an error of the run, if it comes there
                 note_raise()
                 result, raises = definite(Flow.RAISE), True

@@ -32,7 +32,8 @@ from ckad.trace.memory.storage import Storage, Written
 from ckad.trace.source.control import notes, recalled
 from ckad.trace.source.control.body import Body
 from ckad.trace.source.control.carried.findings import Again, Findings, Mistaken, Stepping
-from ckad.trace.source.control.carried.kinds import COUNT, FLAG, End, check_filled, number
+from ckad.trace.source.control.carried.kinds import COUNT, FLAG, End, number
+from ckad.trace.source.control.filled import note_number
 from ckad.trace.source.control.flow import Flow
 from ckad.trace.source.draws.events import Loop, Stepped
 from ckad.trace.source.draws.noted import Uncounted, drawn
@@ -45,6 +46,7 @@ from ckad.trace.source.memory.handed import housed
 from ckad.trace.source.memory.housing import repeat_growth
 from ckad.trace.source.memory.sharing import Place
 from ckad.trace.source.names.frame import MISSING, RETURN, Frame, Key, Ledger, Region, open_region
+from ckad.trace.values.filled import is_filled
 from ckad.trace.values.grown import Grown, settle_tips
 from ckad.trace.values.tracer import Tracer, fresh, lift
 
@@ -264,8 +266,6 @@ class StagedLoop:
         body.find_carried()
         self._check_guessed(trace)
         body.finish()
-        first = 1 + (self.found.guard != UNGUARDED) + bool(self.found.signals)
-        check_filled(self.found.carried, body.inputs_in_order[first:], trace.builder.rows)
         self._check_recalled(recalled.is_least(body))
 
     def _check_guessed(self, trace: Trace) -> None:
@@ -375,9 +375,18 @@ class StagedLoop:
         """What the leaves of a name are after the loop."""
         at = (self.found.guard != UNGUARDED) + self.found.signals + end.first
         slots = self.found.of_last(end.slots, ends)
+        carried = self.found.carried.get(key)
         for k, (slot, leaf) in enumerate(zip(slots, end.leaves, strict=True)):
-            yield (key, k), leaf if slot is None else slot.show(rows[at])
+            shown = leaf if slot is None else slot.show(rows[at])
+            if carried is not None and is_filled(shown):
+                shown = self._or_number(shown, ends[k], carried.leaves[k])
+            yield (key, k), shown
             at += slot is not None
+
+    def _or_number(self, x: Tracer, end: Any, before: Any) -> Tracer:
+        """What a name shows after the loop, which is a number if it was and no step was made."""
+        started = self._first_guard()
+        return x if started is None else note_number(x, np.greater(started, 0), (end, before))
 
     def _flow(self, body: Body, rows: list[int]) -> Flow | None:
         if not self.found.signals:

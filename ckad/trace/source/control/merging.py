@@ -15,6 +15,7 @@ from ckad.trace.memory.storage import Storage
 from ckad.trace.primitives.part.structures import opened
 from ckad.trace.source.choices import unified
 from ckad.trace.source.control.checks import maybe
+from ckad.trace.source.control.filled import note_number
 from ckad.trace.source.control.flow import Flow, definite
 from ckad.trace.source.memory.contents import (
     Contents,
@@ -46,10 +47,12 @@ from ckad.trace.source.values import (
     flatten,
     is_same_array,
     join,
+    join_values,
     same,
     slot_of,
 )
 from ckad.trace.values.apply import astype
+from ckad.trace.values.filled import is_filled
 from ckad.trace.values.grown import Grown, aligned, settle_tips
 from ckad.trace.values.grown import unified as unified_rows
 from ckad.trace.values.tracer import Tracer, value
@@ -261,7 +264,7 @@ class Merge:
             s, t = slot_of(a), slot_of(b)
             if s is None or t is None:
                 return _unclear(said, repr(a), repr(b))
-            slot = join(s, t, broadcasts=True) or join(t, s, broadcasts=True)
+            slot = join_values(a, b) or join_values(b, a)
             if slot is None or not (is_same_array(s, slot) and is_same_array(t, slot)):
                 return _unclear(said, str(s.type), str(t.type))
             leaves.append(self._output_leaf(slot, (a, b)))
@@ -358,7 +361,7 @@ class Merge:
         shown = leaf.slot.show(self.rows[leaf.result])
         if not shown.scalar:
             self.chosen.append(Chosen(shown.storage, leaf.sides))
-        return shown
+        return note_number(shown, self.predicate, leaf.sides) if is_filled(shown) else shown
 
 
 def _unclear(said: str, one: str, other: str) -> Unclear:

@@ -28,6 +28,7 @@ from ckad.trace.memory.context import current, local_storage
 from ckad.trace.source.actions import assign, run_block, unread
 from ckad.trace.source.control import branches, notes
 from ckad.trace.source.control.carried.findings import Stepping
+from ckad.trace.source.control.filled import certain_array
 from ckad.trace.source.control.flow import OF_LOOPS, Flow
 from ckad.trace.source.control.loops import StagedLoop
 from ckad.trace.source.control.sequences import generators, several
@@ -60,7 +61,7 @@ def for_loop(frame: Frame, node: ast.For) -> Flow | None:
     found = unread(frame, node.iter)
     over, given = several.RunOver(found), several.opened(found)
     own = classes.invoke(given, "__iter__")
-    iterable = given if own is MISSING else own
+    iterable = certain_array(given) if own is MISSING else own
     items = None if isinstance(iterable, Driven) else items_of(iterable)
     with _inside(frame, node):
         if isinstance(iterable, Driven):

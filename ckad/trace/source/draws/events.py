@@ -59,9 +59,9 @@ class Stack:
         self._become(numbers)
 
     def forgo(self) -> None:
-        """Be any constant, if it is not needed."""
+        """Be any constant of this kind, if it is not needed: rows that are not run may read it."""
         if not self.is_known:
-            self._become(np.zeros((), self.dtype))
+            self._become(np.zeros(self.shape, self.dtype))
 
     def _become(self, numbers: np.ndarray) -> None:
         b = self.trace.builder

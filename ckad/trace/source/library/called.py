@@ -89,3 +89,12 @@ def _list(items: Any = ()) -> Any:
 def _tolist(self: Any) -> Any:
     dispatch.reject(self.ndim != 1, "tolist of more than one axis, of a length that is computed")
     return _run(iterations.listed, self)
+
+
+def writable(owner: Any, index: Any) -> Any:
+    """``np.mgrid[index]`` and its like; None for any other owner."""
+    try:
+        grid = dispatch.cell(owner) if type(owner).__module__.startswith("numpy") else None
+    except TypeError:
+        return None
+    return None if grid is None else grid(index)

@@ -22,6 +22,16 @@ from ckad.trace.source.names.reader import ITEM
 Consumer = Callable[[Any], Any]
 
 
+def run_over_again(what: str) -> UnrecordableError:
+    """Items of an iterator are asked for that may have been taken."""
+    return UnrecordableError(
+        at_place(
+            f"{what} run over again, after items of it have been taken, or in a loop or branch "
+            "that it was made outside of. Make it anew, or make a list of its items: list(...)."
+        )
+    )
+
+
 class Thrown(BaseException):
     """An exception of what is done with an item: handlers of the generator do not catch it."""
 
@@ -80,12 +90,7 @@ class Generated(Once):
     def run(self, consumer: Consumer, catches: bool = False) -> Any:
         """Run the body, which ``catches`` what the consumer raises or not."""
         if self._is_begun or self._by_python is not None:
-            raise UnrecordableError(
-                at_place(
-                    "a generator is run over again, after a loop has taken items of it. Call the "
-                    "generator function again, or make a list of its items: list(...)."
-                )
-            )
+            raise run_over_again("a generator is")
         self._is_begun = True
         return ended(self.frame, driven(self.frame, consumer, catches))
 
@@ -163,19 +168,31 @@ class Lazy:
         filtered: Callable[[], Filtered],
     ) -> None:
         self.is_undecided, self.plain, self.filtered = is_undecided, plain, filtered
-        self._iterator: Iterator[Any] | None = None
+        self._iterator: Each | None = None
+        self._is_used = False
         made(self)
 
     def all_items(self) -> Any:
         """A list of the items, or what stands for it where it is not known which there are."""
         if self._iterator is None and self.is_undecided():
-            return self.filtered()
+            return self.used()
         try:
             return list(iter(self))
         except Undecided:
-            return self.filtered()
+            return self.used()
 
-    def __iter__(self) -> Iterator[Any]:
+    def used(self) -> Filtered:
+        """The items that are kept, which none is left of then."""
+        self._check_unused()
+        self._is_used = True
+        return self.filtered()
+
+    def _check_unused(self) -> None:
+        if self._is_used:
+            raise run_over_again("a generator is")
+
+    def __iter__(self) -> Each:
+        self._check_unused()
         if self._iterator is None:
             self._iterator = self.plain()
         return self._iterator

@@ -54,6 +54,7 @@ class Region:
         self.probed: set[int] = set()  # empty lists of whose items nothing is known yet
         self.keyed: dict[int, Any] = {}  # dicts, and what was put into them by the step's number
         self.shelved: list[Any] = []  # memory of arrays that lists got here, and of the lists
+        self.kept: list[Any] = []  # of these, what was not in such a list before
         self.trace = stack()[-1] if stack() else None  # what is recorded into
         self.index: Any = None  # of a loop's body: the number of the step,
         self.steps = 0  # and how many steps there are

@@ -51,7 +51,7 @@ def open_region() -> Iterator[Region]:
     finally:
         _regions.innermost = outer
         opened.roll_back()
-        for root, keepers in opened.shelved:
+        for root, keepers in opened.kept:
             root.kept = [x for x in root.kept if x not in keepers]
         opened.spoilt = restore_spoilt(opened.n_spoilt)
 

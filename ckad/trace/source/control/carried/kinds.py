@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,8 +10,6 @@ import numpy as np
 from ckad import trees
 from ckad.errors import CarryError, CkadError
 from ckad.place import at_place
-from ckad.tape.ops import Group, Op
-from ckad.tape.row import Row
 from ckad.tape.types import DType, Type
 from ckad.trace.memory.foreseen import UNKNOWN
 from ckad.trace.source.choices import fitted, unified
@@ -42,6 +39,7 @@ from ckad.trace.source.values import (
     is_kept,
     is_same_array,
     join,
+    join_values,
     same,
     slot_of,
 )
@@ -137,46 +135,13 @@ def carried_from(key: Key, before: Any, end: Any) -> Carried:
                 raise error
             slots.append(None)
             continue
-        joined = join(s, t, broadcasts=True)
+        joined = join_values(a, b)
         if joined is None:
             error = changes(key, str(s.type), str(t.type))
             check_growth(key, before, end, error)
             raise error
         slots.append(joined)
     return Carried(tree, slots, leaves)
-
-
-#: What gives another result for an array than for the number that it is filled with.
-_COUNTING = {Op.SUM, Op.PROD, Op.CUMSUM, Op.MATMUL}
-
-
-def check_filled(carried: Mapping[Key, Carried], inputs: Sequence[Any], rows: list[Row]) -> None:
-    """CarryError if steps add up the elements of an array that the first one starts with a number
-    in place of: elementwise functions alone see no difference."""
-    starts = [
-        (key, slot, leaf)
-        for key, one in carried.items()
-        for slot, leaf in zip(one.slots, one.leaves, strict=True)
-        if slot is not None
-    ]
-    pairs = list(zip(starts, inputs, strict=False))
-    filled = {
-        row: key
-        for (key, slot, leaf), row in pairs
-        if slot.type.shape and leaf is not MISSING and not np.ndim(leaf)
-    }
-    zero = {row for (*_, x), row in pairs if type(x) in (int, float) and not x}  # adds up to it
-    for k, row in enumerate(rows) if filled else ():
-        found = [filled[x] for x in row.operands if x in filled]
-        if found and row.op in _COUNTING and row.operands[0] not in zero:
-            raise changes(found[0], "a number", "an array, whose elements its steps add up")
-        alike = all(x in filled or _is_number(rows[x]) for x in row.operands)
-        if found and alike and row.op.row.group is Group.ELEMENTWISE:
-            filled[k] = found[0]
-
-
-def _is_number(row: Row) -> bool:
-    return row.op is Op.BROADCAST or not row.type.shape
 
 
 def is_maybe(tree: trees.Treedef) -> bool:

@@ -18,6 +18,7 @@ from ckad.place import at_place
 from ckad.trace import dispatch
 from ckad.trace.memory.context import open_trace
 from ckad.trace.memory.storage import Written
+from ckad.trace.primitives.methods import Flat
 from ckad.trace.primitives.scalars import DECISIONS
 from ckad.trace.source.control import branches
 from ckad.trace.source.control.checks import Stops
@@ -88,6 +89,8 @@ def _deciding(original: Any) -> Callable[[Any], Any]:
     def decided(items: Any) -> Any:
         if isinstance(items, Lazy):
             items = _kept(items)
+        if type(items) is Flat:
+            items = items.all_items()
         if isinstance(items, Filtered):
             return reduced(original, (items,), {})
         if isinstance(items, Driven):
@@ -150,7 +153,7 @@ def _all(items: Any) -> Any:
 def _kept(items: Lazy) -> Any:
     """The items that a condition keeps."""
     if not items.is_undecided():
-        each = items.plain()
+        each = items.plain() if not is_read_later(items) else iter(items)
         if is_read_later(each):
             return each
         try:
@@ -165,7 +168,7 @@ def _kept(items: Lazy) -> Any:
                 "a for loop with break."
             )
         )
-    return items.filtered()
+    return items.used()
 
 
 def _is_quiet(run: Callable[[], Any]) -> bool:

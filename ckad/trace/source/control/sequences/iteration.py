@@ -16,6 +16,7 @@ from ckad.errors import DtypeError, UnrecordableError
 from ckad.place import at_place
 from ckad.trace import dispatch
 from ckad.trace.integers.affine import range_of
+from ckad.trace.primitives.methods import Flat
 from ckad.trace.primitives.part.mask import packed
 from ckad.trace.primitives.short.ranges import marked
 from ckad.trace.source.control.sequences import picking
@@ -28,7 +29,7 @@ from ckad.trace.source.memory.twins import noted_row
 from ckad.trace.source.names import classes
 from ckad.trace.source.names.absence import needed
 from ckad.trace.source.names.frame import MISSING, depth_of, made, region
-from ckad.trace.source.names.generated import Driven
+from ckad.trace.source.names.generated import Driven, run_over_again
 from ckad.trace.source.values import arrays_of, as_bound, lifted, weakened
 from ckad.trace.values.complex import ComplexTracer
 from ckad.trace.values.fields import Fields
@@ -107,17 +108,42 @@ class Once(Items):
         return super().__iter__()
 
     def begin(self) -> None:
-        inner = region()
-        if self._is_begun or depth_of(self) < (inner.depth if inner else 0):
-            raise UnrecordableError(
-                at_place(
-                    "an iterator (zip, enumerate, reversed) is run over again, or in a loop or "
-                    "branch that it was made outside of. Make a list of its items: list(...)."
-                )
-            )
+        self._check_unused()
         self._is_begun = True
         for part in self._parts:
             part.begin()
+
+    def _check_unused(self) -> None:
+        inner = region()
+        if self._is_begun or depth_of(self) < (inner.depth if inner else 0):
+            raise run_over_again("an iterator (zip, enumerate, reversed) is")
+
+    def __next__(self) -> Any:
+        """The first item; the others are left."""
+        self._check_unused()
+        if not isinstance(self.length, int):
+            raise UnrecordableError(
+                at_place(
+                    "next() of an iterator (zip, enumerate, reversed) over items whose number is "
+                    "only known when the program runs. Use their index: xs[0]."
+                )
+            )
+        if not self.length:
+            raise StopIteration
+        first, item = self.item(0), self.item
+        self.length, self.item = self.length - 1, lambda k: item(number(k + 1))
+        return first
+
+
+class _Elements(Items):
+    """Those of ``x.flat``, which is an iterator."""
+
+    def __init__(self, flat: Flat) -> None:
+        super().__init__(len(flat), lambda k: flat[k], read=_read(flat))
+        self._flat = flat
+
+    def begin(self) -> None:
+        self._flat.all_items()
 
 
 def number(x: Any) -> Any:
@@ -143,6 +169,8 @@ def items_of(x: Any) -> Items | None:
     if isinstance(x, Short) and isinstance(x.numbers, Part):
         of_part = items_of(x.numbers)
         return of_part and _marked(of_part, x.dtype)
+    if type(x) is Flat:
+        return _Elements(x)
     if isinstance(x, (Tracer, ComplexTracer, Fields, Short)):
         if not x.shape:
             raise TypeError("iteration over a 0-d array")

@@ -222,11 +222,13 @@ def shelve(roots: Sequence[Storage], keepers: Sequence[Storage]) -> None:
     """Note that rows of ``keepers`` are the memory of ``roots`` in NumPy."""
     inner = region()
     for root in roots:
-        root.kept += [x for x in keepers if x not in root.kept]
+        new = [x for x in keepers if x not in root.kept]
+        root.kept += new
         for keeper in keepers:
             keeper.lent.append(root)
         if inner is not None:
             inner.shelved.append((root, keepers))
+            inner.kept.append((root, new))
 
 
 def _is_named(kind: Any) -> bool:

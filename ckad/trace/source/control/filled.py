@@ -1,0 +1,104 @@
+"""Arrays that a number stands for, where a function or an attribute would tell them from it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ckad.errors import CarryError
+from ckad.place import at_place
+from ckad.trace.memory.context import current
+from ckad.trace.source.control.checks import note_raise
+from ckad.trace.source.memory.aliases import live_names
+from ckad.trace.source.names.frame import Key
+from ckad.trace.values.apply import astype
+from ckad.trace.values.filled import Zero, as_array, is_by_elements, is_filled
+from ckad.trace.values.tracer import Tracer
+
+#: What gives the same of a number and of an array that is filled with it,
+_ALIKE = frozenset(
+    {
+        *(np.max, np.min, np.mean, np.median, np.any, np.all, np.allclose, np.ptp, np.std, np.var),
+        *(np.nanmax, np.nanmin, np.nanmean, np.isscalar, np.may_share_memory, np.shares_memory),
+    }
+)
+#: and what does if the number is 0.
+_ALIKE_OF_ZEROS = frozenset({np.sum, np.nansum, np.prod, np.linalg.norm, np.count_nonzero})
+#: The same as methods and attributes of NumPy's numbers; Python's have nothing of an array.
+_METHODS = frozenset("max min mean any all std var real imag conj dtype astype round clip".split())
+
+
+def told_apart(callee: Any, args: Sequence[Any]) -> Sequence[Any]:
+    """The operands of a function of NumPy or SciPy, which are arrays if it looks at more than
+    single elements: else the program stops there, or it is a CarryError."""
+    module = str(getattr(callee, "__module__", ""))
+    known = isinstance(callee, np.ufunc) or module.startswith(("numpy", "scipy"))
+    one_by_one = any(map(is_filled, args))
+    if not known or (one_by_one and is_by_elements(callee)):
+        return args
+    zeros = all(Zero in x.classes for x in args if is_filled(x))
+    if one_by_one and (callee in _ALIKE or (zeros and callee in _ALIKE_OF_ZEROS)):
+        return args
+    return [_array(x, f"np.{callee.__name__}") for x in args]
+
+
+def owner_of(owner: Any, name: str) -> Any:
+    """The same of what has an attribute ``name``."""
+    if not is_filled(owner):
+        return owner
+    is_told = np.float64 in (owner.classes or ()) and name not in _METHODS
+    return _array(owner, f"its attribute {name!r}") if is_told else owner
+
+
+def certain_array(x: Any) -> Any:
+    """``x``, of which items are taken: the program stops where a number is known to be there."""
+    return _array(x, "") if is_filled(x) and x.number is not None else x
+
+
+def check_alone(x: Any, key: Key) -> None:
+    """CarryError if a name is changed in place by ``+=`` whose value other names show, too: they
+    see that of an array, and not that of a number."""
+    other = next(live_names(x.storage.root, [key]), None) if is_filled(x) else None
+    if other is not None:
+        raise CarryError(
+            at_place(
+                f"{key[1]!r} is changed in place, and is an array or a number: {other[1]!r} shows "
+                "the same and would change with it if it is an array alone. Which of these it is "
+                "depends on a traced condition. Write x = x + y, or start with an array."
+            )
+        )
+
+
+def _array(x: Any, how: str) -> Any:
+    if type(x) in (list, tuple):
+        return type(x)([_array(item, how) for item in x])
+    if not is_filled(x):
+        return x
+    if x.number is None:
+        raise CarryError(
+            at_place(
+                "a value is asked for its elements or its shape that is an array or a number, and "
+                f"which of these depends on a traced condition or the number of the step ({how})"
+                ". Start with an array: np.zeros_like(x), or np.full(n, number)."
+            )
+        )
+    note_raise(x.number)
+    return as_array(x)
+
+
+def note_number(x: Tracer, chosen: Tracer, sides: Sequence[Any]) -> Tracer:
+    """``x``, which is the first of two values if ``chosen``: when it is a number."""
+    flags = [_flag(side) for side in sides]
+    if is_filled(x) and all(flag is not None for flag in flags):
+        x.number = astype(np.where(chosen, *flags), bool)
+    return x
+
+
+def _flag(x: Any) -> Any:
+    """Whether ``x`` is a number; None where that is not known here."""
+    if not is_filled(x):
+        return not np.shape(x)
+    flag = x.number
+    return flag if flag is not None and current().is_inside(flag.storage.trace) else None
