@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from ckad import trees
+from ckad.errors import UnrecordableError
 from ckad.integrate.result import Ends, OdeResult
 from ckad.integrate.run import Run, State
 from ckad.integrate.stages import smallest_step
@@ -107,6 +109,22 @@ class Solution:
         t = stopping(state["t"], state["failed"], "STEP")
         states = states + 0.0 * stop_gradient(t)
         return states[np.argsort(order)].T
+
+
+def _solution_elsewhere(_: None, children: Any) -> Solution:
+    return Solution(_not_solved_again)
+
+
+def _not_solved_again(times: Any) -> Run:
+    raise UnrecordableError(
+        at_place(
+            "sol of a solution that is made in a loop or a branch is not known behind it. Call it "
+            "there, or give t_eval= and read y."
+        )
+    )
+
+
+trees.register(Solution, lambda _: ((), None), _solution_elsewhere)
 
 
 def solve(run: Run, observe: Callable[[Any, Any], Any]) -> OdeResult:

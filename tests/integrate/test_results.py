@@ -1,0 +1,129 @@
+"""What solvers return, handed on by loops, branches and functions."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import integrate, optimize
+
+import ckad
+from ckad.errors import SolverWarning, UnrecordableError
+
+from ..trace.idioms import check_number
+
+TIGHT = {"rtol": 1e-9, "atol": 1e-11}
+TIMES = [0.5, 1.0]
+START = np.array([1.0, 0.0])
+
+
+def swing(stiffness, drag=0.0):
+    return lambda t, y: [y[1], -stiffness * y[0] - drag * y[1]]
+
+
+def of_each_window(k):
+    """What the last step has found is read behind the loop."""
+    y = START
+    for _ in range(6):
+        sol = integrate.solve_ivp(swing(k), (0.0, 1.0), y, t_eval=TIMES, **TIGHT)
+        y = sol.y[:, -1]
+    return sol.y[0].sum() + sol.t[-1] * k if sol.success else 0.0
+
+
+def of_ends(k):
+    t, y = 0.0, START
+    while t < 3.0:
+        sol = integrate.solve_ivp(swing(k), (t, t + 0.7), y, **TIGHT)
+        y, t = sol.y[:, -1], sol.t[-1]
+    return sol.y[0, -1] * sol.t[-1] + sol.y[1, 0]
+
+
+def of_contacts(k):
+    """A ball's: events, a break, and how many zeros there are."""
+
+    def ground(t, y):
+        return y[0] - 0.1
+
+    ground.terminal, ground.direction = True, -1
+    t, y = 0.0, START
+    while True:
+        sol = integrate.solve_ivp(swing(9.0, k), (t, 4.0), y, events=ground, **TIGHT)
+        t, y = sol.t[-1], np.array([0.11, -0.8 * sol.y[1, -1]])
+        if sol.status == 0:
+            break
+        last = sol
+    return last.t_events[0][0] + last.y_events[0][0, 1] + len(sol.t_events[0]) + sol.y[0, -1]
+
+
+def of_sides(k):
+    if k > 1.0:
+        sol = integrate.solve_ivp(swing(k), (0.0, 1.0), START, t_eval=TIMES, **TIGHT)
+    else:
+        sol = integrate.solve_ivp(swing(2 * k), (0.0, 2.0), START, t_eval=TIMES, **TIGHT)
+    return sol.y[0].sum()
+
+
+def of_roots(k):
+    y, found = np.ones(2), None
+    for step in range(8):
+        found = optimize.root(lambda z, y=y, n=step: z + n * z**3 - k * y, y, tol=1e-12)
+        one = optimize.root_scalar(lambda z, n=step: z**3 - k - n, bracket=(0.0, 3.0))
+        if found.success:
+            y = found.x
+    return found.x.sum() + one.root
+
+
+@pytest.mark.parametrize(
+    "program", [of_each_window, of_ends, of_contacts, of_sides, of_roots], ids=lambda f: f.__name__
+)
+def test_loops_and_branches_hand_results_on(program):
+    check_number(program, 1.7, rel=1e-5)
+
+
+def test_a_minimum_is_handed_on():
+    def program(k):
+        w = np.zeros(2)
+        for _ in range(5):
+            found = optimize.minimize(lambda w, v=w: np.sum((w - k) ** 2) + w @ v, w, tol=1e-10)
+            w = found.x
+        return found.x.sum() + found.fun
+
+    with pytest.warns(SolverWarning):
+        value, gradient = ckad.value_and_grad(program)(1.7)
+    weights = [0.0]
+    for _ in range(5):
+        weights.append(1.7 - weights[-1] / 2)
+    assert value == pytest.approx(program(1.7), rel=1e-6)
+    slope = weights[-1] / 1.7  # each is a multiple of k, and fun one of its square
+    assert gradient == pytest.approx(2 * slope + 2 * (value - 2 * weights[-1]) / 1.7, rel=1e-6)
+
+
+def test_a_result_may_be_returned():
+    def program(k):
+        sol = integrate.solve_ivp(
+            *(swing(k), (0.0, 3.0), START, "RK45", TIMES, False, lambda t, y: y[0]), **TIGHT
+        )
+        return sol, optimize.root_scalar(lambda z: z**2 - k, bracket=(0.0, 3.0))
+
+    (sol, root), (sol_p, root_p) = ckad.jit(program)(1.7), program(1.7)
+    np.testing.assert_allclose(sol.y, sol_p.y, rtol=1e-12)
+    np.testing.assert_allclose(sol.t_events[0], sol_p.t_events[0], rtol=1e-9)
+    assert root.root == pytest.approx(root_p.root)
+    assert "message: The solver successfully" in repr(sol)
+    assert "root: 1.30384" in repr(root)
+
+
+@pytest.mark.parametrize(
+    ("read", "told"),
+    [(lambda sol: sol.sol(0.5)[0], "sol of a solution"), (lambda sol: sol.y[0, 3], "first and")],
+    ids=["dense", "steps"],
+)
+def test_what_cannot_be_solved_again_is_refused(read, told):
+    def program(k):
+        y = START
+        for _ in range(5):
+            sol = integrate.solve_ivp(swing(k), (0.0, 1.0), y, dense_output=True)
+            y = sol.y[:, -1]
+        return read(sol)
+
+    with pytest.raises(UnrecordableError, match=told):
+        ckad.grad(program)(1.7)
