@@ -95,7 +95,8 @@ def _ends(x: Ends) -> tuple[tuple[Any, Any], None]:
 
 def _elsewhere(_: None, ends: Any) -> Ends:
     """The ends behind a loop or a branch, where its steps cannot be made again."""
-    return Ends(*ends, _not_made_again)
+    first, last = ends
+    return Ends(first, last, _not_made_again)
 
 
 def _not_made_again() -> NoReturn:

@@ -263,7 +263,7 @@ def _recorded(
 
 def _made_whole(out: Any) -> Any:
     leaves, tree = trees.flatten(out, lambda x: isinstance(x, Deferred))
-    return trees.unflatten(tree, map(made_whole, leaves))
+    return trees.unflatten(tree, [made_whole(x) for x in leaves])
 
 
 def _is_plain(x: Any) -> bool:
