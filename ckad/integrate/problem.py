@@ -23,7 +23,7 @@ class Control(NamedTuple):
     atol: Any  # a number, or float64[n]
     first_step: Any  # a number, or None
     max_step: Any
-    differentiate_steps: bool
+    differentiate_steps: bool | None  # None: where all steps are read
 
 
 class Problem(NamedTuple):
@@ -192,7 +192,7 @@ def control(
     atol: Any,
     first_step: Any,
     max_step: Any,
-    differentiate_steps: bool,
+    differentiate_steps: bool | None,
     problem: Problem,
 ) -> Control:
     """Raises ValueError for what SciPy refuses, and for tolerances that are NaN or negative."""

@@ -112,6 +112,83 @@ def test_a_result_may_be_returned():
     assert "root: 1.30384" in repr(root)
 
 
+class Spring:
+    def __init__(self, stiffness):
+        self.stiffness = stiffness
+
+    def rates(self, t, y):
+        return [y[1], -self.stiffness * y[0]]
+
+
+def by_a_variable(k):
+    sols = []
+    for stiffness in [k, 2 * k, 3 * k]:
+        fun = lambda t, y: [y[1], -stiffness * y[0]]  # noqa: B023, E731
+        sols.append(integrate.solve_ivp(fun, (0.0, 1.0), START, dense_output=True, **TIGHT))
+    return sum(sol.sol(0.5)[0] + np.trapezoid(sol.y[0], sol.t) for sol in sols)
+
+
+def by_an_element(k):
+    a, ends, times = np.array([k]), np.array([0.0, 1.0]), START.copy()
+    sol = integrate.solve_ivp(
+        lambda t, y: [y[1], -a[0] * y[0]], ends, times, dense_output=True, **TIGHT
+    )
+    a[0], ends[1], times[0] = 5.0, 3.0, 7.0
+    return sol.sol(0.5)[0] + np.trapezoid(sol.y[0], sol.t) + times[0] * k
+
+
+def by_an_attribute(k):
+    spring = Spring(k)
+    sol = integrate.solve_ivp(
+        *(spring.rates, (0.0, 1.0), START, "BDF"), dense_output=True, rtol=1e-6, atol=1e-8,
+        jac=lambda t, y: [[0.0, 1.0], [-spring.stiffness, 0.0]],
+    )  # fmt: skip
+    spring.stiffness = 9.0
+    return sol.sol(0.5)[0]
+
+
+def by_a_dict(k):
+    about = {"k": k, "level": 0.9}
+
+    def rates(t, y, p):
+        return [y[1], -p["k"] * y[0]]
+
+    sol = integrate.solve_ivp(
+        *(rates, (0.0, 2.0), START, "RK45", None, True, lambda t, y, p: y[0] - p["level"]),
+        args=(about,), **TIGHT,
+    )  # fmt: skip
+    about |= {"k": 7.0, "level": 0.1}
+    return sol.sol(0.5)[0] + sol.y[0, 3] + sol.t_events[0][0]
+
+
+@pytest.mark.parametrize(
+    "program",
+    [by_a_variable, by_an_element, by_an_attribute, by_a_dict],
+    ids=lambda f: f.__name__,
+)
+def test_what_is_solved_again_is_what_was_solved(program):
+    """The program may have changed by then what the right side, a Jacobian or an event reads."""
+    value, slope = ckad.value_and_grad(program, engine="vm")(1.7)
+    assert value == pytest.approx(program(1.7), rel=1e-5)
+    assert slope == pytest.approx((program(1.7001) - program(1.6999)) / 2e-4, rel=2e-3)
+
+
+def test_all_steps_have_the_derivatives_of_their_lengths():
+    def program(solve, **options):
+        def mean(k):
+            sol = solve(swing(k), (0.0, 3.0), START, rtol=1e-6, **options)
+            return np.mean(sol.y[0] * sol.t)
+
+        return mean
+
+    scipys = program(integrate.solve_ivp)
+    difference = (scipys(1.7 + 1e-6) - scipys(1.7 - 1e-6)) / 2e-6
+    for chosen in (scipys, program(ckad.integrate.solve_ivp)):
+        assert ckad.grad(chosen)(1.7) == pytest.approx(difference, rel=2e-3)
+    fixed = ckad.grad(program(ckad.integrate.solve_ivp, differentiate_steps=False))(1.7)
+    assert abs(fixed / difference - 1.0) > 0.1
+
+
 @pytest.mark.parametrize(
     ("read", "told"),
     [(lambda sol: sol.sol(0.5)[0], "sol of a solution"), (lambda sol: sol.y[0, 3], "first and")],

@@ -65,7 +65,7 @@ def _solve_ivp(
         _warn_of_steps(name, _INSTEAD[name])
         name = _INSTEAD[name]
     if name in PAIRS:  # the program's own derivative is that of SciPy's steps, as they are chosen
-        options["differentiate_steps"] = _is_loose(options.get("rtol", 1e-3))
+        options["differentiate_steps"] = _is_loose(options.get("rtol", 1e-3)) or None
     about = t_eval, dense_output, events, args
     return solve_ivp(fun, t_span, y0, name, *about, vectorized=vectorized, **options)
 
