@@ -229,7 +229,7 @@ def _call_library(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> 
     args = list(map(as_told, args))
     if not isinstance(owner, CONTAINERS) and all(callee is not x for x in _LOOKING):
         args, options = given_deep(args), {k: given_deep(x) for k, x in options.items()}
-    callee = method(callee, (*args, *options.values()))
+    callee = sparse.method(method(callee, x := (*args, *options.values())), x)
     for x in args:
         check_iterated(x)
     if (longer := appender(callee, args)) is not None:

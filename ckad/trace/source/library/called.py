@@ -14,7 +14,7 @@ import numpy as np
 from ckad.trace import dispatch
 from ckad.trace.arrays import traced
 from ckad.trace.source.libraries import scalar_function
-from ckad.trace.source.library import iterations, sparse
+from ckad.trace.source.library import iterations
 from ckad.trace.source.names.closures import call_from_source
 from ckad.trace.source.outside.kinds import is_distribution
 from ckad.trace.source.values import holds_tracer
@@ -44,12 +44,12 @@ def called(callee: Any) -> Callable[..., Any] | None:
 
 
 def method(callee: Any, given: tuple[Any, ...]) -> Any:
-    """What is called in place of a method of a matrix or array of numbers on traced values."""
+    """What is called in place of a method of a plain array on traced values."""
     owner, name = getattr(callee, "__self__", None), getattr(callee, "__name__", "")
     plain = type(callee) is BuiltinFunctionType and isinstance(owner, _PLAIN)
     if plain and name not in _WRITING and hasattr(Array, name) and holds_tracer(list(given)):
         return getattr(traced(owner), name)
-    return sparse.method(callee, given)
+    return callee
 
 
 def thawed(callee: Any, args: Any, options: Any) -> Any:
