@@ -46,6 +46,10 @@ class Ends(Deferred, NDArrayOperatorsMixin):
     def __init__(self, first: Any, last: Any, whole: Callable[[], Any]) -> None:
         self._first, self._last, self.whole = first, last, whole
 
+    @property
+    def ndim(self) -> int:
+        return int(self._last.ndim) + 1
+
     def __getitem__(self, key: Any) -> Any:
         if self._last.ndim and not isinstance(key, tuple):  # of states: components
             whole = self.whole

@@ -31,44 +31,62 @@ class Result(Mapping[str, Any]):
         return "\n".join(f"{name:>9}: {value}" for name, value in vars(self).items())
 
 
-class _First(NamedTuple):
-    """In a structure, an array of which the first items are meant: how many is computed."""
+class _First:
+    """In a structure, an array of which the first items along an axis are meant."""
 
-    array: Any
-    count: Any
+    def __init__(self, array: Any, count: Any, axis: int) -> None:
+        self.array, self.count, self.axis = array, count, axis
+
+
+def _first(axis: int, parts: Any) -> _First:
+    array, count = parts
+    return _First(array, count, axis)
+
+
+trees.register(_First, lambda x: ((x.array, x.count), x.axis), _first)
 
 
 def _opened(x: Any) -> Any:
     if isinstance(x, list):
         return [_opened(item) for item in x]
-    if not (isinstance(x, Part) and isinstance(x.where, Extents) and x.where[0]):
+    if not (isinstance(x, Part) and isinstance(x.where, Extents)):
         return x
-    origin, count = x.where[0]
-    whole = isinstance(origin, int) and origin == 0 and not any(x.where[1:])
-    return _First(x.base, count) if whole else x
+    cut = [(e, axis) for axis, e in enumerate(x.where) if e is not None]
+    (origin, count), axis = cut[0]
+    whole = len(cut) == 1 and isinstance(origin, int) and origin == 0
+    return _First(x.base, count, axis) if whole else x
 
 
 def _closed(x: Any) -> Any:
     if isinstance(x, list):
         return [_closed(item) for item in x]
     if isinstance(x, _First) and isinstance(x.array, Tracer):
-        return Part(x.array, Extents([Extent(0, x.count), *[None] * (x.array.ndim - 1)]))
+        extent, rank = Extent(0, x.count), x.array.ndim
+        return Part(x.array, Extents(extent if k == x.axis else None for k in range(rank)))
     if isinstance(x, _First) and isinstance(x.array, np.ndarray):
-        return x.array[: int(x.count)]
+        return np.take(x.array, range(int(x.count)), x.axis)
     return x
 
 
-Aux = tuple[type[Result], tuple[str, ...], tuple[tuple[str, str], ...]]
+class _Form(NamedTuple):
+    """What all results of one structure have in common."""
+
+    cls: type[Result]
+    names: tuple[str, ...]
+    texts: tuple[tuple[str, str], ...]
+
+    def __repr__(self) -> str:
+        return ", ".join(self.names)
 
 
-def _children(x: Result) -> tuple[list[Any], Aux, tuple[str, ...]]:
+def _children(x: Result) -> tuple[list[Any], _Form, tuple[str, ...]]:
     texts = tuple((name, value) for name, value in vars(x).items() if isinstance(value, str))
     names = tuple(name for name, value in vars(x).items() if not isinstance(value, str))
-    return [_opened(vars(x)[name]) for name in names], (type(x), tuple(vars(x)), texts), names
+    return [_opened(vars(x)[name]) for name in names], _Form(type(x), tuple(vars(x)), texts), names
 
 
-def _rebuilt(aux: Aux, values: Any) -> Result:
-    cls, names, texts = aux
+def _rebuilt(form: _Form, values: Any) -> Result:
+    cls, names, texts = form
     told, left = dict(texts), map(_closed, values)
     new = cls.__new__(cls)
     vars(new).update({name: told[name] if name in told else next(left) for name in names})

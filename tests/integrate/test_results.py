@@ -7,7 +7,7 @@ import pytest
 from scipy import integrate, optimize
 
 import ckad
-from ckad.errors import SolverWarning, UnrecordableError
+from ckad.errors import DifferentiationError, SolverWarning, UnrecordableError
 
 from ..trace.idioms import check_number
 
@@ -54,6 +54,22 @@ def of_contacts(k):
     return last.t_events[0][0] + last.y_events[0][0, 1] + len(sol.t_events[0]) + sol.y[0, -1]
 
 
+def of_times_before_contacts(k):
+    """Of `t_eval` as many as come before an event."""
+
+    def low(t, y):
+        return y[0] - 0.5
+
+    low.terminal = True
+    y = START
+    for n in range(5):
+        sol = integrate.solve_ivp(
+            swing(k * (n + 1)), (0.0, 2.0), y, t_eval=np.linspace(0, 2, 21), events=low, **TIGHT
+        )
+        y = START * (1.0 + 0.1 * sol.y[0, -1])
+    return sol.y[0].sum() + sol.t[-1] + sol.y[1, -1] + sum(t * k for t in sol.t)
+
+
 def of_sides(k):
     if k > 1.0:
         sol = integrate.solve_ivp(swing(k), (0.0, 1.0), START, t_eval=TIMES, **TIGHT)
@@ -73,7 +89,9 @@ def of_roots(k):
 
 
 @pytest.mark.parametrize(
-    "program", [of_each_window, of_ends, of_contacts, of_sides, of_roots], ids=lambda f: f.__name__
+    "program",
+    [of_each_window, of_ends, of_contacts, of_times_before_contacts, of_sides, of_roots],
+    ids=lambda f: f.__name__,
 )
 def test_loops_and_branches_hand_results_on(program):
     check_number(program, 1.7, rel=1e-5)
@@ -109,6 +127,8 @@ def test_a_result_may_be_returned():
     np.testing.assert_allclose(sol.t_events[0], sol_p.t_events[0], rtol=1e-9)
     assert root.root == pytest.approx(root_p.root)
     assert "message: The solver successfully" in repr(sol)
+    with pytest.raises(DifferentiationError, match=r"returned .*OdeResult\[t, y, status"):
+        ckad.grad(lambda k: program(k)[0])(1.7)
     assert "root: 1.30384" in repr(root)
 
 
@@ -187,6 +207,21 @@ def test_all_steps_have_the_derivatives_of_their_lengths():
         assert ckad.grad(chosen)(1.7) == pytest.approx(difference, rel=2e-3)
     fixed = ckad.grad(program(ckad.integrate.solve_ivp, differentiate_steps=False))(1.7)
     assert abs(fixed / difference - 1.0) > 0.1
+
+
+def test_steps_are_run_over():
+    def program(k):
+        sol = integrate.solve_ivp(swing(k), (0.0, 3.0), START, rtol=1e-4)
+        total = sum(t**2 for t in sol.t)
+        for t in sol.t:
+            total += t * k
+        for component in sol.y:
+            total += component[-1]
+        return total
+
+    value, slope = ckad.value_and_grad(program, engine="vm")(1.7)
+    assert value == pytest.approx(program(1.7), rel=1e-9)
+    assert slope == pytest.approx((program(1.7 + 1e-6) - program(1.7 - 1e-6)) / 2e-6, rel=1e-4)
 
 
 @pytest.mark.parametrize(
