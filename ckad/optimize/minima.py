@@ -24,7 +24,7 @@ from ckad.optimize.problem import (
 from ckad.optimize.result import Found
 from ckad.optimize.zeros import frozen, of_number, refused, tupled, warn_of_method
 from ckad.trace.arrays import is_traced, traced
-from ckad.trace.dispatch import always, put
+from ckad.trace.dispatch import CALLING, always, put
 from ckad.trace.source import follow
 from ckad.trace.source.values import by_library
 from ckad.transforms import grad
@@ -249,5 +249,5 @@ _FUNCTIONS: dict[Any, Callable[..., Any]] = {
     scipy.optimize.curve_fit: _curve_fit,
 }
 for _scipys, _function in _FUNCTIONS.items():
-    put(_scipys, _function)
+    put(_scipys, _function, CALLING)
     always(_scipys)

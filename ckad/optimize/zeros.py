@@ -17,7 +17,7 @@ from ckad.optimize.problem import Problem, implicit, jacobian_at, problem, raisi
 from ckad.optimize.result import Found, OptimizeResult
 from ckad.place import at_place, user_place
 from ckad.trace.arrays import traced
-from ckad.trace.dispatch import always, put
+from ckad.trace.dispatch import CALLING, always, put
 from ckad.trace.source import follow
 from ckad.trace.source.values import by_library
 from ckad.transforms import jvp, stop_gradient
@@ -292,5 +292,5 @@ _FUNCTIONS: dict[Any, Callable[..., Any]] = {
     scipy.optimize.fixed_point: _fixed_point,
 }
 for _scipys, _function in _FUNCTIONS.items():
-    put(_scipys, _function)
+    put(_scipys, _function, CALLING)
     always(_scipys)

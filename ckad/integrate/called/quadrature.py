@@ -21,7 +21,7 @@ from ckad.errors import UnrecordableError
 from ckad.integrate.rules import KRONROD_15, KRONROD_21
 from ckad.place import at_place
 from ckad.trace.arrays import known, stopping, traced
-from ckad.trace.dispatch import always, put
+from ckad.trace.dispatch import CALLING, always, put
 from ckad.trace.source import follow
 from ckad.trace.source.values import by_library
 from ckad.transforms import scan, stop_gradient, while_loop
@@ -309,5 +309,5 @@ _OWN |= {
     if name in vars(scipy.integrate)
 }
 for _scipys, _own in _OWN.items():
-    put(_scipys, _own)
+    put(_scipys, _own, CALLING)
 always(*_OWN)
