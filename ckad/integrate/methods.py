@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from ckad.integrate.events import Event
 from ckad.integrate.onestep import OneStep
 from ckad.integrate.problem import Control, Problem
@@ -15,6 +17,9 @@ from ckad.integrate.stiff.esdirk import TABLEAUX, Esdirk
 from ckad.integrate.stiff.linear import Systems, systems
 from ckad.integrate.stiff.rosenbrock import Rodas5P
 from ckad.integrate.tableaux import PAIRS
+from ckad.trace.arrays import traced
+from ckad.trace.source import follow
+from ckad.transforms.primitives.closed import as_now
 
 
 class Asked(NamedTuple):
@@ -27,6 +32,33 @@ class Asked(NamedTuple):
     jac: Any
     jac_sparsity: Any
     args: tuple[Any, ...]
+
+    def as_now(self) -> Asked:
+        """The same for who solves again later, when the program may have changed what its
+        functions read."""
+        at = traced(np.float64(0.0)) + self.problem.t0, self.problem.y0
+        jac: Any = None
+        if self.jac is not None:
+            given: Callable[..., Any] = (
+                follow(self.jac, often=True) if callable(self.jac) else lambda *_: self.jac
+            )
+            jac = as_now(lambda t, y: given(t, y, *self.args), *at)
+        parts = self.parts and (as_now(self.parts[0], *at), as_now(self.parts[1], *at))
+        fun = (lambda t, y: parts[0](t, y) + parts[1](t, y)) if parts else (
+            as_now(self.problem.fun, *at)
+        )  # fmt: skip
+        events = [e._replace(function=as_now(e.function, *at)) for e in self.events]
+        problem = self.problem._replace(fun=fun)
+        return self._replace(problem=problem, events=events, parts=parts, jac=jac, args=())
+
+    def at(self, times: Any) -> Asked:
+        """The same for the states at ``times`` alone."""
+        return self._replace(problem=self.problem._replace(t_eval=times), events=())
+
+    def with_lengths(self) -> Asked:
+        """The same where all steps are read: their times have derivatives, too, if not refused."""
+        wanted = self.control.differentiate_steps is not False
+        return self._replace(control=self.control._replace(differentiate_steps=wanted))
 
 
 def _explicit(name: str) -> Callable[[Asked], Run]:

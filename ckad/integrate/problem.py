@@ -23,7 +23,7 @@ class Control(NamedTuple):
     atol: Any  # a number, or float64[n]
     first_step: Any  # a number, or None
     max_step: Any
-    differentiate_steps: bool
+    differentiate_steps: bool | None  # None: where all steps are read
 
 
 class Problem(NamedTuple):
@@ -41,14 +41,14 @@ def problem(
 ) -> Problem:
     """Raises ValueError, as SciPy does, for shapes, times and states that do not fit."""
     t0, tf = (number(t) for t in _ends(t_span))
-    y0 = array(y0)
+    y0 = array(y0, "y0")
     if y0.ndim != 1:
         raise ValueError(at_place(f"y0 has shape {y0.shape}; it must be 1-dimensional."))
     numbers = y0 if not is_tracing() else known(y0) if y0.dtype.kind == "f" else None
     if numbers is not None and not np.all(np.isfinite(numbers)):
         raise ValueError(at_place(f"y0 is {numbers}; all of it must be finite."))
     if t_eval is not None:
-        t_eval = _sorted(array(t_eval), t0, tf)
+        t_eval = _sorted(array(t_eval, "t_eval"), t0, tf)
     return Problem(_derivative(fun, args, y0, vectorized), t0, tf, y0, t_eval)
 
 
@@ -60,19 +60,31 @@ def _ends(t_span: Any) -> Any:
     return t0, tf
 
 
-def array(x: Any) -> Any:
+def array(x: Any, what: str) -> Any:
     """Numbers in double precision, real or complex; traced where that is recorded."""
-    found = traced(x) if is_tracing() else np.asarray(x)
+    found = _numbers(x, what, traced if is_tracing() else np.asarray)
     return found.astype(np.complex128 if found.dtype.kind == "c" else np.float64)
 
 
+def _numbers(x: Any, what: str, made: Callable[[Any], Any]) -> Any:
+    """Raises TypeError for what is no array of numbers."""
+    try:
+        found = made(x)
+    except ValueError:  # rows of several lengths
+        found = np.asarray(None)
+    if found.dtype.kind not in "fiubc":
+        raise TypeError(at_place(f"{what} is {x!r}; it must be a number, or an array of numbers."))
+    return found
+
+
 def number(t: Any) -> Any:
-    found = known(t) if is_tracing() else t
+    what = "an end of t_span"
+    found = known(t) if is_tracing() else _numbers(t, what, np.asarray)
     if found is None:
-        return array(t)
-    if not np.isfinite(found):
-        raise ValueError(at_place(f"t_span holds {found}; both ends must be finite."))
-    return float(found)
+        return array(t, what)
+    if found.size != 1 or not np.isfinite(_numbers(found[()], what, np.asarray)):
+        raise ValueError(at_place(f"t_span holds {found}; both ends must be finite numbers."))
+    return float(found.reshape(()))
 
 
 def _sorted(t_eval: Any, t0: Any, tf: Any) -> Any:
@@ -116,7 +128,7 @@ def _derivative(fun: Any, args: Any, y0: Any, vectorized: bool) -> Callable[[Any
         found = followed(t, y[:, np.newaxis] if vectorized else y, *rest)
         if found is None:
             raise TypeError(at_place("fun returns None; it must return dy/dt, as many numbers."))
-        dy = array(found)
+        dy = array(found, "what fun returns")
         if vectorized:
             dy = dy.reshape(-1)
         if dy.dtype.kind == "c" and y0.dtype.kind != "c":
@@ -142,7 +154,7 @@ def finite_at_first(fun: Any) -> Callable[..., Any]:
         dy = fun(t, y, *args)
         if not met:
             met.append(True)
-            if dy is None or not np.all(np.isfinite(dy)):
+            if dy is None or not np.all(np.isfinite(_numbers(dy, "what fun returns", np.asarray))):
                 told = f"fun returns {dy} at the start; it must be finite."
                 raise ValueError(at_place(told, user_place()))
         return dy
@@ -159,7 +171,7 @@ def in_parts(fun: Any, args: Any) -> tuple[tuple[Any, Any], Callable[..., Any]]:
 
     def part(given: Any) -> Callable[[Any, Any], Any]:
         followed = follow(given, often=True)
-        return lambda t, y: array(followed(t, y, *rest)) + np.zeros(np.shape(y))
+        return lambda t, y: array(followed(t, y, *rest), "what fun returns") + np.zeros(np.shape(y))
 
     parts = part(slow), part(fast)
     return parts, lambda t, y, *_: parts[0](t, y) + parts[1](t, y)
@@ -172,7 +184,7 @@ def observer(saveat: Any, problem: Problem, args: Any) -> Callable[[Any, Any], A
     if problem.t_eval is None:
         raise ValueError(at_place("saveat= is called at the times of t_eval=, which is not given."))
     rest, followed = arguments(args), follow(saveat, often=True)
-    return lambda t, y: array(followed(t, y, *rest))
+    return lambda t, y: array(followed(t, y, *rest), "what saveat returns")
 
 
 def control(
@@ -180,7 +192,7 @@ def control(
     atol: Any,
     first_step: Any,
     max_step: Any,
-    differentiate_steps: bool,
+    differentiate_steps: bool | None,
     problem: Problem,
 ) -> Control:
     """Raises ValueError for what SciPy refuses, and for tolerances that are NaN or negative."""
@@ -204,7 +216,7 @@ def _bound(name: str, x: Any, is_length: bool = False) -> Any:
     """A tolerance, or a length of steps; one that the program computes is no variable."""
     found = known(x)
     if found is None:
-        x = stop_gradient(array(x))
+        x = stop_gradient(array(x, name))
         return stopping(x, np.logical_not(np.all(x > 0 if is_length else x >= 0)), "BOUNDS")
     if found.dtype.kind not in "fiub":
         raise TypeError(at_place(f"{name}={x!r}; give a number, or an array of numbers."))

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from ckad import trees
+from ckad.errors import UnrecordableError
 from ckad.integrate.result import Ends, OdeResult
 from ckad.integrate.run import Run, State
 from ckad.integrate.stages import smallest_step
@@ -27,7 +29,7 @@ ROOM = 8191
 class Steps:
     """The states of all steps: solved again, by a loop that keeps them, where all are asked for."""
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: Callable[[], Run]) -> None:
         self._run = run
         self._at: Any = None
         self._kept: tuple[Any, Any] = None, None
@@ -40,7 +42,7 @@ class Steps:
 
     def _rows(self) -> tuple[Any, Any]:
         if self._at is not current():  # rows of a branch are not known behind it
-            self._kept, self._at = _every(self._run), current()
+            self._kept, self._at = _every(self._run()), current()
         return self._kept
 
 
@@ -109,8 +111,27 @@ class Solution:
         return states[np.argsort(order)].T
 
 
-def solve(run: Run, observe: Callable[[Any, Any], Any]) -> OdeResult:
-    """The result with traced values; ``observe(t, y)`` is what is kept at ``t_eval``."""
+def _solution_elsewhere(_: None, children: Any) -> Solution:
+    return Solution(_not_solved_again)
+
+
+def _not_solved_again(times: Any) -> Run:
+    raise UnrecordableError(
+        at_place(
+            "sol of a solution that is made in a loop or a branch is not known behind it. Call it "
+            "there, or give t_eval= and read y."
+        )
+    )
+
+
+trees.register(Solution, lambda _: ((), None), _solution_elsewhere)
+
+
+def solve(run: Run, observe: Callable[[Any, Any], Any], again: Callable[[], Run]) -> OdeResult:
+    """The result with traced values; ``observe(t, y)`` is what is kept at ``t_eval``.
+
+    ``again`` makes the loop that is run where all steps are asked for.
+    """
     state = run.begin()
     rows: list[Any] = []
     times = run.problem.t_eval
@@ -124,7 +145,7 @@ def solve(run: Run, observe: Callable[[Any, Any], Any]) -> OdeResult:
         rows = [times, states]
     state = run.to(state, run.tf)
     t = stopping(state["t"], state["failed"], "STEP")
-    times, kept = _rows(run, state, t, rows)
+    times, kept = _rows(run, state, t, rows, again)
     status: Any = 0
     found: dict[str, Any] = {name: state[name] for name in ("nfev", "njev", "nlu")}
     if run.events:
@@ -134,9 +155,11 @@ def solve(run: Run, observe: Callable[[Any, Any], Any]) -> OdeResult:
     return OdeResult(times, kept, status, message, **found)
 
 
-def _rows(run: Run, state: State, t: Any, rows: Sequence[Any]) -> tuple[Any, Any]:
+def _rows(
+    run: Run, state: State, t: Any, rows: Sequence[Any], again: Callable[[], Run]
+) -> tuple[Any, Any]:
     if not rows:
-        first, steps = run.problem.y0, Steps(run)
+        first, steps = run.problem.y0, Steps(again)
         last = state["y"] + 0.0 * stop_gradient(t)
         return Ends(run.t0, t, steps.times), Ends(first, last, steps.states)
     times, states = rows

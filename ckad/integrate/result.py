@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
+from ckad import trees
 from ckad.errors import UnrecordableError
 from ckad.place import at_place
 from ckad.trace.arrays import Deferred, made_whole
+from ckad.trace.results import Result
 
 
-class OdeResult(Mapping[str, Any]):
+class OdeResult(Result):
     """The fields of SciPy's result; inside of a recording they hold traced values.
 
     Attributes:
@@ -33,18 +35,6 @@ class OdeResult(Mapping[str, Any]):
         self.t_events, self.y_events = found.get("t_events"), found.get("y_events")
         self.nfev, self.njev, self.nlu = (found.get(n, 0) for n in ("nfev", "njev", "nlu"))
 
-    def __getitem__(self, name: str) -> Any:
-        return vars(self)[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(vars(self))
-
-    def __len__(self) -> int:
-        return len(vars(self))
-
-    def __repr__(self) -> str:
-        return "\n".join(f"{name:>9}: {value}" for name, value in vars(self).items())
-
 
 class Ends(Deferred, NDArrayOperatorsMixin):
     """States or times of all steps, of which a recording knows the first and the last at once.
@@ -55,6 +45,10 @@ class Ends(Deferred, NDArrayOperatorsMixin):
 
     def __init__(self, first: Any, last: Any, whole: Callable[[], Any]) -> None:
         self._first, self._last, self.whole = first, last, whole
+
+    @property
+    def ndim(self) -> int:
+        return int(self._last.ndim) + 1
 
     def __getitem__(self, key: Any) -> Any:
         if self._last.ndim and not isinstance(key, tuple):  # of states: components
@@ -70,6 +64,9 @@ class Ends(Deferred, NDArrayOperatorsMixin):
         if name.startswith("_"):
             raise AttributeError(name)
         return getattr(self.whole(), name)
+
+    def __repr__(self) -> str:
+        return f"<of the first and of the last step: {self._first}, {self._last}>"
 
     def __len__(self) -> int:
         return len(self._last) if self._last.ndim else self._refuse("len()")
@@ -94,3 +91,25 @@ class Ends(Deferred, NDArrayOperatorsMixin):
                 "sol.t[-1] (the first by 0)."
             )
         )
+
+
+def _ends(x: Ends) -> tuple[tuple[Any, Any], None]:
+    return (x._first, x._last), None
+
+
+def _elsewhere(_: None, ends: Any) -> Ends:
+    """The ends behind a loop or a branch, where its steps cannot be made again."""
+    first, last = ends
+    return Ends(first, last, _not_made_again)
+
+
+def _not_made_again() -> NoReturn:
+    raise UnrecordableError(
+        at_place(
+            "behind a loop or a branch only the first and the last state are known of a solution "
+            "that is made in it (sol.y[:, -1], sol.t[-1]). Give t_eval=, or read the others in it."
+        )
+    )
+
+
+trees.register(Ends, _ends, _elsewhere)

@@ -51,7 +51,7 @@ def solve_ivp(
     max_step: float = math.inf,
     n_steps: int | None = None,
     step: float | None = None,
-    differentiate_steps: bool = False,
+    differentiate_steps: bool | None = None,
     max_events: int = 64,
     saveat: Callable[..., Any] | None = None,
     jac: Any = None,
@@ -85,7 +85,8 @@ def solve_ivp(
         first_step, max_step: lengths, in units of t.
         n_steps: how many steps of equal length a method of fixed step makes.
         step: its longest step in place of ``n_steps``, where ``t_span`` is known.
-        differentiate_steps: differentiate the choice of the steps' lengths, too.
+        differentiate_steps: differentiate the choice of the steps' lengths, too; None does so for
+            what reads all steps of an adaptive method without ``t_eval``.
         max_events: inside of a recording the room for the zeros of an event that is not terminal.
         saveat: ``saveat(t, y, *args)`` gives an array that is kept at ``t_eval`` in place of ``y``.
         jac: ``jac(t, y, *args)`` or a matrix, float64[n, n], for the Newton iterations of implicit
@@ -138,12 +139,12 @@ def solve_ivp(
     bounds = control(rtol, atol, first_step, max_step, differentiate_steps, asked)
     about = parts, jac, jac_sparsity, arguments(args)
     if is_tracing():
-        known_events = prepared(events, arguments(args), max_events)
-        found = recorded.solve(METHODS[method](Asked(asked, bounds, known_events, *about)), observe)
+        made = METHODS[method]
+        now = Asked(asked, bounds, prepared(events, arguments(args), max_events), *about)
+        later = now.as_now() if dense_output or asked.t_eval is None else now
+        found = recorded.solve(made(now), observe, lambda: made(later.with_lengths()))
         if dense_output:
-            found.sol = recorded.Solution(
-                lambda t: METHODS[method](Asked(asked._replace(t_eval=t), bounds, (), *about))
-            )
+            found.sol = recorded.Solution(lambda t: made(later.at(t)))
         return found
     if method in STIFF or method in SCIPYS:
         options |= {"jac": jac, "jac_sparsity": jac_sparsity}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -22,9 +21,10 @@ from ckad.optimize.problem import (
     raising,
     solver,
 )
+from ckad.optimize.result import Found
 from ckad.optimize.zeros import frozen, of_number, refused, tupled, warn_of_method
 from ckad.trace.arrays import is_traced, traced
-from ckad.trace.dispatch import always, put
+from ckad.trace.dispatch import CALLING, always, put
 from ckad.trace.source import follow
 from ckad.trace.source.values import by_library
 from ckad.transforms import grad
@@ -120,7 +120,7 @@ def _minimize_scalar(
     else:
         x, found = _by_brent(value, points, options.get("xtol", 1.48e-8 if tol is None else tol))
     x = _defined(p, _same, np.reshape(x, (1,)), np.logical_not(found), "minimize_scalar")
-    return SimpleNamespace(x=x[0], fun=p.f(x, p.f.parameters), success=found)
+    return Found(x=x[0], fun=p.f(x, p.f.parameters), success=found)
 
 
 def _by_brent(value: Callable[[Any], Any], points: list[Any], tol: float) -> tuple[Any, Any]:
@@ -183,7 +183,7 @@ def _least_squares(fun: Any, x0: Any, *rest: Any, **options: Any) -> Any:
     fit = _Fit(lambda x, *a: followed(x, *a, **named), x0, tupled(said.get("args", ())), 1e-10,
                "least_squares")  # fmt: skip
     r, jacobian = fit.residuals(), fit.jacobian()
-    return SimpleNamespace(
+    return Found(
         x=fit.x, fun=r, cost=_half_squares(r), jac=jacobian, grad=jacobian.T @ r,
         success=fit.found, status=np.where(fit.found, 2, 0), nfev=fit.calls,
     )  # fmt: skip
@@ -249,5 +249,5 @@ _FUNCTIONS: dict[Any, Callable[..., Any]] = {
     scipy.optimize.curve_fit: _curve_fit,
 }
 for _scipys, _function in _FUNCTIONS.items():
-    put(_scipys, _function)
+    put(_scipys, _function, CALLING)
     always(_scipys)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from ckad.trace.arrays import is_traced
+from ckad.trace.results import Result
 
 
-class OptimizeResult(Mapping[str, Any]):
+class OptimizeResult(Result):
     """The fields of SciPy's result; inside of a recording they hold traced values.
 
     Attributes:
@@ -35,14 +36,9 @@ class OptimizeResult(Mapping[str, Any]):
         counts = (found.get(name, 0) for name in ("nfev", "njev", "nit"))
         self.nfev, self.njev, self.nit = (x if is_traced(x) else int(x) for x in counts)
 
-    def __getitem__(self, name: str) -> Any:
-        return vars(self)[name]
 
-    def __iter__(self) -> Iterator[str]:
-        return iter(vars(self))
+class Found(Result):
+    """The fields of another result of SciPy's."""
 
-    def __len__(self) -> int:
-        return len(vars(self))
-
-    def __repr__(self) -> str:
-        return "\n".join(f"{name:>9}: {value}" for name, value in vars(self).items())
+    def __init__(self, **fields: Any) -> None:
+        vars(self).update(fields)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -15,10 +14,10 @@ from ckad.optimize.brackets import bisect, brent, newton, newton_of_all, secant,
 from ckad.optimize.hybrid import hybrid
 from ckad.optimize.points import fixed_point
 from ckad.optimize.problem import Problem, implicit, jacobian_at, problem, raising, solver
-from ckad.optimize.result import OptimizeResult
+from ckad.optimize.result import Found, OptimizeResult
 from ckad.place import at_place, user_place
 from ckad.trace.arrays import traced
-from ckad.trace.dispatch import always, put
+from ckad.trace.dispatch import CALLING, always, put
 from ckad.trace.source import follow
 from ckad.trace.source.values import by_library
 from ckad.transforms import jvp, stop_gradient
@@ -88,7 +87,7 @@ def _of_bracket(scipys: Any, iteration: Any, variant: bool) -> Callable[..., Any
             lambda x: p(np.reshape(x, (1,)))[0], *ends, xtol, rtol, maxiter, variant
         )
         x = _root(p, x, found, scipys.__name__, disp)[0]
-        return (x, SimpleNamespace(root=x, converged=found)) if full_output else x
+        return (x, Found(root=x, converged=found)) if full_output else x
 
     return between
 
@@ -144,7 +143,7 @@ def _newton(
         other = near + np.where(near >= 0.0, 1e-4, -1e-4) if x1 is None else frozen(x1)
         x, found = follow(secant)(value, begin, other, tol, rtol, maxiter)
     x = _root(p, x, found, "newton", disp)[0]
-    return (x, SimpleNamespace(root=x, converged=found)) if full_output else x
+    return (x, Found(root=x, converged=found)) if full_output else x
 
 
 def _number(g: Any, args: tuple[Any, ...], like: Any) -> Any:
@@ -191,7 +190,7 @@ def _root_scalar(
         found = _newton(fun, x0, slope, fprime2=bend, x1=x1, **rest, **ends)[1]
     else:
         raise refused("root_scalar", f"method={method!r}", f"Take one of {[*_BRACKETS]}.")
-    return SimpleNamespace(**vars(found), flag="converged says which", method=method)
+    return Found(**vars(found), flag="converged says which", method=method)
 
 
 def _derivatives(f: Any, fprime: Any, fprime2: Any, method: str, args: Any) -> tuple[Any, ...]:
@@ -293,5 +292,5 @@ _FUNCTIONS: dict[Any, Callable[..., Any]] = {
     scipy.optimize.fixed_point: _fixed_point,
 }
 for _scipys, _function in _FUNCTIONS.items():
-    put(_scipys, _function)
+    put(_scipys, _function, CALLING)
     always(_scipys)

@@ -27,9 +27,18 @@ class Deferred:
 
     whole: Callable[[], Array]
 
+    @property
+    def ndim(self) -> int:
+        raise NotImplementedError
+
 
 def made_whole(x: Any) -> Any:
     return x.whole() if isinstance(x, Deferred) else x
+
+
+def run_over(x: Any) -> Any:
+    """``x`` for who takes its items: the elements of what becomes an array of one axis."""
+    return x.whole() if isinstance(x, Deferred) and x.ndim == 1 else x
 
 
 def is_traced(x: Any) -> bool:

@@ -52,6 +52,8 @@ ANY: Kinds = (*EVERY, FIELDS)
 REAL: Kinds = (PLAIN, PART)
 #: and where all lengths have to be known.
 STATIC: Kinds = (PLAIN, COMPLEX)
+#: What calls functions, and hands on to them whatever it is given.
+CALLING: Kinds = (*STATIC, FIELDS, SPARSE, SHORT)
 
 
 class Traced:

@@ -15,7 +15,7 @@ from ckad.place import Source, at_place
 from ckad.tape.tape import Tape
 from ckad.tape.types import type_of
 from ckad.trace import dispatch
-from ckad.trace.arrays import made_whole, stopping
+from ckad.trace.arrays import Deferred, made_whole, stopping
 from ckad.trace.bodies import loops
 from ckad.trace.memory.context import Trace, WrittenOut, current, open_trace
 from ckad.trace.memory.known import MOST_ELEMENTS, held_against
@@ -107,6 +107,7 @@ dispatch.later(
     "scipy.integrate", "ckad.integrate.called.solvers", "ckad.integrate.called.quadrature"
 )
 dispatch.later("scipy.optimize", "ckad.optimize.zeros", "ckad.optimize.minima")
+dispatch.later("scipy.linalg", "ckad.trace.source.library.riccati")
 dispatch.later("statistics", "ckad.trace.source.library.samples")  # Python's own
 
 
@@ -249,8 +250,8 @@ def _recorded(
         args = arguments.rebuild(tracers)
         note_given(fun, args, kwargs)
         out = _run(fun, args, kwargs)
-        leaves, out_tree = trees.flatten(out)
-        leaves = [_of_call(computed(made_whole(clear(x))), trace) for x in leaves]
+leaves, out_tree = trees.flatten(_made_whole(out))
+        leaves = [_of_call(computed(clear(x)), trace) for x in leaves]
         for leaf in leaves:
             _check_result(fun, leaf)
         rows = [value(x) for x in leaves]
@@ -260,6 +261,11 @@ def _recorded(
         held = held_against(trace)
         needed = {k: held[row] for k, row in enumerate(given) if row in held}
         return Recording(trace.tape(rows), out_tree, scalars, list(trace.captured), needed)
+
+
+def _made_whole(out: Any) -> Any:
+    leaves, tree = trees.flatten(out, lambda x: isinstance(x, Deferred))
+    return trees.unflatten(tree, [made_whole(x) for x in leaves])
 
 
 def _is_plain(x: Any) -> bool:

@@ -38,6 +38,9 @@ REFUSED: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
     "atol of another shape": ({"atol": [1e-3] * 3}, ValueError, r"atol has shape \(3,\)"),
     "t_span NaN": ({"t_span": (0.0, nan)}, ValueError, "t_span holds nan"),
     "t_span infinite": ({"t_span": (0.0, np.inf)}, ValueError, "t_span holds inf"),
+    "t_span None": ({"t_span": (0.0, None)}, TypeError, "an end of t_span is None"),
+    "t_span of texts": ({"t_span": ("a", "b")}, TypeError, "an end of t_span is .*a"),
+    "t_span of arrays": ({"t_span": ([0.0, 1.0], 2.0)}, ValueError, "both ends must be"),
     "t_span of three": ({"t_span": (0.0, 1.0, 2.0)}, ValueError, "give its two ends"),
     "t_span a number": ({"t_span": 1.0}, ValueError, "give its two ends"),
     "t_eval beyond": ({"t_eval": [0.5, 1.5]}, ValueError, "reaches out of t_span"),
@@ -54,6 +57,15 @@ REFUSED: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
     "no such option": ({"nonsense": 1}, TypeError, "no option nonsense"),
     "first_step negative": ({"first_step": -0.1}, ValueError, "first_step"),
     "max_step 0": ({"max_step": 0.0}, ValueError, "max_step"),
+    "y0 a text": ({"y0": "ab"}, TypeError, "y0 is 'ab'|dtype <U2"),
+    "y0 of several lengths": ({"y0": [1.0, [2.0, 3.0]]}, TypeError, "y0 is"),
+    "t_eval a dict": ({"t_eval": {"a": 1.0}}, TypeError, "t_eval is|dtype object"),
+    "saveat a dict": (
+        {"t_eval": [0.5], "saveat": lambda t, y: {"a": y[0]}},
+        TypeError,
+        "what saveat returns is|dtype object",
+    ),
+    "fun a dict": (returning({"a": 1.0}), TypeError, "what fun returns is|dtype object"),
     "fun None": (returning(None), (TypeError, ValueError), "fun returns None"),
 }
 

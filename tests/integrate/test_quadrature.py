@@ -6,10 +6,10 @@ import math
 
 import numpy as np
 import pytest
-from scipy.integrate import dblquad, quad
+from scipy.integrate import dblquad, fixed_quad, nquad, quad, quad_vec, solve_bvp
 
 import ckad
-from ckad.errors import UnrecordableError
+from ckad.errors import RaisedError, UnrecordableError
 from ckad.testing import check_grads
 
 
@@ -59,3 +59,72 @@ def test_an_argument_that_is_no_tuple_is_one():
     value, slope = ckad.value_and_grad(area, engine="vm")(0.9)
     assert value == pytest.approx(area(0.9), rel=1e-12)
     assert slope == pytest.approx((area(0.9 + 1e-5) - area(0.9 - 1e-5)) / 2e-5, rel=1e-7)
+
+
+def over_several_axes(k):
+    """Ranges that depend on the axes outside of them, arguments, options of one axis."""
+    plain = nquad(lambda x, y: np.exp(-k * x * y), [[0.0, 1.0], [0.0, k]])[0]
+    wedge = nquad(
+        lambda x, y, z, a: a * x * y**2 + z,
+        [lambda y, z, a: (0.0, a * y * z), lambda z, a: (0.0, z), (0.0, 1.0)],
+        args=(k,), opts=[{"epsabs": 1e-10}, {}, {"limit": 70}],
+    )[0]  # fmt: skip
+    return plain + wedge
+
+
+def of_arrays(k):
+    """An interval that is halved, ends at infinity, values of two axes, arguments."""
+    peaks = quad_vec(lambda x: 1.0 / ((x - np.array([0.2, 0.7])) ** 2 + 0.01 * k), 0.0, k + 1.0)[0]
+    bells, error = quad_vec(lambda x, a: np.exp(-a * x * x) * np.eye(2), -np.inf, np.inf, args=k)
+    tail = quad_vec(lambda x: np.exp(-x * np.array([k, 1.0])), np.inf, 1.0, norm="max")[0]
+    return peaks @ [1.0, k] + bells[1, 1] + bells[0, 1] + 0.0 * error + tail[0] * tail[1]
+
+
+def by_known_nodes(k):
+    return (
+        fixed_quad(lambda x, a: np.sin(a * x), k, 2.0, args=(k,), n=7)[0]
+        + fixed_quad(lambda x: np.stack([x**3, k * x]), 0.0, 1.0)[0].sum()
+    )
+
+
+def by_shooting(k):
+    """What solve_bvp is refused in favour of."""
+
+    def missed(slope):
+        rates = lambda t, y: [y[1], -k * np.exp(y[0])]  # noqa: E731
+        return ckad.integrate.solve_ivp(
+            rates, (0.0, 1.0), np.append(0.0, slope), rtol=1e-10, atol=1e-10
+        ).y[:1, -1]
+
+    return ckad.optimize.root(missed, np.array([0.5]), tol=1e-10).x[0]
+
+
+@pytest.mark.parametrize(
+    "program", [over_several_axes, of_arrays, by_known_nodes, by_shooting], ids=lambda f: f.__name__
+)
+def test_other_integrals_are_scipys(program):
+    value, slope = ckad.value_and_grad(program, engine="vm")(0.7)
+    assert value == pytest.approx(program(0.7), rel=1e-9)
+    assert slope == pytest.approx((program(0.7 + 1e-4) - program(0.7 - 1e-4)) / 2e-4, rel=1e-6)
+
+
+def test_what_finds_the_length_of_its_result_is_refused():
+    def boundary(k):
+        rates = lambda t, y: np.vstack((y[1], -k * y[0]))  # noqa: E731
+        ends = lambda a, b: np.array([a[0], b[0] - k])  # noqa: E731
+        return solve_bvp(rates, ends, np.linspace(0, 1, 5), np.zeros((2, 5))).y[1, 0]
+
+    with pytest.raises(UnrecordableError, match="Write a shooting method"):
+        ckad.grad(boundary)(0.7)
+    with pytest.raises(UnrecordableError, match="points= is not recorded"):
+        ckad.grad(lambda k: quad_vec(lambda x: x * k, 0.0, 1.0, points=[0.5])[0])(0.7)
+    with pytest.raises(UnrecordableError, match="weight= is not recorded"):
+        ckad.grad(lambda k: nquad(lambda x: x * k, [(0, 1)], opts={"weight": "cos"})[0])(0.7)
+
+
+def test_more_intervals_than_there_is_room_for_stop_the_program():
+    def noisy(k):
+        return quad_vec(lambda x: np.sin(np.floor(x * 1e5) * k), 0.0, 1.0)[0]
+
+    with pytest.raises(RaisedError, match="converged"):
+        ckad.jit(noisy)(0.7)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy import integrate, optimize
+from scipy import integrate, optimize, sparse
 from scipy.integrate import odeint, solve_ivp
 
 import ckad
@@ -221,3 +221,58 @@ def test_ends_of_a_dense_solution(span):
         return sol.t_max + 3.0 * sol.t_min + sol(sol.t_max)[0]
 
     check_number(spread, 1.1, rel=1e-7)
+
+
+MATRIX = sparse.diags([1.0, -2.0, 1.0], [-1, 0, 1], shape=(3, 3)).tocsr()
+PAIR = np.array([1.0 + 1.0j, 2.0])
+SHORT = np.array([1, 2], np.int32)
+RECORD = np.array([(1.0, 2.0)], dtype=[("a", float), ("b", float)])
+#: What a function may be handed on, and a number made of that and a vector.
+HANDED_ON = {
+    "sparse": (MATRIX, lambda a, y: a @ y),
+    "complex": (PAIR, lambda a, y: abs(a[0]) * y),
+    "short integers": (SHORT, lambda a, y: a[1] * y),
+    "fields": (RECORD, lambda a, y: a["b"][0] * y),
+}
+
+
+@pytest.mark.parametrize("name", HANDED_ON)
+def test_functions_are_handed_arguments_of_every_kind(name):
+    handed, made = HANDED_ON[name]
+    tight = {"rtol": 1e-9, "atol": 1e-11}
+
+    def program(k):
+        args = handed, k
+        sol = solve_ivp(
+            lambda t, y, a, k: k * made(a, y), (0.0, 1.0), np.ones(3), args=args, **tight
+        )
+        states = odeint(lambda y, t, a, k: k * made(a, y), np.ones(3), [0.0, 1.0], args, **tight)
+        root = optimize.fsolve(lambda y, a, k: made(a, y) / 9 - k + y + y**3, np.ones(3), args)
+        fit = optimize.least_squares(lambda y, a, k: made(a, y) - k, np.ones(3), args=args).x
+        area = integrate.quad(lambda t, a, k: np.sum(made(a, t * k * np.ones(3))), 0, 1, args)[0]
+        zero = optimize.brentq(lambda t, a, k: np.sum(made(a, t * np.ones(3))) - k, -9, 9, args)
+        return sol.y[:, -1].sum() + states[-1].sum() + root.sum() + fit.sum() + area + zero
+
+    with pytest.warns(SolverWarning):
+        value, slope = ckad.value_and_grad(program, engine="vm")(0.7)
+    assert value == pytest.approx(program(0.7), rel=1e-6)
+    assert slope == pytest.approx((program(0.701) - program(0.699)) / 2e-3, rel=1e-4)
+
+
+@pytest.mark.parametrize("name", ["jac", "jac_sparsity"])
+def test_a_sparse_matrix_says_where_a_jacobian_is(name):
+    options = {"method": "BDF", "rtol": 1e-7, "atol": 1e-9, name: MATRIX}
+
+    def program(k):
+        return (
+            solve_ivp(lambda t, y: k * (MATRIX @ y), (0, 1), np.ones(3), **options).y[:, -1].sum()
+        )
+
+    value, slope = ckad.value_and_grad(program, engine="vm")(1.0)
+    assert value == pytest.approx(program(1.0), rel=1e-5)
+    assert slope == pytest.approx((program(1.01) - program(0.99)) / 2e-2, rel=1e-3)
+
+
+def test_odeint_refuses_complex_states_as_scipy_does():
+    with pytest.raises(TypeError, match="solve_ivp takes complex ones"):
+        ckad.jit(lambda k: odeint(lambda y, t: k * y, PAIR, [0.0, 1.0]).real)(0.7)

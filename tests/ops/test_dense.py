@@ -7,6 +7,7 @@ import pytest
 import scipy.linalg as sl
 
 import ckad
+from ckad.errors import RaisedError
 
 LA = np.linalg
 R = np.random.default_rng(0)
@@ -133,6 +134,14 @@ CASES = {
         lambda a, q: sl.solve_continuous_lyapunov(a, q),
         lambda n: (near_one(n), real(n, n)),
     ),
+    "riccati": (
+        lambda a, b, q: sl.solve_continuous_are(a, b, positive(q), np.eye(2)),
+        lambda n: (real(n, n), real(n, 2), real(n, n)),
+    ),
+    "discrete riccati": (
+        lambda a, b, r: sl.solve_discrete_are(a, b, np.eye(len(a)), positive(r)),
+        lambda n: (real(n, n) / n, real(n, 2), real(2, 2)),
+    ),
     "discrete lyapunov": (
         lambda a, q: sl.solve_discrete_lyapunov(a, q),
         lambda n: (real(n, n) / (3 * n), real(n, n)),
@@ -176,6 +185,15 @@ def test_values_and_derivatives_are_right(name, n):
     h = 1e-6
     ends = [loss(*(x + s * d for x, d in zip(xs, along, strict=True))) for s in (h, -h)]
     assert forward == pytest.approx((ends[0] - ends[1]) / (2 * h), rel=1e-4, abs=1e-5)
+
+
+def test_riccatis_equation_without_a_solution_stops_the_program():
+    def trace(x):
+        b = np.array([[1.0], [0.0]])  # nothing steers the second, which grows
+        return np.trace(sl.solve_continuous_are(np.diag([1.0, x]), b, np.eye(2), np.eye(1)))
+
+    with pytest.raises(RaisedError, match="raises an error"):
+        ckad.grad(trace)(0.7)
 
 
 SECOND = (

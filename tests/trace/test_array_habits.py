@@ -28,6 +28,21 @@ def test_like_numpy_and_its_gradient(engine, function):
     ckad.testing.check_grads(function, (X,))
 
 
+TABLE = np.array([[0.3, -1.2, 0.5], [2.0, 0.4, -0.7], [1.1, 0.2, 0.9]])
+LEVELS, SIDES = np.array([0.5, 1.0, 1.5]), np.array([2, 0, 1])
+
+
+@program
+def methods_of_arrays_from_outside(x):
+    """NumPy's own methods know nothing of traced values among their arguments."""
+    total = TABLE.dot(x) @ TABLE.T.dot(TABLE.dot(x)) + LEVELS.clip(x, max=2 * x).sum()
+    total += (LEVELS.take(np.argsort(x)) * x).sum() + SIDES.choose([x, 2 * x, 3 * x]) @ x
+    total += np.sum(LEVELS.searchsorted(x) * x) + LEVELS.sum(where=x > 0.5) * x[0]
+    for k in range(8):
+        total += np.sum((TABLE.dot(x) - LEVELS[k % 3]) ** 2) if x[0] > 0.16 * k else x[1]
+    return total + LEVELS[0].clip(x[2], x[1]) ** 2
+
+
 @program
 def lists_as_operands(x):
     both, pair = [x[0], 2 * x[1]], x[:2]

@@ -1,24 +1,27 @@
-"""SciPy's ``quad``, ``dblquad`` and ``tplquad``, where a program that is recorded calls them.
+"""SciPy's integrals of functions, where a program that is recorded calls them.
 
 QUADPACK's rule of 21 points (15 where an end is infinite), the interval of the largest error halved
 until the sum of the errors is small (Piessens et al. 1983, QAG); QUADPACK also extrapolates. Which
 intervals there are is no part of a derivative: it is that of the sum over them.
+``quad_vec`` does the same with norms of arrays.
 """
 
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.integrate
+import scipy.special
 
 from ckad.errors import UnrecordableError
 from ckad.integrate.rules import KRONROD_15, KRONROD_21
 from ckad.place import at_place
-from ckad.trace.arrays import known, traced
-from ckad.trace.dispatch import always, put
+from ckad.trace.arrays import known, stopping, traced
+from ckad.trace.dispatch import CALLING, always, put
 from ckad.trace.source import follow
 from ckad.trace.source.values import by_library
 from ckad.transforms import scan, stop_gradient, while_loop
@@ -34,14 +37,7 @@ def _quad(*args: Any, **options: Any) -> Any:
     if found is not None:
         return found
     said = inspect.signature(scipy.integrate.quad).bind(*args, **options).arguments
-    for name in said.keys() - _TAKEN:
-        if said[name] is not None and said[name] is not False:
-            raise UnrecordableError(
-                at_place(
-                    f"quad with {name}= is not recorded. Write the weight into the function, and a "
-                    "sum of integrals between the points."
-                )
-            )
+    _refuse_options("quad", said, _TAKEN)
     if said.get("full_output"):
         raise UnrecordableError(at_place("quad(full_output=1) tells of steps; leave it out."))
     func, rest = follow(said["func"], often=True), _tuple(said.get("args", ()))
@@ -58,34 +54,49 @@ def integral(
     f: Callable[[Any], Any], a: Any, b: Any, epsabs: float, epsrel: float, limit: int
 ) -> tuple[Any, Any]:
     """(integral, estimate of its error) of a function of a number."""
-    g, low, high, rule = _finite(f, traced(a), traced(b))
-    nodes, weights, errors = rule
+    value, error, _ = adapted(f, a, b, Tolerance(epsabs, epsrel, limit, lambda x: np.abs(x[0])))
+    return value.reshape(()), error
+
+
+class Tolerance(NamedTuple):
+    """How exact an integral is to be."""
+
+    epsabs: float
+    epsrel: float
+    limit: int  # of intervals
+    norm: Callable[[Any], Any]  # of float64[n]
+
+
+def adapted(f: Callable[[Any], Any], a: Any, b: Any, tolerance: Tolerance) -> tuple[Any, Any, Any]:
+    """Integral of a function whose values are arrays, its error, and how many intervals it took."""
+    g, low, high, (nodes, weights, errors) = _finite(f, traced(a), traced(b))
+    shape = np.shape(g(low + 0.5 * (high - low)))
+    size, (epsabs, epsrel, limit, norm) = math.prod(shape), tolerance
 
     def part(at: Any) -> Any:
-        """The integral over a part, its error, and the integrals of |g| and of what varies."""
+        """The integral over a part; its error, and what rounding leaves of that at least."""
         middle, half = 0.5 * (at[0] + at[1]), 0.5 * (at[1] - at[0])
-        values = _along(g, low + (high - low) * (middle + half * nodes)) * (high - low)
-        whole = half * np.sum(weights * values)
-        error = np.abs(half * np.sum(errors * values))
-        size = half * np.sum(weights * np.abs(values))
-        varies = half * np.sum(weights * np.abs(values - 0.5 * whole / half))
+        values = _along(g, low + (high - low) * (middle + half * nodes), size) * (high - low)
+        whole = half * (weights @ values)
+        error = norm(half * (errors @ values))
+        rounding = norm(50.0 * _EPS * half * (weights @ np.abs(values)))
+        varies = norm(half * (weights @ np.abs(values - 0.5 * whole / half)))
         safe = np.where(varies > 0.0, varies, 1.0)
         scaled = varies * np.minimum(1.0, (200.0 * error / safe) ** 1.5)
         error = np.where((varies > 0.0) & (error > 0.0), scaled, error)
-        return np.stack(
-            [whole, np.where(size > 1e-290, np.maximum(50.0 * _EPS * size, error), error)]
-        )
+        error = np.where(rounding > 1e-300, np.maximum(rounding, error), error)
+        return np.concatenate([whole, np.stack([error, rounding])])
 
     def evaluate(s: dict[str, Any]) -> dict[str, Any]:
         """One part; after both halves of the worst one the next is halved, while any has to be."""
         parts, found = s["at"].copy(), s["found"].copy()
         found[s["slot"]] = part(parts[s["slot"]])
         whole, n, last = np.sum(found, axis=0), s["n"], s["last"]
-        enough = whole[1] <= np.maximum(epsabs, epsrel * np.abs(whole[0]))
+        enough = whole[-2] <= np.maximum(epsabs, epsrel * norm(whole[:-2]))
         ready = s["slot"] == last
-        done = ready & (enough | (n >= limit))
+        done = ready & (enough | (whole[-2] <= whole[-1]) | (n >= limit))
         halves = ready & np.logical_not(done)
-        slot, last = np.where(halves, np.argmax(found[:, 1]), last), np.where(halves, n, last)
+        slot, last = np.where(halves, np.argmax(found[:, -2]), last), np.where(halves, n, last)
         at = parts[slot].copy()
         middle = 0.5 * (at[0] + at[1])
         parts[slot] = np.where(halves, np.stack([at[0], middle]), at)
@@ -96,20 +107,20 @@ def integral(
     at = np.zeros((limit, 2))
     at[0, 1] = 1.0
     counts = {"slot": np.int64(0), "last": np.int64(0), "n": np.int64(1), "done": np.bool_(False)}
-    begin = {"at": at, "found": np.zeros((limit, 2)), **counts}
+    begin = {"at": at, "found": np.zeros((limit, size + 2)), **counts}
     s = while_loop(lambda s: np.logical_not(s["done"]), evaluate, begin)
     parts, n = stop_gradient(s["at"]), s["n"]
     value = while_loop(
         lambda t: t["k"] < n,
-        lambda t: {"k": t["k"] + 1, "sum": t["sum"] + part(parts[t["k"]])[0]},
-        {"k": np.int64(0), "sum": np.float64(0.0)},
+        lambda t: {"k": t["k"] + 1, "sum": t["sum"] + part(parts[t["k"]])[:-2]},
+        {"k": np.int64(0), "sum": np.zeros(size)},
     )["sum"]
-    return value, stop_gradient(np.sum(s["found"][:, 1]))
+    return value.reshape(shape), stop_gradient(np.sum(s["found"][:, -2])), n
 
 
-def _along(g: Callable[[Any], Any], points: Any) -> Any:
+def _along(g: Callable[[Any], Any], points: Any, size: int) -> Any:
     def one(none: Any, x: Any) -> tuple[Any, Any]:
-        return none, traced(g(x)).astype(np.float64).reshape(())
+        return none, traced(g(x)).astype(np.float64).reshape((size,))
 
     return scan(one, np.float64(0.0), points)[1]
 
@@ -174,7 +185,129 @@ def _tplquad(
     return _dblquad(inner, a, b, gfun, hfun, (), epsabs, epsrel)
 
 
-put(scipy.integrate.tplquad, _tplquad)
-put(scipy.integrate.quad, _quad)
-put(scipy.integrate.dblquad, _dblquad)
-always(scipy.integrate.quad, scipy.integrate.dblquad, scipy.integrate.tplquad)
+def _nquad(
+    func: Any, ranges: Any, args: Any = None, opts: Any = None, full_output: bool = False
+) -> Any:
+    found = by_library(scipy.integrate.nquad, func, ranges, args, opts, full_output)
+    if found is not None:
+        return found
+    if full_output:
+        raise UnrecordableError(at_place("nquad(full_output=True) tells of steps; leave it out."))
+    followed, given = follow(func, often=True), () if args is None else _tuple(args)
+    bounds = list(ranges)
+    options = list(opts) if isinstance(opts, (list, tuple)) else [opts or {}] * len(bounds)
+
+    def over(axis: int, outer: tuple[Any, ...]) -> tuple[Any, Any]:
+        """The integral over this axis and those before it, the others being ``outer``."""
+        a, b = _called(bounds[axis], outer, given)
+        asked = _called(options[axis], outer, given)
+        _refuse_options("nquad", asked, _OF_ERRORS)
+        ends = asked.get("epsabs", _TOLERANCE), asked.get("epsrel", _TOLERANCE)
+        inner = (lambda x: over(axis - 1, (x, *outer))[0]) if axis else (
+            lambda x: followed(x, *outer, *given)
+        )  # fmt: skip
+        return integral(inner, a, b, *ends, asked.get("limit", 50))
+
+    return over(len(bounds) - 1, ())
+
+
+_OF_ERRORS = frozenset({"epsabs", "epsrel", "limit"})
+
+
+def _called(x: Any, *given: tuple[Any, ...]) -> Any:
+    """What is given for one axis, or what a function gives of the axes outside of it."""
+    return follow(x, often=True)(*(v for more in given for v in more)) if callable(x) else x
+
+
+def _refuse_options(name: str, asked: dict[str, Any], taken: frozenset[str]) -> None:
+    for option in asked.keys() - taken:
+        if asked[option] is not None and asked[option] is not False:
+            raise UnrecordableError(
+                at_place(
+                    f"{name} with {option}= is not recorded. Write a weight into the function, and "
+                    "a sum of integrals between the points."
+                )
+            )
+
+
+#: Intervals of ``quad_vec`` for which there is room.
+_ROOM = 500
+_NORMS: dict[Any, Callable[[Any], Any]] = {
+    "2": lambda x: np.sqrt(np.sum(x * x)),
+    "max": lambda x: np.max(np.abs(x)),
+}
+
+
+def _quad_vec(
+    f: Any, a: Any, b: Any, epsabs: float = 1e-200, epsrel: float = 1e-8, norm: Any = "2",
+    cache_size: Any = None, limit: Any = 10000, workers: Any = 1, points: Any = None,
+    quadrature: Any = None, full_output: bool = False, *, args: Any = (),
+) -> Any:  # fmt: skip
+    asked = {"epsabs": epsabs, "epsrel": epsrel, "norm": norm, "limit": limit, "points": points}
+    rest = {"quadrature": quadrature, "full_output": full_output, "args": args}
+    found = by_library(scipy.integrate.quad_vec, f, a, b, **asked, **rest)
+    if found is not None:
+        return found
+    _refuse_options("quad_vec", asked | rest, frozenset({*asked, "args"} - {"points"}))
+    if norm not in _NORMS:
+        raise ValueError(at_place(f"norm={norm!r} is not known. Take one of {[*_NORMS]}."))
+    followed, given = follow(f, often=True), _tuple(args)
+    # SciPy goes on until an eighth of the tolerance is reached.
+    how = Tolerance(epsabs / 8.0, epsrel / 8.0, min(limit, _ROOM), _NORMS[norm])
+    value, error, n = adapted(lambda x: followed(x, *given), a, b, how)
+    if limit > _ROOM:
+        value = stopping(value, n >= _ROOM, "UNCONVERGED")
+    return value, error
+
+
+def _fixed_quad(func: Any, a: Any, b: Any, args: Any = (), n: int = 5) -> Any:
+    found = by_library(scipy.integrate.fixed_quad, func, a, b, args, n)
+    if found is not None:
+        return found
+    nodes, weights = scipy.special.roots_legendre(n)
+    low, high = traced(a).astype(np.float64), traced(b).astype(np.float64)
+    points = (high - low) * (nodes + 1.0) / 2.0 + low
+    values = follow(func)(points, *args)
+    return (high - low) / 2.0 * np.sum(weights * values, axis=-1), None
+
+
+#: Functions that find how many numbers they return, and what to write in their place.
+_REMEDIES = {
+    "solve_bvp": "Write a shooting method: ckad.optimize.root of what solve_ivp(f, (a, b), y0, "
+    "method).y[:, -1] leaves at the other end; or ckad.optimize.root of the differences at the "
+    "points of a mesh that is known, from a solution of SciPy's at nearby numbers.",
+    "cubature": "Write nquad, or quad_vec along one axis and a sum of known nodes along the other.",
+    "tanhsinh": "Write quad, which takes infinite ends and halves where it has to.",
+    "nsum": "Write a loop, or np.sum over as many terms as are wanted.",
+}
+
+
+def _refused(name: str) -> Callable[..., Any]:
+    scipys = getattr(scipy.integrate, name)
+
+    def instead(*args: Any, **options: Any) -> Any:
+        found = by_library(scipys, *args, **options)
+        if found is None:
+            msg = f"scipy.integrate.{name} is not recorded. {_REMEDIES[name]}"
+            raise UnrecordableError(at_place(msg))
+        return found
+
+    return instead
+
+
+_OWN: dict[Any, Callable[..., Any]] = {
+    scipy.integrate.quad: _quad,
+    scipy.integrate.dblquad: _dblquad,
+    scipy.integrate.tplquad: _tplquad,
+    scipy.integrate.nquad: _nquad,
+    scipy.integrate.quad_vec: _quad_vec,
+    scipy.integrate.fixed_quad: _fixed_quad,
+}
+_OWN |= {
+    vars(scipy.integrate)[name]: _refused(name)
+    for name in _REMEDIES
+    if name in vars(scipy.integrate)
+}
+for _scipys, _own in _OWN.items():
+    put(_scipys, _own, CALLING)
+always(*_OWN)

@@ -15,7 +15,7 @@ from ckad.integrate.solve import solve_ivp
 from ckad.integrate.tableaux import PAIRS
 from ckad.place import at_place, user_place
 from ckad.trace.arrays import known, traced
-from ckad.trace.dispatch import STATIC, always, put
+from ckad.trace.dispatch import CALLING, always, put
 from ckad.trace.source import follow
 from ckad.trace.source.values import by_library
 
@@ -65,7 +65,7 @@ def _solve_ivp(
         _warn_of_steps(name, _INSTEAD[name])
         name = _INSTEAD[name]
     if name in PAIRS:  # the program's own derivative is that of SciPy's steps, as they are chosen
-        options["differentiate_steps"] = _is_loose(options.get("rtol", 1e-3))
+        options["differentiate_steps"] = _is_loose(options.get("rtol", 1e-3)) or None
     about = t_eval, dense_output, events, args
     return solve_ivp(fun, t_span, y0, name, *about, vectorized=vectorized, **options)
 
@@ -137,6 +137,9 @@ def _odeint(func: Callable[..., Any], y0: Any, t: Any, args: Any = (), **options
     h0, longest = options.pop("h0", 0.0), options.pop("hmax", 0.0)
     if unknown := options.keys() - _OF_LSODA:
         raise TypeError(at_place(f"odeint has no option {', '.join(sorted(unknown))}."))
+    begin = np.atleast_1d(traced(y0))
+    if begin.dtype.kind == "c":
+        raise TypeError(at_place("odeint takes real states; solve_ivp takes complex ones."))
     _warn_of_method()
 
     def derivative(time: Any, y: Any) -> Any:
@@ -148,7 +151,7 @@ def _odeint(func: Callable[..., Any], y0: Any, t: Any, args: Any = (), **options
         fresh = np.append(True, np.diff(numbers) != 0.0)  # ODEPACK takes a time twice
         times, again = times[np.flatnonzero(fresh)], np.cumsum(fresh) - 1
     states = solve_ivp(
-        *(derivative, (times[0], times[-1]), np.atleast_1d(traced(y0)), "DOP853", times),
+        *(derivative, (times[0], times[-1]), begin, "DOP853", times),
         rtol=_ODEINT if rtol is None else rtol,
         atol=_ODEINT if atol is None else atol,
         first_step=h0 or None,
@@ -191,8 +194,8 @@ def _stepper(kind: type) -> Callable[..., _Stepper]:
     return lambda *args, **options: _Stepper(kind.__name__)
 
 
-put(scipy.integrate.solve_ivp, _solve_ivp, STATIC)
-put(scipy.integrate.odeint, _odeint)
+put(scipy.integrate.solve_ivp, _solve_ivp, CALLING)
+put(scipy.integrate.odeint, _odeint, CALLING)
 for _kind in STEPPERS:
-    put(_kind, _stepper(_kind), STATIC)
+    put(_kind, _stepper(_kind), CALLING)
 always(scipy.integrate.solve_ivp, scipy.integrate.odeint, *STEPPERS)

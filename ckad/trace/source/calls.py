@@ -33,7 +33,7 @@ from ckad.trace.source.draws import calls as draws
 from ckad.trace.source.libraries import compiles, is_hashable, is_in, is_library, python_function
 from ckad.trace.source.library import lists, sparse
 from ckad.trace.source.library.allowed import check_callable
-from ckad.trace.source.library.called import called, thawed
+from ckad.trace.source.library.called import called, method, thawed
 from ckad.trace.source.library.copies import copied
 from ckad.trace.source.library.noted import note_library
 from ckad.trace.source.library.often import is_solver, solving
@@ -238,7 +238,7 @@ def _call_library(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> 
     args = list(map(as_told, args))
     if not isinstance(owner, CONTAINERS) and all(callee is not x for x in _LOOKING):
         args, options = given_deep(args), {k: given_deep(x) for k, x in options.items()}
-    callee = sparse.method(callee, (*args, *options.values()))
+    callee = sparse.method(method(callee, x := (*args, *options.values())), x)
     for x in args:
         check_iterated(x)
     if (longer := appender(callee, args)) is not None:

@@ -6,20 +6,28 @@ import dataclasses
 import sys
 from collections.abc import Callable
 from functools import partial
+from types import BuiltinFunctionType
 from typing import Any
 
 import numpy as np
 
 from ckad.trace import dispatch
+from ckad.trace.arrays import traced
 from ckad.trace.source.libraries import scalar_function
 from ckad.trace.source.library import iterations
 from ckad.trace.source.names.closures import call_from_source
 from ckad.trace.source.outside.kinds import is_distribution
 from ckad.trace.source.values import holds_tracer
 from ckad.trace.values.apply import astype, resolve
+from ckad.trace.values.array import Array
 
 #: Distributions of SciPy with their parameters.
 _FROZEN = ("rv_continuous_frozen", "rv_discrete_frozen")
+
+#: What NumPy's own methods do not know traced values as arguments of.
+_PLAIN = (np.ndarray, np.generic)
+#: Methods that change the array, which one from outside is kept from.
+_WRITING = frozenset({"fill", "partition", "put", "resize", "setfield", "sort"})
 
 
 def called(callee: Any) -> Callable[..., Any] | None:
@@ -33,6 +41,15 @@ def called(callee: Any) -> Callable[..., Any] | None:
         return None
     counterpart = dispatch.cell(type(callee).__call__)
     return None if counterpart is None else partial(counterpart, callee)
+
+
+def method(callee: Any, given: tuple[Any, ...]) -> Any:
+    """What is called in place of a method of a plain array on traced values."""
+    owner, name = getattr(callee, "__self__", None), getattr(callee, "__name__", "")
+    plain = type(callee) is BuiltinFunctionType and isinstance(owner, _PLAIN)
+    if plain and name not in _WRITING and hasattr(Array, name) and holds_tracer(list(given)):
+        return getattr(traced(owner), name)
+    return callee
 
 
 def thawed(callee: Any, args: Any, options: Any) -> Any:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ckad.place import at_place
+from ckad.trace.arrays import run_over
 from ckad.trace.memory.context import open_trace
 from ckad.trace.memory.storage import Written
 from ckad.trace.source.actions import assign, evaluate, listed, returned_by, run_block, unread
@@ -26,7 +27,7 @@ from ckad.trace.values.part import Part
 
 
 def list_comprehension(frame: Frame, node: ast.ListComp) -> Any:
-    iterable = several.opened(unread(frame, node.generators[0].iter))
+    iterable = _unread(frame, node)
     if isinstance(iterable, Driven) and len(node.generators) == 1:
         iterable = listed(iterable)
     if _is_of_rows(iterable, node):
@@ -85,7 +86,7 @@ def dict_comprehension(frame: Frame, node: ast.DictComp) -> Any:
 
 
 def generator_expression(frame: Frame, node: ast.GeneratorExp) -> Any:
-    iterable = several.opened(unread(frame, node.generators[0].iter))
+    iterable = _unread(frame, node)
     if _is_of_rows(iterable, node):
         return _run_as_loop(frame, node, iterable)
     iterable = seen(iterable)
@@ -140,8 +141,12 @@ def _twice(iterable: Any) -> tuple[Any, Any]:
 _Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 
 
+def _unread(frame: Frame, node: _Comprehension) -> Any:
+    return run_over(several.opened(unread(frame, node.generators[0].iter)))
+
+
 def _first(frame: Frame, node: _Comprehension) -> Any:
-    return evaluate(frame, node.generators[0].iter)
+    return run_over(evaluate(frame, node.generators[0].iter))
 
 
 # --- over lists that are rows of buffers ---------------------------------------------------------
@@ -183,7 +188,7 @@ _searches: dict[ast.AST, list[ast.stmt]] = {}
 
 def first_given(frame: Frame, node: ast.GeneratorExp, default: Any = MISSING) -> Any:
     """``next(f(x) for x in xs if test)``, as a function that returns the first it finds."""
-    inner, iterable = _scope(frame, node), several.opened(unread(frame, node.generators[0].iter))
+    inner, iterable = _scope(frame, node), _unread(frame, node)
     inner.names[SOURCE], inner.names[RESULT] = iterable, default
     if node not in _searches:
         _searches[node] = _as_search(node, default is not MISSING)

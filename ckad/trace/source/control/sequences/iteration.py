@@ -15,6 +15,7 @@ import numpy as np
 from ckad.errors import DtypeError, UnrecordableError
 from ckad.place import at_place
 from ckad.trace import dispatch
+from ckad.trace.arrays import run_over
 from ckad.trace.integers.affine import range_of
 from ckad.trace.primitives.methods import Flat
 from ckad.trace.primitives.part.mask import packed
@@ -153,7 +154,7 @@ def number(x: Any) -> Any:
 
 def items_of(x: Any) -> Items | None:
     """``x`` as items with numbers; None for what only Python can iterate over."""
-    x = needed(x)
+    x = run_over(needed(x))
     if isinstance(x, Items):
         return x
     if isinstance(x, Progress):
