@@ -39,6 +39,26 @@ _SIN = (
 #: (cos(r) - 1 + z / 2) / z**2: minimax, 2**-32.9 relative to cos(r)
 _COS = (0.041666645563299715, -0.0013887310305121178, 2.443246400990172e-05)
 
+#: tanh(x) / x as a quotient of polynomials in x**2 up to _MOST**2: minimax, 2**-34.6 of tanh(x)
+_TANH = (
+    0.9999999999641975,
+    0.14099201496369676,
+    0.004425937886029093,
+    4.2273423032143264e-05,
+    1.1117398177608846e-07,
+    3.674284294468908e-11,
+)
+_TANH_BELOW = (
+    1.0,
+    0.4743253479007338,
+    0.029201054577454658,
+    0.0005008319478978729,
+    2.603823310342261e-06,
+    2.9510928615154382e-09,
+)
+#: tanh(x) of it and more is 1.0 in float32.
+_MOST = 9.02
+
 
 def _parts(x: Real) -> tuple[Real, Real]:
     """2**n and exp(r) - 1 for x = n log(2) + r, |x| up to some hundred."""
@@ -65,9 +85,9 @@ def single_expm1(x: Real) -> Real:
 
 @function
 def single_tanh(x: Real) -> Real:
-    """|e / (2 + e)| with e = expm1(-2 |x|)."""
-    e = _less_one(at_most(abs(x), 12.0) * -2.0)
-    return abs(e / (2.0 + e)).flipped(x.sign())
+    x = at_least(at_most(x, _MOST), -_MOST)
+    z = x * x
+    return x * polynomial(z, _TANH) / polynomial(z, _TANH_BELOW)
 
 
 def _log(k: Real, f: Real, x: Real) -> Real:
