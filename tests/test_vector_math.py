@@ -264,7 +264,7 @@ def test_float32_through_float64(name):
 
 # --- those of float32 ---------------------------------------------------------------------------
 
-SINGLES = ["exp", "expm1", "log", "log1p", "sin", "cos", "tanh"]
+SINGLES = ["exp", "expm1", "log", "log1p", "sin", "cos", "tanh", "erf"]
 
 
 def singles_of(name: str, n: int) -> np.ndarray:

@@ -18,8 +18,8 @@ from ckad.tape.tape import Tape
 
 def calls_blas(tape: Tape) -> bool:
     """Whether a routine of the tape calls BLAS or LAPACK."""
-    called = (routine_of(row).compiled for row in tape.rows if row.op is Op.CALL)
-    own = any(body is not None and body.calls_blas for body in called)
+    called = (routine_of(row) for row in tape.rows if row.op is Op.CALL)
+    own = any((routine.compiled or routine).calls_blas for routine in called)
     return own or any(map(calls_blas, tape.bodies))
 
 

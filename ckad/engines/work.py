@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from math import prod
 from typing import NamedTuple
 
 from ckad.engines.counts import call_flops
@@ -35,15 +36,18 @@ _FEW_INSTRUCTIONS = {
 
 class Rates(NamedTuple):
     """Nanoseconds of a row on a small array, of one on a large array per element, of a call of
-    machine code."""
+    machine code; of an element that lies apart from its neighbours."""
 
     row: float
     element: float
     call: float
+    apart: float
 
 
-VM, NATIVE = Rates(4.0, 0.35, 200.0), Rates(0.6, 0.03, 100.0)
+VM, NATIVE = Rates(4.0, 0.35, 200.0, 6.0), Rates(0.6, 0.03, 100.0, 2.0)
 RATES = {"vm": VM, "native": NATIVE}
+#: Elements of an array that the first cache holds.
+CACHED = 4096
 #: Nanoseconds of a call of Python, from either.
 PYTHON = 10_000.0
 #: Elements of a step and of its reversal, of two steps in one stream of instructions.
@@ -117,6 +121,8 @@ def _row(tape: Tape, rates: Rates, row: Row) -> float:
         called = rates.call if routine_of(row).compiled else PYTHON
         return called + call_flops(tape, row) / FLOPS
     size = row.type.size if group is Group.ELEMENTWISE else _elements(tape, row)
+    if _is_apart(tape, row):
+        return rates.row + rates.apart * size
     if row.op is Op.MATMUL:
         size = max(_UNSHARED * size, row.type.size * _inner(tape, row))
     is_function = group is Group.ELEMENTWISE and row.op not in _FEW_INSTRUCTIONS
@@ -134,6 +140,16 @@ def _elements(tape: Tape, row: Row) -> int:
     if row.op in (Op.GATHER, Op.SLICE):
         return sizes[0]
     return sizes[-1] if row.op in _WRITES else max(sizes)
+
+
+def _is_apart(tape: Tape, row: Row) -> bool:
+    """Whether a row reads or writes columns of a large array, each element in a cache line of its
+    own."""
+    if row.op not in (Op.GATHER, Op.SCATTER, Op.SCATTER_ADD):
+        return False
+    shape, axis = tape.rows[row.operands[0]].type.shape, row.attrs[0]
+    outer, inner = prod(shape[:axis]), prod(shape[axis + 1 :])
+    return outer > SMALL and inner == 1 and outer * shape[axis] > CACHED
 
 
 def _control(tape: Tape, rates: Rates, row: Row) -> float:

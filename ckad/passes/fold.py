@@ -7,7 +7,8 @@ Only rewrites that keep every bit are made: ``x * 1`` and ``-(-x)`` go, ``x + 0`
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -163,17 +164,67 @@ def _select(b: Builder, row: Row, xs: list[int]) -> int | None:
 
 def _slice(b: Builder, row: Row, xs: list[int]) -> int | None:
     inner = b.rows[xs[0]]
-    if inner.op in (Op.PAD, Op.UPDATE) and inner.attrs == row.attrs:
-        part = inner.operands[-1]
-        if b.type(part) == row.type:
-            return part
-    return (
-        xs[0]
-        if b.type(xs[0]) == row.type
-        and all(a == 0 for a in row.attrs[: len(row.attrs) // 2])
-        and all(a == 1 for a in row.attrs[len(row.attrs) // 2 :])
-        else None
-    )
+    is_put = inner.op in (Op.PAD, Op.UPDATE) and inner.attrs == row.attrs
+    if is_put and b.type(inner.operands[-1]) == row.type:
+        return inner.operands[-1]
+    rank = len(row.attrs) // 2
+    part = _Part(row.attrs[:rank], row.attrs[rank:], row.type.shape)
+    return xs[0] if part.is_all_of(b, xs[0]) else _taken_before(b, part, xs[0])
+
+
+class _Part(NamedTuple):
+    """What a SLICE takes of each axis."""
+
+    starts: tuple[int, ...]
+    steps: tuple[int, ...]
+    shape: tuple[int, ...]
+
+    def of(self, axes: Sequence[int]) -> _Part:
+        return _Part(*(tuple(given[k] for k in axes) for given in self))
+
+    def is_all_of(self, b: Builder, x: int) -> bool:
+        return b.type(x).shape == self.shape and not any(self.starts) and {*self.steps} <= {1}
+
+    def take(self, b: Builder, x: int) -> int:
+        if self.is_all_of(b, x):
+            return x
+        before = _taken_before(b, self, x)
+        if before is not None:
+            return before
+        type = b.type(x).with_shape(self.shape)
+        return b.slice(x, attrs=(*self.starts, *self.steps), type=type)
+
+    def places(self) -> tuple[np.ndarray, ...]:
+        spans = zip(*self, strict=True)
+        return np.ix_(*(start + step * np.arange(n) for start, step, n in spans))
+
+
+def _taken_before(b: Builder, part: _Part, x: int) -> int | None:
+    """A part of what is transposed, or picked at known places, is taken before that is done."""
+    row, rank = b.rows[x], len(part.shape)
+    if row.op is Op.TRANSPOSE:
+        inner = part.of([row.attrs.index(k) for k in range(rank)])
+        return b.transpose(inner.take(b, row.operands[0]), attrs=row.attrs)
+    if row.op is not Op.GATHER or b.rows[row.operands[1]].op is not Op.CONST:
+        return None
+    (axis,), (source, index) = row.attrs, row.operands
+    places = b.constants[b.rows[index].attrs[0]]
+    picked, shape = range(axis, axis + places.ndim), b.type(source).shape
+    rest = part.of([k for k in range(rank) if k not in picked])
+    whole = _Part((0,), (1,), (shape[axis],))
+    outer = _Part(*(x[:axis] + y + x[axis:] for x, y in zip(rest, whole, strict=True)))
+    chosen = b.const(places[part.of(picked).places()])
+    return b.gather(outer.take(b, source), chosen, attrs=(axis,))
+
+
+def _transpose(b: Builder, row: Row, xs: list[int]) -> int | None:
+    """A transpose of a transpose is one of what that is of."""
+    order, x, inner = row.attrs, xs[0], b.rows[xs[0]]
+    if inner.op is Op.TRANSPOSE:
+        order, x = tuple(inner.attrs[a] for a in order), inner.operands[0]
+    if order == tuple(range(len(order))):
+        return x
+    return b.transpose(x, attrs=order) if x != xs[0] else None
 
 
 def _gather(b: Builder, row: Row, xs: list[int]) -> int | None:
@@ -271,4 +322,5 @@ _TRIVIAL = {
     Op.GATHER: _gather,
     Op.UPDATE: _update,
     Op.SUM: _sum_of_one,
+    Op.TRANSPOSE: _transpose,
 }

@@ -32,6 +32,7 @@ class Routine:
     SLICE with the attributes ``part``, or gives None where that is no less work. One that ``marks``
     is its first operand as it is, of any type, and says how that is derived. ``rows(b, operands,
     attrs)`` emits what the routine is where a few rows say it. Engines meet neither of the two.
+    One whose ``run`` ``calls_blas`` does so on one thread.
     """
 
     name: str
@@ -42,6 +43,7 @@ class Routine:
     flops: Callable[..., float] = lambda attrs, *types: float(sum(t.size for t in types))
     alone: Callable[..., int | None] | None = None
     compiled: Compiled | None = None
+    calls_blas: bool = False
     marks: bool = False
     rows: Callable[..., int] | None = None
     number: int = field(default=-1, init=False)

@@ -133,9 +133,9 @@ def diagonal_view(x: Any, offset: int, axis1: int, axis2: int, writable: bool) -
     return within(diagonal_view, (x, offset, axis1, axis2, writable))
 
 
-def sliding(x: Any, axis: int, length: int) -> Array:
-    """Windows of ``length`` places along an axis, their places as a new last axis; a view."""
-    return within(sliding, (x, axis, length))
+def sliding(x: Any, axes: Sequence[int], lengths: Sequence[int]) -> Array:
+    """Windows of so many places along axes, their places as new last axes; a view."""
+    return within(sliding, (x, axes, lengths))
 
 
 def batched(x: Any, y: Any) -> Array:

@@ -41,6 +41,20 @@ def test_auto_compiles_long_loops() -> None:
     assert ckad.plan(decay(1000), np.ones((300, 300))).engine == "native"
 
 
+@pytest.mark.parametrize(("by_columns", "engine"), [(False, "vm"), (True, "native")])
+def test_columns_of_large_arrays_take_longer_than_rows(by_columns: bool, engine: str) -> None:
+    def swept(x: np.ndarray) -> np.floating:
+        total = np.zeros(200)
+        for k in range(200):
+            total = 0.9 * total + (x[:, k] if by_columns else x[k])
+        return np.sum(total**2)
+
+    x = np.random.default_rng(0).normal(size=(200, 200))
+    gradient = ckad.value_and_grad(swept)
+    assert gradient.plan(x).engine == engine
+    np.testing.assert_allclose(gradient(x)[0], swept(x), rtol=1e-13)
+
+
 @pytest.mark.parametrize(("n_steps", "engine"), [(10, "vm"), (10**6, "native")])
 def test_auto_looks_at_the_program_alone(n_steps: int, engine: str) -> None:
     for options in (

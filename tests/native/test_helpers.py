@@ -41,6 +41,11 @@ def test_a_first_run_does_not_count() -> None:
     assert runs(sharing, {True: 1e-3, False: 2e-3}, 3) == [True, False, True]
 
 
+def test_runs_of_a_tenth_of_a_second_are_tried_both_ways() -> None:
+    found = runs(Sharing(), {True: 0.3, False: 0.1})
+    assert np.mean([not x for x in found]) > 0.94
+
+
 def test_long_runs_are_shared() -> None:
     assert all(runs(Sharing(), {True: 3 * LONG, False: 1e-3}))
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
+import scipy.linalg
 
 import ckad
 from ckad.engines import blas
@@ -222,6 +224,40 @@ def test_the_threads_of_blas_are_given_back() -> None:
         raise ZeroDivisionError
     assert get() == before
     put(before)
+
+
+MATRIX = np.eye(5) + 0.1 * RANDOM.normal(size=(5, 5))
+
+
+@pytest.mark.parametrize("engine", ["vm", "native"])
+@pytest.mark.parametrize(
+    ("name", "fun"),
+    [
+        ("logm", scipy.linalg.logm),
+        ("sqrtm", scipy.linalg.sqrtm),
+        ("solve_sylvester", lambda a, solve=scipy.linalg.solve_sylvester: solve(a, a, a)),
+        ("lu_factor", lambda a, factor=scipy.linalg.lu_factor: factor(a)[0]),
+    ],
+)
+def test_what_python_calls_of_scipy_has_one_thread_of_blas(
+    monkeypatch: pytest.MonkeyPatch, name: str, fun: Callable[..., Any], engine: str
+) -> None:
+    (get, put), seen = blas._threads(), list[int]()
+    before, own = get(), getattr(scipy.linalg, name)
+    run = ckad.jit(fun, engine=engine)
+    run(MATRIX)
+
+    def noted(*matrices: np.ndarray) -> Any:
+        seen.append(get())
+        return own(*matrices)
+
+    put(2)
+    try:
+        monkeypatch.setattr(scipy.linalg, name, noted)
+        run(MATRIX)
+    finally:
+        put(before)
+    assert seen == [1]
 
 
 def test_a_transpose_is_read_where_it_lies() -> None:

@@ -12,6 +12,7 @@ import numpy as np
 from ckad.rules import ir, vector_math
 from ckad.rules.numbers.block import elementwise, like
 from ckad.rules.registry import Over, Partial
+from ckad.rules.vector_math import single
 from ckad.rules.vector_math.zeta import emit_hurwitz_zeta
 from ckad.tape.builder import Builder
 from ckad.tape.ops import Op
@@ -84,6 +85,7 @@ elementwise(
     _evaluate("erf"),
     vector_math.erf,
     [lambda b, out, x: _gauss(b, x, 2.0 / ROOT_OF_PI)],
+    single=single.single_erf,
 )
 elementwise(
     Op.ERFC,

@@ -132,6 +132,7 @@ solve = define(
         _solved,
         # nothing is known of the fill; this is that of a plane grid
         flops=lambda attrs, data, x, *w: 100.0 * data.size + 40.0 * x.size,
+        calls_blas=True,
         **solution_rules("sparse_solve", turned, 2),
     )
 )

@@ -181,30 +181,34 @@ class DiagonalView(NamedTuple):
 
 
 class SlidingView(NamedTuple):
-    """Windows of ``length`` places along an axis; the places within one are a new last axis."""
+    """Windows of so many places along axes; the places within one are new last axes."""
 
-    axis: int
-    length: int
-
-    def _count(self, shape: Sequence[int]) -> int:
-        return shape[self.axis] - self.length + 1
+    axes: tuple[int, ...]
+    lengths: tuple[int, ...]
 
     def get(self, b: Builder, x: int) -> int:
-        shape = b.type(x).shape
-        places = np.arange(self._count(shape))[:, None] + np.arange(self.length)
-        windows = b.gather(x, b.const(places), attrs=(self.axis,))
-        rest = [k for k in range(len(shape) + 1) if k != self.axis + 1]
-        return b.transpose(windows, attrs=(*rest, self.axis + 1))
+        """The last axis first, so that rows are read before they are repeated; turned once."""
+        rank = len(b.type(x).shape)
+        found = list(range(rank))  # which axis of the view each axis is
+        for k in sorted(range(len(self.axes)), key=lambda k: -self.axes[k]):
+            axis, length = self.axes[k], self.lengths[k]
+            count = b.type(x).shape[axis] - length + 1
+            places = np.arange(count)[:, None] + np.arange(length)
+            x = b.gather(x, b.const(places), attrs=(axis,))
+            found.insert(axis + 1, rank + k)
+        return b.transpose(x, attrs=tuple(np.argsort(found).tolist()))
 
     def put(self, b: Builder, x: int, y: int) -> int:
         _read_only("sliding windows")
 
     def shape_of(self, shape: Sequence[int]) -> tuple[int, ...]:
-        head, tail = shape[: self.axis], shape[self.axis + 1 :]
-        return (*head, self._count(shape), *tail, self.length)
+        left = list(shape)
+        for axis, length in zip(self.axes, self.lengths, strict=True):
+            left[axis] -= length - 1
+        return (*left, *self.lengths)
 
     def on(self, shadow: np.ndarray) -> np.ndarray:
-        return np.lib.stride_tricks.sliding_window_view(shadow, self.length, self.axis)
+        return np.lib.stride_tricks.sliding_window_view(shadow, self.lengths, self.axes)
 
 
 class PartView(NamedTuple):

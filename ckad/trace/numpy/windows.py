@@ -35,11 +35,13 @@ def sliding_window_view(
     axes = range(x.ndim) if axis is None else (axis,) if np.ndim(axis) == 0 else axis
     if len(window) != len(axes):
         raise ValueError(at_place(f"{len(window)} window lengths for {len(axes)} axes"))
-    for n, k in zip(window, [axis_of(k, x.ndim) for k in axes], strict=True):
-        if n < 0 or n > x.shape[k]:
+    left = list(x.shape)
+    axes = [axis_of(k, x.ndim) for k in axes]
+    for n, k in zip(window, axes, strict=True):
+        if n < 0 or n > left[k]:
             raise ValueError(at_place("window shape cannot be larger than input array shape"))
-        x = sliding(x, k, n)
-    return x
+        left[k] -= n - 1
+    return sliding(x, axes, window)
 
 
 def ndenumerate(arr: Any) -> Iterator[tuple[tuple[int, ...], Any]]:

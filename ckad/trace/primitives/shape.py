@@ -235,4 +235,7 @@ def diagonal_view(x: Tracer, offset: int, axis1: int, axis2: int, writable: bool
 
 put(arrays.copied, copied)
 put(arrays.diagonal_view, diagonal_view)
-put(arrays.sliding, lambda x, axis, length: view(x, SlidingView(axis, length)))
+put(
+    arrays.sliding,
+    lambda x, axes, lengths: view(x, SlidingView(tuple(axes), tuple(lengths))),
+)

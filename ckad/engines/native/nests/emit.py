@@ -32,9 +32,11 @@ from ckad.engines.native.ir.element import (
     Array,
     Value,
     load,
+    narrow,
     register_type,
     store,
     whole,
+    widen,
 )
 from ckad.engines.native.ir.flow import count, larger, smaller
 from ckad.engines.native.ir.unit import internal
@@ -295,13 +297,13 @@ class _Writer:
 
     def leaf(self, k: int, index: Index) -> Value:
         if k in self.nest.scalars:
-            return splat(self.b, self.nest.scalars[k], self.lanes)
+            return self.uniform(k)
         array, place = self.nest.arrays[k], self.place(k, index)
         distance = 1 if self.nest.shape.flat else self._distance(array.type.shape, index)
         if distance == 1:
             return load(self.b, array, place, self.lanes)
         if distance == 0:
-            return splat(self.b, load(self.b, array, place), self.lanes)
+            return self._spread(array.type.dtype, load(self.b, array, place))
         return self._strided(array, place, distance)
 
     def _distance(self, shape: Sequence[int], index: Index) -> int:
@@ -345,7 +347,15 @@ class _Writer:
         return b.select(beyond, b.sub(moved, whole(at.around)), moved)
 
     def uniform(self, k: int) -> Value:
-        return splat(self.b, self.nest.scalars[k], self.lanes)
+        return self._spread(self.nest.rows[k].type.dtype, self.nest.scalars[k])
+
+    def _spread(self, dtype: DType, one: Value) -> Value:
+        """A number in every lane. A float32 that is no constant becomes a double there, not before:
+        only so does LLVM see that arithmetic with it needs none."""
+        if isinstance(one, ir.Constant):
+            return splat(self.b, one, self.lanes)
+        stored = splat(self.b, narrow(self.b, dtype, one), self.lanes)
+        return widen(self.b, dtype, stored, self.lanes)
 
     def zero(self, row: Row) -> Value:
         kind = register_type(row.type.dtype)

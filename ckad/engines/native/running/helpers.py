@@ -6,7 +6,7 @@ import _thread
 from collections.abc import Callable
 
 #: Seconds of a run that is always shared: it is no place to try anything out.
-LONG = 0.05
+LONG = 0.5
 #: The way that is not taken is timed again after so many runs, then after ever more.
 SOON, MOST = 4, 64
 #: How much a run counts beside those before it.

@@ -64,7 +64,7 @@ def _spectra(
 def _of_windows(
     x: Array, window: np.ndarray, step: int, length: int, detrend: Any, half: bool
 ) -> Array:
-    parts = sliding(x.astype(window.dtype), x.ndim - 1, window.size)[..., ::step, :]
+    parts = sliding(x.astype(window.dtype), (x.ndim - 1,), (window.size,))[..., ::step, :]
     if callable(detrend):
         parts = detrend(parts)
     elif detrend:

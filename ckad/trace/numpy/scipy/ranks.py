@@ -17,8 +17,7 @@ from ckad.trace.numpy.scipy.filters import padded
 
 def _windows(x: Array, size: Sequence[int]) -> Array:
     """The windows of these lengths in what has been padded, each as one last axis."""
-    for axis, n in enumerate(size):
-        x = sliding(x, axis, n)
+    x = sliding(x, range(len(size)), size)
     return np.reshape(x, (*x.shape[: len(size)], -1))
 
 

@@ -110,6 +110,7 @@ lu_compact = define(
         _compact_jvp,
         _compact_vjp,
         lambda attrs, a: 2 / 3 * a.size * a.shape[1],
+        calls_blas=True,
     )
 )
 

@@ -64,7 +64,13 @@ def _root_vjp(b: Builder, ct: int, out: int, a: int, attrs: Attributes) -> tuple
 
 sqrtm = define(
     Routine(
-        "sqrtm", _shape, _root, _root_jvp, _root_vjp, lambda attrs, a: 30.0 * a.size * a.shape[1]
+        "sqrtm",
+        _shape,
+        _root,
+        _root_jvp,
+        _root_vjp,
+        lambda attrs, a: 30.0 * a.size * a.shape[1],
+        calls_blas=True,
     )
 )
 
@@ -108,5 +114,6 @@ logm = define(
         _logarithm_jvp,
         _logarithm_vjp,
         lambda attrs, a: 30.0 * a.size * a.shape[1],
+        calls_blas=True,
     )
 )

@@ -1,0 +1,57 @@
+"""Parts of what is moved are taken first; moves of moves are one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import prod
+
+import numpy as np
+import pytest
+
+import ckad
+from ckad.tape.ops import Op
+
+X = np.random.default_rng(3).normal(size=(4, 10, 12))
+PLACES = np.array([[0, 3], [9, 9], [2, 5]])
+
+
+def windows(x: np.ndarray) -> np.ndarray:
+    return np.lib.stride_tricks.sliding_window_view(x, (3, 2), axis=(1, 2))
+
+
+PARTS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "transposed": lambda x: x.transpose(2, 0, 1)[1::3, :, 2:-1],
+    "backwards": lambda x: x.transpose(2, 0, 1)[::-2, ::-1, 3],
+    "picked": lambda x: x[:, PLACES][1:3, ::2, :, 1::4],
+    "of what was picked": lambda x: x[:, PLACES, :][:, 1],
+    "strided windows": lambda x: windows(x)[:, ::2, ::3].transpose(0, 3, 4, 1, 2),
+    "windows within": lambda x: windows(x)[:, ::-1, 1:-1, 1:, ::-1],
+    "windows of one axis twice": lambda x: np.lib.stride_tricks.sliding_window_view(
+        x, (3, 2), axis=(2, 2)
+    )[..., ::3, :, :],
+}
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_parts_are_taken_first(name: str) -> None:
+    part, w = PARTS[name], np.random.default_rng(1).normal(size=PARTS[name](X).shape)
+    np.testing.assert_array_equal(ckad.jit(part)(X), part(X))
+    rows = ckad.jit(part).compiled(X).tape.rows
+    moved = [row for row in rows if row.op in (Op.GATHER, Op.TRANSPOSE)]
+    # a first axis' windows may be more than what is left of them
+    assert max(row.type.size for row in moved) <= max(3 * X.size, prod(part(X).shape))
+    assert len([row for row in rows if row.op is Op.TRANSPOSE]) <= 1
+
+    def fun(x: np.ndarray) -> np.floating:
+        return np.sum(w * part(x) ** 2)
+
+    ckad.testing.check_grads(fun, (X,))
+
+
+def test_transposes_of_transposes_vanish() -> None:
+    def there_and_back(x: np.ndarray) -> np.ndarray:
+        return x.transpose(2, 0, 1).swapaxes(0, 1).transpose(0, 2, 1) * 1.0
+
+    tape = ckad.jit(there_and_back).compiled(X).tape
+    assert not [row for row in tape.rows if row.op is Op.TRANSPOSE]
+    np.testing.assert_array_equal(ckad.jit(there_and_back)(X), X)
