@@ -13,7 +13,7 @@ import numpy as np
 from ckad.trace.memory.opened import making_text
 from ckad.trace.source.attributes import attribute_of, by_name
 from ckad.trace.source.calls import call, writable
-from ckad.trace.source.choices import Choice, numbered
+from ckad.trace.source.choices import Choice, numbered, refuse
 from ckad.trace.source.control import branches
 from ckad.trace.source.control.sequences import picking, several
 from ckad.trace.source.control.sequences.comprehensions import (
@@ -23,7 +23,7 @@ from ckad.trace.source.control.sequences.comprehensions import (
     list_comprehension,
     set_comprehension,
 )
-from ckad.trace.source.control.sequences.ordering import found_in
+from ckad.trace.source.control.sequences.ordering import found_by
 from ckad.trace.source.effects import arguments
 from ckad.trace.source.kinds import real_of_spectra
 from ckad.trace.source.library.lists import columns, without_deques
@@ -339,13 +339,16 @@ def _called(callee: Any, args: list[Any], options: dict[str, Any]) -> Any:
     owner: Any = getattr(callee, "__self__", None)
     if type(owner) in (list, tuple, deque) and len(args) == 1 and callee.__name__ in _LOOKED_FOR:
         read(owner)
-        if holds_tracer(list(owner)) or holds_tracer(args):
-            return found_in(list(owner), args[0], callee.__name__ == "count")
+        if callee.__name__ == "remove" and any(type(x) is Choice for x in (*owner, *args)):
+            refuse()
+        if callee.__name__ != "remove" and (holds_tracer(list(owner)) or holds_tracer(args)):
+            flags = [compared(ast.Eq(), x, args[0]) for x in owner]
+            return found_by(flags, callee.__name__ == "count")
     return call(callee, args, options)
 
 
 #: Methods of lists that look for an item.
-_LOOKED_FOR = ("count", "index")
+_LOOKED_FOR = ("count", "index", "remove")
 
 
 def closure(frame: Frame, node: ast.FunctionDef | ast.Lambda) -> Closure:

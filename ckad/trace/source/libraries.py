@@ -20,6 +20,7 @@ _AS_OF_USERS = frozenset(
         "ckad.optimize.brackets",
         "ckad.optimize.hybrid",
         "ckad.trace.source.library.iterations",
+        "ckad.trace.source.library.orders",
     }
 )
 _FILES = sysconfig.get_path("stdlib")

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ckad import trees
 from ckad.errors import CarryError
 from ckad.place import at_place, call_site
 from ckad.tape.ops import OPS, Group, Op
@@ -135,7 +136,22 @@ def _is_harmless(trace: Trace) -> bool:
 
 
 def put_item(items: list[Any], index: Tracer, new: Any) -> None:
-    """``items[index] = new`` in a list of numbers, with a traced index."""
+    """``items[index] = new`` with a traced index, in a list of numbers, of objects that can be
+    chosen, or of tuples of these."""
+    tuples = all(isinstance(x, tuple) and len(x) == len(new) for x in (new, *items))
+    if tuples and items and known(index) is None:
+        columns = [list(column) for column in zip(*items, strict=True)]
+        for column, x in zip(columns, new, strict=True):
+            put_item(column, index, x)
+        rows = map(list, zip(*columns, strict=True))
+        items[:] = [trees.with_items(x, row) for x, row in zip(items, rows, strict=True)]
+        return
+    if all(map(can_be_chosen, (*items, new))) and items and known(index) is None:
+        is_it = np.zeros(len(items), dtype=bool, like=index)
+        is_it[index] = True
+        for k, old in enumerate(items):
+            items[k] = either(is_it[k], partial(_itself, new), partial(_itself, old), "an item")
+        return
     kinds = [slot_of(x) for x in (*items, new)]
     if not items or known(index) is not None or any(k is None or not k.scalar for k in kinds):
         items[index.__index__()] = new  # says why this cannot be

@@ -33,9 +33,7 @@ _GENERATORS = (
 )
 
 
-def draws(
-    watch: Watch, callee: Any, args: Sequence[Any], options: Mapping[str, Any]
-) -> bool:
+def draws(watch: Watch, callee: Any, args: Sequence[Any], options: Mapping[str, Any]) -> bool:
     """Whether a call seeds a stream by a number, makes one of it, or draws from a seeded one.
 
     Afterwards a shared stream is where the program has left it, also at calls that use the

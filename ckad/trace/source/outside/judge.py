@@ -94,7 +94,7 @@ _BY_NAME = (getattr, hasattr, setattr, delattr)
 _BY_METHODS = ("__getattr__", "__getattribute__", "__setattr__", "__delattr__")
 #: What looks at an object's class, and at nothing else of it.
 _OF_CLASS = (isinstance, issubclass, type, callable)
-#: What looks at items by a key alone, if there is one.
+#: What orders items.
 _ORDERING = (sorted, min, max)
 #: What gives an object's fields, all that they hold copied, or puts them into another.
 _OF_FIELDS = (dataclasses.asdict, dataclasses.astuple, dataclasses.replace)
@@ -154,8 +154,8 @@ def _keeps(watch: Watch, callee: Any, args: Sequence[Any], options: Mapping[str,
     owner, name = getattr(callee, "__self__", None), getattr(callee, "__name__", "")
     if is_in(callee, _KEEPING) or is_in(callee, _CLASSES):
         return True
-    if "key" in options and (is_in(callee, _ORDERING) or type(owner) is list):
-        return True
+    if is_in(callee, _ORDERING) or (type(owner) is list and name == "sort"):
+        return True  # methods that compare are run from source
     if isinstance(callee, type) and not is_library(callee.__module__):
         return True
     if type(owner) in CONTAINERS and name in _METHODS_KEEPING:
