@@ -46,9 +46,9 @@ from ckad.trace.source.names.generated import Driven
 from ckad.trace.source.values import truth
 from ckad.trace.values.tracer import Tracer
 
-#: Loops of at most so many steps are written out, unless loops so deep stand in them: what is
-#: written out on every level is long.
-SHORT, DEEP = 4, 2
+#: Loops of at most so many steps are written out, unless loops so deep stand in them, or a step has
+#: more rows than these: what is written out on every level is long.
+SHORT, DEEP, LONG = 4, 2, 1_000
 #: Loops that are written out because they cannot be recorded: rows without a warning, and at most.
 QUIET, MOST_ROWS = 2_000, 100_000
 
@@ -117,7 +117,7 @@ class _For:
         is_short = length <= SHORT and (length < 2 or depth(self.node.body) < DEEP)
         if is_short and not self._needs_room():
             notes.note(self.frame.place, "written out: short", f"{length:,}")
-            return self.run_each()
+            return self.run_each(most=LONG)
         make_items(self.frame, self.node.body)
         return self._once(peels) if records(lambda: self.step(0)) else self._by_python()
 
@@ -185,11 +185,16 @@ class _For:
             return _run_on_from(self.node, self.run_each, flow, 1)
         return self._from(1).run(peels=False)
 
-    def run_each(self, first: int = 0) -> Flow | None:
-        for k in range(first, self.items.length):
+    def run_each(self, first: int = 0, most: int = MOST_ROWS) -> Flow | None:
+        """The steps from ``first`` on; after one of more than ``most`` rows the others at once."""
+        rows, length = current().builder.rows, self.items.length
+        for k in range(first, length):
+            before = len(rows)
             flow = self.step(k)
             if flow is not None and not flow.always(Flow.CONTINUE):
                 return _run_on_from(self.node, self.run_each, flow, k + 1)
+            if len(rows) - before > most and k + 2 < length:
+                return self._from(k + 1)._once()
         return None
 
     def _written_out(self, error: CkadError) -> Flow | None:
@@ -335,8 +340,6 @@ class _While:
             return None
         return self._each(check) if goes is True else self.staged(goes)
 
-
-# --- step by step --------------------------------------------------------------------------------
 
 _WRITTEN_OUT = (ConcreteValueError, UnrecordableError, AliasError, UnsupportedFunctionError)
 
