@@ -108,7 +108,7 @@ class Generated(Once):
             raise UnrecordableError(
                 at_place(
                     f"{name}() of a generator is asked for that is run from its source. Define the "
-                    "generator function in a module, and draw no items by loops before."
+                    "generator function in a module, and run no loop over it before."
                 )
             )
         return getattr(self.by_python(), name)
