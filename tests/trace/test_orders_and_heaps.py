@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import ckad
-from ckad.errors import ConcreteValueError, RaisedError
+from ckad.errors import AliasError, ConcreteValueError, RaisedError
 
 from .idioms import check
 
@@ -292,3 +292,51 @@ def test_a_chosen_object_is_not_removed_from_a_list():
 
     with pytest.raises(ConcreteValueError, match="which of several objects"):
         ckad.value_and_grad(program)(0.2, 0.5)
+
+
+def rows_at_a_traced_place(a, b):
+    """The steps of a simplex on lists of lists, whose rows are replaced."""
+    rows = [[1.0, a, 1.0, 0.0, 4.0], [b, 1.0, 0.0, 1.0, 5.0], [-2.0, -3.0 * a, 0.0, 0.0, 0.0]]
+    for _ in range(4):
+        column = min(range(4), key=lambda k: rows[-1][k])
+        if rows[-1][column] >= -1e-9:
+            break
+        ratios = [row[-1] / row[column] if row[column] > 1e-12 else 1e9 for row in rows[:2]]
+        pivot = ratios.index(min(ratios))
+        rows[pivot] = [x / rows[pivot][column] for x in rows[pivot]]
+        for k in range(3):
+            if k != pivot:
+                factor = rows[k][column]
+                rows[k] = [x - factor * y for x, y in zip(rows[k], rows[pivot], strict=True)]
+    return rows[-1][-1]
+
+
+def test_rows_of_lists_are_replaced_at_a_traced_place():
+    check(rows_at_a_traced_place, 0.47, 0.7)
+
+
+def changed_by_the_new_name(rows, new, old):
+    new[0] = 5.0
+
+
+def changed_in_the_list(rows, new, old):
+    rows[1][0] = 9.0
+
+
+def changed_by_the_old_name(rows, new, old):
+    old[1] = 3.0
+
+
+@pytest.mark.parametrize(
+    "change", [changed_by_the_new_name, changed_in_the_list, changed_by_the_old_name]
+)
+def test_a_row_that_may_be_the_one_put_there_is_not_changed(change):
+    def program(a, b):
+        old, new = [a, b], [a * a, 7.0]
+        rows = [old, [b, 1.0], [2.0, a * b]]
+        rows[int(3 * a)] = new
+        change(rows, new, old)
+        return sum((k + 1) * (row[0] + 2 * row[1]) for k, row in enumerate(rows))
+
+    with pytest.raises(AliasError, match="may be the one"):
+        ckad.value_and_grad(program)(0.47, 0.7)

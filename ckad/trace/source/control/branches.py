@@ -146,7 +146,8 @@ def put_item(items: list[Any], index: Tracer, new: Any) -> None:
         rows = map(list, zip(*columns, strict=True))
         items[:] = [trees.with_items(x, row) for x, row in zip(items, rows, strict=True)]
         return
-    if all(map(can_be_chosen, (*items, new))) and items and known(index) is None:
+    lists = all(type(x) is list and len(x) == len(items[0]) for x in (*items, new))
+    if (lists or all(map(can_be_chosen, (*items, new)))) and items and known(index) is None:
         is_it = np.zeros(len(items), dtype=bool, like=index)
         is_it[index] = True
         for k, old in enumerate(items):
