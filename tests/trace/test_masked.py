@@ -181,3 +181,26 @@ def _places(a):
 def test_what_is_not_supported_is_named(function, error, message):
     with pytest.raises(error, match=f"test_masked.py:.*{message}"):
         ckad.jit(function)(A)
+
+
+def of_one_number(a, b):
+    x = np.array([a, b, 1.0])
+    one, number = np.atleast_1d(b) * 2.0, np.array(a * b)
+    one[np.asarray(a) > 0.1] = 3.0 * a
+    number[number > 0.2] = b
+    x[np.asarray(a) > 0.4] *= 7.0
+    x[np.asarray(a) > 5.0] = 0.0
+    kept, left = x[np.asarray(a) > 0.1], x[np.asarray(b) > 5.0]
+    return np.sum(one) + number + np.sum(kept * np.arange(3.0)) + np.sum(left) + kept.shape[0] * a
+
+
+def at_tuples(a, b):
+    square, rows = np.arange(16.0).reshape(4, 4) * a, np.array([0, 2])
+    square[(1, 3), 1] = b
+    return np.sum(square[np.ix_(rows), 1] ** 2) + np.sum(square[(0, 1), (2, 1)])
+
+
+@pytest.mark.parametrize("function", [of_one_number, at_tuples])
+def test_masks_of_one_number_and_tuples_as_indices(function):
+    assert ckad.jit(function)(0.45, 0.7) == pytest.approx(function(0.45, 0.7), rel=1e-14)
+    ckad.testing.check_grads(function, (0.45, 0.7), order=1)

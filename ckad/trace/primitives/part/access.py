@@ -33,6 +33,7 @@ def getitem(x: Tracer, index: Any) -> Any:
     picked = indexing.known_view(x, index)
     if picked is not None:
         return picked
+    x, index = _with_axis(x, index)
     if found.holds_places(index):
         index = found.as_mask(index, x.shape)
         if found.holds_places(index):
@@ -51,6 +52,14 @@ def getitem(x: Tracer, index: Any) -> Any:
     return indexing.gathered(x, entries)
 
 
+def _with_axis(x: Tracer, index: Any) -> tuple[Tracer, Any]:
+    """A mask of no axes is one of a new axis of length 1."""
+    if not isinstance(index, Tracer) or index.dtype != bool or index.shape:
+        return x, index
+    view = indexing.view_of(x, [None, *[slice(None)] * x.ndim], snapshot=False)
+    return view, reshape_value(index, (1,))
+
+
 def _has_ellipsis(index: Any) -> bool:
     return any(i is Ellipsis for i in (index if isinstance(index, tuple) else (index,)))
 
@@ -62,6 +71,7 @@ def setitem(x: Tracer, index: Any, new: Any) -> None:
     picked = indexing.known_view(x, index, snapshot=False)
     if picked is not None:
         return write_part(picked, new)
+    x, index = _with_axis(x, index)
     if found.holds_places(index):
         index = found.as_mask(index, x.shape)
         if found.holds_places(index):

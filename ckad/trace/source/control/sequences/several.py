@@ -112,7 +112,7 @@ def store(choice: Choice, index: Any, new: Any, put: Callable[..., None]) -> Non
 
 
 def _append(choice: Choice, item: Any) -> None:
-    if region() is None:
+    if not any(map(_is_from_outside, choice.objects)):
         _asked(choice, "append", item)
         return
     _house(choice, {id(one): kind_of(item) for one in choice.objects})
@@ -122,8 +122,8 @@ def _append(choice: Choice, item: Any) -> None:
 
 def _house(choice: Choice, kinds: dict[int, Kind | None]) -> None:
     """Have lists kept in buffers by the bodies within which they were made."""
-    lists = [x for x in choice.objects if stack_of(x) is None]
-    if region() is None or not lists:
+    lists = [x for x in choice.objects if stack_of(x) is None and _is_from_outside(x)]
+    if not lists:
         return
     refused = next(filter(is_unhoused, lists), None)
     if refused is not None:
@@ -133,6 +133,12 @@ def _house(choice: Choice, kinds: dict[int, Kind | None]) -> None:
         around = [x for x in enclosing() if x.depth == depth_of(found.owner) + 1]
         around[0].wanted.append(found)
     raise last
+
+
+def _is_from_outside(one: Any) -> bool:
+    """Whether a list was made before the body that is being recorded, which is run often."""
+    inner = region()
+    return inner is not None and depth_of(one) < inner.depth
 
 
 class RunOver:
