@@ -12,7 +12,7 @@ from ckad.trace.source.library import iterations
 from ckad.trace.source.memory.contents import new, read, read_deep
 from ckad.trace.source.memory.twins import changing
 from ckad.trace.source.names.closures import call_from_source
-from ckad.trace.source.values import are_numbers, asks_traced
+from ckad.trace.source.values import asks_traced
 
 
 def orders(callee: Any, owner: Any, args: Sequence[Any], options: dict[str, Any]) -> bool:
@@ -31,7 +31,8 @@ def orders(callee: Any, owner: Any, args: Sequence[Any], options: dict[str, Any]
     items = args[0] if len(args) == 1 else args
     if type(items) not in (list, tuple):
         return False
-    return asks_traced(items) and (callee is sorted or not are_numbers(items))
+    others = any(isinstance(x, (tuple, list)) or not is_library(type(x).__module__) for x in items)
+    return asks_traced(items) and (callee is sorted or others)
 
 
 def in_order(
