@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import heapq
 import random
+from collections import deque
 from dataclasses import dataclass, field
 from functools import total_ordering
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -340,3 +342,20 @@ def test_a_row_that_may_be_the_one_put_there_is_not_changed(change):
 
     with pytest.raises(AliasError, match="may be the one"):
         ckad.value_and_grad(program)(0.47, 0.7)
+
+
+@pytest.mark.parametrize(
+    "held",
+    [
+        *(lambda x: {1: x}, lambda x: {1: [x]}, lambda x: deque([x])),
+        *(lambda x: SimpleNamespace(x=x), lambda x: {"x": SimpleNamespace(y=(x, 1))}),
+    ],
+)
+def test_what_holds_a_chosen_object_is_not_compared_by_python(held):
+    def program(a, b):
+        one, twin, other = Member("x", [a], b), Member("x", [b], a), Member("y", [a], 0.0)
+        found = one if a < b else other
+        return a if held(twin) == held(found) else b
+
+    with pytest.raises(ConcreteValueError):
+        ckad.value_and_grad(program)(0.2, 0.5)

@@ -17,7 +17,7 @@ from ckad.trace import dispatch
 from ckad.trace.dispatch import Traced
 from ckad.trace.memory.opened import making_text
 from ckad.trace.primitives.scalars import root_of_number
-from ckad.trace.source.choices import Choice, equal, identical, joined, numbered
+from ckad.trace.source.choices import Choice, equal, identical, joined, numbered, refuse
 from ckad.trace.source.control import branches
 from ckad.trace.source.control.checks import (
     divided,
@@ -38,7 +38,7 @@ from ckad.trace.source.names.frame import MISSING, region
 from ckad.trace.source.outside.clock import TimeText, numbers_in, shows_time
 from ckad.trace.source.outside.guard import ABSENT
 from ckad.trace.source.outside.judge import hand_over
-from ckad.trace.source.outside.kinds import CONTAINERS, is_written, users
+from ckad.trace.source.outside.kinds import CONTAINERS, is_namespace, is_written, users
 from ckad.trace.source.outside.watch import watch
 from ckad.trace.source.text import TracedText, shown
 from ckad.trace.source.values import (
@@ -294,6 +294,8 @@ def compared(op: ast.cmpop, x: Any, y: Any) -> Any:
     if isinstance(op, _SAME) and is_told_by_identity(x) and is_told_by_identity(y):
         return is_one(x, y) is isinstance(op, ast.Eq)
     read_deep((x, y))
+    if _holds_chosen(x) or _holds_chosen(y):
+        refuse()
     try:
         result = _COMPARE[type(op)](x, y)
     except TypeError as error:
@@ -304,6 +306,15 @@ def compared(op: ast.cmpop, x: Any, y: Any) -> Any:
     if type(result) is Tracer and is_weak(x) and is_weak(y):
         result = weakened(result)
     return of_classes(lifted(result), _COMPARE[type(op)], x, y)
+
+
+def _holds_chosen(x: Any) -> bool:
+    """Whether a container holds what may be one of several objects: Python does not know which."""
+    x = vars(x) if is_namespace(x) else x
+    if not isinstance(x, _HOLDING):
+        return False
+    items = x.values() if isinstance(x, dict) else x
+    return any(type(y) is Choice or _holds_chosen(y) for y in items)
 
 
 def _inverts_equality(x: Any) -> bool:
