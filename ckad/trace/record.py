@@ -250,7 +250,7 @@ def _recorded(
         args = arguments.rebuild(tracers)
         note_given(fun, args, kwargs)
         out = _run(fun, args, kwargs)
-leaves, out_tree = trees.flatten(_made_whole(out))
+        leaves, out_tree = trees.flatten(_made_whole(out))
         leaves = [_of_call(computed(clear(x)), trace) for x in leaves]
         for leaf in leaves:
             _check_result(fun, leaf)

@@ -134,6 +134,10 @@ FUNCTIONS = {
     "vectorize of two": lambda x: np.vectorize(lambda a, b: (a * b, a + b))(x[0], 0.5),
     "simpson": lambda x: [scipy.integrate.simpson(x, x=X[0].cumsum()), simpson(x, axis=0, dx=0.2)],
     "distances": lambda x: [cdist(x, x[:3], m) + 0.1 * pdist(x, m)[7] for m in METRICS],
+    "minkowski": lambda x: [
+        cdist(x, x[:3] + 1.0, "minkowski", p=p) + pdist(x, metric="minkowski", p=p)[7]
+        for p in (1, 2.5, 3)
+    ],
     "squareform": lambda x: [squareform(pdist(x)), squareform(squareform(x[0, :3]))],
     "one point": lambda x: squareform(pdist(x[:1])) + x[0, 0],
     "one pixel": lambda x: [map_coordinates(x[:1], PIXELS, order=1, mode=m) for m in MODES],

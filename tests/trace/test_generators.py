@@ -460,9 +460,20 @@ def two_at_once(s):
     return total
 
 
+def ended_early(s):
+    items, total = endless(s), 0.0
+    for x in items:
+        total += x
+        if total > 0.4:
+            break
+    items.close()
+    return total
+
+
 @pytest.mark.parametrize(
     ("f", "says"),
     [
+        (ended_early, "generator is asked for that is run from its source"),
         (used_again, "a generator is run over again"),
         (two_at_once, "a generator is zipped with"),
     ],

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import ckad
-from ckad.errors import TraceError, UnsupportedFunctionError
+from ckad.errors import TraceError
 
 _rng = np.random.default_rng(3)
 A, B = _rng.normal(size=7), _rng.normal(size=7)
@@ -168,36 +168,39 @@ def test_the_maximum_under_an_empty_mask_stops_the_program(engine):
         ckad.jit(largest)(A)
 
 
-def _two_masks(a):
-    return np.sum(a[a > 0] + a[a < 0])
-
-
-def _changed_mask(a):
-    m = a > 0
-    v = a[m]
-    a += 1.0
-    a[a > 0] = v
-    return np.sum(a)
-
-
 def _places(a):
     return np.where(a > 0)[0]
-
-
-def _array_beside(a):
-    a[a > 0] = np.arange(3.0)
-    return np.sum(a)
 
 
 @pytest.mark.parametrize(
     ("function", "error", "message"),
     [
-        (_two_masks, UnsupportedFunctionError, "another mask"),
-        (_changed_mask, UnsupportedFunctionError, "another mask"),
         (_places, TraceError, "returns an array whose length is computed"),
-        (_array_beside, UnsupportedFunctionError, r"an array of shape \(3,\)"),
     ],
 )
 def test_what_is_not_supported_is_named(function, error, message):
     with pytest.raises(error, match=f"test_masked.py:.*{message}"):
         ckad.jit(function)(A)
+
+
+def of_one_number(a, b):
+    x = np.array([a, b, 1.0])
+    one, number = np.atleast_1d(b) * 2.0, np.array(a * b)
+    one[np.asarray(a) > 0.1] = 3.0 * a
+    number[number > 0.2] = b
+    x[np.asarray(a) > 0.4] *= 7.0
+    x[np.asarray(a) > 5.0] = 0.0
+    kept, left = x[np.asarray(a) > 0.1], x[np.asarray(b) > 5.0]
+    return np.sum(one) + number + np.sum(kept * np.arange(3.0)) + np.sum(left) + kept.shape[0] * a
+
+
+def at_tuples(a, b):
+    square, rows = np.arange(16.0).reshape(4, 4) * a, np.array([0, 2])
+    square[(1, 3), 1] = b
+    return np.sum(square[np.ix_(rows), 1] ** 2) + np.sum(square[(0, 1), (2, 1)])
+
+
+@pytest.mark.parametrize("function", [of_one_number, at_tuples])
+def test_masks_of_one_number_and_tuples_as_indices(function):
+    assert ckad.jit(function)(0.45, 0.7) == pytest.approx(function(0.45, 0.7), rel=1e-14)
+    ckad.testing.check_grads(function, (0.45, 0.7), order=1)

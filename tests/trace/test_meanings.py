@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 import functools
 import io
+import math
 import time
 
 import numpy as np
@@ -64,6 +65,26 @@ def wraps_of_inner_functions(x):
     for _ in range(6):
         x = 0.4 * square(x)
     return x
+
+
+def as_floats(f):
+    @functools.wraps(f)
+    def wrapped(*args, **options):
+        return np.asarray(f(*args, **options), dtype=float) * 1.5
+
+    return wrapped
+
+
+class Backend:
+    asarray = staticmethod(as_floats(np.asarray))
+    total = staticmethod(as_floats(np.sum))
+
+
+@program
+def wraps_of_functions_of_numpy(x):
+    for _ in range(6):
+        x = 0.1 * Backend.total(Backend.asarray([x, x**2]))
+    return as_floats(math.sin)(x) + x
 
 
 @program

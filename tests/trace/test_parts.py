@@ -109,16 +109,68 @@ def test_an_operand_beside_the_axis_of_a_mask():
     assert value == pytest.approx(_rows_beside(X, square), rel=1e-12)
 
 
-def _another_number_of_axes(x, a):
+def _two_masks(x, a):
+    return x[x > 0.1] * a[0][a[0] > 0.0] + x[:6][np.arange(6) < np.sum(x > 0.1)]
+
+
+def _rows_and_elements(x, a):
     return np.sum(a[x > 0.1] * x[x > 0.1])
 
 
 def _an_array_of_known_length(x, a):
-    return np.sum(a[:, x > 0.1] * np.arange(6.0)[None])
+    return np.sum(a[:, x > 0.1] * np.arange(4.0)[None])
 
 
 def _a_slice_beside(x, a):
-    return np.sum(x[x > 0.1] + x[: np.sum(x > 0.1)])
+    return np.sum(x[x > 0.1] * x[: np.sum(x > 0.1)])
+
+
+def _written_from_other_places(x, a):
+    x[x > 0.1] = a[1, a[0] > 0.0] + np.arange(4.0)
+    a[:, x < 0.5] = a[:, ::-1][:, x < 0.5]
+    a[x > 10.0] = a[x > 20.0]
+    return np.sum(x * np.arange(x.size)) + np.sum(a * a)
+
+
+def _written_from_an_array(x, a):
+    x[x > 0.1] = [1.0, a[0, 0], 3.0, 4.0]
+    a[a > 0.35] = x[x > 0.1].sum()
+    return np.sum(x * np.arange(x.size)) + np.sum(a)
+
+
+OF_OTHER_PLACES = [
+    *(_two_masks, _rows_and_elements, _an_array_of_known_length, _a_slice_beside),
+    *(_written_from_other_places, _written_from_an_array),
+]
+
+
+@pytest.mark.parametrize("function", OF_OTHER_PLACES, ids=lambda f: f.__name__[1:])
+def test_elements_of_other_places_meet_in_their_order(function):
+    x = np.array([0.5, -0.2, 0.3, 0.9, 0.0, 0.7])
+    a = np.random.default_rng(1).normal(size=(6, 6)) * 0.3
+    a[0] = [0.3, -0.1, 0.2, 0.4, 0.6, -0.4]
+    a = a[:, :6] if function is not _rows_and_elements else a[:, :4]
+
+    def total(x, a):
+        return np.sum(function(x.copy(), a.copy()))
+
+    assert ckad.jit(total)(x, a) == pytest.approx(total(x, a), rel=1e-13)
+    ckad.testing.check_grads(total, (x, a), order=1)
+
+
+def test_as_many_elements_as_places_are_asked_for():
+    def program(x, y):
+        x[x > 0.1] = y[y > 0.1]
+        return np.sum(x)
+
+    x = np.array([0.5, -0.2, 0.3, 0.9])
+    for y in (np.array([0.4, 0.2]), np.zeros(3), np.full(5, 0.3)):
+        with pytest.raises(ValueError, match="assign"):
+            program(x.copy(), y)
+        with pytest.raises(CkadError, match=r"test_parts\.py"):
+            ckad.jit(program)(x, y)
+    one = np.array([0.0, 7.0])  # goes to all places
+    assert ckad.jit(program)(x, one) == program(x.copy(), one)
 
 
 def _a_slice_of_elements(x, a):
@@ -137,9 +189,6 @@ def _an_element_written(x, a):
 @pytest.mark.parametrize(
     ("function", "message"),
     [
-        (_another_number_of_axes, "another mask"),
-        (_an_array_of_known_length, r"an array of shape \(1, 6\)"),
-        (_a_slice_beside, "a slice with computed bounds"),
         (_a_slice_of_elements, "such an index"),
         (_an_element_written, "such an index"),
     ],

@@ -229,3 +229,24 @@ def test_what_comes_after_a_write_that_is_not_known_of_yet_is_of_no_account():
         return np.sum(a * b) * count[0] + count[1]
 
     check_number(program, 0.7, rel=1e-13)
+
+
+def branching(x, n):
+    """A long expression without a loop in it."""
+    if n == 0:
+        return np.sin(x) / 256
+    return branching(0.9 * x, n - 1) + branching(x + 0.01, n - 1)
+
+
+def few_long_steps(x, n):
+    for k in range(n):
+        x = branching(x, 8) + 0.1 * k
+    return x
+
+
+def test_few_steps_are_a_loop_if_they_are_long():
+    lengths = [len(str(ckad.trace(few_long_steps)(0.3, n)).splitlines()) for n in (1, 2, 3, 4)]
+    assert lengths[1] > 1.9 * lengths[0]
+    assert max(lengths[2:]) < 2.1 * lengths[0]
+    for n in (3, 4):
+        check_number(lambda x, n=n: few_long_steps(x, n), 0.3)

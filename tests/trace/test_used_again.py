@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 from types import SimpleNamespace
 
 import numpy as np
@@ -94,7 +95,49 @@ def found_in_a_list(a, b):
     return total
 
 
-PROGRAMS = [by_solve_ivp, by_odeint, by_brentq, by_curve_fit, by_builtins, mapped, found_in_a_list]
+def seeded_by_keyword(a, b):
+    np.random.seed(seed=4)
+    rng, old = np.random.default_rng(seed=np.int64(3)), np.random.RandomState(seed=5)
+    return a * np.random.rand() + b * rng.random() + a * b * old.rand()
+
+
+def asked_whether_all_are_there(a, b):
+    groups = [(Vector(a, b), Vector(b, a)), (Vector(1.0, b),)]
+    if not all(groups) or not any(groups[0]):
+        raise ValueError("an empty group")
+    return sum(one.x * one.y for group in groups for one in group)
+
+
+class Charging:
+    """Events are methods in a heap."""
+
+    def __init__(self, rate, level):
+        self.rate, self.level, self.queue, self.number = rate, level, [], 0
+
+    def after(self, delay, act):
+        self.number += 1
+        heapq.heappush(self.queue, (delay, self.number, act, (delay, self)))
+
+    def charge(self, now, other):
+        self.level = self.level + self.rate * (1.0 - other.level)
+        if now < 2.0:
+            self.after(now + 0.5, self.charge)
+
+
+def events_of_methods(a, b):
+    one = Charging(a, b)
+    one.after(0.25, one.charge)
+    one.after(0.5, one.charge)
+    while one.queue:
+        *_, act, given = heapq.heappop(one.queue)
+        act(*given)
+    return one.level
+
+
+PROGRAMS = [
+    *(by_solve_ivp, by_odeint, by_brentq, by_curve_fit, by_builtins, mapped, found_in_a_list),
+    *(seeded_by_keyword, asked_whether_all_are_there, events_of_methods),
+]
 
 
 @pytest.mark.filterwarnings("ignore::ckad.errors.SolverWarning")

@@ -12,6 +12,7 @@ from .materials import MATERIALS
 from .networks import NETWORKS
 from .particles import PARTICLES
 from .robots import ROBOTS
+from .services import SERVICES
 from .waves import WAVES
 
 PROGRAMS = (
@@ -26,4 +27,5 @@ PROGRAMS = (
     *ROBOTS,
     *MATERIALS,
     *AGENTS,
+    *SERVICES,
 )

@@ -53,7 +53,7 @@ def _index_array(index: list[Any]) -> Any:
 def expand(index: Any, shape: tuple[int, ...]) -> list[Any]:
     """One entry per axis (and per newaxis): slice, integer, array or None; ``...`` filled in."""
     items = list(index) if isinstance(index, tuple) else [index]
-    items = [_index_array(i) if isinstance(i, list) else i for i in items]
+    items = [_index_array(list(i)) if isinstance(i, (list, tuple)) else i for i in items]
     items = [_known(i) for i in items]
     if any(i is Ellipsis for i in items):
         at = next(k for k, i in enumerate(items) if i is Ellipsis)

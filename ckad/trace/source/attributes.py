@@ -13,7 +13,7 @@ from ckad.place import at_place
 from ckad.trace.arrays import of_list
 from ckad.trace.source.calls import call
 from ckad.trace.source.choices import Choice
-from ckad.trace.source.control import branches
+from ckad.trace.source.control import branches, chosen
 from ckad.trace.source.control.filled import owner_of
 from ckad.trace.source.effects import is_left_out
 from ckad.trace.source.kinds import class_of
@@ -36,7 +36,7 @@ def attribute_of(owner: Any, name: str) -> Any:
             watched.object(owner)
         return class_of(owner)
     if type(owner) is Choice:
-        return branches.asked(owner, lambda known: objects.attribute(known, name))
+        return chosen.asked(owner, lambda known: objects.attribute(known, name))
     if not isinstance(owner, (Tracer, ComplexTracer)):
         return objects.attribute(owner, name)
     try:
@@ -65,7 +65,7 @@ def set_attribute(owner: Any, name: str, value: Any) -> None:
         return
     if type(owner) is Choice:
         read = partial(attribute_of, name=name)
-        return branches.put_attribute(owner, name, value, read, set_attribute)
+        return chosen.put_attribute(owner, name, value, read, set_attribute)
     if isinstance(owner, Tracer):
         if name == "flat":
             owner[...] = np.reshape(of_list(value), owner.shape)
@@ -100,7 +100,7 @@ def _get(owner: Any, name: str, default: Any = MISSING) -> Any:
     if default is MISSING:
         return seen(attribute_of(owner, name))
     if type(owner) is Choice:
-        return branches.asked(owner, lambda known: _get(known, name, default))
+        return chosen.asked(owner, lambda known: _get(known, name, default))
     if type(held := objects.held(owner, name)) is Maybe:
         there = lift(held.bound)
         return branches.either(there, lambda: held.value, lambda: default, ("default", name))
@@ -112,7 +112,7 @@ def _get(owner: Any, name: str, default: Any = MISSING) -> Any:
 
 def _has(owner: Any, name: str) -> Any:
     if type(owner) is Choice:
-        return branches.asked(owner, lambda known: _has(known, name))
+        return chosen.asked(owner, lambda known: _has(known, name))
     held = objects.held(owner, name)
     return held.bound if type(held) is Maybe else call(hasattr, (owner, name), {})
 

@@ -26,7 +26,7 @@ from ckad.trace.arrays import made_whole
 from ckad.trace.memory.context import current, mark_place
 from ckad.trace.primitives.methods import Flat
 from ckad.trace.primitives.part.joins import is_sized
-from ckad.trace.source import effects
+from ckad.trace.source import effects, libraries
 from ckad.trace.source.actions import by_builtin, listed, reduced, told_apart
 from ckad.trace.source.choices import Choice, numbered
 from ckad.trace.source.draws import calls as draws
@@ -130,7 +130,7 @@ def _call(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
     if function is not None and is_followed(function):
         return call_from_source(function, (*owner, *args), options)
     watched = watch()
-    if function is not None and watched is not None and not is_library(function.__module__):
+    if function is not None and watched is not None and not libraries.is_of_library(function):
         run_by_python(watched, function)
         for x in (*owner, *args, *options.values()):
             hand_over(watched, x)
@@ -215,10 +215,8 @@ def _python_function(callee: Any) -> tuple[Any, tuple[Any, ...]]:
 
 
 def is_followed(function: FunctionType) -> bool:
-    """Whether a function is run from its source; those of ckad's own examples are, too."""
-    shown = function.__code__.co_filename.startswith("<doctest ")
-    user = shown or not is_library(function.__module__)
-    return user and definition_of(function) is not None
+    """Whether a function is run from its source."""
+    return not libraries.is_of_library(function) and definition_of(function) is not None
 
 
 def _call_library(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:

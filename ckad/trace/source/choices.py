@@ -112,12 +112,12 @@ def is_met(x: Any) -> bool:
     if kind is BuiltinFunctionType:
         return bool(x.__module__ == "math")
     plain = not isinstance(x, (type, dict, list, tuple, set, np.ndarray)) and not is_dataclass(x)
-    return plain and not is_library(kind.__module__) and bool(kind.__eq__ is object.__eq__)
+    return plain and not is_library(kind.__module__)
 
 
 def can_be_chosen(x: Any) -> bool:
-    """Whether ``x`` becomes a number where a branch chooses it or another one."""
-    return is_word(x) or (is_met(x) and not instances.is_passing(x))
+    """Whether ``x`` is, or becomes, a number where a branch chooses it or another one."""
+    return type(x) is Choice or is_word(x) or (is_met(x) and not instances.is_passing(x))
 
 
 def _is_object(x: Any) -> bool:
@@ -151,10 +151,13 @@ def as_choice(x: Any) -> Any:
     return Choice(number_of(x), frozenset(map(number_of, found)))
 
 
-def one_of(objects: list[Any], pick: Callable[[list[int]], Any]) -> Choice:
-    """The one of some objects whose number ``pick`` finds among theirs."""
-    numbers = [number_of(x) for x in objects]
-    return Choice(pick(numbers), frozenset(numbers))
+def one_of(objects: list[Any], pick: Callable[[list[Any]], Any]) -> Choice:
+    """The one of some objects, or of what may be one of several, whose number ``pick`` finds among
+    theirs."""
+    known = [
+        x if type(x) is Choice else Choice(number_of(x), frozenset({number_of(x)})) for x in objects
+    ]
+    return Choice(pick([x.number for x in known]), frozenset().union(*(x.options for x in known)))
 
 
 def unified(

@@ -13,8 +13,8 @@ import numpy as np
 from ckad.trace.memory.opened import making_text
 from ckad.trace.source.attributes import attribute_of, by_name
 from ckad.trace.source.calls import call
-from ckad.trace.source.choices import Choice, numbered
-from ckad.trace.source.control import branches
+from ckad.trace.source.choices import Choice, numbered, refuse
+from ckad.trace.source.control import branches, chosen
 from ckad.trace.source.control.filled import certain_array
 from ckad.trace.source.control.sequences import picking, several
 from ckad.trace.source.control.sequences.comprehensions import (
@@ -24,7 +24,7 @@ from ckad.trace.source.control.sequences.comprehensions import (
     list_comprehension,
     set_comprehension,
 )
-from ckad.trace.source.control.sequences.ordering import found_in
+from ckad.trace.source.control.sequences.ordering import found_by
 from ckad.trace.source.effects import arguments
 from ckad.trace.source.kinds import real_of_spectra
 from ckad.trace.source.library.called import writable
@@ -256,11 +256,11 @@ def unread_element(owner: Any, index: Any) -> Any:
         return keyed.item(owner, index)
     owner, index = certain_array(needed(owner)), given_deep(index)
     if type(owner) is Choice:
-        return branches.asked(owner, lambda known: _item_of_one(known, index))
+        return chosen.asked(owner, lambda known: _item_of_one(known, index))
     if isinstance(owner, dict):
         check_key(index)
     if type(index) is Choice and isinstance(owner, dict):
-        return branches.asked(index, lambda known: element(owner, known))
+        return chosen.asked(index, lambda known: element(owner, known))
     index = numbered(index)
     found = classes.invoke(owner, "__getitem__", index)
     if found is not MISSING:
@@ -333,20 +333,23 @@ def _doing(frame: Frame, node: ast.Call, function: Callable[[], Any]) -> Any:
 
 
 def _called(callee: Any, args: list[Any], options: dict[str, Any]) -> Any:
-    found = branches.of_one(callee, args, options)
+    found = chosen.of_one(callee, args, options)
     found = by_name(callee, args) if found is MISSING else found
     if found is not MISSING:
         return found
     owner: Any = getattr(callee, "__self__", None)
     if type(owner) in (list, tuple, deque) and len(args) == 1 and callee.__name__ in _LOOKED_FOR:
         read(owner)
-        if holds_tracer(list(owner)) or holds_tracer(args):
-            return found_in(list(owner), args[0], callee.__name__ == "count")
+        if callee.__name__ == "remove" and any(type(x) is Choice for x in (*owner, *args)):
+            refuse()
+        if callee.__name__ != "remove" and (holds_tracer(list(owner)) or holds_tracer(args)):
+            flags = [compared(ast.Eq(), x, args[0]) for x in owner]
+            return found_by(flags, callee.__name__ == "count")
     return call(callee, args, options)
 
 
 #: Methods of lists that look for an item.
-_LOOKED_FOR = ("count", "index")
+_LOOKED_FOR = ("count", "index", "remove")
 
 
 def closure(frame: Frame, node: ast.FunctionDef | ast.Lambda) -> Closure:

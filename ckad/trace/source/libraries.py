@@ -20,6 +20,7 @@ _AS_OF_USERS = frozenset(
         "ckad.optimize.brackets",
         "ckad.optimize.hybrid",
         "ckad.trace.source.library.iterations",
+        "ckad.trace.source.library.orders",
     }
 )
 _FILES = sysconfig.get_path("stdlib")
@@ -32,6 +33,14 @@ def is_library(module: str | None) -> bool:
         return False
     top = module.partition(".")[0]
     return top in _LIBRARIES or (top in sys.stdlib_module_names and not _is_namesake(module))
+
+
+def is_of_library(function: FunctionType) -> bool:
+    """Whether a library has written a function; one of the user's may be named after another that
+    it wraps (``functools.wraps(np.asarray)``), and so are those of ckad's own examples."""
+    if function.__code__.co_filename.startswith("<doctest "):
+        return False
+    return is_library(function.__module__) and is_library(function.__globals__.get("__name__"))
 
 
 @lru_cache(maxsize=1024)

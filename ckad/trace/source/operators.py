@@ -5,29 +5,40 @@ from __future__ import annotations
 import ast
 import operator
 from collections.abc import Callable, Iterator
+from dataclasses import fields, is_dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from ckad.errors import UnrecordableError
+from ckad.errors import CkadError, UnrecordableError
 from ckad.place import at_place
 from ckad.trace import dispatch
 from ckad.trace.dispatch import Traced
 from ckad.trace.memory.opened import making_text
 from ckad.trace.primitives.scalars import root_of_number
-from ckad.trace.source.choices import Choice, equal, identical, joined, numbered
-from ckad.trace.source.control.checks import divided, negated, whole
-from ckad.trace.source.library import iterations, sparse
+from ckad.trace.source.choices import Choice, equal, identical, joined, numbered, refuse
+from ckad.trace.source.control import chosen
+from ckad.trace.source.control.checks import (
+    divided,
+    may_be_caught,
+    negated,
+    note_raise,
+    whole,
+)
+from ckad.trace.source.libraries import is_library
+from ckad.trace.source.library import iterations, orders, sparse
+from ckad.trace.source.memory import objects
 from ckad.trace.source.memory.contents import new, read_deep
 from ckad.trace.source.memory.twins import check_key, is_one, is_told_by_identity
 from ckad.trace.source.names import classes
 from ckad.trace.source.names.absence import OrNone, check_operands, given, needed
 from ckad.trace.source.names.closures import call_from_source
-from ckad.trace.source.names.frame import MISSING
+from ckad.trace.source.names.frame import MISSING, region
 from ckad.trace.source.outside.clock import TimeText, numbers_in, shows_time
+from ckad.trace.source.outside.guard import ABSENT
 from ckad.trace.source.outside.judge import hand_over
-from ckad.trace.source.outside.kinds import CONTAINERS
+from ckad.trace.source.outside.kinds import CONTAINERS, is_namespace, is_written, users
 from ckad.trace.source.outside.watch import watch
 from ckad.trace.source.text import TracedText, shown
 from ckad.trace.source.values import (
@@ -85,6 +96,15 @@ _COMPARE: dict[type, Callable[[Any, Any], Any]] = {
     ast.LtE: operator.le,
     ast.Gt: operator.gt,
     ast.GtE: operator.ge,
+}
+#: The same where they are compared one item after the other.
+_BY_ITEMS: dict[type, Callable[[Any, Any], Any]] = {
+    ast.Eq: orders.equal,
+    ast.NotEq: orders.differ,
+    ast.Lt: orders.less,
+    ast.LtE: orders.at_most,
+    ast.Gt: orders.more,
+    ast.GtE: orders.at_least,
 }
 
 
@@ -226,6 +246,10 @@ _SAME = (ast.Is, ast.IsNot, ast.Eq, ast.NotEq)
 
 
 def compared(op: ast.cmpop, x: Any, y: Any) -> Any:
+    if type(x) is Choice and _by_methods(x, op):
+        return chosen.asked(x, lambda known: compared(op, known, y))
+    if type(y) is Choice and _by_methods(y, op):
+        return chosen.asked(y, lambda known: compared(op, x, known))
     if (type(x) is Choice or type(y) is Choice) and isinstance(op, _SAME):
         same = identical if isinstance(op, (ast.Is, ast.IsNot)) else equal
         verdict = weakened(lift(same(x, y)))
@@ -243,6 +267,8 @@ def compared(op: ast.cmpop, x: Any, y: Any) -> Any:
             return weakened(verdict if told else lift(np.logical_not(verdict)))
     if not isinstance(op, _IN):
         x, y = _number(x), _number(y)
+    if type(op) in _BY_ITEMS and (pair := _items_of_both(type(op), x, y)) is not None:
+        return call_from_source(orders.by_items, (_BY_ITEMS[type(op)], *pair), {})
     if isinstance(op, ast.Is | ast.IsNot):
         for one, other in ((x, y), (y, x)):
             if type(one) is bool and type(other) is Tracer and other.classes:
@@ -259,16 +285,72 @@ def compared(op: ast.cmpop, x: Any, y: Any) -> Any:
         if isinstance(x, Traced) or isinstance(y, Traced):  # no element is None
             differs = isinstance(op, ast.NotEq)
             return np.full_like(array, differs, dtype=bool) if np.ndim(array) else differs
+    if isinstance(op, ast.NotEq) and _inverts_equality(x):
+        verdict = truth(compared(ast.Eq(), x, y))
+        return not verdict if isinstance(verdict, bool) else weakened(np.logical_not(verdict))
     result = classes.operated(_COMPARE[type(op)], x, y)
     if result is not MISSING:
         return result
     if isinstance(op, _SAME) and is_told_by_identity(x) and is_told_by_identity(y):
         return is_one(x, y) is isinstance(op, ast.Eq)
     read_deep((x, y))
-    result = _COMPARE[type(op)](x, y)
+    if _holds_chosen(x) or _holds_chosen(y):
+        refuse()
+    try:
+        result = _COMPARE[type(op)](x, y)
+    except TypeError as error:
+        if isinstance(error, CkadError) or region() is None or may_be_caught(TypeError):
+            raise
+        note_raise()  # if the program comes here
+        return False
     if type(result) is Tracer and is_weak(x) and is_weak(y):
         result = weakened(result)
     return of_classes(lifted(result), _COMPARE[type(op)], x, y)
+
+
+def _holds_chosen(x: Any) -> bool:
+    """Whether a container holds what may be one of several objects: Python does not know which."""
+    x = vars(x) if is_namespace(x) else x
+    if not isinstance(x, _HOLDING):
+        return False
+    items = x.values() if isinstance(x, dict) else x
+    return any(type(y) is Choice or _holds_chosen(y) for y in items)
+
+
+def _inverts_equality(x: Any) -> bool:
+    """Whether ``x != y`` is what Python makes of the user's ``x == y``."""
+    return users(type(x), "__ne__") is ABSENT and users(type(x), "__eq__") is not ABSENT
+
+
+def _by_methods(choice: Choice, op: ast.cmpop) -> bool:
+    """Whether each of the objects of which one is meant is compared by itself: texts that are
+    ordered, and what classes of the user compare."""
+    kinds = set(map(type, choice.objects))
+    if type(op) not in _BY_ITEMS:
+        return False
+    if kinds == {str}:
+        return not isinstance(op, _SAME)
+    names = {ast.Eq: ["eq"], ast.NotEq: ["eq", "ne"]}.get(type(op), ["lt", "le", "gt", "ge"])
+    return any(users(kind, f"__{name}__") is not ABSENT for kind in kinds for name in names)
+
+
+def _items_of_both(op: type, x: Any, y: Any) -> tuple[Any, Any] | None:
+    """Two tuples or lists that hold traced values or objects of the user's; what the fields hold
+    of two objects that Python compares by them; None for all else."""
+    for kind in (tuple, list):
+        if isinstance(x, kind) and isinstance(y, kind):
+            read_deep((x, y))
+            own = any(not is_library(type(item).__module__) for item in (*x, *y))
+            return (x, y) if own or holds_tracer(x) or holds_tracer(y) else None
+    if type(x) is not type(y) or not is_dataclass(x):
+        return None
+    name = "eq" if op is ast.NotEq else _COMPARE[op].__name__
+    by_fields = users(type(x), f"__{name}__")
+    if by_fields is ABSENT or not is_written(by_fields):
+        return None
+    names = [field.name for field in fields(x) if field.compare]
+    one, other = (tuple(objects.attribute(z, name) for name in names) for z in (x, y))
+    return one, other
 
 
 def _is_truth(x: Any) -> bool:
@@ -278,7 +360,7 @@ def _is_truth(x: Any) -> bool:
 
 def _contained(x: Any, y: Any, wanted: bool) -> Any:
     if type(x) is Choice:
-        among = np.any(np.stack([lift(equal(x, item)) for item in y] or [lift(False)]))
+        among = np.any(np.stack([lift(compared(ast.Eq(), x, item)) for item in y] or [lift(False)]))
         return among if wanted else np.logical_not(among)
     said = classes.invoke(y, "__contains__", x)
     if said is not MISSING:

@@ -15,7 +15,7 @@ from ckad.place import at_place
 from ckad.trace.source.attributes import attribute_of, delete_attribute, set_attribute
 from ckad.trace.source.calls import call
 from ckad.trace.source.choices import Choice, can_be_chosen, numbered
-from ckad.trace.source.control import branches, repetition
+from ckad.trace.source.control import branches, chosen, repetition
 from ckad.trace.source.control.checks import Stops, note_raise
 from ckad.trace.source.control.filled import certain_array, check_alone
 from ckad.trace.source.control.flow import Flow, definite
@@ -200,10 +200,10 @@ def store(owner: Any, index: Any, value: Any) -> None:
     if isinstance(owner, dict):
         check_key(index)
         if type(index) is Choice:
-            return branches.put_by(owner, index, value)
+            return chosen.put_by(owner, index, value)
     index = numbered(index)
     if type(owner) is list and isinstance(index, Tracer):
-        branches.put_item(owner, index, value)
+        chosen.put_item(owner, index, value)
     else:
         owner[index] = value
     return None

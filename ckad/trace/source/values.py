@@ -20,6 +20,7 @@ from ckad.trace.integers.affine import is_counted
 from ckad.trace.memory.context import Trace, current
 from ckad.trace.memory.storage import Storage
 from ckad.trace.source.choices import Choice
+from ckad.trace.source.libraries import is_hashable, is_library
 from ckad.trace.source.names import classes
 from ckad.trace.source.names.absence import OrNone
 from ckad.trace.source.names.generated import Filtered
@@ -45,6 +46,18 @@ def holds_tracer(x: Any) -> bool:
         return any(isinstance(b, Tracer) for b in (x.start, x.stop, x.step))
     if isinstance(x, dict):
         return any(holds_tracer(item) for item in x.values())
+    return False
+
+
+def asks_traced(items: Sequence[Any]) -> bool:
+    """Whether comparing items asks for traced values, or methods of the user's."""
+    nested = all(isinstance(x, (tuple, list)) for x in items)
+    for column in zip(*items, strict=False) if nested else [items]:
+        own = any(type(x) is Choice or not is_library(type(x).__module__) for x in column)
+        if own or holds_tracer(column):
+            return True
+        if all(map(is_hashable, column)) and len(set(column)) == len(column):
+            return False  # what comes behind is not asked
     return False
 
 
@@ -379,3 +392,8 @@ def same(x: Any, y: Any) -> bool:
         return bool(x == y)
     except Exception:
         return False
+
+
+def are_numbers(keys: Sequence[Any]) -> bool:
+    slots = [slot_of(x) for x in keys]
+    return all(slot is not None and not slot.type.shape for slot in slots)

@@ -159,9 +159,8 @@ def unsupported(what: str) -> NoReturn:
         at_place(
             f"{what} is not supported for an array whose length is only known when the program "
             "runs: a slice with computed bounds, or the elements under a traced mask, x[mask]. "
-            "Those under one mask can be combined element by element, reduced, and assigned where "
-            "the same mask is true. Use a whole array and np.where with a mask, or a loop over "
-            "the elements."
+            "They can be combined element by element, reduced, and assigned where a mask is true. "
+            "Use a whole array and np.where with a mask, or a loop over the elements."
         )
     )
 

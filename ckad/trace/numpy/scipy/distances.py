@@ -29,6 +29,9 @@ _METRICS: dict[str, Callable[[Array, Array], Array]] = {
 
 
 def _metric(name: Any, options: dict[str, Any]) -> Callable[[Array, Array], Array]:
+    if name == "minkowski" and options.keys() <= {"p"}:
+        order = options.get("p", 2)
+        return lambda u, v: np.linalg.norm(u - v, ord=order, axis=-1)
     reject(name not in _METRICS or bool(options), f"scipy.spatial.distance with metric {name!r}")
     return _METRICS[name]
 

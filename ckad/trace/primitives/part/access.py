@@ -6,6 +6,8 @@ import math
 import operator
 from typing import Any
 
+import numpy as np
+
 from ckad.tape.ops import Op
 from ckad.trace.dispatch import PART, put
 from ckad.trace.integers.affine import form_of, form_of_row
@@ -15,7 +17,7 @@ from ckad.trace.primitives import index as indexing
 from ckad.trace.primitives.index import from_list, write_into
 from ckad.trace.primitives.part import found
 from ckad.trace.primitives.part import mask as under_mask
-from ckad.trace.primitives.part.alignment import Operand, align, aligned
+from ckad.trace.primitives.part.alignment import Operand, align, aligned, mismatch
 from ckad.trace.primitives.part.extents import gathered, inside, part_of
 from ckad.trace.values.apply import apply, astype, broadcast_to, reshape_value
 from ckad.trace.values.part import Extent, Extents, Mask, Part, unsupported
@@ -31,6 +33,7 @@ def getitem(x: Tracer, index: Any) -> Any:
     picked = indexing.known_view(x, index)
     if picked is not None:
         return picked
+    x, index = _with_axis(x, index)
     if found.holds_places(index):
         index = found.as_mask(index, x.shape)
         if found.holds_places(index):
@@ -49,6 +52,14 @@ def getitem(x: Tracer, index: Any) -> Any:
     return indexing.gathered(x, entries)
 
 
+def _with_axis(x: Tracer, index: Any) -> tuple[Tracer, Any]:
+    """A mask of no axes is one of a new axis of length 1."""
+    if not isinstance(index, Tracer) or index.dtype != bool or index.shape:
+        return x, index
+    view = indexing.view_of(x, [None, *[slice(None)] * x.ndim], snapshot=False)
+    return view, reshape_value(index, (1,))
+
+
 def _has_ellipsis(index: Any) -> bool:
     return any(i is Ellipsis for i in (index if isinstance(index, tuple) else (index,)))
 
@@ -60,6 +71,7 @@ def setitem(x: Tracer, index: Any, new: Any) -> None:
     picked = indexing.known_view(x, index, snapshot=False)
     if picked is not None:
         return write_part(picked, new)
+    x, index = _with_axis(x, index)
     if found.holds_places(index):
         index = found.as_mask(index, x.shape)
         if found.holds_places(index):
@@ -70,7 +82,7 @@ def setitem(x: Tracer, index: Any, new: Any) -> None:
     mask = indexing.traced_mask(entries)
     if mask is not None:
         view, before = indexing.mask_first(x, entries, mask)
-        return under_mask.write(view, Mask(mask, before), from_list(new))
+        return write_under(view, Mask(mask, before), from_list(new))
     if indexing.is_advanced(entries):
         return indexing.scatter(x, entries, lift(from_list(new)))
     return write_part(indexing.view_of(x, entries, snapshot=False), new)
@@ -108,7 +120,7 @@ def _setitem(x: Any, index: Any, new: Any) -> None:
     if not isinstance(x, Part):
         return setitem(x, index, new)
     if isinstance(index, Part):
-        return under_mask.write(*_chosen(x, index), new)
+        return write_under(*_chosen(x, index), from_list(new))
     if not isinstance(x.where, Mask):
         return write_part(part_of(x.base, x.where, index, snapshot=False), new)
     target = under_mask.item(x, index, written=True)
@@ -130,7 +142,7 @@ def write_part(target: Any, new: Any) -> None:
         return
     new = from_list(new)
     if isinstance(target, Part) and isinstance(target.where, Mask):
-        return under_mask.write(target.base, target.where, new)
+        return write_under(target.base, target.where, new)
     if not isinstance(target, Part) and not isinstance(new, Part):
         return write_into(target, lift(new))
     goal, given = Operand(target), Operand(new)
@@ -142,6 +154,44 @@ def write_part(target: Any, new: Any) -> None:
     old = goal.data
     fitted = broadcast_to(astype(given.data, old.dtype), old.shape)
     assign(old, value(apply(Op.SELECT, inside(Extents(extents), old.shape), fitted, old)))
+
+
+def write_under(x: Tracer, where: Mask, new: Any) -> None:
+    """Assign a number or what broadcasts under a mask, or as many items as there are places."""
+    one_by_one = _in_order(new, where, x.ndim - where.mask.ndim + 1)
+    if one_by_one is None:
+        return under_mask.write(x, where, new)
+    data, extent = one_by_one
+    axis, size = where.before, where.mask.size
+    number = np.cumsum(reshape_value(where.mask, (size,)))  # of the items up to each
+    n_places = number[-1] if size else 0
+    is_one = np.equal(extent.length, 1)  # which goes to all places
+    zero = mismatch(lift(np.where(is_one, n_places, extent.length)), n_places)
+    if zero is not None:
+        number = number + zero
+    places = np.clip(extent.origin + np.where(is_one, 0, number - 1), 0, data.shape[axis] - 1)
+    items: Any = apply(Op.GATHER, data, lift(places), attrs=(axis,))
+    first: Any = np.moveaxis(items, axis, 0)
+    fitted = reshape_value(first, (*where.mask.shape, *first.shape[1:]))
+    return under_mask.write(x, where, Part(fresh(value(fitted), scalar=False), where))
+
+
+def _in_order(new: Any, where: Mask, rank: int) -> tuple[Tracer, Extent] | None:
+    """Items for the places under a mask, and which part of their axis they are; None for what lies
+    under the same mask, or is one for all."""
+    if isinstance(new, Part):
+        if new.ndim != rank or under_mask.is_same(new.where, where):
+            return None
+        packed = under_mask.packed(new)
+        extents = list(packed.where)
+        extent = extents.pop(where.before)
+        if any(other is not None for other in extents):
+            unsupported("such an array")
+        return packed.base, extent or Extent(0, packed.base.shape[where.before])
+    data = lift(new)
+    if data.ndim != rank or data.shape[where.before] < 2:
+        return None
+    return data, Extent(0, data.shape[where.before])
 
 
 def _drop_leading_ones(x: Operand, rank: int) -> None:

@@ -59,8 +59,9 @@ class Operand:
 
 def aligned(xs: Sequence[Any]) -> tuple[list[Tracer], Extents | Mask]:
     """The bases of operands with their elements at the same places, and which these are."""
-    if any(isinstance(x, Part) and isinstance(x.where, Mask) for x in xs):
-        return same_places(xs)
+    masked = any(isinstance(x, Part) and isinstance(x.where, Mask) for x in xs)
+    if masked and (beside := same_places(xs)) is not None:
+        return beside
     operands = [Operand(x) for x in xs]
     extents = align(operands)
     return [x.data for x in operands], Extents(extents)

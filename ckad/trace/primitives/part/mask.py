@@ -82,15 +82,25 @@ def _cuts(entry: Any) -> bool:
 # --- beside other operands ---------------------------------------------------------------------
 
 
-def same_places(xs: Sequence[Any]) -> tuple[list[Tracer], Mask]:
-    """Operands in shapes that broadcast to that of the whole array, and where its elements are."""
-    parts = [x for x in xs if isinstance(x, Part)]
-    if any(isinstance(x.where, Extents) for x in parts):
-        unsupported("a slice with computed bounds beside elements under a mask")
-    widest = max(parts, key=lambda x: x.ndim)
-    assert isinstance(widest.where, Mask)
+def same_places(xs: Sequence[Any]) -> tuple[list[Tracer], Mask] | None:
+    """Operands in shapes that broadcast to that of the whole array, and where its elements are;
+    None where their elements lie at other places, and have to be packed."""
+    widest = max((x for x in xs if isinstance(x, Part)), key=lambda x: x.ndim)
+    if not isinstance(widest.where, Mask):
+        return None
     mask, before = widest.where
+    if not all(_is_beside(x, mask, widest.ndim - 1, before) for x in xs):
+        return None
     return [beside(x, mask, widest.ndim - 1, before) for x in xs], Mask(mask, before)
+
+
+def _is_beside(x: Any, mask: Tracer, n_rest: int, before: int) -> bool:
+    """Whether the elements of an operand lie under the mask, or it is one for all of them."""
+    if isinstance(x, Part):
+        return is_same(x.where, Mask(mask, before - n_rest + x.ndim - 1))
+    shape = lift(x).shape
+    place = len(shape) - 1 - (n_rest - before)
+    return place < 0 or not shape or shape[place] == 1
 
 
 def beside(x: Any, mask: Tracer, n_rest: int, before: int) -> Tracer:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import ast
-import enum
 from collections.abc import Callable, Hashable, Sequence
-from functools import partial
 from typing import Any, NoReturn
 
 import numpy as np
@@ -13,22 +11,19 @@ import numpy as np
 from ckad.errors import CarryError, CkadError, RaisedError
 from ckad.place import at_place, call_site
 from ckad.tape.ops import OPS, Group, Op
-from ckad.trace.arrays import called
 from ckad.trace.memory.context import Trace, current, gathering, open_trace
 from ckad.trace.memory.storage import Storage, Written
-from ckad.trace.source.choices import Choice, can_be_chosen, number_of, one_of, refuse
 from ckad.trace.source.control.checks import Stops, not_caught_outside, note_raise
 from ckad.trace.source.control.flow import Flow, definite
 from ckad.trace.source.control.merging import VALUE, Merge, Side
 from ckad.trace.source.draws.noted import Uncounted, note_sides
 from ckad.trace.source.memory.appends import Appended
-from ckad.trace.source.memory.contents import Contents, Stacked, Whole, is_unclear, stack_of
+from ckad.trace.source.memory.contents import Contents, Stacked, Whole
 from ckad.trace.source.memory.ended import Ended
 from ckad.trace.source.memory.growing import Growing, Outgrown
 from ckad.trace.source.memory.housing import Housing, check_alike, merge_growth
 from ckad.trace.source.memory.objects import Attributes
-from ckad.trace.source.memory.twins import can_differ
-from ckad.trace.source.names.absence import OrNone, side
+from ckad.trace.source.names.absence import side
 from ckad.trace.source.names.frame import (
     MISSING,
     Key,
@@ -41,14 +36,10 @@ from ckad.trace.source.names.frame import (
 from ckad.trace.source.names.region import Growth
 from ckad.trace.source.values import (
     is_weak,
-    one_of_classes,
-    same,
-    slot_of,
     truth,
     weakened,
 )
-from ckad.trace.values.apply import astype, promote
-from ckad.trace.values.tracer import Tracer, known, lift
+from ckad.trace.values.tracer import Tracer
 
 Thunk = Callable[[], Any]
 
@@ -161,147 +152,6 @@ def _is_harmless(trace: Trace) -> bool:
         and row.type.size == 1
         for row in trace.builder.rows
     )
-
-
-def put_item(items: list[Any], index: Tracer, new: Any) -> None:
-    """``items[index] = new`` in a list of numbers, with a traced index."""
-    kinds = [slot_of(x) for x in (*items, new)]
-    if not items or known(index) is not None or any(k is None or not k.scalar for k in kinds):
-        items[index.__index__()] = new  # says why this cannot be
-        return
-    dtype = np.result_type(*promote(*items, new))
-    stack = np.stack([astype(x, dtype) for x in items])
-    stack[index] = new
-    weak = all(map(is_weak, (*items, new)))
-    found = [weakened(stack[k]) if weak else stack[k] for k in range(len(items))]
-    items[:] = [one_of_classes(x, (old, new)) for x, old in zip(found, items, strict=True)]
-
-
-def put_number(choice: Choice, index: int, new: Any, put: Callable[..., None]) -> bool:
-    """``choice[index] = new`` of one of several lists, by ``put``, where all that is there and what
-    comes is numbers. Whether it is so."""
-    before = [one[index] for one in choice.objects if -len(one) <= index < len(one)]
-    slots = [slot_of(x) for x in (*before, new)]
-    if len(before) < len(choice.objects) or any(x is None or not x.scalar for x in slots):
-        return False
-    for number, one, old in zip(sorted(choice.options), choice.objects, before, strict=True):
-        found = np.where(np.equal(choice.number, number), new, old)[()]
-        found = weakened(found) if is_weak(new) and is_weak(old) else found
-        put(one, index, one_of_classes(found, (old, new)))
-    return True
-
-
-def put_attribute(choice: Choice, name: str, new: Any, old: Callable[[Any], Any], put: Any) -> None:
-    """``choice.name = new``: of the one that is meant, by ``put``; the others keep the ``old``."""
-    missing = [one for one in choice.objects if one is None]
-    if missing:
-        note_raise(choice.where(lambda one: one is None))
-    for number, one in zip(sorted(choice.options), choice.objects, strict=True):
-        if one is not None:
-            flag = lift(np.equal(choice.number, number))
-            before = partial(_itself, old(one))
-            put(one, name, either(flag, partial(_itself, new), before, "an attribute"))
-
-
-def called_one(choice: Choice, args: Sequence[Any], options: dict[str, Any]) -> Any:
-    """A call of the one of several functions that is meant."""
-    return call_one(choice, choice.objects, *args, **options)
-
-
-def put_by(items: dict[Any, Any], choice: Choice, new: Any) -> None:
-    """``items[choice] = new`` in a dict that has all keys that may be meant."""
-    if not all(one in items for one in choice.objects):
-        refuse()
-    for number, one in zip(sorted(choice.options), choice.objects, strict=True):
-        flag = lift(np.equal(choice.number, number))
-        items[one] = either(flag, partial(_itself, new), partial(_itself, items[one]), "by a key")
-
-
-def asked(choice: Choice, ask: Callable[[Any], Any]) -> Any:
-    """What ``ask`` gives for the one of several objects that is meant."""
-    found, missing = [], []
-    for one in choice.objects:
-        try:
-            found.append(ask(one))
-        except (LookupError, AttributeError):
-            missing.append(one)
-    if not found:
-        return ask(missing[0])  # raises
-    if missing:
-        note_raise(choice.where(lambda one: any(one is x for x in missing)))
-        choice = Choice(choice.number, choice.options - set(map(number_of, missing)))
-    return of_several(choice, found)
-
-
-def of_several(choice: Choice, values: list[Any]) -> Any:
-    """The one of ``values`` that belongs to the object that is meant."""
-    first = values[0]
-    # equal containers are still several: what is put into one is in that one alone
-    if all(x is first or (not can_differ(x) and same(first, x)) for x in values):
-        return first
-    if all(map(can_be_chosen, values)) or _differ_in_length(values):
-        return one_of(values, lambda numbers: choice.looked_up([lift(k) for k in numbers]))
-    slots = [slot_of(x) for x in values]
-    if all(slot is not None and slot.scalar for slot in slots):
-        result = choice.looked_up([lift(x) for x in values])
-        result = weakened(result) if all(map(is_weak, values)) else result
-        return one_of_classes(result, values)
-    if all(callable(x) and type(x) not in (OrNone, Choice) for x in values):
-        return partial(call_one, choice, values)
-    return done_by(choice, [partial(_itself, x) for x in values])
-
-
-def _differ_in_length(values: Sequence[Any]) -> bool:
-    """Whether these are lists of known items, not all as long."""
-    plain = all(type(x) is list and stack_of(x) is None and not is_unclear(x) for x in values)
-    return plain and len({len(x) for x in values}) > 1
-
-
-def _itself(x: Any) -> Any:
-    return x
-
-
-def call_one(choice: Choice, functions: list[Any], *args: Any, **options: Any) -> Any:
-    """A call of one of several functions, one for each of the objects."""
-    return done_by(choice, [partial(called, x, *args, **options) for x in functions])
-
-
-def done_by(choice: Choice, thunks: list[Thunk]) -> Any:
-    """What is done for the object that is meant, by the one of ``thunks`` that belongs to it."""
-    if len(thunks) == 1:
-        return thunks[0]()
-    numbers, half = sorted(choice.options), len(thunks) // 2
-    low, high = (Choice(choice.number, frozenset(x)) for x in (numbers[:half], numbers[half:]))
-    return either(
-        lift(np.less(choice.number, numbers[half])),
-        lambda: done_by(low, thunks[:half]),
-        lambda: done_by(high, thunks[half:]),
-        ("one of several", numbers[0], len(thunks)),
-    )
-
-
-#: What is asked of words and of members of enumerations.
-_OF_WORDS = (len, float, int, str, ord)
-
-
-def of_one(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
-    """A call of one of several functions; an item of a dict by a key that is traced; a member of an
-    enumeration by its value. MISSING for any other call."""
-    if type(callee) is Choice:
-        return called_one(callee, args, options)
-    if len(args) == 1 and isinstance(args[0], Tracer) and isinstance(callee, enum.EnumMeta):
-        members: list[Any] = list(callee)
-        flags = [np.equal(args[0], member.value) for member in members]
-        note_raise(np.logical_not(np.any(np.stack(flags))))
-        return one_of(members, lambda numbers: np.select(flags, [lift(k) for k in numbers]))
-    if not args or type(args[0]) is not Choice:
-        return MISSING
-    if len(args) == 1 and callee in _OF_WORDS:
-        return asked(args[0], callee)
-    owner: Any = getattr(callee, "__self__", None)
-    if isinstance(owner, dict) and callee.__name__ == "get":
-        return asked(args[0], lambda known: owner.get(known, *args[1:]))
-    return MISSING
 
 
 # --- recording both sides ------------------------------------------------------------------------

@@ -365,6 +365,7 @@ class Merge:
 
 
 def _unclear(said: str, one: str, other: str) -> Unclear:
+    other = "another one" if one == other else other
     return Unclear(
         CarryError(
             at_place(

@@ -10,6 +10,7 @@ import ast
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -47,9 +48,9 @@ from ckad.trace.source.names.generated import Driven
 from ckad.trace.source.values import truth
 from ckad.trace.values.tracer import Tracer
 
-#: Loops of at most so many steps are written out, unless loops so deep stand in them: what is
-#: written out on every level is long.
-SHORT, DEEP = 4, 2
+#: Loops of at most so many steps are written out, unless loops so deep stand in them, or a step has
+#: more rows than these: what is written out on every level is long.
+SHORT, DEEP, LONG = 4, 2, 1_000
 #: Loops that are written out because they cannot be recorded: rows without a warning, and at most.
 QUIET, MOST_ROWS = 2_000, 100_000
 
@@ -118,7 +119,7 @@ class _For:
         is_short = length <= SHORT and (length < 2 or depth(self.node.body) < DEEP)
         if is_short and not self._needs_room():
             notes.note(self.frame.place, "written out: short", f"{length:,}")
-            return self.run_each()
+            return self.run_each(most=LONG)
         make_items(self.frame, self.node.body)
         return self._once(peels) if records(lambda: self.step(0)) else self._by_python()
 
@@ -198,11 +199,16 @@ class _For:
                 return rest.staged()
         return branches.run_on_from(self.node, self.run_each, flow, 1)
 
-    def run_each(self, first: int = 0) -> Flow | None:
-        for k in range(first, self.items.length):
+    def run_each(self, first: int = 0, most: int = MOST_ROWS) -> Flow | None:
+        """The steps from ``first`` on; after one of more than ``most`` rows the others at once."""
+        rows, length = current().builder.rows, self.items.length
+        for k in range(first, length):
+            before = len(rows)
             flow = self.step(k)
             if flow is not None and not flow.always(Flow.CONTINUE):
                 return branches.run_on_from(self.node, self.run_each, flow, k + 1)
+            if len(rows) - before > most and k + 2 < length:
+                return self._from(k + 1)._once()
         return None
 
     def _written_out(self, error: CkadError) -> Flow | None:
@@ -214,9 +220,8 @@ class _For:
             flow = self.step(k)
             check()
             if flow is not None and not flow.always(Flow.CONTINUE):
-                return branches.run_on_from(
-                    self.node, lambda k: self._each_checked(check, k), flow, k + 1
-                )
+                rest = partial(self._each_checked, check)
+                return branches.run_on_from(self.node, rest, flow, k + 1)
         return None
 
 
@@ -336,8 +341,6 @@ class _While:
             return None
         return self._each(check) if goes is True else self.staged(goes)
 
-
-# --- step by step --------------------------------------------------------------------------------
 
 _WRITTEN_OUT = (ConcreteValueError, UnrecordableError, AliasError, UnsupportedFunctionError)
 

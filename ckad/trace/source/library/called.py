@@ -14,13 +14,15 @@ import numpy as np
 from ckad.trace import dispatch
 from ckad.trace.arrays import traced
 from ckad.trace.source.libraries import scalar_function
-from ckad.trace.source.library import iterations
+from ckad.trace.source.library import iterations, orders
+from ckad.trace.source.memory.contents import stack_of
 from ckad.trace.source.names.closures import call_from_source
 from ckad.trace.source.outside.kinds import is_distribution
-from ckad.trace.source.values import holds_tracer
+from ckad.trace.source.values import asks_traced, holds_tracer
 from ckad.trace.values.apply import astype, resolve
 from ckad.trace.values.array import Array
 
+_HEAPS = ("_heapq", "heapq")
 #: Distributions of SciPy with their parameters.
 _FROZEN = ("rv_continuous_frozen", "rv_discrete_frozen")
 
@@ -54,7 +56,11 @@ def method(callee: Any, given: tuple[Any, ...]) -> Any:
 
 def thawed(callee: Any, args: Any, options: Any) -> Any:
     """A method of a distribution with parameters as a call of the distribution itself; what makes
-    such a one of traced parameters as ``Frozen``; ``dataclasses.replace`` as a new object."""
+    such a one of traced parameters as ``Frozen``; ``dataclasses.replace`` as a new object; what is
+    done with heaps whose items Python cannot compare."""
+    if getattr(callee, "__module__", None) in _HEAPS and args:
+        own = getattr(orders, callee.__name__, callee)
+        return own if own is callee or _is_heap(own, args) else callee, args, options
     if callee is dataclasses.replace and args and dataclasses.is_dataclass(args[0]):
         kept = [x.name for x in dataclasses.fields(args[0]) if x.init and x.name not in options]
         return iterations.replaced, (args[0], kept, options), {}
@@ -67,6 +73,14 @@ def thawed(callee: Any, args: Any, options: Any) -> Any:
     if not is_distribution(dist) or not hasattr(dist, callee.__name__):
         return callee, args, options
     return getattr(dist, callee.__name__), (*args, *owner.args), {**owner.kwds, **options}
+
+
+def _is_heap(own: Any, args: Any) -> bool:
+    """Whether what a function of heaps compares is traced, or an object of the user's."""
+    items = args[1] if own in (orders.nsmallest, orders.nlargest) else args[0]
+    if stack_of(items) is not None:
+        return True
+    return type(items) in (list, tuple) and asks_traced([*items, *args[1:]])
 
 
 def _by_elements(callee: Any, scalar: Any, *args: Any) -> Any:

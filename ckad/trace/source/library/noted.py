@@ -8,7 +8,7 @@ from typing import Any
 
 from ckad.place import user_place
 from ckad.trace.source import effects
-from ckad.trace.source.libraries import is_library
+from ckad.trace.source.libraries import is_of_library
 from ckad.trace.source.outside.clock import CLOCKS, TimeText, shows_time
 from ckad.trace.source.outside.judge import SIMPLE, hand_over, is_simple, judge
 from ckad.trace.source.outside.kinds import DISPLAYS, is_console
@@ -21,7 +21,7 @@ def note_library(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> N
     watched = watch()
     if watched is None:
         return
-    user_function = type(callee) is FunctionType and not is_library(callee.__module__)
+    user_function = type(callee) is FunctionType and not is_of_library(callee)
     if type(callee) in SIMPLE and is_simple(callee):
         given = (*args, *options.values()) if options else args
         for x in given:

@@ -12,7 +12,7 @@ from ckad.trace.source.library import iterations
 from ckad.trace.source.memory.contents import new, read, read_deep
 from ckad.trace.source.memory.twins import changing
 from ckad.trace.source.names.closures import call_from_source
-from ckad.trace.source.values import holds_tracer
+from ckad.trace.source.values import asks_traced
 
 
 def orders(callee: Any, owner: Any, args: Sequence[Any], options: dict[str, Any]) -> bool:
@@ -23,11 +23,16 @@ def orders(callee: Any, owner: Any, args: Sequence[Any], options: dict[str, Any]
         given = (*items, *args[1:], *options.values())
         return any(not is_library(type(x).__module__) for x in given)
     if type(owner) is list and callee.__name__ == "sort":
-        return "key" in options or holds_tracer(owner)
-    if callee is sorted and args and options.get("key") is None and type(args[0]) in (list, tuple):
-        nested = any(isinstance(x, (list, tuple)) for x in args[0])
-        return holds_tracer(args[0]) and not nested
-    return is_in(callee, (sorted, max, min)) and options.get("key") is not None and bool(args)
+        return "key" in options or asks_traced(owner)
+    if not args or not is_in(callee, (sorted, max, min)):
+        return False
+    if options.get("key") is not None:
+        return True
+    items = args[0] if len(args) == 1 else args
+    if type(items) not in (list, tuple):
+        return False
+    others = any(isinstance(x, (tuple, list)) or not is_library(type(x).__module__) for x in items)
+    return asks_traced(items) and (callee is sorted or others)
 
 
 def in_order(
@@ -40,7 +45,7 @@ def in_order(
     read(items)
     items, key = list(items), options.get("key")
     read_deep(tuple(items))
-    if not items or (callee in (max, min) and options.keys() != {"key"}):
+    if not items or (callee in (max, min) and options.keys() - {"key"}):
         return callee(items, **options)
 
     def by(x: Any) -> Any:

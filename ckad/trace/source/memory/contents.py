@@ -47,7 +47,7 @@ class Elsewhere:
         self.owner = owner
 
     def __repr__(self) -> str:
-        return "<item of a list that steps or branches change>"
+        return "a list whose length is only known when the program runs"
 
     def _refuse(self, *_: Any) -> NoReturn:
         raise length_unknown(contents(self.owner))

@@ -35,6 +35,7 @@ _METHODS = {getattr(operator, n): n for n in _NAMES} | {
 }
 _IN_PLACE = {getattr(operator, f"i{n}"): n for n in [*_NAMES, *_BITWISE.values()]}
 _COMPARISONS = {getattr(operator, n): f"__{n}__" for n in ("eq", "ne", "lt", "le", "gt", "ge")}
+_MIRRORED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
 _UNARY = {getattr(operator, n): f"__{n}__" for n in ("neg", "pos", "invert")}
 
 
@@ -115,16 +116,16 @@ def operated(function: Callable[..., Any], x: Any, y: Any) -> Any:
     """``x op y`` by methods of the user; MISSING where there are none."""
     if is_library(type(x).__module__) and is_library(type(y).__module__):
         return MISSING
-    if function in _COMPARISONS:
-        result = _first([(x, _COMPARISONS[function], y)])
-        return _unless_python_does(result, _COMPARISONS.values(), x, y)
-    name = _IN_PLACE.get(function) or _METHODS[function]
-    ways = [(x, f"__{name}__", y), (y, f"__r{name}__", x)]
+    compares = function in _COMPARISONS
+    name = _IN_PLACE.get(function) or _METHODS.get(function) or function.__name__
+    other = _MIRRORED.get(name, name) if compares else f"r{name}"
+    ways = [(x, f"__{name}__", y), (y, f"__{other}__", x)]
     if type(y) is not type(x) and issubclass(type(y), type(x)):
         ways.reverse()
     if function in _IN_PLACE:
         ways.insert(0, (x, f"__i{name}__", y))
-    return _unless_python_does(_first(ways), [way[1] for way in ways], x, y)
+    names = _COMPARISONS.values() if compares else [way[1] for way in ways]
+    return _unless_python_does(_first(ways), names, x, y)
 
 
 def _unless_python_does(result: Any, names: Iterable[str], x: Any, y: Any) -> Any:

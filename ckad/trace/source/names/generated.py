@@ -107,8 +107,15 @@ class Generated(Once):
         return self._by_python
 
     def __getattr__(self, name: str) -> Any:
-        if name not in ("send", "throw", "close") or self._plain is None or self._is_begun:
+        if name not in ("send", "throw", "close"):
             raise AttributeError(name)
+        if self._plain is None or self._is_begun:
+            raise UnrecordableError(
+                at_place(
+                    f"{name}() of a generator is asked for that is run from its source. Define the "
+                    "generator function in a module, and run no loop over it before."
+                )
+            )
         return getattr(self.by_python(), name)
 
 

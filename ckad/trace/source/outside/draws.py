@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -33,15 +33,16 @@ _GENERATORS = (
 )
 
 
-def draws(watch: Watch, callee: Any, args: Sequence[Any]) -> bool:
+def draws(watch: Watch, callee: Any, args: Sequence[Any], options: Mapping[str, Any]) -> bool:
     """Whether a call seeds a stream by a number, makes one of it, or draws from a seeded one.
 
     Afterwards a shared stream is where the program has left it, also at calls that use the
     recording again.
     """
-    seeded = bool(args) and type(args[0]) is int
+    seed_of = next(iter((*args, *options.values())), None)
+    seeded = isinstance(seed_of, (int, np.integer))
     if any(callee is x for x in _GENERATORS):
-        return seeded or (bool(args) and watch.is_own(args[0]))
+        return seeded or watch.is_own(seed_of)
     for stream, seed in zip(STREAMS, _SEEDS, strict=True):
         if callee is seed:
             if seeded and stream.owner not in watch.streams:

@@ -94,7 +94,7 @@ _BY_NAME = (getattr, hasattr, setattr, delattr)
 _BY_METHODS = ("__getattr__", "__getattribute__", "__setattr__", "__delattr__")
 #: What looks at an object's class, and at nothing else of it.
 _OF_CLASS = (isinstance, issubclass, type, callable)
-#: What looks at items by a key alone, if there is one.
+#: What orders items.
 _ORDERING = (sorted, min, max)
 #: What gives an object's fields, all that they hold copied, or puts them into another.
 _OF_FIELDS = (dataclasses.asdict, dataclasses.astuple, dataclasses.replace)
@@ -106,6 +106,8 @@ _KEEPING = frozenset(
     | {itertools.cycle, itertools.islice, itertools.pairwise, itertools.permutations}
     | {itertools.product, itertools.repeat, itertools.tee, itertools.zip_longest}
 )
+#: What heaps and sets ask of their items.
+_COMPARING = ("__eq__", "__lt__", "__gt__")
 _METHODS_KEEPING = frozenset(
     """append extend insert items values keys get pop popleft popitem appendleft extendleft
     update setdefault copy clear reverse __getitem__ __setitem__""".split()
@@ -125,7 +127,7 @@ def judge(watch: Watch, callee: Any, args: Sequence[Any], options: Mapping[str, 
         return _copied(watch, args[0])
     if callee is vars and args:
         return watch.attribute(args[0], "__dict__")
-    if draws(watch, callee, args):
+    if draws(watch, callee, args, options):
         return None
     if callee is np.apply_along_axis and any(isinstance(x, Traced) for x in args):
         return None  # its function is run from source
@@ -140,30 +142,46 @@ def judge(watch: Watch, callee: Any, args: Sequence[Any], options: Mapping[str, 
         watch.attribute(sys, "argv")
     elif not _is_known(watch, callee, owner, args) or options.get("namespace") is not None:
         return watch.give_up(f"calls {_named(callee)}")
-    ordered = "key" in options and (is_in(callee, _ORDERING) or type(owner) is list)
-    keeps = ordered or is_in(callee, _KEEPING) or is_in(callee, _CLASSES)
-    if isinstance(callee, type) and not is_library(callee.__module__):
-        keeps = True
-    if type(owner) in CONTAINERS and callee.__name__ in _METHODS_KEEPING:
-        keeps = True
-    if callee is sum or callee is map or callee is filter:
-        keeps = True  # operators and functions of the user's are run from source
-    if type(owner) is set and callee.__name__ in ("add", "discard"):
-        keeps = all(_told_by_identity(watch, x) for x in args)
-    if type(owner) is list and callee.__name__ in ("index", "count", "remove"):
-        keeps = all(_told_by_identity(watch, x) for x in (*owner, *args))
+    keeps = _keeps(watch, callee, args, options)
     follows = is_ours(type(callee)) or (getattr(callee, "__module__", "") or "").startswith("ckad")
     for x in (*args, *options.values()):
         hand_over(watch, x, keeps, follows)
     return None
 
 
-def _told_by_identity(watch: Watch, x: Any) -> bool:
-    """Whether sets find an object without asking a method of the user's."""
+def _keeps(watch: Watch, callee: Any, args: Sequence[Any], options: Mapping[str, Any]) -> bool:
+    """Whether a function runs no method of the user's for the objects that it is given."""
+    owner, name = getattr(callee, "__self__", None), getattr(callee, "__name__", "")
+    if is_in(callee, _KEEPING) or is_in(callee, _CLASSES):
+        return True
+    if is_in(callee, _ORDERING) or (type(owner) is list and name == "sort"):
+        return True  # methods that compare are run from source
+    if isinstance(callee, type) and not is_library(callee.__module__):
+        return True
+    if type(owner) in CONTAINERS and name in _METHODS_KEEPING:
+        return True
+    if callee is sum or callee is map or callee is filter:
+        return True  # operators and functions of the user's are run from source
+    if type(owner) is set and name in ("add", "discard"):
+        return _lacks(watch, args, ("__eq__", "__hash__"))
+    if type(owner) is list and name in ("index", "count", "remove"):
+        return _lacks(watch, [owner, *args], ("__eq__",))
+    if callee is all or callee is any:
+        return _lacks(watch, args[0], ("__bool__", "__len__"))
+    return getattr(callee, "__module__", "") == "_heapq" and _lacks(watch, args, _COMPARING)
+
+
+def _lacks(watch: Watch, x: Any, names: Sequence[str]) -> bool:
+    """Whether the class of an object, and of all that a container holds, has none of these methods
+    by the user: Python then tells objects by what they are."""
     kind: Any = type(x)
-    for name in ("__eq__", "__hash__"):
+    if kind in CONTAINERS or kind is tuple:
+        return all(_lacks(watch, part, names) for part in (x.values() if kind is dict else x))
+    if is_library(kind.__module__):
+        return True
+    for name in names:
         watch.on_class(kind, name)
-    return bool(kind.__eq__ is object.__eq__ and kind.__hash__ is object.__hash__)
+    return all(users(kind, name) is ABSENT for name in names)
 
 
 def _copied(watch: Watch, x: Any) -> None:

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from ckad.trace.source.choices import Choice, equal
 from ckad.trace.source.control.checks import note_raise
-from ckad.trace.source.control.sequences.picking import picked, refused
-from ckad.trace.source.values import holds_tracer, slot_of, weakened
+from ckad.trace.source.control.sequences.picking import picked, stacked
+from ckad.trace.source.library import orders
+from ckad.trace.source.names.closures import call_from_source
+from ckad.trace.source.values import are_numbers, asks_traced, weakened
 from ckad.trace.values.tracer import lift
 
 Key = Callable[[Any], Any]
@@ -19,12 +20,12 @@ Key = Callable[[Any], Any]
 def ordered(items: Sequence[Any], key: Key, reverse: bool) -> list[Any]:
     """``sorted(items, key=key, reverse=reverse)``: items of equal keys stay in their order."""
     keys = [key(x) for x in items]
-    if not holds_tracer(keys):
+    if not asks_traced(keys):
         places = sorted(range(len(items)), key=keys.__getitem__, reverse=reverse)
         return [items[k] for k in places]
     if len(items) < 2:
         return list(items)
-    order = np.argsort(_stacked(keys[::-1] if reverse else keys), kind="stable")
+    order = _order(keys[::-1] if reverse else keys)
     if reverse:
         order = len(items) - 1 - order[::-1]
     return picked(items, [order[k] for k in range(len(items))])
@@ -33,28 +34,49 @@ def ordered(items: Sequence[Any], key: Key, reverse: bool) -> list[Any]:
 def extreme(items: Sequence[Any], key: Key, is_max: bool) -> Any:
     """``max(items, key=key)`` or ``min``: the first of the best."""
     keys = [key(x) for x in items]
-    if not holds_tracer(keys) or len(items) < 2:
+    if not asks_traced(keys) or len(items) < 2:
         best = max if is_max else min
         return items[best(range(len(items)), key=keys.__getitem__)]
-    place = (np.argmax if is_max else np.argmin)(_stacked(keys))
+    if are_numbers(keys):
+        place = (np.argmax if is_max else np.argmin)(stacked(keys))
+    else:
+        place = np.argmin(_n_before(orders.more if is_max else orders.less, keys))
     return picked(items, [place])[0]
 
 
-def found_in(items: Sequence[Any], wanted: Any, counts: bool) -> Any:
-    """``items.index(wanted)``, or ``items.count(wanted)``, where a traced value decides."""
-    flags = np.stack([lift(_is_equal(x, wanted)) for x in items] or [lift(False)])
+def found_by(flags: Sequence[Any], counts: bool) -> Any:
+    """``items.index(x)``, or ``items.count(x)``: ``flags`` say which items are equal to ``x``."""
+    there = np.stack([lift(np.all(flag)) for flag in flags] or [lift(False)])
     if counts:
-        return weakened(np.sum(flags))
-    note_raise(np.logical_not(np.any(flags)))
-    return weakened(np.argmax(flags))
+        return weakened(np.sum(there))
+    note_raise(np.logical_not(np.any(there)))
+    return weakened(np.argmax(there))
 
 
-def _is_equal(x: Any, y: Any) -> Any:
-    return equal(x, y) if type(x) is Choice or type(y) is Choice else np.all(np.equal(x, y))
+def _order(keys: Sequence[Any]) -> Any:
+    """The places of keys in their order, in which equal keys stay."""
+    columns = _columns(keys)
+    if columns is None:
+        return np.argsort(_n_before(orders.less, keys))
+    order = np.argsort(columns[-1], kind="stable")
+    for column in columns[-2::-1]:
+        order = order[np.argsort(column[order], kind="stable")]
+    return order
 
 
-def _stacked(keys: Sequence[Any]) -> Any:
-    slots = [slot_of(x) for x in keys]
-    if any(s is None or s.type.shape for s in slots):
-        raise refused("by keys that are no numbers")
-    return np.stack([lift(x) for x in keys])
+def _n_before(comes_first: Any, keys: Sequence[Any]) -> Any:
+    """How many keys come before each, as comparisons of two of them say."""
+    return stacked(call_from_source(orders.n_before, (comes_first, list(keys)), {}))
+
+
+def _columns(keys: Sequence[Any]) -> list[Any] | None:
+    """Numbers that order keys, the first of them first; None if these are no numbers alone."""
+    if are_numbers(keys):
+        return [stacked(keys)]
+    kinds = {tuple if isinstance(x, tuple) else type(x) for x in keys}
+    if len(kinds) > 1 or not kinds <= {tuple, list} or len(set(map(len, keys))) > 1:
+        return None
+    found = [_columns(column) for column in zip(*keys, strict=True)]
+    if not found or any(columns is None for columns in found):
+        return None
+    return [x for columns in found for x in columns or ()]

@@ -16,8 +16,10 @@ from ckad.trace.integers.affine import is_at_least, range_of
 from ckad.trace.integers.spans import is_traced_slice, minus, number, plus
 from ckad.trace.source.choices import can_be_chosen, one_of, refuse
 from ckad.trace.source.control.checks import note_index, note_raise
+from ckad.trace.source.libraries import is_library
 from ckad.trace.source.memory.sharing import picked_memory
 from ckad.trace.source.memory.twins import settle_picked
+from ckad.trace.source.names.frame import depth_of, region
 from ckad.trace.source.outside.kinds import SEQUENCES
 from ckad.trace.source.values import Slot, one_of_classes, slot_of, weakened
 from ckad.trace.values.apply import apply
@@ -52,6 +54,8 @@ def item(items: Any, index: Tracer) -> Any:
     if items and (all(map(_is_one_of, items)) or all(type(x) in SEQUENCES for x in items)):
         note_index(index, len(items))  # what is asked of items that are alike is known without it
         return _one_at(items, index)
+    if items and all(type(x) is tuple and len(x) == len(items[0]) for x in items):
+        return tuple(item(column, index) for column in zip(*items, strict=True))
     flat = [trees.flatten(x) for x in items]
     trees_of = [tree for _, tree in flat]
     kinds = [slot_of(x) for leaves, _ in flat for x in leaves]
@@ -118,8 +122,13 @@ def picked(items: Sequence[Any], places: Sequence[Any]) -> list[Any]:
     """
     if all(map(can_be_chosen, items)):
         return [_one_at(items, place) for place in places]
+    if all(type(x) is tuple for x in items) and len(set(map(len, items))) == 1:
+        columns = [picked(column, places) for column in zip(*items, strict=True)]
+        return list(zip(*columns, strict=True)) if columns else [()] * len(places)
     taken = [trees.flatten(x) for x in items]
     (first, tree), leaves = taken[0], []
+    if not _are_alike(taken) and all(map(_has_lasted, items)):
+        return [_one_at(items, place) for place in places]
     if any(own != tree for _, own in taken):
         raise refused("among items of different kinds")
     for k in range(len(first)):
@@ -127,6 +136,25 @@ def picked(items: Sequence[Any], places: Sequence[Any]) -> list[Any]:
     found = [trees.unflatten(tree, [column[k] for column in leaves]) for k in range(len(places))]
     settle_picked(found, items)
     return found
+
+
+def _are_alike(taken: Sequence[tuple[list[Any], Any]]) -> bool:
+    """Whether items of one structure hold numbers and arrays of one shape at each of its places, or
+    the very same objects."""
+    if any(tree != taken[0][1] for _, tree in taken):
+        return False
+    for column in zip(*(leaves for leaves, _ in taken), strict=True):
+        shapes = {None if s is None else s.type.shape for s in map(slot_of, column)}
+        if not _are_one(column) and (None in shapes or len(shapes) > 1):
+            return False
+    return True
+
+
+def _has_lasted(x: Any) -> bool:
+    """Whether ``x`` is an object, or a dict, that was there before the body being recorded."""
+    inner = region()
+    own = type(x) is dict or not is_library(type(x).__module__)
+    return own and (inner is None or depth_of(x) < inner.depth)
 
 
 def _leaves_at(column: list[Any], places: Sequence[Any]) -> list[Any]:

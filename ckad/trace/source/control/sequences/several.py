@@ -19,7 +19,7 @@ from ckad.errors import UnrecordableError
 from ckad.place import at_place
 from ckad.trace.source.actions import unread
 from ckad.trace.source.choices import Choice
-from ckad.trace.source.control import branches
+from ckad.trace.source.control import chosen
 from ckad.trace.source.libraries import is_library
 from ckad.trace.source.library import lists
 from ckad.trace.source.memory import listed
@@ -88,7 +88,7 @@ def _asked(choice: Choice, name: str, *args: Any, **options: Any) -> Any:
     if name in listed.METHODS_BY_NAME:
         _house(choice, {id(one): kind_of_all(list(one)) for one in choice.objects})
     functions = [_method_of(one, name) for one in choice.objects]
-    return branches.call_one(choice, functions, *args, **options)
+    return chosen.call_one(choice, functions, *args, **options)
 
 
 def _method_of(one: Any, name: str) -> Callable[..., Any]:
@@ -106,15 +106,15 @@ def extend(choice: Choice, items: Sequence[Any]) -> None:
 def store(choice: Choice, index: Any, new: Any, put: Callable[..., None]) -> None:
     """``lists[k][index] = new``, by ``put`` in the one that is meant."""
     plain = type(index) is int and not any(stack_of(x) or is_unclear(x) for x in choice.objects)
-    if not plain or not branches.put_number(choice, index, new, put):
-        branches.done_by(choice, [partial(put, one, index, new) for one in choice.objects])
+    if not plain or not chosen.put_number(choice, index, new, put):
+        chosen.done_by(choice, [partial(put, one, index, new) for one in choice.objects])
 
 
 # --- appending -----------------------------------------------------------------------------------
 
 
 def _append(choice: Choice, item: Any) -> None:
-    if region() is None:
+    if not any(map(_is_from_outside, choice.objects)):
         _asked(choice, "append", item)
         return
     _house(choice, {id(one): kind_of(item) for one in choice.objects})
@@ -124,8 +124,8 @@ def _append(choice: Choice, item: Any) -> None:
 
 def _house(choice: Choice, kinds: dict[int, Kind | None]) -> None:
     """Have lists kept in buffers by the bodies within which they were made."""
-    lists = [x for x in choice.objects if stack_of(x) is None]
-    if region() is None or not lists:
+    lists = [x for x in choice.objects if stack_of(x) is None and _is_from_outside(x)]
+    if not lists:
         return
     refused = next(filter(is_unhoused, lists), None)
     if refused is not None:
@@ -135,6 +135,12 @@ def _house(choice: Choice, kinds: dict[int, Kind | None]) -> None:
         around = [x for x in enclosing() if x.depth == depth_of(found.owner) + 1]
         around[0].wanted.append(found)
     raise last
+
+
+def _is_from_outside(one: Any) -> bool:
+    """Whether a list was made before the body that is being recorded, which is run often."""
+    inner = region()
+    return inner is not None and depth_of(one) < inner.depth
 
 
 class RunOver:
@@ -189,7 +195,7 @@ def _read(choice: Choice) -> Any:
     plain = all(stack_of(one) is None for one in lists)
     if plain and len({len(one) for one in lists}) == 1:
         columns = zip(*lists, strict=True)
-        return made([branches.of_several(choice, list(column)) for column in columns])
+        return made([chosen.of_several(choice, list(column)) for column in columns])
     stacks = _stacks(lists)
     number = choice.looked_up([*range(len(lists))])
     table = [np.stack(buffers) for buffers in zip(*(x.layout.buffers for x in stacks), strict=True)]
