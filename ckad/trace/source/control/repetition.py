@@ -192,9 +192,8 @@ class _For:
         leaves the loop, or each by itself."""
         goes = flow.goes(Flow.NEXT, Flow.CONTINUE)
         if isinstance(goes, Tracer) and flow.kinds <= OF_LOOPS and not self.node.orelse:
-            rest = self._from(1)
-            rest.items.most = most = rest.items.length
-            rest.items.length = np.where(goes, most, 0)[()]
+            rest, most = self._from(1), self.items.length - 1
+            rest.items.length, rest.items.most = np.where(goes, most, 0)[()], most
             with suppress(CarryError, AliasError):
                 return rest.staged()
         return branches.run_on_from(self.node, self.run_each, flow, 1)
