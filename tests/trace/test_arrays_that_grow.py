@@ -455,7 +455,7 @@ def test_other_things_done_with_arrays_that_grow(program):
     agrees(program, 11, "vm")
 
 
-@pytest.mark.parametrize("n", [1, 12])
+@pytest.mark.parametrize("n", [1, 2, 3, 12])
 @pytest.mark.parametrize("program", [left_with_the_first_row, left_in_the_first_step])
 def test_loops_that_are_left_in_their_first_steps(program, n):
     agrees(program, n, "vm")

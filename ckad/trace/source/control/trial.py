@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
@@ -65,17 +65,35 @@ def _refuse() -> NoReturn:
     raise _Recorded
 
 
+#: What leaves the body of a loop.
+_LEAVES = (ast.Break, ast.Continue, ast.Return, ast.Raise)
+
+
+#: Functions that put arrays behind each other.
+_JOINING = frozenset({"append", "concatenate", "hstack", "vstack", "row_stack", "column_stack"})
+
+
 def lengthened(body: list[ast.stmt]) -> set[str]:
-    """The names that a branch in a body binds to longer arrays: ``x = np.vstack((x, y))``."""
-    found = set()
-    branches = (x for part in body for x in ast.walk(part) if isinstance(x, ast.If))
-    for statement in (x for branch in branches for x in ast.walk(branch)):
-        match statement:
-            case ast.Assign([ast.Name(name)], ast.Call(args=args)):
-                parts = (x for arg in args for x in ast.walk(arg))
-                if any(isinstance(x, ast.Name) and x.id == name for x in parts):
-                    found.add(name)
+    """The names that some steps of a body alone bind to longer arrays: ``x = np.vstack((x, y))`` in
+    a branch, or anywhere if a branch leaves the body."""
+    branches = [x for part in body for x in ast.walk(part) if isinstance(x, ast.If)]
+    found = set(_made_of_themselves(branches))
+    if any(isinstance(x, _LEAVES) for branch in branches for x in ast.walk(branch)):
+        found.update(_made_of_themselves(body, _JOINING))
     return found
+
+
+def _made_of_themselves(nodes: Iterable[ast.AST], by: Collection[str] = ()) -> Iterator[str]:
+    """Names that are bound to what a call gives for them, of a function named ``by``."""
+    for statement in (x for node in nodes for x in ast.walk(node)):
+        match statement:
+            case ast.Assign([ast.Name(name)], ast.Call(args=args) as call):
+                parts = (x for arg in args for x in ast.walk(arg))
+                called = ast.unparse(call.func).rpartition(".")[-1]
+                if (not by or called in by) and any(
+                    isinstance(x, ast.Name) and x.id == name for x in parts
+                ):
+                    yield name
 
 
 def needs_room(frame: Frame, names: set[str], steps: Callable[[], Any]) -> bool:
@@ -97,9 +115,6 @@ def depth(node: ast.AST | list[ast.stmt]) -> int:
     """How many loops stand in each other in a part of the source."""
     parts = node if isinstance(node, list) else ast.iter_child_nodes(node)
     return max((depth(x) + isinstance(x, (ast.For, ast.While)) for x in parts), default=0)
-
-
-_LEAVES = (ast.Break, ast.Continue, ast.Return, ast.Raise)
 
 
 def make_items(frame: Frame, body: list[ast.stmt]) -> None:
