@@ -162,7 +162,7 @@ def direction(x):
     return full(*x.shape) if x.dtype.kind == "c" else real(*x.shape)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("n", SIZES)
 @pytest.mark.parametrize("name", CASES)
 def test_values_and_derivatives_are_right(name, n):

@@ -113,7 +113,7 @@ for _name in ("pmf", "logpmf", "cdf", "logcdf", "sf", "logsf"):
     FUNCTIONS[f"poisson.{_name}"] = of_counts(_name), POSITIVE
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_value_and_derivatives(name):
     function, x = FUNCTIONS[name]

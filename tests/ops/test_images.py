@@ -106,7 +106,7 @@ FUNCTIONS = {**SAMPLED, "windows": by_windows, "shapes": shapes, "istft": window
 DERIVED = ["nearest 3", "reflect 2", "grid-wrap 1", "windows", "istft"]
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_values_are_scipys(name):
     function = FUNCTIONS[name]

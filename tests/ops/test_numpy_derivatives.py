@@ -74,7 +74,7 @@ def program(expression: str) -> Program:
     raise AssertionError(f"no shape of the list gives {expression} a finite result")
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("expression", SMOOTH)
 def test_derivatives(expression):
     made = program(expression)

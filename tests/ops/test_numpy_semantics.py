@@ -278,7 +278,7 @@ def numbers(shape, dtype):
     return np.asarray(raw if dtype == np.int64 else raw / 2, dtype)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("expression", EXPRESSIONS)
 def test_like_numpy_on_all_dtypes_and_shapes(expression):
     function = function_of(expression)
@@ -328,7 +328,7 @@ def design() -> dict[str, list[Row]]:
     return {e: [row for row in rows if row[0] == e] for e in EXPRESSIONS}
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("expression", EXPRESSIONS)
 def test_like_numpy_on_all_layouts(expression):
     function = function_of(expression)

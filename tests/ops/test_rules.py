@@ -112,6 +112,7 @@ def test_subsets(engine: str, op: Op) -> None:
             check_subsets(ENGINES[engine], program(case))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("cases", [c for op in Op for c in in_pieces(op)], ids=lambda c: str(c[0]))
 def test_native(cases: Sequence[Case]) -> None:
     """Value, tangent and adjoint, compiled as one program: right, and the vm's to 4 ulp."""

@@ -154,6 +154,7 @@ FUNCTIONS = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_value_and_derivative(name):
     function = FUNCTIONS[name]

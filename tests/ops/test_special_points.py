@@ -76,7 +76,7 @@ def ways(special: Special, x: np.ndarray) -> Tape:
     return b.tape([products[0], put(pushed, point, v), *products[1:], twice])
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("engine", [name for name in ENGINES if name != "numpy"])
 @pytest.mark.parametrize("special", TABLE, ids=lambda s: s.name)
 def test_derivatives_at_special_points(special: Special, engine: str) -> None:

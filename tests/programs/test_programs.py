@@ -148,7 +148,7 @@ def recorded_loops(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     ckad.clear_caches()
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @every_program
 @pytest.mark.usefixtures("recorded_loops")
 def test_program(program: Program) -> None:

@@ -13,7 +13,7 @@ from ckad.errors import TraceError, UnsupportedFunctionError
 from .extent_programs import PROGRAMS, VECTOR
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_program_like_numpy_and_its_gradient(engine, name):
     function, args = PROGRAMS[name]

@@ -393,7 +393,7 @@ def test_second_derivatives(name: str) -> None:
     check_grads(by_python_at_plain_arrays(fun), args, order=2)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_the_gradient_is_bitwise_the_same_under_every_schedule(name: str) -> None:
     fun, args = PROGRAMS[name]

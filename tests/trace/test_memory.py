@@ -67,14 +67,14 @@ def of(programs: list[Program]) -> Any:
     return pytest.mark.parametrize("program", programs, ids=[p.__name__ for p in programs])
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @of(RIGHT)
 @pytest.mark.parametrize("n", [0, 5, 6])
 def test_it_is_what_numpy_gives(program: Program, n: int) -> None:
     check(program, n, FLAGS)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @of([*EITHER, *RIGHT])
 def test_it_is_what_numpy_gives_or_refused_where_only_the_run_tells(program: Program) -> None:
     for n in (np.array(0), np.array(5)):

@@ -36,7 +36,7 @@ from .slice_programs import (
 )
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("n", LENGTHS)
 @pytest.mark.parametrize("function", PROGRAMS, ids=lambda f: f.__name__)
 def test_like_numpy_in_both_modes_engines_and_budgets(function, n):
