@@ -26,6 +26,7 @@ from ckad.trace.source.names import instances
 from ckad.trace.source.names.closures import Closure
 from ckad.trace.source.names.frame import outermost_ledger
 from ckad.trace.source.names.instances import Instance
+from ckad.trace.source.outside.kinds import CONTAINERS, is_namespace
 from ckad.trace.source.skipped import ShownText
 from ckad.trace.values.tracer import Tracer, lift
 
@@ -97,6 +98,17 @@ def refuse() -> NoReturn:
             "compute in each branch."
         )
     )
+
+
+def refuse_held(x: Any) -> None:
+    """Refuse a container that holds what may be one of several objects: Python does not know
+    which."""
+    x = vars(x) if is_namespace(x) else x
+    if isinstance(x, (tuple, *CONTAINERS)):
+        for item in x.values() if isinstance(x, dict) else x:
+            if type(item) is Choice:
+                refuse()
+            refuse_held(item)
 
 
 def is_word(x: Any) -> bool:

@@ -17,7 +17,7 @@ from ckad.trace import dispatch
 from ckad.trace.dispatch import Traced
 from ckad.trace.memory.opened import making_text
 from ckad.trace.primitives.scalars import root_of_number
-from ckad.trace.source.choices import Choice, equal, identical, joined, numbered, refuse
+from ckad.trace.source.choices import Choice, equal, identical, joined, numbered, refuse_held
 from ckad.trace.source.control import chosen
 from ckad.trace.source.control.checks import (
     divided,
@@ -38,7 +38,7 @@ from ckad.trace.source.names.frame import MISSING, region
 from ckad.trace.source.outside.clock import TimeText, numbers_in, shows_time
 from ckad.trace.source.outside.guard import ABSENT
 from ckad.trace.source.outside.judge import hand_over
-from ckad.trace.source.outside.kinds import CONTAINERS, is_namespace, is_written, users
+from ckad.trace.source.outside.kinds import CONTAINERS, is_written, users
 from ckad.trace.source.outside.watch import watch
 from ckad.trace.source.text import TracedText, shown
 from ckad.trace.source.values import (
@@ -246,6 +246,13 @@ _SAME = (ast.Is, ast.IsNot, ast.Eq, ast.NotEq)
 
 
 def compared(op: ast.cmpop, x: Any, y: Any) -> Any:
+    found = _of_choices(op, x, y)
+    found = _of_optional(op, x, y) if found is MISSING else found
+    return _compared(op, x, y) if found is MISSING else found
+
+
+def _of_choices(op: ast.cmpop, x: Any, y: Any) -> Any:
+    """What a comparison gives where one of several objects is meant; MISSING for all else."""
     if type(x) is Choice and _by_methods(x, op):
         return chosen.asked(x, lambda known: compared(op, known, y))
     if type(y) is Choice and _by_methods(y, op):
@@ -254,6 +261,11 @@ def compared(op: ast.cmpop, x: Any, y: Any) -> Any:
         same = identical if isinstance(op, (ast.Is, ast.IsNot)) else equal
         verdict = weakened(lift(same(x, y)))
         return verdict if isinstance(op, (ast.Is, ast.Eq)) else weakened(np.logical_not(verdict))
+    return MISSING
+
+
+def _of_optional(op: ast.cmpop, x: Any, y: Any) -> Any:
+    """The same where a value may be None."""
     for one, other in ((x, y), (y, x)):
         if type(one) is not OrNone or one.is_there or not isinstance(op, _SAME):
             continue
@@ -265,6 +277,10 @@ def compared(op: ast.cmpop, x: Any, y: Any) -> Any:
             verdict = np.logical_and(one.present, same)
             told = isinstance(op, (ast.Is, ast.Eq))
             return weakened(verdict if told else lift(np.logical_not(verdict)))
+    return MISSING
+
+
+def _compared(op: ast.cmpop, x: Any, y: Any) -> Any:
     if not isinstance(op, _IN):
         x, y = _number(x), _number(y)
     if type(op) in _BY_ITEMS and (pair := _items_of_both(type(op), x, y)) is not None:
@@ -285,7 +301,7 @@ def compared(op: ast.cmpop, x: Any, y: Any) -> Any:
         if isinstance(x, Traced) or isinstance(y, Traced):  # no element is None
             differs = isinstance(op, ast.NotEq)
             return np.full_like(array, differs, dtype=bool) if np.ndim(array) else differs
-    if isinstance(op, ast.NotEq) and _inverts_equality(x):
+    if isinstance(op, ast.NotEq) and classes.inverts_equality(x):
         verdict = truth(compared(ast.Eq(), x, y))
         return not verdict if isinstance(verdict, bool) else weakened(np.logical_not(verdict))
     result = classes.operated(_COMPARE[type(op)], x, y)
@@ -294,8 +310,8 @@ def compared(op: ast.cmpop, x: Any, y: Any) -> Any:
     if isinstance(op, _SAME) and is_told_by_identity(x) and is_told_by_identity(y):
         return is_one(x, y) is isinstance(op, ast.Eq)
     read_deep((x, y))
-    if _holds_chosen(x) or _holds_chosen(y):
-        refuse()
+    refuse_held(x)
+    refuse_held(y)
     try:
         result = _COMPARE[type(op)](x, y)
     except TypeError as error:
@@ -306,20 +322,6 @@ def compared(op: ast.cmpop, x: Any, y: Any) -> Any:
     if type(result) is Tracer and is_weak(x) and is_weak(y):
         result = weakened(result)
     return of_classes(lifted(result), _COMPARE[type(op)], x, y)
-
-
-def _holds_chosen(x: Any) -> bool:
-    """Whether a container holds what may be one of several objects: Python does not know which."""
-    x = vars(x) if is_namespace(x) else x
-    if not isinstance(x, _HOLDING):
-        return False
-    items = x.values() if isinstance(x, dict) else x
-    return any(type(y) is Choice or _holds_chosen(y) for y in items)
-
-
-def _inverts_equality(x: Any) -> bool:
-    """Whether ``x != y`` is what Python makes of the user's ``x == y``."""
-    return users(type(x), "__ne__") is ABSENT and users(type(x), "__eq__") is not ABSENT
 
 
 def _by_methods(choice: Choice, op: ast.cmpop) -> bool:

@@ -25,6 +25,7 @@ from ckad.trace.source.names import instances
 from ckad.trace.source.names.closures import call_from_source
 from ckad.trace.source.names.frame import MISSING, Frame, depth_of, ledger, made, region
 from ckad.trace.source.names.reader import definition_of
+from ckad.trace.source.outside.guard import ABSENT
 from ckad.trace.source.outside.kinds import is_written, users
 from ckad.trace.source.outside.watch import watch
 
@@ -303,3 +304,8 @@ def parent(frame: Frame) -> Any:
         raise TraceError(at_place("super() is called outside of a method of a class."))
     kind = function.__closure__[free.index("__class__")].cell_contents
     return super(kind, method_frame.lookup(names[0]))
+
+
+def inverts_equality(x: Any) -> bool:
+    """Whether ``x != y`` is what Python makes of the user's ``x == y``."""
+    return users(type(x), "__ne__") is ABSENT and users(type(x), "__eq__") is not ABSENT
