@@ -250,3 +250,26 @@ def test_few_steps_are_a_loop_if_they_are_long():
     assert max(lengths[2:]) < 2.1 * lengths[0]
     for n in (3, 4):
         check_number(lambda x, n=n: few_long_steps(x, n), 0.3)
+
+
+def test_structures_that_steps_make_anew_are_one():
+    """They are equal; each round would find one more object, and the loops around record it all."""
+
+    def total(x, rows):
+        found = []
+        for row in rows:
+            inner = []
+            for y in row:
+                x = np.sin(x) + y
+                inner.append(ckad.trees.flatten({"x": x}))
+            found.append(inner[0][1])
+        return x + sum(ckad.trees.unflatten(tree, [x])["x"] for tree in found)
+
+    rounds = []
+    with pytest.MonkeyPatch.context() as patch:
+        once = loops.StagedLoop._round
+        patch.setattr(loops.StagedLoop, "_round", lambda loop: rounds.append(loop) or once(loop))
+        got = ckad.value_and_grad(total)(0.3, np.linspace(0, 1, 35).reshape(5, 7))
+    expected = total(0.3, np.linspace(0, 1, 35).reshape(5, 7))
+    np.testing.assert_allclose(got[0], expected, rtol=1e-14)
+    assert len(rounds) < 60

@@ -132,6 +132,14 @@ def can_be_chosen(x: Any) -> bool:
     return type(x) is Choice or is_word(x) or (is_met(x) and not instances.is_passing(x))
 
 
+def _is_value(x: Any) -> bool:
+    """Whether an object of an extension has no attributes and is equal to others like it: the
+    structure of a tree, which every step makes anew."""
+    kind: Any = type(x)
+    own = is_met(x) and kind.__eq__ is not object.__eq__ and kind.__hash__ is not None
+    return own and not kind.__dictoffset__ and not any("__slots__" in vars(k) for k in kind.__mro__)
+
+
 def _is_object(x: Any) -> bool:
     return is_word(x) or is_met(x)
 
@@ -142,10 +150,11 @@ def _object(number: int) -> Any:
 
 def number_of(x: Any) -> int:
     if not is_word(x):
-        met = outermost_ledger().met
-        place = next((k for k, known in enumerate(met) if known is x), len(met))
-        if place == len(met):
-            met.append(x)
+        ledger = outermost_ledger()
+        key = (type(x), x) if _is_value(x) else id(x)
+        place = ledger.numbers.setdefault(key, len(ledger.met))
+        if place == len(ledger.met):
+            ledger.met.append(x)
         return _MET + place
     with _lock:
         key = type(x), x
@@ -161,6 +170,12 @@ def as_choice(x: Any) -> Any:
     members = list(type(x)) if isinstance(x, enum.Enum) else []
     found = [x, *members] if len(members) <= _FEW else [x]
     return Choice(number_of(x), frozenset(map(number_of, found)))
+
+
+def picked(number: Any, options: frozenset[int]) -> Any:
+    """What a number of some objects stands for: if there is but one, told by its value, itself."""
+    only = _object(min(options))
+    return only if len(options) == 1 and _is_value(only) else Choice(number, options)
 
 
 def one_of(objects: list[Any], pick: Callable[[list[Any]], Any]) -> Choice:
@@ -340,12 +355,16 @@ def equal(x: Any, y: Any) -> Any:
     one, other = (x, y) if type(x) is Choice else (y, x)
     if type(other) is Choice:
         return np.equal(one.number, other.number)
-    return one.where(lambda known: known == other if is_word(known) else known is other)
+    return one.where(
+        lambda known: known == other if is_word(known) or _is_value(known) else known is other
+    )
 
 
 def identical(x: Any, y: Any) -> Any:
     """The same of ``is``."""
     one, other = (x, y) if type(x) is Choice else (y, x)
+    if any(map(_is_value, one.objects)):
+        refuse()
     return equal(one, other) if type(other) is Choice else one.where(lambda known: known is other)
 
 

@@ -302,7 +302,7 @@ class Ledger(Apart):
     """A recording: its checks, which loops and branches carry; objects that it met and made."""
 
     __slots__ = (
-        *("before", "caught", "contents", "kept", "made", "met", "objects", "recorded"),
+        *("before", "caught", "contents", "kept", "made", "met", "numbers", "objects", "recorded"),
         *("has_spectra", "passing", "put_back", "rows", "skipped", "streams", "twins", "undo"),
     )
     CHECKS: ClassVar[str] = "checks"
@@ -319,6 +319,7 @@ class Ledger(Apart):
         self.made: dict[int, Any] = {}
         self.passing: dict[int, Any] = {}  # plain objects that bodies have made
         self.met: list[Any] = []  # objects of which a name may show one or another
+        self.numbers: dict[Any, int] = {}  # their places there
         self.has_spectra = False  # whether eigenvalues are there, which NumPy gives real or complex
         self.before: dict[Key, Any] = {}
         # what the handlers around may catch

@@ -23,7 +23,7 @@ from ckad.trace.memory.context import current
 from ckad.trace.memory.storage import Storage, link, may_be
 from ckad.trace.memory.views import ReshapeView, SliceView
 from ckad.trace.primitives.part.extents import checked_index
-from ckad.trace.source.choices import Choice
+from ckad.trace.source.choices import picked
 from ckad.trace.source.memory.rows.kinds import Kind, leaves_of, row_of
 from ckad.trace.source.names.frame import region
 from ckad.trace.source.values import Slot, flatten
@@ -52,7 +52,7 @@ class Layout:
     def item(self, leaves: Sequence[Any]) -> Any:
         """An item of these leaves."""
         both = zip(leaves, self.kind.options, strict=True)
-        return trees.unflatten(self.kind.tree, [x if o is None else Choice(x, o) for x, o in both])
+        return trees.unflatten(self.kind.tree, [x if o is None else picked(x, o) for x, o in both])
 
 
 class Stack:
