@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 import ckad
-from ckad.errors import CarryError, TraceError
+from ckad.errors import AliasError, CarryError, TraceError
+
+from .idioms import check_number
 
 
 @dataclass
@@ -173,3 +175,61 @@ def a_row_more(x):
 def test_lists_of_lists_that_differ_are_refused(program):
     with pytest.raises(TraceError, match=r"on one side of a branch|on a traced condition"):
         ckad.grad(program)(np.array([1.5, 2.0]))
+
+
+def a_list_that_is_named_in_a_branch(x):
+    rows = [[1.0], [2.0]]
+    if x > 0.1:
+        for row in rows:
+            row.append(x)
+    rows[1].append(7 * x)
+    return sum(row) + 2 * sum(rows[0])
+
+
+def a_list_of_which_one_side_has_a_name(x):
+    rows = [[1.0], [2.0]]
+    if x > 0.1:
+        row = rows[0]
+        row[0] = x
+    else:
+        rows[0][0] = 5 * x
+    row[0] += 1
+    return sum(rows[0]) * row[0]
+
+
+def rows_of_a_log_after_an_early_end(x):
+    log, t, n = {"n": [], "t": []}, 0.0, 0
+    while t < 4.0 and n < 30:
+        if x * n > 1e3:
+            break
+        t, n = t + 1.0 / (x + 1.0), n + 1
+        now = {"n": n, "t": t}
+        for name, values in log.items():
+            values.append(now[name])
+    return t + 0.1 * log["n"][-1] + sum(log["t"])
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        *(a_list_that_is_named_in_a_branch, a_list_of_which_one_side_has_a_name),
+        rows_of_a_log_after_an_early_end,
+    ],
+)
+def test_a_list_from_before_keeps_the_name_that_a_branch_gives_it(program):
+    check_number(program, 0.3)
+
+
+def test_a_list_that_some_steps_name_is_refused_or_the_very_list():
+    def program(x):
+        rows, at = [[1.0], [2.0]], x
+        for _ in range(6):
+            at = at * 1.1
+            if at > 0.35:
+                row = rows[1]
+                row.append(at)
+        row.append(1.0)
+        return sum(rows[0]) * row[-2] + sum(rows[1])
+
+    with pytest.raises(AliasError):
+        ckad.jit(program)(0.3)

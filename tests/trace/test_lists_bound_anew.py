@@ -277,3 +277,63 @@ def test_what_another_name_shows_is_as_in_python(program, monkeypatch):
     ckad.clear_caches()
     for x in (0.7, -0.4):
         check_number(program, x, rel=1e-12, abs=1e-9)
+
+
+def a_copy_in_place_of_a_list_in_a_dict(x):
+    items = [x, 2 * x]
+    kept = {"first": items}
+    for k in range(6):
+        items[0] = items[1] + x * k
+        items = list(items)
+    return sum(kept["first"]) * 3 + sum(items)
+
+
+def a_copy_in_place_of_a_dict(x):
+    state = {"a": x}
+    kept = [state]
+    for k in range(6):
+        state["a"] += k * x
+        state = dict(state)
+    return kept[0]["a"] * 3 + state["a"]
+
+
+def a_copy_that_a_function_has_changed(x):
+    def put(items, new):
+        items[0] = items[0] * 0.5 + new
+
+    items, k = [x, 2 * x], 0
+    kept = items
+    while k < 6:
+        put(items, 0.5)
+        items = items + []
+        k += 1
+    return sum(kept) * 3 + sum(items)
+
+
+def equal_numbers_every_time(x):
+    items = [1.0, 2.0]
+    kept = items
+    for _ in range(6):
+        x = x * 0.5 * items[0] + items[1]
+        items = [1.0, 2.0]
+    items[0] = 7.0
+    return sum(kept) * x + sum(items)
+
+
+def equal_texts_every_time(x):
+    about, kept = {"kind": "a", "n": 0.3}, []
+    while x < 5:
+        x = 1.5 * x + about["n"]
+        about = {"kind": "a", "n": 0.3}
+    return x * about["n"] if about["kind"] == "a" else 0.0 * len(kept)
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        *(a_copy_in_place_of_a_list_in_a_dict, a_copy_in_place_of_a_dict),
+        *(a_copy_that_a_function_has_changed, equal_numbers_every_time, equal_texts_every_time),
+    ],
+)
+def test_an_equal_container_is_another_one(program):
+    check_number(program, 1.3)

@@ -31,6 +31,7 @@ from ckad.trace.source.control.carried.kinds import (
     changes,
     is_maybe,
     one_kind,
+    remains,
     restructured,
     stays,
 )
@@ -48,15 +49,7 @@ from ckad.trace.source.memory.sharing import Place, together
 from ckad.trace.source.memory.twins import containers
 from ckad.trace.source.names import instances
 from ckad.trace.source.names.absence import shared, spread
-from ckad.trace.source.names.frame import (
-    MISSING,
-    RETURN,
-    Key,
-    Maybe,
-    Region,
-    Unclear,
-    made,
-)
+from ckad.trace.source.names.frame import MISSING, RETURN, Key, Maybe, Region, Unclear, ledger, made
 from ckad.trace.source.outside.kinds import CONTAINERS
 from ckad.trace.source.values import Slot, flatten, join, same, slot_of
 from ckad.trace.values.grown import aligned
@@ -225,7 +218,7 @@ class Body:
             if before is MISSING:
                 if not self._is_bound_by_some(key, end):
                     continue
-            elif not self._is_needed(key, end) or stays(before, end):
+            elif not self._is_needed(key, end) or remains(before, end, self.region.changed):
                 continue
             self._check_window(key, before, end)
             assert self.trace.parent is not None
@@ -261,7 +254,10 @@ class Body:
         frame, name = key
         is_some = type(end) is Maybe
         is_met = key in self.region.unsure and end is not MISSING
-        is_carried = all(slot_of(x) is not None for x in flatten(end)[0])
+        is_list = is_some and id(end.value) in ledger().contents  # one from before the loop
+        is_carried = not is_list and all(slot_of(x) is not None for x in flatten(end)[0])
+        if is_list and frame.is_read_later(name):
+            raise binds_first(key)
         if is_met and not (is_carried and is_some) and self.loop.may_be_written_out:
             raise binds_first(key)
         return is_carried and (is_met or (is_some and frame.is_read_later(name)))
@@ -277,8 +273,9 @@ class Body:
             return self._carried_end(key, carried, end, first)
         if end is MISSING or type(end) is Unclear:
             return end
-        if stays(self.region.changed[key], end):
-            return self.region.changed[key]
+        before = self.region.changed[key]
+        if stays(before, end) and all(x is y for x, y in containers(before, end)):
+            return before
         return self._last_value(key, end, first)
 
     def _carried_end(self, key: Key, carried: Carried, end: Any, first: int) -> Any:
@@ -361,6 +358,8 @@ class Body:
         if any(s is None for s in slots):
             if any(slots) and instances.among(shown):  # what it holds is of the step's trace
                 raise self._no_value(name).error
+            if not certain and stays(self.region.changed[key], shown):
+                return self.region.changed[key]
             return shown if certain and part_in(leaves) is None else self._no_value(name)
         if not certain:
             self.kept.append(key)

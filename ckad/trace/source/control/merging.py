@@ -40,7 +40,7 @@ from ckad.trace.source.names.frame import (
     Unclear,
     region,
 )
-from ckad.trace.source.outside.kinds import CONTAINERS
+from ckad.trace.source.outside.kinds import CONTAINERS, SEQUENCES
 from ckad.trace.source.skipped import Skipped
 from ckad.trace.source.values import (
     Slot,
@@ -153,6 +153,8 @@ class Merge:
         frame, name = key
         if values[0] is values[1]:
             return values[0]
+        if self._is_known_list(values):
+            return self._half_bound(key, values)
         try:
             values = [side.ended.of(x) for side, x in zip(self.sides, values, strict=True)]
         except UnrecordableError as error:
@@ -206,6 +208,8 @@ class Merge:
         filler = full.value if type(full) is Maybe else full
         both = [Maybe(filler, False) if x is MISSING else maybe(x) for x in values]
         flags = self.joined(name, name, both[0].bound, both[1].bound)
+        if self._is_known_list(values):
+            return Maybe(full, flags)
         leaves, tree = flatten(filler)
         parts = [MISSING if x is MISSING else flatten(maybe(x).value) for x in values]
         if any(p is not MISSING and p[1] != tree for p in parts):
@@ -220,6 +224,15 @@ class Merge:
             found.append(made)
         sides = [maybe(x).value for x in values if x is not MISSING]
         return Maybe(_Joined(tree, found, tuple(sides)), flags)
+
+    def _is_known_list(self, values: Sequence[Any]) -> bool:
+        """Whether one side alone binds a name, to a list from before that it changes: its items are
+        merged as what it holds."""
+        one, other = values if values[1] is MISSING else values[::-1]
+        is_alone = other is MISSING and type(one) in SEQUENCES
+        return is_alone and any(
+            side.ended.has(one) and id(one) not in side.region.made for side in self.sides
+        )
 
     def _leaf(self, xs: Sequence[Any]) -> Any:
         """One leaf of both sides, either of which may have none."""

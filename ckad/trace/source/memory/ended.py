@@ -32,6 +32,9 @@ class Ended:
         """``value``, with copies of these containers where it holds one."""
         return self._of(value) if self._held else value
 
+    def has(self, x: Any) -> bool:
+        return id(x) in self._held
+
     def original(self, x: Any) -> Any:
         """What a copy is one of; what is none, itself."""
         return self._originals.get(id(x), (x, x))[1]

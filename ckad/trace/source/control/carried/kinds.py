@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict, deque
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,8 +23,10 @@ from ckad.trace.source.memory.contents import (
     said,
 )
 from ckad.trace.source.memory.growing import check_growth, check_outgrown
+from ckad.trace.source.memory.objects import Attributes
 from ckad.trace.source.memory.rows import stacks
 from ckad.trace.source.memory.sharing import part_of_root
+from ckad.trace.source.memory.twins import containers
 from ckad.trace.source.names.absence import OrNone, shared, spread
 from ckad.trace.source.names.frame import (
     MISSING,
@@ -208,6 +211,16 @@ def stays(before: Any, end: Any) -> bool:
     return (
         before.storage.root is end.storage.root and part is not None and part == part_of_root(end)
     )
+
+
+def remains(before: Any, end: Any, changed: Iterable[Key]) -> bool:
+    """Whether a name shows what it showed before a step, or what is equal to it and will be so:
+    nothing that the step has changed is another one."""
+    if not stays(before, end):
+        return False
+    owners = {id(frame.owner) for frame, _ in changed if isinstance(frame, (Attributes, Contents))}
+    pairs = [(x, y) for x, y in containers(before, end) if x is not y] if owners else []
+    return all(id(x) not in owners and id(y) not in owners for x, y in pairs)
 
 
 def one_kind(one: Slot | None, other: Slot | None) -> Slot | None:
