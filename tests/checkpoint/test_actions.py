@@ -38,6 +38,7 @@ def test_engines_have_the_same_codes():
     assert [(k.name, int(k)) for k in Kind] == [(a.name, int(a)) for a in Action]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("family", "arguments"), EXAMPLES)
 @pytest.mark.parametrize("n_actions", [1, 2, 7, 64, 10**12])
 def test_pieces_join_to_the_whole(family, arguments, n_actions):

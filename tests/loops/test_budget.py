@@ -151,7 +151,7 @@ def test_the_minimum_named_works_and_less_does_not(name: str) -> None:
     assert named_minimum(caught.value) == least
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @every_case
 def test_plans_stay_within_every_budget_and_more_is_never_much_slower(name: str) -> None:
     case = CASES[name]
@@ -207,7 +207,7 @@ def test_a_tenth_of_the_full_memory_costs_no_more_than_a_few_recomputations(name
     assert steps_of(plan) <= 4**depth * steps_of(most)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(5)
 @every_case
 @pytest.mark.parametrize("share", [0.0, 0.3, 1.0])
 def test_a_plan_is_what_runs(name: str, share: float) -> None:

@@ -246,6 +246,7 @@ def test_against_differences(program, engine):
     np.testing.assert_allclose(compiled(*beside), fun(*beside), rtol=1e-12)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("name", ["newton", "decay", "inner", "triangular", "broken off"])
 def test_second_order(name, engine):
@@ -253,7 +254,7 @@ def test_second_order(name, engine):
     ckad.testing.check_grads(ckad.jit(fun, engine=engine), args, order=2, engine=engine)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("engine", ENGINES)
 def test_every_schedule_gives_the_same_bits(program, engine):
     expected = gradients(program, engine=engine)
@@ -268,6 +269,7 @@ def test_every_schedule_gives_the_same_bits(program, engine):
         assert same_bits(gradients(program, engine=engine, schedule=schedule), expected)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("engine", ENGINES)
 def test_every_budget_gives_the_same_bits(program, engine):
     expected = gradients(program, engine=engine)

@@ -277,6 +277,7 @@ def particle_grid(x, q):
     return np.sum(v**2) + rho.max()
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_value_and_derivatives(name):
     function, args = PROGRAMS[name]

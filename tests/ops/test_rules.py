@@ -97,6 +97,7 @@ def test_first_order(engine: str, op: Op) -> None:
         check_vjp(ENGINES[engine], made)
 
 
+@pytest.mark.sampled(2)
 @most
 @smooth_op
 def test_second_order(engine: str, op: Op) -> None:

@@ -379,6 +379,7 @@ def by_python_at_plain_arrays(fun: Callable[..., Any]) -> Callable[..., Any]:
     return lambda *a: fun(Recorded() if is_tracing() else Python(), *a)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_derivatives(name: str) -> None:
     fun, args = PROGRAMS[name]

@@ -241,6 +241,7 @@ PROGRAMS = [
 ]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda f: f.__name__)
 def test_as_python_orders_them(program):
     check(program, 0.47, 0.7)

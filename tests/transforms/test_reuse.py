@@ -691,6 +691,7 @@ GRADIENTS: dict[str, Callable[..., Any]] = {
 }
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("case", CHANGES, ids=lambda case: case.__name__)
 @pytest.mark.parametrize("gradient", GRADIENTS.values(), ids=GRADIENTS)
 def test_a_change_outside_is_noticed(case, gradient):

@@ -50,6 +50,7 @@ def marks(wild: Wild) -> list[pytest.MarkDecorator]:
 every_program = pytest.mark.parametrize("wild", known(PROGRAMS))
 
 
+@pytest.mark.sampled(2)
 @every_program
 def test_program(wild: Wild) -> None:
     vm = by_engine(wild, "vm")
