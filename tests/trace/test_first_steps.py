@@ -9,6 +9,8 @@ import scipy.sparse as sp
 import ckad
 from ckad.trace.source.control.loops import StagedLoop
 
+from .idioms import check_number
+
 
 class Pair:
     def __init__(self, x, y):
@@ -92,6 +94,43 @@ def bar(c):
 def by_keyword(c):
     A = sp.diags(diagonals=[np.full(4, c), np.ones(3)], offsets=[0, 1], shape=(4, 4), format="csr")
     return np.sum(A @ np.arange(4.0)) * c
+
+
+class Momentum:
+    """Averages under the names of what they are of, which the first step makes."""
+
+    def __init__(self, rate):
+        self.rate, self.averages, self.steps = rate, {}, 0
+
+    def step(self, weights, slopes):
+        self.steps += 1
+        for key, slope in slopes.items():
+            before = self.averages.get(key, 0)
+            self.averages[key] = 0.9 * before + 0.1 * slope
+            weights[key] = weights[key] - self.rate * self.averages[key] / (1 - 0.9**self.steps)
+
+
+def averages_made_by_the_first_step(c):
+    weights, optimiser = {("a", 0): c, ("b", 1): np.array([1.0, c])}, Momentum(0.1)
+    for k in range(12):
+        slopes = {key: np.sin(w + 0.1 * k) for key, w in weights.items()}
+        optimiser.step(weights, slopes)
+    return weights["a", 0] + np.sum(weights["b", 1]) + len(optimiser.averages)
+
+
+def averages_until_they_settle(c):
+    found, state, k = {}, c, 0
+    while k < 12:
+        found["mean"] = 0.9 * found.get("mean", 0.0) + 0.1 * state
+        state = state + 0.1 * np.sin(found["mean"])
+        k += 1
+    return state + found["mean"]
+
+
+@pytest.mark.parametrize("program", [averages_made_by_the_first_step, averages_until_they_settle])
+def test_a_dict_that_the_first_step_fills_is_carried_by_the_others(program):
+    check_number(program, 0.3)
+    assert "recorded once" in str(ckad.explain(program, 0.3))
 
 
 @pytest.mark.filterwarnings("ignore::ckad.errors.SkippedCallWarning")

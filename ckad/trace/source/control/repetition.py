@@ -35,13 +35,7 @@ from ckad.trace.source.control.loops import StagedLoop
 from ckad.trace.source.control.sequences import generators, several
 from ckad.trace.source.control.sequences.early import rest_of
 from ckad.trace.source.control.sequences.iteration import Items, items_of, number
-from ckad.trace.source.control.trial import (
-    depth,
-    lengthened,
-    make_items,
-    needs_room,
-    records,
-)
+from ckad.trace.source.control.trial import depth, lengthened, make_items, needs_room, records
 from ckad.trace.source.names import classes
 from ckad.trace.source.names.frame import MISSING, Frame, check_run_over
 from ckad.trace.source.names.generated import Driven
@@ -159,8 +153,9 @@ class _For:
             if not peels:
                 raise
             return self._peeled()
-        except _WRITTEN_OUT as error:
-            return self._written_out(error)
+        except _WRITTEN_OUT as error:  # the first step may fill a dict that later ones only change
+            fills = peels and type(error) is UnrecordableError
+            return self._peeled() if fills else self._written_out(error)
 
     def staged(self) -> Flow | None:
         length = self.items.length
@@ -301,7 +296,8 @@ class _While:
         except _WRITTEN_OUT as error:
             if first is not True:
                 raise
-            return self._written_out(error)
+            fills = peels and type(error) is UnrecordableError
+            return self._peeled() if fills else self._written_out(error)
 
     def _peeled(self) -> Flow | None:
         """The first step alone, since what it starts from is of another kind; then the others."""
