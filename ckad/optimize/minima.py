@@ -26,7 +26,7 @@ from ckad.optimize.zeros import frozen, of_number, refused, tupled, warn_of_meth
 from ckad.trace.arrays import is_traced, traced
 from ckad.trace.dispatch import CALLING, always, put
 from ckad.trace.source import follow
-from ckad.trace.source.values import by_library
+from ckad.trace.source.library.noted import by_library
 from ckad.transforms import grad
 
 #: Of ``bounds=``: what says that there are none.

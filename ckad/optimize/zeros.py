@@ -19,7 +19,7 @@ from ckad.place import at_place, user_place
 from ckad.trace.arrays import traced
 from ckad.trace.dispatch import CALLING, always, put
 from ckad.trace.source import follow
-from ckad.trace.source.values import by_library
+from ckad.trace.source.library.noted import by_library
 from ckad.transforms import jvp, stop_gradient
 
 _EPS4 = 4.0 * float(np.finfo(np.float64).eps)

@@ -276,3 +276,54 @@ def test_a_sparse_matrix_says_where_a_jacobian_is(name):
 def test_odeint_refuses_complex_states_as_scipy_does():
     with pytest.raises(TypeError, match="solve_ivp takes complex ones"):
         ckad.jit(lambda k: odeint(lambda y, t: k * y, PAIR, [0.0, 1.0]).real)(0.7)
+
+
+class Decay:
+    scale = 1.0
+
+    def __init__(self, rate):
+        self.rate = rate
+
+    def gain(self, y):
+        return self.scale * self.rate * y
+
+    def slope(self, y, t):
+        return -self.gain(y)
+
+    @staticmethod
+    def slope_of(y, t, model):
+        return -model.gain(y)
+
+
+OUTSIDE = Decay(0.7)
+
+
+def of_a_method(x):
+    return odeint(Decay(x).slope, [1.0], [0.0, 0.5, 1.0])[-1, 0]
+
+
+def of_an_object(x):
+    model = Decay(x)
+    return odeint(model.slope_of, [1.0], [0.0, 0.5, 1.0], args=(model,))[-1, 0]
+
+
+def of_an_object_from_outside(x):
+    return odeint(OUTSIDE.slope, [x], [0.0, 0.5, 1.0])[-1, 0]
+
+
+def by_scipy_itself(x):
+    return x * integrate.quad(OUTSIDE.gain, 0, 1)[0]
+
+
+@pytest.mark.filterwarnings("ignore::ckad.errors.SolverWarning")
+@pytest.mark.parametrize(
+    "program", [of_a_method, of_an_object, of_an_object_from_outside, by_scipy_itself]
+)
+def test_objects_are_handed_on_and_the_recording_is_kept(program, monkeypatch):
+    run = ckad.jit(program)
+    assert ckad.explain(program, 0.4).anew == ""
+    assert run(0.4) == pytest.approx(program(0.4), rel=1e-6)
+    monkeypatch.setattr(Decay, "gain", lambda self, y: 2 * self.rate * y)
+    assert run(0.4) == pytest.approx(program(0.4), rel=1e-6)
+    monkeypatch.setattr(OUTSIDE, "rate", 0.2)
+    assert run(0.4) == pytest.approx(program(0.4), rel=1e-6)

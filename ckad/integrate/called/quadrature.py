@@ -23,7 +23,7 @@ from ckad.place import at_place
 from ckad.trace.arrays import known, stopping, traced
 from ckad.trace.dispatch import CALLING, always, put
 from ckad.trace.source import follow
-from ckad.trace.source.values import by_library
+from ckad.trace.source.library.noted import by_library
 from ckad.transforms import scan, stop_gradient, while_loop
 
 _TOLERANCE = 1.49e-8

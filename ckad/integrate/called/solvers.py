@@ -17,7 +17,7 @@ from ckad.place import at_place, user_place
 from ckad.trace.arrays import known, traced
 from ckad.trace.dispatch import CALLING, always, put
 from ckad.trace.source import follow
-from ckad.trace.source.values import by_library
+from ckad.trace.source.library.noted import by_library
 
 #: Tolerances of ODEPACK in SciPy, ``1.49012e-8``.
 _ODEINT = 1.49012e-8

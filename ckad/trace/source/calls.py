@@ -36,7 +36,7 @@ from ckad.trace.source.library.allowed import check_callable
 from ckad.trace.source.library.called import called, method, thawed
 from ckad.trace.source.library.copies import copied
 from ckad.trace.source.library.noted import note_library
-from ckad.trace.source.library.often import is_solver, solving
+from ckad.trace.source.library.often import is_noted_later, is_solver, solving
 from ckad.trace.source.library.sorting import in_order, orders
 from ckad.trace.source.memory import listed as in_buffers
 from ckad.trace.source.memory.appends import appender, check_probed
@@ -248,7 +248,8 @@ def _call_library(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> 
     if (calls := is_in(callee, _CALLING)) or _is_numpy(callee):
         args = [_as_called(x) if calls or type(x) is MethodType else x for x in args]
         options = {k: _as_called(x) if type(x) is MethodType else x for k, x in options.items()}
-    note_library(callee, args, options)
+    if not is_noted_later(callee):
+        note_library(callee, args, options)
     if is_in(callee, CLOCKS):
         return Moment(callee()) if watch() is not None else callee()
     if orders(callee, owner, args, options):

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import io
-import sys
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import redirect_stderr
 from itertools import product
 from typing import Any, NamedTuple, NoReturn
 
@@ -59,25 +56,6 @@ def asks_traced(items: Sequence[Any]) -> bool:
         if all(map(is_hashable, column)) and len(set(column)) == len(column):
             return False  # what comes behind is not asked
     return False
-
-
-def by_library(function: Callable[..., Any], *args: Any, **options: Any) -> Any:
-    """What a library gives where nothing that it reads is traced; None where something is.
-
-    What a function reads from outside is seen when the library calls it and gets no number. Some
-    of them ask for it in ways that end in errors of their own.
-    """
-    if holds_tracer([*args, *options.values()]):
-        return None
-    told = io.StringIO()
-    try:
-        with redirect_stderr(told):
-            found = function(*args, **options)
-    except Exception:  # SciPy's C code prints a ConcreteValueError and turns it into its own
-        return None
-    if told.tell():
-        sys.stderr.write(told.getvalue())
-    return found
 
 
 def untranslated(function: Callable[..., Any], args: Sequence[Any], options: Any) -> Any:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import io
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import redirect_stderr
 from types import FunctionType
 from typing import Any
 
@@ -13,6 +16,7 @@ from ckad.trace.source.outside.clock import CLOCKS, TimeText, shows_time
 from ckad.trace.source.outside.judge import SIMPLE, hand_over, is_simple, judge
 from ckad.trace.source.outside.kinds import DISPLAYS, is_console
 from ckad.trace.source.outside.watch import watch
+from ckad.trace.source.values import holds_tracer
 from ckad.trace.values.tracer import Tracer
 
 
@@ -46,3 +50,23 @@ def note_library(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> N
         watched.guard.once.setdefault(name, user_place())
     elif not user_function:  # those were looked into
         judge(watched, callee, args, options)
+
+
+def by_library(function: Callable[..., Any], *args: Any, **options: Any) -> Any:
+    """What a library gives where nothing that it reads is traced; None where something is.
+
+    What a function reads from outside is seen when the library calls it and gets no number. Some
+    of them ask for it in ways that end in errors of their own.
+    """
+    if holds_tracer([*args, *options.values()]):
+        return None
+    told = io.StringIO()
+    try:
+        with redirect_stderr(told):
+            found = function(*args, **options)
+    except Exception:  # SciPy's C code prints a ConcreteValueError and turns it into its own
+        return None
+    if told.tell():
+        sys.stderr.write(told.getvalue())
+    note_library(function, args, options)
+    return found

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from ckad.errors import ConcreteValueError
 from ckad.place import at_place
+from ckad.trace.dispatch import is_always_called
 from ckad.trace.memory.context import current
 from ckad.trace.memory.opened import is_tracing
 from ckad.trace.source.memory.contents import ITEMS, Contents, contents
@@ -45,6 +46,15 @@ def is_solver(callee: Any) -> bool:
     """Whether functions may be handed over that are called often; within one, nothing else is."""
     if _now.changed is not None or isinstance(callee, type) or not is_tracing():
         return False
+    return _is_of_solvers(callee)
+
+
+def is_noted_later(callee: Any) -> bool:
+    """Whether it is a solver, which is recorded unless `by_library` gives what it finds."""
+    return is_always_called(callee) and _is_of_solvers(callee)
+
+
+def _is_of_solvers(callee: Any) -> bool:
     return (getattr(callee, "__module__", None) or "").startswith(_SOLVERS)
 
 
