@@ -15,7 +15,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import optree
 
+from ckad.errors import UnrecordableError
 from ckad.patterns import Pattern, is_sparse, taken_apart
+from ckad.place import at_place
 
 _NAMESPACE = "ckad"
 _known: set[type] = set()
@@ -27,7 +29,11 @@ Treedef = optree.PyTreeSpec
 def flatten(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tuple[list[Any], Treedef]:
     """Leaves in order, and the structure. ``None`` is an empty subtree; what ``is_leaf`` says is
     one is left whole."""
-    leaves, treedef = optree.tree_flatten(tree, is_leaf, namespace=_NAMESPACE)
+    try:
+        leaves, treedef = optree.tree_flatten(tree, is_leaf, namespace=_NAMESPACE)
+    except RecursionError as error:
+        said = "objects that hold one another in a ring are taken apart here. Hold their numbers."
+        raise UnrecordableError(at_place(said)) from error
     new = {type(x) for x in leaves if is_dataclass(x) and not (is_leaf and is_leaf(x))}
     if not new:
         return _with_parts(leaves, treedef)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 
 import numpy as np
 import pytest
 
 import ckad
+
+from .idioms import check_number
 
 pytestmark = pytest.mark.usefixtures("engine")
 PROGRAMS = []
@@ -158,3 +161,46 @@ def test_a_class_that_is_bound_anew_is_followed():
         return single.value(x)
 
     assert ckad.value_and_grad(f)(5.0) == (20.0, 4.0)
+
+
+class Knot:
+    def __init__(self, place):
+        self.place, self.pos, self.ties = place, place, []
+
+
+@dataclass
+class Tie:
+    one: Knot
+    other: Knot
+    broken: bool = False
+
+    def pull(self, stiffness):
+        if self.broken:
+            return
+        gap = self.other.pos - self.one.pos - 0.5
+        if gap > 5.0:
+            self.broken = True
+            return
+        self.one.pos = self.one.pos + stiffness * gap
+        self.other.pos = self.other.pos - stiffness * gap
+
+
+def test_objects_in_a_ring_are_changed_by_steps_and_the_recording_is_kept():
+    """Each tie holds its knots, and each knot its ties."""
+
+    def program(stiffness):
+        knots = [[Knot(float(i * j)) for i in range(3)] for j in range(2)]
+        ties = []
+        for row in knots:
+            for one, other in itertools.pairwise(row):
+                ties.append(Tie(one, other))
+                one.ties.append(ties[-1])
+        for _ in range(7):
+            for tie in ties:
+                tie.pull(stiffness)
+        return sum(knot.pos**2 for knot in itertools.chain.from_iterable(knots))
+
+    check_number(program, 0.3)
+    explained = ckad.explain(program, 0.3)
+    assert "recorded once" in str(explained)
+    assert explained.anew == ""

@@ -254,6 +254,8 @@ class Body:
         frame, name = key
         is_some = type(end) is Maybe
         is_met = key in self.region.unsure and end is not MISSING
+        if not (is_some or is_met):
+            return False
         is_list = is_some and id(end.value) in ledger().contents  # one from before the loop
         is_carried = not is_list and all(slot_of(x) is not None for x in flatten(end)[0])
         if is_list and frame.is_read_later(name):
@@ -383,11 +385,9 @@ class Body:
         return End(tree, leaves, slots, first)
 
     def _no_value(self, name: str) -> Unclear:
-        message = at_place(
-            f"the variable {name!r} is read after a loop whose steps bind it to values of "
-            "different kinds, or to what cannot be recorded. Bind it after the loop."
-        )
-        return Unclear(CarryError(message))
+        said = f"the variable {name!r} is read after a loop whose steps bind it to values of "
+        said += "different kinds, or to what cannot be recorded. Bind it after the loop."
+        return Unclear(CarryError(at_place(said)))
 
     def _inputs(self) -> list[int | Type]:
         """The step's number, the carry, the adopted storages, then what is captured."""

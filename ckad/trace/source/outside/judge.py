@@ -102,7 +102,8 @@ _OF_FIELDS = (dataclasses.asdict, dataclasses.astuple, dataclasses.replace)
 _KEEPING = frozenset(
     {list, tuple, set, dict, zip, enumerate, reversed, iter, range, len, cast}
     | {dataclasses.fields, contextlib.contextmanager}
-    | {itertools.chain, itertools.combinations, itertools.combinations_with_replacement}
+    | {itertools.chain, itertools.chain.from_iterable, itertools.combinations}
+    | {itertools.combinations_with_replacement}
     | {itertools.cycle, itertools.islice, itertools.pairwise, itertools.permutations}
     | {itertools.product, itertools.repeat, itertools.tee, itertools.zip_longest}
 )
@@ -301,7 +302,7 @@ def _is_known(watch: Watch, callee: Any, owner: Any, args: Sequence[Any]) -> boo
 def _makes_inert(callee: Any) -> bool:
     """Whether it is a method of a class of Python's own, as ``dict.fromkeys``."""
     owner = getattr(callee, "__self__", None)
-    return isinstance(owner, type) and owner in INERT
+    return isinstance(owner, type) and (owner in INERT or owner.__module__ in _MODULES)
 
 
 def _is_formula(callee: Any, owner: Any) -> bool:
