@@ -58,6 +58,37 @@ def arrays_taken_apart(a, n):
     return np.sum(us) + last[0] * before[1]
 
 
+def multistep(a, n):
+    """Adams and Bashforth's, which begins with as many steps of Euler's as there are slopes."""
+    slopes, u, coefficients = deque(maxlen=3), a * np.ones(2), [23 / 12, -16 / 12, 5 / 12]
+    for k in range(n):
+        slopes.appendleft(np.array([u[1], -a * np.sin(u[0]) + np.cos(0.1 * k)]))
+        if k < 2:
+            u = u + 0.1 * slopes[0]
+        else:
+            u = u + 0.1 * sum(c * f for c, f in zip(coefficients, slopes, strict=True))
+    return u[0] + 2.0 * u[1]
+
+
+class Multistep:
+    def __init__(self, h):
+        self.h, self.past = h, deque(maxlen=2)
+
+    def step(self, f):
+        self.past.append(f)
+        if len(self.past) < 2:
+            return self.h * f
+        return self.h * (1.5 * self.past[-1] - 0.5 * self.past[0])
+
+
+def multistep_of_an_object(a, n):
+    method, u, t = Multistep(0.05), a, 0.0
+    while t < 0.05 * n:
+        u = u + method.step(-a * u + np.sin(t))
+        t += method.h
+    return u
+
+
 def every_seventh(a, n):
     u, t, frames, times = a * np.ones(4), 0.0, [], []
     for k in range(n):
@@ -276,6 +307,8 @@ ONCE = [
     (last_two, 40),
     (arrays, 40),
     (arrays_taken_apart, 40),
+    (multistep, 40),
+    (multistep_of_an_object, 40),
     (every_seventh, 60),
     (above, 60),
     (delay, 90),
