@@ -16,6 +16,7 @@ import numpy as np
 from ckad.place import at_place
 from ckad.trace.arrays import stopping, traced
 from ckad.trace.source import follow
+from ckad.trace.values.tracer import Tracer
 from ckad.transforms import cond, fori_loop, jvp, stop_gradient
 
 HALVINGS = 60  # of a step: beyond the last bit of its time
@@ -25,7 +26,7 @@ class Event(NamedTuple):
     """A function whose zeros are sought, how many end the run, and how many have room."""
 
     function: Callable[[Any, Any], Any]
-    direction: float
+    direction: Any  # a number, which may be traced
     ends_at: int  # 0 if it is not terminal
     room: int
 
@@ -49,7 +50,8 @@ def _prepared(event: Any, args: tuple[Any, ...], max_events: int) -> Event:
     def value(t: Any, y: Any) -> Any:
         return traced(followed(t, y, *args)).reshape(()) * 1.0
 
-    direction = float(getattr(event, "direction", 0))
+    direction = getattr(event, "direction", 0)
+    direction = direction if isinstance(direction, Tracer) else float(direction)
     return Event(value, direction, int(terminal), int(terminal) or max_events)
 
 
@@ -66,11 +68,8 @@ def begun(events: Sequence[Event], t: Any, y: Any) -> dict[str, Any]:
 
 def is_crossed(event: Event, before: Any, after: Any) -> Any:
     up, down = (before <= 0.0) & (after >= 0.0), (before >= 0.0) & (after <= 0.0)
-    if event.direction == 0.0:
-        return up | down
-    if event.direction > 0.0:
-        return up
-    return down & (event.direction < 0.0)  # of NaN none, as in SciPy
+    either, wanted = up | down, event.direction  # of NaN none, as in SciPy
+    return (up & (wanted > 0.0)) | (down & (wanted < 0.0)) | (either & (wanted == 0.0))
 
 
 class Step(NamedTuple):

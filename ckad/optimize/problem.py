@@ -9,11 +9,14 @@ from typing import Any
 import numpy as np
 
 from ckad.errors import BatchError
+from ckad.optimize.outside import numbers_of, with_numbers
 from ckad.place import at_place
 from ckad.trace.arrays import stopping, traced
 from ckad.trace.memory.opened import is_tracing
 from ckad.trace.source import follow
-from ckad.transforms import jacobian, jit, jvp, scan, stop_gradient
+from ckad.tracebacks import trimmed
+from ckad.transforms import jacobian, jvp, scan, stop_gradient
+from ckad.transforms.call import Call
 from ckad.transforms.primitives.closed import Closed
 from ckad.transforms.primitives.implicit import Solve, root_of
 from ckad.transforms.primitives.linear import krylov
@@ -42,13 +45,29 @@ class Problem:
         return self.f(x, self.frozen)
 
 
+@trimmed
 def recorded(run: Callable[..., dict[str, Any]], x0: Any, args: Any) -> dict[str, Any]:
     """``run(x0, args)``, compiled where nothing else is being recorded."""
     args = args if isinstance(args, tuple) else (args,)
     if is_tracing():
         return run(x0, args)
-    found: dict[str, Any] = jit(run)(np.asarray(x0), args)
+    call = _opened(run, x0, args) or Call(run, (np.asarray(x0), args), {})
+    found: dict[str, Any] = call.results(call.run(call.primal))
     return found
+
+
+def _opened(run: Any, x0: Any, args: tuple[Any, ...]) -> Call | None:
+    """A call with the numbers that ``run`` reads as arguments; None where one has to be known."""
+
+    def opened(x0: Any, args: tuple[Any, ...], numbers: list[Any]) -> Any:
+        return with_numbers(run, numbers)(x0, args)
+
+    try:
+        if numbers := numbers_of(run):
+            return Call(opened, (np.asarray(x0), args, numbers), {})
+    except Exception:  # of any class: what asks for it may be Python's
+        pass
+    return None
 
 
 def problem(fun: Callable[..., Any], x0: Any, args: tuple[Any, ...], size: str) -> Problem:

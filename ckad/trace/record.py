@@ -106,7 +106,9 @@ dispatch.later(
 dispatch.later(
     "scipy.integrate", "ckad.integrate.called.solvers", "ckad.integrate.called.quadrature"
 )
-dispatch.later("scipy.optimize", "ckad.optimize.zeros", "ckad.optimize.minima")
+dispatch.later(
+    *("scipy.optimize", "ckad.optimize.zeros", "ckad.optimize.minima", "ckad.optimize.linear")
+)
 dispatch.later("scipy.linalg", "ckad.trace.source.library.riccati")
 dispatch.later("statistics", "ckad.trace.source.library.samples")  # Python's own
 

@@ -130,7 +130,7 @@ def moving_inputs(call: Call) -> list[int]:
 def match_tangents(call: Call, tangents: tuple[Any, ...], wrt: list[int]) -> list[Any]:
     """The tangents of the inputs ``wrt``; DifferentiationError if they do not match the primals."""
     leaves, tree = trees.flatten(tangents)
-    if tree not in (call.arguments.treedef, trees.of_numbers(call.arguments.treedef)):
+    if trees.of_numbers(tree) != trees.of_numbers(call.arguments.treedef):
         raise DifferentiationError(
             at_place(
                 f"the tangents have the structure {trees.describe(tree)}; pass a tuple like the "
@@ -210,7 +210,6 @@ class Jitted(Transformed):
         written: int | Sequence[int] | None = None,
     ) -> None:
         self.fun, self.options, self.written = fun, options, written
-        self.__name__ = getattr(fun, "__name__", "run")
         self.__doc__ = fun.__doc__
 
     @property

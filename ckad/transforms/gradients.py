@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -130,6 +130,7 @@ def grad(
 class Gradient(Transformed):
     """A function with its gradient; made by `value_and_grad`."""
 
+    WHAT: ClassVar[str] = "value and gradient"
     fun: Callable[..., Any]
     argnums: int | Sequence[int]
     has_aux: bool
@@ -169,8 +170,7 @@ class Gradient(Transformed):
         return compiled(tape, call.options)
 
     def __repr__(self) -> str:
-        name = getattr(self.fun, "__name__", repr(self.fun))
-        return f"<value and gradient of {name} by argument {self.argnums}>"
+        return f"<{self.WHAT} of {self.__name__} by argument {self.argnums}>"
 
     def prepare(self, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Call, Tape, Layout]:
         """The call, the tape of (outputs, gradients), where the gradients belong."""
@@ -197,6 +197,8 @@ class Gradient(Transformed):
 
 class GradientAlone(Gradient):
     """What `grad` returns."""
+
+    WHAT = "gradient"
 
     def shown(self, call: Call, layout: Layout, outputs: Sequence[Any]) -> Any:
         result, gradient = super().shown(call, layout, outputs)
@@ -292,7 +294,7 @@ def vjp(
 def _match(call: Call, leaves: list[Any], tree: trees.Treedef) -> list[Any]:
     """Cotangents in the shapes and dtypes of the outputs, or an error that says what differs."""
     types, out_tree = call.tape.output_types, call.recording.out_tree
-    if tree not in (out_tree, trees.of_numbers(out_tree)):
+    if trees.of_numbers(tree) != trees.of_numbers(out_tree):
         raise DifferentiationError(
             at_place(
                 f"the cotangent has the structure {trees.describe(tree)}; pass one like the result "

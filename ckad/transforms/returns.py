@@ -33,9 +33,7 @@ class _Returning(Transformed):
     def __init__(self, fun: Function, returns: int | Sequence[int]) -> None:
         self.fun = fun
         self.returns = returns if isinstance(returns, int) else tuple(returns)
-        self.__name__ = getattr(fun, "__name__", type(fun).__name__)
         self.__doc__ = fun.__doc__
-        self.__wrapped__ = fun
 
     @property
     def asked(self) -> Hashable:

@@ -30,6 +30,8 @@ from ckad.trace.source.outside.guard import Guard
 from ckad.trace.source.outside.purity import is_harmless_text
 from ckad.trace.source.outside.watch import Watch
 
+Function = Callable[..., Any]
+
 #: Recordings that are kept.
 KEPT = 32
 #: Older ones go when all together hold more than this, constants and copies, in bytes.
@@ -76,8 +78,29 @@ class Transformed:
     fun: Callable[..., Any]
 
     @property
+    def __wrapped__(self) -> Callable[..., Any]:
+        """Whose signature it has."""
+        return self.fun
+
+    @property
+    def __name__(self) -> str:
+        return name_of(self.fun)
+
+    @property
     def asked(self) -> Hashable:
         raise NotImplementedError
+
+
+def name_of(fun: Callable[..., Any]) -> str:
+    return getattr(fun, "__name__", None) or type(fun).__name__
+
+
+def titled(made: Function, what: str, fun: Function, argnums: Any) -> Function:
+    """``made``, a function that a transformation makes of ``fun``, shown as ``what`` of it."""
+    made.__name__ = name_of(fun)
+    made.__qualname__ = f"{what} of {made.__name__} by argument {argnums}"
+    vars(made)["__wrapped__"] = fun
+    return made
 
 
 class Alone(Exception):

@@ -22,6 +22,7 @@ from ckad.transforms.forward import match_tangents, moving_inputs
 from ckad.transforms.gradients import Gradient
 from ckad.transforms.lanes import in_lanes
 from ckad.transforms.layout import layout_of
+from ckad.transforms.reuse import titled
 from ckad.transforms.sparse import given_pattern, sparse_hessian, sparse_jacobian
 
 
@@ -91,7 +92,7 @@ def jacobian(
         columns = _together(call, pipeline.pushforwards, about, _units(x), out)
         return np.moveaxis(columns, range(x.ndim), range(-x.ndim, 0)) if x.ndim else columns
 
-    return compute
+    return titled(compute, "Jacobian", fun, argnums)
 
 
 def jacfwd(
@@ -267,7 +268,7 @@ def hessian(
         )
         return rows[0][0] if isinstance(argnums, int) else rows
 
-    return compute
+    return titled(compute, "Hessian", fun, argnums)
 
 
 def _second(

@@ -185,3 +185,62 @@ def test_a_zero_that_is_only_touched_has_no_derivative():
     touched.terminal = True
     with pytest.raises(RaisedError):
         ckad.grad(lambda a: solve_ivp(swing, (0.0, 1.0), [a, 0.0], events=touched).t[-1])(1.0)
+
+
+def heated(t, y, a):
+    return [30.0 - a * (y[0] - 10.0)]
+
+
+def cooling(t, y, a):
+    return [-a * (y[0] - 10.0)]
+
+
+def by_events_of_each_phase(a):
+    t, temperature, heating = 0.0, 15.0, True
+    while t < 0.85:
+        wanted = 21.0 if heating else 19.0
+
+        def event(t, y, a, wanted=wanted):
+            return y[0] - wanted
+
+        event.terminal = True
+        event.direction = 1 if heating else -1
+        end = integrate.solve_ivp(
+            heated if heating else cooling, (t, 99.0), [temperature], args=(a,),
+            events=[event], rtol=1e-10, atol=1e-10,
+        )  # fmt: skip
+        t, temperature, heating = end.t[-1], end.y[0, -1], not heating
+    return t
+
+
+def by_functions_that_take_turns(a):
+    def warm(t, y, a):
+        return y[0] - 21.0
+
+    def cold(t, y, a):
+        return y[0] - 19.0
+
+    warm.terminal = cold.terminal = True
+    warm.direction, cold.direction = 1, -1
+    t, temperature, k = 0.0, 15.0, 0
+    while t < 0.85:
+        rates, event = (heated, warm) if k % 2 == 0 else (cooling, cold)
+        end = integrate.solve_ivp(
+            rates, (t, 99.0), [temperature], events=event, args=(a,), rtol=1e-10, atol=1e-10
+        )
+        t, temperature, k = end.t[-1], end.y[0, -1], k + 1
+    return t
+
+
+@pytest.mark.parametrize("time", [by_events_of_each_phase, by_functions_that_take_turns])
+def test_functions_that_each_step_makes_or_chooses_are_events(time):
+    def known(a):
+        def phase(begin, end, at_rest):
+            return np.log((at_rest - begin) / (at_rest - end)) / a
+
+        on, off = 10.0 + 30.0 / a, 10.0
+        return phase(15.0, 21.0, on) + 2 * phase(21.0, 19.0, off) + 2 * phase(19.0, 21.0, on)
+
+    value, by_a = ckad.value_and_grad(time)(0.9)
+    np.testing.assert_allclose(value, known(0.9), rtol=1e-9)
+    np.testing.assert_allclose(by_a, known(0.9 + 1e-20j).imag / 1e-20, rtol=1e-8)

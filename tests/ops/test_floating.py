@@ -152,3 +152,26 @@ def test_what_equals_a_bound_keeps_its_sign(engine):
             ckad.jit(clipped, engine=engine)(given), clipped(given), strict=True
         ):
             the_same(found, expected)
+
+
+def of_polynomials(c):
+    p = np.poly1d(c)
+    made = [p.deriv(), p.integ(2, k=[1.0, c[0]]), 2 * p - p / 3 + 1, (1 - p) ** 2, p(p), -p * p]
+    total = sum(q(0.3) * len(q) for q in made) + p[1] * p[5] + p.coeffs[0] + sum(p)
+    for k in range(20):
+        total += p(0.1 * k) + p.order
+        p = p * 0.9 + np.poly1d([0.1, c[0]])
+    return total + np.poly1d(c, True)(0.2) + np.sum(np.abs(p.r) ** 2)
+
+
+def of_chosen_elements(c):
+    x = c[0] * np.linspace(0.0, 1.0, 8) ** 2
+    total = np.compress(x > 0.3, x).sum() + np.compress(x[:4] > 0.1, x**3).mean()
+    return total + x.compress(x < 0.4).max() + (x * x).compress([True, False, True]).sum()
+
+
+@pytest.mark.parametrize("program", [of_polynomials, of_chosen_elements])
+def test_polynomials_as_objects_and_elements_chosen_by_compress(program):
+    c = np.array([0.8, 0.3, -1.1])
+    np.testing.assert_allclose(ckad.jit(program)(c), program(c), rtol=1e-13)
+    ckad.testing.check_grads(program, (c,))

@@ -14,11 +14,12 @@ from scipy import optimize
 
 import ckad
 from ckad.engines import arena
-from ckad.errors import RaisedError
+from ckad.errors import RaisedError, UnrecordableError
 from ckad.optimize import fixed_point, minimize, root
 from ckad.tape.ops import Op
 from ckad.tape.routines import routine_of
 from ckad.tape.tape import Tape
+from ckad.transforms import call
 
 P = np.array([2.0, 0.3])
 
@@ -282,3 +283,37 @@ def test_a_start_that_is_the_solution_to_rounding_has_converged() -> None:
     found = ckad.jit(lambda p: solved(p).success, engine="vm")
     rng = np.random.default_rng(0)
     assert all(found(p) for p in 0.3 + rng.random((40, 2)))
+
+
+RATE = 0.5
+
+
+def test_numbers_around_a_function_change_and_its_program_stays(monkeypatch):
+    made, compiled = [], call._compile
+    monkeypatch.setattr(call, "_compile", lambda *given: made.append(given) or compiled(*given))
+    u = np.array([1.0, 2.0])
+    for step in (0.1, 0.2, 0.3):  # implicit Euler, of which also the rates change
+        rates, old = np.array([1.0, 3.0]) * step, u
+
+        def slope(z):
+            return -RATE * rates * z  # noqa: B023
+
+        u = root(lambda z: z - old - step * slope(z), u).x  # noqa: B023
+        np.testing.assert_allclose(u, old / (1 + step * RATE * rates), rtol=1e-12)
+    assert len(made) == 1
+
+
+def test_numbers_around_a_function_may_have_to_be_known():
+    written = np.zeros(1)
+
+    def counted(z):
+        return z - float(f"{kept:.1f}")
+
+    def writes(z):
+        written[0] = z[0]
+        return z - 1.0
+
+    for kept in (1.0, 2.0):
+        assert root(counted, np.zeros(1)).x == kept
+    with pytest.raises(UnrecordableError, match="writes into an array"):
+        root(writes, np.zeros(1))

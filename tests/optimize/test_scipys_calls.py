@@ -123,6 +123,29 @@ def test_a_minimum_within_bounds():
         assert _grad(lowest)(0.7) == pytest.approx(0.5, rel=1e-6)
 
 
+def test_linear_problems_under_bounds():
+    rng = np.random.default_rng(0)
+    matrix, b = rng.normal(size=(8, 5)), rng.normal(size=8)
+
+    def solved(p):
+        total = 0.0
+        for k in range(6):
+            x, left = optimize.nnls(p[0] * matrix + 0.1 * k, b + p[1] * k)
+            total += np.sum(x * np.arange(5)) + left
+        found = optimize.lsq_linear(matrix, b * p[0], (-0.2 * p[1], 0.3))
+        return total + np.sum(found.x) + found.cost + found.active_mask @ np.arange(5.0)
+
+    p = np.array([1.0, 0.7])
+    held = optimize.lsq_linear(matrix, b, (-0.14, 0.3)).active_mask
+    assert set(held) == {-1, 0, 1}
+    np.testing.assert_allclose(ckad.jit(solved)(p), solved(p), rtol=1e-9)
+    ckad.testing.check_grads(solved, (p,))
+    with pytest.raises((RaisedError, np.linalg.LinAlgError)):  # the shortest of many solutions
+        ckad.jit(lambda b: optimize.lsq_linear(matrix[:3], b).x)(b[:3])
+    with pytest.raises(UnrecordableError, match=r"linprog is not recorded\. Find with SciPy"):
+        ckad.grad(lambda c: optimize.linprog([c, 1.0]).fun)(1.0)
+
+
 def test_what_is_not_recorded_is_named():
     with pytest.raises(UnrecordableError, match="broyden1"):
         _grad(lambda a: optimize.root(lambda x: x - a, [0.5], method="broyden1").x[0])(0.5)

@@ -53,6 +53,38 @@ def counted_twice_a_step(a, b):
 
 
 @program
+def counted_by_a_function_of_its_own(a, b):
+    def slower(x):
+        slower.calls += 1
+        return x * slower.factor
+
+    slower.calls, slower.factor = 0, 0.9
+    for _ in range(30):
+        if a > 0.5:
+            a = slower(a) - 0.01 * b
+        else:
+            a = a + 0.3
+            slower.factor = 0.99 * slower.factor
+    return a * slower.calls
+
+
+@program
+def told_by_the_step_that_makes_it(a, b):
+    total = 0.0
+    for k in range(30):
+
+        def scaled(x):
+            return x * scaled.factor
+
+        scaled.factor = a if k % 3 else b
+        if a > 1.0:
+            scaled.factor = scaled.factor * 0.5
+        a = scaled(0.7) + 0.1
+        total += a
+    return total
+
+
+@program
 def counted_in_a_nest(a, b):
     decay.calls = 0
     for k in range(6):

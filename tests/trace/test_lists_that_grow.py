@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import ckad
-from ckad.errors import BudgetError, TraceError, UnrolledLoopWarning
+from ckad.errors import BudgetError, RaisedError, TraceError, UnrolledLoopWarning
 
 
 class Log:
@@ -44,6 +44,49 @@ def arrays(a, n):
         u = us[-1]
         us.append(u * 0.9 + 0.1 * np.sin(u) * np.arange(3))
     return np.sum(us[-1]) + np.sum(np.array(us) ** 2) + us[3][1]
+
+
+def arrays_taken_apart(a, n):
+    def slope(u, t):
+        return np.array([u[1], -a * np.sin(u[0]) + np.cos(t)])
+
+    us = [a * np.ones(2), a * np.arange(2.0)]
+    for k in range(n):
+        before, last = us[-2:]
+        us.append(last + 0.05 * (1.5 * slope(last, 0.1 * k) - 0.5 * slope(before, 0.1 * k)))
+    before, last = us[-2:]
+    return np.sum(us) + last[0] * before[1]
+
+
+def multistep(a, n):
+    """Adams and Bashforth's, which begins with as many steps of Euler's as there are slopes."""
+    slopes, u, coefficients = deque(maxlen=3), a * np.ones(2), [23 / 12, -16 / 12, 5 / 12]
+    for k in range(n):
+        slopes.appendleft(np.array([u[1], -a * np.sin(u[0]) + np.cos(0.1 * k)]))
+        if k < 2:
+            u = u + 0.1 * slopes[0]
+        else:
+            u = u + 0.1 * sum(c * f for c, f in zip(coefficients, slopes, strict=True))
+    return u[0] + 2.0 * u[1]
+
+
+class Multistep:
+    def __init__(self, h):
+        self.h, self.past = h, deque(maxlen=2)
+
+    def step(self, f):
+        self.past.append(f)
+        if len(self.past) < 2:
+            return self.h * f
+        return self.h * (1.5 * self.past[-1] - 0.5 * self.past[0])
+
+
+def multistep_of_an_object(a, n):
+    method, u, t = Multistep(0.05), a, 0.0
+    while t < 0.05 * n:
+        u = u + method.step(-a * u + np.sin(t))
+        t += method.h
+    return u
 
 
 def every_seventh(a, n):
@@ -263,6 +306,9 @@ ONCE = [
     (last_item, 40),
     (last_two, 40),
     (arrays, 40),
+    (arrays_taken_apart, 40),
+    (multistep, 40),
+    (multistep_of_an_object, 40),
     (every_seventh, 60),
     (above, 60),
     (delay, 90),
@@ -410,7 +456,23 @@ def taken_apart_where_it_is_left_open(x, n):
     return x * misses
 
 
-def test_a_list_of_unknown_length_is_not_taken_apart():
+def test_a_list_of_another_length_than_names_stops_the_program():
+    def both(x):
+        found, t = [x], 0.0
+        while t < 3.0:
+            if t > x:
+                found.append(0.5 * found[-1])
+            t += 0.5
+        first, second = found
+        return first + second
+
+    assert ckad.grad(both, engine="vm")(2.2) == 1.5
+    for x in (0.7, 2.7):
+        with pytest.raises(RaisedError, match="first, second = found"):
+            ckad.jit(both, engine="vm")(x)
+
+
+def test_a_list_of_unknown_length_is_not_taken_apart_where_an_error_is_awaited():
     with pytest.raises(TraceError, match="which items a list has depends on a traced condition"):
         ckad.grad(taken_apart_where_it_is_left_open)(0.7, 20)
 

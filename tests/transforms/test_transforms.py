@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import multiprocessing
 import os
 import signal
@@ -641,3 +642,28 @@ def test_transformed_functions_keep_name_and_docstring() -> None:
 @pytest.mark.parametrize("name", [n for n in ckad.__all__ if callable(getattr(ckad, n))])
 def test_every_public_function_has_a_docstring(name: str) -> None:
     assert (getattr(ckad, name).__doc__ or "").strip()
+
+
+def test_what_transformations_make_says_what_it_is_and_has_the_function_s_signature():
+    def misfit(rate, times, *, scale=1.0):
+        return np.sum(scale * np.exp(-rate * times))
+
+    for made, shown in [
+        (ckad.grad(misfit), "gradient of misfit by argument 0"),
+        (ckad.value_and_grad(misfit, (0, 1)), "value and gradient of misfit by argument (0, 1)"),
+        (ckad.jacobian(misfit, 1), "Jacobian of misfit by argument 1"),
+        (ckad.hessian(ckad.jit(misfit)), "Hessian of misfit by argument 0"),
+        (ckad.sparsity(misfit), "sparsity of misfit by argument 0"),
+        (ckad.jit(misfit), "compiled misfit"),
+    ]:
+        assert shown in repr(made)
+        assert made.__name__ == "misfit"
+        assert inspect.signature(made) == inspect.signature(misfit)
+
+
+def test_directions_may_be_short_integers():
+    # as SciPy's trust-constr passes to hessp= to learn its dtype
+    x, v = np.array([1.0, 2.0, 3.0]), np.array([0, 1, 2], np.int8)
+    np.testing.assert_array_equal(ckad.hvp(lambda x: np.sum(x**3), (x,), (v,)), 6.0 * x * v)
+    np.testing.assert_array_equal(ckad.jvp(np.square, (x,), (v,))[1], 2.0 * x * v)
+    np.testing.assert_array_equal(ckad.vjp(np.square, x)[1](v)[0], 2.0 * x * v)

@@ -75,7 +75,10 @@ def _along_index(x: Array, indices: Any, axis: int) -> tuple[Any, ...]:
 
 @implements(np.compress, contiguous=True)
 def compress(condition: Any, a: Any, axis: Any = None, out: Any = None) -> Array:
-    reject(is_traced(condition), "np.compress with a traced condition")
+    if is_traced(condition):
+        alone = out is None and (axis is None or np.ndim(a) == 1)
+        reject(not alone, "np.compress with a traced condition and an axis= or out=")
+        return np.extract(condition, np.ravel(a)[: np.size(condition)])
     return take(a, np.flatnonzero(condition), axis, out)
 
 

@@ -16,7 +16,7 @@ from ckad.trace.source.attributes import attribute_of, delete_attribute, set_att
 from ckad.trace.source.calls import call
 from ckad.trace.source.choices import Choice, can_be_chosen, numbered
 from ckad.trace.source.control import branches, chosen, repetition
-from ckad.trace.source.control.checks import Stops, note_raise
+from ckad.trace.source.control.checks import Stops, may_be_caught, note_raise
 from ckad.trace.source.control.filled import certain_array, check_alone
 from ckad.trace.source.control.flow import Flow, definite
 from ckad.trace.source.control.guarded import (
@@ -158,8 +158,8 @@ def assign(frame: Frame, target: ast.expr, value: Any) -> None:
 def _unpack(frame: Frame, targets: Sequence[ast.expr], value: Any) -> None:
     value = needed(value)
     check_run_over(value)
-    values = [value] * len(targets) if type(value) is Skipped else list(seen(value))
     starred = [k for k, t in enumerate(targets) if isinstance(t, ast.Starred)]
+    values = _items(value, len(targets), bool(starred))
     if not starred:
         if len(values) != len(targets):
             many = "too many" if len(values) > len(targets) else "not enough"
@@ -175,6 +175,17 @@ def _unpack(frame: Frame, targets: Sequence[ast.expr], value: Any) -> None:
         values = [*values[:at], values[at:stop], *values[stop:]]
     for target, item in zip(targets, values, strict=True):
         assign(frame, target, item)
+
+
+def _items(value: Any, n: int, starred: bool) -> list[Any]:
+    """What ``value`` gives to ``n`` names; of a list whose length is computed, that many."""
+    if type(value) is Skipped:
+        return [value] * n
+    stack = stack_of(value)
+    if starred or stack is None or stack.is_known or may_be_caught(ValueError):
+        return list(seen(value))
+    note_raise(np.not_equal(listed.length(value), n))
+    return [listed.item(value, k) for k in range(n)]
 
 
 def store(owner: Any, index: Any, value: Any) -> None:

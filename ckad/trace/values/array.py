@@ -146,10 +146,13 @@ class Array(Traced):
 
     # --- methods that are functions ------------------------------------------------------------
 
+    def compress(self, condition: Any, axis: Any = None, out: Any = None) -> Any:
+        return call(np.compress, (condition, self, axis, out), {})
+
     all, any = _method(np.all), _method(np.any)
     argmax, argmin = _method(np.argmax), _method(np.argmin)
     argpartition, argsort = _method(np.argpartition), _method(np.argsort)
-    choose, clip, compress = _method(np.choose), _method(np.clip), _method(np.compress)
+    choose, clip = _method(np.choose), _method(np.clip)
     cumprod, cumsum = _method(np.cumprod), _method(np.cumsum)
     diagonal, dot = _method(np.diagonal), _method(np.dot)
     max, min, mean = _method(np.max), _method(np.min), _method(np.mean)

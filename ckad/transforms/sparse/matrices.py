@@ -22,6 +22,7 @@ from ckad.transforms.call import Call
 from ckad.transforms.gradients import Gradient
 from ckad.transforms.lanes import in_lanes
 from ckad.transforms.layout import layout_of
+from ckad.transforms.reuse import titled
 from ckad.transforms.sparse.colouring import columns_coloured, n_colours, turned
 from ckad.transforms.sparse.recipe import Recipe, Shapes, pattern_of, recipe_of
 
@@ -166,7 +167,7 @@ def sparsity(fun: Callable[..., Any], argnums: int = 0, *, order: int = 1) -> Ca
         shapes = call.tape.output_types[0].shape, call.tape.input_types[wrt[0]].shape
         return Sparsity(pattern_of(call, wrt), shapes)
 
-    return found
+    return titled(found, "sparsity", fun, argnums)
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,9 @@ from ckad.trace.arrays import called
 from ckad.trace.source.choices import Choice, can_be_chosen, number_of, one_of, refuse
 from ckad.trace.source.control.branches import Thunk, either
 from ckad.trace.source.control.checks import note_raise
+from ckad.trace.source.library.often import calls_functions
 from ckad.trace.source.memory.contents import is_unclear, stack_of
+from ckad.trace.source.memory.objects import attribute
 from ckad.trace.source.memory.twins import can_differ
 from ckad.trace.source.names.absence import OrNone
 from ckad.trace.source.names.frame import MISSING
@@ -75,13 +77,39 @@ def put_attribute(choice: Choice, name: str, new: Any, old: Callable[[Any], Any]
     for number, one in zip(sorted(choice.options), choice.objects, strict=True):
         if one is not None:
             flag = lift(np.equal(choice.number, number))
-            before = partial(_itself, old(one))
+            try:
+                before = partial(_itself, old(one))
+            except AttributeError:  # the one that is meant gets it
+                either(flag, partial(put, one, name, new), partial(_itself, None), "an attribute")
+                continue
             put(one, name, either(flag, partial(_itself, new), before, "an attribute"))
 
 
 def called_one(choice: Choice, args: Sequence[Any], options: dict[str, Any]) -> Any:
     """A call of the one of several functions that is meant."""
     return call_one(choice, choice.objects, *args, **options)
+
+
+def _is_chosen_function(x: Any) -> bool:
+    """Whether this is one of several functions, or a list that holds such a one."""
+    if type(x) in (list, tuple):
+        return any(map(_is_chosen_function, x))
+    return type(x) is Choice and all(map(callable, x.objects))
+
+
+def _as_function(x: Any) -> Any:
+    """One of several functions as a function, with the attributes of the one that is meant."""
+    if not _is_chosen_function(x):
+        return x
+    if type(x) in (list, tuple):
+        return trees.with_items(x, list(map(_as_function, x)))
+
+    def one_of_several(*args: Any, **options: Any) -> Any:
+        return called_one(x, args, options)
+
+    for name in {name for one in x.objects for name in getattr(one, "__dict__", ())}:
+        vars(one_of_several)[name] = asked(x, partial(attribute, name=name))
+    return one_of_several
 
 
 def put_by(items: dict[Any, Any], choice: Choice, new: Any) -> None:
@@ -170,6 +198,9 @@ def of_one(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
         flags = [np.equal(args[0], member.value) for member in members]
         note_raise(np.logical_not(np.any(np.stack(flags))))
         return one_of(members, lambda numbers: np.select(flags, [lift(k) for k in numbers]))
+    if calls_functions(callee) and any(map(_is_chosen_function, (*args, *options.values()))):
+        named = {name: _as_function(x) for name, x in options.items()}
+        return called(callee, *map(_as_function, args), **named)
     if not args or type(args[0]) is not Choice:
         return MISSING
     if len(args) == 1 and callee in _OF_WORDS:

@@ -35,7 +35,15 @@ from ckad.trace.source.control.loops import StagedLoop
 from ckad.trace.source.control.sequences import generators, several
 from ckad.trace.source.control.sequences.early import rest_of
 from ckad.trace.source.control.sequences.iteration import Items, items_of, number
-from ckad.trace.source.control.trial import depth, lengthened, make_items, needs_room, records
+from ckad.trace.source.control.trial import (
+    depth,
+    is_view,
+    lengthened,
+    make_items,
+    needs_room,
+    records,
+)
+from ckad.trace.source.memory.counts import full_deques
 from ckad.trace.source.names import classes
 from ckad.trace.source.names.frame import MISSING, Frame, check_run_over
 from ckad.trace.source.names.generated import Driven
@@ -71,13 +79,6 @@ def for_loop(frame: Frame, node: ast.For) -> Flow | None:
     return _after(frame, node, flow)
 
 
-def _is_view(x: Any, y: Any) -> bool:
-    """Whether two values are one, or show the same part of an array."""
-    if type(x) is Tracer and type(y) is Tracer:
-        return x.storage is y.storage and x.path == y.path
-    return x is y
-
-
 @contextmanager
 def _inside(frame: Frame, node: ast.stmt) -> Iterator[None]:
     frame.loops.append(node)
@@ -102,7 +103,7 @@ class _For:
         before = self._target()
         flow: Flow | None = run_block(self.frame, self.node.body)
         self.over.check()
-        self.keeps_target = self.has_plain_target and all(map(_is_view, before, self._target()))
+        self.keeps_target = self.has_plain_target and all(map(is_view, before, self._target()))
         return flow
 
     def run(self, peels: bool = True) -> Flow | None:
@@ -209,13 +210,15 @@ class _For:
         with _limited(self.frame, self.node, error) as check:
             return self._each_checked(check, 0)
 
-    def _each_checked(self, check: Callable[[], None], first: int) -> Flow | None:
+    def _each_checked(self, check: Callable[[], bool], first: int) -> Flow | None:
         for k in range(first, self.items.length):
             flow = self.step(k)
-            check()
+            others = check()
             if flow is not None and not flow.always(Flow.CONTINUE):
                 rest = partial(self._each_checked, check)
                 return branches.run_on_from(self.node, rest, flow, k + 1)
+            if others:
+                return self._from(k + 1).run()
         return None
 
 
@@ -319,18 +322,20 @@ class _While:
         steps = Stepping(self.node, None, None, self.step, self.goes_on, first)
         return StagedLoop(self.frame, steps).run()
 
-    def _each(self, check: Callable[[], None]) -> Flow | None:
+    def _each(self, check: Callable[[], bool]) -> Flow | None:
         """Steps, of which the first is known to be made."""
         while True:
             flow = self.step()
-            check()
+            others = check()
             if flow is not None and not flow.always(Flow.CONTINUE):
                 return branches.run_on_from(self.node, lambda _: self._tested(check), flow, 1)
             goes = self.goes_on()
             if goes is not True:
                 return self.staged(goes) if goes is not False else None
+            if others:
+                return self._recorded(goes)
 
-    def _tested(self, check: Callable[[], None]) -> Flow | None:
+    def _tested(self, check: Callable[[], bool]) -> Flow | None:
         goes = self.goes_on()
         if goes is False:
             return None
@@ -343,15 +348,15 @@ _WRITTEN_OUT = (ConcreteValueError, UnrecordableError, AliasError, UnsupportedFu
 @contextmanager
 def _limited(
     frame: Frame, node: ast.For | ast.While, error: CkadError
-) -> Iterator[Callable[[], None]]:
-    """A check for each step of a loop that ``error`` keeps from being recorded once."""
+) -> Iterator[Callable[[], bool]]:
+    """A check of each step that is written out: may the others be one, now that deques are full?"""
     rows = current().builder.rows
-    before, warned = len(rows), False
+    before, warned, n_full = len(rows), False, full_deques()
     reason = str(error).partition("\n")[0].removeprefix(f"{frame.place}: ")
     frame.line = node.lineno
     notes.note(frame.place, f"written out: {reason}", "each")
 
-    def check() -> None:
+    def check() -> bool:
         nonlocal warned
         made = len(rows) - before
         if made > MOST_ROWS:
@@ -364,6 +369,7 @@ def _limited(
                 f"cannot be recorded once for all its steps: {reason}"
             )
             warnings.warn(message, UnrolledLoopWarning, stacklevel=2)
+        return full_deques() > n_full
 
     yield check
 

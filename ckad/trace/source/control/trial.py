@@ -21,6 +21,7 @@ from ckad.trace.source.memory.appends import Appended
 from ckad.trace.source.memory.contents import Stacked, Whole
 from ckad.trace.source.memory.growing import Growing, Outgrown
 from ckad.trace.source.names.frame import Frame, Unclear, open_region
+from ckad.trace.values.tracer import Tracer
 
 
 class _Recorded(BaseException):
@@ -137,3 +138,10 @@ def _binds(body: list[ast.stmt], name: str) -> bool:
     return any(
         isinstance(x, ast.Name) and x.id == name and isinstance(x.ctx, ast.Store) for x in parts
     )
+
+
+def is_view(x: Any, y: Any) -> bool:
+    """Whether two values are one, or show the same part of an array."""
+    if type(x) is Tracer and type(y) is Tracer:
+        return x.storage is y.storage and x.path == y.path
+    return x is y

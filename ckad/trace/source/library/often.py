@@ -44,7 +44,12 @@ _now = _Solving()
 
 def is_solver(callee: Any) -> bool:
     """Whether functions may be handed over that are called often; within one, nothing else is."""
-    if _now.changed is not None or isinstance(callee, type) or not is_tracing():
+    return _now.changed is None and is_tracing() and calls_functions(callee)
+
+
+def calls_functions(callee: Any) -> bool:
+    """Whether ``callee`` is a function of a package that calls the functions it is given."""
+    if isinstance(callee, type):
         return False
     return _is_of_solvers(callee)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -10,10 +11,18 @@ from ckad.trace.memory.foreseen import UNKNOWN, Foreseen
 from ckad.trace.source.memory.contents import ITEMS, Contents, contents
 from ckad.trace.source.memory.growing import ArrayHouse, settled
 from ckad.trace.source.memory.rows.stacks import Stack
-from ckad.trace.source.names.frame import Key, region
+from ckad.trace.source.names.frame import Key, ledger, region
 from ckad.trace.source.values import flatten
 from ckad.trace.values.grown import Buffer, Grown
 from ckad.trace.values.tracer import Tracer
+
+
+def full_deques() -> int:
+    """How many of the deques that bodies have looked into are as long as they may be."""
+    seen = (x for x in ledger().contents.values() if isinstance(x, Contents))
+    deques = (x.owner for x in seen if type(x.owner) is deque and x.in_buffers is None)
+    return sum(x.maxlen is not None and len(x) == x.maxlen for x in deques)
+
 
 #: A name, which leaf of it, and the buffer whose number of rows that is.
 _Row = tuple[Key, int, Buffer]

@@ -210,7 +210,7 @@ def _check_copy(owner: Any) -> None:
 def attributes_of(owner: Any, name: str) -> Attributes | None:
     """The frame of which ``owner.name`` is a name; None where Python looks it up otherwise."""
     kind: Any = type(owner)
-    if kind is FunctionType:
+    if kind in (FunctionType, Closure):
         if is_library(owner.__module__) or hasattr(kind, name):
             return None
     elif isinstance(owner, (type, ModuleType)) or is_library(kind.__module__):
@@ -224,7 +224,8 @@ def attributes_of(owner: Any, name: str) -> Attributes | None:
         known[id(owner)] = (OfFunction if kind is FunctionType else Attributes)(owner)
     found = known[id(owner)]
     assert isinstance(found, Attributes)
-    found.depth = depth_of(owner)  # an object may outlive the body that has made it
+    # an object may outlive the body that has made it
+    found.depth = owner.depth if kind is Closure else depth_of(owner)
     return found
 
 

@@ -13,7 +13,7 @@ from ckad.place import at_place, running
 from ckad.trace.memory.context import current, mark_place
 from ckad.trace.memory.opened import is_tracing
 from ckad.trace.source.actions import returned_by, run_block
-from ckad.trace.source.names.frame import Frame, made
+from ckad.trace.source.names.frame import Frame, enclosing, made, region
 from ckad.trace.source.names.generated import Generated, GeneratorFrame
 from ckad.trace.source.names.reader import Definition, definition_of
 from ckad.trace.source.outside.watch import watch
@@ -25,7 +25,10 @@ class Closure:
     Its ``__dict__`` holds what a function's does, and only that: ``functools.wraps`` copies it.
     """
 
-    __slots__ = ("__dict__", "__weakref__", "defaults", "definition", "frame", "named_defaults")
+    __slots__ = (
+        *("__dict__", "__weakref__"),
+        *("defaults", "definition", "frame", "made_in", "named_defaults"),
+    )
 
     def __init__(
         self,
@@ -34,11 +37,18 @@ class Closure:
         defaults: Sequence[Any],
         named_defaults: Mapping[str, Any],
     ) -> None:
-        self.definition, self.frame = definition, frame
+        self.definition, self.frame, self.made_in = definition, frame, region()
         self.defaults, self.named_defaults = tuple(defaults), dict(named_defaults)
         self.__name__ = self.__qualname__ = definition.name
         self.__module__ = frame.function.__module__
         self.__doc__ = None
+        if watched := watch():
+            watched.adopt(self)
+
+    @property
+    def depth(self) -> int:
+        """The depth of the body that has made it; 0 for straight code, or behind that body."""
+        return next((inner.depth for inner in enclosing() if inner is self.made_in), 0)
 
     @property
     def __signature__(self) -> inspect.Signature:
