@@ -32,14 +32,13 @@ def flatten(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tuple[li
     try:
         leaves, treedef = optree.tree_flatten(tree, is_leaf, namespace=_NAMESPACE)
     except RecursionError as error:
-        said = "objects that hold one another in a ring are taken apart here. Hold their numbers."
-        raise UnrecordableError(at_place(said)) from error
+        raise UnrecordableError(
+            at_place("objects hold one another in a ring: number them.")
+        ) from error
     new = {type(x) for x in leaves if is_dataclass(x) and not (is_leaf and is_leaf(x))}
-    if not new:
-        return _with_parts(leaves, treedef)
     for cls in new:
         _register(cls)
-    return flatten(tree, is_leaf)
+    return flatten(tree, is_leaf) if new else _with_parts(leaves, treedef)
 
 
 # --- complex leaves ----------------------------------------------------------------------------

@@ -27,7 +27,7 @@ from ckad.errors import (
 from ckad.place import at_place
 from ckad.trace.memory.context import current, local_storage
 from ckad.trace.source.actions import assign, run_block, unread
-from ckad.trace.source.control import branches, notes
+from ckad.trace.source.control import branches, notes, trial
 from ckad.trace.source.control.carried.findings import Stepping
 from ckad.trace.source.control.filled import certain_array
 from ckad.trace.source.control.flow import OF_LOOPS, Flow
@@ -35,14 +35,7 @@ from ckad.trace.source.control.loops import StagedLoop
 from ckad.trace.source.control.sequences import generators, several
 from ckad.trace.source.control.sequences.early import rest_of
 from ckad.trace.source.control.sequences.iteration import Items, items_of, number
-from ckad.trace.source.control.trial import (
-    depth,
-    is_view,
-    lengthened,
-    make_items,
-    needs_room,
-    records,
-)
+from ckad.trace.source.control.trial import depth, lengthened, make_items, needs_room, records
 from ckad.trace.source.memory.counts import full_deques
 from ckad.trace.source.names import classes
 from ckad.trace.source.names.frame import MISSING, Frame, check_run_over
@@ -103,7 +96,9 @@ class _For:
         before = self._target()
         flow: Flow | None = run_block(self.frame, self.node.body)
         self.over.check()
-        self.keeps_target = self.has_plain_target and all(map(is_view, before, self._target()))
+        self.keeps_target = self.has_plain_target and all(
+            map(trial.is_view, before, self._target())
+        )
         return flow
 
     def run(self, peels: bool = True) -> Flow | None:
@@ -148,15 +143,14 @@ class _For:
         """Record one step for all, or step by step what cannot be recorded so."""
         try:
             return self.staged()
-        except (CarryError, AliasError) as error:
+        except _PEELED as error:
             return self._peeled() if peels else self._written_out(error)
         except UnboundLocalError:  # the first step may bind what only later ones read
             if not peels:
                 raise
             return self._peeled()
-        except _WRITTEN_OUT as error:  # the first step may fill a dict that later ones only change
-            fills = peels and type(error) is UnrecordableError
-            return self._peeled() if fills else self._written_out(error)
+        except _WRITTEN_OUT as error:
+            return self._written_out(error)
 
     def staged(self) -> Flow | None:
         length = self.items.length
@@ -288,7 +282,7 @@ class _While:
         """The steps from here on; ``first`` is the test, which may change what it looks at."""
         try:
             return self.staged(first)
-        except (CarryError, AliasError) as error:
+        except _PEELED as error:
             if first is not True:
                 raise
             return self._peeled() if peels else self._written_out(error)
@@ -299,8 +293,7 @@ class _While:
         except _WRITTEN_OUT as error:
             if first is not True:
                 raise
-            fills = peels and type(error) is UnrecordableError
-            return self._peeled() if fills else self._written_out(error)
+            return self._written_out(error)
 
     def _peeled(self) -> Flow | None:
         """The first step alone, since what it starts from is of another kind; then the others."""
@@ -342,7 +335,9 @@ class _While:
         return self._each(check) if goes is True else self.staged(goes)
 
 
-_WRITTEN_OUT = (ConcreteValueError, UnrecordableError, AliasError, UnsupportedFunctionError)
+#: What is otherwise after the first step: a name of another kind, a dict that it fills.
+_PEELED = (CarryError, AliasError, UnrecordableError)
+_WRITTEN_OUT = (ConcreteValueError, UnsupportedFunctionError)
 
 
 @contextmanager
