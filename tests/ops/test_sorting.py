@@ -32,17 +32,17 @@ def test_places_are_those_of_a_stable_sort(name, engine):
 
 
 def test_derivatives_go_where_elements_came_from():
-    weights = np.arange(40.0)
+    weights = np.arange(20.0)
 
     def ranked(x):
         for _ in range(5):
             x = x - 1e-6 * np.sort(x, axis=0)[::-1] * weights[:, None]
-        return np.sum(np.sort(x, axis=None) ** 2 * np.arange(120)) + np.sum(np.median(x, 0))
+        return np.sum(np.sort(x, axis=None) ** 2 * np.arange(40)) + np.sum(np.median(x, 0))
 
-    x = RNG.permutation(120).reshape(40, 3) / 10.0
+    x = RNG.permutation(40).reshape(20, 2) / 10.0
     value, gradient = ckad.value_and_grad(ranked)(x)
     np.testing.assert_allclose(value, ranked(x), rtol=1e-13)
-    check_grads(ranked, (x,), order=2)
+    check_grads(ranked, (x,))
     assert ckad.grad(ranked, memory="20 KB")(x).tobytes() == gradient.tobytes()
 
 

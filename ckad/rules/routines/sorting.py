@@ -2,8 +2,8 @@
 
     order(x [m, n]; whole) -> places [m, n]               x of integers where ``whole`` is 1
 
-Runs of a few elements are sorted by insertion and merged from one array into another, keys and places
-side by side; which of two comes next is chosen without a branch.
+Runs of a few elements are sorted by insertion and merged from one array into another, keys and
+places side by side; which of two comes next is chosen without a branch.
 """
 
 from __future__ import annotations
