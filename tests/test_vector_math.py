@@ -66,8 +66,10 @@ FUNCTIONS = {
     "tanh": Function(mpmath.tanh, 1.0, ((-20, 20), (-1, 1)), (0.1733, 18.7, 22.0)),
     "erf": Function(mpmath.erf, 1.25, ((-6, 6), (-1, 1)), (0.96, 1.0, 5.9)),
     "pow": Function(mpmath.power, 1.5, (), ()),
+    "hypot": Function(mpmath.hypot, 1.0, (), ()),
 }
-ONE_OPERAND = [name for name in FUNCTIONS if name != "pow"]
+TWO_OPERANDS = ("pow", "hypot")
+ONE_OPERAND = [name for name in FUNCTIONS if name not in TWO_OPERANDS]
 NEEDS_POSITIVE = {"log": 0.0, "log2": 0.0, "log10": 0.0, "log1p": -1.0}
 
 # --- machine code ------------------------------------------------------------------------------
@@ -97,7 +99,7 @@ def _loop(module: ir.Module, name: str, emit: Any, n_operands: int, lanes: int) 
 @functools.cache
 def compiled(name: str, lanes: int) -> Callable[..., np.ndarray]:
     """A function of the package on float64 arrays, ``lanes`` elements at a time."""
-    n_operands = 2 if name == "pow" else 1
+    n_operands = 2 if name.removeprefix("single_") in TWO_OPERANDS else 1
     module = ir.Module()
     emitter = getattr(single if name.startswith("single") else vector_math, name)
     _loop(module, "run", emitter, n_operands, lanes)
@@ -199,8 +201,19 @@ def largest_error(name: str, operands: tuple[np.ndarray, ...]) -> tuple[float, t
     return worst
 
 
+def sides(n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Numbers of all sizes, beside others and beside such as are nearly as large."""
+    rng = np.random.default_rng(3)
+    x = np.concatenate([random_bits(rng, n), rng.integers(0, 2**52, n).view(np.float64)])
+    with np.errstate(over="ignore"):
+        near = [x * 2.0 ** rng.uniform(-55.0, 2.0, x.size), x * rng.uniform(0.5, 2.0, x.size)]
+    return np.concatenate([x, x, x]), np.concatenate([rng.permutation(x), *near])
+
+
 def operands_of(name: str, n: int) -> tuple[np.ndarray, ...]:
-    return power_points(n) if name == "pow" else (points(name, n),)
+    if name in TWO_OPERANDS:
+        return power_points(n) if name == "pow" else sides(n)
+    return (points(name, n),)
 
 
 # --- tests -------------------------------------------------------------------------------------
@@ -234,7 +247,7 @@ def test_error_at_many_points(name):
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_bits_do_not_depend_on_the_number_of_lanes(name):
     operands = operands_of(name, 2000)
-    special = SPECIAL if name != "pow" else BASES_AND_EXPONENTS
+    special = SPECIAL if name not in TWO_OPERANDS else BASES_AND_EXPONENTS
     operands = tuple(np.append(x, s) for x, s in zip(operands, special, strict=True))
     one = compiled(name, 1)(*operands).view(np.int64)
     for lanes in (2, 3, LANES) if name in ("sin", "pow") else (LANES,):
@@ -248,7 +261,8 @@ def test_float32_through_float64(name):
     x = rng.integers(-(2**31), 2**31 - 1, 300, dtype=np.int32).view(np.float32)
     x = np.append(x[np.isfinite(x)], rng.uniform(-9.0, 9.0, 300).astype(np.float32))
     x = x[x > NEEDS_POSITIVE.get(name, 0.0 if name == "pow" else -INF)]
-    operands = (x, rng.uniform(-9, 9, x.size).astype(np.float32)) if name == "pow" else (x,)
+    both = (x, rng.uniform(-9, 9, x.size).astype(np.float32))
+    operands = both if name in TWO_OPERANDS else (x,)
     with np.errstate(over="ignore", under="ignore"):
         results = compiled(name, LANES)(*operands).astype(np.float32)
     with mpmath.workprec(120):
@@ -426,6 +440,20 @@ def test_special_powers_are_those_of_c(lanes):
     np.testing.assert_array_equal(np.signbit(got[~nan]), np.signbit(expected[~nan]))
 
 
+@pytest.mark.parametrize("lanes", [1, LANES])
+@pytest.mark.parametrize("name", ["hypot", "single_hypot"])
+def test_special_lengths_are_those_of_c(name, lanes):
+    x, y = BASES_AND_EXPONENTS
+    if name == "single_hypot":
+        x, y = (
+            np.where(np.isinf(a), a, np.clip(a, -3e38, 3e38)).astype(np.float32).astype(float)
+            for a in (x, y)
+        )
+    with np.errstate(all="ignore"):
+        expected = np.hypot(x, y)
+    np.testing.assert_allclose(compiled(name, lanes)(x, y), expected, rtol=3e-16, atol=0.0)
+
+
 def test_huge_angles_in_one_lane_leave_the_others_alone():
     x = np.linspace(-3.0, 3.0, LANES)
     for name in ("sin", "cos", "tan"):
@@ -442,7 +470,7 @@ def test_the_processor_notes_what_is_not_finite_and_nothing_else(name, lanes):
     f = compiled(name, lanes)
     special = np.array([*_NUMBERS, 709.7, 709.8, -750.0, 1e300, -1e300, 1e-200, 1e50, 1e17, -0.999])
     special = special[np.isfinite(special)]
-    if name == "pow":
+    if name in TWO_OPERANDS:
         operands = tuple(a.ravel() for a in np.meshgrid(special, special))
     else:
         operands = (np.append(special, points(name, 30)),)

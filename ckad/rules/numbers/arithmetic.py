@@ -269,8 +269,9 @@ def _over_length(b: Builder, out: int, x: int) -> int:
 elementwise(
     Op.HYPOT,
     np.hypot,
-    ir.libm("hypot"),
+    vector_math.hypot,
     [lambda b, out, x, y: _over_length(b, out, x), lambda b, out, x, y: _over_length(b, out, y)],
+    single=single.single_hypot,
 )
 
 # --- rounding ----------------------------------------------------------------------------------

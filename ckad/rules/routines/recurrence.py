@@ -19,6 +19,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ckad.kernel import kernel
 from ckad.rules.registry import Tangents
 from ckad.rules.routines.dense.matrices import add, need
 from ckad.rules.routines.memory import compiled, copy, doubles, integers, run
@@ -48,6 +49,21 @@ def _lagged_shape(attrs: Sequence[int], first: Type, second: Type) -> Type:
     return first.with_shape((length,) if kind == COUNTED else (m, length))
 
 
+@kernel
+def _dot(x: np.ndarray, y: np.ndarray) -> float:
+    """Four sums side by side, none of which waits for another."""
+    a = b = c = d = 0.0
+    n = len(x) // 4 * 4
+    for t in range(0, n, 4):
+        a += x[t] * y[t]
+        b += x[t + 1] * y[t + 1]
+        c += x[t + 2] * y[t + 2]
+        d += x[t + 3] * y[t + 3]
+    for t in range(n, len(x)):
+        a += x[t] * y[t]
+    return (a + b) + (c + d)
+
+
 def _lagged(words: int, arrays: int, work: int) -> int:
     kind, lag = integers(words, 2)
     rank = 2 if kind == COUNTED else 1
@@ -60,9 +76,8 @@ def _lagged(words: int, arrays: int, work: int) -> int:
         c[:] = 0.0
         for row in range(m):
             x, s = doubles(first + 8 * row * k, k), doubles(second + 8 * row * n, n)
-            for t in range(k):
-                for j in range(length):
-                    c[j] += x[t] * s[t + j + lag]
+            for j in range(length):
+                c[j] += _dot(x, s[j + lag :])
         return 0
     c = doubles(first, k)
     for row in range(m):
@@ -141,6 +156,34 @@ def _recurrence_shape(attrs: Sequence[int], a: Type, p: Type) -> Type:
     return p
 
 
+# The next number waits for one product alone, which is subtracted last and from a register.
+
+
+@kernel
+def _forwards(a: np.ndarray, q: np.ndarray, n: int) -> None:
+    k, last = len(a), q[0]
+    for t in range(1, n):
+        found = q[t]
+        for j in range(min(k, t) - 1, 0, -1):
+            found -= a[j] * q[t - 1 - j]
+        last = found - a[0] * last
+        q[t] = last
+    for t in range(n, n + k):
+        for j in range(min(k, t) - 1, t - n - 1, -1):
+            q[t] -= a[j] * q[t - 1 - j]
+
+
+@kernel
+def _backwards(a: np.ndarray, q: np.ndarray, n: int) -> None:
+    last = q[n]
+    for t in range(n - 1, -1, -1):
+        found = q[t]
+        for j in range(len(a) - 1, 0, -1):
+            found -= a[j] * q[t + 1 + j]
+        last = found - a[0] * last
+        q[t] = last
+
+
 def _recurrence(words: int, arrays: int, work: int) -> int:
     backwards, k, m, length = integers(words, 4)
     out, at_a, at_p = integers(arrays, 3)
@@ -149,15 +192,9 @@ def _recurrence(words: int, arrays: int, work: int) -> int:
         p, q = doubles(at_p + 8 * row * length, length), doubles(out + 8 * row * length, length)
         copy(q, p)
         if backwards:
-            for t in range(n - 1, -1, -1):
-                found = q[t]
-                for j in range(k):
-                    found -= a[j] * q[t + 1 + j]
-                q[t] = found
+            _backwards(a, q, n)
         else:
-            for t in range(n):
-                for j in range(k):
-                    q[t + 1 + j] -= a[j] * q[t]
+            _forwards(a, q, n)
     return 0
 
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 from ckad.rules.vector_math.error_function import erf
 from ckad.rules.vector_math.exponential import exp, exp2, expm1
 from ckad.rules.vector_math.hyperbolic import cosh, sinh, tanh
+from ckad.rules.vector_math.length import hypot
 from ckad.rules.vector_math.logarithm import log, log1p, log2, log10
 from ckad.rules.vector_math.power import pow
 from ckad.rules.vector_math.trigonometric import cos, sin, tan
@@ -26,6 +27,7 @@ __all__ = [
     "exp",
     "exp2",
     "expm1",
+    "hypot",
     "log",
     "log1p",
     "log2",

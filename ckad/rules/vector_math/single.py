@@ -15,6 +15,7 @@ from ckad.rules import ir
 from ckad.rules.vector_math import power
 from ckad.rules.vector_math.definition import function
 from ckad.rules.vector_math.exponential import LOG2_E, LOG_2
+from ckad.rules.vector_math.length import INFINITY, root
 from ckad.rules.vector_math.logarithm import with_limits
 from ckad.rules.vector_math.polynomial import polynomial
 from ckad.rules.vector_math.real import Bits, Real, at_least, at_most, fma, where
@@ -171,3 +172,10 @@ def single_pow(b: Any, x: Any, y: Any) -> Any:
         return power.pow(b, x, y)
     square = b.fmul(x, x)
     return square if n == 2.0 else b.fmul(square, x if n == 3.0 else square)
+
+
+@function
+def single_hypot(x: Real, y: Real) -> Real:
+    """No square of a float32 is too large or too small for float64."""
+    infinite = abs(x).equals(INFINITY) | abs(y).equals(INFINITY)
+    return where(infinite, INFINITY, root(fma(x, x, y * y)))

@@ -12,7 +12,18 @@ from typing import Any
 import numpy as np
 
 from ckad.place import at_place
-from ckad.trace.arrays import Array, copied, known, own, reshaped, retyped, spread, stored, traced
+from ckad.trace.arrays import (
+    Array,
+    copied,
+    known,
+    own,
+    reshaped,
+    retyped,
+    routine,
+    spread,
+    stored,
+    traced,
+)
 from ckad.trace.axes import axes_of, axis_of
 from ckad.trace.dispatch import implements, reject
 from ckad.trace.numpy.table import take_along_axis
@@ -39,12 +50,24 @@ def _flat_unless(x: Array, axis: Any) -> tuple[Array, int]:
     return x, axis_of(axis, x.ndim)
 
 
+#: Up to so many elements a network sorts, in registers and for many rows at a time.
+_NETWORK = 16
+
+
 def _order(x: Array) -> Array:
-    """The positions that sort the last axis: Batcher's bitonic merge sort, all runs ascending.
+    """The positions that sort the last axis."""
+    n = x.shape[-1]
+    if n <= _NETWORK or not x.size:
+        return _by_network(x, n)
+    whole = x.dtype.kind != "f"
+    return reshaped(routine("order", np.reshape(x, (-1, n)), attrs=(int(whole),)), x.shape)
+
+
+def _by_network(x: Array, n: int) -> Array:
+    """Batcher's bitonic merge sort, all runs ascending.
 
     K. E. Batcher, Sorting networks and their applications, AFIPS 32 (1968), pp. 307-314.
     """
-    n = x.shape[-1]
     places = spread(traced(np.arange(n)), x.shape)
     width = 1 << max(n - 1, 0).bit_length()
     keys, places = _filled_up(x, places, width)
