@@ -27,14 +27,11 @@ Treedef = optree.PyTreeSpec
 
 
 def flatten(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tuple[list[Any], Treedef]:
-    """Leaves in order, and the structure. ``None`` is an empty subtree; what ``is_leaf`` says is
-    one is left whole."""
+    """Leaves in order, and the structure; None has no leaves, what ``is_leaf`` says is one."""
     try:
         leaves, treedef = optree.tree_flatten(tree, is_leaf, namespace=_NAMESPACE)
     except RecursionError as error:
-        raise UnrecordableError(
-            at_place("objects hold one another in a ring: number them.")
-        ) from error
+        raise UnrecordableError(at_place("objects hold one another. Hold numbers.")) from error
     new = {type(x) for x in leaves if is_dataclass(x) and not (is_leaf and is_leaf(x))}
     for cls in new:
         _register(cls)
