@@ -21,7 +21,7 @@ from ckad.patterns import is_sparse
 from ckad.place import at_place
 from ckad.trace.arrays import traced
 from ckad.trace.dispatch import CALLING, always, put
-from ckad.trace.source.values import by_library
+from ckad.trace.source.library.noted import by_library
 from ckad.trace.values.sparse import Sparse
 from ckad.transforms import primitive, stop_gradient
 
