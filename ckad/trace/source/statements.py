@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from ckad.errors import UnrecordableError
+from ckad.errors import RaisedError, UnrecordableError
 from ckad.place import at_place
 from ckad.trace.source.attributes import attribute_of, delete_attribute, set_attribute
 from ckad.trace.source.calls import call
 from ckad.trace.source.choices import Choice, can_be_chosen, numbered
 from ckad.trace.source.control import branches, chosen, repetition
 from ckad.trace.source.control.checks import Stops, note_raise
-from ckad.trace.source.control.filled import certain_array, check_alone
+from ckad.trace.source.control.filled import certain_array, check_alone, check_alone_in
 from ckad.trace.source.control.flow import Flow, definite
 from ckad.trace.source.control.guarded import (
     is_caught,
@@ -28,6 +28,7 @@ from ckad.trace.source.control.guarded import (
 from ckad.trace.source.control.sequences import several
 from ckad.trace.source.control.sequences.generators import yielded
 from ckad.trace.source.expressions import closure, evaluate, items, unread, unread_element
+from ckad.trace.source.kinds import check_items
 from ckad.trace.source.libraries import compiles
 from ckad.trace.source.library import sparse
 from ckad.trace.source.matching import match
@@ -50,8 +51,10 @@ from ckad.trace.source.names.frame import (
     MISSING,
     RETURN,
     Frame,
+    Ledger,
     Unclear,
     check_run_over,
+    ledger,
     region,
 )
 from ckad.trace.source.names.generated import loop_of
@@ -191,6 +194,7 @@ def store(owner: Any, index: Any, value: Any) -> None:
         value = seen(value)  # its items are taken
     if classes.invoke(owner, "__setitem__", index, value) is not MISSING:
         return None
+    check_items(owner, "assignable by items", "__setitem__")
     if isinstance(owner, CONTAINERS):
         changing(owner)
     elif isinstance(owner, np.ndarray):
@@ -233,6 +237,7 @@ def _augmented(frame: Frame, node: ast.AugAssign) -> None:
     elif isinstance(target, ast.Subscript):
         owner, index = unread(frame, target.value), several.index_of(frame, target)
         old = unread_element(owner, index)
+        check_alone_in(old, owner, index)
         new = _combined(frame, node, in_place, old)
         is_put = type(old) is list and new is old and type(owner) in CONTAINERS
         if not (is_put or several.is_list(old)):
@@ -242,7 +247,9 @@ def _augmented(frame: Frame, node: ast.AugAssign) -> None:
         owner = given(evaluate(frame, target.value))
         if attribute_counted(owner, target.attr, node):
             return
-        new = _combined(frame, node, in_place, attribute_of(owner, target.attr))
+        old = attribute_of(owner, target.attr)
+        check_alone_in(old, owner, target.attr)
+        new = _combined(frame, node, in_place, old)
         if not isinstance(owner, Tracer):
             set_attribute(owner, target.attr, new)
 
@@ -288,6 +295,7 @@ def _assert(frame: Frame, node: ast.Assert) -> None:
         if region() is not None:
             note_raise()
             raise Stops
+        _check_first()
         raise AssertionError(*([evaluate(frame, node.msg)] if node.msg else []))
 
 
@@ -302,9 +310,17 @@ def _raise(frame: Frame, node: ast.Raise) -> None:
         if not is_caught(error):
             note_raise()
             raise Stops
+    if not is_caught(error):
+        _check_first()
     if node.cause is not None:
         raise error from evaluate(frame, node.cause)
     raise error
+
+
+def _check_first() -> None:
+    """An error is the first one, as far as that is known before the program runs."""
+    if region() is None and isinstance(ledger().names[Ledger.CHECKS], Tracer):
+        raise RaisedError(at_place("the program raises an error here, or before it comes here."))
 
 
 def _define(frame: Frame, node: ast.FunctionDef) -> None:
