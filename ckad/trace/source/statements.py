@@ -6,7 +6,7 @@ import ast
 import operator
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -292,11 +292,8 @@ def _assert(frame: Frame, node: ast.Assert) -> None:
     if isinstance(verdict, Tracer):
         note_raise(np.logical_not(verdict))
     elif not verdict:
-        if region() is not None:
-            note_raise()
-            raise Stops
-        _check_first()
-        raise AssertionError(*([evaluate(frame, node.msg)] if node.msg else []))
+        is_certain = node.msg and (region() is None or is_guarded())
+        _throw(AssertionError(*([evaluate(frame, node.msg)] if is_certain else [])))
 
 
 def _raise(frame: Frame, node: ast.Raise) -> None:
@@ -304,23 +301,23 @@ def _raise(frame: Frame, node: ast.Raise) -> None:
         raise
     is_certain = region() is None or is_guarded()
     error: Any = evaluate(frame, node.exc) if is_certain else None
+    error = error() if isinstance(error, type) else error
+    if node.cause is not None and is_certain:
+        cause = evaluate(frame, node.cause)
+        error.__cause__ = cause() if isinstance(cause, type) else cause
+    _throw(error)
+
+
+def _throw(error: Any) -> NoReturn:
+    """Raise an error if a handler may meet it, or nothing is recorded; else the program stops."""
+    if is_caught(error):
+        raise error
     if region() is not None:
-        if error is not None:
-            error = error() if isinstance(error, type) else error
-        if not is_caught(error):
-            note_raise()
-            raise Stops
-    if not is_caught(error):
-        _check_first()
-    if node.cause is not None:
-        raise error from evaluate(frame, node.cause)
-    raise error
-
-
-def _check_first() -> None:
-    """An error is the first one, as far as that is known before the program runs."""
-    if region() is None and isinstance(ledger().names[Ledger.CHECKS], Tracer):
+        note_raise()
+        raise Stops
+    if isinstance(ledger().names[Ledger.CHECKS], Tracer):  # another one may come before
         raise RaisedError(at_place("the program raises an error here, or before it comes here."))
+    raise error
 
 
 def _define(frame: Frame, node: ast.FunctionDef) -> None:
