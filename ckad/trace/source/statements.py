@@ -292,8 +292,9 @@ def _assert(frame: Frame, node: ast.Assert) -> None:
     if isinstance(verdict, Tracer):
         note_raise(np.logical_not(verdict))
     elif not verdict:
-        is_certain = node.msg and (region() is None or is_guarded())
-        _throw(AssertionError(*([evaluate(frame, node.msg)] if is_certain else [])))
+        is_certain = region() is None or is_guarded()
+        told = [evaluate(frame, node.msg)] if node.msg and is_certain else []
+        _throw(AssertionError(*told))
 
 
 def _raise(frame: Frame, node: ast.Raise) -> None:
