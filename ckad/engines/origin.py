@@ -124,6 +124,11 @@ _STOPPED: dict[str, tuple[type[Exception], str]] = {
         "a Python integer is out of the bounds of the short integers that it meets{where}; NumPy "
         "raises an OverflowError. Convert them before, with .astype(np.int64).",
     ),
+    "order": (
+        RaisedError,
+        "numbers are sorted{where} among which is a NaN, and where Python would leave each depends "
+        "on its comparisons. Sort by np.sort, which puts NaN last, or leave it out before.",
+    ),
     "unconverged": (
         RaisedError,
         "an iteration has not converged{where}, and its derivative is that of the solution. Give "

@@ -36,6 +36,7 @@ class Reason(IntEnum):
     RANGE = 23
     WHOLE = 24
     CAUGHT = 25
+    ORDER = 26
 
 
 def reason_of(row: Row) -> Reason:

@@ -11,7 +11,7 @@ import pytest
 import ckad
 from ckad.errors import CarryError, ConcreteValueError, RaisedError, TracedIndexError
 
-from .idioms import check_number
+from .idioms import check_number, failing_checks
 
 STRICT = True
 
@@ -76,7 +76,8 @@ def from_its_own_handler(x):
 
 
 @pytest.mark.parametrize(
-    "function", [by_name_in_a_loop, of_a_class, within_a_branch, from_its_own_handler]
+    "function",
+    [by_name_in_a_loop, of_a_class, within_a_branch, from_its_own_handler, failing_checks],
 )
 def test_what_is_raised_whatever_the_numbers_are(function):
     check_number(function, 0.7, rel=1e-14)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import copy
 from collections import defaultdict, deque
 from dataclasses import dataclass, field
@@ -17,11 +18,19 @@ from .idioms import check_number
 AT = 0.6
 
 
-class Body:
+class Moving(abc.ABC):
+    @abc.abstractmethod
+    def speed(self): ...
+
+
+class Body(Moving):
     kind = "body"
 
     def __init__(self, x):
         self.x, self.v, self.trail = x, 0.0, [x, x]
+
+    def speed(self):
+        return self.v
 
 
 @dataclass
@@ -55,7 +64,7 @@ def bodies(a):
         old = copy.deepcopy(pair)
         for i in range(2):
             pair[i].v = pair[i].v + 0.1 * (old[1 - i].x - old[i].x) + 0.01 * old[i].trail[0]
-            pair[i].x = pair[i].x + 0.1 * pair[i].v
+            pair[i].x = pair[i].x + 0.1 * pair[i].speed()
             pair[i].trail[0] = old[i].x
     return pair[0].x ** 2 + pair[1].v
 

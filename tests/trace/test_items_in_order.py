@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import ckad
-from ckad.errors import AliasError
+from ckad.errors import AliasError, RaisedError
 
 Function = Callable[[Any], Any]
 POINTS = [2.0, 0.5]
@@ -170,3 +170,42 @@ def test_python_draws_the_very_array_and_numpy_a_copy(f: Function) -> None:
     value, gradient = ckad.value_and_grad(f, engine="vm")(0.5)
     assert value == pytest.approx(f(0.5), rel=1e-13)
     assert gradient == pytest.approx((f(0.5 + 1e-6) - f(0.5 - 1e-6)) / 2e-6, rel=1e-6)
+
+
+def by_a_key(x):
+    return max(range(5), key=lambda k: x[k]), min(range(5), key=lambda k: x[k])
+
+
+@pytest.mark.parametrize("places", [[], [0], [2], [4], [0, 3], [0, 1, 2, 3, 4]])
+def test_a_nan_among_keys_is_what_it_is_in_python(places):
+    at = np.array([0.3, 0.9, 0.1, -0.4, 0.5])
+    at[places] = np.nan
+    assert ckad.jit(by_a_key, engine="vm")(at) == by_a_key(at)
+
+
+def sorted_numbers(x):
+    return sorted([x[0], x[1], x[2]])
+
+
+def sorted_array(x):
+    return sorted(x, reverse=True)
+
+
+def sorted_by_a_key(x):
+    return sorted(range(3), key=lambda k: x[k])
+
+
+def sorted_in_place(x):
+    pairs = [(x[k], k) for k in range(3)]
+    pairs.sort()
+    return pairs
+
+
+@pytest.mark.parametrize(
+    "program", [sorted_numbers, sorted_array, sorted_by_a_key, sorted_in_place]
+)
+def test_the_program_stops_where_a_nan_is_sorted(program):
+    sort, at = ckad.jit(program, engine="vm"), np.array([0.3, 0.9, 0.1])
+    assert sort(at) == program(at)
+    with pytest.raises(RaisedError, match="among which is a NaN"):
+        sort(np.array([0.3, np.nan, 0.1]))

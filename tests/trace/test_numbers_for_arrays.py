@@ -97,6 +97,14 @@ def kept_in_a_list(x):
     return np.max(kept[0] * x) + np.max(kept[1])
 
 
+def changed_where_it_is_held(x):
+    held, kept = Held(), [chosen(x)]
+    held.p = chosen(x)
+    held.p *= 2.0
+    kept[0] *= 3.0
+    return np.max(held.p * x) + np.max(kept[0] * x)
+
+
 def with_an_array_as_large(x):
     p = chosen(x)
     p += x
@@ -118,14 +126,12 @@ def nothing_in_some_steps(x):
 
 SAME = [
     *(by_elements, kept_in_a_list, with_an_array_as_large, nothing_yet, nothing_in_some_steps),
+    changed_where_it_is_held,
 ]
 
 
 @pytest.mark.parametrize("at", [NUMBER, ARRAY])
-@pytest.mark.parametrize(
-    "function",
-    [by_elements, kept_in_a_list, with_an_array_as_large, nothing_yet, nothing_in_some_steps],
-)
+@pytest.mark.parametrize("function", SAME)
 def test_what_is_the_same_of_both_is_computed(function, at):
     value, gradient = ckad.value_and_grad(function)(at)
     assert value == pytest.approx(function(at), rel=1e-13)
@@ -155,7 +161,38 @@ def shown_by_the_caller(x):
     return np.sum(doubled(p) * x + p * x)
 
 
-@pytest.mark.parametrize("function", [shown_by_another_name, shown_by_a_list, shown_by_the_caller])
+class Held: ...
+
+
+def an_attribute(x):
+    held = Held()
+    held.p = chosen(x)
+    q = held.p
+    held.p *= 2.0
+    return np.sum(q * x)
+
+
+def an_item_of_a_list(x):
+    held = [1.0, chosen(x)]
+    q = held[1]
+    held[-1] += x
+    return np.sum(q * x)
+
+
+def an_item_shown_by_another(x):
+    held = {"p": chosen(x)}
+    held["q"] = held["p"]
+    held["p"] *= 2.0
+    return np.sum(held["q"] * x)
+
+
+SHARED = [
+    *(shown_by_another_name, shown_by_a_list, shown_by_the_caller),
+    *(an_attribute, an_item_of_a_list, an_item_shown_by_another),
+]
+
+
+@pytest.mark.parametrize("function", SHARED)
 def test_what_two_names_show_is_not_changed_in_place(function):
     with pytest.raises(CarryError, match="is changed in place, and is an array or a number"):
         ckad.grad(function)(NUMBER)

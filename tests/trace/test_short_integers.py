@@ -199,6 +199,16 @@ def test_dtypes_and_numbers_are_those_of_numpy(engine):
         np.testing.assert_array_equal(got[name], x, err_msg=name, strict=True)
 
 
+def test_parts_of_short_integers_are_put_in_order():
+    def program(u):
+        return np.partition(u, 1), np.argpartition(u, 1)
+
+    u = np.array([3, -1, 2], np.int8)
+    for found, expected in zip(ckad.jit(program)(u), program(u), strict=True):
+        assert found.tolist() == expected.tolist()
+        assert found.dtype == expected.dtype
+
+
 def test_an_argument_of_short_integers_wraps_around():
     def twice(u, image):
         return np.sum((image + image) * u)

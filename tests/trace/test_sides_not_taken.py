@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import ckad
-from ckad.errors import ConcreteValueError, RaisedError
+from ckad.errors import ConcreteValueError, RaisedError, UnboundError
 
 TAKEN, LEFT = np.array([0.8, 0.6, -0.4]), np.array([0.2, 0.6, -0.4])
 
@@ -109,6 +109,120 @@ def test_a_program_that_raises_on_both_sides_gives_nothing(function: Function) -
     for at in (TAKEN, LEFT):
         with pytest.raises(RaisedError):
             ckad.jit(function)(at)
+
+
+class Plain: ...
+
+
+def no_such_name(x, _):
+    return not_there + x[0]  # noqa: F821
+
+
+def no_such_attribute(x, _):
+    return Plain().nothing + x.nothing
+
+
+def nothing_in_a_module(x, _):
+    return np.nothing(x)
+
+
+def not_bound_yet(x, _):
+    y = later + x[0]  # noqa: F821
+    later = 1.0
+    return y + later
+
+
+def no_such_module(x, _):
+    import nothing_at_all
+
+    return nothing_at_all.nothing(x)
+
+
+NAMES = [no_such_name, no_such_attribute, nothing_in_a_module, not_bound_yet, no_such_module]
+
+
+@pytest.mark.parametrize("raising", [*NAMES, too_few_names, no_length])
+def test_names_and_loops_of_unknown_length(raising: Function) -> None:
+    def program(x):
+        total, k = 0.0, 0
+        while total < 2.0 + x[0]:
+            total += x[1] if x[0] < 0.5 else raising(x, k)
+            k += 1
+        return total * x[2]
+
+    compiled = ckad.value_and_grad(program, engine="vm")
+    value, gradient = compiled(LEFT)
+    assert value == pytest.approx(program(LEFT), rel=1e-13)
+    assert gradient == pytest.approx([0.0, 4 * LEFT[2], 4 * LEFT[1]], rel=1e-13)
+    with pytest.raises(RaisedError):
+        compiled(TAKEN)
+
+
+def leaves_names_unbound(x):
+    while x[0] > 0.5:
+        y = x[1]
+        raise ValueError(y)
+    return y
+
+
+def one_error_or_another(x):
+    if x[0] > 0.5:
+        raise KeyError
+    raise ValueError
+
+
+@pytest.mark.parametrize("function", [leaves_names_unbound, one_error_or_another])
+def test_which_error_comes_first_is_not_told(function: Function) -> None:
+    for at in (TAKEN, LEFT):
+        with pytest.raises((RaisedError, UnboundError)):
+            ckad.jit(function)(at)
+
+
+def test_after_a_loop_of_steps_that_raise_its_names_are_what_they_were() -> None:
+    def program(x):
+        y = x[1]
+        while x[0] > 0.5:
+            y = y * 2.0
+            raise ValueError
+        return y
+
+    value, gradient = ckad.value_and_grad(program)(LEFT)
+    assert value == LEFT[1]
+    assert gradient.tolist() == [0.0, 1.0, 0.0]
+    with pytest.raises(RaisedError):
+        ckad.jit(program)(TAKEN)
+
+
+# --- what Python's numbers do not have -----------------------------------------------------------
+
+
+def method_of_an_array(x):
+    return float(x[0]).sum()
+
+
+def attribute_of_an_array(x):
+    return (2.0 * int(x[0])).shape
+
+
+def item_of_a_number(x):
+    return float(x[0])[0]
+
+
+def item_put_into_a_number(x):
+    y = x[0]
+    y[...] = 3.0
+    return y
+
+
+WITHOUT = [method_of_an_array, attribute_of_an_array, item_of_a_number, item_put_into_a_number]
+
+
+@pytest.mark.parametrize("function", WITHOUT)
+def test_what_numbers_do_not_have_is_pythons_error(function: Function) -> None:
+    with pytest.raises((AttributeError, TypeError)) as expected:
+        function(TAKEN)
+    with pytest.raises(expected.type):
+        ckad.jit(function)(TAKEN)
 
 
 # --- the width of what is computed, where a condition decides the class of an operand -------------

@@ -24,6 +24,7 @@ from ckad.trace.source.names import classes
 from ckad.trace.source.names.absence import given, needed
 from ckad.trace.source.names.frame import MISSING, Maybe, check_changeable, ledger, region
 from ckad.trace.source.outside.watch import watch
+from ckad.trace.source.values import is_weak
 from ckad.trace.values.complex import ComplexTracer
 from ckad.trace.values.fields import Fields
 from ckad.trace.values.tracer import Tracer, lift
@@ -39,23 +40,30 @@ def attribute_of(owner: Any, name: str) -> Any:
         return chosen.asked(owner, lambda known: objects.attribute(known, name))
     if not isinstance(owner, (Tracer, ComplexTracer)):
         return objects.attribute(owner, name)
+    if owner.scalar and is_weak(owner) and not getattr(owner, "classes", None):
+        _check_has(class_of(owner), name)
     try:
         return getattr(owner_of(owner, name), name)
     except AttributeError:
         raise _missing(owner, name) from None
 
 
+def _check_has(kind: type, name: str) -> None:
+    """A number of Python's has nothing of an array."""
+    if not hasattr(kind, name):
+        raise AttributeError(at_place(f"{kind.__name__!r} object has no attribute {name!r}"))
+
+
 def _missing(owner: Any, name: str) -> Exception:
     """What a traced number or array has not, and may have in Python."""
     kind = class_of(owner)
-    if hasattr(kind, name):
-        return UnsupportedFunctionError(
-            at_place(
-                f"ckad has no rule for .{name} of a traced {kind.__name__}. Write it with NumPy's "
-                "functions, or compute it outside of the differentiated function."
-            )
+    _check_has(kind, name)
+    return UnsupportedFunctionError(
+        at_place(
+            f"ckad has no rule for .{name} of a traced {kind.__name__}. Write it with NumPy's "
+            "functions, or compute it outside of the differentiated function."
         )
-    return AttributeError(at_place(f"{kind.__name__!r} object has no attribute {name!r}"))
+    )
 
 
 def set_attribute(owner: Any, name: str, value: Any) -> None:

@@ -26,7 +26,7 @@ from ckad.trace.source.control.sequences.comprehensions import (
 )
 from ckad.trace.source.control.sequences.ordering import found_by
 from ckad.trace.source.effects import arguments
-from ckad.trace.source.kinds import real_of_spectra
+from ckad.trace.source.kinds import check_items, real_of_spectra
 from ckad.trace.source.library.called import writable
 from ckad.trace.source.library.lists import columns, without_deques
 from ckad.trace.source.memory import keyed, listed
@@ -259,12 +259,12 @@ def unread_element(owner: Any, index: Any) -> Any:
         return chosen.asked(owner, lambda known: _item_of_one(known, index))
     if isinstance(owner, dict):
         check_key(index)
-    if type(index) is Choice and isinstance(owner, dict):
-        return chosen.asked(index, lambda known: element(owner, known))
+        if type(index) is Choice:
+            return chosen.asked(index, lambda known: element(owner, known))
     index = numbered(index)
-    found = classes.invoke(owner, "__getitem__", index)
-    if found is not MISSING:
+    if (found := classes.invoke(owner, "__getitem__", index)) is not MISSING:
         return found
+    check_items(owner, "subscriptable", "__getitem__")
     grids = writable(owner, index)
     if grids is not None:
         return grids

@@ -28,6 +28,13 @@ from ckad.trace.values.short import Short
 from ckad.trace.values.sparse import Sparse
 from ckad.trace.values.tracer import Tracer
 
+
+def check_items(x: Any, what: str, method: str) -> None:
+    """Python's numbers have no items, and NumPy's none that can be bound."""
+    if type(x) is Tracer and x.scalar and not x.classes and not hasattr(class_of(x), method):
+        raise TypeError(at_place(f"{class_of(x).__name__!r} object is not {what}"))
+
+
 _NUMBERS: dict[str, type] = {"b": bool, "i": int, "u": int, "f": float, "c": complex}
 
 

@@ -6,18 +6,18 @@ import ast
 import operator
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
-from ckad.errors import UnrecordableError
+from ckad.errors import RaisedError, UnrecordableError
 from ckad.place import at_place
 from ckad.trace.source.attributes import attribute_of, delete_attribute, set_attribute
 from ckad.trace.source.calls import call
 from ckad.trace.source.choices import Choice, can_be_chosen, numbered
 from ckad.trace.source.control import branches, chosen, repetition
 from ckad.trace.source.control.checks import Stops, may_be_caught, note_raise
-from ckad.trace.source.control.filled import certain_array, check_alone
+from ckad.trace.source.control.filled import certain_array, check_alone, check_alone_in
 from ckad.trace.source.control.flow import Flow, definite
 from ckad.trace.source.control.guarded import (
     is_caught,
@@ -28,6 +28,7 @@ from ckad.trace.source.control.guarded import (
 from ckad.trace.source.control.sequences import several
 from ckad.trace.source.control.sequences.generators import yielded
 from ckad.trace.source.expressions import closure, evaluate, items, unread, unread_element
+from ckad.trace.source.kinds import check_items
 from ckad.trace.source.libraries import compiles
 from ckad.trace.source.library import sparse
 from ckad.trace.source.matching import match
@@ -50,8 +51,10 @@ from ckad.trace.source.names.frame import (
     MISSING,
     RETURN,
     Frame,
+    Ledger,
     Unclear,
     check_run_over,
+    ledger,
     region,
 )
 from ckad.trace.source.names.generated import loop_of
@@ -202,6 +205,7 @@ def store(owner: Any, index: Any, value: Any) -> None:
         value = seen(value)  # its items are taken
     if classes.invoke(owner, "__setitem__", index, value) is not MISSING:
         return None
+    check_items(owner, "assignable by items", "__setitem__")
     if isinstance(owner, CONTAINERS):
         changing(owner)
     elif isinstance(owner, np.ndarray):
@@ -244,6 +248,7 @@ def _augmented(frame: Frame, node: ast.AugAssign) -> None:
     elif isinstance(target, ast.Subscript):
         owner, index = unread(frame, target.value), several.index_of(frame, target)
         old = unread_element(owner, index)
+        check_alone_in(old, owner, index)
         new = _combined(frame, node, in_place, old)
         is_put = type(old) is list and new is old and type(owner) in CONTAINERS
         if not (is_put or several.is_list(old)):
@@ -253,7 +258,9 @@ def _augmented(frame: Frame, node: ast.AugAssign) -> None:
         owner = given(evaluate(frame, target.value))
         if attribute_counted(owner, target.attr, node):
             return
-        new = _combined(frame, node, in_place, attribute_of(owner, target.attr))
+        old = attribute_of(owner, target.attr)
+        check_alone_in(old, owner, target.attr)
+        new = _combined(frame, node, in_place, old)
         if not isinstance(owner, Tracer):
             set_attribute(owner, target.attr, new)
 
@@ -296,10 +303,9 @@ def _assert(frame: Frame, node: ast.Assert) -> None:
     if isinstance(verdict, Tracer):
         note_raise(np.logical_not(verdict))
     elif not verdict:
-        if region() is not None:
-            note_raise()
-            raise Stops
-        raise AssertionError(*([evaluate(frame, node.msg)] if node.msg else []))
+        is_certain = region() is None or is_guarded()
+        told = [evaluate(frame, node.msg)] if node.msg and is_certain else []
+        _throw(AssertionError(*told))
 
 
 def _raise(frame: Frame, node: ast.Raise) -> None:
@@ -307,14 +313,22 @@ def _raise(frame: Frame, node: ast.Raise) -> None:
         raise
     is_certain = region() is None or is_guarded()
     error: Any = evaluate(frame, node.exc) if is_certain else None
+    error = error() if isinstance(error, type) else error
+    if node.cause is not None and is_certain:
+        cause = evaluate(frame, node.cause)
+        error.__cause__ = cause() if isinstance(cause, type) else cause
+    _throw(error)
+
+
+def _throw(error: Any) -> NoReturn:
+    """Raise an error if a handler may meet it, or nothing is recorded; else the program stops."""
+    if is_caught(error):
+        raise error
     if region() is not None:
-        if error is not None:
-            error = error() if isinstance(error, type) else error
-        if not is_caught(error):
-            note_raise()
-            raise Stops
-    if node.cause is not None:
-        raise error from evaluate(frame, node.cause)
+        note_raise()
+        raise Stops
+    if isinstance(ledger().names[Ledger.CHECKS], Tracer):  # another one may come before
+        raise RaisedError(at_place("the program raises an error here, or before it comes here."))
     raise error
 
 

@@ -29,8 +29,10 @@ def _of_complex(which: int) -> Callable[[Any], Array]:
 
 def _of_real(which: int) -> Callable[[Any], Array]:
     def function(x: Any) -> Array:
-        real = retyped(traced(x), np.float64)
-        return own(routine("error_function", real, np.zeros_like(real), attrs=(which,))[0])
+        given = traced(x)
+        real = retyped(given, np.float64)
+        found = own(routine("error_function", real, np.zeros_like(real), attrs=(which,))[0])
+        return retyped(found, given.dtype) if given.dtype == np.float32 else found
 
     return function
 

@@ -225,6 +225,7 @@ _KEEPING: list[Any] = [
     *(np.tile, np.take, np.expand_dims, np.swapaxes, np.moveaxis, np.broadcast_to, np.diagonal),
     *(np.sort, np.max, np.min, np.amax, np.amin, np.around, np.round, np.real, np.pad),
     *(np.atleast_1d, np.atleast_2d, np.atleast_3d, np.ndarray.real, np.ndarray.conj),
+    np.partition,
     *(np.ndarray.conjugate, np.ndarray.view, arrays.reshaped, arrays.spread, arrays.own),
     *(arrays.copied, arrays.taken, arrays.padded, arrays.flattened, arrays.in_order),
     *(arrays.diagonal_view, arrays.sliding),

@@ -35,6 +35,7 @@ _OF_NUMBERS: list[Any] = [
     *(np.nonzero, np.flatnonzero, np.argwhere, np.shape, np.ndim, np.size, np.array_equal),
     *(np.argsort, np.lexsort, np.searchsorted, np.digitize, np.bincount, np.histogram, np.isin),
     *(np.median, np.quantile, np.percentile, np.interp, np.average, np.array_equiv, np.nanmean),
+    np.argpartition,
     *(
         arrays.wrapped,
         np.imag,

@@ -128,10 +128,10 @@ class Body:
             with not_caught_outside():
                 flow = loop.steps.step(self.index)
         except Stops:  # at the end of the first step the program is over
-            flow = definite(Flow.BREAK)
+            flow = definite(Flow.RAISE)
         kinds = flow.kinds if flow is not None else self.kinds
         self.kinds = kinds
-        ends_early = bool(kinds & {Flow.BREAK, Flow.RETURN})
+        ends_early = bool(kinds & {Flow.BREAK, Flow.RETURN, Flow.RAISE})
         if ends_early and loop.lists:
             raise Whole(next(iter(loop.lists.values())), self.region)
         if ends_early and not loop.signals:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Hashable, Sequence
+from functools import partial
 from typing import Any, NoReturn
 
 import numpy as np
@@ -102,8 +103,15 @@ def run_on(flow: Flow | None, rest: Thunk, place: Hashable) -> Flow | None:
     assert flow is not None
     if goes is False:
         return flow
-    others = Flow(flow.kinds - {Flow.NEXT}, flow.signal)
-    return branch(goes, rest, lambda: others, place)
+    return branch(goes, rest, partial(_ended, flow, Flow.NEXT), place)
+
+
+def _ended(flow: Flow, *kinds: int) -> Flow:
+    """How a block has ended that is not run on, as after ``kinds``."""
+    others = Flow(flow.kinds.difference(kinds), flow.signal)
+    if others.always(Flow.RAISE):
+        raise Stops
+    return others
 
 
 def run_on_from(
@@ -116,8 +124,8 @@ def run_on_from(
         return flow
     if goes is True:
         return run(k)
-    left = Flow(flow.kinds - {Flow.NEXT, Flow.CONTINUE}, flow.signal)
-    return branch(goes, lambda: run(k), lambda: left, ("from", node, k))
+    left = partial(_ended, flow, Flow.NEXT, Flow.CONTINUE)
+    return branch(goes, lambda: run(k), left, ("from", node, k))
 
 
 def logical(is_and: bool, first: Any, verdict: Tracer, rest: Thunk, place: Hashable) -> Any:
@@ -216,11 +224,13 @@ def _writes(side: Side, key: int) -> bool:
 #: What Python raises where a line is run, and a side that is not taken does not.
 _OF_THE_RUN = (
     LookupError,
-    UnboundLocalError,
+    NameError,
+    AttributeError,
     ValueError,
     ArithmeticError,
     TypeError,
     StopIteration,
+    ImportError,
 )
 
 
@@ -247,11 +257,9 @@ def _record_side(side: Thunk, written: dict[int, Storage], housing: Housing) -> 
         except _OF_THE_RUN as error:
             if isinstance(error, CkadError) and not isinstance(error, LookupError):
                 raise
-            if all(x.index is None for x in enclosing()):  # an error of the run, if it comes there
-                note_raise()
+            if isinstance(error, NameError) or not _is_in_loop():
+                note_raise()  # an error of the run, if it comes there
                 result, raises = definite(Flow.RAISE), True
-            elif isinstance(error, UnboundLocalError):
-                raise
             else:
                 raise CarryError(  # a loop then runs step by step, this side only if it is taken
                     at_place(
@@ -262,6 +270,11 @@ def _record_side(side: Thunk, written: dict[int, Storage], housing: Housing) -> 
         frames = {id(frame): frame for frame, _ in region.changed}.values()
         owners = [frame.owner for frame in frames if isinstance(frame, (Attributes, Contents))]
         return Side(trace, result, _ends(region), region, raises, Ended(owners))
+
+
+def _is_in_loop() -> bool:
+    """Whether a loop that may be run step by step is recorded once for all its steps."""
+    return any(inner.may_be_written_out for inner in enclosing())
 
 
 def _ends(region: Region) -> dict[Key, Any]:

@@ -261,9 +261,9 @@ class Stops(BaseException):
     """The side of a branch, or the body of a loop, that is being recorded ends with a ``raise``."""
 
 
-def note_raise(wrong: Any = True) -> None:
+def note_raise(wrong: Any = True, reason: Reason = Reason.RAISED) -> None:
     """The program stops here if ``wrong``, whatever it computes afterwards."""
-    _count(stop_if(wrong, Reason.RAISED))
+    _count(stop_if(wrong, reason))
 
 
 def stop_where_caught(wrong: Callable[[], Any], *kinds: type[Exception]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from ckad.errors import CarryError
 from ckad.place import at_place
 from ckad.trace.memory.context import current
 from ckad.trace.source.control.checks import note_raise
-from ckad.trace.source.memory.aliases import live_names
+from ckad.trace.source.memory.aliases import live_names, shows_elsewhere
 from ckad.trace.source.names.frame import Key
 from ckad.trace.values.apply import astype
 from ckad.trace.values.filled import Zero, as_array, is_by_elements, is_filled
@@ -60,15 +60,28 @@ def certain_array(x: Any) -> Any:
 def check_alone(x: Any, key: Key) -> None:
     """CarryError if a name is changed in place by ``+=`` whose value other names show, too: they
     see that of an array, and not that of a number."""
-    other = next(live_names(x.storage.root, [key]), None) if is_filled(x) else None
-    if other is not None:
-        raise CarryError(
-            at_place(
-                f"{key[1]!r} is changed in place, and is an array or a number: {other[1]!r} shows "
-                "the same and would change with it if it is an array alone. Which of these it is "
-                "depends on a traced condition. Write x = x + y, or start with an array."
-            )
+    if is_filled(x) and (other := next(live_names(x.storage.root, [key]), None)):
+        _refuse_shared(repr(key[1]), repr(other[1]))
+
+
+def check_alone_in(x: Any, owner: Any, place: Any) -> None:
+    """The same of an item of ``owner``, or of an attribute."""
+    if not is_filled(x) or isinstance(place, Tracer):
+        return
+    if type(owner) is list:
+        place %= len(owner)
+    if other := shows_elsewhere(x.storage.root, owner, place):
+        _refuse_shared(f"{place!r} of a {type(owner).__name__}", repr(other))
+
+
+def _refuse_shared(changed: str, other: str) -> NoReturn:
+    raise CarryError(
+        at_place(
+            f"{changed} is changed in place, and is an array or a number: {other} shows "
+            "the same and would change with it if it is an array alone. Which of these it is "
+            "depends on a traced condition. Write x = x + y, or start with an array."
         )
+    )
 
 
 def _array(x: Any, how: str) -> Any:

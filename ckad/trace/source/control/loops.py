@@ -51,7 +51,7 @@ from ckad.trace.values.grown import Grown, settle_tips
 from ckad.trace.values.tracer import Tracer, fresh, lift
 
 #: How often a body is recorded at most: without the rounds that find arrays to keep, and in all.
-MOST_ROUNDS, MOST_OF_ALL = 24, 500
+MOST_ROUNDS, MOST_OF_ALL = 24, 120
 
 
 class StagedLoop:

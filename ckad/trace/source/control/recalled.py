@@ -130,7 +130,7 @@ def _keep(place: Hashable, guess: Guess | None) -> None:
 
 def is_least(body: Body) -> bool:
     """Whether a loop carries, appends to and ends on nothing that its step does not need."""
-    if body.loop.signals and not body.kinds & {Flow.BREAK, Flow.RETURN}:
+    if body.loop.signals and not body.kinds & {Flow.BREAK, Flow.RETURN, Flow.RAISE}:
         return False
     read = {row for x in body.trace.builder.rows for row in x.operands}
     for key, entered in body.inputs.items():

@@ -389,9 +389,8 @@ def _after(frame: Frame, node: ast.For | ast.While, flow: Flow | None) -> Flow |
 
 def _left(flow: Flow) -> Flow | None:
     """A flow out of a loop: to have left it is to run on after it."""
-    if Flow.RETURN not in flow.kinds:
-        return None
-    if flow.kinds == {Flow.RETURN}:
-        return flow
-    signal = np.where(np.equal(flow.signal, Flow.RETURN), Flow.RETURN, Flow.NEXT)
-    return Flow(frozenset({Flow.NEXT, Flow.RETURN}), signal)
+    over = flow.kinds & {Flow.RETURN, Flow.RAISE}
+    if not over or flow.kinds == over:
+        return flow if over else None
+    signal = np.where(flow.goes(*over), flow.signal, Flow.NEXT)
+    return Flow(over | {Flow.NEXT}, signal)

@@ -19,7 +19,7 @@ from ckad.trace.source.memory.contents import is_in_buffers, read
 from ckad.trace.source.names.closures import Closure
 from ckad.trace.source.names.frame import ledger, made, region
 from ckad.trace.source.outside.guard import ABSENT
-from ckad.trace.source.outside.kinds import CONTAINERS, MAPPINGS, users
+from ckad.trace.source.outside.kinds import CONTAINERS, MAPPINGS, STATELESS, users
 from ckad.trace.values.array import Array
 
 #: What cannot change is its own copy, and functions and classes are by Python's rule.
@@ -88,10 +88,10 @@ def _of_object(x: Any, part: Any) -> Any:
     """An object whose attributes are all that it is."""
     kind = type(x)
     plain = not is_library(kind.__module__) and type(getattr(x, "__dict__", None)) is dict
-    slots = any("__slots__" in vars(base) for base in kind.__mro__[:-1])
+    slots = any(vars(base).get("__slots__") for base in kind.__mro__[:-1])
     if not plain or slots or any(users(kind, name) is not ABSENT for name in _OWN_WAYS):
         raise _Unknown
-    if any(base is not object and is_library(base.__module__) for base in kind.__mro__):
+    if any(base not in STATELESS and is_library(base.__module__) for base in kind.__mro__):
         raise _Unknown
     found = object.__new__(kind)
     ledger().made[id(found)] = made(found)

@@ -13,6 +13,7 @@ from ckad.trace.source.memory.contents import new, read, read_deep
 from ckad.trace.source.memory.twins import changing
 from ckad.trace.source.names.closures import call_from_source
 from ckad.trace.source.values import asks_traced
+from ckad.trace.values.tracer import Tracer
 
 
 def orders(callee: Any, owner: Any, args: Sequence[Any], options: dict[str, Any]) -> bool:
@@ -30,7 +31,7 @@ def orders(callee: Any, owner: Any, args: Sequence[Any], options: dict[str, Any]
         return True
     items = args[0] if len(args) == 1 else args
     if type(items) not in (list, tuple):
-        return False
+        return callee is sorted and type(items) is Tracer
     others = any(isinstance(x, (tuple, list)) or not is_library(type(x).__module__) for x in items)
     return asks_traced(items) and (callee is sorted or others)
 
@@ -42,6 +43,8 @@ def in_order(
     items = owner if type(owner) is list else args[0] if len(args) == 1 else args
     if callee is sum:
         return _total(*args, **options)
+    if type(items) is Tracer and callee is sorted and options.get("key") is None:
+        return ordered(items, None, options.get("reverse", False))
     read(items)
     items, key = list(items), options.get("key")
     read_deep(tuple(items))

@@ -43,6 +43,20 @@ def live_names(root: Storage, but: Collection[Key], loop: ast.stmt | None = None
                 yield frame, name
 
 
+def shows_elsewhere(root: Storage, owner: Any, place: Any) -> str | None:
+    """What shows ``root`` beside one place of a container or object, and may be read later."""
+    but = {id(owner)}
+    for frame in _frames():
+        if getattr(frame, "owner", None) is not owner:
+            for name, value in frame.names.items():
+                if _shows(value, root, but) and frame.is_read_later(name):
+                    return name
+    held = attributes(owner) if not isinstance(owner, Iterable) else owner
+    items = held.items() if isinstance(held, Mapping) else enumerate(_parts(held))
+    others = (key for key, value in items if key != place and _shows(value, root))
+    return next((repr(key) for key in others), None)
+
+
 def names_showing(*containers: Any) -> Iterator[str]:
     """The names that show one of these very objects and may be read later."""
     found = _Search(containers)

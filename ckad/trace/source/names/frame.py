@@ -174,6 +174,7 @@ class Frame:
         frame = self.owner_of(name) or _outside(self.function, name)
         frame.note_change(name)
         if name not in frame.names:
+            frame.note_unsure(name)
             raise NameError(at_place(f"name {name!r} is not defined"))
         frame.restore(name, MISSING)
 

@@ -45,6 +45,7 @@ class Region:
         self.appends: dict[int, tuple[list[Any], list[Any]]] = {}  # lists, and what is appended
         self.new_lists: dict[int, list[Any]] = {}  # those of which that was not known yet
         self.grown: set[int] = set()  # lists that are appended to here, and not looked at
+        self.may_be_written_out = False  # a loop's body: whether steps may be recorded one by one
         self.ends_unknown = False  # a loop's body, of which it is not known how often it runs
         self.whole: dict[int, Any] = {}  # lists of which the body does more than append to them
         self.growth: dict[int, Growth] = {}  # by how much lists have grown here

@@ -40,9 +40,11 @@ CONTAINERS = (*MAPPINGS, *SEQUENCES, set)
 #: Values whose attributes and methods reach nothing else; what they hold was noted with them.
 INERT = frozenset({*IMMUTABLE, *CONTAINERS, tuple, frozenset, np.ndarray, *BUILTIN, *CONSTANT})
 _NAMESPACES = (SimpleNamespace, argparse.Namespace)
-#: Classes of libraries from which a class of the user may be derived and stay one of the user's.
+#: Classes of libraries whose objects hold nothing,
+STATELESS = (object, abc.ABC, Generic, Protocol)
+#: and others from which a class of the user may be derived and stay one of the user's.
 _BASES = (
-    *(object, tuple, abc.ABC, Generic, Protocol, enum.Enum),
+    *(*STATELESS, tuple, enum.Enum),
     *(BaseException, SimpleNamespace, *argparse.Namespace.__mro__),
 )
 #: Packages whose calls change no number of a program: they show something.

@@ -154,6 +154,7 @@ class Findings:
     def mark(self, inner: Region) -> None:
         """Note in a body how lists are kept that it appends to."""
         inner.takes_appends = self.guard == UNGUARDED
+        inner.may_be_written_out = self.may_be_written_out
         inner.ends_unknown = not inner.takes_appends
         inner.appends = {key: (target, []) for key, target in self.lists.items()}
         inner.whole = self.whole

@@ -61,7 +61,8 @@ def yielded(frame: Frame, node: ast.Yield) -> Flow | None:
     goes = flow.goes(Flow.NEXT, Flow.CONTINUE)
     if goes is True:
         return None
-    frame.ends |= flow.kinds & {Flow.BREAK, Flow.RETURN}
+    left = flow.kinds - {Flow.NEXT, Flow.CONTINUE}
+    frame.ends |= {k if k == Flow.RETURN else Flow.BREAK for k in left}
     if goes is False:
         return definite(Flow.RETURN)
     signal = np.where(goes, Flow.NEXT, Flow.RETURN)

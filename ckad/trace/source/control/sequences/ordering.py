@@ -7,18 +7,24 @@ from typing import Any
 
 import numpy as np
 
+from ckad.tape.reasons import Reason
+from ckad.trace import dispatch
 from ckad.trace.source.control.checks import note_raise
 from ckad.trace.source.control.sequences.picking import picked, stacked
 from ckad.trace.source.library import orders
 from ckad.trace.source.names.closures import call_from_source
 from ckad.trace.source.values import are_numbers, asks_traced, weakened
-from ckad.trace.values.tracer import lift
+from ckad.trace.values.tracer import Tracer, lift
 
 Key = Callable[[Any], Any]
 
 
-def ordered(items: Sequence[Any], key: Key, reverse: bool) -> list[Any]:
+def ordered(items: Any, key: Key, reverse: bool) -> list[Any]:
     """``sorted(items, key=key, reverse=reverse)``: items of equal keys stay in their order."""
+    if isinstance(items, Tracer):
+        check_ordered(items)
+        found: list[Any] = dispatch.call(sorted, (items,), {"reverse": reverse})
+        return found
     keys = [key(x) for x in items]
     if not asks_traced(keys):
         places = sorted(range(len(items)), key=keys.__getitem__, reverse=reverse)
@@ -38,10 +44,27 @@ def extreme(items: Sequence[Any], key: Key, is_max: bool) -> Any:
         best = max if is_max else min
         return items[best(range(len(items)), key=keys.__getitem__)]
     if are_numbers(keys):
-        place = (np.argmax if is_max else np.argmin)(stacked(keys))
+        place = _first_best(stacked(keys), is_max)
     else:
         place = np.argmin(_n_before(orders.more if is_max else orders.less, keys))
     return picked(items, [place])[0]
+
+
+def _first_best(keys: Any, is_max: bool) -> Any:
+    """The place of the best key. A NaN is better than none before, nor is any better than it."""
+    best = np.argmax if is_max else np.argmin
+    if keys.dtype.kind != "f":
+        return best(keys)
+    unordered = np.isnan(keys)
+    return np.where(
+        unordered[0], 0, best(np.where(unordered, -np.inf if is_max else np.inf, keys))
+    )[()]
+
+
+def check_ordered(x: Any) -> None:
+    """The program stops where Python would sort NaN among numbers, wherever it leaves them."""
+    if x.dtype.kind == "f":
+        note_raise(np.any(np.isnan(x)), Reason.ORDER)
 
 
 def found_by(flags: Sequence[Any], counts: bool) -> Any:
@@ -58,6 +81,8 @@ def _order(keys: Sequence[Any]) -> Any:
     columns = _columns(keys)
     if columns is None:
         return np.argsort(_n_before(orders.less, keys))
+    for column in columns:
+        check_ordered(column)
     order = np.argsort(columns[-1], kind="stable")
     for column in columns[-2::-1]:
         order = order[np.argsort(column[order], kind="stable")]
