@@ -19,6 +19,7 @@ from ckad.trace.source.control.checks import note_index, note_raise
 from ckad.trace.source.libraries import is_library
 from ckad.trace.source.memory.sharing import picked_memory
 from ckad.trace.source.memory.twins import settle_picked
+from ckad.trace.source.names.absence import OrNone
 from ckad.trace.source.names.frame import depth_of, region
 from ckad.trace.source.outside.kinds import SEQUENCES
 from ckad.trace.source.values import Slot, one_of_classes, slot_of, weakened
@@ -59,7 +60,7 @@ def item(items: Any, index: Tracer) -> Any:
     flat = [trees.flatten(x) for x in items]
     trees_of = [tree for _, tree in flat]
     kinds = [slot_of(x) for leaves, _ in flat for x in leaves]
-    plain = all(isinstance(x, tuple) or slot_of(x) is not None for x in items)
+    plain = all(isinstance(x, (tuple, OrNone)) or slot_of(x) is not None for x in items)
     if not (items and plain) or any(kind is None or kind.type.shape for kind in kinds):
         return items[index.__index__()]  # says why this cannot be
     if any(tree != trees_of[0] for tree in trees_of):
