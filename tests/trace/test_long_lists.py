@@ -93,10 +93,15 @@ def made_of_each_other(p):
     return sum(ws) + max(ys) + ws[3] * ws[-1]
 
 
-@pytest.mark.parametrize("program", [levels, left_early, made_of_each_other])
+def sums_of_sums(p):
+    a = p * np.arange(120.0).reshape(10, 12)
+    return sum([sum([i * s * a[s, i] for i in range(12)]) for s in range(10)])
+
+
+@pytest.mark.parametrize("program", [levels, left_early, made_of_each_other, sums_of_sums])
 def test_long_lists_of_numbers(program):
     check_number(program, AT)
-    assert len(ckad.trace(program)(AT).rows) < 60
+    assert len(ckad.trace(program)(AT).rows) < 80
 
 
 # --- items that may be None ----------------------------------------------------------------------

@@ -158,6 +158,8 @@ def _first(frame: Frame, node: _Comprehension) -> Any:
 #: Names of what a comprehension that is run as a loop runs over, and of what it gives.
 SOURCE, RESULT = "items of a comprehension", "list of a comprehension"
 _loops: dict[ast.AST, ast.For] = {}
+#: Comprehensions in which others stand are loops for so many items, not for ``several.LONG``.
+NESTED = 8
 
 
 def _is_of_rows(iterable: Any, node: ast.ListComp | ast.GeneratorExp) -> bool:
@@ -173,7 +175,9 @@ def _is_of_numbers(frame: Frame, node: ast.ListComp, iterable: Any) -> bool:
     """Whether it makes many numbers of as many items: it is recorded once for all of them."""
     known = () if _is_taken(iterable) or len(node.generators) > 1 else iterable
     items = items_of(known) or several.listed_numbers(known)
-    if items is None or not isinstance(items.length, int) or items.length < several.LONG:
+    is_nest = any(isinstance(part, (ast.ListComp, ast.GeneratorExp)) for part in ast.walk(node.elt))
+    least = NESTED if is_nest else several.LONG
+    if items is None or not isinstance(items.length, int) or items.length < least:
         return False
     with open_trace(adopts=True), open_region():
         try:
