@@ -28,9 +28,9 @@ from ckad.trace.source.control import branches, notes
 from ckad.trace.source.control.carried.findings import Stepping
 from ckad.trace.source.control.filled import certain_array
 from ckad.trace.source.control.flow import OF_LOOPS, Flow
-from ckad.trace.source.control.limits import MOST_ROWS, limited
 from ckad.trace.source.control.loops import StagedLoop
-from ckad.trace.source.control.sequences import generators, several
+from ckad.trace.source.control.notes import MOST_ROWS, limited
+from ckad.trace.source.control.sequences import generators, long_lists, several
 from ckad.trace.source.control.sequences.early import rest_of
 from ckad.trace.source.control.sequences.iteration import Items, items_of, number
 from ckad.trace.source.control.trial import (
@@ -93,7 +93,11 @@ class _For:
     """A ``for`` statement over items."""
 
     def __init__(
-        self, frame: Frame, node: ast.For, items: Items, over: several.RunOver | several.Unchanged
+        self,
+        frame: Frame,
+        node: ast.For,
+        items: Items,
+        over: several.RunOver | long_lists.Unchanged,
     ) -> None:
         self.frame, self.node, self.items, self.over = frame, node, items, over
         parts = map(type, ast.walk(node.target))
@@ -225,10 +229,10 @@ class _For:
 def _over_python(frame: Frame, node: ast.For, iterable: Any, over: several.RunOver) -> Flow | None:
     """Over what has no numbers for its items; a long list of numbers is an array nonetheless."""
     each = _Each(frame, node, iterable, over)
-    numbers = several.listed_numbers(iterable)
+    numbers = long_lists.listed_numbers(iterable)
     if numbers is not None and records(lambda: each.loop.step(iterable[0])):
         with suppress(CarryError, UnboundLocalError, *_WRITTEN_OUT):
-            return _For(frame, node, numbers, several.Unchanged(iterable)).staged()
+            return _For(frame, node, numbers, long_lists.Unchanged(iterable)).staged()
     return each.run()
 
 

@@ -14,7 +14,7 @@ from ckad.trace.memory.context import open_trace
 from ckad.trace.memory.storage import Written
 from ckad.trace.source.actions import assign, evaluate, listed, returned_by, run_block, unread
 from ckad.trace.source.control.checks import Stops
-from ckad.trace.source.control.sequences import several
+from ckad.trace.source.control.sequences import long_lists, several
 from ckad.trace.source.control.sequences.filtered import NAMES, filtered
 from ckad.trace.source.control.sequences.iteration import Items, items_of
 from ckad.trace.source.memory.appends import seen
@@ -158,7 +158,7 @@ def _first(frame: Frame, node: _Comprehension) -> Any:
 #: Names of what a comprehension that is run as a loop runs over, and of what it gives.
 SOURCE, RESULT = "items of a comprehension", "list of a comprehension"
 _loops: dict[ast.AST, ast.For] = {}
-#: Comprehensions in which others stand are loops for so many items, not for ``several.LONG``.
+#: Comprehensions in which others stand are loops for so many items, not for ``long_lists.LONG``.
 NESTED = 8
 
 
@@ -174,9 +174,9 @@ def _is_taken(iterable: Any) -> bool:
 def _is_of_numbers(frame: Frame, node: ast.ListComp, iterable: Any) -> bool:
     """Whether it makes many numbers of as many items: it is recorded once for all of them."""
     known = () if _is_taken(iterable) or len(node.generators) > 1 else iterable
-    items = items_of(known) or several.listed_numbers(known)
+    items = items_of(known) or long_lists.listed_numbers(known)
     is_nest = any(isinstance(part, (ast.ListComp, ast.GeneratorExp)) for part in ast.walk(node.elt))
-    least = NESTED if is_nest else several.LONG
+    least = NESTED if is_nest else long_lists.LONG
     if items is None or not isinstance(items.length, int) or items.length < least:
         return False
     with open_trace(adopts=True), open_region():

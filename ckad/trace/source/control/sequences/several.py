@@ -20,7 +20,6 @@ from ckad.place import at_place
 from ckad.trace.source.actions import unread
 from ckad.trace.source.choices import Choice
 from ckad.trace.source.control import chosen
-from ckad.trace.source.control.sequences.iteration import Items, of_known
 from ckad.trace.source.libraries import is_library
 from ckad.trace.source.library import lists
 from ckad.trace.source.memory import listed
@@ -38,12 +37,8 @@ from ckad.trace.source.memory.rows.kinds import Kind, kind_of, kind_of_all
 from ckad.trace.source.memory.rows.stacks import Layout, Stack, stacked
 from ckad.trace.source.names.frame import Frame, depth_of, enclosing, made, region
 from ckad.trace.source.outside.kinds import SEQUENCES
-from ckad.trace.source.values import slot_of
-from ckad.trace.values.tracer import Tracer, fresh, lift, value
+from ckad.trace.values.tracer import fresh, lift, value
 
-#: Lists of so many numbers are run over as arrays are; the types of these.
-LONG = 32
-_NUMBERS = (float, int, np.float64, np.int64, Tracer)
 #: How many iterators may stand in each other: enumerate(zip(xs, ys)).
 _DEEPEST = 4
 
@@ -169,30 +164,6 @@ class RunOver:
                     "a loop runs over a list that its steps make longer or shorter, and how "
                     "long it is depends on a traced number. Loop by number: while k < len(xs): ..."
                 )
-            )
-
-
-def listed_numbers(x: Any) -> Items | None:
-    """The items of a long list or tuple of numbers, as those of an array; None for any other."""
-    if type(x) not in (list, tuple) or stack_of(x) is not None or len(x) < LONG:
-        return None
-    if not all(type(one) in _NUMBERS for one in x) or len(kinds := set(map(slot_of, x))) > 1:
-        return None
-    (kind,) = kinds
-    return None if kind is None or kind.type.shape else of_known(x)
-
-
-class Unchanged:
-    """A list that a loop runs over by its numbers as they were: its steps may not change it."""
-
-    def __init__(self, items: Any) -> None:
-        self._items, self._before = items, tuple(items)
-
-    def check(self) -> None:
-        now = () if stack_of(self._items) or is_unclear(self._items) else tuple(self._items)
-        if len(now) != len(self._before) or any(map(operator.is_not, now, self._before)):
-            raise UnrecordableError(
-                at_place("a loop runs over a list that its steps change, which is not recorded")
             )
 
 
