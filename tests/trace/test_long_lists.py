@@ -56,9 +56,30 @@ def from_the_end(p):
     return total
 
 
-@pytest.mark.parametrize(
-    "program", [ahead_of_the_loop, behind_and_ahead_by_number, beside_another, from_the_end]
-)
+def beside_one_that_python_holds(p):
+    xs, total = [float(k) for k in range(36)], 0.0
+    ys = [p + x**2 for x in xs]
+    for x, y in zip(xs, ys, strict=True):
+        xs[-1] = p
+        total += x * y
+    return total + sum(xs)
+
+
+def until_a_step_ends_it(p):
+    xs, total = list(p * np.linspace(0.0, 1.0, 9)), 0.0
+    for k, x in enumerate(xs):
+        xs[5] = total
+        total += x * (k + p)
+        if x > 2.0:
+            break
+    return total + sum(xs)
+
+
+CHANGED = [ahead_of_the_loop, behind_and_ahead_by_number, beside_another, from_the_end,
+           beside_one_that_python_holds, until_a_step_ends_it]  # fmt: skip
+
+
+@pytest.mark.parametrize("program", CHANGED)
 def test_a_step_sees_what_steps_before_it_have_put_into_the_list(program):
     check_number(program, AT)
 

@@ -300,7 +300,9 @@ def of_known(x: Any) -> Items | None:
     if type(x) not in _KNOWN:
         return None
     items = tuple(x)
-    return Items(len(items), partial(_item_of, items))
+    return Items(
+        len(items), partial(picking.live, x, items) if type(x) is list else partial(_item_of, items)
+    )
 
 
 def _zip_by_python(iterables: Sequence[Any], strict: bool) -> Any:
