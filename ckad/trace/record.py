@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ckad import trees
-from ckad.errors import CkadError, TraceError
+from ckad.errors import AliasError, CkadError, TraceError
 from ckad.place import Source, at_place
 from ckad.tape.tape import Tape
 from ckad.tape.types import type_of
@@ -251,7 +251,12 @@ def _recorded(
             tracers[k].storage.shared = "another argument"
         args = arguments.rebuild(tracers)
         note_given(fun, args, kwargs)
-        out = _run(fun, args, kwargs)
+        try:
+            out = _run(fun, args, kwargs)
+        except AliasError as error:
+            for node in filter(lambda x: x not in written_out, trace.filling):
+                raise WrittenOut(node, error) from error
+            raise
         leaves, out_tree = trees.flatten(_made_whole(out))
         leaves = [_of_call(computed(clear(x)), trace) for x in leaves]
         for leaf in leaves:

@@ -79,3 +79,19 @@ def test_spans_that_cannot_leave_the_axis_emit_nothing():
         assert (form_of(length), step) == (form_of(i + 1), -1)
 
     _recorded(body)
+
+
+def test_a_mask_bounds_what_it_leaves_in_branches_too():
+    table = np.arange(16) * 2
+
+    def pair(x, n):
+        k = n & 0x0E
+        a, b = table[k : k + 2]
+        return x * a + b
+
+    def program(x):
+        n = (2 * x).astype(np.int64)
+        return ckad.cond(x > 1.0, lambda x: pair(x, n + 3), lambda x: x, x)
+
+    value, slope = ckad.value_and_grad(program)(3.5)
+    assert (value, slope) == (3.5 * 20 + 22, 20.0)

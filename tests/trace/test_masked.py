@@ -125,6 +125,18 @@ def indices(a, b):
     return np.sum(a * np.arange(len(a))) + np.sum(b[i] * a[i - 2]) + np.sum(c**2)
 
 
+@program
+def what_where_gives_beside_a_number(a, b):
+    x, v = np.stack([a, b], axis=1), np.ones((len(a), 2))
+    for _ in range(3):
+        for d in range(2):
+            out = np.where(x[:, d] > 0.5)
+            x[out, d] *= -0.5
+            v[out, d] -= x[out[0], d]
+            x[out, 1 - d] = 0.25
+    return np.sum(x**2 * v)
+
+
 @pytest.mark.parametrize("function", PROGRAMS)
 def test_program_like_numpy_and_its_gradient(engine, function):
     expected = function(A.copy(), B.copy())

@@ -69,7 +69,20 @@ def made_inside(x):
     return np.sum(Inner(x).value())
 
 
-PROGRAMS = (of_two_classes, from_outside, of_a_slot, made_inside)
+class _Named:
+    def __init__(self, x, *, __power=2):
+        __scale = np.sin(x)
+        self.value = lambda __y: __scale * __y**__power
+
+    def again(self, x):
+        return type(self)(x, _Named__power=3).value(x)
+
+
+def names_of_parameters(x):
+    return np.sum(_Named(x).value(x) + _Named(x).again(x))
+
+
+PROGRAMS = (of_two_classes, from_outside, of_a_slot, made_inside, names_of_parameters)
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.__name__)

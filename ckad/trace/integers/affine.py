@@ -235,6 +235,7 @@ _RULES: dict[int, Callable[..., Form]] = {
     Op.LE: _comparison(Op.LE, lambda low, high: _not(_less(-high, -low))),
     Op.FLOORDIV: _opaque(Op.FLOORDIV),
     Op.MOD: _opaque(Op.MOD),
+    Op.AND: _opaque(Op.AND),
     Op.ABS: _opaque(Op.ABS),
     Op.GATHER: _opaque(Op.GATHER),  # a row holds one value: an element of it is one, too
 }
@@ -277,6 +278,8 @@ def _atom_range(atom: Atom) -> Range:
     if op is Op.FLOORDIV and not forms[1].terms and forms[1].const:
         low, high = sorted(end // forms[1].const for end in ranges[0])
         return low, high
+    if op is Op.AND and (masks := [high for low, high in ranges if low >= 0]):
+        return 0, min(masks)
     if op is Op.MUL and all(map(isfinite, (*ranges[0], *ranges[1]))):
         ends = [a * b for a in ranges[0] for b in ranges[1]]
         return min(ends), max(ends)

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from ckad.errors import DtypeError
+from ckad.errors import DtypeError, UnrecordableError
 from ckad.trace import dispatch
 from ckad.trace.arrays import made_whole
 from ckad.trace.memory.context import current, mark_place
@@ -124,6 +124,8 @@ def _call(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
         return own
     if kind is KEPT:
         return kept(callee, args, options, call)
+    if kind is MethodType and type(callee.__func__) is KEPT:
+        return kept(callee.__func__, (callee.__self__, *args), options, call)
     function, owner = _python_function(callee)
     if type(function) is Closure:
         return function(*owner, *args, **options)
@@ -137,8 +139,8 @@ def _call(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
     try:
         callee = callee if function is None or owner else function
         return effects.shown_by(_call_library, callee, args, options)
-    except (TypeError, DtypeError):
-        if any(x is None for x in args):
+    except (TypeError, DtypeError) as error:
+        if any(x is None for x in args) and not isinstance(error, UnrecordableError):
             needed(None)
         raise
 

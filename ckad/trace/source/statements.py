@@ -63,6 +63,7 @@ from ckad.trace.source.operators import IN_PLACE, combine
 from ckad.trace.source.outside.kinds import CONTAINERS
 from ckad.trace.source.skipped import Skipped
 from ckad.trace.source.values import holds_tracer, truth
+from ckad.trace.values.part import Part
 from ckad.trace.values.tracer import Tracer
 
 
@@ -199,7 +200,7 @@ def store(owner: Any, index: Any, value: Any) -> None:
         return several.store(owner, index, value, store)
     if keyed.is_stored(owner, index) and keyed.store(owner, index, value):
         return None
-    owner, index = certain_array(needed(owner)), given_deep(index)
+    owner, index = certain_array(needed(owner)), _written(given_deep(index))
     value = value if isinstance(owner, CONTAINERS) else given_deep(value)
     if isinstance(index, slice):
         value = seen(value)  # its items are taken
@@ -222,6 +223,16 @@ def store(owner: Any, index: Any, value: Any) -> None:
     else:
         owner[index] = value
     return None
+
+
+def _written(index: Any) -> Any:
+    """An index that is written through: ``np.where(c)`` in ``x[np.where(c), k]`` is an array with
+    an axis of one before its own, which what is written need not have."""
+    if type(index) is not tuple:
+        return index
+    return tuple(
+        x[0] if type(x) is tuple and len(x) == 1 and isinstance(x[0], Part) else x for x in index
+    )
 
 
 def _check_plain(traced: bool) -> None:
@@ -247,6 +258,7 @@ def _augmented(frame: Frame, node: ast.AugAssign) -> None:
         frame.bind(target.id, new)
     elif isinstance(target, ast.Subscript):
         owner, index = unread(frame, target.value), several.index_of(frame, target)
+        index = _written(index)
         old = unread_element(owner, index)
         check_alone_in(old, owner, index)
         new = _combined(frame, node, in_place, old)

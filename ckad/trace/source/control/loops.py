@@ -81,11 +81,13 @@ class StagedLoop:
         if error := self.around.written_out.get(self.steps.node):
             raise error
         try:
-            return self._settled()
+            flow = self._settled()
         except BaseException as error:
             self.found.housing.leave()
             recalled.fail(self.place, error)
             raise
+        self.around.filling += [self.steps.node] if self.found.fills_lists else []
+        return flow
 
     def _settled(self) -> Flow | None:
         for k in range(MOST_OF_ALL):

@@ -1,13 +1,20 @@
-"""What was done with each loop of a program, for those who ask."""
+"""What was done with each loop of a program, for those who ask, and how long a program may become
+by loops that are written out."""
 
 from __future__ import annotations
 
+import ast
 import threading
-from collections.abc import Iterator, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple
 
-from ckad.place import Source
+from ckad.errors import CkadError, UnrolledLoopWarning
+from ckad.place import Source, at_place
+from ckad.trace.memory.context import current
+from ckad.trace.source.memory.counts import full_deques
+from ckad.trace.source.names.frame import Frame
 
 
 class LoopNote(NamedTuple):
@@ -45,3 +52,39 @@ def note(place: Source, way: str, steps: str, state: Sequence[str] = ()) -> None
     """Say how the loop at ``place`` was recorded; what is said last counts."""
     if _noting.notes is not None:
         _noting.notes[place] = LoopNote(place, way, steps, tuple(dict.fromkeys(state)))
+
+
+# --- loops that are written out -------------------------------------------------------------------
+
+#: Rows of loops that are written out because they cannot be recorded: without a warning, and at
+#: most.
+QUIET, MOST_ROWS = 2_000, 100_000
+
+
+@contextmanager
+def limited(
+    frame: Frame, node: ast.For | ast.While, error: CkadError
+) -> Iterator[Callable[[], bool]]:
+    """A check of each step that is written out: may the others be one, now that deques are full?"""
+    rows = current().builder.rows
+    before, warned, n_full = len(rows), False, full_deques()
+    reason = str(error).partition("\n")[0].removeprefix(f"{frame.place}: ")
+    frame.line = node.lineno
+    note(frame.place, f"written out: {reason}", "each")
+
+    def check() -> bool:
+        nonlocal warned
+        made = len(rows) - before
+        if made > MOST_ROWS:
+            raise error
+        if made > QUIET and not warned:
+            warned = True
+            frame.line = node.lineno
+            message = at_place(
+                "this loop is recorded step by step, which makes a long program, because it "
+                f"cannot be recorded once for all its steps: {reason}"
+            )
+            warnings.warn(message, UnrolledLoopWarning, stacklevel=2)
+        return full_deques() > n_full
+
+    yield check

@@ -7,7 +7,6 @@ computes with arrays at all. What cannot be is run step by step, and a warning n
 from __future__ import annotations
 
 import ast
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -21,10 +20,8 @@ from ckad.errors import (
     CkadError,
     ConcreteValueError,
     UnrecordableError,
-    UnrolledLoopWarning,
     UnsupportedFunctionError,
 )
-from ckad.place import at_place
 from ckad.trace.memory.context import current, local_storage
 from ckad.trace.source.actions import assign, run_block, unread
 from ckad.trace.source.control import branches, notes, trial
@@ -32,11 +29,11 @@ from ckad.trace.source.control.carried.findings import Stepping
 from ckad.trace.source.control.filled import certain_array
 from ckad.trace.source.control.flow import OF_LOOPS, Flow
 from ckad.trace.source.control.loops import StagedLoop
-from ckad.trace.source.control.sequences import generators, several
+from ckad.trace.source.control.notes import MOST_ROWS, limited
+from ckad.trace.source.control.sequences import generators, long_lists, several
 from ckad.trace.source.control.sequences.early import rest_of
 from ckad.trace.source.control.sequences.iteration import Items, items_of, number
 from ckad.trace.source.control.trial import depth, lengthened, make_items, needs_room, records
-from ckad.trace.source.memory.counts import full_deques
 from ckad.trace.source.names import classes
 from ckad.trace.source.names.frame import MISSING, Frame, check_run_over
 from ckad.trace.source.names.generated import Driven
@@ -46,8 +43,6 @@ from ckad.trace.values.tracer import Tracer
 #: Loops of at most so many steps are written out, unless loops so deep stand in them, or a step has
 #: more rows than these: what is written out on every level is long.
 SHORT, DEEP, LONG = 4, 2, 1_000
-#: Loops that are written out because they cannot be recorded: rows without a warning, and at most.
-QUIET, MOST_ROWS = 2_000, 100_000
 
 
 # --- for -----------------------------------------------------------------------------------------
@@ -64,7 +59,7 @@ def for_loop(frame: Frame, node: ast.For) -> Flow | None:
             check_run_over(iterable)
             flow = generators.over(frame, node, iterable)
         elif items is None:
-            flow = _Each(frame, node, iterable, over).run()
+            flow = _over_python(frame, node, iterable, over)
         else:
             items.begin()
             flow = _For(frame, node, items, over).run()
@@ -84,7 +79,13 @@ def _inside(frame: Frame, node: ast.stmt) -> Iterator[None]:
 class _For:
     """A ``for`` statement over items."""
 
-    def __init__(self, frame: Frame, node: ast.For, items: Items, over: several.RunOver) -> None:
+    def __init__(
+        self,
+        frame: Frame,
+        node: ast.For,
+        items: Items,
+        over: several.RunOver | long_lists.Unchanged,
+    ) -> None:
         self.frame, self.node, self.items, self.over = frame, node, items, over
         parts = map(type, ast.walk(node.target))
         self.has_plain_target = {ast.Subscript, ast.Attribute}.isdisjoint(parts)
@@ -201,7 +202,7 @@ class _For:
         return None
 
     def _written_out(self, error: CkadError) -> Flow | None:
-        with _limited(self.frame, self.node, error) as check:
+        with limited(self.frame, self.node, error) as check:
             return self._each_checked(check, 0)
 
     def _each_checked(self, check: Callable[[], bool], first: int) -> Flow | None:
@@ -214,6 +215,16 @@ class _For:
             if others:
                 return self._from(k + 1).run()
         return None
+
+
+def _over_python(frame: Frame, node: ast.For, iterable: Any, over: several.RunOver) -> Flow | None:
+    """Over what has no numbers for its items; a long list of numbers is an array nonetheless."""
+    each = _Each(frame, node, iterable, over)
+    numbers = long_lists.listed_numbers(iterable)
+    if numbers is not None and records(lambda: each.loop.step(iterable[0])):
+        with suppress(CarryError, UnboundLocalError, *_WRITTEN_OUT):
+            return _For(frame, node, numbers, long_lists.Unchanged(iterable)).staged()
+    return each.run()
 
 
 class _Each:
@@ -308,7 +319,7 @@ class _While:
         return None if goes is False else self.staged(goes)
 
     def _written_out(self, error: CkadError) -> Flow | None:
-        with _limited(self.frame, self.node, error) as check:
+        with limited(self.frame, self.node, error) as check:
             return self._each(check)
 
     def staged(self, first: bool | Tracer) -> Flow | None:
@@ -338,35 +349,6 @@ class _While:
 #: What is otherwise after the first step: a name of another kind, a dict that it fills.
 _PEELED = (CarryError, AliasError, UnrecordableError)
 _WRITTEN_OUT = (ConcreteValueError, UnsupportedFunctionError)
-
-
-@contextmanager
-def _limited(
-    frame: Frame, node: ast.For | ast.While, error: CkadError
-) -> Iterator[Callable[[], bool]]:
-    """A check of each step that is written out: may the others be one, now that deques are full?"""
-    rows = current().builder.rows
-    before, warned, n_full = len(rows), False, full_deques()
-    reason = str(error).partition("\n")[0].removeprefix(f"{frame.place}: ")
-    frame.line = node.lineno
-    notes.note(frame.place, f"written out: {reason}", "each")
-
-    def check() -> bool:
-        nonlocal warned
-        made = len(rows) - before
-        if made > MOST_ROWS:
-            raise error
-        if made > QUIET and not warned:
-            warned = True
-            frame.line = node.lineno
-            message = at_place(
-                "this loop is recorded step by step, which makes a long program, because it "
-                f"cannot be recorded once for all its steps: {reason}"
-            )
-            warnings.warn(message, UnrolledLoopWarning, stacklevel=2)
-        return full_deques() > n_full
-
-    yield check
 
 
 def _after(frame: Frame, node: ast.For | ast.While, flow: Flow | None) -> Flow | None:

@@ -22,7 +22,8 @@ from ckad.trace.source.values import asks_traced, holds_tracer
 from ckad.trace.values.apply import astype, resolve
 from ckad.trace.values.array import Array
 
-_HEAPS = ("_heapq", "heapq")
+#: Modules of functions that compare the items of a list.
+_COMPARING = ("_heapq", "heapq", "_bisect", "bisect")
 #: Distributions of SciPy with their parameters.
 _FROZEN = ("rv_continuous_frozen", "rv_discrete_frozen")
 
@@ -57,10 +58,10 @@ def method(callee: Any, given: tuple[Any, ...]) -> Any:
 def thawed(callee: Any, args: Any, options: Any) -> Any:
     """A method of a distribution with parameters as a call of the distribution itself; what makes
     such a one of traced parameters as ``Frozen``; ``dataclasses.replace`` as a new object; what is
-    done with heaps whose items Python cannot compare."""
-    if getattr(callee, "__module__", None) in _HEAPS and args:
+    done with heaps and sorted lists whose items Python cannot compare."""
+    if getattr(callee, "__module__", None) in _COMPARING and args:
         own = getattr(orders, callee.__name__, callee)
-        return own if own is callee or _is_heap(own, args) else callee, args, options
+        return own if own is callee or _compares(own, args) else callee, args, options
     if callee is dataclasses.replace and args and dataclasses.is_dataclass(args[0]):
         kept = [x.name for x in dataclasses.fields(args[0]) if x.init and x.name not in options]
         return iterations.replaced, (args[0], kept, options), {}
@@ -75,10 +76,10 @@ def thawed(callee: Any, args: Any, options: Any) -> Any:
     return getattr(dist, callee.__name__), (*args, *owner.args), {**owner.kwds, **options}
 
 
-def _is_heap(own: Any, args: Any) -> bool:
-    """Whether what a function of heaps compares is traced, or an object of the user's."""
+def _compares(own: Any, args: Any) -> bool:
+    """Whether what such a function compares is traced, or an object of the user's."""
     items = args[1] if own in (orders.nsmallest, orders.nlargest) else args[0]
-    if stack_of(items) is not None:
+    if stack_of(items) is not None or isinstance(items, Array):
         return True
     return type(items) in (list, tuple) and asks_traced([*items, *args[1:]])
 

@@ -14,7 +14,7 @@ from ckad.trace import dispatch
 from ckad.trace.source.memory import keyed
 from ckad.trace.source.memory.appends import seen
 from ckad.trace.source.memory.contents import contents, length_unknown, read, rows_of, stack_of
-from ckad.trace.source.memory.listed import array, copied, length, stack_in
+from ckad.trace.source.memory.listed import array, copied, length, of_values, stack_in
 from ckad.trace.source.names.closures import call_from_source
 from ckad.trace.source.values import holds_tracer, weakened
 
@@ -70,6 +70,8 @@ def function(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
     own = _FUNCTIONS.get(callee) if isinstance(callee, type) or callable(callee) else None
     if own is None or options.keys() - {"start"}:
         return NotImplemented
+    if callee in _OF_NUMBERS:
+        args = [of_values(args[0]), *args[1:]]
     stack = stack_in(args[0])
     tree = stack.layout.kind.tree
     if callee in _OF_NUMBERS and not stack.layout.kind.is_of_numbers:
@@ -86,7 +88,7 @@ def opened(args: Sequence[Any]) -> list[Any]:
     """Arguments of a function of NumPy: lists whose items are rows of buffers as arrays."""
     found = []
     for x in args:
-        as_array = array(x) if stack_of(x) is not None else None
+        as_array = array(of_values(x)) if stack_of(x) is not None else None
         found.append(x if as_array is None else as_array)
     return found
 

@@ -1,7 +1,9 @@
-"""Orders among items that are no numbers, and heaps of them, run from source as a user's code.
+"""Orders among items that are no numbers, places in sorted lists and heaps, run from source as a
+user's code.
 
 Python's own functions in C ask for truth values that are not known. The steps are those of Python's
-``heapq``: a list looks at each of its places as it does there.
+``bisect`` and ``heapq``: they compare the same items, and a list looks at each of its places as it
+does there.
 """
 
 from __future__ import annotations
@@ -57,6 +59,41 @@ def n_before(comes_first: Compare, items: Any) -> Any:
         )
         for k, x in enumerate(items)
     ]
+
+
+# --- places in sorted lists ----------------------------------------------------------------------
+
+
+def bisect_left(a: Any, x: Any, lo: Any = 0, hi: Any = None, *, key: Any = None) -> Any:
+    if hi is None:
+        hi = len(a)
+    while lo < hi:
+        middle = (lo + hi) // 2
+        if (a[middle] if key is None else key(a[middle])) < x:
+            lo = middle + 1
+        else:
+            hi = middle
+    return lo
+
+
+def bisect_right(a: Any, x: Any, lo: Any = 0, hi: Any = None, *, key: Any = None) -> Any:
+    if hi is None:
+        hi = len(a)
+    while lo < hi:
+        middle = (lo + hi) // 2
+        if x < (a[middle] if key is None else key(a[middle])):
+            hi = middle
+        else:
+            lo = middle + 1
+    return lo
+
+
+def insort_left(a: Any, x: Any, lo: Any = 0, hi: Any = None, *, key: Any = None) -> None:
+    a.insert(bisect_left(a, x if key is None else key(x), lo, hi, key=key), x)
+
+
+def insort_right(a: Any, x: Any, lo: Any = 0, hi: Any = None, *, key: Any = None) -> None:
+    a.insert(bisect_right(a, x if key is None else key(x), lo, hi, key=key), x)
 
 
 # --- heaps ---------------------------------------------------------------------------------------

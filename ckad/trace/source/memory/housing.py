@@ -239,6 +239,13 @@ class Housing:
         return True
 
     @property
+    def is_of_objects(self) -> bool:
+        """Whether items of a list are arrays or objects, not numbers."""
+        kinds = [x.kind for x in self.houses.values() if isinstance(x, House)]
+        known = [kind for kind in kinds if kind is not None]
+        return any(kind.tree.num_nodes > 1 or kind.slots[0].type.shape for kind in known)
+
+    @property
     def arrays(self) -> list[ArrayHouse]:
         return [house for house in self.houses.values() if isinstance(house, ArrayHouse)]
 

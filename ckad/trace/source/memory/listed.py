@@ -25,10 +25,10 @@ from ckad.trace.source.memory.contents import (
     stack_of,
 )
 from ckad.trace.source.memory.rows.gaps import close_gap, open_gap
-from ckad.trace.source.memory.rows.kinds import kind_of
+from ckad.trace.source.memory.rows.kinds import Kind, kind_of
 from ckad.trace.source.memory.rows.stacks import Layout, Stack
 from ckad.trace.source.memory.twins import check_alone, containers, noted_row
-from ckad.trace.source.names.absence import as_told
+from ckad.trace.source.names.absence import OrNone, as_told, given
 from ckad.trace.source.names.closures import call_from_source
 from ckad.trace.source.names.frame import made, region
 from ckad.trace.source.names.generated import Filtered
@@ -75,7 +75,9 @@ def item(owner: Any, index: Any) -> Any:
     if isinstance(index, slice):
         return _part(owner, stack, index)
     place = stack.place(index)
-    if region() is None and stack.is_known and stack.layout.kind.tree.num_nodes > 1:
+    tree = stack.layout.kind.tree
+    may_change = tree.num_nodes > 1 and tree.type is not OrNone
+    if region() is None and stack.is_known and may_change:
         read(owner)  # a plain list again, whose items may be changed
         return owner[index]
     return noted_row(stack.read(place))
@@ -106,10 +108,26 @@ def _made(owner: Any, stack: Stack) -> Any:
     old = stack.layout
     buffers = [fresh(value(x), scalar=False) for x in old.buffers]
     layout = Layout(old.kind, buffers, old.is_ring, None)
-    new = made(type(owner)())
-    contents(new).has_changed = True
-    contents(new).names[ITEMS] = Stack(layout, stack.first, stack.count)
+    return _holding(type(owner)(), Stack(layout, stack.first, stack.count))
+
+
+def _holding(new: Any, stack: Stack) -> Any:
+    """A new list with the items of a stack."""
+    contents(made(new)).has_changed = True
+    contents(new).names[ITEMS] = stack
     return new
+
+
+def of_values(owner: Any) -> Any:
+    """A list of items that may be None as one of values: the program stops where one is None."""
+    stack = stack_in(owner)
+    old = stack.layout
+    if old.kind.tree.type is not OrNone:
+        return owner
+    held = [fresh(value(x), scalar=False) for x in old.buffers[:-1]]
+    given(OrNone(held, np.all(stack.leaves()[-1])))
+    kind = Kind(old.kind.tree.children()[0], old.kind.slots[:-1], old.kind.options[:-1])
+    return _holding([], Stack(Layout(kind, held, old.is_ring), stack.first, stack.count))
 
 
 def array(owner: Any) -> Any:

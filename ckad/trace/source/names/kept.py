@@ -23,13 +23,16 @@ def _sample() -> None: ...
 
 #: The class of what ``functools.lru_cache`` and ``functools.cache`` make.
 KEPT = type(_sample)
+#: Arguments that may be or hold numbers; the others are told by their identity.
+_NUMBERS = (Tracer, tuple)
 
 
 def kept(
     cached: Any, args: Sequence[Any], options: dict[str, Any], call: Callable[..., Any]
 ) -> Any:
     """``cached(*args, **options)``."""
-    if any(isinstance(x, Tracer) and x.scalar for x in (*args, *options.values())):
+    leaves = trees.flatten(tuple(x for x in (*args, *options.values()) if type(x) in _NUMBERS))[0]
+    if any(isinstance(x, Tracer) and x.scalar for x in leaves):
         return _guarded(call(cached.__wrapped__, args, options))
     memory = ledger().kept
     key = (cached, tuple(args), tuple(options.items()))

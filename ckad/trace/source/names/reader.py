@@ -247,15 +247,23 @@ def _parsed(text: str, file: str) -> ast.Module | None:
 _PRIVATE = re.compile(r"__(?!.*__$)")
 
 
+#: Where such a name stands. (That of a function inside of a method stays: it is looked for by it.
+#: Python itself leaves keywords in calls as they are.)
+_NAMED: dict[type[ast.AST], str] = {ast.Attribute: "attr", ast.Name: "id", ast.arg: "arg"}
+
+
 def _make_private(tree: ast.Module) -> None:
-    """Attributes ``__x`` become ``_Owner__x``; compiled, the tree gives the same code as before."""
+    """Names ``__x`` become ``_Owner__x``; compiled, the tree gives the same code as before."""
+    functions = {x.name for x in walk(tree) if isinstance(x, ast.FunctionDef)}
     left: list[tuple[ast.AST, str]] = [(tree, "")]
     while left:
         node, owner = left.pop()
         if isinstance(node, ast.ClassDef):
             owner = node.name.lstrip("_")
-        elif isinstance(node, ast.Attribute) and owner and _PRIVATE.match(node.attr):
-            node.attr = f"_{owner}{node.attr}"
+        elif owner and (field := _NAMED.get(type(node))):
+            name = getattr(node, field) or ""
+            if _PRIVATE.match(name) and (field == "attr" or name not in functions):
+                setattr(node, field, f"_{owner}{name}")
         left += [(inner, owner) for inner in _children(node)]
 
 

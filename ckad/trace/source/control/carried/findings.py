@@ -57,6 +57,10 @@ class Mistaken(Again):
     """What was recalled of the loop is not as it was."""
 
 
+#: Loops of at most so many steps may be written out for the objects that they put into lists.
+MOST_FILLED = 256
+
+
 class Findings:
     """What is known of a loop so far: what it carries, writes into and appends to, how it ends."""
 
@@ -186,6 +190,12 @@ class Findings:
         return isinstance(self.steps.count, int) or (
             self.steps.first is True and not self.is_endless
         )
+
+    @property
+    def fills_lists(self) -> bool:
+        """Whether it is short, and makes lists longer by arrays or objects, which may be changed
+        where they are seen only if it is written out."""
+        return self.length <= MOST_FILLED and self.may_be_written_out and self.housing.is_of_objects
 
     @property
     def is_endless(self) -> bool:

@@ -14,8 +14,9 @@ from ckad.trace.memory.context import open_trace
 from ckad.trace.memory.storage import Written
 from ckad.trace.source.actions import assign, evaluate, listed, returned_by, run_block, unread
 from ckad.trace.source.control.checks import Stops
-from ckad.trace.source.control.sequences import several
+from ckad.trace.source.control.sequences import long_lists, several
 from ckad.trace.source.control.sequences.filtered import NAMES, filtered
+from ckad.trace.source.control.sequences.iteration import Items, items_of
 from ckad.trace.source.memory.appends import seen
 from ckad.trace.source.memory.contents import stack_of
 from ckad.trace.source.names.absence import needed
@@ -24,6 +25,7 @@ from ckad.trace.source.names.generated import Driven, Each, Lazy, Undecided
 from ckad.trace.source.names.reader import Definition
 from ckad.trace.source.values import truth
 from ckad.trace.values.part import Part
+from ckad.trace.values.tracer import Tracer
 
 
 def list_comprehension(frame: Frame, node: ast.ListComp) -> Any:
@@ -34,6 +36,8 @@ def list_comprehension(frame: Frame, node: ast.ListComp) -> Any:
         return _run_as_loop(frame, node, iterable)
     iterable = seen(iterable)
     if not _may_filter(node):
+        if _is_of_numbers(frame, node, iterable):
+            return _run_as_loop(frame, node, iterable)
         return made([evaluate(inner, node.elt) for inner in _rounds(frame, node, iterable)])
     iterable = _items_of(iterable)
     if _is_undecided(frame, node, iterable):
@@ -154,11 +158,35 @@ def _first(frame: Frame, node: _Comprehension) -> Any:
 #: Names of what a comprehension that is run as a loop runs over, and of what it gives.
 SOURCE, RESULT = "items of a comprehension", "list of a comprehension"
 _loops: dict[ast.AST, ast.For] = {}
+#: Comprehensions in which others stand are loops for so many items, not for ``long_lists.LONG``.
+NESTED = 8
 
 
 def _is_of_rows(iterable: Any, node: ast.ListComp | ast.GeneratorExp) -> bool:
     is_open = stack_of(iterable) is not None or isinstance(iterable, Part)
     return is_open and len(node.generators) == 1
+
+
+def _is_taken(iterable: Any) -> bool:
+    return isinstance(iterable, Iterator) and not isinstance(iterable, Items)
+
+
+def _is_of_numbers(frame: Frame, node: ast.ListComp, iterable: Any) -> bool:
+    """Whether it makes many numbers of as many items: it is recorded once for all of them."""
+    known = () if _is_taken(iterable) or len(node.generators) > 1 else iterable
+    items = items_of(known) or long_lists.listed_numbers(known)
+    is_nest = any(isinstance(part, (ast.ListComp, ast.GeneratorExp)) for part in ast.walk(node.elt))
+    least = NESTED if is_nest else long_lists.LONG
+    if items is None or not isinstance(items.length, int) or items.length < least:
+        return False
+    with open_trace(adopts=True), open_region():
+        try:
+            inner = _scope(frame, node)
+            assign(inner, node.generators[0].target, items.item(0))
+            first = evaluate(inner, node.elt)
+            return isinstance(first, Tracer) and first.scalar
+        except (Exception, Written, Stops):
+            return False
 
 
 def _run_as_loop(frame: Frame, node: ast.ListComp | ast.GeneratorExp, iterable: Any) -> Any:

@@ -11,7 +11,7 @@ import itertools
 from collections.abc import Callable, Iterator
 from itertools import islice
 from types import GeneratorType
-from typing import Any
+from typing import Any, cast
 
 from ckad.errors import UnrecordableError
 from ckad.place import at_place
@@ -39,10 +39,33 @@ _DEEPEST = 4
 
 def rest_of(iterator: Iterator[Any]) -> tuple[int, Callable[[], Iterator[Any]]]:
     """How many items are left, and what gives them, as often as it is asked."""
+    if not is_read_later(iterator) and (one := _again(iterator)) is not None:
+        return sum(1 for _ in one), lambda: _again(iterator) or iter(())
     left = _left_of(iterator)
     if isinstance(iterator, Each):
         return len(left), lambda: iterator.of(left)
     return len(left), lambda: iter(left)
+
+
+#: What gives the items of lists that are there when their turn comes.
+_OF_LISTS: tuple[Any, ...] = (type(iter(list[Any]())), enumerate, zip)
+
+
+def _again(iterator: Iterator[Any]) -> Iterator[Any] | None:
+    """An iterator over what is left for one over lists; None for any other."""
+    if type(iterator) not in _OF_LISTS:
+        return None
+    make, given, *state = cast("tuple[Any, ...]", iterator.__reduce__())
+    if type(iterator) is _OF_LISTS[0]:
+        found = make(*given)
+        if state:
+            found.__setstate__(*state)
+        return cast("Iterator[Any]", found)
+    inner = given[:1] if make is enumerate else given
+    copies = [_again(x) for x in inner]
+    if any(x is None for x in copies):
+        return None
+    return cast("Iterator[Any]", make(*copies, *given[len(inner) :]))
 
 
 def _left_of(iterator: Iterator[Any]) -> list[Any]:

@@ -82,7 +82,11 @@ class _InBuffers(Items):
     def __init__(self, owner: Any) -> None:
         self.owner, self.stack = owner, (stack := listed.stack_in(owner))
         length, most = listed.length(owner), stack.layout.capacity
-        super().__init__(length, lambda k: noted_row(stack.read(k)), most)
+        super().__init__(length, self._item, most)
+
+    def _item(self, k: Any) -> Any:
+        """The item that is there when its turn comes, which steps before may have put there."""
+        return noted_row(listed.stack_in(self.owner).read(k))
 
     def begin(self) -> None:
         if listed.stack_in(self.owner) is not self.stack:
@@ -255,7 +259,7 @@ def _zip(*iterables: Any, strict: bool = False) -> Any:
     found = [items_of(x) for x in iterables]
     if any(isinstance(x, _InBuffers) or _is_open(x) for x in found):
         both = builtins.zip(iterables, found, strict=True)
-        found = [_of_known(x) if one is None else one for x, one in both]
+        found = [of_known(x) if one is None else one for x, one in both]
     if not found or any(x is None for x in found):
         return _zip_by_python(iterables, strict)
     sequences: list[Items] = [x for x in found if x is not None]
@@ -291,12 +295,14 @@ def _is_plain(x: Any) -> bool:
 _KNOWN = (list, tuple, deque, *(type(builtins.reversed(x())) for x in (list, tuple, deque)))
 
 
-def _of_known(x: Any) -> Items | None:
+def of_known(x: Any) -> Items | None:
     """A list or tuple that Python holds, beside one in buffers."""
     if type(x) not in _KNOWN:
         return None
     items = tuple(x)
-    return Items(len(items), partial(_item_of, items))
+    return Items(
+        len(items), partial(picking.live, x, items) if type(x) is list else partial(_item_of, items)
+    )
 
 
 def _zip_by_python(iterables: Sequence[Any], strict: bool) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from math import isinf
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ckad import trees
-from ckad.errors import UnsupportedFunctionError
+from ckad.errors import UnrecordableError, UnsupportedFunctionError
 from ckad.place import at_place
 from ckad.tape.ops import Op
 from ckad.trace.integers.affine import is_at_least, range_of
@@ -17,8 +18,10 @@ from ckad.trace.integers.spans import is_traced_slice, minus, number, plus
 from ckad.trace.source.choices import can_be_chosen, one_of, refuse
 from ckad.trace.source.control.checks import note_index, note_raise
 from ckad.trace.source.libraries import is_library
+from ckad.trace.source.memory.contents import stack_of
 from ckad.trace.source.memory.sharing import picked_memory
 from ckad.trace.source.memory.twins import settle_picked
+from ckad.trace.source.names.absence import OrNone
 from ckad.trace.source.names.frame import depth_of, region
 from ckad.trace.source.outside.kinds import SEQUENCES
 from ckad.trace.source.values import Slot, one_of_classes, slot_of, weakened
@@ -59,7 +62,7 @@ def item(items: Any, index: Tracer) -> Any:
     flat = [trees.flatten(x) for x in items]
     trees_of = [tree for _, tree in flat]
     kinds = [slot_of(x) for leaves, _ in flat for x in leaves]
-    plain = all(isinstance(x, tuple) or slot_of(x) is not None for x in items)
+    plain = all(isinstance(x, (tuple, OrNone)) or slot_of(x) is not None for x in items)
     if not (items and plain) or any(kind is None or kind.type.shape for kind in kinds):
         return items[index.__index__()]  # says why this cannot be
     if any(tree != trees_of[0] for tree in trees_of):
@@ -67,6 +70,21 @@ def item(items: Any, index: Tracer) -> Any:
     if any(_are_one(column) for column in zip(*(leaves for leaves, _ in flat), strict=True)):
         note_index(index, len(items))
     return picked(items, [index])[0]
+
+
+def live(owner: list[Any], items: Sequence[Any], k: Any) -> Any:
+    """An item of a list that steps may change: the one that is there now."""
+    is_same = len(owner) == len(items)
+    if isinstance(k, Tracer):
+        is_same = is_same and all(map(operator.is_, owner, items))
+    if stack_of(owner) is not None or not is_same:
+        raise UnrecordableError(
+            at_place(
+                "a loop runs over several lists at once, and its steps change one that is not made "
+                "by a loop. Use the items' index: for k in range(len(xs)): xs[k]."
+            )
+        )
+    return item(owner, k) if isinstance(k, Tracer) else owner[k]
 
 
 def _is_one_of(x: Any) -> bool:

@@ -1,0 +1,213 @@
+"""Lists that loops run over, look into by bisection, and fill with objects."""
+
+from __future__ import annotations
+
+import bisect
+import random
+
+import numpy as np
+import pytest
+
+import ckad
+from ckad.errors import NoneValueError
+
+from .idioms import check_number
+
+AT = 0.9
+
+
+# --- items that steps change ---------------------------------------------------------------------
+
+
+def ahead_of_the_loop(p):
+    xs, places, total = [], [0], 0.0
+    for n in range(40):
+        xs.append(p + n)
+    for x in xs:
+        places[0] = min(places[0] + 1, 39)
+        xs[places[0]] += 0.5 * x
+        total += x
+    return total
+
+
+def behind_and_ahead_by_number(p):
+    xs, total = [p + n for n in range(40)], 0.0
+    for k, x in enumerate(xs):
+        xs[(7 * k) % 40] = 0.1 * x
+        total += x
+    return total + xs[0]
+
+
+def beside_another(p):
+    xs, total = [], 0.0
+    for n in range(40):
+        xs.append(p + n)
+    for x, y in zip(xs, xs[2:], strict=False):
+        xs[5] = total
+        total += x * y
+    return total
+
+
+def from_the_end(p):
+    xs, total = [p + n for n in range(40)], 0.0
+    for x in reversed(xs):
+        xs[3] += 0.1 * x
+        total += x
+    return total
+
+
+def beside_one_that_python_holds(p):
+    xs, total = [float(k) for k in range(36)], 0.0
+    ys = [p + x**2 for x in xs]
+    for x, y in zip(xs, ys, strict=True):
+        xs[-1] = p
+        total += x * y
+    return total + sum(xs)
+
+
+def until_a_step_ends_it(p):
+    xs, total = list(p * np.linspace(0.0, 1.0, 9)), 0.0
+    for k, x in enumerate(xs):
+        xs[5] = total
+        total += x * (k + p)
+        if x > 2.0:
+            break
+    return total + sum(xs)
+
+
+CHANGED = [ahead_of_the_loop, behind_and_ahead_by_number, beside_another, from_the_end,
+           beside_one_that_python_holds, until_a_step_ends_it]  # fmt: skip
+
+
+@pytest.mark.parametrize("program", CHANGED)
+def test_a_step_sees_what_steps_before_it_have_put_into_the_list(program):
+    check_number(program, AT)
+
+
+# --- many numbers --------------------------------------------------------------------------------
+
+LEVELS = [0.05 * k for k in range(60)]
+
+
+def levels(p):
+    total = 0.0
+    for level in LEVELS:
+        total += np.sin(p * level)
+    return total
+
+
+def left_early(p):
+    found = []
+    for level in LEVELS:
+        if level * p > 2.0:
+            break
+        found.append(level * p)
+    else:
+        found.append(100.0)
+    return sum(found) + level
+
+
+def made_of_each_other(p):
+    xs = [p * k for k in range(100)]
+    ys = [x**2 for x in xs]
+    ws = [k * (x - y) for k, (x, y) in enumerate(zip(xs, ys, strict=True))]
+    return sum(ws) + max(ys) + ws[3] * ws[-1]
+
+
+def sums_of_sums(p):
+    a = p * np.arange(120.0).reshape(10, 12)
+    return sum([sum([i * s * a[s, i] for i in range(12)]) for s in range(10)])
+
+
+@pytest.mark.parametrize("program", [levels, left_early, made_of_each_other, sums_of_sums])
+def test_long_lists_of_numbers(program):
+    check_number(program, AT)
+    assert len(ckad.trace(program)(AT).rows) < 80
+
+
+# --- items that may be None ----------------------------------------------------------------------
+
+
+def looked_up(x, most):
+    if x > most:
+        return None
+    return x**2
+
+
+def with_gaps(p, most):
+    found = []
+    for k in range(40):
+        found.append(looked_up(p * k, most))
+    return sum(found) + np.mean(found) + max(found) + found[int(np.argmin(np.array(found)))]
+
+
+def test_lists_whose_items_may_be_none():
+    check_number(lambda p: with_gaps(p, 1000.0), AT)
+    with pytest.raises(NoneValueError):
+        ckad.value_and_grad(with_gaps)(AT, 30.0)
+
+
+# --- places in sorted lists ----------------------------------------------------------------------
+
+
+def segments(p):
+    nodes, total = [p, 2 * p, 4.0, 5.0], 0.0
+    for k in range(30):
+        i = bisect.bisect(nodes, 0.2 * k * p)
+        total += nodes[min(i, 3)] ** 2 + i * p
+    return total
+
+
+def kept_in_order(p):
+    xs = []
+    for k in range(12):
+        bisect.insort(xs, np.sin(k * p))
+    return xs[0] + 2 * xs[5] ** 2 + xs[-1]
+
+
+def by_a_key(p):
+    events = [(p, "a"), (2 * p, "b"), (5.0, "c")]
+    return events[bisect.bisect_left(events, 1.1 * p, key=lambda x: x[0])][0] ** 2
+
+
+@pytest.mark.parametrize("program", [segments, kept_in_order, by_a_key])
+def test_bisection(program):
+    check_number(program, AT)
+
+
+# --- objects -------------------------------------------------------------------------------------
+
+
+class Body:
+    def __init__(self, x, v):
+        self.x, self.v = x, v
+
+    def move(self, force, dt):
+        self.v += force * dt
+        self.x += self.v * dt
+
+
+def drawn(p):
+    random.seed(1)
+    bodies = []
+    for _ in range(6):
+        bodies.append(Body(random.uniform(-1.0, 1.0), random.random()))
+    for _ in range(10):
+        for one in bodies:
+            one.move(sum(p * (other.x - one.x) for other in bodies if other != one), 0.01)
+    return sum(one.x**2 for one in bodies)
+
+
+def of_arrays(p):
+    rng, bodies = np.random.default_rng(0), []
+    for k in range(6):
+        bodies.append(Body(rng.random(2), k * p * np.ones(2)))
+    for _ in range(10):
+        for one in bodies:
+            one.move(-p * one.x, 0.1)
+    return sum(np.sum(one.x**2) for one in bodies)
+
+
+@pytest.mark.parametrize("program", [drawn, of_arrays])
+def test_objects_that_a_loop_puts_into_a_list_are_changed_there(program):
+    check_number(program, AT)
