@@ -1,8 +1,7 @@
 """Calls in functions that are run from source: the user's functions are followed, others mapped.
 
-A function of the user is run from its source too. What NumPy, ``math`` and Python's builtins do
-with traced values stands in the tables of ``functions``. In the body of a loop or branch, which is
-recorded once for all its steps, only calls are made that compute from their arguments alone.
+What libraries do with traced values stands in the table of ``dispatch``. In the body of a loop or
+branch, which is recorded once, only calls are made that compute from their arguments alone.
 """
 
 from __future__ import annotations

@@ -6,22 +6,22 @@ import ast
 import operator
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
-from ckad.errors import RaisedError, UnrecordableError
+from ckad.errors import UnrecordableError
 from ckad.place import at_place
 from ckad.trace.source.attributes import attribute_of, delete_attribute, set_attribute
 from ckad.trace.source.calls import call
 from ckad.trace.source.choices import Choice, can_be_chosen, numbered
 from ckad.trace.source.control import branches, chosen, repetition
-from ckad.trace.source.control.checks import Stops, may_be_caught, note_raise
+from ckad.trace.source.control.checks import may_be_caught, note_raise
 from ckad.trace.source.control.filled import certain_array, check_alone, check_alone_in
 from ckad.trace.source.control.flow import Flow, definite
 from ckad.trace.source.control.guarded import (
-    is_caught,
-    is_guarded,
+    assert_statement,
+    raise_statement,
     try_statement,
     with_statement,
 )
@@ -51,10 +51,8 @@ from ckad.trace.source.names.frame import (
     MISSING,
     RETURN,
     Frame,
-    Ledger,
     Unclear,
     check_run_over,
-    ledger,
     region,
 )
 from ckad.trace.source.names.generated import loop_of
@@ -310,40 +308,6 @@ def _delete(frame: Frame, node: ast.Delete) -> None:
             delete_attribute(evaluate(frame, target.value), target.attr)
 
 
-def _assert(frame: Frame, node: ast.Assert) -> None:
-    verdict = truth(evaluate(frame, node.test))
-    if isinstance(verdict, Tracer):
-        note_raise(np.logical_not(verdict))
-    elif not verdict:
-        is_certain = region() is None or is_guarded()
-        told = [evaluate(frame, node.msg)] if node.msg and is_certain else []
-        _throw(AssertionError(*told))
-
-
-def _raise(frame: Frame, node: ast.Raise) -> None:
-    if node.exc is None:
-        raise
-    is_certain = region() is None or is_guarded()
-    error: Any = evaluate(frame, node.exc) if is_certain else None
-    error = error() if isinstance(error, type) else error
-    if node.cause is not None and is_certain:
-        cause = evaluate(frame, node.cause)
-        error.__cause__ = cause() if isinstance(cause, type) else cause
-    _throw(error)
-
-
-def _throw(error: Any) -> NoReturn:
-    """Raise an error if a handler may meet it, or nothing is recorded; else the program stops."""
-    if is_caught(error):
-        raise error
-    if region() is not None:
-        note_raise()
-        raise Stops
-    if isinstance(ledger().names[Ledger.CHECKS], Tracer):  # another one may come before
-        raise RaisedError(at_place("the program raises an error here, or before it comes here."))
-    raise error
-
-
 def _define(frame: Frame, node: ast.FunctionDef) -> None:
     function: Any = closure(frame, node)
     for decorator in reversed(node.decorator_list):
@@ -402,8 +366,8 @@ _TABLE: dict[type, Callable[[Frame, Any], Flow | None]] = {
     ast.AnnAssign: _annotated,
     ast.AugAssign: _augmented,
     ast.Delete: _delete,
-    ast.Assert: _assert,
-    ast.Raise: _raise,
+    ast.Assert: assert_statement,
+    ast.Raise: raise_statement,
     ast.FunctionDef: _define,
     ast.Import: import_module,
     ast.ImportFrom: import_from,

@@ -1,4 +1,5 @@
-"""``try``: the path without an exception, and what Python itself raises while it is recorded.
+"""``try``: the path without an exception, and what Python itself raises while it is recorded;
+``assert`` and ``raise``.
 
 ``with``: managers of the user, of generators, and those that Python enters.
 """
@@ -10,22 +11,24 @@ import contextlib
 import threading
 import warnings
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
-from ckad.errors import CkadError, ConcreteValueError
+from ckad.errors import CkadError, ConcreteValueError, RaisedError
 from ckad.place import at_place
 from ckad.trace.source.actions import assign, evaluate, run_block
 from ckad.trace.source.control.branches import run_on
-from ckad.trace.source.control.checks import may_be_caught, n_rows, note_checks
+from ckad.trace.source.control.checks import Stops, may_be_caught, n_rows, note_checks, note_raise
 from ckad.trace.source.control.flow import Flow
 from ckad.trace.source.control.sequences.generators import around, generated_by
 from ckad.trace.source.names import classes
-from ckad.trace.source.names.frame import Frame, Region, ledger, region
+from ckad.trace.source.names.frame import Frame, Ledger, Region, ledger, region
 from ckad.trace.source.names.reader import definition_of
 from ckad.trace.source.outside.watch import watch
 from ckad.trace.source.skipped import Skipped
+from ckad.trace.source.values import truth
+from ckad.trace.values.tracer import Tracer
 
 
 def try_statement(frame: Frame, node: ast.Try) -> Flow | None:
@@ -195,3 +198,40 @@ def _entered(
     if target is not None:
         assign(frame, target, value)
     return _within(frame, node, items[1:])
+
+
+# --- errors that the program raises --------------------------------------------------------------
+
+
+def assert_statement(frame: Frame, node: ast.Assert) -> None:
+    verdict = truth(evaluate(frame, node.test))
+    if isinstance(verdict, Tracer):
+        note_raise(np.logical_not(verdict))
+    elif not verdict:
+        is_certain = region() is None or is_guarded()
+        told = [evaluate(frame, node.msg)] if node.msg and is_certain else []
+        _throw(AssertionError(*told))
+
+
+def raise_statement(frame: Frame, node: ast.Raise) -> None:
+    if node.exc is None:
+        raise
+    is_certain = region() is None or is_guarded()
+    error: Any = evaluate(frame, node.exc) if is_certain else None
+    error = error() if isinstance(error, type) else error
+    if node.cause is not None and is_certain:
+        cause = evaluate(frame, node.cause)
+        error.__cause__ = cause() if isinstance(cause, type) else cause
+    _throw(error)
+
+
+def _throw(error: Any) -> NoReturn:
+    """Raise an error if a handler may meet it, or nothing is recorded; else the program stops."""
+    if is_caught(error):
+        raise error
+    if region() is not None:
+        note_raise()
+        raise Stops
+    if isinstance(ledger().names[Ledger.CHECKS], Tracer):  # another one may come before
+        raise RaisedError(at_place("the program raises an error here, or before it comes here."))
+    raise error

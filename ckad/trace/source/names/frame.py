@@ -323,8 +323,7 @@ class Ledger(Apart):
         self.numbers: dict[Any, int] = {}  # their places there
         self.has_spectra = False  # whether eigenvalues are there, which NumPy gives real or complex
         self.before: dict[Key, Any] = {}
-        # what the handlers around may catch
-        self.caught: tuple[type[BaseException], ...] = ()
+        self.caught: tuple[type[BaseException], ...] = ()  # what the handlers around may catch
         self.recorded: set[Key] = set()  # names from outside that bodies bind
         self.streams: dict[int, Frame] = {}  # states of generators that are variables
         #: Containers that may be one in Python, by identity.
