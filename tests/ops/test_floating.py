@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import ckad
-from ckad.errors import RaisedError
+from ckad.errors import RaisedError, UnsupportedFunctionError
 
 ENGINES = pytest.mark.parametrize("engine", ["native", "vm"])
 
@@ -175,3 +175,8 @@ def test_polynomials_as_objects_and_elements_chosen_by_compress(program):
     c = np.array([0.8, 0.3, -1.1])
     np.testing.assert_allclose(ckad.jit(program)(c), program(c), rtol=1e-13)
     ckad.testing.check_grads(program, (c,))
+
+
+def test_polynomials_of_traced_values_are_not_compared():
+    with pytest.raises(UnsupportedFunctionError, match="poly1d"):
+        ckad.jit(lambda x: x if np.poly1d([x, 1.0]) == np.poly1d([x, 1.0]) else 0.0)(0.5)

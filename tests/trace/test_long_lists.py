@@ -211,3 +211,12 @@ def of_arrays(p):
 @pytest.mark.parametrize("program", [drawn, of_arrays])
 def test_objects_that_a_loop_puts_into_a_list_are_changed_there(program):
     check_number(program, AT)
+
+
+def test_bounds_of_a_bisection_are_those_of_python():
+    def program(x):
+        return float(bisect.bisect([0.1, 0.4, 0.8], x, 0, -1)) * x
+
+    assert ckad.jit(program)(0.5) == program(0.5)
+    with pytest.raises(ValueError, match="lo must be non-negative"):
+        ckad.jit(lambda x: bisect.bisect([0.1, 0.4], x, -1) * x)(0.5)

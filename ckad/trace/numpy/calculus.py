@@ -379,9 +379,9 @@ class Poly:
             result = result * self
         return result
 
-    def __neg__(self) -> Poly:
-        return Poly(-self.c)
-
+    __neg__: Any = lambda self: Poly(-self.c)
+    __hash__ = object.__hash__
+    __eq__: Any = lambda self, other: reject(True, "== of np.poly1d of traced values")
     __radd__, __rmul__ = __add__, __mul__
     __rsub__: Any = lambda self, other: Poly(other) - self
 

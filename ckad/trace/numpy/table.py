@@ -78,6 +78,9 @@ def compress(condition: Any, a: Any, axis: Any = None, out: Any = None) -> Array
     if is_traced(condition):
         alone = out is None and (axis is None or np.ndim(a) == 1)
         reject(not alone, "np.compress with a traced condition and an axis= or out=")
+        reject(
+            np.size(condition) > np.size(a), "np.compress with a condition longer than the array"
+        )
         return np.extract(condition, np.ravel(a)[: np.size(condition)])
     return take(a, np.flatnonzero(condition), axis, out)
 

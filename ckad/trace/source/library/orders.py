@@ -64,9 +64,14 @@ def n_before(comes_first: Compare, items: Any) -> Any:
 # --- places in sorted lists ----------------------------------------------------------------------
 
 
+def _ends(a: Any, lo: Any, hi: Any) -> tuple[Any, Any]:
+    if lo < 0:
+        raise ValueError("lo must be non-negative")
+    return lo, len(a) if hi is None or hi == -1 else hi
+
+
 def bisect_left(a: Any, x: Any, lo: Any = 0, hi: Any = None, *, key: Any = None) -> Any:
-    if hi is None:
-        hi = len(a)
+    lo, hi = _ends(a, lo, hi)
     while lo < hi:
         middle = (lo + hi) // 2
         if (a[middle] if key is None else key(a[middle])) < x:
@@ -77,8 +82,7 @@ def bisect_left(a: Any, x: Any, lo: Any = 0, hi: Any = None, *, key: Any = None)
 
 
 def bisect_right(a: Any, x: Any, lo: Any = 0, hi: Any = None, *, key: Any = None) -> Any:
-    if hi is None:
-        hi = len(a)
+    lo, hi = _ends(a, lo, hi)
     while lo < hi:
         middle = (lo + hi) // 2
         if x < (a[middle] if key is None else key(a[middle])):
