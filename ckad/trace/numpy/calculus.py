@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -331,14 +332,8 @@ class Poly:
             reject(True, f"the attribute {name!r} of a np.poly1d of traced values")
         raise AttributeError(name)
 
-    @property
-    def order(self) -> int:
-        return self.c.size - 1
-
-    @property
-    def roots(self) -> Any:
-        return np.roots(self.c)
-
+    order = property(lambda self: self.c.size - 1)
+    roots = property(lambda self: np.roots(self.c))
     o, r = order, roots
     __len__: Any = lambda self: self.order
     __iter__: Any = lambda self: iter(self.c)
@@ -374,14 +369,15 @@ class Poly:
         return Poly(self.c / other)
 
     def __pow__(self, power: int) -> Poly:
-        result = Poly(1.0)
-        for _ in range(power):
-            result = result * self
-        return result
+        return math.prod([self] * power, start=Poly(1.0))
 
     __neg__: Any = lambda self: Poly(-self.c)
     __hash__ = object.__hash__
-    __eq__: Any = lambda self, other: reject(True, "== of np.poly1d of traced values")
+
+    def __eq__(self, other: object) -> bool:
+        reject(isinstance(other, (Poly, np.poly1d)), "== of np.poly1d of traced values")
+        return False
+
     __radd__, __rmul__ = __add__, __mul__
     __rsub__: Any = lambda self, other: Poly(other) - self
 
