@@ -13,7 +13,7 @@ from .generated.judge import FAILED, INVALID, LONG, LOOSE, REFUSED, judge, warm_
 from .generated.program import runnable
 
 #: Programs of a test; tests of the usual run and of the long one.
-PROGRAMS, USUAL, SLOW = 10, 10, 500
+PROGRAMS, USUAL, SLOW = 10, 16, 500
 #: Of a hundred programs, so many may be refused, near a tie, or too long to be compiled.
 MOST = {REFUSED: 15, LOOSE: 15, LONG: 4}
 

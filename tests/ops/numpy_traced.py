@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -35,6 +36,9 @@ class Leaf(NamedTuple):
     inputs: frozenset[int] | None  # arguments whose memory it shares; None: not known
 
 
+_OF_TRACER = operator.attrgetter("storage", "scalar")
+
+
 class Known(NamedTuple):
     scalar: bool
     contiguous: bool | None
@@ -44,9 +48,10 @@ class Known(NamedTuple):
 def _known(leaf: Any, storages: list[Any]) -> Known:
     if not isinstance(leaf, Tracer):
         return Known(not isinstance(leaf, np.ndarray), True, frozenset())
+    storage, scalar = _OF_TRACER(leaf)  # which a number does not have for a program
     # whether a scalar is a new one cannot be seen
-    shared = frozenset(k for k, s in enumerate(storages) if s is leaf.storage and not leaf.scalar)
-    return Known(leaf.scalar, contiguity(leaf), None if leaf.storage.shared else shared)
+    shared = frozenset(k for k, s in enumerate(storages) if s is storage and not scalar)
+    return Known(scalar, contiguity(leaf), None if storage.shared else shared)
 
 
 def record_and_evaluate(fun: Function, *args: Any) -> list[Leaf]:

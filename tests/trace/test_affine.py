@@ -93,5 +93,5 @@ def test_a_mask_bounds_what_it_leaves_in_branches_too():
         n = (2 * x).astype(np.int64)
         return ckad.cond(x > 1.0, lambda x: pair(x, n + 3), lambda x: x, x)
 
-    value, slope = ckad.value_and_grad(program)(3.5)
+    value, slope = ckad.value_and_grad(program)(np.float64(3.5))
     assert (value, slope) == (3.5 * 20 + 22, 20.0)

@@ -111,7 +111,17 @@ def worked_off(a):
     return t + c
 
 
+def items_written_in_a_loop(a):
+    rows = []
+    for i in range(9):
+        rows.append([a * i, a])
+    for r in rows:
+        r[1] = 5 * a
+    return sum(r[1] for r in rows)
+
+
 AS_IN_PYTHON = [
+    items_written_in_a_loop,
     item_written_after_the_loop,
     one_list_appended_again_and_again,
     name_of_the_last_item,
@@ -130,15 +140,6 @@ def test_as_in_python(function: Function) -> None:
     assert value == pytest.approx(function(0.7), rel=1e-13)
     around = function(0.7 + 1e-6) - function(0.7 - 1e-6)
     assert gradient == pytest.approx(around / 2e-6, rel=1e-7)
-
-
-def items_written_in_a_loop(a):
-    rows = []
-    for i in range(9):
-        rows.append([a * i, a])
-    for r in rows:
-        r[1] = 5 * a
-    return sum(r[1] for r in rows)
 
 
 def list_chosen_by_a_state(a):
@@ -200,7 +201,6 @@ def the_same_by_a_nested_branch(a):
 REFUSED: dict[Function, type[CkadError]] = {
     item_put_on_one_side_and_written_on_the_other: AliasError,
     the_same_by_a_nested_branch: AliasError,
-    items_written_in_a_loop: AliasError,
     list_chosen_by_a_state: AliasError,
     global_list_chosen: AliasError,
     map_after_break: UnrecordableError,

@@ -88,7 +88,7 @@ def with_local_mutation(x: Any) -> Any:
 
 
 def with_check(x: Any, flag: Any = None) -> Any:
-    if flag is None and x.ndim != 0:
+    if flag is None and np.ndim(x) != 0:
         raise ValueError("a scalar is wanted")
     return x * 1.5
 

@@ -56,7 +56,7 @@ def calls_functions(callee: Any) -> bool:
 
 def is_noted_later(callee: Any) -> bool:
     """Whether it is a solver, which is recorded unless `by_library` gives what it finds."""
-    return is_always_called(callee) and _is_of_solvers(callee)
+    return _is_of_solvers(callee) and is_always_called(callee)
 
 
 def _is_of_solvers(callee: Any) -> bool:
