@@ -18,7 +18,7 @@ AUTO = "auto"
 ENGINES = ("vm", "native")
 #: How often a program is thought to be run, since machine code is kept on disk: that often its time
 #: is held against the compiler's.
-RUNS = 2000
+RUNS = 1000
 
 
 def engine_named(name: str) -> Engine:

@@ -44,12 +44,12 @@ def test_auto_compiles_long_loops() -> None:
 @pytest.mark.parametrize(("by_columns", "engine"), [(False, "vm"), (True, "native")])
 def test_columns_of_large_arrays_take_longer_than_rows(by_columns: bool, engine: str) -> None:
     def swept(x: np.ndarray) -> np.floating:
-        total = np.zeros(100)
-        for k in range(100):
+        total = np.zeros(150)
+        for k in range(150):
             total = 0.9 * total + (x[:, k] if by_columns else x[k])
         return np.sum(total**2)
 
-    x = np.random.default_rng(0).normal(size=(100, 100))
+    x = np.random.default_rng(0).normal(size=(150, 150))
     gradient = ckad.value_and_grad(swept)
     assert gradient.plan(x).engine == engine
     np.testing.assert_allclose(gradient(x)[0], swept(x), rtol=1e-13)
