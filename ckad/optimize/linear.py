@@ -13,7 +13,6 @@ import numpy as np
 import scipy.optimize
 from scipy.sparse.linalg import LinearOperator
 
-from ckad.errors import UnrecordableError
 from ckad.optimize.problem import raising
 from ckad.optimize.result import Found
 from ckad.optimize.zeros import refused
@@ -21,7 +20,7 @@ from ckad.patterns import is_sparse
 from ckad.place import at_place
 from ckad.trace.arrays import traced
 from ckad.trace.dispatch import CALLING, always, put
-from ckad.trace.source.library.noted import by_library
+from ckad.trace.source.library.noted import by_library, refusing
 from ckad.trace.values.sparse import Sparse
 from ckad.transforms import primitive, stop_gradient
 
@@ -93,23 +92,13 @@ _REMEDIES = {
 }
 
 
-def _refused(name: str) -> Callable[..., Any]:
-    scipys = getattr(scipy.optimize, name)
-
-    def instead(*args: Any, **options: Any) -> Any:
-        found = by_library(scipys, *args, **options)
-        if found is None:
-            msg = f"scipy.optimize.{name} is not recorded. {_REMEDIES[name]}"
-            raise UnrecordableError(at_place(msg))
-        return found
-
-    return instead
-
-
 _FUNCTIONS: dict[Any, Callable[..., Any]] = {
     scipy.optimize.nnls: _nnls,
     scipy.optimize.lsq_linear: _lsq_linear,
-    **{getattr(scipy.optimize, name): _refused(name) for name in _REMEDIES},
+    **{
+        vars(scipy.optimize)[name]: refusing(vars(scipy.optimize)[name], remedy)
+        for name, remedy in _REMEDIES.items()
+    },
 }
 for _scipys, _function in _FUNCTIONS.items():
     put(_scipys, _function, CALLING)

@@ -1,5 +1,6 @@
 """What names show after a branch that changes containers and binds names to them or to others."""
 
+from collections import defaultdict
 from dataclasses import dataclass
 
 import numpy as np
@@ -233,3 +234,39 @@ def test_a_list_that_some_steps_name_is_refused_or_the_very_list():
 
     with pytest.raises(AliasError):
         ckad.jit(program)(0.3)
+
+
+def other_keys_on_each_side(x):
+    found = {}
+    if x > 1:
+        found["a"] = x
+    else:
+        found["b"] = 2 * x
+    return sum(found.values())
+
+
+def counts_of_what_happens(x):
+    counts = defaultdict(int)
+    for k in range(6):
+        if x * k > 1:
+            counts["open"] += 1
+        else:
+            counts["closed"] += 1
+    return x * counts["open"]
+
+
+def a_key_on_one_side(x):
+    counts = {"all": 0}
+    for k in range(6):
+        counts["all"] += 1
+        if x * k > 1:
+            counts["late"] = k
+    return x * counts["all"]
+
+
+@pytest.mark.parametrize(
+    "program", [other_keys_on_each_side, counts_of_what_happens, a_key_on_one_side]
+)
+def test_keys_that_a_traced_condition_decides_are_refused_with_what_to_write(program):
+    with pytest.raises(TraceError, match=r"Make it with all .*keys before: .*'\w+': 0"):
+        ckad.jit(program)(0.4)

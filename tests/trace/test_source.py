@@ -6,8 +6,10 @@ import math
 
 import numpy as np
 import pytest
+from scipy.integrate import odeint
 
 import ckad
+from ckad.errors import ConcreteValueError
 
 pytestmark = pytest.mark.usefixtures("engine")
 X = np.linspace(0.1, 1.0, 5)
@@ -99,3 +101,16 @@ def test_numbers_of_integer_arguments_are_known_where_the_program_asks_for_them(
     expected[order] += 2 * X[order]
     np.testing.assert_allclose(gradient, expected)
     assert ckad.value_and_grad(f)(X, ~mask, order)[0] == pytest.approx(f(X, ~mask, order))
+
+
+def test_an_error_in_a_function_that_python_runs_says_why_it_does():
+    def program(x):
+        class Ice:
+            def rate(self, y, t):
+                return -x * y
+
+        return odeint(Ice().rate, [3.0], [0.0, 1.0])[-1, 0]
+
+    with pytest.raises(ConcreteValueError) as caught:
+        ckad.jit(program)(0.5)
+    assert "Write the class outside of the function" in "".join(caught.value.__notes__)

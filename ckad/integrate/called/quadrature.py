@@ -23,7 +23,7 @@ from ckad.place import at_place
 from ckad.trace.arrays import known, stopping, traced
 from ckad.trace.dispatch import CALLING, always, put
 from ckad.trace.source import follow
-from ckad.trace.source.library.noted import by_library
+from ckad.trace.source.library.noted import by_library, refusing
 from ckad.transforms import scan, stop_gradient, while_loop
 
 _TOLERANCE = 1.49e-8
@@ -282,19 +282,6 @@ _REMEDIES = {
 }
 
 
-def _refused(name: str) -> Callable[..., Any]:
-    scipys = getattr(scipy.integrate, name)
-
-    def instead(*args: Any, **options: Any) -> Any:
-        found = by_library(scipys, *args, **options)
-        if found is None:
-            msg = f"scipy.integrate.{name} is not recorded. {_REMEDIES[name]}"
-            raise UnrecordableError(at_place(msg))
-        return found
-
-    return instead
-
-
 _OWN: dict[Any, Callable[..., Any]] = {
     scipy.integrate.quad: _quad,
     scipy.integrate.dblquad: _dblquad,
@@ -304,8 +291,8 @@ _OWN: dict[Any, Callable[..., Any]] = {
     scipy.integrate.fixed_quad: _fixed_quad,
 }
 _OWN |= {
-    vars(scipy.integrate)[name]: _refused(name)
-    for name in _REMEDIES
+    vars(scipy.integrate)[name]: refusing(vars(scipy.integrate)[name], remedy)
+    for name, remedy in _REMEDIES.items()
     if name in vars(scipy.integrate)
 }
 for _scipys, _own in _OWN.items():

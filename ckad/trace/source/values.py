@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from itertools import product
+from types import FunctionType
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
@@ -63,7 +64,12 @@ def untranslated(function: Callable[..., Any], args: Sequence[Any], options: Any
     ConcreteValueError.told.clear()
     try:
         return function(*args, **options)
-    except CkadError:
+    except CkadError as error:
+        if type(function) is FunctionType and not is_library(function.__module__):
+            error.add_note(
+                f"{function.__name__}() is run by Python itself, not from its source: it defines a "
+                "class, awaits, or is not in a file. Write the class outside of the function."
+            )
         raise
     except Exception as error:
         if not ConcreteValueError.told:

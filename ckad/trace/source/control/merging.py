@@ -17,16 +17,13 @@ from ckad.trace.source.choices import unified
 from ckad.trace.source.control.checks import maybe
 from ckad.trace.source.control.filled import note_number
 from ckad.trace.source.control.flow import Flow, definite
-from ckad.trace.source.memory.contents import (
-    Contents,
-    length_unknown,
-    said,
-)
+from ckad.trace.source.memory.contents import Contents, length_unknown, said
 from ckad.trace.source.memory.ended import Ended
 from ckad.trace.source.memory.growing import in_branch
 from ckad.trace.source.memory.housing import is_alike, merge_growth
 from ckad.trace.source.memory.objects import Attributes
 from ckad.trace.source.memory.rows import stacks
+from ckad.trace.source.memory.rows.numbered import Entries
 from ckad.trace.source.memory.sharing import Chosen, settle_branch
 from ckad.trace.source.memory.twins import Merged, merged_containers, settle_merged
 from ckad.trace.source.names.absence import shared, spread
@@ -262,6 +259,8 @@ class Merge:
         xs, tree = flatten(x) if partial is None else spread(x, partial)
         ys, other = flatten(y) if partial is None else spread(y, partial)
         if tree != other:
+            if type(x) is Entries and type(y) is Entries and x.keys != y.keys:
+                return _of_other_keys(said, x.keys, y.keys)
             return _unclear(said, trees.describe(tree), trees.describe(other))
         leaves: list[Any] = []
         for a, b in zip(xs, ys, strict=True):
@@ -379,11 +378,20 @@ class Merge:
 
 def _unclear(said: str, one: str, other: str) -> Unclear:
     other = "another one" if one == other else other
-    return Unclear(
-        CarryError(
-            at_place(
-                f"{said} is {one} on one side of a branch and {other} on the other, and the "
-                "condition is traced. Give both sides the same structure, shape and kind."
-            )
-        )
+    return _unmerged(
+        f"{said} is {one} on one side of a branch and {other} on the other",
+        "Give both sides the same structure, shape and kind.",
     )
+
+
+def _of_other_keys(said: str, one: Sequence[Any], other: Sequence[Any]) -> Unclear:
+    here, there = (", ".join(map(repr, keys)) or "none" for keys in (one, other))
+    both = ", ".join(f"{key!r}: 0.0" for key in dict.fromkeys((*one, *other)))
+    return _unmerged(
+        f"{said} has the keys {here} on one side of a branch and {there} on the other",
+        f"Make it with all keys before: {{{both}}}.",
+    )
+
+
+def _unmerged(what: str, remedy: str) -> Unclear:
+    return Unclear(CarryError(at_place(f"{what}, and the condition is traced. {remedy}")))

@@ -9,7 +9,8 @@ from contextlib import redirect_stderr
 from types import FunctionType
 from typing import Any
 
-from ckad.place import user_place
+from ckad.errors import UnrecordableError
+from ckad.place import at_place, user_place
 from ckad.trace.source import effects
 from ckad.trace.source.libraries import is_of_library
 from ckad.trace.source.outside.clock import CLOCKS, TimeText, shows_time
@@ -70,3 +71,16 @@ def by_library(function: Callable[..., Any], *args: Any, **options: Any) -> Any:
         sys.stderr.write(told.getvalue())
     note_library(function, args, options)
     return found
+
+
+def refusing(solver: Callable[..., Any], remedy: str) -> Callable[..., Any]:
+    """What stands for a solver that is not recorded: its own result where nothing is traced."""
+
+    def instead(*args: Any, **options: Any) -> Any:
+        found = by_library(solver, *args, **options)
+        if found is None:
+            name = f"{'.'.join(solver.__module__.split('.')[:2])}.{solver.__name__}"
+            raise UnrecordableError(at_place(f"{name} is not recorded. {remedy}"))
+        return found
+
+    return instead

@@ -381,11 +381,11 @@ def changes_length(kind: str) -> UnrecordableError:
 
 
 def length_unknown(found: Contents) -> UnrecordableError:
-    return UnrecordableError(
-        at_place(
-            f"which items a {type(found.owner).__name__} has depends on a traced condition. Write "
-            "into an array made before, and count: times = np.zeros(n) and m = 0, then "
-            "times[m] = t and m += 1.",
-            found.appended,
-        )
+    remedy = (
+        "Make it with all its keys before: counts = {'opened': 0, 'closed': 0}."
+        if isinstance(found.owner, dict)
+        else "Write into an array made before, and count: times = np.zeros(n) and m = 0, then "
+        "times[m] = t and m += 1."
     )
+    said = f"which items a {type(found.owner).__name__} has depends on a traced condition. {remedy}"
+    return UnrecordableError(at_place(said, found.appended))
