@@ -151,7 +151,8 @@ class Merge:
         if values[0] is values[1]:
             return values[0]
         if self._is_known_list(values):
-            return self._half_bound(key, values)
+            (known,) = [x for x in values if x is not MISSING]
+            return Maybe(known, self.joined(name, name, *(x is known for x in values)))
         try:
             values = [side.ended.of(x) for side, x in zip(self.sides, values, strict=True)]
         except UnrecordableError as error:
@@ -205,8 +206,6 @@ class Merge:
         filler = full.value if type(full) is Maybe else full
         both = [Maybe(filler, False) if x is MISSING else maybe(x) for x in values]
         flags = self.joined(name, name, both[0].bound, both[1].bound)
-        if self._is_known_list(values):
-            return Maybe(full, flags)
         leaves, tree = flatten(filler)
         parts = [MISSING if x is MISSING else flatten(maybe(x).value) for x in values]
         if any(p is not MISSING and p[1] != tree for p in parts):
