@@ -6,13 +6,11 @@ import dataclasses
 import itertools
 import math
 
-import numba
-import numba.experimental
 import numpy as np
 import pytest
 
 import ckad
-from ckad.errors import AliasError, CarryError, CkadError, UnsupportedFunctionError
+from ckad.errors import AliasError, CarryError, CkadError
 
 from .idioms import check_number
 
@@ -286,18 +284,6 @@ def test_vectors_of_a_class():
     assert gradient == pytest.approx(difference, rel=1e-5)
     within = ckad.value_and_grad(balls_that_meet, memory="100 KB")(0.9)
     assert np.array_equal(within, (value, gradient))
-
-
-def test_classes_under_jitclass_are_refused():
-    spec = [("k", numba.float64)]
-
-    @numba.experimental.jitclass(spec)
-    class Spring:
-        def __init__(self, k):
-            self.k = k
-
-    with pytest.raises(UnsupportedFunctionError, match="Take the decorator @jitclass off"):
-        ckad.grad(lambda k: Spring(k).k)(1.0)
 
 
 class Money:

@@ -21,6 +21,7 @@ _AS_OF_USERS = frozenset(
         "ckad.optimize.hybrid",
         "ckad.trace.source.library.iterations",
         "ckad.trace.source.library.orders",
+        "ckad.trace.source.library.pools",
     }
 )
 _FILES = sysconfig.get_path("stdlib")
@@ -64,6 +65,34 @@ def scalar_function(ufunc: Any) -> FunctionType | None:
         return None
     function = getattr(ufunc, "__wrapped__", None)
     return function if type(function) is FunctionType else None
+
+
+def generalized_function(gufunc: Any) -> FunctionType | None:
+    """The Python function of a ``numba.guvectorize``; None for anything else."""
+    if not type(gufunc).__module__.startswith("numba.np.ufunc.gufunc"):
+        return None
+    return python_function(gufunc.gufunc_builder)
+
+
+@lru_cache(maxsize=256)
+def plain_class(kind: Any) -> Any:
+    """The class of which a ``numba.experimental.jitclass`` is made; ``kind`` itself otherwise.
+
+    Fields that are integers there cut what is written into them.
+    """
+    if type(kind).__name__ != "JitClassType":
+        return kind
+    written = kind.__mro__[1]
+    whole = [name for name, x in kind.class_type.struct.items() if hasattr(x, "bitwidth")]
+    whole = [x for x in whole if "int" in kind.class_type.struct[x].name]
+    if not whole:
+        return written
+    own = {"__module__": written.__module__, **{x: _cut(f"_{x}") for x in whole}}
+    return type(written.__name__, (written,), own)
+
+
+def _cut(name: str) -> property:
+    return property(lambda x: getattr(x, name), lambda x, value: setattr(x, name, int(value)))
 
 
 def compiles(decorator: Any) -> bool:

@@ -11,10 +11,12 @@ from typing import Any
 
 import numpy as np
 
+from ckad.errors import UnsupportedFunctionError
+from ckad.place import at_place
 from ckad.trace import dispatch
 from ckad.trace.arrays import traced
-from ckad.trace.source.libraries import scalar_function
-from ckad.trace.source.library import iterations, orders
+from ckad.trace.source.libraries import generalized_function, plain_class, scalar_function
+from ckad.trace.source.library import iterations, orders, pools
 from ckad.trace.source.memory.contents import stack_of
 from ckad.trace.source.names.closures import call_from_source
 from ckad.trace.source.outside.kinds import is_distribution
@@ -40,6 +42,9 @@ def called(callee: Any) -> Callable[..., Any] | None:
     scalar = scalar_function(callee)
     if scalar is not None:
         return partial(_by_elements, callee, scalar)
+    general = generalized_function(callee)
+    if general is not None:
+        return partial(_generalized, callee, general)
     if not type(callee).__module__.startswith("scipy.interpolate"):
         return None
     counterpart = dispatch.cell(type(callee).__call__)
@@ -57,17 +62,29 @@ def method(callee: Any, given: tuple[Any, ...]) -> Any:
 
 def thawed(callee: Any, args: Any, options: Any) -> Any:
     """A method of a distribution with parameters as a call of the distribution itself; what makes
-    such a one of traced parameters as ``Frozen``; ``dataclasses.replace`` as a new object; what is
-    done with heaps and sorted lists whose items Python cannot compare."""
+    such a one of traced parameters as ``Frozen``; ``dataclasses.replace`` as a new object; pools as
+    calls one after the other; classes that Numba compiles as those they are made of; what is done
+    with heaps and sorted lists whose items Python cannot compare."""
     if getattr(callee, "__module__", None) in _COMPARING and args:
         own = getattr(orders, callee.__name__, callee)
         return own if own is callee or _compares(own, args) else callee, args, options
+    if (pooled := pools.stand_in(callee)) is not None:
+        return pooled, args, options
     if callee is dataclasses.replace and args and dataclasses.is_dataclass(args[0]):
         kept = [x.name for x in dataclasses.fields(args[0]) if x.init and x.name not in options]
         return iterations.replaced, (args[0], kept, options), {}
+    if isinstance(callee, type):
+        return plain_class(callee), args, options
     if is_distribution(callee) and holds_tracer([*args, *options.values()]):
         return iterations.Frozen, (callee, tuple(args), dict(options)), {}
     owner: Any = getattr(callee, "__self__", None)
+    if type(owner).__module__.startswith("numba.experimental") and holds_tracer([*args]):
+        raise UnsupportedFunctionError(
+            at_place(
+                f"{callee.__name__} is a method of an object that Numba's class has made outside "
+                "of the function, and is given traced values. Make the object in the function."
+            )
+        )
     if type(owner).__name__ not in _FROZEN or not holds_tracer([*args, *options.values()]):
         return callee, args, options
     dist = vars(sys.modules["scipy.stats"]).get(owner.dist.name)
@@ -92,6 +109,23 @@ def _by_elements(callee: Any, scalar: Any, *args: Any) -> Any:
     dispatch.reject(any(dtype.kind not in "fiub" for dtype in (*taken, given)), callee.__name__)
     found = _run(iterations.elementwise, scalar, tuple(map(astype, args, taken)))
     return astype(found, given)
+
+
+def _generalized(callee: Any, function: Any, *args: Any, **options: Any) -> Any:
+    """A ``numba.guvectorize``: a function that writes into its last arguments."""
+    about = callee.gufunc_builder
+    dispatch.reject(len(about._sigs) > 1, "numba.guvectorize of several signatures")
+    dispatch.reject(bool(options.keys() - {"out"}), "numba.guvectorize with more options than out=")
+    dims, n = [*about.sin, *about.sout], len(about.sin)
+    kinds = about._sigs[0].args if about._sigs else map(traced, args)
+    dtypes, arrayed = [], []
+    for x in kinds:
+        given = getattr(x, "dtype", x)
+        dtypes.append(given if isinstance(given, np.dtype) else np.dtype(str(given)))
+        arrayed.append(hasattr(x, "layout"))
+    found = options.get("out", args[n:])
+    outs = found if isinstance(found, tuple) else (found,)
+    return _run(iterations.generalized, function, dims, n, dtypes, arrayed, args[:n], outs)
 
 
 def _vectorized(callee: np.vectorize, *args: Any, **options: Any) -> Any:

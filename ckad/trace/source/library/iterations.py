@@ -313,6 +313,41 @@ def elementwise(function: Any, args: Any) -> Any:
     return np.array(found).reshape(shape)
 
 
+def generalized(
+    function: Any, dims: Any, n: int, dtypes: Any, arrayed: Any, args: Any, outs: Any
+) -> Any:
+    """What a function that writes into its last arguments gives: ``numba.guvectorize``.
+
+    ``dims`` names the axes of each argument of one call; the first ``n`` are read.
+    """
+    inputs = [np.asarray(x).astype(t) for x, t in zip(args, dtypes[:n], strict=True)]
+    kept = [x.ndim - len(own) for x, own in zip(inputs, dims, strict=False)]
+    sizes: dict[str, int] = {}
+    for x, own, k in zip(inputs, dims, kept, strict=False):
+        sizes.update(zip(own, x.shape[k:], strict=True))
+    loops = np.broadcast_shapes(*[x.shape[:k] for x, k in zip(inputs, kept, strict=True)])
+    count = int(np.prod(loops))
+    cores = [tuple(sizes[d] for d in own) for own in dims]
+    rows = [x or k >= n for k, x in enumerate(arrayed)]  # what one call gets as an array of one
+    cores = [core or ((1,) if row else ()) for core, row in zip(cores, rows, strict=True)]
+    flat = []
+    for x, core, k in zip(inputs, cores, kept, strict=False):
+        whole = np.broadcast_to(np.reshape(x, (*x.shape[:k], *core)), (*loops, *core))
+        flat.append(np.reshape(whole, (count, *core)))
+    if outs:
+        found = [np.reshape(np.array(x), (count, *c)) for x, c in zip(outs, cores[n:], strict=True)]
+    else:
+        found = [np.empty((count, *c), t) for c, t in zip(cores[n:], dtypes[n:], strict=True)]
+    for k in range(count):
+        function(*[x[k] for x in flat], *[x[k] for x in found])
+    shapes = [(*loops, *[sizes[d] for d in own]) for own in dims[n:]]
+    results = [np.reshape(x, shape) for x, shape in zip(found, shapes, strict=True)]
+    for out, x in zip(outs, results, strict=False):
+        out[...] = x
+    results = list(outs) if outs else results
+    return tuple(results) if len(results) > 1 else results[0]
+
+
 def along_axis(function: Any, axis: int, x: Any, args: Any, options: Any) -> Any:
     """``np.apply_along_axis(function, axis, x, *args, **options)``, as a loop."""
     axis = axis % np.ndim(x)

@@ -242,13 +242,6 @@ def construct(kind: Any, args: Sequence[Any], options: Mapping[str, Any]) -> Any
                 "or call functions on plain arrays."
             )
         )
-    if traced and type(kind).__module__.startswith("numba."):
-        raise UnsupportedFunctionError(
-            at_place(
-                f"{kind.__name__} is a class that Numba compiles, and is given traced values. Take "
-                "the decorator @jitclass off: methods of a plain class are compiled, too."
-            )
-        )
     if type(kind) not in (type, abc.ABCMeta) or kind.__new__ is not object.__new__:
         return MISSING
     if is_library(kind.__module__):
