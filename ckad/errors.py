@@ -152,6 +152,10 @@ class UnrolledLoopWarning(UserWarning):
     """A long loop is recorded step by step, since its body cannot be recorded once for all."""
 
 
+class AsRunWarning(UserWarning):
+    """A program is recorded as it runs for the numbers of one call, since it cannot be for all."""
+
+
 class SkippedCallWarning(UserWarning):
     """Calls that plot, print, log, time or write files are left out of a recording."""
 

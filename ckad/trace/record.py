@@ -17,7 +17,7 @@ from ckad.tape.types import type_of
 from ckad.trace import dispatch
 from ckad.trace.arrays import Deferred, made_whole, stopping
 from ckad.trace.bodies import loops
-from ckad.trace.memory.context import Trace, WrittenOut, current, open_trace
+from ckad.trace.memory.context import Given, Trace, WrittenOut, current, open_trace
 from ckad.trace.memory.known import MOST_ELEMENTS, held_against
 from ckad.trace.memory.layout import layout, layout_of_part
 from ckad.trace.memory.opened import stack
@@ -201,7 +201,8 @@ class Recording:
     out_tree: trees.Treedef
     out_scalars: list[bool]  # which results are NumPy scalars rather than 0-d arrays
     captured: list[int]  # rows of the enclosing trace that follow the arguments as inputs
-    held: dict[int, np.ndarray]  # the arrays among the arguments that shapes depend on
+    held: dict[int, np.ndarray]  # the arrays among the arguments for whose numbers it was made
+    decides: Given
 
     def holds_for(self, arrays: Sequence[Any]) -> bool:
         """Whether the function would be recorded alike for these arguments."""
@@ -215,17 +216,17 @@ def record(
     arguments: Arguments,
     kwargs: Mapping[str, Any] | None = None,
     *,
-    for_numbers: bool = False,
+    decides: Given = Given.NOTHING,
 ) -> Recording:
     """Run ``fun`` on tracers and return what it did; ``kwargs`` are passed as they are.
 
-    With ``for_numbers``, integers that arguments decide are known where a shape depends on them;
-    the tape stops where it is run on other ones.
+    What the numbers of the arguments decide is known as far as ``decides`` says; the tape stops
+    where it is run on other ones.
     """
     written_out: dict[Any, CkadError] = {}
     while True:
         try:
-            return _recorded(fun, arguments, kwargs or {}, for_numbers, written_out)
+            return _recorded(fun, arguments, kwargs or {}, decides, written_out)
         except WrittenOut as found:
             if stack() or found.node in written_out:  # it is for who records around this
                 raise
@@ -236,14 +237,15 @@ def _recorded(
     fun: Callable[..., Any],
     arguments: Arguments,
     kwargs: Mapping[str, Any],
-    for_numbers: bool,
+    decides: Given,
     written_out: dict[Any, CkadError],
 ) -> Recording:
     with open_trace() as trace:
         trace.written_out |= written_out
         tracers = [_argument(trace, x) for x in arguments.arrays]
         given = {x.storage.row: a for x, a in zip(tracers, arguments.arrays, strict=True)}
-        if for_numbers and trace.parent is None:
+        if decides and trace.parent is None:
+            trace.decides = decides
             trace.given |= {k: np.array(a) for k, a in given.items() if _is_plain(a)}
         for k in arguments.parts():
             _lie_as_part(tracers[k], arguments.arrays[k])
@@ -267,7 +269,7 @@ def _recorded(
         ]
         held = held_against(trace)
         needed = {k: held[row] for k, row in enumerate(given) if row in held}
-        return Recording(trace.tape(rows), out_tree, scalars, list(trace.captured), needed)
+        return Recording(trace.tape(rows), out_tree, scalars, list(trace.captured), needed, decides)
 
 
 def _made_whole(out: Any) -> Any:
@@ -361,6 +363,7 @@ def inline(tape: Tape, operands: Sequence[int]) -> list[Tracer]:
 
 __all__ = [
     "Arguments",
+    "Given",
     "Recording",
     "inline",
     "localise",

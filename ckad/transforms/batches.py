@@ -108,10 +108,12 @@ class Batched(Transformed):
         first = batch.member(0)
         if isinstance(fun, Gradient):
             call, _, layout = fun.prepare(first, {})
+            call.check_for_all()
             call.options = _chosen(call, fun.options, batch.n)
             tape = _gradients(call, layout.wrt, batch.inputs(call), batch.n)
             return fun.shown(call, layout, batch.run(call, tape))
         call = Call(fun, first, {}, self.options)
+        call.check_for_all()
         call.options = _chosen(call, self.options, batch.n)
         if trees.has_matrix(call.recording.out_tree):
             raise DifferentiationError(

@@ -7,6 +7,7 @@ function is recorded anew. Compiled tapes are kept and found again by the tape's
 
 from __future__ import annotations
 
+import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
@@ -20,8 +21,12 @@ from ckad.checkpoint.plan import Plan
 from ckad.collection import rare_collection
 from ckad.engines import arena
 from ckad.errors import (
+    AliasError,
+    AsRunWarning,
     BudgetError,
+    CarryError,
     CheckpointError,
+    CkadError,
     ConcreteValueError,
     DifferentiationError,
     NonFiniteError,
@@ -34,9 +39,11 @@ from ckad.loops.engines import chosen
 from ckad.loops.progress import run
 from ckad.passes import pipeline
 from ckad.passes.pipeline import Pipeline, Positions, Stages
-from ckad.place import at_place
+from ckad.place import at_place, user_place
 from ckad.tape.tape import Tape
-from ckad.trace.record import Arguments, Recording, inline, named, record, take_apart
+from ckad.trace.memory.context import TooLong
+from ckad.trace.memory.opened import is_tracing
+from ckad.trace.record import Arguments, Given, Recording, inline, named, record, take_apart
 from ckad.trace.source.libraries import python_function
 from ckad.trace.source.outside.watch import watching
 from ckad.trace.values.tracer import Tracer, value
@@ -55,6 +62,7 @@ KEPT_BYTES = 2**26
 _cache: OrderedDict[Any, Compiled] = OrderedDict()
 _tapes: OrderedDict[Any, Tape] = OrderedDict()
 _lock = locks.lock()
+_told: dict[Any, Any] = {}  # which warnings were shown
 #: What other modules keep of tapes.
 also_cleared: list[OrderedDict[Any, Any]] = []
 
@@ -84,32 +92,66 @@ class Call:
             self.arguments: Arguments = known.form.like(args)
         if known is None or not known.recording.holds_for(self.arguments.arrays):
             self.arguments = take_apart(args)
-            known = self._recorded(kwargs, key)
+            known = self._recorded(kwargs, key, known)
         self.recording: Recording = known.recording
+        self._refusal = known.refusal
         self.anew = known.anew
         self.tape = known.tape
         self._derived = known.derived
         self._has_key = not isinstance(key, Alone)
-        resolve = partial(resolved, self.tape, options)
+        resolve = partial(resolved, self.tape, options, 1 if self._refusal is None else 0)
         # a function to be called may be another one each time
         again = isinstance(options.progress, bool)
         self.options = self.once(("options", options), resolve) if again else resolve()
 
-    def _recorded(self, kwargs: dict[str, Any], key: Hashable | Alone) -> Recorded:
+    def _recorded(
+        self, kwargs: dict[str, Any], key: Hashable | Alone, before: Recorded | None
+    ) -> Recorded:
         """Record the function; where it asks for numbers that arguments decide, for those of this
-        call, with arrays of integers or bools as constants."""
-        try:
-            return recorded(self.fun, self.arguments, kwargs, key)
-        except (ConcreteValueError, UnrecordableError):
-            given = self.arguments
-            self.arguments = given.pinned()
-            if len(self.arguments.traced) < len(given.traced):
-                key = Alone("it asks for an argument's numbers")
+        call, with arrays of integers or bools as constants.
+
+        What cannot be recorded for all numbers is recorded as it runs for these, at last each step
+        of its loops, unless an AsRunWarning is an error.
+        """
+        given = self.arguments
+        pinned = given.pinned()
+        alone = Alone("it asks for an argument's numbers")
+        about = (pinned, key if len(pinned.traced) == len(given.traced) else alone)
+        refusal = None if before is None else before.refusal
+        error: CkadError | None = refusal
+        for decides in Given:
+            if before is not None and decides < before.recording.decides:
+                continue
+            if decides is Given.SIZES and isinstance(error, (CarryError, AliasError)):
+                continue  # no integer would help
+            if decides is Given.DECISIONS and refusal is None:
+                assert error is not None
+                refusal = error.with_traceback(None)
+                if not self._is_plain() or not _warned(refusal):
+                    break
+            self.arguments, key = about if decides else (given, key)
             try:
-                return recorded(self.fun, self.arguments, kwargs, key, for_numbers=True)
-            except (ConcreteValueError, UnrecordableError) as error:
-                self.arguments = given
-                raise error from None
+                return recorded(self.fun, self.arguments, kwargs, key, decides, refusal)
+            except (ConcreteValueError, UnrecordableError, CarryError, AliasError) as found:
+                error = found
+            except TooLong:
+                break
+            except CkadError as found:
+                if refusal is None:
+                    raise
+                error = found
+        self.arguments = given
+        assert refusal is not None
+        raise refusal from None
+
+    def _is_plain(self) -> bool:
+        """Whether the numbers of the arguments are there."""
+        return not is_tracing() and not any(isinstance(x, Tracer) for x in self.arguments.arrays)
+
+    def check_for_all(self) -> None:
+        """Refuse what was recorded for the numbers of this call alone."""
+        if self._refusal is not None:
+            raise self._refusal
 
     @property
     def name(self) -> str:
@@ -208,6 +250,23 @@ def _as_inputs(tape: Tape, arrays: Sequence[Any]) -> list[np.ndarray]:
     return [np.asarray(x, t.numpy) for x, t in zip(arrays, tape.input_types, strict=True)]
 
 
+def _warned(refusal: CkadError) -> bool:
+    """Say that a program is recorded as it runs; whether it may be."""
+    place = user_place()
+    try:
+        warnings.warn_explicit(
+            f"{refusal}\nSo the program is recorded as it runs for the numbers of this call, and "
+            "anew for others. Where that takes too long, do what is said above.",
+            AsRunWarning,
+            place.file,
+            place.line,
+            registry=_told,
+        )
+    except AsRunWarning:
+        return False
+    return True
+
+
 def located(error: CheckpointError) -> CheckpointError:
     """The same, with the user's place."""
     about = error.path, error.needed, error.free, error.slot
@@ -233,7 +292,8 @@ def positions(argnums: int | Sequence[int], n_args: int) -> tuple[int, ...]:
 
 
 def resolved(tape: Tape, options: Options, members: int = 1) -> Options:
-    """The options with the engine that runs ``tape`` and what is derived from it."""
+    """The options with the engine that runs ``tape`` and what is derived from it; of no members,
+    that of a program which is hardly run again."""
     name = chosen(tape, options.engine, members)
     return replace(options, engine=name) if name != options.engine else options
 
@@ -243,22 +303,22 @@ def recorded(
     arguments: Arguments,
     kwargs: dict[str, Any],
     key: Hashable | Alone,
-    *,
-    for_numbers: bool = False,
+    decides: Given = Given.NOTHING,
+    refusal: CkadError | None = None,
 ) -> Recorded:
     """Record ``fun``; what was made of its tape is kept under ``key`` where that is safe."""
     with rare_collection():
         if isinstance(key, Alone):
             watched, anew = None, str(key)
-            recording = record(fun, arguments, kwargs, for_numbers=for_numbers)
+            recording = record(fun, arguments, kwargs, decides=decides)
         else:
             with watching() as watched:
-                recording = record(fun, arguments, kwargs, for_numbers=for_numbers)
+                recording = record(fun, arguments, kwargs, decides=decides)
             anew = reuse.anew(recording, watched)
         raw = recording.tape
         tape = remember(_tapes, (raw.identity, "recorded"), lambda: pipeline.recorded().run(raw))
     guard = watched.guard if watched is not None and not anew else None
-    made = Recorded(arguments._replace(leaves=[]), recording, tape, guard, anew)
+    made = Recorded(arguments._replace(leaves=[]), recording, tape, guard, anew, refusal)
     if not anew:
         reuse.keep(key, made)
     return made

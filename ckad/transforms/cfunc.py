@@ -112,6 +112,7 @@ def _prepared(fun: Any, example: Sequence[Any]) -> tuple[Call, Any, str]:
     else:
         call = Call(fun.fun, example, {}, alone)
         tape = call.primal
+    call.check_for_all()
     return call, tape, call.name
 
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from enum import IntEnum
 from typing import Any, Protocol
 
 import numpy as np
 
-from ckad.errors import CkadError, TraceError
+from ckad.errors import CkadError, TraceError, UnrecordableError
 from ckad.place import at_place, user_place
 from ckad.tape.builder import Builder
 from ckad.tape.ops import Op
@@ -26,10 +27,21 @@ from ckad.trace.memory.views import Path
 SMALL = 64
 #: A recording of more rows takes minutes, and is hardly what was meant.
 MOST_ROWS = 200_000
+#: The same where a program is recorded as it runs, which is done again for other numbers.
+MOST_AS_RUN = 40_000
 FOREIGN = (
     "a traced value of another function or loop body is used here. Return it from there (from a "
     "loop body through the carry), or pass it as an argument."
 )
+
+
+class Given(IntEnum):
+    """How much of a recording may be as the numbers of one call decide."""
+
+    NOTHING = 0
+    SIZES = 1  # integers that shapes and indices depend on
+    DECISIONS = 2  # conditions and masks, too: the side is recorded that is taken
+    STEPS = 3  # the steps that loops make, each by itself, too
 
 
 class Late(Protocol):
@@ -37,6 +49,11 @@ class Late(Protocol):
 
     def forgo(self) -> None:
         """Be any constant, if it has become none: nothing needs it."""
+
+
+class TooLong(TraceError):
+    """A program is not recorded as it runs, since that is longer than what is run again and again
+    should be."""
 
 
 class WrittenOut(BaseException):
@@ -81,7 +98,8 @@ class Trace:
         self.recalls: bool = parent.recalls if parent else True
         # loop -> how many steps it makes, if that decides how many random numbers are drawn
         self.steps_of_draws: dict[Any, int] = parent.steps_of_draws if parent else {}
-        # what a call gives, by input row, where shapes may depend on it; and the rows that do
+        # what a call gives, by input row, and what may depend on it; and the rows that do
+        self.decides: Given = parent.decides if parent else Given.NOTHING
         self.given: dict[int, np.ndarray] = parent.given if parent else {}
         self.asked: dict[int, np.ndarray] = {}
         self.late: list[Late] = []  # rows of constants that are not known yet
@@ -224,7 +242,7 @@ def resumed(trace: Trace) -> Iterator[Trace]:
 def storage_in(trace: Trace | None, storage: Storage) -> Storage:
     """``storage`` as ``trace`` sees it."""
     if trace is None:
-        raise TraceError(at_place(FOREIGN))
+        raise UnrecordableError(at_place(FOREIGN))
     if storage.trace is trace:
         return storage
     adopted = trace.adopted.get(id(storage.root))
@@ -236,6 +254,8 @@ def storage_in(trace: Trace | None, storage: Storage) -> Storage:
 
 def mark_place(trace: Trace) -> None:
     trace.builder.where = user_place()
+    if trace.decides >= Given.DECISIONS and len(trace.builder.rows) > MOST_AS_RUN:
+        raise TooLong(at_place(f"the program has more than {MOST_AS_RUN:,} operations as it runs."))
     if len(trace.builder.rows) > MOST_ROWS:
         raise TraceError(
             at_place(

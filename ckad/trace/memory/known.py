@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
+from functools import partial
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -15,7 +16,7 @@ from ckad.tape.builder import BODY_COUNT, Builder
 from ckad.tape.ops import Op
 from ckad.tape.tape import Tape
 from ckad.tape.types import TUPLE
-from ckad.trace.memory.context import Trace
+from ckad.trace.memory.context import Given, Trace
 
 #: Larger arrays are not computed while recording.
 MOST_ELEMENTS = 1 << 20
@@ -44,47 +45,78 @@ def numbers_of(trace: Trace, row: int, *, running: bool = False) -> np.ndarray |
     With ``running``, what loops and branches give is known too, and arrays of any size are.
     """
     answers = (_run_answers if running else _answers).setdefault(trace, {})
-    return _number(trace, row, running, answers, _NOTHING)
+    return _number(trace, row, _Numbers(answers, running, partial(numbers_of, running=running)))
 
 
 def number_of_call(trace: Trace, row: int) -> np.ndarray | None:
-    """An integer that depends on what the call gives, for which the program is then recorded."""
-    while trace.parent is not None:
-        outer = next((k for k, inner in trace.captured.items() if inner == row), None)
-        if outer is None:
-            return None
-        trace, row = trace.parent, outer
+    """An integer that depends on what the call gives, for which the program is then recorded; with
+    decisions that are the call's, truth values and arrays of both, too."""
     of = trace.builder.rows[row].type
-    if not of.is_array or of.shape or of.numpy.kind != "i":
+    decides = trace.decides >= Given.DECISIONS
+    if not of.is_array or (of.shape and not decides):
+        return None
+    if of.numpy.kind not in ("iub" if decides else "i"):
         return None
     found = trace.asked.get(row)
     if found is None:
-        answers = _given_answers.setdefault(trace, {})
-        found = _number(trace, row, True, answers, trace.given)
-    if found is not None:
-        trace.asked[row] = found
+        found = _of_call(trace, row)
+        if found is not None:
+            _ask(trace, row, found)
     return found
+
+
+def _of_call(trace: Trace, row: int) -> np.ndarray | None:
+    """What a row holds in the call; None where steps of a loop decide it."""
+    given = trace.given if trace.parent is None else _NOTHING
+    answers = _given_answers.setdefault(trace, {})
+    return _number(trace, row, _Numbers(answers, True, _of_call, given))
+
+
+def _ask(trace: Trace, row: int, found: np.ndarray) -> None:
+    """Note that the recording depends on a row, or in a body on the rows that it shows."""
+    trace.asked[row] = found
+    if trace.parent is None:
+        return
+    outer = {inner: k for k, inner in trace.captured.items()}
+    for k in _behind(trace, {row}):
+        if k in outer and (of_outer := _of_call(trace.parent, outer[k])) is not None:
+            _ask(trace.parent, outer[k], of_outer)
+
+
+def _behind(trace: Trace, start: Set[int]) -> set[int]:
+    """Some rows, and those that they are computed from."""
+    seen, pending = {*start}, [*start]
+    while pending:
+        new = set(trace.builder.rows[pending.pop()].operands) - seen
+        seen |= new
+        pending += new
+    return seen
 
 
 def held_against(trace: Trace) -> dict[int, np.ndarray]:
     """The rows, and their numbers, for which a program was recorded: the inputs that integers
     depend on, and those integers that loops and branches give, which may round otherwise."""
-    rows, seen, pending = trace.builder.rows, set(trace.asked), [*trace.asked]
-    while pending:
-        new = set(rows[pending.pop()].operands) - seen
-        seen |= new
-        pending += new
+    rows, seen = trace.builder.rows, _behind(trace, trace.asked.keys())
     of_results: set[int] = set()
     for k in sorted(seen):  # operands come first
         if rows[k].op is Op.RESULT or not of_results.isdisjoint(rows[k].operands):
             of_results.add(k)
     given = {k: x for k, x in trace.given.items() if k in seen}
-    return given | {k: x for k, x in trace.asked.items() if k in of_results}
+    whole = (k for k in trace.asked if k in of_results and rows[k].type.numpy.kind in "iub")
+    return given | {k: trace.asked[k] for k in whole}
 
 
-def _number(
-    trace: Trace, row: int, running: bool, answers: _Answers, given: Mapping[int, np.ndarray]
-) -> np.ndarray | None:
+class _Numbers(NamedTuple):
+    """How the numbers of a trace's rows are found, and those found so far."""
+
+    answers: _Answers
+    running: bool  # loops and branches, too
+    outside: Callable[[Trace, int], np.ndarray | None]  # those of the trace around
+    given: Mapping[int, np.ndarray] = _NOTHING  # those of inputs
+
+
+def _number(trace: Trace, row: int, numbers: _Numbers) -> np.ndarray | None:
+    answers, running, given = numbers.answers, numbers.running, numbers.given
     pending, controls = [row], dict[int, _Control]()
     while pending:
         k = pending[-1]
@@ -102,7 +134,7 @@ def _number(
         elif k in controls:
             answers[k] = _run(controls[k], answers)
         elif k not in answers:
-            answers[k] = given[k] if k in given else _computed(trace, k, answers, running)
+            answers[k] = given[k] if k in given else _computed(trace, k, numbers)
         pending.pop()
     return answers[row]
 
@@ -132,16 +164,16 @@ def _run(control: _Control, answers: _Answers) -> np.ndarray:
     return _runners[-1](control.tape, inputs)[0]
 
 
-def _computed(trace: Trace, k: int, answers: _Answers, running: bool) -> np.ndarray | None:
+def _computed(trace: Trace, k: int, numbers: _Numbers) -> np.ndarray | None:
     op, operands, attrs, type, _ = trace.builder.rows[k]
     if op is Op.CONST:
         return trace.builder.constants[attrs[0]]
     if op is Op.INPUT:
-        return _captured(trace, k, running)
-    values = [answers[x] for x in operands]
+        return _captured(trace, k, numbers)
+    values = [numbers.answers[x] for x in operands]
     if op not in RULES or not type.is_array:
         return None
-    if type.size > MOST_ELEMENTS and not running:
+    if type.size > MOST_ELEMENTS and not numbers.running:
         return None
     evaluator = RULES[op].evaluate
     if evaluator is None:
@@ -153,11 +185,7 @@ def _computed(trace: Trace, k: int, answers: _Answers, running: bool) -> np.ndar
         return None  # the program itself will say so, if it gets there
 
 
-def _captured(trace: Trace, row: int, running: bool) -> np.ndarray | None:
+def _captured(trace: Trace, row: int, numbers: _Numbers) -> np.ndarray | None:
     """What an input of a body is, if it shows a value of the trace around it."""
     outer = next((k for k, inner in trace.captured.items() if inner == row), None)
-    return (
-        None
-        if outer is None or trace.parent is None
-        else numbers_of(trace.parent, outer, running=running)
-    )
+    return None if outer is None or trace.parent is None else numbers.outside(trace.parent, outer)

@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from ckad.errors import ConcreteValueError, DtypeError, TraceError
+from ckad.errors import ConcreteValueError, DtypeError, TraceError, UnrecordableError
 from ckad.place import at_place
 from ckad.tape.types import Type, dtype_of
 from ckad.trace import dispatch
-from ckad.trace.memory.context import FOREIGN, Trace, current
+from ckad.trace.memory.context import FOREIGN, Given, Trace, current
 from ckad.trace.memory.known import number_of_call, numbers_of
 from ckad.trace.memory.layout import layout
 from ckad.trace.memory.opened import is_open, is_text
@@ -134,7 +134,7 @@ class Tracer(Shaped):
         """Only while it is recorded is a tracer's number merely not known yet."""
         if not is_open(self.storage.trace):
             current()
-            raise TraceError(at_place(FOREIGN))
+            raise UnrecordableError(at_place(FOREIGN))
 
     def _number(self, kind: str, in_text: Any = None) -> Any:
         """The number itself, if it depends on constants alone; what stands for it in a text."""
@@ -213,7 +213,7 @@ def localise(x: Tracer) -> Tracer:
 
 def _seen_from(trace: Trace | None, x: Tracer) -> Tracer:
     if trace is None:
-        raise TraceError(at_place(FOREIGN))
+        raise UnrecordableError(at_place(FOREIGN))
     if x.storage.trace is trace:
         return x
     outer = _seen_from(trace.parent, x)
@@ -238,6 +238,11 @@ def known(x: Any) -> np.ndarray | None:
     trace, row = current(), value(x)
     found = numbers_of(trace, row)
     return number_of_call(trace, row) if found is None and trace.given else found
+
+
+def decided(x: Any) -> np.ndarray | None:
+    """The same where the program is recorded as it runs; None where it is recorded for all."""
+    return known(x) if current().decides >= Given.DECISIONS else None
 
 
 def known_by_running(x: Any) -> np.ndarray | None:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from ckad.errors import CkadError, UnrolledLoopWarning
 from ckad.place import Source, at_place
-from ckad.trace.memory.context import current
+from ckad.trace.memory.context import Given, current
 from ckad.trace.source.memory.counts import full_deques
 from ckad.trace.source.names.frame import Frame
 
@@ -77,7 +77,7 @@ def limited(
         made = len(rows) - before
         if made > MOST_ROWS:
             raise error
-        if made > QUIET and not warned:
+        if made > QUIET and not warned and current().decides < Given.DECISIONS:
             warned = True
             frame.line = node.lineno
             message = at_place(

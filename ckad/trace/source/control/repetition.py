@@ -7,6 +7,7 @@ computes with arrays at all. What cannot be is run step by step, and a warning n
 from __future__ import annotations
 
 import ast
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -22,7 +23,7 @@ from ckad.errors import (
     UnrecordableError,
     UnsupportedFunctionError,
 )
-from ckad.trace.memory.context import current, local_storage
+from ckad.trace.memory.context import Given, current, local_storage
 from ckad.trace.source.actions import assign, run_block, unread
 from ckad.trace.source.control import branches, notes, trial
 from ckad.trace.source.control.carried.findings import Stepping
@@ -38,7 +39,7 @@ from ckad.trace.source.names import classes
 from ckad.trace.source.names.frame import MISSING, Frame, check_run_over
 from ckad.trace.source.names.generated import Driven
 from ckad.trace.source.values import truth
-from ckad.trace.values.tracer import Tracer
+from ckad.trace.values.tracer import Tracer, decided
 
 #: Loops of at most so many steps are written out, unless loops so deep stand in them, or a step has
 #: more rows than these: what is written out on every level is long.
@@ -104,6 +105,10 @@ class _For:
 
     def run(self, peels: bool = True) -> Flow | None:
         """Record the loop once if it computes with arrays, else run it step by step."""
+        if (n := decided(self.items.length)) is not None:
+            self.items.length = int(n)
+        if current().decides is Given.STEPS:
+            return self.run_each(most=sys.maxsize)
         length = self.items.length
         if isinstance(length, Tracer):
             return self.staged()
@@ -221,7 +226,8 @@ def _over_python(frame: Frame, node: ast.For, iterable: Any, over: several.RunOv
     """Over what has no numbers for its items; a long list of numbers is an array nonetheless."""
     each = _Each(frame, node, iterable, over)
     numbers = long_lists.listed_numbers(iterable)
-    if numbers is not None and records(lambda: each.loop.step(iterable[0])):
+    once = numbers is not None and current().decides is not Given.STEPS
+    if numbers is not None and once and records(lambda: each.loop.step(iterable[0])):
         with suppress(CarryError, UnboundLocalError, *_WRITTEN_OUT):
             return _For(frame, node, numbers, long_lists.Unchanged(iterable)).staged()
     return each.run()
@@ -283,11 +289,16 @@ class _While:
             first = self.goes_on()
             if first is False:
                 return None
-            if first is not True or records(lambda: (self.step(), self.goes_on())):
+            each = first is True and current().decides is Given.STEPS
+            if not each and (first is not True or records(self._round)):
                 return self._recorded(first)
             flow = self.step()
             if flow is not None and not flow.always(Flow.CONTINUE):
                 return flow
+
+    def _round(self) -> None:
+        self.step()
+        self.goes_on()
 
     def _recorded(self, first: bool | Tracer, peels: bool = True) -> Flow | None:
         """The steps from here on; ``first`` is the test, which may change what it looks at."""

@@ -26,7 +26,7 @@ from ckad.trace.source.names.frame import depth_of, region
 from ckad.trace.source.outside.kinds import SEQUENCES
 from ckad.trace.source.values import Slot, one_of_classes, slot_of, weakened
 from ckad.trace.values.apply import apply
-from ckad.trace.values.tracer import Number, Tracer, known, lift
+from ckad.trace.values.tracer import Number, Tracer, decided, known, lift
 
 #: Lists of these are soon an array.
 _PLAIN = (int, float)
@@ -50,6 +50,8 @@ trees.register(Letters, lambda x: (tuple(x), None), lambda _, letters: Letters(l
 
 def item(items: Any, index: Tracer) -> Any:
     """``items[index]`` with a traced index."""
+    if (place := decided(index)) is not None:
+        return items[int(place)]
     if isinstance(items, dict):
         return _entry(items, index)
     if len(set(map(type, items))) == 1 and type(items[0]) in _PLAIN:
@@ -138,6 +140,9 @@ def picked(items: Sequence[Any], places: Sequence[Any]) -> list[Any]:
 
     In Python they are the very items, so what is changed in one of both has to show in the other.
     """
+    numbers = [x for place in places if (x := decided(place)) is not None]
+    if len(numbers) == len(places):
+        return [items[int(x)] for x in numbers]
     if all(map(can_be_chosen, items)):
         return [_one_at(items, place) for place in places]
     if all(type(x) is tuple for x in items) and len(set(map(len, items))) == 1:

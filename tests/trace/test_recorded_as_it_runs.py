@@ -1,0 +1,253 @@
+"""Programs whose course the numbers decide: recorded as they run for the numbers of a call."""
+
+from __future__ import annotations
+
+import math
+import random
+import warnings
+
+import numpy as np
+import pytest
+
+import ckad
+from ckad.errors import AsRunWarning, CarryError, CkadError, UnrecordableError
+from ckad.trace.memory import context
+from ckad.transforms import call
+
+pytestmark = pytest.mark.filterwarnings("ignore::ckad.errors.AsRunWarning")
+
+
+def simpson(f, a, b, eps, whole, fa, fb, fm):
+    """Adaptive, by recursion that only the error estimates end."""
+    m = (a + b) / 2.0
+    fl, fr = f((a + m) / 2.0), f((m + b) / 2.0)
+    left, right = (m - a) / 6.0 * (fa + 4.0 * fl + fm), (b - m) / 6.0 * (fm + 4.0 * fr + fb)
+    if abs(left + right - whole) <= 15.0 * eps:
+        return left + right + (left + right - whole) / 15.0
+    return simpson(f, a, m, eps / 2.0, left, fa, fm, fl) + simpson(
+        f, m, b, eps / 2.0, right, fm, fb, fr
+    )
+
+
+def quadrature(p):
+    def f(x):
+        return math.exp(-p[0] * x) * math.sin(5.0 * p[1] * x)
+
+    ends = f(0.0), f(2.0), f(1.0)
+    return simpson(f, 0.0, 2.0, 1e-5, (ends[0] + ends[1] + 4.0 * ends[2]) / 3.0, *ends)
+
+
+def merged(p):
+    def ordered(xs):
+        if len(xs) < 2:
+            return xs
+        a, b, out = ordered(xs[: len(xs) // 2]), ordered(xs[len(xs) // 2 :]), []
+        i = j = 0
+        while i < len(a) and j < len(b):
+            if a[i] <= b[j]:
+                out.append(a[i])
+                i += 1
+            else:
+                out.append(b[j])
+                j += 1
+        return out + a[i:] + b[j:]
+
+    return sum((k + 1) * x for k, x in enumerate(ordered([math.sin(k * p[0]) for k in range(7)])))
+
+
+def quick(p):
+    def ordered(xs):
+        if len(xs) < 2:
+            return xs
+        first = xs[0]
+        less, more = [x for x in xs[1:] if x < first], [x for x in xs[1:] if x >= first]
+        return ordered(less) + [first] + ordered(more)
+
+    return sum((k + 1) * x for k, x in enumerate(ordered([math.cos(k * p[1]) for k in range(7)])))
+
+
+class Node:
+    def __init__(self, low, size):
+        self.low, self.size = low, size
+        self.mass, self.centre, self.kids, self.body = 0.0, 0.0, None, None
+
+    def insert(self, x, m):
+        if self.kids is None and self.body is None:
+            self.body = (x, m)
+        else:
+            if self.kids is None:
+                half = self.size / 2.0
+                self.kids = [Node(self.low, half), Node(self.low + half, half)]
+                self.put(*self.body)
+            self.put(x, m)
+        self.centre = (self.centre * self.mass + x * m) / (self.mass + m)
+        self.mass += m
+
+    def put(self, x, m):
+        self.kids[1 if x >= self.low + self.size / 2.0 else 0].insert(x, m)
+
+    def pull(self, x):
+        d = self.centre - x
+        if self.mass == 0.0:
+            return 0.0
+        if self.kids is None or self.size < 0.5 * abs(d):
+            return self.mass * d / (d * d + 0.01)
+        return sum(kid.pull(x) for kid in self.kids)
+
+
+def tree(p):
+    root = Node(0.0, 1.0)
+    places = [0.13 * p[0], 0.41, 0.47 * p[0], 0.86, 0.9]
+    for x in places:
+        root.insert(x, p[1])
+    return sum(root.pull(x) ** 2 for x in places)
+
+
+class Agent:
+    def __init__(self, x, energy):
+        self.x, self.energy = x, energy
+
+
+def agents(p):
+    rng = random.Random(4)
+    some = [Agent(rng.random() * p[0], 0.4 + 0.1 * k) for k in range(6)]
+    history = {}
+    for _ in range(12):
+        for a in some:
+            a.x += 0.1 * rng.gauss(0.0, 1.0)
+            a.energy += 0.1 * p[1] * math.cos(a.x) - 0.06
+        best = max(some, key=lambda a: a.energy)
+        if best.energy > 0.95:
+            best.energy /= 2.0
+            some.append(Agent(best.x + 0.01, best.energy))
+        some = [a for a in some if a.energy > 0.3]
+        history.setdefault(len(some), []).append(sum(a.energy for a in some))
+    return sum(n * sum(found) for n, found in history.items())
+
+
+def spikes(p):
+    """Which cells have fired is a list, and which cells it holds is asked."""
+    v, found, weights = [0.1 * k for k in range(4)], [], [p[1]] * 4
+    for t in range(40):
+        fired = [k for k in range(4) if v[k] > 1.0]
+        for k in fired:
+            v[k] = 0.0
+            found.append((t, k))
+        for k in range(4):
+            v[k] += 0.05 * (p[0] * (2 + k) / 2.0 - v[k])
+            if (k + 1) % 4 in fired:
+                v[k] += 0.1 * weights[k]
+                weights[k] *= 0.9
+    return sum(v) + sum(weights) + 0.01 * sum(t * k for t, k in found)
+
+
+PROGRAMS = (quadrature, merged, quick, tree, agents, spikes)
+P = np.array([0.9, 1.3])
+
+
+@pytest.mark.parametrize("f", PROGRAMS)
+def test_value_and_gradient(f):
+    value, gradient = ckad.value_and_grad(f)(P)
+    assert value == pytest.approx(f(P), rel=1e-14)
+    for k in range(2):
+        h = 1e-6 * np.eye(2)[k]
+        assert gradient[k] == pytest.approx((f(P + h) - f(P - h)) / 2e-6, rel=1e-6, abs=1e-8)
+    v = np.array([0.3, -0.7])
+    assert ckad.jvp(f, (P,), (v,))[1] == pytest.approx(gradient @ v, rel=1e-12)
+    for options in ({"engine": "vm"}, {"engine": "native"}, {"memory": "1 MB"}):
+        again = ckad.value_and_grad(f, **options)(P)
+        assert again[0] == pytest.approx(value, rel=1e-14)
+        assert np.allclose(again[1], gradient, rtol=1e-12, atol=0.0)
+
+
+@pytest.mark.parametrize("f", PROGRAMS)
+def test_other_numbers_are_recorded_anew(f):
+    gradient = ckad.value_and_grad(f)
+    for p in (P, 1.1 * P, P, np.array([0.7, 1.0])):
+        value, by_p = gradient(p)
+        assert value == pytest.approx(f(p), rel=1e-14)
+        h = np.array([1e-7, 0.0])
+        assert by_p[0] == pytest.approx((f(p + h) - f(p - h)) / 2e-7, rel=1e-5, abs=1e-7)
+
+
+def test_the_same_numbers_use_one_recording(monkeypatch):
+    levels = []
+
+    def noted(*args, **options):
+        levels.append(options["decides"])
+        return record(*args, **options)
+
+    record = call.record
+    monkeypatch.setattr(call, "record", noted)
+    gradient = ckad.grad(lambda p: merged(p))
+    gradient(P)
+    n = len(levels)
+    gradient(P.copy())
+    assert len(levels) == n
+    gradient(1.01 * P)  # what could not be recorded for all numbers is not tried again
+    assert len(levels) == n + 1
+
+
+def test_a_warning_says_why():
+    with pytest.warns(AsRunWarning, match=r"as it runs for the numbers of this call") as caught:
+        ckad.grad(lambda p: quick(p))(P)
+    assert "which items a comprehension keeps" in str(caught[0].message)
+    gradient = ckad.grad(lambda p: spikes(p))
+    with pytest.warns(AsRunWarning):
+        gradient(P)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        gradient(1.01 * P)  # it is said once
+
+
+def test_where_warnings_are_errors_the_program_is_refused():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", AsRunWarning)
+        with pytest.raises(UnrecordableError, match="which items a list has"):
+            ckad.grad(lambda p: merged(p))(P)
+
+
+def test_second_derivatives():
+    v, h = np.array([1.0, 0.5]), 1e-5
+    product = ckad.hvp(quadrature, (P,), (v,))
+    difference = (ckad.grad(quadrature)(P + h * v) - ckad.grad(quadrature)(P - h * v)) / (2.0 * h)
+    assert np.allclose(product, difference, rtol=1e-6)
+
+
+def test_what_holds_for_other_numbers_is_refused():
+    with pytest.raises(CkadError, match="depends on a traced"):
+        ckad.vmap(merged)(np.stack([P, 2.0 * P]))
+    with pytest.raises(CkadError, match="depends on a traced"):
+        ckad.cfunc(ckad.value_and_grad(merged), P)
+
+
+def test_a_pullback_holds_for_its_own_numbers():
+    value, pull = ckad.vjp(merged, P)
+    other, pull_other = ckad.vjp(merged, 1.7 * P)
+    assert (value, other) == (pytest.approx(merged(P)), pytest.approx(merged(1.7 * P)))
+    assert pull(1.0)[0] == pytest.approx(ckad.grad(merged)(P))
+    assert pull_other(1.0)[0] == pytest.approx(ckad.grad(merged)(1.7 * P))
+
+
+def test_errors_of_the_program_are_its_own():
+    def f(p):
+        xs = [x for x in (p[0], p[1]) if x > 2.0]
+        return [*xs, p[0]].pop(3)
+
+    with pytest.raises(IndexError):
+        ckad.grad(f)(P)
+
+
+def test_a_program_that_is_too_long_is_refused_by_its_first_error(monkeypatch):
+    monkeypatch.setattr(context, "MOST_AS_RUN", 400)
+
+    def f(p):
+        xs = [p[0]]
+        for k in range(1_000):
+            xs.append(math.sin(xs[-1] + k))
+            if xs[-1] > p[1]:
+                xs = [x for x in xs if x < 0.5] + [p[1]]
+        return sum(xs)
+
+    with pytest.raises((CarryError, UnrecordableError)):
+        ckad.grad(f)(P)
