@@ -126,7 +126,7 @@ class Call:
                 continue  # no integer would help
             if decides is Given.DECISIONS and refusal is None:
                 assert error is not None
-                refusal = error.with_traceback(None)
+                refusal = error
                 if not self._is_plain() or not _warned(refusal):
                     break
             self.arguments, key = about if decides else (given, key)
@@ -318,6 +318,8 @@ def recorded(
         raw = recording.tape
         tape = remember(_tapes, (raw.identity, "recorded"), lambda: pipeline.recorded().run(raw))
     guard = watched.guard if watched is not None and not anew else None
+    if refusal is not None:
+        refusal.__traceback__ = None  # it is kept, and the frames hold what was recorded
     made = Recorded(arguments._replace(leaves=[]), recording, tape, guard, anew, refusal)
     if not anew:
         reuse.keep(key, made)

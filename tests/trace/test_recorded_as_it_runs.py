@@ -8,6 +8,7 @@ import warnings
 
 import numpy as np
 import pytest
+from scipy import signal, spatial
 
 import ckad
 from ckad.errors import AsRunWarning, CarryError, CkadError, UnrecordableError
@@ -251,3 +252,81 @@ def test_a_program_that_is_too_long_is_refused_by_its_first_error(monkeypatch):
 
     with pytest.raises((CarryError, UnrecordableError)):
         ckad.grad(f)(P)
+
+
+# --- functions without a rule ---------------------------------------------------------------------
+
+POINTS = np.random.default_rng(0).random((15, 2))
+
+
+def neighbours(p):
+    x = POINTS * p[0]
+    tree = spatial.cKDTree(x)
+    energy = sum(1.0 / np.linalg.norm(x[i] - x[j]) for i, j in tree.query_pairs(0.3))
+    for k, near in enumerate(tree.query_ball_point(x, 0.3)):
+        energy = energy + p[1] * len(near) * x[k, 0]
+    distances, places = tree.query(x * 1.01, k=3)
+    return energy + np.sum(distances) + np.sum(tree.data[places[:, 1]]) + tree.n
+
+
+def triangles(p):
+    x = POINTS * p
+    area = 0.0
+    for a, b, c in spatial.Delaunay(x).simplices:
+        (one, two), (three, four) = x[b] - x[a], x[c] - x[a]
+        area += (one * four - two * three) ** 2
+    corners = x[spatial.ConvexHull(x).vertices]
+    return 100.0 * area + np.sum(corners[:, 0] * np.roll(corners[:, 1], 1))
+
+
+def peaks(p):
+    t = np.linspace(0.0, 10.0, 100)
+    y = np.sin(2.0 * p[0] * t) * np.exp(-0.1 * p[1] * t)
+    at, about = signal.find_peaks(y, height=0.05)
+    return np.sum(y[at] ** 2) + len(about["peak_heights"])
+
+
+def clusters(p):
+    from scipy.cluster.hierarchy import fcluster, linkage
+
+    x = POINTS * p
+    labels = fcluster(linkage(x), 0.2, criterion="distance")
+    return sum(np.sum(x[labels == k].mean(axis=0) ** 2) for k in set(labels.tolist()))
+
+
+def unique(p):
+    x = np.sin(np.arange(12.0) % 5.0 * p[0])
+    items, counts = np.unique(x, return_counts=True)
+    return np.sum(items * counts * np.arange(len(items))) * p[1]
+
+
+@pytest.mark.parametrize("f", [neighbours, triangles, peaks, clusters, unique])
+def test_integers_of_functions_without_a_rule(f):
+    value, gradient = ckad.value_and_grad(f, engine="vm")(P)
+    assert value == pytest.approx(f(P), rel=1e-13)
+    for k in range(2):
+        h = 1e-6 * np.eye(2)[k]
+        assert gradient[k] == pytest.approx((f(P + h) - f(P - h)) / 2e-6, rel=1e-5, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda p: spatial.ConvexHull(POINTS * p).volume * 2.0,
+        lambda p: np.sum(
+            signal.find_peaks(np.sin(9.0 * POINTS[:, 0] * p[0]), height=-2)[1]["peak_heights"]
+        ),
+        lambda p: float(spatial.KDTree(POINTS * p).query(POINTS, p=1.0)[0][0]),
+        lambda p: spatial.KDTree(POINTS * p).maxes.sum(),
+        lambda p: (spatial.ConvexHull(POINTS * p).equations @ np.ones(3)).sum(),
+    ],
+)
+def test_floats_of_functions_without_a_rule_are_refused(f):
+    with pytest.raises(CkadError):
+        ckad.grad(f)(P)
+
+
+def test_a_query_of_the_points_themselves():
+    """Each is its own nearest neighbour, at a distance whose derivative is 0 and not NaN."""
+    g = ckad.grad(lambda p: np.sum(spatial.KDTree(POINTS * p).query(POINTS * p, k=2)[0]))(P)
+    assert np.all(np.isfinite(g))

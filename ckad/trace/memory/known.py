@@ -65,6 +65,14 @@ def number_of_call(trace: Trace, row: int) -> np.ndarray | None:
     return found
 
 
+def numbers_of_call(trace: Trace, row: int) -> np.ndarray | None:
+    """The same of any array, as the recording is for this call."""
+    found = _of_call(trace, row)
+    if found is not None:
+        _ask(trace, row, found)
+    return found
+
+
 def _of_call(trace: Trace, row: int) -> np.ndarray | None:
     """What a row holds in the call; None where steps of a loop decide it."""
     given = trace.given if trace.parent is None else _NOTHING

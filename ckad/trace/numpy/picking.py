@@ -16,6 +16,7 @@ from ckad.trace.arrays import (
     flattened,
     is_traced,
     known,
+    known_as_run,
     matched,
     own,
     promoted,
@@ -42,12 +43,28 @@ def _of_known(function: Any) -> Callable[..., Any]:
 
     def call(x: Any, *args: Any, **options: Any) -> Any:
         numbers = known(x)
+        if numbers is None and function is np.unique and (run := known_as_run(x)) is not None:
+            return _unique_at(x, run, *args, **options)
         if numbers is None or any(is_traced(v) for v in (*args, *options.values())):
             return refuse()
         result = function(numbers, *args, **options)
         return tuple(map(traced, result)) if isinstance(result, tuple) else traced(result)
 
     return call
+
+
+def _unique_at(
+    x: Any,
+    numbers: np.ndarray,
+    return_index: bool = False,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+) -> Any:
+    """``np.unique`` of an array whose numbers are those of the call: its items at known places."""
+    _, *found = np.unique(numbers, True, return_inverse, return_counts)
+    items = reshaped(x, (x.size,))[found[0]]
+    others = found if return_index else found[1:]
+    return (items, *others) if others else items
 
 
 for _function in (np.unique, np.trim_zeros):

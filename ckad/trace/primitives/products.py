@@ -200,10 +200,14 @@ def cross(
     left: Any = lift(a)
     right: Any = lift(b)
     x, y = np.moveaxis(left, axisa, -1), np.moveaxis(right, axisb, -1)
-    reject(x.shape[-1] == 2 or y.shape[-1] == 2, "np.cross of 2-vectors")
-    if x.shape[-1] != 3 or y.shape[-1] != 3:
-        raise ValueError(at_place(f"np.cross needs 3-vectors, got shapes {x.shape} and {y.shape}"))
-    (a0, a1, a2), (b0, b1, b2) = ([v[..., k] for k in range(3)] for v in (x, y))
+    lengths = x.shape[-1], y.shape[-1]
+    if not {2, 3}.issuperset(lengths):
+        what = f"np.cross needs vectors of 2 or 3 elements, got shapes {x.shape} and {y.shape}"
+        raise ValueError(at_place(what))
+    (a0, a1, *third), (b0, b1, *other) = ([v[..., k] for k in range(v.shape[-1])] for v in (x, y))
+    if lengths == (2, 2):
+        return a0 * b1 - a1 * b0
+    a2, b2 = third[0] if third else 0, other[0] if other else 0
     parts = [a1 * b2 - a2 * b1, a2 * b0 - a0 * b2, a0 * b1 - a1 * b0]
     return np.moveaxis(np.stack(parts, -1), -1, axisc)
 

@@ -30,7 +30,7 @@ from ckad.trace.source.actions import by_builtin, listed, reduced, told_apart
 from ckad.trace.source.choices import Choice, numbered
 from ckad.trace.source.draws import calls as draws
 from ckad.trace.source.libraries import compiles, is_hashable, is_in, is_library, python_function
-from ckad.trace.source.library import lists, sparse
+from ckad.trace.source.library import lists, settled, sparse
 from ckad.trace.source.library.allowed import check_callable
 from ckad.trace.source.library.called import called, method, thawed
 from ckad.trace.source.library.copies import copied
@@ -295,16 +295,16 @@ def _note_effects(callee: Any, owner: Any, args: Sequence[Any]) -> None:
 
 def _computed(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
     """By the counterpart of a function, by drawing later, a copy, or by the function itself."""
+    if (own := settled.called(callee, args, options)) is not NotImplemented:
+        return own
     counterpart = _counterpart(callee, args, options)
     if counterpart is not None:
         options.pop("like", None)
         mark_place(current())
         return counterpart(*args, **options)
-    own = draws.call(callee, args, options)
-    if own is NotImplemented:
-        own = copied(callee, args)
-    if own is not NotImplemented:
-        return own
+    for other in (draws.call(callee, args, options), copied(callee, args)):
+        if other is not NotImplemented:
+            return other
     check_callable(callee, args, options)
     result = untranslated(callee, args, options)
     if watched := watch():
@@ -388,7 +388,7 @@ def _counterpart(
     callee: Any, args: Sequence[Any], options: dict[str, Any]
 ) -> Callable[..., Any] | None:
     """What is called in place of ``callee``; NumPy hands its ufuncs over itself."""
-    traced = holds_tracer(list(args)) or holds_tracer(options)
+    traced = holds_tracer([*args, *options.values()])
     if traced and (own := called(callee)) is not None:
         return own
     if isinstance(callee, np.ufunc) or not is_hashable(callee):

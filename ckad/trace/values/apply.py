@@ -18,7 +18,17 @@ from ckad.trace.axes import common_shape
 from ckad.trace.dispatch import Function, put
 from ckad.trace.memory.context import current
 from ckad.trace.memory.views import ReshapeView
-from ckad.trace.values.tracer import Tracer, assign, concrete, fresh, known, lift, localise, value
+from ckad.trace.values.tracer import (
+    Tracer,
+    assign,
+    concrete,
+    fresh,
+    known,
+    known_as_run,
+    lift,
+    localise,
+    value,
+)
 from ckad.trees import SHORT
 
 
@@ -283,6 +293,7 @@ _WORDS: dict[Any, Function] = {
     arrays.own: lambda x: fresh(value(x)),
     arrays.stored: finish,
     arrays.known: known,
+    arrays.known_as_run: known_as_run,
     arrays.in_order: lambda x: x,
     arrays.padded: lambda x, attrs, shape: apply(
         Op.PAD, x, attrs=attrs, type=x.type.with_shape(tuple(shape))

@@ -18,7 +18,7 @@ from ckad.place import at_place
 from ckad.tape.types import Type, dtype_of
 from ckad.trace import dispatch
 from ckad.trace.memory.context import FOREIGN, Given, Trace, current
-from ckad.trace.memory.known import number_of_call, numbers_of
+from ckad.trace.memory.known import number_of_call, numbers_of, numbers_of_call
 from ckad.trace.memory.layout import layout
 from ckad.trace.memory.opened import is_open, is_text
 from ckad.trace.memory.storage import Storage, spoilt_error
@@ -243,6 +243,14 @@ def known(x: Any) -> np.ndarray | None:
 def decided(x: Any) -> np.ndarray | None:
     """The same where the program is recorded as it runs; None where it is recorded for all."""
     return known(x) if current().decides >= Given.DECISIONS else None
+
+
+def known_as_run(x: Tracer) -> np.ndarray | None:
+    """The numbers of ``x`` in the call for which the program is recorded as it runs; None where
+    it is recorded for all, and within steps of a loop that change them."""
+    if current().decides < Given.DECISIONS:
+        return None
+    return numbers_of_call(current(), value(x))
 
 
 def known_by_running(x: Any) -> np.ndarray | None:

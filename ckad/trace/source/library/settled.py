@@ -1,0 +1,141 @@
+"""Functions that ckad has no rule for, where a program is recorded as it runs: they are called on
+the numbers of the call. Integers and texts come out of them, and nothing that has a derivative.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NoReturn
+
+import numpy as np
+
+from ckad.errors import UnsupportedFunctionError
+from ckad.place import at_place
+from ckad.trace import dispatch
+from ckad.trace.arrays import traced
+from ckad.trace.memory.context import Given, current
+from ckad.trace.source.libraries import is_hashable, is_library
+from ckad.trace.source.values import holds_tracer
+from ckad.trace.values.tracer import Tracer, known_as_run
+
+#: What has no derivative.
+_PLAIN = (bool, int, str, bytes, type(None), np.integer, np.bool_)
+#: Classes of SciPy that search among points, by the names of what they give of these.
+_POINTS = {"KDTree": "data", "cKDTree": "data", "Delaunay": "points", "ConvexHull": "points"}
+
+
+class Settled:
+    """Floats, or an object, that a function without a rule has made: its integers are known, and
+    such functions take it. All else is refused."""
+
+    def __init__(self, inner: Any, name: str, given: tuple[Any, ...] = ()) -> None:
+        self.__dict__.update(_inner=inner, _name=name, _given=given)
+
+    def __repr__(self) -> str:
+        return f"<what {self._name} gives>"
+
+    def __getattr__(self, name: str) -> Any:
+        kind = type(self._inner).__name__
+        if name == _POINTS.get(kind):
+            return self._given[0]
+        if name == "query" and kind in ("KDTree", "cKDTree"):
+            return partial(_query, self)
+        found = getattr(self._inner, name)
+        title = f"{self._name}.{name}"
+        return partial(_run, found, title) if callable(found) else _settled(found, title)
+
+    def __len__(self) -> int:
+        return len(self._inner)
+
+    def __getitem__(self, index: Any) -> Any:
+        return _settled(self._inner[_numbers(index)], self._name)
+
+    def _refuse(self, *_: Any, **__: Any) -> NoReturn:
+        raise UnsupportedFunctionError(
+            at_place(
+                f"what {self._name} computes in floats is used here, and ckad has no rule for it; "
+                "only integers come out of such a function. Write it with functions that "
+                "docs/numpy.md lists."
+            )
+        )
+
+    __bool__ = __iter__ = __float__ = __int__ = __array__ = __array_ufunc__ = _refuse
+    __array_function__ = __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = _refuse
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = _refuse
+    __rtruediv__ = __pow__ = __rpow__ = __neg__ = __abs__ = __matmul__ = __rmatmul__ = _refuse
+    __hash__ = None  # type: ignore[assignment]
+
+
+def called(callee: Any, args: Any, options: Any) -> Any:
+    """What a function without a rule gives for the numbers of the call; NotImplemented where it is
+    to be called otherwise."""
+    if current().decides < Given.DECISIONS or not _is_given(args, options):
+        return NotImplemented
+    module = getattr(callee, "__module__", None) or ""
+    if not is_library(module) or module.partition(".")[0] in ("ckad", "builtins", "numpy"):
+        return NotImplemented
+    if not is_hashable(callee) or dispatch.knows(callee):
+        return NotImplemented
+    return _run(callee, f"{module.partition('.')[0]}'s {callee.__name__}", *args, **options)
+
+
+def _is_given(args: Any, options: Any) -> bool:
+    both = [*args, *options.values()]
+    return holds_tracer(both) or any(isinstance(x, Settled) for x in both)
+
+
+def _run(function: Callable[..., Any], name: str, *args: Any, **options: Any) -> Any:
+    found = function(*_numbers(args), **_numbers(options))
+    return _settled(found, name, args)
+
+
+def _numbers(x: Any) -> Any:
+    """What a function is called with: the numbers of the call in place of traced values."""
+    if isinstance(x, Tracer):
+        found = known_as_run(x)
+        if found is None:
+            raise UnsupportedFunctionError(
+                at_place(
+                    "a function that ckad has no rule for is given what steps of a loop change."
+                )
+            )
+        return found[()]
+    if isinstance(x, Settled):
+        return x._inner
+    if isinstance(x, dict):
+        return {key: _numbers(item) for key, item in x.items()}
+    if type(x) in (list, tuple):
+        return type(x)(map(_numbers, x))
+    return x
+
+
+def _settled(x: Any, name: str, given: tuple[Any, ...] = ()) -> Any:
+    if isinstance(x, _PLAIN):
+        return x
+    if isinstance(x, np.ndarray) and x.dtype.kind in "iubSU":
+        return x
+    if isinstance(x, np.ndarray) and x.dtype.kind == "O":
+        return [_settled(item, name) for item in x]
+    if type(x) in (list, tuple, set, frozenset):
+        return type(x)([_settled(item, name) for item in x])
+    if type(x) is dict:
+        return {key: _settled(item, name) for key, item in x.items()}
+    return Settled(x, name, given)
+
+
+# --- what has a derivative nonetheless ------------------------------------------------------------
+
+
+def _query(
+    tree: Settled, x: Any, k: Any = 1, eps: float = 0.0, p: float = 2.0, *rest: Any, **options: Any
+) -> Any:
+    """Neighbours, whose distances are those of points of which it is known which they are."""
+    given = _numbers(x), _numbers(k), eps, p, *rest
+    distances, places = tree._inner.query(*given, **options)
+    if p != 2.0 or not np.all(np.isfinite(distances)):
+        return Settled(distances, tree._name), places
+    at = traced(x)[..., None, :] if np.ndim(places) == np.ndim(x) else x
+    squared = np.sum((at - tree._given[0][places]) ** 2, axis=-1)
+    there = np.asarray(distances) > 0.0
+    return np.where(there, np.sqrt(np.where(there, squared, 1.0)), 0.0), places
