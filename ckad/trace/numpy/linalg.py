@@ -389,14 +389,6 @@ def outer_of_vectors(x1: Any, x2: Any, /) -> Array:
     return np.outer(x1, x2)
 
 
-@implements(np.linalg.cross)
-def linalg_cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Array:
-    shapes = np.shape(x1), np.shape(x2)
-    if any(shape[axis] != 3 for shape in shapes):
-        raise ValueError(at_place(f"np.linalg.cross needs 3-vectors, got shapes {shapes}"))
-    return np.cross(x1, x2, axis=axis)
-
-
 implements(np.linalg.vecdot, kind=REAL)(
     # NumPy's stubs know no axis of np.vecdot
     lambda x1, x2, /, *, axis=-1: np.vecdot(x1, x2, axis=axis)  # type: ignore[call-overload]

@@ -61,7 +61,8 @@ def _unique_at(
     return_counts: bool = False,
 ) -> Any:
     """``np.unique`` of an array whose numbers are those of the call: its items at known places."""
-    _, *found = np.unique(numbers, True, return_inverse, return_counts)
+    unique: Any = np.unique  # whose stubs have no overload for options that are variables
+    _, *found = unique(numbers, True, return_inverse, return_counts)
     items = reshaped(x, (x.size,))[found[0]]
     others = found if return_index else found[1:]
     return (items, *others) if others else items

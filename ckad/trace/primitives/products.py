@@ -212,6 +212,14 @@ def cross(
     return np.moveaxis(np.stack(parts, -1), -1, axisc)
 
 
+@implements(np.linalg.cross)
+def linalg_cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Array:
+    shapes = np.shape(x1), np.shape(x2)
+    if any(shape[axis] != 3 for shape in shapes):
+        raise ValueError(at_place(f"np.linalg.cross needs 3-vectors, got shapes {shapes}"))
+    return cross(x1, x2, axis=axis)
+
+
 @implements(np.trace)
 def trace(
     a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out: Any = None

@@ -19,9 +19,9 @@ _AS_OF_USERS = frozenset(
         "ckad.demo",
         "ckad.optimize.brackets",
         "ckad.optimize.hybrid",
-        "ckad.trace.source.library.iterations",
-        "ckad.trace.source.library.orders",
-        "ckad.trace.source.library.pools",
+        "ckad.trace.source.library.written.iterations",
+        "ckad.trace.source.library.written.orders",
+        "ckad.trace.source.library.written.pools",
     }
 )
 _FILES = sysconfig.get_path("stdlib")

@@ -19,15 +19,10 @@ from ckad.trace.memory.opened import making_text
 from ckad.trace.primitives.scalars import root_of_number
 from ckad.trace.source.choices import Choice, equal, identical, joined, numbered, refuse_held
 from ckad.trace.source.control import chosen
-from ckad.trace.source.control.checks import (
-    divided,
-    may_be_caught,
-    negated,
-    note_raise,
-    whole,
-)
+from ckad.trace.source.control.checks import divided, may_be_caught, negated, note_raise, whole
 from ckad.trace.source.libraries import is_library
-from ckad.trace.source.library import iterations, orders, sparse
+from ckad.trace.source.library import sparse
+from ckad.trace.source.library.written import iterations, orders
 from ckad.trace.source.memory import objects
 from ckad.trace.source.memory.contents import new, read_deep
 from ckad.trace.source.memory.twins import check_key, is_one, is_told_by_identity

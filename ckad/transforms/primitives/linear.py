@@ -18,7 +18,7 @@ from ckad.trace import dispatch
 from ckad.trace.arrays import known, solution, stopping
 from ckad.trace.record import inline
 from ckad.trace.source import follow
-from ckad.trace.source.library import iterations
+from ckad.trace.source.library.written import iterations
 from ckad.trace.values.tracer import Tracer, lift, value
 from ckad.transforms.forward import jvp
 from ckad.transforms.gradients import vjp

@@ -16,7 +16,7 @@ from ckad.place import at_place
 from ckad.trace import dispatch
 from ckad.trace.arrays import traced
 from ckad.trace.source.libraries import generalized_function, plain_class, scalar_function
-from ckad.trace.source.library import iterations, orders, pools
+from ckad.trace.source.library.written import iterations, orders, pools
 from ckad.trace.source.memory.contents import stack_of
 from ckad.trace.source.names.closures import call_from_source
 from ckad.trace.source.outside.kinds import is_distribution

@@ -8,7 +8,7 @@ from typing import Any
 
 from ckad.trace.source.actions import extreme, ordered
 from ckad.trace.source.libraries import is_in, is_library
-from ckad.trace.source.library import iterations
+from ckad.trace.source.library.written import iterations
 from ckad.trace.source.memory.contents import new, read, read_deep
 from ckad.trace.source.memory.twins import changing
 from ckad.trace.source.names.closures import call_from_source

@@ -10,7 +10,7 @@ import numpy as np
 from ckad import trees
 from ckad.patterns import is_sparse, is_superlu
 from ckad.trace.dispatch import call, reject
-from ckad.trace.source.library import iterations
+from ckad.trace.source.library.written import iterations
 from ckad.trace.source.values import holds_tracer
 from ckad.trace.values.array import Array
 from ckad.trace.values.complex import as_complex

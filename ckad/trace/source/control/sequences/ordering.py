@@ -11,7 +11,7 @@ from ckad.tape.reasons import Reason
 from ckad.trace import dispatch
 from ckad.trace.source.control.checks import note_raise
 from ckad.trace.source.control.sequences.picking import picked, stacked
-from ckad.trace.source.library import orders
+from ckad.trace.source.library.written import orders
 from ckad.trace.source.names.closures import call_from_source
 from ckad.trace.source.values import are_numbers, asks_traced, weakened
 from ckad.trace.values.tracer import Tracer, lift
