@@ -1,5 +1,5 @@
-"""Functions that ckad has no rule for, where a program is recorded as it runs: they are called on
-the numbers of the call. Integers and texts come out of them, and nothing that has a derivative.
+"""What SciPy's functions without a rule give where a program is recorded as it runs: they are
+called on the numbers of the call. Integers come out of them, and nothing that has a derivative.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ckad.place import at_place
 from ckad.trace import dispatch
 from ckad.trace.arrays import traced
 from ckad.trace.memory.context import Given, current
-from ckad.trace.source.libraries import is_hashable, is_library
+from ckad.trace.source.libraries import is_hashable
 from ckad.trace.source.values import holds_tracer
 from ckad.trace.values.tracer import Tracer, known_as_run
 
@@ -73,11 +73,9 @@ def called(callee: Any, args: Any, options: Any) -> Any:
     if current().decides < Given.DECISIONS or not _is_given(args, options):
         return NotImplemented
     module = getattr(callee, "__module__", None) or ""
-    if not is_library(module) or module.partition(".")[0] in ("ckad", "builtins", "numpy"):
+    if module.partition(".")[0] != "scipy" or not is_hashable(callee) or dispatch.knows(callee):
         return NotImplemented
-    if not is_hashable(callee) or dispatch.knows(callee):
-        return NotImplemented
-    return _run(callee, f"{module.partition('.')[0]}'s {callee.__name__}", *args, **options)
+    return _run(callee, f"{module}.{callee.__name__}", *args, **options)
 
 
 def _is_given(args: Any, options: Any) -> bool:
