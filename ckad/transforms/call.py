@@ -63,6 +63,7 @@ class Call:
     """A function with the arguments of one call."""
 
     _check: Callable[[], None] | None = None
+    _resolved: Options | None = None
 
     def __init__(
         self,
@@ -90,10 +91,7 @@ class Call:
         self.tape = known.tape
         self._derived = known.derived
         self._has_key = not isinstance(key, Alone)
-        resolve = partial(resolved, self.tape, options)
-        # a function to be called may be another one each time
-        again = isinstance(options.progress, bool)
-        self.options = self.once(("options", options), resolve) if again else resolve()
+        self._asked = options
 
     def _recorded(self, kwargs: dict[str, Any], key: Hashable | Alone) -> Recorded:
         """Record the function; where it asks for numbers that arguments decide, for those of this
@@ -110,6 +108,21 @@ class Call:
             except (ConcreteValueError, UnrecordableError) as error:
                 self.arguments = given
                 raise error from None
+
+    @property
+    def options(self) -> Options:
+        """The options with the engine that runs the tape."""
+        if self._resolved is None:
+            asked = self._asked
+            resolve = partial(resolved, self.tape, asked)
+            # a function to be called may be another one each time
+            again = isinstance(asked.progress, bool)
+            self._resolved = self.once(("options", asked), resolve) if again else resolve()
+        return self._resolved
+
+    @options.setter
+    def options(self, options: Options) -> None:
+        self._resolved = options
 
     @property
     def name(self) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -23,11 +22,10 @@ MOST_ELEMENTS = 1 << 20
 #: per trace: row -> its number, or None where it depends on an input
 _Answers = dict[int, "np.ndarray | None"]
 _NOTHING: Mapping[int, np.ndarray] = {}
-_answers: WeakKeyDictionary[Trace, _Answers] = WeakKeyDictionary()
-#: The same where loops and branches are run.
-_run_answers: WeakKeyDictionary[Trace, _Answers] = WeakKeyDictionary()
-#: The same where the numbers of inputs are given.
-_given_answers: WeakKeyDictionary[Trace, _Answers] = WeakKeyDictionary()
+
+#: The kinds of answers that a trace keeps: of constants, where loops and branches are run as well,
+#: and where the numbers of inputs are given.
+_PLAIN, _RUN, _GIVEN = range(3)
 
 Runner = Callable[[Tape, Sequence[np.ndarray]], list[np.ndarray]]
 _runners: list[Runner] = [lambda tape, inputs: evaluate(tape, *inputs)]
@@ -43,7 +41,7 @@ def numbers_of(trace: Trace, row: int, *, running: bool = False) -> np.ndarray |
 
     With ``running``, what loops and branches give is known too, and arrays of any size are.
     """
-    answers = (_run_answers if running else _answers).setdefault(trace, {})
+    answers = trace.answers[_RUN if running else _PLAIN]
     return _number(trace, row, running, answers, _NOTHING)
 
 
@@ -59,7 +57,7 @@ def number_of_call(trace: Trace, row: int) -> np.ndarray | None:
         return None
     found = trace.asked.get(row)
     if found is None:
-        answers = _given_answers.setdefault(trace, {})
+        answers = trace.answers[_GIVEN]
         found = _number(trace, row, True, answers, trace.given)
     if found is not None:
         trace.asked[row] = found
