@@ -7,7 +7,6 @@ function is recorded anew. Compiled tapes are kept and found again by the tape's
 
 from __future__ import annotations
 
-import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
@@ -21,17 +20,12 @@ from ckad.checkpoint.plan import Plan
 from ckad.collection import rare_collection
 from ckad.engines import arena
 from ckad.errors import (
-    AliasError,
-    AsRunWarning,
     BudgetError,
-    CarryError,
     CheckpointError,
     CkadError,
-    ConcreteValueError,
     DifferentiationError,
     NonFiniteError,
     ScheduleError,
-    UnrecordableError,
 )
 from ckad.loops.compiled import Compiled
 from ckad.loops.driver import Options, compile_tape, fits_still
@@ -39,15 +33,13 @@ from ckad.loops.engines import chosen
 from ckad.loops.progress import run
 from ckad.passes import pipeline
 from ckad.passes.pipeline import Pipeline, Positions, Stages
-from ckad.place import at_place, user_place
+from ckad.place import at_place
 from ckad.tape.tape import Tape
-from ckad.trace.memory.context import TooLong
-from ckad.trace.memory.opened import is_tracing
 from ckad.trace.record import Arguments, Given, Recording, inline, named, record, take_apart
 from ckad.trace.source.libraries import python_function
 from ckad.trace.source.outside.watch import watching
 from ckad.trace.values.tracer import Tracer, value
-from ckad.transforms import reuse
+from ckad.transforms import attempts, reuse
 from ckad.transforms.arguments.sources import as_arrays
 from ckad.transforms.arguments.unchanged import unchanged
 from ckad.transforms.finite import explained
@@ -62,7 +54,6 @@ KEPT_BYTES = 2**26
 _cache: OrderedDict[Any, Compiled] = OrderedDict()
 _tapes: OrderedDict[Any, Tape] = OrderedDict()
 _lock = locks.lock()
-_told: dict[Any, Any] = {}  # which warnings were shown
 #: What other modules keep of tapes.
 also_cleared: list[OrderedDict[Any, Any]] = []
 
@@ -71,6 +62,7 @@ class Call:
     """A function with the arguments of one call."""
 
     _check: Callable[[], None] | None = None
+    _resolved: Options | None = None
 
     def __init__(
         self,
@@ -99,59 +91,36 @@ class Call:
         self.tape = known.tape
         self._derived = known.derived
         self._has_key = not isinstance(key, Alone)
-        resolve = partial(resolved, self.tape, options, 1 if self._refusal is None else 0)
-        # a function to be called may be another one each time
-        again = isinstance(options.progress, bool)
-        self.options = self.once(("options", options), resolve) if again else resolve()
+        self._asked = options
 
     def _recorded(
         self, kwargs: dict[str, Any], key: Hashable | Alone, before: Recorded | None
     ) -> Recorded:
-        """Record the function; where it asks for numbers that arguments decide, for those of this
-        call, with arrays of integers or bools as constants.
+        def once(arguments: Arguments, key: Hashable | Alone, *about: Any) -> Recorded:
+            return recorded(self.fun, arguments, kwargs, key, *about)
 
-        What cannot be recorded for all numbers is recorded as it runs for these, at last each step
-        of its loops, unless an AsRunWarning is an error.
-        """
-        given = self.arguments
-        pinned = given.pinned()
-        alone = Alone("it asks for an argument's numbers")
-        about = (pinned, key if len(pinned.traced) == len(given.traced) else alone)
-        refusal = None if before is None else before.refusal
-        error: CkadError | None = refusal
-        for decides in Given:
-            if before is not None and decides < before.recording.decides:
-                continue
-            if decides is Given.SIZES and isinstance(error, (CarryError, AliasError)):
-                continue  # no integer would help
-            if decides is Given.DECISIONS and refusal is None:
-                assert error is not None
-                refusal = error
-                if not self._is_plain() or not _warned(refusal):
-                    break
-            self.arguments, key = about if decides else (given, key)
-            try:
-                return recorded(self.fun, self.arguments, kwargs, key, decides, refusal)
-            except (ConcreteValueError, UnrecordableError, CarryError, AliasError) as found:
-                error = found
-            except TooLong:
-                break
-            except CkadError as found:
-                if refusal is None:
-                    raise
-                error = found
-        self.arguments = given
-        assert refusal is not None
-        raise refusal from None
-
-    def _is_plain(self) -> bool:
-        """Whether the numbers of the arguments are there."""
-        return not is_tracing() and not any(isinstance(x, Tracer) for x in self.arguments.arrays)
+        self.arguments, made = attempts.recorded(once, self.arguments, key, before)
+        return made
 
     def check_for_all(self) -> None:
         """Refuse what was recorded for the numbers of this call alone."""
         if self._refusal is not None:
             raise self._refusal
+
+    @property
+    def options(self) -> Options:
+        """The options with the engine that runs the tape."""
+        if self._resolved is None:
+            asked = self._asked
+            resolve = partial(resolved, self.tape, asked, 1 if self._refusal is None else 0)
+            # a function to be called may be another one each time
+            again = isinstance(asked.progress, bool)
+            self._resolved = self.once(("options", asked), resolve) if again else resolve()
+        return self._resolved
+
+    @options.setter
+    def options(self, options: Options) -> None:
+        self._resolved = options
 
     @property
     def name(self) -> str:
@@ -248,23 +217,6 @@ class Call:
 
 def _as_inputs(tape: Tape, arrays: Sequence[Any]) -> list[np.ndarray]:
     return [np.asarray(x, t.numpy) for x, t in zip(arrays, tape.input_types, strict=True)]
-
-
-def _warned(refusal: CkadError) -> bool:
-    """Say that a program is recorded as it runs; whether it may be."""
-    place = user_place()
-    try:
-        warnings.warn_explicit(
-            f"{refusal}\nSo the program is recorded as it runs for the numbers of this call, and "
-            "anew for others. Where that takes too long, do what is said above.",
-            AsRunWarning,
-            place.file,
-            place.line,
-            registry=_told,
-        )
-    except AsRunWarning:
-        return False
-    return True
 
 
 def located(error: CheckpointError) -> CheckpointError:
