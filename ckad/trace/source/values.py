@@ -17,6 +17,7 @@ from ckad.trace import dispatch
 from ckad.trace.integers.affine import is_counted
 from ckad.trace.memory.context import Trace, current
 from ckad.trace.memory.storage import Storage
+from ckad.trace.source.actions import truth_of
 from ckad.trace.source.choices import Choice
 from ckad.trace.source.libraries import is_hashable, is_library
 from ckad.trace.source.names import classes
@@ -222,7 +223,7 @@ def truth(x: Any) -> bool | Tracer:
         inner = truth(x.value)
         return astype(x.present if inner is True else np.logical_and(x.present, inner), bool)
     if type(x) is Choice:
-        x = x.where(lambda known: truth(known) is True)
+        x = truth_of(x)
     if not isinstance(x, Tracer):
         verdict = classes.verdict(x)
         return bool(x) if verdict is None else truth(verdict)
