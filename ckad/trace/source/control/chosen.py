@@ -20,7 +20,8 @@ from ckad.trace.source.memory.objects import attribute
 from ckad.trace.source.memory.twins import can_differ
 from ckad.trace.source.names.absence import OrNone
 from ckad.trace.source.names.frame import MISSING
-from ckad.trace.source.outside.kinds import ABSENT, users
+from ckad.trace.source.outside.guard import ABSENT
+from ckad.trace.source.outside.kinds import users
 from ckad.trace.source.values import is_weak, one_of_classes, same, slot_of, truth, weakened
 from ckad.trace.values.apply import astype, promote
 from ckad.trace.values.tracer import Tracer, known, lift
