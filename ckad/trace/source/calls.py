@@ -69,7 +69,7 @@ from ckad.trace.source.values import (
     untranslated,
     weakened,
 )
-from ckad.trace.values.filled import holds_filled, is_by_elements, of_function
+from ckad.trace.values.filled import is_by_elements, is_undecided, of_function
 from ckad.trace.values.tracer import Tracer
 
 #: What reads all that a generator gives at once.
@@ -93,7 +93,7 @@ _WEAK_RESULTS = {abs, float, int, bool, round, min, max, sum, pow}
 
 def call(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
     """``callee(*args, **options)``."""
-    if not any(map(holds_filled, args)):
+    if not any(map(is_undecided, args)):
         return _call(callee, args, options)
     result = _call(callee, told_apart(callee, args), options)
     return of_function(callee, args, result) if is_by_elements(callee) else result
