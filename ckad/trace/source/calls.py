@@ -46,11 +46,12 @@ from ckad.trace.source.memory.contents import (
     read_deep,
     stack_of,
 )
+from ckad.trace.source.memory.objects import handed
 from ckad.trace.source.memory.twins import check_found
 from ckad.trace.source.names import classes, instances
 from ckad.trace.source.names.absence import as_told, given, given_deep, needed
 from ckad.trace.source.names.closures import Closure, call_from_source
-from ckad.trace.source.names.frame import MISSING, check_iterated, ledger, made
+from ckad.trace.source.names.frame import MISSING, ledger, made
 from ckad.trace.source.names.generated import Driven, Each, Filtered, Lazy
 from ckad.trace.source.names.kept import KEPT, forget, kept
 from ckad.trace.source.names.reader import definition_of
@@ -238,8 +239,7 @@ def _call_library(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> 
     if not isinstance(owner, CONTAINERS) and all(callee is not x for x in _LOOKING):
         args, options = given_deep(args), {k: given_deep(x) for k, x in options.items()}
     callee = sparse.method(method(callee, x := (*args, *options.values())), x)
-    for x in args:
-        check_iterated(x)
+    handed(args)
     if (longer := appender(callee, args)) is not None:
         return longer(owner, *args)
     if any(isinstance(x, Filtered) for x in args):
