@@ -458,3 +458,58 @@ def test_an_index_beyond_one_traced_number_that_a_list_repeats_stops_the_program
     assert ckad.value_and_grad(run)(1.5, 2.0) == (3.0, 2.0)
     with pytest.raises(IndexError, match="out of range at step 2"):
         ckad.grad(run)(1.5, 20.0)
+
+
+class Tank:
+    def __init__(self, level):
+        self.level, self.asked = level, 0
+
+    def __bool__(self):
+        self.asked += 1
+        return bool(self.level > 0.0)
+
+
+def the_truth_of_a_chosen_object(x):
+    """Its class says it, for the one that is meant alone."""
+    full, empty = Tank(x), Tank(-x)
+    tanks = [full, empty]
+    if x < 2.0:
+        tanks.reverse()
+    total = 1.0 if tanks[0] else 2.0
+    total += 4.0 if not tanks[1] else 8.0
+    while tanks[1]:
+        total += 3.0
+        if total > 20.0:
+            break
+    return x * total + 0.1 * full.asked + 0.01 * empty.asked
+
+
+class Row:
+    def __init__(self, items):
+        self.items = items
+
+    def __len__(self):
+        return len(self.items)
+
+
+def the_length_of_a_chosen_object(x):
+    none, two = Row([]), Row([x, x])
+    row = none if x < 2.0 else two
+    return x if row else 3.0 * x
+
+
+@pytest.mark.parametrize("f", [the_truth_of_a_chosen_object, the_length_of_a_chosen_object])
+@pytest.mark.parametrize("x", [1.5, 2.5, -1.5])
+def test_the_truth_of_a_chosen_object_is_what_its_class_says(f, x):
+    assert ckad.value_and_grad(f, engine="vm")(x) == pytest.approx(
+        (f(x), (f(x + 1e-3) - f(x - 1e-3)) / 2e-3)
+    )
+
+
+def test_the_opposite_of_a_chosen_object_is_refused_by_name():
+    def f(x):
+        tanks = [Tank(x), Tank(-x)]
+        return x * -(tanks[0] if x < 2.0 else tanks[1])
+
+    with pytest.raises(ckad.errors.ConcreteValueError, match="which of several objects"):
+        ckad.grad(f, engine="vm")(1.5)

@@ -194,3 +194,42 @@ def of_integers_alone(x):
 )
 def test_a_class_that_is_known_is_told(function: Callable[..., Any], x: float) -> None:
     assert ckad.jit(function)(x) == pytest.approx(function(x), rel=1e-15)
+
+
+def _short_or_long(x):
+    return np.sum(x.astype(np.float32)) if x[0] > 1 else np.sum(x)
+
+
+def _python_or_numpy(x):
+    return 0.5 if x[0] > 1 else x[0]
+
+
+OF_A_WIDTH = [
+    lambda x: _short_or_long(x).itemsize * x[0],
+    lambda x: x[0] if _short_or_long(x).dtype == np.float32 else x[1],
+    lambda x: _short_or_long(x).copy() * x[0],
+    lambda x: np.sin(_short_or_long(x)) * x[0],
+    lambda x: np.array([_short_or_long(x)])[0] * x[0],
+    lambda x: np.full(3, _short_or_long(x))[1] * x[0],
+    lambda x: np.multiply(_python_or_numpy(x), x.astype(np.float32))[0] * x[0],
+    lambda x: np.where(x > 0, _python_or_numpy(x), x.astype(np.float32))[0] * x[0],
+]
+OF_NONE = [
+    lambda x: float(_short_or_long(x)) * x[0],
+    lambda x: _short_or_long(x).astype(np.float32) * x[0],
+    lambda x: np.sin(_python_or_numpy(x)) * x[0],
+    lambda x: np.where(x > 0, _python_or_numpy(x), x)[0] * x[0],
+]
+
+
+@pytest.mark.parametrize("f", OF_A_WIDTH)
+def test_a_number_of_float32_or_of_float64_is_not_taken_for_one_of_them(f):
+    with pytest.raises(ConcreteValueError, match="computed in float32 or float64"):
+        ckad.grad(f, engine="vm")(np.array([0.5, 0.7]))
+
+
+@pytest.mark.parametrize("f", OF_NONE)
+@pytest.mark.parametrize("x", [[0.5, 0.7], [1.5, 0.7]])
+def test_a_number_of_either_is_taken_where_that_is_all_one(f, x):
+    value, _ = ckad.value_and_grad(f, engine="vm")(np.array(x))
+    assert value == pytest.approx(f(np.array(x)), rel=1e-7)

@@ -103,7 +103,41 @@ def _to_bool(x: Any) -> Tracer:
 def _round(number: Any, ndigits: Any = None) -> Array:
     if ndigits is None:
         return astype(np.rint(_single(number, "round")), np.int64)
-    return np.round(_single(number, "round"), operator.index(ndigits))
+    x, n = _single(number, "round"), operator.index(ndigits)
+    is_float = x.weak and x.type.is_float and abs(n) <= _EXACT
+    return _to_digits(x, n) if is_float else np.round(x, n)
+
+
+#: The greatest power of ten that is a float64 itself.
+_EXACT = 22
+
+
+def _to_digits(x: Tracer, n: int) -> Any:
+    """``x`` rounded to the nearest decimal number of n digits, as Python's floats are.
+
+    NumPy rounds the product by a power of ten, which may lie halfway between two integers where
+    the exact product does not: the difference of the two decides. Its products are exact, since
+    both factors are cut into halves (Dekker, A floating-point technique for extending the
+    available precision, 1971).
+    """
+    scale = 10.0 ** abs(n)
+    # what does not fit has no digits there
+    fits = np.less(np.abs(x), 2.0**53 / scale if n > 0 else 2.0**53 * scale)
+    z = np.where(fits, x, 0.0)[()]
+    if n > 0:
+        scaled = z * scale
+        high, s_high = astype(astype(z, np.float32), np.float64), float(np.float32(scale))
+        low, s_low = z - high, scale - s_high
+        beyond = ((high * s_high - scaled) + high * s_low + low * s_high) + low * s_low
+    else:
+        scaled = z / scale
+        beyond = z - scaled * scale
+    below = np.floor(scaled)
+    decided = np.logical_and(np.equal(scaled - below, 0.5), np.not_equal(beyond, 0.0))
+    up = np.where(np.greater(beyond, 0.0), 1.0, 0.0)
+    found = np.where(decided, below + up, np.rint(scaled))
+    found = found / scale if n > 0 else found * scale
+    return np.where(fits, np.copysign(found, x), x)[()]
 
 
 _instead_of(abs)(np.abs)

@@ -16,6 +16,7 @@ from ckad.trace.memory.opened import is_tracing
 from ckad.trace.source.actions import Actions, hand_over
 from ckad.trace.source.calls import call
 from ckad.trace.source.control.checks import by_builtin, certain, checked, none_used, note_raise
+from ckad.trace.source.control.chosen import truth_of
 from ckad.trace.source.control.filled import told_apart
 from ckad.trace.source.control.sequences.filtered import reduced
 from ckad.trace.source.control.sequences.generators import ended, listed
@@ -52,5 +53,5 @@ for _builtin, _function in COUNTERPARTS.items():
     dispatch.put(_builtin, _function, dispatch.ANY)
     dispatch.always(_builtin)
 _INTERPRETING = (evaluate, unread, assign, run_block, returned_by, certain, none_used, note_raise)
-_ASKED = (ended, listed, reduced, ordered, extreme, by_builtin, told_apart)
+_ASKED = (ended, listed, reduced, ordered, extreme, by_builtin, told_apart, truth_of)
 hand_over(Actions(*_INTERPRETING, *_ASKED))

@@ -27,6 +27,7 @@ class Actions(NamedTuple):
     extreme: Callable[..., Any]
     by_builtin: Callable[..., Any]
     told_apart: Callable[..., Any]
+    truth_of: Callable[..., Any]
 
 
 _known: list[Actions] = []
@@ -99,6 +100,11 @@ def by_builtin(callee: Any, args: Any, result: Any) -> Any:
 def told_apart(callee: Any, args: Any) -> Any:
     """Operands that are arrays for certain where a function tells them from numbers."""
     return _known[0].told_apart(callee, args)
+
+
+def truth_of(choice: Any) -> Any:
+    """Whether the one of several objects that is meant is true."""
+    return _known[0].truth_of(choice)
 
 
 def none_used() -> NoReturn:

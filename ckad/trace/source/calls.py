@@ -46,11 +46,12 @@ from ckad.trace.source.memory.contents import (
     read_deep,
     stack_of,
 )
+from ckad.trace.source.memory.objects import handed
 from ckad.trace.source.memory.twins import check_found
 from ckad.trace.source.names import classes, instances
 from ckad.trace.source.names.absence import as_told, given, given_deep, needed
 from ckad.trace.source.names.closures import Closure, call_from_source
-from ckad.trace.source.names.frame import MISSING, check_iterated, ledger, made
+from ckad.trace.source.names.frame import MISSING, ledger, made
 from ckad.trace.source.names.generated import Driven, Each, Filtered, Lazy
 from ckad.trace.source.names.kept import KEPT, forget, kept
 from ckad.trace.source.names.reader import definition_of
@@ -69,7 +70,7 @@ from ckad.trace.source.values import (
     untranslated,
     weakened,
 )
-from ckad.trace.values.filled import holds_filled, is_by_elements, of_function
+from ckad.trace.values.filled import is_by_elements, is_undecided, of_function
 from ckad.trace.values.tracer import Tracer
 
 #: What reads all that a generator gives at once.
@@ -93,7 +94,7 @@ _WEAK_RESULTS = {abs, float, int, bool, round, min, max, sum, pow}
 
 def call(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
     """``callee(*args, **options)``."""
-    if not any(map(holds_filled, args)):
+    if not any(map(is_undecided, args)):
         return _call(callee, args, options)
     result = _call(callee, told_apart(callee, args), options)
     return of_function(callee, args, result) if is_by_elements(callee) else result
@@ -238,8 +239,7 @@ def _call_library(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> 
     if not isinstance(owner, CONTAINERS) and all(callee is not x for x in _LOOKING):
         args, options = given_deep(args), {k: given_deep(x) for k, x in options.items()}
     callee = sparse.method(method(callee, x := (*args, *options.values())), x)
-    for x in args:
-        check_iterated(x)
+    handed(args)
     if (longer := appender(callee, args)) is not None:
         return longer(owner, *args)
     if any(isinstance(x, Filtered) for x in args):

@@ -66,6 +66,8 @@ class Choice:
     __bool__ = __hash__ = __len__ = __iter__ = __contains__ = _refuse
     __getitem__ = __setitem__ = __delitem__ = _refuse
     __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = __add__ = __radd__ = __call__ = _refuse
+    __neg__ = __pos__ = __invert__ = __abs__ = __round__ = __trunc__ = _refuse
+    __int__ = __float__ = __complex__ = __index__ = _refuse
 
     @property
     def objects(self) -> list[Any]:

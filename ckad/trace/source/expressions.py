@@ -32,12 +32,13 @@ from ckad.trace.source.library.lists import columns, without_deques
 from ckad.trace.source.memory import keyed, listed
 from ckad.trace.source.memory.appends import LENGTHENING, appending, seen
 from ckad.trace.source.memory.contents import is_in_buffers, new, read, stack_of
+from ckad.trace.source.memory.objects import check_run_over
 from ckad.trace.source.memory.twins import changing, check_key
 from ckad.trace.source.names import classes
 from ckad.trace.source.names.absence import given, given_deep, needed
 from ckad.trace.source.names.bindings import clear
 from ckad.trace.source.names.closures import Closure
-from ckad.trace.source.names.frame import MISSING, Frame, check_run_over, made
+from ckad.trace.source.names.frame import MISSING, Frame, made
 from ckad.trace.source.names.reader import Definition, define
 from ckad.trace.source.operators import BINARY, UNARY, changed, combine, compared
 from ckad.trace.source.outside.judge import hand_over
@@ -111,8 +112,7 @@ def items(
 
 
 def _spread(xs: Any) -> Any:
-    xs = needed(xs)
-    check_run_over(xs)
+    check_run_over(xs := needed(xs))
     return xs
 
 

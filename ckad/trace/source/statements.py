@@ -36,6 +36,7 @@ from ckad.trace.source.memory import keyed, listed
 from ckad.trace.source.memory.appends import extend, is_extended, seen
 from ckad.trace.source.memory.contents import stack_of
 from ckad.trace.source.memory.counters import attribute_counted, name_counted
+from ckad.trace.source.memory.objects import check_run_over
 from ckad.trace.source.memory.twins import changing, check_key
 from ckad.trace.source.names import classes
 from ckad.trace.source.names.absence import (
@@ -52,7 +53,6 @@ from ckad.trace.source.names.frame import (
     RETURN,
     Frame,
     Unclear,
-    check_run_over,
     region,
 )
 from ckad.trace.source.names.generated import loop_of

@@ -17,6 +17,7 @@ from ckad.trace import dispatch
 from ckad.trace.integers.affine import is_counted
 from ckad.trace.memory.context import Trace, current
 from ckad.trace.memory.storage import Storage
+from ckad.trace.source.actions import truth_of
 from ckad.trace.source.choices import Choice
 from ckad.trace.source.libraries import is_hashable, is_library
 from ckad.trace.source.names import classes
@@ -102,7 +103,7 @@ def of_classes(result: Any, function: Callable[..., Any], *given: Any) -> Any:
         return of_function(function, given, result)
     decided = any(type(x) is Tracer and x.classes for x in given)
     if decided and type(result) is Tracer:
-        _check_width(function, given)
+        check_width(function, given)
     if decided and type(result) is Tracer and result.scalar:
         found = (_class_of_one(function, one) for one in product(*map(classes_of, given)))
         classes = frozenset(kind for kind in found if kind is not None)
@@ -112,10 +113,22 @@ def of_classes(result: Any, function: Callable[..., Any], *given: Any) -> Any:
     return result
 
 
-def _check_width(function: Callable[..., Any], given: Sequence[Any]) -> None:
+def check_width(function: Callable[..., Any], given: Sequence[Any]) -> None:
     """ConcreteValueError where the classes of operands decide how many bits the result has."""
     samples = [[_sample_of(x, kind) for kind in classes_of(x)] for x in given]
-    found = {_dtype_of_one(function, one) for one in product(*samples)} - {None}
+    _check_one_width({_dtype_of_one(function, one) for one in product(*samples)} - {None})
+
+
+def check_widths(given: Iterable[Any]) -> None:
+    """The same for what reads numbers as arrays, in lists and tuples too."""
+    for x in given:
+        if type(x) in (list, tuple):
+            check_widths(x)
+        elif type(x) is Tracer and x.classes and not is_filled(x):
+            _check_one_width({np.asarray(_sample_of(x, kind)).dtype for kind in x.classes})
+
+
+def _check_one_width(found: set[Any]) -> None:
     if len(found) > len({dtype.kind for dtype in found if dtype}):
         names = " or ".join(sorted(map(str, found)))
         raise ConcreteValueError(
@@ -222,7 +235,7 @@ def truth(x: Any) -> bool | Tracer:
         inner = truth(x.value)
         return astype(x.present if inner is True else np.logical_and(x.present, inner), bool)
     if type(x) is Choice:
-        x = x.where(lambda known: truth(known) is True)
+        x = truth_of(x)
     if not isinstance(x, Tracer):
         verdict = classes.verdict(x)
         return bool(x) if verdict is None else truth(verdict)

@@ -29,9 +29,11 @@ def is_filled(x: Any) -> bool:
     return type(x) is Tracer and x.classes is not None and bool(x.shape)
 
 
-def holds_filled(x: Any) -> bool:
-    """Whether an operand, or a list of operands, may be a number or have one among them."""
-    return any(map(is_filled, x)) if type(x) in (list, tuple) else is_filled(x)
+def is_undecided(x: Any) -> bool:
+    """Whether an operand may be of several classes in Python, or a list of operands holds such."""
+    if type(x) in (list, tuple):
+        return any(map(is_undecided, x))
+    return type(x) is Tracer and x.classes is not None
 
 
 def is_by_elements(callee: Any) -> bool:

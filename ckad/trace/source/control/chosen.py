@@ -20,7 +20,9 @@ from ckad.trace.source.memory.objects import attribute
 from ckad.trace.source.memory.twins import can_differ
 from ckad.trace.source.names.absence import OrNone
 from ckad.trace.source.names.frame import MISSING
-from ckad.trace.source.values import is_weak, one_of_classes, same, slot_of, weakened
+from ckad.trace.source.outside.guard import ABSENT
+from ckad.trace.source.outside.kinds import users
+from ckad.trace.source.values import is_weak, one_of_classes, same, slot_of, truth, weakened
 from ckad.trace.values.apply import astype, promote
 from ckad.trace.values.tracer import Tracer, known, lift
 
@@ -135,6 +137,18 @@ def asked(choice: Choice, ask: Callable[[Any], Any]) -> Any:
         note_raise(choice.where(lambda one: any(one is x for x in missing)))
         choice = Choice(choice.number, choice.options - set(map(number_of, missing)))
     return of_several(choice, found)
+
+
+def truth_of(choice: Choice) -> Any:
+    """Whether the one of several objects that is meant is true, as its class says, if that does."""
+    asks = any(
+        users(type(one), name) is not ABSENT
+        for one in choice.objects
+        for name in ("__bool__", "__len__")
+    )
+    if not asks:
+        return choice.where(bool)
+    return done_by(choice, [partial(truth, one) for one in choice.objects])
 
 
 def of_several(choice: Choice, values: list[Any]) -> Any:

@@ -13,6 +13,7 @@ from ckad.trace.memory.context import current
 from ckad.trace.source.control.checks import note_raise
 from ckad.trace.source.memory.aliases import live_names, shows_elsewhere
 from ckad.trace.source.names.frame import Key
+from ckad.trace.source.values import check_width, check_widths
 from ckad.trace.values.apply import astype
 from ckad.trace.values.filled import Zero, as_array, is_by_elements, is_filled
 from ckad.trace.values.tracer import Tracer
@@ -28,13 +29,21 @@ _ALIKE = frozenset(
 _ALIKE_OF_ZEROS = frozenset({np.sum, np.nansum, np.prod, np.linalg.norm, np.count_nonzero})
 #: The same as methods and attributes of NumPy's numbers; Python's have nothing of an array.
 _METHODS = frozenset("max min mean any all std var real imag conj dtype astype round clip".split())
+_NUMBERS = (Tracer, np.ndarray, np.generic, int, float)
+#: What numbers of float32 and of float64 have alike.
+_OF_ANY_WIDTH = frozenset("shape ndim size astype item tolist".split())
 
 
 def told_apart(callee: Any, args: Sequence[Any]) -> Sequence[Any]:
     """The operands of a function of NumPy or SciPy, which are arrays if it looks at more than
-    single elements: else the program stops there, or it is a CarryError."""
+    single elements: else the program stops there, or it is a CarryError. A ConcreteValueError if
+    they are numbers of float32 or of float64."""
     module = str(getattr(callee, "__module__", ""))
     known = isinstance(callee, np.ufunc) or module.startswith(("numpy", "scipy"))
+    if known and not isinstance(callee, type):
+        check_widths(args)
+        if is_by_elements(callee) and all(isinstance(x, _NUMBERS) for x in args):
+            check_width(callee, list(map(as_array, args)))
     one_by_one = any(map(is_filled, args))
     if not known or (one_by_one and is_by_elements(callee)):
         return args
@@ -47,6 +56,8 @@ def told_apart(callee: Any, args: Sequence[Any]) -> Sequence[Any]:
 def owner_of(owner: Any, name: str) -> Any:
     """The same of what has an attribute ``name``."""
     if not is_filled(owner):
+        if name not in _OF_ANY_WIDTH:
+            check_widths((owner,))
         return owner
     is_told = np.float64 in (owner.classes or ()) and name not in _METHODS
     return _array(owner, f"its attribute {name!r}") if is_told else owner

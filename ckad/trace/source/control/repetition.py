@@ -35,8 +35,9 @@ from ckad.trace.source.control.sequences import generators, long_lists, several
 from ckad.trace.source.control.sequences.early import rest_of
 from ckad.trace.source.control.sequences.iteration import Items, items_of, number
 from ckad.trace.source.control.trial import depth, lengthened, make_items, needs_room, records
+from ckad.trace.source.memory.objects import check_run_over
 from ckad.trace.source.names import classes
-from ckad.trace.source.names.frame import MISSING, Frame, check_run_over
+from ckad.trace.source.names.frame import MISSING, Frame
 from ckad.trace.source.names.generated import Driven
 from ckad.trace.source.values import truth
 from ckad.trace.values.tracer import Tracer, decided

@@ -24,7 +24,6 @@ from ckad.trace.source.names.regions import Key as Key
 from ckad.trace.source.names.regions import Region as Region
 from ckad.trace.source.names.regions import check_changeable as check_changeable
 from ckad.trace.source.names.regions import check_iterated as check_iterated
-from ckad.trace.source.names.regions import check_run_over as check_run_over
 from ckad.trace.source.names.regions import depth_of as depth_of
 from ckad.trace.source.names.regions import enclosing as enclosing
 from ckad.trace.source.names.regions import made as made

@@ -89,10 +89,3 @@ def check_iterated(x: Any) -> None:
     """An iterator from outside must not be advanced by a body: it would be only once."""
     if isinstance(x, Iterator):
         check_changeable(x)
-
-
-def check_run_over(x: Any) -> None:
-    """The same where Python runs over all items of ``x``."""
-    check_iterated(x)
-    if watched := watch():
-        watched.iterated(x)

@@ -19,8 +19,9 @@ from ckad.trace.source.control.sequences.filtered import NAMES, filtered
 from ckad.trace.source.control.sequences.iteration import Items, items_of
 from ckad.trace.source.memory.appends import seen
 from ckad.trace.source.memory.contents import stack_of
+from ckad.trace.source.memory.objects import check_run_over
 from ckad.trace.source.names.absence import needed
-from ckad.trace.source.names.frame import MISSING, Frame, check_run_over, made, open_region
+from ckad.trace.source.names.frame import MISSING, Frame, made, open_region
 from ckad.trace.source.names.generated import Driven, Each, Lazy, Undecided
 from ckad.trace.source.names.reader import Definition
 from ckad.trace.source.values import truth
