@@ -78,7 +78,7 @@ _OTHERS = frozenset(
         *(
             hasattr,
             getattr,
-            dataclasses.fields,
+            *(dataclasses.fields, dataclasses.dataclass),
             np.geterr,
             collections.namedtuple,
             cast,
@@ -101,6 +101,7 @@ _OF_FIELDS = (dataclasses.asdict, dataclasses.astuple, dataclasses.replace)
 #: What keeps objects without looking into them.
 _KEEPING = frozenset(
     {list, tuple, set, dict, zip, enumerate, reversed, iter, range, len, cast}
+    | {property, staticmethod, classmethod, dataclasses.dataclass, functools.total_ordering}
     | {dataclasses.fields, contextlib.contextmanager}
     | {itertools.chain, itertools.chain.from_iterable, itertools.combinations}
     | {itertools.combinations_with_replacement}
