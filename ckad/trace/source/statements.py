@@ -309,7 +309,11 @@ def _delete(frame: Frame, node: ast.Delete) -> None:
 
 
 def _define(frame: Frame, node: ast.FunctionDef | ast.ClassDef) -> None:
-    found: Any = (define_class if isinstance(node, ast.ClassDef) else closure)(frame, node)
+    found: Any
+    if isinstance(node, ast.ClassDef):
+        found = define_class(frame, node)
+    else:
+        found = closure(frame, node)
     for decorator in reversed(node.decorator_list):
         wrap = evaluate(frame, decorator)
         if not compiles(wrap):
