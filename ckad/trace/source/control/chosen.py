@@ -86,7 +86,11 @@ def put_attribute(choice: Choice, name: str, new: Any, old: Callable[[Any], Any]
 
 
 def called_one(choice: Choice, args: Sequence[Any], options: dict[str, Any]) -> Any:
-    """A call of the one of several functions that is meant."""
+    """A call of the one of several functions that is meant; the program stops where it is none."""
+    others = [one for one in choice.objects if not callable(one)]
+    if 0 < len(others) < len(choice.objects):
+        note_raise(choice.where(lambda one: any(one is x for x in others)))
+        choice = Choice(choice.number, choice.options - set(map(number_of, others)))
     return call_one(choice, choice.objects, *args, **options)
 
 
@@ -150,8 +154,13 @@ def of_several(choice: Choice, values: list[Any]) -> Any:
         result = choice.looked_up([lift(x) for x in values])
         result = weakened(result) if all(map(is_weak, values)) else result
         return one_of_classes(result, values)
-    if all(callable(x) and type(x) not in (OrNone, Choice) for x in values):
+    functions = [callable(x) and type(x) not in (OrNone, Choice) for x in values]
+    if all(functions):
         return partial(call_one, choice, values)
+    if all(is_one or slot for is_one, slot in zip(functions, slots, strict=True)) and any(
+        functions
+    ):
+        return one_of(values, lambda numbers: choice.looked_up([lift(k) for k in numbers]))
     return done_by(choice, [partial(_itself, x) for x in values])
 
 
@@ -205,6 +214,8 @@ def of_one(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
         return MISSING
     if len(args) == 1 and callee in _OF_WORDS:
         return asked(args[0], callee)
+    if callee is callable or callee is isinstance:
+        return asked(args[0], lambda known: called(callee, known, *args[1:]))
     owner: Any = getattr(callee, "__self__", None)
     if isinstance(owner, dict) and callee.__name__ == "get":
         return asked(args[0], lambda known: owner.get(known, *args[1:]))
