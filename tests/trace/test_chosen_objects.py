@@ -507,3 +507,19 @@ def test_an_attribute_is_an_array_in_some_objects_and_a_function_in_others(ask):
     np.testing.assert_allclose(value, painted(at, ask), rtol=1e-12)
     central = (painted(at + h, ask) - painted(at - h, ask)) / (2 * h)
     np.testing.assert_allclose(slope, central, rtol=1e-6)
+
+
+def test_an_attribute_is_a_number_in_some_objects_and_a_function_in_others():
+    def weighed(x):
+        balls = [Ball(0.2, 0.7), Ball(x, stripes), Ball(1.9, 0.3)]
+        total = 0.0
+        for k in range(9):
+            ball = min(balls, key=lambda one: abs(one.x - 0.2 * k))
+            weight = by_call(ball.paint, x + 0.2 * k)
+            total += weight * ball.x
+        return total
+
+    at, h = 0.83, 1e-6
+    value, slope = ckad.value_and_grad(weighed, engine="vm")(at)
+    np.testing.assert_allclose(value, weighed(at), rtol=1e-12)
+    np.testing.assert_allclose(slope, (weighed(at + h) - weighed(at - h)) / (2 * h), rtol=1e-6)
