@@ -12,7 +12,7 @@ from typing import Any
 
 from ckad.trace.source.actions import evaluate, run_block
 from ckad.trace.source.names.closures import OWN_CLASS, ClassFrame, Closure
-from ckad.trace.source.names.frame import Frame, made
+from ckad.trace.source.names.frame import Frame, ledger, made
 from ckad.trace.source.outside.watch import watch
 
 
@@ -67,6 +67,7 @@ def define_class(frame: Frame, node: ast.ClassDef) -> type:
     bases = tuple(evaluate(frame, base) for base in node.bases)
     options = {x.arg: evaluate(frame, x.value) for x in node.keywords if x.arg is not None}
     kind: type = made(types.new_class(node.name, bases, options, fill))
+    ledger().made[id(kind)] = kind
     if watched := watch():
         watched.adopt(kind)
     body.around.names[OWN_CLASS] = kind
