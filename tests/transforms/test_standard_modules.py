@@ -149,6 +149,7 @@ def test_what_need_not_be_done_again(recordings):
     def rests(x: Any) -> Any:
         time.sleep(0)
         gc.collect()
+        warnings.warn("rests", RuntimeWarning, stacklevel=1)
         numba.set_num_threads(min(1, os.cpu_count() or 1))
         marks = {id(part): x for part in ([], {})}
         return marks.popitem()[1] * x

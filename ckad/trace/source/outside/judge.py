@@ -13,6 +13,7 @@ import itertools
 import os
 import sys
 import types
+import warnings
 from collections.abc import ItemsView, Iterator, KeysView, Mapping, Sequence, ValuesView
 from functools import partial
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType, SimpleNamespace
@@ -79,7 +80,7 @@ _CLASSES = frozenset(
 _OTHERS = frozenset(
     {
         *(iter, next, repr, ascii, chr, ord, bin, hex, hash, format, issubclass, delattr, setattr),
-        *(id, os.cpu_count),
+        *(id, os.cpu_count, warnings.warn, warnings.simplefilter, warnings.filterwarnings),
         *(
             hasattr,
             getattr,
