@@ -1,7 +1,8 @@
-"""``collections.Counter`` and its kin in loops and branches: what they hold is put back as it was."""
+"""``collections.Counter`` and its kin in loops and branches, put back as they were."""
 
 from __future__ import annotations
 
+import copy
 from collections import Counter, OrderedDict, defaultdict
 
 import numpy as np
@@ -56,3 +57,16 @@ def test_a_counter_of_words_that_a_traced_condition_chooses():
     value, gradient = ckad.value_and_grad(program, engine="vm")(X)
     assert value == pytest.approx(program(X))
     assert gradient[0] + gradient[1] == len(X) - 1
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, Counter, lambda c: c.copy()])
+def test_a_copy_of_a_counter(copied):
+    def program(x):
+        c = Counter({"up": 2, "down": 0})
+        for k in range(len(x)):
+            c["down"] += 1 if x[k] > 0.5 else 2
+        other = copied(c)
+        other["up"] += 3
+        return x[0] * other["up"] + x[1] * (other["down"] + c["up"])
+
+    assert ckad.value_and_grad(program, engine="vm")(X)[0] == pytest.approx(program(X))
