@@ -17,12 +17,17 @@ from ckad.trace.source.control.checks import note_raise
 from ckad.trace.source.library.often import calls_functions
 from ckad.trace.source.memory.contents import is_unclear, stack_of
 from ckad.trace.source.memory.objects import attribute
+from ckad.trace.source.memory.sharing import picked_memory
 from ckad.trace.source.memory.twins import can_differ
 from ckad.trace.source.names.absence import OrNone
 from ckad.trace.source.names.frame import MISSING
-from ckad.trace.source.values import is_weak, one_of_classes, same, slot_of, weakened
+from ckad.trace.source.values import Slot, is_weak, one_of_classes, same, slot_of, weakened
 from ckad.trace.values.apply import astype, promote
+from ckad.trace.values.filled import is_filled
 from ckad.trace.values.tracer import Tracer, known, lift
+
+#: Of arrays of so many numbers one is read as a row of all.
+_FEW = 512
 
 
 def put_item(items: list[Any], index: Tracer, new: Any) -> None:
@@ -161,7 +166,18 @@ def of_several(choice: Choice, values: list[Any]) -> Any:
         functions
     ):
         return one_of(values, lambda numbers: choice.looked_up([lift(k) for k in numbers]))
+    if _are_small(values, slots):  # one row of all is a shorter program than a branch for each
+        stack = np.stack([lift(x) for x in values])
+        picked_memory(stack, values)
+        return stack[choice.looked_up([lift(k) for k in range(len(values))])]
     return done_by(choice, [partial(_itself, x) for x in values])
+
+
+def _are_small(values: Sequence[Any], slots: Sequence[Slot | None]) -> bool:
+    """Whether these are arrays of one kind, all together no more than some hundreds of numbers."""
+    kinds = {None if slot is None else slot.type for slot in slots}
+    plain = all(type(x) is Tracer and not is_filled(x) for x in values)
+    return plain and len(kinds) == 1 and sum(x.size for x in values) <= _FEW
 
 
 def _differ_in_length(values: Sequence[Any]) -> bool:
