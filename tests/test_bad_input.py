@@ -429,7 +429,7 @@ def leaked_into_numpy() -> None:
     np.asarray(leaked())  # here
 
 
-@bad(TraceError, "of another function or loop body is used here. Return it")
+@bad(UnrecordableError, "of another function or loop body is used here. Return it")
 def leaked_into_another_function() -> None:
     kept = leaked()
 
@@ -439,7 +439,7 @@ def leaked_into_another_function() -> None:
     ckad.grad(f)(X)
 
 
-@bad(TraceError, "of another function or loop body is used here.*through the carry")
+@bad(UnrecordableError, "of another function or loop body is used here.*through the carry")
 def leaked_out_of_a_body() -> None:
     def f(x: Any) -> Any:
         kept = []
@@ -449,7 +449,7 @@ def leaked_out_of_a_body() -> None:
     ckad.grad(f)(X)
 
 
-@bad(TraceError, "of another function or loop body is used here")
+@bad(UnrecordableError, "of another function or loop body is used here")
 def leaked_into_another_body() -> None:
     def f(x: Any) -> Any:
         kept = []

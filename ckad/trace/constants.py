@@ -77,7 +77,7 @@ def _arrays(x: Any) -> Iterator[np.ndarray]:
 
 _SHORT_NAMES = frozenset(
     """int8 int16 int32 uint8 uint16 uint32 i1 i2 i4 u1 u2 u4 <i2 <i4 <u2 <u4 =i2 =i4 =u2 =u4
-    byte short intc ubyte ushort uintc""".split()
+    byte short intc ubyte ushort uintc i""".split()
 )
 
 

@@ -164,8 +164,18 @@ def one_row(u, k):
     return seen
 
 
+def kept_in_a_list(u, k):
+    """Its items are at checked places."""
+    frames = []
+    for t in range(STEPS):
+        u = step(u, k)
+        if t % 10 == 0:
+            frames.append(u.copy())
+    return frames[-1], frames[1]
+
+
 CARRIED = (read, now_and_then, often, one_row)
-PROGRAMS = (*GROUPED, driven, *CARRIED)
+PROGRAMS = (*GROUPED, driven, kept_in_a_list, *CARRIED)
 ENGINES = pytest.mark.parametrize("engine", ["vm", "native"])
 ALL = pytest.mark.parametrize("program", PROGRAMS, ids=lambda f: f.__name__)
 

@@ -186,3 +186,16 @@ def test_items_of_dicts_at_traced_integers():
     check(program, np.array([0.4, 1.5, -0.3]))
     with pytest.raises(RaisedError):
         ckad.grad(lambda x: x * costs[int(np.floor(x))])(2.5)
+
+
+def test_functions_that_a_step_makes_for_the_next_one_keep_their_values():
+    def weighed(x):
+        before, total = (lambda y: 0.0 * y), 0.0
+        for k in range(8):
+            a = x * k
+            f = lambda y, a=a: a * y  # noqa: E731
+            total += f(1.0) + before(2.0)
+            before = f
+        return total
+
+    check(weighed, 0.83)

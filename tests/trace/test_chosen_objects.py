@@ -513,3 +513,68 @@ def test_the_opposite_of_a_chosen_object_is_refused_by_name():
 
     with pytest.raises(ckad.errors.ConcreteValueError, match="which of several objects"):
         ckad.grad(f, engine="vm")(1.5)
+
+
+class Ball:
+    def __init__(self, x, paint, mirror=None):
+        self.x, self.paint, self.mirror = x, paint, mirror
+
+
+def stripes(p):
+    return np.abs(np.sin(p))
+
+
+def painted(x, ask):
+    balls = [
+        Ball(0.2, np.array([1.0, 0.2])),
+        Ball(x, stripes, 0.5),
+        Ball(1.9, np.array([0.3, 0.3])),
+    ]
+    total = 0.0
+    for k in range(9):
+        p = x + 0.2 * k * np.ones(2)
+        ball = min(balls, key=lambda one: abs(one.x - 0.2 * k))
+        paint = ask(ball.paint, p)
+        if ball.mirror is not None:
+            paint = paint * (1.0 - ball.mirror)
+        total += np.sum(paint) * ball.x
+    return total
+
+
+def by_length(paint, p):
+    if not hasattr(paint, "__len__"):
+        paint = paint(p)
+    return paint
+
+
+def by_class(paint, p):
+    return paint * 1.0 if isinstance(paint, np.ndarray) else paint(p)
+
+
+def by_call(paint, p):
+    return paint(p) if callable(paint) else paint
+
+
+@pytest.mark.parametrize("ask", [by_length, by_class, by_call])
+def test_an_attribute_is_an_array_in_some_objects_and_a_function_in_others(ask):
+    at, h = 0.83, 1e-6
+    value, slope = ckad.value_and_grad(lambda x: painted(x, ask), engine="vm")(at)
+    np.testing.assert_allclose(value, painted(at, ask), rtol=1e-12)
+    central = (painted(at + h, ask) - painted(at - h, ask)) / (2 * h)
+    np.testing.assert_allclose(slope, central, rtol=1e-6)
+
+
+def test_an_attribute_is_a_number_in_some_objects_and_a_function_in_others():
+    def weighed(x):
+        balls = [Ball(0.2, 0.7), Ball(x, stripes), Ball(1.9, 0.3)]
+        total = 0.0
+        for k in range(9):
+            ball = min(balls, key=lambda one: abs(one.x - 0.2 * k))
+            weight = by_call(ball.paint, x + 0.2 * k)
+            total += weight * ball.x
+        return total
+
+    at, h = 0.83, 1e-6
+    value, slope = ckad.value_and_grad(weighed, engine="vm")(at)
+    np.testing.assert_allclose(value, weighed(at), rtol=1e-12)
+    np.testing.assert_allclose(slope, (weighed(at + h) - weighed(at - h)) / (2 * h), rtol=1e-6)

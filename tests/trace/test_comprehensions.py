@@ -200,3 +200,39 @@ def test_what_conditions_change_is_changed_once(function: Function) -> None:
     assert value == pytest.approx(function(AT), rel=1e-13)
     difference = (function(AT + 1e-6) - function(AT - 1e-6)) / 2e-6
     assert slope == pytest.approx(difference, rel=1e-6)
+
+
+class Agent:
+    def __init__(self, energy, place):
+        self.energy, self.place = energy, place
+
+    def act(self, rate):
+        self.place += 0.1 * self.energy
+        self.energy -= rate * (1 + 0.1 * self.place)
+
+
+def objects_that_are_kept(rate):
+    agents = [Agent(1.0 + 0.3 * i, 0.5 * i) for i in range(6)]
+    total = 0.0
+    for _ in range(12):
+        for a in agents:
+            a.act(rate)
+        near = [a for a in agents if abs(a.place - 1.0) < 0.6]
+        if near:
+            total += sum(a.place for a in near) / len(near)
+        agents = [a for a in agents if a.energy > 0]
+    return total + sum(a.place * a.energy for a in agents) + len(agents) * rate
+
+
+def pairs_that_are_kept(rate):
+    pairs = [(k * rate, (k + 1) * rate) for k in range(7)]
+    kept = [(a, b) for a, b in pairs if a * b < 1.0]
+    return sum(a * b for a, b in kept) + len(kept) * kept[-1][1]
+
+
+@pytest.mark.parametrize("program", [objects_that_are_kept, pairs_that_are_kept])
+def test_what_is_kept_may_be_objects(program):
+    at, h = 0.13, 1e-6
+    value, slope = ckad.value_and_grad(program, engine="vm")(at)
+    np.testing.assert_allclose(value, program(at), rtol=1e-12)
+    np.testing.assert_allclose(slope, (program(at + h) - program(at - h)) / (2 * h), rtol=1e-6)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import ckad
+from ckad.trace.memory import storage
 from ckad.trace.source.control import loops
 from ckad.transforms import call as calls
 from ckad.transforms import reuse
@@ -273,3 +274,13 @@ def test_structures_that_steps_make_anew_are_one():
     expected = total(0.3, np.linspace(0, 1, 35).reshape(5, 7))
     np.testing.assert_allclose(got[0], expected, rtol=1e-14)
     assert len(rounds) < 60
+
+
+def test_arrays_that_may_be_one_another_are_linked_in_a_time_of_their_number(monkeypatch):
+    asked = []
+    monkeypatch.setattr(storage, "is_open", lambda trace: asked.append(trace) is None)
+    first, *others = (storage.Storage(None, 0) for _ in range(300))
+    for other in others:
+        storage.link(first, other)
+    assert len(asked) <= 10 * len(others)
+    assert len(storage.may_be(first)) == 300

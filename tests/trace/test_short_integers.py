@@ -281,3 +281,13 @@ def test_integers_in_another_order_of_bytes_wrap_around_alike(dtype):
             ):
                 assert got.dtype == want.dtype.newbyteorder("=")
                 np.testing.assert_array_equal(got, want)
+
+
+def test_a_dtype_may_be_named_by_its_letter():
+    def picked(u):
+        places = np.zeros(3, "i")
+        for k in range(3):
+            places[k] = 2 - k
+        return np.sum(u[places] * np.arange(3.0))
+
+    np.testing.assert_array_equal(ckad.grad(picked, engine="vm")(np.ones(3)), [2.0, 1.0, 0.0])

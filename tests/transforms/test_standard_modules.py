@@ -10,6 +10,7 @@ import gc
 import heapq
 import io
 import json
+import os
 import re
 import statistics
 import sys
@@ -20,6 +21,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+import numba
 import numpy as np
 import pytest
 from scipy.interpolate import CubicSpline
@@ -147,7 +149,10 @@ def test_what_need_not_be_done_again(recordings):
     def rests(x: Any) -> Any:
         time.sleep(0)
         gc.collect()
-        return x * x
+        warnings.warn("rests", RuntimeWarning, stacklevel=1)
+        numba.set_num_threads(min(1, os.cpu_count() or 1))
+        marks = {id(part): x for part in ([], {})}
+        return marks.popitem()[1] * x
 
     g = ckad.grad(rests)
     with warnings.catch_warnings():

@@ -178,7 +178,7 @@ def _computed(tape: Tape, k: int, given: Mapping[int, np.ndarray]) -> np.ndarray
         constant = tape.constants[row.attrs[0]]
         return constant if constant.dtype == np.int64 else None
     if row.op is Op.WRAP:
-        (n,), at = row.attrs, _computed(tape, row.operands[0], given)
+        n, at = row.attrs[0], _computed(tape, row.operands[0], given)
         return None if at is None or at.min() < 0 or at.max() >= n else at
     if row.op not in _COMPUTED:
         return None

@@ -15,6 +15,7 @@ from ckad.trace.memory.opened import is_open
 from ckad.trace.memory.views import Path
 
 _local = threading.local()
+_FEW = 8
 
 
 class Written(BaseException):
@@ -42,6 +43,7 @@ class Storage:
         "plain",
         "read_only",
         "rivals",
+        "room",
         "row",
         "shared",
         "spoilt",
@@ -70,7 +72,8 @@ class Storage:
         self.dense = dense  # known to have no gaps there
         self.part: Path = ()  # which part of its root it shows, as seen from where that is
         self.shared: str | None = None  # what else may lie in the same memory in NumPy
-        self.rivals: list[Storage] = []  # roots that may be this very memory in NumPy
+        self.rivals: dict[Storage, None] = {}  # roots that may be this very memory in NumPy
+        self.room = _FEW  # for so many of them, until those of closed traces are left out
         self.kept: list[Storage] = []  # roots with rows that are this very memory in NumPy
         self.lent: list[Storage] = []  # and the other way round: roots that are rows of this one
         self.spoilt: Source | None = None  # where it may have changed in a way that is not known
@@ -124,7 +127,7 @@ class Storage:
                     "this write is not known. Write into a .copy(), or copy the other one first."
                 )
             )
-        for rival in self.root.rivals:
+        for rival in [*self.root.rivals]:
             spoil(rival)
         for root in may_be(self):
             for keeper in root.kept:
@@ -186,7 +189,8 @@ def spoilt_error(place: Source) -> AliasError:
 
 def may_be(storage: Storage) -> list[Storage]:
     """The storages that may be the memory of ``storage``: its root first."""
-    return [storage.root, *storage.root.rivals]
+    root = storage.root
+    return [root, *(x for x in root.rivals if is_open(x.trace))] if root.rivals else [root]
 
 
 def are_one(one: Storage, other: Storage) -> bool:
@@ -199,9 +203,10 @@ def link(one: Storage, other: Storage) -> None:
     if one is other or not (is_open(one.trace) and is_open(other.trace)):
         return
     for root, rival in ((one, other), (other, one)):
-        root.rivals = [x for x in root.rivals if is_open(x.trace)]
-        if rival not in root.rivals:
-            root.rivals.append(rival)
+        root.rivals[rival] = None
+        if len(root.rivals) > root.room:  # seldom, so that many links cost no more than themselves
+            root.rivals = {x: None for x in root.rivals if is_open(x.trace)}
+            root.room = 2 * len(root.rivals) + _FEW
 
 
 def watch(storage: Storage) -> None:

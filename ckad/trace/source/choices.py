@@ -35,8 +35,8 @@ _numbers: dict[tuple[type, Any], int] = {}
 _lock = threading.Lock()
 #: Of an enumeration with so many members, any may be met where one is.
 _FEW = 32
-#: So many objects a branch may choose from.
-_MOST = 256
+_MOST = 256  # so many objects a branch may choose from
+_ARRAYS = frozenset({Tracer, np.ndarray, float, int})
 #: The numbers of objects of one recording begin here.
 _MET = 1 << 24
 
@@ -370,15 +370,26 @@ def identical(x: Any, y: Any) -> Any:
     return equal(one, other) if type(other) is Choice else one.where(lambda known: known is other)
 
 
+def _as_arrays(objects: list[Any]) -> list[Any]:
+    shapes = {np.shape(one) for one in objects if type(one) in _ARRAYS}
+    nothing = np.full(shapes.pop(), np.nan)[()]
+    if shapes or not all(type(x) in _ARRAYS or callable(x) for x in objects):
+        refuse()
+    return [x if type(x) in _ARRAYS else nothing for x in objects]
+
+
 def is_number(x: Any) -> bool:
     """Whether a value is one of some members of an `enum.IntEnum`."""
     return type(x) is Choice and all(isinstance(known, int) for known in x.objects)
 
 
 def numbered(x: Any) -> Any:
-    """``x``, of members of an `enum.IntEnum` the integer; the same in a tuple."""
+    """``x``, of members of an `enum.IntEnum` the integer, of arrays among functions the array or
+    NaN; the same in a tuple."""
     if type(x) is tuple:
         return tuple(map(numbered, x))
+    if type(x) is Choice and not _ARRAYS.isdisjoint(map(type, x.objects)):
+        return x.looked_up(_as_arrays(x.objects))
     return x.looked_up([lift(int(known)) for known in x.objects]) if is_number(x) else x
 
 

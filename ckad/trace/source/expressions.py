@@ -13,7 +13,7 @@ import numpy as np
 from ckad.trace.memory.opened import making_text
 from ckad.trace.source.attributes import attribute_of, by_name
 from ckad.trace.source.calls import call
-from ckad.trace.source.choices import Choice, numbered, refuse
+from ckad.trace.source.choices import Choice, numbered
 from ckad.trace.source.control import branches, chosen
 from ckad.trace.source.control.filled import certain_array
 from ckad.trace.source.control.sequences import picking, several
@@ -24,7 +24,7 @@ from ckad.trace.source.control.sequences.comprehensions import (
     list_comprehension,
     set_comprehension,
 )
-from ckad.trace.source.control.sequences.ordering import found_by
+from ckad.trace.source.control.sequences.ordering import found_by, taken_out
 from ckad.trace.source.effects import arguments
 from ckad.trace.source.kinds import check_items, real_of_spectra
 from ckad.trace.source.library.called import writable
@@ -340,10 +340,10 @@ def _called(callee: Any, args: list[Any], options: dict[str, Any]) -> Any:
     owner: Any = getattr(callee, "__self__", None)
     if type(owner) in (list, tuple, deque) and len(args) == 1 and callee.__name__ in _LOOKED_FOR:
         read(owner)
-        if callee.__name__ == "remove" and any(type(x) is Choice for x in (*owner, *args)):
-            refuse()
-        if callee.__name__ != "remove" and (holds_tracer(list(owner)) or holds_tracer(args)):
-            flags = [compared(ast.Eq(), x, args[0]) for x in owner]
+        if any(holds_tracer(x) or type(x) is Choice for x in (*owner, *args)):
+            flags = [x is args[0] or compared(ast.Eq(), x, args[0]) for x in owner]
+            if callee.__name__ == "remove":
+                return taken_out(owner, flags)
             return found_by(flags, callee.__name__ == "count")
     return call(callee, args, options)
 

@@ -48,6 +48,7 @@ from ckad.trace.source.names.absence import (
     or_none,
 )
 from ckad.trace.source.names.bindings import clear
+from ckad.trace.source.names.declared import define_class, import_from, import_module
 from ckad.trace.source.names.frame import (
     MISSING,
     RETURN,
@@ -56,7 +57,6 @@ from ckad.trace.source.names.frame import (
     region,
 )
 from ckad.trace.source.names.generated import loop_of
-from ckad.trace.source.names.imports import import_from, import_module
 from ckad.trace.source.operators import IN_PLACE, combine
 from ckad.trace.source.outside.kinds import CONTAINERS
 from ckad.trace.source.skipped import Skipped
@@ -308,13 +308,17 @@ def _delete(frame: Frame, node: ast.Delete) -> None:
             delete_attribute(evaluate(frame, target.value), target.attr)
 
 
-def _define(frame: Frame, node: ast.FunctionDef) -> None:
-    function: Any = closure(frame, node)
+def _define(frame: Frame, node: ast.FunctionDef | ast.ClassDef) -> None:
+    found: Any
+    if isinstance(node, ast.ClassDef):
+        found = define_class(frame, node)
+    else:
+        found = closure(frame, node)
     for decorator in reversed(node.decorator_list):
         wrap = evaluate(frame, decorator)
         if not compiles(wrap):
-            function = call(wrap, (function,), {})
-    frame.bind(node.name, function)
+            found = call(wrap, (found,), {})
+    frame.bind(node.name, found)
 
 
 # --- compound statements -------------------------------------------------------------------------
@@ -369,6 +373,7 @@ _TABLE: dict[type, Callable[[Frame, Any], Flow | None]] = {
     ast.Assert: assert_statement,
     ast.Raise: raise_statement,
     ast.FunctionDef: _define,
+    ast.ClassDef: _define,
     ast.Import: import_module,
     ast.ImportFrom: import_from,
     ast.If: _if,

@@ -68,8 +68,8 @@ def untranslated(function: Callable[..., Any], args: Sequence[Any], options: Any
     except CkadError as error:
         if type(function) is FunctionType and not is_library(function.__module__):
             error.add_note(
-                f"{function.__name__}() is run by Python itself, not from its source: it defines a "
-                "class, awaits, or is not in a file. Write the class outside of the function."
+                f"{function.__name__}() is run by Python itself, not from its source: it awaits, "
+                "sends values to a generator, or is not in a file. Move that out of the function."
             )
         raise
     except Exception as error:

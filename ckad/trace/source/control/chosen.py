@@ -17,14 +17,27 @@ from ckad.trace.source.control.checks import note_raise
 from ckad.trace.source.library.often import calls_functions
 from ckad.trace.source.memory.contents import is_unclear, stack_of
 from ckad.trace.source.memory.objects import attribute
+from ckad.trace.source.memory.sharing import picked_memory
 from ckad.trace.source.memory.twins import can_differ
 from ckad.trace.source.names.absence import OrNone
 from ckad.trace.source.names.frame import MISSING
 from ckad.trace.source.outside.guard import ABSENT
 from ckad.trace.source.outside.kinds import users
-from ckad.trace.source.values import is_weak, one_of_classes, same, slot_of, truth, weakened
+from ckad.trace.source.values import (
+    Slot,
+    is_weak,
+    one_of_classes,
+    same,
+    slot_of,
+    truth,
+    weakened,
+)
 from ckad.trace.values.apply import astype, promote
+from ckad.trace.values.filled import is_filled
 from ckad.trace.values.tracer import Tracer, known, lift
+
+#: Of arrays of so many numbers one is read as a row of all.
+_FEW = 512
 
 
 def put_item(items: list[Any], index: Tracer, new: Any) -> None:
@@ -88,7 +101,11 @@ def put_attribute(choice: Choice, name: str, new: Any, old: Callable[[Any], Any]
 
 
 def called_one(choice: Choice, args: Sequence[Any], options: dict[str, Any]) -> Any:
-    """A call of the one of several functions that is meant."""
+    """A call of the one of several functions that is meant; the program stops where it is none."""
+    others = [one for one in choice.objects if not callable(one)]
+    if 0 < len(others) < len(choice.objects):
+        note_raise(choice.where(lambda one: any(one is x for x in others)))
+        choice = Choice(choice.number, choice.options - set(map(number_of, others)))
     return call_one(choice, choice.objects, *args, **options)
 
 
@@ -164,9 +181,25 @@ def of_several(choice: Choice, values: list[Any]) -> Any:
         result = choice.looked_up([lift(x) for x in values])
         result = weakened(result) if all(map(is_weak, values)) else result
         return one_of_classes(result, values)
-    if all(callable(x) and type(x) not in (OrNone, Choice) for x in values):
+    functions = [callable(x) and type(x) not in (OrNone, Choice) for x in values]
+    if all(functions):
         return partial(call_one, choice, values)
+    if all(is_one or slot for is_one, slot in zip(functions, slots, strict=True)) and any(
+        functions
+    ):
+        return one_of(values, lambda numbers: choice.looked_up([lift(k) for k in numbers]))
+    if _are_small(values, slots):  # one row of all is a shorter program than a branch for each
+        stack = np.stack([lift(x) for x in values])
+        picked_memory(stack, values)
+        return stack[choice.looked_up([lift(k) for k in range(len(values))])]
     return done_by(choice, [partial(_itself, x) for x in values])
+
+
+def _are_small(values: Sequence[Any], slots: Sequence[Slot | None]) -> bool:
+    """Whether these are arrays of one kind, all together no more than some hundreds of numbers."""
+    kinds = {None if slot is None else slot.type for slot in slots}
+    plain = all(type(x) is Tracer and not is_filled(x) for x in values)
+    return plain and len(kinds) == 1 and sum(x.size for x in values) <= _FEW
 
 
 def _differ_in_length(values: Sequence[Any]) -> bool:
@@ -219,6 +252,8 @@ def of_one(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
         return MISSING
     if len(args) == 1 and callee in _OF_WORDS:
         return asked(args[0], callee)
+    if callee is callable or callee is isinstance:
+        return asked(args[0], lambda known: called(callee, known, *args[1:]))
     owner: Any = getattr(callee, "__self__", None)
     if isinstance(owner, dict) and callee.__name__ == "get":
         return asked(args[0], lambda known: owner.get(known, *args[1:]))

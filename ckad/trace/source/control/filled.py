@@ -9,7 +9,8 @@ import numpy as np
 
 from ckad.errors import CarryError
 from ckad.place import at_place
-from ckad.trace.memory.context import current
+from ckad.trace.memory.context import Trace, current, resumed
+from ckad.trace.source.choices import Choice, numbered
 from ckad.trace.source.control.checks import note_raise
 from ckad.trace.source.memory.aliases import live_names, shows_elsewhere
 from ckad.trace.source.names.frame import Key
@@ -118,6 +119,16 @@ def note_number(x: Tracer, chosen: Tracer, sides: Sequence[Any]) -> Tracer:
     if is_filled(x) and all(flag is not None for flag in flags):
         x.number = astype(np.where(chosen, *flags), bool)
     return x
+
+
+def no_functions(traces: Sequence[Trace], x: Any, y: Any) -> list[Any]:
+    """Values of two sides: what may be an array or a function, as an array where the other is."""
+    found = []
+    for trace, one, other in zip(traces, (x, y), (y, x), strict=True):
+        with resumed(trace):
+            is_mixed = type(one) is Choice and isinstance(other, Tracer)
+            found.append(numbered(one) if is_mixed else one)
+    return found
 
 
 def _flag(x: Any) -> Any:

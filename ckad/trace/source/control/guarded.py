@@ -23,6 +23,7 @@ from ckad.trace.source.control.checks import Stops, may_be_caught, n_rows, note_
 from ckad.trace.source.control.flow import Flow
 from ckad.trace.source.control.sequences.generators import around, generated_by
 from ckad.trace.source.names import classes
+from ckad.trace.source.names.closures import Closure
 from ckad.trace.source.names.frame import Frame, Ledger, Region, ledger, region
 from ckad.trace.source.names.reader import definition_of
 from ckad.trace.source.outside.watch import watch
@@ -178,7 +179,9 @@ def _suppressed(manager: Any) -> Sequence[Any]:
         named: Sequence[Any] = vars(manager)["_exceptions"]
         return named
     ends = classes.method(manager, "__exit__")
-    definition = None if ends is None else definition_of(ends)
+    definition = None
+    if ends is not None:
+        definition = ends.definition if isinstance(ends, Closure) else definition_of(ends)
     parts = [] if definition is None else ast.walk(definition.node)
     answers = [ast.unparse(x.value) for x in parts if isinstance(x, ast.Return) and x.value]
     return [] if {"None", "False"}.issuperset(answers) else [Exception]

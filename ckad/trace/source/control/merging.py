@@ -15,7 +15,7 @@ from ckad.trace.memory.storage import Storage
 from ckad.trace.primitives.part.structures import opened
 from ckad.trace.source.choices import unified
 from ckad.trace.source.control.checks import maybe
-from ckad.trace.source.control.filled import note_number
+from ckad.trace.source.control.filled import no_functions, note_number
 from ckad.trace.source.control.flow import Flow, definite
 from ckad.trace.source.memory.contents import Contents, length_unknown, said
 from ckad.trace.source.memory.ended import Ended
@@ -246,6 +246,7 @@ class Merge:
 
     def joined(self, name: str, said: str, x: Any, y: Any) -> _Joined | Unclear:
         """``x`` of the first side and ``y`` of the second as one value."""
+        x, y = no_functions([side.trace for side in self.sides], x, y)
         given = x, y = opened(x, y)
         try:
             made = {k for side in self.sides for k in side.region.made}

@@ -76,7 +76,8 @@ def _of_container(x: Any, part: Any) -> Any:
     read(x)
     if type(x) in MAPPINGS:
         found = type(x)(x.default_factory) if type(x) is defaultdict else type(x)()
-        found.update((key, part(item)) for key, item in x.items())
+        for key, item in x.items():  # update() of a Counter would count them
+            found[key] = part(item)
     elif type(x) is deque:
         found = deque(map(part, x), x.maxlen)
     else:

@@ -90,7 +90,8 @@ class _Held(MutableMapping[str, Any]):
         if self.unclear is not None or self.stack is not None:
             return
         if type(self.owner) in MAPPINGS:
-            self.owner.update(zip(items.keys, items, strict=True))
+            for key, item in zip(items.keys, items, strict=True):
+                self.owner[key] = item  # update() of a Counter would count them
         elif type(self.owner) is set:
             self.owner.update(items)
         else:

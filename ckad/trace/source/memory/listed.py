@@ -358,15 +358,49 @@ def delete(owner: Any, index: Any) -> None:
     raise changes_length(type(owner).__name__)
 
 
+def _remove(owner: Any, item: Any) -> None:
+    call_from_source(_removed, (owner, item), {})
+
+
+def _removed(items: Any, item: Any) -> None:
+    for k in range(len(items)):
+        if items[k] == item:
+            items.pop(k)
+            return
+    raise ValueError("list.remove(x): x not in list")
+
+
+def _index(owner: Any, item: Any) -> Any:
+    return call_from_source(_found, (owner, item), {})
+
+
+def _found(items: Any, item: Any) -> Any:
+    for k in range(len(items)):
+        if items[k] == item:
+            return k
+    raise ValueError("x is not in list")
+
+
+def _count(owner: Any, item: Any) -> Any:
+    return call_from_source(_counted, (owner, item), {})
+
+
+def _counted(items: Any, item: Any) -> Any:
+    return sum([1 if x == item else 0 for x in items])
+
+
 METHODS_BY_NAME: dict[str, Callable[..., Any]] = {
     "append": append,
     "appendleft": append_left,
     "clear": _clear,
     "copy": copied,
+    "count": _count,
     "extend": extend,
+    "index": _index,
     "insert": _insert,
     "pop": pop,
     "popleft": lambda owner: pop(owner, 0),
+    "remove": _remove,
     "rotate": _rotate,
 }
 

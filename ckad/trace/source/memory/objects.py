@@ -167,8 +167,9 @@ def write(owner: Any, name: str, value: Any) -> bool:
     """``owner.name = value``, if the object is one whose attributes are carried."""
     if watched := watch():
         watched.attribute(owner, name)
-    if name == "__class__" and region() is None and id(owner) in ledger().made:
-        return False  # straight code, an object of its own: Python's assignment does
+    is_own = region() is None and id(owner) in ledger().made
+    if is_own and (name == "__class__" or isinstance(owner, type)):
+        return False  # straight code, an object or class of its own: Python's assignment does
     if name in _STRUCTURE or (type(owner) is Closure and name in _OF_FUNCTIONS):
         raise UnrecordableError(
             at_place(

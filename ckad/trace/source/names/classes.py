@@ -22,7 +22,7 @@ from ckad.place import at_place
 from ckad.trace.dispatch import Traced
 from ckad.trace.source.libraries import is_library
 from ckad.trace.source.names import instances
-from ckad.trace.source.names.closures import call_from_source
+from ckad.trace.source.names.closures import OWN_CLASS, Closure, call_from_source
 from ckad.trace.source.names.frame import MISSING, Frame, depth_of, ledger, made, region
 from ckad.trace.source.names.reader import definition_of
 from ckad.trace.source.outside.guard import ABSENT
@@ -50,12 +50,17 @@ def _found(kind: type, name: str) -> Any:
     return None
 
 
-def _followed(function: Any) -> FunctionType | None:
+Method = FunctionType | Closure
+
+
+def _followed(function: Any) -> Method | None:
+    if type(function) is Closure:
+        return function
     known = type(function) is FunctionType and definition_of(function) is not None
     return function if known else None
 
 
-def method(owner: Any, name: str) -> FunctionType | None:
+def method(owner: Any, name: str) -> Method | None:
     """The user's method that Python calls by itself on ``owner``, if it is run from source."""
     return _followed(_of(owner, name))
 
@@ -289,10 +294,12 @@ def _bind_fields(new: Any, args: Sequence[Any], options: Mapping[str, Any]) -> N
 def parent(frame: Frame) -> Any:
     """``super()`` in a method that is run from its source."""
     function, method_frame = frame.function, frame
-    while method_frame.outer is not None:
-        method_frame = method_frame.outer
+    while (outer := method_frame.outer) is not None and OWN_CLASS not in outer.names:
+        method_frame = outer
     free, arguments = function.__code__.co_freevars, method_frame.definition.node.args
     names = [a.arg for a in (*arguments.posonlyargs, *arguments.args)]
+    if outer is not None and names:
+        return super(outer.names[OWN_CLASS], method_frame.lookup(names[0]))
     if "__class__" not in free or not names or function.__closure__ is None:
         raise TraceError(at_place("super() is called outside of a method of a class."))
     kind = function.__closure__[free.index("__class__")].cell_contents

@@ -15,8 +15,35 @@ from ckad.trace.memory.opened import is_tracing
 from ckad.trace.source.actions import returned_by, run_block
 from ckad.trace.source.names.frame import Frame, enclosing, made, region
 from ckad.trace.source.names.generated import Generated, GeneratorFrame
-from ckad.trace.source.names.reader import Definition, definition_of
+from ckad.trace.source.names.reader import Definition, definition_of, nothing, scope_of
 from ckad.trace.source.outside.watch import watch
+
+#: The name by which methods know their class, as ``super()`` does.
+OWN_CLASS = "__class__"
+
+
+class ClassFrame(Frame):
+    """The names that the body of a class binds. Functions in it do not see them."""
+
+    __slots__ = ("around",)
+
+    def __init__(self, frame: Frame, node: ast.ClassDef) -> None:
+        own = frame.definition
+        super().__init__(
+            Definition(own.node, own.file, node.name, *scope_of(node.body)), frame.function, frame
+        )
+        self.around = Frame(nothing(OWN_CLASS), frame.function, frame)
+        self.line = frame.line
+
+    def lookup(self, name: str) -> Any:
+        is_unbound = name in self.definition.locals and name not in self.names
+        return self._from_outside(name) if is_unbound else super().lookup(name)
+
+    def is_read_later(self, name: str) -> bool:
+        return True
+
+    def is_read_in(self, name: str, part: ast.stmt) -> bool:
+        return True
 
 
 class Closure:
@@ -37,7 +64,8 @@ class Closure:
         defaults: Sequence[Any],
         named_defaults: Mapping[str, Any],
     ) -> None:
-        self.definition, self.frame, self.made_in = definition, frame, region()
+        home = frame.around if isinstance(frame, ClassFrame) else frame
+        self.definition, self.frame, self.made_in = definition, home, region()
         self.defaults, self.named_defaults = tuple(defaults), dict(named_defaults)
         self.__name__ = self.__qualname__ = definition.name
         self.__module__ = frame.function.__module__
@@ -86,6 +114,8 @@ class Closure:
 
 def call_from_source(function: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
     """Call a function whose definition is known."""
+    if type(function) is Closure:
+        return function(*args, **options)
     definition = definition_of(function)
     assert definition is not None
     if watched := watch():

@@ -20,7 +20,6 @@ _LEFT = (
     ast.AsyncFor,
     ast.AsyncWith,
     ast.Await,
-    ast.ClassDef,
     ast.TryStar,
 )
 _YIELDS = (ast.Yield, ast.YieldFrom)
@@ -80,39 +79,51 @@ def walk(node: ast.AST) -> list[ast.AST]:
 def define(node: Function, file: str, parts: list[ast.AST] | None = None) -> Definition:
     """The definition of a function from its tree, of which ``parts`` are the nodes."""
     name = node.name if isinstance(node, ast.FunctionDef) else "<lambda>"
-    bound, nonlocals, global_names = set(_parameters(node.args)), set(), set()
     body = node.body if isinstance(node, ast.FunctionDef) else [node.body]
-    yields = returns = False
-    for part in body:
-        for inner in own_nodes(part):
-            yields |= isinstance(inner, _YIELDS)
-            returns |= isinstance(inner, ast.Return)
-            if isinstance(inner, ast.Nonlocal):
-                nonlocals.update(inner.names)
-            elif isinstance(inner, ast.Global):
-                global_names.update(inner.names)
-            else:
-                bound.update(_bound(inner))
+    own = [inner for part in body for inner in own_nodes(part)]
+    yields = any(isinstance(inner, _YIELDS) for inner in own)
+    returns = any(isinstance(inner, ast.Return) for inner in own)
+    local, nonlocals, global_names = _scope(own, _parameters(node.args))
     parts = walk(node) if parts is None else parts
     reads: dict[str, list[int]] = {}
     for read, line in names_read(parts):
         reads.setdefault(read, []).append(line)
     if yields:
-        bound.add(ITEM)
+        local |= {ITEM}
         reads[ITEM] = [node.lineno]
-    local = frozenset(bound - nonlocals - global_names)
     return Definition(
         node,
         file,
         name,
         local,
-        frozenset(nonlocals),
-        frozenset(global_names),
+        nonlocals,
+        global_names,
         reads,
         _inner_reads(body) if any(isinstance(x, _FUNCTIONS) for x in parts[1:]) else frozenset(),
         yields,
         returns,
     )
+
+
+Names = frozenset[str]
+
+
+def scope_of(body: Iterable[ast.AST]) -> tuple[Names, Names, Names]:
+    """The names that a scope binds, and those it says are of a function around, or global."""
+    return _scope([inner for part in body for inner in own_nodes(part)])
+
+
+def _scope(own: Iterable[ast.AST], bound: Iterable[str] = ()) -> tuple[Names, Names, Names]:
+    known, nonlocals, global_names = set(bound), set(), set()
+    for inner in own:
+        if isinstance(inner, ast.Nonlocal):
+            nonlocals.update(inner.names)
+        elif isinstance(inner, ast.Global):
+            global_names.update(inner.names)
+        else:
+            known.update(_bound(inner))
+    away = frozenset(nonlocals), frozenset(global_names)
+    return frozenset(known).difference(*away), *away
 
 
 def _inner_reads(body: Sequence[ast.AST]) -> frozenset[str]:
@@ -138,7 +149,8 @@ def _parameters(args: ast.arguments) -> Iterator[str]:
 
 
 _FUNCTIONS = (ast.FunctionDef, ast.Lambda)
-_SCOPES = (ast.FunctionDef, ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+_CLOSED = (*_FUNCTIONS, ast.ClassDef)
+_SCOPES = (*_CLOSED, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
 def own_nodes(node: ast.AST) -> Iterator[ast.AST]:
@@ -149,9 +161,12 @@ def own_nodes(node: ast.AST) -> Iterator[ast.AST]:
         yield inner
         if not isinstance(inner, _SCOPES):
             left.extend(reversed(_children(inner)))
-        elif not isinstance(inner, _FUNCTIONS):
+        elif not isinstance(inner, _CLOSED):
             # a name that ``:=`` binds in a comprehension is outside of it
             yield from (x for x in ast.walk(inner) if isinstance(x, ast.NamedExpr))
+
+
+_NAMING = (ast.FunctionDef, ast.ClassDef)
 
 
 def _bound(node: ast.AST) -> Iterator[str]:
@@ -159,7 +174,7 @@ def _bound(node: ast.AST) -> Iterator[str]:
         yield node.id
     elif isinstance(node, ast.NamedExpr):
         yield node.target.id
-    elif isinstance(node, (ast.FunctionDef, ast.ExceptHandler, ast.MatchAs, ast.MatchStar)):
+    elif isinstance(node, (*_NAMING, ast.ExceptHandler, ast.MatchAs, ast.MatchStar)):
         if node.name:
             yield node.name
     elif isinstance(node, ast.MatchMapping):

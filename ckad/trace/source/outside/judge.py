@@ -10,8 +10,10 @@ import dataclasses
 import functools
 import io
 import itertools
+import os
 import sys
 import types
+import warnings
 from collections.abc import ItemsView, Iterator, KeysView, Mapping, Sequence, ValuesView
 from functools import partial
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType, SimpleNamespace
@@ -45,7 +47,10 @@ from ckad.trace.source.outside.standard import is_computed, is_standard, reads_c
 from ckad.trace.source.outside.watch import Watch
 
 #: Modules of which every function computes from its arguments alone.
-_MODULES = frozenset({"math", "cmath", "operator", "_operator", "itertools", "functools"})
+_MODULES = frozenset(
+    {"math", "cmath", "operator", "_operator", "itertools", "functools"}
+    | {"numba.np.ufunc.parallel"}  # how many threads there are
+)
 #: Functions of NumPy that read or change more than their arguments.
 _REACHING = frozenset(
     """errstate fromfile genfromtxt getbufsize geterr geterrcall load loadtxt memmap open_memmap
@@ -75,10 +80,11 @@ _CLASSES = frozenset(
 _OTHERS = frozenset(
     {
         *(iter, next, repr, ascii, chr, ord, bin, hex, hash, format, issubclass, delattr, setattr),
+        *(id, os.cpu_count, warnings.warn, warnings.simplefilter, warnings.filterwarnings),
         *(
             hasattr,
             getattr,
-            dataclasses.fields,
+            *(dataclasses.fields, dataclasses.dataclass),
             np.geterr,
             collections.namedtuple,
             cast,
@@ -100,7 +106,8 @@ _ORDERING = (sorted, min, max)
 _OF_FIELDS = (dataclasses.asdict, dataclasses.astuple, dataclasses.replace)
 #: What keeps objects without looking into them.
 _KEEPING = frozenset(
-    {list, tuple, set, dict, zip, enumerate, reversed, iter, range, len, cast}
+    {list, tuple, set, dict, zip, enumerate, reversed, iter, range, len, cast, id}
+    | {property, staticmethod, classmethod, dataclasses.dataclass, functools.total_ordering}
     | {dataclasses.fields, contextlib.contextmanager}
     | {itertools.chain, itertools.chain.from_iterable, itertools.combinations}
     | {itertools.combinations_with_replacement}

@@ -252,7 +252,7 @@ class Watch:
             self._of_classes.add((kind, "__mro__"))
             self.guard.parts.append((kind, "__mro__", kind.__mro__))
         for base in kind.__mro__:
-            if not is_library(base.__module__):
+            if not is_library(base.__module__) and not self.is_own(base):
                 self._of_base(base, name)
                 if name in base.__dict__:
                     return

@@ -24,7 +24,7 @@ from ckad.trace.source.names.absence import needed
 from ckad.trace.source.names.frame import MISSING, Frame, made, open_region
 from ckad.trace.source.names.generated import Driven, Each, Lazy, Undecided
 from ckad.trace.source.names.reader import Definition
-from ckad.trace.source.values import truth
+from ckad.trace.source.values import slot_of, truth
 from ckad.trace.values.part import Part
 from ckad.trace.values.tracer import Tracer
 
@@ -42,11 +42,29 @@ def list_comprehension(frame: Frame, node: ast.ListComp) -> Any:
         return made([evaluate(inner, node.elt) for inner in _rounds(frame, node, iterable)])
     iterable = _items_of(iterable)
     if _is_undecided(frame, node, iterable):
-        return filtered(_scope(frame, node), iterable, node)
+        return _kept(frame, node, iterable)
     try:
         return made([evaluate(inner, node.elt) for inner in _rounds(frame, node, iterable)])
     except Undecided:
-        return filtered(_scope(frame, node), iterable, node)
+        return _kept(frame, node, iterable)
+
+
+def _kept(frame: Frame, node: ast.ListComp, iterable: Any) -> Any:
+    """What a traced condition keeps: numbers as flagged items, all else as a list in buffers."""
+    if _is_of_objects(frame, node, iterable):
+        return _run_as_loop(frame, node, iterable)
+    return filtered(_scope(frame, node), iterable, node)
+
+
+def _is_of_objects(frame: Frame, node: ast.ListComp, iterable: Any) -> bool:
+    """Whether it gives objects, dicts or tuples, which have no 0 in their place."""
+    with open_trace(adopts=True), open_region():
+        try:
+            inner = _scope(frame, node)
+            assign(inner, node.generators[0].target, next(iter(iterable)))
+            return slot_of(evaluate(inner, node.elt)) is None
+        except (Exception, Written, Stops):
+            return False
 
 
 def _may_filter(node: ast.ListComp | ast.GeneratorExp) -> bool:

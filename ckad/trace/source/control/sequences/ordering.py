@@ -12,6 +12,7 @@ from ckad.trace import dispatch
 from ckad.trace.source.control.checks import note_raise
 from ckad.trace.source.control.sequences.picking import picked, stacked
 from ckad.trace.source.library.written import orders
+from ckad.trace.source.memory.twins import changing
 from ckad.trace.source.names.closures import call_from_source
 from ckad.trace.source.values import are_numbers, asks_traced, weakened
 from ckad.trace.values.tracer import Tracer, lift
@@ -74,6 +75,20 @@ def found_by(flags: Sequence[Any], counts: bool) -> Any:
         return weakened(np.sum(there))
     note_raise(np.logical_not(np.any(there)))
     return weakened(np.argmax(there))
+
+
+def taken_out(owner: Any, flags: Sequence[Any]) -> None:
+    """``owner.remove(x)``: ``flags`` say which items are equal to ``x``."""
+    first = next((k for k, flag in enumerate(flags) if flag is not False), None)
+    if first is not None and flags[first] is True:
+        changing(owner)
+        del owner[first]
+        return
+    place, items = found_by(flags, False), list(owner)
+    left = picked(items, [np.where(np.less(k, place), k, k + 1)[()] for k in range(len(items) - 1)])
+    changing(owner)
+    owner.clear()
+    owner.extend(left)
 
 
 def _order(keys: Sequence[Any]) -> Any:
