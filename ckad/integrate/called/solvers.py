@@ -10,7 +10,7 @@ import numpy as np
 import scipy.integrate
 
 from ckad.errors import SolverWarning, UnrecordableError
-from ckad.integrate.problem import arguments, finite_at_first
+from ckad.integrate.problem import arguments, finite_at_first, has_kinks, problem
 from ckad.integrate.solve import solve_ivp
 from ckad.integrate.tableaux import PAIRS
 from ckad.place import at_place, user_place
@@ -64,8 +64,10 @@ def _solve_ivp(
     if name in _INSTEAD:
         _warn_of_steps(name, _INSTEAD[name])
         name = _INSTEAD[name]
-    if name in PAIRS:  # the program's own derivative is that of SciPy's steps, as they are chosen
-        options["differentiate_steps"] = _is_loose(options.get("rtol", 1e-3)) or None
+    if name in PAIRS and _is_loose(options.get("rtol", 1e-3)):
+        # the program's own derivative is that of SciPy's steps, as they are chosen
+        smooth = not has_kinks(problem(fun, t_span, y0, None, args, vectorized))
+        options["differentiate_steps"] = smooth or None
     about = t_eval, dense_output, events, args
     return solve_ivp(fun, t_span, y0, name, *about, vectorized=vectorized, **options)
 
@@ -84,8 +86,8 @@ def _heeded(method: str, options: dict[str, Any]) -> dict[str, Any]:
 def _is_loose(rtol: Any) -> bool:
     """Whether the lengths of steps move a result by what is seen.
 
-    Below, only noise is left of them: where ``fun`` has a kink the times of steps depend on each
-    other without bound, and differences of the program show none of it.
+    Below, only noise is left of them. Where ``fun`` has a kink the times of steps depend on each
+    other without bound at all tolerances, and wider differences of the program show none of it.
     """
     found = known(rtol)
     return found is not None and found.dtype.kind in "fiu" and bool(np.all(found > _LOOSE))
