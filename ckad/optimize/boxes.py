@@ -35,6 +35,17 @@ class Box(NamedTuple):
         return ((x <= self.low) & (g >= 0.0)) | ((x >= self.high) & (g <= 0.0))
 
 
+def is_free(bounds: Any) -> bool:
+    """Whether there are no bounds."""
+    if bounds is None:
+        return True
+    if is_traced(bounds):
+        return False
+    pairs = (bounds.lb, bounds.ub) if hasattr(bounds, "lb") else bounds
+    flat = [x for pair in pairs for x in (pair if isinstance(pair, (tuple, list)) else [pair])]
+    return not any(is_traced(x) or (x is not None and np.any(np.isfinite(x))) for x in flat)
+
+
 def box(bounds: Any, n: int) -> Box:
     """Of pairs, of which None is no bound, or an object with ``lb`` and ``ub``, as SciPy's.
 
@@ -126,8 +137,11 @@ def _along(
     return while_loop(lambda s: np.logical_not(s["ok"]) & (s["n"] < TRIALS), tried, begin)
 
 
-def equations(p: Problem, box: Box, found: dict[str, Any], gtol: float) -> tuple[Problem, Any]:
-    """What is zero at the minimum found: slopes of free unknowns, distances of others to bounds.
+def equations(
+    p: Problem, box: Box, found: dict[str, Any], gtol: Any, of: Callable[[Any], Any] = lambda f: f
+) -> tuple[Problem, Any]:
+    """What is zero where ``of(p.f)`` is least: slopes of free unknowns, distances of others to
+    bounds.
 
     With a flag where that is not told apart: at a bound to which the slope does not hold.
     """
@@ -140,7 +154,7 @@ def equations(p: Problem, box: Box, found: dict[str, Any], gtol: float) -> tuple
 
     def residual(x: Any) -> Any:
         here = np.where(free, x, bound)
-        slope = grad(lambda x: p.f(x, p.f.parameters))(here)
+        slope = grad(lambda x: of(p.f(x, p.f.parameters)))(here)
         return np.where(free, slope, x - bound)
 
     return closed(residual, p.x0, p.shape), unclear

@@ -117,34 +117,45 @@ def dogleg(jacobian: Any, value: Any, scale: Any, radius: Any) -> Any:
     return x
 
 
-def least_squares(f: F, slopes: F, x: Any, tol: float, limit: int) -> Any:
-    """(x, residuals, whether it is a minimum, evaluations); Madsen, Nielsen & Tingleff (2004)."""
+def least_squares(f: F, slopes: F, x: Any, low: Any, high: Any, tol: float, limit: int) -> Any:
+    """(x, residuals, slopes of half their squares, whether it is a minimum, evaluations); Madsen,
+    Nielsen & Tingleff (2004). Unknowns that the slope holds at a bound stay there, and steps of the
+    others are cut at the bounds (Bertsekas 1982)."""
     value, jacobian = f(x), slopes(x)
     size = np.sum(value * value)
     curvature = np.sum(jacobian * jacobian, axis=0)
     damping, growth = 1e-3 + 0.0 * size, 2.0 + 0.0 * size
     done = size != size
+    down = jacobian.T @ value
     calls = np.int64(1)
     for _ in range(limit):
-        down = jacobian.T @ value
         curvature = np.maximum(curvature, np.sum(jacobian * jacobian, axis=0))
         weights = np.where(curvature > 0.0, curvature, 1.0)
+        held = ((x <= low) & (down >= 0.0)) | ((x >= high) & (down <= 0.0))
+        free = np.logical_not(held)
+        slope = np.where(free, down, 0.0)
         normal = jacobian.T @ jacobian + damping * np.diag(weights)
-        step = -np.linalg.solve(normal, down)
+        newton = np.linalg.solve(
+            np.where(free[:, np.newaxis] & free, normal, np.eye(x.size)), slope
+        )
+        at = np.minimum(np.maximum(x - newton, low), high)
+        step = at - x
         near = length(np.sqrt(weights) * step) <= tol * (length(np.sqrt(weights) * x) + tol)
-        tried = f(x + step)
+        tried = f(at)
         calls = calls + 1
         size_tried = np.sum(tried * tried)
-        promised = step @ (damping * weights * step - down)
+        ahead = jacobian @ step
+        promised = -np.sum(ahead * ahead) - 2.0 * (down @ step)
         if size_tried < size:
-            ratio = (size - size_tried) / promised
+            ratio = np.where(promised > 0.0, (size - size_tried) / promised, 0.5)
             damping = damping * np.maximum(1.0 / 3.0, 1.0 - (2.0 * ratio - 1.0) ** 3)
             growth = 2.0 + 0.0 * growth
-            x, value, size = x + step, tried, size_tried
+            x, value, size = at, tried, size_tried
             jacobian = slopes(x)
+            down = jacobian.T @ value
         else:
             damping, growth = damping * growth, 2.0 * growth
-        if near or np.max(np.abs(down)) == 0.0:
+        if near or np.max(np.abs(slope)) == 0.0:
             done = done | True
             break
-    return x, value, done, calls
+    return x, value, down, done, calls
