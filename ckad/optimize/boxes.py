@@ -15,7 +15,7 @@ from ckad.optimize.lines import DECREASE, NOISE, TRIALS
 from ckad.optimize.problem import Problem, closed
 from ckad.place import at_place
 from ckad.trace.arrays import is_traced, known, traced
-from ckad.transforms import grad, stop_gradient, while_loop
+from ckad.transforms import stop_gradient, while_loop
 
 Valued = Callable[[Any], tuple[Any, Any]]
 EPS = float(np.finfo(np.float64).eps)
@@ -138,10 +138,9 @@ def _along(
 
 
 def equations(
-    p: Problem, box: Box, found: dict[str, Any], gtol: Any, of: Callable[[Any], Any] = lambda f: f
+    p: Problem, box: Box, found: dict[str, Any], gtol: Any, slope: Callable[[Any], Any]
 ) -> tuple[Problem, Any]:
-    """What is zero where ``of(p.f)`` is least: slopes of free unknowns, distances of others to
-    bounds.
+    """What is zero at the minimum found: slopes of free unknowns, distances of others to bounds.
 
     With a flag where that is not told apart: at a bound to which the slope does not hold.
     """
@@ -153,8 +152,6 @@ def equations(
     unclear = np.any((at_low | at_high) & (low < high) & (np.abs(g) <= gtol))
 
     def residual(x: Any) -> Any:
-        here = np.where(free, x, bound)
-        slope = grad(lambda x: of(p.f(x, p.f.parameters)))(here)
-        return np.where(free, slope, x - bound)
+        return np.where(free, slope(np.where(free, x, bound)), x - bound)
 
     return closed(residual, p.x0, p.shape), unclear

@@ -28,6 +28,8 @@ from ckad.transforms.primitives.implicit import FAILED, UNCLEAR
 
 Function = Callable[[Any], Any]
 TOLERANCE = 1e-10
+#: So many unknowns are few: their slopes are columns of a Jacobian, side by side.
+FEW = 8
 #: A slope at a bound is none where it is smaller than this part of its terms.
 _LEVEL = 1e-9
 
@@ -73,6 +75,7 @@ class Fit:
         begin = np.atleast_1d(traced(x0))
         p = problem(fun, begin.reshape(begin.size), args, "residuals")
         within, n = None if boxes.is_free(bounds) else _box(bounds, begin), begin.size
+        self._p = p
         own, self.cost = _objectives(loss, scale)
         q, limit, start = (lambda x: own(p(x))), 200 * (n + 1), p.x0
         low, high = np.full(n, -np.inf), np.full(n, np.inf)
@@ -80,28 +83,34 @@ class Fit:
             low, high = stop_gradient((within.low, within.high))
             start = stop_gradient(within.clipped(p.x0))
         run = follow(least_squares)
-        slopes = (lambda x: jacobian_at(q, x)), start, traced(low), traced(high)
-        x, r, g, self.found, self.calls = run(q, *slopes, TOLERANCE, limit)
+        shape = p.f.tape.output_types[0].shape  # of the residuals
+        begun = (lambda x: jacobian_at(q, x)), start, traced(np.zeros(shape))
+        found = run(q, *begun, traced(low), traced(high), TOLERANCE, limit)
+        x, r, g, self.found, self.calls = found
         why: Any = np.where(self.found, 0, FAILED)
         if within is None:
-            slope = closed(lambda x: grad(lambda x: self.cost(p.f(x, p.f.parameters)))(x),
-                           p.x0, p.shape)  # fmt: skip
+            equations = closed(lambda x: self._slope(x), p.x0, p.shape)
         else:
             level = (
                 _LEVEL * np.sqrt(np.sum(r * r)) * np.sqrt(np.sum(jacobian_at(q, x) ** 2, axis=0))
             )
             at = {"x": x, "g": g}
-            slope, unclear = boxes.equations(p, within, at, level, self.cost)
+            equations, unclear = boxes.equations(p, within, at, level, self._slope)
             why = np.where(self.found & unclear, UNCLEAR, why)
         self.active = np.where(x <= low, -1, np.where(x >= high, 1, 0))
-        self.x = implicit(name, slope.f, x, why, solver("auto", n, True))
-        self._p = p
+        self.x = implicit(name, equations.f, x, why, solver("auto", n, True))
 
     def residuals(self) -> Any:
         return self._at(self.x)
 
     def jacobian(self) -> Any:
         return jacobian_at(self._at, self.x)
+
+    def _slope(self, x: Any) -> Any:
+        """Of the cost; of few unknowns by their columns, since its derivatives take less so."""
+        if x.size > FEW:
+            return grad(lambda x: self.cost(self._at(x)))(x)
+        return jacobian_at(self._at, x).T @ grad(self.cost)(self._at(x))
 
     def _at(self, x: Any) -> Any:
         return self._p.f(x, self._p.f.parameters)

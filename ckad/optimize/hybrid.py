@@ -117,45 +117,54 @@ def dogleg(jacobian: Any, value: Any, scale: Any, radius: Any) -> Any:
     return x
 
 
-def least_squares(f: F, slopes: F, x: Any, low: Any, high: Any, tol: float, limit: int) -> Any:
+def least_squares(
+    f: F, slopes: F, x: Any, value: Any, low: Any, high: Any, tol: float, limit: int
+) -> Any:
     """(x, residuals, slopes of half their squares, whether it is a minimum, evaluations); Madsen,
     Nielsen & Tingleff (2004). Unknowns that the slope holds at a bound stay there, and steps of the
-    others are cut at the bounds (Bertsekas 1982)."""
-    value, jacobian = f(x), slopes(x)
-    size = np.sum(value * value)
-    curvature = np.sum(jacobian * jacobian, axis=0)
-    damping, growth = 1e-3 + 0.0 * size, 2.0 + 0.0 * size
-    done = size != size
-    down = jacobian.T @ value
-    calls = np.int64(1)
+    others are cut at the bounds (Bertsekas 1982).
+
+    ``value`` has the shape of the residuals. Each turn tries what the one before has proposed, so
+    that f and its slopes stand in the program once.
+    """
+    none = np.sum(0.0 * x)
+    at, size = x, np.inf + none
+    jacobian = value[:, np.newaxis] * x
+    down, curvature = 0.0 * x, 0.0 * x
+    damping, growth, promised = 1e-3 + none, 2.0 + none, 1.0 + none
+    done = near = none != none
+    calls = np.int64(0)
     for _ in range(limit):
-        curvature = np.maximum(curvature, np.sum(jacobian * jacobian, axis=0))
-        weights = np.where(curvature > 0.0, curvature, 1.0)
-        held = ((x <= low) & (down >= 0.0)) | ((x >= high) & (down <= 0.0))
-        free = np.logical_not(held)
-        slope = np.where(free, down, 0.0)
-        normal = jacobian.T @ jacobian + damping * np.diag(weights)
-        newton = np.linalg.solve(
-            np.where(free[:, np.newaxis] & free, normal, np.eye(x.size)), slope
-        )
-        at = np.minimum(np.maximum(x - newton, low), high)
-        step = at - x
-        near = length(np.sqrt(weights) * step) <= tol * (length(np.sqrt(weights) * x) + tol)
         tried = f(at)
         calls = calls + 1
         size_tried = np.sum(tried * tried)
-        ahead = jacobian @ step
-        promised = -np.sum(ahead * ahead) - 2.0 * (down @ step)
         if size_tried < size:
-            ratio = np.where(promised > 0.0, (size - size_tried) / promised, 0.5)
-            damping = damping * np.maximum(1.0 / 3.0, 1.0 - (2.0 * ratio - 1.0) ** 3)
+            if size < np.inf:
+                ratio = np.where(promised > 0.0, (size - size_tried) / promised, 0.5)
+                damping = damping * np.maximum(1.0 / 3.0, 1.0 - (2.0 * ratio - 1.0) ** 3)
             growth = 2.0 + 0.0 * growth
             x, value, size = at, tried, size_tried
             jacobian = slopes(x)
             down = jacobian.T @ value
+            curvature = np.maximum(curvature, np.sum(jacobian * jacobian, axis=0))
         else:
             damping, growth = damping * growth, 2.0 * growth
+        held = ((x <= low) & (down >= 0.0)) | ((x >= high) & (down <= 0.0))
+        free = np.logical_not(held)
+        slope = np.where(free, down, 0.0)
         if near or np.max(np.abs(slope)) == 0.0:
-            done = done | True
+            done = size < np.inf
             break
+        weights = np.where(curvature > 0.0, curvature, 1.0)
+        normal = np.where(
+            free[:, np.newaxis] & free,
+            jacobian.T @ jacobian + damping * np.diag(weights),
+            np.eye(x.size),
+        )
+        at = np.minimum(np.maximum(x - np.linalg.solve(normal, slope), low), high)
+        step = at - x
+        scaled = np.sqrt(weights)
+        near = length(scaled * step) <= tol * (length(scaled * x) + tol)
+        ahead = jacobian @ step
+        promised = -np.sum(ahead * ahead) - 2.0 * (down @ step)
     return x, value, down, done, calls
