@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from scipy.linalg import solve_triangular
 
 F = Callable[[Any], Any]
 EPS = float(np.finfo(np.float64).eps)
@@ -96,7 +97,11 @@ def hybrid(f: F, slopes: F, x: Any, xtol: float, limit: int, factor: float) -> A
 
 def dogleg(jacobian: Any, value: Any, scale: Any, radius: Any) -> Any:
     """Powell's dogleg: between the step of Newton and that down the scaled gradient."""
-    newton = np.linalg.solve(jacobian, value)
+    q, r = np.linalg.qr(jacobian)
+    pivots = np.diag(r)
+    least = EPS * np.max(np.abs(r), axis=0)  # in place of zeros, as in MINPACK
+    pivots = np.where(pivots != 0.0, 0.0, np.where(least > 0.0, least, EPS))
+    newton = solve_triangular(r + np.diag(pivots), q.T @ value)
     far = length(scale * newton)
     x = newton
     if far > radius:

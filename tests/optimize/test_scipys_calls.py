@@ -160,3 +160,15 @@ def test_where_there_is_no_root_the_program_ends():
 
     with pytest.raises(RaisedError):
         _grad(at_a_bound)(0.5)
+
+
+@pytest.mark.filterwarnings("ignore:The iteration is not making good progress")
+def test_a_step_on_the_level_of_rounding_is_that_of_minpack():
+    """Where two values are equal the matrix of slopes becomes zero, which MINPACK replaces."""
+
+    def program(c):
+        return fsolve(lambda x: x**3 + x - c, 0.5, xtol=1e-13)[0]
+
+    solve = ckad.jit(program, engine="native")
+    for c in np.linspace(0.2, 1.2, 60)[45:50]:
+        assert solve(c) == pytest.approx(program(c), abs=1e-12)
