@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -51,6 +52,44 @@ def _minimize(
     jac = jac if callable(jac) else None
     begin = np.atleast_1d(traced(x0))
     return minimize(fun, begin.reshape(begin.size), tupled(args), own, jac, bounds, tol, limits)
+
+
+#: Functions from before ``minimize``, and its methods.
+_FORMER = {
+    "fmin": "Nelder-Mead", "fmin_powell": "Powell", "fmin_cg": "CG", "fmin_bfgs": "BFGS",
+    "fmin_ncg": "Newton-CG", "fmin_l_bfgs_b": "L-BFGS-B", "fmin_tnc": "TNC",
+    "fmin_slsqp": "SLSQP",
+}  # fmt: skip
+#: Of these, what asks for more than the minimum.
+_ASKING = ("full_output", "retall", "eqcons", "f_eqcons", "ieqcons", "f_ieqcons")
+
+
+def _former(name: str) -> Callable[..., Any]:
+    scipys = getattr(scipy.optimize, name)
+
+    def least_of(*args: Any, **options: Any) -> Any:
+        known = by_library(scipys, *args, **options)
+        if known is not None:
+            return known
+        said = inspect.signature(scipys).bind(*args, **options).arguments
+        for option in _ASKING:
+            if option in said and (callable(said[option]) or bool(said[option])):
+                raise refused(name, f"{option}=", "Write minimize(fun, x0) without it.")
+        fun, x0 = said["func" if "func" in said else "f"], said["x0"]
+        jac, bounds = said.get("fprime"), said.get("bounds")
+        bounds = bounds if bounds is not None and len(bounds) else None
+        if name in ("fmin_l_bfgs_b", "fmin_tnc") and jac is None and not said.get("approx_grad"):
+            jac = True
+        gtol = said.get("gtol", said.get("pgtol"))
+        limits = {} if gtol is None or name == "fmin_tnc" else {"gtol": gtol}
+        about = tupled(said.get("args", ())), _FORMER[name], jac
+        found = _minimize(fun, x0, *about, bounds=bounds, options=limits)
+        if name == "fmin_l_bfgs_b":
+            told = {"grad": found.jac, "warnflag": found.status, "funcalls": found.nfev}
+            return found.x, found.fun, told
+        return (found.x, found.nfev, found.status) if name == "fmin_tnc" else found.x
+
+    return least_of
 
 
 # --- a minimum of one unknown --------------------------------------------------------------------
@@ -113,6 +152,7 @@ _FUNCTIONS: dict[Any, Callable[..., Any]] = {
     scipy.optimize.minimize: _minimize,
     scipy.optimize.minimize_scalar: _minimize_scalar,
     scipy.optimize.fminbound: _fminbound,
+    **{getattr(scipy.optimize, name): _former(name) for name in _FORMER},
 }
 for _scipys, _function in _FUNCTIONS.items():
     put(_scipys, _function, CALLING)
