@@ -1,4 +1,4 @@
-"""SciPy's fits within bounds, under losses and by given errors, against SciPy and its differences."""
+"""SciPy's fits within bounds, under losses, by given errors: as SciPy, with its differences."""
 
 from __future__ import annotations
 

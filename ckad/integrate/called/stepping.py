@@ -54,7 +54,7 @@ class Ode:
         refuse("set_solout", "Give solve_ivp t_eval= or events=.")
 
     def integrate(self, t: Any, step: Any = False, relax: Any = False) -> Any:
-        if step or relax:
+        if (step or relax) and self._by.stops:
             refuse("integrate(step=True)", "Write integrate(t) for times that are known.")
         by = self._by
         span = self.t, t

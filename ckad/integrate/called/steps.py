@@ -38,6 +38,7 @@ class Integrator(NamedTuple):
     name: str
     method: str
     options: dict[str, Any]  # of solve_ivp
+    stops: bool  # whether SciPy's heeds step= and relax=
     writes: bool  # whether SciPy's writes a new state into the array of the old one
 
     @staticmethod
@@ -53,7 +54,8 @@ class Integrator(NamedTuple):
         _warn_of_method(asked, method)
         longest = options.get("max_step") or np.inf
         bounds = {"rtol": options.get("rtol", 1e-6), "atol": options.get("atol", 1e-12)}
-        return Integrator(asked, method, bounds | {"max_step": longest}, _writes(asked))
+        about = bounds | {"max_step": longest}, not asked.startswith("dop"), _writes(asked)
+        return Integrator(asked, method, *about)
 
 
 @lru_cache(maxsize=8)
