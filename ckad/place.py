@@ -21,7 +21,8 @@ _SITE = Path(np.__file__).parents[1]
 _LIBRARIES = tuple(str(_SITE / name) + os.sep for name in ("scipy", "numba"))
 _MODULES = ("ckad.", "numpy.", "scipy.", "numba.")
 #: What a user has not written, though it may be interpreted.
-_OTHERS = (*_LIBRARIES, _INTERPRETER)
+_SOLVERS = tuple(str(Path(_PACKAGE) / name) + os.sep for name in ("integrate", "optimize"))
+_OTHERS = (*_LIBRARIES, _INTERPRETER, *_SOLVERS)
 _SKIPPED = (_PACKAGE + os.sep, str(Path(np.__file__).parent) + os.sep, *_LIBRARIES)
 
 

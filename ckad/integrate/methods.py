@@ -9,7 +9,7 @@ import numpy as np
 
 from ckad.integrate.events import Event
 from ckad.integrate.onestep import OneStep
-from ckad.integrate.problem import Control, Problem
+from ckad.integrate.problem import Control, Problem, has_kinks
 from ckad.integrate.run import Run
 from ckad.integrate.stages import Explicit, Rhs
 from ckad.integrate.stiff.bdf import Bdf
@@ -56,8 +56,14 @@ class Asked(NamedTuple):
         return self._replace(problem=self.problem._replace(t_eval=times), events=())
 
     def with_lengths(self) -> Asked:
-        """The same where all steps are read: their times have derivatives, too, if not refused."""
-        wanted = self.control.differentiate_steps is not False
+        """The same where all steps are read: their times have derivatives, too, if not refused.
+
+        Nor where ``fun`` has kinks, through which the times of steps depend on each other without
+        bound.
+        """
+        wanted = self.control.differentiate_steps
+        if wanted is None:
+            wanted = not has_kinks(self.problem)
         return self._replace(control=self.control._replace(differentiate_steps=wanted))
 
 

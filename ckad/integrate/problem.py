@@ -14,6 +14,7 @@ from ckad.trace.arrays import is_traced, known, stopping, traced
 from ckad.trace.memory.opened import is_tracing
 from ckad.trace.source import follow
 from ckad.transforms import stop_gradient
+from ckad.transforms.primitives import closed
 
 
 class Control(NamedTuple):
@@ -50,6 +51,12 @@ def problem(
     if t_eval is not None:
         t_eval = _sorted(array(t_eval, "t_eval"), t0, tf)
     return Problem(_derivative(fun, args, y0, vectorized), t0, tf, y0, t_eval)
+
+
+def has_kinks(problem: Problem) -> bool:
+    """Whether the derivative chooses by time or state: a table, a branch, an absolute value."""
+    begin = traced(np.float64(0.0)) + problem.t0
+    return closed.has_kinks(problem.fun, begin, traced(problem.y0))
 
 
 def _ends(t_span: Any) -> Any:

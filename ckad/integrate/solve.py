@@ -86,7 +86,7 @@ def solve_ivp(
         n_steps: how many steps of equal length a method of fixed step makes.
         step: its longest step in place of ``n_steps``, where ``t_span`` is known.
         differentiate_steps: differentiate the choice of the steps' lengths, too; None does so for
-            what reads all steps of an adaptive method without ``t_eval``.
+            what reads all steps of an adaptive method without ``t_eval``, if ``fun`` is smooth.
         max_events: inside of a recording the room for the zeros of an event that is not terminal.
         saveat: ``saveat(t, y, *args)`` gives an array that is kept at ``t_eval`` in place of ``y``.
         jac: ``jac(t, y, *args)`` or a matrix, float64[n, n], for the Newton iterations of implicit

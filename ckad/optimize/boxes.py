@@ -15,7 +15,7 @@ from ckad.optimize.lines import DECREASE, NOISE, TRIALS
 from ckad.optimize.problem import Problem, closed
 from ckad.place import at_place
 from ckad.trace.arrays import is_traced, known, traced
-from ckad.transforms import grad, stop_gradient, while_loop
+from ckad.transforms import stop_gradient, while_loop
 
 Valued = Callable[[Any], tuple[Any, Any]]
 EPS = float(np.finfo(np.float64).eps)
@@ -33,6 +33,17 @@ class Box(NamedTuple):
     def still(self, x: Any, g: Any) -> Any:
         """Which unknowns the slope holds at their bound."""
         return ((x <= self.low) & (g >= 0.0)) | ((x >= self.high) & (g <= 0.0))
+
+
+def is_free(bounds: Any) -> bool:
+    """Whether there are no bounds."""
+    if bounds is None:
+        return True
+    if is_traced(bounds):
+        return False
+    pairs = (bounds.lb, bounds.ub) if hasattr(bounds, "lb") else bounds
+    flat = [x for pair in pairs for x in (pair if isinstance(pair, (tuple, list)) else [pair])]
+    return not any(is_traced(x) or (x is not None and np.any(np.isfinite(x))) for x in flat)
 
 
 def box(bounds: Any, n: int) -> Box:
@@ -126,7 +137,9 @@ def _along(
     return while_loop(lambda s: np.logical_not(s["ok"]) & (s["n"] < TRIALS), tried, begin)
 
 
-def equations(p: Problem, box: Box, found: dict[str, Any], gtol: float) -> tuple[Problem, Any]:
+def equations(
+    p: Problem, box: Box, found: dict[str, Any], gtol: Any, slope: Callable[[Any], Any]
+) -> tuple[Problem, Any]:
     """What is zero at the minimum found: slopes of free unknowns, distances of others to bounds.
 
     With a flag where that is not told apart: at a bound to which the slope does not hold.
@@ -139,8 +152,6 @@ def equations(p: Problem, box: Box, found: dict[str, Any], gtol: float) -> tuple
     unclear = np.any((at_low | at_high) & (low < high) & (np.abs(g) <= gtol))
 
     def residual(x: Any) -> Any:
-        here = np.where(free, x, bound)
-        slope = grad(lambda x: p.f(x, p.f.parameters))(here)
-        return np.where(free, slope, x - bound)
+        return np.where(free, slope(np.where(free, x, bound)), x - bound)
 
     return closed(residual, p.x0, p.shape), unclear

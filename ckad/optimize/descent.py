@@ -101,16 +101,17 @@ def minimize(
     def run(x0: Any, args: tuple[Any, ...]) -> dict[str, Any]:
         p = problem(fun, x0, args, "number")
         valued, system = _valued(p, jac, args), solver(linear_solver, p.x0.size, True)
+        slope: Any = grad(lambda x: p.f(x, p.f.parameters))
         if method == BOUNDED:
             within = boxes.box(bounds, p.x0.size)
             found = _within(p, valued, within, chosen)
-            slope, unclear = boxes.equations(p, within, found, chosen["gtol"])
+            equations, unclear = boxes.equations(p, within, found, chosen["gtol"], slope)
         else:
             found, unclear = METHODS[method](p, valued, chosen), np.bool_(False)
-            slope = closed(lambda x: grad(lambda x: p.f(x, p.f.parameters))(x), p.x0, p.shape)
+            equations = closed(lambda x: slope(x), p.x0, p.shape)
         failed = found["status"] != _CONVERGED
         why = np.where(failed, FAILED, np.where(unclear, UNCLEAR, 0))
-        x = implicit("minimize", slope.f, found["x"], why, system)
+        x = implicit("minimize", equations.f, found["x"], why, system)
         x = raising(x, failed) if raises else x
         result = {k: found[k] for k in ("status", "nfev", "nit")}
         return {

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from scipy.linalg import solve_triangular
 
 F = Callable[[Any], Any]
 EPS = float(np.finfo(np.float64).eps)
@@ -96,7 +97,11 @@ def hybrid(f: F, slopes: F, x: Any, xtol: float, limit: int, factor: float) -> A
 
 def dogleg(jacobian: Any, value: Any, scale: Any, radius: Any) -> Any:
     """Powell's dogleg: between the step of Newton and that down the scaled gradient."""
-    newton = np.linalg.solve(jacobian, value)
+    q, r = np.linalg.qr(jacobian)
+    pivots = np.diag(r)
+    least = EPS * np.max(np.abs(r), axis=0)  # in place of zeros, as in MINPACK
+    pivots = np.where(pivots != 0.0, 0.0, np.where(least > 0.0, least, EPS))
+    newton = solve_triangular(r + np.diag(pivots), q.T @ value)
     far = length(scale * newton)
     x = newton
     if far > radius:
@@ -117,34 +122,54 @@ def dogleg(jacobian: Any, value: Any, scale: Any, radius: Any) -> Any:
     return x
 
 
-def least_squares(f: F, slopes: F, x: Any, tol: float, limit: int) -> Any:
-    """(x, residuals, whether it is a minimum, evaluations); Madsen, Nielsen & Tingleff (2004)."""
-    value, jacobian = f(x), slopes(x)
-    size = np.sum(value * value)
-    curvature = np.sum(jacobian * jacobian, axis=0)
-    damping, growth = 1e-3 + 0.0 * size, 2.0 + 0.0 * size
-    done = size != size
-    calls = np.int64(1)
+def least_squares(
+    f: F, slopes: F, x: Any, value: Any, low: Any, high: Any, tol: float, limit: int
+) -> Any:
+    """(x, residuals, slopes of half their squares, whether it is a minimum, evaluations); Madsen,
+    Nielsen & Tingleff (2004). Unknowns that the slope holds at a bound stay there, and steps of the
+    others are cut at the bounds (Bertsekas 1982).
+
+    ``value`` has the shape of the residuals. Each turn tries what the one before has proposed, so
+    that f and its slopes stand in the program once.
+    """
+    none = np.sum(0.0 * x)
+    at, size = x, np.inf + none
+    jacobian = value[:, np.newaxis] * x
+    down, curvature = 0.0 * x, 0.0 * x
+    damping, growth, promised = 1e-3 + none, 2.0 + none, 1.0 + none
+    done = near = none != none
+    calls = np.int64(0)
     for _ in range(limit):
-        down = jacobian.T @ value
-        curvature = np.maximum(curvature, np.sum(jacobian * jacobian, axis=0))
-        weights = np.where(curvature > 0.0, curvature, 1.0)
-        normal = jacobian.T @ jacobian + damping * np.diag(weights)
-        step = -np.linalg.solve(normal, down)
-        near = length(np.sqrt(weights) * step) <= tol * (length(np.sqrt(weights) * x) + tol)
-        tried = f(x + step)
+        tried = f(at)
         calls = calls + 1
         size_tried = np.sum(tried * tried)
-        promised = step @ (damping * weights * step - down)
         if size_tried < size:
-            ratio = (size - size_tried) / promised
-            damping = damping * np.maximum(1.0 / 3.0, 1.0 - (2.0 * ratio - 1.0) ** 3)
+            if size < np.inf:
+                ratio = np.where(promised > 0.0, (size - size_tried) / promised, 0.5)
+                damping = damping * np.maximum(1.0 / 3.0, 1.0 - (2.0 * ratio - 1.0) ** 3)
             growth = 2.0 + 0.0 * growth
-            x, value, size = x + step, tried, size_tried
+            x, value, size = at, tried, size_tried
             jacobian = slopes(x)
+            down = jacobian.T @ value
+            curvature = np.maximum(curvature, np.sum(jacobian * jacobian, axis=0))
         else:
             damping, growth = damping * growth, 2.0 * growth
-        if near or np.max(np.abs(down)) == 0.0:
-            done = done | True
+        held = ((x <= low) & (down >= 0.0)) | ((x >= high) & (down <= 0.0))
+        free = np.logical_not(held)
+        slope = np.where(free, down, 0.0)
+        if near or np.max(np.abs(slope)) == 0.0:
+            done = size < np.inf
             break
-    return x, value, done, calls
+        weights = np.where(curvature > 0.0, curvature, 1.0)
+        normal = np.where(
+            free[:, np.newaxis] & free,
+            jacobian.T @ jacobian + damping * np.diag(weights),
+            np.eye(x.size),
+        )
+        at = np.minimum(np.maximum(x - np.linalg.solve(normal, slope), low), high)
+        step = at - x
+        scaled = np.sqrt(weights)
+        near = length(scaled * step) <= tol * (length(scaled * x) + tol)
+        ahead = jacobian @ step
+        promised = -np.sum(ahead * ahead) - 2.0 * (down @ step)
+    return x, value, down, done, calls

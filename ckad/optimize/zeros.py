@@ -15,6 +15,7 @@ from ckad.optimize.hybrid import hybrid
 from ckad.optimize.points import fixed_point
 from ckad.optimize.problem import Problem, implicit, jacobian_at, problem, raising, solver
 from ckad.optimize.result import Found, OptimizeResult
+from ckad.optimize.roots import root
 from ckad.place import at_place, user_place
 from ckad.trace.arrays import traced
 from ckad.trace.dispatch import CALLING, always, put
@@ -269,8 +270,40 @@ def _root_of_several(
         shape = np.shape(x0) or (1,)
         found = {"x": np.reshape(x, shape), "fun": value, "nfev": calls, "status": status}
         return OptimizeResult(MESSAGES, success=status == 1, **found)
-    remedy = "Take method='hybr', or ckad.optimize.root(fun, x0, method='krylov')."
-    raise refused("root", f"method={method!r}", remedy)
+    if method not in _OTHERS:
+        raise ValueError(at_place(f"root has no method {method!r}; it has hybr, {_OTHERS}."))
+    return _by_newton(f"scipy.optimize.root by {method}", fun, x0, args, method, jac, tol)
+
+
+#: Methods of ``root`` in whose place is Newton's; some are functions, too.
+_OTHERS = (
+    *("lm", "krylov", "df-sane", "broyden1", "broyden2", "anderson", "linearmixing"),
+    *("diagbroyden", "excitingmixing"),
+)
+_ALONE = {"newton_krylov": "krylov", **{name: name for name in _OTHERS[3:]}}
+
+
+def _by_newton(
+    call: str, fun: Any, x0: Any, args: Any, method: str, jac: Any, tol: Any, raises: bool = False
+) -> OptimizeResult:
+    own = "krylov" if method == "krylov" else "newton"
+    write = f"ckad.optimize.root(fun, x0, method={own!r})"
+    warn_of_method(call, f"Newton's method ({write})", write)
+    given = jac if callable(jac) and own == "newton" else None
+    return root(fun, x0, tupled(args), own, given, tol, raises=raises)
+
+
+def _alone(name: str, method: str) -> Callable[..., Any]:
+    scipys = getattr(scipy.optimize, name)
+
+    def solve(F: Any, xin: Any, *rest: Any, **options: Any) -> Any:
+        known = by_library(scipys, F, xin, *rest, **options)
+        if known is not None:
+            return known
+        call = f"scipy.optimize.{name}"
+        return _by_newton(call, F, xin, (), method, None, None, True).x.reshape(np.shape(xin))
+
+    return solve
 
 
 def _fixed_point(
@@ -290,6 +323,7 @@ _FUNCTIONS: dict[Any, Callable[..., Any]] = {
     scipy.optimize.fsolve: _fsolve,
     scipy.optimize.root: _root_of_several,
     scipy.optimize.fixed_point: _fixed_point,
+    **{getattr(scipy.optimize, name): _alone(name, method) for name, method in _ALONE.items()},
 }
 for _scipys, _function in _FUNCTIONS.items():
     put(_scipys, _function, CALLING)

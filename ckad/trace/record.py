@@ -109,7 +109,8 @@ dispatch.later(
     "scipy.integrate", "ckad.integrate.called.solvers", "ckad.integrate.called.quadrature"
 )
 dispatch.later(
-    *("scipy.optimize", "ckad.optimize.zeros", "ckad.optimize.minima", "ckad.optimize.linear")
+    *("scipy.optimize", "ckad.optimize.zeros", "ckad.optimize.minima", "ckad.optimize.fits"),
+    "ckad.optimize.linear",
 )
 dispatch.later("scipy.linalg", "ckad.trace.source.library.riccati")
 dispatch.later("statistics", "ckad.trace.source.library.samples")  # Python's own

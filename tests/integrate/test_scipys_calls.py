@@ -144,31 +144,107 @@ def by_ode(k):
     r = integrate.ode(lambda t, y: -k * y).set_integrator("dopri5")
     r.set_initial_value(1.0, 0.0)
     while r.successful() and r.t < 1.0:
-        r.integrate(r.t + 0.1)
+        r.integrate(r.t + 0.1, step=True)  # which dopri5 takes no notice of
     return r.y[0]
 
 
-def by_stepper(k):
-    r, total = integrate.RK45(lambda t, y: -y, 0.0, np.array([1.0]), 10.0), 0.0
-    while r.status == "running":
-        r.step()
-        total = total + k * r.y[0]
-    return total
+def controlled(k):
+    """Another parameter and a dose before each step; the states as a list."""
+    r = integrate.ode(lambda t, y, u: [y[1], -k * y[0] + u])
+    r.set_integrator("vode", method="bdf", rtol=1e-8, atol=1e-10).set_initial_value([1.0, 0.0])
+    states = []
+    for u in np.linspace(0.0, 1.0, 6):
+        r.set_f_params(u * k)
+        states.append(r.integrate(r.t + 0.2))
+        r.set_initial_value(r.y + 0.1 * k, r.t)
+    return np.sum(np.array(states))
 
 
-def from_a_traced_state(k):
-    return integrate.BDF(lambda t, y: -y, 0.0, k * np.ones(2), 10.0).y[0]
+def turning(k):
+    r = integrate.complex_ode(lambda t, y: 1j * k * y).set_integrator("dop853")
+    r.set_initial_value([1.0], 0.0)
+    return r.integrate(2.0)[0].imag
+
+
+def kept_by_lsoda(k):
+    """SciPy's lsoda writes each state over the last one, and so does what is recorded."""
+    r = integrate.ode(lambda t, y: -k * y).set_integrator("lsoda", rtol=1e-9, atol=1e-10)
+    r.set_initial_value([1.0], 0.0)
+    states = []
+    while r.t < 0.9:
+        r.integrate(r.t + 0.5)
+        states.append(r.y)
+    return np.sum(np.array(states)[:, 0])
+
+
+@pytest.mark.filterwarnings("ignore::ckad.errors.SolverWarning")
+@pytest.mark.parametrize("program", [by_ode, controlled, turning, kept_by_lsoda])
+def test_ode_is_solved_from_where_it_stands_to_each_time(program):
+    value, gradient = ckad.value_and_grad(program, engine="vm")(0.7)
+    assert value == pytest.approx(program(0.7), rel=1e-6)
+    by_differences = (program(0.7 + 1e-4) - program(0.7 - 1e-4)) / 2e-4
+    assert gradient == pytest.approx(by_differences, rel=2e-5)
 
 
 @pytest.mark.parametrize(
-    ("program", "name"), [(by_ode, "ode"), (by_stepper, "RK45"), (from_a_traced_state, "BDF")]
+    ("use", "message"),
+    [
+        (lambda r: r.integrate(1.0, step=True), "times that are known"),
+        (lambda r: r.set_solout(print), "events="),
+        (lambda r: r._integrator.iwork, "Give options to set_integrator"),
+    ],
 )
-def test_objects_that_take_steps_are_refused_by_name(program, name):
-    message = rf"scipy.integrate.{name} is an object .* Write y = scipy.integrate.solve_ivp"
-    with pytest.raises(UnrecordableError, match=message):
+@pytest.mark.filterwarnings("ignore::ckad.errors.SolverWarning")
+def test_what_ode_tells_of_its_own_steps_is_refused(use, message):
+    def program(k):
+        r = integrate.ode(lambda t, y: -k * y).set_integrator("vode").set_initial_value([1.0])
+        return use(r)
+
+    with pytest.raises(UnrecordableError, match=rf"{__file__}.*{message}"):
         ckad.grad(program)(0.7)
 
 
+@pytest.mark.parametrize("kind", [integrate.RK45, integrate.DOP853, integrate.BDF])
+def test_methods_take_scipys_steps_one_at_a_time(kind):
+    def program(k):
+        r = kind(lambda t, y: -k * y * y + np.sin(t), 0.0, np.array([1.0]), 2.0, rtol=1e-4)
+        total = 0.0
+        while r.status == "running":
+            r.step()
+            total = total + r.dense_output()(0.3 * r.t_old + 0.7 * r.t)[0] * r.step_size
+            if r.y[0] < 0.6:
+                break
+        return total + r.nfev
+
+    value, gradient = ckad.value_and_grad(program, engine="vm")(0.7)
+    assert value == pytest.approx(program(0.7), rel=1e-12)
+    if kind is not integrate.BDF:  # whose iterations leave noise in differences
+        by_differences = (program(0.7 + 1e-6) - program(0.7 - 1e-6)) / 2e-6
+        assert gradient == pytest.approx(by_differences, rel=1e-5)
+
+
+def test_a_method_takes_no_step_beyond_its_end():
+    def program(k):
+        r = integrate.RK45(lambda t, y: -k * y, 0.0, np.array([1.0]), 0.1)
+        for _ in range(99):
+            r.step()
+        return r.y[0]
+
+    with pytest.raises(ckad.errors.RaisedError, match="raises an error at step 1"):
+        ckad.grad(program)(0.7)
+
+
+def from_a_traced_state(k):
+    return integrate.Radau(lambda t, y: -y, 0.0, k * np.ones(2), 10.0).y[0]
+
+
+def test_objects_that_take_steps_of_their_own_are_refused_by_name():
+    message = r"scipy.integrate.Radau is an object .* Write y = scipy.integrate.solve_ivp"
+    with pytest.raises(UnrecordableError, match=message):
+        ckad.grad(from_a_traced_state)(0.7)
+
+
+@pytest.mark.filterwarnings("ignore::ckad.errors.SolverWarning")
 def test_objects_that_take_steps_may_be_made_where_none_is_taken():
     def program(k):
         made = integrate.ode(lambda t, y: -k * y).set_integrator("vode", nsteps=500)

@@ -147,8 +147,9 @@ def test_linear_problems_under_bounds():
 
 
 def test_what_is_not_recorded_is_named():
-    with pytest.raises(UnrecordableError, match="broyden1"):
-        _grad(lambda a: optimize.root(lambda x: x - a, [0.5], method="broyden1").x[0])(0.5)
+    held = {"type": "eq", "fun": lambda x: x[0] - 1.0}
+    with pytest.raises(UnrecordableError, match="constraints="):
+        _grad(lambda a: optimize.minimize(lambda x: x @ x * a, [0.5], constraints=held).x[0])(0.5)
 
 
 def test_where_there_is_no_root_the_program_ends():
@@ -160,3 +161,58 @@ def test_where_there_is_no_root_the_program_ends():
 
     with pytest.raises(RaisedError):
         _grad(at_a_bound)(0.5)
+
+
+@pytest.mark.filterwarnings("ignore:The iteration is not making good progress")
+def test_a_step_on_the_level_of_rounding_is_that_of_minpack():
+    """Where two values are equal the matrix of slopes becomes zero, which MINPACK replaces."""
+
+    def program(c):
+        return fsolve(lambda x: x**3 + x - c, 0.5, xtol=1e-13)[0]
+
+    solve = ckad.jit(program, engine="native")
+    for c in np.linspace(0.2, 1.2, 60)[45:50]:
+        assert solve(c) == pytest.approx(program(c), abs=1e-12)
+
+
+def quartic(x, a):
+    return (x[0] - a) ** 2 + 0.5 * x[0] ** 4
+
+
+def with_slope(x, a):
+    return quartic(x, a), np.array([2.0 * (x[0] - a) + 2.0 * x[0] ** 3])
+
+
+def cubic(x, a):
+    return x**3 + x - a
+
+
+TIGHT = {"gtol": 1e-10, "disp": False}
+FORMER = {
+    "fmin": lambda a: optimize.fmin(quartic, [0.3], (a,), 1e-9, 1e-12, disp=0)[0],
+    "fmin_bfgs": lambda a: optimize.fmin_bfgs(quartic, [0.3], args=(a,), **TIGHT)[0],
+    "fmin_cg": lambda a: optimize.fmin_cg(quartic, [0.3], args=(a,), **TIGHT)[0],
+    "fmin_l_bfgs_b": lambda a: optimize.fmin_l_bfgs_b(
+        with_slope, [0.3], args=(a,), pgtol=1e-10, factr=1.0, bounds=[(0.0, 2.0)]
+    )[0][0],
+    "broyden1": lambda a: optimize.broyden1(lambda x: cubic(x, a), np.array([0.3]), f_tol=1e-12)[0],
+    "newton_krylov": lambda a: optimize.newton_krylov(lambda x: cubic(x, a), [0.3], f_tol=1e-12)[0],
+    "lm": lambda a: optimize.root(cubic, [0.3], (a,), method="lm", tol=1e-12).x[0],
+    "krylov": lambda a: optimize.root(cubic, [0.3], (a,), method="krylov", tol=1e-12).x[0],
+}
+
+
+@pytest.mark.filterwarnings("ignore::ckad.errors.SolverWarning")
+@pytest.mark.parametrize("name", FORMER)
+def test_functions_and_methods_with_another_in_their_place(name):
+    program = FORMER[name]
+    value, gradient = ckad.value_and_grad(program, engine="vm")(0.7)
+    assert value == pytest.approx(program(0.7), rel=1e-6)
+    curved = name.startswith("fmin")
+    slope = 2.0 / (2.0 + 6.0 * value**2) if curved else 1.0 / (3.0 * value**2 + 1.0)
+    assert gradient == pytest.approx(slope, rel=1e-8)
+
+
+def test_what_these_tell_beside_the_minimum_is_refused():
+    with pytest.raises(UnrecordableError, match="fmin with full_output="):
+        ckad.grad(lambda a: optimize.fmin(quartic, [0.3], (a,), full_output=True)[1])(0.7)

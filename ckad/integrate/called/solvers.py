@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 import scipy.integrate
 
 from ckad.errors import SolverWarning, UnrecordableError
-from ckad.integrate.problem import arguments, finite_at_first
+from ckad.integrate.called.stepping import Ode, Stepper
+from ckad.integrate.called.steps import Steps, chooses
+from ckad.integrate.problem import arguments, control, finite_at_first, has_kinks, problem
 from ckad.integrate.solve import solve_ivp
 from ckad.integrate.tableaux import PAIRS
 from ckad.place import at_place, user_place
@@ -21,8 +24,6 @@ from ckad.trace.source.library.noted import by_library
 
 #: Tolerances of ODEPACK in SciPy, ``1.49012e-8``.
 _ODEINT = 1.49012e-8
-#: Relative tolerance above which the choice of steps is differentiated.
-_LOOSE = 1e-5
 #: Methods of SciPy that are not recorded, and what is in their place: stiff ones, too.
 _INSTEAD = {"Radau": "Kvaerno5", "LSODA": "BDF"}
 #: Options that SciPy's methods look at.
@@ -35,7 +36,7 @@ _OPTIONS: dict[str, frozenset[str]] = {
 }
 #: Classes of SciPy whose objects take one step at a time.
 STEPPERS: tuple[type, ...] = (
-    scipy.integrate.ode, scipy.integrate.complex_ode, scipy.integrate.RK23, scipy.integrate.RK45,
+    scipy.integrate.RK23, scipy.integrate.RK45,
     scipy.integrate.DOP853, scipy.integrate.Radau, scipy.integrate.BDF, scipy.integrate.LSODA,
 )  # fmt: skip
 #: Options of ``odeint`` that choose how LSODA works, or what it says.
@@ -64,8 +65,9 @@ def _solve_ivp(
     if name in _INSTEAD:
         _warn_of_steps(name, _INSTEAD[name])
         name = _INSTEAD[name]
-    if name in PAIRS:  # the program's own derivative is that of SciPy's steps, as they are chosen
-        options["differentiate_steps"] = _is_loose(options.get("rtol", 1e-3)) or None
+    if name in PAIRS:
+        asked = problem(fun, t_span, y0, None, args, vectorized)
+        options["differentiate_steps"] = chooses(asked, options.get("rtol", 1e-3))
     about = t_eval, dense_output, events, args
     return solve_ivp(fun, t_span, y0, name, *about, vectorized=vectorized, **options)
 
@@ -79,16 +81,6 @@ def _heeded(method: str, options: dict[str, Any]) -> dict[str, Any]:
         told = f"{method} of solve_ivp makes no use of {', '.join(f'{x}=' for x in without)}."
         _warn(UserWarning, told)
     return {name: x for name, x in options.items() if name in known_here}
-
-
-def _is_loose(rtol: Any) -> bool:
-    """Whether the lengths of steps move a result by what is seen.
-
-    Below, only noise is left of them: where ``fun`` has a kink the times of steps depend on each
-    other without bound, and differences of the program show none of it.
-    """
-    found = known(rtol)
-    return found is not None and found.dtype.kind in "fiu" and bool(np.all(found > _LOOSE))
 
 
 def _of_bdf(options: dict[str, Any], n: int) -> dict[str, Any]:
@@ -190,12 +182,32 @@ class _Stepper:
         )
 
 
-def _stepper(kind: type) -> Callable[..., _Stepper]:
+def _taken_by(name: str) -> Callable[..., Stepper]:
+    """One of SciPy's classes whose steps are ckad's."""
+
+    def made(
+        fun: Any, t0: Any, y0: Any, t_bound: Any, max_step: Any = np.inf, rtol: Any = 1e-3,
+        atol: Any = 1e-6, jac: Any = None, jac_sparsity: Any = None, vectorized: bool = False,
+        first_step: Any = None, **others: Any,
+    ) -> Stepper:  # fmt: skip
+        asked = problem(fun, (t0, t_bound), y0, None, None, vectorized)
+        lengths = not has_kinks(asked)  # whoever takes steps reads where they lie
+        bounds = control(rtol, atol, first_step, max_step, lengths, asked)
+        return Stepper(Steps(name, asked, bounds, jac, jac_sparsity))
+
+    return made
+
+
+def _refused(kind: type) -> Callable[..., _Stepper]:
     return lambda *args, **options: _Stepper(kind.__name__)
 
 
 put(scipy.integrate.solve_ivp, _solve_ivp, CALLING)
 put(scipy.integrate.odeint, _odeint, CALLING)
+put(scipy.integrate.ode, Ode, CALLING)
+put(scipy.integrate.complex_ode, partial(Ode, scalar=complex), CALLING)
 for _kind in STEPPERS:
-    put(_kind, _stepper(_kind), CALLING)
-always(scipy.integrate.solve_ivp, scipy.integrate.odeint, *STEPPERS)
+    _name = _kind.__name__
+    put(_kind, _refused(_kind) if _name in _INSTEAD else _taken_by(_name), CALLING)
+always(scipy.integrate.solve_ivp, scipy.integrate.odeint)
+always(scipy.integrate.ode, scipy.integrate.complex_ode, *STEPPERS)

@@ -17,6 +17,7 @@ _LIBRARIES = frozenset(
 _AS_OF_USERS = frozenset(
     {
         "ckad.demo",
+        "ckad.integrate.called.stepping",
         "ckad.optimize.brackets",
         "ckad.optimize.hybrid",
         "ckad.trace.source.library.written.iterations",

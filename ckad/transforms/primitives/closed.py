@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ckad import trees
-from ckad.passes import pipeline
+from ckad.passes import dependence, pipeline
 from ckad.tape.tape import Tape
 from ckad.trace.record import inline, record, take_apart
 from ckad.trace.values.tracer import Tracer, fresh, lift, value
@@ -52,6 +52,14 @@ def as_now(fun: Callable[..., Any], *examples: Any) -> Callable[..., Any]:
         return trees.unflatten(recording.out_tree, leaves)
 
     return now
+
+
+def has_kinks(fun: Callable[..., Any], *examples: Any) -> bool:
+    """Whether ``fun`` chooses between formulas by its arguments, not by what it reads around it."""
+    arguments = take_apart(examples)
+    recording = record(fun, arguments)
+    own, around = len(arguments.arrays), len(recording.captured)
+    return dependence.has_kinks(recording.tape, [True] * own + [False] * around)
 
 
 def floats(parameters: Sequence[Tracer]) -> list[int]:

@@ -272,14 +272,22 @@ def pieces_of(spline: BSpline) -> Pieces:
     return _of_scipy(_of_knots(spline))
 
 
+def _of_coefficients(knots: np.ndarray, c: Any, k: int) -> Pieces:
+    """Of coefficients that may be traced, of which FITPACK has some more than are meant."""
+    n = len(knots) - k - 1
+    units = _of_scipy(_of_knots(BSpline(knots, np.eye(n), k)))
+    flat = units.c.reshape((-1, n)) @ traced(c)[:n]
+    return Pieces(units.x, flat.reshape(units.c.shape[:2]))
+
+
 @implements(scipy.interpolate.splev)
 def splev(x: Any, tck: Any, der: int = 0, ext: int = 0) -> Array:
     reject(ext not in (0, 1, 3), f"scipy.interpolate.splev with ext={ext}")
     reject(isinstance(tck, BSpline), "scipy.interpolate.splev of a BSpline, which can be called")
     knots, c, k = tck
-    reject(any(map(is_traced, (knots, c))), "scipy.interpolate.splev of traced coefficients")
+    reject(is_traced(knots), "scipy.interpolate.splev of traced knots")
     reject(np.ndim(c) != 1, "scipy.interpolate.splev of curves")
-    pieces = _of_scipy(PPoly.from_spline((np.asarray(knots), np.asarray(c), k)))
+    pieces = _of_coefficients(np.asarray(knots), c, k)
     points, (first, last) = traced(x) * 1.0, (knots[k], knots[-k - 1])
     if ext == 3:
         return pieces(np.clip(points, first, last), der)

@@ -6,7 +6,7 @@ import dataclasses
 import sys
 from collections.abc import Callable
 from functools import partial
-from types import BuiltinFunctionType
+from types import BuiltinFunctionType, MethodType
 from typing import Any
 
 import numpy as np
@@ -45,10 +45,13 @@ def called(callee: Any) -> Callable[..., Any] | None:
     general = generalized_function(callee)
     if general is not None:
         return partial(_generalized, callee, general)
-    if not type(callee).__module__.startswith("scipy.interpolate"):
+    owner, function = callee, type(callee).__call__
+    if type(callee) is MethodType:
+        owner, function = callee.__self__, callee.__func__
+    if not type(owner).__module__.startswith("scipy.interpolate"):
         return None
-    counterpart = dispatch.cell(type(callee).__call__)
-    return None if counterpart is None else partial(counterpart, callee)
+    counterpart = dispatch.cell(function)
+    return None if counterpart is None else partial(counterpart, owner)
 
 
 def method(callee: Any, given: tuple[Any, ...]) -> Any:
