@@ -36,15 +36,17 @@ _FEW_INSTRUCTIONS = {
 
 class Rates(NamedTuple):
     """Nanoseconds of a row on a small array, of one on a large array per element, of a call of
-    machine code; of an element that lies apart from its neighbours."""
+    machine code; of an element that lies apart from its neighbours, of one that is moved or added
+    up along a short last axis."""
 
     row: float
     element: float
     call: float
     apart: float
+    short: float
 
 
-VM, NATIVE = Rates(4.0, 0.35, 200.0, 6.0), Rates(0.6, 0.03, 100.0, 2.0)
+VM, NATIVE = Rates(4.0, 0.35, 200.0, 6.0, 2.0), Rates(0.6, 0.03, 100.0, 2.0, 0.06)
 RATES = {"vm": VM, "native": NATIVE}
 #: Elements of an array that the first cache holds.
 CACHED = 4096
@@ -58,6 +60,11 @@ FLOPS = 4.0
 FUNCTION = 0.6
 #: Seconds of compilation: at the least, and per row of all bodies, small ones and large ones.
 LEAST, PER_ROW, PER_LARGE_ROW = 0.05, 6e-5, 2e-3
+#: Seconds of one that only says where elements are found, as nests read them.
+PER_LARGE_PLACE = 5e-4
+_PLACES = (Op.RESHAPE, Op.SLICE, Op.BROADCAST, Op.TRANSPOSE, Op.PAD)
+#: A last axis of fewer elements is short.
+_SHORT = 16
 
 
 def nanoseconds(tape: Tape, engine: str) -> float:
@@ -125,8 +132,21 @@ def _row(tape: Tape, rates: Rates, row: Row) -> float:
         return rates.row + rates.apart * size
     if row.op is Op.MATMUL:
         size = max(_UNSHARED * size, row.type.size * _inner(tape, row))
+    elif _is_short_axis(tape, row):
+        return rates.row + rates.short * size
     is_function = group is Group.ELEMENTWISE and row.op not in _FEW_INSTRUCTIONS
     return rates.row + (rates.element + FUNCTION * is_function) * size
+
+
+def _is_short_axis(tape: Tape, row: Row) -> bool:
+    """Whether a row moves or adds up a large array's elements by few at a time."""
+    group = OPS[row.op].group
+    if group not in (Group.SHAPE, Group.REDUCE) or row.op is Op.RESHAPE or not row.operands:
+        return False
+    types = row.type, tape.rows[row.operands[-1]].type
+    if not all(t.is_array and t.shape for t in types) or types[0].size <= SMALL:
+        return False
+    return min(t.shape[-1] for t in types) < _SHORT
 
 
 def _inner(tape: Tape, row: Row) -> int:
@@ -163,6 +183,8 @@ def _control(tape: Tape, rates: Rates, row: Row) -> float:
 
 
 def _rows(tape: Tape) -> float:
-    large = sum(row.type.is_array and row.type.size > SMALL for row in tape.rows)
-    own = PER_ROW * (len(tape) - large) + PER_LARGE_ROW * large
+    large = [row.op for row in tape.rows if row.type.is_array and row.type.size > SMALL]
+    places = sum(op in _PLACES for op in large)
+    computed = PER_LARGE_ROW * (len(large) - places) + PER_LARGE_PLACE * places
+    own = PER_ROW * (len(tape) - len(large)) + computed
     return own + sum(_rows(body) for body in tape.bodies)

@@ -238,6 +238,19 @@ def _gather(b: Builder, row: Row, xs: list[int]) -> int | None:
     return b.reshape_to(written.operands[2], row.type.shape)
 
 
+def _scatter(b: Builder, row: Row, xs: list[int]) -> int | None:
+    """What is written over at the same places is not written; what is read there is there."""
+    x, index, written = xs
+    before, read = b.rows[x], b.rows[written]
+    if read.op is Op.GATHER and read.operands == (x, index) and read.attrs == row.attrs[:1]:
+        return x
+    if before.op is not Op.SCATTER or before.operands[1] != index:
+        return None
+    if before.attrs != row.attrs or b.type(before.operands[2]) != b.type(written):
+        return None
+    return b.scatter(before.operands[0], index, written, attrs=row.attrs)
+
+
 def _update(b: Builder, row: Row, xs: list[int]) -> int | None:
     """A part written back to where it came from, or over what was written there before."""
     x, part = xs
@@ -320,6 +333,7 @@ _TRIVIAL = {
     Op.SELECT: _select,
     Op.SLICE: _slice,
     Op.GATHER: _gather,
+    Op.SCATTER: _scatter,
     Op.UPDATE: _update,
     Op.SUM: _sum_of_one,
     Op.TRANSPOSE: _transpose,

@@ -55,6 +55,17 @@ def test_columns_of_large_arrays_take_longer_than_rows(by_columns: bool, engine:
     np.testing.assert_allclose(gradient(x)[0], swept(x), rtol=1e-13)
 
 
+@pytest.mark.parametrize(("shape", "engine"), [((2000, 3, 3), "native"), ((1, 2000, 3), "vm")])
+def test_what_is_moved_by_few_at_a_time_takes_longer(shape: tuple[int, ...], engine: str) -> None:
+    def determinants(a: np.ndarray) -> np.floating:
+        return np.sum(np.linalg.det(a[:, :3]))
+
+    a = np.random.default_rng(0).normal(size=shape)
+    gradient = ckad.value_and_grad(determinants)
+    assert gradient.plan(a).engine == engine
+    np.testing.assert_allclose(gradient(a)[0], determinants(a), rtol=1e-10)
+
+
 @pytest.mark.parametrize(("n_steps", "engine"), [(10, "vm"), (10**6, "native")])
 def test_auto_looks_at_the_program_alone(n_steps: int, engine: str) -> None:
     for options in (

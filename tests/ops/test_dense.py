@@ -8,6 +8,8 @@ import scipy.linalg as sl
 
 import ckad
 from ckad.errors import RaisedError
+from ckad.tape.ops import Op
+from ckad.tape.routines import routine_of
 
 LA = np.linalg
 R = np.random.default_rng(0)
@@ -60,6 +62,7 @@ CASES = {
     "complex eigh": (lambda a: np.abs(LA.eigh(a)[1]), lambda n: (full(n, n),)),
     "eig": (LA.eig, lambda n: (full(2, n, n),)),
     "eigvals": (lambda a: LA.eigvals(a + 0j), lambda n: (real(n, n),)),
+    "real eig": (lambda a: tuple(np.abs(x) for x in LA.eig(a)), lambda n: (real(2, n, n),)),
     "svd": (lambda a: LA.svd(a, False), lambda n: (real(2, n + 2, n),)),
     "wide svd": (lambda a: LA.svd(a, False), lambda n: (real(n, n + 1),)),
     "full svd": (LA.svd, lambda n: (real(n + 1, n),)),
@@ -364,3 +367,21 @@ def test_least_squares_of_an_ill_conditioned_square_matrix(engine):
     got = ckad.grad(by_least_squares, engine=engine)(0.0)
     moved = ckad.jvp(by_least_squares, (0.0,), (1.0,), engine=engine)[1]
     np.testing.assert_allclose([got, moved], want, rtol=1e-5)
+
+
+@pytest.mark.parametrize("engine", ["vm", "native"])
+@pytest.mark.parametrize("kind", [float, complex])
+def test_no_eigenvalues_of_what_is_not_finite(engine, kind):
+    values = ckad.jit(lambda a: np.abs(LA.eigvals(a)), engine=engine)
+    for wrong in (np.nan, -np.inf):
+        a = np.diag([1.0, wrong, 2.0]).astype(kind)
+        with pytest.raises(LA.LinAlgError, match="must not contain infs or NaNs"):
+            values(a)
+
+
+def test_no_gradient_of_eigenvalues_calls_python():
+    a = real(2, 5, 5)
+    gradient = ckad.value_and_grad(lambda a: np.sum(np.abs(LA.eigvals(a)) ** 3), engine="native")
+    calls = [row for row in gradient.compiled(a).tape.rows if row.op is Op.CALL]
+    assert len(calls) == 2
+    assert all(routine_of(row).compiled for row in calls)

@@ -11,6 +11,8 @@ import pytest
 import ckad
 from ckad.tape.ops import Op
 
+from .recorded import recorded
+
 X = np.random.default_rng(3).normal(size=(4, 10, 12))
 PLACES = np.array([[0, 3], [9, 9], [2, 5]])
 
@@ -55,3 +57,47 @@ def test_transposes_of_transposes_vanish() -> None:
     tape = ckad.jit(there_and_back).compiled(X).tape
     assert not [row for row in tape.rows if row.op is Op.TRANSPOSE]
     np.testing.assert_array_equal(ckad.jit(there_and_back)(X), X)
+
+
+def rows_added_to(x: np.ndarray) -> np.ndarray:
+    s = np.zeros((6, 10))
+    for i in range(6):
+        k = (5 * i) % 6
+        s[k] += np.sin(x[0, :, i])
+        s[k] += x[1, :, i] ** 2
+        s[k] *= x[2, :, i]
+    return s
+
+
+def rows_written_back(x: np.ndarray) -> np.ndarray:
+    s = 1.0 * x[0]
+    for i in range(10):
+        row = s[i]
+        s[i] = row
+        s[i] = x[1, i]
+    return s
+
+
+@pytest.mark.parametrize(("fun", "left"), [(rows_added_to, 1), (rows_written_back, 1)])
+@pytest.mark.parametrize("engine", ["vm", "native"])
+def test_what_is_written_over_is_not_written(
+    fun: Callable[[np.ndarray], np.ndarray], left: int, engine: str
+) -> None:
+    tape = recorded(fun, (X,))
+    written = [row for body in tape.bodies for row in body.rows if row.op is Op.SCATTER]
+    assert len(written) <= left
+    np.testing.assert_allclose(ckad.jit(fun, engine=engine)(X), fun(X), rtol=1e-14)
+    ckad.testing.check_grads(lambda x: np.sum(np.cos(fun(x))), (X,))
+
+
+def test_of_repeated_places_the_last_write_counts() -> None:
+    places = np.array([1, 3, 1, 0])
+
+    def twice(x: np.ndarray) -> np.ndarray:
+        s = 1.0 * x[0, :, 0]
+        s[places] = x[1, 0, :4]
+        s[places] = x[2, 0, :4] ** 2
+        return s
+
+    np.testing.assert_array_equal(ckad.jit(twice)(X), twice(X))
+    ckad.testing.check_grads(lambda x: np.sum(np.cos(twice(x))), (X,))

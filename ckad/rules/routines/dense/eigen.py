@@ -12,24 +12,57 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ckad.kernel import kernel
 from ckad.rules.registry import Tangents
-from ckad.rules.routines.dense.gaps import Divisor, closeness, divided, gaps_between
+from ckad.rules.routines.dense.gaps import Divisor, closeness, divided, eig_gaps
+from ckad.rules.routines.dense.lapack import (
+    BLOCK,
+    NO_CONVERGENCE,
+    N,
+    V,
+    set_sizes,
+    turned,
+    turned_into_parts,
+    turned_parts,
+)
 from ckad.rules.routines.dense.matrices import (
     Matrix,
     flags,
-    joined,
     matrices,
     matrix,
-    need,
-    parted,
+    part,
     square,
+    type_of_array,
 )
-from ckad.rules.routines.dense.spectral import below_nothing, first_rows
+from ckad.rules.routines.dense.spectral import NO_EIGENVALUES, below_nothing, first_rows
+from ckad.rules.routines.memory import (
+    HEAD,
+    compiled,
+    copy,
+    doubles,
+    external,
+    integers,
+    letters,
+    run,
+)
 from ckad.tape.builder import Builder
-from ckad.tape.routines import Routine, define
+from ckad.tape.routines import Failure, Routine, define
 from ckad.tape.types import Type
 
 Attributes = Sequence[int]
+
+_dgeev = external("dgeev", 14)
+_zgeev = external("zgeev", 14)
+_zgetrf = external("zgetrf", 6)
+_zgetri = external("zgetri", 7)
+_NOT_FINITE, _DEFECTIVE = 2, 1
+#: NumPy's words.
+_NO_NUMBERS: Failure = (np.linalg.LinAlgError, "Array must not contain infs or NaNs")
+_SAME_VECTORS: Failure = (
+    np.linalg.LinAlgError,
+    "eigenvectors are the same to rounding: there are fewer than rows, and the eigenvalues have no "
+    "derivative. np.trace of powers of the matrix, or np.linalg.det, have one",
+)
 
 # eig(A; complex) -> [2 b, n + 1, n], complex: eigenvectors, and eigenvalues below them. Its
 # derivatives, complex as well, are those of A.
@@ -43,9 +76,65 @@ def _eig_shape(attrs: Attributes, a: Type) -> Type:
     return a.with_shape((batch * (2 - attrs[0]), n + 1, n))
 
 
-def _eig(attrs: Attributes, a: np.ndarray) -> np.ndarray:
-    values, vectors = np.linalg.eig(joined(a, attrs[0]))
-    return parted(np.concatenate([vectors, values[:, None]], 1).astype(complex), 1)
+def _eig(words: int, arrays: int, work: int) -> int:
+    is_complex, planes, n = integers(words, 3)
+    out, a = integers(arrays, 2)
+    batch, size, step = planes >> is_complex, n * n, 8 * (n + 1) * n
+    given = doubles(a, planes * size)
+    for k in range(planes * size):
+        if not abs(given[k]) < np.inf:
+            return _NOT_FINITE
+    text, sizes = letters(work + 48, 2), set_sizes(work, n, n)
+    text[0], text[1] = N, V
+    sizes[3] = 2 * BLOCK * (n + 1)
+    z = work + HEAD
+    vectors, values = z + 16 * size, z + 32 * size
+    reals = values + 16 * n
+    space = reals + 16 * n
+    for k in range(batch):
+        at, im = a + 8 * k * size, a + 8 * (batch + k) * size
+        to, to_im = out + k * step, out + (batch + k) * step
+        if is_complex:
+            turned_parts(z, at, im, n, n)
+            _zgeev(work + 48, work + 49, work, z, work + 4, values, vectors, work + 4, vectors,
+                   work + 4, space, work + 12, reals, work + 8)  # fmt: skip
+            turned_into_parts(to, to_im, vectors, n, n)
+            turned_into_parts(to + 8 * size, to_im + 8 * size, values, n, 1)
+        else:
+            turned(z, at, n, n)
+            _dgeev(work + 48, work + 49, work, z, work + 4, values, values + 8 * n, vectors,
+                   work + 4, vectors, work + 4, space, work + 12, work + 8)  # fmt: skip
+            copy(doubles(to + 8 * size, n), doubles(values, n))
+            copy(doubles(to_im + 8 * size, n), doubles(values + 8 * n, n))
+            _from_pairs(to, to_im, vectors, values + 8 * n, n)
+        if sizes[2]:
+            return NO_CONVERGENCE
+    return 0
+
+
+@kernel
+def _from_pairs(re: int, im: int, vectors: int, imaginary: int, n: int) -> None:
+    """Columns of a real matrix's eigenvectors; of two conjugate ones LAPACK gives both parts."""
+    real, imag, source = doubles(re, n * n), doubles(im, n * n), doubles(vectors, n * n)
+    of_values = doubles(imaginary, n)
+    second = 0
+    for j in range(n):
+        own, other, sign = j * n, 0, 0.0
+        if second:
+            own, other, sign, second = j * n - n, j * n, -1.0, 0
+        elif of_values[j] != 0.0:
+            other, sign, second = j * n + n, 1.0, 1
+        for i in range(n):
+            real[i * n + j] = source[own + i]
+            imag[i * n + j] = sign * source[other + i] if other else 0.0
+
+
+def _eig_workspace(attrs: Attributes, a: Type) -> int:
+    n = a.shape[1]
+    return 8 * (4 * n * n + 4 * n + 4 * BLOCK * (n + 1))
+
+
+_EIG = compiled(_eig, _eig_workspace, {NO_CONVERGENCE: NO_EIGENVALUES, _NOT_FINITE: _NO_NUMBERS})
 
 
 def _eig_jvp(b: Builder, tangents: Tangents, out: int, a: int, attrs: Attributes) -> int:
@@ -60,7 +149,13 @@ def _eig_vjp(b: Builder, ct: int, out: int, a: int, attrs: Attributes) -> tuple[
 
 eig = define(
     Routine(
-        "eig", _eig_shape, _eig, _eig_jvp, _eig_vjp, lambda attrs, a: 25.0 * a.size * a.shape[1]
+        "eig",
+        _eig_shape,
+        lambda attrs, a: run(_EIG, _eig_shape(attrs, type_of_array(a)), attrs, a),
+        _eig_jvp,
+        _eig_vjp,
+        lambda attrs, a: 25.0 * a.size * a.shape[1],
+        compiled=_EIG,
     )
 )
 
@@ -75,17 +170,52 @@ def _left_vectors_shape(attrs: Attributes, v: Type) -> Type:
     return v
 
 
-def _left_vectors(attrs: Attributes, v: np.ndarray) -> np.ndarray:
-    left = np.linalg.inv(joined(v, 1).conj().swapaxes(1, 2))
-    # an eigenvalue changes by this much more than the matrix does
-    most = np.max(np.linalg.norm(left, axis=1), initial=0.0)
-    if most * closeness(v.shape[1]) >= 1.0:
-        raise np.linalg.LinAlgError(
-            f"eigenvectors are the same to rounding (condition {most:.1e}): there are fewer than "
-            "rows, and the eigenvalues have no derivative. np.trace of powers of the matrix, or "
-            "np.linalg.det, have one"
-        )
-    return parted(left, 1)
+_closeness = kernel(closeness)
+
+
+def _left_vectors(words: int, arrays: int, work: int) -> int:
+    planes, n = integers(words, 2)
+    out, v = integers(arrays, 2)
+    batch, size = planes >> 1, n * n
+    sizes = set_sizes(work, n, n)
+    sizes[3] = BLOCK * (n + 1)
+    z, pivots = work + HEAD, work + HEAD + 16 * size
+    space = pivots + 8 * n
+    for k in range(batch):
+        # the rows of conj(V) are, as LAPACK reads them, the columns of V^H
+        target, re, im = doubles(z, 2 * size), doubles(v + 8 * k * size, size), v + 8 * batch * size
+        imag = doubles(im + 8 * k * size, size)
+        for i in range(size):
+            target[2 * i], target[2 * i + 1] = re[i], -imag[i]
+        _zgetrf(work, work, z, work + 4, pivots, work + 8)
+        if sizes[2]:
+            return _DEFECTIVE
+        _zgetri(work, z, work + 4, pivots, space, work + 12, work + 8)
+        if _longest(z, n) * _closeness(n) >= 1.0:
+            return _DEFECTIVE
+        turned_into_parts(out + 8 * k * size, out + 8 * (batch + k) * size, z, n, n)
+    return 0
+
+
+@kernel
+def _longest(z: int, n: int) -> float:
+    """The largest norm of a left eigenvector: an eigenvalue changes by so much more than the matrix
+    does."""
+    longest = 0.0
+    for j in range(n):
+        column, squares = doubles(z + 16 * j * n, 2 * n), 0.0
+        for i in range(2 * n):
+            squares += column[i] * column[i]
+        longest = max(longest, squares)
+    return float(np.sqrt(longest))
+
+
+def _left_vectors_workspace(attrs: Attributes, v: Type) -> int:
+    n = v.shape[1]
+    return 8 * (2 * n * n + n + 2 * BLOCK * (n + 1))
+
+
+_LEFT_VECTORS = compiled(_left_vectors, _left_vectors_workspace, {_DEFECTIVE: _SAME_VECTORS})
 
 
 def _left_vectors_jvp(
@@ -105,53 +235,13 @@ left_vectors = define(
     Routine(
         "left_vectors",
         _left_vectors_shape,
-        _left_vectors,
+        lambda attrs, v: run(_LEFT_VECTORS, type_of_array(v), attrs, v),
         _left_vectors_jvp,
         _left_vectors_vjp,
         lambda attrs, v: 4.0 * v.size * v.shape[1],
+        compiled=_LEFT_VECTORS,
     )
 )
-
-# eig_gaps(w [2 b, 1, n], V^-H) -> w_j - w_i [2 b, n, n], 0 where they are equal to rounding, which
-# moves them the more, the less their vectors differ from others
-
-
-def _eig_gaps_shape(attrs: Attributes, w: Type, left: Type) -> Type:
-    flags("eig_gaps", attrs, 0)
-    matrices("eig_gaps", w, left)
-    square("eig_gaps", left)
-    need(w.shape[1:] == (1, left.shape[2]), f"eig_gaps of {w} and {left}")
-    return left
-
-
-def _eig_gaps(attrs: Attributes, w: np.ndarray, left: np.ndarray) -> np.ndarray:
-    rows = joined(w, 1)
-    gaps = rows - rows.swapaxes(1, 2)
-    reach = np.linalg.norm(joined(left, 1), axis=1, keepdims=True)
-    # the part of the matrix that an eigenvalue makes is so large
-    largest = np.max(np.abs(rows) * reach, axis=2, keepdims=True, initial=0.0)
-    close = closeness(w.shape[2]) * largest * (reach + reach.swapaxes(1, 2)) / 2
-    equal = np.abs(gaps) <= close
-    return parted(np.where(equal, 0.0, gaps), 1)
-
-
-def _eig_gaps_jvp(
-    b: Builder, tangents: Tangents, out: int, w: int, left: int, attrs: Attributes
-) -> int | None:
-    if tangents[0] is None:
-        return None
-    return gaps_between(matrix(b, tangents[0], 1)).stacked(1)
-
-
-def _eig_gaps_vjp(
-    b: Builder, ct: int, out: int, w: int, left: int, attrs: Attributes
-) -> tuple[int, None]:
-    z = matrix(b, ct, 1)
-    return (z.sum(1) - z.sum(2).T).stacked(1), None
-
-
-eig_gaps = define(Routine("eig_gaps", _eig_gaps_shape, _eig_gaps, _eig_gaps_jvp, _eig_gaps_vjp))
-
 
 # eig_values(eig(A)) -> [2 b, 1, n]
 
@@ -184,6 +274,12 @@ def _eig_values_vjp(b: Builder, ct: int, out: int, pairs: int, attrs: Attributes
     return (below_nothing(found, pairs, 1),)
 
 
+def _eig_values_rows(b: Builder, operands: Sequence[int], attrs: Attributes) -> int:
+    type = b.type(operands[0])
+    last = type.shape[1] - 1
+    return part(b, operands[0], (0, last, 0), _eig_values_shape(attrs, type).shape)
+
+
 eig_values = define(
     Routine(
         "eig_values",
@@ -191,6 +287,7 @@ eig_values = define(
         lambda attrs, pairs: np.ascontiguousarray(pairs[:, -1:]),
         _eig_values_jvp,
         _eig_values_vjp,
+        rows=_eig_values_rows,
     )
 )
 
@@ -249,6 +346,11 @@ def _eig_vectors_vjp(b: Builder, ct: int, out: int, pairs: int, attrs: Attribute
     return (below_nothing(left @ (inner @ v.H), pairs, 1),)
 
 
+def _eig_vectors_rows(b: Builder, operands: Sequence[int], attrs: Attributes) -> int:
+    (pairs,) = operands
+    return part(b, pairs, (0, 0, 0), _eig_vectors_shape(attrs, b.type(pairs)).shape)
+
+
 eig_vectors = define(
     Routine(
         "eig_vectors",
@@ -256,5 +358,6 @@ eig_vectors = define(
         lambda attrs, pairs: np.ascontiguousarray(pairs[:, :-1]),
         _eig_vectors_jvp,
         _eig_vectors_vjp,
+        rows=_eig_vectors_rows,
     )
 )

@@ -17,9 +17,13 @@ from ckad.kernel import kernel
 from ckad.rules.registry import Tangents
 from ckad.rules.routines.dense.matrices import (
     Matrix,
+    flags,
+    joined,
     matrices,
     matrix,
     need,
+    parted,
+    square,
     type_of_array,
 )
 from ckad.rules.routines.memory import compiled, doubles, integers, run
@@ -196,3 +200,44 @@ def gaps_between(x: Matrix) -> Matrix:
 
 def _repeated(x: Matrix, shape: tuple[int, int, int]) -> Matrix:
     return x.mapped(partial(x.b.broadcast_to, shape=shape))
+
+
+# eig_gaps(w [2 b, 1, n], V^-H) -> w_j - w_i [2 b, n, n], 0 where they are equal to rounding, which
+# moves them the more, the less their vectors differ from others
+
+
+def _eig_gaps_shape(attrs: Attributes, w: Type, left: Type) -> Type:
+    flags("eig_gaps", attrs, 0)
+    matrices("eig_gaps", w, left)
+    square("eig_gaps", left)
+    need(w.shape[1:] == (1, left.shape[2]), f"eig_gaps of {w} and {left}")
+    return left
+
+
+def _eig_gaps(attrs: Attributes, w: np.ndarray, left: np.ndarray) -> np.ndarray:
+    rows = joined(w, 1)
+    gaps = rows - rows.swapaxes(1, 2)
+    reach = np.linalg.norm(joined(left, 1), axis=1, keepdims=True)
+    # the part of the matrix that an eigenvalue makes is so large
+    largest = np.max(np.abs(rows) * reach, axis=2, keepdims=True, initial=0.0)
+    close = closeness(w.shape[2]) * largest * (reach + reach.swapaxes(1, 2)) / 2
+    equal = np.abs(gaps) <= close
+    return parted(np.where(equal, 0.0, gaps), 1)
+
+
+def _eig_gaps_jvp(
+    b: Builder, tangents: Tangents, out: int, w: int, left: int, attrs: Attributes
+) -> int | None:
+    if tangents[0] is None:
+        return None
+    return gaps_between(matrix(b, tangents[0], 1)).stacked(1)
+
+
+def _eig_gaps_vjp(
+    b: Builder, ct: int, out: int, w: int, left: int, attrs: Attributes
+) -> tuple[int, None]:
+    z = matrix(b, ct, 1)
+    return (z.sum(1) - z.sum(2).T).stacked(1), None
+
+
+eig_gaps = define(Routine("eig_gaps", _eig_gaps_shape, _eig_gaps, _eig_gaps_jvp, _eig_gaps_vjp))
