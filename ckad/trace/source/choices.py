@@ -280,9 +280,8 @@ def _unified_items(
 
 def _check_lasting(x: Any, made: Container[int]) -> None:
     """An object that a body makes is another one in every step."""
-    if type(x) is not Choice:
-        return
-    found = next((one for one in x.objects if not is_word(one) and id(one) in made), None)
+    options = x.objects if type(x) is Choice else ()
+    found = next((one for one in options if not is_word(one) and id(one) in made), None)
     if found is not None:
         kind = type(found).__name__
         raise CarryError(
@@ -299,8 +298,7 @@ def joined(function: Callable[[Any, Any], Any], x: Any, y: Any) -> Any:
     pairs = [(one, other) for one in _texts(x) for other in _texts(y)]
     if not pairs:
         return NotImplemented
-    made = [function(one, other) for one, other in pairs]
-    numbers = [number_of(text) for text in made]
+    numbers = [number_of(function(*pair)) for pair in pairs]
     _check_few(frozenset(numbers))
     found: Any = numbers[-1]
     for (one, other), k in zip(pairs, numbers, strict=True):

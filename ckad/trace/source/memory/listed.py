@@ -24,6 +24,7 @@ from ckad.trace.source.memory.contents import (
     rows_of,
     stack_of,
 )
+from ckad.trace.source.memory.rows import by_items
 from ckad.trace.source.memory.rows.gaps import close_gap, open_gap
 from ckad.trace.source.memory.rows.kinds import Kind, kind_of
 from ckad.trace.source.memory.rows.stacks import Layout, Stack
@@ -314,7 +315,7 @@ def _clear(owner: Any) -> None:
 def extend(owner: Any, new: Any) -> None:
     """``owner.extend(new)``, also of what is as long as is only known when the program runs."""
     if is_open(new):
-        call_from_source(_extended, (owner, new), {})
+        call_from_source(by_items.extended, (owner, new), {})
         return
     for one in new:
         append(owner, one)
@@ -323,11 +324,6 @@ def extend(owner: Any, new: Any) -> None:
 def is_open(items: Any) -> bool:
     """Whether a loop alone can run over some items: how many there are is no plain number."""
     return isinstance(items, (Part, Filtered)) or stack_of(items) is not None
-
-
-def _extended(items: Any, new: Any) -> None:
-    for one in new:
-        items.append(one)
 
 
 def _insert(owner: Any, at: Any, new: Any) -> None:
@@ -359,34 +355,15 @@ def delete(owner: Any, index: Any) -> None:
 
 
 def _remove(owner: Any, item: Any) -> None:
-    call_from_source(_removed, (owner, item), {})
-
-
-def _removed(items: Any, item: Any) -> None:
-    for k in range(len(items)):
-        if items[k] == item:
-            items.pop(k)
-            return
-    raise ValueError("list.remove(x): x not in list")
+    call_from_source(by_items.removed, (owner, item), {})
 
 
 def _index(owner: Any, item: Any) -> Any:
-    return call_from_source(_found, (owner, item), {})
-
-
-def _found(items: Any, item: Any) -> Any:
-    for k in range(len(items)):
-        if items[k] == item:
-            return k
-    raise ValueError("x is not in list")
+    return call_from_source(by_items.found, (owner, item), {})
 
 
 def _count(owner: Any, item: Any) -> Any:
-    return call_from_source(_counted, (owner, item), {})
-
-
-def _counted(items: Any, item: Any) -> Any:
-    return sum([1 if x == item else 0 for x in items])
+    return call_from_source(by_items.counted, (owner, item), {})
 
 
 METHODS_BY_NAME: dict[str, Callable[..., Any]] = {
