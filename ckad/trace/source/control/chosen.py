@@ -189,7 +189,7 @@ def of_several(choice: Choice, values: list[Any]) -> Any:
     ):
         return one_of(values, lambda numbers: choice.looked_up([lift(k) for k in numbers]))
     if _are_small(values, slots):  # one row of all is a shorter program than a branch for each
-        stack = np.stack([lift(x) for x in values])
+        stack: Any = np.stack([lift(x) for x in values])
         picked_memory(stack, values)
         return stack[choice.looked_up([lift(k) for k in range(len(values))])]
     return done_by(choice, [partial(_itself, x) for x in values])
