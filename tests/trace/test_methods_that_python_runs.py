@@ -51,7 +51,43 @@ class Row:
         return (k + 1) * self.a
 
 
+class Table:
+    """A mapping, whose items are those of the module, too."""
+
+    def __init__(self, a, b):
+        self.a = a
+
+    def keys(self):
+        return ["p", "q"]
+
+    def __getitem__(self, key):
+        return self.a if key == "p" else scale * self.a
+
+
+class Scaled:
+    def __iter__(self):
+        return iter([scale])
+
+
+scale = 1.0
+
+
+def _added(v):
+    items = [1.0]
+    items += v
+    items.extend(v)
+    return sum(items)
+
+
+def _put(v):
+    items = [1.0, 2.0]
+    items[:1] = v
+    return sum(items)
+
+
 ASKED = [
+    _added,
+    _put,
     lambda v: sum(v),
     lambda v: sum(z * z for z in v),
     lambda v: sum([*v]),
@@ -74,6 +110,27 @@ def test_items_are_those_of_the_step(asked, kind):
             u = math.sin(u + 0.4)
             v.a = u  # read by no statement
         return total
+
+    value, slope = ckad.value_and_grad(f, engine="vm")(0.7)
+    assert value == pytest.approx(f(0.7), rel=1e-13)
+    assert slope == pytest.approx((f(0.7 + 1e-5) - f(0.7 - 1e-5)) / 2e-5, rel=1e-6)
+
+
+def _by_name(p, q):
+    return p * q
+
+
+def test_items_of_a_mapping_and_names_of_the_module_are_those_of_the_step():
+    def f(x):
+        global scale
+        table, u, total, every = Table(x, 0.3), x, 0.0, [x]
+        for _ in range(6):
+            total = total + _by_name(**table) + {**table}["p"] + sum(Scaled())
+            every += [u]
+            u = math.sin(u + 0.4)
+            table.a, scale = u, 0.5 * u
+        scale = 1.0
+        return total + sum(every)
 
     value, slope = ckad.value_and_grad(f, engine="vm")(0.7)
     assert value == pytest.approx(f(0.7), rel=1e-13)

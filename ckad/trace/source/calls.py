@@ -111,7 +111,7 @@ def _call(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
         return callee(*args, **options)
     if kind is functools.partial:
         if type(callee.func) is FunctionType and callee.func in in_buffers.METHODS:
-            return callee(*args, **options)
+            return callee(*handed(args), **options)
         if watched := watch():
             watched.partial(callee)
         return call(callee.func, (*callee.args, *args), {**callee.keywords, **options})

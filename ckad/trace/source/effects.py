@@ -21,6 +21,7 @@ from ckad.trace.memory.opened import making_text
 from ckad.trace.source.actions import evaluate, unread
 from ckad.trace.source.libraries import is_library
 from ckad.trace.source.memory.contents import holds_buffers
+from ckad.trace.source.memory.objects import check_run_over
 from ckad.trace.source.names.frame import ledger, region
 from ckad.trace.source.names.generated import Lazy
 from ckad.trace.source.skipped import Skipped, warn_of_skipped
@@ -130,6 +131,7 @@ def arguments(
             if keyword.arg is not None:
                 options[keyword.arg] = unread(frame, keyword.value)
             elif type(given := evaluate(frame, keyword.value)) is not Skipped:
+                check_run_over(given)
                 options.update(given)
             elif name_of(callee, args) is None:  # np.seterr(**before) is left out, as before is
                 given.keys()

@@ -132,7 +132,7 @@ def _dict(frame: Frame, node: ast.Dict) -> Any:
     found: dict[Any, Any] = {}
     for key, value in zip(node.keys, node.values, strict=True):
         if key is None:
-            found.update(evaluate(frame, value))
+            found.update(_spread(evaluate(frame, value)))
         else:
             name = evaluate(frame, key)
             found[name] = unread(frame, value)

@@ -205,6 +205,8 @@ def store(owner: Any, index: Any, value: Any) -> None:
     if classes.invoke(owner, "__setitem__", index, value) is not MISSING:
         return None
     check_items(owner, "assignable by items", "__setitem__")
+    if isinstance(index, slice):
+        check_run_over(value)
     if isinstance(owner, CONTAINERS):
         changing(owner)
     elif isinstance(owner, np.ndarray):
@@ -280,6 +282,8 @@ def _combined(
 ) -> Any:
     value = evaluate(frame, node.value)
     frame.line = node.lineno
+    if isinstance(old, CONTAINERS):
+        check_run_over(value)
     if in_place is operator.iadd and several.is_list(old):
         several.extend(old, value)
         return old

@@ -5,7 +5,7 @@ What a recording binds to attributes of objects from outside of it is undone whe
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from types import FunctionType, ModuleType
 from typing import Any
 
@@ -108,12 +108,13 @@ _ASKED = """__iter__ __next__ __getitem__ __reversed__ __contains__ __len__ __ar
     __int__ __index__ __complex__""".split()
 
 
-def handed(args: Iterable[Any]) -> None:
-    """Note that a function of a library is given these."""
+def handed(args: Sequence[Any]) -> Sequence[Any]:
+    """``args``, which a function of a library is given."""
     for x in args:
         check_iterated(x)
         if region() is not None:
             _note_asked(x, set(), False)
+    return args
 
 
 def check_run_over(x: Any) -> None:
@@ -134,7 +135,15 @@ def _note_asked(x: Any, met: set[int], is_within: bool) -> None:
             read_items(x)
         for item in [*x.values()] if isinstance(x, dict) else x:
             _note_asked(item, met, is_within)
-    elif is_within or any(users(kind, name) is not ABSENT for name in _ASKED):
+        return
+    asked = [method for name in _ASKED if (method := users(kind, name)) is not ABSENT]
+    for method in asked:
+        if type(method) is FunctionType:
+            for name in method.__code__.co_names:
+                outside(method.__globals__).note_read(name)
+            for cell in method.__closure__ or ():
+                outside(method.__globals__, cell).note_read("cell_contents")
+    if is_within or asked:
         for name, value in [*attributes(x).items()]:
             if (found := attributes_of(x, name)) is not None:
                 found.note_read(name)
