@@ -29,9 +29,13 @@ class Sharing(Builder):
         self._seen: dict[tuple[object, ...], int] = {}
 
     def append(self, op: Op, operands: tuple[int, ...], attrs: tuple[int, ...], type: Type) -> int:
-        if op not in _SHARED:
-            return super().append(op, operands, attrs, type)
-        named = tuple(sorted(operands)) if op in _SYMMETRIC else operands
-        key = (op, named, attrs, type)
-        found = self._seen.setdefault(key, len(self.rows))
-        return found if found < len(self.rows) else super().append(op, operands, attrs, type)
+        if op in _SHARED:
+            named = tuple(sorted(operands)) if op in _SYMMETRIC else operands
+            n = len(self.rows)
+            found = self._seen.setdefault((op, named, attrs, type), n)
+            if found < n:
+                return found
+        return _append(self, op, operands, attrs, type)
+
+
+_append = Builder.append

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from weakref import WeakSet
 
 from ckad.passes.liveness import needed
-from ckad.passes.rewrite import rebuild, with_outputs
+from ckad.passes.rewrite import is_same, rebuild, with_outputs
 from ckad.tape.builder import Builder
 from ckad.tape.control import UNGUARDED, Loop, loop_attrs, read_loop
 from ckad.tape.ops import Op
@@ -57,6 +57,8 @@ def _slimmed(tape: Tape) -> Tape:
         else:
             env[k] = b.copy_row(tape, k, env, dce)
     made = b.tape([env[k] for k in tape.outputs.tolist()])
+    if is_same(tape, made):
+        return tape
     # what only a dropped carry or capture read is dead as well
     return _slimmed(made) if _reads_less(tape, made, env, results) else made
 

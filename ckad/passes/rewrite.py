@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from operator import is_
 
 import numpy as np
 
@@ -21,15 +22,32 @@ def as_it_is(b: Builder, row: Row, env: list[int]) -> None:
 def rebuild(
     tape: Tape, rewrite: Rewrite, on_body: Callable[[Tape], Tape], b: Builder | None = None
 ) -> Tape:
-    """A new tape: each row as ``rewrite`` gives it, bodies changed by ``on_body``."""
+    """Each row as ``rewrite`` gives it, bodies changed by ``on_body``; ``tape`` if all stay."""
     b = Builder() if b is None else b
     env: list[int] = []
-    sources = tape.sources
+    sources, copy_row = tape.sources, b.copy_row
     for k, row in enumerate(tape.rows):
         b.where = sources[row.source]
         new = rewrite(b, row, env)
-        env.append(b.copy_row(tape, k, env, on_body) if new is None else new)
-    return b.tape([env[k] for k in tape.outputs.tolist()])
+        env.append(copy_row(tape, k, env, on_body) if new is None else new)
+    made = b.tape([env[k] for k in tape.outputs.tolist()])
+    return tape if is_same(tape, made) else made
+
+
+def is_same(tape: Tape, made: Tape) -> bool:
+    """Whether one tape has the rows, the outputs and the very bodies and constants of another."""
+    return (
+        tape.rows == made.rows
+        and tape.sources == made.sources
+        and _are(tape.bodies, made.bodies)
+        and _are(tape.constants, made.constants)
+        and tape.inputs.tolist() == made.inputs.tolist()
+        and tape.outputs.tolist() == made.outputs.tolist()
+    )
+
+
+def _are(xs: Sequence[object], ys: Sequence[object]) -> bool:
+    return len(xs) == len(ys) and all(map(is_, xs, ys))
 
 
 def with_outputs(tape: Tape, outputs: Sequence[int]) -> Tape:
