@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from hashlib import blake2b
 from typing import TYPE_CHECKING, NoReturn
+from weakref import ref
 
 import numpy as np
 
@@ -28,8 +29,9 @@ class Builder:
         self.inputs: list[int] = []
         self.where: Source = NOWHERE
         self.refuse: Callable[[], NoReturn] | None = None  # called by who would change something
-        self._pool: dict[tuple[str, tuple[int, ...], bytes], int] = {}
+        self._pool: dict[tuple[Type, bytes], int] = {}
         self._numbers: dict[tuple[type, float, DType], int] = {}
+        self.converted: set[int] = set()  # constants that may stand for numbers of another type
         self._sources: dict[Source, int] = {NOWHERE: 0}
         self._latest: tuple[Source, int] = (NOWHERE, 0)
 
@@ -58,8 +60,9 @@ class Builder:
         if self.where is not latest:
             source = self._sources.setdefault(self.where, len(self._sources))
             self._latest = self.where, source
-        self.rows.append(_new(Row, (op, operands, attrs, type, source)))
-        return len(self.rows) - 1
+        rows = self.rows
+        rows.append(_new(Row, (op, operands, attrs, type, source)))
+        return len(rows) - 1
 
     def type(self, value: int) -> Type:
         return self.rows[value].type
@@ -80,16 +83,28 @@ class Builder:
         key = type(x), x, dtype
         found = self._numbers.get(key) if x else None  # one key may be zero of either sign
         if found is None:
-            found = self._numbers[key] = self.const(np.asarray(x).astype(NUMPY_DTYPES[dtype]))
+            array = np.asarray(x)
+            found = self._numbers[key] = self.constant_as(array, dtype)
+        return found
+
+    def constant_as(self, array: np.ndarray, dtype: DType) -> int:
+        """A constant, converted to another type where it has to be."""
+        wanted = NUMPY_DTYPES[dtype]
+        found = self.const(array.astype(wanted))
+        if array.dtype != wanted:
+            self.converted.add(found)
         return found
 
     def _pooled(self, array: np.ndarray) -> int:
         """The row of an array that nobody writes to; tapes made from each other share it."""
-        key = (array.dtype.str, array.shape, _contents(array))
-        if key not in self._pool:
+        type = type_of(array)
+        key = type, _contents(array)
+        found = self._pool.get(key)
+        if found is None:
             self.constants.append(array)
-            self._pool[key] = self.emit(Op.CONST, (), (len(self.constants) - 1,), type_of(array))
-        return self._pool[key]
+            found = self.append(Op.CONST, (), (len(self.constants) - 1,), type)
+            self._pool[key] = found
+        return found
 
     def full(self, type: Type, value: float) -> int:
         """``value`` everywhere in an array of ``type``."""
@@ -131,11 +146,11 @@ class Builder:
         """Append row k of another tape, renamed through ``env``, its bodies changed."""
         op, operands, attrs, type, source = tape.rows[k]
         self.where = tape.sources[source]
-        if op is Op.CONST:
-            return self._pooled(tape.constants[attrs[0]])
-        if op is Op.INPUT:
-            return self.input(type)
-        if op in BODY_COUNT:
+        if op in _APART:
+            if op is Op.CONST:
+                return self._pooled(tape.constants[attrs[0]])
+            if op is Op.INPUT:
+                return self.input(type)
             n = BODY_COUNT[op]
             attrs = (*(self.body(change(tape.bodies[k])) for k in attrs[:n]), *attrs[n:])
         return self.append(op, tuple([env[x] for x in operands]), attrs, type)
@@ -154,15 +169,28 @@ class Builder:
 
 #: control ops -> how many of their leading attributes are body numbers
 BODY_COUNT = {Op.LOOP: 1, Op.TAPED_LOOP: 2, Op.REVERSE_LOOP: 3, Op.COND: 2}
+#: Rows that are more than their operands and attributes.
+_APART = frozenset({Op.CONST, Op.INPUT, *BODY_COUNT})
 #: Makes a Row without the detour through its own constructor, which takes twice as long.
 _new = tuple.__new__
+
+
+#: The hashes of constants, by the identity of the array.
+_hashes: dict[int, tuple[ref[np.ndarray], bytes]] = {}
 
 
 def _contents(array: np.ndarray) -> bytes:
     """What tells constants of one type apart: their bytes, or if those are many, a hash of them."""
     if array.nbytes <= 64:
         return array.tobytes()
-    return blake2b(np.ascontiguousarray(array).data).digest()
+    key = id(array)
+    known = _hashes.get(key)
+    if known is not None and known[0]() is array:
+        return known[1]
+    digest = blake2b(np.ascontiguousarray(array).data).digest()
+    if not array.flags.writeable:
+        _hashes[key] = ref(array, lambda _: _hashes.pop(key, None)), digest
+    return digest
 
 
 def _method(op: Op) -> Callable[..., int]:

@@ -60,6 +60,7 @@ from ckad.trace.primitives import (
     ufunc_methods,
 )
 from ckad.trace.source import follow
+from ckad.trace.source.control.recalled.guesses import attempted
 from ckad.trace.source.control.sequences import iteration
 from ckad.trace.source.names.bindings import clear
 from ckad.trace.source.outside.clock import computed
@@ -224,9 +225,13 @@ def record(
     where it is run on other ones.
     """
     written_out: dict[Any, CkadError] = {}
+
+    def once() -> Recording:
+        return _recorded(fun, arguments, kwargs or {}, decides, written_out)
+
     while True:
         try:
-            return _recorded(fun, arguments, kwargs or {}, decides, written_out)
+            return once() if stack() else attempted(once)
         except WrittenOut as found:
             if stack() or found.node in written_out:  # it is for who records around this
                 raise

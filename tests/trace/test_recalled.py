@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 
 import ckad
-from ckad.trace.source.control import loops, recalled
+from ckad.errors import CarryError, CkadError
+from ckad.trace.source.control import loops
+from ckad.trace.source.control.recalled import guesses
 from ckad.trace.source.memory.contents import ITEMS, Stacked, contents
 from ckad.trace.source.memory.housing import check_alike
 from ckad.trace.source.names.frame import open_ledger
@@ -18,9 +20,9 @@ from ckad.transforms import reuse
 
 @pytest.fixture(autouse=True)
 def nothing_known() -> Iterator[None]:
-    recalled.clear()
+    guesses.clear()
     yield
-    recalled.clear()
+    guesses.clear()
 
 
 @pytest.fixture
@@ -46,9 +48,9 @@ def tape(function: Callable[..., Any], *args: Any) -> list[str]:
 
 def check_like_first(function: Callable[..., Any], before: tuple[Any, ...], *args: Any) -> None:
     """Recorded after other arguments it is the program that it would be without them."""
-    recalled.clear()
+    guesses.clear()
     alone = tape(function, *args)
-    recalled.clear()
+    guesses.clear()
     tape(function, *before)
     assert tape(function, *args) == alone
     reuse.clear()
@@ -199,6 +201,151 @@ def test_lists_are_housed_in_their_order():
     assert found.value.owner is lists[0]
 
 
+# --- lists in buffers, numbers that become floats, arrays that take turns ------------------------
+
+
+def kept_where(x, n, how):
+    """What the steps do with a list decides whether it has to be in buffers."""
+    found = [1.0 * x]
+    for _ in range(n):
+        x = 0.9 * x
+        if how == "chosen":
+            if x > 0.3:
+                found.append(x)
+        elif how == "read":
+            found.append(x + found[-1])
+        elif how == "appended":
+            found.append(x)
+        elif how == "last":
+            found.append(found.pop() * x)
+    return sum(found) * len(found)
+
+
+HOWS = ["chosen", "read", "appended", "last", "left"]
+
+
+@pytest.mark.parametrize("before", HOWS)
+@pytest.mark.parametrize("now", HOWS)
+def test_lists_in_buffers(before, now):
+    """Buffers that were made for nothing may have left rows in another order."""
+    x = np.array(0.5)
+    alone = tape(kept_where, x, 6, now)
+    guesses.clear()
+    tape(kept_where, x, 5, before)
+    assert ops(tape(kept_where, x, 6, now)) == ops(alone)
+    reuse.clear()
+    assert ckad.jit(kept_where)(x, 6, now) == kept_where(x, 6, now)
+
+
+def ops(lines: list[str]) -> list[str]:
+    return sorted(line.split(" = ")[-1].split()[0] for line in lines[2:])
+
+
+def test_lists_in_buffers_take_one_round(rounds):
+    for how in HOWS[:3]:
+        tape(kept_where, np.array(0.5), 5, how)
+        rounds.clear()
+        tape(kept_where, np.array(0.6), 5, how)
+        assert len(rounds) == 1, how
+
+
+def timed(u, dt, k, how):
+    t, s = 0, 0
+    for _ in range(4):
+        if how == "added":
+            t += dt
+        elif how == "chosen":
+            if u[0] > 1.0:
+                t = t + k * dt
+            else:
+                t = t - k
+        elif how == "one":
+            t += 1
+        elif how == "divided":
+            t = (t + k) / 2
+        s += t
+        u = u * np.cos(u + t)
+    return u * t, s * 1.5 if isinstance(s, int) else s * 2.5, t
+
+
+TIMES = [("added", 0.5, 2), ("added", 3, 2), ("chosen", 0.5, 2.0), ("chosen", 2, 1)]
+TIMES += [("one", 0.5, 2), ("divided", 2, 3)]
+
+
+@pytest.mark.parametrize("before", TIMES, ids=str)
+@pytest.mark.parametrize("now", TIMES, ids=str)
+def test_integers_that_become_floats(before, now):
+    u = np.array([0.5, 1.2])
+    first, last = ((u, *of[1:], of[0]) for of in (before, now))
+    alone = tape_or_error(timed, *last)
+    guesses.clear()
+    tape_or_error(timed, *first)
+    assert tape_or_error(timed, *last) == alone
+
+
+def tape_or_error(function: Callable[..., Any], *args: Any) -> list[str]:
+    try:
+        return tape(function, *args)
+    except CkadError as error:
+        return [str(error)]
+
+
+def test_an_integer_that_becomes_a_float_takes_one_round(rounds):
+    def run(u, dt, end):
+        t = 0
+        while t < end:
+            step = dt * np.max(u)
+            if t + step > end:
+                step = end - t
+            u = u + step * np.sin(u)
+            t += step
+        return u * t
+
+    tape(run, np.array([0.5, 0.2]), 0.1, 1.0)
+    rounds.clear()
+    tape(run, np.array([0.5, 0.2, 0.3]), 0.2, 1.5)
+    assert len(rounds) == 1
+
+
+def test_arrays_that_take_turns_take_one_round(rounds):
+    def run(u, n):
+        old, now = u.copy(), u * 1.1
+        for _ in range(n):
+            old, now = now, 2.0 * now - old + 0.1 * np.roll(now, 1)
+        return np.sum(old * now)
+
+    tape(run, np.array([0.5, 0.2]), 6)
+    rounds.clear()
+    tape(run, np.array([0.5, 0.2, 0.3]), 7)
+    assert len(rounds) == 1
+    check_like_first(run, (np.ones(2), 6), np.array([0.5, 0.2, 0.3]), 7)
+
+
+def test_an_error_is_one_without_guesses_too():
+    """What is guessed may be wrong in a way that only shows after the loop."""
+    allowed = []
+
+    def record():
+        allowed.append(guesses._attempt.allowed)
+        guesses._attempt.used = True
+        if guesses._attempt.allowed:
+            raise CarryError("of a guess")
+        return "recorded"
+
+    assert guesses.attempted(record) == "recorded"
+    assert allowed == [True, False]
+
+    def refused():
+        allowed.append(guesses._attempt.allowed)
+        guesses._attempt.used = True
+        raise CarryError("of the program")
+
+    for _ in range(2):
+        with pytest.raises(CarryError, match="of the program"):
+            guesses.attempted(refused)
+    assert allowed == [True, False] + [True, False] + [True]
+
+
 # --- at other calls of the same function ---------------------------------------------------------
 
 
@@ -236,7 +383,7 @@ def test_what_one_call_finds_the_others_begin_with(rounds):
     tape(at_three_calls, np.linspace(0.0, 1.0, 7))
     alone = len(rounds)
     rounds.clear()
-    recalled.clear()
+    guesses.clear()
     tape(lambda x: stepped(x.copy(), 0.1), np.linspace(0.0, 1.0, 7))
     assert alone == len(rounds) + 2
 

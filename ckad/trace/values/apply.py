@@ -205,7 +205,7 @@ def operand_rows(ufunc: Any, xs: Sequence[Any]) -> list[int]:
             rows.append(_number(x, code))
         else:
             shapes.append(x.shape)
-            rows.append(b.const(x.astype(NUMPY_DTYPES[code])))
+            rows.append(b.constant_as(x, code))
     shape = shapes[0]
     if shapes.count(shape) != len(shapes):
         shape = common_shape(*shapes)

@@ -29,23 +29,23 @@ from ckad.trace.memory.context import (
 )
 from ckad.trace.memory.foreseen import UNKNOWN, Foreseen, foresee
 from ckad.trace.memory.storage import Storage, Written
-from ckad.trace.source.control import notes, recalled
+from ckad.trace.source.control import notes
 from ckad.trace.source.control.body import Body
 from ckad.trace.source.control.carried.findings import Again, Findings, Mistaken, Stepping
 from ckad.trace.source.control.carried.kinds import COUNT, FLAG, End, number
 from ckad.trace.source.control.filled import note_number
 from ckad.trace.source.control.flow import Flow
+from ckad.trace.source.control.recalled import guesses
 from ckad.trace.source.draws.events import Loop, Stepped
 from ckad.trace.source.draws.noted import Uncounted, drawn
 from ckad.trace.source.memory import keyed
-from ckad.trace.source.memory.aliases import names_of
 from ckad.trace.source.memory.appends import extend_by_steps
 from ckad.trace.source.memory.contents import Stacked, Whole
 from ckad.trace.source.memory.growing import Growing, Outgrown
 from ckad.trace.source.memory.handed import housed
 from ckad.trace.source.memory.housing import repeat_growth
 from ckad.trace.source.memory.sharing import Place
-from ckad.trace.source.names.frame import MISSING, RETURN, Frame, Key, Ledger, Region, open_region
+from ckad.trace.source.names.frame import MISSING, Frame, Key, Region, open_region
 from ckad.trace.values.filled import is_filled
 from ckad.trace.values.grown import Grown, settle_tips
 from ckad.trace.values.tracer import Tracer, fresh, lift
@@ -63,10 +63,10 @@ class StagedLoop:
         self.around = current()
         self.place = (steps.node, call_site())
         self.likely: list[Key] = []  # names that the loop carried when it was recorded last
-        self.order: recalled.Order | None = None  # of what is recalled from another recording
+        self.order: guesses.Order | None = None  # of what is recalled from another recording
         is_known = self.found.is_known(self.place, self.around)
         first = self.around.recalls and not is_known
-        self.order = recalled.recall(self.place, frame, self.found, self.around, first)
+        self.order = guesses.recall(self.place, frame, self.found, self.around, first)
         if self.order is not None:
             self.likely = list(self.found.carried)
         elif is_known:
@@ -84,7 +84,7 @@ class StagedLoop:
             flow = self._settled()
         except BaseException as error:
             self.found.housing.leave()
-            recalled.fail(self.place, error)
+            guesses.fail(self.place, error)
             raise
         self.around.filling += [self.steps.node] if self.found.fills_lists else []
         return flow
@@ -170,16 +170,18 @@ class StagedLoop:
             except Whole as found:
                 if found.region is not inner:
                     raise
+                self._check_recalled(self.order is None or self.order.needs_more)
                 del self.found.lists[id(found.target)]
                 self.found.whole[id(found.target)] = found.target
                 raise Again from None
         if wanted is not None:
+            self._check_recalled(self.order is None or self.order.needs_more)
             self._house(wanted)
             raise Again
         foreseen = self._foresee(body, first)
         if not self._has_space(body, foreseen):
             raise Again
-        recalled.remember(self.place, self.frame, body)
+        guesses.remember(self.place, self.frame, body)
         self.order = None
         carry = self._initial(body, first)
         with drawn(self._draws(body, carry)):
@@ -251,6 +253,9 @@ class StagedLoop:
             self._house(self.wanted.pop(0))
         self.buffers |= self.found.housing.enter(self.found.written)
         self._forget(self.found.given_up())
+        if self.order is not None and self.order.buffers:
+            self.order.enter(self.found, self.around)
+            self.likely = list(self.found.carried)
         for house in self.found.housing.houses.values():
             frame, name = key = house.key
             carried = self.found.carried.get(key)
@@ -268,7 +273,7 @@ class StagedLoop:
         body.find_carried()
         self._check_guessed(trace)
         body.finish()
-        self._check_recalled(recalled.is_least(body))
+        self._check_recalled(self.order is None or guesses.holds(body, self.order))
 
     def _check_guessed(self, trace: Trace) -> None:
         """Take back what an earlier recording wrote into, and this one does not."""
@@ -325,7 +330,7 @@ class StagedLoop:
             if body.trace.adopted[key].writes:
                 local.check_writable()
                 local.write(row)
-        self._note(body)
+        notes.note_recorded(self.frame.place, self.found, list(body.trace.adopted.values()))
         self._bind(body, rows, stacks)
         runs = self.found.guard == UNGUARDED and self.found.length > 0
         body.counts.settle(foreseen, self.found.housing.arrays, runs)
@@ -338,16 +343,6 @@ class StagedLoop:
         for target, entries in body.region.appends.values():
             each = [(next(stacks), entry.many) for entry in entries]
             extend_by_steps(target, each, [entry.slot for entry in entries], self.found.length)
-
-    def _note(self, body: Body) -> None:
-        """What `ckad.explain` says of this loop."""
-        arrays = [adopted for adopted in body.trace.adopted.values() if adopted.writes]
-        state = [name for _, name in self.found.carried if name not in (RETURN, Ledger.CHECKS)]
-        state += [f"{name}[...]" for x in arrays for name in names_of(x.root)]
-        length = self.found.length
-        known = self.found.guard == UNGUARDED
-        steps = f"{length:,}" if known else "unknown" if length >= UNBOUNDED else f"≤ {length:,}"
-        notes.note(self.frame.place, "recorded once", steps, state)
 
     def _bind(self, body: Body, rows: list[int], stacks: list[Tracer]) -> None:
         for frame, name in [*self.found.carried, *body.kept]:

@@ -12,9 +12,13 @@ from typing import NamedTuple
 
 from ckad.errors import CkadError, UnrolledLoopWarning
 from ckad.place import Source, at_place
+from ckad.tape.control import UNBOUNDED, UNGUARDED
 from ckad.trace.memory.context import Given, current
+from ckad.trace.memory.storage import Storage
+from ckad.trace.source.control.carried.findings import Findings
+from ckad.trace.source.memory.aliases import names_of
 from ckad.trace.source.memory.counts import full_deques
-from ckad.trace.source.names.frame import Frame
+from ckad.trace.source.names.frame import RETURN, Frame, Ledger
 
 
 class LoopNote(NamedTuple):
@@ -52,6 +56,18 @@ def note(place: Source, way: str, steps: str, state: Sequence[str] = ()) -> None
     """Say how the loop at ``place`` was recorded; what is said last counts."""
     if _noting.notes is not None:
         _noting.notes[place] = LoopNote(place, way, steps, tuple(dict.fromkeys(state)))
+
+
+def note_recorded(place: Source, found: Findings, adopted: Sequence[Storage]) -> None:
+    """Say what a loop carries that was recorded once for all its steps."""
+    if not is_noting():
+        return
+    state = [name for _, name in found.carried if name not in (RETURN, Ledger.CHECKS)]
+    state += [f"{name}[...]" for x in adopted if x.writes for name in names_of(x.root)]
+    length = found.length
+    known = found.guard == UNGUARDED
+    steps = f"{length:,}" if known else "unknown" if length >= UNBOUNDED else f"≤ {length:,}"
+    note(place, "recorded once", steps, state)
 
 
 # --- loops that are written out -------------------------------------------------------------------

@@ -144,6 +144,11 @@ class Outcome:
         roots = [x for x in known.values() if self.around.is_inside(x.trace)]
         return Item(before, roots, repeats)
 
+    @property
+    def writes_carried(self) -> bool:
+        """Whether a step writes into an array that it starts with."""
+        return any(turn.entered.writes or turn.entered.spoilt for turn in self.turns.turns)
+
     def check_appends(self) -> None:
         """Lists whose items later steps may write into are more than appended to."""
         adopted = self.turns.body.adopted
@@ -151,7 +156,7 @@ class Outcome:
             if self._is_written(self._later(root)):
                 raise written_item()
         for target, _ in self.region.appends.values():
-            if any(turn.entered.writes or turn.entered.spoilt for turn in self.turns.turns):
+            if self.writes_carried:
                 raise Whole(target, self.region)
             for item in self.items:
                 if any(id(root) in adopted or root.spoilt for root in item.roots):

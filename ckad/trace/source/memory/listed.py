@@ -33,6 +33,7 @@ from ckad.trace.source.names.closures import call_from_source
 from ckad.trace.source.names.frame import made, region
 from ckad.trace.source.names.generated import Filtered
 from ckad.trace.source.names.region import Growth
+from ckad.trace.source.names.regions import enclosing
 from ckad.trace.source.values import as_bound, weakened
 from ckad.trace.values.part import Part
 from ckad.trace.values.tracer import Number, fresh, lift, value
@@ -47,6 +48,16 @@ FEW = 16
 
 def stack_in(owner: Any) -> Stack:
     """What a list holds, which is looked at now."""
+    _note_look(owner)
+    return _stack(owner)
+
+
+def _note_look(owner: Any) -> None:
+    for inner in enclosing():
+        inner.looked.add(id(owner))
+
+
+def _stack(owner: Any) -> Stack:
     found = contents(owner)
     found.note_read(ITEMS)
     stack = found.stack
@@ -154,7 +165,7 @@ def _note_growth(owner: Any, now: int, pushed: int = 0) -> None:
 def _room(owner: Any, new: Any = None) -> Stack | None:
     """The stack of a list that is about to get another item; None if it becomes a plain list."""
     check_alone(owner)
-    stack = stack_in(owner)
+    stack = _stack(owner)
     around = bodies_around(owner)
     if not around and stack.is_known:
         read(owner)  # a plain list again
@@ -192,6 +203,8 @@ def append(owner: Any, new: Any, flag: Any = True) -> None:
         stack = stack.longer()
     stack.shelve(new)
     _note_growth(owner, 1, 1)
+    if flag is not True or len(bodies_around(owner)) > 1:
+        _note_look(owner)
     if flag is True:
         _put(owner, stack, stack.count, new)
     elif stack.layout.is_ring:
@@ -234,6 +247,7 @@ def append_left(owner: Any, new: Any) -> None:
         raise changes_length(type(owner).__name__)
     stack.shelve(new)
     _note_growth(owner, 1, 1)
+    _note_look(owner)
     moved = stack.moved(stack.wrapped(minus(stack.first, 1)), stack.count)
     moved.write(0, new)
     most = stack.layout.maxlen
@@ -268,6 +282,7 @@ def store(owner: Any, index: Any, new: Any) -> None:
     if stack is None:
         owner[index] = new
         return
+    _note_look(owner)
     stack.shelve(new)
     place = stack.place(index)
     stack.write(place, new)

@@ -52,6 +52,7 @@ class Region:
         self.housed: set[int] = set()  # lists with space in buffers for what is appended here
         self.wanted: list[Any] = []  # lists that are to have some when it is recorded again
         self.unhoused: set[int] = set()  # those for which it is not known how much that is
+        self.looked: set[int] = set()  # lists in buffers with which more is done than appending
         self.probed: set[int] = set()  # empty lists of whose items nothing is known yet
         self.keyed: dict[int, Any] = {}  # dicts, and what was put into them by the step's number
         self.shelved: list[Any] = []  # memory of arrays that lists got here, and of the lists

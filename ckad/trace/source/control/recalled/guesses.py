@@ -7,42 +7,40 @@ enough. What a guess has too much is noticed, and the loop begins as if nothing 
 
 from __future__ import annotations
 
+import threading
 from collections import OrderedDict, deque
-from collections.abc import Hashable, Iterator, Mapping
-from types import MappingProxyType
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from ckad import trees
 from ckad.errors import CkadError
-from ckad.place import running
 from ckad.tape.control import WHILE
-from ckad.tape.types import DType
+from ckad.tape.types import DType, Type
 from ckad.trace.memory.context import Trace, current
-from ckad.trace.memory.storage import Storage
+from ckad.trace.memory.layout import Layout, layout
 from ckad.trace.source.control.body import Body
 from ckad.trace.source.control.carried.findings import Findings
 from ckad.trace.source.control.carried.kinds import Carried
 from ckad.trace.source.control.flow import Flow
-from ckad.trace.source.memory.contents import Contents, contents
-from ckad.trace.source.memory.objects import Attributes, attributes_of
-from ckad.trace.source.names.frame import MISSING, Frame, Key, ledger
-from ckad.trace.source.outside.kinds import CONTAINERS, MAPPINGS, SEQUENCES, attributes
-from ckad.trace.source.values import Slot, arrays_of, flatten, slot_of
-from ckad.trace.values.part import Part
-from ckad.trace.values.short import Short
+from ckad.trace.source.control.recalled import buffers, sight
+from ckad.trace.source.control.recalled.buffers import Buffers
+from ckad.trace.source.control.recalled.sight import Path, Root
+from ckad.trace.source.control.recalled.widened import are_floats
+from ckad.trace.source.memory.contents import Contents
+from ckad.trace.source.memory.objects import Attributes
+from ckad.trace.source.memory.sharing import obstacle, outside_of
+from ckad.trace.source.names.frame import MISSING, Frame, Key
+from ckad.trace.source.values import Slot, flatten, slot_of
 from ckad.trace.values.tracer import Tracer
 
 K = TypeVar("K")
 V = TypeVar("V")
+T = TypeVar("T")
 #: Loops that are remembered.
 KEPT = 2048
-#: A frame by its number among those in sight, and names that lead to an object from there.
-Path = tuple[Any, ...]
-NOTHING: Mapping[Any, Any] = MappingProxyType({})
-#: Containers and objects are looked into to this depth, containers of more items not at all.
-DEEPEST, MOST_ITEMS = 4, 16
+FLOAT = Type(DType.F64, ())
 
 
 class Start(NamedTuple):
@@ -50,6 +48,17 @@ class Start(NamedTuple):
 
     slot: Slot | None
     first: object
+    widened: bool = False  # an integer that becomes a float
+
+
+class Met(NamedTuple):
+    """What an array that a loop carries may be in its steps, by what it starts as."""
+
+    place: tuple[int, int]  # which name, which leaf
+    first: tuple[Layout, str | None]
+    found: tuple[Layout, str | None]
+    roots: tuple[Root, ...]
+    others: tuple[tuple[int, int], ...]
 
 
 class Guess(NamedTuple):
@@ -58,10 +67,14 @@ class Guess(NamedTuple):
     Of what starts as another type, and of memory that no name shows, only the order is known.
     """
 
-    carried: tuple[tuple[Path, str, trees.Treedef, tuple[Start, ...] | None], ...]
-    written: tuple[tuple[Path, str, int] | None, ...]
+    carried: tuple[tuple[Path, str, trees.Treedef | None, tuple[Start, ...] | None], ...]
+    written: tuple[Root | None, ...]
     lists: tuple[Path, ...]
     signals: bool
+    met: tuple[Met, ...]
+    whole: tuple[Path, ...]
+    buffers: tuple[tuple[Path, Buffers], ...]
+    needs_more: bool  # whether there were other buffers
 
 
 class Order(NamedTuple):
@@ -69,6 +82,16 @@ class Order(NamedTuple):
 
     carried: list[Key]
     written: list[int | None]
+    buffers: list[tuple[Any, Buffers]]  # lists and what is recalled of their buffers
+    needs_more: bool  # whether other buffers have to be found
+    widened: dict[Key, list[int]]  # names, and which of their leaves are integers at first
+
+    def enter(self, found: Findings, around: Trace) -> None:
+        """Carry what is in buffers, which are built."""
+        for owner, known in self.buffers:
+            buffers.carry(found, owner, known, around)
+        if self.buffers:
+            self.restore(found)
 
     def restore(self, found: Findings) -> None:
         """Bring what is found into this order."""
@@ -89,11 +112,44 @@ def _sorted(found: dict[K, V], places: list[int]) -> dict[K, V]:
 
 
 _guesses: OrderedDict[Hashable, Guess | None] = OrderedDict()
+#: Errors of programs that cannot be recorded without guesses either.
+_refused: OrderedDict[str, None] = OrderedDict()
+
+
+class _Attempt(threading.local):
+    """What one recording does with guesses."""
+
+    allowed = True
+    used = False
+
+
+_attempt = _Attempt()
 
 
 def clear() -> None:
     """Forget all loops."""
     _guesses.clear()
+    _refused.clear()
+
+
+def attempted(record: Callable[[], T]) -> T:
+    """What ``record`` gives; an error is one only if it comes without guesses too."""
+    _attempt.allowed, _attempt.used = True, False
+    try:
+        return record()
+    except CkadError as error:
+        if not _attempt.used or str(error) in _refused:
+            raise
+    _attempt.allowed = False
+    try:
+        return record()
+    except CkadError as error:
+        _refused[str(error)] = None
+        if len(_refused) > KEPT:
+            _refused.popitem(last=False)
+        raise
+    finally:
+        _attempt.allowed = True
 
 
 # --- after a loop --------------------------------------------------------------------------------
@@ -105,7 +161,7 @@ def remember(place: Hashable, frame: Frame, body: Body) -> None:
     is_new = place not in _guesses or _guesses[place] is not None
     if not is_new and here.get(node, MISSING) is None:
         return
-    guess = _described(frame, body.loop) if is_least(body) else None
+    guess = _described(frame, body) if is_least(body) else None
     if here.get(node, MISSING) is not None:
         here[node] = guess
     if not is_new:
@@ -128,6 +184,19 @@ def _keep(place: Hashable, guess: Guess | None) -> None:
         _guesses.popitem(last=False)
 
 
+def holds(body: Body, order: Order) -> bool:
+    """Whether all that was recalled of a loop would have been found."""
+    if not is_least(body) or (order.buffers and not buffers.are_used(body)):
+        return False
+    ends: dict[int, int] = {}
+    for key, leaves in order.widened.items():
+        first, entered = body.ends[key].first, [s is not None for s in body.loop.carried[key].slots]
+        for k in leaves:
+            at = sum(entered[:k])
+            ends[body.inputs[key][at].storage.row] = body.outputs[first + at]
+    return are_floats(body.trace.builder, ends)
+
+
 def is_least(body: Body) -> bool:
     """Whether a loop carries, appends to and ends on nothing that its step does not need."""
     if body.loop.signals and not body.kinds & {Flow.BREAK, Flow.RETURN, Flow.RAISE}:
@@ -143,13 +212,15 @@ def is_least(body: Body) -> bool:
     return all(entries for _, entries in body.region.appends.values())
 
 
-def _described(frame: Frame, found: Findings) -> Guess | None:
+def _described(frame: Frame, body: Body) -> Guess | None:
+    found = body.loop
     paths: dict[int, Path] = {}
-    roots: dict[int, tuple[Path, str, int]] = {}
-    for path, owner, names in _in_sight(frame):
+    roots: dict[int, Root] = {}
+    is_memory_met = found.written or any(origin.roots for origin in found.origins.values())
+    for path, owner, names in sight.in_sight(frame):
         paths.setdefault(id(owner), path)
-        for name, value in names.items() if found.written else ():
-            for k, root in enumerate(_roots(value)):
+        for name, value in names.items() if is_memory_met else ():
+            for k, root in enumerate(sight.memory_of(value)):
                 roots.setdefault(id(root), (path, name, k))
     if not found.lists.keys() <= paths.keys():
         return None
@@ -162,10 +233,41 @@ def _described(frame: Frame, found: Findings) -> Guess | None:
         known = tuple(x for x in starts if x is not None)
         is_known = len(known) == len(starts) and owner.names.get(name, MISSING) is not MISSING
         is_known = is_known and id(getattr(owner, "owner", None)) not in found.housing.houses
-        carried.append((place, name, kept.tree, known if is_known else None))
+        carried.append((place, name, *((kept.tree, known) if is_known else (None, None))))
     written = tuple(map(roots.get, found.written))
     lists = tuple(paths[key] for key in found.lists)
-    return Guess(tuple(carried), written, lists, bool(found.signals))
+    housed = buffers.described(body)
+    if not (found.whole.keys() <= paths.keys() and all(id(x) in paths for x, _ in housed)):
+        housed = []
+    return Guess(
+        tuple(carried),
+        written,
+        lists,
+        bool(found.signals),
+        tuple(_met(found, roots)),
+        tuple(paths[key] for key in found.whole) if housed else (),
+        tuple((paths[id(x)], known) for x, known in housed),
+        bool(found.housing.houses) and not housed,
+    )
+
+
+def _met(found: Findings, known: Mapping[int, Root]) -> Iterator[Met]:
+    """The arrays that may be more in later steps than in the first."""
+    at = {key: k for k, key in enumerate(found.carried)}
+    for (key, k), origin in found.origins.items():
+        leaves = found.carried[key].leaves
+        if k >= len(leaves):
+            continue
+        first, now = _lies(leaves[k]), (origin.layout, origin.shared)
+        own = {id(x) for x in outside_of(leaves[k], current())}
+        roots = [known[x] for x in origin.roots if x not in own and x in known]
+        others = tuple((at[other], n) for other, n in origin.others)
+        if roots or others or first != now:
+            yield Met((at[key], k), first, now, tuple(roots), others)
+
+
+def _lies(x: Any) -> tuple[Layout, str | None]:
+    return layout(x), obstacle(x)
 
 
 def _start(slot: Slot | None, leaf: Any) -> Start | None:
@@ -173,6 +275,8 @@ def _start(slot: Slot | None, leaf: Any) -> Start | None:
     own = slot_of(leaf)
     if slot is None:
         return Start(None, type(leaf))
+    if type(leaf) is int and slot.type == FLOAT:
+        return Start(slot, _first(leaf), widened=True)
     if own is None or slot.type != own.type:
         return None
     return Start(slot._replace(type=own.type.with_shape(())), _first(leaf))
@@ -195,36 +299,68 @@ def recall(
     The first time in a recording that is what was found in the one before it, else what was
     found of the same source in this one: when a loop around it was recorded, or at another call.
     """
+    if not _attempt.allowed:
+        return None
     guess = _guesses.get(place) if is_first else None
     guess = guess or around.known_loops.get(found.steps.node)
     if guess is None:
         return None
-    frames = _frames(frame)
+    frames = sight.frames_of(frame)
     carried: dict[Key, Carried | None] = {}
+    widened: dict[Key, list[int]] = {}
     for path, name, tree, starts in guess.carried:
-        owner = _frame_of(_found(frames, path), name)
+        owner = sight.frame_of(sight.found_at(frames, path), name)
         if owner is None:
             return None
         first = owner.names.get(name, MISSING)
-        kept = None if starts is None else _fitting(first, tree, starts, around)
-        carried[owner, name] = kept
-        if starts is not None and kept is None:
+        if tree is None or starts is None:
+            carried[owner, name] = None
+            continue
+        kept = carried[owner, name] = _fitting(first, tree, starts, around)
+        if kept is None:
             return None
-    written = [None if path is None else _root(frames, *path) for path in guess.written]
-    lists = [_found(frames, path) for path in guess.lists]
+        if leaves := [k for k, start in enumerate(starts) if start.widened]:
+            widened[owner, name] = leaves
+    written = [None if path is None else sight.memory_at(frames, *path) for path in guess.written]
+    lists = [sight.found_at(frames, path) for path in guess.lists]
     for known, root in zip(guess.written, written, strict=True):
         if known is not None and (root is None or not around.may_write(root)):
             return None
     if any(type(x) is not list for x in lists):
         return None
+    whole = [sight.found_at(frames, path) for path in guess.whole]
+    housed = [(sight.found_at(frames, path), known) for path, known in guess.buffers]
+    if not all(type(x) in (list, deque) for x in (*whole, *(owner for owner, _ in housed))):
+        return None
+    if not all(buffers.keep(found, owner, known) for owner, known in housed):
+        found.housing.houses.clear()
+        return None
     for key, kept in carried.items():
         if kept is not None:
             found.carry(key, kept, around)
+    _meet(found, list(carried), guess.met, frames)
     found.written.update((id(x), x) for x in written if x is not None)
     found.lists.update((id(x), x) for x in lists)
+    found.whole.update((id(x), x) for x in whole)
     if guess.signals:
         found.signals, found.guard = True, WHILE
-    return Order(list(carried), [None if x is None else id(x) for x in written])
+    _attempt.used = True
+    places = [None if x is None else id(x) for x in written]
+    return Order(list(carried), places, housed, guess.needs_more, widened)
+
+
+def _meet(found: Findings, keys: list[Key], met: Sequence[Met], frames: list[Frame]) -> None:
+    """Let arrays start as what steps may find them to be."""
+    for (at, k), first, (lies, hindered), roots, others in met:
+        key = keys[at]
+        origin = found.origins.get((key, k))
+        if origin is None or _lies(found.carried[key].leaves[k]) != first:
+            continue
+        origin.layout, origin.shared = lies, hindered
+        origin.others |= {(keys[n], m) for n, m in others if (keys[n], m) in found.origins}
+        for root in (sight.memory_at(frames, *path) for path in roots):
+            if root is not None and current().is_inside(root.trace):
+                origin.roots[id(root)] = root
 
 
 def _fitting(
@@ -237,18 +373,18 @@ def _fitting(
     if found != tree:
         return None
     slots: list[Slot | None] = []
-    for (slot, start), leaf in zip(starts, leaves, strict=True):
+    for (slot, start, is_widened), leaf in zip(starts, leaves, strict=True):
         own = slot_of(leaf)
         if slot is None or own is None:
             if slot is not None or start is not type(leaf):
                 return None
             slots.append(None)
             continue
-        if start != _first(leaf) or slot.type.dtype != own.type.dtype:
+        if start != _first(leaf) or not (is_widened or slot.type.dtype == own.type.dtype):
             return None
         if slot.weak != own.weak and _has_single(around):
             return None
-        slots.append(slot._replace(type=own.type))
+        slots.append(slot if is_widened else slot._replace(type=own.type))
     return Carried(tree, slots, leaves)
 
 
@@ -262,76 +398,3 @@ def _has_single(trace: Trace | None) -> bool:
             return True
         trace = trace.parent
     return False
-
-
-# --- what names lead to --------------------------------------------------------------------------
-
-
-def _frames(frame: Frame) -> list[Frame]:
-    """Those of the recording, and of the functions that are running, the innermost first."""
-    frames: list[Frame] = [ledger()]
-    for end in (frame, *reversed(running())):
-        inner = end if isinstance(end, Frame) else None
-        while inner is not None and inner not in frames:
-            frames.append(inner)
-            inner = inner.outer
-    return frames
-
-
-def _in_sight(frame: Frame) -> Iterator[tuple[Path, Any, Mapping[Any, Any]]]:
-    """The frames, and what their names hold of containers and of objects that were met."""
-    met, seen = ledger().objects.keys(), set()
-    left: deque[tuple[Path, Any]] = deque(((k,), x) for k, x in enumerate(_frames(frame)))
-    while left:
-        path, owner = left.popleft()
-        if id(owner) in seen:
-            continue
-        seen.add(id(owner))
-        parts = _parts(owner)
-        yield path, owner, parts
-        if len(path) <= DEEPEST:
-            for key, x in parts.items():
-                if type(x) in CONTAINERS or id(x) in met:
-                    left.append(((*path, key), x))
-
-
-def _parts(owner: Any) -> Mapping[Any, Any]:
-    """What names, keys or places lead to from a frame, a container or an object."""
-    if isinstance(owner, Frame):
-        return dict(owner.names)
-    if type(owner) in SEQUENCES:
-        return dict(enumerate(owner)) if len(owner) <= MOST_ITEMS else NOTHING
-    return dict(owner if type(owner) in MAPPINGS else attributes(owner))
-
-
-def _found(frames: list[Frame], path: Path) -> Any:
-    """What lies there, None if nothing."""
-    first, *keys = path
-    owner: Any = frames[first] if first < len(frames) else None
-    for key in keys:
-        owner = _parts(owner).get(key)
-    return owner
-
-
-def _frame_of(owner: Any, name: str) -> Frame | None:
-    """The frame of which a name of it is one."""
-    if owner is None or isinstance(owner, Frame):
-        return owner
-    return contents(owner) if type(owner) in CONTAINERS else attributes_of(owner, name)
-
-
-def _root(frames: list[Frame], path: Path, name: str, k: int) -> Storage | None:
-    owner = _found(frames, path)
-    roots = list(_roots(_parts(owner).get(name)))
-    return roots[k] if k < len(roots) else None
-
-
-def _roots(value: Any) -> Iterator[Storage]:
-    """The memory of the arrays that a value is, or holds."""
-    if isinstance(value, (tuple, list)):
-        for item in value:
-            yield from _roots(item)
-    elif isinstance(value, (Part, Short)):
-        yield from _roots(value.base if isinstance(value, Part) else value.numbers)
-    else:
-        yield from (x.storage.root for x in arrays_of(value) if not x.scalar)

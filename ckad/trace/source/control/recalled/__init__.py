@@ -1,0 +1,1 @@
+"""What loops were found to do when they were recorded before, as a guess."""
