@@ -46,6 +46,15 @@ def is_same(tape: Tape, made: Tape) -> bool:
     )
 
 
+def in_bodies(tape: Tape, change: Callable[[Tape], Tape]) -> Tape:
+    """The same rows with other bodies."""
+    bodies = tuple(map(change, tape.bodies))
+    if _are(tape.bodies, bodies):
+        return tape
+    inputs, outputs = tape.inputs.tolist(), tape.outputs.tolist()
+    return Tape.of_rows(tape.rows, inputs, outputs, tape.sources, tape.constants, bodies)
+
+
 def _are(xs: Sequence[object], ys: Sequence[object]) -> bool:
     return len(xs) == len(ys) and all(map(is_, xs, ys))
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ckad.passes.cse import Sharing
-from ckad.passes.rewrite import rebuild
+from ckad.passes.rewrite import in_bodies, rebuild
 from ckad.tape.builder import Builder
 from ckad.tape.extents import Masks
 from ckad.tape.ops import Op
@@ -30,8 +30,8 @@ class _Factor(NamedTuple):
 
 def products(tape: Tape) -> Tape:
     """``tape`` with sums over what two factors have in common as matrix products."""
-    if not any(row.op is Op.SUM for row in tape.rows) and not tape.bodies:
-        return tape
+    if not any(row.op is Op.SUM for row in tape.rows):
+        return in_bodies(tape, products)
     return rebuild(tape, _product, products, Sharing())
 
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ckad.passes.cse import Sharing
-from ckad.passes.rewrite import rebuild
+from ckad.passes.rewrite import in_bodies, rebuild
 from ckad.passes.simplify import simplify
 from ckad.rules import RULES
 from ckad.rules.routines.sparse import packed, product
@@ -33,8 +33,8 @@ _TURNED = {Op.LT: Op.GT, Op.LE: Op.GE, Op.GE: Op.LE, Op.GT: Op.LT}
 
 def segments(tape: Tape) -> Tape:
     """``tape`` with sums under known masks as products of sparse matrices."""
-    if not any(row.op is Op.SUM for row in tape.rows) and not tape.bodies:
-        return tape
+    if not any(row.op is Op.SUM for row in tape.rows):
+        return in_bodies(tape, segments)
     found = []
 
     def rewrite(b: Builder, row: Row, env: list[int]) -> int | None:

@@ -106,6 +106,8 @@ class Trace:
         self.index_range: tuple[int, int] | None = None  # of the step's number, half-open
         self.ranges: dict[int, tuple[int, int]] = {}  # integer row -> least and greatest number
         self.large: set[int] = set()  # inputs that start as integers near the ends of 64 bits
+        # what is known of rows (``known``), by the kind of question
+        self.answers: tuple[dict[int, np.ndarray | None], ...] = ({}, {}, {})
         self.forms: dict[int, Any] = {}  # integer row -> its Form (``affine``)
         self.tips: dict[int, Any] = {}  # buffer -> the longest array in it here (``values.grown``)
 

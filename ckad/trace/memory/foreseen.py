@@ -76,6 +76,7 @@ def _follow(
 ) -> Foreseen | None:
     values = {k: first[k] for k in carried}
     step.settle(values)
+    steady = not step.reads_index
     known = [k for k in wanted if values[k] is not UNKNOWN]
     if not known and (flag is None or values[flag] is UNKNOWN):
         return None
@@ -89,25 +90,26 @@ def _follow(
                 exact = False
             elif not values[flag]:
                 break
-        now = list(values.values())
-        if not step.reads_index and _are_same(before, now):  # so will all others be
-            if length >= UNBOUNDED:
-                return None
-            k = length
-            break
+        if steady:
+            now = list(values.values())
+            if _are_same(before, now):  # so will all others be
+                if length >= UNBOUNDED:
+                    return None
+                k = length
+                break
+            before = now
         if k >= budget:
             return None
-        before = now
-        inputs: dict[int, Any] = {0: k}
-        inputs.update((position + 1, x) for position, x in values.items())
+        inputs: dict[int, Any] = {position + 1: x for position, x in values.items()}
+        inputs[0] = k
         values = dict(zip(carried, step.run(inputs), strict=True))
         k += 1
         for position in known:
-            new = values[position]
+            new, old = values[position], most[position]
             if new is UNKNOWN:
                 most[position] = UNKNOWN
-            elif most[position] is not UNKNOWN:
-                most[position] = max(most[position], new)
+            elif old is not UNKNOWN and new > old:
+                most[position] = new
     last = {position: values[position] if exact else UNKNOWN for position in wanted}
     return Foreseen(k, exact, last, {k: most.get(k, UNKNOWN) for k in wanted})
 
@@ -233,9 +235,9 @@ class _Steps:
             self.code.append((place, elementwise(row, operands, self._rows)))
 
     def run(self, inputs: Mapping[int, Any]) -> list[Any]:
-        values = self._blank.copy()
+        values, get = self._blank.copy(), inputs.get
         for place, position in self._entries:
-            values[place] = inputs.get(position, UNKNOWN)
+            values[place] = get(position, UNKNOWN)
         for place, instruction in self.code:
             values[place] = instruction(values)
         return [values[place] for place in self._ends]
@@ -306,7 +308,8 @@ class _Loop(_Control):
         for k in range(self.length):
             inputs[0] = k
             now = self.steps.run(inputs)
-            inputs.update((c + 1, x) for c, x in zip(self.carried, now, strict=True))
+            for c, x in zip(self.carried, now, strict=True):
+                inputs[c + 1] = x
             if not self.steps.reads_index and _are_same(before, now):
                 break
             before = now

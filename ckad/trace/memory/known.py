@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence, Set
 from functools import partial
 from typing import NamedTuple
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -24,11 +23,10 @@ MOST_ELEMENTS = 1 << 20
 #: per trace: row -> its number, or None where it depends on an input
 _Answers = dict[int, "np.ndarray | None"]
 _NOTHING: Mapping[int, np.ndarray] = {}
-_answers: WeakKeyDictionary[Trace, _Answers] = WeakKeyDictionary()
-#: The same where loops and branches are run.
-_run_answers: WeakKeyDictionary[Trace, _Answers] = WeakKeyDictionary()
-#: The same where the numbers of inputs are given.
-_given_answers: WeakKeyDictionary[Trace, _Answers] = WeakKeyDictionary()
+
+#: The kinds of answers that a trace keeps: of constants, where loops and branches are run as well,
+#: and where the numbers of inputs are given.
+_PLAIN, _RUN, _GIVEN = range(3)
 
 Runner = Callable[[Tape, Sequence[np.ndarray]], list[np.ndarray]]
 _runners: list[Runner] = [lambda tape, inputs: evaluate(tape, *inputs)]
@@ -44,7 +42,7 @@ def numbers_of(trace: Trace, row: int, *, running: bool = False) -> np.ndarray |
 
     With ``running``, what loops and branches give is known too, and arrays of any size are.
     """
-    answers = (_run_answers if running else _answers).setdefault(trace, {})
+    answers = trace.answers[_RUN if running else _PLAIN]
     return _number(trace, row, _Numbers(answers, running, partial(numbers_of, running=running)))
 
 
@@ -76,8 +74,7 @@ def numbers_of_call(trace: Trace, row: int) -> np.ndarray | None:
 def _of_call(trace: Trace, row: int) -> np.ndarray | None:
     """What a row holds in the call; None where steps of a loop decide it."""
     given = trace.given if trace.parent is None else _NOTHING
-    answers = _given_answers.setdefault(trace, {})
-    return _number(trace, row, _Numbers(answers, True, _of_call, given))
+    return _number(trace, row, _Numbers(trace.answers[_GIVEN], True, _of_call, given))
 
 
 def _ask(trace: Trace, row: int, found: np.ndarray) -> None:

@@ -179,19 +179,21 @@ def check_short(ufunc: Any, xs: Sequence[Any]) -> None:
 
 def operand_rows(ufunc: Any, xs: Sequence[Any]) -> list[int]:
     """The rows of ``operands``: converted first, then broadcast, then read through their views."""
-    check_short(ufunc, xs)
-    xs = [
-        x if type(x) in _NUMBERS else lift(x) if isinstance(x, (list, tuple)) else _array(x)
-        for x in xs
-    ]
-    b, kinds = current().builder, []
+    b, kinds, arrays = current().builder, list[int](), list[Any]()
     for x in xs:
-        if isinstance(x, Tracer):
-            code = x.storage.type.dtype
-            kinds.append(code | _WEAK if x.weak else int(code))
-        else:
-            kind = _NUMBERS.get(type(x))
-            kinds.append(int(dtype_of(x.dtype)) if kind is None else kind)
+        kind = _NUMBERS.get(type(x))
+        if kind is None:
+            if not isinstance(x, Tracer):
+                check_short(ufunc, xs)
+                x = lift(x) if isinstance(x, (list, tuple)) else concrete(x)
+            if isinstance(x, Tracer):
+                kind = int(x.storage.type.dtype)
+                kind = kind | _WEAK if x.weak else kind
+            else:
+                kind = int(dtype_of(x.dtype))
+        arrays.append(x)
+        kinds.append(kind)
+    xs = arrays
     rows: list[int | None] = []
     shapes: list[tuple[int, ...]] = []
     for x, code in zip(xs, _codes(ufunc, tuple(kinds)), strict=True):
@@ -214,10 +216,6 @@ def operand_rows(ufunc: Any, xs: Sequence[Any]) -> list[int]:
                 row = rows[k]
                 rows[k] = b.broadcast_to(value(xs[k]) if row is None else row, shape)
     return [value(x) if row is None else row for x, row in zip(xs, rows, strict=True)]
-
-
-def _array(x: Any) -> Any:
-    return x if isinstance(x, Tracer) else concrete(x)
 
 
 def operands(ufunc: Any, xs: Sequence[Any], dtype: Any = None) -> list[Tracer]:
