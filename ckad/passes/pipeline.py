@@ -12,7 +12,7 @@ A function below lists the passes of one product, and nothing else puts passes o
     gauss_newton                      an hvp without the second derivative of the function
     members, gradients                `vmap` of a function, and of a gradient
     gradients_apart                   the same where members go through loops in their own time
-    pullbacks, pushforwards, hvps, gauss_newtons
+    pullbacks, pushforwards, hvps
                                       the same for several cotangents or tangents in one run
     inlined                           a tape on its way into another that is being recorded
     adjoint_of_tape, tangent_of_tape  what `ckad.adjoint` and `ckad.tangent` make of any tape
@@ -368,13 +368,6 @@ def hvps(
 ) -> Pipeline:
     """`hvp` in ``n`` directions."""
     return _several(hvp(wrt, moving, contract), "hvps", n_inputs, n)
-
-
-def gauss_newtons(
-    wrt: Positions, n_outputs: int, loss: Tape | None, n_inputs: int, n: int, contract: bool = False
-) -> Pipeline:
-    """`gauss_newton` for ``n`` tangents."""
-    return _several(gauss_newton(wrt, n_outputs, loss, contract), "gauss_newtons", n_inputs, n)
 
 
 def inlined() -> Pipeline:

@@ -10,8 +10,6 @@ import numpy as np
 
 from ckad.errors import CheckpointError
 
-BLOSC_OVERHEAD = 32  # bytes that blosc2 adds at most
-
 
 class Rounding(NamedTuple):
     """What a lossy codec has changed so far.
