@@ -62,6 +62,7 @@ from ckad.trace.primitives import (
 from ckad.trace.source import follow
 from ckad.trace.source.control.recalled.guesses import attempted
 from ckad.trace.source.control.sequences import iteration
+from ckad.trace.source.library import asserted
 from ckad.trace.source.names.bindings import clear
 from ckad.trace.source.outside.clock import computed
 from ckad.trace.source.outside.watch import watch
@@ -81,7 +82,7 @@ MODULES = (
     *fields.MODULES,
     *short.MODULES,
     sparse,
-    *(fourier, iteration),
+    *(fourier, iteration, asserted),
 )
 #: The modules of SciPy's packages, which take long to load.
 _OF_SCIPY = {

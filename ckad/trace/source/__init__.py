@@ -15,7 +15,7 @@ from ckad.trace.arrays import called
 from ckad.trace.memory.opened import is_tracing
 from ckad.trace.source.actions import Actions, hand_over
 from ckad.trace.source.calls import call
-from ckad.trace.source.control.checks import by_builtin, certain, checked, none_used
+from ckad.trace.source.control.checks import by_builtin, certain, checked, none_used, note_raise
 from ckad.trace.source.control.filled import told_apart
 from ckad.trace.source.control.sequences.filtered import reduced
 from ckad.trace.source.control.sequences.generators import ended, listed
@@ -51,6 +51,6 @@ dispatch.put(called, _called, dispatch.EVERY)
 for _builtin, _function in COUNTERPARTS.items():
     dispatch.put(_builtin, _function, dispatch.ANY)
     dispatch.always(_builtin)
-_INTERPRETING = (evaluate, unread, assign, run_block, returned_by, certain, none_used)
+_INTERPRETING = (evaluate, unread, assign, run_block, returned_by, certain, none_used, note_raise)
 _ASKED = (ended, listed, reduced, ordered, extreme, by_builtin, told_apart)
 hand_over(Actions(*_INTERPRETING, *_ASKED))

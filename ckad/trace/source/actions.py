@@ -19,6 +19,7 @@ class Actions(NamedTuple):
     returned_by: Callable[..., Any]
     certain: Callable[..., Any]
     none_used: Callable[[], NoReturn]
+    stop: Callable[..., None]
     ended: Callable[..., Any]
     listed: Callable[..., Any]
     reduced: Callable[..., Any]
@@ -103,3 +104,8 @@ def told_apart(callee: Any, args: Any) -> Any:
 def none_used() -> NoReturn:
     """The program stops here, in the body being recorded."""
     _known[0].none_used()
+
+
+def stop(wrong: Any) -> None:
+    """The program stops here if ``wrong``, whatever it computes afterwards."""
+    _known[0].stop(wrong)

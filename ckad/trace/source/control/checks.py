@@ -15,14 +15,12 @@ from contextlib import contextmanager
 from typing import Any, NoReturn
 
 import numpy as np
-from numpy import testing
 
 from ckad import trees
 from ckad.errors import CarryError, CkadError, ConcreteValueError
 from ckad.place import at_place
 from ckad.tape.ops import Op
 from ckad.tape.reasons import Reason
-from ckad.trace import dispatch
 from ckad.trace.integers.affine import is_at_least, is_held, range_of
 from ckad.trace.memory.context import current, mark_place
 from ckad.trace.memory.storage import Storage
@@ -354,47 +352,3 @@ def _after_all(result: Any, opened: Ledger) -> Any:
     if not isinstance(checks, Tracer):  # a copy, since lists are put back
         return trees.map_leaves(lambda leaf: leaf, result) if is_put_back else result
     return trees.map_leaves(lambda leaf: _after(leaf, checks), result)
-
-
-# --- numpy.testing -----------------------------------------------------------------------------
-
-
-def _asserted(holds: Callable[..., Any]) -> Callable[..., None]:
-    """A check of NumPy's of traced numbers, which stops the program as an ``assert`` does."""
-
-    def check(
-        x: Any, y: Any, *args: Any, err_msg: Any = "", verbose: Any = True, **options: Any
-    ) -> None:
-        note_raise(np.logical_not(holds(x, y, *args, **options)))
-
-    return check
-
-
-def _are_close(
-    x: Any, y: Any, rtol: float = 1e-7, atol: float = 0.0, equal_nan: bool = True
-) -> Any:
-    return np.allclose(x, y, rtol, atol, equal_nan)
-
-
-def _to_digits(digits: int) -> Callable[..., Any]:
-    """Whether numbers are equal to so many digits behind the point, of which NumPy asks."""
-
-    def are_equal(x: Any, y: Any, decimal: int = digits) -> Any:
-        return np.allclose(x, y, 0.0, 1.5 * 10.0**-decimal, equal_nan=True)
-
-    return are_equal
-
-
-def _are_equal(x: Any, y: Any) -> Any:
-    return np.array_equal(x, y) if np.shape(x) == np.shape(y) else np.all(np.equal(x, y))
-
-
-_ASSERTED = {
-    testing.assert_allclose: _are_close,
-    testing.assert_array_almost_equal: _to_digits(6),
-    testing.assert_almost_equal: _to_digits(7),
-    testing.assert_array_equal: _are_equal,
-    testing.assert_equal: _are_equal,
-}
-for _function, _holds in _ASSERTED.items():
-    dispatch.put(_function, _asserted(_holds), dispatch.ANY)
