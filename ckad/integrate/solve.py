@@ -124,11 +124,7 @@ def solve_ivp(
     if method in fixed.METHODS:
         _refuse_for_fixed(method, dense_output, events, options)
         control(rtol, atol, None, math.inf, differentiate_steps, asked)
-        if first_step is not None or max_step != math.inf:
-            told = (
-                f"{method} has fixed steps, no first_step= and max_step=: give n_steps= or step=."
-            )
-            raise ValueError(at_place(told))
+        _refuse_lengths(method, first_step, max_step)
         n = _steps(method, asked, n_steps, step)
         return fixed.solve(fixed.METHODS[method], asked, n, observe)
     _check_method(method, options)
@@ -139,13 +135,8 @@ def solve_ivp(
     bounds = control(rtol, atol, first_step, max_step, differentiate_steps, asked)
     about = parts, jac, jac_sparsity, arguments(args)
     if is_tracing():
-        made = METHODS[method]
         now = Asked(asked, bounds, prepared(events, arguments(args), max_events), *about)
-        later = now.as_now() if dense_output or asked.t_eval is None else now
-        found = recorded.solve(made(now), observe, lambda: made(later.with_lengths()))
-        if dense_output:
-            found.sol = recorded.Solution(lambda t: made(later.at(t)))
-        return found
+        return _recorded(METHODS[method], now, observe, dense_output)
     if method in STIFF or method in SCIPYS:
         options |= {"jac": jac, "jac_sparsity": jac_sparsity}
     solver: Any = SAME_OUTSIDE.get(method, method)
@@ -167,6 +158,23 @@ def solve_ivp(
         columns = [observe(t, y) for t, y in zip(result.t, result.y.T, strict=True)]
         result["y"] = np.stack(columns, axis=-1)
     return OdeResult(**result)
+
+
+def _recorded(
+    made: Callable[[Asked], Any], now: Asked, observe: Callable[..., Any], dense_output: bool
+) -> OdeResult:
+    """The steps of an adaptive method as part of what is recorded."""
+    later = now.as_now() if dense_output or now.problem.t_eval is None else now
+    found = recorded.solve(made(now), observe, lambda: made(later.with_lengths()))
+    if dense_output:
+        found.sol = recorded.Solution(lambda t: made(later.at(t)))
+    return found
+
+
+def _refuse_lengths(method: str, first_step: float | None, max_step: float) -> None:
+    if first_step is not None or max_step != math.inf:
+        told = f"{method} has fixed steps, no first_step= and max_step=: give n_steps= or step=."
+        raise ValueError(at_place(told))
 
 
 def _check_method(method: str, options: dict[str, Any]) -> None:

@@ -50,20 +50,9 @@ def hybrid(f: F, slopes: F, x: Any, xtol: float, limit: int, factor: float) -> A
         tried = f(x + step)
         calls = calls + 1
         size_tried = length(tried)
-        gained = np.where(size_tried < size, 1.0 - (size_tried / size) ** 2, -1.0)
         foreseen = value + jacobian @ step
-        left = length(foreseen)
-        promised = np.where(left < size, 1.0 - (left / size) ** 2, 0.0)
-        ratio = np.where(promised > 0.0, gained / np.where(promised > 0.0, promised, 1.0), 0.0)
-        if ratio < 0.1:
-            good, bad = 0 * good, bad + 1
-            radius = 0.5 * radius
-        else:
-            good, bad = good + 1, 0 * bad
-            if ratio >= 0.5 or good > 1:
-                radius = np.maximum(radius, made / 0.5)
-            if abs(ratio - 1.0) <= 0.1:
-                radius = made / 0.5
+        gained, ratio = agreement(size, size_tried, length(foreseen))
+        radius, good, bad = resized(radius, made, ratio, good, bad)
         change = (tried - foreseen) / np.where(made > 0.0, made, 1.0)
         along = scale * scale * step / np.where(made > 0.0, made, 1.0)
         if ratio >= 1e-4:
@@ -93,6 +82,28 @@ def hybrid(f: F, slopes: F, x: Any, xtol: float, limit: int, factor: float) -> A
             jacobian = jacobian + change[:, np.newaxis] * along
             fresh = False
     return x, value, np.where(info == 0, 2, info), calls, near
+
+
+def agreement(size: Any, tried: Any, foreseen: Any) -> Any:
+    """By which part ‖f‖² has become smaller, and how much that is of what the Jacobian promised."""
+    gained = np.where(tried < size, 1.0 - (tried / size) ** 2, -1.0)
+    promised = np.where(foreseen < size, 1.0 - (foreseen / size) ** 2, 0.0)
+    ratio = np.where(promised > 0.0, gained / np.where(promised > 0.0, promised, 1.0), 0.0)
+    return gained, ratio
+
+
+def resized(radius: Any, made: Any, ratio: Any, good: Any, bad: Any) -> Any:
+    """The radius within which the Jacobian is trusted, and steps that were good, or bad, so far."""
+    if ratio < 0.1:
+        good, bad = 0 * good, bad + 1
+        radius = 0.5 * radius
+    else:
+        good, bad = good + 1, 0 * bad
+        if ratio >= 0.5 or good > 1:
+            radius = np.maximum(radius, made / 0.5)
+        if abs(ratio - 1.0) <= 0.1:
+            radius = made / 0.5
+    return radius, good, bad
 
 
 def dogleg(jacobian: Any, value: Any, scale: Any, radius: Any) -> Any:

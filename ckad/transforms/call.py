@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -106,6 +106,15 @@ class Call:
         """Refuse what was recorded for the numbers of this call alone."""
         if self._refusal is not None:
             raise self._refusal
+
+    @cached_property
+    def options(self) -> Options:
+        """The options with the engine that runs the tape."""
+        asked = self._asked
+        resolve = partial(resolved, self.tape, asked, 1 if self._refusal is None else 0)
+        # a function to be called may be another one each time
+        again = isinstance(asked.progress, bool)
+        return self.once(("options", asked), resolve) if again else resolve()
 
     @property
     def options(self) -> Options:

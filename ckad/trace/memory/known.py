@@ -74,8 +74,7 @@ def numbers_of_call(trace: Trace, row: int) -> np.ndarray | None:
 def _of_call(trace: Trace, row: int) -> np.ndarray | None:
     """What a row holds in the call; None where steps of a loop decide it."""
     given = trace.given if trace.parent is None else _NOTHING
-    answers = trace.answers[_GIVEN]
-    return _number(trace, row, _Numbers(answers, True, _of_call, given))
+    return _number(trace, row, _Numbers(trace.answers[_GIVEN], True, _of_call, given))
 
 
 def _ask(trace: Trace, row: int, found: np.ndarray) -> None:
