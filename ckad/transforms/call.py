@@ -62,7 +62,6 @@ class Call:
     """A function with the arguments of one call."""
 
     _check: Callable[[], None] | None = None
-    _resolved: Options | None = None
 
     def __init__(
         self,
@@ -115,21 +114,6 @@ class Call:
         # a function to be called may be another one each time
         again = isinstance(asked.progress, bool)
         return self.once(("options", asked), resolve) if again else resolve()
-
-    @property
-    def options(self) -> Options:
-        """The options with the engine that runs the tape."""
-        if self._resolved is None:
-            asked = self._asked
-            resolve = partial(resolved, self.tape, asked, 1 if self._refusal is None else 0)
-            # a function to be called may be another one each time
-            again = isinstance(asked.progress, bool)
-            self._resolved = self.once(("options", asked), resolve) if again else resolve()
-        return self._resolved
-
-    @options.setter
-    def options(self, options: Options) -> None:
-        self._resolved = options
 
     @property
     def name(self) -> str:
