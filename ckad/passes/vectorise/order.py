@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from ckad.passes.liveness import readers_of
 from ckad.passes.vectorise import region as regions
 from ckad.passes.vectorise.extremum import Record, follower_of, leader_of
 from ckad.passes.vectorise.reduction import Term, terms_of
@@ -30,7 +31,12 @@ class Order:
             k: survey.source(view) for k, view in survey.views.items() if survey.uses[k]
         }
         cells = range(len(survey.cells))
-        self._starts = [self._start_of(at) for at in cells]
+        entered: list[list[int]] = [[] for _ in cells]
+        for k, source in self.sources.items():
+            if isinstance(source, Entered):
+                entered[source.cell].append(k)
+        self._readers = readers_of(survey.rows)
+        self._starts = [self._start_of(at, entered[at]) for at in cells]
         self._follows = [self._following(start) for start in self._starts]
         self.terms = [self._terms(at) for at in cells]
         self.leaders = {at: r for at in cells if (r := self._leader(at)) is not None}
@@ -39,18 +45,14 @@ class Order:
         }
         self.rows = self._sorted(self._wanted())
 
-    def _start_of(self, at: int) -> set[int]:
+    def _start_of(self, at: int, entered: Iterable[int]) -> set[int]:
         """The rows that show what a cell holds when an iteration starts."""
         survey, cell = self.survey, self.survey.cells[at]
         region = cell.region
         if region is None:
             base = survey.inputs[1 + cell.carry]
             region = regions.everything(survey.rows[base].type.shape)
-        return {
-            k
-            for k, source in self.sources.items()
-            if isinstance(source, Entered) and source == (at, region)
-        }
+        return {k for k in entered if self.sources[k] == (at, region)}
 
     def _terms(self, at: int) -> list[Term] | None:
         """The terms of a cell that is a reduction."""
@@ -79,10 +81,11 @@ class Order:
         return next(at for at, r in self.leaders.items() if r.condition == record.condition)
 
     def _following(self, start: set[int]) -> set[int]:
-        follows = set(start)
-        for k, row in enumerate(self.survey.rows):
-            if any(x in follows for x in row.operands):
-                follows.add(k)
+        follows, pending = set(start), list(start)
+        while pending:
+            new = [k for k in self._readers[pending.pop()] if k not in follows]
+            follows.update(new)
+            pending += new
         return follows
 
     def _wanted(self) -> Iterable[int]:
