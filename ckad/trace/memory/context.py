@@ -102,6 +102,7 @@ class Trace:
         self.decides: Given = parent.decides if parent else Given.NOTHING
         self.given: dict[int, np.ndarray] = parent.given if parent else {}
         self.asked: dict[int, np.ndarray] = {}
+        self.recursions = 0  # deep calls of functions within themselves, under traced conditions
         self.late: list[Late] = []  # rows of constants that are not known yet
         self.index_range: tuple[int, int] | None = None  # of the step's number, half-open
         self.ranges: dict[int, tuple[int, int]] = {}  # integer row -> least and greatest number

@@ -11,13 +11,15 @@ from typing import Any
 from ckad.errors import CkadError, UnrecordableError
 from ckad.place import at_place, running
 from ckad.trace.memory.context import current, mark_place
-from ckad.trace.memory.opened import is_tracing
+from ckad.trace.memory.opened import is_tracing, stack
 from ckad.trace.source.actions import returned_by, run_block
 from ckad.trace.source.names.frame import Frame, enclosing, made, region
 from ckad.trace.source.names.generated import Generated, GeneratorFrame
 from ckad.trace.source.names.reader import Definition, definition_of, nothing, scope_of
 from ckad.trace.source.outside.watch import watch
 
+#: Calls of a function within so many of itself, on sides of as many conditions, and the most.
+DEEP, MANY = 6, 1_000
 #: The name by which methods know their class, as ``super()`` does.
 OWN_CLASS = "__class__"
 
@@ -127,26 +129,40 @@ def call_from_source(function: Any, args: Sequence[Any], options: dict[str, Any]
     return run(frame)
 
 
+def _check_recursion(frame: Frame, functions: Sequence[Any]) -> None:
+    """A recursion that traced conditions end is written out on both sides of all of them: each
+    level may double its calls."""
+    inner = region()
+    if inner is None or inner.depth < DEEP:
+        return
+    if sum(x.definition is frame.definition for x in functions if isinstance(x, Frame)) >= DEEP:
+        outermost = stack()[0]
+        outermost.recursions += 1
+        if outermost.recursions > MANY:
+            raise _too_deep(frame)
+
+
+def _too_deep(frame: Frame) -> UnrecordableError:
+    return UnrecordableError(
+        at_place(
+            f"{frame.definition.name}() calls itself deeper than can be recorded. Calls are "
+            "written out, on both sides of a condition that is traced. Write a loop.",
+            frame.place,
+        )
+    )
+
+
 def run(frame: Frame) -> Any:
     """Run the body of a function; what it returns."""
     functions = running()
+    _check_recursion(frame, functions)
     functions.append(frame)
     try:
         return returned_by(frame, run_block(frame, frame.definition.body))
     except CkadError:
         raise
     except RecursionError:  # from a frame that has room for a message
-        raise UnrecordableError(
-            at_place(
-                f"{frame.definition.name}() calls itself deeper than can be recorded. Calls are "
-                "written out, on both sides of a condition that is traced. Write a loop.",
-                frame.place,
-            )
-        ) from None
-    except Exception as error:
-        if not getattr(error, "__notes__", None) and str(frame.place) not in str(error):
-            error.add_note(at_place("raised here", frame.place))
-        raise
+        raise _too_deep(frame) from None
     finally:
         functions.pop()
         if functions and is_tracing():
