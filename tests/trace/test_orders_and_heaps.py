@@ -360,3 +360,16 @@ def test_what_holds_a_chosen_object_is_not_compared_by_python(held):
 
     with pytest.raises(ConcreteValueError):
         ckad.value_and_grad(program)(0.2, 0.5)
+
+
+def test_one_list_that_is_sorted_several_times_stays_one():
+    def f(x, both):
+        row, other = [x, 0.0], [2.0 * x, 1.0]
+        rows = [row, row, other] if both else [row] * 3
+        rows.sort(key=lambda r: r[0])
+        rows[0][1] = 3.0
+        return sum(r[1] for r in rows) * x
+
+    assert ckad.value_and_grad(f, engine="vm")(0.7, False) == (f(0.7, False), 9.0)
+    with pytest.raises(ckad.errors.AliasError, match="one and the same"):
+        ckad.grad(f, engine="vm")(0.7, True)

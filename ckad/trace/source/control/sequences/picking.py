@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ckad import trees
-from ckad.errors import UnrecordableError, UnsupportedFunctionError
+from ckad.errors import AliasError, UnrecordableError, UnsupportedFunctionError
 from ckad.place import at_place
 from ckad.tape.ops import Op
 from ckad.trace.integers.affine import is_at_least, range_of
@@ -143,8 +143,18 @@ def picked(items: Sequence[Any], places: Sequence[Any]) -> list[Any]:
     numbers = [x for place in places if (x := decided(place)) is not None]
     if len(numbers) == len(places):
         return [items[int(x)] for x in numbers]
+    if all(x is items[0] for x in items):
+        return [items[0]] * len(places)
     if all(map(can_be_chosen, items)):
         return [_one_at(items, place) for place in places]
+    lists = [id(x) for x in items if isinstance(x, (list, dict))]
+    if len({*lists}) < len(lists):
+        raise AliasError(
+            at_place(
+                "a traced value decides the order or choice of lists or dicts of which two are one "
+                "and the same, so that a change of one shows in the other. Make copies: list(x)."
+            )
+        )
     if all(type(x) is tuple for x in items) and len(set(map(len, items))) == 1:
         columns = [picked(column, places) for column in zip(*items, strict=True)]
         return list(zip(*columns, strict=True)) if columns else [()] * len(places)
