@@ -70,6 +70,13 @@ def recorded(
     raise refusal from None
 
 
+def reason(refusal: CkadError | None) -> str:
+    """Why a recording holds for the numbers of one call alone; empty if it does not."""
+    if refusal is None:
+        return ""
+    return f"it is recorded as it runs for other numbers ({str(refusal).partition(chr(10))[0]})"
+
+
 def _is_plain(given: Arguments) -> bool:
     """Whether the numbers of the arguments are there."""
     return not is_tracing() and not any(isinstance(x, Tracer) for x in given.arrays)

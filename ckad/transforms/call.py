@@ -86,7 +86,7 @@ class Call:
             known = self._recorded(kwargs, key, known)
         self.recording: Recording = known.recording
         self._refusal = known.refusal
-        self.anew = known.anew
+        self.anew = known.anew or attempts.reason(known.refusal)
         self.tape = known.tape
         self._derived = known.derived
         self._has_key = not isinstance(key, Alone)

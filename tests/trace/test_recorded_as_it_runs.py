@@ -222,6 +222,12 @@ def test_where_warnings_are_errors_the_program_is_refused():
             ckad.grad(lambda p: merged(p))(P)
 
 
+def test_explain_says_that_it_is_recorded_anew():
+    anew = ckad.explain(quick, P).anew
+    assert anew.startswith("it is recorded as it runs for other numbers (")
+    assert "which items a comprehension keeps" in anew
+
+
 def test_second_derivatives():
     v, h = np.array([1.0, 0.5]), 1e-5
     product = ckad.hvp(quadrature, (P,), (v,))
