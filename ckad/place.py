@@ -17,9 +17,10 @@ _PACKAGE = str(Path(__file__).parent)
 _INTERPRETER = str(Path(__file__).parent / "trace" / "source") + os.sep
 _DEMO = str(Path(_PACKAGE) / "demo")
 _SITE = Path(np.__file__).parents[1]
+_NAMES = ("scipy", "numba", "pandas", "sklearn", "xarray")
 #: Libraries whose functions may be followed; what goes wrong in them is told at the user's line.
-_LIBRARIES = tuple(str(_SITE / name) + os.sep for name in ("scipy", "numba"))
-_MODULES = ("ckad.", "numpy.", "scipy.", "numba.")
+_LIBRARIES = tuple(str(_SITE / name) + os.sep for name in _NAMES)
+_MODULES = ("ckad.", "numpy.", *(f"{name}." for name in _NAMES))
 #: What a user has not written, though it may be interpreted.
 _SOLVERS = tuple(str(Path(_PACKAGE) / name) + os.sep for name in ("integrate", "optimize"))
 _OTHERS = (*_LIBRARIES, _INTERPRETER, *_SOLVERS)

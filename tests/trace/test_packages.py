@@ -11,11 +11,28 @@ import pytest
 from scipy import special
 
 import ckad
-from ckad.errors import TraceError, UnrecordableError, UnsupportedFunctionError
+from ckad.errors import ConcreteValueError, TraceError, UnrecordableError, UnsupportedFunctionError
 
 from .idioms import check
 
 X = np.array([1.0, -2.0, 3.0])
+
+
+def test_frames_of_pandas_are_known():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"t": np.arange(5.0), "y": np.cos(np.arange(5.0))})
+
+    def misfit(a):
+        total = np.sum((frame["y"].values - a * frame.t.to_numpy()) ** 2)
+        for _, row in frame.iterrows():
+            total += row["y"] * a
+        return total + np.mean(frame["y"]) * a + frame.groupby(frame.t > 2.0).y.mean().iloc[0] * a
+
+    value, slope = ckad.value_and_grad(misfit)(0.3)
+    assert value == pytest.approx(misfit(0.3), rel=1e-14)
+    assert slope == pytest.approx((misfit(0.4) - misfit(0.2)) / 0.2, rel=1e-10)
+    with pytest.raises(ConcreteValueError, match=f"{re.escape(__file__)}:"):
+        ckad.grad(lambda a: pandas.Series(a * np.ones(3)).sum())(0.3)
 
 
 @numba.vectorize

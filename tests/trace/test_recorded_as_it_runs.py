@@ -320,7 +320,30 @@ def unique(p):
     return np.sum(items * counts * np.arange(len(items))) * p[1]
 
 
-@pytest.mark.parametrize("f", [neighbours, triangles, peaks, clusters, unique])
+KNOWN = spatial.KDTree(POINTS)
+
+
+def known_points(p):
+    """Of a tree that is there already, at traced places."""
+    distances, _ = KNOWN.query(POINTS[:5] * p)
+    return distances @ np.arange(5.0) + p[0] * sum(
+        map(len, KNOWN.query_ball_point(POINTS * p, 0.2))
+    )
+
+
+def estimated(p):
+    neighbors = pytest.importorskip("sklearn.neighbors")
+    cluster = pytest.importorskip("sklearn.cluster")
+    x = POINTS * p
+    labels = cluster.KMeans(3, n_init=1, random_state=0).fit_predict(x)
+    near = neighbors.NearestNeighbors(n_neighbors=2).fit(x).kneighbors(x)[1][:, 1]
+    return sum(np.sum(x[labels == k].mean(axis=0) ** 2) for k in range(3)) + np.sum(x[near] * x)
+
+
+FOUND = [neighbours, triangles, peaks, clusters, unique, known_points, estimated]
+
+
+@pytest.mark.parametrize("f", FOUND)
 def test_integers_of_functions_without_a_rule(f):
     value, gradient = ckad.value_and_grad(f, engine="vm")(P)
     assert value == pytest.approx(f(P), rel=1e-13)
@@ -342,6 +365,18 @@ def test_integers_of_functions_without_a_rule(f):
     ],
 )
 def test_floats_of_functions_without_a_rule_are_refused(f):
+    with pytest.raises(CkadError):
+        ckad.grad(f)(P)
+
+
+def test_what_an_estimator_was_fitted_to_before_is_not_read():
+    cluster = pytest.importorskip("sklearn.cluster")
+    fitted = cluster.KMeans(3, n_init=1, random_state=0).fit(POINTS)
+
+    def f(p):
+        fitted.fit(POINTS * p)
+        return np.sum(fitted.cluster_centers_)
+
     with pytest.raises(CkadError):
         ckad.grad(f)(P)
 

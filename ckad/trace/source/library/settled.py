@@ -1,11 +1,13 @@
-"""What SciPy's functions without a rule give where a program is recorded as it runs: they are
-called on the numbers of the call. Integers come out of them, and nothing that has a derivative.
+"""What functions of SciPy and scikit-learn without a rule give where a program is recorded as it
+runs: they are called on the numbers of the call, and only their integers go on into the program.
 """
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from functools import partial
+from types import ModuleType
 from typing import Any, NoReturn
 
 import numpy as np
@@ -23,6 +25,10 @@ from ckad.trace.values.tracer import Tracer, known_as_run
 _PLAIN = (bool, int, str, bytes, type(None), np.integer, np.bool_)
 #: Classes of SciPy that search among points, by the names of what they give of these.
 _POINTS = {"KDTree": "data", "cKDTree": "data", "Delaunay": "points", "ConvexHull": "points"}
+#: Those whose methods leave them as they are.
+_SEARCHED = frozenset({"KDTree", "cKDTree", "Delaunay"})
+#: What is asked of a copy of an estimator that has not been fitted: what was, may be read later.
+_FITTING = frozenset({"fit", "fit_predict"})
 
 
 class Settled:
@@ -73,9 +79,20 @@ def called(callee: Any, args: Any, options: Any) -> Any:
     if current().decides < Given.DECISIONS or not _is_given(args, options):
         return NotImplemented
     module = getattr(callee, "__module__", None) or ""
-    if module.partition(".")[0] != "scipy" or not is_hashable(callee) or dispatch.knows(callee):
+    if module.partition(".")[0] not in ("scipy", "sklearn"):
         return NotImplemented
-    return _run(callee, f"{module}.{callee.__name__}", *args, **options)
+    if not is_hashable(callee) or dispatch.knows(callee):
+        return NotImplemented
+    title = f"{module}.{callee.__name__}"
+    owner = getattr(callee, "__self__", None)
+    if owner is None or isinstance(owner, ModuleType):
+        return _run(callee, title, *args, **options)
+    if type(owner).__name__ in _SEARCHED:  # of points that are known
+        points = getattr(owner, _POINTS[type(owner).__name__])
+        return getattr(Settled(owner, title, (points,)), callee.__name__)(*args, **options)
+    if callee.__name__ in _FITTING and not any(name.endswith("_") for name in vars(owner)):
+        return _run(getattr(copy.deepcopy(owner), callee.__name__), title, *args, **options)
+    return NotImplemented  # it may change what is read later, as it was
 
 
 def _is_given(args: Any, options: Any) -> bool:
