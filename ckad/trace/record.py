@@ -18,7 +18,7 @@ from ckad.trace import dispatch
 from ckad.trace.arrays import Deferred, made_whole, stopping
 from ckad.trace.bodies import loops
 from ckad.trace.memory.context import Given, Trace, WrittenOut, current, open_trace
-from ckad.trace.memory.known import MOST_ELEMENTS, held_against
+from ckad.trace.memory.known import MOST_ELEMENTS, depends_on_arguments, held_against
 from ckad.trace.memory.layout import layout, layout_of_part
 from ckad.trace.memory.opened import stack
 from ckad.trace.memory.storage import Storage
@@ -68,6 +68,7 @@ from ckad.trace.source.outside.clock import computed
 from ckad.trace.source.outside.watch import watch
 from ckad.trace.values import apply
 from ckad.trace.values.apply import astype
+from ckad.trace.values.part import UnknownLengthError
 from ckad.trace.values.tracer import Tracer, concrete, fresh, localise, value
 
 #: Their rows make up the table.
@@ -206,6 +207,7 @@ class Recording:
     captured: list[int]  # rows of the enclosing trace that follow the arguments as inputs
     held: dict[int, np.ndarray]  # the arrays among the arguments for whose numbers it was made
     decides: Given
+    as_made: bool  # whether it holds only for arguments as the enclosing trace has made them
 
     def holds_for(self, arrays: Sequence[Any]) -> bool:
         """Whether the function would be recorded alike for these arguments."""
@@ -247,9 +249,11 @@ def _recorded(
     decides: Given,
     written_out: dict[Any, CkadError],
 ) -> Recording:
+    shown = _shown(arguments)
     with open_trace() as trace:
         trace.written_out |= written_out
         tracers = [_argument(trace, x) for x in arguments.arrays]
+        trace.shown |= {tracers[k].storage.row: row for k, row in shown.items()}
         given = {x.storage.row: a for x, a in zip(tracers, arguments.arrays, strict=True)}
         if decides and trace.parent is None:
             trace.decides = decides
@@ -276,7 +280,17 @@ def _recorded(
         ]
         held = held_against(trace)
         needed = {k: held[row] for k, row in enumerate(given) if row in held}
-        return Recording(trace.tape(rows), out_tree, scalars, list(trace.captured), needed, decides)
+        as_made = depends_on_arguments(trace)
+        tape = trace.tape(rows)
+        return Recording(tape, out_tree, scalars, list(trace.captured), needed, decides, as_made)
+
+
+def _shown(arguments: Arguments) -> dict[int, int]:
+    """The arguments that a recording around this one has made, and their rows there, where that
+    is recorded for the numbers of a call."""
+    if not stack() or not current().decides:
+        return {}
+    return {k: value(x) for k, x in enumerate(arguments.arrays) if isinstance(x, Tracer)}
 
 
 def _made_whole(out: Any) -> Any:
@@ -342,7 +356,7 @@ def _check_result(fun: Callable[..., Any], leaf: Any) -> None:
     if not isinstance(leaf, (Tracer, np.ndarray, np.generic, float, int)):
         is_part = isinstance(leaf, dispatch.Traced) and leaf.kind == dispatch.PART
         what = "n array whose length is computed" if is_part else f" {type(leaf).__name__}"
-        raise TraceError(
+        raise (UnknownLengthError if is_part else TraceError)(
             at_place(
                 f"{named(fun)} returns a{what}; ckad can return arrays, numbers, "
                 "and tuples, lists, dicts, namedtuples and dataclasses of them. Return one of "

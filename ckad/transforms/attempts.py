@@ -22,13 +22,14 @@ from ckad.place import user_place
 from ckad.trace.memory.context import TooLong
 from ckad.trace.memory.opened import is_tracing
 from ckad.trace.record import Arguments, Given
+from ckad.trace.values.part import UnknownLengthError
 from ckad.trace.values.tracer import Tracer
 from ckad.transforms.reuse import Alone, Recorded
 
 #: What is asked of a recording: its arguments, its key, what the numbers decide, and why they do.
 Once = Callable[[Arguments, "Hashable | Alone", Given, "CkadError | None"], Recorded]
 #: What another way of recording may help against.
-_STAGED = (ConcreteValueError, UnrecordableError, CarryError, AliasError)
+_STAGED = (ConcreteValueError, UnrecordableError, CarryError, AliasError, UnknownLengthError)
 _told: dict[Any, Any] = {}  # which warnings were shown
 
 

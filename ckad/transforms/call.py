@@ -20,6 +20,7 @@ from ckad.checkpoint.plan import Plan
 from ckad.collection import rare_collection
 from ckad.engines import arena
 from ckad.errors import (
+    BatchError,
     BudgetError,
     CheckpointError,
     CkadError,
@@ -105,6 +106,8 @@ class Call:
         """Refuse what was recorded for the numbers of this call alone."""
         if self._refusal is not None:
             raise self._refusal
+        if self.recording.as_made:
+            raise BatchError("what is recorded as it runs is so for one member")
 
     @cached_property
     def options(self) -> Options:

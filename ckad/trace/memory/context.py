@@ -101,6 +101,7 @@ class Trace:
         # what a call gives, by input row, and what may depend on it; and the rows that do
         self.decides: Given = parent.decides if parent else Given.NOTHING
         self.given: dict[int, np.ndarray] = parent.given if parent else {}
+        self.shown: dict[int, int] = {}  # input that is an argument -> its row of the parent
         self.asked: dict[int, np.ndarray] = {}
         self.recursions = 0  # deep calls of functions within themselves, under traced conditions
         self.late: list[Late] = []  # rows of constants that are not known yet

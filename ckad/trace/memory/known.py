@@ -82,10 +82,20 @@ def _ask(trace: Trace, row: int, found: np.ndarray) -> None:
     trace.asked[row] = found
     if trace.parent is None:
         return
-    outer = {inner: k for k, inner in trace.captured.items()}
+    outer = _rows_around(trace)
     for k in _behind(trace, {row}):
         if k in outer and (of_outer := _of_call(trace.parent, outer[k])) is not None:
             _ask(trace.parent, outer[k], of_outer)
+
+
+def _rows_around(trace: Trace) -> dict[int, int]:
+    """Inputs that show rows of the trace around, and these."""
+    return trace.shown | {inner: k for k, inner in trace.captured.items()}
+
+
+def depends_on_arguments(trace: Trace) -> bool:
+    """Whether a recording holds only for arguments as a recording around it has made them."""
+    return not _behind(trace, trace.asked.keys()).isdisjoint(trace.shown)
 
 
 def _behind(trace: Trace, start: Set[int]) -> set[int]:
@@ -100,13 +110,16 @@ def _behind(trace: Trace, start: Set[int]) -> set[int]:
 
 def held_against(trace: Trace) -> dict[int, np.ndarray]:
     """The rows, and their numbers, for which a program was recorded: the inputs that integers
-    depend on, and those integers that loops and branches give, which may round otherwise."""
+    depend on, and those integers that loops and branches give, which may round otherwise; or that
+    depend on arguments which a recording around this one makes."""
     rows, seen = trace.builder.rows, _behind(trace, trace.asked.keys())
     of_results: set[int] = set()
     for k in sorted(seen):  # operands come first
-        if rows[k].op is Op.RESULT or not of_results.isdisjoint(rows[k].operands):
+        is_made = rows[k].op is Op.RESULT or k in trace.shown
+        if is_made or not of_results.isdisjoint(rows[k].operands):
             of_results.add(k)
-    given = {k: x for k, x in trace.given.items() if k in seen}
+    own = trace.given if trace.parent is None else _NOTHING
+    given = {k: x for k, x in own.items() if k in seen}
     whole = (k for k in trace.asked if k in of_results and rows[k].type.numpy.kind in "iub")
     return given | {k: trace.asked[k] for k in whole}
 
@@ -192,5 +205,5 @@ def _computed(trace: Trace, k: int, numbers: _Numbers) -> np.ndarray | None:
 
 def _captured(trace: Trace, row: int, numbers: _Numbers) -> np.ndarray | None:
     """What an input of a body is, if it shows a value of the trace around it."""
-    outer = next((k for k, inner in trace.captured.items() if inner == row), None)
+    outer = _rows_around(trace).get(row)
     return None if outer is None or trace.parent is None else numbers.outside(trace.parent, outer)

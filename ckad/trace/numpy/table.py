@@ -23,7 +23,7 @@ from ckad.trace.arrays import (
     traced,
 )
 from ckad.trace.axes import axis_of
-from ckad.trace.dispatch import REAL, implements, reject
+from ckad.trace.dispatch import REAL, implements, needs_numbers, reject
 
 #: Tables up to this length are searched by comparing with all entries, longer ones by bisection.
 LONGEST_SCAN = 32
@@ -90,7 +90,11 @@ def delete(arr: Any, obj: Any, axis: Any = None) -> Array:
     x = traced(arr)
     x, axis = (reshaped(x, (x.size,)), 0) if axis is None else (x, axis)
     k = axis_of(axis, x.ndim)
-    kept = taken(x, np.delete(np.arange(x.shape[k]), obj), k)
+    places = known(obj)
+    refused = needs_numbers("np.delete", "Use np.where(condition, x, 0), or compute it outside.")
+    if places is None:
+        return refused()
+    kept = taken(x, np.delete(np.arange(x.shape[k]), places), k)
     kept.storage.plain = k == 0  # NumPy indexes with an array, which puts that axis first in memory
     return kept
 

@@ -154,8 +154,12 @@ def as_python_int(x: Number) -> Number:
     return Tracer(x.storage, x.path, scalar=True, weak=True) if isinstance(x, Tracer) else x
 
 
+class UnknownLengthError(UnsupportedFunctionError):
+    """What needs the length of an array where that is only known when the program runs."""
+
+
 def unsupported(what: str) -> NoReturn:
-    raise UnsupportedFunctionError(
+    raise UnknownLengthError(
         at_place(
             f"{what} is not supported for an array whose length is only known when the program "
             "runs: a slice with computed bounds, or the elements under a traced mask, x[mask]. "

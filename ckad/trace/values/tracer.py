@@ -173,7 +173,9 @@ class Tracer(Shaped):
     def __hash__(self) -> int:
         if self.ndim:
             raise TypeError(f"unhashable type: an array of shape {self.shape}")
-        return hash(self._number("a key of a dict or an item of a set").item())
+        if (number := known_as_run(self)) is None:
+            number = self._number("a key of a dict or an item of a set")
+        return hash(number.item())
 
 
 #: A number that is known now, or when the program runs.
