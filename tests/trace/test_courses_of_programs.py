@@ -147,3 +147,21 @@ def test_a_result_of_computed_length():
     found = ckad.jacobian(large)(P)
     wanted = [(large(P + h) - large(P - h)) / 2e-6 for h in 1e-6 * np.eye(2)]
     assert np.allclose(found, np.transpose(wanted), rtol=1e-6, atol=1e-8)
+
+
+# --- what a step asks -----------------------------------------------------------------------------
+
+
+def popped(p):
+    """None, among what is given to a function that asks for a number, is not what it fails by."""
+    items, total = {0: p[0], 2: p[1], 3: 1.0}, 0.0
+    for k in range(9):
+        items.pop(int(4.0 * abs(math.sin(k * p[0]))), None)
+        if sum(items.values()) < 1.6:
+            return total + k * p[1]
+        total += sum(items.values())
+    return total
+
+
+def test_a_key_that_is_asked_for_in_a_step():
+    agrees(popped)

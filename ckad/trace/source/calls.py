@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from ckad.errors import DtypeError, UnrecordableError
+from ckad.errors import DtypeError
 from ckad.trace import dispatch
 from ckad.trace.arrays import made_whole
 from ckad.trace.memory.context import current, mark_place
@@ -49,7 +49,7 @@ from ckad.trace.source.memory.contents import (
 from ckad.trace.source.memory.objects import handed
 from ckad.trace.source.memory.twins import check_found
 from ckad.trace.source.names import classes, instances
-from ckad.trace.source.names.absence import as_told, given, given_deep, needed
+from ckad.trace.source.names.absence import as_told, blamed, given, given_deep
 from ckad.trace.source.names.closures import Closure, call_from_source
 from ckad.trace.source.names.frame import MISSING, ledger, made
 from ckad.trace.source.names.generated import Driven, Each, Filtered, Lazy
@@ -136,12 +136,11 @@ def _call(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
         run_by_python(watched, function)
         for x in (*owner, *args, *options.values()):
             hand_over(watched, x)
+    callee = callee if function is None or owner else function
     try:
-        callee = callee if function is None or owner else function
         return effects.shown_by(_call_library, callee, args, options)
     except (TypeError, DtypeError) as error:
-        if any(x is None for x in args) and not isinstance(error, UnrecordableError):
-            needed(None)
+        blamed(error, args)
         raise
 
 

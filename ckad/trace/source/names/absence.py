@@ -8,14 +8,14 @@ value is known to be there.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import is_dataclass
 from typing import Any, NoReturn
 
 import numpy as np
 
 from ckad import trees
-from ckad.errors import ConcreteValueError
+from ckad.errors import ConcreteValueError, UnrecordableError
 from ckad.place import at_place
 from ckad.trace.dispatch import Traced
 from ckad.trace.memory.context import current
@@ -145,6 +145,14 @@ def needed(x: Any) -> Any:
     if x is None and region() is not None:
         none_used()
     return given(x)
+
+
+def blamed(error: Exception, args: Sequence[Any]) -> None:
+    """In a body, stop the program there where None among ``args`` is why a function has raised;
+    that it asks for a number is of the recording, and not of what is run."""
+    if not isinstance(error, (ConcreteValueError, UnrecordableError)):
+        if any(x is None for x in args):
+            needed(None)
 
 
 def check_operands(*xs: Any) -> None:
