@@ -150,9 +150,9 @@ def needed(x: Any) -> Any:
 def blamed(error: Exception, args: Sequence[Any]) -> None:
     """In a body, stop the program there where None among ``args`` is why a function has raised;
     that it asks for a number is of the recording, and not of what is run."""
-    if not isinstance(error, (ConcreteValueError, UnrecordableError)):
-        if any(x is None for x in args):
-            needed(None)
+    asks = isinstance(error, (ConcreteValueError, UnrecordableError))
+    if not asks and any(x is None for x in args):
+        needed(None)
 
 
 def check_operands(*xs: Any) -> None:
