@@ -165,3 +165,17 @@ def popped(p):
 
 def test_a_key_that_is_asked_for_in_a_step():
     agrees(popped)
+
+
+def test_a_dict_whose_keys_a_loop_changes():
+    """Keys that the numbers decide are others in the loop than those there is space for."""
+
+    def f(p):
+        items, a = {0: p[0]}, np.sin(np.arange(6) * p[0])
+        for k in range(9):
+            items.pop(int(a.sum() * 0.4), None)
+            items[int(p[0] * 4)] = p[1] * k
+        kept = [x for x in p if x > math.sin(p[0])]
+        return sum(key * x for key, x in items.items()) + sum(kept)
+
+    agrees(f)
