@@ -17,7 +17,7 @@ from ckad.tape.types import type_of
 from ckad.trace import dispatch
 from ckad.trace.arrays import Deferred, made_whole, stopping
 from ckad.trace.bodies import loops
-from ckad.trace.memory.context import Given, Trace, WrittenOut, current, open_trace
+from ckad.trace.memory.context import MOST_AS_RUN, Given, Trace, WrittenOut, current, open_trace
 from ckad.trace.memory.known import MOST_ELEMENTS, depends_on_arguments, held_against
 from ckad.trace.memory.layout import layout, layout_of_part
 from ckad.trace.memory.opened import stack
@@ -222,16 +222,17 @@ def record(
     kwargs: Mapping[str, Any] | None = None,
     *,
     decides: Given = Given.NOTHING,
+    most: int = MOST_AS_RUN,
 ) -> Recording:
     """Run ``fun`` on tracers and return what it did; ``kwargs`` are passed as they are.
 
     What the numbers of the arguments decide is known as far as ``decides`` says; the tape stops
-    where it is run on other ones.
+    where it is run on other ones, and may have ``most`` rows if it is recorded as it runs.
     """
     written_out: dict[Any, CkadError] = {}
 
     def once() -> Recording:
-        return _recorded(fun, arguments, kwargs or {}, decides, written_out)
+        return _recorded(fun, arguments, kwargs or {}, decides, most, written_out)
 
     while True:
         try:
@@ -247,6 +248,7 @@ def _recorded(
     arguments: Arguments,
     kwargs: Mapping[str, Any],
     decides: Given,
+    most: int,
     written_out: dict[Any, CkadError],
 ) -> Recording:
     shown = _shown(arguments)
@@ -256,7 +258,7 @@ def _recorded(
         trace.shown |= {tracers[k].storage.row: row for k, row in shown.items()}
         given = {x.storage.row: a for x, a in zip(tracers, arguments.arrays, strict=True)}
         if decides and trace.parent is None:
-            trace.decides = decides
+            trace.decides, trace.most_as_run = decides, most
             trace.given |= {k: np.array(a) for k, a in given.items() if _is_plain(a)}
         for k in arguments.parts():
             _lie_as_part(tracers[k], arguments.arrays[k])

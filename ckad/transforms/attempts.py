@@ -19,17 +19,27 @@ from ckad.errors import (
     UnrecordableError,
 )
 from ckad.place import user_place
-from ckad.trace.memory.context import TooLong
+from ckad.trace.memory.context import MOST_AS_RUN, TooLong
 from ckad.trace.memory.opened import is_tracing
 from ckad.trace.record import Arguments, Given
 from ckad.trace.values.part import UnknownLengthError
 from ckad.trace.values.tracer import Tracer
 from ckad.transforms.reuse import Alone, Recorded
 
-#: What is asked of a recording: its arguments, its key, what the numbers decide, and why they do.
-Once = Callable[[Arguments, "Hashable | Alone", Given, "CkadError | None"], Recorded]
+#: What is asked of a recording: its arguments, its key, what the numbers decide, the most
+#: operations then, and why they decide.
+Once = Callable[[Arguments, "Hashable | Alone", Given, int, "CkadError | None"], Recorded]
 #: What another way of recording may help against.
 _STAGED = (ConcreteValueError, UnrecordableError, CarryError, AliasError, UnknownLengthError)
+#: Ways to record, one after the other, and the most operations of what is recorded as it runs. It
+#: takes many times as long where loops are tried, as those of long programs have to be.
+_WAYS = (
+    (Given.NOTHING, MOST_AS_RUN),
+    (Given.SIZES, MOST_AS_RUN),
+    (Given.STEPS, 10_000),
+    (Given.DECISIONS, MOST_AS_RUN),
+    (Given.STEPS, MOST_AS_RUN),
+)
 _told: dict[Any, Any] = {}  # which warnings were shown
 
 
@@ -41,28 +51,30 @@ def recorded(
 
     ``before`` is a recording of the same that holds for other numbers.
     """
-    pinned = given.pinned()
-    alone = Alone("it asks for an argument's numbers")
-    key_of_numbers = key if len(pinned.traced) == len(given.traced) else alone
+    arguments = given
     refusal = None if before is None else before.refusal
     error: CkadError | None = refusal
-    for decides in Given:
+    for decides, most in _WAYS:
         if before is not None and decides < before.recording.decides:
             continue
         if decides is Given.SIZES and isinstance(error, (CarryError, AliasError)):
             continue  # no integer would help
-        if decides is Given.DECISIONS and refusal is None:
+        if decides > Given.SIZES and refusal is None:
             assert error is not None
             refusal = error
             if not _is_plain(given) or not _warned(refusal):
                 break
-        about = (pinned, key_of_numbers) if decides else (given, key)
+        if decides and arguments is given:
+            arguments = given.pinned()
+            if len(arguments.traced) < len(given.traced):
+                key = Alone("it asks for an argument's numbers")
         try:
-            return about[0], once(*about, decides, refusal)
+            return arguments, once(arguments, key, decides, most, refusal)
         except _STAGED as found:
             error = found
         except TooLong:
-            break
+            if decides is Given.DECISIONS:
+                break
         except CkadError as found:
             if refusal is None:
                 raise

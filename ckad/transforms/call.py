@@ -251,17 +251,18 @@ def recorded(
     arguments: Arguments,
     kwargs: dict[str, Any],
     key: Hashable | Alone,
-    decides: Given = Given.NOTHING,
+    decides: Given,
+    most: int,
     refusal: CkadError | None = None,
 ) -> Recorded:
     """Record ``fun``; what was made of its tape is kept under ``key`` where that is safe."""
     with rare_collection():
         if isinstance(key, Alone):
             watched, anew = None, str(key)
-            recording = record(fun, arguments, kwargs, decides=decides)
+            recording = record(fun, arguments, kwargs, decides=decides, most=most)
         else:
             with watching() as watched:
-                recording = record(fun, arguments, kwargs, decides=decides)
+                recording = record(fun, arguments, kwargs, decides=decides, most=most)
             anew = reuse.anew(recording, watched)
         raw = recording.tape
         tape = remember(_tapes, (raw.identity, "recorded"), lambda: pipeline.recorded().run(raw))

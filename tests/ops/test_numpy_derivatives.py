@@ -19,7 +19,7 @@ from ckad.trace.record import record, take_apart
 
 from .case import Case
 from .checks import ENGINES, Program, check_jvp, check_second_order, check_vjp, run_joined
-from .test_numpy_semantics import EXPRESSIONS, function_of, refusal
+from .test_numpy_semantics import EXPRESSIONS, function_of
 
 #: the last that NumPy takes counts; the first three are for functions that ask for their lengths
 SHAPES = [(5, 5, 5), (1, 3), (3, 3), (5,), (3, 4), (4, 4), (2, 3, 4)]
@@ -66,8 +66,6 @@ def program(expression: str) -> Program:
             try:
                 results = case.expected(x)
             except Exception:
-                continue
-            if refusal(expression, shape):
                 continue
             if any(r.dtype.kind == "f" and np.isfinite(r).all() for r in results):
                 return Program(case)

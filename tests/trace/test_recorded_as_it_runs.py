@@ -12,8 +12,7 @@ from scipy import signal, spatial
 
 import ckad
 from ckad.errors import AsRunWarning, CarryError, CkadError, UnrecordableError
-from ckad.trace.memory import context
-from ckad.transforms import call
+from ckad.transforms import attempts, call
 
 pytestmark = pytest.mark.filterwarnings("ignore::ckad.errors.AsRunWarning")
 
@@ -260,7 +259,8 @@ def test_errors_of_the_program_are_its_own():
 
 
 def test_a_program_that_is_too_long_is_refused_by_its_first_error(monkeypatch):
-    monkeypatch.setattr(context, "MOST_AS_RUN", 400)
+    ways = [(decides, 400) for decides, _ in attempts._WAYS]
+    monkeypatch.setattr(attempts, "_WAYS", ways)
 
     def f(p):
         xs = [p[0]]

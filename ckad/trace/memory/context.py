@@ -100,6 +100,7 @@ class Trace:
         self.steps_of_draws: dict[Any, int] = parent.steps_of_draws if parent else {}
         # what a call gives, by input row, and what may depend on it; and the rows that do
         self.decides: Given = parent.decides if parent else Given.NOTHING
+        self.most_as_run: int = parent.most_as_run if parent else MOST_AS_RUN
         self.given: dict[int, np.ndarray] = parent.given if parent else {}
         self.shown: dict[int, int] = {}  # input that is an argument -> its row of the parent
         self.asked: dict[int, np.ndarray] = {}
@@ -258,8 +259,9 @@ def storage_in(trace: Trace | None, storage: Storage) -> Storage:
 
 def mark_place(trace: Trace) -> None:
     trace.builder.where = user_place()
-    if trace.decides >= Given.DECISIONS and len(trace.builder.rows) > MOST_AS_RUN:
-        raise TooLong(at_place(f"the program has more than {MOST_AS_RUN:,} operations as it runs."))
+    if trace.decides >= Given.DECISIONS and len(trace.builder.rows) > trace.most_as_run:
+        most = trace.most_as_run
+        raise TooLong(at_place(f"the program has more than {most:,} operations as it runs."))
     if len(trace.builder.rows) > MOST_ROWS:
         raise TraceError(
             at_place(
