@@ -36,7 +36,7 @@ _STAGED = (ConcreteValueError, UnrecordableError, CarryError, AliasError, Unknow
 _WAYS = (
     (Given.NOTHING, MOST_AS_RUN),
     (Given.SIZES, MOST_AS_RUN),
-    (Given.STEPS, 10_000),
+    (Given.STEPS, 20_000),
     (Given.DECISIONS, MOST_AS_RUN),
     (Given.STEPS, MOST_AS_RUN),
 )
