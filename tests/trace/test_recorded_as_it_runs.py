@@ -8,7 +8,7 @@ import warnings
 
 import numpy as np
 import pytest
-from scipy import signal, spatial
+from scipy import ndimage, signal, spatial
 
 import ckad
 from ckad.errors import AsRunWarning, CarryError, CkadError, UnrecordableError
@@ -366,6 +366,16 @@ def test_integers_of_functions_without_a_rule(f):
 )
 def test_floats_of_functions_without_a_rule_are_refused(f):
     with pytest.raises(CkadError):
+        ckad.grad(f)(P)
+
+
+def test_arrays_that_a_function_without_a_rule_writes_into_are_no_constants():
+    def f(p):
+        lost = np.zeros(15)
+        ndimage.generic_filter(POINTS[:, 0] * p[0], np.max, size=3, output=lost)
+        return np.sum(lost)
+
+    with pytest.raises((CkadError, ValueError, RuntimeError)):
         ckad.grad(f)(P)
 
 

@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from ckad import trees
 from ckad.errors import UnsupportedFunctionError
 from ckad.place import at_place
 from ckad.trace import dispatch
@@ -101,8 +102,21 @@ def _is_given(args: Any, options: Any) -> bool:
 
 
 def _run(function: Callable[..., Any], name: str, *args: Any, **options: Any) -> Any:
-    found = function(*_numbers(args), **_numbers(options))
+    given = [_numbers(args), _numbers(options)]
+    before = _bytes_of(given)
+    found = function(*given[0], **given[1])
+    if _bytes_of(given) != before:
+        raise UnsupportedFunctionError(
+            at_place(
+                f"{name} writes into an array that it is given, and ckad has no rule for it. Write "
+                "it with functions that docs/numpy.md lists."
+            )
+        )
     return _settled(found, name, args)
+
+
+def _bytes_of(given: Any) -> list[bytes]:
+    return [x.tobytes() for x in trees.flatten(given)[0] if type(x) is np.ndarray]
 
 
 def _numbers(x: Any) -> Any:
@@ -115,9 +129,11 @@ def _numbers(x: Any) -> Any:
                     "a function that ckad has no rule for is given what steps of a loop change."
                 )
             )
-        return found[()]
+        return found.copy()[()]  # it may be written into
     if isinstance(x, Settled):
         return x._inner
+    if type(x) is np.ndarray:
+        return x.copy()
     if isinstance(x, dict):
         return {key: _numbers(item) for key, item in x.items()}
     if type(x) in (list, tuple):
