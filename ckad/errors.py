@@ -59,6 +59,10 @@ class UnsupportedFunctionError(TraceError):
     """A NumPy function, or an argument of one, that ckad has no rule for."""
 
 
+class UnknownLengthError(UnsupportedFunctionError):
+    """A function that needs the length of an array which is only known when the program runs."""
+
+
 class UnrecordableError(TraceError):
     """A loop or branch whose body cannot be recorded once for all its steps, or written into."""
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ckad import trees
-from ckad.errors import AliasError, CkadError, TraceError
+from ckad.errors import AliasError, CkadError, TraceError, UnknownLengthError
 from ckad.place import Source, at_place
 from ckad.tape.tape import Tape
 from ckad.tape.types import type_of
@@ -68,7 +68,6 @@ from ckad.trace.source.outside.clock import computed
 from ckad.trace.source.outside.watch import watch
 from ckad.trace.values import apply
 from ckad.trace.values.apply import astype
-from ckad.trace.values.part import UnknownLengthError
 from ckad.trace.values.tracer import Tracer, concrete, fresh, localise, value
 
 #: Their rows make up the table.
@@ -290,7 +289,7 @@ def _recorded(
 def _shown(arguments: Arguments) -> dict[int, int]:
     """The arguments that a recording around this one has made, and their rows there, where that
     is recorded for the numbers of a call."""
-    if not stack() or not current().decides:
+    if not stack() or current().decides < Given.DECISIONS:
         return {}
     return {k: value(x) for k, x in enumerate(arguments.arrays) if isinstance(x, Tracer)}
 

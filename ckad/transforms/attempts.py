@@ -16,13 +16,13 @@ from ckad.errors import (
     CarryError,
     CkadError,
     ConcreteValueError,
+    UnknownLengthError,
     UnrecordableError,
 )
 from ckad.place import user_place
 from ckad.trace.memory.context import MOST_AS_RUN, TooLong
 from ckad.trace.memory.opened import is_tracing
 from ckad.trace.record import Arguments, Given
-from ckad.trace.values.part import UnknownLengthError
 from ckad.trace.values.tracer import Tracer
 from ckad.transforms.reuse import Alone, Recorded
 
@@ -31,6 +31,7 @@ from ckad.transforms.reuse import Alone, Recorded
 Once = Callable[[Arguments, "Hashable | Alone", Given, int, "CkadError | None"], Recorded]
 #: What another way of recording may help against.
 _STAGED = (ConcreteValueError, UnrecordableError, CarryError, AliasError, UnknownLengthError)
+_NO_NUMBER = (CarryError, AliasError, UnknownLengthError)
 #: Ways to record, one after the other, and the most operations of what is recorded as it runs. It
 #: takes many times as long where loops are tried, as those of long programs have to be.
 _WAYS = (
@@ -57,8 +58,8 @@ def recorded(
     for decides, most in _WAYS:
         if before is not None and decides < before.recording.decides:
             continue
-        if decides is Given.SIZES and isinstance(error, (CarryError, AliasError)):
-            continue  # no integer would help
+        if decides is Given.SIZES and isinstance(error, _NO_NUMBER):
+            continue  # no integer is asked for
         if decides > Given.SIZES and refusal is None:
             assert error is not None
             refusal = error

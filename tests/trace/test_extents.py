@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import ckad
-from ckad.errors import TraceError, UnsupportedFunctionError
+from ckad.errors import UnknownLengthError, UnsupportedFunctionError
 
 from .extent_programs import PROGRAMS, VECTOR
 
@@ -156,10 +156,10 @@ def test_an_array_made_of_a_length_that_is_counted(engine):
         (_step_of_two, UnsupportedFunctionError, "step other than 1 and -1"),
         (
             _median,
-            UnsupportedFunctionError,
+            UnknownLengthError,
             "np.median is not supported for an array whose length is only known",
         ),
-        (_returned, TraceError, "returns an array whose length is computed"),
+        (_returned, UnknownLengthError, "returns an array whose length is computed"),
     ],
 )
 def test_what_is_not_supported_is_named(function, error, message):

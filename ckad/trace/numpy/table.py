@@ -90,7 +90,7 @@ def delete(arr: Any, obj: Any, axis: Any = None) -> Array:
     x = traced(arr)
     x, axis = (reshaped(x, (x.size,)), 0) if axis is None else (x, axis)
     k = axis_of(axis, x.ndim)
-    places = known(obj)
+    places = known(obj) if is_traced(obj) else obj
     refused = needs_numbers("np.delete", "Use np.where(condition, x, 0), or compute it outside.")
     if places is None:
         return refused()

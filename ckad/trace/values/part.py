@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
-from ckad.errors import ConcreteValueError, UnsupportedFunctionError
+from ckad.errors import ConcreteValueError, UnknownLengthError
 from ckad.place import at_place
 from ckad.trace import dispatch
 from ckad.trace.memory.opened import is_text
@@ -152,10 +152,6 @@ class Part(Array):
 def as_python_int(x: Number) -> Number:
     """A traced integer that takes the dtype of what it meets, as lengths in NumPy do."""
     return Tracer(x.storage, x.path, scalar=True, weak=True) if isinstance(x, Tracer) else x
-
-
-class UnknownLengthError(UnsupportedFunctionError):
-    """What needs the length of an array where that is only known when the program runs."""
 
 
 def unsupported(what: str) -> NoReturn:
