@@ -73,7 +73,8 @@ def recorded(
             return arguments, once(arguments, key, decides, most, refusal)
         except _STAGED as found:
             error = found
-        except TooLong:
+        except TooLong as found:
+            error = found
             if decides is Given.DECISIONS:
                 break
         except CkadError as found:
@@ -81,6 +82,8 @@ def recorded(
                 raise
             error = found
     assert refusal is not None
+    if error is not refusal:
+        refusal.add_note(f"Nor can it be recorded as it runs for these numbers. {error}")
     raise refusal from None
 
 

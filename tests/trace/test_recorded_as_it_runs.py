@@ -270,7 +270,7 @@ def test_a_program_that_is_too_long_is_refused_by_its_first_error(monkeypatch):
                 xs = [x for x in xs if x < 0.5] + [p[1]]
         return sum(xs)
 
-    with pytest.raises((CarryError, UnrecordableError)):
+    with pytest.raises((CarryError, UnrecordableError), match="more than 400 operations"):
         ckad.grad(f)(P)
 
 
@@ -365,7 +365,7 @@ def test_integers_of_functions_without_a_rule(f):
     ],
 )
 def test_floats_of_functions_without_a_rule_are_refused(f):
-    with pytest.raises(CkadError):
+    with pytest.raises(CkadError, match="computes in floats is used here"):
         ckad.grad(f)(P)
 
 
@@ -375,7 +375,7 @@ def test_arrays_that_a_function_without_a_rule_writes_into_are_no_constants():
         ndimage.generic_filter(POINTS[:, 0] * p[0], np.max, size=3, output=lost)
         return np.sum(lost)
 
-    with pytest.raises((CkadError, ValueError, RuntimeError)):
+    with pytest.raises(CkadError, match="writes into an array that it is given"):
         ckad.grad(f)(P)
 
 

@@ -81,11 +81,10 @@ def plain_class(kind: Any) -> Any:
 
     Fields that are integers there cut what is written into them.
     """
-    if type(kind).__name__ != "JitClassType":
+    if not type(kind).__module__.startswith("numba.experimental"):
         return kind
-    written = kind.__mro__[1]
-    whole = [name for name, x in kind.class_type.struct.items() if hasattr(x, "bitwidth")]
-    whole = [x for x in whole if "int" in kind.class_type.struct[x].name]
+    written, fields = kind.__mro__[1], kind.class_type.struct
+    whole = [x for x, t in fields.items() if hasattr(t, "bitwidth") and "int" in t.name]
     if not whole:
         return written
     own = {"__module__": written.__module__, **{x: _cut(f"_{x}") for x in whole}}

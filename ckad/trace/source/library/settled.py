@@ -50,7 +50,14 @@ class Settled:
             return partial(_query, self)
         found = getattr(self._inner, name)
         title = f"{self._name}.{name}"
-        return partial(_run, found, title) if callable(found) else _settled(found, title)
+        if not callable(found):
+            return _settled(found, title)
+        return partial(self._of_array if kind == "ndarray" else _run, found, title)
+
+    def _of_array(self, method: Any, title: str, *args: Any, **options: Any) -> Any:
+        """What a method of an array of floats gives: places, and nothing else."""
+        result = _run(method, title, *args, **options)
+        return self._refuse() if isinstance(result, Settled) else result
 
     def __len__(self) -> int:
         return len(self._inner)
