@@ -207,6 +207,7 @@ class Recording:
     held: dict[int, np.ndarray]  # the arrays among the arguments for whose numbers it was made
     decides: Given
     as_made: bool  # whether it holds only for arguments as the enclosing trace has made them
+    is_guarded: bool  # whether a handler of the program may meet what stops a run
 
     def holds_for(self, arrays: Sequence[Any]) -> bool:
         """Whether the function would be recorded alike for these arguments."""
@@ -283,7 +284,8 @@ def _recorded(
         needed = {k: held[row] for k, row in enumerate(given) if row in held}
         as_made = depends_on_arguments(trace)
         tape = trace.tape(rows)
-        return Recording(tape, out_tree, scalars, list(trace.captured), needed, decides, as_made)
+        about = list(trace.captured), needed, decides, as_made, bool(trace.handlers)
+        return Recording(tape, out_tree, scalars, *about)
 
 
 def _shown(arguments: Arguments) -> dict[int, int]:

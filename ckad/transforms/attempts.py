@@ -1,14 +1,19 @@
 """What a recording may hold for: any numbers, or those of one call.
 
 What cannot be recorded for all numbers is recorded as it runs for these, at last each step of its
-loops, and a warning says why. Where that is an error, the program is refused.
+loops, and a warning says why. Where that is an error, the program is refused. So is what was
+recorded for all and stops for these where one of its handlers may go on.
 """
 
 from __future__ import annotations
 
+import threading
 import warnings
 from collections.abc import Callable, Hashable
-from typing import Any
+from functools import wraps
+from typing import Any, TypeVar
+
+import numpy as np
 
 from ckad.errors import (
     AliasError,
@@ -16,6 +21,12 @@ from ckad.errors import (
     CarryError,
     CkadError,
     ConcreteValueError,
+    DivisionError,
+    NoneValueError,
+    RaisedError,
+    TracedIndexError,
+    TracedShapeError,
+    UnboundError,
     UnknownLengthError,
     UnrecordableError,
 )
@@ -28,10 +39,15 @@ from ckad.transforms.reuse import Alone, Recorded
 
 #: What is asked of a recording: its arguments, its key, what the numbers decide, the most
 #: operations then, and why they decide.
-Once = Callable[[Arguments, "Hashable | Alone", Given, int, "CkadError | None"], Recorded]
+Once = Callable[[Arguments, "Hashable | Alone", Given, int, "Exception | None"], Recorded]
 #: What another way of recording may help against.
 _STAGED = (ConcreteValueError, UnrecordableError, CarryError, AliasError, UnknownLengthError)
 _NO_NUMBER = (CarryError, AliasError, UnknownLengthError)
+#: What a run is stopped by where Python raises an exception.
+_STOPS = (
+    *(DivisionError, NoneValueError, RaisedError, TracedIndexError, TracedShapeError),
+    *(UnboundError, np.linalg.LinAlgError),
+)
 #: Ways to record, one after the other, and the most operations of what is recorded as it runs. It
 #: takes many times as long where loops are tried, as those of long programs have to be.
 _WAYS = (
@@ -42,6 +58,71 @@ _WAYS = (
     (Given.STEPS, MOST_AS_RUN),
 )
 _told: dict[Any, Any] = {}  # which warnings were shown
+F = TypeVar("F", bound=Callable[..., Any])
+T = TypeVar("T")
+
+
+class _Call(threading.local):
+    """The call of a transformed function that is under way."""
+
+    may_begin_anew = False
+    stopped: Exception | None = None  # what stopped its first run
+
+
+_call = _Call()
+
+
+class _Anew(BaseException):
+    """A run was stopped where a handler may go on."""
+
+    def __init__(self, error: Exception) -> None:
+        self.error = error
+
+
+def met_by_handlers(entry: F) -> F:
+    """A transformed function: where a run is stopped by what one of the program's handlers may
+    meet, it is called once more, and the program is recorded as it runs."""
+
+    @wraps(entry)
+    def called(*args: Any, **options: Any) -> Any:
+        if _call.may_begin_anew or _call.stopped is not None or is_tracing():
+            return entry(*args, **options)
+        _call.may_begin_anew = True
+        try:
+            return entry(*args, **options)
+        except _Anew as found:
+            _call.stopped = found.error
+        finally:
+            _call.may_begin_anew = False
+        try:
+            return entry(*args, **options)
+        finally:
+            _call.stopped = None
+
+    return called  # type: ignore[return-value]
+
+
+def run(recorded: Recorded, once: Callable[[], T]) -> T:
+    """Run what was recorded; a handler that may meet what stops it begins the call anew."""
+    before = _call.may_begin_anew, _call.stopped
+    _call.may_begin_anew, _call.stopped = False, None  # functions that it calls may call others
+    try:
+        return once()
+    except _STOPS as error:
+        if before[0] and recorded.recording.is_guarded and recorded.refusal is None:
+            raise _Anew(error) from None
+        raise
+    finally:
+        _call.may_begin_anew, _call.stopped = before
+
+
+def is_stopped(recorded: Recorded) -> bool:
+    """Whether a recording is one that was stopped where a handler may go on."""
+    return _stopped() is not None and recorded.refusal is None
+
+
+def _stopped() -> Exception | None:
+    return None if is_tracing() else _call.stopped
 
 
 def recorded(
@@ -54,9 +135,10 @@ def recorded(
     """
     arguments = given
     refusal = None if before is None else before.refusal
-    error: CkadError | None = refusal
+    error = refusal or _stopped()
+    first = Given.NOTHING if error is None else Given.DECISIONS
     for decides, most in _WAYS:
-        if before is not None and decides < before.recording.decides:
+        if decides < (first if before is None else before.recording.decides):
             continue
         if decides is Given.SIZES and isinstance(error, _NO_NUMBER):
             continue  # no integer is asked for
@@ -87,7 +169,7 @@ def recorded(
     raise refusal from None
 
 
-def reason(refusal: CkadError | None) -> str:
+def reason(refusal: Exception | None) -> str:
     """Why a recording holds for the numbers of one call alone; empty if it does not."""
     if refusal is None:
         return ""
@@ -99,7 +181,7 @@ def _is_plain(given: Arguments) -> bool:
     return not is_tracing() and not any(isinstance(x, Tracer) for x in given.arrays)
 
 
-def _warned(refusal: CkadError) -> bool:
+def _warned(refusal: Exception) -> bool:
     """Say that a program is recorded as it runs; whether it may be."""
     place = user_place()
     try:

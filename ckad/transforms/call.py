@@ -23,7 +23,6 @@ from ckad.errors import (
     BatchError,
     BudgetError,
     CheckpointError,
-    CkadError,
     DifferentiationError,
     NonFiniteError,
     ScheduleError,
@@ -78,6 +77,7 @@ class Call:
         try:
             key = reuse.key_of(fun, args, kwargs)
             known = reuse.find(key)
+            known = None if known is not None and attempts.is_stopped(known) else known
         except Alone as why:
             key = why
         if known is not None:
@@ -86,7 +86,7 @@ class Call:
             self.arguments = take_apart(args)
             known = self._recorded(kwargs, key, known)
         self.recording: Recording = known.recording
-        self._refusal = known.refusal
+        self._known, self._refusal = known, known.refusal
         self.anew = known.anew or attempts.reason(known.refusal)
         self.tape = known.tape
         self._derived = known.derived
@@ -187,7 +187,8 @@ class Call:
             return list(inline(pipeline.inlined().run(tape), operands))
         inputs = _as_inputs(tape, [*arrays, *extra])
         try:
-            return run(compiled(tape, self.options), inputs, self.options.progress)
+            program = compiled(tape, self.options)
+            return attempts.run(self._known, partial(run, program, inputs, self.options.progress))
         except NonFiniteError as error:
             given = self.fun, self.tape, tape, pullback, self.arguments, inputs
             raise explained(error, *given) from None
@@ -253,7 +254,7 @@ def recorded(
     key: Hashable | Alone,
     decides: Given,
     most: int,
-    refusal: CkadError | None = None,
+    refusal: Exception | None = None,
 ) -> Recorded:
     """Record ``fun``; what was made of its tape is kept under ``key`` where that is safe."""
     with rare_collection():

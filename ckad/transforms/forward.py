@@ -18,6 +18,7 @@ from ckad.place import at_place
 from ckad.tape.tape import Tape
 from ckad.trace.values.tracer import Tracer
 from ckad.tracebacks import trimmed
+from ckad.transforms.attempts import met_by_handlers
 from ckad.transforms.call import Call, compiled
 from ckad.transforms.gradients import Gradient
 from ckad.transforms.returns import returning, write_back
@@ -25,6 +26,7 @@ from ckad.transforms.reuse import Transformed
 
 
 @trimmed
+@met_by_handlers
 def jvp(
     fun: Callable[..., Any],
     primals: Sequence[Any],
@@ -64,6 +66,7 @@ def jvp(
 
 
 @trimmed
+@met_by_handlers
 def linearize(
     fun: Callable[..., Any],
     *primals: Any,
@@ -217,6 +220,7 @@ class Jitted(Transformed):
         return self.written, self.options.key
 
     @trimmed
+    @met_by_handlers
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         call = Call(self.fun, args, kwargs, self.options)
         result = call.results(call.run(call.primal))

@@ -22,6 +22,7 @@ from ckad.place import at_place
 from ckad.tape.tape import Tape
 from ckad.trace.values.tracer import Tracer
 from ckad.tracebacks import trimmed
+from ckad.transforms.attempts import met_by_handlers
 from ckad.transforms.call import Call, compiled, positions
 from ckad.transforms.layout import Layout, conjugated, layout_of
 from ckad.transforms.returns import returning
@@ -148,6 +149,7 @@ class Gradient(Transformed):
         return self.argnums, self.has_aux, self.options.key
 
     @trimmed
+    @met_by_handlers
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         call, tape, layout = self.prepare(args, kwargs)
         return self.shown(call, layout, call.run(tape))
@@ -249,6 +251,7 @@ def _check_real(call: Call, result: trees.Treedef, has_aux: bool) -> None:
 
 
 @trimmed
+@met_by_handlers
 def vjp(
     fun: Callable[..., Any],
     *primals: Any,

@@ -20,7 +20,6 @@ from typing import Any
 import numpy as np
 
 from ckad import locks
-from ckad.errors import CkadError
 from ckad.tape.tape import Tape
 from ckad.trace.memory.opened import is_tracing
 from ckad.trace.overlap import sharing
@@ -57,7 +56,7 @@ class Recorded:
     tape: Tape  # simplified
     guard: Guard | None
     anew: str  # why the next call records anew; empty if it does not
-    refusal: CkadError | None = None  # why it holds for the numbers of one call alone
+    refusal: Exception | None = None  # why it holds for the numbers of one call alone
     derived: dict[Any, Any] = field(default_factory=dict)
 
 

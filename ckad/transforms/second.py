@@ -17,6 +17,7 @@ from ckad.passes.pipeline import Pipeline, Positions
 from ckad.place import at_place
 from ckad.trace.values.tracer import Tracer
 from ckad.tracebacks import trimmed
+from ckad.transforms.attempts import met_by_handlers
 from ckad.transforms.call import Call, positions
 from ckad.transforms.forward import match_tangents, moving_inputs
 from ckad.transforms.gradients import Gradient
@@ -73,6 +74,7 @@ def jacobian(
     pattern = None if sparsity is None else given_pattern(sparsity)
 
     @trimmed
+    @met_by_handlers
     def compute(*args: Any, **kwargs: Any) -> Any:
         at = _position(argnums, len(args))
         if sparse or pattern is not None:
@@ -191,6 +193,7 @@ def _together(
 
 
 @trimmed
+@met_by_handlers
 def hvp(
     fun: Callable[..., Any],
     primals: Sequence[Any],
@@ -256,6 +259,7 @@ def hessian(
     pattern = None if sparsity is None else given_pattern(sparsity)
 
     @trimmed
+    @met_by_handlers
     def compute(*args: Any, **kwargs: Any) -> Any:
         if sparse or pattern is not None:
             at = _position(argnums, len(args))

@@ -104,6 +104,8 @@ class Trace:
         self.given: dict[int, np.ndarray] = parent.given if parent else {}
         self.shown: dict[int, int] = {}  # input that is an argument -> its row of the parent
         self.asked: dict[int, np.ndarray] = {}
+        # handlers of exceptions that the program has: what stops a run may be met by one of them
+        self.handlers: list[Any] = parent.handlers if parent else []
         self.recursions = 0  # deep calls of functions within themselves, under traced conditions
         self.late: list[Late] = []  # rows of constants that are not known yet
         self.index_range: tuple[int, int] | None = None  # of the step's number, half-open

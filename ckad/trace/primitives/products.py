@@ -29,7 +29,7 @@ from ckad.trace.values.apply import (
     resolve,
     without_lists,
 )
-from ckad.trace.values.tracer import Tracer, lift
+from ckad.trace.values.tracer import Tracer, decided, known_as_run, lift
 
 
 def batched(x: Tracer, y: Tracer) -> Tracer:
@@ -241,11 +241,22 @@ implements(np.linalg.tensordot, contiguous=True)(tensordot)
 def routine(name: str, attrs: Sequence[int], *operands: Any) -> Tracer:
     xs = [lift(x) for x in operands]
     xs = [astype(x, np.float64 if x.type.is_float else np.int64) for x in xs]
-    return apply(Op.CALL, *xs, attrs=(named(name).number, *attrs))
+    found = apply(Op.CALL, *xs, attrs=(named(name).number, *attrs))
+    known_as_run(found)  # or what it raises for these numbers
+    return found
+
+
+#: What NumPy says of matrices.
+_FAILURES = {
+    Reason.NOT_POSITIVE: "Matrix is not positive definite",
+    Reason.SINGULAR: "Singular matrix",
+}
 
 
 def stopping(x: Any, wrong: Any, reason: str) -> Tracer:
     """What is less by a zero that is there if the check has passed is the same bits."""
+    if Reason[reason] in _FAILURES and decided(wrong):
+        raise np.linalg.LinAlgError(at_place(_FAILURES[Reason[reason]]))
     flag = astype(lift(wrong), np.int64)
     zero = astype(apply(Op.WRAP, flag, attrs=(1, Reason[reason])), lift(x).dtype)
     found: Tracer = np.subtract(x, zero)

@@ -366,7 +366,8 @@ def _is_math(callee: Any) -> bool:
 
 
 def _is_weak_call(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> bool:
-    if is_in(callee, (float, int, bool)) or _is_math(callee):
+    to_whole = callee is round and len(args) == 1 and not options
+    if to_whole or is_in(callee, (float, int, bool)) or _is_math(callee):
         return True
     if not is_in(callee, _WEAK_RESULTS):
         return False

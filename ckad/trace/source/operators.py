@@ -212,7 +212,7 @@ def _weak_of_weak(function: Callable[[Any, Any], Any], x: Any, y: Any, result: A
     if not (result.scalar and is_weak(x) and is_weak(y)):
         return of_classes(result, function, x, y)
     own = of_classes(weakened(result), function, x, y)
-    return divided(function, y, whole(function, x, y, own)) if type(own) is Tracer else own
+    return divided(function, x, y, whole(function, x, y, own)) if type(own) is Tracer else own
 
 
 def changed(function: Callable[[Any], Any], x: Any) -> Any:

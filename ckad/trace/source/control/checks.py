@@ -30,16 +30,40 @@ from ckad.trace.source.memory.contents import Elsewhere, read
 from ckad.trace.source.names.absence import OrNone
 from ckad.trace.source.names.frame import Ledger, Maybe, ledger, open_ledger
 from ckad.trace.values.apply import apply, astype, broadcast_to
-from ckad.trace.values.tracer import Tracer, fresh, known, lift, localise, value
+from ckad.trace.values.tracer import (
+    Tracer,
+    decided,
+    fresh,
+    known,
+    known_as_run,
+    lift,
+    localise,
+    value,
+)
 
 
 def maybe(x: Any) -> Maybe:
     return x if type(x) is Maybe else Maybe(x, True)
 
 
+#: What Python raises where a program is stopped.
+_RAISED: dict[Reason, type[Exception]] = {
+    Reason.INDEX: IndexError,
+    Reason.UNBOUND: UnboundLocalError,
+    Reason.NONE: TypeError,
+    Reason.RANGE: OverflowError,
+    Reason.WEIGHTS: ValueError,
+    Reason.ZERO: ZeroDivisionError,
+}
+
+
 def stop_if(wrong: Any, reason: Reason) -> Tracer:
-    """Stop the program where ``wrong``, a flag, is true; the number 0."""
+    """Stop the program where ``wrong``, a flag, is true; the number 0. Where it is recorded as it
+    runs, a handler meets what Python raises there."""
     mark_place(current())
+    raised = _RAISED.get(reason)
+    if raised is not None and may_be_caught(raised) and decided(wrong):
+        raise raised(at_place(reason.name.lower()))
     return apply(Op.WRAP, astype(lift(wrong), np.int64), attrs=(1, int(reason)))
 
 
@@ -118,7 +142,7 @@ _MOST = 2.0**63 - 4096
 def whole(function: Callable[..., Any], x: Any, y: Any, result: Tracer) -> Tracer:
     """``result``, a Python integer: the program stops where 64 bits do not hold it."""
     if result.dtype != np.int64:
-        return _finite((x, y), result) if function in _POWERS else result
+        return _finite(function, (x, y), result) if function in _POWERS else result
     if function in _GROWING:
         wrong = _is_too_large(_GROWING[function], x, y, result)
     elif function in _ADDING or function in _SUBTRACTING:
@@ -156,6 +180,11 @@ def _unless_known(wrong: Any) -> Any:
     return None if number is not None and not number else wrong
 
 
+def _is_constant(x: Any) -> bool:
+    """Whether a number is the same in all calls, so that Python itself has computed with it."""
+    return known(x) is not None and decided(x) is None
+
+
 def negated(x: Any, result: Tracer) -> Tracer:
     """``-x`` or ``abs(x)`` of a Python integer: there is no opposite of the least of 64 bits."""
     if result.dtype != np.int64 or x.dtype != np.int64 or is_held(x):
@@ -167,8 +196,8 @@ def negated(x: Any, result: Tracer) -> Tracer:
 def by_builtin(callee: Callable[..., Any], args: Sequence[Any], result: Tracer) -> Tracer:
     """The same of what a builtin makes of Python numbers."""
     if result.dtype.kind == "f" and (callee is pow or callee in _OF_SOME):
-        return _finite(args, result)
-    if result.dtype != np.int64 or known(result) is not None:
+        return _finite(callee, args, result)
+    if result.dtype != np.int64 or _is_constant(result):
         return result
     if callee in _ROUNDING:
         return _rounded(args[0], result)
@@ -190,7 +219,7 @@ def _rounded(x: Any, result: Tracer) -> Tracer:
     wrong = _unless_known(np.logical_not(np.less(np.abs(x), 2.0**63)))
     if wrong is None:
         return result
-    stop_where_caught(lambda: wrong, ValueError, OverflowError)
+    stop_where_caught(lambda: wrong, lambda: int(_plain(x)), ValueError, OverflowError)
     return _unless(wrong, result, Reason.WHOLE)
 
 
@@ -207,15 +236,17 @@ _DIVISIONS = (
 )
 
 
-def divided(function: Callable[..., Any], y: Any, result: Tracer) -> Tracer:
+def divided(function: Callable[..., Any], x: Any, y: Any, result: Tracer) -> Tracer:
     """``result`` of Python numbers: the program stops where an integer ``y`` is zero."""
     if function not in _DIVISIONS:
         return result
-    stop_where_caught(lambda: np.equal(y, 0), ZeroDivisionError)
+    stop_where_caught(
+        lambda: np.equal(y, 0), lambda: function(_plain(x), _plain(y)), ZeroDivisionError
+    )
     if not isinstance(y, Tracer) or y.dtype != np.int64:
         return result
     low, high = range_of(y)
-    if low > 0 or high < 0 or known(y) is not None:
+    if low > 0 or high < 0 or _is_constant(y):
         return result
     checked = _after(result, stop_if(np.equal(y, 0), Reason.ZERO))
     assert isinstance(checked, Tracer)
@@ -230,7 +261,7 @@ _OF_SOME = {
 }
 
 
-def _finite(args: Sequence[Any], result: Tracer) -> Tracer:
+def _finite(function: Callable[..., Any], args: Sequence[Any], result: Tracer) -> Tracer:
     """``result`` of Python floats, which raise an error where they give no number."""
 
     def wrong() -> Any:
@@ -238,8 +269,15 @@ def _finite(args: Sequence[Any], result: Tracer) -> Tracer:
         infinite = np.logical_and(np.isinf(result), _all(np.isfinite(x) for x in args))
         return np.logical_or(none, infinite)
 
-    stop_where_caught(wrong, ValueError, OverflowError, ZeroDivisionError)
+    kinds = ValueError, OverflowError, ZeroDivisionError
+    stop_where_caught(wrong, lambda: function(*map(_plain, args)), *kinds)
     return result
+
+
+def _plain(x: Any) -> Any:
+    """A number of the call, as Python's."""
+    found = known_as_run(x) if isinstance(x, Tracer) else None
+    return x if found is None else found.item()
 
 
 def _all(flags: Iterable[Any]) -> Any:
@@ -264,10 +302,16 @@ def note_raise(wrong: Any = True, reason: Reason = Reason.RAISED) -> None:
     _count(stop_if(wrong, reason))
 
 
-def stop_where_caught(wrong: Callable[[], Any], *kinds: type[Exception]) -> None:
-    """The program stops where Python raises what one of its handlers may catch."""
-    if may_be_caught(*kinds) and (found := _unless_known(lift(wrong()))) is not None:
-        _count(stop_if(found, Reason.CAUGHT))
+def stop_where_caught(
+    wrong: Callable[[], Any], plain: Callable[[], Any], *kinds: type[Exception]
+) -> None:
+    """The program stops where Python raises what one of its handlers may catch; it is raised by
+    ``plain``, which asks Python, where it is recorded as it runs."""
+    if not may_be_caught(*kinds) or (found := _unless_known(lift(wrong()))) is None:
+        return
+    if decided(found):
+        plain()
+    _count(stop_if(found, Reason.CAUGHT))
 
 
 def may_be_caught(*kinds: type[Exception]) -> bool:

@@ -17,6 +17,7 @@ import numpy as np
 
 from ckad.errors import CkadError, ConcreteValueError, RaisedError
 from ckad.place import at_place
+from ckad.trace.memory.context import current
 from ckad.trace.source.actions import assign, evaluate, run_block
 from ckad.trace.source.control.branches import run_on
 from ckad.trace.source.control.checks import Stops, may_be_caught, n_rows, note_checks, note_raise
@@ -115,6 +116,7 @@ def _catching(*kinds: Any) -> Iterator[None]:
     opened = ledger()
     before = opened.caught
     opened.caught = (*before, *kinds)
+    current().handlers.extend(kinds)
     _check_floating()
     first = n_rows()
     try:
