@@ -27,6 +27,13 @@ _LISTS = {
     "the gradient by an argument without numbers, which is an error here": """
         test_builtins: test_isinstance
     """,
+    "attributes of arrays, of an argument that is a Python float": """
+        test_numpy: test_scalar_array_box_attributes
+    """,
+    "an object of xarray after a traced number, or made of one": """
+        test_ufunc_dispatch: test_grad_through_dataarray_binary_ufunc
+            test_grad_through_box_times_dataarray_holding_box
+    """,
     "element types of 16 and 128 bits, which ckad does not have": """
         test_wrappers: test_dtypes
     """,
