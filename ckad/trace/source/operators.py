@@ -286,7 +286,7 @@ def _compared(op: ast.cmpop, x: Any, y: Any) -> Any:
                 undecided_truth()
         if _is_truth(x) and _is_truth(y):  # there is one True, and one False
             return weakened(_COMPARE[ast.Eq if isinstance(op, ast.Is) else ast.NotEq](x, y))
-        return is_one(x, y) is isinstance(op, ast.Is)
+        return _told(is_one(x, y), isinstance(op, ast.Is))
     if isinstance(op, _IN):
         return weakened(_contained(x, y, isinstance(op, ast.In)))
     if not isinstance(op, _SAME):
@@ -303,7 +303,7 @@ def _compared(op: ast.cmpop, x: Any, y: Any) -> Any:
     if result is not MISSING:
         return result
     if isinstance(op, _SAME) and is_told_by_identity(x) and is_told_by_identity(y):
-        return is_one(x, y) is isinstance(op, ast.Eq)
+        return _told(is_one(x, y), isinstance(op, ast.Eq))
     read_deep((x, y))
     refuse_held(x)
     refuse_held(y)
@@ -317,6 +317,14 @@ def _compared(op: ast.cmpop, x: Any, y: Any) -> Any:
     if type(result) is Tracer and is_weak(x) and is_weak(y):
         result = weakened(result)
     return of_classes(lifted(result), _COMPARE[type(op)], x, y)
+
+
+def _told(same: Any, wanted: bool) -> Any:
+    """Whether a truth value is the one that is wanted."""
+    verdict = truth(same)
+    if isinstance(verdict, bool):
+        return verdict is wanted
+    return weakened(verdict if wanted else np.logical_not(verdict))
 
 
 def _by_methods(choice: Choice, op: ast.cmpop) -> bool:
@@ -361,10 +369,7 @@ def _contained(x: Any, y: Any, wanted: bool) -> Any:
         return among if wanted else np.logical_not(among)
     said = classes.invoke(y, "__contains__", x)
     if said is not MISSING:
-        verdict = truth(said)
-        if isinstance(verdict, bool):
-            return verdict is wanted
-        return verdict if wanted else np.logical_not(verdict)
+        return _told(said, wanted)
     check_key(x)
     if not (holds_tracer(x) or holds_tracer(y)):
         return (x in y) is wanted
@@ -383,10 +388,7 @@ def _contained(x: Any, y: Any, wanted: bool) -> Any:
     else:
         for item in y:
             found = np.logical_or(found, np.all(np.equal(item, x)))
-    verdict = truth(found)
-    if isinstance(verdict, bool):
-        return verdict is wanted
-    return verdict if wanted else np.logical_not(verdict)
+    return _told(found, wanted)
 
 
 for _function in BINARY.values():

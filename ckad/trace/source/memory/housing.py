@@ -125,7 +125,7 @@ class House(ContainerHouse):
             raise self.error
         is_same = kind.is_like(old.kind)
         if old.is_ring and is_same and (not space or old.maxlen is not None):
-            return Stack(Layout(kind, old.buffers, True, old.maxlen), before.first, before.count)
+            return Stack(old.alone(), before.first, before.count)
         if not before.is_known and old.is_ring:
             raise self.error
         buffers = []
@@ -136,6 +136,7 @@ class House(ContainerHouse):
             buffers.append(fresh(value(np.concatenate([rows, more])), scalar=False))
         shelve([x.storage.root for x in old.buffers], [x.storage.root for x in buffers])
         layout = Layout(kind, buffers, self.is_ring)
+        layout.are_distinct, layout.are_told = old.are_distinct, old.are_told
         if self.is_ring:
             layout.capacity = buffers[0].shape[0]
         return Stack(layout, 0 if before.is_known else before.first, before.count)

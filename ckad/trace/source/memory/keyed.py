@@ -143,7 +143,7 @@ def item(owner: Any, index: Any) -> Any:
             return stored.open[key]
     _close(owner, rows, around, key)
     _check(owner, rows, around, key)
-    return noted_row(rows.read(key))
+    return noted_row(rows.read(key), rows.stack)
 
 
 def _close(owner: Any, rows: Rows, around: Sequence[Region], key: Key) -> None:

@@ -28,7 +28,7 @@ from ckad.trace.source.memory.rows import by_items
 from ckad.trace.source.memory.rows.gaps import close_gap, open_gap
 from ckad.trace.source.memory.rows.kinds import Kind, kind_of
 from ckad.trace.source.memory.rows.stacks import Layout, Stack
-from ckad.trace.source.memory.twins import check_alone, containers, noted_row
+from ckad.trace.source.memory.twins import check_alone, containers, noted_row, read_row
 from ckad.trace.source.names.absence import OrNone, as_told, given
 from ckad.trace.source.names.closures import call_from_source
 from ckad.trace.source.names.frame import made, region
@@ -92,17 +92,17 @@ def item(owner: Any, index: Any) -> Any:
     if region() is None and stack.is_known and may_change:
         read(owner)  # a plain list again, whose items may be changed
         return owner[index]
-    return noted_row(stack.read(place))
+    return read_row(stack, place)
 
 
 def _part(owner: Any, stack: Stack, index: slice) -> Any:
     """``xs[-3:]``: a list of its own."""
     if index.step not in (None, 1) and isinstance(stack.count, int):
-        return made(_like(owner, [noted_row(stack.read(k)) for k in range(stack.count)[index]]))
+        return made(_like(owner, [read_row(stack, k) for k in range(stack.count)[index]]))
     span = span_of(index, stack.count)
     if isinstance(span.length, int) and span.length <= FEW:
         places = [plus(span.start, k) for k in range(span.length)]
-        return made(_like(owner, [noted_row(stack.read(k)) for k in places]))
+        return made(_like(owner, [read_row(stack, k) for k in places]))
     return _made(owner, stack.moved(stack.row(span.start), span.length))
 
 
@@ -216,7 +216,8 @@ def append(owner: Any, new: Any, flag: Any = True) -> None:
 
 def _put_if(owner: Any, stack: Stack, flag: Any, new: Any) -> None:
     """One more item where ``flag`` is true; else the first row is given what it has."""
-    stack.write(stack.with_space(lift(np.where(flag, stack.count, 0))), noted_row(new), flag)
+    place = stack.with_space(lift(np.where(flag, stack.count, 0)))
+    stack.write(place, noted_row(new, stack), flag)
     _changed(owner, stack.moved(stack.first, plus(stack.count, lift(np.where(flag, 1, 0)))))
 
 
@@ -227,7 +228,7 @@ def _is_full(stack: Stack) -> bool:
 
 
 def _put(owner: Any, stack: Stack, place: Number, new: Any) -> None:
-    stack.write(stack.with_space(place), noted_row(new))
+    stack.write(stack.with_space(place), noted_row(new, stack))
     first, count, most = stack.first, stack.count, stack.layout.maxlen
     if most is None or (isinstance(count, int) and count < most):
         return _changed(owner, stack.moved(first, plus(count, 1)))
@@ -250,7 +251,7 @@ def append_left(owner: Any, new: Any) -> None:
     _note_growth(owner, 1, 1)
     _note_look(owner)
     moved = stack.moved(stack.wrapped(minus(stack.first, 1)), stack.count)
-    moved.write(0, new)
+    moved.write(0, noted_row(new, stack))
     most = stack.layout.maxlen
     count = plus(stack.count, 1)
     _changed(owner, moved.moved(moved.first, count if most is None else smaller(count, most)))
@@ -286,8 +287,8 @@ def store(owner: Any, index: Any, new: Any) -> None:
     _note_look(owner)
     stack.shelve(new)
     place = stack.place(index)
-    stack.write(place, new)
-    _changed(owner, stack)
+    stack.write(place, noted_row(new, stack))
+    _changed(owner, stack.moved(stack.first, stack.count))
 
 
 def _rotate(owner: Any, by: int = 1) -> None:
@@ -340,7 +341,7 @@ def _insert(owner: Any, at: Any, new: Any) -> None:
         owner.insert(at, owner.pop())
         return
     open_gap(stack, place)
-    stack.write(place, noted_row(new))
+    stack.write(place, noted_row(new, stack))
 
 
 def delete(owner: Any, index: Any) -> None:

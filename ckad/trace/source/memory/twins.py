@@ -13,18 +13,22 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations, product
 from typing import Any, NamedTuple, NoReturn
 
+import numpy as np
+
 from ckad.errors import AliasError, ConcreteValueError
 from ckad.place import at_place
 from ckad.trace.dispatch import Traced
 from ckad.trace.memory.storage import Storage, are_one
+from ckad.trace.source.choices import Choice
 from ckad.trace.source.memory.aliases import is_shown, names_showing
 from ckad.trace.source.memory.contents import change
+from ckad.trace.source.memory.rows.stacks import Stack
 from ckad.trace.source.names.absence import OrNone
 from ckad.trace.source.names.frame import MISSING, enclosing, ledger
 from ckad.trace.source.names.instances import Instance, is_passing
 from ckad.trace.source.outside.kinds import attributes
 from ckad.trace.source.values import arrays_of
-from ckad.trace.values.tracer import Tracer
+from ckad.trace.values.tracer import Number, Tracer
 
 
 def containers(*values: Any, around: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
@@ -78,14 +82,18 @@ def are_twins(one: Any, other: Any) -> bool:
     return one is other or id(other) in ledger().twins.get(id(one), (one, {}))[1]
 
 
-def is_one(one: Any, other: Any) -> bool:
+def is_one(one: Any, other: Any) -> Any:
     """``one is other``; an error where a loop or branch decides which object a name shows."""
     if one is not other and type(one) is type(other):
+        if (same := _are_one_row(one, other)) is not MISSING:
+            return same
         shown = zip(map(_memory, arrays_of(one)), map(_memory, arrays_of(other)), strict=False)
         if any(x and y and x.root is not y.root and are_one(x, y) for x, y in shown):
             _refuse(one)
         if are_twins(one, other) or (can_differ(one) and (_is_copy(one) or _is_copy(other))):
             _refuse(one)
+        if any(are_twins(x, other) for x in twins_of(one)):
+            _refuse(one)  # both are picked from the same ones
     return one is other
 
 
@@ -110,7 +118,9 @@ def check_key(x: Any) -> None:
 
 def check_identity(x: Any) -> None:
     """An error where it is not known which object in Python ``x`` is."""
-    if twins_of(x) or _is_copy(x):
+    row = ledger().rows.get(id(x))
+    is_read = row is not None and row.place is not None
+    if is_read or type(x) is Choice or twins_of(x) or _is_copy(x):
         _refuse(x)
 
 
@@ -176,10 +186,48 @@ def check_alone(container: Any) -> None:
         )
 
 
-def noted_row(item: Any) -> Any:
-    """``item``, which a list in buffers holds as rows that do not show what is changed in it."""
-    ledger().rows.update((id(x), x) for (x,) in containers(item))
+class Row(NamedTuple):
+    """A container, of which a list in buffers holds a copy that does not show what is changed."""
+
+    container: Any
+    stack: Stack
+    place: Number | None  # where it was read; None for one that is put there
+    part: int  # which of the containers of an item
+
+
+def noted_row(item: Any, stack: Stack) -> Any:
+    """``item``, which is put into a list in buffers."""
+    rows = ledger().rows
+    for k, (x,) in enumerate(containers(item)):
+        if id(x) in rows or _is_copy(x) or twins_of(x):  # it may be one of those in the list
+            stack.layout.are_distinct = False
+            if stack.layout.are_told:
+                _refuse(x)
+        rows.setdefault(id(x), Row(x, stack, None, k))
     return item
+
+
+def read_row(stack: Stack, place: Number) -> Any:
+    """The item at a place of a list in buffers."""
+    item = stack.read(place)
+    for k, (x,) in enumerate(containers(item)):
+        ledger().rows[id(x)] = Row(x, stack, place, k)
+    return item
+
+
+def _are_one_row(one: Any, other: Any) -> Any:
+    """Whether two containers, of which one was read from a list in buffers, are one in Python;
+    MISSING if none was."""
+    rows = ledger().rows
+    a, b = rows.get(id(one)), rows.get(id(other))
+    if (a is None or a.place is None) and (b is None or b.place is None):
+        return MISSING
+    if a is None or b is None or a.place is None or b.place is None or a.stack is not b.stack:
+        _refuse(one)
+    if a.part != b.part or not a.stack.layout.are_distinct:
+        _refuse(one)
+    a.stack.layout.are_told = True
+    return np.equal(a.place, b.place)
 
 
 # --- branches ------------------------------------------------------------------------------------

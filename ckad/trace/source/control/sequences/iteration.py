@@ -26,7 +26,7 @@ from ckad.trace.source.control.sequences.generators import Counted, Endless, cou
 from ckad.trace.source.effects import Progress
 from ckad.trace.source.memory import listed
 from ckad.trace.source.memory.contents import read, rows_of, stack_of
-from ckad.trace.source.memory.twins import noted_row
+from ckad.trace.source.memory.twins import read_row
 from ckad.trace.source.names import classes
 from ckad.trace.source.names.absence import needed
 from ckad.trace.source.names.frame import MISSING, depth_of, made, region
@@ -86,7 +86,7 @@ class _InBuffers(Items):
 
     def _item(self, k: Any) -> Any:
         """The item that is there when its turn comes, which steps before may have put there."""
-        return noted_row(listed.stack_in(self.owner).read(k))
+        return read_row(listed.stack_in(self.owner), k)
 
     def begin(self) -> None:
         if listed.stack_in(self.owner) is not self.stack:

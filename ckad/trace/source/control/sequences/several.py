@@ -35,6 +35,7 @@ from ckad.trace.source.memory.contents import (
 )
 from ckad.trace.source.memory.rows.kinds import Kind, kind_of, kind_of_all
 from ckad.trace.source.memory.rows.stacks import Layout, Stack, stacked
+from ckad.trace.source.memory.twins import settle_picked
 from ckad.trace.source.names.frame import Frame, depth_of, enclosing, made, region
 from ckad.trace.source.outside.kinds import SEQUENCES
 from ckad.trace.values.tracer import fresh, lift, value
@@ -190,6 +191,12 @@ def _count(one: Any) -> Any:
 def _read(choice: Choice) -> Any:
     """A list of its own of the items of the one that is meant."""
     lists = choice.objects
+    found = _copy(choice, lists)
+    settle_picked([found], lists)
+    return found
+
+
+def _copy(choice: Choice, lists: list[Any]) -> Any:
     for one in lists:
         seen(one) if stack_of(one) is None else contents(one).note_read(ITEMS)
     plain = all(stack_of(one) is None for one in lists)

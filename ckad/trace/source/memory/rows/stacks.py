@@ -38,7 +38,10 @@ ITEM = "an item of a list"
 class Layout:
     """Where the items of one list lie, and which of its numbers change from step to step."""
 
-    __slots__ = ("buffers", "capacity", "is_own", "is_ring", "kind", "maxlen", "varies")
+    __slots__ = (
+        *("are_distinct", "are_told", "buffers", "capacity", "is_own", "is_ring", "kind"),
+        *("maxlen", "varies"),
+    )
 
     def __init__(
         self, kind: Kind, buffers: Sequence[Tracer], is_ring: bool = False, maxlen: Any = None
@@ -48,6 +51,20 @@ class Layout:
         self.is_ring, self.maxlen = is_ring, maxlen
         self.is_own = False  # whether the buffers are the very memory of the items
         self.varies: set[str] = set()
+        self.are_distinct = False  # whether each row is an object of its own in Python
+        self.are_told = False  # whether that was asked
+
+    def with_buffers(self, buffers: Sequence[Tracer]) -> Layout:
+        """The same rows in other buffers, without an end."""
+        return self._like(Layout(self.kind, buffers))
+
+    def alone(self) -> Layout:
+        """The same where nothing changes its numbers any more."""
+        return self._like(Layout(self.kind, self.buffers, self.is_ring, self.maxlen))
+
+    def _like(self, new: Layout) -> Layout:
+        new.are_distinct, new.are_told = self.are_distinct, self.are_told
+        return new
 
     def item(self, leaves: Sequence[Any]) -> Any:
         """An item of these leaves."""
@@ -73,14 +90,13 @@ class Stack:
 
     def after(self, first: Number, count: Number) -> Stack:
         """The same where nothing changes these numbers any more."""
-        old = self.layout
-        return Stack(Layout(old.kind, old.buffers, old.is_ring, old.maxlen), first, count)
+        return Stack(self.layout.alone(), first, count)
 
     def longer(self) -> Stack:
         """The same with space for one more item."""
         joined: list[Any] = [np.concatenate([x, np.zeros_like(x[:1])]) for x in self.layout.buffers]
         buffers = [fresh(value(x), scalar=False) for x in joined]
-        return Stack(Layout(self.layout.kind, buffers), self.first, self.count)
+        return Stack(self.layout.with_buffers(buffers), self.first, self.count)
 
     # --- where items are ------------------------------------------------------------------------
 
@@ -287,6 +303,7 @@ def stacked(
         rows = [row_of(slot, leaves[k]) for leaves in flat]
         buffers.append(_buffer(rows, slot, capacity))
     made = Stack(Layout(kind, buffers, is_ring, maxlen), 0, len(items))
+    made.layout.are_distinct = len({*map(id, items)}) == len(items)
     for item in items:
         made.shelve(item)
     return made
