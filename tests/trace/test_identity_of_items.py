@@ -156,3 +156,18 @@ def test_items_of_a_list_are_told_within_a_loop_that_is_recorded_once():
 
     assert len(ckad.trace(f)(1.1)) < 100
     assert ckad.jit(f)(1.1) == pytest.approx(f(1.1), rel=1e-12)
+
+
+def test_a_list_takes_other_known_objects_after_the_branch_that_made_it():
+    def f(r):
+        agents = [Agent(0.1), Agent(0.5), Agent(0.9)]
+        near = []
+        if agents[0].x * r > 0.05:
+            near.append(agents[0])
+        if agents[1].x * r > 0.05:
+            near.append(agents[1])
+        if agents[2].x * r > 5.0:
+            near.append(agents[2])
+        return sum(a.x for a in near) * r
+
+    assert ckad.grad(f, engine="vm")(1.1) == pytest.approx(0.6, rel=1e-14)

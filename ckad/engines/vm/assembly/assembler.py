@@ -197,9 +197,7 @@ class Assembler:
 
     def give_results(self, placement: Placement, k: int, regions: list[Region]) -> None:
         """Hold a control row's results until its RESULT rows name them; drop those without one."""
-        named = {
-            r.attrs[0] for r in placement.tape.rows if r.op is Op.RESULT and r.operands[0] == k
-        }
+        named = placement.named.get(k, set())
         placement.results[k] = [self.hold(region) for region in regions]
         for at, region in enumerate(regions):
             if at not in named:

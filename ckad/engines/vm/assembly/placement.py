@@ -32,6 +32,10 @@ class Placement:
             tape.outputs.tolist(),
         )
         self.results: dict[int, list[Region]] = {}
+        self.named: dict[int, set[int]] = {}  # which results of a control row have rows
+        for row in tape.rows:
+            if row.op is Op.RESULT:
+                self.named.setdefault(row.operands[0], set()).add(row.attrs[0])
         self.wanted = wanted  # rows that the loop around this body wants in a region of its own
         self.now = 0
 

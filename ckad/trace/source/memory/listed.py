@@ -174,9 +174,9 @@ def _room(owner: Any, new: Any = None) -> Stack | None:
     kind = kind_of(new)
     both = None if kind is None else stack.layout.kind.joined(kind)
     if not around:
-        if both is None or not both.is_like(stack.layout.kind):
+        if both is None or both.slots != stack.layout.kind.slots:
             raise UnrecordableError(at_place(_OF_ANOTHER_KIND))
-        return stack
+        return Stack(stack.layout.of_kind(both), stack.first, stack.count)
     if both is None or is_unhoused(owner):
         raise changes_length(type(owner).__name__)
     if all(id(owner) not in x.housed for x in around) or not both.is_like(stack.layout.kind):

@@ -58,9 +58,13 @@ class Layout:
         """The same rows in other buffers, without an end."""
         return self._like(Layout(self.kind, buffers))
 
+    def of_kind(self, kind: Kind) -> Layout:
+        """The same buffers for items that are others of known objects, too."""
+        return self._like(Layout(kind, self.buffers, self.is_ring, self.maxlen))
+
     def alone(self) -> Layout:
         """The same where nothing changes its numbers any more."""
-        return self._like(Layout(self.kind, self.buffers, self.is_ring, self.maxlen))
+        return self.of_kind(self.kind)
 
     def _like(self, new: Layout) -> Layout:
         new.are_distinct, new.are_told = self.are_distinct, self.are_told
