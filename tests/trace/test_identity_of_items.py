@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import random
+import warnings
 
 import numpy as np
 import pytest
 
 import ckad
+from ckad.errors import AsRunWarning
 
 pytestmark = pytest.mark.filterwarnings("ignore::ckad.errors.AsRunWarning")
 
@@ -173,6 +175,8 @@ def test_a_list_takes_other_known_objects_in_straight_code():
                     a.x = draws.random() * r
         return sum(a.x for a in agents)
 
-    value, slope = ckad.value_and_grad(f, engine="vm")(1.1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", AsRunWarning)
+        value, slope = ckad.value_and_grad(f, engine="vm")(1.1)
     assert value == pytest.approx(f(1.1), rel=1e-14)
     assert slope == pytest.approx(value / 1.1, rel=1e-14)
