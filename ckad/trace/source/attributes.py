@@ -18,7 +18,7 @@ from ckad.trace.source.control.filled import owner_of
 from ckad.trace.source.effects import is_left_out
 from ckad.trace.source.kinds import class_of
 from ckad.trace.source.libraries import is_in
-from ckad.trace.source.memory import objects
+from ckad.trace.source.memory import object_arrays, objects
 from ckad.trace.source.memory.appends import seen
 from ckad.trace.source.names import classes
 from ckad.trace.source.names.absence import given, needed
@@ -38,6 +38,8 @@ def attribute_of(owner: Any, name: str) -> Any:
         return class_of(owner)
     if type(owner) is Choice:
         return chosen.asked(owner, lambda known: objects.attribute(known, name))
+    if object_arrays.is_object_array(owner):
+        return object_arrays.attribute(owner, name)
     if not isinstance(owner, (Tracer, ComplexTracer)):
         return objects.attribute(owner, name)
     if owner.scalar and is_weak(owner) and not getattr(owner, "classes", None):

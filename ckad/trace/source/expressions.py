@@ -29,7 +29,7 @@ from ckad.trace.source.effects import arguments
 from ckad.trace.source.kinds import check_items, real_of_spectra
 from ckad.trace.source.library.called import writable
 from ckad.trace.source.library.lists import columns, without_deques
-from ckad.trace.source.memory import keyed, listed
+from ckad.trace.source.memory import keyed, listed, object_arrays
 from ckad.trace.source.memory.appends import LENGTHENING, appending, seen
 from ckad.trace.source.memory.contents import is_in_buffers, new, read, stack_of
 from ckad.trace.source.memory.objects import check_run_over
@@ -272,7 +272,7 @@ def unread_element(owner: Any, index: Any) -> Any:
         owner = lifted(owner)
     elif isinstance(owner, (list, tuple, str)) or type(owner) is dict:
         if type(owner) is list:
-            read(owner)
+            object_arrays.looked_into(owner, index)
         if isinstance(index, Tracer):
             return picking.item(owner, index)
         if (part := picking.part(owner, index)) is not None:

@@ -23,8 +23,8 @@ from ckad.trace.source.control.checks import divided, may_be_caught, negated, no
 from ckad.trace.source.libraries import is_library
 from ckad.trace.source.library import sparse
 from ckad.trace.source.library.written import iterations, orders
-from ckad.trace.source.memory import objects
-from ckad.trace.source.memory.contents import new, read_deep
+from ckad.trace.source.memory import object_arrays, objects
+from ckad.trace.source.memory.contents import new
 from ckad.trace.source.memory.twins import check_key, is_one, is_told_by_identity
 from ckad.trace.source.names import classes
 from ckad.trace.source.names.absence import OrNone, check_operands, given, needed
@@ -159,7 +159,7 @@ def combine(function: Callable[[Any, Any], Any], x: Any, y: Any) -> Any:
         if shows_time(y):
             return TimeText(x % numbers_in(y))
     if isinstance(x, _HOLDING) or isinstance(y, _HOLDING):
-        read_deep((x, y))
+        object_arrays.operands(x, y)
     for items, n in ((x, y), (y, x)):
         if function in _REPEATING and isinstance(items, (list, tuple, str)) and _is_count(n):
             return _repeated(function, items, n)
@@ -304,7 +304,7 @@ def _compared(op: ast.cmpop, x: Any, y: Any) -> Any:
         return result
     if isinstance(op, _SAME) and is_told_by_identity(x) and is_told_by_identity(y):
         return _told(is_one(x, y), isinstance(op, ast.Eq))
-    read_deep((x, y))
+    object_arrays.operands(x, y)
     refuse_held(x)
     refuse_held(y)
     try:
@@ -344,7 +344,7 @@ def _items_of_both(op: type, x: Any, y: Any) -> tuple[Any, Any] | None:
     of two objects that Python compares by them; None for all else."""
     for kind in (tuple, list):
         if isinstance(x, kind) and isinstance(y, kind):
-            read_deep((x, y))
+            object_arrays.operands(x, y)
             own = any(not is_library(type(item).__module__) for item in (*x, *y))
             return (x, y) if own or holds_tracer(x) or holds_tracer(y) else None
     if type(x) is not type(y) or not is_dataclass(x):

@@ -17,6 +17,7 @@ from ckad.trace.source.calls import call
 from ckad.trace.source.choices import Choice, can_be_chosen, numbered
 from ckad.trace.source.control import branches, chosen, repetition
 from ckad.trace.source.control.checks import may_be_caught, note_raise
+from ckad.trace.source.control.counters import attribute_counted, name_counted
 from ckad.trace.source.control.filled import certain_array, check_alone, check_alone_in
 from ckad.trace.source.control.flow import Flow, definite
 from ckad.trace.source.control.guarded import (
@@ -35,7 +36,6 @@ from ckad.trace.source.matching import match
 from ckad.trace.source.memory import keyed, listed
 from ckad.trace.source.memory.appends import extend, is_extended, seen
 from ckad.trace.source.memory.contents import stack_of
-from ckad.trace.source.memory.counters import attribute_counted, name_counted
 from ckad.trace.source.memory.objects import check_run_over
 from ckad.trace.source.memory.twins import changing, check_key
 from ckad.trace.source.names import classes

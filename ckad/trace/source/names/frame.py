@@ -303,7 +303,8 @@ class Ledger(Apart):
 
     __slots__ = (
         *("before", "caught", "contents", "kept", "made", "met", "numbers", "objects", "recorded"),
-        *("has_spectra", "passing", "put_back", "rows", "skipped", "streams", "twins", "undo"),
+        *("has_spectra", "object_arrays", "passing", "put_back", "rows", "skipped", "streams"),
+        *("twins", "undo"),
     )
     CHECKS: ClassVar[str] = "checks"
     KEPT: ClassVar[str] = "what functools.lru_cache keeps"
@@ -318,6 +319,7 @@ class Ledger(Apart):
         self.contents: dict[int, Frame] = {}  # of lists, dicts, sets and deques
         self.made: dict[int, Any] = {}
         self.passing: dict[int, Any] = {}  # plain objects that bodies have made
+        self.object_arrays: dict[int, list[Any]] = {}  # lists that stand for them
         self.met: list[Any] = []  # objects of which a name may show one or another
         self.numbers: dict[Any, int] = {}  # their places there
         self.has_spectra = False  # whether eigenvalues are there, which NumPy gives real or complex
@@ -325,8 +327,7 @@ class Ledger(Apart):
         self.caught: tuple[type[BaseException], ...] = ()  # what the handlers around may catch
         self.recorded: set[Key] = set()  # names from outside that bodies bind
         self.streams: dict[int, Frame] = {}  # states of generators that are variables
-        #: Containers that may be one in Python, by identity.
-        self.twins: dict[int, tuple[Any, dict[int, Any]]] = {}
+        self.twins: dict[int, tuple[Any, dict[int, Any]]] = {}  # containers that may be one
         self.rows: dict[int, Any] = {}  # containers of which lists in buffers hold copies
         self.undo: dict[int, Callable[[], None]] = {}  # what is put back if the recording fails
         self.put_back: dict[int, Callable[[bool], None]] = {}  # the same after it, by its owner

@@ -1,0 +1,75 @@
+"""Arrays of objects, as programs keep their panels, cells and bodies."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import ckad
+from ckad.errors import UnrecordableError
+
+
+class Panel:
+    def __init__(self, x, length):
+        self.x, self.length, self.strength = x, length, 0.0
+
+
+def solved(r, u):
+    """Source panels: made one by one, read in pairs, changed in a loop."""
+    ends = r * np.cos(np.linspace(0.1, 3.0, 7))
+    panels = np.empty(6, dtype=object)
+    for i in range(6):
+        panels[i] = Panel(0.5 * (ends[i] + ends[i + 1]), abs(ends[i + 1] - ends[i]))
+    a = np.empty((panels.size, panels.shape[0]), dtype=float)
+    np.fill_diagonal(a, 2.0)
+    for i, one in enumerate(panels):
+        for j, other in enumerate(panels):
+            if i != j:
+                a[i, j] = other.length / (1.0 + (one.x - other.x) ** 2)
+    strengths = np.linalg.solve(a, u * np.sin([p.x for p in panels]))
+    for i, panel in enumerate(panels):
+        panel.strength = strengths[i]
+    return sum(p.strength * p.length for p in panels) + len(panels)
+
+
+def listed(r, u):
+    panels = np.array([Panel(r, u), Panel(2.0 * u, r)], dtype=object)
+    for _ in range(20):
+        for p in panels:
+            p.x = p.x + 0.1 * math.sin(p.length)
+        panels[0], panels[1] = panels[1], panels[0]
+    return panels[0].x * panels[1].x ** 2
+
+
+@pytest.mark.parametrize("f", [solved, listed])
+def test_items_of_arrays_of_objects(f):
+    value, (by_r, by_u) = ckad.value_and_grad(f, (0, 1), engine="vm")(1.2, 0.7)
+    assert value == pytest.approx(f(1.2, 0.7), rel=1e-13)
+    h = 1e-6
+    assert by_r == pytest.approx((f(1.2 + h, 0.7) - f(1.2 - h, 0.7)) / (2 * h), rel=1e-7, abs=1e-8)
+    assert by_u == pytest.approx((f(1.2, 0.7 + h) - f(1.2, 0.7 - h)) / (2 * h), rel=1e-7, abs=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("use", "what"),
+    [
+        (lambda xs: xs + xs, "an operator"),
+        (lambda xs: xs * 2, "an operator"),
+        (lambda xs: xs[1:], "a part"),
+        (lambda xs: xs[[0, 1]], "a part"),
+        (lambda xs: xs.T, ".T"),
+        (lambda xs: xs.sum(), ".sum"),
+        (lambda xs: xs == 3, "an operator"),
+    ],
+)
+def test_what_tells_them_from_lists_is_refused(use, what):
+    def f(r):
+        xs = np.empty(3, dtype=object)
+        for i in range(3):
+            xs[i] = np.ones(2) * r
+        return np.sum(use(xs)[0])
+
+    with pytest.raises(UnrecordableError, match=f"^[^:]*:[^:]*: {what} of an array of objects"):
+        ckad.grad(f)(1.0)
