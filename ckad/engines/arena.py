@@ -6,6 +6,9 @@ take as long as the run itself. So what a run has used is kept for the next one,
 
 from __future__ import annotations
 
+import mmap
+import os
+import sys
 from contextlib import suppress
 
 import numpy as np
@@ -19,6 +22,8 @@ MOST, LEAST = 2**26, 2**16
 #: Bytes of each of the few small memories that are kept: to ask for new ones takes longer than a
 #: small run.
 SMALL, FEW = 2**14, 8
+#: Memory of so many bytes has pages of its own; from so many on they may be huge ones.
+PAGES, HUGE = 2**16, 2**22
 _lock = locks.lock()
 _kept: list[np.ndarray] = []
 _small: list[np.ndarray] = []  # changed by single operations of the list alone, without the lock
@@ -60,8 +65,24 @@ def clear() -> None:
 def aligned(nbytes: int) -> np.ndarray:
     """Fresh memory that begins at a line of the cache."""
     try:
+        if nbytes >= PAGES:
+            return _pages(nbytes)
         raw = np.empty(nbytes + LINE, np.uint8)
-    except (MemoryError, ValueError):  # ValueError: more than NumPy can count
+    except (MemoryError, ValueError, OverflowError, OSError):  # more than there is, or can be
         raise MemoryError(too_much(nbytes)) from None
     skip = -raw.__array_interface__["data"][0] % LINE  # in half the time of raw.ctypes
     return raw[skip : skip + nbytes]
+
+
+def _pages(nbytes: int) -> np.ndarray:
+    """Pages of its own, which the system gets back when the array goes.
+
+    The C library's heap keeps where large arrays have been, and there NumPy has asked for huge
+    pages: a small array that comes to lie there would take 2 MiB.
+    """
+    private = {} if os.name == "nt" else {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS}
+    pages = mmap.mmap(-1, nbytes, **private)
+    if sys.platform == "linux" and nbytes >= HUGE:
+        with suppress(OSError):  # a system without huge pages
+            pages.madvise(mmap.MADV_HUGEPAGE)
+    return np.frombuffer(pages, np.uint8)

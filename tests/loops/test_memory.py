@@ -188,6 +188,27 @@ def test_budgets() -> None:
     assert figures[CAPTURED].planned <= 30 * MB
 
 
+#: The heap keeps where large arrays were, and that NumPy has asked for huge pages there.
+AFTER_LARGE_ARRAYS = """
+spread = diffusion(200)
+gradient = ckad.value_and_grad(lambda k, u: spread(u, k + 0.0 * u), memory="3 MB")
+arguments = 0.1, rng.random(20_000)  # the results take no memory of that size
+gradient(*arguments)
+arena.clear()
+large = np.ones(3_000_000)
+del large  # arrays of this size lie in the heap from now on
+large, above = np.ones(2_500_000), [np.ones(20_000) for _ in range(100)]
+del large
+print(json.dumps(measure(gradient, *arguments)))
+"""
+
+
+def test_a_small_budget_after_large_arrays_of_others() -> None:
+    figures = Figures(**in_a_process(AFTER_LARGE_ARRAYS))
+    assert figures.planned <= 3 * MB
+    assert figures.growth <= 1.05 * 3 * MB
+
+
 def _check(program: str, figures: Figures, budget: int) -> None:
     assert figures.planned <= budget, program
     assert figures.growth <= 1.05 * budget, program
