@@ -234,6 +234,26 @@ def cycling(items: Sequence[Any]) -> Endless:
     return Endless(_of_source(_cycle, items), item, lambda: itertools.cycle(items))
 
 
+def sliced(iterable: Any, *bounds: Any) -> Any:
+    """``itertools.islice(iterable, *bounds)``."""
+    start, stop, step = (None, *bounds, None) if len(bounds) == 1 else (*bounds, None)[:3]
+    if not isinstance(iterable, Driven) or len(bounds) > 3:
+        return itertools.islice(iterable, *bounds)
+    is_head = start in (None, 0) and step in (None, 1) and stop is not None
+    if isinstance(iterable, Generated) and (
+        iterable.is_begun or (iterable.is_of_python and not is_head)
+    ):
+        return itertools.islice(iterable.by_python(), *bounds)
+    if not is_head:
+        raise UnrecordableError(
+            at_place(
+                "islice() with a start, a step or no end is taken of a generator that is recorded "
+                "as a loop over its items. Make a list of them, and take a slice: list(...)[1:]."
+            )
+        )
+    return Counted(iterable, lambda item, _: item, stop.__index__())
+
+
 def _of_source(function: Callable[..., Any], *args: Any) -> Generated:
     found = call_from_source(function, args, {})
     assert isinstance(found, Generated)
