@@ -29,6 +29,21 @@ def zip_after_next(s):
     return first + sum(v * w for v, w in zip(X, numbers, strict=False)) + next(numbers)
 
 
+def cycle_of_what_changes(s):
+    x, items = s * X, [s, 2.0]
+    numbers, others = itertools.cycle(x), itertools.cycle(items)
+    first = next(others)
+    x[0] = 2.0 * s
+    items.append(s * s)
+    rest = next(numbers) + sum(v * w for v, w in zip(X, itertools.cycle(x), strict=False))
+    return first + next(others) + 3.0 * next(others) + rest
+
+
+def expression_over_count(s):
+    doubled = (2 * k for k in itertools.count(1))
+    return next(doubled) * s + next(doubled) * s**2
+
+
 def two_steps_of_a_generator(x):
     for k in range(4):
         x[k] = 2.0 * x[k]
@@ -44,7 +59,17 @@ def slice_of_writer(s):
     return taken + x @ np.arange(1.0, 6.0)
 
 
-@pytest.mark.parametrize("f", [slice_of_cycle, slice_of_count, zip_after_next, slice_of_writer])
+@pytest.mark.parametrize(
+    "f",
+    [
+        slice_of_cycle,
+        slice_of_count,
+        zip_after_next,
+        cycle_of_what_changes,
+        expression_over_count,
+        slice_of_writer,
+    ],
+)
 def test_iterators_go_on_where_they_were_left(f):
     value, slope = ckad.value_and_grad(f, engine="vm")(AT)
     assert value == pytest.approx(f(AT), rel=1e-13)
@@ -82,4 +107,13 @@ def test_a_slice_of_a_generator_that_is_recorded_as_a_loop_is_refused():
         return sum(itertools.islice(written(), 1, 2)) + x @ x
 
     with pytest.raises(UnrecordableError, match=r"Make a list of them, and take a slice"):
+        ckad.value_and_grad(f, engine="vm")(AT)
+
+
+def test_an_expression_with_a_condition_over_what_does_not_end_is_refused():
+    def f(s):
+        positive = (v for v in itertools.cycle([s, 3.0]) if v > 1.0)
+        return next(positive) * s
+
+    with pytest.raises(UnrecordableError, match="which do not end"):
         ckad.value_and_grad(f, engine="vm")(AT)

@@ -109,10 +109,6 @@ class Generated(Once):
         """Whether Python can run it."""
         return self._plain is not None
 
-    def is_run_over(self) -> None:
-        """Note that its items are taken by other ways than `run`."""
-        self._is_begun = True
-
     def by_python(self) -> Iterator[Any]:
         """The generator, as Python runs it."""
         if self._by_python is None:

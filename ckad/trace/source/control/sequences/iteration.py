@@ -345,14 +345,11 @@ def _zip_with_endless(iterables: Sequence[Any], strict: bool) -> Any:
         plain = [x.by_python() if isinstance(x, Endless) else x for x in iterables]
         return _zip_by_python(plain, strict)
 
-    for x in endless:
-        x.is_run_over()
-
-    def items(k: Any) -> tuple[Any, ...]:
-        both = builtins.zip(found, iterables, strict=True)
-        return tuple(given.item(k) if x is None else x.item(k) for x, given in both)
-
-    return Once(sequences, min(x.length for x in sequences), items)
+    pairs = builtins.zip(iterables, found, strict=True)
+    makers = [given.by_number() if x is None else x.item for given, x in pairs]
+    return Once(
+        sequences, min(x.length for x in sequences), lambda k: tuple([item(k) for item in makers])
+    )
 
 
 def _is_open(x: Any) -> bool:
@@ -389,7 +386,7 @@ _FUNCTIONS: dict[Any, Callable[..., Any]] = {
     builtins.filter: chosen,
     builtins.map: applied,
     count: counting,
-    cycle: lambda iterable: cycling(tuple(iterable)),
+    cycle: cycling,
 }
 for _builtin, _function in _FUNCTIONS.items():
     dispatch.put(_builtin, _function, (*dispatch.ANY, dispatch.SHORT))
