@@ -763,3 +763,9 @@ def test_arrays_with_an_arithmetic_of_their_own_are_refused(tmp_path):
     filed = np.memmap(tmp_path / "numbers", float, "w+", shape=(3,))
     for own in (numbers.view(Named), filed, numbers.view(np.recarray), np.ma.array(numbers)):
         np.testing.assert_array_equal(ckad.jit(lambda x: x * x)(own), np.asarray(own) ** 2)
+
+
+@pytest.mark.parametrize("f", [lambda x: np.ndarray.sum(x), lambda x: np.ndarray.__mul__(x, 2.0)])
+def test_methods_that_are_called_by_their_class_are_refused_with_the_line(f):
+    with pytest.raises(TraceError, match=rf"{FILE}:\d+: ndarray.* Call it as a method: x\."):
+        ckad.jit(f)(X)

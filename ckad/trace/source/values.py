@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from itertools import product
-from types import FunctionType
+from types import FunctionType, MethodDescriptorType, WrapperDescriptorType
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
 from ckad import trees
-from ckad.errors import CkadError, ConcreteValueError, DtypeError
+from ckad.errors import CkadError, ConcreteValueError, DtypeError, UnrecordableError
 from ckad.place import at_place
 from ckad.tape.types import DType, Type
 from ckad.trace import dispatch
@@ -73,6 +73,10 @@ def untranslated(function: Callable[..., Any], args: Sequence[Any], options: Any
             )
         raise
     except Exception as error:
+        unbound = isinstance(function, MethodDescriptorType | WrapperDescriptorType)
+        if unbound and args and isinstance(args[0], Array):
+            said = f"of a traced value. Call it as a method: x.{function.__name__}(...)."
+            raise UnrecordableError(at_place(f"{function.__qualname__} {said}")) from error
         if not ConcreteValueError.told:
             raise
         raise ConcreteValueError(ConcreteValueError.told[0]) from error

@@ -89,7 +89,7 @@ class Generated(Once):
 
     def run(self, consumer: Consumer, catches: bool = False) -> Any:
         """Run the body, which ``catches`` what the consumer raises or not."""
-        if self._is_begun or self._by_python is not None:
+        if self.is_begun:
             raise run_over_again("a generator is")
         self._is_begun = True
         return ended(self.frame, driven(self.frame, consumer, catches))
@@ -99,10 +99,21 @@ class Generated(Once):
             return super().__next__()
         return next(self.by_python())
 
+    @property
+    def is_begun(self) -> bool:
+        """Whether items of it have been asked for."""
+        return self._is_begun or self._by_python is not None
+
+    @property
+    def is_of_python(self) -> bool:
+        """Whether Python can run it."""
+        return self._plain is not None
+
     def by_python(self) -> Iterator[Any]:
         """The generator, as Python runs it."""
         if self._by_python is None:
-            assert self._plain is not None
+            if self._plain is None or self._is_begun:
+                raise run_over_again("a generator is")
             self._by_python = self._plain()
         return self._by_python
 

@@ -8,6 +8,7 @@ import itertools
 from collections.abc import Iterator
 from typing import Any
 
+from ckad.errors import UnrecordableError
 from ckad.place import at_place
 from ckad.trace.arrays import run_over
 from ckad.trace.memory.context import open_trace
@@ -16,6 +17,7 @@ from ckad.trace.source.actions import assign, evaluate, listed, returned_by, run
 from ckad.trace.source.control.checks import Stops
 from ckad.trace.source.control.sequences import long_lists, several
 from ckad.trace.source.control.sequences.filtered import NAMES, filtered
+from ckad.trace.source.control.sequences.generators import Endless
 from ckad.trace.source.control.sequences.iteration import Items, items_of
 from ckad.trace.source.memory.appends import seen
 from ckad.trace.source.memory.contents import stack_of
@@ -95,6 +97,13 @@ def _items_of(iterable: Any) -> Any:
     """What can be run over twice."""
     if isinstance(iterable, Lazy):
         return iterable.all_items()
+    if isinstance(iterable, Endless):
+        raise UnrecordableError(
+            at_place(
+                "a comprehension with a condition runs over itertools.count or cycle, which do not "
+                "end. Write a for loop that ends by break."
+            )
+        )
     return list(iterable) if isinstance(iterable, Iterator) else iterable
 
 

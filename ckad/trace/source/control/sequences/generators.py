@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import contextlib
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from types import FunctionType
 from typing import Any
 
@@ -24,6 +24,7 @@ from ckad.trace.source.names.frame import NO_FUNCTION, Frame, made, region
 from ckad.trace.source.names.generated import Consumer, Driven, Generated, GeneratorFrame, Once
 from ckad.trace.source.names.reader import definition_of, nothing
 from ckad.trace.source.values import truth
+from ckad.trace.values.array import Array
 from ckad.trace.values.tracer import Tracer
 
 #: Lists that are made of a generator's items are at most so long.
@@ -209,29 +210,69 @@ def _next(flow: Flow | None) -> Flow | None:
 
 
 class Endless(Generated):
-    """Items without an end: ``itertools.count``, ``itertools.cycle``."""
+    """Items without an end: ``itertools.count``, ``itertools.cycle``.
+
+    ``begin`` gives a function that makes an item of its number.
+    """
 
     def __init__(
-        self, items: Generated, item: Callable[[Any], Any], plain: Callable[[], Iterator[Any]]
+        self,
+        items: Generated,
+        begin: Callable[[], Callable[[Any], Any]],
+        plain: Callable[[], Iterator[Any]],
     ) -> None:
         super().__init__(items.frame, plain)
-        self.item = item
+        self._begin = begin
+
+    def __iter__(self) -> Iterator[Any]:
+        return self.by_python()
+
+    def by_number(self) -> Callable[[Any], Any]:
+        """What makes an item of its number; how many are then taken is not known."""
+        self._is_begun = True
+        return self._begin()
 
 
 def counting(start: Any = 0, step: Any = 1) -> Endless:
     """``itertools.count(start, step)``."""
     made = _of_source(_count, start, step)
-    return Endless(made, lambda k: start + k * step, lambda: itertools.count(start, step))
+    return Endless(made, lambda: lambda k: start + k * step, lambda: itertools.count(start, step))
 
 
-def cycling(items: Sequence[Any]) -> Endless:
-    """``itertools.cycle(items)``."""
+def cycling(iterable: Any) -> Endless:
+    """``itertools.cycle(iterable)``, whose items are taken when they are first asked for."""
+    found: Any = iterable if isinstance(iterable, (list, Array)) else tuple(iterable)
 
-    def item(k: Any) -> Any:
-        at = k % len(items)
-        return picking.item(items, at) if isinstance(at, Tracer) else items[at]
+    def begin() -> Callable[[Any], Any]:
+        items = tuple(found)
 
-    return Endless(_of_source(_cycle, items), item, lambda: itertools.cycle(items))
+        def item(k: Any) -> Any:
+            at = k % len(items)
+            return picking.item(items, at) if isinstance(at, Tracer) else items[at]
+
+        return item
+
+    return Endless(_of_source(_cycle, found), begin, lambda: itertools.cycle(found))
+
+
+def sliced(iterable: Any, *bounds: Any) -> Any:
+    """``itertools.islice(iterable, *bounds)``."""
+    start, stop, step = (None, *bounds, None) if len(bounds) == 1 else (*bounds, None)[:3]
+    if not isinstance(iterable, Driven) or len(bounds) > 3:
+        return itertools.islice(iterable, *bounds)
+    is_head = start in (None, 0) and step in (None, 1) and stop is not None
+    if isinstance(iterable, Generated) and (
+        iterable.is_begun or (iterable.is_of_python and not is_head)
+    ):
+        return itertools.islice(iterable.by_python(), *bounds)
+    if not is_head:
+        raise UnrecordableError(
+            at_place(
+                "islice() with a start, a step or no end is taken of a generator that is recorded "
+                "as a loop over its items. Make a list of them, and take a slice: list(...)[1:]."
+            )
+        )
+    return Counted(iterable, lambda item, _: item, stop.__index__())
 
 
 def _of_source(function: Callable[..., Any], *args: Any) -> Generated:
@@ -247,6 +288,7 @@ def _count(number: Any, step: Any) -> Iterator[Any]:
 
 
 def _cycle(items: Any) -> Iterator[Any]:
+    items = tuple(items)
     while True:
         yield from items
 

@@ -20,7 +20,7 @@ from ckad.trace.integers.affine import range_of
 from ckad.trace.primitives.methods import Flat
 from ckad.trace.primitives.part.mask import packed
 from ckad.trace.primitives.short.ranges import marked
-from ckad.trace.source.control.sequences import picking
+from ckad.trace.source.control.sequences import generators, picking
 from ckad.trace.source.control.sequences.filtered import applied, chosen
 from ckad.trace.source.control.sequences.generators import Counted, Endless, counting, cycling
 from ckad.trace.source.effects import Progress
@@ -339,15 +339,17 @@ def _zip_with_endless(iterables: Sequence[Any], strict: bool) -> Any:
     found = [None if isinstance(x, Endless) else items_of(x) for x in iterables]
     sequences = [x for x in found if x is not None]
     others = sum(not isinstance(x, Endless) for x in iterables)
-    if strict or not others or len(sequences) < others or any(map(_is_open, sequences)):
+    several = len(sequences) < others or any(map(_is_open, sequences))
+    endless = [x for x in iterables if isinstance(x, Endless)]
+    if strict or not others or several or any(x.is_begun for x in endless):
         plain = [x.by_python() if isinstance(x, Endless) else x for x in iterables]
         return _zip_by_python(plain, strict)
 
-    def items(k: Any) -> tuple[Any, ...]:
-        both = builtins.zip(found, iterables, strict=True)
-        return tuple(given.item(k) if x is None else x.item(k) for x, given in both)
-
-    return Once(sequences, min(x.length for x in sequences), items)
+    pairs = builtins.zip(iterables, found, strict=True)
+    makers = [given.by_number() if x is None else x.item for given, x in pairs]
+    return Once(
+        sequences, min(x.length for x in sequences), lambda k: tuple([item(k) for item in makers])
+    )
 
 
 def _is_open(x: Any) -> bool:
@@ -358,12 +360,6 @@ def _item_of(x: Any, k: Any) -> Any:
     if isinstance(x, Items):
         return x.item(k)
     return picking.item(x, k) if isinstance(k, Tracer) else x[k]
-
-
-def _sliced(iterable: Any, *bounds: Any) -> Any:
-    if not isinstance(iterable, Driven) or len(bounds) != 1 or bounds[0] is None:
-        return islice(iterable, *bounds)
-    return Counted(iterable, lambda item, _: item, bounds[0].__index__())
 
 
 def _reversed(sequence: Any) -> Any:
@@ -386,11 +382,11 @@ _FUNCTIONS: dict[Any, Callable[..., Any]] = {
     builtins.zip: _zip,
     builtins.reversed: _reversed,
     builtins.len: _length,
-    islice: _sliced,
+    islice: generators.sliced,
     builtins.filter: chosen,
     builtins.map: applied,
     count: counting,
-    cycle: lambda iterable: cycling(tuple(iterable)),
+    cycle: cycling,
 }
 for _builtin, _function in _FUNCTIONS.items():
     dispatch.put(_builtin, _function, (*dispatch.ANY, dispatch.SHORT))
