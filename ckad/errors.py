@@ -10,7 +10,15 @@ from typing import ClassVar
 
 
 class CkadError(Exception):
-    """Base class of all errors raised by ckad."""
+    """Base class of all errors raised by ckad.
+
+    >>> import numpy as np, ckad
+    >>> try:
+    ...     ckad.grad(lambda x: np.sum(x), memory="1 kilo")(np.ones(3))
+    ... except ckad.CkadError as error:
+    ...     print(type(error).__name__, isinstance(error, ValueError))
+    BudgetError True
+    """
 
 
 class ScheduleError(CkadError, ValueError):

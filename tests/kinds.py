@@ -12,6 +12,7 @@ import numpy as np
 from ckad.trace import record
 from ckad.trace.dispatch import COMPLEX, PART, cell, rows
 from ckad.trace.primitives.complex.ufuncs import LOWERINGS
+from ckad.trace.source.library import asserted
 
 PAGE = Path(__file__).parents[1] / "docs" / "numpy.md"
 BEGIN, END = "<!-- from tests/kinds.py -->\n", "<!-- to here -->\n"
@@ -34,7 +35,7 @@ def _is_a_function(key):
 def _name(key):
     if isinstance(key, np.ufunc):
         return key.__name__
-    package = key.__module__.removeprefix("numpy").lstrip(".")
+    package = key.__module__.partition("._")[0].removeprefix("numpy").lstrip(".")
     return f"{package}.{key.__name__}" if package and "lib" not in package else key.__name__
 
 
@@ -47,7 +48,8 @@ def _takes(key):
 
 def table() -> str:
     """The functions of NumPy by the kinds that they take, in Markdown."""
-    assert record.MODULES  # which fill the rows
+    assert record.MODULES  # which fill the rows, as does `asserted`
+    assert asserted
     found: dict[tuple[bool, bool], set[str]] = {kinds: set() for kinds in TITLES}
     for key in filter(_is_a_function, rows()):
         if isinstance(key, np.ufunc) and np.__dict__.get(key.__name__) is not key:  # SciPy's

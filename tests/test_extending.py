@@ -1,4 +1,6 @@
-"""What docs/extending.md adds to the package works: a NumPy function, an op, a pass, a schedule."""
+"""What docs/extending.md adds to the package works: a NumPy function, an op, a pass, a schedule,
+a solver.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +49,7 @@ def test_what_the_page_adds_works(checkout: Path, tmp_path: Path) -> None:
         checkout / "ckad", tmp_path / "ckad", ignore=shutil.ignore_patterns("__pycache__")
     )
     diffs, examples = blocks(page, "diff"), blocks(page, "pycon")
-    assert len(diffs) == len(examples) == 4
+    assert len(diffs) == len(examples) == 5
     for diff in diffs:
         apply(diff, tmp_path)
     environment = os.environ | {"PYTHONPATH": str(tmp_path), "CKAD_CACHE_DIR": str(tmp_path / "c")}
@@ -59,6 +61,6 @@ def test_what_the_page_adds_works(checkout: Path, tmp_path: Path) -> None:
         capture_output=True,
         text=True,
     )
-    assert done.stdout.split() == [str(tmp_path / "ckad/__init__.py"), "16", "0"], (
+    assert done.stdout.split() == [str(tmp_path / "ckad/__init__.py"), "19", "0"], (
         done.stdout + done.stderr
     )

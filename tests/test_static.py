@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import graphlib
 import subprocess
 import sys
 
@@ -50,6 +51,15 @@ def test_modules_are_imported_at_the_head_of_a_module(layer, checkout):
         if isinstance(node, ast.Import | ast.ImportFrom) and "ckad" in ast.unparse(node)
     ]
     assert found == []
+
+
+def test_no_modules_import_each_other_in_a_circle():
+    """Of any size, within a folder too, and imports for types alone count."""
+    grimp = pytest.importorskip("grimp")
+    graph = grimp.build_graph("ckad", cache_dir=None)
+    imports = {module: graph.find_modules_directly_imported_by(module) for module in graph.modules}
+    order = [*graphlib.TopologicalSorter(imports).static_order()]  # CycleError names a circle
+    assert order.index("ckad.errors") < order.index("ckad.transforms.call")
 
 
 def test_rooms_are_small(checkout):

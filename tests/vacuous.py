@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 
 import ckad.testing
+from ckad.trace.source.library import asserted  # fills its rows with NumPy's own checks
 
 CHECKS = [
     (pytest, ["raises", "warns"]),
@@ -51,6 +52,7 @@ def pytest_configure(config: pytest.Config) -> None:
     beside = {f"{__package__}.{path.stem}" for path in Path(__file__).parent.iterdir()}
     beside -= {f"{__package__}.programs", f"{__package__}.wild"}
     pytest.register_assert_rewrite(*(beside - set(sys.modules)))
+    assert asserted
     for module, names in CHECKS:
         for name in names:
             setattr(module, name, counted(getattr(module, name)))

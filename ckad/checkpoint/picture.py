@@ -45,6 +45,11 @@ def draw(schedule: Schedule, ax: Any = None) -> Any:
     Raises:
         ValueError: the schedule has more than 200,000 actions.
         ImportError: matplotlib is not installed.
+
+    >>> from ckad import schedules
+    >>> axes = schedules.draw(schedules.revolve(20, 3))
+    >>> axes.get_ylabel() == ""
+    False
     """
     import matplotlib.pyplot as plt
     from matplotlib.collections import LineCollection

@@ -184,6 +184,15 @@ class Plan:
     ``rounding`` is by how much ``codec="float32"`` has changed a state at the most in the last run,
     ‖x - x̃‖₂ / ‖x‖₂: to first order the gradient has changed by that, times how much it depends
     on the states.
+
+    >>> import numpy as np, ckad
+    >>> def decay(x):
+    ...     for _ in range(50):
+    ...         x = x - 0.1 * x**3
+    ...     return x
+    >>> plan = ckad.plan(decay, 1.0)
+    >>> plan.n_steps, plan.forward_steps, plan.schedule.family, plan.peak_bytes < 10_000
+    (50, 50, 'store_all', True)
     """
 
     peak_bytes: int

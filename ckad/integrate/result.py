@@ -25,6 +25,11 @@ class OdeResult(Result):
         nfev, njev, nlu: how often ``fun``, its Jacobian and an LU decomposition were computed.
         status: 0 at the end of ``t_span``, 1 after a terminal event, -1 where a step failed.
         message, success: the status in words, and whether it is at least 0.
+
+    >>> import ckad
+    >>> result = ckad.integrate.solve_ivp(lambda t, y: -y, (0.0, 1.0), [1.0])
+    >>> result.y.shape == (1, len(result.t)), result.status, result.success
+    (True, 0, True)
     """
 
     def __init__(self, t: Any, y: Any, status: Any, message: str, **found: Any) -> None:

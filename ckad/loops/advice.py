@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import linecache
 import warnings
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Iterator
+from typing import NamedTuple, Protocol
 
+from ckad.engines.measure import TapedLoop
 from ckad.errors import BudgetError, RecomputeWarning
+from ckad.loops.arenas import Schedules
+from ckad.loops.asked import Choice
 from ckad.memory import format_bytes
 from ckad.place import user_place
 from ckad.tape.control import read_loop
 from ckad.tape.ops import Op
 from ckad.tape.tape import Tape
 from ckad.tape.types import Type
-
-if TYPE_CHECKING:
-    from ckad.loops.choose import Chooser, Schedules
 
 #: A budget that is advised computes steps so many times at the most; a warning comes beyond DEAR.
 FEW, DEAR = 3.0, 20.0
@@ -26,15 +26,37 @@ NAMED, PART = 3, 20
 NEAR, MOST = 1.05, 2**60
 
 
-def too_small(chooser: Chooser, needed: int, what: str) -> BudgetError:
+class Finder(Protocol):
+    """What finds schedules within a budget; the advice is what it would find within others."""
+
+    outer: list[TapedLoop]
+    budget: int
+    requested: str | int | None
+    choice: Choice
+    largest: Callable[[int], str]
+
+    def under(self, budget: int) -> Finder:
+        """The same within another budget."""
+
+    def schedules(self) -> Schedules:
+        """The cheapest that fit."""
+
+    def measured(self, schedules: Schedules) -> int:
+        """The bytes of a whole run."""
+
+    def factor(self, schedules: Schedules) -> float:
+        """How often a step is computed, on the average."""
+
+
+def too_small(finder: Finder, needed: int, what: str) -> BudgetError:
     """The error of a budget below ``needed`` bytes, with one that is worth giving."""
     states = ", ".join(
-        f"{x.n_steps:,} steps with a state of {format_bytes(x.state_bytes)}" for x in chooser.outer
+        f"{x.n_steps:,} steps with a state of {format_bytes(x.state_bytes)}" for x in finder.outer
     )
     return BudgetError(
-        f"memory={chooser.requested!r} is {chooser.budget:,} bytes; the least that {what} needs is "
+        f"memory={finder.requested!r} is {finder.budget:,} bytes; the least that {what} needs is "
         f"{needed:,} bytes ({states or 'no loop to reverse'}). "
-        f"{chooser.largest(needed)}Raise memory= to at least {needed:,}.{_better(chooser, needed)}"
+        f"{finder.largest(needed)}Raise memory= to at least {needed:,}.{_better(finder, needed)}"
     )
 
 
@@ -80,35 +102,35 @@ def _line(tape: Tape, k: int) -> str:
     return f"{source}: {text}" if text else str(source)
 
 
-def warn_if_dear(chooser: Chooser, schedules: Schedules) -> None:
+def warn_if_dear(finder: Finder, schedules: Schedules) -> None:
     """A RecomputeWarning at the user's line where the budget asked for makes steps run often."""
-    if chooser.requested is None or chooser.choice != "auto" or not schedules:
+    if finder.requested is None or finder.choice != "auto" or not schedules:
         return
-    factor = chooser.factor(schedules)
+    factor = finder.factor(schedules)
     if factor > DEAR:
         place = user_place()
         message = (
-            f"memory={chooser.requested!r} is so little that each step is computed {factor:,.0f} "
-            f"times on the average.{_better(chooser, chooser.budget)}"
+            f"memory={finder.requested!r} is so little that each step is computed {factor:,.0f} "
+            f"times on the average.{_better(finder, finder.budget)}"
         )
         warnings.warn_explicit(message, RecomputeWarning, place.file, place.line)
 
 
-def _better(chooser: Chooser, least: int) -> str:
-    if chooser.choice != "auto":
+def _better(finder: Finder, least: int) -> str:
+    if finder.choice != "auto":
         return ""
-    enough = affordable(chooser, least)
+    enough = affordable(finder, least)
     if enough <= least:
         return ""
     size = f"{enough:,} bytes ({format_bytes(enough)})"
     return f" With {size} a step is computed {FEW:.0f} times at most, on the average."
 
 
-def affordable(chooser: Chooser, least: int) -> int:
+def affordable(finder: Finder, least: int) -> int:
     """About the least budget, from ``least`` on, under which steps run FEW times at the most."""
 
     def is_enough(budget: int) -> bool:
-        other = chooser.under(budget)
+        other = finder.under(budget)
         schedules = other.schedules()
         return other.factor(schedules) <= FEW and other.measured(schedules) <= budget
 

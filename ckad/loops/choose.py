@@ -21,13 +21,12 @@ from ckad.engines.actions import ACTION_BYTES
 from ckad.engines.arena import MOST
 from ckad.engines.measure import TapedLoop, step_bytes, token_bytes
 from ckad.loops.advice import too_small
-from ckad.loops.arenas import in_arenas, slots_of
+from ckad.loops.arenas import Schedules, in_arenas, slots_of
 from ckad.loops.asked import Choice, asked_for, family
 from ckad.loops.costs import CACHE, nanoseconds, slot_bytes
 from ckad.loops.offers import Offer, binomial, ladder, saving, worthwhile
 from ckad.loops.tables import FEWEST_ROWS, piece_rows, streamed_rows, whole_rows
 
-Schedules = dict[int, Schedule]
 #: The bytes of a whole run, from schedules and how many actions there are at a time.
 Measure = Callable[[Schedules, int], int]
 #: How often the prediction is corrected by a measurement before the best choice so far is taken.

@@ -19,9 +19,9 @@ from ckad.checkpoint.store.disk import DiskStore
 from ckad.engines.measure import TapedLoop, step_bytes
 from ckad.engines.work import reverse_nanoseconds
 from ckad.errors import CheckpointError
-from ckad.loops.arenas import slots_of
+from ckad.loops.arenas import Schedules, slots_of
 from ckad.loops.between.courses import BUFFERS, Courses
-from ckad.loops.choose import Chooser, Schedules
+from ckad.loops.choose import Chooser
 from ckad.loops.costs import CACHE, MEMORY, is_far, pages
 
 #: Bytes of the states by which a directory's speed is measured, and how many of each.

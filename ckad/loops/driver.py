@@ -19,10 +19,11 @@ from ckad.engines.stops import Stops
 from ckad.engines.work import beside, step_nanoseconds
 from ckad.errors import BudgetError, EngineError, ScheduleError
 from ckad.loops.advice import largest, warn_if_dear
+from ckad.loops.arenas import Schedules
 from ckad.loops.asked import Choice
 from ckad.loops.between.courses import Courses, Disk
 from ckad.loops.between.timed import can_be_timed, timed
-from ckad.loops.choose import Chooser, Measure, Schedules
+from ckad.loops.choose import Chooser, Measure
 from ckad.loops.compiled import Compiled, Run
 from ckad.loops.costs import Costs, Prediction
 from ckad.loops.disk import on_disk, seconds_on_disk

@@ -20,6 +20,10 @@ class Progress(NamedTuple):
     The forward sweep has ``forward`` steps. In the reverse sweep ``backward`` steps are reversed,
     and ``again`` are run again on the way, so that ``total`` is the sum of all three. ``memory`` is
     what the plan takes at its peak, ``on_disk`` what lies on disk at the moment, in bytes.
+
+    >>> import ckad
+    >>> print(ckad.Progress(60, 150, 50, 50, 50, memory=4096, on_disk=0, seconds=2.0))
+    reverse sweep, 60 of 150 steps, 50 of them again, 4.0 KiB of memory, 3.0 s left
     """
 
     done: int

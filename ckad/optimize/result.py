@@ -20,6 +20,11 @@ class OptimizeResult(Result):
         fun: the function at ``x``.
         jac: of `minimize`: the gradient at ``x``, without derivative.
         nfev, njev, nit: evaluations of the function and of its derivative, iterations.
+
+    >>> import numpy as np, ckad
+    >>> result = ckad.optimize.root(lambda x: x**2 - 2.0, np.array([1.0]))
+    >>> result.success, result.status, result.message
+    (True, 1, 'The solution converged.')
     """
 
     def __init__(self, messages: Mapping[int, str], **found: Any) -> None:

@@ -30,6 +30,11 @@ class Tape:
 
     A tape made of rows has its arrays and types from the first time that they are asked for: most
     tapes are only on the way from one pass to the next.
+
+    >>> import numpy as np, ckad
+    >>> tape = ckad.trace(lambda x: np.sin(x) * x)(1.0)
+    >>> tape, len(tape), tape.output_types[0].shape
+    (<Tape of 3 rows: (f64[]) -> (f64[])>, 3, ())
     """
 
     opcode: np.ndarray  # int16[n], an Op

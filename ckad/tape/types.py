@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from enum import IntEnum
 from typing import Any, NamedTuple
 
@@ -99,3 +100,15 @@ def parse_type(text: str) -> Type:
     dtype = next(code for code, word in NAMES.items() if word == name)
     shape = tuple(int(d) for d in dims.rstrip("]").split(",") if d)
     return Type(dtype, shape)
+
+
+def c_strides(shape: Sequence[int]) -> list[int]:
+    """Elements from one place to the next along each axis."""
+    return [math.prod(shape[k + 1 :]) for k in range(len(shape))]
+
+
+def part_strides(attrs: Sequence[int], shape: Sequence[int]) -> tuple[int, list[int]]:
+    """First element and strides of the part of ``shape`` that starts and steps, ``attrs``, pick."""
+    strides, rank = c_strides(shape), len(shape)
+    first = sum(s * t for s, t in zip(attrs[:rank], strides, strict=True))
+    return first, [s * t for s, t in zip(attrs[rank:], strides, strict=True)]

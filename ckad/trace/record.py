@@ -62,7 +62,6 @@ from ckad.trace.primitives import (
 from ckad.trace.source import follow
 from ckad.trace.source.control.recalled.guesses import attempted
 from ckad.trace.source.control.sequences import iteration
-from ckad.trace.source.library import asserted
 from ckad.trace.source.names.bindings import clear
 from ckad.trace.source.outside.clock import computed
 from ckad.trace.source.outside.watch import watch
@@ -82,7 +81,7 @@ MODULES = (
     *fields.MODULES,
     *short.MODULES,
     sparse,
-    *(fourier, iteration, asserted),
+    *(fourier, iteration),
 )
 #: The modules of SciPy's packages, which take long to load.
 _OF_SCIPY = {
@@ -114,6 +113,7 @@ dispatch.later(
 )
 dispatch.later("scipy.linalg", "ckad.trace.source.library.riccati")
 dispatch.later("statistics", "ckad.trace.source.library.samples")  # Python's own
+dispatch.later("numpy.testing", "ckad.trace.source.library.asserted")
 
 
 class Arguments(NamedTuple):

@@ -22,7 +22,7 @@ from ckad.transforms.attempts import met_by_handlers
 from ckad.transforms.call import Call, compiled
 from ckad.transforms.gradients import Gradient
 from ckad.transforms.returns import returning, write_back
-from ckad.transforms.reuse import Transformed
+from ckad.transforms.reuse import Transformed, shown_as
 
 
 @trimmed
@@ -86,7 +86,11 @@ def linearize(
     call = Call(fun, primals, {}, Options(engine=engine, threads=threads))
     out = call.results(call.run(call.primal))
     call.kept()
-    return out, lambda *tangents: _pushed(call, tangents)[1]
+
+    def pushforward(*tangents: Any) -> Any:
+        return _pushed(call, tangents)[1]
+
+    return out, shown_as("pushforward of {}", fun, pushforward)
 
 
 def _pushed(call: Call, tangents: tuple[Any, ...]) -> tuple[Any, Any]:
@@ -251,7 +255,7 @@ def trace(fun: Callable[..., Any]) -> Callable[..., Tape]:
     def recorded(*args: Any, **kwargs: Any) -> Tape:
         return Call(fun, args, kwargs).tape
 
-    return recorded
+    return shown_as("recording of {}", fun, recorded)
 
 
 def adjoint(tape: Tape) -> Tape:

@@ -26,7 +26,7 @@ from ckad.transforms.attempts import met_by_handlers
 from ckad.transforms.call import Call, compiled, positions
 from ckad.transforms.layout import Layout, conjugated, layout_of
 from ckad.transforms.returns import returning
-from ckad.transforms.reuse import Transformed
+from ckad.transforms.reuse import Transformed, shown_as
 
 
 def value_and_grad(
@@ -291,7 +291,7 @@ def vjp(
         tape = call.made(pipeline.pullback, layout.wrt)
         return tuple(layout.structured(call.run(tape, [cts[k] for k in seeds], pullback=True)))
 
-    return outputs, pullback
+    return outputs, shown_as("pullback of {}", fun, pullback)
 
 
 def _match(call: Call, leaves: list[Any], tree: trees.Treedef) -> list[Any]:

@@ -98,9 +98,14 @@ def name_of(fun: Callable[..., Any]) -> str:
 
 def titled(made: Function, what: str, fun: Function, argnums: Any) -> Function:
     """``made``, a function that a transformation makes of ``fun``, shown as ``what`` of it."""
-    made.__name__ = name_of(fun)
-    made.__qualname__ = f"{what} of {made.__name__} by argument {argnums}"
     vars(made)["__wrapped__"] = fun
+    return shown_as(f"{what} of {{}} by argument {argnums}", fun, made)
+
+
+def shown_as(title: str, fun: Callable[..., Any], made: Function) -> Function:
+    """``made``, which ``print`` shows by ``title`` with the name of ``fun`` in it."""
+    made.__name__ = name_of(fun)
+    made.__qualname__ = title.format(made.__name__)
     return made
 
 

@@ -25,6 +25,10 @@ class Action(IntEnum):
     """One kind of action; ``w`` is the working state's step, 0 at the start.
 
     The values are fixed: compiled loop drivers read them from ``Actions.kind``.
+
+    >>> from ckad import schedules
+    >>> [schedules.Action(kind).name for kind in schedules.store_all(2).actions.kind]
+    ['TAPE', 'REVERSE', 'END']
     """
 
     ADVANCE = 0
@@ -44,7 +48,12 @@ class Action(IntEnum):
 
 
 class Actions(NamedTuple):
-    """Actions in execution order, one row each; ranges are half-open."""
+    """Actions in execution order, one row each; ranges are half-open.
+
+    >>> from ckad import schedules
+    >>> print(schedules.store_all(3).actions.stop)
+    [3 3 0]
+    """
 
     kind: NDArray[np.int8]
     """int8[n], an `Action`."""
@@ -136,6 +145,10 @@ class Schedule:
     Restart slots 0 to ``n_slots`` - 1 are in RAM, the ``n_disk_slots`` that follow them on disk.
     The forward phase ends with the first ADVANCE or TAPE whose stop is ``n_steps``: the final
     state exists then. What follows is the reverse phase.
+
+    >>> from ckad import schedules
+    >>> print(schedules.revolve(50, 4))
+    revolve: n_steps=50, n_slots=4, n_tape_slots=1, forward_steps=194, recompute factor 3.880
     """
 
     family: str

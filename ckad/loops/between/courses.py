@@ -27,11 +27,10 @@ from ckad.checkpoint.store.format.layout import Field
 from ckad.engines.actions import BegunWith, Course, Feed, Rows, Slots, Window
 from ckad.engines.measure import TapedLoop
 from ckad.errors import BudgetError, CheckpointError
-from ckad.loops.arenas import slots_of
+from ckad.loops.arenas import Schedules, slots_of
 from ckad.loops.between.fallback import Recomputed
 from ckad.loops.between.resume import Resumable
 from ckad.loops.between.tiers import Staged
-from ckad.loops.choose import Schedules
 from ckad.loops.costs import NOT_TIMED, Costs
 from ckad.loops.engines import engine_named
 from ckad.loops.tables import After, between, learnt, streamed, whole

@@ -11,6 +11,7 @@ import numpy as np
 from ckad.errors import UnsupportedFunctionError
 from ckad.place import at_place
 from ckad.tape.builder import Builder
+from ckad.tape.types import c_strides
 
 
 class Cut(NamedTuple):
@@ -74,7 +75,7 @@ class StridedView(NamedTuple):
         """The same as a slice of the array, if there is one."""
         if not math.prod(self.shape):
             return None
-        jumps = [math.prod(shape[k + 1 :]) for k in range(len(shape))]
+        jumps = c_strides(shape)
         starts = list(map(int, np.unravel_index(self.offset, tuple(shape)))) if shape else []
         steps, lengths, order = [1] * len(shape), [1] * len(shape), []
         for n, stride in zip(self.shape, self.strides, strict=True):

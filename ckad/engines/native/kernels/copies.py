@@ -15,7 +15,6 @@ from ckad.engines.native.ir.element import Array, load, nbytes, store, whole
 from ckad.engines.native.kernels.rows import (
     LANES,
     add_row,
-    c_strides,
     copy_row,
     emit_copy,
     emit_zeros,
@@ -28,6 +27,7 @@ from ckad.engines.native.kernels.rows import (
     plus,
 )
 from ckad.tape.ops import Op
+from ckad.tape.types import c_strides, part_strides
 
 
 class Axis(NamedTuple):
@@ -135,13 +135,6 @@ def _whole(shape: Sequence[int]) -> tuple[int, list[int]]:
     return 0, c_strides(shape)
 
 
-def _part(attrs: Sequence[int], shape: Sequence[int]) -> tuple[int, list[int]]:
-    """First element and strides of the part of ``shape`` that starts and steps pick."""
-    strides, rank = c_strides(shape), len(shape)
-    first = sum(s * t for s, t in zip(attrs[:rank], strides, strict=True))
-    return first, [s * t for s, t in zip(attrs[rank:], strides, strict=True)]
-
-
 def _reshape(b: ir.IRBuilder, attrs: Sequence[int], out: Array, x: Array) -> None:
     emit_copy(b, out.pointer, x.pointer, nbytes(out.type))
 
@@ -161,7 +154,7 @@ def _transpose(b: ir.IRBuilder, attrs: Sequence[int], out: Array, x: Array) -> N
 
 def _slice(b: ir.IRBuilder, attrs: Sequence[int], out: Array, x: Array) -> None:
     shape = out.type.shape
-    copy_strided(b, shape, out, _whole(shape), x, _part(attrs, x.type.shape))
+    copy_strided(b, shape, out, _whole(shape), x, part_strides(attrs, x.type.shape))
 
 
 def _pad(b: ir.IRBuilder, attrs: Sequence[int], out: Array, x: Array) -> None:
@@ -171,7 +164,7 @@ def _pad(b: ir.IRBuilder, attrs: Sequence[int], out: Array, x: Array) -> None:
 
 def _put(b: ir.IRBuilder, attrs: Sequence[int], out: Array, y: Array, add: bool = False) -> None:
     shape = y.type.shape
-    copy_strided(b, shape, out, _part(attrs, out.type.shape), y, _whole(shape), add)
+    copy_strided(b, shape, out, part_strides(attrs, out.type.shape), y, _whole(shape), add)
 
 
 def _update(b: ir.IRBuilder, attrs: Sequence[int], out: Array, x: Array, y: Array) -> None:

@@ -25,7 +25,6 @@ from ckad.engines.native.ir.element import Array, Value, load, nbytes, store, wh
 from ckad.engines.native.ir.flow import carry
 from ckad.engines.native.kernels.rows import (
     LANES,
-    c_strides,
     emit_copy,
     emit_fill,
     fold,
@@ -41,7 +40,7 @@ from ckad.engines.native.kernels.rows import (
     times,
 )
 from ckad.tape.ops import Op
-from ckad.tape.types import DType
+from ckad.tape.types import DType, c_strides
 
 #: Vectors that a row is folded into in turn: an addition waits for the one before it.
 TURNS = 4

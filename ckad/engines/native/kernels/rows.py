@@ -95,11 +95,6 @@ def around(shape: Sequence[int], axis: int) -> tuple[int, int, int]:
     return math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :])
 
 
-def c_strides(shape: Sequence[int]) -> list[int]:
-    """Elements from one place to the next along each axis."""
-    return [math.prod(shape[k + 1 :]) for k in range(len(shape))]
-
-
 def offset(b: ir.IRBuilder, indices: Sequence[Value], strides: Sequence[int]) -> Value:
     """The element that ``indices`` name."""
     total = whole(0)

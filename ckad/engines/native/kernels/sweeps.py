@@ -17,7 +17,6 @@ from ckad.engines.native.ir.flow import carry, count, smaller
 from ckad.engines.native.kernels.rows import (
     LANES,
     along,
-    c_strides,
     emit_zeros,
     further,
     halves,
@@ -28,7 +27,7 @@ from ckad.engines.native.kernels.rows import (
     splat,
     times,
 )
-from ckad.tape.types import DType, Type
+from ckad.tape.types import DType, Type, c_strides
 
 #: Rows that are read at the same time; a block has a multiple of them.
 GROUP = 8

@@ -9,7 +9,6 @@ from __future__ import annotations
 from math import prod
 
 from ckad.engines.native.ir.element import POINTER, Array, Value, address, whole
-from ckad.engines.native.kernels.rows import c_strides
 from ckad.engines.native.nests.in_place import WRITES
 from ckad.engines.native.rows.places import Places
 from ckad.engines.native.values import registers
@@ -17,7 +16,7 @@ from ckad.engines.native.values.held import Memory
 from ckad.engines.native.values.registers import Registers, is_small
 from ckad.tape.ops import Op
 from ckad.tape.tape import Row, Tape
-from ckad.tape.types import Type
+from ckad.tape.types import Type, c_strides
 
 _READS = (Op.GATHER, Op.SLICE)
 _INDEXED = (Op.GATHER, Op.SCATTER, Op.SCATTER_ADD)

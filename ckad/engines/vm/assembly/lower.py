@@ -14,7 +14,7 @@ from ckad.engines.vm.assembly.region import Region
 from ckad.engines.vm.isa import INTEGERS, KERNEL_CODES, STRIP, Code, Reduce
 from ckad.tape.ops import Op, is_elementwise
 from ckad.tape.tape import Row
-from ckad.tape.types import DType
+from ckad.tape.types import DType, c_strides, part_strides
 
 Lowering = Callable[[Assembler, Placement, int, Row], None]
 
@@ -50,10 +50,6 @@ def _elementwise(a: Assembler, placement: Placement, k: int, row: Row) -> None:
 
 
 # --- copies with strides -----------------------------------------------------------------------
-
-
-def c_strides(shape: Sequence[int]) -> list[int]:
-    return [prod(shape[k + 1 :]) for k in range(len(shape))]
 
 
 def merged(dims: Sequence[int], *strides: Sequence[int]) -> tuple[list[int], list[list[int]]]:
@@ -157,17 +153,11 @@ def _zeros(a: Assembler, dst: Region, n: int) -> None:
     fill(a, dst, n, a.zero.offset)
 
 
-def _part_strides(attrs: Sequence[int], shape: Sequence[int]) -> tuple[int, list[int]]:
-    steps, rank = c_strides(shape), len(shape)
-    offset = sum(s * t for s, t in zip(attrs[:rank], steps, strict=True))
-    return offset, [s * t for s, t in zip(attrs[rank:], steps, strict=True)]
-
-
 def _pad(a: Assembler, placement: Placement, k: int, row: Row) -> None:
     source = placement.tape.rows[row.operands[0]].type
     dst = a.new(row.type.size)
     _zeros(a, dst, row.type.size)
-    offset, to = _part_strides(row.attrs, row.type.shape)
+    offset, to = part_strides(row.attrs, row.type.shape)
     src = placement.region[row.operands[0]].offset
     copy_nd(a, source.shape, dst.offset + offset, to, src, c_strides(source.shape))
     a.bind(placement, k, dst)
@@ -188,7 +178,7 @@ def _copy_or_take(a: Assembler, placement: Placement, row: Row) -> Region:
 def _update(a: Assembler, placement: Placement, k: int, row: Row) -> None:
     part = placement.tape.rows[row.operands[1]].type
     dst = _copy_or_take(a, placement, row)
-    offset, to = _part_strides(row.attrs, row.type.shape)
+    offset, to = part_strides(row.attrs, row.type.shape)
     src = placement.region[row.operands[1]].offset
     add = (1 if row.type.is_float else 2) if row.op is Op.SLICE_ADD else 0
     copy_nd(a, part.shape, dst.offset + offset, to, src, c_strides(part.shape), add)
