@@ -174,7 +174,8 @@ class _For:
 
     def _target(self) -> list[Any]:
         """What the names of the target are bound to."""
-        parts = ast.walk(self.node.target)
+        target = self.node.target
+        parts = [target] if isinstance(target, ast.Name) else ast.walk(target)
         return [self.frame.names.get(x.id) for x in parts if isinstance(x, ast.Name)]
 
     def _peeled(self) -> Flow | None:

@@ -118,12 +118,20 @@ def depth(node: ast.AST | list[ast.stmt]) -> int:
     return max((depth(x) + isinstance(x, (ast.For, ast.While)) for x in parts), default=0)
 
 
+def _appends_to_item(statement: ast.stmt) -> bool:
+    match statement:
+        case ast.Expr(ast.Call(ast.Attribute(ast.Subscript(ast.Name()), "append"))):
+            return True
+    return False
+
+
 def make_items(frame: Frame, body: list[ast.stmt]) -> None:
     """Make the lists that the first step of a loop makes by ``d["key"].append(x)`` of a
     ``defaultdict(list)``: a list that is there before a loop can grow in it."""
+    if not any(map(_appends_to_item, body)):
+        return
     for statement in body:
-        inner = list(ast.walk(statement))
-        if any(isinstance(x, _LEAVES) for x in inner):
+        if any(isinstance(x, _LEAVES) for x in ast.walk(statement)):
             return
         match statement:
             case ast.Expr(ast.Call(ast.Attribute(ast.Subscript(ast.Name(name)) as item, "append"))):

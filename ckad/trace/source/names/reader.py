@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from types import CodeType, FunctionType
+from typing import cast
 
 Function = ast.FunctionDef | ast.Lambda
 #: Statements and expressions that are left to Python: their functions are not read.
@@ -185,11 +186,12 @@ def _bound(node: ast.AST) -> Iterator[str]:
             yield alias.asname or alias.name.partition(".")[0]
 
 
+_NO_FUNCTION = cast(ast.Lambda, ast.parse("lambda: 0", mode="eval").body)
+
+
 def nothing(*names: str) -> Definition:
     """The definition of a frame that belongs to no function."""
-    node = ast.parse("lambda: 0", mode="eval").body
-    assert isinstance(node, ast.Lambda)
-    return Definition(node, "", "", frozenset(names), frozenset(), frozenset())
+    return Definition(_NO_FUNCTION, "", "", frozenset(names), frozenset(), frozenset())
 
 
 def bound_by(*targets: ast.expr) -> frozenset[str]:
