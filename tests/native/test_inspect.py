@@ -231,3 +231,9 @@ def test_float32_and_the_cells_of_the_vm():
     u = np.ones(100, np.float32)
     assert ckad.jit(fun, engine="native").compiled(u).bytes_per_step.primal == 800
     assert ckad.jit(fun, engine="vm").compiled(u).bytes_per_step.primal == 1600
+
+
+def test_a_gradient_is_compiled_where_that_pays_for_it_though_not_for_the_value():
+    matrices = np.random.default_rng(0).random((1000, 3, 3)) + 3 * np.eye(3)
+    determinants = ckad.value_and_grad(lambda a: np.sum(np.linalg.det(a)))
+    assert determinants.plan(matrices).engine == "native"

@@ -8,6 +8,7 @@ import scipy.integrate
 import scipy.linalg
 import scipy.ndimage
 import scipy.signal
+from scipy import linalg as sl
 from scipy.integrate import simpson
 from scipy.interpolate import (
     Akima1DInterpolator,
@@ -48,6 +49,10 @@ def sum_of_large(row):
 
 def square(x):
     return x[:, :5] + 5 * np.eye(5)
+
+
+def cube(x):
+    return np.reshape(x[0, :, None] * x[1] + 5 * np.eye(6), (6, 2, 3))
 
 
 NODES = np.array([0.0, 0.3, 0.5, 1.1, 1.2, 2.0])
@@ -130,6 +135,29 @@ FUNCTIONS = {
     "cholesky": lambda x: scipy.linalg.cholesky(x @ x.T + np.eye(5)),
     "lower cholesky": lambda x: scipy.linalg.cholesky(x @ x.T + np.eye(5), lower=True),
     "inv and det": lambda x: scipy.linalg.inv(square(x)) * scipy.linalg.det(square(x)),
+    "functions of matrices": lambda x: [
+        f(square(x) / 4) for f in (sl.cosm, sl.sinm, sl.tanm, sl.coshm, sl.sinhm, sl.tanhm)
+    ],
+    "of a complex one": lambda x: [abs(f(square(x) * (0.2 + 0.1j))) for f in (sl.cosm, sl.sinm)],
+    "expm_frechet": lambda x: sl.expm_frechet(square(x) / 4, x[:, 1:]),
+    "rq": lambda x: [*sl.rq(square(x)), *sl.rq(x, mode="economic"), sl.rq(x.T, mode="r")],
+    "pinvh": lambda x: [sl.pinvh(x @ x.T), sl.pinvh(square(x), lower=False)],
+    "companion": lambda x: sl.companion(x[0] + 1.0),
+    "khatri_rao": lambda x: sl.khatri_rao(x, x[:2]),
+    "toeplitz": lambda x: [
+        sl.matmul_toeplitz((x[:, 0], x[1]), x.T),
+        abs(sl.matmul_toeplitz(x[0] + 1j * x[1], x[2])),
+        sl.matmul_toeplitz((x[0], x[1]), x[2]),
+    ],
+    "solve_circulant": lambda x: [
+        sl.solve_circulant(x[0] + 3 * np.eye(6)[0], x.T),
+        abs(sl.solve_circulant(x[0] + 3 * np.eye(6)[0], x[1] + 1j * x[2])),
+    ],
+    "tensors": lambda x: [
+        np.linalg.tensorsolve(cube(x), x[0]),
+        np.linalg.tensorsolve(np.moveaxis(cube(x), 1, -1), x[0], axes=(1,)),
+        np.linalg.tensorinv(cube(x), ind=1),
+    ],
     "vectorize": lambda x: np.vectorize(square_or_minus)(x),
     "vectorize of two": lambda x: np.vectorize(lambda a, b: (a * b, a + b))(x[0], 0.5),
     "simpson": lambda x: [scipy.integrate.simpson(x, x=X[0].cumsum()), simpson(x, axis=0, dx=0.2)],
@@ -177,3 +205,8 @@ def test_what_a_filter_and_a_spline_have_no_rule_for():
     ):
         with pytest.raises(UnsupportedFunctionError, match="has no rule for"):
             ckad.jit(refused)(X)
+
+
+def test_circulant_matrices_without_an_inverse_are_named():
+    with pytest.raises(np.linalg.LinAlgError, match="Singular"):
+        ckad.jit(lambda c: sl.solve_circulant(c, X[0]))(np.ones(6))

@@ -1,4 +1,5 @@
-"""``np.einsum``: operands are contracted two at a time, each pair as one batched matrix product."""
+"""``np.einsum``: operands are contracted two at a time, each pair as one batched matrix product;
+systems of equations between tensors."""
 
 from __future__ import annotations
 
@@ -22,7 +23,8 @@ from ckad.trace.arrays import (
     stored,
     traced,
 )
-from ckad.trace.dispatch import implements, reject
+from ckad.trace.dispatch import STATIC, implements, reject
+from ckad.trace.numpy.linalg import floats, inv, solve
 
 Labels = tuple[str, ...]
 
@@ -233,3 +235,28 @@ def _spread(x: Array, term: Labels, order: Sequence[str]) -> Array:
     turned = np.transpose(x, [term.index(s) for s in order if s in term])
     lengths = dict(zip(term, x.shape, strict=True))
     return reshaped(turned, [lengths.get(s, 1) for s in order])
+
+
+# --- systems of equations between tensors --------------------------------------------------------
+
+
+@implements(np.linalg.tensorsolve, kind=STATIC)
+def tensorsolve(a: Any, b: Any, axes: Any = None) -> Array:
+    x, right = floats(a), floats(b)
+    if axes is not None:
+        moved = [k % x.ndim for k in axes]
+        x = np.transpose(x, [k for k in range(x.ndim) if k not in moved] + moved)
+    unknown = x.shape[right.ndim :]
+    n = math.prod(unknown)
+    if x.size != n * n:
+        raise np.linalg.LinAlgError(at_place(f"{x.shape} is no square matrix for b {right.shape}"))
+    return reshaped(solve(reshaped(x, (n, n)), reshaped(right, (n,))), unknown)
+
+
+@implements(np.linalg.tensorinv, kind=STATIC)
+def tensorinv(a: Any, ind: int = 2) -> Array:
+    x = floats(a)
+    if ind <= 0:
+        raise ValueError(at_place("ind has to be positive"))
+    n = math.prod(x.shape[ind:])
+    return reshaped(inv(reshaped(x, (x.size // max(n, 1), n))), (*x.shape[ind:], *x.shape[:ind]))

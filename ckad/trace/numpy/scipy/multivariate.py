@@ -11,8 +11,8 @@ from scipy.stats import dirichlet, multivariate_normal
 from ckad.place import at_place
 from ckad.trace.arrays import Array, own, retyped, traced
 from ckad.trace.dispatch import implements
+from ckad.trace.numpy.scipy.dense.matrices import solve_triangular
 from ckad.trace.numpy.scipy.distributions import LOG_2PI
-from ckad.trace.numpy.scipy.matrices import solve_triangular
 
 
 def _floats(x: Any) -> Array:

@@ -11,7 +11,7 @@ from ckad.place import at_place
 from ckad.trace.arrays import Array, copied, promoted, reshaped, retyped, routine
 from ckad.trace.dispatch import PLAIN
 from ckad.trace.numpy.linalg import floats
-from ckad.trace.numpy.scipy.matrices import of_scipy
+from ckad.trace.numpy.scipy.dense.matrices import of_scipy
 
 
 @of_scipy(scipy.linalg.solve_banded)

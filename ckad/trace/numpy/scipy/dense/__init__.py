@@ -1,0 +1,1 @@
+"""``scipy.linalg``, one file per family."""
