@@ -18,7 +18,7 @@ from ckad.errors import AliasError
 from .generated.generate import generated
 from .generated.judge import FAILED, LOOSE, REFUSED, RIGHT, Facts, Verdict, judge
 from .generated.program import Program
-from .generated.reference import Plain
+from .generated.reference import ComplexMath, Plain
 from .generated.shrink import shrunk
 from .generated.worker import Worker
 
@@ -319,3 +319,13 @@ def test_failures_are_shrunk() -> None:
     assert verdict.oracle == "planted"
     # the function, its result, an argument; what remains needs at most five lines to fail
     assert small.n_lines <= 8, small.text
+
+
+def test_the_reference_raises_what_python_s_math_does():
+    math = ComplexMath()
+    with pytest.raises(ValueError):
+        math.sqrt(-0.3)
+    with pytest.raises(ValueError):
+        math.log(np.complex128(-1.0, 1e-30))
+    assert math.floor(1.7) == 1
+    assert np.imag(math.sqrt(np.complex128(4.0, 1e-30))) == 0.25e-30

@@ -8,6 +8,7 @@ rounding errors has no derivative to compare with.
 from __future__ import annotations
 
 import ast
+import math
 import operator
 import warnings
 from collections.abc import Callable
@@ -48,7 +49,7 @@ class Plain:
         module, nearest = self._watched, Nearest()
         module.__dict__.update(
             np=ComplexNumPy(nearest),
-            math=np,
+            math=ComplexMath(),
             ckad=ComplexLoops,
             abs=ComplexNumPy(nearest).abs,
             max=ComplexNumPy(nearest).maximum,
@@ -130,6 +131,21 @@ class Nearest:
 
 def _is_float(x: Any) -> bool:
     return np.asarray(x).dtype.kind in "fc"
+
+
+class ComplexMath:
+    """Python's ``math``, which raises an error where it gives no number, on complex numbers."""
+
+    def __getattr__(self, name: str) -> Any:
+        of_reals, of_complex = getattr(math, name), getattr(np, name, None)
+        if not callable(of_reals):
+            return of_reals
+
+        def function(*args: Any) -> Any:
+            found = of_reals(*(float(np.real(x)) for x in args))
+            return of_complex(*args) if any(map(np.iscomplexobj, args)) else found
+
+        return function
 
 
 class ComplexNumPy:
