@@ -66,11 +66,14 @@ def method(callee: Any, given: tuple[Any, ...]) -> Any:
 def thawed(callee: Any, args: Any, options: Any) -> Any:
     """A method of a distribution with parameters as a call of the distribution itself; what makes
     such a one of traced parameters as ``Frozen``; ``dataclasses.replace`` as a new object; pools as
-    calls one after the other; classes that Numba compiles as those they are made of; what is done
-    with heaps and sorted lists whose items Python cannot compare."""
+    calls one after the other; classes that Numba compiles as those they are made of; an array of an
+    iterator's items as one of their list; what is done with heaps and sorted lists whose items
+    Python cannot compare."""
     if getattr(callee, "__module__", None) in _COMPARING and args:
         own = getattr(orders, callee.__name__, callee)
         return own if own is callee or _compares(own, args) else callee, args, options
+    if callee is np.fromiter:
+        return iterations.from_iterator, args, options
     if (pooled := pools.stand_in(callee)) is not None:
         return pooled, args, options
     if callee is dataclasses.replace and args and dataclasses.is_dataclass(args[0]):

@@ -7,6 +7,7 @@ are no part of a derivative.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -62,6 +63,14 @@ def added(x: Any, y: Any) -> Any:
 def replaced(old: Any, kept: Any, changes: Any) -> Any:
     """``dataclasses.replace``"""
     return type(old)(**{name: getattr(old, name) for name in kept}, **changes)
+
+
+def from_iterator(iterable: Any, dtype: Any, count: Any = -1) -> Any:
+    """``np.fromiter``"""
+    items = list(iterable) if count < 0 else list(itertools.islice(iterable, count))
+    if (n := len(items)) < count:
+        raise ValueError(f"iterator too short: Expected {count} but iterator had only {n} items.")
+    return np.array(items, dtype=dtype)
 
 
 def _begun(A: Any, b: Any, x0: Any, rtol: Any, atol: Any, maxiter: Any) -> Any:
