@@ -116,9 +116,10 @@ def run(recorded: Recorded, once: Callable[[], T]) -> T:
         _call.may_begin_anew, _call.stopped = before
 
 
-def is_stopped(recorded: Recorded) -> bool:
-    """Whether a recording is one that was stopped where a handler may go on."""
-    return _stopped() is not None and recorded.refusal is None
+def key_of(key: Hashable) -> Hashable:
+    """A key of a call's recording; where the one for all numbers was stopped, of another beside it,
+    so that a result does not depend on the calls before."""
+    return key if _stopped() is None else ("as it runs", key)
 
 
 def _stopped() -> Exception | None:

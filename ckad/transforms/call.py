@@ -75,9 +75,8 @@ class Call:
         key: Hashable | Alone
         known = None
         try:
-            key = reuse.key_of(fun, args, kwargs)
+            key = attempts.key_of(reuse.key_of(fun, args, kwargs))
             known = reuse.find(key)
-            known = None if known is not None and attempts.is_stopped(known) else known
         except Alone as why:
             key = why
         if known is not None:

@@ -389,7 +389,7 @@ def _counterpart(
 ) -> Callable[..., Any] | None:
     """What is called in place of ``callee``; NumPy hands its ufuncs over itself."""
     traced = holds_tracer([*args, *options.values()])
-    if traced and (own := called(callee)) is not None:
+    if (own := called(callee, args, options, traced)) is not None:
         return own
     if isinstance(callee, np.ufunc) or not is_hashable(callee):
         return None

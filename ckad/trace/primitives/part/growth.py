@@ -13,9 +13,10 @@ from ckad.trace.axes import axis_of
 from ckad.trace.integers.spans import plus
 from ckad.trace.memory.context import current
 from ckad.trace.memory.views import ItemView, SliceView, View, WindowView
+from ckad.trace.primitives.part.mask import packed
 from ckad.trace.values.apply import astype, promote
 from ckad.trace.values.grown import Buffer, Grown
-from ckad.trace.values.part import Part
+from ckad.trace.values.part import Extents, Mask, Part
 from ckad.trace.values.tracer import Number, Tracer, assign, lift, localise, value
 
 
@@ -29,7 +30,8 @@ def made_longer(arrays: Any, axis: Any) -> Grown | None:
     buffer, place = first.buffer, user_place()
     if axis is None or axis_of(axis, first.ndim) != buffer.axis or place in buffer.copied:
         return None
-    rows = _rows(arrays[1:], buffer)
+    given, count = _whole(arrays[1:], buffer.axis)
+    rows = _rows(given, buffer)
     if rows is None or not _is_tip(first):
         return None
     many = rows.shape[0]
@@ -39,7 +41,7 @@ def made_longer(arrays: Any, axis: Any) -> Grown | None:
     if many:
         target = _place(localise(buffer.rows), first.count, many)
         assign(target, value(astype(np.reshape(rows, target.shape), target.dtype)))
-    longer = Grown(buffer, plus(first.count, many))
+    longer = Grown(buffer, plus(first.count, many if count is None else count))
     longer.made = first, place
     buffer.set_tip(longer)
     return longer
@@ -54,6 +56,26 @@ def _is_tip(grown: Grown) -> bool:
             grown.buffer.rival = place
         tip = before
     return grown.buffer.tip(current()) is grown
+
+
+def _whole(others: Sequence[Any], axis: int) -> tuple[Sequence[Any], Number | None]:
+    """What is put behind the others, and how many of its rows count where that is computed: what is
+    written next lies over the rest."""
+    if len(others) != 1 or not isinstance(others[0], Part):
+        return others, None
+    (part,) = others
+    if isinstance(part.where, Mask) and part.ndim == 1:
+        part = packed(part)
+    if not isinstance(part.where, Extents):
+        return others, None
+    bounded = [k for k, extent in enumerate(part.where) if extent is not None]
+    if bounded != [axis] or (extent := part.where[axis]) is None or not _is_zero(extent.origin):
+        return others, None
+    return [part.base], extent.length
+
+
+def _is_zero(x: Number) -> bool:
+    return isinstance(x, int) and x == 0
 
 
 def _rows(others: Sequence[Any], buffer: Buffer) -> Tracer | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from types import BuiltinFunctionType, MethodType
 from typing import Any
@@ -17,6 +17,7 @@ from ckad.trace import dispatch
 from ckad.trace.arrays import traced
 from ckad.trace.source.libraries import generalized_function, plain_class, scalar_function
 from ckad.trace.source.library.written import iterations, orders, pools
+from ckad.trace.source.memory import object_arrays
 from ckad.trace.source.memory.contents import stack_of
 from ckad.trace.source.names.closures import call_from_source
 from ckad.trace.source.outside.kinds import is_distribution
@@ -35,8 +36,15 @@ _PLAIN = (np.ndarray, np.generic)
 _WRITING = frozenset({"fill", "partition", "put", "resize", "setfield", "sort"})
 
 
-def called(callee: Any) -> Callable[..., Any] | None:
-    """The counterpart of calling an object; None if there is none."""
+def called(
+    callee: Any, args: Sequence[Any], options: dict[str, Any], is_traced: bool
+) -> Callable[..., Any] | None:
+    """The counterpart of calling an object on traced values, or of what makes arrays of objects;
+    None if there is none."""
+    if (maker := object_arrays.maker(callee, args, options)) is not None:
+        return maker
+    if not is_traced:
+        return None
     if type(callee) is np.vectorize:
         return partial(_vectorized, callee)
     scalar = scalar_function(callee)

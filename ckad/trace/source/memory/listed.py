@@ -24,7 +24,7 @@ from ckad.trace.source.memory.contents import (
     rows_of,
     stack_of,
 )
-from ckad.trace.source.memory.object_arrays import looked_into
+from ckad.trace.source.memory.object_arrays import check_item
 from ckad.trace.source.memory.rows import by_items
 from ckad.trace.source.memory.rows.gaps import close_gap, open_gap
 from ckad.trace.source.memory.rows.kinds import Kind, kind_of
@@ -98,7 +98,7 @@ def item(owner: Any, index: Any) -> Any:
 
 def _part(owner: Any, stack: Stack, index: slice) -> Any:
     """``xs[-3:]``: a list of its own."""
-    looked_into(owner, index)
+    check_item(owner, index)
     if index.step not in (None, 1) and isinstance(stack.count, int):
         return made(_like(owner, [read_row(stack, k) for k in range(stack.count)[index]]))
     span = span_of(index, stack.count)

@@ -6,15 +6,14 @@ What tells such an array from a list, arithmetic by elements and parts that are 
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from ckad.errors import UnrecordableError
 from ckad.place import at_place
-from ckad.trace import dispatch
+from ckad.trace.source.libraries import is_hashable
 from ckad.trace.source.memory.contents import read, read_deep
 from ckad.trace.source.names.frame import ledger
 from ckad.trace.source.names.instances import is_passing
@@ -22,6 +21,7 @@ from ckad.trace.source.values import slot_of
 from ckad.trace.values.tracer import Tracer
 
 _OBJECT = np.dtype(object)
+_FILLED: dict[Any, Any] = {np.empty: None, np.zeros: 0, np.ones: 1}
 
 
 def _is_object(dtype: Any) -> bool:
@@ -44,27 +44,17 @@ def _noted(items: list[Any]) -> list[Any]:
     return items
 
 
-def _filled(
-    plain: Callable[..., Any], first: Any, shape: Any, dtype: Any = None, *rest: Any, **options: Any
-) -> Any:
-    """``np.empty`` and its like."""
-    n = _length(shape) if _is_object(dtype) and not rest and not options else None
-    return plain(shape, dtype, *rest, **options) if n is None else _noted([first] * n)
-
-
-def _of_items(plain: Callable[..., Any], x: Any, dtype: Any = None, **options: Any) -> Any:
-    """``np.array`` of objects of the user's classes."""
-    of_objects = _is_object(dtype) and type(x) in (list, tuple) and not options
-    if of_objects:
-        read(x)
-        of_objects = all(is_passing(item) or hasattr(item, "__dict__") for item in x)
-    return _noted(list(x)) if of_objects else plain(x, dtype, **options)
-
-
-for _function, _first in ((np.empty, None), (np.zeros, 0), (np.ones, 1)):
-    dispatch.put(_function, partial(_filled, dispatch.plain(_function), _first))
-for _maker in (np.array, np.asarray):
-    dispatch.put(_maker, partial(_of_items, dispatch.plain(_maker)))
+def maker(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> Callable[..., Any] | None:
+    """What makes such an array in place of a function of NumPy; None for any other."""
+    dtype = options.get("dtype", args[1] if len(args) > 1 else None)
+    known = is_hashable(callee) and args and len(args) + len(options) == 2 and _is_object(dtype)
+    if known and callee in _FILLED and _length(args[0]) is not None:
+        return lambda shape, dtype: _noted([_FILLED[callee]] * (_length(shape) or 0))
+    if known and callee in (np.array, np.asarray) and type(args[0]) in (list, tuple):
+        read(args[0])
+        if all(is_passing(x) or hasattr(x, "__dict__") for x in args[0]):
+            return lambda items, dtype: _noted(list(items))
+    return None
 
 
 def is_object_array(x: Any) -> bool:
@@ -84,9 +74,14 @@ def attribute(owner: list[Any], name: str) -> Any:
 
 def looked_into(owner: Any, index: Any) -> None:
     """Note that ``owner[index]`` is read."""
+    check_item(owner, index)
+    read(owner)
+
+
+def check_item(owner: Any, index: Any) -> None:
+    """An error where ``owner[index]`` is a part, which would be a view."""
     if is_object_array(owner) and not isinstance(index, (int, np.integer, Tracer)):
         raise _refused("a part")
-    read(owner)
 
 
 def operands(*given: Any) -> None:
