@@ -370,7 +370,7 @@ def _contained(x: Any, y: Any, wanted: bool) -> Any:
     said = classes.invoke(y, "__contains__", x)
     if said is not MISSING:
         return _told(said, wanted)
-    check_key(x)
+    check_key((x, *y) if type(y) in (list, tuple) and is_told_by_identity(x) else x)
     if not (holds_tracer(x) or holds_tracer(y)):
         return (x in y) is wanted
     if isinstance(y, Iterator):
