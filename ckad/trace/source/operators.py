@@ -223,6 +223,7 @@ def changed(function: Callable[[Any], Any], x: Any) -> Any:
         return result
     if type(x) is Tracer and x.weak and x.dtype == bool:
         x = weakened(astype(x, np.int64))  # Python's True is the integer 1
+    object_arrays.refuse("an operator", x)
     result = function(x)
     if not (is_weak(x) and isinstance(result, (Tracer, ComplexTracer))):
         return lifted(of_classes(result, function, x))
