@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import random
 import warnings
 
@@ -206,3 +207,16 @@ def taken_out(r):
 @pytest.mark.parametrize("program", [overwritten, taken_out])
 def test_items_that_are_put_twice_or_taken_out_are_told_as_in_python(program):
     assert ckad.jit(program, engine="vm")(1.1) == pytest.approx(program(1.1))
+
+
+def test_a_copy_of_one_of_several_objects_is_another():
+    def program(r):
+        xs = kept(r)
+        zs = [copy.copy(a) for a in xs]
+        return r * sum(1.0 + b.x for a in xs for b in zs if a is b)
+
+    try:
+        found = ckad.jit(program, engine="vm")(1.1)
+    except ckad.errors.CkadError:
+        found = program(1.1)
+    assert found == 0.0
