@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import random
 import warnings
 
@@ -180,3 +181,42 @@ def test_a_list_takes_other_known_objects_in_straight_code():
         value, slope = ckad.value_and_grad(f, engine="vm")(1.1)
     assert value == pytest.approx(f(1.1), rel=1e-14)
     assert slope == pytest.approx(value / 1.1, rel=1e-14)
+
+
+def overwritten(r):
+    xs = appended(r)
+    for k in range(1, 9):
+        xs[k] = xs[k - 1]
+    s = 0.0 * r
+    for k in range(1, 9):
+        if xs[k] is xs[k - 1]:
+            s += xs[k].x * k
+    return s
+
+
+def taken_out(r):
+    xs = appended(r)
+    s = 0.0 * r
+    while len(xs) > 2:
+        last = xs[-1]
+        if xs.pop() in [last]:
+            s += last.x**2
+    return s
+
+
+@pytest.mark.parametrize("program", [overwritten, taken_out])
+def test_items_that_are_put_twice_or_taken_out_are_told_as_in_python(program):
+    assert ckad.jit(program, engine="vm")(1.1) == pytest.approx(program(1.1))
+
+
+def test_a_copy_of_one_of_several_objects_is_another():
+    def program(r):
+        xs = kept(r)
+        zs = [copy.copy(a) for a in xs]
+        return r * sum(1.0 + b.x for a in xs for b in zs if a is b)
+
+    try:
+        found = ckad.jit(program, engine="vm")(1.1)
+    except ckad.errors.CkadError:
+        found = program(1.1)
+    assert found == 0.0

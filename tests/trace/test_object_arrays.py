@@ -73,3 +73,43 @@ def test_what_tells_them_from_lists_is_refused(use, what):
 
     with pytest.raises(UnrecordableError, match=f"^[^:]*:[^:]*: {what} of an array of objects"):
         ckad.grad(f)(1.0)
+
+
+def chosen(r):
+    a = np.zeros(4, dtype=object)
+    if r * np.sin(r) > 0:
+        a = np.ones(4, dtype=object)
+    return a
+
+
+def carried(r):
+    a = np.zeros(4, dtype=object)
+    for _ in range(30):
+        b = np.zeros(4, dtype=object)
+        for i in range(4):
+            b[i] = a[i] + r
+        a = b
+    return a
+
+
+def added_in_place(a):
+    a += a
+    return a[0] * len(a)
+
+
+USES = [
+    lambda a: (a + a)[0],
+    lambda a: (a * 2)[1] * len(a * 2),
+    added_in_place,
+    lambda a: (-a)[0],
+    lambda a: isinstance(a, np.ndarray) * a[0],
+    lambda a: np.asarray(a)[0],
+    lambda a: a.shape[0] * a[0],
+]
+
+
+@pytest.mark.parametrize("make", [chosen, carried])
+@pytest.mark.parametrize("use", USES)
+def test_after_loops_and_branches_they_are_no_lists(make, use):
+    with pytest.raises(UnrecordableError, match="array of objects"):
+        ckad.jit(lambda r: use(make(r)) * r, engine="vm")(1.1)

@@ -40,6 +40,8 @@ def attribute_of(owner: Any, name: str) -> Any:
         return chosen.asked(owner, lambda known: objects.attribute(known, name))
     if object_arrays.is_object_array(owner):
         return object_arrays.attribute(owner, name)
+    if type(owner) is list and not hasattr(list, name):
+        object_arrays.refuse(f".{name}", owner)
     if not isinstance(owner, (Tracer, ComplexTracer)):
         return objects.attribute(owner, name)
     if owner.scalar and is_weak(owner) and not getattr(owner, "classes", None):

@@ -38,6 +38,7 @@ from ckad.trace.source.library.noted import note_library
 from ckad.trace.source.library.often import is_noted_later, is_solver, solving
 from ckad.trace.source.library.sorting import in_order, orders
 from ckad.trace.source.memory import listed as in_buffers
+from ckad.trace.source.memory import object_arrays
 from ckad.trace.source.memory.appends import appender, check_probed
 from ckad.trace.source.memory.contents import (
     is_in_buffers,
@@ -105,8 +106,7 @@ def _call(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
         found = _of_numbers(callee, args, options)
         if found is not NotImplemented:
             return found
-    callee = given(callee)
-    kind = type(callee)
+    kind = type(callee := given(callee))
     if kind is Closure:
         return callee(*args, **options)
     if kind is functools.partial:
@@ -221,8 +221,8 @@ def is_followed(function: FunctionType) -> bool:
 
 
 def _call_library(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
-    left_out = effects.skipped(callee, args, options)
-    if left_out is not NotImplemented:
+    object_arrays.called(callee, args)
+    if (left_out := effects.skipped(callee, args, options)) is not NotImplemented:
         return left_out
     args = [weakened(numbered(x)) if type(x) is Choice else made_whole(x) for x in args]
     owner = getattr(callee, "__self__", None)

@@ -223,6 +223,7 @@ def changed(function: Callable[[Any], Any], x: Any) -> Any:
         return result
     if type(x) is Tracer and x.weak and x.dtype == bool:
         x = weakened(astype(x, np.int64))  # Python's True is the integer 1
+    object_arrays.refuse("an operator", x)
     result = function(x)
     if not (is_weak(x) and isinstance(result, (Tracer, ComplexTracer))):
         return lifted(of_classes(result, function, x))
@@ -370,7 +371,7 @@ def _contained(x: Any, y: Any, wanted: bool) -> Any:
     said = classes.invoke(y, "__contains__", x)
     if said is not MISSING:
         return _told(said, wanted)
-    check_key(x)
+    check_key((x, *y) if type(y) in (list, tuple) and is_told_by_identity(x) else x)
     if not (holds_tracer(x) or holds_tracer(y)):
         return (x in y) is wanted
     if isinstance(y, Iterator):

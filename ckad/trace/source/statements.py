@@ -33,7 +33,7 @@ from ckad.trace.source.kinds import check_items
 from ckad.trace.source.libraries import compiles
 from ckad.trace.source.library import sparse
 from ckad.trace.source.matching import match
-from ckad.trace.source.memory import keyed, listed
+from ckad.trace.source.memory import keyed, listed, object_arrays
 from ckad.trace.source.memory.appends import extend, is_extended, seen
 from ckad.trace.source.memory.contents import stack_of
 from ckad.trace.source.memory.objects import check_run_over
@@ -206,6 +206,7 @@ def store(owner: Any, index: Any, value: Any) -> None:
         return None
     check_items(owner, "assignable by items", "__setitem__")
     if isinstance(index, slice):
+        object_arrays.refuse("a part", owner)
         check_run_over(value)
     if isinstance(owner, CONTAINERS):
         changing(owner)
@@ -283,6 +284,7 @@ def _combined(
     value = evaluate(frame, node.value)
     frame.line = node.lineno
     if isinstance(old, CONTAINERS):
+        object_arrays.refuse("an operator", old)
         check_run_over(value)
     if in_place is operator.iadd and several.is_list(old):
         several.extend(old, value)

@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 
 from ckad import trees
+from ckad.errors import UnrecordableError
+from ckad.place import at_place
 from ckad.trace.source.choices import Choice
 from ckad.trace.source.libraries import is_library
 from ckad.trace.source.memory import objects
@@ -41,12 +43,25 @@ def copied(callee: Any, args: Sequence[Any]) -> Any:
     """``callee(*args)`` of the two functions in a body; NotImplemented of any other, or where
     Python alone knows how."""
     deep = callee is copy.deepcopy
-    if not (deep or callee is copy.copy) or len(args) != 1 or region() is None:
+    if not (deep or callee is copy.copy) or len(args) != 1:
+        return NotImplemented
+    _check_one(args[0])
+    if region() is None:
         return NotImplemented
     try:
         return _deep(args[0], {}) if deep else _one(args[0], lambda part: part)
     except _Unknown:
         return NotImplemented
+
+
+def _check_one(x: Any) -> None:
+    if type(x) is Choice and any(hasattr(known, "__dict__") for known in x.objects):
+        raise UnrecordableError(
+            at_place(
+                "a copy is made of one of several objects, and which that is depends on a loop or "
+                "a traced condition. Make a new object of what it holds."
+            )
+        )
 
 
 def _deep(x: Any, known: dict[int, Any]) -> Any:
@@ -61,6 +76,7 @@ def _deep(x: Any, known: dict[int, Any]) -> Any:
 
 def _one(x: Any, part: Any) -> Any:
     kind = type(x)
+    _check_one(x)
     if isinstance(x, (Array, np.ndarray)):
         return copy.copy(x)
     if isinstance(x, _SHARED):

@@ -29,6 +29,7 @@ from ckad.trace.source.names.frame import (
     outermost_ledger,
     region,
 )
+from ckad.trace.source.names.instances import pair_all
 from ckad.trace.source.outside.kinds import CONTAINERS, MAPPINGS, SEQUENCES
 from ckad.trace.source.values import holds_tracer
 
@@ -250,6 +251,8 @@ def _fill(found: Contents, stack: Stack | Rows) -> None:
     if any((found, ITEMS) in inner.changed for inner in enclosing(found.depth)):
         raise changes_length(type(found.owner).__name__)
     views = stack.views()
+    if type(stack) is Stack and not stack.layout.identity.are_distinct:
+        pair_all(views, stack.layout.identity)
     found.names[ITEMS] = entries_of(stack.keys, views) if type(stack) is Rows else tuple(views)
 
 

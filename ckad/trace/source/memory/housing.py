@@ -136,7 +136,7 @@ class House(ContainerHouse):
             buffers.append(fresh(value(np.concatenate([rows, more])), scalar=False))
         shelve([x.storage.root for x in old.buffers], [x.storage.root for x in buffers])
         layout = Layout(kind, buffers, self.is_ring)
-        layout.are_distinct, layout.are_told = old.are_distinct, old.are_told
+        layout.identity = old.identity
         if self.is_ring:
             layout.capacity = buffers[0].shape[0]
         return Stack(layout, 0 if before.is_known else before.first, before.count)

@@ -29,7 +29,7 @@ from ckad.trace.source.memory.rows import by_items
 from ckad.trace.source.memory.rows.gaps import close_gap, open_gap
 from ckad.trace.source.memory.rows.kinds import Kind, kind_of
 from ckad.trace.source.memory.rows.stacks import Layout, Stack
-from ckad.trace.source.memory.twins import check_alone, containers, noted_row, read_row
+from ckad.trace.source.memory.twins import check_alone, containers, noted_row, popped_row, read_row
 from ckad.trace.source.names.absence import OrNone, as_told, given
 from ckad.trace.source.names.closures import call_from_source
 from ckad.trace.source.names.frame import made, region
@@ -262,7 +262,7 @@ def append_left(owner: Any, new: Any) -> None:
 def pop(owner: Any, index: Any = -1) -> Any:
     check_alone(owner)
     stack = stack_in(owner)
-    found = stack.read(stack.place(index))
+    found = popped_row(stack, stack.place(index))
     if not bodies_around(owner) and stack.is_known:
         read(owner)
         if type(owner) is list:

@@ -17,7 +17,6 @@ from ckad.trace.source.libraries import is_hashable
 from ckad.trace.source.memory.contents import read, read_deep
 from ckad.trace.source.names.frame import ledger
 from ckad.trace.source.names.instances import is_passing
-from ckad.trace.source.values import slot_of
 from ckad.trace.values.tracer import Tracer
 
 _OBJECT = np.dtype(object)
@@ -72,6 +71,16 @@ def attribute(owner: list[Any], name: str) -> Any:
     raise _refused(f".{name}")
 
 
+def called(callee: Any, given: Sequence[Any]) -> None:
+    """An error where the result of a call is another for a list."""
+    if not ledger().object_arrays or not given:
+        return
+    if callee is isinstance or callee is type:
+        refuse("the class", given[0])
+    elif callee in (np.asarray, np.append, np.asanyarray):
+        refuse(f"np.{callee.__name__}", given[0])
+
+
 def looked_into(owner: Any, index: Any) -> None:
     """Note that ``owner[index]`` is read."""
     check_item(owner, index)
@@ -86,14 +95,24 @@ def check_item(owner: Any, index: Any) -> None:
 
 def operands(*given: Any) -> None:
     """Note that operands are looked into; an error where elements are meant."""
-    if ledger().object_arrays and any(map(_may_be, given)):
-        raise _refused("an operator")
+    refuse("an operator", *given)
     read_deep(given)
 
 
-def _may_be(x: Any) -> bool:
-    """Whether a list is such an array, or may be what a loop or branch has made of one."""
-    return type(x) is list and (is_object_array(x) or any(slot_of(item) is None for item in x))
+def may_be(*given: Any) -> bool:
+    """Whether one of these is a list that is such an array, or may be what a loop or branch has
+    made of one: one as long as such an array is."""
+    known = ledger().object_arrays
+    if not known or not any(type(x) is list for x in given):
+        return False
+    lengths = {len(x) for x in known.values()}
+    return any(type(x) is list and len(x) in lengths for x in given)
+
+
+def refuse(what: str, *given: Any) -> None:
+    """An error where a list may be such an array, for what is otherwise with lists."""
+    if may_be(*given):
+        raise _refused(what)
 
 
 def _refused(what: str) -> UnrecordableError:

@@ -167,7 +167,7 @@ def changing(container: Any) -> None:
 
 def check_alone(container: Any) -> None:
     """AliasError where a container is about to change that another name may show."""
-    if id(container) in ledger().rows:
+    if _is_held(container):
         raise AliasError(
             at_place(
                 f"a {type(container).__name__} is changed here that is an item of a list whose "
@@ -193,17 +193,19 @@ class Row(NamedTuple):
     stack: Stack
     place: Number | None  # where it was read; None for one that is put there
     part: int  # which of the containers of an item
+    is_out: bool = False  # whether it was taken out of the list
 
 
 def noted_row(item: Any, stack: Stack) -> Any:
     """``item``, which is put into a list in buffers."""
     rows = ledger().rows
     for k, (x,) in enumerate(containers(item)):
-        if id(x) in rows or _is_copy(x) or twins_of(x):  # it may be one of those in the list
-            stack.layout.are_distinct = False
-            if stack.layout.are_told:
+        if _is_held(x) or _is_copy(x) or twins_of(x):  # it may be one of those in the list
+            stack.layout.identity.are_distinct = False
+            if stack.layout.identity.are_told:
                 _refuse(x)
-        rows.setdefault(id(x), Row(x, stack, None, k))
+        if not _is_held(x):
+            rows[id(x)] = Row(x, stack, None, k)
     return item
 
 
@@ -215,6 +217,20 @@ def read_row(stack: Stack, place: Number) -> Any:
     return item
 
 
+def popped_row(stack: Stack, place: Number) -> Any:
+    """The item at a place of a list in buffers, which is taken out of it."""
+    item = stack.read(place)
+    for k, (x,) in enumerate(containers(item)):
+        ledger().rows[id(x)] = Row(x, stack, place, k, is_out=True)
+    return item
+
+
+def _is_held(x: Any) -> bool:
+    """Whether a list in buffers holds a copy of ``x``."""
+    row = ledger().rows.get(id(x))
+    return row is not None and not row.is_out
+
+
 def _are_one_row(one: Any, other: Any) -> Any:
     """Whether two containers, of which one was read from a list in buffers, are one in Python;
     MISSING if none was."""
@@ -224,9 +240,9 @@ def _are_one_row(one: Any, other: Any) -> Any:
         return MISSING
     if a is None or b is None or a.place is None or b.place is None or a.stack is not b.stack:
         _refuse(one)
-    if a.part != b.part or not a.stack.layout.are_distinct:
+    if a.part != b.part or not a.stack.layout.identity.are_distinct:
         _refuse(one)
-    a.stack.layout.are_told = True
+    a.stack.layout.identity.are_told = True
     return np.equal(a.place, b.place)
 
 
@@ -333,8 +349,7 @@ class Copies:
     def changed(self, objects: Iterable[Any]) -> Any:
         """One of ``objects``, which a body changes, that a step may start with as another."""
         carried = {id(x) for copy in self._found.values() for x in self.sources(copy.entered)}
-        rows = ledger().rows
-        carried |= {id(c.entered) for c in self._found.values() if id(c.end) in rows}
+        carried |= {id(c.entered) for c in self._found.values() if _is_held(c.end)}
         return next((x for x in objects if id(x) in carried), None)
 
     def is_met(self, copy: Copy) -> bool:

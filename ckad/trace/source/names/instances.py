@@ -16,7 +16,7 @@ from typing import Any
 from ckad import trees
 from ckad.trace.source.libraries import is_library
 from ckad.trace.source.names.frame import enclosing, ledger, ledgers, made
-from ckad.trace.source.outside.kinds import attributes
+from ckad.trace.source.outside.kinds import CONTAINERS, attributes
 
 
 class Instance:
@@ -142,3 +142,12 @@ def _object(kind: type, held: Iterable[tuple[str, Any]]) -> Any:
 
 
 trees.register(Instance, _children, _rebuilt)
+
+
+def pair_all(items: Iterable[Any], shared: Any) -> None:
+    """Note that any of the items may be the same object; ``shared`` stands for that."""
+    twins = ledger().twins
+    for x in items:
+        if id(x) in ledger().passing or type(x) in CONTAINERS or is_dataclass(type(x)):
+            twins.setdefault(id(x), (x, {}))[1][id(shared)] = shared
+            twins.setdefault(id(shared), (shared, {}))[1][id(x)] = x

@@ -35,12 +35,22 @@ from ckad.trace.values.tracer import Number, Tracer, fresh, value
 ITEM = "an item of a list"
 
 
+class Identity:
+    """Which rows are one object in Python; the layouts that a list has one after the other share
+    it."""
+
+    __slots__ = ("are_distinct", "are_told")
+
+    def __init__(self) -> None:
+        self.are_distinct = False  # whether each row is an object of its own
+        self.are_told = False  # whether that was asked
+
+
 class Layout:
     """Where the items of one list lie, and which of its numbers change from step to step."""
 
     __slots__ = (
-        *("are_distinct", "are_told", "buffers", "capacity", "is_own", "is_ring", "kind"),
-        *("maxlen", "varies"),
+        *("buffers", "capacity", "identity", "is_own", "is_ring", "kind", "maxlen", "varies"),
     )
 
     def __init__(
@@ -51,8 +61,7 @@ class Layout:
         self.is_ring, self.maxlen = is_ring, maxlen
         self.is_own = False  # whether the buffers are the very memory of the items
         self.varies: set[str] = set()
-        self.are_distinct = False  # whether each row is an object of its own in Python
-        self.are_told = False  # whether that was asked
+        self.identity = Identity()
 
     def with_buffers(self, buffers: Sequence[Tracer]) -> Layout:
         """The same rows in other buffers, without an end."""
@@ -67,7 +76,7 @@ class Layout:
         return self.of_kind(self.kind)
 
     def _like(self, new: Layout) -> Layout:
-        new.are_distinct, new.are_told = self.are_distinct, self.are_told
+        new.identity = self.identity
         return new
 
     def item(self, leaves: Sequence[Any]) -> Any:
@@ -307,7 +316,7 @@ def stacked(
         rows = [row_of(slot, leaves[k]) for leaves in flat]
         buffers.append(_buffer(rows, slot, capacity))
     made = Stack(Layout(kind, buffers, is_ring, maxlen), 0, len(items))
-    made.layout.are_distinct = len({*map(id, items)}) == len(items)
+    made.layout.identity.are_distinct = len({*map(id, items)}) == len(items)
     for item in items:
         made.shelve(item)
     return made
