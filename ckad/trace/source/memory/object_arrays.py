@@ -21,6 +21,7 @@ from ckad.trace.values.tracer import Tracer
 
 _OBJECT = np.dtype(object)
 _FILLED: dict[Any, Any] = {np.empty: None, np.zeros: 0, np.ones: 1}
+_MAKERS: frozenset[Any] = frozenset({*_FILLED, np.array, np.asarray})
 
 
 def _is_object(dtype: Any) -> bool:
@@ -45,11 +46,13 @@ def _noted(items: list[Any]) -> list[Any]:
 
 def maker(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> Callable[..., Any] | None:
     """What makes such an array in place of a function of NumPy; None for any other."""
-    dtype = options.get("dtype", args[1] if len(args) > 1 else None)
-    known = is_hashable(callee) and args and len(args) + len(options) == 2 and _is_object(dtype)
-    if known and callee in _FILLED and _length(args[0]) is not None:
+    if not is_hashable(callee) or callee not in _MAKERS or len(args) + len(options) != 2:
+        return None
+    if not args or not _is_object(options.get("dtype", args[-1])):
+        return None
+    if callee in _FILLED and _length(args[0]) is not None:
         return lambda shape, dtype: _noted([_FILLED[callee]] * (_length(shape) or 0))
-    if known and callee in (np.array, np.asarray) and type(args[0]) in (list, tuple):
+    if callee not in _FILLED and type(args[0]) in (list, tuple):
         read(args[0])
         if all(is_passing(x) or hasattr(x, "__dict__") for x in args[0]):
             return lambda items, dtype: _noted(list(items))
