@@ -190,7 +190,7 @@ class Row(NamedTuple):
     """A container, of which a list in buffers holds a copy that does not show what is changed."""
 
     container: Any
-    stack: Stack
+    stack: Stack | None  # None for a copy of one of several lists
     place: Number | None  # where it was read; None for one that is put there
     part: int  # which of the containers of an item
     is_out: bool = False  # whether it was taken out of the list
@@ -225,6 +225,12 @@ def popped_row(stack: Stack, place: Number) -> Any:
     return item
 
 
+def one_of_several(x: Any) -> Any:
+    """``x``, a copy of the one of several lists that is meant."""
+    ledger().rows[id(x)] = Row(x, None, 0, 0, is_out=True)
+    return x
+
+
 def _is_held(x: Any) -> bool:
     """Whether a list in buffers holds a copy of ``x``."""
     row = ledger().rows.get(id(x))
@@ -240,7 +246,7 @@ def _are_one_row(one: Any, other: Any) -> Any:
         return MISSING
     if a is None or b is None or a.place is None or b.place is None or a.stack is not b.stack:
         _refuse(one)
-    if a.part != b.part or not a.stack.layout.identity.are_distinct:
+    if a.stack is None or a.part != b.part or not a.stack.layout.identity.are_distinct:
         _refuse(one)
     a.stack.layout.identity.are_told = True
     return np.equal(a.place, b.place)

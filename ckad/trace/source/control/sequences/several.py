@@ -35,7 +35,7 @@ from ckad.trace.source.memory.contents import (
 )
 from ckad.trace.source.memory.rows.kinds import Kind, kind_of, kind_of_all
 from ckad.trace.source.memory.rows.stacks import Layout, Stack, stacked
-from ckad.trace.source.memory.twins import settle_picked
+from ckad.trace.source.memory.twins import one_of_several
 from ckad.trace.source.names.frame import Frame, depth_of, enclosing, made, region
 from ckad.trace.source.outside.kinds import SEQUENCES
 from ckad.trace.values.tracer import fresh, lift, value
@@ -191,9 +191,7 @@ def _count(one: Any) -> Any:
 def _read(choice: Choice) -> Any:
     """A list of its own of the items of the one that is meant."""
     lists = choice.objects
-    found = _copy(choice, lists)
-    settle_picked([found], lists)
-    return found
+    return one_of_several(_copy(choice, lists))
 
 
 def _copy(choice: Choice, lists: list[Any]) -> Any:

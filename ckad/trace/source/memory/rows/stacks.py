@@ -50,7 +50,14 @@ class Layout:
     """Where the items of one list lie, and which of its numbers change from step to step."""
 
     __slots__ = (
-        *("buffers", "capacity", "identity", "is_own", "is_ring", "kind", "maxlen", "varies"),
+        "buffers",
+        "capacity",
+        "identity",
+        "is_own",
+        "is_ring",
+        "kind",
+        "maxlen",
+        "varies",
     )
 
     def __init__(
