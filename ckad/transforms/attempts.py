@@ -1,8 +1,9 @@
 """What a recording may hold for: any numbers, or those of one call.
 
 What cannot be recorded for all numbers is recorded as it runs for these, at last each step of its
-loops, and a warning says why. Where that is an error, the program is refused. So is what was
-recorded for all and stops for these where one of its handlers may go on.
+loops, and a warning says why. Where that is an error, the program is refused. What is recorded for
+all numbers, and stops for these where a handler of the program may go on, is recorded as it runs,
+too.
 """
 
 from __future__ import annotations
@@ -184,11 +185,14 @@ def _is_plain(given: Arguments) -> bool:
 
 def _warned(refusal: Exception) -> bool:
     """Say that a program is recorded as it runs; whether it may be."""
-    place = user_place()
+    place, why, remedy = user_place(), "So the program", "do what is said above"
+    if isinstance(refusal, _STOPS):
+        why = "A handler of the program may meet that, so it"
+        remedy = "test before what raises it, by 'if', in place of 'try'"
     try:
         warnings.warn_explicit(
-            f"{refusal}\nSo the program is recorded as it runs for the numbers of this call, and "
-            "anew for others. Where that takes too long, do what is said above.",
+            f"{refusal}\n{why} is recorded as it runs for the numbers of this call, and anew for "
+            f"others. Where that takes too long, {remedy}.",
             AsRunWarning,
             place.file,
             place.line,

@@ -85,7 +85,7 @@ class Call:
             self.arguments = take_apart(args)
             known = self._recorded(kwargs, key, known)
         self.recording: Recording = known.recording
-        self._known, self._refusal = known, known.refusal
+        self._known = known
         self.anew = known.anew or attempts.reason(known.refusal)
         self.tape = known.tape
         self._derived = known.derived
@@ -103,8 +103,8 @@ class Call:
 
     def check_for_all(self) -> None:
         """Refuse what was recorded for the numbers of this call alone."""
-        if self._refusal is not None:
-            raise self._refusal
+        if self._known.refusal is not None:
+            raise self._known.refusal
         if self.recording.as_made:
             raise BatchError("what is recorded as it runs is so for one member")
 
@@ -112,7 +112,7 @@ class Call:
     def options(self) -> Options:
         """The options with the engine that runs the tape."""
         asked = self._asked
-        resolve = partial(resolved, self.tape, asked, 1 if self._refusal is None else 0)
+        resolve = partial(resolved, self.tape, asked, 1 if self._known.refusal is None else 0)
         # a function to be called may be another one each time
         again = isinstance(asked.progress, bool)
         return self.once(("options", asked), resolve) if again else resolve()

@@ -193,3 +193,15 @@ def chain(x):
 def test_integers_that_are_none_stop_what_is_recorded_as_it_runs_as_well(f, error):
     with pytest.raises(error):
         ckad.value_and_grad(f)(X)
+
+
+def test_the_words_of_what_is_raised_and_of_the_warning():
+    def f(x):
+        try:
+            return x[1] / (5 // int(x[0]))
+        except ZeroDivisionError as error:
+            return x[2] * len(str(error))
+
+    with pytest.warns(AsRunWarning, match="A handler of the program may meet that.*by 'if'"):
+        value = ckad.jit(f, engine="vm")(X)
+    assert value == f(X)

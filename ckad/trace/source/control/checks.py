@@ -46,14 +46,14 @@ def maybe(x: Any) -> Maybe:
     return x if type(x) is Maybe else Maybe(x, True)
 
 
-#: What Python raises where a program is stopped.
-_RAISED: dict[Reason, type[Exception]] = {
-    Reason.INDEX: IndexError,
-    Reason.UNBOUND: UnboundLocalError,
-    Reason.NONE: TypeError,
-    Reason.RANGE: OverflowError,
-    Reason.WEIGHTS: ValueError,
-    Reason.ZERO: ZeroDivisionError,
+#: What Python and NumPy raise where a program is stopped.
+_RAISED: dict[Reason, Exception] = {
+    Reason.INDEX: IndexError("list index out of range"),
+    Reason.UNBOUND: UnboundLocalError("a variable is not associated with a value"),
+    Reason.NONE: TypeError("unsupported operand type: 'NoneType'"),
+    Reason.RANGE: OverflowError("Python integer out of bounds"),
+    Reason.WEIGHTS: ValueError("probabilities do not sum to 1"),
+    Reason.ZERO: ZeroDivisionError("division by zero"),
 }
 
 
@@ -62,8 +62,8 @@ def stop_if(wrong: Any, reason: Reason) -> Tracer:
     runs, a handler meets what Python raises there."""
     mark_place(current())
     raised = _RAISED.get(reason)
-    if raised is not None and may_be_caught(raised) and decided(wrong):
-        raise raised(at_place(reason.name.lower()))
+    if raised is not None and may_be_caught(type(raised)) and decided(wrong):
+        raise type(raised)(*raised.args)
     return apply(Op.WRAP, astype(lift(wrong), np.int64), attrs=(1, int(reason)))
 
 

@@ -35,7 +35,7 @@ from ckad.trace.source.memory.rows.numbered import (
     span_of,
     steps_of,
 )
-from ckad.trace.source.memory.twins import check_alone, containers, noted_row
+from ckad.trace.source.memory.twins import check_alone, containers, read_row
 from ckad.trace.source.names.frame import Region, region
 from ckad.trace.values.tracer import Tracer
 
@@ -143,7 +143,7 @@ def item(owner: Any, index: Any) -> Any:
             return stored.open[key]
     _close(owner, rows, around, key)
     _check(owner, rows, around, key)
-    return noted_row(rows.read(key), rows.stack)
+    return read_row(rows.stack, rows.place(key))
 
 
 def _close(owner: Any, rows: Rows, around: Sequence[Region], key: Key) -> None:

@@ -106,7 +106,7 @@ class Rows:
     def with_keys(self, keys: Sequence[int]) -> Rows:
         return Rows(self.stack, keys, self.low, self.step)
 
-    def _place(self, key: Key) -> Number:
+    def place(self, key: Key) -> Number:
         first = (key.const - self.low) // self.step
         if key.loop is None:
             return first
@@ -114,12 +114,9 @@ class Rows:
         at: Any = key.loop.index if factor == 1 else np.multiply(key.loop.index, factor)
         return plus(at, first)
 
-    def read(self, key: Key) -> Any:
-        return self.stack.read(self._place(key))
-
     def write(self, key: Key, item: Any) -> None:
         self.stack.shelve(item)
-        self.stack.write(self._place(key), item)
+        self.stack.write(self.place(key), item)
 
     def views(self) -> list[Any]:
         """The items in the order of their keys; nothing is recorded for them."""
