@@ -10,6 +10,7 @@ from ckad.engines.actions import Kind
 from ckad.engines.native.ir.element import Value, register_type, whole
 from ckad.engines.native.ir.state import Cell, Control
 from ckad.engines.native.ir.stepping import Body, Run, run_steps
+from ckad.engines.native.ir.turns import in_turns, keep_order
 from ckad.engines.native.kernels.rows import emit_zeros
 from ckad.engines.native.loops.carries import Carry
 from ckad.engines.native.loops.drive import Handlers, drive, store_and_restore, take_action
@@ -183,11 +184,12 @@ def _backwards(steps: Steps, loop: ReverseLoop, record: Record) -> Body:
 def _both(
     sweep: Sweep, loop: ReverseLoop, again: Store, totals: Store, record: Record
 ) -> ir.Function:
-    """As many steps of a TAPE as the REVERSE has that follows it, a step of each in turn.
+    """As many steps of a TAPE as the REVERSE has that follows it, a step of each at a time.
 
     Neither waits for the other: their chains of dependent operations run at the same time.
     """
     unit = sweep.function("both")
+    keep_order(unit.function)
     taping = Steps(sweep, unit, again)
     b = unit.b
     _, start, stop, slot = take_action(unit, sweep.facts.control)
@@ -198,8 +200,12 @@ def _both(
 
     def once(i: Value, values: list[Value]) -> list[Value]:
         primal, dual = values[: len(own)], values[len(own) :]
-        new = taping.step(loop.taping, i, taping.inputs(i, primal), primal, (), record)
-        return [*new, *backwards(b.sub(last, i), dual)]
+        ahead, back = in_turns(
+            b,
+            lambda: taping.step(loop.taping, i, taping.inputs(i, primal), primal, (), record),
+            lambda: backwards(b.sub(last, i), dual),
+        )
+        return [*ahead, *back]
 
     cost = nanoseconds(loop.taping, "native") + nanoseconds(loop.reverse, "native")
     outermost = taping.is_outermost
