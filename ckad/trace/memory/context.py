@@ -91,8 +91,9 @@ class Trace:
         self.known_loops: dict[Any, Any] = parent.known_loops if parent else {}
         # loops that are to be written out, and why
         self.written_out: dict[Any, CkadError] = parent.written_out if parent else {}
-        # short loops that put what can be changed into lists, of which steps have made copies
-        self.filling: list[Any] = []
+        # loops whose steps have copies of what can be changed: they put it into lists, or run over
+        # lists of arrays
+        self.filling: list[Any] = parent.filling if parent else []
         self.turns: Counter[Any] = Counter()  # how often a loop was met here
         # whether loops here are begun as in a recording before: those around them are, too
         self.recalls: bool = parent.recalls if parent else True

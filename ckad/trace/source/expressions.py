@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator
-from functools import partial
+from functools import cache, partial
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -18,11 +19,13 @@ from ckad.trace.source.control import branches, chosen
 from ckad.trace.source.control.filled import certain_array
 from ckad.trace.source.control.sequences import picking, several
 from ckad.trace.source.control.sequences.comprehensions import (
+    all_given,
     dict_comprehension,
     first_given,
     generator_expression,
     list_comprehension,
     set_comprehension,
+    takes_all,
 )
 from ckad.trace.source.control.sequences.ordering import found_by, taken_out
 from ckad.trace.source.effects import arguments
@@ -39,7 +42,7 @@ from ckad.trace.source.names.absence import given, given_deep, needed
 from ckad.trace.source.names.bindings import clear
 from ckad.trace.source.names.closures import Closure
 from ckad.trace.source.names.frame import MISSING, Frame, made
-from ckad.trace.source.names.reader import Definition, define
+from ckad.trace.source.names.reader import define
 from ckad.trace.source.operators import BINARY, UNARY, changed, combine, compared
 from ckad.trace.source.outside.judge import hand_over
 from ckad.trace.source.outside.kinds import CONTAINERS
@@ -306,7 +309,7 @@ def _call(frame: Frame, node: ast.Call) -> Any:
             callee = evaluate(frame, node.func)
     else:
         callee = evaluate(frame, node.func)
-    by_place = partial(items, frame, node.args, unread)
+    by_place: Callable[[], Iterator[Any]] = partial(items, frame, node.args, unread)
     match node.args:
         case [ast.Starred(value=starred)] if callee is zip:
             rows = several.opened(unread(frame, starred))
@@ -316,6 +319,8 @@ def _call(frame: Frame, node: ast.Call) -> Any:
         case [ast.GeneratorExp() as given_by, *rest] if callee is next and not node.keywords:
             default = list(items(frame, rest))
             return _doing(frame, node, partial(first_given, frame, given_by, *default))
+        case [ast.GeneratorExp() as given_by, *rest] if takes_all(callee):
+            by_place = partial(chain, [all_given(frame, given_by)], items(frame, rest, unread))
     args, options = arguments(frame, node, callee, by_place)
     frame.line = node.lineno
     if callee is super and not args:
@@ -361,16 +366,10 @@ def closure(frame: Frame, node: ast.FunctionDef | ast.Lambda) -> Closure:
         for a, d in zip(args.kwonlyargs, args.kw_defaults, strict=True)
         if d is not None
     }
-    return Closure(_inner(frame, node), frame, defaults, named)
+    return Closure(_defined(node, frame.definition.file), frame, defaults, named)
 
 
-_definitions: dict[ast.AST, Definition] = {}
-
-
-def _inner(frame: Frame, node: ast.FunctionDef | ast.Lambda) -> Definition:
-    if node not in _definitions:
-        _definitions[node] = define(node, frame.definition.file)
-    return _definitions[node]
+_defined = cache(define)
 
 
 _TABLE: dict[type, Callable[[Frame, Any], Any]] = {

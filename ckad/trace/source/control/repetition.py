@@ -225,13 +225,13 @@ class _For:
 
 
 def _over_python(frame: Frame, node: ast.For, iterable: Any, over: several.RunOver) -> Flow | None:
-    """Over what has no numbers for its items; a long list of numbers is an array nonetheless."""
+    """Over what has no numbers for its items; a long list is an array nonetheless."""
     each = _Each(frame, node, iterable, over)
-    numbers = long_lists.listed_numbers(iterable)
-    once = numbers is not None and current().decides is not Given.STEPS
-    if numbers is not None and once and records(lambda: each.loop.step(iterable[0])):
-        with suppress(CarryError, UnboundLocalError, *_WRITTEN_OUT):
-            return _For(frame, node, numbers, long_lists.Unchanged(iterable)).staged()
+    if current().decides is not Given.STEPS:
+        items = long_lists.items_of(iterable, node)
+        if items is not None and records(lambda: each.loop.step(items.item(0))):
+            with suppress(UnboundLocalError, *_PEELED, *_WRITTEN_OUT):
+                return _For(frame, node, items, long_lists.Unchanged(iterable)).staged()
     return each.run()
 
 

@@ -5,8 +5,11 @@ from __future__ import annotations
 import ast
 import functools
 import itertools
+import math
 from collections.abc import Iterator
 from typing import Any
+
+import numpy as np
 
 from ckad.errors import UnrecordableError
 from ckad.place import at_place
@@ -118,7 +121,10 @@ def dict_comprehension(frame: Frame, node: ast.DictComp) -> Any:
 
 
 def generator_expression(frame: Frame, node: ast.GeneratorExp) -> Any:
-    iterable = _unread(frame, node)
+    return _generated(frame, node, _unread(frame, node))
+
+
+def _generated(frame: Frame, node: ast.GeneratorExp, iterable: Any) -> Any:
     if _is_of_rows(iterable, node):
         return _run_as_loop(frame, node, iterable)
     iterable = seen(iterable)
@@ -199,10 +205,14 @@ def _is_taken(iterable: Any) -> bool:
     return isinstance(iterable, Iterator) and not isinstance(iterable, Items)
 
 
-def _is_of_numbers(frame: Frame, node: ast.ListComp, iterable: Any) -> bool:
+def _is_of_numbers(frame: Frame, node: ast.ListComp | ast.GeneratorExp, iterable: Any) -> bool:
     """Whether it makes many numbers of as many items: it is recorded once for all of them."""
     known = () if _is_taken(iterable) or len(node.generators) > 1 else iterable
-    items = items_of(known) or long_lists.listed_numbers(known)
+    target = node.generators[0].target
+    if type(known) in (list, tuple) and long_lists.are_arrays(known, target):
+        items: Items | None = Items(len(known), known.__getitem__)
+    else:
+        items = items_of(known) or long_lists.listed_numbers(known)
     is_nest = any(isinstance(part, (ast.ListComp, ast.GeneratorExp)) for part in ast.walk(node.elt))
     least = NESTED if is_nest else long_lists.LONG
     if items is None or not isinstance(items.length, int) or items.length < least:
@@ -237,7 +247,24 @@ def _as_loop(node: ast.ListComp | ast.GeneratorExp) -> ast.For:
     return _loops[node]
 
 
-# --- the first that is given ---------------------------------------------------------------------
+# --- all that are given, and the first -----------------------------------------------------------
+
+#: They take all items at once, as a list.
+_TAKE_ALL = (sum, min, max, list, math.fsum, math.prod, np.fromiter)
+
+
+def takes_all(callee: Any) -> bool:
+    return any(callee is function for function in _TAKE_ALL)
+
+
+def all_given(frame: Frame, node: ast.GeneratorExp) -> Any:
+    """The items of a generator expression, of which a list may be made: many numbers at once."""
+    iterable = _unread(frame, node)
+    is_plain = not _is_of_rows(iterable, node) and not _may_filter(node)
+    if is_plain and _is_of_numbers(frame, node, iterable := seen(iterable)):
+        return _run_as_loop(frame, node, iterable)
+    return _generated(frame, node, iterable)
+
 
 _searches: dict[ast.AST, list[ast.stmt]] = {}
 

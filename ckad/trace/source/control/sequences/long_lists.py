@@ -1,22 +1,46 @@
-"""Long lists of numbers, which loops and comprehensions run over as if they were arrays."""
+"""Long lists, which loops and comprehensions run over as if they were arrays."""
 
 from __future__ import annotations
 
+import ast
+import copy
 import operator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
+from ckad import trees
 from ckad.errors import UnrecordableError
 from ckad.place import at_place
+from ckad.trace.memory.context import current
 from ckad.trace.source.control.sequences.iteration import Items, of_known
+from ckad.trace.source.control.sequences.picking import leaf_of
+from ckad.trace.source.control.sequences.several import lists_behind
 from ckad.trace.source.memory.contents import is_unclear, stack_of
 from ckad.trace.source.values import slot_of
 from ckad.trace.values.tracer import Tracer
 
-#: Lists of so many numbers are run over as arrays are; the types of these.
-LONG = 32
+#: Lists of so many numbers, and of so many arrays, are run over as arrays are.
+LONG, MANY = 32, 8
+#: Iterators of what Python holds all items of.
+_OF_LISTS = tuple(map(type, (iter([]), iter(()), iter(range(0)), reversed([]))))
 _NUMBERS = (float, int, np.float64, np.int64, Tracer)
+
+
+def items_of(x: Any, loop: ast.For) -> Items | None:
+    """The items of a long list that a loop runs over, as those of an array; None for any other.
+
+    The loop is written out in another recording where it is not known what steps change by that.
+    """
+    found = listed_numbers(x)
+    if found is not None or loop in current().written_out:
+        return found
+    listed = _taken(x)
+    if listed is None or not are_arrays(listed, loop.target):
+        return None
+    current().filling.append(loop)
+    return _stacked(listed)
 
 
 def listed_numbers(x: Any) -> Items | None:
@@ -29,15 +53,88 @@ def listed_numbers(x: Any) -> Items | None:
     return None if kind is None or kind.type.shape else of_known(x)
 
 
+def are_arrays(x: Sequence[Any], target: ast.expr) -> bool:
+    """Whether ``x`` are many arrays of one shape, or tuples of numbers and such arrays, of which
+    ``target`` names the parts: nobody can ask which of the tuples it is."""
+    if len(x) < MANY or not _fits(x[0], target) or not any(map(_is_array, _parts(x[0]))):
+        return False
+    if not all(_is_array(y) or type(y) in _NUMBERS for one in x for y in _parts(one)):
+        return False
+    if len({trees.flatten(one)[1] for one in x}) > 1:
+        return False
+    columns = zip(*map(_parts, x), strict=True)
+    return all(len({shape_of(y) for y in column}) == 1 for column in columns)
+
+
+def shape_of(x: Any) -> Any:
+    kind = slot_of(x)
+    return kind and (kind.type.shape, kind.type.dtype)
+
+
+def _fits(x: Any, target: ast.expr) -> bool:
+    if type(x) is not tuple:
+        return not isinstance(target, (ast.Tuple, ast.List)) or _is_array(x)
+    if not isinstance(target, (ast.Tuple, ast.List)) or len(x) != len(target.elts):
+        return False
+    return all(map(_fits, x, target.elts))
+
+
+def _stacked(x: Sequence[Any]) -> Items:
+    """The items, each of whose leaves is read from all items' at once."""
+    tree = trees.flatten(x[0])[1]
+    leaves = [leaf_of(list(column)) for column in zip(*map(_parts, x), strict=True)]
+
+    def item(k: Any) -> Any:
+        if not isinstance(k, Tracer):
+            return x[k]
+        return trees.unflatten(tree, [leaf(k) for leaf in leaves if leaf is not None])
+
+    return Items(len(x), item)
+
+
+def _parts(x: Any) -> list[Any]:
+    return [y for part in x for y in _parts(part)] if type(x) is tuple else [x]
+
+
+def _is_array(x: Any) -> bool:
+    return type(x) in (Tracer, np.ndarray) and x.ndim > 0 and x.dtype == np.float64
+
+
+def _taken(x: Any) -> Sequence[Any] | None:
+    """What a list, or ``zip`` and ``enumerate`` of lists, will give; None for what may run code."""
+    if type(x) in (list, tuple):
+        return None if stack_of(x) is not None else tuple(x)
+    again = _copied(x)
+    return None if again is None else tuple(again)
+
+
+def _copied(x: Any) -> Any:
+    """An iterator over lists and numbers that is where ``x`` is; None for any other."""
+    if type(x) in _OF_LISTS:
+        return copy.copy(x)
+    if type(x) not in (zip, enumerate):
+        return None
+    make, given, *state = x.__reduce__()
+    parts = [_copied(part) if isinstance(part, Iterator) else part for part in given]
+    if any(part is None for part in parts):
+        return None
+    found = make(*parts)
+    for at in state:
+        found.__setstate__(at)
+    return found
+
+
 class Unchanged:
-    """A list that a loop runs over by its numbers as they were: its steps may not change it."""
+    """Lists that a loop runs over by their numbers as they were: its steps may not change them."""
 
     def __init__(self, items: Any) -> None:
-        self._items, self._before = items, tuple(items)
+        self._lists = lists_behind(items)
+        self._before = [tuple(x) for x in self._lists]
 
     def check(self) -> None:
-        now = () if stack_of(self._items) or is_unclear(self._items) else tuple(self._items)
-        if len(now) != len(self._before) or any(map(operator.is_not, now, self._before)):
-            raise UnrecordableError(
-                at_place("a loop runs over a list that its steps change, which is not recorded")
-            )
+        for items, before in zip(self._lists, self._before, strict=True):
+            now = () if stack_of(items) or is_unclear(items) else tuple(items)
+            if len(now) != len(before) or any(map(operator.is_not, now, before)):
+                raise UnrecordableError(
+                    at_place("a loop runs over a list that its steps change, which is not recorded")
+                )

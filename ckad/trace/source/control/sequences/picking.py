@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import isinf
 from typing import Any
 
@@ -194,23 +194,33 @@ def _leaves_at(column: list[Any], places: Sequence[Any]) -> list[Any]:
     """One leaf of the items at traced places, given that leaf of all items."""
     if _are_one(column):
         return [column[0]] * len(places)
+    leaf = leaf_of(column)
+    if leaf is None:
+        raise refused("among items that hold more than numbers and arrays of one shape")
+    return [leaf(place) for place in places]
+
+
+def leaf_of(column: list[Any]) -> Callable[[Any], Any] | None:
+    """The leaf of the item at a place, from that leaf of all items; None if they are not alike."""
     slots = [slot_of(x) for x in column]
     kinds = {None if s is None else s.type.shape for s in slots}
     if None in kinds or len(kinds) > 1:
-        raise refused("among items that hold more than numbers and arrays of one shape")
-    stack = stacked(column)
-    found = [stack[place] for place in places]
+        return None
+    stack, weak = stacked(column), _are_weak(slots)
     if kinds != {()}:
         picked_memory(stack, column)
-        return found
-    weak = _are_weak(slots)
-    found = [weakened(x) if weak and type(x) is Tracer else x for x in found]
-    return [one_of_classes(x, column) for x in found]
+        return lambda place: stack[place]
+
+    def at(place: Any) -> Any:
+        x = stack[place]
+        return one_of_classes(weakened(x) if weak and type(x) is Tracer else x, column)
+
+    return at
 
 
 def stacked(numbers: Sequence[Any]) -> Any:
-    """Numbers, of which some may be traced, as an array."""
-    if type(numbers[0]) in _PLAIN and len(set(map(type, numbers))) == 1:
+    """Numbers or arrays, of which some may be traced, as an array."""
+    if type(numbers[0]) in (*_PLAIN, np.ndarray) and len(set(map(type, numbers))) == 1:
         return lift(np.array(numbers))
     return np.stack([lift(x) for x in numbers])
 

@@ -151,7 +151,7 @@ class RunOver:
     """
 
     def __init__(self, iterable: Any) -> None:
-        self._lists = iterable.objects if is_list(iterable) else _lists_behind(iterable)
+        self._lists = iterable.objects if is_list(iterable) else lists_behind(iterable)
         self._is_live = not is_list(iterable) and not any(map(stack_of, self._lists))
         self._before = [_count(x) for x in self._lists]
 
@@ -168,7 +168,7 @@ class RunOver:
             )
 
 
-def _lists_behind(iterable: Any, depth: int = _DEEPEST) -> list[Any]:
+def lists_behind(iterable: Any, depth: int = _DEEPEST) -> list[Any]:
     """The lists that an iterator takes its items from."""
     if type(iterable) in SEQUENCES:
         return [iterable]
@@ -176,7 +176,7 @@ def _lists_behind(iterable: Any, depth: int = _DEEPEST) -> list[Any]:
         return []
     inner = gc.get_referents(iterable)
     inner += [y for x in inner if type(x) is tuple for y in gc.get_referents(x)]
-    return [found for x in inner for found in _lists_behind(x, depth - 1)]
+    return [found for x in inner for found in lists_behind(x, depth - 1)]
 
 
 def _count(one: Any) -> Any:
