@@ -149,7 +149,7 @@ CONVENTIONS = {
     "xlogy of 0 and 0": (lambda v: np.sum(scipy.special.xlogy(v, v)), 0.0, 0.0),
     "complex power": (lambda v: np.real((v[0] + 0j) ** (1.5 + 0 * v[0])), 0.0, 0.0),
     "complex sign": (lambda v: np.real(np.sign(v[0] + 0j)), 0.0, 0.0),
-    "angle": (lambda v: np.arctan2(v[0], v[0]), np.nan, np.nan),
+    "angle": (lambda v: np.arctan2(v[0], v[0]), 0.0, 0.0),
     "sigmoid by abs": (lambda v: np.sum(_sigmoid(np.exp(-np.abs(v)), v)), 0.0, 0.0),
     "odd function by abs": (lambda v: np.sum(np.sign(v) * np.tanh(np.abs(v))), 0.0, 0.0),
     "ELU by minimum": (lambda v: np.sum(np.exp(np.minimum(v, 0)) - 1), 0.5, 0.25),

@@ -238,3 +238,15 @@ def waves_in_frequency(k):
         u = sla.spsolve((T - w**2 * sp.diags(k) + A.tocsr()).tocsc(), np.eye(n)[0])
         out = out + np.sum(np.abs(u) ** 2)
     return out
+
+
+@case
+def densities_filtered_by_a_matrix_of_sums(k):
+    """``A.sum(1)`` is an np.matrix, and so is what is divided by it: * is the matrix product."""
+    rows, columns = np.meshgrid(np.arange(n), np.arange(n), indexing="ij")
+    H = sp.coo_matrix(np.maximum(0, 3 - np.abs(rows - columns))).tocsc()
+    Hs = H.sum(1)
+    filtered = np.asarray(H * (k[np.newaxis].T / Hs))[:, 0]
+    total = (H * k[np.newaxis].T / Hs) * 2
+    d = H.multiply(k).sum(axis=1)
+    return np.sum(filtered**2) + np.asarray(total)[3, 0] + np.sum(np.asarray(d * d.T)[:, 2])

@@ -184,11 +184,6 @@ def _of_an_array(k):
     return k[0] * sp.csr_matrix(np.outer(k, k)).nnz
 
 
-def _np_matrices(k):
-    d = T.multiply(k).sum(axis=1)
-    return np.sum(d * d.T)
-
-
 def _compared(k):
     return k[0] * ((T + sp.diags(k)) > 0).sum()
 
@@ -206,7 +201,6 @@ def _compared(k):
         (_eigenvalues, errors.UnsupportedFunctionError, "np.linalg.eigh"),
         (_repeated, errors.UnsupportedFunctionError, "given several times"),
         (_of_an_array, errors.UnsupportedFunctionError, "leaves out what is 0"),
-        (_np_matrices, errors.UnsupportedFunctionError, "np.matrix"),
         (_compared, errors.UnsupportedFunctionError, "np.greater"),
     ],
 )

@@ -34,6 +34,44 @@ def assignments(a, b):
 
 
 @program
+def whole_rows_and_other_columns_of_them(a, b):
+    f = np.outer(a, b)[:, :4]
+    m = a > 0
+    bounced = f[m, :]
+    bounced = bounced[:, [2, 3, 0, 1]]
+    f[m, :] = 0.5 * bounced
+    turned = f.T[:, m][np.array([0, 2])]
+    return np.sum(f**2) + np.sum(turned**3)
+
+
+@program
+def a_cylinder_marked_in_loops(a, b):
+    """The mask is known, though loops make it: so are the shapes of what it picks."""
+    f, inside = np.outer(a, b), np.full((7, 7), False)
+    for i in range(7):
+        for j in range(7):
+            if np.sqrt((i - 3) ** 2 + (j - 3) ** 2) < 2:
+                inside[i][j] = True
+    for _ in range(5):
+        f = np.roll(f, 1, axis=1)
+        kept = f[inside]
+        f[inside] = kept[::-1] * b[0]
+        f[inside] *= 0.9
+        f[inside, ...] += kept.reshape(3, 3).sum(0)[1]
+    return np.sum(f[:, 2] ** 2) * len(f[inside])
+
+
+@program
+def flags_in_place_of_masks(a, b):
+    hole = np.nan * np.ones(7)
+    c = a.copy()
+    c[False] = (hole * b)[False]
+    c[True] += b[True][0]
+    c[np.bool_(True)] *= 2.0
+    return np.sum(c**2) + a[False].shape[0]
+
+
+@program
 def columns_that_fired(a, b):
     w, v = np.outer(a, b), a[:, np.newaxis] * 1.5
     fired = np.where(v > 0.1)[0]  # a column's places, used as those of a vector

@@ -18,6 +18,12 @@ def _one_minus_square(b: Builder, x: int) -> int:
     return b.sub(like(b, x, 1.0), b.mul(x, x))
 
 
+def _square_of_radius(b: Builder, x: int, y: int) -> int:
+    """x² + y², and 1 at the origin: no angle is there, and the derivative is taken as 0."""
+    square = b.add(b.mul(x, x), b.mul(y, y))
+    return b.select(b.eq(square, like(b, x, 0.0)), like(b, x, 1.0), square)
+
+
 def _one_plus_square(b: Builder, x: int) -> int:
     return b.add(like(b, x, 1.0), b.mul(x, x))
 
@@ -84,8 +90,8 @@ elementwise(
     np.arctan2,
     ir.libm("atan2"),
     [
-        lambda b, out, y, x: b.div(x, b.add(b.mul(x, x), b.mul(y, y))),
-        lambda b, out, y, x: b.neg(b.div(y, b.add(b.mul(x, x), b.mul(y, y)))),
+        lambda b, out, y, x: b.div(x, _square_of_radius(b, x, y)),
+        lambda b, out, y, x: b.neg(b.div(y, _square_of_radius(b, x, y))),
     ],
 )
 elementwise(Op.SINH, np.sinh, vector_math.sinh, [lambda b, out, x: b.cosh(x)])

@@ -293,6 +293,9 @@ def _flat_index(arrays: list[Any], dims: list[int]) -> Tracer:
 def gathered(x: Tracer, index: list[Any]) -> Tracer:
     """The elements at arrays of indices."""
     base, idx, axis = gather_plan(x, index)
+    if not idx.size:  # of no elements nothing is read, and no derivative leads there
+        shape = (*base.shape[:axis], *idx.shape, *base.shape[axis + 1 :])
+        return lift(np.zeros(shape, x.dtype))
     result = apply(Op.GATHER, base, idx, attrs=(axis,))
     # NumPy puts the indexed axes first in memory, whatever their place in the result
     result.storage.plain = axis == 0 and is_plain(x) and is_plain(idx)

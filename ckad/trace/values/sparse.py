@@ -7,6 +7,7 @@ made of.
 
 from __future__ import annotations
 
+import operator
 from typing import Any, NoReturn
 
 import numpy as np
@@ -209,12 +210,15 @@ class Sparse(Array):
 class Dense(Array):
     """What SciPy gives as an ``np.matrix``, which has two axes always and ``*`` as the product.
 
-    It is only good for being turned into an array.
+    It is only good for products, and for being turned into an array.
     """
 
     __slots__ = ("numbers",)
     kind = dispatch.SPARSE
     __array_priority__ = 4000
+
+    def __mul__(self, other: Any) -> Any:
+        return call(operator.mul, (self, other), {})
 
     def __init__(self, numbers: Any) -> None:
         self.numbers = numbers

@@ -21,7 +21,15 @@ from ckad.trace.primitives.part.alignment import Operand, align, aligned, mismat
 from ckad.trace.primitives.part.extents import gathered, inside, part_of
 from ckad.trace.values.apply import apply, astype, broadcast_to, reshape_value
 from ckad.trace.values.part import Extent, Extents, Mask, Part, unsupported
-from ckad.trace.values.tracer import Tracer, assign, fresh, lift, localise, value
+from ckad.trace.values.tracer import (
+    Tracer,
+    assign,
+    fresh,
+    known_by_running,
+    lift,
+    localise,
+    value,
+)
 
 # --- of tracers --------------------------------------------------------------------------------
 
@@ -47,6 +55,8 @@ def getitem(x: Tracer, index: Any) -> Any:
         return indexing.view_of(x, entries, snapshot=not _has_ellipsis(index))
     mask = indexing.traced_mask(entries)
     if mask is not None:
+        if (numbers := known_by_running(mask)) is not None:
+            return indexing.gathered(x, [numbers if i is mask else i for i in entries])
         view, before = indexing.mask_first(x, entries, mask)
         return under_mask.read(view, mask, before)
     return indexing.gathered(x, entries)
@@ -54,6 +64,8 @@ def getitem(x: Tracer, index: Any) -> Any:
 
 def _with_axis(x: Tracer, index: Any) -> tuple[Tracer, Any]:
     """A mask of no axes is one of a new axis of length 1."""
+    if isinstance(index, (bool, np.bool_)):
+        index = lift(index)
     if not isinstance(index, Tracer) or index.dtype != bool or index.shape:
         return x, index
     view = indexing.view_of(x, [None, *[slice(None)] * x.ndim], snapshot=False)
@@ -81,11 +93,20 @@ def setitem(x: Tracer, index: Any, new: Any) -> None:
         return write_part(part_of(x, [None] * x.ndim, tuple(entries), snapshot=False), new)
     mask = indexing.traced_mask(entries)
     if mask is not None:
+        new = from_list(new)
+        # one number for all is a choice between two arrays, which is faster than places
+        if _has_items(new) and (numbers := known_by_running(mask)) is not None:
+            entries = [numbers if i is mask else i for i in entries]
+            return indexing.scatter(x, entries, lift(new))
         view, before = indexing.mask_first(x, entries, mask)
-        return write_under(view, Mask(mask, before), from_list(new))
+        return write_under(view, Mask(mask, before), new)
     if indexing.is_advanced(entries):
         return indexing.scatter(x, entries, lift(from_list(new)))
     return write_part(indexing.view_of(x, entries, snapshot=False), new)
+
+
+def _has_items(new: Any) -> bool:
+    return not isinstance(new, Part) and np.ndim(new) > 0
 
 
 # --- of parts ----------------------------------------------------------------------------------

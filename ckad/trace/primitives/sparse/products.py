@@ -109,10 +109,12 @@ put(np.dot, lambda x, y, **options: _matmul(x, y), SPARSE)
 def _multiplied(x: Any, y: Any, **options: Any) -> Any:
     """``*``: the matrix product of matrices, by elements of sparse arrays and of numbers."""
     check_options(options, "* of sparse matrices")
-    other = y if isinstance(x, Dense) else x
     if isinstance(x, Dense) or isinstance(y, Dense):
-        check_no_matrix(other)
-        reject(is_matrix(other) or np.ndim(other) > 0, "* of an np.matrix, which is its product")
+        other = y if isinstance(x, Dense) else x
+        if is_matrix(x):
+            return _with_dense(x, y)
+        by_number = not isinstance(other, Dense) and np.ndim(other) == 0
+        reject(not by_number, "np.multiply of an np.matrix, or an array times one")
         return of_dense(np.multiply, x, y)
     matrix, other = (x, y) if is_matrix(x) else (y, x)
     own = traced(matrix)
@@ -125,6 +127,19 @@ def _multiplied(x: Any, y: Any, **options: Any) -> Any:
 
 
 put(np.multiply, _multiplied, SPARSE)
+
+
+def _with_dense(x: Any, y: Any) -> Dense:
+    """``*`` of an np.matrix: the product of matrices, and that by a number."""
+    if not is_matrix(y) and not isinstance(y, Dense) and np.ndim(y) == 0:
+        return of_dense(np.multiply, x, y)
+    left, right = (v.numbers if isinstance(v, Dense) else v for v in (x, y))
+    if not is_matrix(right) and np.ndim(right) == 1:  # a row
+        right = reshape_value(lift(right), (1, lift(right).size))
+    return Dense(call(np.matmul, (left, right), {}))
+
+
+put(operator.mul, _with_dense, SPARSE)
 
 
 def power(x: Any, n: Any, **options: Any) -> Any:
