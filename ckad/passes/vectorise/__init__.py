@@ -23,6 +23,7 @@ In the order of a loop's way through the files:
                  places are even runs, else gather and scatter.
     batch        One row of the body as one row of all iterations, its first axis.
     rows         Puts these together: in the order found, the rows that replace the loop.
+    elements     In a loop that stays, ``a[i][j]`` is one place of the flattened array once more.
     transposes   Loops over columns leave transposes, which are moved on until they vanish.
 
 What loops leave, ``products`` looks through for sums of products: matrix products; ``segments`` for

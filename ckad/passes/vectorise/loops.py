@@ -8,6 +8,7 @@ from contextlib import suppress
 from ckad.passes.cse import Sharing
 from ckad.passes.rewrite import appended
 from ckad.passes.simplify import simplify
+from ckad.passes.vectorise.elements import flattened
 from ckad.passes.vectorise.predicate import Interval, predicated, ranges_of_body
 from ckad.passes.vectorise.rows import TooLarge, largest, side_by_side
 from ckad.passes.vectorise.segments import segments
@@ -61,7 +62,7 @@ def _loop(
         clear = simplify(unflatten(simplify(predicated(body, inner))))
         with suppress(Unfit):
             results[k] = _rows(b, Loop(clear, None, loop.length, -1, carry, xs, captured))
-    return b.copy_row(tape, k, env, lambda _: body)
+    return b.copy_row(tape, k, env, lambda _: flattened(body))
 
 
 def _rows(b: Builder, loop: Loop) -> list[int]:
