@@ -8,13 +8,12 @@ from contextlib import suppress
 from ckad.passes.cse import Sharing
 from ckad.passes.rewrite import appended
 from ckad.passes.simplify import simplify
-from ckad.passes.vectorise.elements import flattened
 from ckad.passes.vectorise.predicate import Interval, predicated, ranges_of_body
 from ckad.passes.vectorise.rows import TooLarge, largest, side_by_side
 from ckad.passes.vectorise.segments import segments
 from ckad.passes.vectorise.survey import LONGEST, Unfit
 from ckad.passes.vectorise.transposes import transposes_last
-from ckad.passes.vectorise.unflatten import unflatten
+from ckad.passes.vectorise.unflatten import flattened, unflatten
 from ckad.tape.builder import Builder
 from ckad.tape.control import UNGUARDED, Loop, read_loop
 from ckad.tape.ops import Op
