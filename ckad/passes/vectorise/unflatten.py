@@ -1,7 +1,7 @@
 """Places in axes taken as one, read as one place per axis again.
 
 ``a[i, j]`` is recorded as one place in the flattened array, which is best for a loop over scalars.
-What a loop touches along each axis is seen in ``a[i][j]``. In a loop that stays one, each step would
+What a loop touches along each axis is seen in ``a[i][j]``. In a loop that stays one, a step would
 copy a row for that: there it is one place of the flattened array once more.
 """
 
