@@ -155,6 +155,7 @@ VECTORISE = Pass(
     vectorise,
     (
         "each loop, innermost first: predicated, simplify, unflatten, simplify, side_by_side",
+        "one that stays a loop: flattened",
         "then the tape around them: simplify, transposes_last, simplify",
     ),
 )

@@ -15,7 +15,7 @@ from ckad.passes.rewrite import with_outputs
 from ckad.passes.vectorise import vectorise
 from ckad.rules.evaluate import evaluate
 from ckad.tape.ops import Op
-from ckad.tape.tape import Tape
+from ckad.tape.tape import Row, Tape
 from ckad.tape.verify import verify
 
 from .recorded import recorded
@@ -433,3 +433,37 @@ def test_values_of_all_iterations_do_not_outgrow_the_program() -> None:
 
     made = vectorise(recorded(program, [np.ones(n)]))
     assert loops_in(made) == 1
+
+
+def test_rows_are_not_copied_for_an_element_of_them() -> None:
+    n, steps = 3, 200
+
+    def program(x: Any, k: Any) -> Any:
+        def element(t: Any, i: Any, carry: Any) -> Any:
+            def other(j: Any, carry: Any) -> Any:
+                seen, s = carry
+                seen[i, t] += k * (s[j, t] - s[i, t])
+                return seen, s
+
+            seen, s = fori_loop(0, n, other, carry)
+            s[i, t + 1] = s[i, t] + seen[i, t]
+            return seen, s
+
+        def step(t: Any, carry: Any) -> Any:
+            return fori_loop(0, n, lambda i, carry: element(t, i, carry), carry)
+
+        seen = np.zeros_like(x, shape=(n, steps))
+        start = np.zeros_like(x, shape=(n, steps + 1))
+        start[:, 0] = x
+        return np.sum(fori_loop(0, steps, step, (seen, start))[1][:, -1] ** 2)
+
+    x = np.arange(3.0)
+    tape = recorded(program, [x, 0.01])
+    made = vectorise(tape)
+    assert loops_in(made) == 2
+    assert not any(row.type.shape in ((steps,), (steps + 1,)) for row in rows_in(made))
+    np.testing.assert_allclose(evaluate(made, x, 0.01), evaluate(tape, x, 0.01), rtol=1e-14)
+
+
+def rows_in(tape: Tape) -> list[Row]:
+    return [*tape.rows, *(row for body in tape.bodies for row in rows_in(body))]

@@ -9,7 +9,8 @@ In the order of a loop's way through the files:
     loops        Finds the loops of a tape, the innermost first, so that ``for i: for j:`` becomes
                  rows along j, then one loop over them, then rows along both.
     predicate    Clears the body: a branch becomes a choice, both of its sides being computed.
-    unflatten    ``a[i, j]``, recorded as one place of the flattened array, is ``a[i][j]`` again.
+    unflatten    ``a[i, j]``, recorded as one place of the flattened array, is ``a[i][j]`` again;
+                 not so in a loop that stays.
     region       A region says which elements of an array one iteration touches, axis by axis: a
                  range, a place known for each iteration, or a place only the program will know.
     survey       Walks the body once. Integers that follow from i are known, views are regions,

@@ -13,7 +13,7 @@ from ckad.passes.vectorise.rows import TooLarge, largest, side_by_side
 from ckad.passes.vectorise.segments import segments
 from ckad.passes.vectorise.survey import LONGEST, Unfit
 from ckad.passes.vectorise.transposes import transposes_last
-from ckad.passes.vectorise.unflatten import unflatten
+from ckad.passes.vectorise.unflatten import flattened, unflatten
 from ckad.tape.builder import Builder
 from ckad.tape.control import UNGUARDED, Loop, read_loop
 from ckad.tape.ops import Op
@@ -61,7 +61,7 @@ def _loop(
         clear = simplify(unflatten(simplify(predicated(body, inner))))
         with suppress(Unfit):
             results[k] = _rows(b, Loop(clear, None, loop.length, -1, carry, xs, captured))
-    return b.copy_row(tape, k, env, lambda _: body)
+    return b.copy_row(tape, k, env, lambda _: flattened(body))
 
 
 def _rows(b: Builder, loop: Loop) -> list[int]:
