@@ -7,12 +7,13 @@ Only rewrites that keep every bit are made: ``x * 1`` and ``-(-x)`` go, ``x + 0`
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ckad.passes.rewrite import rebuild
+from ckad.passes.rewrite import Rewrite, rebuild
 from ckad.rules import RULES
 from ckad.tape.builder import Builder
 from ckad.tape.ops import BY_CODE, OPS, Group, Op, is_elementwise
@@ -28,10 +29,34 @@ _UNIFORM = (Op.CONST, Op.BROADCAST)
 
 def fold(tape: Tape) -> Tape:
     """``tape`` with constant rows evaluated and rows without effect removed."""
-    return rebuild(tape, fold_row, fold)
+    return rebuild(tape, folding(tape), fold)
 
 
-def fold_row(b: Builder, row: Row, env: list[int]) -> int | None:
+def folding(tape: Tape) -> Rewrite:
+    """The value of a row of ``tape`` that is constant or without effect, else None.
+
+    An array that is read between two writes at the same places is there anyway, and takes the
+    second one where it is: with two writes to the array before it, that would be copied.
+    """
+    if sum(row.op is Op.SCATTER for row in tape.rows) < 2:
+        return _fold_row
+    arrays: list[int] = []  # what each row is but for its shape
+    for k, row in enumerate(tape.rows):
+        arrays.append(arrays[row.operands[0]] if row.op is Op.RESHAPE else k)
+    twice = {arrays[row.operands[0]] for row in tape.rows if row.op is Op.SCATTER}
+    read = (x for row in tape.rows if row.op is not Op.RESHAPE for x in row.operands)
+    reads = Counter(arrays[x] for x in (*read, *tape.outputs.tolist()))
+    between = {k for k in twice if tape.rows[k].op is Op.SCATTER and reads[k] > 1}
+
+    def rewrite(b: Builder, row: Row, env: list[int]) -> int | None:
+        if row.op is Op.SCATTER and arrays[row.operands[0]] in between:
+            return _read_back(b, row, [env[x] for x in row.operands])
+        return _fold_row(b, row, env)
+
+    return rewrite
+
+
+def _fold_row(b: Builder, row: Row, env: list[int]) -> int | None:
     """The value of a row that is constant or without effect, else None."""
     op, operands, *_ = row
     rule: Any = _TRIVIAL.get(op)
@@ -238,12 +263,21 @@ def _gather(b: Builder, row: Row, xs: list[int]) -> int | None:
     return b.reshape_to(written.operands[2], row.type.shape)
 
 
-def _scatter(b: Builder, row: Row, xs: list[int]) -> int | None:
-    """What is written over at the same places is not written; what is read there is there."""
+def _read_back(b: Builder, row: Row, xs: list[int]) -> int | None:
+    """What is read at the places where it is written is there."""
     x, index, written = xs
-    before, read = b.rows[x], b.rows[written]
-    if read.op is Op.GATHER and read.operands == (x, index) and read.attrs == row.attrs[:1]:
-        return x
+    read = b.rows[written]
+    same = read.op is Op.GATHER and read.operands == (x, index) and read.attrs == row.attrs[:1]
+    return x if same else None
+
+
+def _scatter(b: Builder, row: Row, xs: list[int]) -> int | None:
+    """What is written over at the same places is not written."""
+    same = _read_back(b, row, xs)
+    if same is not None:
+        return same
+    x, index, written = xs
+    before = b.rows[x]
     if before.op is not Op.SCATTER or before.operands[1] != index:
         return None
     if before.attrs != row.attrs or b.type(before.operands[2]) != b.type(written):

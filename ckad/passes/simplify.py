@@ -6,7 +6,7 @@ from weakref import WeakSet
 
 from ckad.passes.cse import Sharing
 from ckad.passes.dce import dce
-from ckad.passes.fold import fold_row
+from ckad.passes.fold import folding
 from ckad.passes.rewrite import rebuild
 from ckad.tape.tape import Tape
 
@@ -19,7 +19,7 @@ def simplify(tape: Tape) -> Tape:
     if tape in _simple:
         return tape
     # one walk does the work of two: what a folded row leaves is shared as it is appended
-    return mark_simple(dce(rebuild(tape, fold_row, simplify, Sharing())))
+    return mark_simple(dce(rebuild(tape, folding(tape), simplify, Sharing())))
 
 
 def mark_simple(tape: Tape) -> Tape:

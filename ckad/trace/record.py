@@ -89,7 +89,7 @@ _OF_SCIPY = {
     "fftpack": "fourier",
     "integrate": "filters",
     "interpolate": "interpolate splines",
-    "linalg": "dense.matrices dense.banded dense.functions",
+    "linalg": "dense.matrices dense.factors dense.banded dense.functions",
     "ndimage": "filters images ranks",
     "signal": "filters signals periodograms ranks",
     "spatial": "distances",

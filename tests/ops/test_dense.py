@@ -124,6 +124,37 @@ CASES = {
         lambda a, b: sl.eigvalsh(symmetric(a), positive(b)),
         lambda n: (real(n, n), real(n, n)),
     ),
+    "wide polar": (lambda a: sl.polar(a), lambda n: (real(n, n + 1),)),
+    "complex polar": (lambda a: sl.polar(a, "left"), lambda n: (full(n + 2, n),)),
+    "ldl": (lambda a: sl.ldl(a), lambda n: (real(n, n),)),
+    "upper ldl": (lambda a: sl.ldl(symmetric(a), False), lambda n: (full(n, n),)),
+    "complex ldl": (lambda a: sl.ldl(a, hermitian=False), lambda n: (full(n, n),)),
+    "pivoted qr": (
+        lambda a: sl.qr(a, mode="economic", pivoting=True),
+        lambda n: (real(n + 2, n),),
+    ),
+    "wide pivoted qr": (lambda a: sl.qr(a, pivoting=True), lambda n: (full(n, n + 2),)),
+    "qr_multiply": (lambda a, c: sl.qr_multiply(a, c), lambda n: (real(n + 2, n), real(3, n + 2))),
+    "left qr_multiply": (
+        lambda a, c: sl.qr_multiply(a, c, "left", pivoting=True, conjugate=True),
+        lambda n: (full(n + 2, n), full(n)),
+    ),
+    "orth": (lambda a: sl.orth(a), lambda n: (real(n + 2, n),)),
+    "hessenberg": (lambda a: sl.hessenberg(a, calc_q=True), lambda n: (real(n, n),)),
+    "cholesky_banded": (
+        lambda a: sl.cholesky_banded(a, lower=True),
+        lambda n: (real(3, n + 3) + np.array([[9], [0], [0]]),),
+    ),
+    "cho_solve_banded": (
+        lambda a, b: sl.cho_solve_banded((sl.cholesky_banded(a + [[0], [9]]), False), b),
+        lambda n: (full(2, n + 1) * np.array([[1], [0]]), full(n + 1, 2)),
+    ),
+    "signm": (lambda a: sl.signm(a), lambda n: (real(n, n),)),
+    "complex signm": (lambda a: sl.signm(a), lambda n: (full(2, n, n),)),
+    "fractional power": (
+        lambda a: sl.fractional_matrix_power(positive(a), 1.7),
+        lambda n: (real(n, n) / n,),
+    ),
     "expm": (lambda a: sl.expm(a), lambda n: (real(n, n),)),
     "complex expm": (lambda a: sl.expm(a), lambda n: (full(2, n, n),)),
     "sqrtm": (lambda a: sl.sqrtm(positive(a)), lambda n: (real(n, n),)),
@@ -200,7 +231,8 @@ def test_riccatis_equation_without_a_solution_stops_the_program():
 
 
 SECOND = (
-    "inv det slogdet cholesky qr eigh eig svd pinv triangular lu tridiagonal expm sqrtm sylvester"
+    "inv det slogdet cholesky qr eigh eig svd pinv triangular lu tridiagonal expm sqrtm sylvester "
+    "polar ldl hessenberg cholesky_banded signm"
 )
 
 
@@ -281,11 +313,45 @@ def test_budgets_do_not_change_bits(program, engine):
         (lambda a: np.sum(LA.svdvals(a)), np.full((3, 3), np.nan), "did not converge"),
         (lambda a: np.sum(sl.solve_banded((1, 1), a, np.ones(4))), np.zeros((3, 4)), "singular"),
         (lambda a: np.sum(sl.sqrtm(a)), -np.eye(3), "is complex"),
+        (lambda a: np.sum(sl.logm(a)), np.diag([1.0, 0.0, 2.0]), "it has no logarithm"),
+        (lambda a: np.sum(sl.orth(a)), np.ones((3, 3)), "Singular matrix"),
+        (lambda a: np.sum(sl.cholesky_banded(a)), np.ones((2, 4)), "not positive definite"),
+        (lambda a: np.sum(sl.solve_sylvester(a, -a, a)), np.eye(3), "add up to zero"),
     ],
 )
 def test_what_fails_is_named_with_its_line(function, matrix, said, engine):
     with pytest.raises(LA.LinAlgError, match=rf"(?s)test_dense\.py:\d+.*{said}"):
         ckad.jit(lambda a: np.real(function(a)), engine=engine)(matrix)
+
+
+@pytest.mark.parametrize("engine", ["vm", "native"])
+@pytest.mark.parametrize(
+    ("function", "matrix"),
+    [
+        (lambda a: LA.qr(a)[0], np.array([[1.0, 1, 1], [0, 0, 1], [0, 0, 2]])),
+        (lambda a: LA.qr(a)[1], np.ones((4, 2))),
+        (lambda a: sl.polar(a)[1], np.ones((3, 3))),
+        (lambda a: sl.ldl(a)[0], np.ones((3, 3))),
+        (lambda a: sl.hessenberg(a), np.eye(4)),
+        (lambda a: sl.signm(a), np.array([[0.0, 1.0], [-1.0, 0.0]])),
+    ],
+)
+def test_values_without_derivatives(function, matrix, engine):
+    found = ckad.jit(function, engine=engine)(matrix)
+    np.testing.assert_allclose(found, function(matrix), rtol=1e-12, atol=1e-12)
+    with pytest.raises(LA.LinAlgError, match="Singular matrix"):
+        ckad.grad(lambda a: np.sum(function(a)), engine=engine)(matrix)
+
+
+def test_qr_of_a_square_matrix_whose_last_column_alone_depends_on_others_has_derivatives():
+    a, change = np.array([[1.0, 2.0, 3.0], [0.0, 1.0, 1.0], [0.0, 0.0, 0.0]]), real(3, 3)
+
+    def squares(x):
+        return np.sum(LA.qr(x)[1] ** 2 * np.arange(1, 10).reshape(3, 3))
+
+    h = 1e-6
+    slope = (squares(a + h * change) - squares(a - h * change)) / (2 * h)
+    assert np.sum(ckad.grad(squares)(a) * change) == pytest.approx(slope, rel=1e-6)
 
 
 def test_determinants_of_singular_matrices_have_derivatives():

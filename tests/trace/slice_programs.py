@@ -168,6 +168,18 @@ def elimination(A):
     return np.sum(A**2)
 
 
+@program(lambda n: _matrix(n)[:1])
+def factors_by_elements(A):
+    """LU by products of rows and columns; an element is written twice, and read in between."""
+    for i in range(A.shape[0]):
+        for j in range(i):
+            A[i, j] -= A[i, :j] @ A[:j, j]
+            A[i, j] /= A[j, j]
+        for j in range(i, A.shape[0]):
+            A[i, j] -= A[i, :i] @ A[:i, j]
+    return np.sum(A * A)
+
+
 @program(lambda n: (_drawn(n, n), _drawn(n)))
 def blocks_of_both_axes(A, x):
     y = np.zeros_like(x)

@@ -29,6 +29,7 @@ from .slice_programs import (
     LENGTHS,
     PROGRAMS,
     arguments,
+    factors_by_elements,
     sparse,
     sparse_rows,
     sparse_rows_transposed,
@@ -85,6 +86,14 @@ def test_no_pass_over_the_whole_axis_is_left_in_a_loop(function, args):
     ]
     assert nests
     assert all(nest.spans for nest in nests)
+
+
+def test_an_element_that_is_written_twice_and_read_between_copies_no_array():
+    (a,) = arguments(factors_by_elements, 72)
+    for function in (ckad.jit, ckad.value_and_grad):
+        program = function(factors_by_elements, engine="native", threads=1).compiled(a)
+        copies = [x for x in program.llvm.splitlines() if f"i64 {a.nbytes}, i1" in x]
+        assert len(copies) == 1  # the argument's, before the loops
 
 
 def eliminated(a):

@@ -1,5 +1,5 @@
 """``np.einsum``: operands are contracted two at a time, each pair as one batched matrix product;
-systems of equations between tensors."""
+powers of matrices, systems of equations between tensors."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from ckad.place import at_place
 from ckad.trace.arrays import (
     Array,
     batched,
+    copied,
     diagonal_view,
     own,
     promoted,
@@ -23,8 +24,8 @@ from ckad.trace.arrays import (
     stored,
     traced,
 )
-from ckad.trace.dispatch import STATIC, implements, reject
-from ckad.trace.numpy.linalg import floats, inv, solve
+from ckad.trace.dispatch import REAL, STATIC, implements, reject
+from ckad.trace.numpy.linalg import floats, inv, matrices, solve
 
 Labels = tuple[str, ...]
 
@@ -260,3 +261,40 @@ def tensorinv(a: Any, ind: int = 2) -> Array:
         raise ValueError(at_place("ind has to be positive"))
     n = math.prod(x.shape[ind:])
     return reshaped(inv(reshaped(x, (x.size // max(n, 1), n))), (*x.shape[ind:], *x.shape[:ind]))
+
+
+# --- ``np.linalg``: products -------------------------------------------------------------------
+
+
+@implements(np.linalg.matrix_power, kind=STATIC)
+def matrix_power(a: Any, n: int) -> Array:
+    x = traced(a)
+    n_rows = matrices(x).shape[-1]
+    if n < 0:
+        x, n = inv(x), -n
+    result: Any = None
+    while n:
+        if n & 1:
+            result = x if result is None else np.matmul(result, x)
+        n >>= 1
+        x = np.matmul(x, x) if n else x
+    if result is None:
+        result = spread(np.eye(n_rows, dtype=x.dtype), x.shape)
+    return copied(result)
+
+
+@implements(np.linalg.outer, kind=REAL)
+def outer_of_vectors(x1: Any, x2: Any, /) -> Array:
+    if traced(x1).ndim != 1 or traced(x2).ndim != 1:
+        raise ValueError(at_place("np.linalg.outer takes one-dimensional arrays"))
+    return np.outer(x1, x2)
+
+
+implements(np.linalg.vecdot, kind=REAL)(
+    # NumPy's stubs know no axis of np.vecdot
+    lambda x1, x2, /, *, axis=-1: np.vecdot(x1, x2, axis=axis)  # type: ignore[call-overload]
+)
+implements(np.linalg.diagonal)(lambda x, /, *, offset=0: np.diagonal(x, offset, -2, -1))
+implements(np.linalg.trace)(
+    lambda x, /, *, offset=0, dtype=None: np.trace(x, offset, -2, -1, dtype)
+)

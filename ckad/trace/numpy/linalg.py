@@ -28,7 +28,7 @@ from ckad.trace.arrays import (
     traced,
 )
 from ckad.trace.axes import common_shape
-from ckad.trace.dispatch import REAL, STATIC, implements, reject
+from ckad.trace.dispatch import STATIC, implements, reject
 
 #: Matrices of so many rows are eliminated on the tape, those of many matrices if they have so few.
 UNROLLED, UNROLLED_IN_STACKS = 4, 2
@@ -263,7 +263,7 @@ def slogdet(a: Any) -> SlogdetResult:
         ones = np.ones(m.shape[0], m.dtype, like=m)
         return SlogdetResult(_unstacked(ones, x), _unstacked(np.zeros_like(np.real(ones)), x))
     _, pivots, sign = _eliminated(m, m.shape[1], everywhere=False)
-    pivots = retyped(routine("regular", pivots, pivots, _is_singular(pivots)), x.dtype)
+    pivots = apart(pivots, _is_singular(pivots))
     signs = np.prod(np.sign(pivots), 1) * sign[:, 0]
     logs = np.sum(np.log(np.abs(pivots)), 1)
     return SlogdetResult(_unstacked(signs, x), _unstacked(logs, x))
@@ -322,11 +322,26 @@ def qr(a: Any, mode: str = "reduced") -> Any:
         for column in range(k):
             r, q = _reflect(column, (r, q))
     kept = rows if mode == "complete" else k
+    # a column within those before it may go anywhere, and leaves those behind it no derivatives
+    leading = np.diagonal(r, 0, 1, 2)[:, : min(k, rows - 1)]
+    within = negligible(leading, np.max(np.abs(stack), 1)[:, : leading.shape[1]])
+    r, q = apart(r, within), apart(q, within)
     upper = np.triu(r)[:, :kept]
     upper = copied(reshaped(upper, (*x.shape[:-2], kept, columns)))
     if mode == "r":
         return upper
     return QRResult(copied(reshaped(q[:, :, :kept], (*x.shape[:-2], rows, kept))), upper)
+
+
+def negligible(x: Array, sizes: Array) -> Array:
+    """Whether an element is none but for rounding, beside numbers of these sizes."""
+    return np.any(np.abs(x) <= max(x.shape[-1], 1) * np.finfo(x.dtype).eps * sizes)
+
+
+def apart(x: Array, singular: Array) -> Array:
+    """``x``, whose derivatives stop the program where the flag is true."""
+    given = retyped(x, np.float64)
+    return retyped(routine("regular", given, given, retyped(singular, np.int64)), x.dtype)
 
 
 def _orthogonal(x: Array) -> tuple[Array, Array]:
@@ -342,9 +357,17 @@ def _orthogonal(x: Array) -> tuple[Array, Array]:
 
 def _reflect(k: Any, state: tuple[Array, Array]) -> tuple[Array, Array]:
     r, q = state
-    mask = _masks(r.shape[1], k)
-    zero = np.zeros((), r.dtype)
-    part = np.where(mask.from_here, _column(r, k), zero)
+    v, scale, sign = reflection(r, k, k)
+    turned = np.swapaxes(v, 1, 2)
+    r, q = r - scale * v * np.matmul(turned, r), q - scale * np.matmul(q, v) * turned
+    return sign * r, q * np.swapaxes(sign, 1, 2)
+
+
+def reflection(m: Array, column: Any, k: Any) -> tuple[Array, Array, Array]:
+    """v, s and signs of rows: 1 - s v v^T makes zeros below row ``k`` of a column of real ``m``."""
+    mask = _masks(m.shape[1], k)
+    zero = np.zeros((), m.dtype)
+    part = np.where(mask.from_here, _column(m, column), zero)
     first = _row_of(part, mask.here)
     below = np.sum(np.where(mask.below, part * part, zero), 1, keepdims=True)
     size = -np.copysign(safe_sqrt(reshaped(below + first * first, below.shape)), first)
@@ -352,48 +375,8 @@ def _reflect(k: Any, state: tuple[Array, Array]) -> tuple[Array, Array]:
     # LAPACK leaves a column as it is that has nothing below. Here it is reflected and its sign
     # turned back, exactly since v is a unit vector: so the derivatives are those of the neighbours.
     kept = np.logical_and(np.equal(below, 0), np.not_equal(first, 0))
-    one = np.ones((), r.dtype)
+    one = np.ones((), m.dtype)
     v = v / np.where(kept, _row_of(v, mask.here), one)
     square = np.sum(v * v, 1, keepdims=True)
     scale = 2 / np.where(np.equal(square, 0), one, square)
-    sign = np.where(np.logical_and(kept, mask.here), -one, one)
-    turned = np.swapaxes(v, 1, 2)
-    r, q = r - scale * v * np.matmul(turned, r), q - scale * np.matmul(q, v) * turned
-    return sign * r, q * np.swapaxes(sign, 1, 2)
-
-
-# --- compositions ------------------------------------------------------------------------------
-
-
-@implements(np.linalg.matrix_power, kind=STATIC)
-def matrix_power(a: Any, n: int) -> Array:
-    x = traced(a)
-    n_rows = matrices(x).shape[-1]
-    if n < 0:
-        x, n = inv(x), -n
-    result: Any = None
-    while n:
-        if n & 1:
-            result = x if result is None else np.matmul(result, x)
-        n >>= 1
-        x = np.matmul(x, x) if n else x
-    if result is None:
-        result = spread(np.eye(n_rows, dtype=x.dtype), x.shape)
-    return copied(result)
-
-
-@implements(np.linalg.outer, kind=REAL)
-def outer_of_vectors(x1: Any, x2: Any, /) -> Array:
-    if traced(x1).ndim != 1 or traced(x2).ndim != 1:
-        raise ValueError(at_place("np.linalg.outer takes one-dimensional arrays"))
-    return np.outer(x1, x2)
-
-
-implements(np.linalg.vecdot, kind=REAL)(
-    # NumPy's stubs know no axis of np.vecdot
-    lambda x1, x2, /, *, axis=-1: np.vecdot(x1, x2, axis=axis)  # type: ignore[call-overload]
-)
-implements(np.linalg.diagonal)(lambda x, /, *, offset=0: np.diagonal(x, offset, -2, -1))
-implements(np.linalg.trace)(
-    lambda x, /, *, offset=0, dtype=None: np.trace(x, offset, -2, -1, dtype)
-)
+    return v, scale, np.where(np.logical_and(kept, mask.here), -one, one)

@@ -120,15 +120,15 @@ def _between(rows: Sequence[Row], row: Row) -> Collection[int]:
     """The operands of a row alone that it reads at the places at which it is computed."""
     if row.op is Op.WRAP:
         return (0,) if len(row.type.shape) == 1 else ()
-    if row.op not in (Op.GATHER, Op.SCATTER, Op.SCATTER_ADD) or row.attrs[0] != 0:
+    if row.op not in (Op.GATHER, Op.SCATTER, Op.SCATTER_ADD):
         return ()
     part = row if row.op is Op.GATHER else rows[row.operands[2]]
     if len(part.type.shape) != 1 or is_small(part.type):
         return ()
     index = rows[row.operands[1]]
-    if index.type.size == 1:  # a row of an array of two axes
+    if index.type.size == 1:  # a row or a column of an array of two axes
         whole = len(rows[row.operands[0]].type.shape) == 2 and not index.type.shape
         return () if not whole else ((2,) if row.op is not Op.GATHER else (-1,))
-    if row.op is Op.SCATTER:
+    if row.op is Op.SCATTER or row.attrs[0] != 0:
         return ()
     return (1,) if row.op is Op.GATHER else (1, 2)

@@ -1,4 +1,4 @@
-"""Rows alone that are computed between bounds: elements picked or added, and rows of arrays."""
+"""Rows alone that are computed between bounds: elements picked or added, rows and columns."""
 
 from __future__ import annotations
 
@@ -40,8 +40,11 @@ def lower_between(places: Places, k: int, row: Row) -> None:
         _elements(places, k, row, large, part)
     else:
         at = registers.scalar(b, places.small(row.operands[1]))
-        n = part.type.shape[0]
-        _row(places, k, row.op, moved(b, large, b.mul(at, whole(n))), part)
+        n, inner = part.type.shape[0], large.type.shape[1]
+        if row.attrs[0] == 1:
+            _column(places, k, row.op, moved(b, large, at), inner, part)
+        else:
+            _row(places, k, row.op, moved(b, large, b.mul(at, whole(n))), part)
     places.bind(k, registers.read(b, out.array) if small else out)
 
 
@@ -68,6 +71,19 @@ def _row(places: Places, k: int, op: Op, large: Array, part: Array) -> None:
         add_lanes(b, large, at, load(b, part, at, LANES), LANES)
     with count(b, larger(b, first, full), end) as at:
         add_lanes(b, large, at, load(b, part, at))
+
+
+def _column(places: Places, k: int, op: Op, large: Array, inner: int, part: Array) -> None:
+    """A column of an array of rows of ``inner`` elements, and the same as an array."""
+    b = places.b
+    with count(b, *limits_of(places, k, part.type.shape[0])) as at:
+        place = b.mul(at, whole(inner))
+        if op is Op.GATHER:
+            store(b, part, at, load(b, large, place))
+        elif op is Op.SCATTER:
+            store(b, large, place, load(b, part, at))
+        else:
+            add_lanes(b, large, place, load(b, part, at))
 
 
 def _copy(places: Places, to: Array, source: Array, first: Value, end: Value) -> None:

@@ -1,4 +1,4 @@
-"""Square roots and logarithms of matrices, by SciPy."""
+"""Square roots, signs and logarithms of matrices, by SciPy."""
 
 from __future__ import annotations
 
@@ -74,6 +74,48 @@ sqrtm = define(
     )
 )
 
+# signm(A; complex) -> S with S S = 1, A S = S A; its change solves N dS + dS N = dA - S dA S with
+# N = A S (C. Kenney, A. J. Laub, "Polar decomposition and matrix sign function condition
+# estimates", SIAM J. Sci. Stat. Comput. 12, 1991)
+
+
+def _sign(attrs: Attributes, a: np.ndarray) -> np.ndarray:
+    import scipy.linalg
+
+    x = joined(a, attrs[0])
+    found = np.array([scipy.linalg.signm(m) for m in x]).reshape(x.shape)
+    if found.dtype.kind == "c" and not attrs[0]:  # on the way, complex eigenvalues
+        found = found.real
+    return parted(found, attrs[0])
+
+
+def _sign_jvp(b: Builder, tangents: Tangents, out: int, a: int, attrs: Attributes) -> int:
+    assert tangents[0] is not None
+    s, x, change = (matrix(b, v, attrs[0]) for v in (out, a, tangents[0]))
+    size = (x @ s).stacked(attrs[0])
+    right = (change - s @ change @ s).stacked(attrs[0])
+    return b.call(size, size, right, attrs=(sylvester.number, *attrs))
+
+
+def _sign_vjp(b: Builder, ct: int, out: int, a: int, attrs: Attributes) -> tuple[int]:
+    s, x = (matrix(b, v, attrs[0]).H for v in (out, a))
+    size = (s @ x).stacked(attrs[0])
+    y = matrix(b, b.call(size, size, ct, attrs=(sylvester.number, *attrs)), attrs[0])
+    return ((y - s @ y @ s).stacked(attrs[0]),)
+
+
+signm = define(
+    Routine(
+        "signm",
+        _shape,
+        _sign,
+        _sign_jvp,
+        _sign_vjp,
+        lambda attrs, a: 30.0 * a.size * a.shape[1],
+        calls_blas=True,
+    )
+)
+
 # logm(A; complex); its derivative at A along E is the upper right corner of it at [[A, E], [0, A]]
 
 
@@ -81,9 +123,11 @@ def _logarithm(attrs: Attributes, a: np.ndarray) -> np.ndarray:
     import scipy.linalg
 
     x = joined(a, attrs[0])
-    with warnings.catch_warnings():  # of an error of 1e-13, and in matrices that users do not see
-        warnings.simplefilter("ignore", RuntimeWarning)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")  # of an error of 1e-13, in matrices that users do not see
         found = np.array([scipy.linalg.logm(m) for m in x]).reshape(x.shape)
+    if any(w.category.__name__ == "LogmExactlySingularWarning" for w in told):
+        raise np.linalg.LinAlgError("Singular matrix: it has no logarithm")
     return _real_or_refused("logm", found, attrs[0])
 
 

@@ -44,7 +44,11 @@ def _solved(a: np.ndarray, b: np.ndarray, q: np.ndarray) -> np.ndarray:
     r, u = _schur(letter, a)
     s, v = _schur(letter, b.conj().T)
     right = np.dot(np.dot(u.conj().T, q), v)
-    y, scale, _ = getattr(lapack, f"{letter}trsyl")(r, s, right, tranb="C")
+    y, scale, info = getattr(lapack, f"{letter}trsyl")(r, s, right, tranb="C")
+    if info == 1:  # it has moved eigenvalues apart
+        raise np.linalg.LinAlgError(
+            "Singular matrix: eigenvalues of both matrices add up to zero, or nearly"
+        )
     found: np.ndarray = np.dot(np.dot(u, scale * y), v.conj().T)
     return found
 

@@ -8,8 +8,17 @@ import numpy as np
 import scipy.linalg
 
 from ckad.place import at_place
-from ckad.trace.arrays import Array, copied, promoted, reshaped, retyped, routine
-from ckad.trace.dispatch import PLAIN
+from ckad.trace.arrays import (
+    Array,
+    copied,
+    fori_loop,
+    promoted,
+    reshaped,
+    retyped,
+    routine,
+    stopping,
+)
+from ckad.trace.dispatch import PLAIN, reject
 from ckad.trace.numpy.linalg import floats
 from ckad.trace.numpy.scipy.dense.matrices import of_scipy
 
@@ -65,3 +74,57 @@ def _moved(row: Array, k: int) -> Array:
     zeros = np.zeros(min(abs(k), n), row.dtype)
     kept = row[: n - k] if k > 0 else row[-k:]
     return np.concatenate([zeros, kept] if k > 0 else [kept, zeros])
+
+
+# --- Cholesky factors ----------------------------------------------------------------------------
+
+
+@of_scipy(scipy.linalg.cholesky_banded)
+def cholesky_banded(ab: Any, lower: bool = False) -> Array:
+    """Column by column; what lies outside of the matrix is left as it is."""
+    given = floats(ab)
+    reject(given.ndim != 2, "scipy.linalg.cholesky_banded of stacks")
+    rows, n = given.shape
+    if n == 0:
+        return copied(given)
+    below = given if lower else _turned_down(given)
+    inside = np.add.outer(np.arange(rows), np.arange(n)) < n
+    band = np.where(inside, below, np.zeros((), given.dtype))
+    wide = np.concatenate([band, np.zeros((rows, rows - 1), given.dtype)], 1)
+    factor = fori_loop(0, n, _eliminate, wide)[:, :n]
+    wrong = np.logical_not(np.all(np.real(factor[0]) > 0))
+    factor = factor - stopping(np.zeros((), np.real(given).dtype), wrong, "NOT_POSITIVE")
+    if lower:
+        return np.where(inside, factor, given)
+    return np.where(inside[::-1, ::-1], _turned_up(factor), given)
+
+
+def _eliminate(j: Any, band: Array) -> Array:
+    """One column of the factor, and what it leaves of those it meets."""
+    rows = band.shape[0]
+    pivot = np.sqrt(np.real(band[0, j]))
+    column = band[1:, j] / pivot
+    band[0, j], band[1:, j] = pivot, column
+    for k in range(1, rows):
+        band[: rows - k, j + k] -= column[k - 1 :] * np.conj(column[k - 1])
+    return band
+
+
+def _turned_down(upper: Array) -> Array:
+    """The diagonals of the adjoint: those below the main one in place of those above it."""
+    width = upper.shape[0] - 1
+    return np.stack([_moved(np.conj(upper[width - k]), -k) for k in range(width + 1)])
+
+
+def _turned_up(lower: Array) -> Array:
+    width = lower.shape[0] - 1
+    return np.stack([_moved(np.conj(lower[k]), k) for k in range(width, -1, -1)])
+
+
+@of_scipy(scipy.linalg.cho_solve_banded)
+def cho_solve_banded(cb_and_lower: Any, b: Any) -> Array:
+    factor, lower = cb_and_lower
+    c = floats(factor)
+    width = c.shape[0] - 1
+    below, above = (c, _turned_up(c)) if lower else (_turned_down(c), c)
+    return solve_banded((0, width), above, solve_banded((width, 0), below, b))

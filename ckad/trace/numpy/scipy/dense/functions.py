@@ -11,10 +11,10 @@ import numpy as np
 import scipy.linalg
 
 from ckad.place import at_place
-from ckad.trace.arrays import Array, promoted, reshaped, stopping, traced
+from ckad.trace.arrays import Array, is_traced, promoted, reshaped, stopping, traced
 from ckad.trace.dispatch import reject
 from ckad.trace.numpy.linalg import adjoint, floats, qr, solve
-from ckad.trace.numpy.scipy.dense.matrices import expm, linalg_pinv, of_scipy
+from ckad.trace.numpy.scipy.dense.matrices import expm, linalg_pinv, logm, of_scipy
 
 # --- functions of matrices -----------------------------------------------------------------------
 
@@ -52,6 +52,18 @@ of_scipy(scipy.linalg.tanm)(lambda A: solve(*_turned(A)))
 of_scipy(scipy.linalg.coshm)(lambda A: _hyperbolic(A)[0])
 of_scipy(scipy.linalg.sinhm)(lambda A: _hyperbolic(A)[1])
 of_scipy(scipy.linalg.tanhm)(lambda A: solve(*_hyperbolic(A)))
+
+
+@of_scipy(scipy.linalg.fractional_matrix_power)
+def fractional_matrix_power(A: Any, t: Any) -> Array:
+    """A whole number of products, and the exponential of a part of the logarithm."""
+    x = floats(A)
+    if is_traced(t):
+        return expm(t * logm(x))
+    whole = int(np.floor(t + 0.5))
+    products = np.linalg.matrix_power(x, whole)
+    return products if whole == t else np.matmul(products, expm((t - whole) * logm(x)))
+
 
 # --- factors -------------------------------------------------------------------------------------
 

@@ -22,7 +22,6 @@ from ckad.trace.numpy.linalg import (
     matrices,
     of_planes,
     planes,
-    qr,
     solve,
 )
 from ckad.trace.numpy.spectra import eig, eigh, eigvals, eigvalsh, is_number, lstsq, pinv, svd
@@ -164,14 +163,6 @@ def lu(a: Any, permute_l: bool = False) -> tuple[Array, ...]:
     return p, lower, np.triu(factors)
 
 
-@of_scipy(scipy.linalg.qr)
-def linalg_qr(a: Any, *, mode: str = "full", pivoting: bool = False) -> Any:
-    reject(pivoting or mode == "raw", "scipy.linalg.qr with pivoting or mode='raw'")
-    if mode == "r":
-        return (qr(a, "complete").R,)
-    return tuple(qr(a, "complete" if mode == "full" else "reduced"))
-
-
 # --- eigenvalues and singular values -------------------------------------------------------------
 
 
@@ -263,8 +254,9 @@ def expm(A: Any) -> Array:
     return copied(reshaped(found, x.shape))
 
 
-for _name in ("sqrtm", "logm"):
-    implements(getattr(scipy.linalg, _name), kind=STATIC)(_of_matrices(_name))
+implements(scipy.linalg.sqrtm, kind=STATIC)(_of_matrices("sqrtm"))
+implements(scipy.linalg.signm, kind=STATIC)(_of_matrices("signm"))
+logm = implements(scipy.linalg.logm, kind=STATIC)(_of_matrices("logm"))
 
 
 @of_scipy(scipy.linalg.solve_sylvester)
