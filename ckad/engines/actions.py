@@ -20,6 +20,20 @@ NO_END = "the schedule has no more actions, and END was not among them."
 Rows = np.ndarray
 
 
+def filled(room: Rows, stream: Iterator[Rows], learns: bool) -> int:
+    """How many rows have been put into ``room``: the next pieces, as many as there is room for.
+
+    Of a loop that ``learns`` how long it is that is one piece: what is far may take long to find.
+    """
+    n = 0
+    while n < len(room) and (piece := next(stream, None)) is not None:
+        room[n : n + len(piece)] = piece
+        n += len(piece)
+        if learns:
+            break
+    return n
+
+
 class Kind(IntEnum):
     """The kinds of actions, in the order of checkpoint.schedules.Action."""
 

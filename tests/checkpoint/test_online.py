@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import time
+from functools import partial
+from itertools import islice
 from statistics import mean
 
 import numpy as np
 import pytest
 
+import ckad
 from ckad.checkpoint.schedules.online import MOST_SLOTS, Online, unknown
 from ckad.checkpoint.schedules.schedule import Action, Actions, Schedule
 from ckad.errors import ScheduleError
@@ -99,6 +103,29 @@ def test_a_sweep_never_ends():
     rows = [next(pieces) for _ in range(20)]
     assert all(Action.END not in piece.kind for piece in rows)
     assert rows[-1].stop[-1] > 10**5
+
+
+@pytest.mark.parametrize("n_slots", [1, 2, 3])
+def test_a_sweep_looks_no_further_ahead_than_it_has_come(n_slots):
+    begin = 0
+    for piece in islice(unknown(64, n_slots).source.sweep(4096), 4):
+        assert n_slots == 1 or begin < piece.stop[-1] < 10 * max(begin, 2**16)
+        begin = int(piece.stop[-1])
+
+
+@pytest.mark.parametrize("engine", ["vm", "native"])
+def test_a_short_loop_is_not_kept_waiting_for_a_long_one(engine):
+    def root(x):
+        y = x + 2.0
+        while abs(y * y - x) > 1e-9:
+            y = y - 0.7 * (y * y - x) / (2.0 * y)
+        return y
+
+    began = time.perf_counter()
+    for n_slots in (2, 3, 4):
+        slope = ckad.grad(root, schedule=partial(online, n_slots=n_slots), engine=engine)(2.0)
+        assert slope == pytest.approx(0.5 / 2**0.5, rel=1e-6)
+    assert time.perf_counter() - began < 60.0  # with so few slots it took minutes
 
 
 def test_arguments():

@@ -40,6 +40,8 @@ PLACES, FEW, FEWER = 16, 64, 4
 
 #: Rows that are listed at a time.
 MOST_ROWS = 4096
+#: Where the first piece of a sweep of unknown length ends, if it has not ended before.
+NEAR = 2**16
 
 Row = tuple[int, int, int, int]
 Held = tuple[NDArray[np.int64], NDArray[np.int32]]  # steps and their slots
@@ -280,8 +282,19 @@ class Online:
     # --- where the number of steps is learnt ----------------------------------------------------
 
     def sweep(self, n_actions: int) -> Iterator[Actions]:
-        """The forward phase of a loop that may go on for ever."""
-        return _batches(sweep_rows(self.n_slots, MAX_STEPS), n_actions)
+        """The forward phase of a loop that may go on for ever.
+
+        With few slots a thousand rows lead to the end of all numbers, and what is far takes long to
+        find; so a piece ends where it has come far beyond the one before.
+        """
+        most, some, far = min(n_actions, MOST_ROWS), list[Row](), NEAR
+        for row in sweep_rows(self.n_slots, MAX_STEPS):
+            some.append(row)
+            if len(some) == most or row[2] >= far:
+                yield _listed(some)
+                some, far = [], max(far, 4 * row[2])
+        if some:
+            yield _listed(some)
 
     def after(self, n_steps: int, n_actions: int) -> Iterator[Actions]:
         """The reverse phase when the sweep has been stopped after ``n_steps`` steps."""

@@ -10,7 +10,7 @@ from time import perf_counter
 import numpy as np
 
 from ckad.engines import arena, blas, flags
-from ckad.engines.actions import NO_END, Course, Feed, TooManySteps, closing_courses
+from ckad.engines.actions import NO_END, Course, Feed, TooManySteps, closing_courses, filled
 from ckad.engines.origin import located, not_finite, stopped
 from ckad.engines.stops import Seen, Stops
 from ckad.engines.vm.isa import Status
@@ -81,10 +81,8 @@ class _Tables(_NoTables):
         after, n_steps = self.after[number], int(self.table[number, COUNT])
         if after and n_steps >= 0:
             self.streams[number], self.after[number] = after(n_steps), None
-        n_rows = 0
-        while n_rows < room and (piece := next(self.streams[number], None)) is not None:
-            self.rows[first + n_rows : first + n_rows + len(piece)] = piece
-            n_rows += len(piece)
+        stream, learns = self.streams[number], self.after[number] is not None
+        n_rows = filled(self.rows[first : first + room], stream, learns)
         if not n_rows:
             raise ScheduleError(NO_END)
         self.table[number, CURSOR], self.table[number, FILLED] = first, first + n_rows

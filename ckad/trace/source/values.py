@@ -24,7 +24,6 @@ from ckad.trace.source.names import classes
 from ckad.trace.source.names.absence import OrNone
 from ckad.trace.source.names.generated import Filtered
 from ckad.trace.source.names.instances import flatten as flatten
-from ckad.trace.source.skipped import Skipped
 from ckad.trace.values.apply import astype, broadcast_to, reshape_value
 from ckad.trace.values.array import Array
 from ckad.trace.values.complex import ComplexTracer, as_complex
@@ -379,20 +378,6 @@ def _sample(slot: Slot) -> Any:
 
 def _code(dtype: np.dtype) -> DType:
     return lift(np.zeros((), dtype)).type.dtype
-
-
-def same(x: Any, y: Any) -> bool:
-    """Whether two leaves that are not traced are one value."""
-    if x is y or (type(x) is Skipped and type(y) is Skipped):
-        return True
-    if isinstance(x, Tracer) or isinstance(y, Tracer) or type(x) is not type(y):
-        return False
-    if isinstance(x, (np.ndarray, set)):
-        return False
-    try:
-        return bool(x == y)
-    except Exception:
-        return False
 
 
 def are_numbers(keys: Sequence[Any]) -> bool:

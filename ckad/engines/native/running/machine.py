@@ -18,6 +18,7 @@ from ckad.engines.actions import (
     Slots,
     TooManySteps,
     closing_courses,
+    filled,
 )
 from ckad.engines.native.ir.state import DEEPEST, LEARNT, Cell, Control, Status
 from ckad.engines.native.rows.writer import TapedFacts
@@ -264,10 +265,8 @@ class Workspace:
             self.streams[name] = after(count), self.streams[name][1]
             cells[Control.LEARNS] = 0
         stream, room = self.streams[name]
-        first, n_rows = int(cells[Control.FIRST]), 0
-        while n_rows < room and (piece := next(stream, None)) is not None:
-            self.rows[first + n_rows : first + n_rows + len(piece)] = piece
-            n_rows += len(piece)
+        first, learns = int(cells[Control.FIRST]), bool(after) and cells[Control.LEARNS] != 0
+        n_rows = filled(self.rows[first : first + room], stream, learns)
         if not n_rows:
             raise ScheduleError(NO_END)
         cells[Control.CURSOR], cells[Control.FILLED] = first, first + n_rows

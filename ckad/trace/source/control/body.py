@@ -50,8 +50,9 @@ from ckad.trace.source.memory.twins import containers
 from ckad.trace.source.names import instances
 from ckad.trace.source.names.absence import shared, spread
 from ckad.trace.source.names.frame import MISSING, RETURN, Key, Maybe, Region, Unclear, ledger, made
+from ckad.trace.source.outside.equal import same
 from ckad.trace.source.outside.kinds import CONTAINERS
-from ckad.trace.source.values import Slot, flatten, join, same, slot_of
+from ckad.trace.source.values import Slot, flatten, join, slot_of
 from ckad.trace.values.grown import aligned
 from ckad.trace.values.grown import unified as unified_rows
 from ckad.trace.values.tracer import Tracer, lift, value

@@ -21,13 +21,13 @@ from ckad.trace.source.memory.sharing import picked_memory
 from ckad.trace.source.memory.twins import can_differ
 from ckad.trace.source.names.absence import OrNone
 from ckad.trace.source.names.frame import MISSING
+from ckad.trace.source.outside.equal import same
 from ckad.trace.source.outside.guard import ABSENT
 from ckad.trace.source.outside.kinds import users
 from ckad.trace.source.values import (
     Slot,
     is_weak,
     one_of_classes,
-    same,
     slot_of,
     truth,
     weakened,

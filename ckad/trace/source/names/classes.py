@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import abc
 import dataclasses
+import enum
 import inspect
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
-from types import FunctionType
+from types import DynamicClassAttribute, FunctionType
 from typing import Any
 
 import numpy as np
@@ -171,6 +172,16 @@ def operated_on(function: Callable[..., Any], x: Any) -> Any:
 
 # --- attributes that are computed ----------------------------------------------------------------
 
+#: What makes attributes of a getter and a setter, as ``property`` does, whose place
+#: ``from enum import *`` takes.
+_PROPERTIES = (property, DynamicClassAttribute, enum.property)
+
+
+def _is_property(owner: Any, found: Any) -> bool:
+    return type(found) in _PROPERTIES and (
+        type(found) is property or not isinstance(owner, enum.Enum)
+    )
+
 
 def attribute(owner: Any, name: str) -> Any:
     """The value of a property, or of another attribute that the user's methods compute; MISSING
@@ -184,7 +195,7 @@ def attribute(owner: Any, name: str) -> Any:
     found = _of(owner, name)
     if type(found) is cached_property:
         return MISSING if own else _kept(owner, name, found)
-    getter = _followed(found.fget) if type(found) is property else None
+    getter = _followed(found.fget) if _is_property(owner, found) else None
     if getter is not None:
         return call_from_source(getter, (owner,), {})
     if type(found) is property:
@@ -225,7 +236,7 @@ def is_kept(owner: Any, name: str) -> bool:
 def set_attribute(owner: Any, name: str, value: Any) -> bool:
     """Set a property of the user's; whether it is one."""
     found = _of(owner, name)
-    setter = _followed(found.fset) if type(found) is property else None
+    setter = _followed(found.fset) if _is_property(owner, found) else None
     if setter is None and type(found) is property:
         _left_to_python(owner, name)
     if setter is not None:

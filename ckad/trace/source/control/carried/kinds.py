@@ -35,6 +35,7 @@ from ckad.trace.source.names.frame import (
     Unclear,
     region,
 )
+from ckad.trace.source.outside.equal import same
 from ckad.trace.source.skipped import Skipped
 from ckad.trace.source.values import (
     Slot,
@@ -43,7 +44,6 @@ from ckad.trace.source.values import (
     is_same_array,
     join,
     join_values,
-    same,
     slot_of,
 )
 from ckad.trace.values import grown

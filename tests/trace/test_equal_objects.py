@@ -1,0 +1,122 @@
+"""What the user's classes call equal is not one value: it may differ in all but a name."""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import math
+import types
+
+import numpy as np
+import pytest
+
+import ckad
+
+from .idioms import check_number
+
+
+class Named:
+    """Equal to all others of its name."""
+
+    def __init__(self, name, x):
+        self.name, self.x = name, x
+
+    def __eq__(self, other):
+        return self.name == other.name
+
+    def __hash__(self):
+        return hash(self.name)
+
+
+@dataclasses.dataclass
+class Partly:
+    name: str
+    x: float = dataclasses.field(compare=False)
+
+
+class Field(np.lib.mixins.NDArrayOperatorsMixin):
+    """Compared by its elements."""
+
+    def __init__(self, name, x):
+        self.name, self.x = name, x
+
+    def __array_ufunc__(self, ufunc, method, *inputs, **options):
+        inputs = [a.x if isinstance(a, Field) else a for a in inputs]
+        return Field("", getattr(ufunc, method)(*inputs, **options))
+
+
+def as_a_name(kind, x):
+    a = kind("a", x)
+    for _ in range(7):
+        a = kind("a", 0.9 * a.x + np.sin(x))
+    return a.x
+
+
+def as_an_item(kind, x):
+    holds = {"a": [kind("a", x)]}
+    for _ in range(7):
+        holds["a"][0] = kind("a", 0.9 * holds["a"][0].x + np.sin(x))
+    return holds["a"][0].x
+
+
+def as_part_of_an_item(kind, x):
+    items = [(kind("a", x), 1)]
+    for _ in range(7):
+        items[0] = (kind("a", 0.9 * items[0][0].x + np.sin(x)), 1)
+    return items[0][0].x
+
+
+def of_a_branch(kind, x):
+    a = kind("a", x)
+    a = kind("a", x * x) if x > 0.5 else kind("a", 3.0 * x)
+    return a.x
+
+
+PROGRAMS = [as_a_name, as_an_item, as_part_of_an_item, of_a_branch]
+
+
+@pytest.mark.parametrize("kind", [Named, Partly, Field])
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_equal_objects_are_told_apart(program, kind):
+    check_number(lambda x: program(kind, x), 0.7, rel=1e-7)
+
+
+def signs(x):
+    side, turned = 0.0, 0.0
+    for _ in range(7):
+        turned += x * math.atan2(side, -1.0)
+        side = -0.0
+    side = 0.0
+    if x > 0.5:
+        side = -0.0
+    return turned * math.atan2(side, -1.0)
+
+
+def test_zeros_of_both_signs_are_told_apart():
+    check_number(signs, 0.7, rel=1e-7)
+
+
+@pytest.mark.parametrize("kind", [enum.property, types.DynamicClassAttribute])
+def test_properties_of_the_enum_module_are_the_users(kind):
+    class Counted:
+        def __init__(self, x):
+            self._x, self.calls = x, 0
+
+        def read(self):
+            self.calls += 1
+            return 2.0 * self._x
+
+        def write(self, x):
+            self._x = x / 2.0 if x > 0.0 else x / 3.0
+
+        x = kind(read, write)
+
+    def program(y):
+        counted = Counted(y)
+        for _ in range(8):
+            counted.x += np.sin(y)
+            counted.x *= 0.9
+        return counted.x * counted.calls
+
+    assert ckad.jit(program)(0.7) == pytest.approx(program(0.7), rel=1e-14)
+    check_number(program, 0.7, rel=1e-7)
