@@ -142,7 +142,7 @@ def two_species(w):
     [
         (five, (20, 25), 5),  # lattices fit
         (nine, (20, 30), 10),  # ten, in which 20 and 30 fit; greedily there are 17
-        (two_species, (2, 24, 24), 8),
+        (two_species, (2, 24, 24), 6),  # of both, the second one's half a period on
         (five, (31, 37), 9),  # the ends of a periodic grid do not meet in any of them
         (nine, (40, 41), 14),
     ],

@@ -48,7 +48,7 @@ def lattices(
 
 def _factors(axes: Sequence[int], period: int) -> np.ndarray:
     """One factor per axis; that of the last one is 1 where all would be too many."""
-    ranges = [range(min(period, n)) for n in axes]
+    ranges = [range(period)] * len(axes)
     if np.prod([len(r) for r in ranges]) > MOST:
         ranges[-1] = range(1, 2)
     if np.prod([len(r) for r in ranges]) > MOST:
