@@ -36,6 +36,7 @@ def _name(key):
     if isinstance(key, np.ufunc):
         return key.__name__
     package = key.__module__.partition("._")[0].removeprefix("numpy").lstrip(".")
+    package = {"lib.scimath": "emath"}.get(package, package)
     return f"{package}.{key.__name__}" if package and "lib" not in package else key.__name__
 
 
@@ -64,6 +65,12 @@ def table() -> str:
 
 def shown() -> str:
     return PAGE.read_text().split(BEGIN)[1].split(END)[0]
+
+
+def described() -> list[str]:
+    """The rows of the page's table that says what functions do, above that of the kinds."""
+    above = PAGE.read_text().split(BEGIN)[0].split("## Functions")[1]
+    return [line for line in above.splitlines() if line.startswith("| ")]
 
 
 if __name__ == "__main__":

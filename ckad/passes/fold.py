@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
+from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -282,6 +283,8 @@ def _scatter(b: Builder, row: Row, xs: list[int]) -> int | None:
         return None
     if before.attrs != row.attrs or b.type(before.operands[2]) != b.type(written):
         return None
+    if _is_read(b, x):
+        return None
     return b.scatter(before.operands[0], index, written, attrs=row.attrs)
 
 
@@ -292,9 +295,15 @@ def _update(b: Builder, row: Row, xs: list[int]) -> int | None:
     if inner.op is Op.SLICE and inner.operands == (x,) and inner.attrs == row.attrs:
         return x
     same = before.op is Op.UPDATE and before.attrs == row.attrs
-    if same and b.type(before.operands[1]) == b.type(part):
+    if same and b.type(before.operands[1]) == b.type(part) and not _is_read(b, x):
         return b.update(before.operands[0], part, attrs=row.attrs)
     return None
+
+
+def _is_read(b: Builder, x: int) -> bool:
+    """Whether a row reads ``x`` so far: if what ``x`` was written into were kept for a later write,
+    both would be needed at once, and one would be a copy of the whole array."""
+    return any(x in row.operands for row in islice(b.rows, x + 1, None))
 
 
 def _untransposed(b: Builder, row: Row, xs: list[int]) -> int | None:

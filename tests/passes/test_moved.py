@@ -90,6 +90,24 @@ def test_what_is_written_over_is_not_written(
     ckad.testing.check_grads(lambda x: np.sum(np.cos(fun(x))), (X,))
 
 
+def test_what_is_read_in_between_is_written() -> None:
+    """Else the step would need the array before both writes as well: a copy of all of it."""
+
+    def scaled(x: np.ndarray) -> np.ndarray:
+        s = 1.0 * x[0, 0]
+        for i in range(1, 12):
+            s[i] -= x[1, 0, i]
+            s[i] /= s[(5 * i) % 12]
+        return s
+
+    X = np.random.default_rng(5).uniform(1, 2, (2, 1, 12))
+    (body,) = recorded(scaled, (X,)).bodies
+    first, second = [k for k, row in enumerate(body.rows) if row.op is Op.SCATTER]
+    assert body.rows[second].operands[0] == first
+    np.testing.assert_allclose(ckad.jit(scaled)(X), scaled(X), rtol=1e-14)
+    ckad.testing.check_grads(lambda x: np.sum(np.cos(scaled(x))), (X,))
+
+
 def test_of_repeated_places_the_last_write_counts() -> None:
     places = np.array([1, 3, 1, 0])
 

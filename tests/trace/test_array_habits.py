@@ -59,6 +59,8 @@ def lists_as_operands(x):
 def lists_in_methods_of_ufuncs(x):
     total = np.add.reduce([x[0] * x[1], 2 * x[2]]) + np.maximum.reduce([x, 2 * x[::-1]]).sum()
     total += np.sum(np.multiply.outer([x[0], 1.0], [x[1], 2.0]) ** 2)
+    floors, rests = np.divmod.outer(x, [1.0, 0.9])
+    total += np.sum(floors * x[1] + rests**2)
     return total + np.add.accumulate([x[0], x[1] ** 2])[1]
 
 

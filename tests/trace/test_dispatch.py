@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -65,3 +67,13 @@ def test_a_function_that_a_kind_has_not_is_refused_by_its_name():
 
 def test_the_page_shows_which_functions_take_what():
     assert kinds.shown() == kinds.table(), "python -m tests.kinds writes it anew"
+
+
+def test_the_page_says_of_every_function_what_it_does():
+    titles = [row.split("|")[1] for row in kinds.described()]
+    assert len(set(titles)) == len(titles) > 30
+    words = set(re.findall(r"\w+", kinds.PAGE.read_text().replace(kinds.shown(), "")))
+    listed = re.findall(r"`([\w.]+)`", kinds.shown())
+    elsewhere = ("testing.", "emath.logn")  # docs/programs.md, "those of np.emath"
+    left = {x.rpartition(".")[2] for x in listed if not x.startswith(elsewhere)}
+    assert left - words == set()

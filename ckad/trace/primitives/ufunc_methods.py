@@ -153,11 +153,14 @@ for _method, _total in (("reduce", np.sum), ("accumulate", np.cumsum)):
 # --- outer -------------------------------------------------------------------------------------
 
 
-def _outer_of(ufunc: Any) -> Callable[..., Tracer]:
-    def outer(x: Any, y: Any, **options: Any) -> Array:
+def _outer_of(ufunc: Any) -> Callable[..., Any]:
+    def outer(x: Any, y: Any, **options: Any) -> Any:
         x, y = lift(x), lift(y)
         spread = reshape_value(x, (*x.shape, *[1] * len(y.shape)))
-        return plain_layout((x, y), ufunc(spread, y, **options))
+        found = ufunc(spread, y, **options)
+        if ufunc.nout == 1:
+            return plain_layout((x, y), found)
+        return tuple(plain_layout((x, y), each) for each in found)
 
     return outer
 
