@@ -68,3 +68,13 @@ def test_rooms_are_small(checkout):
     assert [p for p in modules if len(p.read_text().splitlines()) > 400] == []
     folders = {p.parent for p in modules}
     assert [f for f in folders if len(list(f.glob("*.py"))) > 15] == []
+
+
+def test_the_only_binary_files_are_pictures(checkout):
+    """Compiled code, say, that a program under test has left where it ran, is not committed."""
+    listed = subprocess.run(["git", "ls-files"], cwd=checkout, capture_output=True, text=True)
+    if listed.returncode:
+        pytest.skip("no git checkout")
+    files = [path for name in listed.stdout.splitlines() if (path := checkout / name).is_file()]
+    binary = [path for path in files if b"\0" in path.read_bytes()]
+    assert [path for path in binary if path.suffix != ".png"] == []

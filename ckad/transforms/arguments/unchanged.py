@@ -16,7 +16,7 @@ from ckad.errors import DifferentiationError
 from ckad.place import at_place
 
 #: Bytes up to which an array is kept itself, which takes no longer than its checksum.
-KEPT = 4096
+KEPT = 1 << 14
 
 
 def unchanged(name: str, arrays: Sequence[Any]) -> Callable[[], None]:
