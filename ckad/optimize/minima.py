@@ -11,9 +11,10 @@ import scipy.optimize
 
 from ckad.optimize import boxes
 from ckad.optimize.brackets import bracketed, least, least_between
+from ckad.optimize.constrained.least import minimum
 from ckad.optimize.descent import minimize
 from ckad.optimize.problem import closed, implicit, solver
-from ckad.optimize.result import Found
+from ckad.optimize.result import Found, OptimizeResult
 from ckad.optimize.zeros import frozen, of_number, refused, tupled, warn_of_method
 from ckad.trace.arrays import traced
 from ckad.trace.dispatch import CALLING, always, put
@@ -35,9 +36,7 @@ def _minimize(
         return known
     bounds = None if boxes.is_free(bounds) else bounds
     if not (isinstance(constraints, (tuple, list)) and not constraints):
-        raise refused(
-            "minimize", "constraints=", "Write the conditions of Lagrange, and find their root."
-        )
+        return _under(constraints, fun, x0, tupled(args), jac, bounds)
     own = "Newton-CG" if method == "Newton-CG" else "BFGS"
     own = own if bounds is None else "L-BFGS-B"
     name = getattr(method, "__name__", method) or "BFGS"
@@ -54,6 +53,21 @@ def _minimize(
     return minimize(fun, begin.reshape(begin.size), tupled(args), own, jac, bounds, tol, limits)
 
 
+def _under(
+    given: Any, fun: Any, x0: Any, args: tuple[Any, ...], jac: Any, bounds: Any
+) -> OptimizeResult:
+    """A minimum under constraints."""
+    own = "ckad's own augmented Lagrangians and Newton's method"
+    warn_of_method("scipy.optimize.minimize under constraints", own, "the x0 that is nearest")
+    if jac is True:
+        both = follow(fun, often=True)
+        fun = lambda x, *a: both(x, *a)[0]  # noqa: E731
+    begin = np.atleast_1d(traced(x0))
+    free = boxes.Box(*(np.full(begin.size, end) for end in (-np.inf, np.inf)))
+    box = free if bounds is None else boxes.box(bounds, begin.size)
+    return minimum(fun, begin.reshape(begin.size), args, given, box)
+
+
 #: Functions from before ``minimize``, and its methods.
 _FORMER = {
     "fmin": "Nelder-Mead", "fmin_powell": "Powell", "fmin_cg": "CG", "fmin_bfgs": "BFGS",
@@ -61,7 +75,9 @@ _FORMER = {
     "fmin_slsqp": "SLSQP",
 }  # fmt: skip
 #: Of these, what asks for more than the minimum.
-_ASKING = ("full_output", "retall", "eqcons", "f_eqcons", "ieqcons", "f_ieqcons")
+_ASKING = ("full_output", "retall")
+#: Constraints of ``fmin_slsqp``: a list of functions, or one of which an array is.
+_CONDITIONS = {"eqcons": "eq", "f_eqcons": "eq", "ieqcons": "ineq", "f_ieqcons": "ineq"}
 
 
 def _former(name: str) -> Callable[..., Any]:
@@ -78,6 +94,8 @@ def _former(name: str) -> Callable[..., Any]:
         fun, x0 = said["func" if "func" in said else "f"], said["x0"]
         jac, bounds = said.get("fprime"), said.get("bounds")
         bounds = bounds if bounds is not None and len(bounds) else None
+        if name == "fmin_slsqp" and (held := _conditions(said)):
+            return _under(held, fun, x0, tupled(said.get("args", ())), jac, bounds).x
         if name in ("fmin_l_bfgs_b", "fmin_tnc") and jac is None and not said.get("approx_grad"):
             jac = True
         gtol = said.get("gtol", said.get("pgtol"))
@@ -90,6 +108,16 @@ def _former(name: str) -> Callable[..., Any]:
         return (found.x, found.nfev, found.status) if name == "fmin_tnc" else found.x
 
     return least_of
+
+
+def _conditions(said: dict[str, Any]) -> list[dict[str, Any]]:
+    """What ``fmin_slsqp`` is given, as constraints of ``minimize``."""
+    found = []
+    for option, kind in _CONDITIONS.items():
+        given = said.get(option)
+        each = [given] if callable(given) else given or []
+        found += [{"type": kind, "fun": fun, "args": said.get("args", ())} for fun in each]
+    return found
 
 
 # --- a minimum of one unknown --------------------------------------------------------------------

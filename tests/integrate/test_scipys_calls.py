@@ -234,14 +234,23 @@ def test_a_method_takes_no_step_beyond_its_end():
         ckad.grad(program)(0.7)
 
 
-def from_a_traced_state(k):
-    return integrate.Radau(lambda t, y: -y, 0.0, k * np.ones(2), 10.0).y[0]
+@pytest.mark.parametrize(("kind", "own"), [("Radau", "Kvaerno5"), ("LSODA", "BDF")])
+def test_objects_with_another_method_in_their_place(kind, own):
+    def program(k):
+        steps = getattr(integrate, kind)(
+            lambda t, y: [-k * y[0], k * y[0] - y[1]], 0.0, [1.0, 0.0], 1.0, rtol=1e-8, atol=1e-10
+        )
+        while steps.status == "running":
+            steps.step()
+        return steps.y[1]
 
+    def exact(k):
+        return k * (np.exp(-k) - np.exp(-1.0)) / (1.0 - k)
 
-def test_objects_that_take_steps_of_their_own_are_refused_by_name():
-    message = r"scipy.integrate.Radau is an object .* Write y = scipy.integrate.solve_ivp"
-    with pytest.raises(UnrecordableError, match=message):
-        ckad.grad(from_a_traced_state)(0.7)
+    with pytest.warns(SolverWarning, match=f"{kind} is recorded with the steps of {own}"):
+        value, gradient = ckad.value_and_grad(program, engine="vm")(3.0)
+    assert value == pytest.approx(exact(3.0), rel=2e-6)
+    assert gradient == pytest.approx((exact(3.0001) - exact(2.9999)) / 2e-4, rel=1e-5)
 
 
 @pytest.mark.filterwarnings("ignore::ckad.errors.SolverWarning")

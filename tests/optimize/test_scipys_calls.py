@@ -146,12 +146,6 @@ def test_linear_problems_under_bounds():
         ckad.grad(lambda c: optimize.linprog([c, 1.0]).fun)(1.0)
 
 
-def test_what_is_not_recorded_is_named():
-    held = {"type": "eq", "fun": lambda x: x[0] - 1.0}
-    with pytest.raises(UnrecordableError, match="constraints="):
-        _grad(lambda a: optimize.minimize(lambda x: x @ x * a, [0.5], constraints=held).x[0])(0.5)
-
-
 def test_where_there_is_no_root_the_program_ends():
     with pytest.raises(RaisedError):
         _grad(lambda a: brentq(lambda x: x**2 + a, 0.0, 1.0))(0.5)

@@ -161,45 +161,27 @@ def _warn_of_method() -> None:
     )
 
 
-class _Stepper:
-    """An object of SciPy's that takes steps by itself; it may be made and set, not used."""
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        if name.startswith("set_"):
-            return lambda *args, **options: self
-        raise UnrecordableError(
-            at_place(
-                f"scipy.integrate.{self._name} is an object that takes steps in SciPy's own "
-                "code, which are not recorded. Write y = scipy.integrate.solve_ivp(f, (t, t + dt), "
-                "y, method).y[:, -1] for each of them, or make what depends on no argument before "
-                "the program is called."
-            )
-        )
-
-
 def _taken_by(name: str) -> Callable[..., Stepper]:
     """One of SciPy's classes whose steps are ckad's."""
+    own = _INSTEAD.get(name, name)
 
     def made(
         fun: Any, t0: Any, y0: Any, t_bound: Any, max_step: Any = np.inf, rtol: Any = 1e-3,
         atol: Any = 1e-6, jac: Any = None, jac_sparsity: Any = None, vectorized: bool = False,
         first_step: Any = None, **others: Any,
     ) -> Stepper:  # fmt: skip
+        if own != name:
+            _warn(
+                SolverWarning,
+                f"scipy.integrate.{name} is recorded with the steps of {own}, within the same rtol "
+                "and atol: they lie elsewhere, and there may be more or fewer of them.",
+            )
         asked = problem(fun, (t0, t_bound), y0, None, None, vectorized)
         lengths = not has_kinks(asked)  # whoever takes steps reads where they lie
         bounds = control(rtol, atol, first_step, max_step, lengths, asked)
-        return Stepper(Steps(name, asked, bounds, jac, jac_sparsity))
+        return Stepper(Steps(own, asked, bounds, jac, jac_sparsity))
 
     return made
-
-
-def _refused(kind: type) -> Callable[..., _Stepper]:
-    return lambda *args, **options: _Stepper(kind.__name__)
 
 
 put(scipy.integrate.solve_ivp, _solve_ivp, CALLING)
@@ -207,7 +189,6 @@ put(scipy.integrate.odeint, _odeint, CALLING)
 put(scipy.integrate.ode, Ode, CALLING)
 put(scipy.integrate.complex_ode, partial(Ode, scalar=complex), CALLING)
 for _kind in STEPPERS:
-    _name = _kind.__name__
-    put(_kind, _refused(_kind) if _name in _INSTEAD else _taken_by(_name), CALLING)
+    put(_kind, _taken_by(_kind.__name__), CALLING)
 always(scipy.integrate.solve_ivp, scipy.integrate.odeint)
 always(scipy.integrate.ode, scipy.integrate.complex_ode, *STEPPERS)

@@ -1,0 +1,1 @@
+"""Minima under constraints, derived by the conditions of Karush, Kuhn and Tucker."""
