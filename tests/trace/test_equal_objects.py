@@ -96,8 +96,12 @@ def test_zeros_of_both_signs_are_told_apart():
     check_number(signs, 0.7, rel=1e-7)
 
 
-@pytest.mark.parametrize("kind", [enum.property, types.DynamicClassAttribute])
-def test_properties_of_the_enum_module_are_the_users(kind):
+class Lazy(property):
+    """A class of properties."""
+
+
+@pytest.mark.parametrize("kind", [enum.property, types.DynamicClassAttribute, Lazy])
+def test_what_is_like_a_property_runs_the_functions_of_the_user(kind):
     class Counted:
         def __init__(self, x):
             self._x, self.calls = x, 0

@@ -9,6 +9,8 @@ import pytest
 
 import ckad
 
+from .idioms import check_number
+
 pytestmark = pytest.mark.usefixtures("engine")
 
 
@@ -144,3 +146,24 @@ def test_a_slot_that_no_step_binds_is_not_there():
 
     with pytest.raises(AttributeError, match="log"):
         ckad.jit(program)(np.ones(2))
+
+
+class SlotsAndMore:
+    __slots__ = ("__dict__", "x")
+
+    def __init__(self, x):
+        self.x = x
+        self.twice = 2.0 * x
+
+
+def test_slots_beside_other_attributes():
+    def program(y):
+        a, total = SlotsAndMore(y), 0.0
+        for k in range(7):
+            a = SlotsAndMore(0.9 * a.x + np.sin(y)) if k % 2 else a
+            a.x *= 1.1
+            a.twice += a.x
+            total += a.twice * y
+        return total + a.x
+
+    check_number(program, 0.7, rel=1e-7)

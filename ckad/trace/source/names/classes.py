@@ -172,15 +172,17 @@ def operated_on(function: Callable[..., Any], x: Any) -> Any:
 
 # --- attributes that are computed ----------------------------------------------------------------
 
-#: What makes attributes of a getter and a setter, as ``property`` does, whose place
-#: ``from enum import *`` takes.
-_PROPERTIES = (property, DynamicClassAttribute, enum.property)
+#: What makes attributes of a getter and a setter: ``from enum import *`` puts the second in the
+#: place of the first.
+_PROPERTIES = (property, enum.property, DynamicClassAttribute)
 
 
-def _is_property(owner: Any, found: Any) -> bool:
-    return type(found) in _PROPERTIES and (
-        type(found) is property or not isinstance(owner, enum.Enum)
-    )
+def _is_property(owner: Any, found: Any, how: str = "__get__") -> bool:
+    """Whether a class of the user's has a property, or one of a class that goes on like it."""
+    own = next((k for k in _PROPERTIES if isinstance(found, k)), None)
+    if own is None or getattr(type(found), how) is not getattr(own, how):
+        return False
+    return own is property or not isinstance(owner, enum.Enum)
 
 
 def attribute(owner: Any, name: str) -> Any:
@@ -236,7 +238,7 @@ def is_kept(owner: Any, name: str) -> bool:
 def set_attribute(owner: Any, name: str, value: Any) -> bool:
     """Set a property of the user's; whether it is one."""
     found = _of(owner, name)
-    setter = _followed(found.fset) if _is_property(owner, found) else None
+    setter = _followed(found.fset) if _is_property(owner, found, "__set__") else None
     if setter is None and type(found) is property:
         _left_to_python(owner, name)
     if setter is not None:

@@ -11,6 +11,7 @@ import sys
 from collections import Counter, OrderedDict, defaultdict, deque, namedtuple
 from collections.abc import Iterator, Mapping, MutableMapping
 from functools import partial
+from itertools import chain
 from types import (
     CodeType,
     FunctionType,
@@ -62,29 +63,48 @@ def users(kind: type, name: str) -> Any:
 
 
 class Slots(MutableMapping[str, Any]):
-    """The attributes of an object whose class keeps them in slots, as ``vars`` shows others'."""
+    """The attributes of an object whose class keeps them in slots, as ``vars`` shows others'.
 
-    def __init__(self, owner: Any) -> None:
+    Where it has both slots and ``vars``, these are the others.
+    """
+
+    def __init__(self, owner: Any, others: dict[str, Any]) -> None:
         kind: Any = type(owner)
-        self.owner, self.slots = owner, _slots_of(kind)
+        self.owner, self.slots, self.others = owner, _slots_of(kind), others
 
     def __getitem__(self, name: str) -> Any:
+        if name not in self.slots:
+            return self.others[name]
         try:
             return self.slots[name].__get__(self.owner)
         except AttributeError:
             raise KeyError(name) from None
 
     def __setitem__(self, name: str, value: Any) -> None:
-        self.slots[name].__set__(self.owner, value)
+        if name in self.slots:
+            self.slots[name].__set__(self.owner, value)
+        else:
+            self.others[name] = value
 
     def __delitem__(self, name: str) -> None:
-        self.slots[name].__delete__(self.owner)
+        if name in self.slots:
+            self.slots[name].__delete__(self.owner)
+        else:
+            del self.others[name]
 
     def __iter__(self) -> Iterator[str]:
-        return (name for name in self.slots if hasattr(self.owner, name))
+        filled = (name for name in self.slots if hasattr(self.owner, name))
+        return chain(filled, tuple(self.others))
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
+
+
+@functools.cache
+def _has_slots(kind: type) -> bool:
+    """Whether a class of the user's has slots, of its own or from another one."""
+    ours = {name for k in kind.__mro__ if not is_library(k.__module__) for name in vars(k)}
+    return any(name in ours for name in _slots_of(kind))
 
 
 @functools.cache
@@ -102,9 +122,10 @@ def _slots_of(kind: type) -> dict[str, Any]:
 def attributes(owner: Any) -> MutableMapping[str, Any]:
     """What the attributes of an object of the user's are bound to; empty if it has none."""
     own = getattr(owner, "__dict__", None)
-    if own is not None:
+    if is_library(type(owner).__module__) or (own is not None and type(own) is not dict):
         return own if type(own) is dict else {}
-    return {} if is_library(type(owner).__module__) else Slots(owner)
+    has_slots = own is None or _has_slots(type(owner))
+    return Slots(owner, {} if own is None else own) if has_slots else own
 
 
 _Sample = namedtuple("_Sample", "item")
