@@ -7,7 +7,6 @@ Only rewrites that keep every bit are made: ``x * 1`` and ``-(-x)`` go, ``x + 0`
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Sequence
 from itertools import islice
 from typing import Any, NamedTuple
@@ -45,16 +44,38 @@ def folding(tape: Tape) -> Rewrite:
     for k, row in enumerate(tape.rows):
         arrays.append(arrays[row.operands[0]] if row.op is Op.RESHAPE else k)
     twice = {arrays[row.operands[0]] for row in tape.rows if row.op is Op.SCATTER}
-    read = (x for row in tape.rows if row.op is not Op.RESHAPE for x in row.operands)
-    reads = Counter(arrays[x] for x in (*read, *tape.outputs.tolist()))
-    between = {k for k in twice if tape.rows[k].op is Op.SCATTER and reads[k] > 1}
+    readers: dict[int, list[int]] = {k: [] for k in twice if tape.rows[k].op is Op.SCATTER}
+    for k, row in enumerate(tape.rows):
+        for x in row.operands if row.op is not Op.RESHAPE else ():
+            if arrays[x] in readers:
+                readers[arrays[x]].append(k)
+    for k in tape.outputs.tolist():
+        readers.get(arrays[k], []).append(len(tape))
+
+    def is_read(b: Builder, x: int, env: list[int]) -> bool:
+        """By another row than the one that is rewritten, so far as those before are left."""
+        for k in readers[x]:
+            if k > len(env):
+                return True
+            if k < len(env) and _unshaped(b, env[x]) in (
+                _unshaped(b, y) for y in b.rows[env[k]].operands
+            ):
+                return True
+        return False
 
     def rewrite(b: Builder, row: Row, env: list[int]) -> int | None:
-        if row.op is Op.SCATTER and arrays[row.operands[0]] in between:
+        array = arrays[row.operands[0]] if row.op is Op.SCATTER else -1
+        if array in readers and is_read(b, array, env):
             return _read_back(b, row, [env[x] for x in row.operands])
         return _fold_row(b, row, env)
 
     return rewrite
+
+
+def _unshaped(b: Builder, x: int) -> int:
+    while b.rows[x].op is Op.RESHAPE:
+        (x,) = b.rows[x].operands
+    return x
 
 
 def _fold_row(b: Builder, row: Row, env: list[int]) -> int | None:

@@ -386,6 +386,26 @@ def test_a_branch_not_taken_computes_finite_numbers() -> None:
     assert all(np.all(np.isfinite(value)) for value in evaluate(every, x))
 
 
+def test_columns_between_bounds_leave_no_transposes() -> None:
+    """PolyBench's symm: a column is changed up to a row, and one number scales it."""
+
+    def symm(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> Any:
+        c, found = c.copy(), np.zeros(b.shape[1])
+        for i in range(c.shape[0]):
+            for j in range(c.shape[1]):
+                c[:i, j] += 1.5 * b[i, j] * a[i, :i]
+                found[j] = b[:i, j] @ a[i, :i]
+            c[i] += 1.5 * b[i] * a[i, i] + 1.5 * found
+        return np.sum(c * c)
+
+    a, b, c = np.random.default_rng(2).normal(size=(3, 12, 12))
+    compiled = ckad.value_and_grad(symm, (0, 1, 2)).compiled(a, b, c).tape
+    rows = [row for body in (compiled, *compiled.bodies) for row in body.rows]
+    assert not [row for row in rows if row.op is Op.TRANSPOSE and row.type.size == c.size]
+    assert len([row for row in rows if row.op in (Op.LOOP, Op.TAPED_LOOP)]) == 1
+    ckad.testing.check_grads(symm, (a, b, c))
+
+
 def test_the_first_of_the_largest_counts() -> None:
     x = np.array([0.0, np.nan, 3.0, 1.0, 3.0] * 8)
     tape = recorded(place_of_the_largest, [x])

@@ -16,6 +16,8 @@ from ckad.tape.builder import Builder
 from ckad.tape.ops import Op, is_elementwise
 from ckad.tape.tape import Row, Tape
 
+#: So many elementwise ops of repeated operands, one of the other, are done on transposed arrays.
+_DEPTH = 4
 _REDUCTIONS = (Op.SUM, Op.REDUCE_MAX, Op.REDUCE_MIN)
 
 
@@ -41,19 +43,30 @@ def _moved(b: Builder, row: Row, env: list[int]) -> int | None:
 
 def _elementwise(b: Builder, row: Row, xs: Sequence[int]) -> int | None:
     order = next(b.rows[x].attrs for x in xs if b.rows[x].op is Op.TRANSPOSE)
-    before = [_undone(b, x, order) for x in xs]
-    known = tuple(x for x in before if x is not None)
-    if len(known) < len(xs):
-        return None
-    shape = b.type(known[0]).shape
-    return _transposed(b, b.append(row.op, known, row.attrs, row.type.with_shape(shape)), order)
+    made = _computed_before(b, row, xs, order, _DEPTH)
+    return None if made is None else _transposed(b, made, order)
 
 
-def _undone(b: Builder, x: int, order: Sequence[int]) -> int | None:
+def _computed_before(
+    b: Builder, row: Row, xs: Sequence[int], order: Sequence[int], depth: int
+) -> int | None:
+    """An elementwise op on what its operands are the transposes of."""
+    known = []
+    for x in xs:
+        before = _undone(b, x, order, depth)
+        if before is None:
+            return None
+        known.append(before)
+    return b.append(row.op, tuple(known), row.attrs, row.type.with_shape(b.type(known[0]).shape))
+
+
+def _undone(b: Builder, x: int, order: Sequence[int], depth: int) -> int | None:
     """What ``x`` is the transpose of, where that costs nothing."""
     row = b.rows[x]
     if row.op is Op.TRANSPOSE:
         return row.operands[0] if row.attrs == tuple(order) else None
+    if is_elementwise(row.op) and depth:
+        return _computed_before(b, row, row.operands, order, depth - 1)
     if row.op is not Op.BROADCAST:
         return None
     small, back = row.operands[0], [int(a) for a in np.argsort(order)]
