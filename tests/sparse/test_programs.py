@@ -225,7 +225,7 @@ def test_elements_outside_of_the_shape_stop_the_program(axis, factor):
 
     with pytest.raises(ValueError, match="axis"):
         program(np.full(n, 1.5))
-    with pytest.raises(IndexError, match="test_programs.py"):
+    with pytest.raises(IndexError, match=r"test_programs\.py"):
         ckad.jit(program)(np.full(n, 1.5))
 
 

@@ -191,7 +191,7 @@ def array(
     return x if x.ndim >= ndmin else expand_dims(x, tuple(range(ndmin - x.ndim)))
 
 
-def _texts(items: Any, dtype: Any) -> np.ndarray | None:
+def _texts(items: Any, dtype: Any = None) -> np.ndarray | None:
     """A plain array of texts; None for any other items."""
     first = items[0] if items else None
     found = np.array(items, dtype) if isinstance(first, (str, bytes)) else None
@@ -205,11 +205,14 @@ def _copied(x: Tracer, dtype: Any, order: str) -> Tracer:
 
 
 @implements(np.asarray, np.asanyarray)
+def _array_or_texts(a: Any, *args: Any, **options: Any) -> Tracer | np.ndarray:
+    plain = _texts(a, *args[:1]) if isinstance(a, (list, tuple)) else None
+    return asarray(a, *args, **options) if plain is None else plain
+
+
 def asarray(
     a: Any, dtype: Any = None, order: Any = None, *, device: Any = None, copy: Any = None
-) -> Tracer | np.ndarray:
-    if isinstance(a, (list, tuple)) and (plain := _texts(a, dtype)) is not None:
-        return plain
+) -> Tracer:
     x = _gather(a, dtype)
     if copy or (dtype is not None and np.dtype(dtype) != x.dtype):
         return _copied(x, dtype, order or "K")

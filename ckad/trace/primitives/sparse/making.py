@@ -16,7 +16,6 @@ from scipy import sparse
 
 from ckad.errors import ConcreteValueError
 from ckad.patterns import BLOCKS, FROM_DENSE, REPEATED, UNSORTED, Pattern, is_sparse
-from ckad.place import at_place
 from ckad.trace.dispatch import COMPLEX, PLAIN, SPARSE, Traced, call, put, reject
 from ckad.trace.primitives.sparse import scattered
 from ckad.trace.primitives.sparse.operators import (
@@ -205,7 +204,7 @@ for _name in _NAMES.split():
 
 
 def _matrix(x: Any) -> Sparse:
-    return traced(x) if is_matrix(x) else construct(sparse.coo_matrix, x)
+    return traced(x) if is_matrix(x) else traced(construct(sparse.coo_matrix, x))
 
 
 def kron(A: Any, B: Any, format: Any = None) -> Any:
