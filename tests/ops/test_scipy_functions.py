@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.integrate
+import scipy.interpolate
 import scipy.linalg
 import scipy.ndimage
 import scipy.signal
@@ -108,7 +109,17 @@ def on_grids(x):
     beyond = RegularGridInterpolator((NODES[:5], NODES), x, "nearest", False, 0.5)
     places = np.stack([0.9 * x[0], 1.5 * x[1]], axis=-1)
     known = RegularGridInterpolator((NODES[:3], NODES[:3]), K, "linear", False, None)
-    return table(places), table((0.2, 0.4)), beyond([[3.0, 0.1], [0.4, 0.4]]), known(2.0 * places)
+    axes = (NODES[:5], NODES)
+    advected = scipy.interpolate.interpn(axes, np.stack([x, x**2], axis=-1), places)
+    outside = scipy.interpolate.interpn(axes, x, [3.0, 0.1], "nearest", False, 0.5)
+    looked_up = table(places), table((0.2, 0.4)), beyond([[3.0, 0.1], [0.4, 0.4]])
+    return *looked_up, known(2.0 * places), advected, outside
+
+
+def bent(t, row):
+    if row[0] > 0.5:
+        return row * t, row[1]
+    return row + 1.0, t * row[0]
 
 
 FUNCTIONS = {
@@ -159,6 +170,10 @@ FUNCTIONS = {
         np.linalg.tensorinv(cube(x), ind=1),
     ],
     "vectorize": lambda x: np.vectorize(square_or_minus)(x),
+    "vectorize of rows": lambda x: np.vectorize(bent, signature="(),(d)->(d),()")(x[0, 0], x),
+    "vectorize of lengths": lambda x: np.vectorize(
+        lambda a, n: np.outer(a, a)[:, :n], signature="(d)->(d,m)", excluded=[1]
+    )(x.reshape(2, 6, -1), 2),
     "vectorize of two": lambda x: np.vectorize(lambda a, b: (a * b, a + b))(x[0], 0.5),
     "simpson": lambda x: [scipy.integrate.simpson(x, x=X[0].cumsum()), simpson(x, axis=0, dx=0.2)],
     "distances": lambda x: [cdist(x, x[:3], m) + 0.1 * pdist(x, m)[7] for m in METRICS],

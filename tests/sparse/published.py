@@ -250,3 +250,23 @@ def densities_filtered_by_a_matrix_of_sums(k):
     total = (H * k[np.newaxis].T / Hs) * 2
     d = H.multiply(k).sum(axis=1)
     return np.sum(filtered**2) + np.asarray(total)[3, 0] + np.sum(np.asarray(d * d.T)[:, 2])
+
+
+@case
+def charges_weighted_by_a_matrix(k):
+    """Particles in cells: the columns are where the particles are, in the program's own floats."""
+    cells, x, v = 5, 5.0 * np.arange(n) / n, 0.3 * k
+    E = np.sin(np.arange(cells) + k[0])
+    p = np.concatenate([np.arange(n), np.arange(n)])
+    for _ in range(5):
+        x = x + v * 0.5
+        x[np.where(x >= cells)] -= cells
+        g1 = np.floor(x)
+        g = np.concatenate((g1, g1 + 1))
+        near = 1 - np.abs(x - g1)
+        g[np.where(g > cells - 1)] -= cells
+        weights = np.concatenate((near, 1 - near))
+        mat = sp.csc_matrix((weights, (p, g)), shape=(n, cells))
+        rho = mat.toarray().sum(axis=0) + np.asarray(mat.sum(axis=0))[0] + mat.T @ k
+        v = v + mat * E * 0.1 + mat.dot(np.outer(E, E))[:, 1] + (0.1 * mat).tocsr() @ (rho * E)
+    return np.sum(v**2) + (k @ mat)[2] + mat.sum() * k[3] + np.asarray(mat.sum(1))[4, 0]

@@ -132,7 +132,11 @@ def test_an_iteration_that_has_not_converged_says_so():
 
 
 def _places(k):
-    return np.sum(sp.csr_matrix((k, (np.argsort(k), np.arange(n))), shape=(n, n)) @ k)
+    return np.sum(sla.spsolve(sp.csc_matrix((k, (np.argsort(k), np.arange(n))), (n, n)), k))
+
+
+def _places_of_no_shape(k):
+    return np.sum(sp.csr_matrix((k, (np.argsort(k), np.arange(n)))) @ k)
 
 
 def _element(k):
@@ -191,7 +195,8 @@ def _compared(k):
 @pytest.mark.parametrize(
     ("program", "error", "said"),
     [
-        (_places, errors.ConcreteValueError, "which elements there are"),
+        (_places, errors.ConcreteValueError, "A.toarray"),
+        (_places_of_no_shape, errors.ConcreteValueError, "which elements there are"),
         (_element, errors.UnsupportedFunctionError, "tolil"),
         (_data, errors.AliasError, "data of a sparse matrix"),
         (_shared, errors.AliasError, "made of an array that is written into"),
@@ -208,6 +213,20 @@ def test_what_is_refused(program, error, said):
     with pytest.raises(error, match=said) as raised:
         ckad.grad(program)(X)
     assert "test_programs.py:" in str(raised.value)
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("factor", [-1.0, 1.0])
+def test_elements_outside_of_the_shape_stop_the_program(axis, factor):
+    def program(k):
+        far = np.floor(factor * np.array([3.0, 1.0]) * k[0])
+        places = (far, np.zeros(2, int)) if axis == 0 else (np.zeros(2, int), far)
+        return np.sum(sp.coo_matrix((k[:2], places), shape=(3, 3)).toarray())
+
+    with pytest.raises(ValueError, match="axis"):
+        program(np.full(n, 1.5))
+    with pytest.raises(IndexError, match=r"test_programs\.py"):
+        ckad.jit(program)(np.full(n, 1.5))
 
 
 @pytest.mark.parametrize("dtype", [np.int64, np.int32, np.bool_, np.float32])

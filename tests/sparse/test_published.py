@@ -7,7 +7,10 @@ import ckad
 from ckad import errors
 from tests.sparse.published import PUBLISHED, n
 
-pytestmark = pytest.mark.filterwarnings("ignore::scipy.sparse.SparseEfficiencyWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::scipy.sparse.SparseEfficiencyWarning"),
+    pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"),  # of np.matrix
+]
 X = np.random.default_rng(3).uniform(0.5, 1.5, n)
 QUICK = {
     "finite_elements_by_lil",
@@ -15,6 +18,8 @@ QUICK = {
     "schroedinger",
     "rows_by_hand",
     "dirichlet_rows_of_a_matrix",
+    "densities_filtered_by_a_matrix_of_sums",
+    "charges_weighted_by_a_matrix",
 }
 PROGRAMS = [
     pytest.param(f, id=f.__name__, marks=[] if f.__name__ in QUICK else [pytest.mark.slow])

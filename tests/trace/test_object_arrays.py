@@ -113,3 +113,54 @@ USES = [
 def test_after_loops_and_branches_they_are_no_lists(make, use):
     with pytest.raises(UnrecordableError, match="array of objects"):
         ckad.jit(lambda r: use(make(r)) * r, engine="vm")(1.1)
+
+
+class Strip:
+    def __init__(self, x):
+        self.x, self.strength = x, 0.0
+
+
+def strengths_of_panels(r):
+    panels = np.empty(4, dtype=object)
+    for i in range(4):
+        panels[i] = Strip(i * r)
+    for i in range(len(panels)):
+        panels[i].strength = panels[i].x ** 2
+    every = np.append([p.strength for p in panels], r)
+    return np.sum(every) + np.asarray([p.x for p in panels])[3]
+
+
+def test_numbers_of_as_many_objects_are_a_list():
+    value, slope = ckad.value_and_grad(strengths_of_panels, engine="vm")(1.1)
+    assert value == pytest.approx(strengths_of_panels(1.1))
+    assert slope == pytest.approx(2 * 14 * 1.1 + 1 + 3)
+
+
+def labels_of_atoms(r):
+    names, mass = np.array(["H", "O", "H", "C", "H", "H"]), {"H": 1.0, "O": 16.0, "C": 12.0}
+    masses, total = np.array([mass[n] for n in names]) * r, 0.0
+    for i in range(6):
+        if names[i] == "H":
+            total += masses[i] ** 2
+    for i, name in enumerate(np.asarray(["H", "C"])):
+        total += np.sum(masses[names == name]) * i
+    if "O" in names:
+        total *= names.size
+    return total + np.count_nonzero(names != "H") * r
+
+
+def test_arrays_of_texts_are_read():
+    value, slope = ckad.value_and_grad(labels_of_atoms, engine="vm")(1.1)
+    assert value == pytest.approx(labels_of_atoms(1.1))
+    ahead, back = labels_of_atoms(1.1 + 1e-6), labels_of_atoms(1.1 - 1e-6)
+    assert slope == pytest.approx((ahead - back) / 2e-6, rel=1e-7)
+
+
+def test_arrays_of_texts_are_not_written():
+    def renamed(r):
+        names = np.array(["H", "O"])
+        names[0] = "C"
+        return r * (names[0] == "C")
+
+    with pytest.raises(UnrecordableError, match=r"test_object_arrays.py.*array of texts"):
+        ckad.jit(renamed, engine="vm")(1.1)

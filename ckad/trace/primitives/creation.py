@@ -184,11 +184,18 @@ def array(
         of_objects = dtype is not None and np.dtype(dtype).kind == "O"
         reject(is_traced and of_objects, "an array of lists of several lengths (keep the list)")
         plain = None if is_traced else np.array(object, dtype, ndmin=ndmin)
-        if plain is None or plain.dtype.kind != "O":
+        if plain is None or plain.dtype.kind not in "OUS":
             raise
-        return plain  # of None, or of lists: no numbers of a program are in it
+        return plain  # of None, of lists or of texts: no numbers of a program are in it
     x = _copied(x, dtype, order) if copy is True else asarray(x, dtype, order)
     return x if x.ndim >= ndmin else expand_dims(x, tuple(range(ndmin - x.ndim)))
+
+
+def _texts(items: Any, dtype: Any = None) -> np.ndarray | None:
+    """A plain array of texts; None for any other items."""
+    first = items[0] if items else None
+    found = np.array(items, dtype) if isinstance(first, (str, bytes)) else None
+    return found if found is not None and found.dtype.kind in "US" else None
 
 
 def _copied(x: Tracer, dtype: Any, order: str) -> Tracer:
@@ -198,6 +205,11 @@ def _copied(x: Tracer, dtype: Any, order: str) -> Tracer:
 
 
 @implements(np.asarray, np.asanyarray)
+def _array_or_texts(a: Any, *args: Any, **options: Any) -> Tracer | np.ndarray:
+    plain = _texts(a, *args[:1]) if isinstance(a, (list, tuple)) else None
+    return asarray(a, *args, **options) if plain is None else plain
+
+
 def asarray(
     a: Any, dtype: Any = None, order: Any = None, *, device: Any = None, copy: Any = None
 ) -> Tracer:

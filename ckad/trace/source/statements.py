@@ -211,7 +211,7 @@ def store(owner: Any, index: Any, value: Any) -> None:
     if isinstance(owner, CONTAINERS):
         changing(owner)
     elif isinstance(owner, np.ndarray):
-        _check_plain(holds_tracer(value) or holds_tracer(index))
+        _check_plain(owner, holds_tracer(value) or holds_tracer(index))
     elif holds_tracer(value) or holds_tracer(index):
         sparse.check_stored(owner)
     if isinstance(owner, dict):
@@ -236,8 +236,11 @@ def _written(index: Any) -> Any:
     )
 
 
-def _check_plain(traced: bool) -> None:
-    """A plain array in a function that is run from source was made outside of it."""
+def _check_plain(owner: np.ndarray, traced: bool) -> None:
+    """A plain array in a function that is run from source was made outside of it, or has texts."""
+    if owner.dtype.kind in "US":
+        msg = "the function writes into an array of texts. Write into a list, and make it of that."
+        raise UnrecordableError(at_place(msg))
     if traced or region() is not None:
         raise UnrecordableError(
             at_place(
@@ -295,7 +298,7 @@ def _combined(
     if isinstance(old, CONTAINERS):
         changing(old)
     elif isinstance(old, np.ndarray):
-        _check_plain(holds_tracer(value))
+        _check_plain(old, holds_tracer(value))
     return combine(in_place, old, value)
 
 

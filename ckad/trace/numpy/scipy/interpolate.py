@@ -12,7 +12,13 @@ from scipy.interpolate import PPoly
 from ckad.place import at_place
 from ckad.trace.arrays import Array, known, taken, traced, wrapped
 from ckad.trace.dispatch import implements, put, reject
-from ckad.trace.numpy.scipy.splines import Pieces, interpolated, make_interp_spline, pieces_of
+from ckad.trace.numpy.scipy.splines import (
+    Pieces,
+    interpolated,
+    make_interp_spline,
+    pieces_of,
+    regular_grid,
+)
 from ckad.trace.numpy.table import searchsorted
 
 #: Kinds that are splines, and their orders.
@@ -266,6 +272,15 @@ def griddata(
         return scipy.interpolate.griddata(at, units, of, method, np.nan, rescale)
 
     return _weighted(by, values, fill_value)
+
+
+@implements(scipy.interpolate.interpn)
+def interpn(
+    points: Any, values: Any, xi: Any, method: str = "linear", bounds_error: bool = True,
+    fill_value: Any = np.nan,
+) -> Array:  # fmt: skip
+    reject(method not in ("linear", "nearest"), f"scipy.interpolate.interpn of method {method!r}")
+    return regular_grid(points, values, method, bounds_error, fill_value)(xi)
 
 
 @implements(scipy.interpolate.RBFInterpolator)

@@ -69,7 +69,11 @@ def item(x: Part, index: Any, written: bool = False) -> Any:
     picks = [i for i in entries if not (i is None or isinstance(i, slice))]
     # places along another axis are picked alike for each element, as a copy
     one_axis = len(picks) == 1 and np.ndim(picks[0]) == 1 and picks[0].dtype != bool
-    if traced or _cuts(entries[at]) or (indexing.is_advanced(entries) and (written or not one_axis)):
+    if (
+        traced
+        or _cuts(entries[at])
+        or (indexing.is_advanced(entries) and (written or not one_axis))
+    ):
         unsupported("such an index")
     lead = (entries[at],) * where.mask.ndim
     before = sum(i is None or isinstance(i, slice) or np.ndim(i) > 0 for i in entries[:at])

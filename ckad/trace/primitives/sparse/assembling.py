@@ -116,7 +116,7 @@ def editable(x: Sparse, cls: type) -> Sparse:
 def _constructor(cls: type) -> Any:
     def make(arg1: Any, shape: Any = None, dtype: Any = None, copy: Any = False) -> Any:
         if not isinstance(arg1, tuple):
-            made = construct(cls, arg1, structure(shape), dtype)
+            made = traced(construct(cls, arg1, structure(shape), dtype))
             return editable(made, cls)
         m, n = map(int, structure(arg1))
         dtype = np.dtype(float if dtype is None else dtype)

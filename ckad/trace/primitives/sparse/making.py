@@ -16,8 +16,8 @@ from scipy import sparse
 
 from ckad.errors import ConcreteValueError
 from ckad.patterns import BLOCKS, FROM_DENSE, REPEATED, UNSORTED, Pattern, is_sparse
-from ckad.place import at_place
 from ckad.trace.dispatch import COMPLEX, PLAIN, SPARSE, Traced, call, put, reject
+from ckad.trace.primitives.sparse import scattered
 from ckad.trace.primitives.sparse.operators import (
     array_of,
     class_of,
@@ -33,6 +33,7 @@ from ckad.trace.primitives.sparse.operators import (
     traced,
 )
 from ckad.trace.values.complex import ComplexTracer
+from ckad.trace.values.scattered import Scattered
 from ckad.trace.values.sparse import Sparse
 from ckad.trace.values.tracer import Tracer, known, known_by_running, lift, localise
 
@@ -80,13 +81,7 @@ def structure(x: Any) -> Any:
         numbers = known_by_running(x)
         numbers = known(x) if numbers is None else numbers
         if numbers is None:
-            raise ConcreteValueError(
-                at_place(
-                    "the places of a sparse matrix's elements are traced: which elements there are "
-                    "is not known while the program is recorded. Make rows and columns of numbers "
-                    "that depend on no argument, outside of loops that are recorded once."
-                )
-            )
+            raise scattered.unknown()
         return numbers[()]
     if isinstance(x, list):
         return structure(call(np.asarray, (x,), {})) if holds_traced(x) else x
@@ -133,9 +128,11 @@ def assembled(cls: type, made: Any, numbers: Any, source: Tracer | None = None) 
 
 def construct(
     cls: type, arg1: Any, shape: Any = None, dtype: Any = None, copy: Any = False, **options: Any
-) -> Sparse:
+) -> Sparse | Scattered:
     """What a class of SciPy's makes of a matrix, an array, or numbers and their places."""
     shape = structure(shape)
+    if isinstance(arg1, Scattered):
+        return Scattered(cls, arg1.shape, arg1.numbers, arg1.rows, arg1.columns)
     if is_matrix(arg1):
         own = traced(arg1)
         made = moved(lambda m: cls(m, **options), own)
@@ -146,6 +143,13 @@ def construct(
         # SciPy adds elements at one place at once, but in a COO matrix
         by_pairs = len(arg1) == 2 and cls.__name__[:3] != "dia"
         make = sparse.coo_array if by_pairs else partial(cls, **options)
+        if by_pairs and shape is not None and isinstance(arg1[1], (tuple, list)):
+            try:
+                structure(tuple(arg1[1]))
+            except ConcreteValueError:
+                if dtype is not None:
+                    data = retyped(data, dtype)
+                return scattered.made(cls, data, arg1[1], shape)
         built = make((numbers, *structure(arg1[1:])), shape=shape)
         shares = isinstance(given, (Tracer, ComplexTracer)) and not copy
         source = data.parts[0] if isinstance(data, ComplexTracer) else data
@@ -200,7 +204,7 @@ for _name in _NAMES.split():
 
 
 def _matrix(x: Any) -> Sparse:
-    return traced(x) if is_matrix(x) else construct(sparse.coo_matrix, x)
+    return traced(x) if is_matrix(x) else traced(construct(sparse.coo_matrix, x))
 
 
 def kron(A: Any, B: Any, format: Any = None) -> Any:

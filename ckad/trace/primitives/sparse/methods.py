@@ -10,6 +10,7 @@ import numpy as np
 from ckad.patterns import DROPPED, PRODUCT, REPEATED, UNSORTED
 from ckad.place import at_place
 from ckad.trace.dispatch import SPARSE, Traced, call, put, reject
+from ckad.trace.primitives.sparse import scattered
 from ckad.trace.primitives.sparse.operators import (
     AT_ZERO,
     array_of,
@@ -26,6 +27,7 @@ from ckad.trace.primitives.sparse.operators import (
     traced,
     united,
 )
+from ckad.trace.values.scattered import Scattered
 from ckad.trace.values.sparse import Dense, Sparse
 from ckad.trace.values.tracer import Tracer
 
@@ -46,6 +48,8 @@ for _name in _MOVERS:
 
 
 def _transposed(x: Any, *args: Any, **options: Any) -> Any:
+    if isinstance(x, Scattered):
+        return x.turned()
     if isinstance(x, Dense):
         return Dense(call(np.transpose, (x.numbers,), {}))
     return moved(lambda m: m.T, x)
@@ -95,6 +99,7 @@ def _method(function: Callable[..., Any], name: str) -> None:
     setattr(Sparse, name, function)
 
 
+setattr(Scattered, "todense", lambda self, order=None, out=None: Dense(self.toarray()))  # noqa: B010
 _method(lambda self, order=None, out=None: toarray(self), "toarray")
 _method(lambda self, other: by_elements(self, other), "multiply")
 
@@ -163,6 +168,8 @@ def _sum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
     reject(dtype is not None or out is not None, "the sum of a sparse matrix with dtype= or out=")
     if isinstance(a, Dense) and axis is None:
         return call(np.sum, (a.numbers,), {})
+    if isinstance(a, Scattered):
+        return scattered.total(a, axis)
     own = traced(a)
     if own.dtype.kind == "b":
         own = _astype(own, np.int64)

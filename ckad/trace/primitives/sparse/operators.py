@@ -18,6 +18,7 @@ from ckad.trace.arrays import routine
 from ckad.trace.dispatch import SPARSE, call, put, reject
 from ckad.trace.values.apply import astype, reshape_value
 from ckad.trace.values.complex import ComplexTracer, as_complex, paired
+from ckad.trace.values.scattered import Scattered
 from ckad.trace.values.sparse import Dense, Sparse
 from ckad.trace.values.tracer import Tracer, fresh, lift, value
 
@@ -28,6 +29,7 @@ def traced(x: Any) -> Sparse:
     """A sparse matrix as a traced one."""
     if isinstance(x, Sparse):
         return x
+    reject(isinstance(x, Scattered), "this use of a sparse matrix at computed places")
     check_no_matrix(x)
     numbers, pattern = taken_apart(x)
     return Sparse(pattern, array_of(numbers))

@@ -12,6 +12,7 @@ from ckad.patterns import PRODUCT, Pattern
 from ckad.place import at_place
 from ckad.trace.arrays import routine
 from ckad.trace.dispatch import SPARSE, call, put, reject
+from ckad.trace.primitives.sparse import scattered
 from ckad.trace.primitives.sparse.operators import (
     by_elements,
     check_no_matrix,
@@ -33,6 +34,7 @@ from ckad.trace.primitives.sparse.operators import (
 )
 from ckad.trace.values.apply import astype, reshape_value
 from ckad.trace.values.complex import ComplexTracer, as_complex, paired
+from ckad.trace.values.scattered import Scattered
 from ckad.trace.values.sparse import Dense, Sparse
 from ckad.trace.values.tracer import lift
 
@@ -60,6 +62,8 @@ def apply_matrix(x: Sparse, dense: Any, transposed: int) -> Any:
 def _matmul(x: Any, y: Any, **options: Any) -> Any:
     """``A @ B``, one or both of them sparse."""
     check_options(options, "@ of sparse matrices")
+    if isinstance(x, Scattered) or isinstance(y, Scattered):
+        return scattered.product(x, y)
     check_no_matrix(x, y)
     if is_matrix(x) and is_matrix(y):
         return _sparse_product(traced(x), traced(y))
@@ -109,6 +113,8 @@ put(np.dot, lambda x, y, **options: _matmul(x, y), SPARSE)
 def _multiplied(x: Any, y: Any, **options: Any) -> Any:
     """``*``: the matrix product of matrices, by elements of sparse arrays and of numbers."""
     check_options(options, "* of sparse matrices")
+    if isinstance(x, Scattered) or isinstance(y, Scattered):
+        return scattered.product(x, y, matrices=False)
     if isinstance(x, Dense) or isinstance(y, Dense):
         other = y if isinstance(x, Dense) else x
         if is_matrix(x):

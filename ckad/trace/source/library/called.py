@@ -16,7 +16,7 @@ from ckad.place import at_place
 from ckad.trace import dispatch
 from ckad.trace.arrays import traced
 from ckad.trace.source.libraries import generalized_function, plain_class, scalar_function
-from ckad.trace.source.library.written import iterations, orders, pools
+from ckad.trace.source.library.written import iterations, orders, pools, signatures
 from ckad.trace.source.memory import object_arrays
 from ckad.trace.source.memory.contents import stack_of
 from ckad.trace.source.names.closures import call_from_source
@@ -144,11 +144,15 @@ def _generalized(callee: Any, function: Any, *args: Any, **options: Any) -> Any:
 
 def _vectorized(callee: np.vectorize, *args: Any, **options: Any) -> Any:
     """What it gives for arrays; ``vectorized`` is run from source, and the function with it."""
-    dispatch.reject(callee.signature is not None, "np.vectorize with signature=")
     several = [name for name, x in options.items() if np.ndim(x) and name not in callee.excluded]
     dispatch.reject(bool(several), "np.vectorize of arrays given by their names")
-    given = callee.pyfunc, callee.otypes or "", frozenset(callee.excluded), args, options
-    return _run(iterations.vectorized, *given)
+    otypes, excluded = callee.otypes or "", frozenset(callee.excluded)
+    if callee.signature is None:
+        return _run(iterations.vectorized, callee.pyfunc, otypes, excluded, args, options)
+    taken, returned = vars(callee)["_in_and_out_core_dims"]
+    dims = [*taken, *returned]
+    given = callee.pyfunc, dims, len(taken), otypes, excluded, args, options
+    return _run(signatures.by_signature, *given)
 
 
 def _run(function: Any, *given: Any) -> Any:

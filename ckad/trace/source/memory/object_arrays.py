@@ -17,6 +17,7 @@ from ckad.trace.source.libraries import is_hashable
 from ckad.trace.source.memory.contents import read, read_deep
 from ckad.trace.source.names.frame import ledger
 from ckad.trace.source.names.instances import is_passing
+from ckad.trace.values.array import Array
 from ckad.trace.values.tracer import Tracer
 
 _OBJECT = np.dtype(object)
@@ -80,8 +81,20 @@ def called(callee: Any, given: Sequence[Any]) -> None:
         return
     if callee is isinstance or callee is type:
         refuse("the class", given[0])
-    elif callee in (np.asarray, np.append, np.asanyarray):
+    elif callee in (np.asarray, np.append, np.asanyarray) and not _holds_others(given[0]):
         refuse(f"np.{callee.__name__}", given[0])
+
+
+def _holds_others(items: Any) -> bool:
+    """Whether a list of numbers is none of such arrays, for those of its length hold objects."""
+    if type(items) is not list or not all(map(_is_number, items)):
+        return False
+    alike = (x for x in ledger().object_arrays.values() if len(x) == len(items))
+    return not any(_is_number(item) for x in alike for item in x)
+
+
+def _is_number(x: Any) -> bool:
+    return isinstance(x, (int, float, complex, np.generic, np.ndarray, Array))
 
 
 def looked_into(owner: Any, index: Any) -> None:

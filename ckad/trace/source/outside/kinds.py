@@ -121,11 +121,13 @@ def _slots_of(kind: type) -> dict[str, Any]:
 
 def attributes(owner: Any) -> MutableMapping[str, Any]:
     """What the attributes of an object of the user's are bound to; empty if it has none."""
+    kind: Any = type(owner)
     own = getattr(owner, "__dict__", None)
-    if is_library(type(owner).__module__) or (own is not None and type(own) is not dict):
+    if own is not None and (type(own) is not dict or is_library(kind.__module__)):
         return own if type(own) is dict else {}
-    has_slots = own is None or _has_slots(type(owner))
-    return Slots(owner, {} if own is None else own) if has_slots else own
+    if own is not None and not _has_slots(kind):
+        return own
+    return {} if is_library(kind.__module__) else Slots(owner, {} if own is None else own)
 
 
 _Sample = namedtuple("_Sample", "item")
