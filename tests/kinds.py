@@ -27,8 +27,9 @@ TITLES = {
 
 def _is_a_function(key):
     named = callable(key) and not isinstance(key, type) and hasattr(key, "__name__")
+    module = getattr(key, "__module__", None) or ""
     return named and (
-        isinstance(key, np.ufunc) or (getattr(key, "__module__", None) or "").startswith("numpy")
+        isinstance(key, np.ufunc) or (module.startswith("numpy") and "polynomial" not in module)
     )
 
 

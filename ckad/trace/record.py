@@ -97,6 +97,7 @@ _OF_SCIPY = {
     "stats": "distributions",
     "stats._multivariate": "multivariate",
 }
+dispatch.later("numpy.polynomial", "ckad.trace.numpy.polynomials.series")
 for _package, _names in _OF_SCIPY.items():
     dispatch.later(f"scipy.{_package}", *(f"ckad.trace.numpy.scipy.{x}" for x in _names.split()))
 dispatch.later(

@@ -19,7 +19,7 @@ from ckad.trace.arrays import (
     stopping,
     traced,
 )
-from ckad.trace.dispatch import STATIC, implements
+from ckad.trace.dispatch import STATIC, implements, reject
 from ckad.trace.numpy.linalg import computed, floats, inv, matrices, of_planes, planes
 
 # --- eigenvalues ---------------------------------------------------------------------------------
@@ -215,7 +215,7 @@ def lstsq(a: Any, b: Any, rcond: Any = None) -> tuple[Any, ...]:
     rows, columns = x.shape
     rcond = np.finfo(x.dtype).eps if is_number(rcond) and rcond == -1 else _cut(x, rcond)
     m, sides = matrices(x, square=False), reshaped(y, (1, rows, math.prod(y.shape[1:])))
-    inverse = _inverted(m, m, np.full((1, 1, 1), rcond))
+    inverse = _inverted(m, m, reshaped(floats(rcond), (1, 1, 1)))
     solution = _marked("lstsq", m, np.matmul(inverse, sides), m, sides, inverse)
     solution = reshaped(solution, (columns, *y.shape[1:]))
     gaps = y - np.matmul(x, solution)
@@ -235,6 +235,8 @@ def polyfit(
     x: Any, y: Any, deg: int, rcond: Any = None, full: bool = False, w: Any = None, cov: Any = False
 ) -> Any:
     at, values = floats(x), floats(y)
+    if isinstance(at.size, int) and not at.size:
+        raise TypeError(at_place("expected non-empty vector for x"))
     powers = np.vander(at, deg + 1)
     if rcond is None:
         rcond = at.size * np.finfo(at.dtype).eps
@@ -242,7 +244,7 @@ def polyfit(
         powers, values = powers * traced(w)[:, None], (values.T * traced(w)).T
     scale = np.sqrt(np.sum(powers * powers, 0))
     scaled = powers / scale
-    solution, residuals, rank, singular = lstsq(scaled, values, rcond)
+    solution, residuals, rank, singular = np.linalg.lstsq(scaled, values, rcond)
     found = (solution.T / scale).T
     if full:
         return found, residuals, rank, singular, rcond
@@ -252,6 +254,7 @@ def polyfit(
     if isinstance(cov, str) and cov == "unscaled":
         return found, spread
     more = at.size - (deg + 1)
+    reject(not isinstance(more, int), "np.polyfit with cov= of elements under a mask")
     if more <= 0:
         raise ValueError(at_place("the number of data points must exceed order to scale cov="))
     each = residuals / more

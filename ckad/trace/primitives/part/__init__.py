@@ -3,6 +3,7 @@
 from ckad.trace.primitives.part import (
     access,
     elements,
+    fits,
     found,
     joins,
     mask,
@@ -12,4 +13,4 @@ from ckad.trace.primitives.part import (
 )
 
 #: Those that hold rows of the table.
-MODULES = (elements, found, reductions, shapes, joins, structures, access, mask, found)
+MODULES = (elements, found, reductions, shapes, joins, structures, access, mask, found, fits)

@@ -67,7 +67,7 @@ def _extremum(op: Op, function: Any, *names: Any) -> None:
                  initial: Any = None, where: Any = True) -> Any:  # fmt: skip
         if not given(initial):
             refuse_mask(where)
-            a = _not_empty(a, axes_of(axis, a.ndim))
+            a = not_empty(a, axes_of(axis, a.ndim))
             return written(_reduce(function, a, op, axis, keepdims), out)
         a = _where(where, a, initial)
         return written(_reduce(function, a, op, axis, keepdims, initial=initial), out)
@@ -78,7 +78,7 @@ def refuse_mask(where: Any) -> None:
         unsupported("where= without initial=")
 
 
-def _not_empty(a: Part, axes: Sequence[int]) -> Part:
+def not_empty(a: Part, axes: Sequence[int]) -> Part:
     """``a``; the program stops if there is nothing along ``axes``."""
     if isinstance(a.where, Mask):
         return _not_false(a, a.where) if a.where.before in axes else a
@@ -131,7 +131,7 @@ def _position(function: Any, op: Op) -> None:
     def position(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = False) -> Any:
         a = packed(a)
         k = only_axis(a, axis, f"np.{function.__name__}")
-        a = _not_empty(a, [k])
+        a = not_empty(a, [k])
         whole = only(a, neutral(op, a.dtype))
         keepdims = given(keepdims) and bool(keepdims)
         found, where = function(whole, axis=k, keepdims=keepdims), a.where.reduced([k], keepdims)

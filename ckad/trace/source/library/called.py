@@ -56,7 +56,7 @@ def called(
     owner, function = callee, type(callee).__call__
     if type(callee) is MethodType:
         owner, function = callee.__self__, callee.__func__
-    if not type(owner).__module__.startswith("scipy.interpolate"):
+    if not type(owner).__module__.startswith(("scipy.interpolate", "numpy.polynomial")):
         return None
     counterpart = dispatch.cell(function)
     return None if counterpart is None else partial(counterpart, owner)

@@ -1,0 +1,1 @@
+"""NumPy's package of polynomials; loaded when the first of its functions is met."""
