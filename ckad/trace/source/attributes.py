@@ -37,7 +37,7 @@ def attribute_of(owner: Any, name: str) -> Any:
             watched.object(owner)
         return class_of(owner)
     if type(owner) is Choice:
-        return chosen.asked(owner, lambda known: objects.attribute(known, name))
+        return chosen.asked(owner, lambda known: objects.attribute(known, name), name)
     if object_arrays.is_object_array(owner):
         return object_arrays.attribute(owner, name)
     if type(owner) is list and not hasattr(list, name):
@@ -112,7 +112,7 @@ def _get(owner: Any, name: str, default: Any = MISSING) -> Any:
     if default is MISSING:
         return seen(attribute_of(owner, name))
     if type(owner) is Choice:
-        return chosen.asked(owner, lambda known: _get(known, name, default))
+        return chosen.asked(owner, lambda known: _get(known, name, default), name)
     if type(held := objects.held(owner, name)) is Maybe:
         there = lift(held.bound)
         return branches.either(there, lambda: held.value, lambda: default, ("default", name))
@@ -124,7 +124,7 @@ def _get(owner: Any, name: str, default: Any = MISSING) -> Any:
 
 def _has(owner: Any, name: str) -> Any:
     if type(owner) is Choice:
-        return chosen.asked(owner, lambda known: _has(known, name))
+        return chosen.asked(owner, lambda known: _has(known, name), name)
     held = objects.held(owner, name)
     return held.bound if type(held) is Maybe else call(hasattr, (owner, name), {})
 

@@ -26,7 +26,6 @@ from ckad.trace.source.names import instances
 from ckad.trace.source.names.closures import Closure
 from ckad.trace.source.names.frame import outermost_ledger
 from ckad.trace.source.names.instances import Instance
-from ckad.trace.source.outside.kinds import CONTAINERS, is_namespace
 from ckad.trace.source.skipped import ShownText
 from ckad.trace.values.tracer import Tracer, lift
 
@@ -35,6 +34,7 @@ _numbers: dict[tuple[type, Any], int] = {}
 _lock = threading.Lock()
 #: Of an enumeration with so many members, any may be met where one is.
 _FEW = 32
+_COMPARED = 4  # among so many it is found one by one
 _MOST = 256  # so many objects a branch may choose from
 _ARRAYS = frozenset({Tracer, np.ndarray, float, int})
 #: The numbers of objects of one recording begin here.
@@ -86,6 +86,9 @@ class Choice:
 
     def looked_up(self, values: list[Any]) -> Any:
         """The number among ``values``, one for each of the objects, that belongs to it."""
+        if len(values) > _COMPARED:  # a row of all is a shorter program than a choice for each
+            place: Any = np.sum(np.less_equal(np.array(sorted(self.options)[1:]), self.number))
+            return np.stack([lift(x) for x in values])[place]
         found = values[-1]
         for k, x in list(zip(sorted(self.options), values, strict=True))[-2::-1]:
             found = np.where(np.equal(self.number, k), x, found)[()]
@@ -100,17 +103,6 @@ def refuse() -> NoReturn:
             "compute in each branch."
         )
     )
-
-
-def refuse_held(x: Any) -> None:
-    """Refuse a container that holds what may be one of several objects: Python does not know
-    which."""
-    x = vars(x) if is_namespace(x) else x
-    if isinstance(x, (tuple, *CONTAINERS)):
-        for item in x.values() if isinstance(x, dict) else x:
-            if type(item) is Choice:
-                refuse()
-            refuse_held(item)
 
 
 def is_word(x: Any) -> bool:

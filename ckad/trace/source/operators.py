@@ -17,7 +17,7 @@ from ckad.trace import dispatch
 from ckad.trace.dispatch import Traced
 from ckad.trace.memory.opened import making_text
 from ckad.trace.primitives.scalars import root_of_number
-from ckad.trace.source.choices import Choice, equal, identical, joined, numbered, refuse_held
+from ckad.trace.source.choices import Choice, equal, identical, joined, numbered
 from ckad.trace.source.control import chosen
 from ckad.trace.source.control.checks import divided, may_be_caught, negated, note_raise, whole
 from ckad.trace.source.libraries import is_library
@@ -306,8 +306,8 @@ def _compared(op: ast.cmpop, x: Any, y: Any) -> Any:
     if isinstance(op, _SAME) and is_told_by_identity(x) and is_told_by_identity(y):
         return _told(is_one(x, y), isinstance(op, ast.Eq))
     object_arrays.operands(x, y)
-    refuse_held(x)
-    refuse_held(y)
+    chosen.refuse_held(x)
+    chosen.refuse_held(y)
     try:
         result = _COMPARE[type(op)](x, y)
     except TypeError as error:

@@ -220,6 +220,7 @@ def store(owner: Any, index: Any, value: Any) -> None:
             return chosen.put_by(owner, index, value)
     index = numbered(index)
     if type(owner) is list and isinstance(index, Tracer):
+        chosen.house_long(owner, index, value)
         chosen.put_item(owner, index, value)
     else:
         owner[index] = value

@@ -152,6 +152,16 @@ def logical(is_and: bool, first: Any, verdict: Tracer, rest: Thunk, place: Hasha
     return either(verdict, *sides, place)
 
 
+def is_quiet(tried: Thunk) -> bool:
+    """Whether something can be done without changing anything; whatever it does is undone."""
+    with open_trace(adopts=True) as trace, open_region() as region:
+        try:
+            tried()
+        except (Exception, Written, Stops, Appended, Growing, Outgrown, Stacked, Whole):
+            return False
+        return not trace.adopted and not region.has_effects
+
+
 def _is_harmless(trace: Trace) -> bool:
     """Whether all rows can be computed whatever the numbers are, and cost little."""
     return all(

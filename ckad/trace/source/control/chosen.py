@@ -4,26 +4,44 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
+from types import FunctionType
 from typing import Any
 
 import numpy as np
 
 from ckad import trees
 from ckad.trace.arrays import called
-from ckad.trace.source.choices import Choice, can_be_chosen, number_of, one_of, refuse
-from ckad.trace.source.control.branches import Thunk, either
+from ckad.trace.source.choices import (
+    Choice,
+    can_be_chosen,
+    is_word,
+    number_of,
+    one_of,
+    refuse,
+)
+from ckad.trace.source.control.branches import Thunk, either, is_quiet
 from ckad.trace.source.control.checks import note_raise
 from ckad.trace.source.library.often import calls_functions
-from ckad.trace.source.memory.contents import is_unclear, stack_of
+from ckad.trace.source.memory.contents import (
+    bodies_around,
+    contents,
+    is_unclear,
+    is_unhoused,
+    length_unknown,
+    stack_of,
+)
+from ckad.trace.source.memory.growing import Filled
 from ckad.trace.source.memory.objects import attribute
+from ckad.trace.source.memory.rows.kinds import kind_of
 from ckad.trace.source.memory.sharing import picked_memory
-from ckad.trace.source.memory.twins import can_differ
+from ckad.trace.source.memory.twins import can_differ, is_copy
 from ckad.trace.source.names.absence import OrNone
 from ckad.trace.source.names.frame import MISSING
 from ckad.trace.source.outside.equal import same
 from ckad.trace.source.outside.guard import ABSENT
-from ckad.trace.source.outside.kinds import users
+from ckad.trace.source.outside.kinds import CONTAINERS, is_computed, is_namespace, users
 from ckad.trace.source.values import (
     Slot,
     is_weak,
@@ -36,6 +54,8 @@ from ckad.trace.values.apply import astype, promote
 from ckad.trace.values.filled import is_filled
 from ckad.trace.values.tracer import Tracer, known, lift
 
+#: A list of so many numbers is kept in a buffer where it is put into at a traced place.
+_LONG = 32
 #: Of arrays of so many numbers one is read as a row of all.
 _FEW = 512
 
@@ -70,18 +90,47 @@ def put_item(items: list[Any], index: Tracer, new: Any) -> None:
     items[:] = [one_of_classes(x, (old, new)) for x, old in zip(found, items, strict=True)]
 
 
+def house_long(items: list[Any], index: Tracer, new: Any) -> None:
+    """Have a long list of numbers from outside of the body kept in a buffer: what is read and put
+    at traced places is one row then, and not one for each item."""
+    if len(items) < _LONG or known(index) is not None or not can_be_filled(items):
+        return
+    slots = {slot_of(x) for x in (*items, new)}
+    if len(slots) == 1 and (slot := slots.pop()) is not None and slot.scalar:
+        raise Filled(items, length_unknown(contents(items)), kind_of(new))
+
+
+def can_be_filled(items: list[Any]) -> bool:
+    """Whether a list was made before a loop whose steps are recorded now, and may be in buffers."""
+    around = bodies_around(items)
+    is_loop = around and (around[-1].takes_appends or around[-1].ends_unknown)
+    return bool(is_loop) and not (is_unclear(items) or is_unhoused(items) or is_copy(items))
+
+
 def put_number(choice: Choice, index: int, new: Any, put: Callable[..., None]) -> bool:
     """``choice[index] = new`` of one of several lists, by ``put``, where all that is there and what
     comes is numbers. Whether it is so."""
     before = [one[index] for one in choice.objects if -len(one) <= index < len(one)]
+    return len(before) == len(choice.objects) and _put_numbers(choice, index, new, before, put)
+
+
+def _put_numbers(
+    choice: Choice, place: Any, new: Any, before: Sequence[Any], put: Callable[..., None]
+) -> bool:
+    """Put ``new`` at a place of the one that is meant, and what was there ``before`` at that of the
+    others, if all are numbers. Whether they are."""
     slots = [slot_of(x) for x in (*before, new)]
-    if len(before) < len(choice.objects) or any(x is None or not x.scalar for x in slots):
+    if any(slot is None or not slot.scalar for slot in slots):
         return False
     for number, one, old in zip(sorted(choice.options), choice.objects, before, strict=True):
-        found = np.where(np.equal(choice.number, number), new, old)[()]
-        found = weakened(found) if is_weak(new) and is_weak(old) else found
-        put(one, index, one_of_classes(found, (old, new)))
+        put(one, place, one_of_two(np.equal(choice.number, number), new, old))
     return True
+
+
+def one_of_two(flag: Any, x: Any, y: Any) -> Any:
+    """The number ``x`` where ``flag`` is true, else ``y``."""
+    found = np.where(flag, x, y)[()]
+    return one_of_classes(weakened(found) if is_weak(x) and is_weak(y) else found, (y, x))
 
 
 def put_attribute(choice: Choice, name: str, new: Any, old: Callable[[Any], Any], put: Any) -> None:
@@ -89,15 +138,28 @@ def put_attribute(choice: Choice, name: str, new: Any, old: Callable[[Any], Any]
     missing = [one for one in choice.objects if one is None]
     if missing:
         note_raise(choice.where(lambda one: one is None))
-    for number, one in zip(sorted(choice.options), choice.objects, strict=True):
-        if one is not None:
-            flag = lift(np.equal(choice.number, number))
-            try:
-                before = partial(_itself, old(one))
-            except AttributeError:  # the one that is meant gets it
-                either(flag, partial(put, one, name, new), partial(_itself, None), "an attribute")
-                continue
-            put(one, name, either(flag, partial(_itself, new), before, "an attribute"))
+        choice = Choice(choice.number, choice.options - {number_of(None)})
+    if any(is_computed(type(one), name, put=True) for one in choice.objects):
+        done_by(choice, [partial(put, one, name, new) for one in choice.objects])
+        return
+    found = [_or_missing(old, one) for one in choice.objects]
+    if _put_numbers(choice, name, new, found, put):
+        return
+    for number, one, before in zip(sorted(choice.options), choice.objects, found, strict=True):
+        flag = lift(np.equal(choice.number, number))
+        if before is MISSING:  # the one that is meant gets it
+            either(flag, partial(put, one, name, new), partial(_itself, None), "an attribute")
+            continue
+        put(
+            one, name, either(flag, partial(_itself, new), partial(_itself, before), "an attribute")
+        )
+
+
+def _or_missing(old: Callable[[Any], Any], one: Any) -> Any:
+    try:
+        return old(one)
+    except AttributeError:
+        return MISSING
 
 
 def called_one(choice: Choice, args: Sequence[Any], options: dict[str, Any]) -> Any:
@@ -140,8 +202,11 @@ def put_by(items: dict[Any, Any], choice: Choice, new: Any) -> None:
         items[one] = either(flag, partial(_itself, new), partial(_itself, items[one]), "by a key")
 
 
-def asked(choice: Choice, ask: Callable[[Any], Any]) -> Any:
-    """What ``ask`` gives for the one of several objects that is meant."""
+def asked(choice: Choice, ask: Callable[[Any], Any], name: str = "") -> Any:
+    """What ``ask`` gives for the one of several objects that is meant; an attribute's ``name``."""
+    own = any(_answers_itself(one, name) for one in choice.objects)
+    if own and not is_quiet(partial(_ask_all, choice, ask)):  # it happens to one of them alone
+        return done_by(choice, [partial(ask, one) for one in choice.objects])
     found, missing = [], []
     for one in choice.objects:
         try:
@@ -154,6 +219,19 @@ def asked(choice: Choice, ask: Callable[[Any], Any]) -> Any:
         note_raise(choice.where(lambda one: any(one is x for x in missing)))
         choice = Choice(choice.number, choice.options - set(map(number_of, missing)))
     return of_several(choice, found)
+
+
+def _answers_itself(one: Any, name: str) -> bool:
+    """Whether a function of the user's may be called for what is asked of an object."""
+    if is_word(one) or isinstance(one, (*CONTAINERS, FunctionType)):
+        return False
+    return not name or is_computed(type(one), name)
+
+
+def _ask_all(choice: Choice, ask: Callable[[Any], Any]) -> None:
+    for one in choice.objects:
+        with suppress(LookupError, AttributeError):
+            ask(one)
 
 
 def truth_of(choice: Choice) -> Any:
@@ -251,10 +329,21 @@ def of_one(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
     if not args or type(args[0]) is not Choice:
         return MISSING
     if len(args) == 1 and callee in _OF_WORDS:
-        return asked(args[0], callee)
+        return asked(args[0], lambda known: called(callee, known))
     if callee is callable or callee is isinstance:
         return asked(args[0], lambda known: called(callee, known, *args[1:]))
     owner: Any = getattr(callee, "__self__", None)
     if isinstance(owner, dict) and callee.__name__ == "get":
         return asked(args[0], lambda known: owner.get(known, *args[1:]))
     return MISSING
+
+
+def refuse_held(x: Any) -> None:
+    """Refuse a container that holds what may be one of several objects: Python does not know
+    which."""
+    x = vars(x) if is_namespace(x) else x
+    if isinstance(x, (tuple, *CONTAINERS)):
+        for item in x.values() if isinstance(x, dict) else x:
+            if type(item) is Choice:
+                refuse()
+            refuse_held(item)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, MutableMapping
 from functools import partial
-from typing import Any, NoReturn
+from typing import Any, ClassVar, NoReturn
 
 from ckad.errors import CkadError, UnrecordableError
 from ckad.place import Source, at_place, user_place
@@ -188,6 +188,8 @@ class Stacked(BaseException):
 
     ``kind`` is that of an item, if it is known; ``error`` is raised where there can be no buffers.
     """
+
+    grows: ClassVar[bool] = True
 
     def __init__(
         self, owner: Any, error: CkadError, kind: Kind | None = None, is_needed: bool = True

@@ -20,7 +20,8 @@ from ckad.trace.arrays import traced
 from ckad.trace.integers.affine import declare
 from ckad.trace.memory.context import Trace, current
 from ckad.trace.memory.storage import Storage, link
-from ckad.trace.source.memory.contents import is_in_no_buffer, said
+from ckad.trace.source.memory.contents import Stacked, is_in_no_buffer, said
+from ckad.trace.source.memory.rows.kinds import Kind
 from ckad.trace.source.names.frame import Key, enclosing, region
 from ckad.trace.source.names.region import Growth
 from ckad.trace.source.values import Slot, is_kept, join, slot_of
@@ -60,6 +61,15 @@ class Outgrown(BaseException):
 
     def __init__(self, buffer: Buffer) -> None:
         self.buffer = buffer
+
+
+class Filled(Stacked):
+    """A list that keeps its length: a body puts numbers into it at traced places."""
+
+    grows = False
+
+    def __init__(self, owner: Any, error: CkadError, kind: Kind | None) -> None:
+        super().__init__(owner, error, kind, is_needed=False)
 
 
 def steps_of(before: Any, end: Any, path: tuple[int, ...] = ()) -> Iterator[Step]:

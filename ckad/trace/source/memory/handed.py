@@ -9,11 +9,21 @@ from __future__ import annotations
 from typing import Any
 
 from ckad import trees
-from ckad.trace.source.memory.contents import ITEMS, Contents, contents, stack_of
+from ckad.trace.source.memory.contents import (
+    ITEMS,
+    Contents,
+    bodies_around,
+    contents,
+    read,
+    stack_of,
+)
 from ckad.trace.source.memory.rows.kinds import Kind
 from ckad.trace.source.memory.rows.stacks import Layout, Stack
 from ckad.trace.source.names.frame import Frame, made
 from ckad.trace.values.tracer import Number, fresh, value
+
+#: Lists in lists are looked into to this depth.
+_DEEPEST = 4
 
 
 class Handed:
@@ -35,7 +45,11 @@ class Handed:
 
 def handed(frame: Frame, x: Any) -> Any:
     """What goes from step to step for what a name of a frame is bound to."""
-    stack = stack_of(x) if type(x) is list and not isinstance(frame, Contents) else None
+    if isinstance(frame, Contents) or type(x) not in (list, tuple):
+        return x
+    stack = stack_of(x) if type(x) is list else None
+    if stack is None:
+        _fill_inner(x)
     if stack is None or not isinstance(stack.first, int) or (stack.first and stack.layout.is_ring):
         return x
     first, count, arrays = stack.first, stack.count, list[Any](stack.layout.buffers)
@@ -44,6 +58,16 @@ def handed(frame: Frame, x: Any) -> Any:
     elif first:
         return x
     return Handed(stack.layout.kind, arrays, count)
+
+
+def _fill_inner(x: Any, depth: int = _DEEPEST) -> None:
+    """Give lists in a list the items that are their own, by views of their rows."""
+    for part in x if depth else ():
+        if type(part) is list and (stack := stack_of(part)) is not None:
+            if stack.is_known and not bodies_around(part):
+                read(part)
+        elif type(part) in (list, tuple):
+            _fill_inner(part, depth - 1)
 
 
 def housed(x: Any) -> Any:

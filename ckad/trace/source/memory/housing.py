@@ -89,10 +89,11 @@ class House(ContainerHouse):
         super().__init__(found)
         self.is_ring = type(self.owner) is deque and self.owner.maxlen is not None
         self.space = 0  # rows for what is appended
+        self.grows = found.grows
 
     def suppose(self, most: float) -> None:
         """Leave space for what steps append if each of ``most`` appends one item."""
-        if self.is_ring:
+        if self.is_ring or not self.grows:
             return
         each = self.kind.nbytes if self.kind else ASSUMED_BYTES
         if math.isinf(most):
@@ -144,6 +145,8 @@ class House(ContainerHouse):
     def room(self, growth: Growth, length: float, most: int | None) -> tuple[bool, int | None]:
         """Whether it is a ring, and the space for what ``length`` steps append, if it is known."""
         is_ring = self.is_ring or growth.now <= 0
+        if not (self.grows or growth.pushed or growth.now) and growth.is_monotonic:
+            return self.is_ring, 0
         space = _whole(growth.peak if is_ring else _times(length, growth.pushed))
         if most is not None and growth.is_monotonic and type(self.before) is not Stack:
             space = max(most - len(self.before), 0)
@@ -234,9 +237,13 @@ class Housing:
             known.suppose(most)
         else:
             known.leave()
-            was_probed, known.kind = known.is_probed, found.kind
-            if was_probed and isinstance(known, House):
-                known.suppose(most)
+            is_other, known.kind = known.is_probed, found.kind
+            if isinstance(known, House):
+                is_other |= known.grows < found.grows
+                known.grows |= found.grows
+                known.is_needed |= found.is_needed
+                if is_other:
+                    known.suppose(most)
         return True
 
     @property
@@ -296,6 +303,9 @@ class Housing:
     def mark(self, inner: Region) -> None:
         """Note in a body which lists have space."""
         inner.housed = set(self.houses)
+        inner.filled = {
+            key for key, x in self.houses.items() if isinstance(x, House) and not x.grows
+        }
         inner.probed = {key for key, house in self.houses.items() if house.is_probed}
         inner.unhoused = self.unhoused
 

@@ -200,6 +200,8 @@ def append(owner: Any, new: Any, flag: Any = True) -> None:
     if stack is None:
         owner.append(new)
         return
+    if any(id(owner) in inner.filled for inner in bodies_around(owner)):
+        raise Stacked(owner, changes_length(type(owner).__name__), stack.layout.kind)
     if _is_full(stack):  # it is also made shorter, so that the space was thought to be enough
         raise changes_length(type(owner).__name__)
     if not bodies_around(owner) and not stack.layout.is_ring:

@@ -90,7 +90,7 @@ def is_one(one: Any, other: Any) -> Any:
         shown = zip(map(_memory, arrays_of(one)), map(_memory, arrays_of(other)), strict=False)
         if any(x and y and x.root is not y.root and are_one(x, y) for x, y in shown):
             _refuse(one)
-        if are_twins(one, other) or (can_differ(one) and (_is_copy(one) or _is_copy(other))):
+        if are_twins(one, other) or (can_differ(one) and (is_copy(one) or is_copy(other))):
             _refuse(one)
         if any(are_twins(x, other) for x in twins_of(one)):
             _refuse(one)  # both are picked from the same ones
@@ -120,7 +120,7 @@ def check_identity(x: Any) -> None:
     """An error where it is not known which object in Python ``x`` is."""
     row = ledger().rows.get(id(x))
     is_read = row is not None and row.place is not None
-    if is_read or type(x) is Choice or twins_of(x) or _is_copy(x):
+    if is_read or type(x) is Choice or twins_of(x) or is_copy(x):
         _refuse(x)
 
 
@@ -136,7 +136,7 @@ def check_found(callee: Any, owner: Any, args: Sequence[Any]) -> None:
         check_key(tuple(args[:1]))
 
 
-def _is_copy(x: Any) -> bool:
+def is_copy(x: Any) -> bool:
     """Whether ``x`` stands for the objects that the steps of a loop begin with."""
     return any(id(x) in inner.copies for inner in enclosing())
 
@@ -200,7 +200,7 @@ def noted_row(item: Any, stack: Stack) -> Any:
     """``item``, which is put into a list in buffers."""
     rows = ledger().rows
     for k, (x,) in enumerate(containers(item)):
-        if _is_held(x) or _is_copy(x) or twins_of(x):  # it may be one of those in the list
+        if _is_held(x) or is_copy(x) or twins_of(x):  # it may be one of those in the list
             stack.layout.identity.are_distinct = False
             if stack.layout.identity.are_told:
                 _refuse(x)

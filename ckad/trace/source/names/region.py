@@ -50,6 +50,7 @@ class Region:
         self.whole: dict[int, Any] = {}  # lists of which the body does more than append to them
         self.growth: dict[int, Growth] = {}  # by how much lists have grown here
         self.housed: set[int] = set()  # lists with space in buffers for what is appended here
+        self.filled: set[int] = set()  # those without space, for items at traced places
         self.wanted: list[Any] = []  # lists that are to have some when it is recorded again
         self.unhoused: set[int] = set()  # those for which it is not known how much that is
         self.looked: set[int] = set()  # lists in buffers with which more is done than appending

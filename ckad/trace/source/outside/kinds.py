@@ -62,6 +62,17 @@ def users(kind: type, name: str) -> Any:
     return ABSENT
 
 
+def is_computed(kind: type, name: str, put: bool = False) -> bool:
+    """Whether a function of the user's is called where an attribute is read, or ``put``."""
+    found = users(kind, name)
+    own = ("__set__", "__setattr__") if put else ("__get__", "__getattr__", "__getattribute__")
+    if type(found) in (property, functools.cached_property):
+        return True
+    return any(users(kind, x) is not ABSENT for x in own[1:]) or (
+        found is not ABSENT and users(type(found), own[0]) is not ABSENT
+    )
+
+
 class Slots(MutableMapping[str, Any]):
     """The attributes of an object whose class keeps them in slots, as ``vars`` shows others'.
 

@@ -33,12 +33,14 @@ from ckad.trace.source.memory.contents import (
     length_unknown,
     stack_of,
 )
+from ckad.trace.source.memory.growing import Filled
 from ckad.trace.source.memory.rows.kinds import Kind, kind_of, kind_of_all
 from ckad.trace.source.memory.rows.stacks import Layout, Stack, stacked
-from ckad.trace.source.memory.twins import one_of_several
+from ckad.trace.source.memory.twins import check_alone, one_of_several
 from ckad.trace.source.names.frame import Frame, depth_of, enclosing, made, region
 from ckad.trace.source.outside.kinds import SEQUENCES
-from ckad.trace.values.tracer import fresh, lift, value
+from ckad.trace.source.values import slot_of
+from ckad.trace.values.tracer import Tracer, fresh, lift, value
 
 #: How many iterators may stand in each other: enumerate(zip(xs, ys)).
 _DEEPEST = 4
@@ -106,9 +108,38 @@ def extend(choice: Choice, items: Sequence[Any]) -> None:
 
 def store(choice: Choice, index: Any, new: Any, put: Callable[..., None]) -> None:
     """``lists[k][index] = new``, by ``put`` in the one that is meant."""
+    if isinstance(index, Tracer):
+        _house_numbers(choice, new)
+        if _put_in_buffers(choice, index, new):
+            return
     plain = type(index) is int and not any(stack_of(x) or is_unclear(x) for x in choice.objects)
     if not plain or not chosen.put_number(choice, index, new, put):
         chosen.done_by(choice, [partial(put, one, index, new) for one in choice.objects])
+
+
+def _house_numbers(choice: Choice, new: Any) -> None:
+    """Have lists of numbers, equally long, kept in buffers: what is put at a traced place of one of
+    them is written into each, and not by branches for each of their items."""
+    lists = choice.objects
+    if not all(type(x) is list and not stack_of(x) and chosen.can_be_filled(x) for x in lists):
+        return
+    for one in lists:
+        check_alone(one)
+    slots = {slot_of(x) for x in (*(x for one in lists for x in one), new)}
+    if len({*map(len, lists)}) == len(slots) == 1 and (slot := slots.pop()) and slot.scalar:
+        _house(choice, {id(one): kind_of(new) for one in lists}, Filled)
+
+
+def _put_in_buffers(choice: Choice, index: Tracer, new: Any) -> bool:
+    """Put a number into each list, of rows of buffers, where it is meant; whether this can be."""
+    stacks, slot = [stack_of(x) for x in choice.objects], slot_of(new)
+    counts = {x.count if x and isinstance(x.count, int) else None for x in stacks}
+    if slot is None or not slot.scalar or len(counts) > 1 or None in counts:
+        return False
+    for one in choice.objects:
+        flag = choice.where(partial(operator.is_, one))
+        listed.store(one, index, chosen.one_of_two(flag, new, listed.item(one, index)))
+    return True
 
 
 # --- appending -----------------------------------------------------------------------------------
@@ -123,7 +154,7 @@ def _append(choice: Choice, item: Any) -> None:
         listed.append(one, item, choice.where(partial(operator.is_, one)))
 
 
-def _house(choice: Choice, kinds: dict[int, Kind | None]) -> None:
+def _house(choice: Choice, kinds: dict[int, Kind | None], wanted: Any = Stacked) -> None:
     """Have lists kept in buffers by the bodies within which they were made."""
     lists = [x for x in choice.objects if stack_of(x) is None and _is_from_outside(x)]
     if not lists:
@@ -131,7 +162,7 @@ def _house(choice: Choice, kinds: dict[int, Kind | None]) -> None:
     refused = next(filter(is_unhoused, lists), None)
     if refused is not None:
         raise length_unknown(contents(refused))
-    last, *others = (Stacked(x, length_unknown(contents(x)), kinds[id(x)]) for x in lists)
+    last, *others = (wanted(x, length_unknown(contents(x)), kinds[id(x)]) for x in lists)
     for found in others:
         around = [x for x in enclosing() if x.depth == depth_of(found.owner) + 1]
         around[0].wanted.append(found)
