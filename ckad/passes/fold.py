@@ -55,11 +55,8 @@ def folding(tape: Tape) -> Rewrite:
     def is_read(b: Builder, x: int, env: list[int]) -> bool:
         """By another row than the one that is rewritten, so far as those before are left."""
         for k in readers[x]:
-            if k > len(env):
-                return True
-            if k < len(env) and _unshaped(b, env[x]) in (
-                _unshaped(b, y) for y in b.rows[env[k]].operands
-            ):
+            operands = b.rows[env[k]].operands if k < len(env) else ()
+            if k > len(env) or any(_unshaped(b, y) == _unshaped(b, env[x]) for y in operands):
                 return True
         return False
 
@@ -73,9 +70,7 @@ def folding(tape: Tape) -> Rewrite:
 
 
 def _unshaped(b: Builder, x: int) -> int:
-    while b.rows[x].op is Op.RESHAPE:
-        (x,) = b.rows[x].operands
-    return x
+    return _unshaped(b, b.rows[x].operands[0]) if b.rows[x].op is Op.RESHAPE else x
 
 
 def _fold_row(b: Builder, row: Row, env: list[int]) -> int | None:

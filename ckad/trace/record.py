@@ -106,7 +106,8 @@ dispatch.later(
     "ckad.trace.primitives.complex.error_functions",
 )
 dispatch.later(
-    "scipy.integrate", "ckad.integrate.called.solvers", "ckad.integrate.called.quadrature"
+    "scipy.integrate",
+    *(f"ckad.integrate.called.{x}" for x in ("solvers", "quadrature", "boundary")),
 )
 dispatch.later(
     *("scipy.optimize", "ckad.optimize.zeros", "ckad.optimize.minima", "ckad.optimize.fits"),

@@ -273,9 +273,6 @@ def _fixed_quad(func: Any, a: Any, b: Any, args: Any = (), n: int = 5) -> Any:
 
 #: Functions that find how many numbers they return, and what to write in their place.
 _REMEDIES = {
-    "solve_bvp": "Write a shooting method: ckad.optimize.root of what solve_ivp(f, (a, b), y0, "
-    "method).y[:, -1] leaves at the other end; or ckad.optimize.root of the differences at the "
-    "points of a mesh that is known, from a solution of SciPy's at nearby numbers.",
     "cubature": "Write nquad, or quad_vec along one axis and a sum of known nodes along the other.",
     "tanhsinh": "Write quad, which takes infinite ends and halves where it has to.",
     "nsum": "Write a loop, or np.sum over as many terms as are wanted.",
