@@ -270,15 +270,15 @@ def _recorded(
         note_given(fun, args, kwargs)
         try:
             out = _run(fun, args, kwargs)
+            leaves, out_tree = trees.flatten(_made_whole(out))
+            leaves = [_of_call(computed(clear(x)), trace) for x in leaves]
+            for leaf in leaves:
+                _check_result(fun, leaf)
+            rows = [value(x) for x in leaves]
         except AliasError as error:
             for node in filter(lambda x: x not in written_out, trace.filling):
                 raise WrittenOut(node, error) from error
             raise
-        leaves, out_tree = trees.flatten(_made_whole(out))
-        leaves = [_of_call(computed(clear(x)), trace) for x in leaves]
-        for leaf in leaves:
-            _check_result(fun, leaf)
-        rows = [value(x) for x in leaves]
         scalars = [
             x.scalar if isinstance(x, Tracer) else not isinstance(x, np.ndarray) for x in leaves
         ]

@@ -61,7 +61,7 @@ def record_and_evaluate(fun: Function, *args: Any) -> list[Leaf]:
     def watched(*tracers: Any) -> Any:
         storages = [getattr(t, "storage", None) for t in tracers]
         out = fun(*tracers)
-        seen.extend(_known(leaf, storages) for leaf in trees.flatten(out)[0])
+        seen[:] = [_known(leaf, storages) for leaf in trees.flatten(out)[0]]  # it may run again
         return out
 
     arguments = take_apart(args)

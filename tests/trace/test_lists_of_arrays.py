@@ -193,3 +193,15 @@ def tuples_told_by_identity(p):
 )
 def test_steps_that_change_or_tell_apart_the_items(program):
     check_number(program, AT)
+
+
+def test_arrays_that_a_loop_has_written_into_are_given_back():
+    def program(x):
+        rows = [x + k for k in range(9)]
+        for k, row in enumerate(rows):
+            row[0] = k
+        return rows
+
+    x = np.arange(1.0, 4.0)
+    for found, expected in zip(ckad.jit(program)(x), program(x), strict=True):
+        np.testing.assert_array_equal(found, expected)
