@@ -63,10 +63,10 @@ def are_arrays(x: Sequence[Any], target: ast.expr) -> bool:
     if len({trees.flatten(one)[1] for one in x}) > 1:
         return False
     columns = zip(*map(_parts, x), strict=True)
-    return all(len({shape_of(y) for y in column}) == 1 for column in columns)
+    return all(len({_kind(y) for y in column}) == 1 for column in columns)
 
 
-def shape_of(x: Any) -> Any:
+def _kind(x: Any) -> Any:
     kind = slot_of(x)
     return kind and (kind.type.shape, kind.type.dtype)
 
