@@ -37,10 +37,6 @@ class Loaded(Protocol):
     def from_cache(self) -> bool:
         """Whether it was read from a disk."""
 
-    @property
-    def shares(self) -> bool:
-        """Whether several threads work on a run."""
-
     def bare(self, feeds: Mapping[int, Feed], slots: Mapping[int, Slots]) -> Bare:
         """The program for threads that Python does not know; EngineError if there is none."""
 

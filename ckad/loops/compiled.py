@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from time import perf_counter
+from time import perf_counter, thread_time
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -45,7 +45,6 @@ class Run(NamedTuple):
     on_disk: Callable[[], int]  # bytes of states at the moment
     rounding: Callable[[], float | None]  # by how much states were changed
     seconds: Callable[[Mapping[int, int]], float | None]  # predicted, if loops run so many steps
-    clock: Callable[[], float]  # of what the seconds of steps are
     waits: bool  # for a disk, so that the seconds of a run are those of the wall
 
 
@@ -286,7 +285,7 @@ class Compiled:
         run = self._run
         while True:
             timed = self._looks < LOOKS or (self._least or 0.0) > SHORT
-            began, busy = perf_counter(), run.clock() if timed else 0.0
+            began, busy = perf_counter(), thread_time() if timed else 0.0
             try:
                 results = self.loaded.run(inputs, run.feeds, run.slots, on_progress)
             except BegunWith as begun:
@@ -296,7 +295,7 @@ class Compiled:
             else:
                 seconds = perf_counter() - began
                 if timed:
-                    busy = seconds if run.waits else run.clock() - busy
+                    busy = seconds if run.waits else thread_time() - busy
                     self._least, self._looks = min(busy, self._least or busy), self._looks + 1
                 self._shown = None
                 self._note(run)

@@ -23,8 +23,6 @@ from ckad.loops.tables import chunks
 COUNTED = 200_000
 #: Pieces of them that tell how long it takes to make one.
 PIECES = 100
-#: Bytes of new memory that tell what its pages take.
-TOUCHED = 2**23
 #: Bytes that the caches are thought to hold, and nanoseconds that a byte takes beyond them: it is
 #: written and read once, and lies on a page that the system has to find.
 CACHE, MEMORY = 10 * 2**20, 0.2
@@ -118,12 +116,13 @@ def _fresh() -> float:
     """Seconds that a byte takes on a page that is new, beside writing it."""
     times = [_touched() for _ in range(3)]
     first, again = min(x for x, _ in times), min(y for _, y in times)
-    return max(0.0, first - again) / TOUCHED
+    return max(0.0, first - again) / MOST
 
 
 def _touched() -> tuple[float, float]:
-    """Seconds of new memory that is written, and of writing it again."""
-    memory = aligned(MOST)[:TOUCHED]  # so large that it comes from the system
+    """Seconds of new memory that is written, and of writing it again: as much as is never kept,
+    since caches still hold the pages of a little that was given back, and clear it faster."""
+    memory = aligned(MOST)
     return _filled(memory), _filled(memory)
 
 

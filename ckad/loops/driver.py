@@ -29,7 +29,7 @@ from ckad.loops.costs import Costs, Prediction
 from ckad.loops.disk import on_disk, seconds_on_disk
 from ckad.loops.engines import AUTO, ENGINES, chosen, engine_named
 from ckad.loops.progress import Shown
-from ckad.loops.threads import clock, n_threads
+from ckad.loops.threads import n_threads
 from ckad.loops.watch import Watch
 from ckad.memory import format_bytes, free_memory, parse_bytes
 from ckad.passes.calls.marks import unmarked
@@ -194,8 +194,7 @@ def _compile(
 
     def measured(run: Run, inputs: Sequence[np.ndarray]) -> Costs:
         loops = taped_loops(tape, engine.record_bytes)
-        given = run.feeds, run.slots, beside(tape, name), inputs, run.clock
-        return timed(loaded, loops, *given)
+        return timed(loaded, loops, run.feeds, run.slots, beside(tape, name), inputs)
 
     return Compiled(tape, loaded, planned, measured if can_be_timed(tape) else None, watch)
 
@@ -287,8 +286,8 @@ def _planned(
     plan = Plan(peak, known, courses.engine, chooser.plans(schedules), found, seconds)
     total = sum(schedules[x.name].forward_steps + x.n_steps for x in loops.values() if x.depth == 1)
     looks = courses.on_disk, lambda: courses.rounding, prediction.seconds
-    times = clock(loaded.shares, n_threads(options.threads)), has_disk or courses.resume is not None
-    return Run(plan, feeds, slots, total, lengths, *looks, *times)
+    waits = has_disk or courses.resume is not None
+    return Run(plan, feeds, slots, total, lengths, *looks, waits)
 
 
 def run_bytes(tape: Tape, loaded: Loaded, slots: dict[int, Slots], feeds: dict[int, Feed]) -> int:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from time import process_time, thread_time
 
 #: Looked at in this order; the usual ones of libraries that bring threads.
 VARIABLES = ("CKAD_NUM_THREADS", "NUMBA_NUM_THREADS", "OMP_NUM_THREADS")
@@ -17,13 +15,6 @@ ALLOWED = 8
 def n_threads(asked: int | None) -> int:
     """``threads=`` if it was given, else the environment's word, else all CPUs we may run on."""
     return min(asked or _named() or _cpus(), max(ALLOWED, _cpus()))
-
-
-def clock(shares: bool, threads: int) -> Callable[[], float]:
-    """Seconds of a run in time of processors, which other programs move little: the threads that
-    share it compute, or look for work, as long as it goes on, so each has its part of them."""
-    at_once = min(threads, _cpus())
-    return (lambda: process_time() / at_once) if shares else thread_time
 
 
 def _named() -> int | None:

@@ -14,7 +14,6 @@ from ckad.checkpoint.schedules.schedule import Action, Actions, Schedule
 from ckad.checkpoint.store.disk import DiskStore
 from ckad.errors import BudgetError, CheckpointError, ScheduleError
 from ckad.loops.disk import Speed
-from ckad.loops.threads import clock
 
 N, LATER = 40, 17
 WEIGHTS = np.linspace(0.0, 1.0, N)
@@ -215,14 +214,6 @@ def test_the_disk_of_a_schedule_that_is_asked_for_is_in_its_seconds(here, monkey
 
     monkeypatch.setattr("ckad.loops.disk.speed", broken)
     assert ckad.plan(lambda u: long(1.5 * u), u, **options).seconds is None
-
-
-def test_threads_that_share_a_run_have_their_parts_of_its_time(monkeypatch):
-    monkeypatch.setattr("ckad.loops.threads._cpus", lambda: 4)
-    monkeypatch.setattr("ckad.loops.threads.process_time", lambda: 12.0)
-    monkeypatch.setattr("ckad.loops.threads.thread_time", lambda: 5.0)
-    assert [clock(True, n)() for n in (1, 2, 8)] == [12.0, 6.0, 3.0]
-    assert clock(False, 8)() == 5.0
 
 
 def test_rounding_is_refused_where_it_would_change_more_than_floats():

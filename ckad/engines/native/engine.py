@@ -48,10 +48,6 @@ class Loaded:
         return bare(self._program_for(slots), feeds, slots)
 
     @property
-    def shares(self) -> bool:
-        return self.threads > 1 and self.program.facts.shares
-
-    @property
     def text(self) -> str:
         return self.program.text
 

@@ -52,7 +52,6 @@ class Loaded:
         self.compile_seconds = 0.0
         self.from_cache = False
         self.longest: dict[int, int] = {}
-        self.shares = False
 
     def program(self, slots: Mapping[int, Slots]) -> Program:
         if slots != self.slots:

@@ -10,9 +10,10 @@ so in which that can do no harm.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from functools import partial
 from math import inf
+from time import thread_time
 from typing import NamedTuple
 
 import numpy as np
@@ -43,7 +44,6 @@ FEWEST = 2
 NUMBERS = (Group.ELEMENTWISE, Group.SHAPE, Group.REDUCE)
 
 Row = tuple[int, int, int, int]
-Clock = Callable[[], float]
 Timing = Generator[list[Row], float, None]
 
 
@@ -94,15 +94,14 @@ def timed(
     slots: Mapping[int, Slots],
     beside: frozenset[int],
     inputs: Sequence[np.ndarray],
-    clock: Clock,
 ) -> Costs:
     """Run a few steps of each outermost loop under the slots of its plan, some times: what else the
-    machine does only adds to a time. Where one thread does it all, ``clock`` is that thread's own,
-    which other programs do not move."""
-    (found, spent), k = _once(loaded, loops, feeds, slots, beside, inputs, clock), 1
+    machine does only adds to a time. Seconds are of this thread on a processor, which others hardly
+    move: as long as a run goes on, it computes, or looks whether its helpers have."""
+    (found, spent), k = _once(loaded, loops, feeds, slots, beside, inputs), 1
     # a first run may compile kernels, which is no reason not to run again
     while k < MOST_RUNS and spent * (k + 1) / k < LONGEST:
-        (again, more), k = _once(loaded, loops, feeds, slots, beside, inputs, clock), k + 1
+        (again, more), k = _once(loaded, loops, feeds, slots, beside, inputs), k + 1
         least = {name: found.loops[name].least(cost) for name, cost in again.loops.items()}
         found, spent = Costs(least, min(found.outside, again.outside)), spent + more
     return found
@@ -115,7 +114,6 @@ def _once(
     slots: Mapping[int, Slots],
     beside: frozenset[int],
     inputs: Sequence[np.ndarray],
-    clock: Clock,
 ) -> tuple[Costs, float]:
     """What was found, and the seconds of the steps."""
     trials: dict[int, Trial] = {}
@@ -123,11 +121,11 @@ def _once(
     for name, loop in loops.items():
         if loop.depth == 1 and loop.n_steps >= FEWEST:
             size = step_bytes(dict(loops), dict(slots), name)
-            trials[name] = Trial(loop, size, slots[name], name in beside, clock)
+            trials[name] = Trial(loop, size, slots[name], name in beside)
             feeds[name] = Feed(lambda: iter(()), MOST_ROWS, 0, None, trials[name].begun)
     loaded.run(inputs, feeds, slots, None)
     # what it takes to prepare a run of other actions is no part of one
-    whole = clock() - min((x.began for x in trials.values()), default=clock())
+    whole = thread_time() - min((x.began for x in trials.values()), default=thread_time())
     within = sum(x.within for x in trials.values())
     found = {name: x.cost for name, x in trials.items() if x.cost}
     return Costs(found, max(0.0, whole - within)), within
@@ -147,10 +145,8 @@ class Trial:
 
     window: Window
 
-    def __init__(
-        self, loop: TapedLoop, step_bytes: int, slots: Slots, beside: bool, clock: Clock
-    ) -> None:
-        self.clock, self.step_bytes, self.beside = clock, step_bytes, beside
+    def __init__(self, loop: TapedLoop, step_bytes: int, slots: Slots, beside: bool) -> None:
+        self.step_bytes, self.beside = step_bytes, beside
         self.n, self.is_guarded = loop.n_steps, loop.guard != UNGUARDED
         self.n_slots, self.n_tape_slots = slots.n_slots, slots.n_tape_slots
         self.first = 0  # of the residual slots
@@ -163,14 +159,14 @@ class Trial:
         self.began = self.since = 0.0
 
     def begun(self, window: Window, inputs: Sequence[np.ndarray]) -> Trial:
-        self.window, self.began = window, self.clock()
+        self.window, self.began = window, thread_time()
         return self
 
     def following(self, n_steps: int | None) -> Rows:
-        now = self.clock()
+        now = thread_time()
         rows = self.steps.send(now - self.since) if self.since else next(self.steps)
         piece = np.array(rows, np.int64)
-        self.since = self.clock()
+        self.since = thread_time()
         self.within += self.since - now
         return piece
 
