@@ -87,7 +87,7 @@ def _running_place(functions: list[Placed]) -> Source:
     """The place of the innermost function that is not a library's; of that, if all are."""
     innermost = functions[-1].place
     file = innermost.file
-    if (_WHOSE.get(file) or _whose(file)) is _Whose.USER:
+    if is_users_file(file):
         return innermost
     if not file.startswith(_OTHERS):
         return innermost
@@ -121,8 +121,11 @@ def _whose(file: str) -> _Whose:
 
 def is_users(frame: FrameType) -> bool:
     """Whether a frame runs code that is neither ckad's nor NumPy's, SciPy's or Numba's."""
-    file = frame.f_code.co_filename
-    return (_WHOSE.get(file) or _whose(file)) is _Whose.USER and not _is_generated(frame)
+    return is_users_file(frame.f_code.co_filename) and not _is_generated(frame)
+
+
+def is_users_file(file: str) -> bool:
+    return (_WHOSE.get(file) or _whose(file)) is _Whose.USER
 
 
 def _library_call() -> tuple[Source, str] | None:

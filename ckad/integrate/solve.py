@@ -139,6 +139,8 @@ def solve_ivp(
         return _recorded(METHODS[method], now, observe, dense_output)
     if method in STIFF or method in SCIPYS:
         options |= {"jac": jac, "jac_sparsity": jac_sparsity}
+    options |= {"first_step": first_step, "max_step": max_step, "vectorized": vectorized}
+    options |= {"rtol": bounds.rtol, "atol": bounds.atol}
     solver: Any = SAME_OUTSIDE.get(method, method)
     if method in METHODS and method not in SAME_OUTSIDE:
         whole = asked._replace(t_eval=np.array([asked.t0]))  # so that it keeps its last step
@@ -147,11 +149,6 @@ def solve_ivp(
         *(finite_at_first(fun), (asked.t0, asked.tf), asked.y0, solver),
         *(asked.t_eval, dense_output, events),
         args=None if args is None else arguments(args),
-        first_step=first_step,
-        max_step=max_step,
-        rtol=bounds.rtol,
-        atol=bounds.atol,
-        vectorized=vectorized,
         **options,
     )
     if saveat is not None:

@@ -62,17 +62,8 @@ def hybrid(f: F, slopes: F, x: Any, xtol: float, limit: int, factor: float) -> A
             slower = np.where(gained >= 0.1, 0, slower + 1)
         whole = length(scale * x)
         near = near | (made <= xtol * whole)
-        if radius <= xtol * whole or size == 0.0:
-            info = info + 1
-            break
-        if 0.1 * np.maximum(0.1 * radius, made) <= EPS * whole:
-            info = info + 3
-            break
-        if slower == 5:
-            info = info + 4
-            break
-        if slow == 10:
-            info = info + 5
+        info = ending(radius <= xtol * whole or size == 0.0, radius, made, whole, slower, slow)
+        if info != 0:
             break
         if bad == 2:
             jacobian = slopes(x)
@@ -82,6 +73,17 @@ def hybrid(f: F, slopes: F, x: Any, xtol: float, limit: int, factor: float) -> A
             jacobian = jacobian + change[:, np.newaxis] * along
             fresh = False
     return x, value, np.where(info == 0, 2, info), calls, near
+
+
+def ending(is_root: Any, radius: Any, made: Any, whole: Any, slower: Any, slow: Any) -> Any:
+    """Why no further step is made, as MINPACK's ``info``; 0 if one is."""
+    if is_root:
+        return 1
+    if 0.1 * np.maximum(0.1 * radius, made) <= EPS * whole:
+        return 3
+    if slower == 5:
+        return 4
+    return 5 if slow == 10 else 0
 
 
 def agreement(size: Any, tried: Any, foreseen: Any) -> Any:

@@ -167,7 +167,8 @@ def recorded(
             error = found
     assert refusal is not None
     if error is not refusal:
-        refusal.add_note(f"Nor can it be recorded as it runs for these numbers. {error}")
+        why = "" if str(error) == str(refusal) else f" {error}"
+        refusal.add_note(f"Nor can it be recorded as it runs for these numbers.{why}")
     raise refusal from None
 
 

@@ -169,3 +169,19 @@ def test_lists_that_the_first_step_makes_are_found_at_once(monkeypatch):
     difference = (logged(0.3 + 1e-6) - logged(0.3 - 1e-6)) / 2e-6
     assert gradient == pytest.approx(difference, rel=1e-7)
     assert len(rounds) < 20
+
+
+def test_a_file_gets_no_text_of_a_traced_value(tmp_path, capsys):
+    file = tmp_path / "out.txt"
+
+    def told(x):
+        with open(file, "w") as out:
+            print("sum", file=out)
+            print(np.sum(x), file=out)
+        print(np.sum(x))
+        return np.sum(x)
+
+    with pytest.warns(ckad.errors.SkippedCallWarning, match="print"):
+        ckad.grad(told)(np.ones(2))
+    assert file.read_text() == "sum\n"
+    assert capsys.readouterr().out == "<traced f64[]>\n"

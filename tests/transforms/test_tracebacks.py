@@ -12,7 +12,13 @@ import scipy.optimize
 import scipy.special
 
 import ckad
-from ckad.errors import CkadError, ConcreteValueError, UnsupportedFunctionError
+from ckad.errors import (
+    AsRunWarning,
+    CarryError,
+    CkadError,
+    ConcreteValueError,
+    UnsupportedFunctionError,
+)
 
 X = np.ones(4)
 
@@ -69,13 +75,56 @@ def test_all_frames_are_there_for_those_who_ask(monkeypatch: pytest.MonkeyPatch)
     assert shown.count("/ckad/trace/") > 10
 
 
-def test_errors_of_the_users_keep_their_frames() -> None:
-    def failing(x: Any) -> Any:
-        raise KeyError("mine")
+def missing(x: Any) -> Any:
+    return x["missing"]
 
-    with pytest.raises(KeyError, match="mine") as caught:
-        ckad.grad(failing)(X)
-    assert "failing" in "".join(traceback.format_exception(caught.value))
+
+def each_missing(x: Any) -> Any:
+    for _ in range(3):
+        yield missing(x)
+
+
+def raising(x: Any) -> Any:
+    raise ValueError("mine")
+
+
+@pytest.mark.parametrize(
+    ("function", "error", "chain", "noted"),
+    [
+        (missing, KeyError, ["missing"], True),
+        (lambda x: sum(each_missing(x)), KeyError, ["<lambda>", "each_missing", "missing"], True),
+        (raising, ValueError, ["raising"], False),
+        (lambda x: x["u"][9], IndexError, ["<lambda>"], False),
+    ],
+)
+def test_errors_of_the_users_program_show_its_calls_as_python_does(
+    function: Any, error: Any, chain: list[str], noted: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("CKAD_DEBUG", raising=False)
+    with pytest.raises(error) as caught:
+        ckad.grad(function)({"u": X})
+    frames = traceback.extract_tb(caught.value.__traceback__)
+    assert [x.name for x in frames] == [frames[0].name, "called", *chain]
+    assert {x.filename for x in frames[2:]} == {__file__}
+    assert ("CKAD_DEBUG=1" in "".join(getattr(caught.value, "__notes__", []))) == noted
+
+
+def test_what_goes_wrong_in_ckad_shows_where(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CKAD_DEBUG", raising=False)
+    monkeypatch.setattr("ckad.transforms.call.pipeline.recorded", lambda: 1 / 0)
+    with pytest.raises(ZeroDivisionError) as caught:
+        ckad.grad(lambda x: np.sum(x))(X)
+    assert "/ckad/transforms/call.py" in "".join(traceback.format_exception(caught.value))
+
+
+def test_what_stands_in_both_ways_is_said_once() -> None:
+    def body(carry: Any, x: Any) -> Any:
+        return np.concatenate([carry, carry]), x
+
+    with pytest.warns(AsRunWarning), pytest.raises(CarryError) as caught:
+        ckad.jit(lambda x: ckad.scan(body, x, x)[0])(X)
+    shown = "".join(traceback.format_exception_only(caught.value))
+    assert shown.count("changes from f64[4] to f64[8]") == 1
 
 
 # --- inside of libraries ------------------------------------------------------------------

@@ -66,8 +66,7 @@ from ckad.trace.source.values import (
     holds_tracer,
     is_weak,
     lifted,
-    of_classes,
-    one_of_classes,
+    of_builtin,
     untranslated,
     weakened,
 )
@@ -248,6 +247,11 @@ def _call_library(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> 
     if (calls := is_in(callee, _CALLING)) or _is_numpy(callee):
         args = [_as_called(x) if calls or type(x) is MethodType else x for x in args]
         options = {k: _as_called(x) if type(x) is MethodType else x for k, x in options.items()}
+    return _call_noted(callee, owner, args, options)
+
+
+def _call_noted(callee: Any, owner: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
+    """Call with arguments that are what it takes, and note what it reads, changes and gives."""
     if not is_noted_later(callee):
         note_library(callee, args, options)
     if is_in(callee, CLOCKS):
@@ -266,7 +270,7 @@ def _call_library(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> 
     if type(result) is Tracer and _is_weak_call(callee, args, options):
         result = by_builtin(callee, args, weakened(result))
     if type(result) is Tracer and is_in(callee, _WEAK_RESULTS):
-        return _of_classes(callee, args, result)
+        return of_builtin(callee, args, result)
     if isinstance(result, (*CONTAINERS, tuple)):
         return new(result, given)
     if isinstance(result, Iterator):
@@ -373,15 +377,6 @@ def _is_weak_call(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> 
         return False
     items = args[0] if callee is sum and type(args[0]) in (list, tuple) else args
     return not options and all(is_weak(x) for x in items)
-
-
-def _of_classes(callee: Any, args: Sequence[Any], result: Tracer) -> Any:
-    """What a builtin gives, which may be of several classes if its operands are."""
-    if callee in (max, min):
-        items = args[0] if len(args) == 1 else args
-        numbers = isinstance(items, (list, tuple)) and all(np.ndim(x) == 0 for x in items)
-        return one_of_classes(result, items) if numbers else result
-    return of_classes(result, callee, *args) if callee in (abs, round, pow) else result
 
 
 def _counterpart(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import io
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -185,7 +186,8 @@ def skipped(callee: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
         return NotImplemented
     if name.startswith("tqdm.") and (isinstance(callee, type) or name.endswith(".trange")):
         return Progress(name, args, options)
-    if region() is None and not _is_unknown(given, callee is print):
+    is_shown = callee is print and options.get("file") in (None, sys.stdout, sys.stderr)
+    if region() is None and not _is_unknown(given, is_shown):
         return NotImplemented
     return _left_out(name)
 
@@ -196,7 +198,8 @@ def _items(given: Sequence[Any]) -> list[Any]:
 
 
 def _is_unknown(given: Sequence[Any], is_shown: bool) -> bool:
-    """Whether some of what a call gets is not known yet; a traced value can be printed."""
+    """Whether some of what a call gets is not known yet; a traced value can be printed, but to no
+    file."""
     if is_shown:
         return False
     is_text = any(type(x) in (TracedText, Skipped) for x in given)

@@ -178,6 +178,15 @@ def one_of_classes(result: Any, items: Iterable[Any]) -> Any:
     return result
 
 
+def of_builtin(callee: Any, args: Sequence[Any], result: Tracer) -> Any:
+    """What a builtin gives, which may be of several classes if its operands are."""
+    if callee in (max, min):
+        items = args[0] if len(args) == 1 else args
+        numbers = isinstance(items, (list, tuple)) and all(np.ndim(x) == 0 for x in items)
+        return one_of_classes(result, items) if numbers else result
+    return of_classes(result, callee, *args) if callee in (abs, round, pow) else result
+
+
 def _note_classes(x: Tracer, classes: frozenset[type]) -> None:
     x.classes = Slot(x.type, x.scalar, x.weak).of_classes(classes).classes
 
